@@ -1,0 +1,56 @@
+package eventstore
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrUnknown: an append may or may not have been made. The very same batch sent again settles it.
+	ErrUnknown = errors.New("outcome of the append is unknown")
+	// ErrUnavailable: the log cannot be reached or cannot write; nothing was added.
+	ErrUnavailable = errors.New("event log unavailable")
+	// ErrTooLarge: the append is over MaxAppend; nothing was added.
+	ErrTooLarge = errors.New("append too large")
+	// ErrMismatch: an event id was used before, in another batch; nothing was added.
+	ErrMismatch = errors.New("event id already used in another append")
+	// ErrClosed: the store was closed.
+	ErrClosed = errors.New("event log closed")
+	// ErrConflict is what every *ConflictError is.
+	ErrConflict = errors.New("stream is not at the expected revision")
+)
+
+// ConflictError says that a stream was not where the append expected it; nothing was added. Current
+// is NoStream when the stream holds nothing.
+type ConflictError struct {
+	Stream            string
+	Expected, Current Revision
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("stream %s: expected revision %d, found %d", e.Stream, e.Expected, e.Current)
+}
+
+// Is makes errors.Is(err, ErrConflict) true.
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// DivergedError says that a mark does not stand in the log it is read from: another log, or a copy that is older
+// than the mark. Going on would skip events, so nothing does.
+type DivergedError struct {
+	Mark Mark
+	Why  string
+}
+
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("the log is not the one position %d was read from: %s", e.Mark.Position, e.Why)
+}
+
+// CorruptError names the place where a log's bytes are not what was written.
+type CorruptError struct {
+	Position Position
+	Why      string
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("log damaged at position %d: %s", e.Position, e.Why)
+}
