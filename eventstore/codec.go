@@ -1,0 +1,68 @@
+package eventstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"lieudit/schemas/event"
+)
+
+// Codec turns typed events into bytes for a stream and back, and keeps personal fields unreadable in
+// between.
+type Codec struct{ vault Vault }
+
+// NewCodec is a codec whose data keys come from vault.
+func NewCodec(vault Vault) *Codec { return &Codec{vault} }
+
+// Encode makes one append of events. Their ids follow from command, so the result, kept and sent again, is the
+// very same batch; the last event gets the end mark.
+func (c *Codec) Encode(ctx context.Context, stream string, command uuid.UUID, meta Metadata, events []event.Event) ([]Proposed, error) {
+	batch := make([]Proposed, len(events))
+	for i, e := range events {
+		meta.End = i == len(events)-1
+		p, err := c.encode(ctx, stream, meta, e)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: %w", e.EventType(), err)
+		}
+		p.ID = uuid.NewSHA1(command, []byte{byte(i >> 16), byte(i >> 8), byte(i)})
+		batch[i] = p
+	}
+	return batch, nil
+}
+
+func (c *Codec) encode(ctx context.Context, stream string, meta Metadata, e event.Event) (Proposed, error) {
+	sealed, err := event.MapPersonal(e, func(p event.Personal) (event.Personal, error) {
+		key, err := c.vault.Key(ctx, Subject(stream), true)
+		if err != nil {
+			return "", fmt.Errorf("data key of %s: %w", stream, err)
+		}
+		return seal(key, stream, p)
+	})
+	if err != nil {
+		return Proposed{}, err
+	}
+	data, err := json.Marshal(sealed)
+	if err != nil {
+		return Proposed{}, err
+	}
+	envelope, err := json.Marshal(meta)
+	return Proposed{Type: e.EventType(), Data: data, Metadata: envelope}, err
+}
+
+// Decode reads a recorded event. Personal fields whose key was destroyed are empty. An event the catalog does
+// not hold is event.ErrUnknownType.
+func (c *Codec) Decode(ctx context.Context, r Recorded) (event.Event, error) {
+	e, err := event.Decode(r.Type, r.Data)
+	if err == nil {
+		e, err = event.MapPersonal(e, func(p event.Personal) (event.Personal, error) {
+			return c.open(ctx, r.Stream, p)
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
+	}
+	return e, nil
+}

@@ -1,0 +1,80 @@
+package eventstore
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"lieudit/schemas/event"
+)
+
+// Vault keeps the data keys that personal fields are encrypted with, outside the log. It is safe for
+// concurrent use.
+type Vault interface {
+	// Key is the subject's 32-byte data key. With create it is made, durably, when the subject never had one;
+	// otherwise a subject without a key, or whose key was destroyed, is ErrNoKey.
+	Key(ctx context.Context, subject string, create bool) ([]byte, error)
+	// Destroy makes everything encrypted for the subject unreadable for good. Twice is once.
+	Destroy(ctx context.Context, subject string) error
+}
+
+// ErrNoKey: the subject has no data key, or no longer.
+var ErrNoKey = errors.New("no data key")
+
+// sealed begins every encrypted value: base64 of nonce and AES-256-GCM follow, bound to the stream's name.
+const sealed = "sealed.v1:"
+
+func seal(key []byte, stream string, p event.Personal) (event.Personal, error) {
+	aead, err := aeadOf(key)
+	if err != nil {
+		return "", err
+	}
+	nonce := make([]byte, aead.NonceSize())
+	rand.Read(nonce) // never fails: the runtime ends the program first
+	box := aead.Seal(nonce, nonce, []byte(p), []byte(stream))
+	return event.Personal(sealed + base64.RawStdEncoding.EncodeToString(box)), nil
+}
+
+func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
+	text, ok := strings.CutPrefix(string(p), sealed)
+	if !ok {
+		return "", fmt.Errorf("personal field is not encrypted")
+	}
+	key, err := c.vault.Key(ctx, Subject(stream), false)
+	if errors.Is(err, ErrNoKey) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("data key of %s: %w", stream, err)
+	}
+	return unseal(key, stream, text)
+}
+
+func unseal(key []byte, stream, text string) (event.Personal, error) {
+	aead, err := aeadOf(key)
+	if err != nil {
+		return "", err
+	}
+	box, err := base64.RawStdEncoding.DecodeString(text)
+	if err != nil || len(box) < aead.NonceSize() {
+		return "", fmt.Errorf("personal field is cut")
+	}
+	plain, err := aead.Open(nil, box[:aead.NonceSize()], box[aead.NonceSize():], []byte(stream))
+	if err != nil {
+		return "", fmt.Errorf("personal field does not open: %w", err)
+	}
+	return event.Personal(plain), nil
+}
+
+func aeadOf(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}

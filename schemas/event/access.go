@@ -1,0 +1,23 @@
+package event
+
+// TokenIssued makes a customer-area token valid. Only its SHA-256 is kept.
+type TokenIssued struct {
+	Token   string `json:"token"` // the token's id, never the token
+	Role    string `json:"role"`
+	Account string `json:"account,omitempty"` // for the roles that act for one account
+	Label   string `json:"label"`
+	Hash    []byte `json:"hash"`
+	Hint    string `json:"hint"`
+}
+
+// TokenRevoked ends a customer-area token for good.
+type TokenRevoked struct {
+	Token string `json:"token"`
+	Role  string `json:"role"`
+	Hash  []byte `json:"hash"`
+	Hint  string `json:"hint"`
+}
+
+// EventType is the wire name.
+func (TokenIssued) EventType() string  { return "token.issued.v1" }
+func (TokenRevoked) EventType() string { return "token.revoked.v1" }

@@ -1,0 +1,97 @@
+package event
+
+import (
+	"time"
+
+	"lieudit/schemas/plan"
+)
+
+// AccountOpened begins an account. Its monthly periods are reckoned from Anchor for ever.
+type AccountOpened struct {
+	Account string    `json:"account"`
+	Name    Personal  `json:"name"`
+	Plan    plan.Name `json:"plan"`
+	Quota   int64     `json:"quota"`            // requests a month
+	Anchor  plan.Date `json:"anchor"`           // first day of the first period, Europe/Paris
+	Agency  string    `json:"agency,omitempty"` // the account it is a sub-client of
+}
+
+// PlanChanged gives an account other terms from an instant on: at once for an upgrade, at the next period
+// for a downgrade. Later terms replace earlier ones that have not begun.
+type PlanChanged struct {
+	From      plan.Name `json:"from"`
+	To        plan.Name `json:"to"`
+	Quota     int64     `json:"quota"`
+	Effective time.Time `json:"effective"`
+}
+
+// AgencyActivated lets an account have sub-clients.
+type AgencyActivated struct{}
+
+// AgencyJoined makes an account a sub-client: from Effective on the agency's plan and anchor are its own.
+type AgencyJoined struct {
+	Agency    string    `json:"agency"`
+	Effective time.Time `json:"effective"`
+}
+
+// AgencyLeft gives a sub-client back its own plan and anchor.
+type AgencyLeft struct {
+	Agency    string    `json:"agency"`
+	Effective time.Time `json:"effective"`
+}
+
+// AccountClosed ends an account: none of its keys works any more, nor any key of its sub-clients.
+type AccountClosed struct{}
+
+// SecretKeyIssued makes a secret key valid. Only the SHA-256 of the token is kept.
+type SecretKeyIssued struct {
+	Key   string `json:"key"`
+	Label string `json:"label"`
+	Hash  []byte `json:"hash"`
+	Hint  string `json:"hint"` // prefix…last four characters
+}
+
+// PublishableKeyIssued makes a publishable key valid for requests from its origins.
+type PublishableKeyIssued struct {
+	Key     string   `json:"key"`
+	Label   string   `json:"label"`
+	Hash    []byte   `json:"hash"`
+	Hint    string   `json:"hint"`
+	Token   string   `json:"token"` // public by nature
+	Origins []string `json:"origins"`
+}
+
+// KeyRevoked ends a key of either kind for good.
+type KeyRevoked struct {
+	Key  string `json:"key"`
+	Hint string `json:"hint"`
+	Hash []byte `json:"hash"`
+}
+
+// KeyOriginsChanged replaces the origins of a publishable key; the key itself stays.
+type KeyOriginsChanged struct {
+	Key     string   `json:"key"`
+	Hash    []byte   `json:"hash"`
+	Before  []string `json:"before"`
+	Origins []string `json:"origins"`
+}
+
+// AccountActionRefused records that somebody tried what the rules forbid.
+type AccountActionRefused struct {
+	Action string `json:"action"` // the command's name
+	Code   string `json:"code"`   // the refusal's code
+	Detail string `json:"detail,omitempty"`
+}
+
+// EventType is the wire name.
+func (AccountOpened) EventType() string        { return "account.opened.v1" }
+func (PlanChanged) EventType() string          { return "account.plan-changed.v1" }
+func (AgencyActivated) EventType() string      { return "account.agency-activated.v1" }
+func (AgencyJoined) EventType() string         { return "account.agency-joined.v1" }
+func (AgencyLeft) EventType() string           { return "account.agency-left.v1" }
+func (AccountClosed) EventType() string        { return "account.closed.v1" }
+func (SecretKeyIssued) EventType() string      { return "account.secret-key-issued.v1" }
+func (PublishableKeyIssued) EventType() string { return "account.publishable-key-issued.v1" }
+func (KeyRevoked) EventType() string           { return "account.key-revoked.v1" }
+func (KeyOriginsChanged) EventType() string    { return "account.key-origins-changed.v1" }
+func (AccountActionRefused) EventType() string { return "account.action-refused.v1" }

@@ -1,0 +1,83 @@
+// Package event is the catalog of everything that can happen: each event is one struct with a literal type
+// name and one line in the catalog. Its codec, JSON Schema, message name and audit sentence all come
+// from there. A published shape never changes: a new one gets a new name (".v2").
+package event
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Event is a fact, in the past tense. EventType is its wire name for ever: category.noun-past.vN.
+type Event interface{ EventType() string }
+
+// Personal is text about a person. In the log it is encrypted with the data key of the subject whose stream it
+// is in, and it reads as "" once that key is destroyed.
+type Personal string
+
+// ErrUnknownType: the catalog holds no such event.
+var ErrUnknownType = errors.New("unknown event type")
+
+// Type is one line of the catalog.
+type Type struct {
+	Name     string // the wire name
+	Sentence string // what an auditor reads; {field} stands for a field's value
+	Go       reflect.Type
+	decode   func([]byte) (Event, error)
+	personal [][]int // where the personal fields are
+}
+
+// Category is the first word of the wire name, which is the category of the streams it stands in.
+func (t Type) Category() string {
+	category, _, _ := strings.Cut(t.Name, ".")
+	return category
+}
+
+// define makes the catalog line of E.
+func define[E Event](sentence string) Type {
+	var zero E
+	return Type{
+		Name: zero.EventType(), Sentence: sentence, Go: reflect.TypeFor[E](),
+		personal: personalFields(reflect.TypeFor[E]()),
+		decode: func(data []byte) (Event, error) {
+			var e E
+			err := json.Unmarshal(data, &e)
+			return e, err
+		},
+	}
+}
+
+// All is the catalog, in the order it is written in.
+func All() []Type { return catalog }
+
+// Lookup finds the line of a wire name.
+func Lookup(name string) (Type, bool) {
+	t, ok := byName[name]
+	return t, ok
+}
+
+// Decode reads the event of a wire name. Fields the struct does not have are ignored, so that an older binary
+// reads what a newer one wrote.
+func Decode(name string, data []byte) (Event, error) {
+	t, ok := byName[name]
+	if !ok {
+		return nil, fmt.Errorf("%w %q", ErrUnknownType, name)
+	}
+	e, err := t.decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("decode %s: %w", name, err)
+	}
+	return e, nil
+}
+
+// byName is the catalog by wire name; like the catalog it is never written to.
+var byName = func() map[string]Type {
+	m := make(map[string]Type, len(catalog))
+	for _, t := range catalog {
+		m[t.Name] = t
+	}
+	return m
+}()

@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+	_ "time/tzdata" // Europe/Paris on a machine without zone files
+)
+
+// Paris is the zone in which days and periods begin. The zone's rules are linked in, so that it is there on
+// every machine.
+var Paris, _ = time.LoadLocation("Europe/Paris")
+
+// Date is a calendar day in Europe/Paris, written 2026-11-21.
+type Date struct {
+	Year  int
+	Month time.Month
+	Day   int
+}
+
+// DateOf is the day in Europe/Paris at an instant.
+func DateOf(t time.Time) Date {
+	y, m, d := t.In(Paris).Date()
+	return Date{y, m, d}
+}
+
+// ParseDate reads 2026-11-21.
+func ParseDate(s string) (Date, error) {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return Date{}, fmt.Errorf("date %q is not of the form 2026-11-21", s)
+	}
+	y, m, d := t.Date()
+	return Date{y, m, d}, nil
+}
+
+// Start is the instant the day begins.
+func (d Date) Start() time.Time { return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, Paris) }
+
+func (d Date) String() string { return fmt.Sprintf("%04d-%02d-%02d", d.Year, int(d.Month), d.Day) }
+
+// MarshalText writes 2026-11-21.
+func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads 2026-11-21.
+func (d *Date) UnmarshalText(text []byte) error {
+	parsed, err := ParseDate(string(text))
+	if err == nil {
+		*d = parsed
+	}
+	return err
+}
+
+// Period is one month of an account, from First's midnight until Next's.
+type Period struct {
+	First, Next Date
+}
+
+// Name is how a period is known: its first day.
+func (p Period) Name() string { return p.First.String() }
+
+// Start is the first instant of the period.
+func (p Period) Start() time.Time { return p.First.Start() }
+
+// End is the first instant after it.
+func (p Period) End() time.Time { return p.Next.Start() }
+
+// PeriodAt is the period an instant falls in. Periods begin at anchor + k months, at the month's last day
+// where it is shorter, always reckoned from the anchor, so that the 31st comes back after February.
+func PeriodAt(anchor Date, at time.Time) Period {
+	day := DateOf(at)
+	k := (day.Year-anchor.Year)*12 + int(day.Month) - int(anchor.Month)
+	if day.Day < anchor.plusMonths(k).Day {
+		k--
+	}
+	return Period{anchor.plusMonths(k), anchor.plusMonths(k + 1)}
+}
+
+func (d Date) plusMonths(k int) Date {
+	first := time.Date(d.Year, d.Month+time.Month(k), 1, 0, 0, 0, 0, time.UTC)
+	last := first.AddDate(0, 1, -1).Day()
+	return Date{first.Year(), first.Month(), min(d.Day, last)}
+}
