@@ -1,0 +1,45 @@
+// Package grant is what a valid credential gives its bearer: the facts that authentication, plan checks and
+// quotas work with. The key ring makes them, the API reads them.
+package grant
+
+import (
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// Grant is what an API key gives at one instant. It is read-only.
+type Grant struct {
+	Key     string
+	Kind    token.Kind // Secret or Publishable
+	Hint    string
+	Origins []string // of a publishable key, in canonical form
+	Account string
+	Terms
+}
+
+// Terms are the conditions of an account at one instant. A sub-client has its agency's plan and anchor.
+type Terms struct {
+	Plan   plan.Name
+	Quota  int64
+	Anchor plan.Date
+	Agency string // the account this one is a sub-client of, or ""
+}
+
+// Role is what a customer-area token may do.
+type Role string
+
+const (
+	Operator Role = "operator" // everything
+	Customer Role = "customer" // one account
+	Agency   Role = "agency"   // an agency's sub-clients
+	Billing  Role = "billing"  // usage of all accounts
+	Auditor  Role = "auditor"  // history of all accounts
+)
+
+// Pass is what a customer-area token gives.
+type Pass struct {
+	Token   string // its id
+	Hint    string
+	Role    Role
+	Account string // whose, for Customer and Agency
+}

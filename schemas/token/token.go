@@ -1,0 +1,127 @@
+// Package token is the form of every token the service gives out: a prefix that tells its kind, 32 random base62
+// characters and 6 that check them. A token with a wrong check is refused before anything is looked up.
+package token
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"hash/crc32"
+	"regexp"
+	"strings"
+)
+
+// Kind is what a token opens.
+type Kind string
+
+const (
+	Secret      Kind = "secret"      // the API, from a server
+	Publishable Kind = "publishable" // GET /locations/search, from a declared origin
+	Area        Kind = "area"        // the customer area
+)
+
+const (
+	alphabet  = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	bodyLen   = 32 // 190 bits
+	checkLen  = 6
+	hintLen   = 4
+	unbiased  = 256 - 256%len(alphabet) // random bytes from here on are thrown away: no modulo bias
+	sumLength = sha256.Size
+)
+
+// Hash is the SHA-256 of a whole token: all that is kept of a secret one.
+type Hash [sumLength]byte
+
+// Prefixes are the beginnings of the three kinds of token. None may begin another.
+type Prefixes struct{ Secret, Publishable, Area string }
+
+// Default are the prefixes used where none are configured.
+var Default = Prefixes{Secret: "ld_sk_", Publishable: "ld_pk_", Area: "ld_ct_"}
+
+// Of is the prefix of a kind.
+func (p Prefixes) Of(k Kind) string {
+	switch k {
+	case Secret:
+		return p.Secret
+	case Publishable:
+		return p.Publishable
+	default:
+		return p.Area
+	}
+}
+
+// New makes a token of a kind.
+func (p Prefixes) New(k Kind) string {
+	text := p.Of(k) + random(bodyLen)
+	return text + check(text)
+}
+
+// Kind tells what a token is, and whether it is well formed: a known prefix, the right length and
+// alphabet, and a check that fits.
+func (p Prefixes) Kind(text string) (Kind, bool) {
+	for _, k := range []Kind{Secret, Publishable, Area} {
+		if body, ok := strings.CutPrefix(text, p.Of(k)); ok && wellFormed(text, body) {
+			return k, true
+		}
+	}
+	return "", false
+}
+
+func wellFormed(text, body string) bool {
+	if len(body) != bodyLen+checkLen {
+		return false
+	}
+	for i := range len(body) {
+		if strings.IndexByte(alphabet, body[i]) < 0 {
+			return false
+		}
+	}
+	signed := text[:len(text)-checkLen]
+	return check(signed) == text[len(signed):]
+}
+
+// HashOf is the hash a token is known by.
+func HashOf(text string) Hash { return sha256.Sum256([]byte(text)) }
+
+// Hint is what may be shown of a token: its prefix and its last four characters.
+func (p Prefixes) Hint(text string) string {
+	if k, ok := p.Kind(text); ok {
+		return p.Of(k) + "…" + text[len(text)-hintLen:]
+	}
+	return "…"
+}
+
+// Redact replaces every token in a text by its hint, so that it can be logged.
+func (p Prefixes) Redact(text string) string {
+	return p.pattern().ReplaceAllStringFunc(text, func(found string) string {
+		return found[:len(found)-bodyLen-checkLen] + "…" + found[len(found)-hintLen:]
+	})
+}
+
+func (p Prefixes) pattern() *regexp.Regexp {
+	return regexp.MustCompile(`(?:` + regexp.QuoteMeta(p.Secret) + `|` + regexp.QuoteMeta(p.Publishable) + `|` + regexp.QuoteMeta(p.Area) + `)[0-9A-Za-z]{38}`)
+}
+
+func random(n int) string {
+	out := make([]byte, 0, n)
+	var pool [64]byte
+	for len(out) < n {
+		rand.Read(pool[:]) // never fails: the runtime ends the program first
+		for _, b := range pool {
+			if int(b) < unbiased && len(out) < n {
+				out = append(out, alphabet[int(b)%len(alphabet)])
+			}
+		}
+	}
+	return string(out)
+}
+
+// check is the CRC-32 (IEEE) of a text in base62, left-padded with zeros.
+func check(text string) string {
+	sum := crc32.ChecksumIEEE([]byte(text))
+	var out [checkLen]byte
+	for i := checkLen - 1; i >= 0; i-- {
+		out[i] = alphabet[sum%uint32(len(alphabet))]
+		sum /= uint32(len(alphabet))
+	}
+	return string(out[:])
+}
