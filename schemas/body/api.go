@@ -1,0 +1,70 @@
+package body
+
+import (
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// Version is GET /version.
+type Version struct {
+	Version     string `json:"version" doc:"Of the program"`
+	Vintage     string `json:"millesime,omitempty" doc:"The BAN vintage served"`
+	Addresses   int64  `json:"adresses,omitempty" doc:"How many addresses it holds"`
+	RoadNetwork string `json:"reseau_routier,omitempty" doc:"The road network routes are computed on"`
+}
+
+// Me is GET /me: whose key it is and what it gives.
+type Me struct {
+	Client       string         `json:"client" doc:"The account's id"`
+	Plan         plan.Name      `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
+	Key          MyKey          `json:"cle"`
+	Quota        MyQuota        `json:"quota"`
+	Sites        MySites        `json:"sites"`
+	Referentials MyReferentials `json:"referentiels"`
+	Agency       string         `json:"agence,omitempty" doc:"The agency the account is a sub-client of"`
+}
+
+// MyKey is the key of the request.
+type MyKey struct {
+	ID   string     `json:"id"`
+	Hint string     `json:"hint" doc:"Prefix and last four characters"`
+	Type token.Kind `json:"type" enum:"secret publishable"`
+}
+
+// MyQuota is the monthly quota and the running period.
+type MyQuota struct {
+	Limit     int64  `json:"limite" doc:"Requests in the period"`
+	Used      *int64 `json:"utilise,omitempty"`
+	Remaining *int64 `json:"restant,omitempty"`
+	Interval
+}
+
+// MySites is the capacity for sites; no write may pass Ceiling.
+type MySites struct {
+	Active   *int `json:"actifs,omitempty"`
+	Capacity int  `json:"capacite"`
+	Ceiling  int  `json:"plafond" doc:"Capacity and a tenth of it"`
+}
+
+// MyReferentials is the cap of active referentials.
+type MyReferentials struct {
+	Active  *int `json:"actifs,omitempty"`
+	Maximum int  `json:"maximum"`
+}
+
+// SearchLocations is the query of GET /locations/search.
+type SearchLocations struct {
+	Q           string   `json:"q,omitempty" min:"1" max:"200" syntax:"true" doc:"Words of the site's name, address or tags"`
+	Lat         *float64 `json:"lat,omitempty" min:"-90" max:"90" doc:"With lon: the centre"`
+	Lon         *float64 `json:"lon,omitempty" min:"-180" max:"180" doc:"With lat: the centre"`
+	Near        string   `json:"near,omitempty" min:"1" max:"200" doc:"An address as the centre"`
+	Radius      int      `json:"radius,omitempty" min:"1" max:"100000" default:"10000" doc:"Metres around the centre"`
+	BBox        string   `json:"bbox,omitempty" pattern:"^-?[0-9]+(\\.[0-9]+)?(,-?[0-9]+(\\.[0-9]+)?){3}$" doc:"lon,lat,lon,lat"`
+	Referential string   `json:"referentiel,omitempty" pattern:"^[a-z0-9_-]{1,64}$" doc:"Only its sites"`
+	Tags        []string `json:"tags,omitempty" max:"50" doc:"Sites with all of them; repeated or separated by commas"`
+	Limit       int      `json:"limit,omitempty" min:"1" max:"100" default:"20"`
+	Cursor      string   `json:"curseur,omitempty" max:"1000" doc:"As the page before gave it"`
+	Sort        string   `json:"sort,omitempty" enum:"pertinence distance nom" doc:"distance needs a centre"`
+	Format      string   `json:"format,omitempty" enum:"json geojson"`
+	Status      string   `json:"statut,omitempty" enum:"actif inactif tous" doc:"Secret keys only"`
+}

@@ -1,0 +1,82 @@
+package body
+
+import (
+	"encoding/json"
+	"time"
+
+	"lieudit/schemas/plan"
+)
+
+// Incident is one line of an account's history: one event of the log.
+type Incident struct {
+	Position uint64          `json:"position" doc:"Place in the log"`
+	At       time.Time       `json:"le"`
+	Type     string          `json:"type" doc:"The event's wire name"`
+	Author   string          `json:"auteur"`
+	For      string          `json:"pour,omitempty" doc:"The account an agency acted for"`
+	Reason   string          `json:"raison,omitempty"`
+	Sentence string          `json:"phrase" doc:"What happened, for people"`
+	Data     json.RawMessage `json:"donnees" doc:"The event itself"`
+}
+
+// HistoryQuery is the query of GET /accounts/{id}/history.
+type HistoryQuery struct {
+	Kind   string    `json:"kind,omitempty" enum:"keys sites" doc:"Only what concerns keys, or sites"`
+	From   time.Time `json:"from,omitzero" doc:"RFC 3339; nothing earlier"`
+	To     time.Time `json:"to,omitzero" doc:"RFC 3339; only what is earlier"`
+	Limit  int       `json:"limit,omitempty" min:"1" max:"1000" default:"100"`
+	Cursor string    `json:"curseur,omitempty" max:"200" doc:"As the page before gave it"`
+}
+
+// History is GET /accounts/{id}/history, oldest first.
+type History struct {
+	Envelope
+	Results []Incident `json:"results"`
+	Cursor  string     `json:"curseur,omitempty" doc:"Asks for what follows; absent on the last page"`
+}
+
+// StateQuery is the query of GET /accounts/{id}/state.
+type StateQuery struct {
+	AsOf time.Time `json:"as_of,omitzero" doc:"RFC 3339; now when left out"`
+}
+
+// State is an account as the log says it stood at an instant. Position is of the last event it follows from.
+type State struct {
+	Account  string     `json:"compte"`
+	AsOf     time.Time  `json:"as_of"`
+	Position uint64     `json:"position"`
+	Name     string     `json:"nom"`
+	Plan     plan.Name  `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
+	Quota    int64      `json:"quota"`
+	Start    plan.Date  `json:"debut_periode"`
+	Agency   string     `json:"agence_de,omitempty"`
+	IsAgency bool       `json:"agence"`
+	Next     *NextTerms `json:"prochain,omitempty"`
+	Created  time.Time  `json:"cree_le"`
+	Closed   time.Time  `json:"ferme_le,omitzero"`
+	Keys     []Key      `json:"cles" doc:"Valid at that instant"`
+}
+
+// PageQuery is the query of the lists.
+type PageQuery struct {
+	Limit  int    `json:"limit,omitempty" min:"1" max:"1000" default:"100"`
+	Cursor string `json:"curseur,omitempty" max:"200" doc:"As the page before gave it"`
+}
+
+// Projection is how one copy of a read model stands.
+type Projection struct {
+	Name     string `json:"name"`
+	Version  int    `json:"version"`
+	Copy     string `json:"copie" doc:"Which copy: a rebuild fills a fresh one while the other serves"`
+	State    string `json:"etat"`
+	Position uint64 `json:"position" doc:"Place in the log it has reached"`
+	Lag      uint64 `json:"retard" doc:"How far that is from the end of the log"`
+	Owner    string `json:"proprietaire" doc:"The instance that writes it"`
+	Reason   string `json:"raison,omitempty" doc:"Why it stands still"`
+}
+
+// Projections is GET /projections.
+type Projections struct {
+	Envelope
+	Results []Projection `json:"results"`
+}
