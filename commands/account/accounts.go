@@ -1,0 +1,101 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/commands"
+	"lieudit/eventstore"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// Accounts takes the commands on accounts. Each command returns the position to wait for before its effect
+// shows in a read model.
+type Accounts struct {
+	desk   *commands.Desk[State]
+	store  eventstore.Store
+	codec  *eventstore.Codec
+	tokens token.Prefixes
+	now    func() time.Time
+}
+
+// New takes commands on the accounts of a log. Tokens it makes have the prefixes given.
+func New(store eventstore.Store, codec *eventstore.Codec, tokens token.Prefixes, now func() time.Time) *Accounts {
+	return &Accounts{commands.NewDesk(Aggregate, store, codec), store, codec, tokens, now}
+}
+
+// do decides on an account that must exist.
+func (a *Accounts) do(ctx context.Context, id string, in commands.Intent, decide commands.Decision[State]) (eventstore.Position, error) {
+	return a.desk.Do(ctx, id, in, func(s *State) ([]event.Event, error) {
+		if !s.Exists() {
+			return nil, ErrUnknown
+		}
+		return decide(s)
+	})
+}
+
+// agency is what a sub-client's decisions need of its agency.
+type agency struct {
+	exists, active, nested bool
+	plan                   plan.Name
+}
+
+func (a *Accounts) agency(ctx context.Context, id string) (agency, error) {
+	var g agency
+	err := a.desk.View(ctx, id, func(s *State) {
+		now := a.now()
+		g = agency{
+			exists: s.Exists(), active: s.AgencyMode && !s.Closed(), nested: s.Agency.At(now) != "",
+			plan: s.Terms.At(now).Plan,
+		}
+	})
+	return g, err
+}
+
+// planOf is the plan that limits an account now: its agency's, for a sub-client.
+func (a *Accounts) planOf(ctx context.Context, id string) (plan.Plan, error) {
+	var name plan.Name
+	var parent string
+	err := a.desk.View(ctx, id, func(s *State) {
+		name, parent = s.Terms.At(a.now()).Plan, s.Agency.At(a.now())
+	})
+	if err == nil && parent != "" {
+		var g agency
+		g, err = a.agency(ctx, parent)
+		name = g.plan
+	}
+	p, _ := plan.Lookup(name)
+	return p, err
+}
+
+// newID makes an id no other thing has.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// State is the account as its stream tells it at an instant, with its name in clear, and the position of the last
+// event that says so. An account not opened by then is ErrUnknown.
+func (a *Accounts) State(ctx context.Context, id string, asOf time.Time) (State, eventstore.Position, error) {
+	var s State
+	var last eventstore.Position
+	for r, err := range a.store.ReadStream(ctx, Aggregate.Category+"-"+id, 0, eventstore.Forward) {
+		if err != nil {
+			return State{}, 0, err
+		}
+		if r.Time.After(asOf) {
+			break
+		}
+		e, err := a.codec.Decode(ctx, r)
+		if err != nil {
+			return State{}, 0, err
+		}
+		Evolve(&s, commands.Fact{Event: e, At: r.Time})
+		last = r.Position
+	}
+	if !s.Exists() {
+		return State{}, 0, ErrUnknown
+	}
+	return s, last, nil
+}

@@ -1,0 +1,128 @@
+package account
+
+import (
+	"context"
+	"slices"
+
+	"lieudit/commands"
+	"lieudit/eventstore"
+	"lieudit/schemas/event"
+	"lieudit/schemas/origin"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// Issue is the wish for a key. Origins are for a publishable key only, which must have some.
+type Issue struct {
+	Kind    token.Kind
+	Label   string
+	Origins []string // as typed
+}
+
+// Issued is a new key with its token in clear, which nobody can ask for again if it is secret.
+type Issued struct {
+	Key
+	Clear    string
+	Position eventstore.Position
+}
+
+// IssueKey makes a key. A publishable one needs a free slot of the plan and origins that obey the rules.
+func (a *Accounts) IssueKey(ctx context.Context, id string, in commands.Intent, i Issue) (Issued, error) {
+	limit, err := a.planOf(ctx, id)
+	if err != nil {
+		return Issued{}, err
+	}
+	text := a.tokens.New(i.Kind)
+	hash := token.HashOf(text)
+	made := Key{ID: newID(), Label: i.Label, Hint: a.tokens.Hint(text), Kind: i.Kind, Hash: hash[:], IssuedAt: a.now()}
+	if i.Kind == token.Publishable {
+		made.Token = text
+	}
+	at, err := a.do(ctx, id, in, func(s *State) ([]event.Event, error) {
+		events, origins, err := issue(s, made, i.Origins, limit)
+		made.Origins = origins
+		return events, err
+	})
+	return Issued{made, text, at}, err
+}
+
+func issue(s *State, k Key, typed []string, limit plan.Plan) ([]event.Event, []string, error) {
+	action := "issue-" + string(k.Kind) + "-key"
+	if s.Closed() {
+		events, err := refuse(action, ErrClosed)
+		return events, nil, err
+	}
+	if k.Kind == token.Secret {
+		return []event.Event{event.SecretKeyIssued{Key: k.ID, Label: k.Label, Hash: k.Hash, Hint: k.Hint}}, nil, nil
+	}
+	origins, err := origin.Normalize(typed)
+	if err == nil && s.activePublishable() >= limit.PublishableKeys {
+		err = &KeyCapError{Cap: limit.PublishableKeys, Active: s.activePublishable()}
+	}
+	if err != nil {
+		events, err := refuse(action, err)
+		return events, nil, err
+	}
+	return []event.Event{event.PublishableKeyIssued{
+		Key: k.ID, Label: k.Label, Hash: k.Hash, Hint: k.Hint, Token: k.Token, Origins: origins,
+	}}, origins, nil
+}
+
+// RevokeKey ends a key for good. Twice is once.
+func (a *Accounts) RevokeKey(ctx context.Context, id string, in commands.Intent, key string) (eventstore.Position, error) {
+	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) { return revoke(s, key) })
+}
+
+func revoke(s *State, key string) ([]event.Event, error) {
+	k, ok := s.Keys[key]
+	if !ok {
+		return nil, ErrUnknownKey
+	}
+	if !k.Active() {
+		return nil, nil
+	}
+	return []event.Event{event.KeyRevoked{Key: k.ID, Hint: k.Hint, Hash: k.Hash}}, nil
+}
+
+// ChangeOrigins replaces the origins of a publishable key; the key stays the same. The same origins again
+// change nothing.
+func (a *Accounts) ChangeOrigins(ctx context.Context, id string, in commands.Intent, key string, typed []string) (Key, eventstore.Position, error) {
+	var changed Key
+	at, err := a.do(ctx, id, in, func(s *State) ([]event.Event, error) {
+		events, k, err := changeOrigins(s, key, typed)
+		changed = k
+		return events, err
+	})
+	return changed, at, err
+}
+
+func changeOrigins(s *State, key string, typed []string) ([]event.Event, Key, error) {
+	const action = "change-origins"
+	k, ok := s.Keys[key]
+	if !ok {
+		return nil, Key{}, ErrUnknownKey
+	}
+	origins, err := allowed(s, k, typed)
+	if err != nil {
+		events, err := refuse(action, err)
+		return events, Key{}, err
+	}
+	changed := *k
+	changed.Origins = origins
+	if slices.Equal(k.Origins, origins) {
+		return nil, changed, nil
+	}
+	return []event.Event{event.KeyOriginsChanged{Key: k.ID, Hash: k.Hash, Before: k.Origins, Origins: origins}}, changed, nil
+}
+
+func allowed(s *State, k *Key, typed []string) ([]string, error) {
+	switch {
+	case s.Closed():
+		return nil, ErrClosed
+	case k.Kind != token.Publishable:
+		return nil, ErrSecretNoOrigins
+	case !k.Active():
+		return nil, ErrKeyRevoked
+	}
+	return origin.Normalize(typed)
+}

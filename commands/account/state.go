@@ -1,0 +1,99 @@
+// Package account decides what may happen to an account: its opening, plan, agency and closing, and the
+// issue and end of its keys. One account is one stream; its invariants (key cap, origin rules, agency
+// rules) are decided on that stream alone, with what its agency's stream said a moment before.
+package account
+
+import (
+	"time"
+
+	"lieudit/commands"
+	"lieudit/schemas/event"
+	"lieudit/schemas/grant"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// State is an account as its stream tells it.
+type State struct {
+	ID         string
+	Name       event.Personal // sealed in decisions
+	OpenedAt   time.Time
+	ClosedAt   time.Time
+	Anchor     plan.Date
+	Terms      grant.Scheduled[Terms]  // its own; a sub-client's plan is its agency's
+	Agency     grant.Scheduled[string] // the account it is a sub-client of, or ""
+	AgencyMode bool
+	Keys       map[string]*Key
+}
+
+// Terms are an account's own plan and monthly volume.
+type Terms struct {
+	Plan  plan.Name
+	Quota int64
+}
+
+// Key is an API key of either kind, valid until it is revoked.
+type Key struct {
+	ID, Label, Hint string
+	Kind            token.Kind
+	Hash            []byte
+	Token           string   // of a publishable key
+	Origins         []string // of a publishable key
+	IssuedAt        time.Time
+	RevokedAt       time.Time
+}
+
+// Active says whether the key can still be used.
+func (k *Key) Active() bool { return k.RevokedAt.IsZero() }
+
+// Aggregate is how account streams are folded.
+var Aggregate = commands.Aggregate[State]{Category: "account", Evolve: Evolve}
+
+// Evolve changes the state by one fact.
+func Evolve(s *State, f commands.Fact) {
+	switch e := f.Event.(type) {
+	case event.AccountOpened:
+		*s = State{ID: e.Account, Name: e.Name, OpenedAt: f.At, Anchor: e.Anchor, Keys: map[string]*Key{}}
+		s.Terms.Set(Terms{e.Plan, e.Quota}, f.At, f.At)
+		s.Agency.Set(e.Agency, f.At, f.At)
+	case event.PlanChanged:
+		s.Terms.Set(Terms{e.To, e.Quota}, e.Effective, f.At)
+	case event.AgencyActivated:
+		s.AgencyMode = true
+	case event.AgencyJoined:
+		s.Agency.Set(e.Agency, e.Effective, f.At)
+	case event.AgencyLeft:
+		s.Agency.Set("", e.Effective, f.At)
+	case event.AccountClosed:
+		s.ClosedAt = f.At
+	case event.SecretKeyIssued:
+		s.Keys[e.Key] = &Key{ID: e.Key, Kind: token.Secret, Label: e.Label, Hint: e.Hint, Hash: e.Hash, IssuedAt: f.At}
+	case event.PublishableKeyIssued:
+		s.Keys[e.Key] = &Key{ID: e.Key, Kind: token.Publishable, Label: e.Label, Hint: e.Hint, Hash: e.Hash,
+			Token: e.Token, Origins: e.Origins, IssuedAt: f.At}
+	case event.KeyRevoked:
+		s.Keys[e.Key].RevokedAt = f.At
+	case event.KeyOriginsChanged:
+		s.Keys[e.Key].Origins = e.Origins
+	}
+}
+
+// Exists says whether the account was ever opened.
+func (s *State) Exists() bool { return s.ID != "" }
+
+// Closed says whether the account was closed.
+func (s *State) Closed() bool { return !s.ClosedAt.IsZero() }
+
+// activePublishable counts the publishable keys that hold a slot.
+func (s *State) activePublishable() int {
+	n := 0
+	for _, k := range s.Keys {
+		if k.Kind == token.Publishable && k.Active() {
+			n++
+		}
+	}
+	return n
+}
+
+// nextPeriod is the instant the account's next monthly period begins.
+func (s *State) nextPeriod(now time.Time) time.Time { return plan.PeriodAt(s.Anchor, now).End() }

@@ -1,0 +1,59 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/event"
+)
+
+// fold is one stream's state up to a revision, for one command at a time.
+type fold[S any] struct {
+	stream   string
+	busy     chan struct{}
+	state    S
+	revision eventstore.Revision
+	mark     eventstore.Mark // of the event at revision
+}
+
+func (f *fold[S]) lock(ctx context.Context) error {
+	select {
+	case f.busy <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, ctx.Err())
+	}
+}
+
+func (f *fold[S]) unlock() { <-f.busy }
+
+// forward brings the state up to the stream's end. When the event the state ends with is not in the stream
+// any more (the log was restored from a copy), the state is folded anew.
+func (f *fold[S]) forward(ctx context.Context, d *Desk[S]) error {
+	known := f.revision == eventstore.NoStream
+	for r, err := range d.store.ReadStream(ctx, f.stream, max(f.revision, 0), eventstore.Forward) {
+		if err != nil {
+			return fmt.Errorf("read %s: %w", f.stream, err)
+		}
+		if !known {
+			if r.ID != f.mark.Event {
+				break
+			}
+			known = true
+			continue
+		}
+		e, err := event.Decode(r.Type, r.Data)
+		if err != nil {
+			return fmt.Errorf("%s@%d: %w", f.stream, r.Revision, err)
+		}
+		d.aggregate.Evolve(&f.state, Fact{e, r.Time})
+		f.revision, f.mark = r.Revision, eventstore.Mark{Position: r.Position, Event: r.ID}
+	}
+	if known {
+		return nil
+	}
+	var zero S
+	f.state, f.revision, f.mark = zero, eventstore.NoStream, eventstore.Mark{}
+	return f.forward(ctx, d)
+}
