@@ -1,0 +1,146 @@
+// Package origin is the rules of a publishable key's origins: what may be declared, in which form it is kept,
+// and whether a request's Origin header is one of those declared. The kept form is "https://" and a host
+// in lower-case ASCII (A-labels), with "*." before it when it stands for all its subdomains.
+package origin
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+const (
+	scheme   = "https://"
+	wildcard = "*."
+
+	maxOrigins = 10
+	maxHost    = 253
+	maxLabel   = 63
+	maxEntry   = len(scheme) + maxHost + 1 // as typed, in characters
+)
+
+// InvalidError is a declared origin that breaks the rules: the entry as typed, and why in French.
+type InvalidError struct{ Entry, Why string }
+
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("L'origine « %s » est refusée : %s.", shown(e.Entry), e.Why)
+}
+
+// shown cuts an entry that is too long to be an origin anyway.
+func shown(entry string) string {
+	if utf8.RuneCountInString(entry) <= maxEntry {
+		return entry
+	}
+	return string([]rune(entry)[:maxEntry]) + "…"
+}
+
+// Parse is the kept form of one entry as typed. It fails with an *InvalidError.
+func Parse(entry string) (string, error) {
+	refused := func(why string) (string, error) { return "", &InvalidError{Entry: entry, Why: why} }
+	host, why := hostOf(strings.TrimSpace(entry))
+	if why != "" {
+		return refused(why)
+	}
+	host, wild := strings.CutPrefix(host, wildcard)
+	if strings.Contains(host, "*") {
+		return refused("l'étoile ne s'écrit qu'en tête, seule, comme dans https://*.exemple.fr")
+	}
+	host, err := idna.Lookup.ToASCII(host)
+	if err != nil {
+		return refused("le nom de domaine n'est pas valide")
+	}
+	if why := faultOf(host, wild); why != "" {
+		return refused(why)
+	}
+	if wild {
+		return scheme + wildcard + host, nil
+	}
+	return scheme + host, nil
+}
+
+// hostOf takes what follows the scheme, which must be a host and nothing else.
+func hostOf(text string) (host, why string) {
+	if utf8.RuneCountInString(text) > maxEntry {
+		return "", fmt.Sprintf("elle dépasse %d caractères", maxEntry)
+	}
+	if len(text) < len(scheme) || !equalFold(text[:len(scheme)], scheme) {
+		return "", "elle doit commencer par https://"
+	}
+	host = text[len(scheme):]
+	for _, part := range []struct{ marks, why string }{
+		{"@", "un identifiant d'utilisateur n'est pas permis"},
+		{"/\\", "seul le domaine est permis, sans chemin ni barre oblique finale"},
+		{"?", "seul le domaine est permis, sans paramètre"},
+		{"#", "seul le domaine est permis, sans fragment"},
+		{"[]", "une adresse IP n'est pas permise"},
+		{":", "un port n'est pas permis"},
+	} {
+		if strings.ContainsAny(host, part.marks) {
+			return "", part.why
+		}
+	}
+	return host, ""
+}
+
+// faultOf says what is wrong with an ASCII host, or nothing.
+func faultOf(host string, wild bool) string {
+	labels := strings.Split(host, ".")
+	last := labels[len(labels)-1]
+	switch {
+	case host == "":
+		return "le domaine manque"
+	case last == "":
+		return "un point final n'est pas permis"
+	case len(host) > maxHost:
+		return fmt.Sprintf("le domaine dépasse %d caractères", maxHost)
+	case !every(labels, wellFormed):
+		return "le nom de domaine n'est pas valide"
+	case isNumber(last) || isIP(host):
+		return "une adresse IP n'est pas permise"
+	case wild && len(labels) < 2:
+		return "l'étoile doit être suivie d'au moins deux labels, comme dans https://*.exemple.fr"
+	case len(labels) < 2:
+		return "un domaine d'au moins deux labels est attendu, comme dans https://exemple.fr"
+	}
+	return ""
+}
+
+func every(labels []string, ok func(string) bool) bool {
+	for _, l := range labels {
+		if !ok(l) {
+			return false
+		}
+	}
+	return true
+}
+
+func wellFormed(label string) bool {
+	if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
+		return false
+	}
+	for i := range len(label) {
+		if c := label[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// isNumber says that browsers take a host with this last label for an IPv4 address (URL standard,
+// "ends in a number").
+func isNumber(label string) bool {
+	digits, hex := strings.CutPrefix(label, "0x")
+	set := "0123456789"
+	if hex {
+		set += "abcdef"
+	}
+	return strings.Trim(digits, set) == ""
+}
+
+func isIP(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
