@@ -3,6 +3,7 @@
 package access
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -86,7 +87,7 @@ func (t *Tokens) Claim(ctx context.Context, in commands.Intent, id, clear string
 		switch {
 		case s.Issued.Token == "":
 			return []event.Event{made}, nil
-		case token.Hash(s.Issued.Hash) == hash:
+		case bytes.Equal(s.Issued.Hash, hash[:]):
 			return nil, nil
 		}
 		return nil, ErrTaken

@@ -1,0 +1,27 @@
+// Package service puts the parts of lieudit together and runs them: which log, which databases, which
+// listeners, in which order they start and stop. It is the only place that knows every part.
+package service
+
+import (
+	"io"
+	"log/slog"
+	"time"
+
+	"lieudit/schemas/token"
+)
+
+// Config is what a service runs on. Empty addresses of servers mean the embedded part in Data.
+type Config struct {
+	Data         string // folder for everything embedded
+	Listen       string // the API
+	AreaListen   string // the customer area
+	OpsListen    string // health, metrics, profiles
+	EventStore   string // esdb://… or "" for the journal
+	Postgres     string // postgres://… or "" for SQLite
+	Demo         bool   // open the demo account on an empty log
+	Tokens       token.Prefixes
+	Log          *slog.Logger
+	Out          io.Writer // what people read at start
+	Now          func() time.Time
+	DrainTimeout time.Duration // how long running requests may take to end at shutdown
+}
