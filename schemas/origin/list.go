@@ -14,6 +14,9 @@ func (e *TooManyError) Error() string {
 	return fmt.Sprintf("Une clé publiable accepte au plus %d origines, %d ont été déclarées.", maxOrigins, e.Count)
 }
 
+// Code names the refusal.
+func (e *TooManyError) Code() string { return "trop_d_origines" }
+
 // Normalize is the kept form of a list as typed, each origin once, in the order typed. It fails with a *TooManyError,
 // else with an *InvalidError for the first faulty entry; a list without entries is an *InvalidError too.
 func Normalize(typed []string) ([]string, error) {

@@ -29,6 +29,9 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("L'origine « %s » est refusée : %s.", shown(e.Entry), e.Why)
 }
 
+// Code names the refusal.
+func (e *InvalidError) Code() string { return "origine_invalide" }
+
 // shown cuts an entry that is too long to be an origin anyway.
 func shown(entry string) string {
 	if utf8.RuneCountInString(entry) <= maxEntry {
