@@ -1,0 +1,216 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+
+	"lieudit/eventstore"
+)
+
+const maxEvents = 1 << 16 // in one append: bounds what many empty events cost in memory
+
+// service is the Streams service of one Serve.
+type service struct {
+	streams.UnimplementedStreamsServer
+	n        *Node
+	draining context.Context // ends first: subscriptions are over
+	hard     context.Context // ends last: nothing goes on
+}
+
+// Append reads one append to its end and makes it.
+func (s *service) Append(call streams.Streams_AppendServer) error {
+	first, err := call.Recv()
+	if err != nil {
+		return half(err)
+	}
+	o := first.GetOptions()
+	if o == nil {
+		return invalid("An append begins with its options.")
+	}
+	stream, err := streamName(o.GetStreamIdentifier())
+	if err != nil {
+		return err
+	}
+	expected, err := expectation(o)
+	if err != nil {
+		return err
+	}
+	events, err := receive(call)
+	if err != nil {
+		return err
+	}
+	done, err := s.n.append(call.Context(), stream, expected, events)
+	var conflict *eventstore.ConflictError
+	if errors.As(err, &conflict) {
+		return call.SendAndClose(refused(expected, conflict.Current))
+	}
+	if err != nil {
+		return err
+	}
+	return call.SendAndClose(accepted(done))
+}
+
+// half names a request that ended before it was whole.
+func half(err error) error {
+	if errors.Is(err, io.EOF) {
+		return invalid("The request is empty.")
+	}
+	return err
+}
+
+// receive collects the proposed events, no more of them than an append may hold.
+func receive(call streams.Streams_AppendServer) ([]eventstore.Proposed, error) {
+	var events []eventstore.Proposed
+	total := 0
+	for {
+		req, err := call.Recv()
+		if errors.Is(err, io.EOF) {
+			return events, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		m := req.GetProposedMessage()
+		if m == nil {
+			return nil, invalid("What follows an append's options are proposed messages.")
+		}
+		e, err := proposed(m)
+		if err != nil {
+			return nil, err
+		}
+		if total += size(e); total > eventstore.MaxAppend || len(events) == maxEvents {
+			return nil, tooLarge()
+		}
+		events = append(events, e)
+	}
+}
+
+// expecting are the options of append, delete and tombstone alike. Their oneofs have types of their own.
+type expecting interface {
+	GetRevision() uint64
+	GetNoStream() *shared.Empty
+	GetAny() *shared.Empty
+	GetStreamExists() *shared.Empty
+}
+
+func expectation(o expecting) (eventstore.Revision, error) {
+	switch {
+	case o.GetAny() != nil:
+		return eventstore.Any, nil
+	case o.GetNoStream() != nil:
+		return eventstore.NoStream, nil
+	case o.GetStreamExists() != nil:
+		return streamExists, nil
+	case !expects(o):
+		return 0, invalid("An expected revision is missing.")
+	}
+	return revision(o.GetRevision())
+}
+
+// expects tells revision 0 from no expectation at all.
+func expects(o expecting) bool {
+	switch o := o.(type) {
+	case *streams.AppendReq_Options:
+		return o.GetExpectedStreamRevision() != nil
+	case *streams.DeleteReq_Options:
+		return o.GetExpectedStreamRevision() != nil
+	case *streams.TombstoneReq_Options:
+		return o.GetExpectedStreamRevision() != nil
+	}
+	return false
+}
+
+func accepted(c eventstore.Committed) *streams.AppendResp {
+	ok := &streams.AppendResp_Success{
+		CurrentRevisionOption: &streams.AppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
+		PositionOption: &streams.AppendResp_Success_Position{Position: &streams.AppendResp_Position{
+			CommitPosition: uint64(c.Position), PreparePosition: uint64(c.Position),
+		}},
+	}
+	if c.Revision < 0 {
+		ok.CurrentRevisionOption = &streams.AppendResp_Success_NoStream{NoStream: &shared.Empty{}}
+	}
+	if c.Position == 0 {
+		ok.PositionOption = &streams.AppendResp_Success_NoPosition{NoPosition: &shared.Empty{}}
+	}
+	return &streams.AppendResp{Result: &streams.AppendResp_Success_{Success: ok}}
+}
+
+// refused says a conflict twice, in the fields of today and in those of clients before 20.6.
+func refused(expected, current eventstore.Revision) *streams.AppendResp {
+	w, none := &streams.AppendResp_WrongExpectedVersion{}, &shared.Empty{}
+	switch expected {
+	case eventstore.Any:
+		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedAny{ExpectedAny: none}
+		w.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_Any_20_6_0{Any_20_6_0: none}
+	case streamExists:
+		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedStreamExists{ExpectedStreamExists: none}
+		w.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_StreamExists_20_6_0{StreamExists_20_6_0: none}
+	case eventstore.NoStream:
+		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedNoStream{ExpectedNoStream: none}
+		w.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision_20_6_0{ExpectedRevision_20_6_0: math.MaxUint64}
+	default:
+		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision{ExpectedRevision: uint64(expected)}
+		w.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision_20_6_0{ExpectedRevision_20_6_0: uint64(expected)}
+	}
+	if current < 0 {
+		w.CurrentRevisionOption = &streams.AppendResp_WrongExpectedVersion_CurrentNoStream{CurrentNoStream: none}
+		w.CurrentRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_NoStream_20_6_0{NoStream_20_6_0: none}
+	} else {
+		w.CurrentRevisionOption = &streams.AppendResp_WrongExpectedVersion_CurrentRevision{CurrentRevision: uint64(current)}
+		w.CurrentRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_CurrentRevision_20_6_0{CurrentRevision_20_6_0: uint64(current)}
+	}
+	return &streams.AppendResp{Result: &streams.AppendResp_WrongExpectedVersion_{WrongExpectedVersion: w}}
+}
+
+// Delete makes a stream unreadable until it is written to again.
+func (s *service) Delete(ctx context.Context, req *streams.DeleteReq) (*streams.DeleteResp, error) {
+	at, err := s.end(ctx, req.GetOptions(), req.GetOptions().GetStreamIdentifier(), s.n.delete)
+	if err != nil {
+		return nil, err
+	}
+	return &streams.DeleteResp{PositionOption: &streams.DeleteResp_Position_{Position: &streams.DeleteResp_Position{
+		CommitPosition: uint64(at), PreparePosition: uint64(at),
+	}}}, nil
+}
+
+// Tombstone ends a stream for good.
+func (s *service) Tombstone(ctx context.Context, req *streams.TombstoneReq) (*streams.TombstoneResp, error) {
+	at, err := s.end(ctx, req.GetOptions(), req.GetOptions().GetStreamIdentifier(), s.n.tombstone)
+	if err != nil {
+		return nil, err
+	}
+	return &streams.TombstoneResp{PositionOption: &streams.TombstoneResp_Position_{Position: &streams.TombstoneResp_Position{
+		CommitPosition: uint64(at), PreparePosition: uint64(at),
+	}}}, nil
+}
+
+type ending func(context.Context, string, eventstore.Revision) (eventstore.Position, error)
+
+// end runs a deletion to its end even when its caller goes away: one that landed after the stream's lock was let go
+// would take later events with it.
+func (s *service) end(ctx context.Context, o expecting, id *shared.StreamIdentifier, run ending) (eventstore.Position, error) {
+	stream, err := streamName(id)
+	if err != nil {
+		return 0, err
+	}
+	expected, err := expectation(o)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(s.hard, cancel)()
+	at, err := run(ctx, stream, expected)
+	var conflict *eventstore.ConflictError
+	if errors.As(err, &conflict) {
+		conflict.Expected = expected
+		return 0, wrongVersion("Delete", conflict)
+	}
+	return at, err
+}
