@@ -1,0 +1,167 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lieudit/eventstore"
+)
+
+func appends() []rule {
+	return []rule{
+		{name: "an append returns the revision and the position of its last event", check: returnsLastPlace},
+		{name: "an append with the right expectation follows the stream's last event", check: followsLastEvent},
+		{name: "an append with a wrong expectation is a conflict that names the current revision", check: namesCurrent},
+		{name: "a conflict adds nothing", check: conflictAddsNothing},
+		{name: "an event comes back as it was sent", check: comesBackAsSent},
+		{name: "empty data and empty metadata come back empty", check: emptyComesBack},
+		{name: "an event carries the UTC time of its append", check: carriesTime},
+		{name: "an acknowledged event is there at once, whichever way it is read", check: readsOwnWrites},
+	}
+}
+
+func returnsLastPlace(ctx context.Context, l *log) error {
+	stream, last := category()+"-1", eventstore.Position(0)
+	next := eventstore.Revision(0)
+	for _, n := range []int{1, 3, 1, 100} {
+		c, err := l.Append(ctx, stream, next-1, events(n))
+		if err != nil {
+			return err
+		}
+		next += eventstore.Revision(n)
+		if c.Revision != next-1 {
+			return fmt.Errorf("append of %d events returned revision %d, want %d", n, c.Revision, next-1)
+		}
+		if c.Position <= last {
+			return fmt.Errorf("append returned position %d after %d", c.Position, last)
+		}
+		last = c.Position
+		for got, err := range l.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
+			if err != nil || got.Revision != c.Revision || got.Position != c.Position {
+				return fmt.Errorf("last event is at %d/%d (%v), the append said %+v", got.Revision, got.Position, err, c)
+			}
+			break
+		}
+	}
+	return nil
+}
+
+func followsLastEvent(ctx context.Context, l *log) error {
+	stream := category() + "-1"
+	var all []eventstore.Proposed
+	for _, expected := range []eventstore.Revision{eventstore.NoStream, 1, eventstore.Any, 5, eventstore.Any} {
+		batch := events(2)
+		if _, err := l.Append(ctx, stream, expected, batch); err != nil {
+			return fmt.Errorf("expecting %d: %w", expected, err)
+		}
+		all = append(all, batch...)
+	}
+	return l.holds(ctx, stream, all)
+}
+
+func namesCurrent(ctx context.Context, l *log) error {
+	empty, two := category()+"-1", category()+"-2"
+	if _, err := l.fill(ctx, two, 2); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		stream            string
+		expected, current eventstore.Revision
+	}{
+		{empty, 0, eventstore.NoStream}, {empty, 7, eventstore.NoStream},
+		{two, eventstore.NoStream, 1}, {two, 0, 1}, {two, 2, 1}, {two, 1 << 40, 1},
+	} {
+		_, err := l.Append(ctx, c.stream, c.expected, events(1))
+		what := fmt.Sprintf("expecting %d of a stream at %d", c.expected, c.current)
+		if err := conflict(what, err, c.stream, c.expected, c.current); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func conflictAddsNothing(ctx context.Context, l *log) error {
+	stream := category() + "-1"
+	held, err := l.fill(ctx, stream, 2)
+	if err != nil {
+		return err
+	}
+	for _, expected := range []eventstore.Revision{eventstore.NoStream, 0, 5} {
+		_, err := l.Append(ctx, stream, expected, events(3))
+		if err := conflict("wrong expectation", err, stream, expected, 1); err != nil {
+			return err
+		}
+	}
+	return l.holds(ctx, stream, held)
+}
+
+func comesBackAsSent(ctx context.Context, l *log) error {
+	stream := category() + "-été 2026/σ-ü"
+	batch := events(3)
+	batch[0].Type = "category.noun-past.v1"
+	batch[0].Data = []byte(`{"é":"\u0000 𝄞","n":1e400,"a":[1,{"b":null}]}`)
+	batch[1].Metadata = []byte(`{"$correlationId":"c","$causationId":"d","actor":"token:1","end":true}`)
+	batch[2].Data = []byte(" {\n\t\"spaced\" : true } ")
+	if _, err := l.Append(ctx, stream, eventstore.NoStream, batch); err != nil {
+		return err
+	}
+	return l.holds(ctx, stream, batch)
+}
+
+func emptyComesBack(ctx context.Context, l *log) error {
+	stream := category() + "-1"
+	batch := events(3)
+	batch[0].Metadata = nil
+	batch[1].Data = nil
+	batch[2].Data, batch[2].Metadata = []byte{}, []byte{}
+	if _, err := l.Append(ctx, stream, eventstore.NoStream, batch); err != nil {
+		return err
+	}
+	return l.holds(ctx, stream, batch)
+}
+
+func carriesTime(ctx context.Context, l *log) error {
+	const skew = time.Minute // a server's clock is not ours
+	stream, before := category()+"-1", time.Now().Add(-skew)
+	if _, err := l.fill(ctx, stream, 3); err != nil {
+		return err
+	}
+	got, err := l.stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	for _, e := range got {
+		if e.Time.Location() != time.UTC || e.Time.Before(before) || e.Time.After(time.Now().Add(skew)) {
+			return fmt.Errorf("event recorded at %v, want about now in UTC", e.Time)
+		}
+	}
+	return nil
+}
+
+func readsOwnWrites(ctx context.Context, l *log) error {
+	from, err := l.here(ctx)
+	if err != nil {
+		return err
+	}
+	c := category()
+	var all []eventstore.Proposed
+	for i := range 20 {
+		batch := events(1)
+		if _, err := l.Append(ctx, c+"-1", eventstore.Revision(i-1), batch); err != nil {
+			return err
+		}
+		all = append(all, batch...)
+		if err := l.holds(ctx, c+"-1", all); err != nil {
+			return fmt.Errorf("read of the stream right after append %d: %w", i, err)
+		}
+		read, err := l.all(ctx, from, eventstore.Filter{c})
+		if err != nil {
+			return err
+		}
+		if err := same(read.events, c+"-1", all); err != nil {
+			return fmt.Errorf("read of the log right after append %d: %w", i, err)
+		}
+	}
+	return nil
+}

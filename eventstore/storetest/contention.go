@@ -1,0 +1,219 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+)
+
+func contention() []rule {
+	return []rule{
+		{name: "of 200 writers that expect one revision exactly one wins it", check: oneWinner},
+		{name: "200 writers that retry their conflicts all land, each revision won once", check: allWinOnce},
+		{name: "200 writers with Any all land", check: anyAllLand},
+		{name: "the events of an append stand next to each other, whoever else writes", check: contiguous},
+		{name: "an append is all there or not there at all, at every moment", check: allOrNothing},
+		{name: "a stream's positions grow with its revisions under concurrent writers", check: positionsGrow},
+	}
+}
+
+func oneWinner(ctx context.Context, l *log) error {
+	stream := category() + "-1"
+	for expected := eventstore.NoStream; expected < 2; expected++ {
+		var won atomic.Int32
+		err := parallel(200, func(int) error {
+			_, err := l.Append(ctx, stream, expected, events(1))
+			if err == nil {
+				won.Add(1)
+				return nil
+			}
+			return conflict("losing writer", err, stream, expected, expected+1)
+		})
+		if err != nil {
+			return err
+		}
+		if n := won.Load(); n != 1 {
+			return fmt.Errorf("%d writers won revision %d, want 1", n, expected+1)
+		}
+	}
+	return nil
+}
+
+func allWinOnce(ctx context.Context, l *log) error {
+	const writers = 200
+	stream := category() + "-1"
+	batches := make([][]eventstore.Proposed, writers)
+	places := make([]eventstore.Committed, writers)
+	err := parallel(writers, func(i int) (err error) {
+		batches[i] = events(1)
+		places[i], err = l.win(ctx, stream, batches[i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	got, err := l.stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	return landed(got, batches, places)
+}
+
+// win appends a batch at whichever revision the conflicts name, until it is in.
+func (l *log) win(ctx context.Context, stream string, batch []eventstore.Proposed) (eventstore.Committed, error) {
+	expected := eventstore.NoStream
+	for {
+		c, err := l.Append(ctx, stream, expected, batch)
+		var at *eventstore.ConflictError
+		if !errors.As(err, &at) {
+			return c, err
+		}
+		if at.Current <= expected {
+			return c, fmt.Errorf("conflict expecting %d names %d, which is not later", expected, at.Current)
+		}
+		expected = at.Current
+	}
+}
+
+// landed says whether got is the batches, each whole, once, and where its append said.
+func landed(got []eventstore.Recorded, batches [][]eventstore.Proposed, places []eventstore.Committed) error {
+	at, total := map[uuid.UUID]eventstore.Recorded{}, 0
+	for _, e := range got {
+		at[e.ID] = e
+	}
+	for i, batch := range batches {
+		total += len(batch)
+		for j, p := range batch {
+			r := places[i].Revision - eventstore.Revision(len(batch)-1-j)
+			if err := matches(at[p.ID], got[0].Stream, r, p); err != nil {
+				return fmt.Errorf("batch %d: %w", i, err)
+			}
+		}
+		if last := at[batch[len(batch)-1].ID]; last.Position != places[i].Position {
+			return fmt.Errorf("batch %d is at position %d, its append said %d", i, last.Position, places[i].Position)
+		}
+	}
+	if len(got) != total || len(at) != total {
+		return fmt.Errorf("the stream holds %d events, %d of them distinct, want %d", len(got), len(at), total)
+	}
+	return nil
+}
+
+func anyAllLand(ctx context.Context, l *log) error {
+	const writers = 200
+	stream := category() + "-1"
+	batches := make([][]eventstore.Proposed, writers)
+	places := make([]eventstore.Committed, writers)
+	err := parallel(writers, func(i int) (err error) {
+		batches[i] = events(1 + i%3)
+		places[i], err = l.Append(ctx, stream, eventstore.Any, batches[i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	got, err := l.stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	return landed(got, batches, places)
+}
+
+func contiguous(ctx context.Context, l *log) error {
+	from, err := l.here(ctx)
+	if err != nil {
+		return err
+	}
+	c := category()
+	err = parallel(16, func(i int) error {
+		for j := range 10 {
+			if _, err := l.Append(ctx, fmt.Sprintf("%s-%d", c, i), eventstore.Revision(5*j-1), events(5)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	read, err := l.all(ctx, from, nil)
+	if err != nil {
+		return err
+	}
+	return inFives(read.events, c)
+}
+
+// inFives says whether the category's events stand in runs of five of one stream.
+func inFives(all []eventstore.Recorded, category string) error {
+	of := eventstore.Filter{category}
+	for i := 0; i < len(all); i++ {
+		if !of.Matches(all[i].Stream) {
+			continue
+		}
+		for j := range 5 {
+			if i+j == len(all) || all[i+j].Stream != all[i].Stream || all[i+j].Revision != all[i].Revision+eventstore.Revision(j) {
+				return fmt.Errorf("the append of %s@%d is torn apart after %d events", all[i].Stream, all[i].Revision, j)
+			}
+		}
+		i += 4
+	}
+	return nil
+}
+
+func allOrNothing(ctx context.Context, l *log) error {
+	stream := category() + "-1"
+	done := make(chan error, 1)
+	go func() {
+		done <- parallel(4, func(int) error {
+			for range 10 {
+				if _, err := l.Append(ctx, stream, eventstore.Any, events(50)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}()
+	for {
+		select {
+		case err := <-done:
+			return err
+		default:
+		}
+		got, err := l.stream(ctx, stream)
+		if err == nil && len(got)%50 != 0 {
+			err = fmt.Errorf("a reader saw %d events of a stream written by fifties", len(got))
+		}
+		if err != nil {
+			return errors.Join(err, <-done)
+		}
+	}
+}
+
+func positionsGrow(ctx context.Context, l *log) error {
+	stream := category() + "-1"
+	err := parallel(50, func(int) error {
+		_, err := l.Append(ctx, stream, eventstore.Any, events(4))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	got, err := l.stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	for i := range got {
+		if got[i].Revision != eventstore.Revision(i) {
+			return fmt.Errorf("event %d of the stream has revision %d", i, got[i].Revision)
+		}
+		if i > 0 && got[i].Position <= got[i-1].Position {
+			return fmt.Errorf("revision %d is at position %d, revision %d at %d", i, got[i].Position, i-1, got[i-1].Position)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+)
+
+func logs() []rule {
+	return []rule{
+		{name: "a log has one identity, whoever asks", check: oneIdentity},
+		{name: "a log that works is healthy", check: healthy},
+		{name: "a read of the log yields the wanted events in order of position, then one CaughtUp", check: readsInOrder},
+		{name: "positions are the same in appends, streams and the log", check: samePositions},
+		{name: "a read resumes after any mark without gap or repetition", check: resumesAnywhere},
+		{name: "a read of the log says CaughtUp at its end, and nothing is before that mark", check: caughtUpAtEnd},
+		{name: "events appear in the log in order while many write", check: appearsInOrder},
+		{name: "a reader of the log may stop at any signal", check: stopsReadingAnywhere},
+	}
+}
+
+func oneIdentity(ctx context.Context, l *log) error {
+	ids := make([]uuid.UUID, 20)
+	err := parallel(len(ids), func(i int) (err error) {
+		ids[i], err = l.Identity(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if id != ids[0] || id == uuid.Nil {
+			return fmt.Errorf("a log has the identities %s and %s", ids[0], id)
+		}
+	}
+	return nil
+}
+
+func healthy(ctx context.Context, l *log) error {
+	if _, err := l.here(ctx); err != nil {
+		return err
+	}
+	return l.Health()
+}
+
+// mixed fills streams of three categories, in turns, and returns the events of each category in order.
+func (l *log) mixed(ctx context.Context, rounds int) (eventstore.Filter, map[string][]eventstore.Proposed, error) {
+	cats := eventstore.Filter{category(), category(), category()}
+	sent := map[string][]eventstore.Proposed{}
+	for i := range rounds {
+		for _, c := range cats {
+			batch := events(1 + i%3)
+			if _, err := l.Append(ctx, fmt.Sprintf("%s-%d", c, i%4), eventstore.Any, batch); err != nil {
+				return nil, nil, err
+			}
+			sent[c] = append(sent[c], batch...)
+		}
+	}
+	return cats, sent, nil
+}
+
+func ids[T any](all []T, id func(T) uuid.UUID) []uuid.UUID {
+	list := make([]uuid.UUID, len(all))
+	for i := range all {
+		list[i] = id(all[i])
+	}
+	return list
+}
+
+func proposedID(p eventstore.Proposed) uuid.UUID { return p.ID }
+func recordedID(r eventstore.Recorded) uuid.UUID { return r.ID }
+
+// sameOrder says whether got is want.
+func sameOrder(what string, got, want []uuid.UUID) error {
+	if len(got) != len(want) {
+		return fmt.Errorf("%s: %d events, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			return fmt.Errorf("%s: event %d is %s, want %s", what, i, got[i], want[i])
+		}
+	}
+	return nil
+}
+
+func readsInOrder(ctx context.Context, l *log) error {
+	from, err := l.here(ctx)
+	if err != nil {
+		return err
+	}
+	cats, sent, err := l.mixed(ctx, 20)
+	if err != nil {
+		return err
+	}
+	for _, c := range cats {
+		read, err := l.all(ctx, from, eventstore.Filter{c})
+		if err != nil {
+			return err
+		}
+		if err := sameOrder("category "+c, ids(read.events, recordedID), ids(sent[c], proposedID)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func samePositions(ctx context.Context, l *log) error {
+	from, err := l.here(ctx)
+	if err != nil {
+		return err
+	}
+	c := category()
+	for i := range 10 {
+		if _, err := l.Append(ctx, fmt.Sprintf("%s-%d", c, i%2), eventstore.Any, events(3)); err != nil {
+			return err
+		}
+	}
+	read, err := l.all(ctx, from, eventstore.Filter{c})
+	if err != nil {
+		return err
+	}
+	for _, e := range read.events {
+		for got, err := range l.ReadStream(ctx, e.Stream, e.Revision, eventstore.Forward) {
+			if err != nil || got.Position != e.Position || got.ID != e.ID || !got.Time.Equal(e.Time) {
+				return fmt.Errorf("%s@%d: the log says %s at %d, the stream says %s at %d (%v)", e.Stream, e.Revision, e.ID, e.Position, got.ID, got.Position, err)
+			}
+			break
+		}
+	}
+	return nil
+}
+
+func resumesAnywhere(ctx context.Context, l *log) error {
+	from, err := l.here(ctx)
+	if err != nil {
+		return err
+	}
+	cats, _, err := l.mixed(ctx, 5)
+	if err != nil {
+		return err
+	}
+	whole, err := l.all(ctx, from, cats)
+	if err != nil {
+		return err
+	}
+	seen := 0
+	for _, s := range whole.signals {
+		if s.Kind == eventstore.Event {
+			seen++
+		}
+		rest, err := l.all(ctx, s.Mark, cats)
+		if err != nil {
+			return err
+		}
+		if err := sameOrder("resumed read", ids(rest.events, recordedID), ids(whole.events[seen:], recordedID)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func caughtUpAtEnd(ctx context.Context, l *log) error {
+	from, err := l.here(ctx)
+	if err != nil {
+		return err
+	}
+	c := category()
+	for i := range 20 {
+		var p eventstore.Position
+		for _, stream := range []string{c + "-1", category() + "-unwanted"} {
+			at, err := l.Append(ctx, stream, eventstore.Any, events(1))
+			if err != nil {
+				return err
+			}
+			p = at.Position
+		}
+		read, err := l.all(ctx, from, eventstore.Filter{c})
+		if err != nil {
+			return err
+		}
+		if len(read.events) != 1 || read.last.Position < p {
+			return fmt.Errorf("read %d: %d events up to %d, want 1 up to %d or later", i, len(read.events), read.last.Position, p)
+		}
+		from = read.last
+	}
+	return nil
+}
+
+func appearsInOrder(ctx context.Context, l *log) error {
+	from, err := l.here(ctx)
+	if err != nil {
+		return err
+	}
+	c := category()
+	done := make(chan error, 1)
+	go func() {
+		done <- parallel(8, func(i int) error {
+			_, err := l.fill(ctx, fmt.Sprintf("%s-%d", c, i), 200)
+			return err
+		})
+	}()
+	var stepwise []uuid.UUID
+	for mark := from; len(stepwise) < 1600; {
+		read, err := l.all(ctx, mark, eventstore.Filter{c})
+		if err != nil {
+			return errors.Join(err, <-done)
+		}
+		stepwise = append(stepwise, ids(read.events, recordedID)...)
+		mark = read.last
+	}
+	if err := <-done; err != nil {
+		return err
+	}
+	whole, err := l.all(ctx, from, eventstore.Filter{c})
+	if err != nil {
+		return err
+	}
+	return sameOrder("log read step by step", stepwise, ids(whole.events, recordedID))
+}
+
+func stopsReadingAnywhere(ctx context.Context, l *log) error {
+	from, err := l.here(ctx)
+	if err != nil {
+		return err
+	}
+	c := category()
+	if _, err := l.fill(ctx, c+"-1", 100); err != nil {
+		return err
+	}
+	for _, n := range []int{1, 50, 100, 101} {
+		seen := 0
+		for _, err := range l.ReadAll(ctx, from, eventstore.Filter{c}) {
+			if err != nil {
+				return err
+			}
+			if seen++; seen == n {
+				break
+			}
+		}
+		if seen != n {
+			return fmt.Errorf("saw %d signals, want %d", seen, n)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"lieudit/eventstore"
+)
+
+func repeats() []rule {
+	return []rule{
+		{name: "the same append sent again returns what the first sending did and adds nothing", check: repeatAddsNothing},
+		{name: "the same append sent again is recognised after the stream went on", check: repeatLater},
+		{name: "an append with Any sent again is recognised after 1,000 others", check: repeatAmongMany},
+		{name: "a conflicting append sent again is a conflict again", check: conflictAgain},
+		{name: "an append whose first ids are known and whose later ones are not is a mismatch", check: laterDiffers},
+		{name: "a mismatch adds nothing, wherever the known id stands", check: mismatchAddsNothing, strict: true},
+		{name: "part of an earlier append is a mismatch", check: partOfAnother, strict: true},
+		{name: "an id known from another stream is a mismatch", check: otherStream, strict: true},
+		{name: "the same append sent many times at once lands once", check: repeatAtOnce},
+	}
+}
+
+// expectations are the three ways to expect a stream that holds held events.
+func expectations(held int) map[string]eventstore.Revision {
+	m := map[string]eventstore.Revision{"Any": eventstore.Any}
+	if held == 0 {
+		m["NoStream"] = eventstore.NoStream
+	} else {
+		m["a revision"] = eventstore.Revision(held - 1)
+	}
+	return m
+}
+
+// everyExpectation runs try on a new stream of 0 and of 3 events, for each way to expect it.
+func everyExpectation(ctx context.Context, l *log, try func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error) error {
+	for _, n := range []int{0, 3} {
+		for name, expected := range expectations(n) {
+			stream := category() + "-1"
+			held, err := l.fill(ctx, stream, n)
+			if err != nil {
+				return err
+			}
+			if err := try(stream, expected, held); err != nil {
+				return fmt.Errorf("expecting %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// again sends a batch once more and compares what it returns with the first answer.
+func (l *log) again(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.Proposed, first eventstore.Committed) error {
+	second, err := l.Append(ctx, stream, expected, batch)
+	if err != nil {
+		return fmt.Errorf("sent again: %w", err)
+	}
+	if second != first {
+		return fmt.Errorf("sent again: got %+v, the first time %+v", second, first)
+	}
+	return nil
+}
+
+func repeatAddsNothing(ctx context.Context, l *log) error {
+	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
+		for _, n := range []int{1, 5} {
+			batch := events(n)
+			first, err := l.Append(ctx, stream, expected, batch)
+			if err != nil {
+				return err
+			}
+			for range 3 {
+				if err := l.again(ctx, stream, expected, batch, first); err != nil {
+					return err
+				}
+			}
+			held = append(held, batch...)
+			if expected != eventstore.Any {
+				expected = first.Revision
+			}
+		}
+		return l.holds(ctx, stream, held)
+	})
+}
+
+func repeatLater(ctx context.Context, l *log) error {
+	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
+		batch := events(3)
+		first, err := l.Append(ctx, stream, expected, batch)
+		if err != nil {
+			return err
+		}
+		held = append(held, batch...)
+		for range 10 {
+			more := events(2)
+			if _, err := l.Append(ctx, stream, eventstore.Any, more); err != nil {
+				return err
+			}
+			held = append(held, more...)
+		}
+		if err := l.again(ctx, stream, expected, batch, first); err != nil {
+			return err
+		}
+		return l.holds(ctx, stream, held)
+	})
+}
+
+func repeatAmongMany(ctx context.Context, l *log) error {
+	c := category()
+	batch := events(2)
+	first, err := l.Append(ctx, c+"-1", eventstore.Any, batch)
+	if err != nil {
+		return err
+	}
+	err = parallel(20, func(i int) error {
+		for range 50 {
+			if _, err := l.Append(ctx, fmt.Sprintf("%s-other%d", c, i), eventstore.Any, events(1)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.again(ctx, c+"-1", eventstore.Any, batch, first); err != nil {
+		return err
+	}
+	return l.holds(ctx, c+"-1", batch)
+}
+
+func conflictAgain(ctx context.Context, l *log) error {
+	stream := category() + "-1"
+	held, err := l.fill(ctx, stream, 2)
+	if err != nil {
+		return err
+	}
+	refused := events(2)
+	for range 3 {
+		_, err := l.Append(ctx, stream, 0, refused)
+		if err := conflict("refused append", err, stream, 0, 1); err != nil {
+			return err
+		}
+	}
+	if _, err := l.Append(ctx, stream, 1, refused); err != nil {
+		return fmt.Errorf("refused ids sent with the right expectation: %w", err)
+	}
+	return l.holds(ctx, stream, append(held, refused...))
+}
+
+func laterDiffers(ctx context.Context, l *log) error {
+	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
+		batch := events(3)
+		if _, err := l.Append(ctx, stream, expected, batch); err != nil {
+			return err
+		}
+		other, longer := events(3), append(batch[:3:3], events(1)...)
+		copy(other, batch[:2])
+		for name, b := range map[string][]eventstore.Proposed{"last id differs": other, "one id more": longer} {
+			_, err := l.Append(ctx, stream, expected, b)
+			if err := want(name, err, eventstore.ErrMismatch); err != nil {
+				return err
+			}
+		}
+		return l.holds(ctx, stream, append(held, batch...))
+	})
+}
+
+func mismatchAddsNothing(ctx context.Context, l *log) error {
+	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
+		batch := events(2)
+		c, err := l.Append(ctx, stream, expected, batch)
+		if err != nil {
+			return err
+		}
+		held = append(held, batch...)
+		fresh := events(2)
+		for name, b := range map[string][]eventstore.Proposed{
+			"known id last":     {fresh[0], batch[0]},
+			"known ids swapped": {batch[1], batch[0]},
+			"known id alone":    {batch[1]},
+		} {
+			_, err := l.Append(ctx, stream, expected, b)
+			if !errors.Is(err, eventstore.ErrMismatch) && !errors.Is(err, eventstore.ErrConflict) {
+				return fmt.Errorf("%s: got error %v, want a mismatch or a conflict", name, err)
+			}
+			for _, e := range []eventstore.Revision{eventstore.Any, c.Revision} {
+				_, err := l.Append(ctx, stream, e, b)
+				if err := want(name+", nothing else wrong", err, eventstore.ErrMismatch); err != nil {
+					return err
+				}
+			}
+		}
+		return l.holds(ctx, stream, held)
+	})
+}
+
+func partOfAnother(ctx context.Context, l *log) error {
+	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
+		batch := events(3)
+		if _, err := l.Append(ctx, stream, expected, batch); err != nil {
+			return err
+		}
+		_, err := l.Append(ctx, stream, expected, batch[:2])
+		if err := want("the first two of three", err, eventstore.ErrMismatch); err != nil {
+			return err
+		}
+		return l.holds(ctx, stream, append(held, batch...))
+	})
+}
+
+func otherStream(ctx context.Context, l *log) error {
+	c := category()
+	batch := events(2)
+	if _, err := l.Append(ctx, c+"-1", eventstore.NoStream, batch); err != nil {
+		return err
+	}
+	for _, expected := range []eventstore.Revision{eventstore.NoStream, eventstore.Any} {
+		_, err := l.Append(ctx, c+"-2", expected, batch)
+		if err := want("the same ids in another stream", err, eventstore.ErrMismatch); err != nil {
+			return err
+		}
+	}
+	if err := l.holds(ctx, c+"-2", nil); err != nil {
+		return err
+	}
+	return l.holds(ctx, c+"-1", batch)
+}
+
+func repeatAtOnce(ctx context.Context, l *log) error {
+	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
+		batch := events(2)
+		got := make([]eventstore.Committed, 30)
+		err := parallel(len(got), func(i int) (err error) {
+			got[i], err = l.Append(ctx, stream, expected, batch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, c := range got {
+			if c != got[0] {
+				return fmt.Errorf("two sendings of one append returned %+v and %+v", c, got[0])
+			}
+		}
+		return l.holds(ctx, stream, append(held, batch...))
+	})
+}
