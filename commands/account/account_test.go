@@ -1,0 +1,218 @@
+package account
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/commands"
+	"lieudit/schemas/event"
+	"lieudit/schemas/origin"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// now is a Saturday in the first period of every account below, which all begin on the 15th.
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+var next = time.Date(2026, 12, 14, 23, 0, 0, 0, time.UTC) // midnight in Paris on 15 December
+
+// given folds a history; the account is opened for it on the plan named.
+func given(on plan.Name, events ...event.Event) *State {
+	p, _ := plan.Lookup(on)
+	var s State
+	opened := event.AccountOpened{Account: "a", Name: "A", Plan: on, Quota: p.Requests, Anchor: plan.Date{Year: 2026, Month: 10, Day: 15}}
+	for _, e := range append([]event.Event{opened}, events...) {
+		Evolve(&s, commands.Fact{Event: e, At: now.Add(-time.Hour)})
+	}
+	return &s
+}
+
+func refused(action, code, detail string) []event.Event {
+	return []event.Event{event.AccountActionRefused{Action: action, Code: code, Detail: detail}}
+}
+
+func secret(id string) event.SecretKeyIssued {
+	return event.SecretKeyIssued{Key: id, Label: "l", Hint: "h", Hash: []byte(id)}
+}
+
+func publishable(id string) event.PublishableKeyIssued {
+	return event.PublishableKeyIssued{Key: id, Label: "l", Hint: "h", Hash: []byte(id), Token: "t", Origins: []string{"https://a.fr"}}
+}
+
+func TestDecisions(t *testing.T) {
+	t.Parallel()
+	active := agency{exists: true, active: true, plan: plan.Growth}
+	joined := event.AgencyJoined{Agency: "g", Effective: now.Add(-time.Minute)}
+	joining := event.AgencyJoined{Agency: "g", Effective: next}
+	closed := event.AccountClosed{}
+	revoked := event.KeyRevoked{Key: "k", Hint: "h", Hash: []byte("k")}
+	issued := func(on plan.Name, kind token.Kind, typed ...string) commands.Decision[State] {
+		return func(s *State) ([]event.Event, error) {
+			limit, _ := plan.Lookup(on)
+			k := Key{ID: "n", Label: "l", Hint: "h", Kind: kind, Hash: []byte("n"), Token: "t"}
+			events, _, err := issue(s, k, typed, limit)
+			return events, err
+		}
+	}
+	plans := func(name plan.Name, quota int64) commands.Decision[State] {
+		return func(s *State) ([]event.Event, error) {
+			return changePlan(s, Terms{name, quota}, plan.Growth, now)
+		}
+	}
+	changed := func(from, to plan.Name, quota int64, at time.Time) []event.Event {
+		return []event.Event{event.PlanChanged{From: from, To: to, Quota: quota, Effective: at}}
+	}
+	join := func(to string, g agency) commands.Decision[State] {
+		return func(s *State) ([]event.Event, error) { return joinAgency(s, to, g, now) }
+	}
+	leave := func(s *State) ([]event.Event, error) { return leaveAgency(s, now) }
+	activate := func(s *State) ([]event.Event, error) { return activateAgency(s, now) }
+	origins := func(key string, typed ...string) commands.Decision[State] {
+		return func(s *State) ([]event.Event, error) {
+			events, _, err := changeOrigins(s, key, typed)
+			return events, err
+		}
+	}
+	revoking := func(key string) commands.Decision[State] {
+		return func(s *State) ([]event.Event, error) { return revoke(s, key) }
+	}
+	fresh := publishable("n")
+	full := &KeyCapError{Cap: 1, Active: 1}
+	none := &KeyCapError{Cap: 0, Active: 0}
+
+	for _, c := range []struct {
+		rule   string
+		given  *State
+		decide commands.Decision[State]
+		want   []event.Event
+		err    error
+	}{
+		{"a secret key is issued without a cap", given(plan.Discovery, secret("k")), issued(plan.Discovery, token.Secret), []event.Event{secret("n")}, nil},
+		{"a closed account gets no key", given(plan.Starter, closed), issued(plan.Starter, token.Secret), refused("issue-secret-key", "compte_ferme", ""), ErrClosed},
+		{"a publishable key takes a slot", given(plan.Starter), issued(plan.Starter, token.Publishable, "https://a.fr"), []event.Event{fresh}, nil},
+		{"the cap of publishable keys has no tolerance", given(plan.Starter, publishable("k")), issued(plan.Starter, token.Publishable, "https://a.fr"), refused("issue-publishable-key", full.Code(), full.Error()), full},
+		{"a plan without publishable keys says so", given(plan.Discovery), issued(plan.Discovery, token.Publishable, "https://a.fr"), refused("issue-publishable-key", none.Code(), none.Error()), none},
+		{"a revoked publishable key frees its slot", given(plan.Starter, publishable("k"), revoked), issued(plan.Starter, token.Publishable, "https://a.fr"), []event.Event{fresh}, nil},
+		{"a faulty origin is refused before the cap", given(plan.Discovery), issued(plan.Discovery, token.Publishable, "http://a.fr"), nil, &origin.InvalidError{}},
+		{"origins are kept in their canonical form, each once", given(plan.Starter), issued(plan.Starter, token.Publishable, "HTTPS://A.FR", "https://a.fr"), []event.Event{fresh}, nil},
+
+		{"a revoked key stays revoked", given(plan.Starter, publishable("k"), revoked), revoking("k"), nil, nil},
+		{"a key is revoked by id", given(plan.Starter, publishable("k")), revoking("k"), []event.Event{revoked}, nil},
+		{"a key of a closed account can be revoked", given(plan.Starter, publishable("k"), closed), revoking("k"), []event.Event{revoked}, nil},
+		{"an unknown key is not found", given(plan.Starter), revoking("k"), nil, ErrUnknownKey},
+
+		{"origins change and the key stays", given(plan.Starter, publishable("k")), origins("k", "https://b.fr"), []event.Event{event.KeyOriginsChanged{Key: "k", Hash: []byte("k"), Before: []string{"https://a.fr"}, Origins: []string{"https://b.fr"}}}, nil},
+		{"the same origins change nothing", given(plan.Starter, publishable("k")), origins("k", "https://a.fr"), nil, nil},
+		{"a secret key has no origins", given(plan.Starter, secret("k")), origins("k", "https://a.fr"), refused("change-origins", "origines_sur_cle_secrete", ""), ErrSecretNoOrigins},
+		{"a revoked key keeps its origins", given(plan.Starter, publishable("k"), revoked), origins("k", "https://b.fr"), refused("change-origins", "cle_revoquee", ""), ErrKeyRevoked},
+		{"origins of an unknown key are not found", given(plan.Starter), origins("k", "https://b.fr"), nil, ErrUnknownKey},
+
+		{"an upgrade acts now", given(plan.Starter), plans(plan.Business, 0), changed(plan.Starter, plan.Business, 2_000_000, now), nil},
+		{"a downgrade acts at the next period", given(plan.Business), plans(plan.Starter, 0), changed(plan.Business, plan.Starter, 100_000, next), nil},
+		{"more volume on the same plan acts now", given(plan.Starter), plans(plan.Starter, 150_000), changed(plan.Starter, plan.Starter, 150_000, now), nil},
+		{"less volume on the same plan acts at the next period", given(plan.Starter), plans(plan.Starter, 5), changed(plan.Starter, plan.Starter, 5, next), nil},
+		{"the same terms change nothing", given(plan.Starter), plans(plan.Starter, 0), nil, nil},
+		{"a downgrade asked for twice is one", given(plan.Business, event.PlanChanged{To: plan.Starter, Quota: 100_000, Effective: next}), plans(plan.Starter, 0), nil, nil},
+		{"a downgrade is taken back by asking for the present terms", given(plan.Business, event.PlanChanged{To: plan.Starter, Quota: 100_000, Effective: next}), plans(plan.Business, 0), changed(plan.Business, plan.Business, 2_000_000, now), nil},
+		{"DISCOVERY has no more than 20000 requests", given(plan.Starter), plans(plan.Discovery, 20_001), refused("change-plan", "quota_trop_grand", "quota 20001 is above 20000"), &QuotaError{20_001, 20_000}},
+		{"a sub-client's plan is its agency's", given(plan.Starter, joined), plans(plan.Business, 0), refused("change-plan", "plan_de_l_agence", ""), ErrAgencyPlan},
+		{"a sub-client's volume is its own", given(plan.Growth, joined), plans(plan.Growth, 600_000), changed(plan.Growth, plan.Growth, 600_000, now), nil},
+		{"a closed account keeps its plan", given(plan.Starter, closed), plans(plan.Business, 0), refused("change-plan", "compte_ferme", ""), ErrClosed},
+
+		{"agency mode is activated", given(plan.Starter), activate, []event.Event{event.AgencyActivated{}}, nil},
+		{"agency mode is activated once", given(plan.Starter, event.AgencyActivated{}), activate, nil, nil},
+		{"a sub-client is no agency", given(plan.Starter, joining), activate, refused("activate-agency", "agence_imbriquee", ""), ErrNested},
+		{"an account joins at its next period", given(plan.Starter), join("g", active), []event.Event{joining}, nil},
+		{"joining twice is once", given(plan.Starter, joining), join("g", active), nil, nil},
+		{"a sub-client has one agency", given(plan.Starter, joined), join("h", active), refused("join-agency", "deja_sous_client", ""), ErrSubClient},
+		{"an agency has no agency", given(plan.Starter, event.AgencyActivated{}), join("g", active), refused("join-agency", "agence_imbriquee", ""), ErrNested},
+		{"an account that is no agency takes nobody", given(plan.Starter), join("g", agency{exists: true}), refused("join-agency", "agence_inconnue", ""), ErrNoAgency},
+		{"a sub-client leaves at its next period", given(plan.Starter, joined), leave, []event.Event{event.AgencyLeft{Agency: "g", Effective: next}}, nil},
+		{"a membership that has not begun ends at once", given(plan.Starter, joining), leave, []event.Event{event.AgencyLeft{Agency: "g", Effective: now}}, nil},
+		{"who has no agency leaves none", given(plan.Starter), leave, refused("leave-agency", "pas_sous_client", ""), ErrNotSubClient},
+
+		{"an account closes once", given(plan.Starter, closed), closing, nil, nil},
+		{"an account closes", given(plan.Starter), closing, []event.Event{closed}, nil},
+		{"an id is opened once", given(plan.Starter), Open{ID: "a", Plan: plan.Starter}.decide, nil, ErrAlreadyOpen},
+		{"a closed id is not opened again", given(plan.Starter, closed), Open{ID: "a", Plan: plan.Starter}.decide, nil, ErrAlreadyOpen},
+		{"an account opens with the plan's volume", new(State), Open{ID: "a", Name: "A", Plan: plan.Starter}.decide, []event.Event{event.AccountOpened{Account: "a", Name: "A", Plan: plan.Starter, Quota: 100_000}}, nil},
+	} {
+		t.Run(strings.ReplaceAll(c.rule, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			got, err := c.decide(c.given)
+			if c.want != nil || err == nil {
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("events (-want +got):\n%s", diff)
+				}
+			}
+			if !sameError(err, c.err) {
+				t.Errorf("got error %v, want %v", err, c.err)
+			}
+		})
+	}
+}
+
+// sameError compares refusals by value, an invalid origin by kind only.
+func sameError(got, want error) bool {
+	if _, ok := want.(*origin.InvalidError); ok {
+		var invalid *origin.InvalidError
+		return errors.As(got, &invalid)
+	}
+	return got == nil && want == nil || got != nil && want != nil && got.Error() == want.Error()
+}
+
+func TestOpenUnderAnAgency(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rule string
+		g    agency
+		plan plan.Name
+		want error
+	}{
+		{"takes the agency's plan", agency{exists: true, active: true, plan: plan.Growth}, "", nil},
+		{"may name the agency's plan", agency{exists: true, active: true, plan: plan.Growth}, plan.Growth, nil},
+		{"may not name another", agency{exists: true, active: true, plan: plan.Growth}, plan.Starter, ErrAgencyPlan},
+		{"needs an active agency", agency{exists: true, plan: plan.Growth}, "", ErrNoAgency},
+		{"needs an agency that exists", agency{}, "", ErrNoAgency},
+		{"has depth one", agency{exists: true, active: true, nested: true}, "", ErrNested},
+	} {
+		t.Run(strings.ReplaceAll(c.rule, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			got, err := Open{ID: "s", Plan: c.plan}.under(c.g)
+			if !errors.Is(err, c.want) {
+				t.Fatalf("got %v, want %v", err, c.want)
+			}
+			if err == nil && got.Plan != c.g.plan {
+				t.Errorf("got plan %s, want %s", got.Plan, c.g.plan)
+			}
+		})
+	}
+}
+
+func TestEvolveKnowsEveryAccountEvent(t *testing.T) {
+	t.Parallel()
+	for _, typ := range event.All() {
+		if typ.Category() != Aggregate.Category || typ.Name == (event.AccountActionRefused{}).EventType() ||
+			typ.Name == (event.AccountOpened{}).EventType() {
+			continue
+		}
+		s, before := given(plan.Starter, secret("k")), given(plan.Starter, secret("k"))
+		e, err := event.Decode(typ.Name, []byte(`{"key":"k","to":"BUSINESS","agency":"g","effective":"2026-11-01T00:00:00Z","origins":["https://b.fr"]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if typ.Name == (event.AgencyLeft{}).EventType() {
+			Evolve(s, commands.Fact{Event: event.AgencyJoined{Agency: "g"}, At: now})
+			Evolve(before, commands.Fact{Event: event.AgencyJoined{Agency: "g"}, At: now})
+		}
+		Evolve(s, commands.Fact{Event: e, At: now})
+		if cmp.Equal(s, before, cmp.Exporter(func(reflect.Type) bool { return true })) {
+			t.Errorf("%s changes nothing", typ.Name)
+		}
+	}
+}
