@@ -31,10 +31,18 @@ func (in Intent) metadata(command uuid.UUID) eventstore.Metadata {
 	return m
 }
 
-// Fact is an event and when the log recorded it.
+// Fact is an event, when the log recorded it, and who caused it why.
 type Fact struct {
-	Event event.Event
-	At    time.Time
+	Event  event.Event
+	At     time.Time
+	Actor  string
+	Reason string
+}
+
+// FactOf is a recorded event as an aggregate sees it.
+func FactOf(r eventstore.Recorded, e event.Event) (Fact, error) {
+	m, err := r.Meta()
+	return Fact{e, r.Time, m.Actor, m.Reason}, err
 }
 
 // Decision is what a command makes of a state: what happens, and why it is refused if it is. A refusal may come

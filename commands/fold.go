@@ -43,12 +43,9 @@ func (f *fold[S]) forward(ctx context.Context, d *Desk[S]) error {
 			known = true
 			continue
 		}
-		e, err := event.Decode(r.Type, r.Data)
-		if err != nil {
+		if err := f.evolve(d.aggregate.Evolve, r); err != nil {
 			return fmt.Errorf("%s@%d: %w", f.stream, r.Revision, err)
 		}
-		d.aggregate.Evolve(&f.state, Fact{e, r.Time})
-		f.revision, f.mark = r.Revision, eventstore.Mark{Position: r.Position, Event: r.ID}
 	}
 	if known {
 		return nil
@@ -56,4 +53,18 @@ func (f *fold[S]) forward(ctx context.Context, d *Desk[S]) error {
 	var zero S
 	f.state, f.revision, f.mark = zero, eventstore.NoStream, eventstore.Mark{}
 	return f.forward(ctx, d)
+}
+
+func (f *fold[S]) evolve(evolve func(*S, Fact), r eventstore.Recorded) error {
+	e, err := event.Decode(r.Type, r.Data)
+	if err != nil {
+		return err
+	}
+	fact, err := FactOf(r, e)
+	if err != nil {
+		return err
+	}
+	evolve(&f.state, fact)
+	f.revision, f.mark = r.Revision, eventstore.Mark{Position: r.Position, Event: r.ID}
+	return nil
 }

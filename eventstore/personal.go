@@ -40,6 +40,15 @@ func seal(key []byte, stream string, p event.Personal) (event.Personal, error) {
 	return event.Personal(sealed + base64.RawStdEncoding.EncodeToString(box)), nil
 }
 
+// Reveal opens a personal value as it stands in the events of a stream, for who folded them sealed. The empty
+// value is itself; one whose key was destroyed is "".
+func (c *Codec) Reveal(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
+	if p == "" {
+		return "", nil
+	}
+	return c.open(ctx, stream, p)
+}
+
 func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
 	text, ok := strings.CutPrefix(string(p), sealed)
 	if !ok {

@@ -72,6 +72,26 @@ func (a *Accounts) planOf(ctx context.Context, id string) (plan.Plan, error) {
 	return p, err
 }
 
+// Current is the account as its stream tells it now, with its name in clear and without its keys.
+func (a *Accounts) Current(ctx context.Context, id string) (State, error) {
+	var s State
+	err := a.desk.View(ctx, id, func(now *State) { s = *now })
+	if err != nil {
+		return State{}, err
+	}
+	if s.Keys = nil; !s.Exists() {
+		return State{}, ErrUnknown
+	}
+	s.Name, err = a.codec.Reveal(ctx, Aggregate.Category+"-"+id, s.Name)
+	return s, err
+}
+
+// AgencyOf is the account that id is a sub-client of at this moment, or "".
+func (a *Accounts) AgencyOf(ctx context.Context, id string) (parent string, err error) {
+	err = a.desk.View(ctx, id, func(s *State) { parent = s.Agency.At(a.now()) })
+	return parent, err
+}
+
 // newID makes an id no other thing has.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
@@ -91,7 +111,11 @@ func (a *Accounts) State(ctx context.Context, id string, asOf time.Time) (State,
 		if err != nil {
 			return State{}, 0, err
 		}
-		Evolve(&s, commands.Fact{Event: e, At: r.Time})
+		f, err := commands.FactOf(r, e)
+		if err != nil {
+			return State{}, 0, err
+		}
+		Evolve(&s, f)
 		last = r.Position
 	}
 	if !s.Exists() {

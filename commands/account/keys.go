@@ -34,7 +34,8 @@ func (a *Accounts) IssueKey(ctx context.Context, id string, in commands.Intent, 
 	}
 	text := a.tokens.New(i.Kind)
 	hash := token.HashOf(text)
-	made := Key{ID: newID(), Label: i.Label, Hint: a.tokens.Hint(text), Kind: i.Kind, Hash: hash[:], IssuedAt: a.now()}
+	made := Key{ID: newID(), Label: i.Label, Hint: a.tokens.Hint(text), Kind: i.Kind, Hash: hash[:],
+		IssuedAt: a.now().UTC(), IssuedBy: in.Actor}
 	if i.Kind == token.Publishable {
 		made.Token = text
 	}
@@ -69,8 +70,19 @@ func issue(s *State, k Key, typed []string, limit plan.Plan) ([]event.Event, []s
 }
 
 // RevokeKey ends a key for good. Twice is once.
-func (a *Accounts) RevokeKey(ctx context.Context, id string, in commands.Intent, key string) (eventstore.Position, error) {
-	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) { return revoke(s, key) })
+func (a *Accounts) RevokeKey(ctx context.Context, id string, in commands.Intent, key string) (Key, eventstore.Position, error) {
+	var ended Key
+	at, err := a.do(ctx, id, in, func(s *State) ([]event.Event, error) {
+		events, err := revoke(s, key)
+		if err == nil {
+			ended = *s.Keys[key]
+		}
+		if len(events) > 0 {
+			ended.RevokedAt, ended.RevokedBy, ended.Reason = a.now().UTC(), in.Actor, in.Reason
+		}
+		return events, err
+	})
+	return ended, at, err
 }
 
 func revoke(s *State, key string) ([]event.Event, error) {

@@ -40,7 +40,10 @@ type Key struct {
 	Token           string   // of a publishable key
 	Origins         []string // of a publishable key
 	IssuedAt        time.Time
+	IssuedBy        string
 	RevokedAt       time.Time
+	RevokedBy       string
+	Reason          string // of the revocation
 }
 
 // Active says whether the key can still be used.
@@ -66,13 +69,22 @@ func Evolve(s *State, f commands.Fact) {
 		s.Agency.Set("", e.Effective, f.At)
 	case event.AccountClosed:
 		s.ClosedAt = f.At
+	default:
+		evolveKeys(s, f)
+	}
+}
+
+func evolveKeys(s *State, f commands.Fact) {
+	switch e := f.Event.(type) {
 	case event.SecretKeyIssued:
-		s.Keys[e.Key] = &Key{ID: e.Key, Kind: token.Secret, Label: e.Label, Hint: e.Hint, Hash: e.Hash, IssuedAt: f.At}
+		s.Keys[e.Key] = &Key{ID: e.Key, Kind: token.Secret, Label: e.Label, Hint: e.Hint, Hash: e.Hash,
+			IssuedAt: f.At, IssuedBy: f.Actor}
 	case event.PublishableKeyIssued:
 		s.Keys[e.Key] = &Key{ID: e.Key, Kind: token.Publishable, Label: e.Label, Hint: e.Hint, Hash: e.Hash,
-			Token: e.Token, Origins: e.Origins, IssuedAt: f.At}
+			Token: e.Token, Origins: e.Origins, IssuedAt: f.At, IssuedBy: f.Actor}
 	case event.KeyRevoked:
-		s.Keys[e.Key].RevokedAt = f.At
+		k := s.Keys[e.Key]
+		k.RevokedAt, k.RevokedBy, k.Reason = f.At, f.Actor, f.Reason
 	case event.KeyOriginsChanged:
 		s.Keys[e.Key].Origins = e.Origins
 	}
