@@ -5,8 +5,8 @@ package token
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"fmt"
 	"hash/crc32"
-	"regexp"
 	"strings"
 )
 
@@ -28,6 +28,14 @@ const (
 	sumLength = sha256.Size
 )
 
+// base62 says which bytes are in the alphabet.
+var base62 = func() (in [256]bool) {
+	for i := range len(alphabet) {
+		in[alphabet[i]] = true
+	}
+	return in
+}()
+
 // Hash is the SHA-256 of a whole token: all that is kept of a secret one.
 type Hash [sumLength]byte
 
@@ -36,6 +44,23 @@ type Prefixes struct{ Secret, Publishable, Area string }
 
 // Default are the prefixes used where none are configured.
 var Default = Prefixes{Secret: "ld_sk_", Publishable: "ld_pk_", Area: "ld_ct_"}
+
+// Validate says why the prefixes cannot be used: each must be some letters, digits, "_" or "-", and none may begin
+// another, or a token's kind could not be told.
+func (p Prefixes) Validate() error {
+	all := []string{p.Secret, p.Publishable, p.Area}
+	for i, each := range all {
+		if each == "" || strings.Trim(each, alphabet+"_-") != "" {
+			return fmt.Errorf("token prefix %q is not made of letters, digits, _ and -", each)
+		}
+		for j, other := range all {
+			if i != j && strings.HasPrefix(other, each) {
+				return fmt.Errorf("token prefix %q begins %q", each, other)
+			}
+		}
+	}
+	return nil
+}
 
 // Of is the prefix of a kind.
 func (p Prefixes) Of(k Kind) string {
@@ -70,10 +95,8 @@ func wellFormed(text, body string) bool {
 	if len(body) != bodyLen+checkLen {
 		return false
 	}
-	for i := range len(body) {
-		if strings.IndexByte(alphabet, body[i]) < 0 {
-			return false
-		}
+	if base62Run(body) != len(body) {
+		return false
 	}
 	signed := text[:len(text)-checkLen]
 	return check(signed) == text[len(signed):]
@@ -88,17 +111,6 @@ func (p Prefixes) Hint(text string) string {
 		return p.Of(k) + "…" + text[len(text)-hintLen:]
 	}
 	return "…"
-}
-
-// Redact replaces every token in a text by its hint, so that it can be logged.
-func (p Prefixes) Redact(text string) string {
-	return p.pattern().ReplaceAllStringFunc(text, func(found string) string {
-		return found[:len(found)-bodyLen-checkLen] + "…" + found[len(found)-hintLen:]
-	})
-}
-
-func (p Prefixes) pattern() *regexp.Regexp {
-	return regexp.MustCompile(`(?:` + regexp.QuoteMeta(p.Secret) + `|` + regexp.QuoteMeta(p.Publishable) + `|` + regexp.QuoteMeta(p.Area) + `)[0-9A-Za-z]{38}`)
 }
 
 func random(n int) string {
