@@ -1,0 +1,62 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"lieudit/eventstore"
+)
+
+// reopenMemory gives a log a second life.
+func reopenMemory(_ *testing.T, s eventstore.Store) eventstore.Store {
+	m := s.(*memory)
+	again := newMemory()
+	again.id, again.all, again.streams, again.batches = m.id, m.all, m.streams, m.batches
+	return again
+}
+
+func TestMemoryKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	RunWith(t, func(t *testing.T) eventstore.Store { return newMemory() }, Options{Reopen: reopenMemory})
+}
+
+func TestEveryRuleHasItsOwnName(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, r := range rules() {
+		if r.name == "" || r.check == nil || seen[r.name] {
+			t.Errorf("rule %q is empty or named twice", r.name)
+		}
+		seen[r.name] = true
+	}
+}
+
+func TestBrokenStoresFail(t *testing.T) {
+	t.Parallel()
+	for _, b := range broken() {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			for _, name := range b.breaks {
+				if err := tryOn(t, name, b.wrap(newMemory())); err == nil {
+					t.Errorf("the suite does not notice under the rule %q", name)
+				}
+			}
+		})
+	}
+}
+
+// tryOn runs one rule on a store and says what broke.
+func tryOn(t *testing.T, name string, s eventstore.Store) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	for _, r := range rules() {
+		if r.name == name {
+			return r.check(ctx, &log{Store: s, reopen: func(s eventstore.Store) eventstore.Store { return s }})
+		}
+	}
+	t.Fatalf("no rule is named %q", name)
+	return errors.New("unreachable")
+}
