@@ -130,8 +130,10 @@ func brokenAppends() []fault {
 		}, wrap: func(m *memory) eventstore.Store {
 			return &faulty{memory: m, onAppend: func(ctx context.Context, s string, r eventstore.Revision, b []eventstore.Proposed) (eventstore.Committed, error) {
 				c, err := m.Append(context.WithoutCancel(ctx), s, r, b)
-				if ctx.Err() != nil {
+				select {
+				case <-ctx.Done():
 					err = eventstore.ErrUnavailable
+				case <-time.After(time.Millisecond):
 				}
 				return c, err
 			}}
