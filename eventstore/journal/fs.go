@@ -1,0 +1,75 @@
+package journal
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// FS is the folder a journal lives in. Names hold no slash. What a file held at its last successful Sync survives a
+// power cut, and a name does from the next successful SyncDir on; nothing else is relied upon.
+type FS interface {
+	// Open opens a file for reading and writing, and makes it when create is set.
+	Open(name string, create bool) (File, error)
+	Names() ([]string, error)
+	Rename(from, to string) error
+	Remove(name string) error
+	SyncDir() error
+}
+
+// File is one file of an FS, safe for concurrent use.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	// Sync returns when the file's bytes are on disk. After an error nothing is known of what was written before.
+	Sync() error
+	// Reserve makes sure that the file can grow to size, or says at once that it cannot.
+	Reserve(size int64) error
+}
+
+// disk is the FS of the operating system.
+type disk string
+
+func (d disk) path(name string) string { return filepath.Join(string(d), name) }
+
+func (d disk) Open(name string, create bool) (File, error) {
+	flag := os.O_RDWR
+	if create {
+		flag |= os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(d.path(name), flag, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return diskFile{f}, nil
+}
+
+func (d disk) Names() ([]string, error) {
+	entries, err := os.ReadDir(string(d))
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, nil
+}
+
+func (d disk) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
+func (d disk) Remove(name string) error     { return os.Remove(d.path(name)) }
+
+func (d disk) SyncDir() error {
+	f, err := os.Open(string(d))
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+type diskFile struct{ *os.File }
+
+func (f diskFile) Sync() error              { return datasync(f.File) }
+func (f diskFile) Reserve(size int64) error { return reserve(f.File, size) }

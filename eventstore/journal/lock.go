@@ -1,0 +1,66 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// LockedError says that another journal, in this process or another, holds the folder. PID is 0 when the
+// holder has not said who it is yet.
+type LockedError struct {
+	Dir   string    `json:"-"`
+	PID   int       `json:"pid"`
+	Since time.Time `json:"since"`
+}
+
+func (e *LockedError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("journal %s is held by another process", e.Dir)
+	}
+	return fmt.Sprintf("journal %s is held by process %d since %s", e.Dir, e.PID, e.Since.Format(time.RFC3339))
+}
+
+// lock takes the folder. The kernel lets go of it when the process ends, however it ends.
+func lock(dir string, now time.Time) (io.Closer, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		err = sign(f, now)
+	} else if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = holder(f, dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func sign(f *os.File, now time.Time) error {
+	b, err := json.Marshal(LockedError{PID: os.Getpid(), Since: now.UTC().Truncate(time.Second)})
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(append(b, '\n'), 0)
+	return err
+}
+
+func holder(f *os.File, dir string) error {
+	e := &LockedError{Dir: dir}
+	// A holder that died while signing leaves half a line: then it stays unnamed.
+	if b, err := io.ReadAll(f); err == nil && json.Unmarshal(b, e) != nil {
+		*e = LockedError{Dir: dir}
+	}
+	return e
+}

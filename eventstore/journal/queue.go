@@ -1,0 +1,106 @@
+package journal
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+)
+
+// request is an append on its way to the writer. Its frames are encoded by the caller, so that the writer
+// does little and never touches the caller's bytes.
+type request struct {
+	stream   string
+	key      streamKey
+	expected eventstore.Revision
+	ids      []uuid.UUID
+	frames   []byte
+
+	gone atomic.Bool // the caller has left: it is not worth writing
+	done chan outcome
+}
+
+type outcome struct {
+	committed eventstore.Committed
+	err       error
+}
+
+// queue holds the appends that wait for the group after the one being written.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*request
+	why     error // why nothing is taken in any more
+	filled  chan struct{}
+}
+
+func newQueue() *queue { return &queue{filled: make(chan struct{}, 1)} }
+
+func (q *queue) put(r *request) error {
+	q.mu.Lock()
+	if q.why != nil {
+		defer q.mu.Unlock()
+		return q.why
+	}
+	q.waiting = append(q.waiting, r)
+	first := len(q.waiting) == 1
+	q.mu.Unlock()
+	if first {
+		q.signal()
+	}
+	return nil
+}
+
+func (q *queue) signal() {
+	select {
+	case q.filled <- struct{}{}:
+	default:
+	}
+}
+
+// take swaps what waits for the empty slice given, and waits for it when there is nothing. It reports false when the
+// queue was closed.
+func (q *queue) take(empty []*request) ([]*request, bool) {
+	for {
+		if got, open := q.swap(empty); len(got) > 0 || !open {
+			return got, open
+		}
+		<-q.filled
+	}
+}
+
+func (q *queue) swap(empty []*request) ([]*request, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.why != nil {
+		return nil, false
+	}
+	if len(q.waiting) == 0 {
+		return nil, true
+	}
+	got := q.waiting
+	q.waiting = empty[:0]
+	return got, true
+}
+
+// idle says whether nothing waits.
+func (q *queue) idle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting) == 0
+}
+
+// close answers all that wait with why, and all that come later. The first reason stays.
+func (q *queue) close(why error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.why == nil {
+		q.why = why
+	}
+	for _, r := range q.waiting {
+		r.done <- outcome{err: q.why}
+	}
+	q.waiting = nil
+	q.signal()
+}

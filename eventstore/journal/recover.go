@@ -1,0 +1,337 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+)
+
+// restore finds out what a folder holds. After it every byte that is taken for written is on disk, every byte after
+// them is zero, and an append is there whole or not at all.
+type restore struct {
+	o    Options
+	segs []*segment
+	log  uuid.UUID
+	seed uint32
+
+	index  *index
+	recent *recent
+	tail   *replay // of the last segment
+	time   int64   // of the last event, in microseconds
+}
+
+// run opens every segment, leaves the last of segs as the one to write on, and marks the last event.
+func (r *restore) run() (eventstore.Mark, error) {
+	bases, err := r.folder()
+	if err == nil && len(bases) == 0 {
+		err = r.create()
+	} else if err == nil {
+		err = r.open(bases)
+	}
+	if err == nil {
+		err = r.dropSpare()
+	}
+	for i := 0; err == nil && i < len(r.segs)-1; i++ {
+		err = r.sealed(i)
+	}
+	if err == nil {
+		err = r.active()
+	}
+	if err != nil {
+		return eventstore.Mark{}, err
+	}
+	return r.last()
+}
+
+// last reads the last event of the log once more.
+func (r *restore) last() (eventstore.Mark, error) {
+	s, final := r.segs[len(r.segs)-1], r.tail.final
+	if final == 0 && len(r.segs) > 1 {
+		s = r.segs[len(r.segs)-2]
+		final = s.final
+	}
+	if final == 0 {
+		return eventstore.Mark{Log: r.log}, nil
+	}
+	f, err := s.at(final, s.next(), r.seed)
+	if err != nil {
+		return eventstore.Mark{}, err
+	}
+	if !f.isEvent() {
+		return eventstore.Mark{}, damage(final, "index names a mark as the last event")
+	}
+	r.time = int64(le.Uint64(f[32:]))
+	return f.mark(r.log), nil
+}
+
+// folder lists the segments and removes unfinished work.
+func (r *restore) folder() (bases []eventstore.Position, err error) {
+	names, err := r.o.FS.Names()
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range names {
+		if base, ok := baseOf(n); ok {
+			bases = append(bases, base)
+		}
+		if strings.HasSuffix(n, ".tmp") {
+			if err := r.o.FS.Remove(n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.Sort(bases)
+	for _, n := range names {
+		base, ok := baseOf(strings.TrimSuffix(n, ".idx") + ".log")
+		if ok && strings.HasSuffix(n, ".idx") && !slices.Contains(bases, base) {
+			return nil, damage(base, "segment is missing, its index is there")
+		}
+	}
+	return bases, nil
+}
+
+func (r *restore) create() error {
+	log, err := uuid.NewRandom()
+	if err != nil {
+		return err
+	}
+	s, err := createSegment(r.o.FS, header{log: log, size: uint64(r.o.SegmentSize)}, nil)
+	if err != nil {
+		return err
+	}
+	r.log, r.seed, r.segs = log, seedOf(log), []*segment{s}
+	return nil
+}
+
+func (r *restore) open(bases []eventstore.Position) error {
+	want := eventstore.Position(0)
+	for _, base := range bases {
+		if base != want {
+			return damage(want, "segment is missing")
+		}
+		s, h, err := openSegment(r.o.FS, base, r.log)
+		if err != nil {
+			return err
+		}
+		r.segs = append(r.segs, s)
+		r.log, r.seed = h.log, seedOf(h.log)
+		want = s.next()
+	}
+	// Only what a sync has confirmed may be believed: the pages of a killed process are not on disk yet. The last two:
+	// the very last may be a spare that no append has reached.
+	for _, s := range r.segs[max(0, len(r.segs)-2):] {
+		if err := s.file.Sync(); err != nil {
+			return fmt.Errorf("sync segment: %w", err)
+		}
+	}
+	return nil
+}
+
+// begun reads the mark a segment begins with; nil when there is none.
+func (r *restore) begun(s *segment) (frame, error) {
+	f, err := s.at(s.data(), s.next(), r.seed)
+	var corrupt *eventstore.CorruptError
+	if errors.As(err, &corrupt) || err == nil && f.isEvent() {
+		return nil, nil
+	}
+	return f, err
+}
+
+// dropSpare removes the last segment when nothing that counts was written on it: it was made ahead, or its first
+// group never got to the disk whole.
+func (r *restore) dropSpare() error {
+	n := len(r.segs) - 1
+	if n == 0 {
+		return nil
+	}
+	s := r.segs[n]
+	f, err := r.begun(s)
+	if err != nil || f != nil {
+		return err
+	}
+	if err := r.unproven(s, s.data()); err != nil {
+		return err
+	}
+	if from, to, err := dirty(s, s.data()); err != nil {
+		return err
+	} else if to > from {
+		r.o.Logger.Warn("cut the torn tail of the log", "position", uint64(s.data()), "bytes", uint64(to-s.data()))
+	}
+	r.segs = r.segs[:n]
+	return errors.Join(s.file.Close(), r.o.FS.Remove(segmentName(s.base)), r.o.FS.SyncDir())
+}
+
+// sealed takes in a full segment: by its index, or frame by frame when that is of no use.
+func (r *restore) sealed(i int) error {
+	s, next := r.segs[i], r.segs[i+1]
+	f, err := r.begun(next)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		return damage(next.data(), "segment does not begin with a mark")
+	}
+	s.end, s.last = f.durable(), f.prev()
+	if s.end <= s.data() || s.end > s.next() {
+		return damage(next.data(), "mark names an end that is not in the segment before")
+	}
+	file, b, err := readIndex(r.o.FS, s, r.log)
+	if err == nil {
+		s.final = eventstore.Position(le.Uint64(b[48:]))
+		s.index.Store(newSealed(file, b))
+		if err = r.index.load(s.base, b); err == nil {
+			return nil
+		}
+		return damage(s.base, "index does not follow from those before")
+	}
+	r.o.Logger.Warn("make the index of a segment again", "segment", segmentName(s.base), "why", err)
+	return r.reindex(i)
+}
+
+func (r *restore) reindex(i int) error {
+	s := r.segs[i]
+	c := &cursor{seg: s, seed: r.seed, pos: s.data(), end: s.end, prev: r.before(i)}
+	r.index.base = s.base
+	p := newReplay(c, r.index.enter)
+	if err := p.run(); errors.Is(err, errOrder) {
+		return damage(c.pos, err.Error())
+	} else if err != nil {
+		return err
+	}
+	if p.end != s.end || p.crc != s.last {
+		return damage(p.end, "segment does not lead to the next")
+	}
+	s.final = p.final
+	s.index.Store(&sealed{runs: r.index.roll(nowhere)})
+	return nil
+}
+
+// before is the CRC that the first frame of segment i follows.
+func (r *restore) before(i int) uint32 {
+	if i == 0 {
+		return r.seed
+	}
+	return r.segs[i-1].last
+}
+
+// active walks the last segment, cuts what a power cut left half done, and makes the rest durable for good.
+func (r *restore) active() error {
+	i := len(r.segs) - 1
+	s := r.segs[i]
+	r.index.base = s.base
+	c := &cursor{seg: s, seed: r.seed, pos: s.data(), end: s.next(), prev: r.before(i)}
+	r.tail = newReplay(c, func(b batch) error {
+		r.recent.add(b.key, b.first, b.last, b.ids)
+		return r.index.enter(b)
+	})
+	err := r.tail.run()
+	if errors.Is(err, errOrder) {
+		return damage(c.pos, err.Error())
+	}
+	var corrupt *eventstore.CorruptError
+	if err != nil && !errors.As(err, &corrupt) {
+		return err
+	}
+	if err := r.unproven(s, c.pos); err != nil {
+		return err
+	}
+	return r.cut(s)
+}
+
+// cut leaves nothing after the last whole append that could ever be read again, and writes once more what no mark
+// proves: a page whose write-back failed under an earlier process looks clean but is not on disk.
+func (r *restore) cut(s *segment) error {
+	from, to, err := dirty(s, r.tail.keep)
+	if err != nil {
+		return err
+	}
+	if to > from {
+		r.o.Logger.Warn("cut the torn tail of the log", "position", uint64(r.tail.keep), "bytes", uint64(to-r.tail.keep))
+	}
+	if err := zero(s, from, to); err != nil {
+		return fmt.Errorf("cut the torn tail: %w", err)
+	}
+	b := make([]byte, r.tail.keep-r.tail.proven)
+	if _, err := s.file.ReadAt(b, int64(r.tail.proven-s.base)); err != nil {
+		return fmt.Errorf("read the tail: %w", err)
+	}
+	if _, err := s.file.WriteAt(b, int64(r.tail.proven-s.base)); err != nil {
+		return fmt.Errorf("write the tail again: %w", err)
+	}
+	if err := s.file.Sync(); err != nil {
+		return fmt.Errorf("sync the tail: %w", err)
+	}
+	return nil
+}
+
+// unproven makes sure that no mark says that bad, where the frames of s end, was ever on disk.
+func (r *restore) unproven(s *segment, bad eventstore.Position) error {
+	return chunks(s, bad, markSize, func(pos eventstore.Position, b []byte) error {
+		for at := 0; ; {
+			i := bytes.Index(b[at:], []byte(markMagic))
+			if i < 0 {
+				return nil
+			}
+			at += i + len(markMagic)
+			if at < markSize {
+				continue
+			}
+			f, where := frame(b[at-markSize:at]), pos+eventstore.Position(at-markSize)
+			if f.size() == markSize && f.check(where, r.seed) == "" && !f.isEvent() && f.durable() > bad {
+				return damage(bad, fmt.Sprintf("the log goes on at %d", where))
+			}
+		}
+	})
+}
+
+// dirty is the range after pos that is not zero.
+func dirty(s *segment, pos eventstore.Position) (from, to eventstore.Position, err error) {
+	err = chunks(s, pos, 0, func(at eventstore.Position, b []byte) error {
+		rest := bytes.TrimLeft(b, "\x00")
+		if len(rest) == 0 {
+			return nil
+		}
+		if to == 0 {
+			from = at + eventstore.Position(len(b)-len(rest))
+		}
+		to = at + eventstore.Position(len(bytes.TrimRight(b, "\x00")))
+		return nil
+	})
+	return from, to, err
+}
+
+func zero(s *segment, from, to eventstore.Position) error {
+	zeros := make([]byte, min(zeroStep, to-from))
+	for ; from < to; from += eventstore.Position(len(zeros)) {
+		zeros = zeros[:min(eventstore.Position(len(zeros)), to-from)]
+		if _, err := s.file.WriteAt(zeros, int64(from-s.base)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunks shows a segment from pos to its end, piece by piece; each piece begins with the last overlap bytes of
+// the one before.
+func chunks(s *segment, pos eventstore.Position, overlap int, show func(eventstore.Position, []byte) error) error {
+	b := make([]byte, min(zeroStep, s.next()-pos))
+	for pos < s.next() {
+		b = b[:min(eventstore.Position(len(b)), s.next()-pos)]
+		if _, err := s.file.ReadAt(b, int64(pos-s.base)); err != nil {
+			return fmt.Errorf("read the tail: %w", err)
+		}
+		if err := show(pos, b); err != nil {
+			return err
+		}
+		if pos += eventstore.Position(len(b)); pos < s.next() {
+			pos -= eventstore.Position(overlap)
+		}
+	}
+	return nil
+}
