@@ -1,0 +1,141 @@
+package table
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// DB is one database: a SQLite file or a Postgres schema. Statements are written with "?" for either. Writes take
+// their turn on SQLite; reads never wait for them. It is safe for concurrent use.
+type DB struct {
+	name        string
+	dialect     dialect
+	write, read *sql.DB
+}
+
+// Options say how a database is opened.
+type Options struct {
+	Name   string // what errors call it
+	Schema string // Postgres only: the schema its tables are in, made when missing
+	Full   bool   // SQLite only: a committed transaction survives a power loss too (Postgres always does that)
+}
+
+// Open opens a database: postgres://… or the path of a SQLite file, made when missing.
+func Open(ctx context.Context, address string, o Options) (*DB, error) {
+	db := &DB{name: o.Name, dialect: sqlite}
+	open := openSQLite
+	if isPostgres(address) {
+		db.dialect, open = postgres, openPostgres
+	}
+	var err error
+	if db.write, db.read, err = open(address, o); err != nil {
+		return nil, db.named(err)
+	}
+	if err := db.prepare(ctx, o.Schema); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// Close frees the connections. Running statements end first.
+func (db *DB) Close() error { return errors.Join(db.write.Close(), db.read.Close()) }
+
+// Now is the database's own clock as an expression for statements: microseconds, like every Instant.
+func (db *DB) Now() string { return db.dialect.now }
+
+// Create makes tables that are not there yet.
+func (db *DB) Create(ctx context.Context, tables ...Def) error {
+	return db.Tx(ctx, func(tx *Tx) error {
+		if err := tx.Lock(ctx, "create"); err != nil {
+			return err
+		}
+		for _, d := range tables {
+			for _, statement := range d.create(db.dialect) {
+				if _, err := tx.Exec(ctx, statement); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// Exec runs a statement that writes and says how many rows it touched.
+func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	result, err := db.write.ExecContext(ctx, db.dialect.rewrite(statement), args...)
+	if err != nil {
+		return 0, db.named(err)
+	}
+	return result.RowsAffected()
+}
+
+// Query runs a statement that reads.
+func (db *DB) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
+	rows, err := db.read.QueryContext(ctx, db.dialect.rewrite(statement), args...)
+	return rows, db.named(err)
+}
+
+// QueryRow runs a statement that reads one row.
+func (db *DB) QueryRow(ctx context.Context, statement string, args ...any) *sql.Row {
+	return db.read.QueryRowContext(ctx, db.dialect.rewrite(statement), args...)
+}
+
+// Tx runs f in one transaction, which is committed when f returns nil and undone otherwise. When Tx fails after f
+// did not, the outcome is unknown: the database may have committed.
+func (db *DB) Tx(ctx context.Context, f func(*Tx) error) error {
+	inner, err := db.write.BeginTx(ctx, nil)
+	if err != nil {
+		return db.named(err)
+	}
+	if err := f(&Tx{db, inner}); err != nil {
+		inner.Rollback() // what failed is err; a transaction that cannot be undone was never committed
+		return err
+	}
+	return db.named(inner.Commit())
+}
+
+func (db *DB) named(err error) error {
+	if err == nil || db.name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", db.name, err)
+}
+
+// Tx is a running transaction that writes.
+type Tx struct {
+	db *DB
+	tx *sql.Tx
+}
+
+// Exec runs a statement that writes and says how many rows it touched.
+func (tx *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	result, err := tx.tx.ExecContext(ctx, tx.db.dialect.rewrite(statement), args...)
+	if err != nil {
+		return 0, tx.db.named(err)
+	}
+	return result.RowsAffected()
+}
+
+// Query runs a statement that reads what the transaction sees.
+func (tx *Tx) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
+	rows, err := tx.tx.QueryContext(ctx, tx.db.dialect.rewrite(statement), args...)
+	return rows, tx.db.named(err)
+}
+
+// QueryRow runs a statement that reads one row.
+func (tx *Tx) QueryRow(ctx context.Context, statement string, args ...any) *sql.Row {
+	return tx.tx.QueryRowContext(ctx, tx.db.dialect.rewrite(statement), args...)
+}
+
+// Lock makes transactions of the same purpose wait for each other until they end, in all processes. On SQLite
+// every transaction that writes does so anyway.
+func (tx *Tx) Lock(ctx context.Context, purpose string) error {
+	if !tx.db.dialect.numbered {
+		return nil
+	}
+	_, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtext(?))", "lieudit "+strings.ToLower(purpose))
+	return err
+}

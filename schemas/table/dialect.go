@@ -1,0 +1,138 @@
+package table
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // registers the driver
+)
+
+// dialect is all that differs between the two databases.
+type dialect struct {
+	numbered bool // placeholders are $1, $2…, and arrays can be passed
+	types    map[Type]string
+	arrays   map[Type]string
+	now      string // the database's clock, in microseconds
+	readable string // a Moment as people read it
+}
+
+var postgres = dialect{
+	numbered: true,
+	types:    map[Type]string{Text: "text", Integer: "bigint", Boolean: "boolean", Moment: "bigint", Bytes: "bytea"},
+	arrays:   map[Type]string{Text: "text[]", Integer: "bigint[]", Boolean: "boolean[]", Moment: "bigint[]", Bytes: "bytea[]"},
+	now:      "(extract(epoch from clock_timestamp()) * 1000000)::bigint",
+	readable: "case when %[1]s <> 0 then to_timestamp(%[1]s / 1000000.0) end as %[1]s",
+}
+
+var sqlite = dialect{
+	types:    map[Type]string{Text: "text", Integer: "integer", Boolean: "boolean", Moment: "integer", Bytes: "blob"},
+	now:      "cast(unixepoch('subsec') * 1000000 as integer)",
+	readable: "case when %[1]s <> 0 then strftime('%%Y-%%m-%%d %%H:%%M:%%fZ', %[1]s / 1000000.0, 'unixepoch') end as %[1]s",
+}
+
+// rewrite gives a statement the placeholders of the dialect. Question marks in quotes stay.
+func (l dialect) rewrite(statement string) string {
+	if !l.numbered || strings.IndexByte(statement, '?') < 0 {
+		return statement
+	}
+	var out strings.Builder
+	n, quoted := 0, false
+	for i := range len(statement) {
+		switch c := statement[i]; {
+		case c == '\'':
+			quoted = !quoted
+			out.WriteByte(c)
+		case c == '?' && !quoted:
+			n++
+			out.WriteByte('$')
+			out.WriteString(strconv.Itoa(n))
+		default:
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
+}
+
+// shown is the select that a view for people is.
+func (l dialect) shown(d Def, from string) string {
+	columns := make([]string, len(d.Columns))
+	for i, c := range d.Columns {
+		columns[i] = c.Name
+		if c.Type == Moment {
+			columns[i] = fmt.Sprintf(l.readable, c.Name)
+		}
+	}
+	return "select " + strings.Join(columns, ", ") + " from " + from
+}
+
+// isPostgres says which of the two databases an address names.
+func isPostgres(address string) bool {
+	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
+}
+
+// A session that stands still inside a transaction would hold its rows against whoever takes over from it.
+const maxStandstill = 5 * time.Second
+
+func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("postgres address: %w", err)
+	}
+	config.RuntimeParams["application_name"] = "lieudit"
+	config.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(maxStandstill.Milliseconds(), 10)
+	if o.Schema != "" {
+		config.RuntimeParams["search_path"] = o.Schema
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = 5 * time.Second
+	}
+	return limited(stdlib.OpenDB(*config), 2), limited(stdlib.OpenDB(*config), 8), nil
+}
+
+func openSQLite(path string, o Options) (write, read *sql.DB, err error) {
+	sync := "normal"
+	if o.Full {
+		sync = "full"
+	}
+	pragmas := []string{"busy_timeout(5000)", "journal_mode(wal)", "synchronous(" + sync + ")", "secure_delete(fast)"}
+	if write, err = sql.Open("sqlite", dsn(path, "immediate", pragmas)); err != nil {
+		return nil, nil, err
+	}
+	read, err = sql.Open("sqlite", dsn(path, "deferred", []string{"busy_timeout(5000)", "query_only(1)"}))
+	if err != nil {
+		write.Close()
+		return nil, nil, err
+	}
+	return limited(write, 1), limited(read, 4), nil
+}
+
+func dsn(path, lock string, pragmas []string) string {
+	query := url.Values{"_txlock": {lock}, "_pragma": pragmas}
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: query.Encode()}).String()
+}
+
+func limited(db *sql.DB, connections int) *sql.DB {
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	db.SetConnMaxIdleTime(time.Minute)
+	return db
+}
+
+// prepare makes sure that what the address names is there.
+func (db *DB) prepare(ctx context.Context, schema string) error {
+	if db.dialect.numbered && schema != "" {
+		_, err := db.Exec(ctx, "create schema if not exists "+schema)
+		return err
+	}
+	if err := db.write.PingContext(ctx); err != nil {
+		return db.named(err)
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package table_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/schemas/table"
+	"lieudit/schemas/table/tabletest"
+)
+
+type thing struct {
+	ID    string
+	Count int64
+	Good  bool
+	Seen  table.Instant
+	Raw   []byte
+}
+
+var things = table.Table[thing]{
+	Def: table.Def{
+		Name: "thing", Key: 1, Indexes: []string{"seen desc, id"},
+		Columns: []table.Column{{"id", table.Text}, {"count", table.Integer}, {"good", table.Boolean}, {"seen", table.Moment}, {"raw", table.Bytes}},
+	},
+	Fields: func(r *thing) []any { return []any{&r.ID, &r.Count, &r.Good, &r.Seen, &r.Raw} },
+}
+
+func open(t *testing.T, address string) *table.DB {
+	t.Helper()
+	db, err := table.Open(t.Context(), tabletest.File(address), table.Options{Name: "things", Schema: "things"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 2 { // twice is once
+		if err := db.Create(t.Context(), things.Def); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return db
+}
+
+func upsert(t *testing.T, db *table.DB, rows []thing) {
+	t.Helper()
+	err := db.Tx(t.Context(), func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, things, rows) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRowsComeBackAsWritten(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		db := open(t, address)
+		want := []thing{
+			{"a", 1, true, table.At(time.Date(2026, 11, 21, 0, 0, 0, 123456789, time.UTC)), []byte{0, 255}},
+			{"it's ?", -1 << 63, false, 0, []byte("\x00")},
+		}
+		upsert(t, db, want)
+		got, err := table.Select(t.Context(), db, things, "where id <> '?' and count < ? order by id", 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestUpsertReplacesWholeRowsInGroupsOfAnySize(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		db := open(t, address)
+		for _, n := range []int{0, 1, 9, 10, 49, 250, 777} {
+			rows := make([]thing, n)
+			keys := make([]string, n)
+			for i := range rows {
+				keys[i] = strconv.Itoa(i)
+				rows[i] = thing{ID: keys[i], Count: int64(n), Raw: []byte("x")}
+			}
+			upsert(t, db, rows)
+			var loaded []thing
+			err := db.Tx(t.Context(), func(tx *table.Tx) (err error) {
+				loaded, err = table.Load(t.Context(), tx, things, append(keys, "absent"))
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := int64(0)
+			for _, r := range loaded {
+				sum += r.Count
+			}
+			if want := int64(n) * int64(n); sum != want || len(loaded) != n {
+				t.Errorf("%d rows: got %d with sum %d, want sum %d", n, len(loaded), sum, want)
+			}
+		}
+	})
+}
+
+func TestTransactionThatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		db, halt := open(t, address), errors.New("halt")
+		err := db.Tx(t.Context(), func(tx *table.Tx) error {
+			if err := table.Upsert(t.Context(), tx, things, []thing{{ID: "a", Raw: []byte{}}}); err != nil {
+				return err
+			}
+			return halt
+		})
+		if !errors.Is(err, halt) {
+			t.Errorf("got %v, want %v", err, halt)
+		}
+		if got, err := table.Select(t.Context(), db, things, ""); err != nil || len(got) != 0 {
+			t.Errorf("got %v, %v, want no row", got, err)
+		}
+	})
+}
+
+func TestErrorsNameTheDatabase(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		_, err := open(t, address).Exec(t.Context(), "delete from nothing")
+		if err == nil || !strings.HasPrefix(err.Error(), "things: ") {
+			t.Errorf("got %v, want an error that begins with the name", err)
+		}
+	})
+}
+
+func TestDatabaseClockIsMicrosecondsOfNow(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		db := open(t, address)
+		var now table.Instant
+		if err := db.QueryRow(t.Context(), "select "+db.Now()).Scan(&now); err != nil {
+			t.Fatal(err)
+		}
+		if off := time.Since(now.Time()).Abs(); off > time.Minute {
+			t.Errorf("got %v, which is %v away from now", now.Time(), off)
+		}
+	})
+}
