@@ -32,19 +32,25 @@ func (a *Accounts) IssueKey(ctx context.Context, id string, in commands.Intent, 
 	if err != nil {
 		return Issued{}, err
 	}
-	text := a.tokens.New(i.Kind)
-	hash := token.HashOf(text)
-	made := Key{ID: newID(), Label: i.Label, Hint: a.tokens.Hint(text), Kind: i.Kind, Hash: hash[:],
-		IssuedAt: a.now().UTC(), IssuedBy: in.Actor}
-	if i.Kind == token.Publishable {
-		made.Token = text
-	}
-	at, err := a.do(ctx, id, in, func(s *State) ([]event.Event, error) {
-		events, origins, err := issue(s, made, i.Origins, limit)
+	made := a.mint(in, i)
+	made.Position, err = a.do(ctx, id, in, func(s *State) ([]event.Event, error) {
+		events, origins, err := issue(s, made.Key, i.Origins, limit)
 		made.Origins = origins
 		return events, err
 	})
-	return Issued{made, text, at}, err
+	return made, err
+}
+
+// mint makes a key that nobody has been given yet.
+func (a *Accounts) mint(in commands.Intent, i Issue) Issued {
+	text := a.tokens.New(i.Kind)
+	hash := token.HashOf(text)
+	k := Key{ID: newID(), Label: i.Label, Hint: a.tokens.Hint(text), Kind: i.Kind, Hash: hash[:],
+		IssuedAt: a.now().UTC(), IssuedBy: in.Actor}
+	if k.Kind == token.Publishable {
+		k.Token = text
+	}
+	return Issued{Key: k, Clear: text}
 }
 
 func issue(s *State, k Key, typed []string, limit plan.Plan) ([]event.Event, []string, error) {

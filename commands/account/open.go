@@ -37,6 +37,24 @@ func (a *Accounts) Open(ctx context.Context, in commands.Intent, o Open) (events
 	return a.desk.Do(ctx, o.ID, in, o.decide)
 }
 
+// OpenWithKey opens an account and issues its first secret key in one append: there is never one without the other.
+func (a *Accounts) OpenWithKey(ctx context.Context, in commands.Intent, o Open, i Issue) (Issued, error) {
+	if o.Anchor == (plan.Date{}) {
+		o.Anchor = plan.DateOf(a.now())
+	}
+	made := a.mint(in, i)
+	at, err := a.desk.Do(ctx, o.ID, in, func(s *State) ([]event.Event, error) {
+		opened, err := o.decide(s)
+		if err != nil {
+			return opened, err
+		}
+		issued, _, err := issue(s, made.Key, i.Origins, plan.Plan{})
+		return append(opened, issued...), err
+	})
+	made.Position = at
+	return made, err
+}
+
 // under is the wish with the agency's plan, or why the agency cannot have the account.
 func (o Open) under(g agency) (Open, error) {
 	switch {
