@@ -1,5 +1,3 @@
-// Package shape reads what a body struct says of itself: names, types and rules.
-
 package shape
 
 import "encoding/json"
@@ -22,4 +20,7 @@ func (n *Nullable[T]) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &n.Value)
 }
 
-func (n Nullable[T]) held() {}
+// nullable is what every Nullable is.
+type nullable interface{ isNullable() }
+
+func (n Nullable[T]) isNullable() {}

@@ -1,0 +1,27 @@
+// Package answer writes JSON answers, all in one way: application/json, no HTML escaping, a newline at the
+// end, and a Content-Length, so that nothing is sent before everything is known.
+package answer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+// JSON answers with v. An error means that nothing was sent.
+func JSON(w http.ResponseWriter, status int, v any) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(text.Len()))
+	w.WriteHeader(status)
+	w.Write(text.Bytes()) // a client that went away is nobody's error
+	return nil
+}

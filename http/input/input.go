@@ -1,0 +1,64 @@
+// Package input reads queries and bodies into the structs of schemas/body, by the rules these declare. What cannot
+// be read at all, or lacks something required, is problem.BadRequest; broken rules are problem.Violations,
+// all of them at once. Nothing is guessed, clamped or ignored.
+package input
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"reflect"
+
+	"lieudit/http/problem"
+	"lieudit/schemas/body/shape"
+)
+
+// Decoder reads requests into T. It is safe for concurrent use.
+type Decoder[T any] struct {
+	shape *shape.Shape
+	err   error // T's tags are wrong
+}
+
+// For is the decoder of T.
+func For[T any]() Decoder[T] {
+	s, err := shape.Of(reflect.TypeFor[T]())
+	return Decoder[T]{s, err}
+}
+
+// Body reads the body of a request. No body at all is read as {}. A body over the limit its reader sets
+// is problem.TooLarge.
+func (d Decoder[T]) Body(r *http.Request) (T, error) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		var none T
+		return none, unread(err)
+	}
+	return d.Text(text)
+}
+
+// unread is the answer to a body that did not arrive whole.
+func unread(err error) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return problem.TooLarge()
+	}
+	return problem.BadRequest()
+}
+
+// Text reads a body's text.
+func (d Decoder[T]) Text(text []byte) (T, error) {
+	var v T
+	if d.err != nil {
+		return v, d.err
+	}
+	return v, decodeBody(text, d.shape, reflect.ValueOf(&v).Elem())
+}
+
+// Query reads the query of a request. Lists may be repeated, or written with commas; an optional
+// parameter without a value counts as left out.
+func (d Decoder[T]) Query(r *http.Request) (T, error) {
+	var v T
+	if d.err != nil {
+		return v, d.err
+	}
+	return v, decodeQuery(r.URL.RawQuery, d.shape, reflect.ValueOf(&v).Elem())
+}

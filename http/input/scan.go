@@ -1,0 +1,255 @@
+package input
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+const (
+	maxDepth   = 64
+	maxMembers = 1000 // of one object; more is no body of ours
+)
+
+// errSyntax: the text is not JSON as we read it.
+var errSyntax = errors.New("not JSON")
+
+// scanner reads JSON strictly: no member twice in an object, no half a surrogate pair, nothing nested
+// deeper than maxDepth. The text must be valid UTF-8.
+type scanner struct {
+	text  []byte
+	at    int
+	depth int
+}
+
+// peek is the first byte of the next token, or 0 at the end.
+func (s *scanner) peek() byte {
+	for s.at < len(s.text) {
+		switch c := s.text[s.at]; c {
+		case ' ', '\t', '\n', '\r':
+			s.at++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// take passes over the next token if it is the byte.
+func (s *scanner) take(c byte) bool {
+	if s.peek() != c {
+		return false
+	}
+	s.at++
+	return true
+}
+
+// each calls do for every element of an object or list, whose opening bracket is next, until its closing one.
+func (s *scanner) each(closing byte, do func() error) error {
+	if s.depth++; s.depth > maxDepth {
+		return errSyntax
+	}
+	defer func() { s.depth-- }()
+	s.peek()
+	s.at++ // the opening bracket
+	if s.take(closing) {
+		return nil
+	}
+	for {
+		if err := do(); err != nil {
+			return err
+		}
+		switch {
+		case s.take(closing):
+			return nil
+		case !s.take(','):
+			return errSyntax
+		}
+	}
+}
+
+// members calls do for every member of the object that is next, with the member's value next.
+func (s *scanner) members(do func(name string) error) error {
+	seen := make(map[string]bool)
+	return s.each('}', func() error {
+		name, err := s.string()
+		if err != nil || seen[name] || len(seen) == maxMembers || !s.take(':') {
+			return errSyntax
+		}
+		seen[name] = true
+		return do(name)
+	})
+}
+
+// skip passes over a value of any kind and returns its text.
+func (s *scanner) skip() ([]byte, error) {
+	c := s.peek()
+	start := s.at
+	var err error
+	switch {
+	case c == '{':
+		err = s.members(func(string) error { return s.pass() })
+	case c == '[':
+		err = s.each(']', s.pass)
+	case c == '"':
+		_, err = s.string()
+	case c == '-' || c >= '0' && c <= '9':
+		_, err = s.number()
+	default:
+		err = s.word()
+	}
+	return s.text[start:s.at], err
+}
+
+func (s *scanner) pass() error {
+	_, err := s.skip()
+	return err
+}
+
+// word passes over true, false or null.
+func (s *scanner) word() error {
+	s.peek()
+	for _, w := range []string{"true", "false", "null"} {
+		if bytes.HasPrefix(s.text[s.at:], []byte(w)) {
+			s.at += len(w)
+			return nil
+		}
+	}
+	return errSyntax
+}
+
+// number is the text of the number that is next.
+func (s *scanner) number() (string, error) {
+	s.peek()
+	n := numberLength(s.text[s.at:])
+	if n == 0 {
+		return "", errSyntax
+	}
+	s.at += n
+	return string(s.text[s.at-n : s.at]), nil
+}
+
+// numberLength is how much of a text is a JSON number.
+func numberLength(text []byte) int {
+	i := 0
+	digits := func() bool {
+		from := i
+		for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	is := func(set string) bool {
+		if i < len(text) && bytes.IndexByte([]byte(set), text[i]) >= 0 {
+			i++
+			return true
+		}
+		return false
+	}
+	is("-")
+	if !is("0") && !digits() {
+		return 0
+	}
+	if is(".") && !digits() {
+		return 0
+	}
+	if is("eE") {
+		is("+-")
+		if !digits() {
+			return 0
+		}
+	}
+	return i
+}
+
+// string is the string that is next.
+func (s *scanner) string() (string, error) {
+	if !s.take('"') {
+		return "", errSyntax
+	}
+	end := bytes.IndexAny(s.text[s.at:], "\"\\")
+	if end < 0 {
+		return "", errSyntax
+	}
+	if plain := s.text[s.at : s.at+end]; s.text[s.at+end] == '"' && !hasControl(plain) {
+		s.at += end + 1
+		return string(plain), nil
+	}
+	return s.escaped()
+}
+
+func hasControl(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' {
+			return true
+		}
+	}
+	return false
+}
+
+// escaped is the rest of a string that holds escapes.
+func (s *scanner) escaped() (string, error) {
+	var out []byte
+	for s.at < len(s.text) {
+		c := s.text[s.at]
+		s.at++
+		switch {
+		case c == '"':
+			return string(out), nil
+		case c < ' ':
+			return "", errSyntax
+		case c != '\\':
+			out = append(out, c)
+		default:
+			r, err := s.escape()
+			if err != nil {
+				return "", err
+			}
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return "", errSyntax
+}
+
+// escape is the character an escape stands for; its backslash was read.
+func (s *scanner) escape() (rune, error) {
+	if s.at >= len(s.text) {
+		return 0, errSyntax
+	}
+	c := s.text[s.at]
+	s.at++
+	const from, to = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	if i := bytes.IndexByte([]byte(from), c); i >= 0 {
+		return rune(to[i]), nil
+	}
+	if c != 'u' {
+		return 0, errSyntax
+	}
+	r, err := s.hex()
+	if err != nil || !utf16.IsSurrogate(r) {
+		return r, err
+	}
+	if !bytes.HasPrefix(s.text[s.at:], []byte(`\u`)) {
+		return 0, errSyntax
+	}
+	s.at += 2
+	low, err := s.hex()
+	if r = utf16.DecodeRune(r, low); err != nil || r == utf8.RuneError {
+		return 0, errSyntax
+	}
+	return r, nil
+}
+
+func (s *scanner) hex() (rune, error) {
+	if len(s.text)-s.at < 4 {
+		return 0, errSyntax
+	}
+	n, err := strconv.ParseUint(string(s.text[s.at:s.at+4]), 16, 16)
+	if err != nil {
+		return 0, errSyntax
+	}
+	s.at += 4
+	return rune(n), nil
+}

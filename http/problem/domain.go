@@ -1,0 +1,47 @@
+package problem
+
+import (
+	"errors"
+	"fmt"
+
+	"lieudit/commands/access"
+	"lieudit/commands/account"
+	"lieudit/eventstore"
+	"lieudit/schemas/origin"
+)
+
+// ofDomain is the answer of the errors that the domain's packages return. A new refusal gets its case here.
+func ofDomain(err error) (Problem, bool) {
+	if e, ok := errors.AsType[*origin.TooManyError](err); ok {
+		return coded(422, e.Code(), e.Error()), true
+	}
+	if e, ok := errors.AsType[*origin.InvalidError](err); ok {
+		return coded(422, e.Code(), e.Error()), true
+	}
+	if e, ok := errors.AsType[*account.KeyCapError](err); ok {
+		return KeysOverCapacity(e.Cap, e.Active), true
+	}
+	if e, ok := errors.AsType[*account.QuotaError](err); ok {
+		return quotaAbove(e), true
+	}
+	if e, ok := errors.AsType[*account.Refusal](err); ok {
+		return Conflict(e.Code()), true
+	}
+	for _, missing := range []error{account.ErrUnknown, account.ErrUnknownKey, access.ErrUnknown} {
+		if errors.Is(err, missing) {
+			return NotFound(), true
+		}
+	}
+	if errors.Is(err, eventstore.ErrUnavailable) {
+		return AuthUnavailable(), true
+	}
+	return Problem{}, false
+}
+
+func quotaAbove(e *account.QuotaError) Problem {
+	return Violations(Violation{
+		Type: "less_than_equal", Loc: []any{"body", "quota"},
+		Msg:   fmt.Sprintf("Input should be less than or equal to %d", e.Max),
+		Input: map[string]any{"quota": e.Quota},
+	})
+}

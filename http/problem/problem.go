@@ -1,0 +1,74 @@
+// Package problem is section 7 of the specification: every error answer, its status, its shape and its text. An
+// error answer is a value made by one of the constructors; Write sends it, and turns an error that is none of
+// them into a 500 that tells nothing.
+package problem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"lieudit/http/answer"
+)
+
+// Problem is an error answer. It is an error, so that what fails can return it.
+type Problem struct {
+	Status int
+	allow  string // of a 405
+	body   any    // nil: none
+}
+
+func (p Problem) Error() string {
+	if d, ok := p.body.(detailed); ok {
+		return fmt.Sprintf("%d %v", p.Status, d.Detail)
+	}
+	return fmt.Sprintf("%d %v", p.Status, p.body)
+}
+
+// detailed is the shape most error bodies have.
+type detailed struct {
+	Detail any `json:"detail"`
+}
+
+func detail(status int, d any) Problem { return Problem{Status: status, body: detailed{d}} }
+
+// Write answers with err: as it is when it is a Problem or one of the domain's known errors, else with
+// 'Internal error'. Only then is it logged, once: the client learns nothing of the cause. log must redact tokens.
+func Write(w http.ResponseWriter, log *slog.Logger, err error) {
+	p, known := Of(err)
+	if !known {
+		report(log, err)
+	}
+	if p.allow != "" {
+		w.Header().Set("Allow", p.allow)
+	}
+	if p.body == nil {
+		w.WriteHeader(p.Status)
+		return
+	}
+	if err := answer.JSON(w, p.Status, p.body); err != nil {
+		log.Error("error answer not written", "error", err)
+	}
+}
+
+// Of is the answer an error gets, and whether it is one a client may learn of.
+func Of(err error) (Problem, bool) {
+	if p, ok := errors.AsType[Problem](err); ok {
+		return p, true
+	}
+	if p, ok := ofDomain(err); ok {
+		return p, true
+	}
+	return Internal(), false
+}
+
+// report logs the cause of a 500. A client that went away is no incident.
+func report(log *slog.Logger, err error) {
+	if errors.Is(err, context.Canceled) {
+		log.Debug("request abandoned", "error", err)
+		return
+	}
+	log.Error("request failed", "error", err)
+}

@@ -1,0 +1,50 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"lieudit/http/input"
+	"lieudit/http/problem"
+	"lieudit/schemas/grant"
+)
+
+// endpoint reads a request and says what is to be done about it. Its error is that the request cannot be read; all
+// else that is wrong with a request is told by the work, which comes after the quota.
+type endpoint func(*http.Request) (work, error)
+
+// work does what a request asks for and returns the body of the answer.
+type work func(context.Context, call) (any, error)
+
+// call is a request that passed every check.
+type call struct {
+	grant grant.Grant
+	now   time.Time
+	vars  map[string]string // of the path
+}
+
+// noRouter answers for the routes: no routing engine is loaded.
+func noRouter(*http.Request) (work, error) {
+	return func(context.Context, call) (any, error) { return nil, problem.RoutingUnavailable() }, nil
+}
+
+// asks is an endpoint that reads its request from the query.
+func asks[Q any](do func(context.Context, call, Q) (any, error)) endpoint {
+	return reads(input.For[Q]().Query, do)
+}
+
+func reads[T any](read func(*http.Request) (T, error), do func(context.Context, call, T) (any, error)) endpoint {
+	return func(r *http.Request) (work, error) {
+		in, err := read(r)
+		if p, _ := problem.Of(err); err != nil && p.Status == http.StatusBadRequest {
+			return nil, err
+		}
+		return func(ctx context.Context, c call) (any, error) {
+			if err != nil {
+				return nil, err
+			}
+			return do(ctx, c, in)
+		}, nil
+	}
+}

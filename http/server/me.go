@@ -1,0 +1,30 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"lieudit/schemas/body"
+	"lieudit/schemas/plan"
+)
+
+func (a *api) version() body.Version { return body.Version{Version: a.Version} }
+
+// me tells whose key it is and what it gives.
+func (a *api) me(_ context.Context, c call, _ body.Empty) (any, error) {
+	g := c.grant
+	p, ok := plan.Lookup(g.Plan)
+	if !ok {
+		return nil, fmt.Errorf("account %s has unknown plan %q", g.Account, g.Plan)
+	}
+	period := plan.PeriodAt(g.Anchor, c.now)
+	return body.Me{
+		Client:       g.Account,
+		Plan:         g.Plan,
+		Key:          body.MyKey{ID: g.Key, Hint: g.Hint, Type: g.Kind},
+		Quota:        body.MyQuota{Limit: g.Quota, Interval: body.Interval{Start: period.Start(), End: period.End()}},
+		Sites:        body.MySites{Capacity: p.Sites, Ceiling: p.Ceiling()},
+		Referentials: body.MyReferentials{Maximum: p.Referentials},
+		Agency:       g.Agency,
+	}, nil
+}

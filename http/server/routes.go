@@ -1,0 +1,37 @@
+package server
+
+import "lieudit/schemas/plan"
+
+const (
+	mebibyte = 1 << 20
+	small    = mebibyte      // the most a body may hold
+	large    = 64 * mebibyte // of a whole set of sites
+)
+
+// route is a row of the table: what a method of a path does, and for whom.
+type route struct {
+	method, path string
+	service      plan.Service // what the plan must include
+	endpoint     endpoint
+	limit        int64 // of the body, in bytes
+}
+
+// routes is section 4 of the specification, without GET /version, which needs no key.
+func (a *api) routes() []route {
+	return []route{
+		{"GET", "/me", plan.Addresses, asks(a.me), small},
+
+		{"GET", "/locations/search", plan.Locations, asks(searchLocations), small},
+
+		{"GET", "/route/compute", plan.RouteDirect, noRouter, small},
+		{"POST", "/route/compute", plan.RouteDirect, noRouter, small},
+		{"GET", "/route/matrix", plan.RouteTools, noRouter, small},
+		{"POST", "/route/matrix", plan.RouteTools, noRouter, small},
+		{"GET", "/route/isochrone", plan.RouteTools, noRouter, small},
+		{"POST", "/route/isochrone", plan.RouteTools, noRouter, small},
+		{"GET", "/route/nearest", plan.RouteTools, noRouter, small},
+		{"POST", "/route/nearest", plan.RouteTools, noRouter, small},
+		{"GET", "/route/optimize", plan.RouteTools, noRouter, small},
+		{"POST", "/route/optimize", plan.RouteTools, noRouter, small},
+	}
+}

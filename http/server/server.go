@@ -1,0 +1,119 @@
+// Package server is the API: every request passes the same checks in the same order, then does the work of its
+// row in routes.go. Requests are matched as they were sent: no path is ever cleaned or redirected.
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"lieudit/http/answer"
+	"lieudit/http/auth"
+	"lieudit/http/problem"
+	"lieudit/schemas/grant"
+	"lieudit/schemas/token"
+)
+
+// Base is the path every path of the API begins with.
+const Base = "/services/v1"
+
+const (
+	versionPath = Base + "/version"
+	searchPath  = Base + "/locations/search" // the one publishable keys open
+)
+
+// Parts is what the API is made of.
+type Parts struct {
+	Ring    auth.Ring
+	Meter   Meter          // nil: nothing is counted, nothing refused
+	Tokens  token.Prefixes // as configured
+	Now     func() time.Time
+	Log     *slog.Logger // tokens are redacted on the way to it
+	Version string       // of the program
+}
+
+// New is the API.
+func New(p Parts) http.Handler {
+	if p.Meter == nil {
+		p.Meter = unmetered{}
+	}
+	p.Log = slog.New(p.Tokens.Redacting(p.Log.Handler()))
+	a := &api{Parts: p, gate: auth.NewGate(p.Ring, p.Tokens, searchPath, p.Now)}
+	a.paths = newPaths(a.routes())
+	return problem.Guard(p.Log, a)
+}
+
+type api struct {
+	Parts
+	gate  *auth.Gate
+	paths *paths
+}
+
+// ServeHTTP answers what needs no key, and leaves the rest to keyed.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.EscapedPath()
+	if path == searchPath {
+		auth.AllowPages(w.Header())
+	}
+	switch {
+	case r.Method == http.MethodOptions:
+		auth.Preflight(w)
+	case r.Method == http.MethodGet && path == versionPath:
+		a.write(w, a.version(), nil)
+	default:
+		w.Header().Set("Cache-Control", "no-store")
+		v, err := a.keyed(w, r)
+		a.write(w, v, err)
+	}
+}
+
+func (a *api) write(w http.ResponseWriter, v any, err error) {
+	if err == nil {
+		err = answer.JSON(w, http.StatusOK, v)
+	}
+	if err != nil {
+		problem.Write(w, a.Log, err)
+	}
+}
+
+// keyed is the order of checks: key, scope, route, method, plan, syntax, quota; then the work.
+func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
+	g, err := a.gate.Admit(w.Header(), r)
+	if err != nil {
+		return nil, err
+	}
+	route, vars, err := a.paths.find(r)
+	if err != nil {
+		return nil, err
+	}
+	if !includes(g.Plan, route.service) {
+		return nil, problem.PlanInsufficient(g.Plan)
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, route.limit)
+	do, err := route.endpoint(r)
+	if err != nil {
+		return nil, err
+	}
+	return a.metered(r.Context(), route, func(ctx context.Context) (any, error) {
+		return do(ctx, call{grant: g, now: a.Now(), vars: vars})
+	}, g)
+}
+
+// metered does the work between the two halves of metering it.
+func (a *api) metered(ctx context.Context, rt *route, do func(context.Context) (any, error), g grant.Grant) (any, error) {
+	settle, err := a.Meter.Admit(ctx, g, rt.path)
+	if err != nil {
+		return nil, err
+	}
+	v, err := do(ctx)
+	status := http.StatusOK
+	if err != nil {
+		p, _ := problem.Of(err)
+		status = p.Status
+	}
+	if refused := settle(ctx, status); refused != nil {
+		return nil, refused
+	}
+	return v, err
+}

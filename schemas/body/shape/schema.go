@@ -1,0 +1,96 @@
+package shape
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Schema is a shape as JSON Schema 2020-12. ref names the schema an object of a Go type is kept under, or is ""
+// for one that is written out in place.
+func (s *Shape) Schema(ref func(*Shape) string) *jsonschema.Schema {
+	if name := ref(s); name != "" {
+		return &jsonschema.Schema{Ref: name}
+	}
+	out := s.bare(ref)
+	if s.Nullable {
+		out.Types, out.Type = []string{"null", out.Type}, ""
+	}
+	if s.Default != "" {
+		out.Default = s.literal()
+	}
+	for _, word := range s.Enum {
+		out.Enum = append(out.Enum, word)
+	}
+	if s.Pattern != nil {
+		out.Pattern = s.Pattern.String()
+	}
+	return out
+}
+
+func (s *Shape) bare(ref func(*Shape) string) *jsonschema.Schema {
+	switch s.Kind {
+	case Object:
+		return s.object(ref)
+	case List:
+		return &jsonschema.Schema{Type: "array", Items: s.Item.Schema(ref), MinItems: whole(s.Min), MaxItems: whole(s.Max)}
+	case Text:
+		return &jsonschema.Schema{Type: "string", MinLength: whole(s.Min), MaxLength: whole(s.Max)}
+	case Date:
+		return &jsonschema.Schema{Type: "string", Format: "date"}
+	case Instant:
+		return &jsonschema.Schema{Type: "string", Format: "date-time"}
+	case Integer:
+		return &jsonschema.Schema{Type: "integer", Minimum: s.Min, Maximum: s.Max}
+	case Number:
+		return &jsonschema.Schema{Type: "number", Minimum: s.Min, Maximum: s.Max}
+	case Boolean:
+		return &jsonschema.Schema{Type: "boolean"}
+	default:
+		return &jsonschema.Schema{}
+	}
+}
+
+func (s *Shape) object(ref func(*Shape) string) *jsonschema.Schema {
+	out := &jsonschema.Schema{
+		Type: "object", Properties: map[string]*jsonschema.Schema{},
+		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}, // written as false
+	}
+	for _, f := range s.Fields {
+		member := f.Schema(ref)
+		member.Description = f.Doc
+		out.Properties[f.Name] = member
+		out.PropertyOrder = append(out.PropertyOrder, f.Name)
+		if f.Required {
+			out.Required = append(out.Required, f.Name)
+		}
+	}
+	return out
+}
+
+// literal is the default as JSON.
+func (s *Shape) literal() json.RawMessage {
+	if s.Kind == Text {
+		text, _ := json.Marshal(s.Default) // a string always encodes
+		return text
+	}
+	return json.RawMessage(s.Default)
+}
+
+func whole(n *float64) *int {
+	if n == nil {
+		return nil
+	}
+	i := int(*n)
+	return &i
+}
+
+// Struct is the Go struct of an object, behind whatever holds it.
+func (s *Shape) Struct() reflect.Type {
+	t := s.Go
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}

@@ -1,0 +1,178 @@
+// Package shape reads what a body struct says of itself. A field's json tag gives its name, and that it may be left
+// out (omitempty, omitzero); min and max bound a number, a text's characters or a list's length; pattern and
+// enum (words between spaces) bound a text, or each text of a list; default says what leaving out means; syntax
+// makes breaking the rule a malformed request; doc says what it is. Decoder and OpenAPI schema both come from here.
+package shape
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kind is what a value is in JSON.
+type Kind uint8
+
+const (
+	Any Kind = iota
+	Object
+	List
+	Text
+	Date    // a text the type itself reads, such as 2026-11-21
+	Instant // a text of RFC 3339
+	Integer
+	Number
+	Boolean
+)
+
+// Shape is the form of a value. It is read-only.
+type Shape struct {
+	Kind     Kind
+	Go       reflect.Type
+	Pointer  bool    // the Go value is behind a pointer
+	Nullable bool    // null is a value; the Go value is a Nullable
+	Fields   []Field // of an Object; none: any members
+	Item     *Shape  // of a List
+	Rules
+}
+
+// Rules bound a value.
+type Rules struct {
+	Min, Max *float64
+	Pattern  *regexp.Regexp
+	Enum     []string
+	Default  string
+	Syntax   bool // a text of the wrong length makes the request malformed
+}
+
+// Field is a member of an object.
+type Field struct {
+	*Shape
+	Name     string
+	Index    []int // of the Go struct
+	Required bool
+	Doc      string
+}
+
+// Field finds a member by its name.
+func (s *Shape) Field(name string) (*Field, bool) {
+	for i := range s.Fields {
+		if s.Fields[i].Name == name {
+			return &s.Fields[i], true
+		}
+	}
+	return nil, false
+}
+
+// Of is the shape of a Go type. It fails for a type that is no body, or a tag that is no rule.
+func Of(t reflect.Type) (*Shape, error) {
+	s := &Shape{Go: t}
+	var err error
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		s.Kind = Instant
+	case t == reflect.TypeFor[json.RawMessage]():
+		s.Kind = Any
+	case t.Implements(reflect.TypeFor[nullable]()):
+		return behind(t.Field(1).Type.Elem(), func(inner *Shape) { inner.Nullable, inner.Go = true, t })
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		s.Kind = Date
+	case t.Kind() == reflect.Pointer:
+		return behind(t.Elem(), func(inner *Shape) { inner.Pointer, inner.Go = true, t })
+	case t.Kind() == reflect.Struct:
+		s.Kind = Object
+		s.Fields, err = fieldsOf(t)
+	case t.Kind() == reflect.Slice:
+		s.Kind = List
+		s.Item, err = Of(t.Elem())
+	default:
+		s.Kind, err = simple(t)
+	}
+	return s, err
+}
+
+func behind(t reflect.Type, mark func(*Shape)) (*Shape, error) {
+	s, err := Of(t)
+	if err == nil {
+		mark(s)
+	}
+	return s, err
+}
+
+func simple(t reflect.Type) (Kind, error) {
+	switch t.Kind() {
+	case reflect.String:
+		return Text, nil
+	case reflect.Bool:
+		return Boolean, nil
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return Integer, nil
+	case reflect.Float64:
+		return Number, nil
+	default:
+		return Any, fmt.Errorf("%s has no shape", t)
+	}
+}
+
+func fieldsOf(t reflect.Type) ([]Field, error) {
+	var all []Field
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Anonymous || !f.IsExported() {
+			continue
+		}
+		field, err := fieldOf(f)
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", t.Name(), f.Name, err)
+		}
+		all = append(all, field)
+	}
+	return all, nil
+}
+
+func fieldOf(f reflect.StructField) (Field, error) {
+	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if name == "" {
+		return Field{}, fmt.Errorf("no json name")
+	}
+	s, err := Of(f.Type)
+	if err != nil {
+		return Field{}, err
+	}
+	field := Field{
+		Shape: s, Name: name, Index: f.Index, Required: options == "", Doc: f.Tag.Get("doc"),
+	}
+	return field, s.bound(f.Tag)
+}
+
+// bound reads the rules of a tag. Those on the texts of a list go to its items.
+func (s *Shape) bound(tag reflect.StructTag) (err error) {
+	if s.Min, err = number(tag.Get("min")); err != nil {
+		return err
+	}
+	if s.Max, err = number(tag.Get("max")); err != nil {
+		return err
+	}
+	s.Default, s.Syntax = tag.Get("default"), tag.Get("syntax") == "true"
+	text := s
+	if s.Kind == List {
+		text = s.Item
+	}
+	text.Enum = strings.Fields(tag.Get("enum"))
+	if p := tag.Get("pattern"); p != "" {
+		text.Pattern, err = regexp.Compile(p)
+	}
+	return err
+}
+
+func number(text string) (*float64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	return &n, err
+}
