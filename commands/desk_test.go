@@ -1,0 +1,236 @@
+package commands_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"lieudit/commands"
+	"lieudit/commands/account"
+	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// keys is a vault that is never asked in vain.
+type keys struct{}
+
+func (keys) Key(context.Context, string, bool) ([]byte, error) { return make([]byte, 32), nil }
+func (keys) Destroy(context.Context, string) error             { return nil }
+
+func openLog(t *testing.T, dir string) *journal.Journal {
+	t.Helper()
+	j, err := journal.Open(dir, journal.Options{SegmentSize: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { j.Close() })
+	return j
+}
+
+func accounts(store eventstore.Store) *account.Accounts {
+	return account.New(store, eventstore.NewCodec(keys{}), token.Default, time.Now)
+}
+
+var operator = commands.Intent{Actor: "token:operator"}
+
+func opened(t *testing.T, a *account.Accounts, id string, on plan.Name) {
+	t.Helper()
+	if _, err := a.Open(t.Context(), operator, account.Open{ID: id, Name: "Chez " + id, Plan: on}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func publishable(label string) account.Issue {
+	return account.Issue{Kind: token.Publishable, Label: label, Origins: []string{"https://a.fr"}}
+}
+
+// flaky loses the replies of some appends, before or after they are made.
+type flaky struct {
+	eventstore.Store
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+func (f *flaky) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
+	f.mu.Lock()
+	dice := f.rng.IntN(4)
+	f.mu.Unlock()
+	if dice == 0 {
+		return eventstore.Committed{}, eventstore.ErrUnknown
+	}
+	done, err := f.Store.Append(ctx, stream, expected, events)
+	if dice == 1 {
+		return eventstore.Committed{}, eventstore.ErrUnknown
+	}
+	return done, err
+}
+
+func TestCapHoldsOnSeveralInstancesWithLostReplies(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	opened(t, accounts(log), "a", plan.Growth)
+	var wg sync.WaitGroup
+	won := make(chan bool, 200)
+	for instance := range 4 {
+		desk := accounts(&flaky{Store: log, rng: rand.New(rand.NewPCG(1, uint64(instance)))})
+		for n := range 8 {
+			wg.Go(func() {
+				_, err := desk.IssueKey(t.Context(), "a", operator, publishable(fmt.Sprint(instance, n)))
+				if capped := new(account.KeyCapError); err != nil && !errors.As(err, &capped) {
+					t.Error(err)
+				}
+				won <- err == nil
+			})
+		}
+	}
+	wg.Wait()
+	close(won)
+	issued := 0
+	for ok := range won {
+		if ok {
+			issued++
+		}
+	}
+	if issued != 5 {
+		t.Errorf("got %d publishable keys issued, want GROWTH's 5", issued)
+	}
+	onLog, refusals := 0, 0
+	for r, err := range log.ReadStream(t.Context(), "account-a", 0, eventstore.Forward) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch r.Type {
+		case (event.PublishableKeyIssued{}).EventType():
+			onLog++
+		case (event.AccountActionRefused{}).EventType():
+			refusals++
+		}
+	}
+	if onLog != 5 || refusals != 27 {
+		t.Errorf("got %d issues and %d refusals on the log, want 5 and 27", onLog, refusals)
+	}
+}
+
+func TestNothingIsRefusedOnAStaleState(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	here, there := accounts(log), accounts(log)
+	opened(t, here, "a", plan.Starter)
+	made, err := here.IssueKey(t.Context(), "a", operator, publishable("first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := there.RevokeKey(t.Context(), "a", operator, made.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := here.IssueKey(t.Context(), "a", operator, publishable("second")); err != nil {
+		t.Errorf("the slot freed by another instance was not seen: %v", err)
+	}
+}
+
+func TestAppendOfUnknownOutcomeEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	opened(t, accounts(log), "a", plan.Starter)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := accounts(deaf{log}).Close(ctx, "a", operator)
+	if !errors.Is(err, eventstore.ErrUnknown) {
+		t.Errorf("got %v, want ErrUnknown", err)
+	}
+}
+
+// deaf never hears what became of an append.
+type deaf struct{ eventstore.Store }
+
+func (deaf) Append(context.Context, string, eventstore.Revision, []eventstore.Proposed) (eventstore.Committed, error) {
+	return eventstore.Committed{}, eventstore.ErrUnknown
+}
+
+// swapped is a log that can be replaced under its users, as when it is restored from a copy.
+type swapped struct{ eventstore.Store }
+
+func TestFoldIsThrownAwayWhenTheLogWasRestored(t *testing.T) {
+	t.Parallel()
+	older, newer := openLog(t, t.TempDir()), openLog(t, t.TempDir())
+	opened(t, accounts(older), "a", plan.Starter)
+	opened(t, accounts(newer), "a", plan.Starter)
+	log := &swapped{newer}
+	desk := accounts(log)
+	if _, err := desk.IssueKey(t.Context(), "a", operator, publishable("of the newer log")); err != nil {
+		t.Fatal(err)
+	}
+	log.Store = older
+	if _, err := desk.IssueKey(t.Context(), "a", operator, publishable("of the older log")); err != nil {
+		t.Errorf("a slot taken only in the log that is gone still counts: %v", err)
+	}
+}
+
+func TestStateAsOf(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	a := accounts(log)
+	opened(t, a, "a", plan.Starter)
+	made, err := a.IssueKey(t.Context(), "a", operator, account.Issue{Kind: token.Secret, Label: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now()
+	if _, _, err := a.RevokeKey(t.Context(), "a", commands.Intent{Actor: "token:x", Reason: "leak"}, made.ID); err != nil {
+		t.Fatal(err)
+	}
+	then, _, err := a.State(t.Context(), "a", before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := then.Keys[made.ID]; k == nil || !k.Active() || then.Name != "Chez a" {
+		t.Errorf("before the revocation: got key %+v of %q, want an active one of %q", k, then.Name, "Chez a")
+	}
+	now, _, err := a.State(t.Context(), "a", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := now.Keys[made.ID]; k.Active() || k.RevokedBy != "token:x" || k.Reason != "leak" {
+		t.Errorf("after the revocation: got key %+v, want it revoked by token:x for a leak", k)
+	}
+	if _, _, err := a.State(t.Context(), "a", before.Add(-time.Hour)); !errors.Is(err, account.ErrUnknown) {
+		t.Errorf("before the opening: got %v, want ErrUnknown", err)
+	}
+}
+
+func TestSubClientHasItsAgencysPlan(t *testing.T) {
+	t.Parallel()
+	a := accounts(openLog(t, t.TempDir()))
+	opened(t, a, "agency", plan.Starter)
+	if _, err := a.Open(t.Context(), operator, account.Open{ID: "sub", Name: "Sub", Agency: "agency"}); !errors.Is(err, account.ErrNoAgency) {
+		t.Fatalf("under an account that is no agency: got %v, want ErrNoAgency", err)
+	}
+	if _, err := a.ActivateAgency(t.Context(), "agency", operator); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Open(t.Context(), operator, account.Open{ID: "sub", Name: "Sub", Agency: "agency"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.IssueKey(t.Context(), "sub", operator, publishable("1")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.IssueKey(t.Context(), "sub", operator, publishable("2")); err == nil {
+		t.Error("STARTER's one publishable key was passed")
+	}
+	if _, err := a.ChangePlan(t.Context(), "agency", operator, account.Terms{Plan: plan.Growth}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.IssueKey(t.Context(), "sub", operator, publishable("2")); err != nil {
+		t.Errorf("the agency's upgrade did not reach its sub-client: %v", err)
+	}
+	if parent, err := a.AgencyOf(t.Context(), "sub"); err != nil || parent != "agency" {
+		t.Errorf("got agency %q, %v", parent, err)
+	}
+}
