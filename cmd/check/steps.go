@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// step is one check: a command that must succeed, and where quiet is set must print nothing.
+type step struct {
+	name    string
+	command []string
+	quiet   bool
+}
+
+func steps() []step {
+	return []step{
+		{"modules", []string{"go", "mod", "verify"}, false},
+		{"gofmt", []string{"gofmt", "-l", "."}, true},
+		{"vet", []string{"go", "vet", "./..."}, false},
+		{"staticcheck", []string{"go", "tool", "staticcheck", "./..."}, true},
+		{"build without cgo", []string{"env", "CGO_ENABLED=0", "go", "build", "-o", os.DevNull, "./cmd/lieudit"}, false},
+		{"tests", []string{"go", "test", "-race", "-timeout", "12m", "./..."}, false},
+	}
+}
+
+func (s step) run(ctx context.Context, env []string) error {
+	began := time.Now()
+	fmt.Printf("== %s: %s\n", s.name, strings.Join(s.command, " "))
+	var printed bytes.Buffer
+	cmd := command(ctx, s.command...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout = io.MultiWriter(os.Stdout, &printed)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	if s.quiet && printed.Len() > 0 {
+		return fmt.Errorf("%s: found something", s.name)
+	}
+	fmt.Printf("   %s: ok, %.1f s\n", s.name, time.Since(began).Seconds())
+	return nil
+}
+
+// command is one whose output is seen and which ends gently with the context.
+func command(ctx context.Context, words ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd
+}
