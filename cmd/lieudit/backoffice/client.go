@@ -1,0 +1,172 @@
+// Package backoffice is a client of the customer-area API: it sends requests with a token, follows the cursors
+// of lists and turns refusals into errors that people can read. It keeps the API's JSON as it came, so that a
+// program that pipes it on loses nothing.
+package backoffice
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// BasePath is where the customer area begins on its listener.
+const BasePath = "/customer-area/v1"
+
+const (
+	patience  = time.Minute // for one answer
+	maxAnswer = 64 << 20
+)
+
+// Client asks one customer area with one token. It is safe for concurrent use.
+type Client struct {
+	base, token string
+	http        *http.Client
+}
+
+// New makes a client of the customer area whose listener is at address, such as http://127.0.0.1:8081.
+func New(address, token string) (*Client, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, fmt.Errorf("%q is not an address of the form http://127.0.0.1:8081", address)
+	}
+	return &Client{
+		base:  strings.TrimSuffix(strings.TrimRight(address, "/"), BasePath) + BasePath,
+		token: token,
+		http: &http.Client{
+			Timeout: patience,
+			// A token is not carried elsewhere.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// Path joins segments, each escaped, to a path of the API; verb, when there is one, ends it behind a colon.
+func Path(verb string, segments ...string) string {
+	var path strings.Builder
+	for _, s := range segments {
+		path.WriteString("/" + strings.ReplaceAll(url.PathEscape(s), ":", "%3A"))
+	}
+	if verb != "" {
+		path.WriteString(":" + verb)
+	}
+	return path.String()
+}
+
+// Get returns the JSON at a path.
+func (c *Client) Get(ctx context.Context, path string, query url.Values) (json.RawMessage, error) {
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return c.send(ctx, http.MethodGet, path, nil)
+}
+
+// Post sends a body and returns the JSON of the answer.
+func (c *Client) Post(ctx context.Context, path string, body any) (json.RawMessage, error) {
+	return c.send(ctx, http.MethodPost, path, body)
+}
+
+// Put sends a body and returns the JSON of the answer.
+func (c *Client) Put(ctx context.Context, path string, body any) (json.RawMessage, error) {
+	return c.send(ctx, http.MethodPut, path, body)
+}
+
+// List yields the results of a list, page after page until the last. After an error it ends.
+func (c *Client) List(ctx context.Context, path string, query url.Values) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		query = clone(query)
+		for cursor, more := "", true; more; more = cursor != "" {
+			page, err := c.page(ctx, path, query, cursor)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, r := range page.Results {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			cursor = page.Cursor
+		}
+	}
+}
+
+type page struct {
+	Results []json.RawMessage `json:"results"`
+	Cursor  string            `json:"curseur"`
+}
+
+func (c *Client) page(ctx context.Context, path string, query url.Values, cursor string) (page, error) {
+	var p page
+	if cursor != "" {
+		query.Set("curseur", cursor)
+	}
+	raw, err := c.Get(ctx, path, query)
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return p, fmt.Errorf("reading the list %s: %w", path, err)
+	}
+	if cursor != "" && p.Cursor == cursor {
+		return p, fmt.Errorf("the list %s does not end: its cursor stands still", path)
+	}
+	return p, nil
+}
+
+func clone(query url.Values) url.Values {
+	out := url.Values{}
+	for k, v := range query {
+		out[k] = v
+	}
+	return out
+}
+
+func (c *Client) send(ctx context.Context, method, path string, body any) (json.RawMessage, error) {
+	req, err := c.request(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, &SilentError{Address: strings.TrimSuffix(c.base, BasePath), Err: err}
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer of %s %s: %w", method, path, err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return nil, refusal(resp.StatusCode, path, answer)
+	}
+	if !json.Valid(answer) {
+		return nil, fmt.Errorf("the answer of %s %s is no JSON: is this a lieudit customer area?", method, path)
+	}
+	return answer, nil
+}
+
+func (c *Client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("writing the body of %s %s: %w", method, path, err)
+		}
+		content = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s: %w", c.base, err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}

@@ -1,0 +1,183 @@
+package console_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/cmd/lieudit/console"
+	"lieudit/cmd/lieudit/service"
+)
+
+var update = flag.Bool("update", false, "write what the commands do now into testdata")
+
+// TestCommands runs testdata/*.txtar, one file a rule. A file holds the command line, whether people read the
+// output (terminal), what the customer area answers, one line a request, and then what is to come of it.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases in testdata: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			runCase(t, file)
+		})
+	}
+}
+
+// results are the sections that a run fills.
+func results() []string { return []string{"requests", "exit", "stdout", "stderr"} }
+
+func runCase(t *testing.T, file string) {
+	t.Helper()
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]string{}
+	for _, f := range archive.Files {
+		given[f.Name] = string(f.Data)
+	}
+	got := play(t, given)
+	if *update {
+		rewrite(t, file, archive, got)
+		return
+	}
+	for _, name := range results() {
+		if diff := cmp.Diff(given[name], got[name]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func rewrite(t *testing.T, file string, archive *txtar.Archive, got map[string]string) {
+	t.Helper()
+	kept := archive.Files[:0]
+	for _, f := range archive.Files {
+		if _, result := got[f.Name]; !result {
+			kept = append(kept, f)
+		}
+	}
+	for _, name := range results() {
+		if got[name] != "" {
+			kept = append(kept, txtar.File{Name: name, Data: []byte(got[name])})
+		}
+	}
+	archive.Files = kept
+	if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// play runs the command of a case against a customer area that gives the case's answers.
+func play(t *testing.T, given map[string]string) map[string]string {
+	t.Helper()
+	area := &fake{answers: strings.Split(strings.TrimSuffix(given["answers"], "\n"), "\n")}
+	server := httptest.NewServer(area)
+	defer server.Close()
+	_, terminal := given["terminal"]
+	var out, complaints bytes.Buffer
+	p := program(&out, &complaints, map[string]string{"LIEUDIT_AREA": server.URL, "LIEUDIT_TOKEN": "operator-token"})
+	p.Terminal = terminal
+	code := p.Run(t.Context(), words(t, strings.TrimSpace(given["command"])))
+	return map[string]string{
+		"requests": area.seen(),
+		"exit":     strconv.Itoa(code) + "\n",
+		"stdout":   out.String(),
+		"stderr":   complaints.String(),
+	}
+}
+
+// program is a program in a world of its own.
+func program(out, complaints io.Writer, env map[string]string) console.Program {
+	return console.Program{
+		Version: "lieudit 0.0.0-test",
+		In:      strings.NewReader(""),
+		Out:     out,
+		Err:     complaints,
+		Env:     func(k string) (string, bool) { v, ok := env[k]; return v, ok },
+		Zone:    time.FixedZone("CET", 3600),
+		Serve:   func(context.Context, service.Config) error { return nil },
+	}
+}
+
+// fake is a customer area that answers line after line: the status, then the body.
+type fake struct {
+	mu       sync.Mutex
+	answers  []string
+	requests strings.Builder
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	fmt.Fprintln(&f.requests, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.Method, r.URL.RequestURI(), body)))
+	if got, want := r.Header.Get("Authorization"), "Bearer operator-token"; got != want {
+		fmt.Fprintf(&f.requests, "Authorization: %s\n", got)
+	}
+	answer := ""
+	if len(f.answers) > 0 {
+		answer, f.answers = f.answers[0], f.answers[1:]
+	}
+	status, text, _ := strings.Cut(answer, " ")
+	code, err := strconv.Atoi(status)
+	if err != nil {
+		code, text = http.StatusInternalServerError, `{"detail":"the case has no answer for this request"}`
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	fmt.Fprintln(w, text)
+}
+
+func (f *fake) seen() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.requests.String()
+}
+
+// words splits a command line at spaces; quotes, double or single, keep them.
+func words(t *testing.T, line string) []string {
+	t.Helper()
+	var out []string
+	var word strings.Builder
+	quote, begun := rune(0), false
+	for _, r := range line + " " {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, begun = r, true
+		case quote == 0 && (r == ' ' || r == '\n'):
+			if begun {
+				out = append(out, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	if quote != 0 {
+		t.Fatalf("unclosed quote in %q", line)
+	}
+	return out
+}

@@ -1,0 +1,81 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+)
+
+// table is rows of cells, its heads first.
+type table [][]string
+
+// table prints rows in columns.
+func (p Program) table(t table) error {
+	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
+	for _, row := range t {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = dash(clean(cell))
+		}
+		// The line feed after a tab less keeps the last column free of trailing spaces.
+		if _, err := fmt.Fprintln(w, strings.Join(cells, "\t")); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// record prints names and values, two by two, and leaves out what is empty.
+func (p Program) record(pairs ...string) error {
+	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s\t%s\n", pairs[i], clean(pairs[i+1])); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// say prints text for people.
+func (p Program) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(p.Out, format+"\n", args...)
+	return err
+}
+
+// clean takes from a text what could write elsewhere on a terminal than where it stands.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '�'
+		}
+		return r
+	}, text)
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "–"
+	}
+	return text
+}
+
+// short is a time to the minute.
+func (p Program) short(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(p.Zone).Format("2006-01-02 15:04")
+}
+
+// exact is a time that can be given back to --as-of, --from and --to without loss.
+func (p Program) exact(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(p.Zone).Format("2006-01-02T15:04:05.000000Z07:00")
+}

@@ -1,0 +1,77 @@
+package console
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/lieudit/backoffice"
+	"lieudit/schemas/body"
+)
+
+func projectionHeads() []string {
+	return []string{"NAME", "VERSION", "COPY", "STATE", "POSITION", "LAG", "OWNER", "REASON"}
+}
+
+func (p Program) projections() *cli.Command {
+	return group("projections", "How the read models stand; make them anew",
+		p.projectionsStatus(), p.projectionsRebuild(), p.projectionsPrune())
+}
+
+func (p Program) projectionsStatus() *cli.Command {
+	return &cli.Command{
+		Name:  "status",
+		Usage: "Show how far each read model has come, and why one stands still",
+		Flags: p.areaFlags(),
+		Action: p.visiting(func(ctx context.Context, v visit) error {
+			return many(ctx, v, "/projections", nil, projectionHeads(), projectionRow)
+		}),
+	}
+}
+
+func projectionRow(m body.Projection) []string {
+	return []string{m.Name, fmt.Sprint(m.Version), m.Copy, m.State, fmt.Sprint(m.Position), fmt.Sprint(m.Lag), m.Owner, m.Reason}
+}
+
+func (p Program) projectionsRebuild() *cli.Command {
+	return &cli.Command{
+		Name:        "rebuild",
+		Usage:       "Make a fresh copy of a read model from the log while the old one serves",
+		ArgsUsage:   "NAME",
+		Description: "  lieudit projections rebuild accounts\n  lieudit projections status",
+		Flags:       p.areaFlags(),
+		Action: p.visiting(func(ctx context.Context, v visit) error {
+			raw, err := v.api.Post(ctx, backoffice.Path("rebuild", "projections", v.Args().First()), struct{}{})
+			if err != nil {
+				return err
+			}
+			return one(v, raw, v.projection)
+		}),
+	}
+}
+
+func (v visit) projection(m body.Projection) error {
+	return v.table(table{projectionHeads(), projectionRow(m)})
+}
+
+func (p Program) projectionsPrune() *cli.Command {
+	return &cli.Command{
+		Name:  "prune",
+		Usage: "Drop the copies of read models that nothing reads any more",
+		Flags: p.areaFlags(),
+		Action: p.visiting(func(ctx context.Context, v visit) error {
+			raw, err := v.api.Post(ctx, "/projections:prune", struct{}{})
+			if err != nil {
+				return err
+			}
+			return one(v, raw, func(dropped body.Projections) error {
+				t := table{projectionHeads()}
+				for _, m := range dropped.Results {
+					t = append(t, projectionRow(m))
+				}
+				return v.table(t)
+			})
+		}),
+	}
+}

@@ -1,0 +1,90 @@
+package console
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/lieudit/service"
+	"lieudit/schemas/token"
+)
+
+const serveHelp = `Without flags all is embedded: the log, the databases and the keys are files of the data folder. With
+--eventstore and --postgres the same program runs on servers, in as many instances as you like.
+Ctrl-C lets running requests end; a second one does not wait.
+
+  lieudit serve
+  lieudit serve --data /var/lib/lieudit --listen :8080
+  lieudit serve --eventstore 'esdb://127.0.0.1:2113?tls=false' --postgres postgres://lieudit@127.0.0.1/lieudit`
+
+func (p Program) serve() *cli.Command {
+	return &cli.Command{
+		Name:        "serve",
+		Usage:       "Run the service: the API, the customer area, health and metrics",
+		Description: serveHelp,
+		Flags:       append(p.placeFlags(), p.habitFlags()...),
+		Action: func(ctx context.Context, c *cli.Command) error {
+			config := p.config(c)
+			if err := config.Tokens.Validate(); err != nil {
+				return wrong(c, "%v", err)
+			}
+			return p.Serve(ctx, config)
+		},
+	}
+}
+
+// placeFlags say where the service is and what it runs on.
+func (p Program) placeFlags() []cli.Flag {
+	return []cli.Flag{
+		p.dataFlag(),
+		p.text("listen", "127.0.0.1:8080", "`ADDRESS` of the API"),
+		p.text("area-listen", "127.0.0.1:8081", "`ADDRESS` of the customer area"),
+		p.text("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
+		p.text("eventstore", "", "EventStoreDB or lieudit node for the log, as `esdb://…`; a journal in the data folder when left out"),
+		p.text("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
+	}
+}
+
+// habitFlags say how it behaves.
+func (p Program) habitFlags() []cli.Flag {
+	return []cli.Flag{
+		p.text("secret-prefix", token.Default.Secret, "what secret keys begin with"),
+		p.text("publishable-prefix", token.Default.Publishable, "what publishable keys begin with"),
+		p.text("area-prefix", token.Default.Area, "what customer-area tokens begin with"),
+		&cli.DurationFlag{Name: "drain", Value: 10 * time.Second, Usage: "how long running requests get to end at shutdown", Sources: p.from("LIEUDIT_DRAIN")},
+		&cli.BoolFlag{Name: "no-demo", Usage: "open no demo account on an empty log", Sources: p.from("LIEUDIT_NO_DEMO")},
+		p.logFlag(),
+	}
+}
+
+func (p Program) config(c *cli.Command) service.Config {
+	return service.Config{
+		Data:         c.String("data"),
+		Listen:       c.String("listen"),
+		AreaListen:   c.String("area-listen"),
+		OpsListen:    c.String("ops-listen"),
+		EventStore:   c.String("eventstore"),
+		Postgres:     c.String("postgres"),
+		Demo:         !c.Bool("no-demo"),
+		Tokens:       token.Prefixes{Secret: c.String("secret-prefix"), Publishable: c.String("publishable-prefix"), Area: c.String("area-prefix")},
+		Log:          p.logger(c.String("log")),
+		Out:          p.Out,
+		Now:          time.Now,
+		DrainTimeout: c.Duration("drain"),
+	}
+}
+
+func (p Program) logFlag() cli.Flag {
+	f := p.text("log", "text", "`FORM` of log lines on standard error: text or json")
+	f.Validator = oneOf("text", "json")
+	return f
+}
+
+func (p Program) logger(form string) *slog.Logger {
+	if form == "json" {
+		return slog.New(slog.NewJSONHandler(p.Err, nil))
+	}
+	return slog.New(slog.NewTextHandler(p.Err, nil))
+}

@@ -1,0 +1,202 @@
+package console_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"lieudit/cmd/lieudit/service"
+	"lieudit/schemas/token"
+)
+
+// run runs a command in an environment and returns how it ended and what it said.
+func run(t *testing.T, env map[string]string, line string) (code int, out, complaints string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	p := program(&o, &e, env)
+	p.In = strings.NewReader("from-stdin\n")
+	return p.Run(t.Context(), words(t, line)), o.String(), e.String()
+}
+
+func TestTokenComesFromFileEnvironmentOrDataFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	named := filepath.Join(dir, "named")
+	write(t, named, "from-file\n")
+	write(t, filepath.Join(dir, "operator-token"), " from-folder \n")
+	write(t, filepath.Join(dir, "empty"), "\n")
+	for _, c := range []struct {
+		name string
+		env  map[string]string
+		args string
+		want string
+	}{
+		{"the data folder's operator token", map[string]string{"LIEUDIT_DATA": dir}, "", "Bearer from-folder"},
+		{"the environment before the data folder", map[string]string{"LIEUDIT_DATA": dir, "LIEUDIT_TOKEN": "from-env"}, "", "Bearer from-env"},
+		{"a file that was asked for before all", map[string]string{"LIEUDIT_DATA": dir, "LIEUDIT_TOKEN": "from-env"}, "--token-file " + named, "Bearer from-file"},
+		{"a file named by the environment", map[string]string{"LIEUDIT_TOKEN_FILE": named}, "", "Bearer from-file"},
+		{"standard input", nil, "--token-file -", "Bearer from-stdin"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var got string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				got = r.Header.Get("Authorization")
+				w.Write([]byte(`{"results":[]}`))
+			}))
+			defer server.Close()
+			code, _, complaints := run(t, c.env, "lieudit account list --area "+server.URL+" "+c.args)
+			if code != 0 || got != c.want {
+				t.Errorf("exit %d, token %q, want %q\n%s", code, got, c.want, complaints)
+			}
+		})
+	}
+}
+
+func TestTokenThatIsNotThereSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "empty"), "\n")
+	for file, want := range map[string]string{
+		"missing": "there is no token in ",
+		"empty":   "is empty",
+		"":        "reading the token",
+	} {
+		code, out, complaints := run(t, nil, "lieudit account list --token-file "+filepath.Join(dir, file))
+		if code != 1 || out != "" || !strings.Contains(complaints, want) {
+			t.Errorf("%q: exit %d, %q, want 1 and %q", file, code, complaints, want)
+		}
+	}
+}
+
+func TestNoAnswerSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "http://" + ln.Addr().String()
+	ln.Close()
+	code, _, complaints := run(t, map[string]string{"LIEUDIT_TOKEN": "very-secret", "LIEUDIT_AREA": address}, "lieudit account list")
+	if code != 1 || !strings.Contains(complaints, "lieudit serve") || !strings.Contains(complaints, address) {
+		t.Errorf("exit %d, %q", code, complaints)
+	}
+	if strings.Contains(complaints, "very-secret") {
+		t.Errorf("the token is in the error: %q", complaints)
+	}
+}
+
+func TestRedirectsDoNotCarryTheTokenOn(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the redirect was followed")
+	}))
+	defer elsewhere.Close()
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	code, _, _ := run(t, map[string]string{"LIEUDIT_TOKEN": "x", "LIEUDIT_AREA": server.URL}, "lieudit account list")
+	if code != 1 {
+		t.Errorf("exit %d, want 1", code)
+	}
+}
+
+func TestInterruptedCommandFails(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	var out, complaints bytes.Buffer
+	p := program(&out, &complaints, map[string]string{"LIEUDIT_TOKEN": "x", "LIEUDIT_AREA": server.URL})
+	if code := p.Run(ctx, []string{"lieudit", "account", "list"}); code != 1 || complaints.String() != "lieudit: interrupted\n" {
+		t.Errorf("exit %d, %q", code, complaints.String())
+	}
+}
+
+func TestServeTakesFlagsBeforeVariablesBeforeDefaults(t *testing.T) {
+	t.Parallel()
+	usual := service.Config{
+		Data: "./lieudit-data", Listen: "127.0.0.1:8080", AreaListen: "127.0.0.1:8081", OpsListen: "127.0.0.1:8082",
+		Demo: true, Tokens: token.Default, DrainTimeout: 10 * time.Second,
+	}
+	variables := map[string]string{
+		"LIEUDIT_DATA": "/d", "LIEUDIT_LISTEN": ":1", "LIEUDIT_AREA_LISTEN": ":2", "LIEUDIT_OPS_LISTEN": ":3",
+		"LIEUDIT_EVENTSTORE": "esdb://a", "LIEUDIT_POSTGRES": "postgres://b", "LIEUDIT_NO_DEMO": "true",
+		"LIEUDIT_SECRET_PREFIX": "s_", "LIEUDIT_PUBLISHABLE_PREFIX": "p_", "LIEUDIT_AREA_PREFIX": "a_", "LIEUDIT_DRAIN": "1m",
+	}
+	set := service.Config{
+		Data: "/d", Listen: ":1", AreaListen: ":2", OpsListen: ":3", EventStore: "esdb://a", Postgres: "postgres://b",
+		Tokens: token.Prefixes{Secret: "s_", Publishable: "p_", Area: "a_"}, DrainTimeout: time.Minute,
+	}
+	overridden := set
+	overridden.Data, overridden.Listen = "/e", ":9"
+	for _, c := range []struct {
+		name, args string
+		env        map[string]string
+		want       service.Config
+	}{
+		{"defaults", "", nil, usual},
+		{"empty variables are none", "", map[string]string{"LIEUDIT_DATA": "", "LIEUDIT_EVENTSTORE": "", "LIEUDIT_DRAIN": ""}, usual},
+		{"variables", "", variables, set},
+		{"flags", "--data /e --listen :9", variables, overridden},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var out, complaints bytes.Buffer
+			var got service.Config
+			p := program(&out, &complaints, c.env)
+			p.Serve = func(_ context.Context, sc service.Config) error { got = sc; return nil }
+			if code := p.Run(t.Context(), words(t, "lieudit serve "+c.args)); code != 0 {
+				t.Fatalf("exit %d: %s", code, complaints.String())
+			}
+			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(service.Config{}, "Log", "Out", "Now")); diff != "" {
+				t.Errorf("config (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestServeExitCodes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args, env, complaint string
+		err                  error
+		want                 int
+	}{
+		{args: "", want: 0},
+		{args: "", err: errors.New("the folder is held by process 7"), want: 1, complaint: "held by process 7"},
+		{args: "--drain soon", want: 2, complaint: "--drain"},
+		{args: "--log xml", want: 2, complaint: "text, json"},
+		{args: "--secret-prefix ld_", want: 2, complaint: "prefix"},
+		{args: "", env: "maybe", want: 2, complaint: "LIEUDIT_NO_DEMO"},
+		{args: "here", want: 2, complaint: "unexpected argument"},
+	} {
+		var out, complaints bytes.Buffer
+		p := program(&out, &complaints, map[string]string{"LIEUDIT_NO_DEMO": c.env})
+		p.Serve = func(context.Context, service.Config) error { return c.err }
+		got := p.Run(t.Context(), words(t, "lieudit serve "+c.args))
+		if got != c.want || !strings.Contains(complaints.String(), c.complaint) {
+			t.Errorf("serve %s: exit %d, want %d; %q, want %q", c.args, got, c.want, complaints.String(), c.complaint)
+		}
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
