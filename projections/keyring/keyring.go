@@ -1,0 +1,176 @@
+// Package keyring holds in memory all that authentication needs: which tokens are valid, whose they are and
+// what they give at an instant. It is folded from the log and looks at the log four times a second, so that a
+// revocation made anywhere counts here within a second, or the ring says that it is not Fresh. It needs
+// no database and no vault.
+package keyring
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/grant"
+	"lieudit/schemas/token"
+)
+
+// Staleness is how old the last successful look at the log may be while the ring is Fresh.
+const Staleness = time.Second
+
+// Ring is the key ring of one instance of the program. Its questions may be asked at any time by anyone; they
+// take no lock and never wait.
+type Ring struct {
+	store eventstore.Store
+	clock func() time.Time
+	file  string
+	log   *slog.Logger
+	epoch time.Time
+
+	state  atomic.Pointer[state]
+	looked atomic.Int64 // when the last successful look began, since epoch
+
+	mu     sync.Mutex // one writer at a time; guards what follows and all changes of state
+	mark   eventstore.Mark
+	synced bool      // a look has reached the log's end
+	lost   bool      // the log is another than the mark is of
+	lostAt time.Time // only looks that begin later count again
+	reason string
+	waits  []wait
+}
+
+type wait struct {
+	position eventstore.Position
+	passed   chan struct{}
+}
+
+const never = math.MinInt64
+
+// New is an empty ring of the log in store: Run fills it. file is where its snapshot is kept between runs;
+// "" keeps none.
+func New(store eventstore.Store, clock func() time.Time, file string, log *slog.Logger) *Ring {
+	r := &Ring{store: store, clock: clock, file: file, log: log, epoch: clock(), reason: "the log has not been read yet"}
+	r.state.Store(newState())
+	r.looked.Store(never)
+	return r
+}
+
+// Find is what the API key with a hash gives at an instant. It is false for a key that is unknown or revoked,
+// or whose account, or the account's agency at that instant, is closed.
+func (r *Ring) Find(hash token.Hash, now time.Time) (grant.Grant, bool) {
+	s := r.state.Load()
+	k, ok := s.key(&hash)
+	if !ok || k.kind == area || k.account == 0 {
+		return grant.Grant{}, false
+	}
+	account, terms, ok := s.terms(k.account-1, now)
+	if !ok {
+		return grant.Grant{}, false
+	}
+	return grant.Grant{
+		Key: k.id(), Kind: k.kind.kind(), Hint: k.hint(), Origins: k.origins, Account: account, Terms: terms,
+	}, true
+}
+
+func (k kind) kind() token.Kind {
+	if k == publishable {
+		return token.Publishable
+	}
+	return token.Secret
+}
+
+// FindPass is what the customer-area token with a hash gives. It is false for a token that is unknown or revoked,
+// or whose account is closed.
+func (r *Ring) FindPass(hash token.Hash) (grant.Pass, bool) {
+	s := r.state.Load()
+	k, ok := s.key(&hash)
+	if !ok || k.kind != area {
+		return grant.Pass{}, false
+	}
+	pass := grant.Pass{Token: k.id(), Hint: k.hint(), Role: grant.Role(s.words.text(k.role))}
+	if k.account == 0 {
+		return pass, true
+	}
+	p, i := s.accounts.at(k.account - 1)
+	pass.Account = p.text(i)
+	return pass, p.rows[i].open()
+}
+
+// Terms are the conditions of an account at an instant. It is false when the account is unknown or closed, or its
+// agency is closed.
+func (r *Ring) Terms(account string, now time.Time) (grant.Terms, bool) {
+	s := r.state.Load()
+	n, ok := s.account(account)
+	if !ok {
+		return grant.Terms{}, false
+	}
+	_, terms, ok := s.terms(n, now)
+	return terms, ok
+}
+
+// Fresh says whether the ring may be relied on: its last successful look at the log began less than Staleness
+// before now.
+func (r *Ring) Fresh(now time.Time) bool {
+	looked := r.looked.Load()
+	return looked != never && now.Sub(r.epoch)-time.Duration(looked) < Staleness
+}
+
+// Wait returns once everything in the log up to a position shows in the ring's answers, or with the context's
+// error.
+func (r *Ring) Wait(ctx context.Context, position eventstore.Position) error {
+	r.mu.Lock()
+	if r.mark.Position >= position {
+		r.mu.Unlock()
+		return nil
+	}
+	passed := make(chan struct{})
+	r.waits = append(r.waits, wait{position, passed})
+	r.mu.Unlock()
+	select {
+	case <-passed:
+		return nil
+	case <-ctx.Done():
+		r.forget(passed)
+		return fmt.Errorf("key ring at position %d: %w", position, ctx.Err())
+	}
+}
+
+func (r *Ring) forget(passed chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, w := range r.waits {
+		if w.passed == passed {
+			r.waits = append(r.waits[:i], r.waits[i+1:]...)
+			return
+		}
+	}
+}
+
+// Status is how the ring is doing.
+type Status struct {
+	Fresh    bool
+	Position eventstore.Position // all events up to here are in
+	Looked   time.Time           // when the last successful look began; zero before the first
+	Reason   string              // why it is not Fresh, else ""
+	Keys     int                 // credentials of all kinds, not revoked
+}
+
+// Status is how the ring is doing at an instant.
+func (r *Ring) Status(now time.Time) Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st := Status{Fresh: r.Fresh(now), Position: r.mark.Position, Keys: r.state.Load().byHash.live}
+	if looked := r.looked.Load(); looked != never {
+		st.Looked = r.epoch.Add(time.Duration(looked))
+	}
+	if !st.Fresh {
+		st.Reason = r.reason
+		if st.Reason == "" {
+			st.Reason = fmt.Sprintf("the last successful look at the log began at %s", st.Looked.Format(time.RFC3339))
+		}
+	}
+	return st
+}

@@ -1,0 +1,151 @@
+package keyring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lieudit/eventstore"
+)
+
+// look reads what the ring does not have yet. Reaching the log's end proves that all which was in the log when
+// the look began is in the ring; what a look that fails has read stays read.
+func (r *Ring) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	begun, from := r.clock(), r.at()
+	for signal, err := range r.store.ReadAll(ctx, from, wanted) {
+		if err == nil {
+			err = r.take(signal)
+		}
+		if err != nil {
+			r.blind(err, from)
+			return
+		}
+		if signal.Kind == eventstore.CaughtUp {
+			r.seen(begun)
+			return
+		}
+	}
+	r.blind(errors.New("the read ended before the end of the log"), from)
+}
+
+// follow takes what a subscription brings until it ends.
+func (r *Ring) follow(ctx context.Context) error {
+	for signal, err := range r.store.Subscribe(ctx, r.at(), wanted) {
+		if err == nil {
+			err = r.take(signal)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.New("the subscription ended without saying why")
+}
+
+func (r *Ring) at() eventstore.Mark {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mark
+}
+
+// take applies a signal unless another reader brought it before. Every reader began at a mark the ring had and
+// leaves nothing out, so a position not passed yet is the next one.
+func (r *Ring) take(signal eventstore.Signal) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if signal.Mark.Position <= r.mark.Position {
+		return nil
+	}
+	if signal.Kind == eventstore.Event {
+		if err := r.state.Load().fold(signal.Event); err != nil {
+			return err
+		}
+	}
+	r.mark = signal.Mark
+	if len(r.waits) > 0 {
+		r.release()
+	}
+	return nil
+}
+
+func (r *Ring) release() {
+	kept := r.waits[:0]
+	for _, w := range r.waits {
+		if w.position <= r.mark.Position {
+			close(w.passed)
+		} else {
+			kept = append(kept, w)
+		}
+	}
+	clear(r.waits[len(kept):])
+	r.waits = kept
+}
+
+// seen records a look that reached the end of the log.
+func (r *Ring) seen(begun time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since := int64(begun.Sub(r.epoch))
+	if r.lost && !begun.After(r.lostAt) || since <= r.looked.Load() {
+		return
+	}
+	r.looked.Store(since)
+	r.lost, r.synced = false, true
+	if r.reason != "" {
+		r.reason = ""
+		r.log.Info("key ring follows the log", "position", r.mark.Position, "credentials", r.state.Load().byHash.live)
+	}
+}
+
+// blind records why a look failed. A log that is not the one the ring was folded from stops it at once; with any
+// other trouble the ring goes stale by itself. A look that ran out of time on its way is no trouble.
+func (r *Ring) blind(err error, from eventstore.Mark) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	if errors.Is(err, context.DeadlineExceeded) && from != r.mark {
+		r.reason = fmt.Sprintf("catching up with the log, at position %d", r.mark.Position)
+		return
+	}
+	if diverged(err) {
+		r.lost, r.lostAt = true, r.clock()
+		r.looked.Store(never)
+	}
+	if r.reason != err.Error() {
+		r.log.Warn("key ring cannot follow the log", "position", r.mark.Position, "error", err)
+	}
+	r.reason = err.Error()
+}
+
+func diverged(err error) bool {
+	var d *eventstore.DivergedError
+	return errors.As(err, &d)
+}
+
+// standing: the log is, as far as is known, the one the ring was folded from. synced: a look has reached its end.
+func (r *Ring) standing() (standing, synced bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.lost, r.synced
+}
+
+// begin makes s, folded up to mark, what the ring knows. Nothing reads the log meanwhile.
+func (r *Ring) begin(s *state, mark eventstore.Mark) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.Store(s)
+	r.mark, r.lost = mark, false
+}
+
+// freeze is what the ring knows at this instant.
+func (r *Ring) freeze() snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.state.Load()
+	s.changes = 0
+	return snapshot{r.mark, s.words.all(), s.accounts.freeze(), s.keys.freeze(), s.byHash.live}
+}

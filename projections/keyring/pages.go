@@ -1,0 +1,124 @@
+package keyring
+
+import "sync/atomic"
+
+// pageRows keeps a page about as large as what one change may well copy.
+const pageRows = 16
+
+// page is a few rows, a text for each, and lists for those that have one. A page that readers can reach is never
+// changed. The pointers come first: the garbage collector looks no further.
+type page[R any] struct {
+	texts string // of all rows, one after the other
+	lists *[pageRows][]string
+	ends  [pageRows]uint16 // where each row's text ends in texts
+	rows  [pageRows]R
+}
+
+// maxText is the longest text of a row, so that a page's ends fit in 16 bits.
+const maxText = (1<<16 - 1) / pageRows
+
+func (p *page[R]) text(i int) string {
+	if i == 0 {
+		return p.texts[:p.ends[0]]
+	}
+	return p.texts[p.ends[i-1]:p.ends[i]]
+}
+
+func (p *page[R]) list(i int) []string {
+	if p.lists == nil {
+		return nil
+	}
+	return p.lists[i]
+}
+
+// put changes row i. Only a page that no reader can reach yet may be changed.
+func (p *page[R]) put(i int, row R, text string, list []string) {
+	old := p.text(i)
+	start := int(p.ends[i]) - len(old)
+	p.texts = p.texts[:start] + text + p.texts[p.ends[i]:]
+	for j := i; j < pageRows; j++ {
+		p.ends[j] = uint16(int(p.ends[j]) + len(text) - len(old))
+	}
+	p.rows[i] = row
+	p.putList(i, list)
+}
+
+func (p *page[R]) putList(i int, list []string) {
+	if list == nil && p.lists == nil {
+		return
+	}
+	lists := new([pageRows][]string)
+	if p.lists != nil {
+		*lists = *p.lists
+	}
+	lists[i] = list
+	p.lists = lists
+}
+
+// pages is a growing table that one writer changes while readers look at it without a lock: a change replaces
+// the page it is in.
+type pages[R any] struct {
+	root atomic.Pointer[[]atomic.Pointer[page[R]]]
+	rows uint32 // ever used; the writer's
+}
+
+// at finds the page of row n, which must have been set, and the row's place in it.
+func (t *pages[R]) at(n uint32) (*page[R], int) {
+	return (*t.root.Load())[n/pageRows].Load(), int(n % pageRows)
+}
+
+// set writes row n: one that was used, or the one after all that were.
+func (t *pages[R]) set(n uint32, row R, text string, list []string) {
+	changed := new(page[R])
+	if n < t.rows || n%pageRows != 0 {
+		p, _ := t.at(n)
+		*changed = *p
+	}
+	t.rows = max(t.rows, n+1)
+	changed.put(int(n%pageRows), row, text, list)
+	t.replace(int(n/pageRows), changed)
+}
+
+func (t *pages[R]) replace(i int, p *page[R]) {
+	root := t.root.Load()
+	if root == nil || i >= len(*root) {
+		root = t.grow(i)
+	}
+	(*root)[i].Store(p)
+}
+
+func (t *pages[R]) grow(i int) *[]atomic.Pointer[page[R]] {
+	grown := make([]atomic.Pointer[page[R]], max(8, 2*i))
+	if old := t.root.Load(); old != nil {
+		for j := range *old {
+			grown[j].Store((*old)[j].Load())
+		}
+	}
+	t.root.Store(&grown)
+	return &grown
+}
+
+// frozen is a table at one instant.
+type frozen[R any] struct {
+	pages []*page[R]
+	rows  uint32
+}
+
+// freeze costs one pointer a page; the rows are shared, since published pages do not change.
+func (t *pages[R]) freeze() frozen[R] {
+	f := frozen[R]{make([]*page[R], (t.rows+pageRows-1)/pageRows), t.rows}
+	for i := range f.pages {
+		f.pages[i] = (*t.root.Load())[i].Load()
+	}
+	return f
+}
+
+// append adds n rows at once as a page of their own. It is not ok when the last page is not full.
+func (t *pages[R]) append(p *page[R], n int) (ok bool) {
+	if t.rows%pageRows != 0 || n == 0 {
+		return false
+	}
+	t.replace(int(t.rows/pageRows), p)
+	t.rows += uint32(n)
+	return true
+}
