@@ -2,6 +2,8 @@ package node_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -11,49 +13,72 @@ import (
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/google/uuid"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
+	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
 )
 
-// served is a node on a log, and how to reach it.
-type served struct {
-	log  node.Log
-	addr string // what esdb.Configuration.Address takes
-}
-
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-// serve starts a node for the time of a test.
-func serve(t testing.TB, log node.Log, listen string) served {
+// open opens the journal in dir; its tests are many and small, so are its segments.
+func open(t testing.TB, dir string) *journal.Journal {
 	t.Helper()
+	j, err := journal.Open(dir, journal.Options{Logger: quiet(), SegmentSize: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// server is a node that runs on a folder.
+type server struct {
+	addr string // as esdb.Configuration.Address takes it
+	log  *journal.Journal
+	stop func() // the node first, then its journal
+}
+
+// launch runs a node on a journal until stop is called.
+func launch(t testing.TB, dir, listen string) server {
+	t.Helper()
+	return launchWith(t, dir, listen, node.Options{})
+}
+
+func launchWith(t testing.TB, dir, listen string, o node.Options) server {
+	t.Helper()
+	o.Logger, o.Grace = quiet(), time.Second
 	ln, err := node.Listen(t.Context(), listen)
 	if err != nil {
 		t.Fatal(err)
 	}
+	log := open(t, dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- node.New(log, node.Options{Logger: quiet(), Grace: time.Second}).Serve(ctx, ln) }()
-	t.Cleanup(func() {
+	go func() { done <- node.New(log, o).Serve(ctx, ln) }()
+	s := server{addr: ln.Addr().String(), log: log, stop: func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("serve: %v", err)
+		if err := errors.Join(<-done, log.Close()); err != nil {
+			t.Errorf("stop: %v", err)
 		}
-	})
+	}}
 	if ln.Addr().Network() == "unix" {
-		return served{log, "unix:" + ln.Addr().String()}
+		s.addr = "unix:" + s.addr
 	}
-	return served{log, ln.Addr().String()}
+	return s
 }
 
 func socket(t testing.TB) string { return "unix:" + filepath.Join(t.TempDir(), "s") }
 
-// start serves an empty log on a Unix socket.
-func start(t testing.TB) served {
+// start serves a new journal on a Unix socket for the time of a test.
+func start(t testing.TB) server {
 	t.Helper()
-	return serve(t, newMemory(), socket(t))
+	s := launch(t, t.TempDir(), socket(t))
+	t.Cleanup(s.stop)
+	return s
 }
 
-func connect(t testing.TB, text string, addr string) *esdb.Client {
+func connect(t testing.TB, text, addr string) *esdb.Client {
 	t.Helper()
 	conf, err := esdb.ParseConnectionString(text)
 	if err != nil {
@@ -70,25 +95,124 @@ func connect(t testing.TB, text string, addr string) *esdb.Client {
 	return client
 }
 
-func (s served) client(t testing.TB) *esdb.Client {
+// client is the official one, connected.
+func (s server) client(t testing.TB) *esdb.Client {
 	t.Helper()
 	return connect(t, "esdb://unused?tls=false", s.addr)
+}
+
+// conn is for requests that the official client cannot send.
+func (s server) conn(t testing.TB) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// started is the client of a node of its own.
+func started(t testing.TB) *esdb.Client {
+	t.Helper()
+	return start(t).client(t)
 }
 
 func event(kind string) esdb.EventData {
 	return esdb.EventData{EventID: uuid.New(), EventType: kind, ContentType: esdb.ContentTypeJson, Data: []byte(`{"n":1}`), Metadata: []byte(`{"actor":"a"}`)}
 }
 
+func events(n int) []esdb.EventData {
+	all := make([]esdb.EventData, n)
+	for i := range all {
+		all[i] = event(fmt.Sprintf("e%d", i))
+	}
+	return all
+}
+
+// put appends and must succeed.
+func put(t testing.TB, c *esdb.Client, stream string, expected esdb.ExpectedRevision, all ...esdb.EventData) *esdb.WriteResult {
+	t.Helper()
+	done, err := c.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: expected}, all...)
+	if err != nil {
+		t.Fatalf("append to %s: %v", stream, err)
+	}
+	return done
+}
+
+// code is the official client's word for an error.
+func code(err error) esdb.ErrorCode {
+	var e *esdb.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return -1
+}
+
+// drain takes what a read gives.
+func drain(r *esdb.ReadStream, err error) ([]*esdb.RecordedEvent, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var all []*esdb.RecordedEvent
+	for {
+		e, err := r.Recv()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, e.OriginalEvent())
+	}
+}
+
+// revisions reads a stream forwards.
+func revisions(t testing.TB, c *esdb.Client, stream string) []uint64 {
+	t.Helper()
+	all, err := drain(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{}, 10_000))
+	if err != nil {
+		t.Fatalf("read %s: %v", stream, err)
+	}
+	numbers := []uint64{}
+	for _, e := range all {
+		numbers = append(numbers, e.EventNumber)
+	}
+	return numbers
+}
+
 func TestBothConnectionStringsReachANode(t *testing.T) {
 	t.Parallel()
-	s := serve(t, newMemory(), "127.0.0.1:0")
+	s := launch(t, t.TempDir(), "127.0.0.1:0")
+	t.Cleanup(s.stop)
 	if _, _, err := net.SplitHostPort(s.addr); err != nil {
 		t.Fatal(err)
 	}
 	for _, scheme := range []string{"esdb://", "esdb+discover://"} {
-		client := connect(t, scheme+s.addr+"?tls=false", "")
-		if _, err := client.AppendToStream(t.Context(), "a-1", esdb.AppendToStreamOptions{}, event("e")); err != nil {
-			t.Errorf("%s: %v", scheme, err)
-		}
+		put(t, connect(t, scheme+s.addr+"?tls=false", ""), "a-1", esdb.Any{}, event("e"))
+	}
+}
+
+func TestANodeReplacesTheSocketOfADeadOneOnly(t *testing.T) {
+	t.Parallel()
+	path := socket(t)
+	ln, err := node.Listen(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := node.Listen(t.Context(), path); err == nil {
+		t.Fatal("took the socket of a node that answers")
+	}
+	ln.(*net.UnixListener).SetUnlinkOnClose(false) // as kill -9 leaves it
+	if err := ln.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := node.Listen(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
