@@ -30,7 +30,10 @@ const First = "operator"
 type State struct {
 	Issued    event.TokenIssued
 	IssuedAt  time.Time
+	IssuedBy  string
 	RevokedAt time.Time
+	RevokedBy string
+	Reason    string // of the revocation
 }
 
 // Aggregate is how token streams are folded.
@@ -40,9 +43,9 @@ var Aggregate = commands.Aggregate[State]{Category: "token", Evolve: Evolve}
 func Evolve(s *State, f commands.Fact) {
 	switch e := f.Event.(type) {
 	case event.TokenIssued:
-		*s = State{Issued: e, IssuedAt: f.At}
+		*s = State{Issued: e, IssuedAt: f.At, IssuedBy: f.Actor}
 	case event.TokenRevoked:
-		s.RevokedAt = f.At
+		s.RevokedAt, s.RevokedBy, s.Reason = f.At, f.Actor, f.Reason
 	}
 }
 
@@ -50,11 +53,12 @@ func Evolve(s *State, f commands.Fact) {
 type Tokens struct {
 	desk     *commands.Desk[State]
 	prefixes token.Prefixes
+	now      func() time.Time
 }
 
 // New takes commands on the tokens of a log.
-func New(store eventstore.Store, codec *eventstore.Codec, prefixes token.Prefixes) *Tokens {
-	return &Tokens{commands.NewDesk(Aggregate, store, codec), prefixes}
+func New(store eventstore.Store, codec *eventstore.Codec, prefixes token.Prefixes, now func() time.Time) *Tokens {
+	return &Tokens{commands.NewDesk(Aggregate, store, codec), prefixes, now}
 }
 
 // Issue is the wish for a token. Account says whose it is, for the roles that act for one.
@@ -96,15 +100,18 @@ func (t *Tokens) Claim(ctx context.Context, in commands.Intent, id, clear string
 }
 
 // Revoke ends a token for good. Twice is once.
-func (t *Tokens) Revoke(ctx context.Context, in commands.Intent, id string) (eventstore.Position, error) {
-	return t.desk.Do(ctx, id, in, func(s *State) ([]event.Event, error) {
-		switch {
-		case s.Issued.Token == "":
+func (t *Tokens) Revoke(ctx context.Context, in commands.Intent, id string) (State, eventstore.Position, error) {
+	var ended State
+	at, err := t.desk.Do(ctx, id, in, func(s *State) ([]event.Event, error) {
+		if s.Issued.Token == "" {
 			return nil, ErrUnknown
-		case !s.RevokedAt.IsZero():
+		}
+		if ended = *s; !s.RevokedAt.IsZero() {
 			return nil, nil
 		}
+		ended.RevokedAt, ended.RevokedBy, ended.Reason = t.now().UTC(), in.Actor, in.Reason
 		e := s.Issued
 		return []event.Event{event.TokenRevoked{Token: e.Token, Role: e.Role, Hash: e.Hash, Hint: e.Hint}}, nil
 	})
+	return ended, at, err
 }

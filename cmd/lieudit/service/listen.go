@@ -1,0 +1,55 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// listener is one of the service's listeners. The service sets no timeout on a client's work: only on the time
+// that headers and idle connections may take.
+type listener struct {
+	name   string
+	socket net.Listener
+	server *http.Server
+}
+
+func listen(name, address string, handler http.Handler, log *slog.Logger) (*listener, error) {
+	socket, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &listener{name, socket, &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}}, nil
+}
+
+// url is where the listener can be reached.
+func (l *listener) url() string { return "http://" + l.socket.Addr().String() }
+
+// serve answers until the context ends, then lets running requests end for as long as drain, and cuts the rest.
+func (l *listener) serve(ctx context.Context, drain time.Duration) error {
+	done := make(chan error, 1)
+	go func() { done <- l.server.Serve(l.socket) }()
+	select {
+	case err := <-done:
+		return fmt.Errorf("%s: %w", l.name, err)
+	case <-ctx.Done():
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	err := l.server.Shutdown(bounded)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = l.server.Close()
+	}
+	<-done
+	return err
+}
