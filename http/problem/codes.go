@@ -3,15 +3,15 @@ package problem
 import (
 	"fmt"
 	"net/http"
+
+	"lieudit/schemas/body"
 )
 
-// message is a detail that a program tells by its code and a person by its message.
-type message struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
+func conflict(b any) Problem { return Problem{Status: http.StatusConflict, body: b} }
 
-func coded(status int, code, text string) Problem { return detail(status, message{code, text}) }
+func coded(status int, code, text string) Problem {
+	return Problem{Status: status, body: body.CodeFailure{Detail: body.Code{Code: code, Message: text}}}
+}
 
 // Refused is a 409 with a code and a French message, for refusals of the customer area.
 func Refused(code, text string) Problem { return coded(http.StatusConflict, code, text) }
@@ -36,21 +36,16 @@ func OriginRefused() Problem {
 
 // SitesOverCapacity: the write would leave more active sites than the ceiling.
 func SitesOverCapacity(active, capacity, ceiling int) Problem {
-	return detail(http.StatusConflict, struct {
-		Code     string `json:"code"`
-		Active   int    `json:"sites_actifs"`
-		Capacity int    `json:"capacite"`
-		Ceiling  int    `json:"plafond"`
-	}{"capacite_sites_depassee", active, capacity, ceiling})
+	return conflict(body.SitesFailure{Detail: body.SitesOverCapacity{
+		Code: "capacite_sites_depassee", Active: active, Capacity: capacity, Ceiling: ceiling,
+	}})
 }
 
 // ReferentialsOverCapacity: every active referential the plan includes is in use.
 func ReferentialsOverCapacity(active, maximum int) Problem {
-	return detail(http.StatusConflict, struct {
-		Code    string `json:"code"`
-		Active  int    `json:"referentiels_actifs"`
-		Maximum int    `json:"maximum"`
-	}{"capacite_referentiels_depassee", active, maximum})
+	return conflict(body.ReferentialsFailure{Detail: body.ReferentialsOverCapacity{
+		Code: "capacite_referentiels_depassee", Active: active, Maximum: maximum,
+	}})
 }
 
 // CodeTaken: a referential of the account, active or archived, has the code already.
@@ -58,13 +53,10 @@ func CodeTaken() Problem { return Conflict("code_deja_utilise") }
 
 // SuspiciousReduction: a sync would deactivate more than half of the active sites.
 func SuspiciousReduction(before, after int) Problem {
-	return detail(http.StatusConflict, struct {
-		Code    string `json:"code"`
-		Before  int    `json:"actifs_avant"`
-		After   int    `json:"actifs_apres"`
-		Message string `json:"message"`
-	}{"reduction_suspecte", before, after, fmt.Sprintf(
-		"Cette synchronisation désactiverait plus de la moitié des %d sites actifs. Si c'est voulu, renvoyez-la avec confirmer_reduction à true.", before)})
+	return conflict(body.ReductionFailure{Detail: body.Reduction{
+		Code: "reduction_suspecte", Before: before, After: after, Message: fmt.Sprintf(
+			"Cette synchronisation désactiverait plus de la moitié des %d sites actifs. Si c'est voulu, renvoyez-la avec confirmer_reduction à true.", before),
+	}})
 }
 
 // KeysOverCapacity: every publishable key the plan includes is in use. A ceiling of 0: it includes none.
@@ -76,10 +68,7 @@ func KeysOverCapacity(ceiling, active int) Problem {
 	case 1:
 		text = "La clé publiable de votre plan est utilisée. Révoquez-la, ou passez à un plan supérieur."
 	}
-	return detail(http.StatusConflict, struct {
-		Code    string `json:"code"`
-		Ceiling int    `json:"plafond"`
-		Active  int    `json:"actives"`
-		Message string `json:"message"`
-	}{"capacite_cles_publiables_depassee", ceiling, active, text})
+	return conflict(body.KeysFailure{Detail: body.KeysOverCapacity{
+		Code: "capacite_cles_publiables_depassee", Ceiling: ceiling, Active: active, Message: text,
+	}})
 }

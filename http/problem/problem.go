@@ -11,6 +11,7 @@ import (
 	"net/http"
 
 	"lieudit/http/answer"
+	"lieudit/schemas/body"
 )
 
 // Problem is an error answer. It is an error, so that what fails can return it.
@@ -20,19 +21,11 @@ type Problem struct {
 	body   any    // nil: none
 }
 
-func (p Problem) Error() string {
-	if d, ok := p.body.(detailed); ok {
-		return fmt.Sprintf("%d %v", p.Status, d.Detail)
-	}
-	return fmt.Sprintf("%d %v", p.Status, p.body)
-}
+func (p Problem) Error() string { return fmt.Sprintf("%d %v", p.Status, p.body) }
 
-// detailed is the shape most error bodies have.
-type detailed struct {
-	Detail any `json:"detail"`
+func detail(status int, text string) Problem {
+	return Problem{Status: status, body: body.TextFailure{Detail: text}}
 }
-
-func detail(status int, d any) Problem { return Problem{Status: status, body: detailed{d}} }
 
 // Write answers with err: as it is when it is a Problem or one of the domain's known errors, else with
 // 'Internal error'. Only then is it logged, once: the client learns nothing of the cause. log must redact tokens.

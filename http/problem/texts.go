@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
 )
 
@@ -51,10 +52,7 @@ func Unresolved(typed string) Problem {
 
 // Unparsable is the short 422 form: no number, street, postcode or commune can be made out.
 func Unparsable() Problem {
-	return Problem{Status: http.StatusUnprocessableEntity, body: struct {
-		Status  string `json:"status"`
-		Message string `json:"message"`
-	}{"API_ERROR", "Unable to parse address"}}
+	return Problem{Status: http.StatusUnprocessableEntity, body: body.ParseFailure{Status: "API_ERROR", Message: "Unable to parse address"}}
 }
 
 // Unprocessable is a 422 whose detail is a text.

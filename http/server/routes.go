@@ -35,3 +35,12 @@ func (a *api) routes() []route {
 		{"POST", "/route/optimize", plan.RouteTools, noRouter, small},
 	}
 }
+
+// Routes is every method and path of the API, such as "GET /me"; paths follow Base.
+func Routes() []string {
+	all := []string{"GET /version"}
+	for _, rt := range (&api{}).routes() {
+		all = append(all, rt.method+" "+rt.path)
+	}
+	return all
+}

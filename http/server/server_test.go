@@ -69,7 +69,7 @@ func (b *bench) ask(method, target, key string, headers ...string) *httptest.Res
 	return w
 }
 
-func body(t *testing.T, w *httptest.ResponseRecorder) string {
+func sent(t *testing.T, w *httptest.ResponseRecorder) string {
 	t.Helper()
 	text, err := io.ReadAll(w.Result().Body)
 	if err != nil {
@@ -81,7 +81,7 @@ func body(t *testing.T, w *httptest.ResponseRecorder) string {
 func TestVersionNeedsNoKey(t *testing.T) {
 	t.Parallel()
 	w := newBench(t).ask("GET", "/services/v1/version", "", "Authorization", "Basic x")
-	if got, want := body(t, w), "{\"version\":\"1.2.3\"}\n"; w.Code != 200 || got != want {
+	if got, want := sent(t, w), "{\"version\":\"1.2.3\"}\n"; w.Code != 200 || got != want {
 		t.Errorf("got %d %s, want 200 %s", w.Code, got, want)
 	}
 }
@@ -89,7 +89,7 @@ func TestVersionNeedsNoKey(t *testing.T) {
 func TestMeTellsWhatTheKeyGives(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	got := body(t, b.ask("GET", "/services/v1/me", "GROWTH secret"))
+	got := sent(t, b.ask("GET", "/services/v1/me", "GROWTH secret"))
 	want := `{"client":"acme","plan":"GROWTH","cle":{"id":"k-secret","hint":"` + token.Default.Hint(b.keys["GROWTH secret"]) + `","type":"secret"},` +
 		`"quota":{"limite":500000,"debut":"2026-10-31T00:00:00+01:00","fin":"2026-11-30T00:00:00+01:00"},` +
 		`"sites":{"capacite":2000,"plafond":2200},"referentiels":{"maximum":25}}` + "\n"

@@ -7,13 +7,25 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Schema is a shape as JSON Schema 2020-12. ref names the schema an object of a Go type is kept under, or is ""
-// for one that is written out in place.
-func (s *Shape) Schema(ref func(*Shape) string) *jsonschema.Schema {
-	if name := ref(s); name != "" {
-		return &jsonschema.Schema{Ref: name}
+// Style is how shapes are written as schemas.
+type Style struct {
+	Ref    func(*Shape) string // the schema that stands for an object, or "" to write it out in place; nil: always ""
+	Closed bool                // objects have no members but those declared
+}
+
+// Schema is a shape as JSON Schema 2020-12.
+func (s *Shape) Schema(style Style) *jsonschema.Schema {
+	if style.Ref != nil {
+		if name := style.Ref(s); name != "" {
+			return &jsonschema.Schema{Ref: name}
+		}
 	}
-	out := s.bare(ref)
+	return s.Own(style)
+}
+
+// Own is Schema, written out even if the shape itself has a reference.
+func (s *Shape) Own(style Style) *jsonschema.Schema {
+	out := s.bare(style)
 	if s.Nullable {
 		out.Types, out.Type = []string{"null", out.Type}, ""
 	}
@@ -29,12 +41,12 @@ func (s *Shape) Schema(ref func(*Shape) string) *jsonschema.Schema {
 	return out
 }
 
-func (s *Shape) bare(ref func(*Shape) string) *jsonschema.Schema {
+func (s *Shape) bare(style Style) *jsonschema.Schema {
 	switch s.Kind {
 	case Object:
-		return s.object(ref)
+		return s.object(style)
 	case List:
-		return &jsonschema.Schema{Type: "array", Items: s.Item.Schema(ref), MinItems: whole(s.Min), MaxItems: whole(s.Max)}
+		return &jsonschema.Schema{Type: "array", Items: s.Item.Schema(style), MinItems: whole(s.Min), MaxItems: whole(s.Max)}
 	case Text:
 		return &jsonschema.Schema{Type: "string", MinLength: whole(s.Min), MaxLength: whole(s.Max)}
 	case Date:
@@ -52,13 +64,13 @@ func (s *Shape) bare(ref func(*Shape) string) *jsonschema.Schema {
 	}
 }
 
-func (s *Shape) object(ref func(*Shape) string) *jsonschema.Schema {
-	out := &jsonschema.Schema{
-		Type: "object", Properties: map[string]*jsonschema.Schema{},
-		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}, // written as false
+func (s *Shape) object(style Style) *jsonschema.Schema {
+	out := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
+	if style.Closed {
+		out.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}} // written as false
 	}
 	for _, f := range s.Fields {
-		member := f.Schema(ref)
+		member := f.Schema(style)
 		member.Description = f.Doc
 		out.Properties[f.Name] = member
 		out.PropertyOrder = append(out.PropertyOrder, f.Name)

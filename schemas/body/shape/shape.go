@@ -76,7 +76,7 @@ func Of(t reflect.Type) (*Shape, error) {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		s.Kind = Instant
-	case t == reflect.TypeFor[json.RawMessage]():
+	case t == reflect.TypeFor[json.RawMessage](), t.Kind() == reflect.Interface:
 		s.Kind = Any
 	case t.Implements(reflect.TypeFor[nullable]()):
 		return behind(t.Field(1).Type.Elem(), func(inner *Shape) { inner.Nullable, inner.Go = true, t })

@@ -1,0 +1,87 @@
+package body
+
+// TextFailure is the error body most failures have.
+type TextFailure struct {
+	Detail string `json:"detail"`
+}
+
+// RuleFailure is the error body of requests that break rules.
+type RuleFailure struct {
+	Detail []Violation `json:"detail" max:"100"`
+}
+
+// Violation is one broken rule.
+type Violation struct {
+	Type  string `json:"type" doc:"The rule's name, as Pydantic names it"`
+	Loc   []any  `json:"loc" doc:"Where: query or body, then names and indexes"`
+	Msg   string `json:"msg"`
+	Input any    `json:"input" doc:"The object that holds the field; of a large one that field alone"`
+}
+
+// CodeFailure is the error body of refusals that a program tells by their code.
+type CodeFailure struct {
+	Detail Code `json:"detail"`
+}
+
+// Code is a refusal by its code, and in words.
+type Code struct {
+	Code    string `json:"code"`
+	Message string `json:"message" doc:"French"`
+}
+
+// SitesFailure: the write would leave more active sites than the ceiling.
+type SitesFailure struct {
+	Detail SitesOverCapacity `json:"detail"`
+}
+
+// SitesOverCapacity is the state a write of sites collides with.
+type SitesOverCapacity struct {
+	Code     string `json:"code" enum:"capacite_sites_depassee"`
+	Active   int    `json:"sites_actifs"`
+	Capacity int    `json:"capacite"`
+	Ceiling  int    `json:"plafond"`
+}
+
+// ReferentialsFailure: every active referential of the plan is in use.
+type ReferentialsFailure struct {
+	Detail ReferentialsOverCapacity `json:"detail"`
+}
+
+// ReferentialsOverCapacity is the state a new referential collides with.
+type ReferentialsOverCapacity struct {
+	Code    string `json:"code" enum:"capacite_referentiels_depassee"`
+	Active  int    `json:"referentiels_actifs"`
+	Maximum int    `json:"maximum"`
+}
+
+// ReductionFailure: a sync would deactivate more than half of the active sites.
+type ReductionFailure struct {
+	Detail Reduction `json:"detail"`
+}
+
+// Reduction is the suspicious reduction of a sync.
+type Reduction struct {
+	Code    string `json:"code" enum:"reduction_suspecte"`
+	Before  int    `json:"actifs_avant"`
+	After   int    `json:"actifs_apres"`
+	Message string `json:"message" doc:"French"`
+}
+
+// KeysFailure: every publishable key of the plan is in use.
+type KeysFailure struct {
+	Detail KeysOverCapacity `json:"detail"`
+}
+
+// KeysOverCapacity is the state a new publishable key collides with.
+type KeysOverCapacity struct {
+	Code    string `json:"code" enum:"capacite_cles_publiables_depassee"`
+	Ceiling int    `json:"plafond" doc:"0: the plan includes none"`
+	Active  int    `json:"actives"`
+	Message string `json:"message" doc:"French"`
+}
+
+// ParseFailure is the short form of an address out of which nothing can be made.
+type ParseFailure struct {
+	Status  string `json:"status"`
+	Message string `json:"message"`
+}

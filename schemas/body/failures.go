@@ -1,0 +1,62 @@
+package body
+
+import "lieudit/schemas/body/openapi"
+
+// The error answers that operations share, as examples for their documents. What is sent is made by package problem,
+// and a test of it holds every example here to that.
+var (
+	malformed = failure("requete_invalide", 400, "Request too short or invalid")
+
+	keyRequired = failure("cle_absente", 401, "API key required. Please provide a valid API key in the Authorization header.")
+	keyInvalid  = failure("cle_invalide", 401, "Invalid API key")
+
+	planInsufficient = failure("plan_insuffisant", 403, "Your plan (GROWTH) does not have access to this service. Please upgrade your plan.")
+	roleForbidden    = failure("role_insuffisant", 403, "Forbidden")
+	outOfScope       = coded("cle_publiable_hors_perimetre", 403,
+		"Une clé publiable n'ouvre que GET /locations/search. Utilisez une clé secrète, depuis un serveur, pour tout autre appel.")
+	originAbsent = coded("origine_absente", 403,
+		"Une clé publiable ne sert que depuis une page web : l'en-tête Origin est absent. Depuis un serveur, utilisez une clé secrète.")
+	originRefused = coded("origine_non_autorisee", 403,
+		"L'origine de cette page n'est pas déclarée sur la clé publiable. Ajoutez-la à ses domaines dans l'espace client.")
+
+	unknown      = failure("inconnu", 404, "Not found")
+	bodyTooLarge = failure("corps_trop_grand", 413, "Request body too large")
+
+	keysOverCapacity = openapi.Failure{Name: "capacite_cles_publiables_depassee", Status: 409, Body: KeysFailure{KeysOverCapacity{
+		"capacite_cles_publiables_depassee", 5, 5,
+		"Les 5 clés publiables de votre plan sont utilisées. Révoquez-en une, ou passez à un plan supérieur.",
+	}}}
+
+	brokenRules = openapi.Failure{Name: "regles", Status: 422, Body: RuleFailure{[]Violation{{
+		"less_than_equal", []any{"query", "limit"}, "Input should be less than or equal to 100", map[string]any{"limit": "500"},
+	}}}}
+	originInvalid  = coded("origine_invalide", 422, "L'origine « http://exemple.fr » est refusée : elle doit commencer par https://.")
+	tooManyOrigins = coded("trop_d_origines", 422, "Une clé publiable accepte au plus 10 origines, 11 ont été déclarées.")
+
+	quotaOfDiscovery = failure("quota_discovery", 429, "Rate limit exceeded. Max allowed usage for plan DISCOVERY is 20000 requests.")
+	quotaSpent       = failure("quota", 429, "Your plan (GROWTH) has exceeded the rate limit for this service. Please upgrade your plan.")
+
+	internal    = failure("erreur_interne", 500, "Internal error")
+	noRouting   = failure("routage_indisponible", 500, "Routing engine unavailable")
+	unavailable = failure("authentification_indisponible", 503, "Authentication service unavailable")
+)
+
+func failure(name string, status int, text string) openapi.Failure {
+	return openapi.Failure{Name: name, Status: status, Body: TextFailure{text}}
+}
+
+func coded(code string, status int, text string) openapi.Failure {
+	return openapi.Failure{Name: code, Status: status, Body: CodeFailure{Code{code, text}}}
+}
+
+// keyed is the failures of every operation that asks for an API key, and some more.
+func keyed(more ...openapi.Failure) []openapi.Failure {
+	return append([]openapi.Failure{
+		malformed, keyRequired, keyInvalid, planInsufficient, outOfScope, brokenRules, quotaOfDiscovery, quotaSpent, internal, unavailable,
+	}, more...)
+}
+
+// guarded is the failures of every operation of the customer area, and some more.
+func guarded(more ...openapi.Failure) []openapi.Failure {
+	return append([]openapi.Failure{malformed, keyRequired, keyInvalid, roleForbidden, brokenRules, internal, unavailable}, more...)
+}

@@ -1,0 +1,78 @@
+package openapi
+
+import "github.com/google/jsonschema-go/jsonschema"
+
+const mediaType = "application/json"
+
+// document is the part of OpenAPI 3.1 that is used here, in the order it is written.
+type document struct {
+	OpenAPI    string                          `json:"openapi"`
+	Info       info                            `json:"info"`
+	Servers    []server                        `json:"servers"`
+	Paths      map[string]map[string]operation `json:"paths"`
+	Components components                      `json:"components"`
+}
+
+type info struct {
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Version     string `json:"version"`
+}
+
+type server struct {
+	URL string `json:"url"`
+}
+
+type operation struct {
+	ID         string                `json:"operationId"`
+	Summary    string                `json:"summary"`
+	Security   []map[string][]string `json:"security"`
+	Parameters []parameter           `json:"parameters,omitempty"`
+	Body       *request              `json:"requestBody,omitempty"`
+	Responses  map[string]response   `json:"responses"`
+}
+
+type parameter struct {
+	Name        string             `json:"name"`
+	In          string             `json:"in"`
+	Required    bool               `json:"required,omitempty"`
+	Description string             `json:"description,omitempty"`
+	Schema      *jsonschema.Schema `json:"schema"`
+}
+
+type request struct {
+	Required bool               `json:"required"`
+	Content  map[string]content `json:"content"`
+}
+
+type response struct {
+	Description string             `json:"description"`
+	Content     map[string]content `json:"content,omitempty"`
+}
+
+type content struct {
+	Schema   *jsonschema.Schema   `json:"schema"`
+	Examples map[string]reference `json:"examples,omitempty"`
+}
+
+type reference struct {
+	Ref string `json:"$ref"`
+}
+
+type example struct {
+	Value any `json:"value"`
+}
+
+type components struct {
+	Schemas  map[string]*jsonschema.Schema `json:"schemas"`
+	Examples map[string]example            `json:"examples"`
+	Security map[string]scheme             `json:"securitySchemes"`
+}
+
+type scheme struct {
+	Type        string `json:"type"`
+	Scheme      string `json:"scheme"`
+	Description string `json:"description"`
+}
+
+func media(c content) map[string]content { return map[string]content{mediaType: c} }

@@ -1,0 +1,32 @@
+package body_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"testing"
+
+	"lieudit/schemas/body"
+	"lieudit/schemas/body/openapi"
+)
+
+var update = flag.Bool("update", false, "write the OpenAPI documents anew")
+
+func TestCheckedInDocumentsAreWhatTheStructsSay(t *testing.T) {
+	t.Parallel()
+	for file, api := range map[string]openapi.API{"openapi.json": body.API(), "customer-area.json": body.Area()} {
+		want, err := api.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			if err := os.WriteFile(file, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(file)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is stale (%v): run go test ./schemas/body -update and look at the difference", file, err)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package body
+
+import (
+	"slices"
+
+	"lieudit/schemas/body/openapi"
+)
+
+// Area is the customer area.
+func Area() openapi.API {
+	return openapi.API{
+		Title:       "lieudit: customer area",
+		Description: "Accounts, keys, customer-area tokens, history and read models.",
+		Base:        "/customer-area/v1",
+		Security:    "A customer-area token; its role says which operations, its account on what.",
+		Operations:  slices.Concat(tokenOperations(), accountOperations(), keyOperations(), trailOperations()),
+		Variables: map[string]openapi.Variable{
+			"id":   {Doc: "Of the account, or of the token"},
+			"key":  {Doc: "The key's id, never the key"},
+			"name": {Doc: "Of the read model"},
+		},
+	}
+}
+
+func tokenOperations() []openapi.Operation {
+	return []openapi.Operation{
+		{Method: "POST", Path: "/tokens", Summary: "Issue a customer-area token; its text is in this answer alone",
+			Body: IssueToken{}, Status: 201, Answer: AreaToken{}, Failures: guarded(unknown, bodyTooLarge)},
+		{Method: "GET", Path: "/tokens", Summary: "The customer-area tokens", Query: PageQuery{}, Answer: AreaTokens{}, Failures: guarded()},
+		{Method: "POST", Path: "/tokens/{id}:revoke", Summary: "End a customer-area token for good; twice is once",
+			Body: RevokeToken{}, Answer: AreaToken{}, Failures: guarded(unknown, bodyTooLarge)},
+	}
+}
+
+func accountOperations() []openapi.Operation {
+	refused := coded("compte_ferme", 409, "Ce compte est fermé.")
+	return []openapi.Operation{
+		{Method: "POST", Path: "/accounts", Summary: "Open an account", Body: OpenAccount{}, Status: 201, Answer: Account{},
+			Failures: guarded(bodyTooLarge, coded("compte_deja_ouvert", 409, "Un compte existe déjà sous cet identifiant."))},
+		{Method: "GET", Path: "/accounts", Summary: "The accounts", Query: PageQuery{}, Answer: Accounts{}, Failures: guarded()},
+		{Method: "GET", Path: "/accounts/{id}", Summary: "An account", Query: Empty{}, Answer: Account{}, Failures: guarded(unknown)},
+		{Method: "POST", Path: "/accounts/{id}:plan", Summary: "Change the plan: an upgrade acts now, a downgrade at the next period",
+			Body: ChangePlan{}, Answer: Account{}, Failures: guarded(unknown, refused, bodyTooLarge)},
+		{Method: "POST", Path: "/accounts/{id}:close", Summary: "Close the account and end its keys for good",
+			Body: CloseAccount{}, Answer: Account{}, Failures: guarded(unknown, bodyTooLarge)},
+		{Method: "POST", Path: "/accounts/{id}:agency", Summary: "Activate agency mode, join an agency or leave it",
+			Body: ChangeAgency{}, Answer: Account{}, Failures: guarded(unknown, refused, bodyTooLarge)},
+	}
+}
+
+func keyOperations() []openapi.Operation {
+	return []openapi.Operation{
+		{Method: "POST", Path: "/accounts/{id}/keys", Summary: "Issue a key; the text of a secret one is in this answer alone",
+			Body: IssueKey{}, Status: 201, Answer: Key{},
+			Failures: guarded(unknown, keysOverCapacity, bodyTooLarge, originInvalid, tooManyOrigins)},
+		{Method: "GET", Path: "/accounts/{id}/keys", Summary: "The account's keys", Query: PageQuery{}, Answer: Keys{}, Failures: guarded(unknown)},
+		{Method: "POST", Path: "/accounts/{id}/keys/{key}:revoke", Summary: "End a key for good; twice is once",
+			Body: RevokeKey{}, Answer: Key{}, Failures: guarded(unknown, bodyTooLarge)},
+		{Method: "PUT", Path: "/accounts/{id}/keys/{key}/origins", Summary: "Replace the origins of a publishable key; the key stays",
+			Body: ChangeOrigins{}, Answer: Key{}, Failures: guarded(unknown, bodyTooLarge, originInvalid, tooManyOrigins)},
+	}
+}
+
+func trailOperations() []openapi.Operation {
+	return []openapi.Operation{
+		{Method: "GET", Path: "/accounts/{id}/history", Summary: "All that happened to the account, oldest first",
+			Query: HistoryQuery{}, Answer: History{}, Failures: guarded(unknown)},
+		{Method: "GET", Path: "/accounts/{id}/state", Summary: "The account as it stood at an instant",
+			Query: StateQuery{}, Answer: State{}, Failures: guarded(unknown)},
+		{Method: "GET", Path: "/projections", Summary: "How the read models stand", Query: Empty{}, Answer: Projections{}, Failures: guarded()},
+		{Method: "POST", Path: "/projections/{name}:rebuild", Summary: "Fill a fresh copy of a read model while the other serves",
+			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: guarded(unknown)},
+	}
+}
