@@ -42,7 +42,7 @@ func TestAnAppendIsMadeOnlyWhereItIsExpected(t *testing.T) {
 			}
 			done, err := c.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: x.expected}, events(2)...)
 			if !x.want {
-				if code(err) != esdb.ErrorCodeWrongExpectedVersion {
+				if kind(err) != esdb.ErrorCodeWrongExpectedVersion {
 					t.Fatalf("got %v, want a wrong version", err)
 				}
 				return
@@ -83,7 +83,7 @@ func TestAnIDThatComesBackInAnotherAppendIsRefused(t *testing.T) {
 	batch := events(2)
 	put(t, c, "reuse-1", esdb.NoStream{}, batch...)
 	_, err := c.AppendToStream(t.Context(), "reuse-1", esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, batch[0], event("other"))
-	if code(err) != esdb.ErrorCodeWrongExpectedVersion {
+	if kind(err) != esdb.ErrorCodeWrongExpectedVersion {
 		t.Errorf("behind the stream: got %v, want a wrong version", err)
 	}
 	_, err = c.AppendToStream(t.Context(), "reuse-1", esdb.AppendToStreamOptions{ExpectedRevision: esdb.Revision(1)}, batch[0], event("other"))
@@ -190,7 +190,7 @@ func TestOfConcurrentAppendsAtOneRevisionOneIsMade(t *testing.T) {
 					mu.Lock()
 					won[r]++
 					mu.Unlock()
-				case code(err) != esdb.ErrorCodeWrongExpectedVersion:
+				case kind(err) != esdb.ErrorCodeWrongExpectedVersion:
 					t.Errorf("append: %v", err)
 				}
 			}

@@ -182,7 +182,7 @@ func (b *batcher) finish(ctx context.Context, one *batch) {
 		defer cancel()
 	}
 	var done eventstore.Committed
-	err := b.n.guard("BatchAppend", func() (err error) {
+	err := b.n.safely("BatchAppend", func() (err error) {
 		done, err = b.n.append(ctx, one.stream, one.expected, one.events)
 		return err
 	})

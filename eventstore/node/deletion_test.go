@@ -120,11 +120,11 @@ func TestADeletedStreamIsNotFoundUntilItIsWrittenToAgain(t *testing.T) {
 			old := events(3)
 			put(t, c, stream, esdb.NoStream{}, old...)
 			remove(t, c, stream)
-			if _, err := drain(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{}, 9)); code(err) != esdb.ErrorCodeResourceNotFound {
+			if _, err := drain(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{}, 9)); kind(err) != esdb.ErrorCodeResourceNotFound {
 				t.Fatalf("deleted: got %v, want not found", err)
 			}
 			_, err := c.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.StreamExists{}}, event("e"))
-			if code(err) != esdb.ErrorCodeStreamDeleted {
+			if kind(err) != esdb.ErrorCodeStreamDeleted {
 				t.Errorf("append where it exists: got %v, want deleted", err)
 			}
 			if again := put(t, c, stream, esdb.NoStream{}, old...); again.NextExpectedVersion != 2 {
@@ -233,7 +233,7 @@ func TestATombstonedStreamIsDeletedEverywhere(t *testing.T) {
 			return err
 		}
 		for name, call := range calls {
-			if err := call(); code(err) != esdb.ErrorCodeStreamDeleted {
+			if err := call(); kind(err) != esdb.ErrorCodeStreamDeleted {
 				t.Errorf("%s: got %v, want stream deleted", name, err)
 			}
 		}

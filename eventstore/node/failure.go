@@ -116,13 +116,16 @@ func (n *Node) guardStream(srv any, s grpc.ServerStream, info *grpc.StreamServer
 	return err
 }
 
-// guard runs a call, names its error and turns a crash into one that leaves the other calls alone.
-func (n *Node) guard(method string, call func() error) (err error) {
+// guard runs a call and names its error.
+func (n *Node) guard(method string, call func() error) error { return failed(n.safely(method, call)) }
+
+// safely turns a crash into an error that leaves the other calls alone.
+func (n *Node) safely(method string, call func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			n.o.Logger.Error("call crashed", "method", method, "panic", p, "stack", string(debug.Stack()))
 			err = &failure{code: codes.Internal, text: "internal error"}
 		}
 	}()
-	return failed(call())
+	return call()
 }

@@ -140,8 +140,8 @@ func put(t testing.TB, c *esdb.Client, stream string, expected esdb.ExpectedRevi
 	return done
 }
 
-// code is the official client's word for an error.
-func code(err error) esdb.ErrorCode {
+// kind is the official client's word for an error.
+func kind(err error) esdb.ErrorCode {
 	var e *esdb.Error
 	if errors.As(err, &e) {
 		return e.Code()

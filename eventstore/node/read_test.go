@@ -55,7 +55,7 @@ func TestAStreamThatNobodyWroteIsNotFound(t *testing.T) {
 	c := started(t)
 	for _, dir := range []esdb.Direction{esdb.Forwards, esdb.Backwards} {
 		_, err := drain(c.ReadStream(t.Context(), "none-1", esdb.ReadStreamOptions{Direction: dir, From: esdb.End{}}, 1))
-		if code(err) != esdb.ErrorCodeResourceNotFound {
+		if kind(err) != esdb.ErrorCodeResourceNotFound {
 			t.Errorf("direction %d: got %v, want not found", dir, err)
 		}
 	}

@@ -1,0 +1,199 @@
+package node_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	api "github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// reading is a good read of the whole log, then spoilt by each change.
+func reading(changes ...func(*api.ReadReq_Options)) *api.ReadReq {
+	o := &api.ReadReq_Options{
+		StreamOption: &api.ReadReq_Options_All{All: &api.ReadReq_Options_AllOptions{AllOption: &api.ReadReq_Options_AllOptions_Start{Start: none}}},
+		CountOption:  &api.ReadReq_Options_Count{Count: 100},
+		FilterOption: &api.ReadReq_Options_NoFilter{NoFilter: none},
+		UuidOption:   &api.ReadReq_Options_UUIDOption{Content: &api.ReadReq_Options_UUIDOption_String_{String_: none}},
+	}
+	for _, change := range changes {
+		change(o)
+	}
+	return &api.ReadReq{Options: o}
+}
+
+func ofStream(stream string, from uint64) func(*api.ReadReq_Options) {
+	return func(o *api.ReadReq_Options) {
+		o.StreamOption = &api.ReadReq_Options_Stream{Stream: &api.ReadReq_Options_StreamOptions{
+			StreamIdentifier: identifier(stream), RevisionOption: &api.ReadReq_Options_StreamOptions_Revision{Revision: from},
+		}}
+	}
+}
+
+func filtered(regex string, max, multiplier uint32) func(*api.ReadReq_Options) {
+	return func(o *api.ReadReq_Options) {
+		o.FilterOption = &api.ReadReq_Options_Filter{Filter: &api.ReadReq_Options_FilterOptions{
+			Filter:                       &api.ReadReq_Options_FilterOptions_EventType{EventType: &api.ReadReq_Options_FilterOptions_Expression{Regex: regex}},
+			Window:                       &api.ReadReq_Options_FilterOptions_Max{Max: max},
+			CheckpointIntervalMultiplier: multiplier,
+		}}
+	}
+}
+
+func following(o *api.ReadReq_Options) {
+	o.CountOption = &api.ReadReq_Options_Subscription{Subscription: &api.ReadReq_Options_SubscriptionOptions{}}
+}
+
+func backwards(o *api.ReadReq_Options) { o.ReadDirection = api.ReadReq_Options_Backwards }
+
+func positioned(commit, prepare uint64) func(*api.ReadReq_Options) {
+	return func(o *api.ReadReq_Options) {
+		o.GetAll().AllOption = &api.ReadReq_Options_AllOptions_Position{Position: &api.ReadReq_Options_Position{CommitPosition: commit, PreparePosition: prepare}}
+	}
+}
+
+func receive(t *testing.T, conn *grpc.ClientConn, req *api.ReadReq) ([]*api.ReadResp, error) {
+	t.Helper()
+	call, err := api.NewStreamsClient(conn).Read(t.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	var all []*api.ReadResp
+	for {
+		r, err := call.Recv()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, r)
+	}
+}
+
+func TestAMalformedReadIsAnInvalidArgument(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	conn := s.conn(t)
+	put(t, s.client(t), "x-1", esdb.NoStream{}, event("e"))
+	for name, req := range map[string]*api.ReadReq{
+		"nothing":                   {},
+		"no id option":              reading(func(o *api.ReadReq_Options) { o.UuidOption = nil }),
+		"no source":                 reading(func(o *api.ReadReq_Options) { o.StreamOption = nil }),
+		"no position":               reading(func(o *api.ReadReq_Options) { o.GetAll().AllOption = nil }),
+		"no stream":                 reading(ofStream("", 0)),
+		"no revision":               reading(ofStream("x-1", 0), func(o *api.ReadReq_Options) { o.GetStream().RevisionOption = nil }),
+		"too far a revision":        reading(ofStream("x-1", 1<<63)),
+		"no count":                  reading(func(o *api.ReadReq_Options) { o.CountOption = nil }),
+		"a count of none":           reading(func(o *api.ReadReq_Options) { o.CountOption = &api.ReadReq_Options_Count{} }),
+		"no direction there is":     reading(func(o *api.ReadReq_Options) { o.ReadDirection = 7 }),
+		"no word on a filter":       reading(func(o *api.ReadReq_Options) { o.FilterOption = nil }),
+		"a filtered stream":         reading(ofStream("x-1", 0), filtered("e", 1, 1)),
+		"a filter of nothing":       reading(func(o *api.ReadReq_Options) { o.FilterOption = &api.ReadReq_Options_Filter{} }),
+		"no window":                 reading(filtered("e", 1, 1), func(o *api.ReadReq_Options) { o.GetFilter().Window = nil }),
+		"a regex that is not RE2":   reading(filtered("(?<=a)b", 1, 1)),
+		"a regex that is none":      reading(filtered("(", 1, 1)),
+		"backwards for ever":        reading(following, backwards),
+		"checkpoints of no window":  reading(following, filtered("e", 0, 1)),
+		"checkpoints at no events":  reading(following, filtered("e", 1, 0)),
+		"checkpoints out of bounds": reading(following, filtered("e", 1<<31, 1<<31)),
+		"two positions":             reading(positioned(9, 8)),
+		"a position out of bounds":  reading(positioned(1<<63, 1<<63)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := receive(t, conn, req); status.Code(err) != codes.InvalidArgument {
+				t.Errorf("got %v, want an invalid argument", err)
+			}
+		})
+	}
+}
+
+func TestAFilteredReadOfTheLogGoesBothWays(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.client(t)
+	for i := range 6 {
+		put(t, c, fmt.Sprintf("x-%d", i), esdb.NoStream{}, event([]string{"red", "blue"}[i%2]))
+	}
+	for _, x := range []struct {
+		req  *api.ReadReq
+		want []string
+	}{
+		{reading(filtered("^r", 1, 0)), []string{"x-0", "x-2", "x-4"}},
+		{reading(filtered("^b", 1, 0), backwards, func(o *api.ReadReq_Options) {
+			o.GetAll().AllOption = &api.ReadReq_Options_AllOptions_End{End: none}
+			o.CountOption = &api.ReadReq_Options_Count{Count: 2}
+		}), []string{"x-5", "x-3"}},
+	} {
+		all, err := receive(t, s.conn(t), x.req)
+		var got []string
+		for _, r := range all {
+			got = append(got, string(r.GetEvent().GetEvent().GetStreamIdentifier().GetStreamName()))
+		}
+		if err != nil || !slices.Equal(got, x.want) {
+			t.Errorf("got %v, %v, want %v", got, err, x.want)
+		}
+	}
+}
+
+func TestTheBoundsOfAStreamAreToldToThoseWhoAsk(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	conn := s.conn(t)
+	put(t, s.client(t), "x-1", esdb.NoStream{}, events(3)...)
+	for _, compatible := range []uint32{0, 1} {
+		control := func(o *api.ReadReq_Options) {
+			o.ControlOption = &api.ReadReq_Options_ControlOption{Compatibility: compatible}
+		}
+		for name, req := range map[string]*api.ReadReq{
+			"forwards":       reading(control, ofStream("x-1", 1)),
+			"backwards":      reading(control, ofStream("x-1", 1), backwards),
+			"beyond the end": reading(control, ofStream("x-1", 7)),
+		} {
+			all, err := receive(t, conn, req)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			var first, last []uint64
+			for _, r := range all {
+				switch x := r.GetContent().(type) {
+				case *api.ReadResp_FirstStreamPosition:
+					first = append(first, x.FirstStreamPosition)
+				case *api.ReadResp_LastStreamPosition:
+					last = append(last, x.LastStreamPosition)
+				}
+			}
+			wantFirst, wantLast := compatible == 1 && name == "beyond the end", compatible == 1
+			if (len(first) == 1 && first[0] == 3) != wantFirst || (len(last) == 1 && last[0] == 2) != wantLast {
+				t.Errorf("%s, compatibility %d: first %v, last %v", name, compatible, first, last)
+			}
+		}
+	}
+}
+
+func TestIDsAreWrittenAsAsked(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	conn := s.conn(t)
+	e := event("e")
+	put(t, s.client(t), "x-1", esdb.NoStream{}, e)
+	all, err := receive(t, conn, reading())
+	if err != nil || all[0].GetEvent().GetEvent().GetId().GetString_() != e.EventID.String() {
+		t.Errorf("got %v, %v", all, err)
+	}
+	all, err = receive(t, conn, reading(func(o *api.ReadReq_Options) {
+		o.UuidOption = &api.ReadReq_Options_UUIDOption{Content: &api.ReadReq_Options_UUIDOption_Structured{Structured: none}}
+	}))
+	most, least := esdb.UUIDAsInt64(e.EventID)
+	id := all[0].GetEvent().GetEvent().GetId().GetStructured()
+	if err != nil || id.GetMostSignificantBits() != most || id.GetLeastSignificantBits() != least {
+		t.Errorf("got %v, %v", id, err)
+	}
+}
