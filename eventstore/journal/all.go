@@ -68,8 +68,8 @@ type allReader struct {
 }
 
 func (j *Journal) reader(ctx context.Context, after eventstore.Mark, want eventstore.Filter, yield func(eventstore.Signal, error) bool) (*allReader, error) {
-	if j.isClosed() {
-		return nil, eventstore.ErrClosed
+	if err := j.stopped(); err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -171,8 +171,8 @@ func (r *allReader) segment() error {
 }
 
 func (r *allReader) stopped() error {
-	if r.j.isClosed() {
-		return eventstore.ErrClosed
+	if err := r.j.stopped(); err != nil {
+		return err
 	}
 	return r.ctx.Err()
 }

@@ -56,8 +56,9 @@ import (
 //	64  stream name, type name, metadata, and data up to the frame's end
 //
 // The events of one append stand next to each other in one segment. What one fdatasync makes durable is a group: a mark,
-// then whole appends. A segment's first frame is a mark, whose durable is the end of the segment before. After a group the
-// log may be given the next group's mark early, alone and not yet synced; the group then rewrites the very same bytes.
+// then whole appends. A segment's first frame is a mark, whose durable is the end of the segment before. In a quiet moment the
+// next group's mark is written early, alone and not yet synced; the group then writes the very same bytes again, or, when it
+// goes to the next segment, leaves that mark behind: it proves what it says but no frame links to it.
 //
 // To read the log: take frames while they check out. Where one does not, the log ends there if no valid mark with a durable
 // beyond that place stands later in the file or in a later segment; else the log is damaged. An append without its last

@@ -42,6 +42,10 @@ type run struct {
 	offsets []uint32
 }
 
+func newIndex() *index {
+	return &index{heads: map[streamKey]head{}, active: map[streamKey]*run{}}
+}
+
 // revision is the last one given out to a stream.
 func (x *index) revision(key streamKey) eventstore.Revision {
 	x.mu.RLock()

@@ -91,10 +91,7 @@ func Open(dir string, o Options) (*Journal, error) {
 const minSegment = 4 << 10
 
 func (j *Journal) open() error {
-	r := &restore{
-		o: j.o, recent: newRecent(),
-		index: &index{heads: map[streamKey]head{}, active: map[streamKey]*run{}},
-	}
+	r := &restore{o: j.o, recent: newRecent(), index: newIndex()}
 	last, err := r.run()
 	if err != nil {
 		return errors.Join(err, closeAll(r.segs))

@@ -155,10 +155,11 @@ func (k *keeper) writeIndexes() {
 	}
 }
 
-// close ends the goroutine and lets go of a spare that was not needed.
+// close ends the goroutine, puts the last indexes on disk, and lets go of a spare that was not needed.
 func (k *keeper) close() error {
 	close(k.stop)
 	<-k.done
+	k.writeIndexes()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.spare == nil {

@@ -199,10 +199,8 @@ func (r *restore) reindex(i int) error {
 	c := &cursor{seg: s, seed: r.seed, pos: s.data(), end: s.end, prev: r.before(i)}
 	r.index.base = s.base
 	p := newReplay(c, r.index.enter)
-	if err := p.run(); errors.Is(err, errOrder) {
-		return damage(c.pos, err.Error())
-	} else if err != nil {
-		return err
+	if err := p.run(); err != nil {
+		return p.fatal(err)
 	}
 	if p.end != s.end || p.crc != s.last {
 		return damage(p.end, "segment does not lead to the next")
@@ -231,12 +229,9 @@ func (r *restore) active() error {
 		return r.index.enter(b)
 	})
 	err := r.tail.run()
-	if errors.Is(err, errOrder) {
-		return damage(c.pos, err.Error())
-	}
 	var corrupt *eventstore.CorruptError
 	if err != nil && !errors.As(err, &corrupt) {
-		return err
+		return r.tail.fatal(err)
 	}
 	if err := r.unproven(s, c.pos); err != nil {
 		return err

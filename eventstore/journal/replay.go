@@ -52,6 +52,14 @@ func (r *replay) run() error {
 	}
 }
 
+// fatal turns revisions out of order, which no power cut leaves behind, into the damage they are.
+func (r *replay) fatal(err error) error {
+	if errors.Is(err, errOrder) {
+		return damage(r.cursor.pos, errOrder.Error())
+	}
+	return err
+}
+
 func (r *replay) take(f frame) error {
 	if !f.isEvent() {
 		return r.mark(f)

@@ -45,11 +45,11 @@ func (j *Journal) Last(ctx context.Context, stream string) (eventstore.Recorded,
 func (j *Journal) frames(stream string, key streamKey, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[frame, error] {
 	return func(yield func(frame, error) bool) {
 		s := streamReader{j: j, stream: stream, yield: yield}
-		if j.isClosed() {
-			yield(nil, eventstore.ErrClosed)
-			return
+		err := j.stopped()
+		if err == nil {
+			err = s.read(key, from, dir)
 		}
-		if err := s.read(key, from, dir); err != nil {
+		if err != nil {
 			yield(nil, j.readError(err))
 		}
 	}

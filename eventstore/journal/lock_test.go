@@ -1,0 +1,34 @@
+package journal_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"lieudit/eventstore/journal"
+)
+
+func TestASecondHolderIsToldWhoTheFirstIs(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	first := openIn(t, dir, journal.Options{SegmentSize: small, Clock: func() time.Time { return now }})
+
+	_, err := journal.Open(dir, journal.Options{SegmentSize: small})
+	var held *journal.LockedError
+	if !errors.As(err, &held) || held.PID != os.Getpid() || !held.Since.Equal(now) || held.Dir != dir {
+		t.Errorf("a second Open says %v, want the holder %d since %s", err, os.Getpid(), now)
+	}
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), openIt+"="+dir)
+	out, err := child.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), held.Error()) {
+		t.Errorf("a second process says %q (%v), want %q", out, err, held)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	openIn(t, dir, journal.Options{SegmentSize: small})
+}
