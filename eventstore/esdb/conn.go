@@ -1,0 +1,133 @@
+package esdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"github.com/google/uuid"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+
+	"lieudit/eventstore"
+)
+
+// conn is one connection to one node, from when it first answered to when it is lost. It is never repaired.
+type conn struct {
+	address string
+	cc      *grpc.ClientConn
+	streams streams.StreamsClient
+	heard   atomic.Int64 // when the server last answered, Unix nanoseconds
+	watcher sync.WaitGroup
+
+	naming sync.Mutex // held while the identity is found
+	id     uuid.UUID
+}
+
+// connect reaches the node that leads: the one named by hint, else the server, else whom gossip names.
+func (t target) connect(ctx context.Context, hint string) (*conn, error) {
+	if hint != "" {
+		if c, err := t.reach(ctx, hint); err == nil {
+			return c, nil
+		}
+	}
+	var failed error
+	for _, i := range rand.Perm(len(t.seeds)) {
+		address := t.seeds[i]
+		if t.gossip {
+			leader, err := t.ask(ctx, address)
+			if err != nil {
+				failed = errors.Join(failed, fmt.Errorf("asking %s who leads: %w", address, err))
+				continue
+			}
+			address = leader
+		}
+		c, err := t.reach(ctx, address)
+		var elsewhere *notLeaderError
+		if err == nil || asNotLeader(err, &elsewhere) {
+			return c, err
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, failed)
+}
+
+// reach connects to a node and wants an answer from it.
+func (t target) reach(ctx context.Context, address string) (*conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	cc, err := grpc.NewClient(address, t.options...)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", address, err)
+	}
+	c := &conn{address: address, cc: cc, streams: streams.NewStreamsClient(cc)}
+	if _, _, err := c.lastEvent(ctx); err != nil {
+		c.close()
+		return nil, fmt.Errorf("connecting to %s: %w", address, err)
+	}
+	return c, nil
+}
+
+// ask asks a node who leads.
+func (t target) ask(ctx context.Context, address string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	cc, err := grpc.NewClient(address, t.options...)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = cc.Close() }()
+	cluster, err := gossip.NewGossipClient(cc).Read(ctx, &shared.Empty{})
+	if err != nil {
+		return "", err
+	}
+	for _, m := range cluster.GetMembers() {
+		if m.GetIsAlive() && m.GetState() == gossip.MemberInfo_Leader {
+			end := m.GetHttpEndPoint()
+			return join(end.GetAddress(), strconv.FormatUint(uint64(end.GetPort()), 10)), nil
+		}
+	}
+	return "", errors.New("it knows of no leader")
+}
+
+// join makes an address of a host, bracketed or not, and a port.
+func join(host, port string) string {
+	if n := len(host); n > 1 && host[0] == '[' && host[n-1] == ']' {
+		host = host[1 : n-1]
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// lost is closed when the transport is gone.
+func (c *conn) lost() <-chan struct{} {
+	lost := make(chan struct{})
+	c.watcher.Go(func() {
+		defer close(lost)
+		for s := connectivity.Ready; s == connectivity.Ready; s = c.cc.GetState() {
+			c.cc.WaitForStateChange(context.Background(), s)
+		}
+	})
+	return lost
+}
+
+// close ends the calls of the connection.
+func (c *conn) close() {
+	_ = c.cc.Close()
+	c.watcher.Wait()
+}
+
+// answered notes a sign of life.
+func (c *conn) answered() { c.heard.Store(time.Now().UnixNano()) }
+
+func (c *conn) silence() time.Duration { return time.Since(time.Unix(0, c.heard.Load())) }
+
+func (c *conn) heardSince(t time.Time) bool { return c.heard.Load() >= t.UnixNano() }

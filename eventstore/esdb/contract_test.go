@@ -1,0 +1,106 @@
+package esdb_test
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/esdb"
+	"lieudit/eventstore/journal"
+	"lieudit/eventstore/node"
+	"lieudit/eventstore/storetest"
+)
+
+// served is a store over a node over a journal, which can be restarted.
+type served struct {
+	*esdb.Store
+	node *running
+}
+
+// running is a journal served at an address until it is stopped.
+type running struct {
+	dir, address string
+	stop         func()
+}
+
+// serve opens the journal in dir and serves it at an address ("127.0.0.1:0" or "unix:PATH") until the test ends.
+func serve(t testing.TB, dir, address string) *running {
+	t.Helper()
+	j, err := journal.Open(dir, journal.Options{SegmentSize: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := node.Listen(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, dir, ln, j)
+}
+
+func start(t testing.TB, dir string, ln net.Listener, j *journal.Journal) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- node.New(j, node.Options{}).Serve(ctx, ln) }()
+	stopped := false
+	r := &running{dir: dir, address: connection(ln.Addr())}
+	r.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error("node:", err)
+		}
+		if err := j.Close(); err != nil {
+			t.Error("journal:", err)
+		}
+	}
+	t.Cleanup(r.stop)
+	return r
+}
+
+func connection(a net.Addr) string {
+	if a.Network() == "unix" {
+		return "esdb+unix://" + a.String()
+	}
+	return "esdb://" + a.String() + "?tls=false"
+}
+
+func dial(t testing.TB, connection string) *esdb.Store {
+	t.Helper()
+	s, err := esdb.Open(t.Context(), connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	for name, address := range map[string]func(dir string) string{
+		"node over a Unix socket": func(dir string) string { return "unix:" + filepath.Join(dir, "s") },
+		"node over TCP":           func(string) string { return "127.0.0.1:0" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.RunWith(t, func(t *testing.T) eventstore.Store {
+				r := serve(t, t.TempDir(), address(short(t)))
+				return &served{dial(t, r.address), r}
+			}, storetest.Options{Reopen: func(t *testing.T, s eventstore.Store) eventstore.Store {
+				old := s.(*served).node
+				old.stop()
+				r := serve(t, old.dir, address(short(t)))
+				return &served{dial(t, r.address), r}
+			}})
+		})
+	}
+}

@@ -1,0 +1,272 @@
+package esdb
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"lieudit/eventstore"
+)
+
+const (
+	stateKnown  = 700 * time.Millisecond // after which a connection being made counts as down
+	probeEvery  = time.Second            // without any other sign of life
+	probeLimit  = 1500 * time.Millisecond
+	minPause    = 50 * time.Millisecond // between attempts to connect
+	maxPause    = time.Second
+	refusalFor  = 5 * time.Second // how long a refused append counts against health
+	leaderHints = 4               // not-leader answers followed in a row
+)
+
+// link keeps one connection to the node that leads, from one keeper goroutine: the only place where connections are
+// made and closed. Calls take the connection there is and report what looks like its end.
+type link struct {
+	target target
+	log    *slog.Logger
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   chan struct{}
+	look   chan *conn // calls that failed ask the keeper to probe
+
+	mu      sync.Mutex
+	conn    *conn         // nil while there is none
+	why     error         // why there is none; nil: not known yet
+	changed chan struct{} // closed when conn or why changes
+	leader  string        // where a node said the leader is
+	refused time.Time     // when the server last refused an append it should have taken
+	refusal error
+}
+
+func newLink(ctx context.Context, t target, log *slog.Logger) *link {
+	l := &link{target: t, log: log, done: make(chan struct{}), look: make(chan *conn, 1), changed: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancel(ctx)
+	go l.keep()
+	return l
+}
+
+func (l *link) close() {
+	l.cancel()
+	<-l.done
+}
+
+// keep connects, watches and connects again, until the link is closed.
+func (l *link) keep() {
+	defer close(l.done)
+	pause := minPause
+	for l.ctx.Err() == nil {
+		c, err := l.attempt()
+		if err != nil {
+			l.set(nil, err)
+			sleep(l.ctx, pause/2+rand.N(pause))
+			pause = min(2*pause, maxPause)
+			continue
+		}
+		pause = minPause
+		l.set(c, nil)
+		why := l.watch(c)
+		l.set(nil, nil)
+		c.close()
+		if l.ctx.Err() == nil {
+			l.log.Warn("event log connection lost", "address", c.address, "why", why)
+		}
+	}
+	l.set(nil, eventstore.ErrClosed)
+}
+
+// attempt connects once. Those who wait are told that the log is down when it takes long.
+func (l *link) attempt() (*conn, error) {
+	late := time.AfterFunc(stateKnown, func() { l.settle(fmt.Errorf("%w: no answer while connecting", eventstore.ErrUnavailable)) })
+	defer late.Stop()
+	l.mu.Lock()
+	hint := l.leader
+	l.leader = ""
+	l.mu.Unlock()
+	for range leaderHints {
+		c, err := l.target.connect(l.ctx, hint)
+		var elsewhere *notLeaderError
+		if hint = ""; !asNotLeader(err, &elsewhere) {
+			return c, err
+		}
+		hint = elsewhere.leader
+	}
+	return nil, fmt.Errorf("%w: the nodes do not agree on who leads", eventstore.ErrUnavailable)
+}
+
+// watch returns why the connection is no longer good.
+func (l *link) watch(c *conn) error {
+	lost := c.lost()
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.ctx.Done():
+			return eventstore.ErrClosed
+		case <-lost:
+			return fmt.Errorf("%w: connection lost", eventstore.ErrUnavailable)
+		case suspect := <-l.look:
+			if suspect != c {
+				continue
+			}
+		case <-tick.C:
+			if c.silence() < probeEvery && !l.elsewhere() {
+				continue
+			}
+		}
+		if l.elsewhere() {
+			return fmt.Errorf("%w: another node leads", eventstore.ErrUnavailable)
+		}
+		if err := l.probe(c); err != nil {
+			return err
+		}
+	}
+}
+
+// probe asks for the log's last event. Silence is forgiven when other calls were answered meanwhile.
+func (l *link) probe(c *conn) error {
+	ctx, cancel := context.WithTimeout(l.ctx, probeLimit)
+	defer cancel()
+	asked := time.Now()
+	_, _, err := c.lastEvent(ctx)
+	if err == nil || c.heardSince(asked) {
+		return nil
+	}
+	var elsewhere *notLeaderError
+	if asNotLeader(err, &elsewhere) {
+		l.follow(elsewhere.leader)
+	}
+	return err
+}
+
+// set publishes what is known of the connection.
+func (l *link) set(c *conn, why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn, l.why = c, why
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// settle says why there is no connection, if nothing is known yet.
+func (l *link) settle(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn == nil && l.why == nil {
+		l.why = why
+		close(l.changed)
+		l.changed = make(chan struct{})
+	}
+}
+
+// get is the connection, or why there is none. It waits only while that is not known, which is less than a second.
+func (l *link) get(ctx context.Context) (*conn, error) {
+	for {
+		c, changed, why := l.state()
+		switch {
+		case l.ctx.Err() != nil:
+			return nil, eventstore.ErrClosed
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case c != nil || why != nil:
+			return c, why
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		case <-l.ctx.Done():
+		}
+	}
+}
+
+// wait is get that goes on until there is a connection.
+func (l *link) wait(ctx context.Context) (*conn, error) {
+	for {
+		_, changed, _ := l.state()
+		c, err := l.get(ctx)
+		if err == nil || l.ctx.Err() != nil || ctx.Err() != nil {
+			return c, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		case <-l.ctx.Done():
+		}
+	}
+}
+
+// replaced waits until the connection is another one than c, and says whether there is one.
+func (l *link) replaced(ctx context.Context, c *conn) bool {
+	for {
+		now, changed, why := l.state()
+		if now != c && (now != nil || why != nil) {
+			return now != nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		case <-l.ctx.Done():
+			return false
+		}
+	}
+}
+
+func (l *link) state() (c *conn, changed <-chan struct{}, why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn, l.changed, l.why
+}
+
+// suspect asks the keeper to look at a connection on which a call failed.
+func (l *link) suspect(c *conn) {
+	select {
+	case l.look <- c:
+	default:
+	}
+}
+
+// follow remembers where a node said the leader is.
+func (l *link) follow(leader string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leader = leader
+}
+
+// elsewhere says whether a call was told that another node leads.
+func (l *link) elsewhere() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leader != ""
+}
+
+// writes remembers whether the server takes appends.
+func (l *link) writes(refusal error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refusal, l.refused = refusal, time.Now()
+}
+
+func (l *link) health() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.ctx.Err() != nil:
+		return eventstore.ErrClosed
+	case l.conn != nil && l.refusal != nil && time.Since(l.refused) < refusalFor:
+		return l.refusal
+	case l.conn == nil && l.why == nil:
+		return fmt.Errorf("%w: connecting", eventstore.ErrUnavailable)
+	}
+	return l.why
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

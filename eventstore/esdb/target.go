@@ -1,0 +1,143 @@
+package esdb
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	client "github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+)
+
+const (
+	maxMessage   = 17 << 20 // what the official client takes
+	streamWindow = 1 << 20  // bytes a server may send ahead of a reader
+)
+
+// target is where the log is, and how to speak to it.
+type target struct {
+	seeds   []string // addresses to begin with
+	gossip  bool     // the seeds are asked who leads; without it the one seed is the server
+	options []grpc.DialOption
+	timeout time.Duration // of one question to one server while connecting
+}
+
+func parse(connection string) (target, error) {
+	connection, socket, err := unixSocket(connection)
+	if err != nil {
+		return target{}, err
+	}
+	c, err := client.ParseConnectionString(connection)
+	if err != nil {
+		return target{}, err
+	}
+	c.Logger = nil
+	if err := c.Validate(); err != nil {
+		return target{}, err
+	}
+	if c.NodePreference != client.NodePreferenceLeader {
+		return target{}, fmt.Errorf("nodePreference=%s: reads would lag behind appends, only leader is possible", c.NodePreference)
+	}
+	t := target{seeds: []string{c.Address}, gossip: c.DnsDiscover || len(c.GossipSeeds) > 0, timeout: 2 * time.Second}
+	if limit := time.Duration(c.GossipTimeout) * time.Second; limit > 0 {
+		t.timeout = min(t.timeout, limit)
+	}
+	if len(c.GossipSeeds) > 0 {
+		t.seeds = nil
+		for _, s := range c.GossipSeeds {
+			t.seeds = append(t.seeds, s.String())
+		}
+	}
+	if socket != "" {
+		t.seeds, t.gossip = []string{"unix:" + socket}, false
+	}
+	t.options, err = dialOptions(c)
+	return t, err
+}
+
+// unixSocket turns a string that names a socket into one the parser takes, and the socket's path.
+func unixSocket(connection string) (rest, path string, err error) {
+	if !strings.HasPrefix(connection, "esdb+unix:") {
+		return connection, "", nil
+	}
+	u, err := url.Parse(connection)
+	if err != nil {
+		return "", "", err
+	}
+	if u.Host != "" || !strings.HasPrefix(u.Path, "/") {
+		return "", "", errors.New("a socket is named by its absolute path: esdb+unix:///path")
+	}
+	path = u.Path
+	u.Scheme, u.Host, u.Path, u.RawPath = "esdb", "localhost", "", ""
+	set := false
+	for k := range u.Query() {
+		set = set || strings.EqualFold(k, "tls")
+	}
+	if !set {
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&tls=false", "&")
+	}
+	return u.String(), path, nil
+}
+
+func dialOptions(c *client.Configuration) ([]grpc.DialOption, error) {
+	secure, err := transport(c)
+	if err != nil {
+		return nil, err
+	}
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(secure),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithInitialWindowSize(streamWindow),
+		grpc.WithInitialConnWindowSize(8 * streamWindow),
+		grpc.WithIdleTimeout(0),
+		grpc.WithDisableRetry(),
+		grpc.WithDisableServiceConfig(),
+	}
+	if c.KeepAliveInterval >= 0 {
+		options = append(options, grpc.WithKeepaliveParams(keepalive.ClientParameters{
+			Time: c.KeepAliveInterval, Timeout: c.KeepAliveTimeout, PermitWithoutStream: true,
+		}))
+	}
+	if c.Username != "" && !c.DisableTLS {
+		options = append(options, grpc.WithPerRPCCredentials(newBasic(c.Username, c.Password)))
+	}
+	return options, nil
+}
+
+func transport(c *client.Configuration) (credentials.TransportCredentials, error) {
+	if c.DisableTLS {
+		return insecure.NewCredentials(), nil
+	}
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS12, RootCAs: c.RootCAs,
+		InsecureSkipVerify: c.SkipCertificateVerification, // #nosec G402 -- asked for by tlsVerifyCert=false
+	}
+	if c.UserCertFile != "" {
+		pair, err := tls.LoadX509KeyPair(c.UserCertFile, c.UserKeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("user certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return credentials.NewTLS(config), nil
+}
+
+// basic is a user's name and password, never sent in clear.
+type basic map[string]string
+
+func newBasic(user, password string) basic {
+	return basic{"authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))}
+}
+
+func (b basic) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return b, nil
+}
+func (basic) RequireTransportSecurity() bool { return true }
