@@ -97,6 +97,26 @@ func (c *Client) List(ctx context.Context, path string, query url.Values) iter.S
 	}
 }
 
+// Submit sends a body and yields the results of the list that is the answer.
+func (c *Client) Submit(ctx context.Context, path string, body any) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		var p page
+		raw, err := c.Post(ctx, path, body)
+		if err == nil {
+			err = json.Unmarshal(raw, &p)
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, r := range p.Results {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
 type page struct {
 	Results []json.RawMessage `json:"results"`
 	Cursor  string            `json:"curseur"`

@@ -36,13 +36,13 @@ func (p Program) accountOpen() *cli.Command {
 		Description: `Piped, it prints the new account's id alone.
 
   lieudit account open "Mairie de Mende" --plan STARTER
-  lieudit account open "Agence Gévaudan" --plan BUSINESS --id gevaudan --quota 3000000 --start 2026-12-01
+  lieudit account open "Agence Gévaudan" --plan BUSINESS --id gevaudan --quota 3000000 --start 2026-11-15
   id=$(lieudit account open "Camping du Lot" --plan BUSINESS --agency-of gevaudan)`,
 		Flags: p.areaFlags(
 			&cli.StringFlag{Name: "plan", Required: true, Usage: "`PLAN`: " + strings.Join(planNames(), ", "), Validator: oneOf(planNames()...)},
 			&cli.StringFlag{Name: "id", Usage: "`ID` of the account, a-z, 0-9 and -; chosen by the service when left out"},
 			&cli.Int64Flag{Name: "quota", Usage: "`REQUESTS` a month; the plan's own number when left out", HideDefault: true},
-			&cli.StringFlag{Name: "start", Usage: "first `DAY` of the first period, as 2026-11-21; today when left out"},
+			&cli.StringFlag{Name: "start", Usage: "first `DAY` of the first period, as 2026-11-21, not after today; today when left out"},
 			&cli.StringFlag{Name: "agency-of", Usage: "`ID` of the agency it is a sub-client of"},
 		),
 		Action: p.visiting(openAccount),

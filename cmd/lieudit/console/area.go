@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"net/http"
 	"net/url"
 	"os"
@@ -111,22 +112,22 @@ func one[T any](v visit, raw json.RawMessage, people func(T) error) error {
 
 // many prints a list to its end: a line of JSON each as the API gave it, or a table.
 func many[T any](ctx context.Context, v visit, path string, query url.Values, heads []string, row func(T) []string) error {
+	return list(v, v.api.List(ctx, path, query), heads, row)
+}
+
+func list[T any](v visit, results iter.Seq2[json.RawMessage, error], heads []string, row func(T) []string) error {
 	t := table{heads}
-	for raw, err := range v.api.List(ctx, path, query) {
+	for raw, err := range results {
 		if err != nil {
 			return err
 		}
-		if v.Bool("json") {
-			if err := v.printJSON(raw); err != nil {
-				return err
-			}
-			continue
+		err := one(v, raw, func(resource T) error {
+			t = append(t, row(resource))
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		var resource T
-		if err := json.Unmarshal(raw, &resource); err != nil {
-			return fmt.Errorf("reading the answer: %w", err)
-		}
-		t = append(t, row(resource))
 	}
 	if v.Bool("json") {
 		return nil

@@ -42,17 +42,14 @@ func (p Program) projectionsRebuild() *cli.Command {
 		Description: "  lieudit projections rebuild accounts\n  lieudit projections status",
 		Flags:       p.areaFlags(),
 		Action: p.visiting(func(ctx context.Context, v visit) error {
-			raw, err := v.api.Post(ctx, backoffice.Path("rebuild", "projections", v.Args().First()), struct{}{})
-			if err != nil {
-				return err
-			}
-			return one(v, raw, v.projection)
+			return v.upkeep(ctx, backoffice.Path("rebuild", "projections", v.Args().First()))
 		}),
 	}
 }
 
-func (v visit) projection(m body.Projection) error {
-	return v.table(table{projectionHeads(), projectionRow(m)})
+// upkeep asks for something to be done about the read models and prints how they stand then.
+func (v visit) upkeep(ctx context.Context, path string) error {
+	return list(v, v.api.Submit(ctx, path, body.Empty{}), projectionHeads(), projectionRow)
 }
 
 func (p Program) projectionsPrune() *cli.Command {
@@ -61,17 +58,7 @@ func (p Program) projectionsPrune() *cli.Command {
 		Usage: "Drop the copies of read models that nothing reads any more",
 		Flags: p.areaFlags(),
 		Action: p.visiting(func(ctx context.Context, v visit) error {
-			raw, err := v.api.Post(ctx, "/projections:prune", struct{}{})
-			if err != nil {
-				return err
-			}
-			return one(v, raw, func(dropped body.Projections) error {
-				t := table{projectionHeads()}
-				for _, m := range dropped.Results {
-					t = append(t, projectionRow(m))
-				}
-				return v.table(t)
-			})
+			return v.upkeep(ctx, "/projections:prune")
 		}),
 	}
 }
