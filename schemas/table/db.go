@@ -12,6 +12,7 @@ import (
 // their turn on SQLite; reads never wait for them. It is safe for concurrent use.
 type DB struct {
 	name        string
+	schema      string
 	dialect     dialect
 	write, read *sql.DB
 }
@@ -19,13 +20,13 @@ type DB struct {
 // Options say how a database is opened.
 type Options struct {
 	Name   string // what errors call it
-	Schema string // Postgres only: the schema its tables are in, made when missing
+	Schema string // Postgres only: the schema its tables are in, which Create makes when missing
 	Full   bool   // SQLite only: a committed transaction survives a power loss too (Postgres always does that)
 }
 
 // Open opens a database: postgres://… or the path of a SQLite file, made when missing.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
-	db := &DB{name: o.Name, dialect: sqlite}
+	db := &DB{name: o.Name, schema: o.Schema, dialect: sqlite}
 	open := openSQLite
 	if isPostgres(address) {
 		db.dialect, open = postgres, openPostgres
@@ -34,8 +35,8 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	if db.write, db.read, err = open(address, o); err != nil {
 		return nil, db.named(err)
 	}
-	if err := db.prepare(ctx, o.Schema); err != nil {
-		return nil, errors.Join(err, db.Close())
+	if err := db.read.PingContext(ctx); err != nil {
+		return nil, errors.Join(db.named(err), db.Close())
 	}
 	return db, nil
 }
@@ -52,15 +53,24 @@ func (db *DB) Create(ctx context.Context, tables ...Def) error {
 		if err := tx.Lock(ctx, "create"); err != nil {
 			return err
 		}
-		for _, d := range tables {
-			for _, statement := range d.create(db.dialect) {
-				if _, err := tx.Exec(ctx, statement); err != nil {
-					return err
-				}
+		for _, statement := range db.creation(tables) {
+			if _, err := tx.Exec(ctx, statement); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
+}
+
+func (db *DB) creation(tables []Def) []string {
+	var statements []string
+	if db.dialect.numbered && db.schema != "" {
+		statements = append(statements, "create schema if not exists "+db.schema)
+	}
+	for _, d := range tables {
+		statements = append(statements, d.create(db.dialect)...)
+	}
+	return statements
 }
 
 // Exec runs a statement that writes and says how many rows it touched.

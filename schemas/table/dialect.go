@@ -1,7 +1,6 @@
 package table
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"net/url"
@@ -123,16 +122,4 @@ func limited(db *sql.DB, connections int) *sql.DB {
 	db.SetMaxIdleConns(connections)
 	db.SetConnMaxIdleTime(time.Minute)
 	return db
-}
-
-// prepare makes sure that what the address names is there.
-func (db *DB) prepare(ctx context.Context, schema string) error {
-	if db.dialect.numbered && schema != "" {
-		_, err := db.Exec(ctx, "create schema if not exists "+schema)
-		return err
-	}
-	if err := db.write.PingContext(ctx); err != nil {
-		return db.named(err)
-	}
-	return nil
 }

@@ -1,0 +1,136 @@
+package feed
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+)
+
+// Batch is what one message holds: the events of whole appends, in the order of the log. It may hold none: then
+// only the mark has moved.
+type Batch struct {
+	From, To eventstore.Mark // resume after From to get this batch again, after To to get the next
+	Events   []eventstore.Recorded
+	CaughtUp bool // the log had nothing more when this was read
+}
+
+type batchKey struct{}
+
+// BatchOf is the batch a message of a feed carries.
+func BatchOf(m *message.Message) (Batch, bool) {
+	b, ok := m.Context().Value(batchKey{}).(Batch)
+	return b, ok
+}
+
+// Keys of a message's metadata.
+const (
+	TopicKey    = "topic"
+	FromKey     = "from"     // the position before the batch
+	PositionKey = "position" // the position after it
+	EventsKey   = "events"   // how many it holds
+)
+
+func (b Batch) message(ctx context.Context, topic string) *message.Message {
+	m := message.NewMessageWithContext(context.WithValue(ctx, batchKey{}, b), uuid.NewString(), nil)
+	m.Metadata = message.Metadata{
+		TopicKey:    topic,
+		FromKey:     strconv.FormatUint(uint64(b.From.Position), 10),
+		PositionKey: strconv.FormatUint(uint64(b.To.Position), 10),
+		EventsKey:   strconv.Itoa(len(b.Events)),
+	}
+	return m
+}
+
+const (
+	wantedEvents = 500
+	wantedBytes  = eventstore.MaxAppend
+	maxLinger    = 20 * time.Millisecond
+)
+
+// cutter makes batches of the signals in a queue.
+type cutter struct {
+	queue *queue
+	mark  eventstore.Mark
+	ready []eventstore.Signal
+	live  bool // the reader has caught up: what comes now comes as it happens, and is not kept waiting
+
+	batch Batch
+	bytes int
+}
+
+// next is the next batch. It waits for the first signal as long as it takes; with that in hand it waits for more only
+// while the log is being caught up with, and only a little. A batch never ends inside an append.
+func (c *cutter) next(ctx context.Context) (Batch, error) {
+	c.batch, c.bytes = Batch{From: c.mark, To: c.mark}, 0
+	var late <-chan time.Time
+	for {
+		if c.use() {
+			return c.cut(), nil
+		}
+		if late == nil && c.moved() {
+			late = time.After(maxLinger)
+		}
+		more, err := c.queue.take(ctx, late)
+		if err != nil {
+			return Batch{}, err
+		}
+		if len(more) == 0 {
+			if c.whole() {
+				return c.cut(), nil
+			}
+			late = make(chan time.Time) // the rest of the append is on its way
+		}
+		c.ready = more
+	}
+}
+
+// use adds ready signals to the batch until it is to be cut, and says whether it is.
+func (c *cutter) use() bool {
+	for len(c.ready) > 0 {
+		if c.full() && c.whole() {
+			return true
+		}
+		s := c.ready[0]
+		c.ready = c.ready[1:]
+		c.batch.To = s.Mark
+		switch s.Kind {
+		case eventstore.Event:
+			c.batch.Events = append(c.batch.Events, s.Event)
+			c.bytes += size(s.Event)
+		case eventstore.CaughtUp:
+			c.live, c.batch.CaughtUp = true, true
+			return true
+		}
+	}
+	return c.moved() && (c.live || c.full()) && c.whole()
+}
+
+func (c *cutter) cut() Batch {
+	c.mark = c.batch.To
+	return c.batch
+}
+
+func (c *cutter) moved() bool { return len(c.batch.Events) > 0 || c.batch.To != c.batch.From }
+
+func (c *cutter) full() bool { return len(c.batch.Events) >= wantedEvents || c.bytes >= wantedBytes }
+
+// whole says whether the batch may end here. A run of events that could not be one append has no end mark to wait for.
+func (c *cutter) whole() bool {
+	n := len(c.batch.Events)
+	if n == 0 || c.bytes > wantedBytes+eventstore.MaxAppend {
+		return true
+	}
+	last := c.batch.Events[n-1]
+	if len(c.ready) > 0 && c.ready[0].Kind == eventstore.Event && c.ready[0].Event.Stream != last.Stream {
+		return true
+	}
+	meta, err := last.Meta()
+	return err != nil || meta.End
+}
+
+func size(r eventstore.Recorded) int { return len(r.Type) + len(r.Data) + len(r.Metadata) }

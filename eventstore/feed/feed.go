@@ -1,0 +1,160 @@
+// Package feed hands a log to Watermill: a Subscriber whose messages are batches of whole appends, one at a time and
+// in order. Nothing is ever skipped: where a batch is refused, or the log ends the reading, it asks its
+// source again from which mark to go on, and goes on from there.
+package feed
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"lieudit/eventstore"
+)
+
+// Source is what a feed reads, and on whose behalf.
+type Source struct {
+	Store eventstore.Store
+	Want  eventstore.Filter
+	// From gives the mark to resume after. It is asked at the start, after a Nack and after the reading ended,
+	// and may block for as long as nothing is wanted.
+	From func(context.Context) (eventstore.Mark, error)
+	// Ended, when set, is told why From failed or the log ended the reading. The feed tries again by itself.
+	Ended func(error)
+}
+
+// Feed is a message.Subscriber over a log. Every subscription reads the same source, on its own.
+type Feed struct {
+	source  Source
+	closing context.Context
+	close   context.CancelFunc
+	running sync.WaitGroup
+	mu      sync.Mutex // no subscription begins while Close waits
+}
+
+// ErrClosed: the feed was closed.
+var ErrClosed = errors.New("feed closed")
+
+// errRefused: the message got a Nack.
+var errRefused = errors.New("batch refused")
+
+// New is a feed of a source.
+func New(source Source) *Feed {
+	if source.Ended == nil {
+		source.Ended = func(error) {}
+	}
+	f := &Feed{source: source}
+	f.closing, f.close = context.WithCancel(context.Background())
+	return f
+}
+
+// Subscribe begins a subscription; topic is only a name, which the messages carry. The channel is closed when ctx
+// ends or the feed is closed. The next message comes after the Ack of the one before; a Nack brings the same
+// events again after a pause, unless From says that they are done.
+func (f *Feed) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closing.Err() != nil {
+		return nil, ErrClosed
+	}
+	out := make(chan *message.Message)
+	ctx, cancel := context.WithCancel(ctx)
+	unlink := context.AfterFunc(f.closing, cancel)
+	f.running.Go(func() {
+		defer close(out)
+		defer cancel()
+		defer unlink()
+		f.run(ctx, topic, out)
+	})
+	return out, nil
+}
+
+// Close ends all subscriptions and waits for them.
+func (f *Feed) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.close()
+	f.running.Wait()
+	return nil
+}
+
+func (f *Feed) run(ctx context.Context, topic string, out chan<- *message.Message) {
+	p := pause{}
+	for ctx.Err() == nil {
+		err := f.follow(ctx, out, subscription{topic, &p})
+		if ctx.Err() == nil && !errors.Is(err, errRefused) {
+			f.source.Ended(err)
+		}
+		p.wait(ctx)
+	}
+}
+
+type subscription struct {
+	topic string
+	pause *pause
+}
+
+// follow delivers batches from where the source wants to resume, until one is refused or the reading ends.
+func (f *Feed) follow(ctx context.Context, out chan<- *message.Message, s subscription) error {
+	mark, err := f.source.From(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	q := newQueue()
+	var reader sync.WaitGroup
+	reader.Go(func() { q.fill(ctx, f.source.Store.Subscribe(ctx, mark, f.source.Want)) })
+	defer reader.Wait()
+	defer cancel()
+	for c := (cutter{queue: q, mark: mark}); ; {
+		b, err := c.next(ctx)
+		if err != nil {
+			return err
+		}
+		if err := deliver(ctx, out, b.message(ctx, s.topic)); err != nil {
+			return err
+		}
+		s.pause.reset()
+	}
+}
+
+// deliver returns when the message was acknowledged.
+func deliver(ctx context.Context, out chan<- *message.Message, m *message.Message) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m.SetContext(context.WithValue(ctx, batchKey{}, m.Context().Value(batchKey{})))
+	select {
+	case out <- m:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-m.Acked():
+		return nil
+	case <-m.Nacked():
+		return errRefused
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+const (
+	firstPause = 25 * time.Millisecond
+	maxPause   = 2 * time.Second
+)
+
+// pause is the time between tries: longer and longer while nothing succeeds.
+type pause struct{ next time.Duration }
+
+func (p *pause) reset() { p.next = 0 }
+
+func (p *pause) wait(ctx context.Context) {
+	p.next = min(max(firstPause, 2*p.next), maxPause)
+	select {
+	case <-ctx.Done():
+	case <-time.After(p.next/2 + rand.N(p.next/2)):
+	}
+}

@@ -1,0 +1,94 @@
+// Package history fills the trail: one row for every event of accounts and tokens, as an auditor reads it. It
+// never sees a personal field, and shows hashes only by their first characters.
+package history
+
+import (
+	"encoding/json"
+	"strings"
+
+	"lieudit/eventstore"
+	"lieudit/projections/projector"
+	"lieudit/schemas/event"
+	"lieudit/schemas/table"
+)
+
+// Model is the history. An event of its categories needs nothing here to be in it.
+func Model() projector.Model {
+	return projector.Model{
+		Model:      table.History,
+		Categories: eventstore.Filter{"account", "token"},
+		Rules:      []projector.Rule{projector.Each(record)},
+	}
+}
+
+func record(b *projector.Batch, e event.Event, r projector.Record) {
+	data := told(e)
+	kind, subject := about(e, r)
+	projector.Put(b, table.Entries, table.Entry{
+		Position: int64(r.Position), Account: owner(e, r), Recorded: table.At(r.Time), Type: r.Type, Kind: kind, Subject: subject,
+		Actor: r.Meta.Actor, OnBehalfOf: r.Meta.OnBehalfOf, Reason: r.Meta.Reason, Sentence: event.Sentence(e), Data: data,
+	})
+}
+
+// about says what an event is about.
+func about(e event.Event, r projector.Record) (kind, subject string) {
+	switch e := e.(type) {
+	case event.SecretKeyIssued:
+		return table.KindKeys, e.Key
+	case event.PublishableKeyIssued:
+		return table.KindKeys, e.Key
+	case event.KeyRevoked:
+		return table.KindKeys, e.Key
+	case event.KeyOriginsChanged:
+		return table.KindKeys, e.Key
+	case event.TokenIssued:
+		return table.KindToken, e.Token
+	case event.TokenRevoked:
+		return table.KindToken, e.Token
+	case event.AccountActionRefused:
+		if strings.Contains(e.Action, "key") || strings.Contains(e.Action, "origins") {
+			return table.KindKeys, eventstore.Subject(r.Stream)
+		}
+	}
+	return table.KindAccount, eventstore.Subject(r.Stream)
+}
+
+// owner is the account in whose history an event stands.
+func owner(e event.Event, r projector.Record) string {
+	switch e := e.(type) {
+	case event.TokenIssued:
+		return e.Account
+	case event.TokenRevoked:
+		return ""
+	}
+	return eventstore.Subject(r.Stream)
+}
+
+const fingerprint = 16 // characters of a hash that are shown: enough to tell keys apart, too few to be one
+
+// told is the event as JSON without what the history does not keep: empty fields, which the personal ones are, and whole
+// hashes.
+func told(e event.Event) string {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return "{}"
+	}
+	var fields map[string]any
+	decoder := json.NewDecoder(strings.NewReader(string(data)))
+	decoder.UseNumber()
+	if decoder.Decode(&fields) != nil {
+		return "{}"
+	}
+	for name, value := range fields {
+		if text, ok := value.(string); ok && text == "" {
+			delete(fields, name)
+		}
+	}
+	if hash, ok := fields["hash"].(string); ok {
+		fields["hash"] = hash[:min(len(hash), fingerprint)] + "…"
+	}
+	if data, err = json.Marshal(fields); err != nil {
+		return "{}"
+	}
+	return string(data)
+}

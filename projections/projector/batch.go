@@ -1,0 +1,128 @@
+package projector
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lieudit/schemas/table"
+)
+
+// Batch is what the events of one transaction do to the rows: each row is folded first and written once.
+type Batch struct{ tables map[string]flusher }
+
+type flusher interface {
+	flush(context.Context, *table.Tx) error
+}
+
+func newBatch() *Batch { return &Batch{map[string]flusher{}} }
+
+// Put adds a row, or replaces the whole row of the same key.
+func Put[R any](b *Batch, t table.Table[R], row R) {
+	p := pendingOf(b, t)
+	key := keyOf(t, &row)
+	p.rows[key] = &row
+	delete(p.changes, key)
+}
+
+// Change changes the row of a key, which is there: rows of this batch and rows written long ago alike. t has a key of
+// one column of text.
+func Change[R any](b *Batch, t table.Table[R], key string, change func(*R)) {
+	p := pendingOf(b, t)
+	if row, ok := p.rows[key]; ok {
+		change(row)
+		return
+	}
+	p.changes[key] = append(p.changes[key], change)
+}
+
+// pending is what is to be written to one table.
+type pending[R any] struct {
+	table   table.Table[R]
+	rows    map[string]*R
+	changes map[string][]func(*R) // of rows that are still to be read
+}
+
+func pendingOf[R any](b *Batch, t table.Table[R]) *pending[R] {
+	if p, ok := b.tables[t.Name].(*pending[R]); ok {
+		return p
+	}
+	p := &pending[R]{t, map[string]*R{}, map[string][]func(*R){}}
+	b.tables[t.Name] = p
+	return p
+}
+
+func keyOf[R any](t table.Table[R], row *R) string {
+	fields := t.Fields(row)
+	if text, ok := fields[0].(*string); ok && t.Key == 1 {
+		return *text
+	}
+	var key strings.Builder
+	for _, f := range fields[:t.Key] {
+		switch f := f.(type) {
+		case *string:
+			fmt.Fprintf(&key, "%q ", *f)
+		case *int64:
+			fmt.Fprintf(&key, "%019d ", *f)
+		}
+	}
+	return key.String()
+}
+
+// flush writes the rows, always in the order of their keys: two writers cannot lock each other up.
+func (p *pending[R]) flush(ctx context.Context, tx *table.Tx) error {
+	if err := p.load(ctx, tx); err != nil {
+		return err
+	}
+	keys := make([]string, 0, len(p.rows))
+	for key := range p.rows {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	rows := make([]R, len(keys))
+	for i, key := range keys {
+		rows[i] = *p.rows[key]
+	}
+	return table.Upsert(ctx, tx, p.table, rows)
+}
+
+// load reads the rows that are changed and were not written in this batch.
+func (p *pending[R]) load(ctx context.Context, tx *table.Tx) error {
+	keys := make([]string, 0, len(p.changes))
+	for key := range p.changes {
+		keys = append(keys, key)
+	}
+	loaded, err := table.Load(ctx, tx, p.table, keys)
+	if err != nil {
+		return err
+	}
+	for i := range loaded {
+		row := &loaded[i]
+		key := keyOf(p.table, row)
+		for _, change := range p.changes[key] {
+			change(row)
+		}
+		p.rows[key] = row
+		delete(p.changes, key)
+	}
+	for key := range p.changes {
+		return fmt.Errorf("%s %q is to be changed but is not there", p.table.Name, key)
+	}
+	return nil
+}
+
+// flush writes everything.
+func (b *Batch) flush(ctx context.Context, tx *table.Tx) error {
+	names := make([]string, 0, len(b.tables))
+	for name := range b.tables {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := b.tables[name].flush(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

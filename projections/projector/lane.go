@@ -1,0 +1,165 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/feed"
+	"lieudit/schemas/table"
+)
+
+// lane is this instance's part in filling one copy: as its owner, or waiting to become it.
+type lane struct {
+	model Model
+	lease lease
+	codec *eventstore.Codec
+	log   *slog.Logger
+	serve func(context.Context) error // makes the copy answer, when it may; tried again until it does
+
+	mu       sync.Mutex
+	standing standing
+}
+
+// standing is where a lane is.
+type standing struct {
+	owns    bool
+	reason  string // why the copy cannot be filled, "" when it can
+	mark    eventstore.Mark
+	caught  time.Time     // when the owner had caught up, zero before
+	changed chan struct{} // closed at the next change of any of these
+}
+
+func (l *lane) now() standing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.standing
+}
+
+func (l *lane) set(change func(*standing)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(&l.standing)
+	close(l.standing.changed)
+	l.standing.changed = make(chan struct{})
+}
+
+func disown(s *standing) { s.owns, s.caught = false, time.Time{} }
+
+// from is the feed's question where to go on. It waits until this instance owns the copy.
+func (l *lane) from(ctx context.Context) (eventstore.Mark, error) {
+	for {
+		l.set(disown)
+		c, err := l.lease.claim(ctx)
+		if err != nil {
+			return eventstore.Mark{}, err
+		}
+		if c.Owner == l.lease.owner {
+			return l.begin(c)
+		}
+		l.set(func(s *standing) { s.reason = c.Reason })
+		select {
+		case <-ctx.Done():
+			return eventstore.Mark{}, ctx.Err()
+		case <-time.After(askEvery):
+		}
+	}
+}
+
+func (l *lane) begin(c table.Checkpoint) (eventstore.Mark, error) {
+	mark, err := markOf(c)
+	if err == nil {
+		l.set(func(s *standing) { s.owns, s.mark, s.reason = true, mark, c.Reason })
+	}
+	return mark, err
+}
+
+// take is the handler: it writes a batch and its checkpoint.
+func (l *lane) take(m *message.Message) error {
+	b, ok := feed.BatchOf(m)
+	if !ok {
+		return errors.New("the message holds no batch")
+	}
+	ctx := m.Context()
+	if err := l.apply(ctx, b); err != nil {
+		l.ended(err)
+		return err
+	}
+	l.advanced(b)
+	if b.CaughtUp {
+		l.serve(ctx)
+	}
+	return nil
+}
+
+func (l *lane) apply(ctx context.Context, b feed.Batch) error {
+	if b.To == b.From && l.now().reason == "" {
+		return nil
+	}
+	rows := newBatch()
+	if err := l.model.fold(ctx, l.codec, rows, b.Events); err != nil {
+		return err
+	}
+	return l.lease.db.Tx(ctx, func(tx *table.Tx) error {
+		if err := l.lease.advance(ctx, tx, b); err != nil {
+			return err
+		}
+		return rows.flush(ctx, tx)
+	})
+}
+
+func (l *lane) advanced(b feed.Batch) {
+	if l.now().reason != "" {
+		l.log.Info("projection goes on", "position", b.To.Position)
+	}
+	l.set(func(s *standing) {
+		s.mark, s.reason = b.To, ""
+		if b.CaughtUp {
+			s.caught = time.Now()
+		}
+	})
+}
+
+// ended notes why the copy cannot be filled now. The feed asks from again after a while.
+func (l *lane) ended(err error) {
+	l.set(disown)
+	if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) {
+		return
+	}
+	reason := err.Error()
+	if l.now().reason != reason {
+		l.log.Error("projection stopped", "reason", reason)
+	}
+	l.set(func(s *standing) { s.reason = reason })
+	l.quit(reason)
+}
+
+// quit gives the lease back. Where that fails it runs out.
+func (l *lane) quit(reason string) {
+	ctx, cancel := context.WithTimeout(context.Background(), leaseFor/3)
+	defer cancel()
+	l.lease.release(ctx, reason)
+}
+
+// keep renews the lease for as long as the lane runs.
+func (l *lane) keep(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(renewEvery):
+		}
+		if !l.now().owns {
+			continue
+		}
+		if held, err := l.lease.renew(ctx); err == nil && !held {
+			l.set(disown)
+		}
+		l.serve(ctx)
+	}
+}

@@ -1,0 +1,90 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/feed"
+	"lieudit/schemas/table"
+)
+
+const (
+	leaseFor   = 1500 * time.Millisecond // a dead owner is replaced after that
+	renewEvery = leaseFor / 4
+	askEvery   = leaseFor / 6 // how often a follower asks for the lease
+)
+
+// errFenced: another instance fills the copy now, or has moved its checkpoint.
+var errFenced = errors.New("another instance fills this copy now")
+
+// lease is one instance's right to fill one copy. All times are those of the database's clock.
+type lease struct {
+	db    *table.DB
+	owner string
+}
+
+// claim asks for the lease and gives the checkpoint, held by this instance or by another.
+func (l lease) claim(ctx context.Context) (table.Checkpoint, error) {
+	_, err := l.db.Exec(ctx, "update checkpoint set owner = ?, until = "+l.db.Now()+" + ? where owner = '' or owner = ? or until < "+l.db.Now(),
+		l.owner, leaseFor.Microseconds(), l.owner)
+	if err != nil {
+		return table.Checkpoint{}, err
+	}
+	return l.checkpoint(ctx)
+}
+
+func (l lease) checkpoint(ctx context.Context) (table.Checkpoint, error) {
+	rows, err := table.Select(ctx, l.db, table.Checkpoints, "")
+	if err == nil && len(rows) != 1 {
+		err = errors.New("the copy has no checkpoint")
+	}
+	if err != nil {
+		return table.Checkpoint{}, err
+	}
+	return rows[0], nil
+}
+
+// renew keeps the lease and says whether it was still held.
+func (l lease) renew(ctx context.Context) (bool, error) {
+	n, err := l.db.Exec(ctx, "update checkpoint set until = "+l.db.Now()+" + ? where owner = ?", leaseFor.Microseconds(), l.owner)
+	return n == 1, err
+}
+
+// release lets another instance try at once, and leaves the reason why this one could not go on.
+func (l lease) release(ctx context.Context, reason string) error {
+	_, err := l.db.Exec(ctx, "update checkpoint set owner = '', until = "+l.db.Now()+", reason = ? where owner = ?", reason, l.owner)
+	return err
+}
+
+// advance moves the checkpoint over a batch in the transaction of its rows; it fails when the lease or the place is not
+// what the batch was read for.
+func (l lease) advance(ctx context.Context, tx *table.Tx, b feed.Batch) error {
+	recorded := table.Instant(0)
+	if n := len(b.Events); n > 0 {
+		recorded = table.At(b.Events[n-1].Time)
+	}
+	n, err := tx.Exec(ctx, "update checkpoint set log = ?, position = ?, event = ?, recorded = case when cast(? as bigint) = 0 then recorded else ? end, reason = '', until = "+
+		l.db.Now()+" + ? where position = ? and owner = ?",
+		b.To.Log.String(), int64(b.To.Position), b.To.Event.String(), int64(recorded), int64(recorded), leaseFor.Microseconds(), int64(b.From.Position), l.owner)
+	if err == nil && n != 1 {
+		err = errFenced
+	}
+	return err
+}
+
+// markOf is where a copy goes on.
+func markOf(c table.Checkpoint) (eventstore.Mark, error) {
+	if c.Position == 0 && c.Log == "" {
+		return eventstore.Mark{}, nil
+	}
+	log, err := uuid.Parse(c.Log)
+	if err != nil {
+		return eventstore.Mark{}, err
+	}
+	id, err := uuid.Parse(c.Event)
+	return eventstore.Mark{Log: log, Position: eventstore.Position(c.Position), Event: id}, err
+}

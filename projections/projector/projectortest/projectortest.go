@@ -1,0 +1,124 @@
+// Package projectortest gives tests and benchmarks of read models a log with a life in it.
+package projectortest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// Journal is a new journal that is closed after the test.
+func Journal(t testing.TB) *journal.Journal {
+	t.Helper()
+	j, err := journal.Open(t.TempDir(), journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { j.Close() })
+	return j
+}
+
+// Vault keeps data keys in memory. The zero Vault is empty.
+type Vault struct{ keys sync.Map }
+
+// Key is one of eventstore.Vault.
+func (v *Vault) Key(_ context.Context, subject string, create bool) ([]byte, error) {
+	if !create {
+		if key, ok := v.keys.Load(subject); ok && key != nil {
+			return key.([]byte), nil
+		}
+		return nil, eventstore.ErrNoKey
+	}
+	fresh := make([]byte, 32)
+	copy(fresh, subject)
+	key, _ := v.keys.LoadOrStore(subject, fresh)
+	return key.([]byte), nil
+}
+
+// Destroy is one of eventstore.Vault.
+func (v *Vault) Destroy(_ context.Context, subject string) error {
+	v.keys.Delete(subject)
+	return nil
+}
+
+// Append adds events to a stream in one append and gives its position.
+func Append(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, events ...event.Event) eventstore.Position {
+	t.Helper()
+	meta := eventstore.Metadata{Actor: "token:t1", Reason: "because", Correlation: uuid.NewString()}
+	batch, err := codec.Encode(t.Context(), stream, uuid.New(), meta, events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := log.Append(t.Context(), stream, eventstore.Any, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done.Position
+}
+
+// Life is what happens in an account: ten events in four appends. The seed tells accounts apart.
+func Life(seed int) (stream string, appends [][]event.Event) {
+	id := fmt.Sprintf("a%06d", seed)
+	key := func(n int) string { return fmt.Sprintf("%s-k%d", id, n) }
+	hash := token.HashOf(id)
+	effective := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	secret := func(n int) event.Event {
+		return event.SecretKeyIssued{Key: key(n), Label: "server", Hash: hash[:], Hint: "ld_sk_…abcd"}
+	}
+	return "account-" + id, [][]event.Event{
+		{
+			event.AccountOpened{Account: id, Name: event.Personal("Société " + id), Plan: plan.Starter, Quota: 100_000, Anchor: plan.Date{Year: 2026, Month: 11, Day: 21}},
+			secret(1),
+		},
+		{
+			event.PublishableKeyIssued{Key: key(2), Label: "site", Hash: hash[:], Hint: "ld_pk_…efgh", Token: token.Default.New(token.Publishable), Origins: []string{"https://" + id + ".example.fr"}},
+			event.KeyOriginsChanged{Key: key(2), Hash: hash[:], Before: []string{"https://" + id + ".example.fr"}, Origins: []string{"https://*." + id + ".example.fr"}},
+		},
+		{
+			event.PlanChanged{From: plan.Starter, To: plan.Growth, Quota: 500_000, Effective: effective.AddDate(-1, 0, 0)},
+			secret(3),
+			event.KeyRevoked{Key: key(1), Hint: "ld_sk_…abcd", Hash: hash[:]},
+			event.PlanChanged{From: plan.Growth, To: plan.Starter, Quota: 100_000, Effective: effective.AddDate(100, 0, 0)},
+		},
+		{
+			event.AgencyActivated{},
+			event.AccountActionRefused{Action: "change-origins", Code: "origine_invalide"},
+		},
+	}
+}
+
+// LifeEvents is how many events a Life has.
+const LifeEvents = 10
+
+// Fill appends the lives of accounts, all at the same time, so that they lie mixed in the log.
+func Fill(t testing.TB, log eventstore.Store, codec *eventstore.Codec, accounts int) eventstore.Position {
+	t.Helper()
+	var mu sync.Mutex
+	var last eventstore.Position
+	var writers sync.WaitGroup
+	for w := range 64 {
+		writers.Go(func() {
+			for seed := w; seed < accounts; seed += 64 {
+				stream, appends := Life(seed)
+				for _, events := range appends {
+					at := Append(t, log, codec, stream, events...)
+					mu.Lock()
+					last = max(last, at)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	writers.Wait()
+	return last
+}

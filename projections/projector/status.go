@@ -1,0 +1,121 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/table"
+)
+
+// Status is how one copy of a read model is doing.
+type Status struct {
+	Model    string
+	Version  int64
+	Copy     string
+	State    table.State
+	Answers  bool // this instance answers from it
+	Position eventstore.Position
+	Last     time.Time // when the last event in it was recorded, zero when it holds none
+	Behind   int       // events of the log it does not hold yet, counted up to MaxBehind; -1 when that cannot be known
+	Owner    string    // the instance that fills it, "" for none
+	Reason   string    // why it cannot go on, "" when it can
+}
+
+// MaxBehind is as far as Behind is counted.
+const MaxBehind = 10_000
+
+// Status tells about all copies there are, also those of other versions and of models this binary does not know.
+func (p *Projector) Status(ctx context.Context) ([]Status, error) {
+	copies, err := p.shelf.Copies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Status, len(copies))
+	for i, c := range copies {
+		all[i] = p.status(ctx, c)
+	}
+	return all, nil
+}
+
+func (p *Projector) status(ctx context.Context, c table.Copy) Status {
+	s := Status{Model: c.Model, Version: c.Version, Copy: c.Name, State: c.State, Behind: -1}
+	at, mark, err := p.checkpoint(ctx, c)
+	if err != nil {
+		s.Reason = err.Error()
+		return s
+	}
+	s.Position, s.Last, s.Owner, s.Reason = mark.Position, at.Recorded.Time(), at.Owner, at.Reason
+	m, err := p.model(c.Model)
+	if err != nil {
+		return s
+	}
+	s.Answers = c.Of(m.Model) && c.State == table.Serving
+	if s.Behind, err = p.behind(ctx, mark, m.Categories); err != nil && s.Reason == "" {
+		s.Reason = err.Error()
+	}
+	return s
+}
+
+func (p *Projector) checkpoint(ctx context.Context, c table.Copy) (at table.Checkpoint, mark eventstore.Mark, err error) {
+	db, release, err := p.shelf.Use(ctx, c)
+	if err != nil {
+		return at, mark, err
+	}
+	defer release()
+	if at, err = (lease{db: db}).checkpoint(ctx); err == nil {
+		mark, err = markOf(at)
+	}
+	return at, mark, err
+}
+
+// behind counts the events after a mark.
+func (p *Projector) behind(ctx context.Context, mark eventstore.Mark, want eventstore.Filter) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	n := 0
+	for s, err := range p.store.ReadAll(ctx, mark, want) {
+		if err != nil {
+			return -1, err
+		}
+		if s.Kind == eventstore.Event {
+			n++
+		}
+		if n == MaxBehind {
+			break
+		}
+	}
+	return n, nil
+}
+
+// readyBehind is how far behind a read model may be and still be called ready.
+const readyBehind = 500
+
+// Ready is nil when every model has a copy that answers, goes on, and has all but caught up; else it says what is missing.
+func (p *Projector) Ready(ctx context.Context) error {
+	all, err := p.Status(ctx)
+	if err != nil {
+		return err
+	}
+	answers := map[string]bool{}
+	for _, s := range all {
+		if !s.Answers {
+			continue
+		}
+		answers[s.Model] = true
+		switch {
+		case s.Reason != "":
+			err = errors.Join(err, fmt.Errorf("%s: %s", s.Copy, s.Reason))
+		case s.Behind > readyBehind:
+			err = errors.Join(err, fmt.Errorf("%s: %d events behind", s.Copy, s.Behind))
+		}
+	}
+	for _, m := range p.models {
+		if !answers[m.Name] {
+			err = errors.Join(err, fmt.Errorf("%s: %w", m.Name, table.ErrNone))
+		}
+	}
+	return err
+}

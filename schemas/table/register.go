@@ -1,0 +1,89 @@
+package table
+
+// Account is an account as lists show it. Its terms, and its agency, are those before Next… until the instant that
+// says so, and what Next… holds from then on.
+type Account struct {
+	ID             string
+	Name           string // personal
+	Plan           string
+	Quota          int64
+	Anchor         string // first day of the first period, 2026-11-21
+	NextPlan       string
+	NextQuota      int64
+	NextFrom       Instant
+	Agency         string // the account it is a sub-client of
+	NextAgency     string // "" when it leaves one
+	NextAgencyFrom Instant
+	AgencyMode     bool // it may have sub-clients
+	Opened         Instant
+	Closed         Instant
+}
+
+// Key is an API key of either kind.
+type Key struct {
+	ID        string
+	Account   string
+	Kind      string
+	Label     string
+	Hint      string
+	Origins   string // JSON array, "[]" for a secret key
+	Token     string // of a publishable key only
+	Created   Instant
+	CreatedBy string
+	Revoked   Instant
+	RevokedBy string
+	Reason    string // why it was revoked
+}
+
+// Token is a customer-area token.
+type Token struct {
+	ID        string
+	Role      string
+	Account   string
+	Label     string
+	Hint      string
+	Created   Instant
+	CreatedBy string
+	Revoked   Instant
+	RevokedBy string
+	Reason    string
+}
+
+// Accounts, Keys and Tokens are the tables of the register.
+var (
+	Accounts = Table[Account]{
+		Def: Def{Name: "account", View: "accounts", Key: 1, Indexes: []string{"agency"}, Columns: []Column{
+			{"id", Text}, {"name", Text}, {"plan", Text}, {"quota", Integer}, {"anchor", Text},
+			{"next_plan", Text}, {"next_quota", Integer}, {"next_from", Moment},
+			{"agency", Text}, {"next_agency", Text}, {"next_agency_from", Moment},
+			{"agency_mode", Boolean}, {"opened", Moment}, {"closed", Moment},
+		}},
+		Fields: func(a *Account) []any {
+			return []any{&a.ID, &a.Name, &a.Plan, &a.Quota, &a.Anchor, &a.NextPlan, &a.NextQuota, &a.NextFrom,
+				&a.Agency, &a.NextAgency, &a.NextAgencyFrom, &a.AgencyMode, &a.Opened, &a.Closed}
+		},
+	}
+	Keys = Table[Key]{
+		Def: Def{Name: "api_key", View: "keys", Key: 1, Indexes: []string{"account, created, id"}, Columns: []Column{
+			{"id", Text}, {"account", Text}, {"kind", Text}, {"label", Text}, {"hint", Text}, {"origins", Text}, {"token", Text},
+			{"created", Moment}, {"created_by", Text}, {"revoked", Moment}, {"revoked_by", Text}, {"reason", Text},
+		}},
+		Fields: func(k *Key) []any {
+			return []any{&k.ID, &k.Account, &k.Kind, &k.Label, &k.Hint, &k.Origins, &k.Token,
+				&k.Created, &k.CreatedBy, &k.Revoked, &k.RevokedBy, &k.Reason}
+		},
+	}
+	Tokens = Table[Token]{
+		Def: Def{Name: "area_token", View: "tokens", Key: 1, Columns: []Column{
+			{"id", Text}, {"role", Text}, {"account", Text}, {"label", Text}, {"hint", Text},
+			{"created", Moment}, {"created_by", Text}, {"revoked", Moment}, {"revoked_by", Text}, {"reason", Text},
+		}},
+		Fields: func(t *Token) []any {
+			return []any{&t.ID, &t.Role, &t.Account, &t.Label, &t.Hint,
+				&t.Created, &t.CreatedBy, &t.Revoked, &t.RevokedBy, &t.Reason}
+		},
+	}
+)
+
+// Register is the read model of accounts, keys and customer-area tokens, for lists.
+var Register = Model{Name: "register", Version: 1, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}
