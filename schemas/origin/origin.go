@@ -52,7 +52,7 @@ func Parse(entry string) (string, error) {
 		return refused("l'étoile ne s'écrit qu'en tête, seule, comme dans https://*.exemple.fr")
 	}
 	host, err := idna.Lookup.ToASCII(host)
-	if err != nil {
+	if err != nil || !utf8.ValidString(entry) {
 		return refused("le nom de domaine n'est pas valide")
 	}
 	if why := faultOf(host, wild); why != "" {

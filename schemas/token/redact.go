@@ -8,7 +8,7 @@ import (
 )
 
 // Redact replaces every token in a text by its hint, so that it can be logged. What begins like a token but is cut
-// short is hidden too. A text without tokens is returned as it is.
+// short, or has more glued to it, is hidden whole. A text without tokens is returned as it is.
 func (p Prefixes) Redact(text string) string {
 	at, prefix := p.next(text)
 	if at < 0 {
@@ -17,12 +17,12 @@ func (p Prefixes) Redact(text string) string {
 	var out strings.Builder
 	for at >= 0 {
 		body := text[at+len(prefix):]
-		run := base62Run(body)
+		run := wordRun(body)
 		out.WriteString(text[:at+len(prefix)])
 		if run > 0 {
 			out.WriteString("…")
 		}
-		if run >= bodyLen+checkLen {
+		if run == bodyLen+checkLen {
 			out.WriteString(body[run-hintLen : run])
 		}
 		text = body[run:]
@@ -41,6 +41,16 @@ func (p Prefixes) next(text string) (at int, prefix string) {
 		}
 	}
 	return at, prefix
+}
+
+// wordRun is how far a token and what is glued to it goes: another token, say.
+func wordRun(text string) int {
+	for i := range len(text) {
+		if c := text[i]; !base62[c] && c != '_' && c != '-' {
+			return i
+		}
+	}
+	return len(text)
 }
 
 func base62Run(text string) int {

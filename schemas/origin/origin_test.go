@@ -1,0 +1,168 @@
+package origin_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/schemas/origin"
+)
+
+func TestEntriesAreKeptInOneForm(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 63)
+	for typed, want := range map[string]string{
+		"https://a.fr":                "https://a.fr",
+		"  https://a.fr\t\n":          "https://a.fr",
+		"https://A.Fr":                "https://a.fr",
+		"HTTPS://a.fr":                "https://a.fr",
+		"https://www.exemple.fr":      "https://www.exemple.fr",
+		"https://*.a.fr":              "https://*.a.fr",
+		"https://*.x.y.a.fr":          "https://*.x.y.a.fr",
+		"https://café.fr":             "https://xn--caf-dma.fr",
+		"https://CAFÉ.fr":             "https://xn--caf-dma.fr",
+		"https://xn--caf-dma.fr":      "https://xn--caf-dma.fr",
+		"https://*.café.fr":           "https://*.xn--caf-dma.fr",
+		"https://cafe\u0301.fr":       "https://xn--caf-dma.fr", // the accent apart
+		"https://ｅxemple.fr":          "https://exemple.fr",     // full width
+		"https://a。fr":                "https://a.fr",           // ideographic full stop
+		"https://1.fr":                "https://1.fr",
+		"https://a-b.fr":              "https://a-b.fr",
+		"https://" + long + ".fr":     "https://" + long + ".fr",
+		"https://*.gouv.fr":           "https://*.gouv.fr",
+		"https://*.co.uk":             "https://*.co.uk",
+		"https://" + host253():        "https://" + host253(),
+		"https://*.github.io":         "https://*.github.io",
+		"https://straße.de":           "https://xn--strae-oqa.de",
+		"https://x.127.0.0.1.nip.io":  "https://x.127.0.0.1.nip.io",
+		"https://localhost.localhost": "https://localhost.localhost",
+	} {
+		got, err := origin.Parse(typed)
+		if err != nil || got != want {
+			t.Errorf("Parse(%q) = %q, %v; want %q", typed, got, err, want)
+		}
+		if again, err := origin.Parse(got); err != nil || again != got {
+			t.Errorf("kept form %q is read as %q, %v", got, again, err)
+		}
+	}
+}
+
+// host253 is a host as long as one may be.
+func host253() string {
+	label := strings.Repeat("a", 63)
+	return strings.Join([]string{label, label, label, label[:61]}, ".")
+}
+
+func TestFaultyEntriesAreRefusedByName(t *testing.T) {
+	t.Parallel()
+	for typed, why := range map[string]string{
+		// 1. https
+		"http://a.fr": "https://", "a.fr": "https://", "//a.fr": "https://", "https:/a.fr": "https://", "https:a.fr": "https://",
+		"ftp://a.fr": "https://", "": "https://", "   ": "https://", "null": "https://", "*": "https://", "*.a.fr": "https://",
+		"httpſ://a.fr": "https://", "https//a.fr": "https://", "chrome-extension://abc": "https://",
+		// 2. the domain alone
+		"https://a.fr/": "chemin", "https://a.fr/x": "chemin", `https://a.fr\x`: "chemin", "https:///a.fr": "chemin",
+		"https://a.fr?x=1": "paramètre", "https://a.fr?": "paramètre", "https://a.fr#x": "fragment", "https://a.fr#": "fragment",
+		"https://a.fr:8443": "port", "https://a.fr:443": "port", "https://a.fr:": "port",
+		"https://moi@a.fr": "utilisateur", "https://moi:secret@a.fr": "utilisateur",
+		// 3. the star at the head
+		"https://a.*.fr": "en tête", "https://*a.fr": "en tête", "https://a*.fr": "en tête", "https://**.a.fr": "en tête",
+		"https://*.*.fr": "en tête", "https://x.*.a.fr": "en tête", "https://*": "en tête", "https://a.fr*": "en tête",
+		// 4. two labels after it
+		"https://*.fr": "deux labels", "https://*.localhost": "deux labels", "https://*.рф": "deux labels",
+		"https://*.": "domaine manque",
+		// hosts
+		"https://": "domaine manque", "https://localhost": "deux labels", "https://com": "deux labels",
+		"https://a.fr.": "point final", "https://*.a.fr.": "point final", "https://a.fr。": "point final",
+		"https://.a.fr": "pas valide", "https://a..fr": "pas valide", "https://éxample..fr": "pas valide", "https://*..a.fr": "pas valide",
+		"https://-a.fr": "pas valide", "https://a-.fr": "pas valide", "https://a_b.fr": "pas valide", "https://a b.fr": "pas valide",
+		"https://a.fr,https://b.fr": "chemin", "https://a.fr https://b.fr": "chemin", "https://a%2efr": "pas valide", "https://xn--zzzz-.fr": "pas valide",
+		"https://a\x00.fr": "pas valide", "https://a\n.fr": "pas valide", "https://" + strings.Repeat("a", 64) + ".fr": "pas valide",
+		"https://a" + host253(): "253 caractères", "https://aaaaaaaaaaaa" + host253(): "262 caractères",
+		// IP addresses, in each form browsers know
+		"https://127.0.0.1": "IP", "https://[::1]": "IP", "https://１２７.0.0.1": "IP", "https://0x7f.1": "IP", "https://1.2.3": "IP",
+		"https://a.1": "IP", "https://*.0.0.1": "IP", "https://127.0.0.0x1": "IP", "https://a.0x": "IP",
+	} {
+		_, err := origin.Parse(typed)
+		invalid, ok := errors.AsType[*origin.InvalidError](err)
+		if !ok {
+			t.Errorf("Parse(%q) fails with %v, want an InvalidError", typed, err)
+			continue
+		}
+		if invalid.Entry != typed || !strings.Contains(invalid.Why, why) {
+			t.Errorf("Parse(%q) blames %q: %s; want that entry and %q", typed, invalid.Entry, invalid.Why, why)
+		}
+		if len(typed) < 200 && !strings.Contains(err.Error(), "« "+typed+" »") {
+			t.Errorf("message %q does not name %q as typed", err, typed)
+		}
+	}
+}
+
+func TestALongEntryIsNamedByItsBeginning(t *testing.T) {
+	t.Parallel()
+	_, err := origin.Parse("https://" + strings.Repeat("é", 1<<20))
+	if err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), "https://éé") {
+		t.Errorf("message of %d bytes, want a short one that shows the beginning", len(err.Error()))
+	}
+}
+
+func TestListsAreDeduplicatedThenCountedThenJudged(t *testing.T) {
+	t.Parallel()
+	ten := make([]string, 10)
+	for i := range ten {
+		ten[i] = "https://" + string(rune('a'+i)) + ".fr"
+	}
+	got, err := origin.Normalize(append(ten, "https://A.fr", " https://b.fr "))
+	if err != nil || !cmp.Equal(got, ten) {
+		t.Errorf("ten origins and two repetitions: %q, %v; want the ten in their order", got, err)
+	}
+	var many *origin.TooManyError
+	if _, err := origin.Normalize(append(ten, "http://k.fr", "http://k.fr")); !errors.As(err, &many) || many.Count != 11 {
+		t.Errorf("ten origins and a faulty one: %v, want too many: 11", err)
+	}
+	var invalid *origin.InvalidError
+	if _, err := origin.Normalize([]string{"https://a.fr", "x", "y"}); !errors.As(err, &invalid) || invalid.Entry != "x" {
+		t.Errorf("two faulty entries: %v, want the first", err)
+	}
+	for _, none := range [][]string{nil, {}} {
+		if _, err := origin.Normalize(none); !errors.As(err, &invalid) {
+			t.Errorf("no entries: %v, want an InvalidError", err)
+		}
+	}
+}
+
+func TestWildcardsOverPublicSuffixesAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	kept := []string{"https://*.gouv.fr", "https://a.fr", "https://*.github.io", "https://*.a.fr", "https://gouv.fr", "https://*.co.uk", "https://*.x.gouv.fr"}
+	got := origin.Warnings(kept)
+	if len(got) != 3 {
+		t.Fatalf("%d warnings, want 3: %q", len(got), got)
+	}
+	for i, o := range []string{kept[0], kept[2], kept[5]} {
+		if !strings.Contains(got[i], o) {
+			t.Errorf("warning %q does not name %s", got[i], o)
+		}
+	}
+}
+
+func FuzzParseKeepsOnlyWhatItReadsAgain(f *testing.F) {
+	for _, seed := range []string{"https://a.fr", "https://*.café.fr", "https://a.fr:443", "https://１２７.0.0.1", "HTTPS://*.A.FR", "https://xn--a"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, typed string) {
+		kept, err := origin.Parse(typed)
+		if err != nil {
+			return
+		}
+		if again, err := origin.Parse(kept); err != nil || again != kept {
+			t.Errorf("%q is kept as %q, which is read as %q, %v", typed, kept, again, err)
+		}
+		host, ok := strings.CutPrefix(kept, "https://")
+		host = strings.TrimPrefix(host, "*.")
+		if !ok || strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-.") != "" || strings.Count(host, ".") < 1 {
+			t.Errorf("%q is kept as %q", typed, kept)
+		}
+	})
+}

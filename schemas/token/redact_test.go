@@ -1,0 +1,80 @@
+package token_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"lieudit/schemas/token"
+)
+
+func TestTokensInATextBecomeTheirHints(t *testing.T) {
+	t.Parallel()
+	p := token.Default
+	s, k, a := p.New(token.Secret), p.New(token.Publishable), p.New(token.Area)
+	for text, want := range map[string]string{
+		"":                            "",
+		"nothing here":                "nothing here",
+		s:                             p.Hint(s),
+		s + k + "," + a:               "ld_sk_…," + p.Hint(a),
+		"Bearer " + s + " and " + k:   "Bearer " + p.Hint(s) + " and " + p.Hint(k),
+		`{"token":"` + a + `"}`:       `{"token":"` + p.Hint(a) + `"}`,
+		"ld_sk_ is the prefix":        "ld_sk_ is the prefix",
+		"cut: " + s[:30]:              "cut: ld_sk_…",
+		"hint: " + p.Hint(s) + " ok":  "hint: " + p.Hint(s) + " ok",
+		"ld_sk_ld_sk_" + s[6:] + "\n": "ld_sk_…\n",
+	} {
+		got := p.Redact(text)
+		if got != want {
+			t.Errorf("Redact(%q) = %q, want %q", text, got, want)
+		}
+		for _, secret := range []string{s, k, a} {
+			if strings.Contains(got, secret[6:30]) {
+				t.Errorf("Redact(%q) = %q still tells a token", text, got)
+			}
+		}
+	}
+}
+
+func TestRedactingATextWithoutTokensAllocatesNothing(t *testing.T) {
+	line := strings.Repeat("GET /services/v1/me 200 12ms ", 20)
+	if n := testing.AllocsPerRun(100, func() { token.Default.Redact(line) }); n != 0 {
+		t.Errorf("%v allocations, want none", n)
+	}
+}
+
+type shy struct{ Key string }
+
+func (s shy) LogValue() slog.Value { return slog.StringValue(s.Key) }
+
+func TestLogLinesTellNoToken(t *testing.T) {
+	t.Parallel()
+	p := token.Default
+	text := p.New(token.Secret)
+	var out strings.Builder
+	log := slog.New(p.Redacting(slog.NewTextHandler(&out, nil)))
+	log.With("with", text).WithGroup("g").Error("message "+text,
+		"string", text, "error", fmt.Errorf("wrapped: %w", errors.New(text)), "struct", struct{ Key string }{text},
+		"group", slog.GroupValue(slog.String("in", text)), "valuer", shy{text}, "map", map[string]string{"k": text},
+		"bytes", []byte("plain"), "n", 3)
+	got := out.String()
+	if strings.Contains(got, text[6:38]) {
+		t.Errorf("line tells the token: %s", got)
+	}
+	if n := strings.Count(got, p.Hint(text)); n != 8 {
+		t.Errorf("%d hints, want 8: %s", n, got)
+	}
+	if !strings.Contains(got, "g.n=3") {
+		t.Errorf("the rest of the line is lost: %s", got)
+	}
+}
+
+func BenchmarkRedact(b *testing.B) {
+	line := strings.Repeat("GET /services/v1/me 200 12ms ", 5) + token.Default.New(token.Secret)
+	b.ReportAllocs()
+	for b.Loop() {
+		token.Default.Redact(line)
+	}
+}
