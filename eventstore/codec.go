@@ -18,7 +18,7 @@ type Codec struct{ vault Vault }
 func NewCodec(vault Vault) *Codec { return &Codec{vault} }
 
 // Encode makes one append of events. Their ids follow from command, so the result, kept and sent again, is the
-// very same batch; the last event gets the end mark.
+// very same batch; the last event gets the end mark. An event the catalog does not hold is event.ErrUnknownType.
 func (c *Codec) Encode(ctx context.Context, stream string, command uuid.UUID, meta Metadata, events []event.Event) ([]Proposed, error) {
 	batch := make([]Proposed, len(events))
 	for i, e := range events {
@@ -34,6 +34,9 @@ func (c *Codec) Encode(ctx context.Context, stream string, command uuid.UUID, me
 }
 
 func (c *Codec) encode(ctx context.Context, stream string, meta Metadata, e event.Event) (Proposed, error) {
+	if _, ok := event.Lookup(e.EventType()); !ok { // nor is it known which of its fields are personal
+		return Proposed{}, event.ErrUnknownType
+	}
 	sealed, err := event.MapPersonal(e, func(p event.Personal) (event.Personal, error) {
 		key, err := c.vault.Key(ctx, Subject(stream), true)
 		if err != nil {

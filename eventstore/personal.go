@@ -69,7 +69,7 @@ func unseal(key []byte, stream, text string) (event.Personal, error) {
 	if err != nil {
 		return "", err
 	}
-	box, err := base64.RawStdEncoding.DecodeString(text)
+	box, err := base64.RawStdEncoding.Strict().DecodeString(text)
 	if err != nil || len(box) < aead.NonceSize() {
 		return "", fmt.Errorf("personal field is cut")
 	}

@@ -1,0 +1,97 @@
+package eventstore_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/event"
+)
+
+func TestEveryEventComesBackAsItWas(t *testing.T) {
+	t.Parallel()
+	for _, line := range event.All() {
+		t.Run(line.Name, func(t *testing.T) {
+			c, _ := newCodec()
+			want := example(t, line, "Chez Zoé")
+			got, err := c.Decode(t.Context(), recorded(streamOf(line), encode(t, c, streamOf(line), want)[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestIDsFollowFromTheCommandAndThePlace(t *testing.T) {
+	t.Parallel()
+	c, _ := newCodec()
+	many := make([]event.Event, 70_000)
+	for i := range many {
+		many[i] = event.AccountClosed{}
+	}
+	seen := map[uuid.UUID]int{}
+	first, second := encode(t, c, "account-a", many...), encode(t, c, "account-a", many[:10]...)
+	for i, p := range first {
+		if j, twice := seen[p.ID]; twice {
+			t.Fatalf("events %d and %d have the same id", i, j)
+		}
+		seen[p.ID] = i
+	}
+	for i, p := range second {
+		if p.ID != first[i].ID {
+			t.Errorf("event %d: got id %s, then %s", i, first[i].ID, p.ID)
+		}
+	}
+	other, err := c.Encode(t.Context(), "account-a", uuid.New(), eventstore.Metadata{}, many[:1])
+	if err != nil || other[0].ID == first[0].ID {
+		t.Errorf("another command: got id %s, %v", other[0].ID, err)
+	}
+}
+
+func TestOnlyTheLastEventHasTheEndMarkAndAllHaveTheEnvelope(t *testing.T) {
+	t.Parallel()
+	c, _ := newCodec()
+	want := eventstore.Metadata{Correlation: "c", Causation: "d", Actor: "token:1", OnBehalfOf: "a", Reason: "r", End: true}
+	batch, err := c.Encode(t.Context(), "account-a", uuid.New(), want, []event.Event{event.AgencyActivated{}, event.AccountClosed{}, event.AccountClosed{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range batch {
+		want.End = i == len(batch)-1
+		got, err := recorded("account-a", p).Meta()
+		if err != nil || got != want {
+			t.Errorf("event %d: got %+v, %v, want %+v", i, got, err, want)
+		}
+	}
+	if batch, err := c.Encode(t.Context(), "account-a", uuid.New(), want, nil); err != nil || len(batch) != 0 {
+		t.Errorf("no events: got %v, %v", batch, err)
+	}
+}
+
+func TestAnEventThatIsNotInTheCatalogIsErrUnknownType(t *testing.T) {
+	t.Parallel()
+	c, _ := newCodec()
+	_, err := c.Decode(t.Context(), eventstore.Recorded{Stream: "account-a", Revision: 3, Type: "account.flown.v1", Data: []byte("{}")})
+	if !errors.Is(err, event.ErrUnknownType) || !strings.HasPrefix(fmt.Sprint(err), "account-a@3: ") {
+		t.Errorf("got %v, want ErrUnknownType at account-a@3", err)
+	}
+	_, err = c.Encode(t.Context(), "account-a", uuid.New(), eventstore.Metadata{}, []event.Event{unlisted{}})
+	if !errors.Is(err, event.ErrUnknownType) {
+		t.Errorf("encoded: %v, want ErrUnknownType: nobody could read it back", err)
+	}
+	if e, err := c.Decode(t.Context(), eventstore.Recorded{Stream: "account-a", Type: "account.closed.v1", Data: []byte("{")}); err == nil {
+		t.Errorf("cut JSON: got %v, want an error", e)
+	}
+}
+
+type unlisted struct{ Name event.Personal }
+
+func (unlisted) EventType() string { return "account.unlisted.v1" }

@@ -1,0 +1,124 @@
+package eventstore_test
+
+import (
+	"bytes"
+	"context"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+)
+
+// keys is a vault in memory.
+type keys struct {
+	mu   sync.Mutex
+	held map[string][]byte
+	fail error
+}
+
+func (k *keys) Key(_ context.Context, subject string, create bool) ([]byte, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.fail != nil {
+		return nil, k.fail
+	}
+	key, known := k.held[subject]
+	if !known && create {
+		key = bytes.Repeat([]byte{byte(len(k.held) + 1)}, 32)
+		k.held[subject] = key
+	}
+	if key == nil {
+		return nil, eventstore.ErrNoKey
+	}
+	return key, nil
+}
+
+func (k *keys) Destroy(_ context.Context, subject string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.held[subject] = nil
+	return nil
+}
+
+func newCodec() (*eventstore.Codec, *keys) {
+	k := &keys{held: map[string][]byte{}}
+	return eventstore.NewCodec(k), k
+}
+
+// example is an event of a type with something in every field; personal fields hold the text given.
+func example(t *testing.T, c event.Type, personal string) event.Event {
+	t.Helper()
+	v := reflect.New(c.Go).Elem()
+	fill(t, v, personal)
+	return v.Interface().(event.Event)
+}
+
+func fill(t *testing.T, v reflect.Value, personal string) {
+	t.Helper()
+	switch v.Interface().(type) {
+	case event.Personal:
+		v.SetString(personal)
+		return
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)))
+		return
+	case plan.Date:
+		v.Set(reflect.ValueOf(plan.Date{Year: 2026, Month: 11, Day: 21}))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(t, v.Field(i), personal)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(t, v.Index(0), personal)
+		fill(t, v.Index(1), personal)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem(), personal)
+	default:
+		fillPlain(t, v)
+	}
+}
+
+func fillPlain(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("text")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		v.SetInt(7)
+	case reflect.Uint8:
+		v.SetUint(7)
+	case reflect.Float64:
+		v.SetFloat(48.5)
+	case reflect.Map: // stays empty
+	default:
+		t.Fatalf("no example for a %s", v.Type())
+	}
+}
+
+func encode(t *testing.T, c *eventstore.Codec, stream string, events ...event.Event) []eventstore.Proposed {
+	t.Helper()
+	batch, err := c.Encode(t.Context(), stream, uuid.NameSpaceURL, eventstore.Metadata{Actor: "token:1"}, events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return batch
+}
+
+func recorded(stream string, p eventstore.Proposed) eventstore.Recorded {
+	return eventstore.Recorded{Stream: stream, ID: p.ID, Type: p.Type, Data: p.Data, Metadata: p.Metadata}
+}
+
+func streamOf(c event.Type) string { return c.Category() + "-le-lieu-dit" }

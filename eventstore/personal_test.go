@@ -1,0 +1,146 @@
+package eventstore_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+)
+
+// personal are the catalog's lines with personal fields.
+func personal(t *testing.T) []event.Type {
+	t.Helper()
+	var lines []event.Type
+	for _, line := range event.All() {
+		if line.Personals() > 0 {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		t.Fatal("no event has a personal field")
+	}
+	return lines
+}
+
+func TestPersonalFieldsAreNeverInClear(t *testing.T) {
+	t.Parallel()
+	const secret = "Chez Zoé"
+	for _, line := range personal(t) {
+		c, _ := newCodec()
+		in := example(t, line, secret)
+		clear, err := json.Marshal(in)
+		if err != nil || strings.Count(string(clear), secret) != line.Personals() {
+			t.Fatalf("%s: %d personal fields known, but %s", line.Name, line.Personals(), clear)
+		}
+		p := encode(t, c, streamOf(line), in)[0]
+		if bytes.Contains(p.Data, []byte(secret)) || bytes.Contains(p.Metadata, []byte(secret)) {
+			t.Errorf("%s: in clear in %s", line.Name, p.Data)
+		}
+		if bytes.Equal(p.Data, encode(t, c, streamOf(line), in)[0].Data) {
+			t.Errorf("%s: the same text is encrypted to the same bytes", line.Name)
+		}
+		if got, _ := json.Marshal(in); !bytes.Equal(got, clear) {
+			t.Errorf("%s: encoding changed the event", line.Name)
+		}
+	}
+}
+
+func TestAPersonalFieldIsFoundWhereverATypeHasOne(t *testing.T) {
+	t.Parallel()
+	for _, line := range event.All() {
+		data, err := json.Marshal(example(t, line, "Chez Zoé"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(string(data), "Chez Zoé"); got != line.Personals() {
+			t.Errorf("%s: the codec knows %d personal fields, the type has %d", line.Name, line.Personals(), got)
+		}
+	}
+}
+
+func TestWithItsKeyDestroyedAPersonalFieldIsEmpty(t *testing.T) {
+	t.Parallel()
+	for _, line := range personal(t) {
+		c, vault := newCodec()
+		p := encode(t, c, streamOf(line), example(t, line, "Chez Zoé"))[0]
+		if err := vault.Destroy(t.Context(), eventstore.Subject(streamOf(line))); err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.Decode(t.Context(), recorded(streamOf(line), p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(example(t, line, ""), got); diff != "" {
+			t.Errorf("%s: %s", line.Name, diff)
+		}
+		if _, err := c.Encode(t.Context(), streamOf(line), uuid.New(), eventstore.Metadata{}, []event.Event{example(t, line, "again")}); !errors.Is(err, eventstore.ErrNoKey) {
+			t.Errorf("%s: encoded again: %v, want ErrNoKey", line.Name, err)
+		}
+	}
+}
+
+var zoe = event.AccountOpened{Account: "a", Name: "Chez Zoé", Anchor: plan.Date{Year: 2026, Month: 11, Day: 21}}
+
+func TestAPersonalFieldOpensInItsOwnStreamAlone(t *testing.T) {
+	t.Parallel()
+	c, vault := newCodec()
+	p := encode(t, c, "account-a", zoe)[0]
+	encode(t, c, "account-b", zoe)
+	if e, err := c.Decode(t.Context(), recorded("account-b", p)); err == nil {
+		t.Errorf("under another key: got %v, want an error", e)
+	}
+	if e, err := c.Decode(t.Context(), recorded("locations-a", p)); err == nil {
+		t.Errorf("under the same key: got %v, want an error", e)
+	}
+	vault.fail = errors.New("away")
+	if e, err := c.Decode(t.Context(), recorded("account-a", p)); !errors.Is(err, vault.fail) {
+		t.Errorf("vault away: got %v, %v, want its error", e, err)
+	}
+	if _, err := c.Encode(t.Context(), "account-a", uuid.New(), eventstore.Metadata{}, []event.Event{zoe}); !errors.Is(err, vault.fail) {
+		t.Errorf("vault away: encoded with %v, want its error", err)
+	}
+}
+
+func TestWhateverIsDoneToAPersonalFieldIsAnError(t *testing.T) {
+	t.Parallel()
+	c, _ := newCodec()
+	p := encode(t, c, "account-a", zoe)[0]
+	var fields map[string]any
+	if err := json.Unmarshal(p.Data, &fields); err != nil {
+		t.Fatal(err)
+	}
+	whole := fields["name"].(string)
+	bad := []string{"Chez Zoé", whole[:len(whole)-1], whole[:len("sealed.v1:")+3], "sealed.v1:", whole + "A", "Sealed.v1:" + whole[10:]}
+	for i := len("sealed.v1:"); i < len(whole); i++ {
+		other := byte('A')
+		if whole[i] == 'A' {
+			other = 'B'
+		}
+		bad = append(bad, whole[:i]+string(other)+whole[i+1:])
+	}
+	for _, name := range bad {
+		fields["name"] = name
+		data, _ := json.Marshal(fields)
+		if e, err := c.Decode(t.Context(), eventstore.Recorded{Stream: "account-a", Type: p.Type, Data: data}); err == nil {
+			t.Errorf("name %q: got %v, want an error", name, e)
+		}
+	}
+}
+
+func TestAnEmptyPersonalFieldNeedsNoKey(t *testing.T) {
+	t.Parallel()
+	c, vault := newCodec()
+	vault.fail = errors.New("away")
+	p := encode(t, c, "account-a", event.AccountOpened{Account: "a", Anchor: zoe.Anchor})
+	if e, err := c.Decode(t.Context(), recorded("account-a", p[0])); err != nil {
+		t.Errorf("got %v, %v", e, err)
+	}
+}
