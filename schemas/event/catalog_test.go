@@ -1,0 +1,148 @@
+package event_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+)
+
+func TestWireNamesAreWellFormedAndUnique(t *testing.T) {
+	t.Parallel()
+	form := regexp.MustCompile(`^[a-z]+\.[a-z]+(-[a-z]+)*\.v[1-9][0-9]*$`)
+	seen := map[string]bool{}
+	for _, e := range event.All() {
+		if !form.MatchString(e.Name) || seen[e.Name] {
+			t.Errorf("%q is not new and of the form category.noun-past.vN", e.Name)
+		}
+		seen[e.Name] = true
+		if want := e.Name[:strings.IndexByte(e.Name, '.')]; e.Category() != want {
+			t.Errorf("category of %s is %q, want %q", e.Name, e.Category(), want)
+		}
+		if found, ok := event.Lookup(e.Name); !ok || found.Go != e.Go {
+			t.Errorf("Lookup(%s) finds %v", e.Name, found.Go)
+		}
+		if e.Go.Kind() != reflect.Struct || zero(e).EventType() != e.Name {
+			t.Errorf("%s is declared by %v, whose wire name is %s", e.Name, e.Go, zero(e).EventType())
+		}
+	}
+}
+
+func zero(e event.Type) event.Event { return reflect.Zero(e.Go).Interface().(event.Event) }
+
+var placeholder = regexp.MustCompile(`\{([^}]*)\}`)
+
+func TestEveryPlaceholderOfASentenceIsAField(t *testing.T) {
+	t.Parallel()
+	for _, e := range event.All() {
+		if e.Sentence == "" || e.Sentence != strings.TrimSpace(e.Sentence) || strings.HasSuffix(e.Sentence, ".") {
+			t.Errorf("%s: sentence %q does not follow on an author's name", e.Name, e.Sentence)
+		}
+		fields := map[string]bool{}
+		for _, f := range reflect.VisibleFields(e.Go) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			fields[name] = f.Type != reflect.TypeFor[event.Personal]()
+		}
+		for _, m := range placeholder.FindAllStringSubmatch(e.Sentence, -1) {
+			if !fields[m[1]] {
+				t.Errorf("%s: the sentence tells {%s}, which is no field, or a personal one", e.Name, m[1])
+			}
+		}
+	}
+}
+
+func TestEventsAreReadAsTheyWereWritten(t *testing.T) {
+	t.Parallel()
+	for _, e := range event.All() {
+		want := filled(e)
+		data, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := event.Decode(e.Name, data)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", e.Name, err, diff)
+		}
+		if empty, err := event.Decode(e.Name, []byte(`{}`)); err != nil || !reflect.DeepEqual(empty, zero(e)) {
+			t.Errorf("%s without fields: %+v, %v", e.Name, empty, err)
+		}
+	}
+}
+
+func TestFieldsOfALaterBinaryAreIgnored(t *testing.T) {
+	t.Parallel()
+	for _, e := range event.All() {
+		if got, err := event.Decode(e.Name, []byte(`{"of_a_later_binary": {"x": [1]}}`)); err != nil || !reflect.DeepEqual(got, zero(e)) {
+			t.Errorf("%s: %+v, %v", e.Name, got, err)
+		}
+	}
+}
+
+func TestWhatIsNoEventIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "account.opened", "account.opened.v9", "Account.Opened.v1"} {
+		if _, err := event.Decode(name, []byte(`{}`)); !errors.Is(err, event.ErrUnknownType) || !strings.Contains(err.Error(), strconv.Quote(name)) {
+			t.Errorf("Decode(%q): %v, want ErrUnknownType with the name", name, err)
+		}
+	}
+	for _, data := range []string{"", "{", "[]", `"x"`, `{"account": 3}`, `{"quota": 1e99}`} {
+		if e, err := event.Decode("account.opened.v1", []byte(data)); err == nil || errors.Is(err, event.ErrUnknownType) {
+			t.Errorf("Decode of %s: %+v, %v; want an error", data, e, err)
+		}
+	}
+}
+
+func TestSentencesTellTheEventsOwnValues(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]event.Event{
+		"opened the account on plan GROWTH": event.AccountOpened{Name: "Acme", Plan: plan.Growth},
+		"changed the plan from GROWTH to BUSINESS with 2000000 requests a month, effective 2026-11-21T00:00:00Z": event.PlanChanged{
+			From: plan.Growth, To: plan.Business, Quota: 2_000_000, Effective: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
+		},
+		"changed the origins of key k1 from https://a.fr to https://a.fr, https://*.b.fr": event.KeyOriginsChanged{
+			Key: "k1", Before: []string{"https://a.fr"}, Origins: []string{"https://a.fr", "https://*.b.fr"},
+		},
+		"issued secret key – (–)": event.SecretKeyIssued{},
+		"closed the account":      event.AccountClosed{},
+	} {
+		if got := event.Sentence(e); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	for _, e := range event.All() {
+		if got := event.Sentence(filled(e)); strings.ContainsAny(got, "{}") || strings.Contains(got, "–") {
+			t.Errorf("%s: %q leaves something untold", e.Name, got)
+		}
+	}
+}
+
+func TestPersonalFieldsAreMappedInACopy(t *testing.T) {
+	t.Parallel()
+	upper := func(p event.Personal) (event.Personal, error) { return event.Personal(strings.ToUpper(string(p))), nil }
+	before := event.AccountOpened{Account: "acme", Name: "Jeanne"}
+	after, err := event.MapPersonal(before, upper)
+	if want := (event.AccountOpened{Account: "acme", Name: "JEANNE"}); err != nil || after != event.Event(want) || before.Name != "Jeanne" {
+		t.Errorf("got %+v, %v and left %+v", after, err, before)
+	}
+	broken := errors.New("no key")
+	if _, err := event.MapPersonal(before, func(event.Personal) (event.Personal, error) { return "", broken }); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the error of the mapping", err)
+	}
+	for _, e := range event.All() {
+		calls := 0
+		count := func(p event.Personal) (event.Personal, error) { calls++; return p, nil }
+		got, err := event.MapPersonal(filled(e), count)
+		if err != nil || calls != e.Personals() || !cmp.Equal(got, filled(e)) {
+			t.Errorf("%s: %d of %d personal fields mapped, %v", e.Name, calls, e.Personals(), err)
+		}
+	}
+}

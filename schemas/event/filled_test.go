@@ -1,0 +1,47 @@
+package event_test
+
+import (
+	"reflect"
+	"time"
+
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+)
+
+// filled is an event of a type with something in every field.
+func filled(e event.Type) event.Event {
+	v := reflect.New(e.Go).Elem()
+	fill(v, e.Go.Name())
+	return v.Interface().(event.Event)
+}
+
+func fill(v reflect.Value, name string) {
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Date(2028, 2, 29, 12, 30, 0, 123456000, time.UTC)))
+		return
+	case plan.Date:
+		v.Set(reflect.ValueOf(plan.Date{Year: 2028, Month: 2, Day: 29}))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), v.Type().Field(i).Name)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(v.Index(0), name+"1")
+		fill(v.Index(1), name+"2")
+	case reflect.String:
+		v.SetString("some " + name + ` é " <&>`)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(48.8566)
+	case reflect.Uint8, reflect.Uint64:
+		v.SetUint(200)
+	default:
+		v.SetInt(1 << 53)
+	}
+}
