@@ -13,12 +13,10 @@ import (
 )
 
 // Model is the history. An event of its categories needs nothing here to be in it.
-func Model() projector.Model {
-	return projector.Model{
-		Model:      table.History,
-		Categories: eventstore.Filter{"account", "token"},
-		Rules:      []projector.Rule{projector.Each(record)},
-	}
+var Model = projector.Model{
+	Model:      table.History,
+	Categories: eventstore.Filter{"account", "token"},
+	Rules:      []projector.Rule{projector.Each(record)},
 }
 
 func record(b *projector.Batch, e event.Event, r projector.Record) {

@@ -42,7 +42,7 @@ type instance struct {
 func (s *scene) start(t *testing.T, models ...projector.Model) *instance {
 	t.Helper()
 	if len(models) == 0 {
-		models = []projector.Model{register.Model(), history.Model()}
+		models = []projector.Model{register.Model, history.Model}
 	}
 	shelf, err := table.OpenShelf(s.address)
 	if err != nil {
@@ -130,7 +130,7 @@ func (i *instance) rows(t *testing.T) rows {
 
 func TestEveryEventOfItsCategoriesHasARule(t *testing.T) {
 	t.Parallel()
-	for _, m := range []projector.Model{register.Model(), history.Model()} {
+	for _, m := range []projector.Model{register.Model, history.Model} {
 		if missing := m.Unruled(); len(missing) > 0 {
 			t.Errorf("%s neither handles nor ignores %v", m.Name, missing)
 		}

@@ -14,27 +14,25 @@ import (
 
 // Model is the register. Names of accounts are personal: the event that will tell of an erasure needs a rule here that
 // empties them, as a rebuild does by itself once the data key is gone.
-func Model() projector.Model {
-	return projector.Model{
-		Model:      table.Register,
-		Categories: eventstore.Filter{"account", "token"},
-		Personal:   true,
-		Rules: []projector.Rule{
-			projector.On(opened),
-			projector.On(planChanged),
-			projector.On(agencyActivated),
-			projector.On(agencyJoined),
-			projector.On(agencyLeft),
-			projector.On(closed),
-			projector.On(secretKeyIssued),
-			projector.On(publishableKeyIssued),
-			projector.On(keyRevoked),
-			projector.On(originsChanged),
-			projector.Ignore[event.AccountActionRefused](),
-			projector.On(tokenIssued),
-			projector.On(tokenRevoked),
-		},
-	}
+var Model = projector.Model{
+	Model:      table.Register,
+	Categories: eventstore.Filter{"account", "token"},
+	Personal:   true,
+	Rules: []projector.Rule{
+		projector.On(opened),
+		projector.On(planChanged),
+		projector.On(agencyActivated),
+		projector.On(agencyJoined),
+		projector.On(agencyLeft),
+		projector.On(closed),
+		projector.On(secretKeyIssued),
+		projector.On(publishableKeyIssued),
+		projector.On(keyRevoked),
+		projector.On(originsChanged),
+		projector.Ignore[event.AccountActionRefused](),
+		projector.On(tokenIssued),
+		projector.On(tokenRevoked),
+	},
 }
 
 // account is the account whose stream an event is in.

@@ -10,6 +10,7 @@ import (
 type State string
 
 const (
+	Fresh    State = "fresh"    // its tables are being made
 	Building State = "building" // being filled; nobody is answered from it yet
 	Serving  State = "serving"  // what questions are answered from
 	Retired  State = "retired"  // a later copy serves; dropped when nobody reads it any more
@@ -82,64 +83,67 @@ func (s *Shelf) Copies(ctx context.Context) ([]Copy, error) {
 }
 
 // Build makes a fresh copy of a model and takes the place of another that is being built. With unless it
-// does so only when there is no copy at all that serves or is being built.
+// does so only when there is no copy at all that serves or is being built, and gives the one there is.
 func (s *Shelf) Build(ctx context.Context, m Model, unless bool) (Copy, error) {
-	made := Copy{Model: m.Name, Version: int64(m.Version), State: Building}
-	err := s.change(ctx, func(tx *Tx) error {
-		all, err := Select(ctx, tx, copies, "where model = ? and version = ?", m.Name, m.Version)
-		if err != nil {
-			return err
-		}
-		for _, c := range all {
-			made.Generation = max(made.Generation, c.Generation)
-			if unless && (c.State == Serving || c.State == Building) {
-				made = c
-				return nil
-			}
-		}
-		made.Generation++
-		made.Name = fmt.Sprintf("%s-v%d-g%d", m.Name, m.Version, made.Generation)
-		return s.replace(ctx, tx, &made)
-	})
+	c, err := s.number(ctx, m)
 	if err != nil {
 		return Copy{}, err
 	}
-	return made, s.fill(ctx, m, made)
-}
-
-func (s *Shelf) replace(ctx context.Context, tx *Tx, made *Copy) error {
-	_, err := tx.Exec(ctx, "update copy set state = 'retired' where model = ? and version = ? and state = 'building'", made.Model, made.Version)
-	if err != nil {
-		return err
-	}
-	if err := tx.QueryRow(ctx, "select "+tx.db.Now()).Scan(&made.Made); err != nil {
-		return err
-	}
-	return Upsert(ctx, tx, copies, []Copy{*made})
-}
-
-// fill makes the tables of a copy.
-func (s *Shelf) fill(ctx context.Context, m Model, c Copy) error {
 	db, release, err := s.Use(ctx, c)
 	if err != nil {
-		return err
+		return Copy{}, err
 	}
 	defer release()
+	if err := db.furnish(ctx, m, c); err != nil {
+		return Copy{}, err
+	}
+	err = s.change(ctx, func(tx *Tx) error {
+		if there, err := living(ctx, tx, m); err != nil || unless && there.Name != "" {
+			c = there
+			return err
+		}
+		_, err := tx.Exec(ctx, "update copy set state = case when name = ? then 'building' else 'retired' end where name = ? or model = ? and version = ? and state = 'building'",
+			c.Name, c.Name, m.Name, m.Version)
+		c.State = Building
+		return err
+	})
+	return c, err
+}
+
+// number enters a fresh copy into the registry, under a number that was never given.
+func (s *Shelf) number(ctx context.Context, m Model) (Copy, error) {
+	c := Copy{Model: m.Name, Version: int64(m.Version), State: Fresh}
+	err := s.change(ctx, func(tx *Tx) error {
+		row := tx.QueryRow(ctx, "select coalesce(max(generation), 0) + 1, "+tx.db.Now()+" from copy where model = ? and version = ?", m.Name, m.Version)
+		if err := row.Scan(&c.Generation, &c.Made); err != nil {
+			return tx.db.named(err)
+		}
+		c.Name = fmt.Sprintf("%s-v%d-g%d", m.Name, m.Version, c.Generation)
+		return Upsert(ctx, tx, copies, []Copy{c})
+	})
+	return c, err
+}
+
+// living is the model's copy that serves, else the one that is being built, else none.
+func living(ctx context.Context, tx *Tx, m Model) (Copy, error) {
+	found, err := Select(ctx, tx, copies, "where model = ? and version = ? and state in ('serving', 'building') order by state desc", m.Name, m.Version)
+	if err != nil || len(found) == 0 {
+		return Copy{}, err
+	}
+	return found[0], nil
+}
+
+// furnish makes the tables of a copy.
+func (db *DB) furnish(ctx context.Context, m Model, c Copy) error {
 	if err := db.Create(ctx, append([]Def{Checkpoints.Def}, m.Tables...)...); err != nil {
 		return err
 	}
 	return db.Tx(ctx, func(tx *Tx) error {
-		_, err := tx.Exec(ctx, Checkpoints.insertNew(), c.Name, "", 0, "", 0, "", 0, "")
-		if err != nil || db.dialect.numbered {
+		if err := Upsert(ctx, tx, Checkpoints, []Checkpoint{{Copy: c.Name}}); err != nil || db.arrays() {
 			return err
 		}
-		return db.show(ctx, tx, m.Tables, "")
+		return tx.show(ctx, m.Tables, "") // in a file of its own the views are with the tables
 	})
-}
-
-func (d Def) insertNew() string {
-	statement, _, _ := strings.Cut(d.insert(1), " on conflict")
-	return statement + " on conflict do nothing"
 }
 
 // Serve makes a copy the one that answers, and retires the one that did.
@@ -170,16 +174,16 @@ func (s *Shelf) present(ctx context.Context, tx *Tx, m Model, c Copy) error {
 	if err := row.Scan(&later); err != nil || later > 0 {
 		return err
 	}
-	return tx.db.show(ctx, tx, m.Tables, c.schema()+".")
+	return tx.show(ctx, m.Tables, c.schema()+".")
 }
 
 // show makes the views of tables, which are where the prefix says.
-func (db *DB) show(ctx context.Context, tx *Tx, tables []Def, prefix string) error {
+func (tx *Tx) show(ctx context.Context, tables []Def, prefix string) error {
 	for _, d := range tables {
 		if d.View == "" {
 			continue
 		}
-		for _, statement := range []string{"drop view if exists " + d.View, "create view " + d.View + " as " + db.dialect.shown(d, prefix+d.Name)} {
+		for _, statement := range []string{"drop view if exists " + d.View, "create view " + d.View + " as " + tx.db.dialect.shown(d, prefix+d.Name)} {
 			if _, err := tx.Exec(ctx, statement); err != nil {
 				return err
 			}

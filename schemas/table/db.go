@@ -107,6 +107,9 @@ func (db *DB) Tx(ctx context.Context, f func(*Tx) error) error {
 	return db.named(inner.Commit())
 }
 
+func (db *DB) arrays() bool { return db.dialect.numbered }
+func (tx *Tx) arrays() bool { return tx.db.arrays() }
+
 func (db *DB) named(err error) error {
 	if err == nil || db.name == "" {
 		return err

@@ -10,6 +10,7 @@ import (
 // Asked is what can be asked: a DB, or a running transaction.
 type Asked interface {
 	Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error)
+	arrays() bool // whether an array can be passed
 }
 
 // Select reads whole rows. rest is what follows "from the table": where, order by, limit.
@@ -31,19 +32,19 @@ func Select[R any](ctx context.Context, a Asked, t Table[R], rest string, args .
 }
 
 // Load reads the rows whose key, in one column, is among keys. Keys without a row are left out.
-func Load[R any](ctx context.Context, tx *Tx, t Table[R], keys []string) ([]R, error) {
+func Load[R any](ctx context.Context, a Asked, t Table[R], keys []string) ([]R, error) {
 	column := t.Columns[0].Name
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	if tx.db.dialect.numbered {
-		return Select(ctx, tx, t, "where "+column+" = any(?)", keys)
+	if a.arrays() {
+		return Select(ctx, a, t, "where "+column+" = any(?)", keys)
 	}
 	args := make([]any, len(keys))
 	for i, k := range keys {
 		args[i] = k
 	}
-	return Select(ctx, tx, t, "where "+column+" in (?"+strings.Repeat(", ?", len(keys)-1)+")", args...)
+	return Select(ctx, a, t, "where "+column+" in (?"+strings.Repeat(", ?", len(keys)-1)+")", args...)
 }
 
 // Upsert writes whole rows: new ones are added, those whose key is there are replaced. No key may come twice.

@@ -258,7 +258,8 @@ func (s *Shelf) Prune(ctx context.Context, models ...Model) ([]string, error) {
 func outdated(c Copy, models []Model) bool {
 	for _, m := range models {
 		if c.Model == m.Name {
-			return c.State == Retired && c.Version <= int64(m.Version) || c.Version < int64(m.Version)
+			return c.Version < int64(m.Version) ||
+				c.Version == int64(m.Version) && (c.State == Retired || c.State == Fresh)
 		}
 	}
 	return false
