@@ -21,8 +21,10 @@ type served struct {
 
 // running is a journal served at an address until it is stopped.
 type running struct {
-	dir, address string
-	stop         func()
+	dir     string
+	at      net.Addr
+	address string // connection string
+	stop    func()
 }
 
 // serve opens the journal in dir and serves it at an address ("127.0.0.1:0" or "unix:PATH") until the test ends.
@@ -45,7 +47,7 @@ func start(t testing.TB, dir string, ln net.Listener, j *journal.Journal) *runni
 	ended := make(chan error, 1)
 	go func() { ended <- node.New(j, node.Options{}).Serve(ctx, ln) }()
 	stopped := false
-	r := &running{dir: dir, address: connection(ln.Addr())}
+	r := &running{dir: dir, at: ln.Addr(), address: connection(ln.Addr())}
 	r.stop = func() {
 		if stopped {
 			return

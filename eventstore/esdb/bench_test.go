@@ -1,0 +1,81 @@
+package esdb_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"lieudit/eventstore"
+)
+
+// BenchmarkAppend makes durable appends of one event each to streams of many writers, through a node on a Unix socket.
+func BenchmarkAppend(b *testing.B) {
+	for _, writers := range []int{1, 32, 128, 512} {
+		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
+			s := dial(b, serve(b, b.TempDir(), "unix:"+filepath.Join(short(b), "s")).address)
+			land(b, s, "a-1", proposals(1))
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			var work sync.WaitGroup
+			b.ResetTimer()
+			for w := range writers {
+				work.Go(func() {
+					stream := fmt.Sprintf("b-%d", w)
+					for r := eventstore.NoStream; left.Add(-1) >= 0; r++ {
+						if _, err := s.Append(b.Context(), stream, r, proposals(1)); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			work.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "appends/s")
+		})
+	}
+}
+
+// BenchmarkRead reads a log of 100,000 events from its beginning, as a reader that catches up.
+func BenchmarkRead(b *testing.B) {
+	const n = 100_000
+	s := dial(b, serve(b, b.TempDir(), "unix:"+filepath.Join(short(b), "s")).address)
+	for range n / 1000 {
+		land(b, s, "a-1", proposals(1000))
+	}
+	for name, read := range map[string]func() int{
+		"log":          func() int { return told(b, s, false) },
+		"subscription": func() int { return told(b, s, true) },
+		"stream":       func() int { return count(b, s, "a-1") },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if got := read(); got != n {
+					b.Fatalf("read %d events, want %d", got, n)
+				}
+			}
+			b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "events/s")
+		})
+	}
+}
+
+// told counts events up to the first CaughtUp.
+func told(b *testing.B, s eventstore.Store, subscribe bool) (n int) {
+	read := s.ReadAll
+	if subscribe {
+		read = s.Subscribe
+	}
+	for signal, err := range read(b.Context(), eventstore.Mark{}, eventstore.Filter{"a"}) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		if signal.Kind == eventstore.CaughtUp {
+			return n
+		}
+		if signal.Kind == eventstore.Event {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,144 @@
+package esdb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// relay passes gRPC calls on to a server, and can answer some by itself.
+type relay struct {
+	ln net.Listener
+	cc *grpc.ClientConn
+
+	mu     sync.Mutex
+	refuse func(method string, md metadata.MD) (metadata.MD, error) // answers a call instead of the server
+	reply  func(method string, payload []byte) ([]byte, error)      // changes a reply; nil bytes: withholds it
+}
+
+// raw is a message nobody looks into.
+type raw struct{ b []byte }
+
+type rawCodec struct{}
+
+func (rawCodec) Name() string { return "proto" }
+
+func (rawCodec) Marshal(v any) ([]byte, error) { return v.(*raw).b, nil }
+
+func (rawCodec) Unmarshal(b []byte, v any) error {
+	v.(*raw).b = append([]byte(nil), b...)
+	return nil
+}
+
+// newRelay serves at a free port and passes on to upstream, an address or "" for nowhere.
+func newRelay(t testing.TB, upstream net.Addr, options ...grpc.ServerOption) *relay {
+	t.Helper()
+	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := upstream.String()
+	if upstream.Network() == "unix" {
+		address = "unix:" + address
+	}
+	cc, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(rawCodec{}), grpc.MaxCallRecvMsgSize(32<<20)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{ln: ln, cc: cc}
+	s := grpc.NewServer(append(options, grpc.ForceServerCodec(rawCodec{}), grpc.UnknownServiceHandler(r.handle), grpc.WaitForHandlers(true), grpc.MaxRecvMsgSize(32<<20))...)
+	var served sync.WaitGroup
+	served.Go(func() { _ = s.Serve(ln) })
+	t.Cleanup(func() {
+		s.Stop()
+		served.Wait()
+		_ = cc.Close()
+	})
+	return r
+}
+
+func (r *relay) connection() string { return connection(r.ln.Addr()) }
+
+// script replaces what the relay does by itself.
+func (r *relay) script(refuse func(string, metadata.MD) (metadata.MD, error), reply func(string, []byte) ([]byte, error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refuse, r.reply = refuse, reply
+}
+
+func (r *relay) scripted() (refuse func(string, metadata.MD) (metadata.MD, error), reply func(string, []byte) ([]byte, error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refuse, r.reply
+}
+
+func (r *relay) handle(_ any, call grpc.ServerStream) error {
+	full, _ := grpc.MethodFromServerStream(call)
+	method := full[strings.LastIndex(full, "/")+1:]
+	md, _ := metadata.FromIncomingContext(call.Context())
+	if refuse, _ := r.scripted(); refuse != nil {
+		if trailer, err := refuse(method, md); err != nil {
+			call.SetTrailer(trailer)
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(call.Context(), md))
+	defer cancel()
+	up, err := r.cc.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, full)
+	if err != nil {
+		return err
+	}
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		if err := pass(up.SendMsg, call.RecvMsg); errors.Is(err, io.EOF) {
+			_ = up.CloseSend()
+		} else {
+			cancel()
+		}
+	})
+	err = pass(func(m any) error { return r.answer(method, call, m.(*raw)) }, up.RecvMsg)
+	call.SetTrailer(up.Trailer())
+	cancel()
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return err
+}
+
+func (r *relay) answer(method string, call grpc.ServerStream, m *raw) error {
+	if _, reply := r.scripted(); reply != nil {
+		b, err := reply(method, m.b)
+		if b == nil || err != nil {
+			return err
+		}
+		m = &raw{b}
+	}
+	return call.SendMsg(m)
+}
+
+// pass moves messages until either side fails, and says why.
+func pass(to, from func(any) error) error {
+	for {
+		m := &raw{}
+		if err := from(m); err != nil {
+			return err
+		}
+		if err := to(m); err != nil {
+			if _, ok := status.FromError(err); ok {
+				return err
+			}
+			return fmt.Errorf("passing on: %w", err)
+		}
+	}
+}
