@@ -109,9 +109,9 @@ func (t *Tokens) Revoke(ctx context.Context, in commands.Intent, id string) (Sta
 		if ended = *s; !s.RevokedAt.IsZero() {
 			return nil, nil
 		}
-		ended.RevokedAt, ended.RevokedBy, ended.Reason = t.now().UTC(), in.Actor, in.Reason
+		ended.RevokedAt, ended.RevokedBy, ended.Reason = t.now().UTC().Truncate(time.Microsecond), in.Actor, in.Reason
 		e := s.Issued
-		return []event.Event{event.TokenRevoked{Token: e.Token, Role: e.Role, Hash: e.Hash, Hint: e.Hint}}, nil
+		return []event.Event{event.TokenRevoked{Token: e.Token, Role: e.Role, Account: e.Account, Hash: e.Hash, Hint: e.Hint}}, nil
 	})
 	return ended, at, err
 }

@@ -86,11 +86,19 @@ func (a *Accounts) Current(ctx context.Context, id string) (State, error) {
 	return s, err
 }
 
-// AgencyOf is the account that id is a sub-client of at this moment, or "".
+// AgencyOf is the account that id is a sub-client of at this moment, or "". An account that does not exist is
+// ErrUnknown.
 func (a *Accounts) AgencyOf(ctx context.Context, id string) (parent string, err error) {
-	err = a.desk.View(ctx, id, func(s *State) { parent = s.Agency.At(a.now()) })
+	known := false
+	err = a.desk.View(ctx, id, func(s *State) { parent, known = s.Agency.At(a.now()), s.Exists() })
+	if err == nil && !known {
+		err = ErrUnknown
+	}
 	return parent, err
 }
+
+// stamp is now, as finely as the log records it.
+func (a *Accounts) stamp() time.Time { return a.now().UTC().Truncate(time.Microsecond) }
 
 // newID makes an id no other thing has.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -46,7 +46,7 @@ func (a *Accounts) mint(in commands.Intent, i Issue) Issued {
 	text := a.tokens.New(i.Kind)
 	hash := token.HashOf(text)
 	k := Key{ID: newID(), Label: i.Label, Hint: a.tokens.Hint(text), Kind: i.Kind, Hash: hash[:],
-		IssuedAt: a.now().UTC(), IssuedBy: in.Actor}
+		IssuedAt: a.stamp(), IssuedBy: in.Actor}
 	if k.Kind == token.Publishable {
 		k.Token = text
 	}
@@ -84,7 +84,7 @@ func (a *Accounts) RevokeKey(ctx context.Context, id string, in commands.Intent,
 			ended = *s.Keys[key]
 		}
 		if len(events) > 0 {
-			ended.RevokedAt, ended.RevokedBy, ended.Reason = a.now().UTC(), in.Actor, in.Reason
+			ended.RevokedAt, ended.RevokedBy, ended.Reason = a.stamp(), in.Actor, in.Reason
 		}
 		return events, err
 	})

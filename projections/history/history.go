@@ -57,7 +57,7 @@ func owner(e event.Event, r projector.Record) string {
 	case event.TokenIssued:
 		return e.Account
 	case event.TokenRevoked:
-		return ""
+		return e.Account
 	}
 	return eventstore.Subject(r.Stream)
 }

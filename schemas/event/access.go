@@ -12,10 +12,11 @@ type TokenIssued struct {
 
 // TokenRevoked ends a customer-area token for good.
 type TokenRevoked struct {
-	Token string `json:"token"`
-	Role  string `json:"role"`
-	Hash  []byte `json:"hash"`
-	Hint  string `json:"hint"`
+	Token   string `json:"token"`
+	Role    string `json:"role"`
+	Account string `json:"account,omitempty"`
+	Hash    []byte `json:"hash"`
+	Hint    string `json:"hint"`
 }
 
 // EventType is the wire name.

@@ -18,6 +18,7 @@ type Config struct {
 	OpsListen    string // health, metrics, profiles
 	EventStore   string // esdb://… or "" for the journal
 	Postgres     string // postgres://… or "" for SQLite
+	VaultKey     []byte // master key of the vault, 32 bytes; nil for none
 	Demo         bool   // open the demo account on an empty log
 	Tokens       token.Prefixes
 	Log          *slog.Logger

@@ -29,6 +29,14 @@ var system = commands.Intent{Actor: "system", Reason: "first start"}
 
 const operatorFile = "operator-token"
 
+// records writes them and gives the demo key, if this instance is the one that made it.
+func (f first) records(ctx context.Context) (demo string, err error) {
+	if err := f.operator(ctx); err != nil || !f.Demo {
+		return "", err
+	}
+	return f.demo(ctx)
+}
+
 // operator makes sure that the log has a first operator token, and leaves it in the data folder of the instance
 // that made it. The file is written before the log: a crash between the two is mended by the next start.
 func (f first) operator(ctx context.Context) error {

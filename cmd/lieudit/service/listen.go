@@ -18,17 +18,21 @@ type listener struct {
 	server *http.Server
 }
 
-func listen(name, address string, handler http.Handler, log *slog.Logger) (*listener, error) {
+func (s *service) listener(name, address string, handler http.Handler) (*listener, error) {
 	socket, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	s.closing(func() error {
+		socket.Close() // closed already if it served
+		return nil
+	})
 	return &listener{name, socket, &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}}, nil
 }
 

@@ -1,0 +1,64 @@
+package service
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// gauges are what can be asked of an instance at any moment.
+func (s *service) gauges() {
+	gauge := func(name, help string, value func() float64) {
+		s.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+	}
+	gauge("lieudit_keyring_keys", "Credentials that are valid.", func() float64 {
+		return float64(s.ring.Status(s.Now()).Keys)
+	})
+	gauge("lieudit_keyring_position", "Place in the log the key ring has reached.", func() float64 {
+		return float64(s.ring.Status(s.Now()).Position)
+	})
+	gauge("lieudit_keyring_fresh", "1 while keyed requests are served, else 0.", func() float64 {
+		if s.ring.Fresh(s.Now()) {
+			return 1
+		}
+		return 0
+	})
+	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+}
+
+// measured counts and times the answers of a listener.
+func (s *service) measured(name string, next http.Handler) http.Handler {
+	labels := prometheus.Labels{"listener": name}
+	answers := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lieudit_http_answers_total", Help: "Answers sent.", ConstLabels: labels}, []string{"status"})
+	took := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "lieudit_http_answer_seconds", Help: "Time from a request's headers to its answer.", ConstLabels: labels,
+		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}})
+	s.metrics.MustRegister(answers, took)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		seen := &statusSeen{ResponseWriter: w, status: http.StatusOK}
+		defer func() {
+			took.Observe(time.Since(began).Seconds())
+			answers.WithLabelValues(strconv.Itoa(seen.status)).Inc()
+		}()
+		next.ServeHTTP(seen, r)
+	})
+}
+
+// statusSeen is a ResponseWriter that remembers the status.
+type statusSeen struct {
+	http.ResponseWriter
+	status int
+}
+
+func (s *statusSeen) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (s *statusSeen) Unwrap() http.ResponseWriter { return s.ResponseWriter }

@@ -1,0 +1,64 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"lieudit/cmd/lieudit/ops"
+	"lieudit/eventstore"
+	"lieudit/http/area"
+	"lieudit/http/server"
+	"lieudit/queries/keys"
+	"lieudit/queries/trail"
+)
+
+// listen opens the three listeners. Nothing is answered before they serve.
+func (s *service) listen() (err error) {
+	api := server.New(server.Parts{Ring: s.ring, Tokens: s.Tokens, Now: s.Now, Log: s.Log, Version: s.version})
+	if s.api, err = s.listener("API", s.Listen, s.measured("api", api)); err != nil {
+		return err
+	}
+	customers := area.New(area.Parts{
+		Accounts: s.accounts, Tokens: s.tokens, Passes: s.ring,
+		Register: keys.New(s.shelf, s.Now), Trail: trail.New(s.shelf), ReadModels: readModelsOf{s.projector},
+		Wait: s.wait, Prefixes: s.Tokens, Now: s.Now, Log: s.Log,
+	})
+	if s.area, err = s.listener("customer area", s.AreaListen, s.measured("area", customers)); err != nil {
+		return err
+	}
+	s.ops, err = s.listener("ops", s.OpsListen, ops.Handler(s.parts(), s.metrics))
+	return err
+}
+
+// maxWait is how long an answer waits for the read models to show what it did.
+const maxWait = 2 * time.Second
+
+// wait returns when the read models this instance answers from show what the log held at a position. Where one is
+// known to stand still, or takes too long, the answer goes out without it: what it says is on the log.
+func (s *service) wait(ctx context.Context, at eventstore.Position) {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	err := errors.Join(s.ring.Wait(ctx, at), s.projector.Wait(ctx, at))
+	if err != nil {
+		s.Log.Warn("answered before the read models", "position", at, "reason", err)
+	}
+}
+
+// parts are what readiness is asked of.
+func (s *service) parts() []ops.Part {
+	health := func(store eventstore.Store) func(context.Context) error {
+		return func(context.Context) error { return store.Health() }
+	}
+	return []ops.Part{
+		{Name: "log", Required: true, Check: health(s.logs.core)},
+		{Name: "usage log", Required: true, Check: health(s.logs.usage)},
+		{Name: "key ring", Required: true, Check: func(context.Context) error {
+			if st := s.ring.Status(s.Now()); !st.Fresh {
+				return errors.New(st.Reason)
+			}
+			return nil
+		}},
+		{Name: "read models", Check: s.projector.Ready},
+	}
+}

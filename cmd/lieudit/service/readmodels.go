@@ -1,0 +1,43 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"lieudit/http/problem"
+	"lieudit/projections/history"
+	"lieudit/projections/projector"
+	"lieudit/projections/register"
+	"lieudit/schemas/body"
+)
+
+// readModels are all the read models there are. A new one gets its line here.
+func readModels() []projector.Model { return []projector.Model{register.Model, history.Model} }
+
+// readModelsOf is what the customer area can do about the read models.
+type readModelsOf struct{ projector *projector.Projector }
+
+func (m readModelsOf) Status(ctx context.Context) ([]body.Projection, error) {
+	all, err := m.projector.Status(ctx)
+	shown := make([]body.Projection, len(all))
+	for i, s := range all {
+		shown[i] = body.Projection{
+			Name: s.Model, Version: int(s.Version), Copy: s.Copy, State: string(s.State),
+			Position: uint64(s.Position), Lag: uint64(max(s.Behind, 0)), Owner: s.Owner, Reason: s.Reason,
+		}
+	}
+	return shown, err
+}
+
+func (m readModelsOf) Rebuild(ctx context.Context, name string) error {
+	_, err := m.projector.Rebuild(ctx, name)
+	if errors.Is(err, projector.ErrUnknownModel) {
+		return problem.NotFound()
+	}
+	return err
+}
+
+func (m readModelsOf) Prune(ctx context.Context) error {
+	_, err := m.projector.Prune(ctx)
+	return err
+}

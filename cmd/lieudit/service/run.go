@@ -1,0 +1,89 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Run runs an instance until ctx ends. Then the listeners stop taking requests and those running end within
+// DrainTimeout; after that the parts behind them stop, and everything is closed.
+func Run(ctx context.Context, c Config) error {
+	s, err := open(ctx, c)
+	if err != nil {
+		return err
+	}
+	s.welcome(c.Out)
+	return errors.Join(s.run(ctx), s.close())
+}
+
+func (s *service) run(ctx context.Context) error {
+	behind, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var parts errgroup.Group
+	parts.Go(func() error {
+		s.ring.Run(behind)
+		return nil
+	})
+	parts.Go(func() error { return ended(behind, s.projector.Run(behind)) })
+
+	front, ctx := errgroup.WithContext(ctx)
+	for _, l := range []*listener{s.api, s.area, s.ops} {
+		front.Go(func() error { return l.serve(ctx, s.DrainTimeout) })
+	}
+	front.Go(func() error { return s.begin(ctx) })
+	err := front.Wait()
+	stop()
+	return errors.Join(err, parts.Wait())
+}
+
+// ended is the error of a part that was to run until its context ends.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// begin writes what the first start leaves on the log, as soon as the log can be written.
+func (s *service) begin(ctx context.Context) error {
+	f := first{s.Config, s.accounts, s.tokens}
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		key, err := f.records(ctx)
+		if err == nil {
+			if key != "" {
+				s.showDemo(s.Out, key)
+			}
+			return nil
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		s.Log.Warn("first start's records not written yet", "reason", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// version is what the program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value[:min(12, len(setting.Value))]
+		}
+	}
+	return "devel"
+}

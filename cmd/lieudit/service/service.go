@@ -1,0 +1,109 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"lieudit/commands/access"
+	"lieudit/commands/account"
+	"lieudit/eventstore"
+	"lieudit/eventstore/hold"
+	"lieudit/eventstore/vault"
+	"lieudit/projections/keyring"
+	"lieudit/projections/projector"
+	"lieudit/schemas/table"
+)
+
+// service is the parts of one instance:
+//
+//	http/server ──> keyring <──────────┐
+//	http/area ──> commands ──> logs ───┤ feed
+//	    └──> queries ──> shelf <── projector
+type service struct {
+	Config
+	version string
+	metrics *prometheus.Registry
+
+	closers   []func() error
+	logs      logs
+	vault     *vault.Vault
+	shelf     *table.Shelf
+	ring      *keyring.Ring
+	projector *projector.Projector
+	accounts  *account.Accounts
+	tokens    *access.Tokens
+
+	api, area, ops *listener
+}
+
+// open takes the data folder and opens every part. Servers need not be there yet; the folder must be free.
+func open(ctx context.Context, c Config) (_ *service, err error) {
+	s := &service{Config: c, version: version(), metrics: prometheus.NewRegistry()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	folder, err := hold.Folder(c.Data, c.Now())
+	if err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	s.closing(folder.Close)
+	if s.logs, err = openLogs(ctx, c); err != nil {
+		return nil, err
+	}
+	s.closing(s.logs.close)
+	if err := s.openTables(); err != nil {
+		return nil, err
+	}
+	s.assemble()
+	s.gauges()
+	return s, s.listen()
+}
+
+// openTables opens the databases: the read models' and the vault's, which is apart because it cannot be made again
+// from the log.
+func (s *service) openTables() (err error) {
+	models, keys := s.Postgres, s.Postgres
+	if s.Postgres == "" {
+		models, keys = filepath.Join(s.Data, "readmodels"), filepath.Join(s.Data, "vault.db")
+	}
+	if s.shelf, err = table.OpenShelf(models); err != nil {
+		return err
+	}
+	s.closing(s.shelf.Close)
+	if s.vault, err = vault.New(keys, s.VaultKey, s.Now); err != nil {
+		return err
+	}
+	s.closing(s.vault.Close)
+	return nil
+}
+
+func (s *service) assemble() {
+	codec := eventstore.NewCodec(s.vault)
+	s.ring = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, "keyring"), s.Log)
+	s.projector = projector.New(s.logs.core, codec, s.shelf, readModels()...)
+	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
+	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
+}
+
+// closing notes how a part that was opened is freed.
+func (s *service) closing(f func() error) { s.closers = append(s.closers, f) }
+
+// close frees every part that was opened, the last first.
+func (s *service) close() error {
+	var errs []error
+	for _, f := range slices.Backward(s.closers) {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,61 @@
+package service
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// welcome tells people at start where everything is and, once in the life of a log, the demo key with calls that
+// work.
+func (s *service) welcome(out io.Writer) {
+	fmt.Fprintf(out, "lieudit %s\n", s.version)
+	for _, line := range [][2]string{
+		{"log", s.Config.logName()}, {"read models", s.Config.tablesName()},
+		{"API", s.api.url() + "/services/v1"}, {"customer area", s.area.url() + "/customer-area/v1"}, {"health, metrics", s.ops.url()},
+	} {
+		fmt.Fprintf(out, "  %-16s %s\n", line[0], line[1])
+	}
+}
+
+func (c Config) logName() string {
+	if c.EventStore != "" {
+		return withoutPassword(c.EventStore)
+	}
+	return "journal in " + c.Data
+}
+
+func (c Config) tablesName() string {
+	if c.Postgres != "" {
+		return withoutPassword(c.Postgres)
+	}
+	return "SQLite in " + c.Data
+}
+
+// withoutPassword is an address as it may be shown.
+func withoutPassword(address string) string {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return "(hidden)"
+	}
+	rest, _, _ = strings.Cut(rest, "?") // a password may stand there too
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		user, _, _ := strings.Cut(rest[:at], ":")
+		rest = user + "@" + rest[at+1:]
+	}
+	return scheme + "://" + rest
+}
+
+// showDemo tells the demo key and what can be done with it.
+func (s *service) showDemo(out io.Writer, key string) {
+	base := s.api.url() + "/services/v1"
+	fmt.Fprintf(out, `
+A demo account was opened. Its key is shown this once:
+
+  export LIEUDIT_KEY=%s
+
+  curl %s/version
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" %s/me
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/locations/search?q=mende'
+`, key, base, base, base)
+}

@@ -1,0 +1,80 @@
+package area
+
+import (
+	"net/http"
+
+	"github.com/gorilla/mux"
+
+	"lieudit/commands"
+	"lieudit/http/answer"
+	"lieudit/http/input"
+	"lieudit/http/problem"
+	"lieudit/schemas/grant"
+)
+
+// endpoint reads a request that is allowed and does what it asks for.
+type endpoint func(*http.Request, call) (reply, error)
+
+// reply is a status and a body.
+type reply struct {
+	status int
+	body   any
+}
+
+func ok(body any) (reply, error)      { return reply{http.StatusOK, body}, nil }
+func created(body any) (reply, error) { return reply{http.StatusCreated, body}, nil }
+
+// call is who asks, and the variables of the path.
+type call struct {
+	pass grant.Pass
+	vars map[string]string
+}
+
+func (c call) account() string { return c.vars["id"] }
+
+// intent is who wants something done to an account, and why.
+func (c call) intent(reason string) commands.Intent {
+	in := commands.Intent{Actor: "token:" + c.pass.Token, Reason: reason}
+	if c.pass.Role == grant.Agency {
+		in.OnBehalfOf = c.account()
+	}
+	return in
+}
+
+// passed lets requests with a valid token through to do.
+func (a *area) passed(do func(http.ResponseWriter, *http.Request, call) (reply, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		p, err := a.pass(r)
+		var answered reply
+		if err == nil {
+			answered, err = do(w, r, call{p, mux.Vars(r)})
+		}
+		if err == nil {
+			err = answer.JSON(w, answered.status, answered.body)
+		}
+		if err != nil {
+			problem.Write(w, a.Log, err)
+		}
+	})
+}
+
+// asks is an endpoint that reads its request from the query.
+func asks[Q any](do func(*http.Request, call, Q) (reply, error)) endpoint {
+	return reads(input.For[Q]().Query, do)
+}
+
+// takes is an endpoint that reads its request from the body.
+func takes[B any](do func(*http.Request, call, B) (reply, error)) endpoint {
+	return reads(input.For[B]().Body, do)
+}
+
+func reads[T any](read func(*http.Request) (T, error), do func(*http.Request, call, T) (reply, error)) endpoint {
+	return func(r *http.Request, c call) (reply, error) {
+		in, err := read(r)
+		if err != nil {
+			return reply{}, err
+		}
+		return do(r, c, in)
+	}
+}

@@ -1,0 +1,71 @@
+package area
+
+import (
+	"net/http"
+
+	"lieudit/schemas/grant"
+)
+
+// route is a row of the table: what a method of a path does, who may, and on whose accounts.
+type route struct {
+	method, path string
+	roles        []grant.Role
+	reach        reach
+	endpoint     endpoint
+}
+
+var (
+	operators = []grant.Role{grant.Operator}
+	sellers   = []grant.Role{grant.Operator, grant.Agency}
+	customers = []grant.Role{grant.Operator, grant.Agency, grant.Customer}
+	readers   = []grant.Role{grant.Operator, grant.Auditor, grant.Agency, grant.Customer}
+)
+
+const oneAccount = "/accounts/{id:[a-z0-9-]+}"
+
+// routes is the customer area's table.
+func (a *area) routes() []route {
+	return []route{
+		{"GET", "/tokens", operators, everything, asks(a.listTokens)},
+		{"POST", "/tokens", operators, everything, takes(a.issueToken)},
+		{"POST", "/tokens/{token:[a-z0-9-]+}:revoke", operators, everything, takes(a.revokeToken)},
+
+		{"GET", "/accounts", sellers, everything, asks(a.listAccounts)},
+		{"POST", "/accounts", sellers, everything, takes(a.openAccount)},
+		{"GET", oneAccount, customers, own, asks(a.showAccount)},
+		{"POST", oneAccount + ":plan", sellers, subClients, takes(a.changePlan)},
+		{"POST", oneAccount + ":close", sellers, subClients, takes(a.closeAccount)},
+		{"POST", oneAccount + ":agency", sellers, subClients, takes(a.changeAgency)},
+
+		{"GET", oneAccount + "/keys", customers, own, asks(a.listKeys)},
+		{"POST", oneAccount + "/keys", customers, own, takes(a.issueKey)},
+		{"POST", oneAccount + "/keys/{key:[a-z0-9-]+}:revoke", customers, own, takes(a.revokeKey)},
+		{"PUT", oneAccount + "/keys/{key:[a-z0-9-]+}/origins", customers, own, takes(a.changeOrigins)},
+
+		{"GET", oneAccount + "/history", readers, own, asks(a.history)},
+		{"GET", oneAccount + "/state", readers, own, asks(a.state)},
+
+		{"GET", "/projections", operators, everything, asks(a.projections)},
+		{"POST", "/projections/{name:[a-z0-9-]+}:rebuild", operators, everything, takes(a.rebuild)},
+		{"POST", "/projections:prune", operators, everything, takes(a.prune)},
+	}
+}
+
+// maxBody is the most a request may hold.
+const maxBody = 1 << 20
+
+// serve is the order of checks: token, role, account, syntax; then the work.
+func (a *area) serve(rt route) http.Handler {
+	return a.passed(func(w http.ResponseWriter, r *http.Request, c call) (reply, error) {
+		if err := a.allow(r.Context(), c.pass, rt, c.account()); err != nil {
+			return reply{}, err
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		return rt.endpoint(r, c)
+	})
+}
+
+// refusing answers every request that has a pass with the same problem.
+func (a *area) refusing(err error) http.Handler {
+	return a.passed(func(http.ResponseWriter, *http.Request, call) (reply, error) { return reply{}, err })
+}

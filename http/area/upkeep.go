@@ -1,0 +1,26 @@
+package area
+
+import (
+	"net/http"
+
+	"lieudit/schemas/body"
+)
+
+func (a *area) projections(r *http.Request, _ call, _ body.Empty) (reply, error) {
+	all, err := a.ReadModels.Status(r.Context())
+	return reply{http.StatusOK, body.Projections{Envelope: body.OK, Results: all}}, err
+}
+
+func (a *area) rebuild(r *http.Request, c call, _ body.Empty) (reply, error) {
+	if err := a.ReadModels.Rebuild(r.Context(), c.vars["name"]); err != nil {
+		return reply{}, err
+	}
+	return a.projections(r, c, body.Empty{})
+}
+
+func (a *area) prune(r *http.Request, c call, _ body.Empty) (reply, error) {
+	if err := a.ReadModels.Prune(r.Context()); err != nil {
+		return reply{}, err
+	}
+	return a.projections(r, c, body.Empty{})
+}
