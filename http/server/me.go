@@ -8,7 +8,10 @@ import (
 	"lieudit/schemas/plan"
 )
 
-func (a *api) version() body.Version { return body.Version{Version: a.Version} }
+// version tells what is running.
+func (a *api) version(context.Context, call, body.Empty) (any, error) {
+	return body.Version{Version: a.Version}, nil
+}
 
 // me tells whose key it is and what it gives.
 func (a *api) me(_ context.Context, c call, _ body.Empty) (any, error) {

@@ -16,9 +16,10 @@ type route struct {
 	limit        int64 // of the body, in bytes
 }
 
-// routes is section 4 of the specification, without GET /version, which needs no key.
+// routes is section 4 of the specification. GET /version is answered before any key is asked for.
 func (a *api) routes() []route {
 	return []route{
+		{"GET", "/version", plan.Addresses, asks(a.version), small},
 		{"GET", "/me", plan.Addresses, asks(a.me), small},
 
 		{"GET", "/locations/search", plan.Locations, asks(searchLocations), small},
@@ -38,7 +39,7 @@ func (a *api) routes() []route {
 
 // Routes is every method and path of the API, such as "GET /me"; paths follow Base.
 func Routes() []string {
-	all := []string{"GET /version"}
+	var all []string
 	for _, rt := range (&api{}).routes() {
 		all = append(all, rt.method+" "+rt.path)
 	}

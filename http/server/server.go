@@ -11,6 +11,7 @@ import (
 	"lieudit/http/answer"
 	"lieudit/http/auth"
 	"lieudit/http/problem"
+	"lieudit/schemas/body"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
@@ -60,7 +61,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodOptions:
 		auth.Preflight(w)
 	case r.Method == http.MethodGet && path == versionPath:
-		a.write(w, a.version(), nil)
+		v, err := a.version(r.Context(), call{}, body.Empty{})
+		a.write(w, v, err)
 	default:
 		w.Header().Set("Cache-Control", "no-store")
 		v, err := a.keyed(w, r)

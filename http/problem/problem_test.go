@@ -1,0 +1,250 @@
+package problem_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"lieudit/http/problem"
+	"lieudit/schemas/body"
+	"lieudit/schemas/body/openapi"
+	"lieudit/schemas/origin"
+	"lieudit/schemas/token"
+)
+
+// answerTo is what a client gets for an error, and what is logged of it.
+func answerTo(err error) (w *httptest.ResponseRecorder, logged string) {
+	var log strings.Builder
+	w = httptest.NewRecorder()
+	problem.Write(w, slog.New(token.Default.Redacting(slog.NewTextHandler(&log, nil))), err)
+	return w, log.String()
+}
+
+// TestAnswersAreTheSpecifications is section 7 of the specification, letter for letter.
+func TestAnswersAreTheSpecifications(t *testing.T) {
+	t.Parallel()
+	const detail = `{"detail":%s}`
+	for _, c := range []struct {
+		err    error
+		status int
+		body   string // of the detail, or whole when it begins with {"status
+	}{
+		{problem.BadRequest(), 400, `"Request too short or invalid"`},
+		{problem.KeyRequired(), 401, `"API key required. Please provide a valid API key in the Authorization header."`},
+		{problem.KeyInvalid(), 401, `"Invalid API key"`},
+		{problem.PlanInsufficient("GROWTH"), 403, `"Your plan (GROWTH) does not have access to this service. Please upgrade your plan."`},
+		{problem.PlanInsufficient("DISCOVERY"), 403, `"Your plan (DISCOVERY) does not have access to this service. Please upgrade your plan."`},
+		{problem.NotFound(), 404, `"Not found"`},
+		{problem.MethodNotAllowed("GET"), 405, `"Method not allowed"`},
+		{problem.CodeTaken(), 409, `"code_deja_utilise"`},
+		{problem.Conflict("referentiel_archive"), 409, `"referentiel_archive"`},
+		{problem.SitesOverCapacity(2199, 2000, 2200), 409, `{"code":"capacite_sites_depassee","sites_actifs":2199,"capacite":2000,"plafond":2200}`},
+		{problem.ReferentialsOverCapacity(5, 5), 409, `{"code":"capacite_referentiels_depassee","referentiels_actifs":5,"maximum":5}`},
+		{problem.TooLarge(), 413, `"Request body too large"`},
+		{problem.Unresolved("12 rue <X> & \"Y\""), 422, `"Unable to resolve 12 rue <X> & \"Y\" to a verified match"`},
+		{problem.Unprocessable("idempotence"), 422, `"idempotence"`},
+		{problem.Unparsable(), 422, `{"status":"API_ERROR","message":"Unable to parse address"}`},
+		{problem.QuotaSpent("DISCOVERY", 20000), 429, `"Rate limit exceeded. Max allowed usage for plan DISCOVERY is 20000 requests."`},
+		{problem.QuotaSpent("GROWTH", 500000), 429, `"Your plan (GROWTH) has exceeded the rate limit for this service. Please upgrade your plan."`},
+		{problem.Internal(), 500, `"Internal error"`},
+		{problem.RoutingUnavailable(), 500, `"Routing engine unavailable"`},
+		{problem.AuthUnavailable(), 503, `"Authentication service unavailable"`},
+		{
+			problem.Violations(problem.Violation{
+				Type: "value_error", Loc: []any{"body", "sites", 17, "lat"}, Msg: "Value error, x", Input: map[string]any{"lat": 1},
+			}), 422, `[{"type":"value_error","loc":["body","sites",17,"lat"],"msg":"Value error, x","input":{"lat":1}}]`,
+		},
+		{fmt.Errorf("issue key: %w", problem.CodeTaken()), 409, `"code_deja_utilise"`},
+	} {
+		want := fmt.Sprintf(detail, c.body) + "\n"
+		if strings.HasPrefix(c.body, `{"status"`) {
+			want = c.body + "\n"
+		}
+		w, logged := answerTo(c.err)
+		if w.Code != c.status || w.Body.String() != want {
+			t.Errorf("got  %d %swant %d %s", w.Code, w.Body, c.status, want)
+		}
+		if logged != "" {
+			t.Errorf("%d %s is logged: %s", c.status, c.body, logged)
+		}
+		if got := w.Header().Get("Content-Type"); got != "application/json" {
+			t.Errorf("%d is sent as %s", c.status, got)
+		}
+		if got := w.Header().Get("Content-Length"); got != fmt.Sprint(len(want)) {
+			t.Errorf("%d is said to be %s bytes long, want %d", c.status, got, len(want))
+		}
+		for _, never := range []string{"Retry-After", "X-Request-Id"} {
+			if w.Header().Get(never) != "" {
+				t.Errorf("%d has a header %s", c.status, never)
+			}
+		}
+	}
+}
+
+func TestObjectsHoldTheirCodeAndAMessage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err    error
+		status int
+		fields string // in their order, but for the message
+		says   string
+	}{
+		{problem.OutOfScope(), 403, `"code":"cle_publiable_hors_perimetre"`, "GET /locations/search"},
+		{problem.OriginAbsent(), 403, `"code":"origine_absente"`, "Origin"},
+		{problem.OriginRefused(), 403, `"code":"origine_non_autorisee"`, "origine"},
+		{problem.SuspiciousReduction(10, 4), 409, `"code":"reduction_suspecte","actifs_avant":10,"actifs_apres":4`, "confirmer_reduction"},
+		{problem.KeysOverCapacity(0, 0), 409, `"code":"capacite_cles_publiables_depassee","plafond":0,"actives":0`, "pas de clé publiable"},
+		{problem.KeysOverCapacity(1, 1), 409, `"code":"capacite_cles_publiables_depassee","plafond":1,"actives":1`, "La clé publiable"},
+		{problem.KeysOverCapacity(5, 7), 409, `"code":"capacite_cles_publiables_depassee","plafond":5,"actives":7`, "Les 5 clés"},
+		{&origin.InvalidError{Entry: "http://A.fr", Why: "parce que"}, 422, `"code":"origine_invalide"`, "« http://A.fr »"},
+		{&origin.TooManyError{Count: 12}, 422, `"code":"trop_d_origines"`, "12"},
+		{fmt.Errorf("x: %w", &origin.TooManyError{Count: 12}), 422, `"code":"trop_d_origines"`, "10"},
+		{problem.Refused("compte_ferme", "Ce compte est fermé."), 409, `"code":"compte_ferme"`, "fermé"},
+	} {
+		w, _ := answerTo(c.err)
+		got := w.Body.String()
+		rest, ok := strings.CutPrefix(got, `{"detail":{`+c.fields+`,"message":"`)
+		if w.Code != c.status || !ok || strings.Count(rest, `":`) != 0 || !strings.HasSuffix(rest, "\"}}\n") || !strings.Contains(rest, c.says) {
+			t.Errorf("got %d %s want %d with %s and a message with %q", w.Code, got, c.status, c.fields, c.says)
+		}
+	}
+}
+
+func TestTheThrottleHasNoBody(t *testing.T) {
+	t.Parallel()
+	w, _ := answerTo(problem.Throttled())
+	if w.Code != 429 || w.Body.Len() != 0 || len(w.Header()) != 0 {
+		t.Errorf("got %d %q %v, want a bare 429", w.Code, w.Body, w.Header())
+	}
+}
+
+func TestAWrongMethodIsToldTheRightOnes(t *testing.T) {
+	t.Parallel()
+	w, _ := answerTo(problem.MethodNotAllowed("GET", "OPTIONS", "POST"))
+	if got := w.Header().Get("Allow"); got != "GET, OPTIONS, POST" {
+		t.Errorf("Allow is %q", got)
+	}
+}
+
+func TestAnUnknownErrorTellsNothingAndIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	secret := token.Default.New(token.Secret)
+	w, logged := answerTo(fmt.Errorf("open account: %w", errors.New("password of db is x, key "+secret)))
+	if want := "{\"detail\":\"Internal error\"}\n"; w.Code != 500 || w.Body.String() != want {
+		t.Errorf("got %d %s want 500 %s", w.Code, w.Body, want)
+	}
+	if strings.Count(logged, "\n") != 1 || !strings.Contains(logged, "open account") || strings.Contains(logged, secret[6:]) {
+		t.Errorf("logged: %s want one line with the cause, the token redacted", logged)
+	}
+}
+
+func TestAClientThatWentAwayIsNoIncident(t *testing.T) {
+	t.Parallel()
+	if w, logged := answerTo(fmt.Errorf("search: %w", context.Canceled)); w.Code != 500 || logged != "" {
+		t.Errorf("got %d and logged %q, want 500 and nothing", w.Code, logged)
+	}
+}
+
+func TestAtMost100ViolationsAreTold(t *testing.T) {
+	t.Parallel()
+	w, _ := answerTo(problem.Violations(make([]problem.Violation, 101)...))
+	var got struct{ Detail []json.RawMessage }
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Detail) != 100 {
+		t.Errorf("%d violations, %v; want 100", len(got.Detail), err)
+	}
+}
+
+// TestDocumentedFailuresAreWhatIsSent holds every example of the OpenAPI documents to the constructors.
+func TestDocumentedFailuresAreWhatIsSent(t *testing.T) {
+	t.Parallel()
+	_, badOrigin := origin.Parse("http://exemple.fr")
+	sent := map[string]bool{}
+	for _, err := range []error{
+		problem.BadRequest(), problem.KeyRequired(), problem.KeyInvalid(), problem.PlanInsufficient("GROWTH"), problem.Forbidden(),
+		problem.OutOfScope(), problem.OriginAbsent(), problem.OriginRefused(), problem.NotFound(), problem.TooLarge(),
+		problem.KeysOverCapacity(5, 5), problem.QuotaSpent("DISCOVERY", 20000), problem.QuotaSpent("GROWTH", 1), problem.Internal(),
+		problem.RoutingUnavailable(), problem.AuthUnavailable(), badOrigin, &origin.TooManyError{Count: 11},
+		problem.Violations(problem.Violation{
+			Type: "less_than_equal", Loc: []any{"query", "limit"}, Msg: "Input should be less than or equal to 100", Input: map[string]any{"limit": "500"},
+		}),
+		problem.Refused("compte_ferme", "Ce compte est fermé."),
+		problem.Refused("compte_deja_ouvert", "Un compte existe déjà sous cet identifiant."),
+	} {
+		w, _ := answerTo(err)
+		sent[fmt.Sprintf("%d %s", w.Code, w.Body)] = true
+	}
+	for _, api := range []openapi.API{body.API(), body.Area()} {
+		for _, op := range api.Operations {
+			for _, f := range op.Failures {
+				var example strings.Builder
+				e := json.NewEncoder(&example)
+				e.SetEscapeHTML(false)
+				if err := e.Encode(f.Body); err != nil {
+					t.Fatal(err)
+				}
+				if got := fmt.Sprintf("%d %s", f.Status, example.String()); !sent[got] {
+					t.Errorf("%s %s documents %s which is never sent", op.Method, op.Path, got)
+				}
+			}
+		}
+	}
+}
+
+func guarded(t *testing.T, h http.HandlerFunc) (w *httptest.ResponseRecorder, logged string, cause any) {
+	t.Helper()
+	var log strings.Builder
+	w = httptest.NewRecorder()
+	func() {
+		defer func() { cause = recover() }()
+		problem.Guard(slog.New(token.Default.Redacting(slog.NewTextHandler(&log, nil))), h).
+			ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	}()
+	return w, log.String(), cause
+}
+
+func TestAPanicIsA500AndOneRedactedLineWithTheStack(t *testing.T) {
+	t.Parallel()
+	secret := token.Default.New(token.Secret)
+	w, logged, cause := guarded(t, func(http.ResponseWriter, *http.Request) { panic("no " + secret) })
+	if want := "{\"detail\":\"Internal error\"}\n"; w.Code != 500 || w.Body.String() != want || cause != nil {
+		t.Errorf("got %d %s and panic %v, want 500 %s", w.Code, w.Body, cause, want)
+	}
+	if strings.Count(logged, "\n") != 1 || !strings.Contains(logged, "problem_test.go") || strings.Contains(logged, secret[6:]) {
+		t.Errorf("logged %q, want one line with the stack and without the token", logged)
+	}
+}
+
+func TestAPanicAfterTheAnswerBeganCutsTheConnection(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]func(http.ResponseWriter){
+		"header": func(w http.ResponseWriter) { w.WriteHeader(200) },
+		"body":   func(w http.ResponseWriter) { w.Write([]byte("[")) },
+	} {
+		w, logged, cause := guarded(t, func(w http.ResponseWriter, _ *http.Request) { begin(w); panic("late") })
+		if err, ok := cause.(error); !ok || !errors.Is(err, http.ErrAbortHandler) || w.Code != 200 || strings.Count(logged, "\n") != 1 {
+			t.Errorf("%s sent: panic %v, %d, logged %q; want an abort and one line", name, cause, w.Code, logged)
+		}
+	}
+}
+
+func TestEarlyHintsAreNotAnAnswer(t *testing.T) {
+	t.Parallel()
+	w, _, cause := guarded(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); panic("late") })
+	if cause != nil || !strings.Contains(w.Body.String(), "Internal error") {
+		t.Errorf("panic %v, body %s; want the 500", cause, w.Body)
+	}
+}
+
+func TestAnAbortedHandlerStaysAborted(t *testing.T) {
+	t.Parallel()
+	_, logged, cause := guarded(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	if err, ok := cause.(error); !ok || !errors.Is(err, http.ErrAbortHandler) || logged != "" {
+		t.Errorf("panic %v, logged %q; want the abort alone", cause, logged)
+	}
+}
