@@ -151,7 +151,7 @@ func (d *decoder) object(s *shape.Shape, into reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	d.absent(s, given)
+	d.absent(s, given, into)
 	if c, ok := into.Addr().Interface().(shape.Checked); ok && len(d.faults) == before {
 		for _, rule := range c.Broken() {
 			d.fail(broken(rule))
@@ -171,10 +171,16 @@ func (d *decoder) member(s *shape.Shape, name string, into reflect.Value) error 
 	return d.pass()
 }
 
-// absent notes what is required and was not given: at the top the request is malformed, deeper it is a fault.
-func (d *decoder) absent(s *shape.Shape, given map[string]json.RawMessage) {
-	for _, f := range s.Fields {
-		if _, ok := given[f.Name]; ok || !f.Required {
+// absent gives what was left out its default, and notes what is required: at the top the request is malformed then,
+// deeper it is a fault.
+func (d *decoder) absent(s *shape.Shape, given map[string]json.RawMessage, into reflect.Value) {
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		if _, ok := given[f.Name]; ok {
+			continue
+		}
+		if !f.Required {
+			leftOut(f, into.FieldByIndex(f.Index))
 			continue
 		}
 		if len(d.loc) == 1 {

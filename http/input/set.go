@@ -41,6 +41,13 @@ func setText(s *shape.Shape, text string, into reflect.Value) fault {
 	return words(s, text)
 }
 
+// leftOut gives a field that was not sent its default, if it has one.
+func leftOut(f *shape.Field, into reflect.Value) {
+	if f.Default != "" {
+		parse(f.Shape, f.Default, into)
+	}
+}
+
 // setNumber puts the text of a JSON number where it belongs.
 func setNumber(s *shape.Shape, text string, into reflect.Value) fault {
 	n, err := strconv.ParseFloat(text, 64)

@@ -69,6 +69,9 @@ func (p *Projector) passed(ctx context.Context, m Model, position eventstore.Pos
 		ok, err = elsewhere(ctx, db, position)
 		return err
 	})
+	if errors.Is(err, table.ErrNone) { // the first copy ever is being filled
+		return false, nil, nil
+	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrDown) {
 		err = fmt.Errorf("%w: %w", ErrDown, err)
 	}

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"lieudit/cmd/lieudit/ops"
@@ -60,5 +61,19 @@ func (s *service) parts() []ops.Part {
 			return nil
 		}},
 		{Name: "read models", Check: s.projector.Ready},
+		{Name: "start", Required: true, Check: s.started},
 	}
+}
+
+// started is nil once the read models have caught up for the first time: before that an instance is not to be relied
+// on, after it the API does without them when it must.
+func (s *service) started(ctx context.Context) error {
+	if s.caughtUp.Load() {
+		return nil
+	}
+	if err := s.projector.Ready(ctx); err != nil {
+		return fmt.Errorf("the read models have not caught up yet: %w", err)
+	}
+	s.caughtUp.Store(true)
+	return nil
 }

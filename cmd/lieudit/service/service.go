@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -38,6 +39,7 @@ type service struct {
 	projector *projector.Projector
 	accounts  *account.Accounts
 	tokens    *access.Tokens
+	caughtUp  atomic.Bool // the read models, once
 
 	api, area, ops *listener
 }
