@@ -114,18 +114,18 @@ func (f *Feed) follow(ctx context.Context, out chan<- *message.Message, s subscr
 		if err != nil {
 			return err
 		}
-		if err := deliver(ctx, out, b.message(ctx, s.topic)); err != nil {
+		if err := deliver(ctx, out, b, s.topic); err != nil {
 			return err
 		}
 		s.pause.reset()
 	}
 }
 
-// deliver returns when the message was acknowledged.
-func deliver(ctx context.Context, out chan<- *message.Message, m *message.Message) error {
+// deliver returns when the batch was acknowledged. The message's context ends then.
+func deliver(ctx context.Context, out chan<- *message.Message, b Batch, topic string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m.SetContext(context.WithValue(ctx, batchKey{}, m.Context().Value(batchKey{})))
+	m := b.message(ctx, topic)
 	select {
 	case out <- m:
 	case <-ctx.Done():

@@ -77,7 +77,7 @@ func isPostgres(address string) bool {
 }
 
 // A session that stands still inside a transaction would hold its rows against whoever takes over from it.
-const maxStandstill = 5 * time.Second
+const maxStandstill = 2 * time.Second
 
 func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
 	config, err := pgx.ParseConfig(address)

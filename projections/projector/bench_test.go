@@ -1,0 +1,102 @@
+package projector_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/projections/history"
+	"lieudit/projections/projector"
+	"lieudit/projections/projector/projectortest"
+	"lieudit/projections/register"
+	"lieudit/schemas/table"
+	"lieudit/schemas/table/tabletest"
+)
+
+const benchEvents = 100_000
+
+// BenchmarkProjection fills read models from a journal of account and key events that is there already.
+func BenchmarkProjection(b *testing.B) {
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	log, codec := projectortest.Journal(b), eventstore.NewCodec(&projectortest.Vault{})
+	end := projectortest.Fill(b, log, codec, benchEvents/projectortest.LifeEvents)
+	for name, place := range map[string]func(*testing.B) string{
+		"sqlite":   func(b *testing.B) string { return b.TempDir() },
+		"postgres": func(b *testing.B) string { return tabletest.Postgres(b) },
+	} {
+		b.Run(name+"/register", func(b *testing.B) { project(b, log, codec, end, place, register.Model) })
+		b.Run(name+"/history", func(b *testing.B) { project(b, log, codec, end, place, history.Model) })
+		b.Run(name+"/both", func(b *testing.B) { project(b, log, codec, end, place, register.Model, history.Model) })
+		b.Run(name+"/rows alone", func(b *testing.B) { insertAlone(b, place) })
+	}
+}
+
+func project(b *testing.B, log eventstore.Store, codec *eventstore.Codec, end eventstore.Position, place func(*testing.B) string, models ...projector.Model) {
+	for b.Loop() {
+		b.StopTimer()
+		shelf, err := table.OpenShelf(place(b))
+		if err != nil {
+			b.Fatal(err)
+		}
+		p := projector.New(log, codec, shelf, models...)
+		ctx, stop := context.WithCancel(b.Context())
+		ended := make(chan error)
+		b.StartTimer()
+		go func() { ended <- p.Run(ctx) }()
+		for p.Wait(ctx, end) != nil {
+			time.Sleep(time.Millisecond)
+		}
+		b.StopTimer()
+		stop()
+		if err := <-ended; err != nil {
+			b.Fatal(err)
+		}
+		shelf.Close()
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(benchEvents)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}
+
+// insertAlone is the raw limit: rows as wide as the history's, by multi-row inserts and nothing else.
+func insertAlone(b *testing.B, place func(*testing.B) string) {
+	for b.Loop() {
+		b.StopTimer()
+		db, err := table.Open(b.Context(), tabletest.File(place(b)), table.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := db.Create(b.Context(), table.Entries.Def); err != nil {
+			b.Fatal(err)
+		}
+		batches := entries()
+		b.StartTimer()
+		for _, rows := range batches {
+			if err := db.Tx(b.Context(), func(tx *table.Tx) error { return table.Upsert(b.Context(), tx, table.Entries, rows) }); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.StopTimer()
+		db.Close()
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(benchEvents)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}
+
+func entries() [][]table.Entry {
+	data, _ := json.Marshal(map[string]string{"key": "k", "label": "server", "hint": "ld_sk_…abcd", "hash": strings.Repeat("x", 60)})
+	batches := make([][]table.Entry, benchEvents/500)
+	for i := range batches {
+		batches[i] = make([]table.Entry, 500)
+		for j := range batches[i] {
+			n := int64(i*500 + j + 1)
+			batches[i][j] = table.Entry{Position: n * 300, Account: "a0001", Recorded: table.Instant(n), Type: "account.secret-key-issued.v1",
+				Kind: table.KindKeys, Subject: "a0001-k1", Actor: "token:t1", Reason: "because", Sentence: "issued secret key a0001-k1 (ld_sk_…abcd)", Data: string(data)}
+		}
+	}
+	return batches
+}
