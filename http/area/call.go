@@ -3,12 +3,8 @@ package area
 import (
 	"net/http"
 
-	"github.com/gorilla/mux"
-
 	"lieudit/commands"
-	"lieudit/http/answer"
 	"lieudit/http/input"
-	"lieudit/http/problem"
 	"lieudit/schemas/grant"
 )
 
@@ -39,24 +35,6 @@ func (c call) intent(reason string) commands.Intent {
 		in.OnBehalfOf = c.account()
 	}
 	return in
-}
-
-// passed lets requests with a valid token through to do.
-func (a *area) passed(do func(http.ResponseWriter, *http.Request, call) (reply, error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store")
-		p, err := a.pass(r)
-		var answered reply
-		if err == nil {
-			answered, err = do(w, r, call{p, mux.Vars(r)})
-		}
-		if err == nil {
-			err = answer.JSON(w, answered.status, answered.body)
-		}
-		if err != nil {
-			problem.Write(w, a.Log, err)
-		}
-	})
 }
 
 // asks is an endpoint that reads its request from the query.

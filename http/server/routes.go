@@ -1,6 +1,9 @@
 package server
 
-import "lieudit/schemas/plan"
+import (
+	"lieudit/http/lookup"
+	"lieudit/schemas/plan"
+)
 
 const (
 	mebibyte = 1 << 20
@@ -44,4 +47,12 @@ func Routes() []string {
 		all = append(all, rt.method+" "+rt.path)
 	}
 	return all
+}
+
+func (r route) place() lookup.Place { return lookup.Place{Method: r.method, Path: r.path} }
+
+// includes says whether a plan gives access to a service.
+func includes(name plan.Name, s plan.Service) bool {
+	p, ok := plan.Lookup(name)
+	return ok && p.Allows(s)
 }
