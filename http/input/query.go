@@ -73,9 +73,6 @@ func (q *query) fail(f fault, place ...any) {
 // field reads one parameter. Its error is that the request is malformed.
 func (q *query) field(f *shape.Field, into reflect.Value) error {
 	values := slices.DeleteFunc(slices.Clone(q.sent[f.Name]), func(v string) bool { return v == "" })
-	if len(values) == 0 && f.Default != "" {
-		values = []string{f.Default}
-	}
 	switch {
 	case len(values) == 0 && f.Required:
 		return problem.BadRequest()
