@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,9 +35,10 @@ func open(t testing.TB, dir string) *journal.Journal {
 
 // server is a node that runs on a folder.
 type server struct {
-	addr string // as esdb.Configuration.Address takes it
+	dir  string
+	addr string // as node.Listen and esdb.Configuration.Address take it
 	log  *journal.Journal
-	stop func() // the node first, then its journal
+	stop func() // the node first, then its journal; more than once is fine
 }
 
 // launch runs a node on a journal until stop is called.
@@ -56,12 +58,12 @@ func launchWith(t testing.TB, dir, listen string, o node.Options) server {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- node.New(log, o).Serve(ctx, ln) }()
-	s := server{addr: ln.Addr().String(), log: log, stop: func() {
+	s := server{dir: dir, addr: ln.Addr().String(), log: log, stop: sync.OnceFunc(func() {
 		cancel()
 		if err := errors.Join(<-done, log.Close()); err != nil {
 			t.Errorf("stop: %v", err)
 		}
-	}}
+	})}
 	if ln.Addr().Network() == "unix" {
 		s.addr = "unix:" + s.addr
 	}
