@@ -17,7 +17,7 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // scene is one database and one log, with any number of instances over them.
 type scene struct {
