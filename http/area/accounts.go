@@ -70,6 +70,15 @@ func (a *area) closeAccount(r *http.Request, c call, in body.CloseAccount) (repl
 	return a.showAccount(r, c, body.Empty{})
 }
 
+func (a *area) eraseAccount(r *http.Request, c call, in body.EraseAccount) (reply, error) {
+	at, err := a.Accounts.Erase(r.Context(), c.account(), c.intent(in.Reason))
+	if err != nil {
+		return reply{}, err
+	}
+	a.Wait(r.Context(), at)
+	return a.showAccount(r, c, body.Empty{})
+}
+
 func (a *area) changeAgency(r *http.Request, c call, in body.ChangeAgency) (reply, error) {
 	ctx, id, intent := r.Context(), c.account(), c.intent("")
 	var at eventstore.Position

@@ -34,6 +34,7 @@ func (a *area) routes() []route {
 		{"GET", oneAccount, customers, own, asks(a.showAccount)},
 		{"POST", oneAccount + ":plan", sellers, subClients, takes(a.changePlan)},
 		{"POST", oneAccount + ":close", sellers, subClients, takes(a.closeAccount)},
+		{"POST", oneAccount + ":erase", operators, everything, takes(a.eraseAccount)},
 		{"POST", oneAccount + ":agency", sellers, subClients, takes(a.changeAgency)},
 
 		{"GET", oneAccount + "/keys", customers, own, asks(a.listKeys)},

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"lieudit/commands/access"
+	"lieudit/commands/account"
+	"lieudit/eventstore"
 	"lieudit/http/problem"
 	"lieudit/schemas/body"
 	"lieudit/schemas/body/openapi"
@@ -105,7 +108,6 @@ func TestObjectsHoldTheirCodeAndAMessage(t *testing.T) {
 		{&origin.InvalidError{Entry: "http://A.fr", Why: "parce que"}, 422, `"code":"origine_invalide"`, "« http://A.fr »"},
 		{&origin.TooManyError{Count: 12}, 422, `"code":"trop_d_origines"`, "12"},
 		{fmt.Errorf("x: %w", &origin.TooManyError{Count: 12}), 422, `"code":"trop_d_origines"`, "10"},
-		{problem.Refused("compte_ferme", "Ce compte est fermé."), 409, `"code":"compte_ferme"`, "fermé"},
 	} {
 		w, _ := answerTo(c.err)
 		got := w.Body.String()
@@ -165,7 +167,7 @@ func TestDocumentedFailuresAreWhatIsSent(t *testing.T) {
 	t.Parallel()
 	_, badOrigin := origin.Parse("http://exemple.fr")
 	sent := map[string]bool{}
-	for _, err := range []error{
+	for _, err := range append(refusals(),
 		problem.BadRequest(), problem.KeyRequired(), problem.KeyInvalid(), problem.PlanInsufficient("GROWTH"), problem.Forbidden(),
 		problem.OutOfScope(), problem.OriginAbsent(), problem.OriginRefused(), problem.NotFound(), problem.TooLarge(),
 		problem.KeysOverCapacity(5, 5), problem.QuotaSpent("DISCOVERY", 20000), problem.QuotaSpent("GROWTH", 1), problem.Internal(),
@@ -173,9 +175,7 @@ func TestDocumentedFailuresAreWhatIsSent(t *testing.T) {
 		problem.Violations(problem.Violation{
 			Type: "less_than_equal", Loc: []any{"query", "limit"}, Msg: "Input should be less than or equal to 100", Input: map[string]any{"limit": "500"},
 		}),
-		problem.Refused("compte_ferme", "Ce compte est fermé."),
-		problem.Refused("compte_deja_ouvert", "Un compte existe déjà sous cet identifiant."),
-	} {
+	) {
 		w, _ := answerTo(err)
 		sent[fmt.Sprintf("%d %s", w.Code, w.Body)] = true
 	}
@@ -192,6 +192,37 @@ func TestDocumentedFailuresAreWhatIsSent(t *testing.T) {
 					t.Errorf("%s %s documents %s which is never sent", op.Method, op.Path, got)
 				}
 			}
+		}
+	}
+}
+
+// refusals are the rules of accounts.
+func refusals() []error {
+	return []error{
+		account.ErrAlreadyOpen, account.ErrClosed, account.ErrOpen, account.ErrNoAgency, account.ErrNested, account.ErrSubClient,
+		account.ErrNotSubClient, account.ErrAgencyPlan, account.ErrSecretNoOrigins, account.ErrKeyRevoked,
+	}
+}
+
+func TestRefusalsOfTheDomainHaveTheirAnswer(t *testing.T) {
+	t.Parallel()
+	for _, err := range refusals() {
+		w, logged := answerTo(fmt.Errorf("do: %w", err))
+		if want := `,"message":"` + err.Error() + "\"}}\n"; w.Code != 409 || !strings.HasSuffix(w.Body.String(), want) || logged != "" {
+			t.Errorf("got %d %s and logged %q, want 409 %s", w.Code, w.Body, logged, want)
+		}
+	}
+	for want, err := range map[string]error{
+		"404 {\"detail\":\"Not found\"}\n":                          account.ErrUnknown,
+		"404 {\"detail\":\"Not found\"}\n ":                         account.ErrUnknownKey,
+		"404 {\"detail\":\"Not found\"}\n  ":                        access.ErrUnknown,
+		"503 {\"detail\":\"Authentication service unavailable\"}\n": eventstore.ErrUnavailable,
+		`422 {"detail":[{"type":"less_than_equal","loc":["body","quota"],"msg":"Input should be less than or equal to 20000","input":{"quota":30000}}]}` + "\n": &account.QuotaError{Quota: 30000, Max: 20000},
+		`409 {"detail":{"code":"capacite_cles_publiables_depassee","plafond":1,"actives":1,`:                                                                    &account.KeyCapError{Cap: 1, Active: 1},
+	} {
+		w, _ := answerTo(fmt.Errorf("do: %w", err))
+		if got := fmt.Sprintf("%d %s", w.Code, w.Body); !strings.HasPrefix(got, strings.TrimRight(want, " ")) {
+			t.Errorf("%v: got %s want %s", err, got, want)
 		}
 	}
 }
