@@ -62,6 +62,7 @@ type streamReader struct {
 	stream string
 	yield  func(frame, error) bool
 	block  window
+	reach  eventstore.Position // how far a window goes: little at first, for those who want one event
 }
 
 // window is a piece of a segment that was read at once.
@@ -198,10 +199,11 @@ func (s *streamReader) frame(seg *segment, offsets []uint32, i int, dir eventsto
 		return f, err
 	}
 	lo, hi := i, i
-	for dir == eventstore.Forward && hi+1 < len(offsets) && offsets[hi+1]-offsets[i] < blockSize {
+	s.reach = min(blockSize, max(1<<10, 4*s.reach))
+	for dir == eventstore.Forward && hi+1 < len(offsets) && offsets[hi+1]-offsets[i] < uint32(s.reach) {
 		hi++
 	}
-	for dir == eventstore.Backward && lo > 0 && offsets[i]-offsets[lo-1] < blockSize {
+	for dir == eventstore.Backward && lo > 0 && offsets[i]-offsets[lo-1] < uint32(s.reach) {
 		lo--
 	}
 	const little = 2 << 10
