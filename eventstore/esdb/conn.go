@@ -29,6 +29,9 @@ type conn struct {
 	heard   atomic.Int64 // when the server last answered, Unix nanoseconds
 	watcher sync.WaitGroup
 
+	lanes [lanes]lane
+	turn  atomic.Uint32 // whose turn it is
+
 	naming sync.Mutex // held while the identity is found
 	id     uuid.UUID
 }
@@ -53,7 +56,7 @@ func (t target) connect(ctx context.Context, hint string) (*conn, error) {
 		}
 		c, err := t.reach(ctx, address)
 		var elsewhere *notLeaderError
-		if err == nil || asNotLeader(err, &elsewhere) {
+		if err == nil || errors.As(err, &elsewhere) {
 			return c, err
 		}
 		failed = errors.Join(failed, err)
@@ -69,12 +72,25 @@ func (t target) reach(ctx context.Context, address string) (*conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", address, err)
 	}
-	c := &conn{address: address, cc: cc, streams: streams.NewStreamsClient(cc)}
-	if _, _, err := c.lastEvent(ctx); err != nil {
+	c := &conn{address: address, cc: cc, streams: streams.NewStreamsClient(cc), lanes: newLanes()}
+	if err := c.greet(ctx); err != nil {
 		c.close()
 		return nil, fmt.Errorf("connecting to %s: %w", address, err)
 	}
 	return c, nil
+}
+
+// greet waits for an answer, and for the transport to say that it is there, which it may do a moment later.
+func (c *conn) greet(ctx context.Context) error {
+	if _, _, err := c.lastEvent(ctx); err != nil {
+		return err
+	}
+	for s := c.cc.GetState(); s != connectivity.Ready; s = c.cc.GetState() {
+		if !c.cc.WaitForStateChange(ctx, s) {
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // ask asks a node who leads.
@@ -112,9 +128,7 @@ func (c *conn) lost() <-chan struct{} {
 	lost := make(chan struct{})
 	c.watcher.Go(func() {
 		defer close(lost)
-		for s := connectivity.Ready; s == connectivity.Ready; s = c.cc.GetState() {
-			c.cc.WaitForStateChange(context.Background(), s)
-		}
+		c.cc.WaitForStateChange(context.Background(), connectivity.Ready)
 	})
 	return lost
 }
@@ -122,6 +136,9 @@ func (c *conn) lost() <-chan struct{} {
 // close ends the calls of the connection.
 func (c *conn) close() {
 	_ = c.cc.Close()
+	for i := range c.lanes {
+		c.lanes[i].stop()
+	}
 	c.watcher.Wait()
 }
 

@@ -2,6 +2,7 @@ package esdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -87,7 +88,7 @@ func (l *link) attempt() (*conn, error) {
 	for range leaderHints {
 		c, err := l.target.connect(l.ctx, hint)
 		var elsewhere *notLeaderError
-		if hint = ""; !asNotLeader(err, &elsewhere) {
+		if hint = ""; !errors.As(err, &elsewhere) {
 			return c, err
 		}
 		hint = elsewhere.leader
@@ -134,7 +135,7 @@ func (l *link) probe(c *conn) error {
 		return nil
 	}
 	var elsewhere *notLeaderError
-	if asNotLeader(err, &elsewhere) {
+	if errors.As(err, &elsewhere) {
 		l.follow(elsewhere.leader)
 	}
 	return err
