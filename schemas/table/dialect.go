@@ -92,7 +92,7 @@ func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 5 * time.Second
 	}
-	return limited(stdlib.OpenDB(*config), 2), limited(stdlib.OpenDB(*config), 8), nil
+	return limited(stdlib.OpenDB(*config), 2), limited(stdlib.OpenDB(*config), 6), nil
 }
 
 func openSQLite(path string, o Options) (write, read *sql.DB, err error) {
