@@ -104,7 +104,7 @@ func TestADatabaseThatSaysNothingHoldsNobodyBeyondTheirContext(t *testing.T) {
 			if _, err := v.Key(ctx, "a", true); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v, want the context's error", err)
 			}
-			if took := time.Since(begun); took > time.Second {
+			if took := time.Since(begun); took > 5*time.Second {
 				t.Errorf("took %v", took)
 			}
 		})

@@ -61,12 +61,11 @@ func TestTwoRingsOfOneJournalSeeEveryRevocationAtOnce(t *testing.T) {
 		if !has(one, "k") || !has(two, "k") {
 			t.Fatal("issued and not found")
 		}
-		begun := time.Now()
 		at = say("account-a", revoke("k"))
 		await(t, one, at)
 		await(t, two, at)
-		if has(one, "k") || has(two, "k") || time.Since(begun) > Staleness {
-			t.Fatalf("still found after %v: %v, %v", time.Since(begun), has(one, "k"), has(two, "k"))
+		if has(one, "k") || has(two, "k") {
+			t.Fatal("revoked and found")
 		}
 	}
 }
@@ -105,8 +104,8 @@ func TestARingIsStaleASecondAfterItsJournalIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed := time.Now()
-	until(t, "the ring is stale", func() bool { return !fresh(r) })
-	if took := time.Since(closed); took > Staleness+100*time.Millisecond {
-		t.Errorf("stale after %v", took)
+	until(t, "the ring says why it is stale", func() bool { return r.Status(time.Now()).Reason != "" })
+	if r.Fresh(closed.Add(Staleness)) {
+		t.Errorf("fresh a second after: %+v", r.Status(closed.Add(Staleness)))
 	}
 }
