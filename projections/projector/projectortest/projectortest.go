@@ -48,10 +48,16 @@ func (v *Vault) Destroy(_ context.Context, subject string) error {
 	return nil
 }
 
+// Actor and Reason are in the envelope of every event that is appended here.
+const (
+	Actor  = "token:t1"
+	Reason = "because"
+)
+
 // Append adds events to a stream in one append and gives its position.
 func Append(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, events ...event.Event) eventstore.Position {
 	t.Helper()
-	meta := eventstore.Metadata{Actor: "token:t1", Reason: "because", Correlation: uuid.NewString()}
+	meta := eventstore.Metadata{Actor: Actor, Reason: Reason, Correlation: uuid.NewString()}
 	batch, err := codec.Encode(t.Context(), stream, uuid.New(), meta, events)
 	if err != nil {
 		t.Fatal(err)
