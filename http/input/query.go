@@ -132,7 +132,7 @@ func parse(s *shape.Shape, text string, into reflect.Value) fault {
 		return setNumber(s, text, into)
 	case shape.Boolean:
 		if text != "true" && text != "false" && text != "1" && text != "0" {
-			return unreadYes
+			return notBoolean
 		}
 		into.SetBool(text == "true" || text == "1")
 		return none
@@ -143,7 +143,7 @@ func parse(s *shape.Shape, text string, into reflect.Value) fault {
 
 func unparsed(k shape.Kind) fault {
 	if k == shape.Integer {
-		return unread64
+		return notInteger
 	}
-	return unreadNum
+	return notNumber
 }
