@@ -25,20 +25,9 @@ func benched(b *testing.B) (*journal.Journal, *esdb.Client) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ln, err := node.Listen(b.Context(), socket(b))
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- node.New(log, node.Options{Logger: quiet()}).Serve(ctx, ln) }()
-	b.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-done, log.Close()); err != nil {
-			b.Error(err)
-		}
-	})
-	return log, server{addr: "unix:" + ln.Addr().String()}.client(b)
+	s := serve(b, log, socket(b), node.Options{})
+	b.Cleanup(s.stop)
+	return log, s.client(b)
 }
 
 const benchData = `{"kind":"secret","label":"a key of an account, as long as such events are","created":"2026-11-21T11:30:00Z"}`

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -49,16 +48,24 @@ func launch(t testing.TB, dir, listen string) server {
 
 func launchWith(t testing.TB, dir, listen string, o node.Options) server {
 	t.Helper()
-	o.Logger, o.Grace = quiet(), time.Second
+	log := open(t, dir)
+	s := serve(t, log, listen, o)
+	s.dir, s.log = dir, log
+	return s
+}
+
+// serve runs a node on a log until stop is called, which closes the log too.
+func serve(t testing.TB, log node.Log, listen string, o node.Options) server {
+	t.Helper()
 	ln, err := node.Listen(t.Context(), listen)
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := open(t, dir)
+	o.Logger, o.Grace = quiet(), time.Second
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- node.New(log, o).Serve(ctx, ln) }()
-	s := server{dir: dir, addr: ln.Addr().String(), log: log, stop: sync.OnceFunc(func() {
+	s := server{addr: ln.Addr().String(), stop: sync.OnceFunc(func() {
 		cancel()
 		if err := errors.Join(<-done, log.Close()); err != nil {
 			t.Errorf("stop: %v", err)
@@ -182,39 +189,4 @@ func revisions(t testing.TB, c *esdb.Client, stream string) []uint64 {
 		numbers = append(numbers, e.EventNumber)
 	}
 	return numbers
-}
-
-func TestBothConnectionStringsReachANode(t *testing.T) {
-	t.Parallel()
-	s := launch(t, t.TempDir(), "127.0.0.1:0")
-	t.Cleanup(s.stop)
-	if _, _, err := net.SplitHostPort(s.addr); err != nil {
-		t.Fatal(err)
-	}
-	for _, scheme := range []string{"esdb://", "esdb+discover://"} {
-		put(t, connect(t, scheme+s.addr+"?tls=false", ""), "a-1", esdb.Any{}, event("e"))
-	}
-}
-
-func TestANodeReplacesTheSocketOfADeadOneOnly(t *testing.T) {
-	t.Parallel()
-	path := socket(t)
-	ln, err := node.Listen(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := node.Listen(t.Context(), path); err == nil {
-		t.Fatal("took the socket of a node that answers")
-	}
-	ln.(*net.UnixListener).SetUnlinkOnClose(false) // as kill -9 leaves it
-	if err := ln.Close(); err != nil {
-		t.Fatal(err)
-	}
-	again, err := node.Listen(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.Close(); err != nil {
-		t.Fatal(err)
-	}
 }
