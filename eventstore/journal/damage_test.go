@@ -96,7 +96,7 @@ func TestAFlippedBitIsNamedWhereverItIs(t *testing.T) {
 
 // offsets is every byte of a frame's fixed fields and some of the rest.
 func offsets(rng *rand.Rand, p place) (all []int64) {
-	for at := p.from; at < min(p.to, p.from+64); at += int64(1 + rng.IntN(3)) {
+	for at := p.from; at < min(p.to, p.from+64); at += int64(1 + rng.IntN(8)) {
 		all = append(all, at)
 	}
 	return append(all, p.to-1, p.from+rng.Int64N(p.to-p.from))

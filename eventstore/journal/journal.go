@@ -38,7 +38,7 @@ func (o Options) filled(dir string) Options {
 		o.SegmentSize = DefaultSegmentSize
 	}
 	if o.FS == nil {
-		o.FS = disk(dir)
+		o.FS = Dir(dir)
 	}
 	return o
 }
@@ -131,7 +131,7 @@ func (j *Journal) Health() error {
 		return eventstore.ErrClosed
 	}
 	if err := j.failure.Load(); err != nil {
-		return fmt.Errorf("%w: the log stopped writing: %w", eventstore.ErrUnavailable, *err)
+		return *err
 	}
 	if err := j.keeper.lacking(); err != nil {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
