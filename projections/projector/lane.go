@@ -26,6 +26,9 @@ type lane struct {
 	standing standing
 }
 
+// maxWrite is how long writing a batch may take: a database that does not answer is as good as away.
+const maxWrite = 30 * time.Second
+
 // standing is where a lane is.
 type standing struct {
 	owns    bool
@@ -105,6 +108,8 @@ func (l *lane) apply(ctx context.Context, b feed.Batch) error {
 	if err := l.model.fold(ctx, l.codec, rows, b.Events); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, maxWrite)
+	defer cancel()
 	return l.lease.db.Tx(ctx, func(tx *table.Tx) error {
 		if err := l.lease.advance(ctx, tx, b); err != nil {
 			return err
@@ -157,8 +162,8 @@ func (l *lane) keep(ctx context.Context) {
 		if !l.now().owns {
 			continue
 		}
-		if held, err := l.lease.renew(ctx); err == nil && !held {
-			l.set(disown)
+		if !l.lease.renew(ctx) {
+			l.set(disown) // a batch that is being written meets the fence
 		}
 		l.serve(ctx)
 	}

@@ -35,7 +35,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	if db.write, db.read, err = open(address, o); err != nil {
 		return nil, db.named(err)
 	}
-	if err := db.read.PingContext(ctx); err != nil {
+	if err := db.write.PingContext(ctx); err != nil {
 		return nil, errors.Join(db.named(err), db.Close())
 	}
 	return db, nil
