@@ -3,6 +3,7 @@
 package lookup
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,9 +14,13 @@ import (
 )
 
 // Table is routes under a base path. It is safe for concurrent use.
-type Table[R any] struct {
-	router *mux.Router
-	routes map[string]map[string]R // by path, then method
+type Table[R any] struct{ paths []path[R] }
+
+// path is what can be done at one path.
+type path[R any] struct {
+	pattern *mux.Route
+	text    string
+	methods map[string]R
 }
 
 // Place is where a route stands in its table.
@@ -23,44 +28,44 @@ type Place struct{ Method, Path string }
 
 // New is a table of routes; of tells where each stands. Paths are gorilla/mux patterns.
 func New[R any](base string, routes []R, of func(R) Place) *Table[R] {
-	t := &Table[R]{mux.NewRouter().UseEncodedPath(), map[string]map[string]R{}}
+	t := &Table[R]{}
+	router := mux.NewRouter().UseEncodedPath()
 	for _, r := range routes {
-		p := of(r)
-		if t.routes[p.Path] == nil {
-			t.routes[p.Path] = map[string]R{}
-			t.router.NewRoute().Name(p.Path).Path(base + p.Path)
+		place := of(r)
+		i := slices.IndexFunc(t.paths, func(p path[R]) bool { return p.text == place.Path })
+		if i < 0 {
+			i = len(t.paths)
+			t.paths = append(t.paths, path[R]{router.NewRoute().Path(base + place.Path), place.Path, map[string]R{}})
 		}
-		t.routes[p.Path][p.Method] = r
+		t.paths[i].methods[place.Method] = r
 	}
 	return t
 }
 
 // Find is the route of a request and the variables of its path, unescaped; else problem.NotFound or
-// problem.MethodNotAllowed. OPTIONS is among the methods it says are allowed when preflight is set.
+// problem.MethodNotAllowed. OPTIONS is among the methods it says are allowed when preflight is set. Where
+// several paths fit ("/sites/{code}" and "/sites/{code}:close"), the first that has the method is meant.
 func (t *Table[R]) Find(r *http.Request, preflight bool) (route R, vars map[string]string, err error) {
-	var m mux.RouteMatch
-	if !t.router.Match(r, &m) {
+	var allowed []string
+	for _, p := range t.paths {
+		var m mux.RouteMatch
+		if !p.pattern.Match(r, &m) {
+			continue
+		}
+		if route, ok := p.methods[r.Method]; ok {
+			vars, err = unescaped(m.Vars)
+			return route, vars, err
+		}
+		allowed = slices.AppendSeq(allowed, maps.Keys(p.methods))
+	}
+	if allowed == nil {
 		return route, nil, problem.NotFound()
 	}
-	here := t.routes[m.Route.GetName()]
-	route, ok := here[r.Method]
-	if !ok {
-		return route, nil, problem.MethodNotAllowed(methods(here, preflight)...)
-	}
-	vars, err = unescaped(m.Vars)
-	return route, vars, err
-}
-
-func methods[R any](here map[string]R, preflight bool) []string {
-	var all []string
 	if preflight {
-		all = append(all, http.MethodOptions)
+		allowed = append(allowed, http.MethodOptions)
 	}
-	for method := range here {
-		all = append(all, method)
-	}
-	slices.Sort(all)
-	return all
+	slices.Sort(allowed)
+	return route, nil, problem.MethodNotAllowed(slices.Compact(allowed)...)
 }
 
 func unescaped(vars map[string]string) (map[string]string, error) {
