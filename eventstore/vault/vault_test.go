@@ -3,6 +3,7 @@ package vault_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -146,5 +147,33 @@ func TestOtherInstancesRefuseADestroyedKeyWithinAMinute(t *testing.T) {
 		refused(t, one, t.Name(), false)
 		c.pass(time.Minute)
 		refused(t, two, t.Name(), false)
+	})
+}
+
+func TestKeysAreTheSameInWhateverOrderTheyAreAskedFor(t *testing.T) {
+	each(t, func(t *testing.T, address string, master []byte) {
+		const subjects = 600 // more than are read ahead at a time
+		subject := func(i int) string { return fmt.Sprint(t.Name(), i) }
+		v, want := open(t, address, master, time.Now), make([][]byte, subjects)
+		for i := range want {
+			want[i] = key(t, v, subject(i), true)
+		}
+		gone := subject(subjects / 2)
+		destroy(t, v, gone)
+		for name, order := range map[string]func(i int) int{
+			"as made": func(i int) int { return i },
+			"back":    func(i int) int { return subjects - 1 - i },
+			"mixed":   func(i int) int { return i * 7 % subjects },
+		} {
+			v := open(t, address, master, time.Now)
+			for i := range want {
+				n := order(i)
+				if subject(n) == gone {
+					refused(t, v, gone, false)
+				} else if got := key(t, v, subject(n), false); !bytes.Equal(got, want[n]) {
+					t.Fatalf("%s: key %d is %x, want %x", name, n, got, want[n])
+				}
+			}
+		}
 	})
 }
