@@ -42,6 +42,7 @@ func TestAPanicAfterTheAnswerBeganCutsTheConnection(t *testing.T) {
 	for name, begin := range map[string]func(http.ResponseWriter){
 		"header": func(w http.ResponseWriter) { w.WriteHeader(200) },
 		"body":   func(w http.ResponseWriter) { w.Write([]byte("[")) },
+		"flush":  func(w http.ResponseWriter) { http.NewResponseController(w).Flush() },
 	} {
 		w, logged, cause := guarded(t, func(w http.ResponseWriter, _ *http.Request) { begin(w); panic("late") })
 		if err, ok := cause.(error); !ok || !errors.Is(err, http.ErrAbortHandler) || w.Code != 200 || strings.Count(logged, "\n") != 1 {

@@ -183,3 +183,20 @@ func TestHeadersBeyondMeasureAreRefused(t *testing.T) {
 		t.Errorf("%d, %v; want 431", answer.StatusCode, err)
 	}
 }
+
+func BenchmarkRequest(b *testing.B) {
+	t := newBench(b)
+	for name, target := range map[string]string{"me": "/me", "search": "/locations/search?q=paris&limit=20"} {
+		b.Run(name, func(b *testing.B) {
+			r := httptest.NewRequest("GET", server.Base+target, nil)
+			r.Header.Set("Authorization", "Bearer "+t.keys["GROWTH secret"])
+			b.ReportAllocs()
+			for b.Loop() {
+				w := httptest.NewRecorder()
+				if t.ServeHTTP(w, r); w.Code != 200 {
+					b.Fatal(w.Code)
+				}
+			}
+		})
+	}
+}

@@ -5,11 +5,8 @@ import (
 	"lieudit/schemas/plan"
 )
 
-const (
-	mebibyte = 1 << 20
-	small    = mebibyte      // the most a body may hold
-	large    = 64 * mebibyte // of a whole set of sites
-)
+// small is the most a body may hold, but for whole sets of sites.
+const small = 1 << 20
 
 // route is a row of the table: what a method of a path does, and for whom.
 type route struct {

@@ -26,6 +26,9 @@ const (
 type InvalidError struct{ Entry, Why string }
 
 func (e *InvalidError) Error() string {
+	if strings.TrimSpace(e.Entry) == "" {
+		return fmt.Sprintf("Une origine manque : une clé publiable en déclare de 1 à %d, par exemple https://www.exemple.fr.", maxOrigins)
+	}
 	return fmt.Sprintf("L'origine « %s » est refusée : %s.", shown(e.Entry), e.Why)
 }
 
