@@ -67,7 +67,7 @@ func (s *Store) failed(ctx context.Context, c *conn, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return err
-	case s.link.ctx.Err() != nil && !unknown:
+	case s.link.ctx.Err() != nil && unavailable:
 		return eventstore.ErrClosed
 	case unknown || unavailable:
 		s.link.suspect(c)

@@ -61,7 +61,7 @@ func (t target) connect(ctx context.Context, hint string) (*conn, error) {
 		}
 		failed = errors.Join(failed, err)
 	}
-	return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, failed)
+	return nil, fmt.Errorf("%w: %v", eventstore.ErrUnavailable, failed) // whose deadlines are not the callers'
 }
 
 // reach connects to a node and wants an answer from it.

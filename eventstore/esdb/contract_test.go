@@ -3,6 +3,7 @@ package esdb_test
 import (
 	"context"
 	"net"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -86,6 +87,8 @@ func dial(t testing.TB, connection string) *esdb.Store {
 	return s
 }
 
+// TestContract runs the contract through a node, and on an EventStoreDB when LIEUDIT_TEST_EVENTSTORE names one
+// (docker compose up eventstore gives esdb://localhost:2113?tls=false).
 func TestContract(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]func(dir string) string{
@@ -105,4 +108,25 @@ func TestContract(t *testing.T) {
 			}})
 		})
 	}
+	if connection := os.Getenv("LIEUDIT_TEST_EVENTSTORE"); connection != "" {
+		t.Run("EventStoreDB", func(t *testing.T) {
+			t.Parallel()
+			foreign(t, connection)
+		})
+	}
+}
+
+// foreign runs the contract on a server that is not ours. Its log is shared and its idempotency is EventStoreDB's own.
+func foreign(t *testing.T, connection string) {
+	t.Helper()
+	open := func(t *testing.T) eventstore.Store { return dial(t, connection) }
+	storetest.RunWith(t, open, storetest.Options{
+		FirstIDOnly: true,
+		Reopen: func(t *testing.T, s eventstore.Store) eventstore.Store {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return open(t)
+		},
+	})
 }

@@ -1,0 +1,57 @@
+package esdb_test
+
+import (
+	"errors"
+	"testing"
+
+	"lieudit/eventstore"
+)
+
+func TestALogRestoredFromAnOlderCopyHasDiverged(t *testing.T) {
+	t.Parallel()
+	r := serve(t, t.TempDir(), "127.0.0.1:0")
+	p := newProxy(t, r.at)
+	s := dial(t, p.connection())
+	mark := here(t, s)
+	land(t, s, "a-1", proposals(5))
+	r.stop()
+	copied := copyFolder(t, r.dir)
+	r = serve(t, r.dir, "127.0.0.1:0")
+	p.upstream.Store(&r.at)
+	later := here(t, s)
+	land(t, s, "a-1", proposals(5))
+	told, reached := make(chan error, 1), make(chan struct{})
+	go func() {
+		events := 0
+		for signal, err := range s.Subscribe(within(t, limit), mark, eventstore.Filter{"a"}) {
+			if err != nil {
+				told <- err
+			}
+			if signal.Kind == eventstore.Event && err == nil {
+				events++
+			}
+			if events == 10 && err == nil {
+				events++
+				close(reached)
+			}
+		}
+	}()
+	<-reached
+	r.stop()
+	r = serve(t, copied, "127.0.0.1:0")
+	p.upstream.Store(&r.at)
+	p.cut()
+	var diverged *eventstore.DivergedError
+	if err := <-told; !errors.As(err, &diverged) {
+		t.Errorf("subscription: got %v, want it to have diverged", err)
+	}
+	land(t, s, "b-1", proposals(40)) // grows past the marks of the other copy
+	if err := calls(s)["read of the log"](t.Context()); err != nil {
+		t.Errorf("read of the restored log: %v", err)
+	}
+	for _, err := range s.ReadAll(within(t, limit), later, nil) {
+		if !errors.As(err, &diverged) {
+			t.Errorf("read after a mark that was lost: got %v, want it to have diverged", err)
+		}
+	}
+}
