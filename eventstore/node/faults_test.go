@@ -105,6 +105,20 @@ func TestANodeStopsAlthoughACallHangs(t *testing.T) {
 	}
 }
 
+func TestAPipelineEndsWithItsNode(t *testing.T) {
+	t.Parallel()
+	s := serve(t, open(t, t.TempDir()), socket(t), node.Options{})
+	call := pipeline(t, s)
+	if got := ask(t, call, batch("x-1", 1)); got.GetSuccess() == nil {
+		t.Fatalf("got %v", got)
+	}
+	begun := time.Now()
+	s.stop()
+	if _, err := call.Recv(); status.Code(err) != codes.Unavailable || time.Since(begun) >= grace {
+		t.Errorf("got %v after %v, want unavailable at once", err, time.Since(begun))
+	}
+}
+
 func TestANodeWhoseListenerFailsSaysSo(t *testing.T) {
 	t.Parallel()
 	log := open(t, t.TempDir())

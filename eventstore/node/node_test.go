@@ -22,6 +22,9 @@ import (
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
+// grace is what calls get of a node that stops.
+const grace = 5 * time.Second
+
 // open opens the journal in dir; its tests are many and small, so are its segments.
 func open(t testing.TB, dir string) *journal.Journal {
 	t.Helper()
@@ -61,7 +64,7 @@ func serve(t testing.TB, log node.Log, listen string, o node.Options) server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Logger, o.Grace = quiet(), time.Second
+	o.Logger, o.Grace = quiet(), grace
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- node.New(log, o).Serve(ctx, ln) }()
