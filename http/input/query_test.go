@@ -2,6 +2,7 @@ package input_test
 
 import (
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,24 @@ func TestAtMost100ParametersAreTold(t *testing.T) {
 	}
 	if _, got := told(t, second(query(raw.String()))); len(got) != 100 {
 		t.Errorf("%d violations, want 100", len(got))
+	}
+}
+
+func TestOfALargeQueryOnlyTheParameterIsTold(t *testing.T) {
+	t.Parallel()
+	pad := strings.Repeat("a", 5000)
+	for raw, want := range map[string]string{
+		"q=x&limit=0&z=" + pad: `greater_than_equal ["query","limit"] {"limit":"0"}`,
+		"q=x&z=1&y=" + pad:     `extra_forbidden ["query","z"] {"z":"1"}`,
+		"q=x&day=" + pad:       `date_parsing ["query","day"] {}`,
+	} {
+		_, got := told(t, second(query(raw)))
+		if !slices.Contains(got, want) || len(strings.Join(got, "")) > 1000 {
+			t.Errorf("%.40s…: %.300q, want %s", raw, got, want)
+		}
+	}
+	if _, got := told(t, second(query("q=x&lat=1&sort="+strings.Repeat("&sort=", 1000)))); len(got) != 1 || got[0] != `value_error ["query"] {}` {
+		t.Errorf("a rule over several: %.300q", got)
 	}
 }
 
