@@ -40,12 +40,13 @@ func crowd(n int) (*Ring, []token.Hash) {
 var crowds = map[int]func() (*Ring, []token.Hash){
 	1:       sync.OnceValues(func() (*Ring, []token.Hash) { return crowd(1) }),
 	1000:    sync.OnceValues(func() (*Ring, []token.Hash) { return crowd(1000) }),
+	100_000: sync.OnceValues(func() (*Ring, []token.Hash) { return crowd(100_000) }),
 	million: sync.OnceValues(func() (*Ring, []token.Hash) { return crowd(million) }),
 }
 
 func BenchmarkFind(b *testing.B) {
 	now := time.Now()
-	for _, n := range []int{1, 1000, million} {
+	for _, n := range []int{1, 1000, 100_000, million} {
 		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
 			r, hashes := crowds[n]()
 			b.ReportAllocs()
@@ -70,7 +71,7 @@ func BenchmarkFind(b *testing.B) {
 
 // BenchmarkMap is the raw limit of Find: a Go map behind a lock, and nothing but the look-up.
 func BenchmarkMap(b *testing.B) {
-	for _, n := range []int{1, 1000, million} {
+	for _, n := range []int{1, 1000, 100_000, million} {
 		_, hashes := crowds[n]()
 		plain, mu := make(map[token.Hash]int, n), sync.RWMutex{}
 		for i, h := range hashes {
