@@ -103,20 +103,28 @@ func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
 	}, g)
 }
 
-// metered does the work between the two halves of metering it.
-func (a *api) metered(ctx context.Context, rt route, do func(context.Context) (any, error), g grant.Grant) (any, error) {
+// metered does the work between the two halves of metering it. Work that panics is settled as the 500 it becomes.
+func (a *api) metered(ctx context.Context, rt route, do func(context.Context) (any, error), g grant.Grant) (v any, err error) {
 	settle, err := a.Meter.Admit(ctx, g, rt.path)
 	if err != nil {
 		return nil, err
 	}
-	v, err := do(ctx)
-	status := http.StatusOK
-	if err != nil {
-		p, _ := problem.Of(err)
-		status = p.Status
-	}
-	if refused := settle(ctx, status); refused != nil {
-		return nil, refused
-	}
+	status := http.StatusInternalServerError
+	defer func() {
+		if refused := settle(ctx, status); refused != nil {
+			v, err = nil, refused
+		}
+	}()
+	v, err = do(ctx)
+	status = statusOf(err)
 	return v, err
+}
+
+// statusOf is the status of the answer to what came out of the work.
+func statusOf(err error) int {
+	if err == nil {
+		return http.StatusOK
+	}
+	p, _ := problem.Of(err)
+	return p.Status
 }
