@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
@@ -153,6 +154,8 @@ func (p *pipeline) do(ctx context.Context, req *streams.BatchAppendReq) (*stream
 	case <-p.ended:
 		return nil, unsent(p.err)
 	}
+	late := time.NewTimer(serverLimit + serverLimit/4)
+	defer late.Stop()
 	select {
 	case resp := <-answer:
 		return resp, nil
@@ -160,6 +163,9 @@ func (p *pipeline) do(ctx context.Context, req *streams.BatchAppendReq) (*stream
 		return nil, ctx.Err()
 	case <-p.ended:
 		return nil, p.err
+	case <-late.C: // a server that forgets one append may forget them all
+		p.cancel()
+		return nil, fmt.Errorf("%w: no answer", eventstore.ErrUnknown)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"lieudit/eventstore"
 )
 
@@ -54,4 +56,48 @@ func TestALogRestoredFromAnOlderCopyHasDiverged(t *testing.T) {
 			t.Errorf("read after a mark that was lost: got %v, want it to have diverged", err)
 		}
 	}
+}
+
+func TestInstancesAgreeOnTheIdentityOfANewLog(t *testing.T) {
+	t.Parallel()
+	r := serve(t, t.TempDir(), "127.0.0.1:0")
+	ids := make(chan uuid.UUID, 10)
+	for range cap(ids) {
+		s := dial(t, r.address)
+		go func() {
+			id, err := s.Identity(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			ids <- id
+		}()
+	}
+	first := <-ids
+	for range cap(ids) - 1 {
+		if id := <-ids; id != first || id == uuid.Nil {
+			t.Errorf("got %s and %s", first, id)
+		}
+	}
+}
+
+func TestASubscriptionOutlivesAServerThatStalls(t *testing.T) {
+	t.Parallel()
+	p := newProxy(t, serve(t, t.TempDir(), "127.0.0.1:0").at)
+	s, other := dial(t, p.connection()), dial(t, connection(*p.upstream.Load()))
+	mark := here(t, s)
+	told := make(chan error, 1)
+	var seen []uuid.UUID
+	go func() { told <- collect(within(t, limit), s, mark, 30, &seen) }()
+	land(t, s, "a-1", proposals(10))
+	p.stall()
+	land(t, other, "a-1", proposals(10)) // the log goes on meanwhile
+	eventually(t, "the stall is noticed", func() error {
+		if s.Health() == nil {
+			return errors.New("still healthy")
+		}
+		return nil
+	})
+	p.flow()
+	land(t, s, "a-1", proposals(10))
+	check(t, other, mark, told, &seen, 30)
 }
