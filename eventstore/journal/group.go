@@ -55,14 +55,6 @@ func (j *Journal) stop(cause error) error {
 	return *j.failure.Load()
 }
 
-// takeAnswers is what its callers would hear; nil when there is no group.
-func (g *group) takeAnswers() []answer {
-	if g == nil {
-		return nil
-	}
-	return g.answers
-}
-
 // write makes the group durable. After an error nothing is known of the disk but what was durable before.
 func (g *group) write() error {
 	if len(g.placed) == 0 {

@@ -2,33 +2,43 @@ package journal
 
 import (
 	"fmt"
+	"sync"
 
 	"lieudit/eventstore"
 )
 
-// writer is the goroutine that decides what is added to the log, each append against all that came before it. It gathers
-// those it accepts into a group and flushes it. A large group is flushed by a second goroutine while
-// the next one gathers; there is never more than one on its way to the disk.
+// writer is the goroutine that decides what is added to the log, each append against all that came before it, and
+// gathers what it accepts into a group. A small group it flushes itself. Large ones a second goroutine flushes, one after
+// the other without waiting for anybody, while this one gathers the next and answers the callers of
+// the last.
 type writer struct {
-	j    *Journal
-	segs []*segment
-	pos  eventstore.Position // where the group begins
-	prev uint32              // crc of the frame before pos
-	last eventstore.Mark     // the latest event placed
-	time int64               // and its time, in microseconds
-
+	j      *Journal
 	recent *recent
-	group  *group
-	crc    uint32     // of the group's last frame
-	left   []*request // taken from the queue, not decided yet
-	spent  []*request // for the queue to fill again
-	asked  bool       // for the next segment
-	marked bool       // the mark at pos is written
+	left   []*request          // taken from the queue, not decided yet
+	spent  []*request          // for the queue to fill again
+	marked eventstore.Position // where a mark was written ahead
+	failed *group              // whose write failed
 
-	away    *group // with the other goroutine, on its way to the disk
-	free    []*group
-	flushes chan *group
-	flushed chan error
+	mu    sync.Mutex // for what follows: of the group that gathers, and where it begins
+	group *group
+	segs  []*segment
+	pos   eventstore.Position
+	prev  uint32          // crc of the frame before pos
+	crc   uint32          // of the group's last frame
+	last  eventstore.Mark // the latest event placed
+	time  int64           // and its time, in microseconds
+	asked bool            // for the next segment
+	free  []*group
+	aloft int // groups launched and not landed
+
+	flights chan *group
+	landed  chan landing
+}
+
+// landing is a group that came back from the disk.
+type landing struct {
+	*group
+	err error
 }
 
 // handOver is from how many appends on a group is worth a second goroutine: below, waking it would
@@ -39,23 +49,45 @@ func (w *writer) active() *segment { return w.segs[len(w.segs)-1] }
 
 func (w *writer) run() {
 	defer close(w.j.written)
-	w.group, w.free = &group{}, []*group{{}, {}}
-	w.flushes, w.flushed = make(chan *group, 1), make(chan error, 1)
+	w.group, w.failed, w.marked = &group{}, &group{}, nowhere
+	w.flights, w.landed = make(chan *group, 1), make(chan landing, 4)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for g := range w.flushes {
-			w.flushed <- g.write()
+		for g := range w.flights {
+			w.fly(g)
 		}
 	}()
 	err := w.write()
-	close(w.flushes)
+	close(w.flights)
 	<-ended
 	if err != nil {
 		w.fail(err)
 		return
 	}
 	w.finish()
+}
+
+// fly writes a group, and then whatever has gathered meanwhile.
+func (w *writer) fly(g *group) {
+	for g != nil {
+		l := landing{g, g.write()}
+		g = nil
+		if l.err == nil {
+			g = w.following()
+		}
+		w.landed <- l
+	}
+}
+
+// following is the group to write at once after another, nil when nothing has gathered.
+func (w *writer) following() *group {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.group.empty() {
+		return nil
+	}
+	return w.launch()
 }
 
 // write goes on until the queue is closed and all that was taken from it is answered, or until a group could not
@@ -65,22 +97,22 @@ func (w *writer) write() (err error) {
 		if len(w.left) == 0 && open {
 			open = w.take()
 		}
-		w.fill()
+		own, quiet := w.gather()
 		switch full := len(w.left) > 0 || !open; {
-		case w.away == nil && !w.group.empty():
-			err = w.flush()
-		case w.away == nil && full:
+		case own != nil:
+			err = w.land(landing{own, own.write()})
+		case quiet && full:
 			return nil
-		case w.away == nil:
+		case quiet:
 			if err = w.rest(); err == nil {
 				<-w.j.queue.filled
 			}
 		case full:
-			err = w.land(<-w.flushed)
+			err = w.land(<-w.landed)
 		default:
 			select {
-			case e := <-w.flushed:
-				err = w.land(e)
+			case l := <-w.landed:
+				err = w.land(l)
 			case <-w.j.queue.filled:
 			}
 		}
@@ -97,47 +129,37 @@ func (w *writer) take() (open bool) {
 	return open
 }
 
-// flush makes the group durable: here when it is small, else beside the next one.
-func (w *writer) flush() error {
+// gather decides what is left. When no group is aloft it sends this one off, or returns it when it is too small for
+// that; quiet when there is none and nothing to do.
+func (w *writer) gather() (own *group, quiet bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fill()
+	if w.aloft > 0 || w.group.empty() {
+		return nil, w.aloft == 0
+	}
 	g := w.launch()
-	if len(g.answers) >= handOver {
-		w.flushes <- g
-		return nil
+	if len(g.answers) < handOver {
+		return g, false
 	}
-	return w.landed(g.write())
-}
-
-// land takes in what became of the group that was away. The next one leaves before its callers are answered, so that
-// the disk does not wait for them.
-func (w *writer) land(err error) error {
-	if err != nil || w.group.empty() {
-		return w.landed(err)
-	}
-	g := w.away
-	w.flushes <- w.launch()
-	w.done(g)
-	return nil
-}
-
-func (w *writer) landed(err error) error {
-	if err == nil {
-		g := w.away
-		w.away = nil
-		w.done(g)
-	}
-	return err
+	w.flights <- g
+	return nil, false
 }
 
 // launch closes the group and begins the next.
 func (w *writer) launch() *group {
 	g := w.group
+	w.aloft++
 	g.segs, g.pos, g.last = w.segs, w.pos, w.last
 	if len(g.placed) > 0 {
 		w.pos += eventstore.Position(len(g.buf))
-		w.prev, w.marked = w.crc, false
+		w.prev = w.crc
 	}
-	n := len(w.free) - 1
-	w.group, w.free, w.away = w.free[n], w.free[:n], g
+	if n := len(w.free) - 1; n >= 0 {
+		w.group, w.free = w.free[n], w.free[:n]
+	} else {
+		w.group = &group{}
+	}
 	if !w.asked && w.pos-w.active().base > eventstore.Position(w.active().size/2) {
 		w.asked = true
 		w.j.keeper.want()
@@ -145,8 +167,13 @@ func (w *writer) launch() *group {
 	return g
 }
 
-// done shows a group that is durable to readers and answers its callers.
-func (w *writer) done(g *group) {
+// land shows a group that is durable to readers and answers its callers.
+func (w *writer) land(l landing) error {
+	g := l.group
+	if l.err != nil {
+		w.failed = g
+		return l.err
+	}
 	if len(g.placed) > 0 {
 		w.j.show(g)
 	}
@@ -154,15 +181,19 @@ func (w *writer) done(g *group) {
 		a.to.done <- a.outcome
 	}
 	g.reset()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.aloft--
 	w.free = append(w.free, g)
+	return nil
 }
 
 // rest uses a quiet moment to write the next group's mark ahead of it, which proves what was written last.
 func (w *writer) rest() error {
-	if w.marked || w.pos == w.active().data() {
+	if w.marked == w.pos || w.pos == w.active().data() {
 		return nil
 	}
-	w.marked = true
+	w.marked = w.pos
 	s := w.active()
 	if _, err := s.file.WriteAt(w.mark(nil), int64(w.pos-s.base)); err != nil {
 		return fmt.Errorf("write log at %d: %w", w.pos, err)
@@ -180,11 +211,11 @@ func (w *writer) durable() eventstore.Position {
 	return w.pos
 }
 
-// fail stops writing for good. Nothing is known of the group that was away but that nobody was told of it; what comes
-// after it was never written.
+// fail stops writing for good. Nothing is known of the group whose write failed; what comes after it was never
+// written.
 func (w *writer) fail(cause error) {
 	stopped := w.j.stop(cause)
-	for _, a := range w.away.takeAnswers() {
+	for _, a := range w.failed.answers {
 		a.to.done <- outcome{err: unknown(cause)}
 	}
 	for _, a := range w.group.answers {
