@@ -5,7 +5,6 @@ package origin
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 	"unicode/utf8"
 
@@ -104,7 +103,7 @@ func faultOf(host string, wild bool) string {
 		return fmt.Sprintf("le domaine dépasse %d caractères", maxHost)
 	case !every(labels, wellFormed):
 		return "le nom de domaine n'est pas valide"
-	case isNumber(last) || isIP(host):
+	case isNumber(last):
 		return "une adresse IP n'est pas permise"
 	case wild && len(labels) < 2:
 		return "l'étoile doit être suivie d'au moins deux labels, comme dans https://*.exemple.fr"
@@ -144,9 +143,4 @@ func isNumber(label string) bool {
 		set += "abcdef"
 	}
 	return strings.Trim(digits, set) == ""
-}
-
-func isIP(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err == nil
 }
