@@ -5,6 +5,7 @@ package origin
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -101,7 +102,7 @@ func faultOf(host string, wild bool) string {
 		return "un point final n'est pas permis"
 	case len(host) > maxHost:
 		return fmt.Sprintf("le domaine dépasse %d caractères", maxHost)
-	case !every(labels, wellFormed):
+	case slices.ContainsFunc(labels, malformed):
 		return "le nom de domaine n'est pas valide"
 	case isNumber(last):
 		return "une adresse IP n'est pas permise"
@@ -113,25 +114,9 @@ func faultOf(host string, wild bool) string {
 	return ""
 }
 
-func every(labels []string, ok func(string) bool) bool {
-	for _, l := range labels {
-		if !ok(l) {
-			return false
-		}
-	}
-	return true
-}
-
-func wellFormed(label string) bool {
-	if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
-		return false
-	}
-	for i := range len(label) {
-		if c := label[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return false
-		}
-	}
-	return true
+func malformed(label string) bool {
+	return label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' ||
+		strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != ""
 }
 
 // isNumber says that browsers take a host with this last label for an IPv4 address (URL standard,
