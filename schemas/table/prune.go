@@ -43,11 +43,15 @@ func outdated(c Copy, models []Model) bool {
 	return false
 }
 
+// erase drops what is left of copies. A query of somebody who does not know the registry is not waited for long: the
+// whole registry would wait.
 func (s *Shelf) erase(ctx context.Context, tx *Tx, unused []Copy) error {
 	for _, c := range unused {
-		if tx.db.dialect.numbered {
-			if _, err := tx.Exec(ctx, "drop schema if exists "+c.schema()+" cascade"); err != nil {
-				return err
+		if tx.arrays() {
+			for _, statement := range []string{"set local lock_timeout = '2s'", "drop schema if exists " + c.schema() + " cascade"} {
+				if _, err := tx.Exec(ctx, statement); err != nil {
+					return err
+				}
 			}
 			continue
 		}
