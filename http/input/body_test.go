@@ -198,6 +198,29 @@ func TestABodyOverTheLimitIs413(t *testing.T) {
 	}
 }
 
+func TestThereIsNoParameterBesideABody(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		query, text string
+		status      int
+		want        string
+	}{
+		{"", `{"sites":[]}`, 0, ""},
+		{"x=1", `{"sites":[]}`, 422, `extra_forbidden ["query","x"] {"x":"1"}`},
+		{"x=1", `{"sites":3}`, 422, `list_type ["body","sites"] {"sites":3}`},
+		{"x=1", `{"sites":`, malformed, ""},
+		{"x=%zz", `{"sites":3}`, malformed, ""},
+		{"x=%zz", `{"sites":[]}`, malformed, ""},
+	} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader(c.text))
+		r.URL.RawQuery = c.query
+		status, got := told(t, second(syncs.Body(r)))
+		if status != c.status || strings.Join(got, ";") != c.want {
+			t.Errorf("?%s with %s: %d %q, want %d %s", c.query, c.text, status, got, c.status, c.want)
+		}
+	}
+}
+
 func TestABodyThatBreaksOffIs400(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest("POST", "/", brokenOff{})
