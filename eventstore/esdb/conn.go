@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,11 +74,16 @@ func (t target) reach(ctx context.Context, address string) (*conn, error) {
 		return nil, fmt.Errorf("connecting to %s: %w", address, err)
 	}
 	c := &conn{address: address, cc: cc, streams: streams.NewStreamsClient(cc), lanes: newLanes()}
-	if err := c.greet(ctx); err != nil {
-		c.close()
-		return nil, fmt.Errorf("connecting to %s: %w", address, err)
+	err = c.greet(ctx)
+	if err == nil {
+		return c, nil
 	}
-	return c, nil
+	c.close()
+	var elsewhere *notLeaderError
+	if errors.As(err, &elsewhere) {
+		return nil, err
+	}
+	return nil, fmt.Errorf("connecting to %s: %s", address, strings.TrimPrefix(err.Error(), eventstore.ErrUnavailable.Error()+": "))
 }
 
 // greet waits for an answer, and for the transport to say that it is there, which it may do a moment later.

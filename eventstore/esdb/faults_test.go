@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -114,8 +116,11 @@ func TestACallWithoutDeadlineEndsSoonAfterTheServerStalls(t *testing.T) {
 
 func TestAppendsLandOnceThroughCutsAndRestarts(t *testing.T) {
 	t.Parallel()
-	const writers, each = 8, 40
-	ctx := within(t, limit)
+	const writers = 8
+	each, ctx := 40, within(t, limit)
+	if os.Getenv("LIEUDIT_TEST_LONG") != "" {
+		each, ctx = 4000, within(t, 10*time.Minute)
+	}
 	r := serve(t, t.TempDir(), "127.0.0.1:0")
 	p := newProxy(t, r.at)
 	s := dial(t, p.connection())
@@ -137,7 +142,7 @@ func TestAppendsLandOnceThroughCutsAndRestarts(t *testing.T) {
 			}
 			check(t, s, mark, told, &seen, writers*each)
 			return
-		case <-time.After(40 * time.Millisecond):
+		case <-time.After(time.Duration(20+rand.IntN(60)) * time.Millisecond):
 			r = misbehave(t, p, r, i)
 		}
 	}
