@@ -28,43 +28,44 @@ func answerTo(err error) (w *httptest.ResponseRecorder, logged string) {
 	return w, log.String()
 }
 
-// TestAnswersAreTheSpecifications is section 7 of the specification, letter for letter.
+// answers is section 7 of the specification, letter for letter.
+var answers = []struct {
+	err    error
+	status int
+	body   string // of the detail, or whole when it begins with {"status
+}{
+	{problem.BadRequest(), 400, `"Request too short or invalid"`},
+	{problem.KeyRequired(), 401, `"API key required. Please provide a valid API key in the Authorization header."`},
+	{problem.KeyInvalid(), 401, `"Invalid API key"`},
+	{problem.PlanInsufficient("GROWTH"), 403, `"Your plan (GROWTH) does not have access to this service. Please upgrade your plan."`},
+	{problem.PlanInsufficient("DISCOVERY"), 403, `"Your plan (DISCOVERY) does not have access to this service. Please upgrade your plan."`},
+	{problem.NotFound(), 404, `"Not found"`},
+	{problem.MethodNotAllowed("GET"), 405, `"Method not allowed"`},
+	{problem.CodeTaken(), 409, `"code_deja_utilise"`},
+	{problem.Conflict("referentiel_archive"), 409, `"referentiel_archive"`},
+	{problem.SitesOverCapacity(2199, 2000, 2200), 409, `{"code":"capacite_sites_depassee","sites_actifs":2199,"capacite":2000,"plafond":2200}`},
+	{problem.ReferentialsOverCapacity(5, 5), 409, `{"code":"capacite_referentiels_depassee","referentiels_actifs":5,"maximum":5}`},
+	{problem.TooLarge(), 413, `"Request body too large"`},
+	{problem.Unresolved("12 rue <X> & \"Y\""), 422, `"Unable to resolve 12 rue <X> & \"Y\" to a verified match"`},
+	{problem.Unprocessable("idempotence"), 422, `"idempotence"`},
+	{problem.Unparsable(), 422, `{"status":"API_ERROR","message":"Unable to parse address"}`},
+	{problem.QuotaSpent("DISCOVERY", 20000), 429, `"Rate limit exceeded. Max allowed usage for plan DISCOVERY is 20000 requests."`},
+	{problem.QuotaSpent("GROWTH", 500000), 429, `"Your plan (GROWTH) has exceeded the rate limit for this service. Please upgrade your plan."`},
+	{problem.Internal(), 500, `"Internal error"`},
+	{problem.RoutingUnavailable(), 500, `"Routing engine unavailable"`},
+	{problem.AuthUnavailable(), 503, `"Authentication service unavailable"`},
+	{
+		problem.Violations(problem.Violation{
+			Type: "value_error", Loc: []any{"body", "sites", 17, "lat"}, Msg: "Value error, x", Input: map[string]any{"lat": 1},
+		}), 422, `[{"type":"value_error","loc":["body","sites",17,"lat"],"msg":"Value error, x","input":{"lat":1}}]`,
+	},
+	{fmt.Errorf("issue key: %w", problem.CodeTaken()), 409, `"code_deja_utilise"`},
+}
+
 func TestAnswersAreTheSpecifications(t *testing.T) {
 	t.Parallel()
-	const detail = `{"detail":%s}`
-	for _, c := range []struct {
-		err    error
-		status int
-		body   string // of the detail, or whole when it begins with {"status
-	}{
-		{problem.BadRequest(), 400, `"Request too short or invalid"`},
-		{problem.KeyRequired(), 401, `"API key required. Please provide a valid API key in the Authorization header."`},
-		{problem.KeyInvalid(), 401, `"Invalid API key"`},
-		{problem.PlanInsufficient("GROWTH"), 403, `"Your plan (GROWTH) does not have access to this service. Please upgrade your plan."`},
-		{problem.PlanInsufficient("DISCOVERY"), 403, `"Your plan (DISCOVERY) does not have access to this service. Please upgrade your plan."`},
-		{problem.NotFound(), 404, `"Not found"`},
-		{problem.MethodNotAllowed("GET"), 405, `"Method not allowed"`},
-		{problem.CodeTaken(), 409, `"code_deja_utilise"`},
-		{problem.Conflict("referentiel_archive"), 409, `"referentiel_archive"`},
-		{problem.SitesOverCapacity(2199, 2000, 2200), 409, `{"code":"capacite_sites_depassee","sites_actifs":2199,"capacite":2000,"plafond":2200}`},
-		{problem.ReferentialsOverCapacity(5, 5), 409, `{"code":"capacite_referentiels_depassee","referentiels_actifs":5,"maximum":5}`},
-		{problem.TooLarge(), 413, `"Request body too large"`},
-		{problem.Unresolved("12 rue <X> & \"Y\""), 422, `"Unable to resolve 12 rue <X> & \"Y\" to a verified match"`},
-		{problem.Unprocessable("idempotence"), 422, `"idempotence"`},
-		{problem.Unparsable(), 422, `{"status":"API_ERROR","message":"Unable to parse address"}`},
-		{problem.QuotaSpent("DISCOVERY", 20000), 429, `"Rate limit exceeded. Max allowed usage for plan DISCOVERY is 20000 requests."`},
-		{problem.QuotaSpent("GROWTH", 500000), 429, `"Your plan (GROWTH) has exceeded the rate limit for this service. Please upgrade your plan."`},
-		{problem.Internal(), 500, `"Internal error"`},
-		{problem.RoutingUnavailable(), 500, `"Routing engine unavailable"`},
-		{problem.AuthUnavailable(), 503, `"Authentication service unavailable"`},
-		{
-			problem.Violations(problem.Violation{
-				Type: "value_error", Loc: []any{"body", "sites", 17, "lat"}, Msg: "Value error, x", Input: map[string]any{"lat": 1},
-			}), 422, `[{"type":"value_error","loc":["body","sites",17,"lat"],"msg":"Value error, x","input":{"lat":1}}]`,
-		},
-		{fmt.Errorf("issue key: %w", problem.CodeTaken()), 409, `"code_deja_utilise"`},
-	} {
-		want := fmt.Sprintf(detail, c.body) + "\n"
+	for _, c := range answers {
+		want := fmt.Sprintf(`{"detail":%s}`, c.body) + "\n"
 		if strings.HasPrefix(c.body, `{"status"`) {
 			want = c.body + "\n"
 		}

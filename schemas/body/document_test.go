@@ -25,6 +25,7 @@ type document struct {
 		Schemas  map[string]*jsonschema.Schema
 		Examples map[string]struct{ Value any }
 	}
+	resolved map[string]*jsonschema.Resolved // by the schema's text
 }
 
 type response struct {
@@ -45,6 +46,7 @@ func read(t *testing.T, api openapi.API) (d document) {
 	if err := json.Unmarshal(data, &d); err != nil {
 		t.Fatal(err)
 	}
+	d.resolved = map[string]*jsonschema.Resolved{}
 	return d
 }
 
@@ -54,6 +56,9 @@ func (d document) resolve(t *testing.T, s *jsonschema.Schema) *jsonschema.Resolv
 	text, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if known := d.resolved[string(text)]; known != nil {
+		return known
 	}
 	defs, err := json.Marshal(d.Components.Schemas)
 	if err != nil {
@@ -68,6 +73,7 @@ func (d document) resolve(t *testing.T, s *jsonschema.Schema) *jsonschema.Resolv
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
+	d.resolved[string(text)] = resolved
 	return resolved
 }
 
