@@ -90,7 +90,9 @@ func (l *lane) take(m *message.Message) error {
 	}
 	ctx := m.Context()
 	if err := l.apply(ctx, b); err != nil {
-		l.ended(err)
+		if ctx.Err() == nil { // else this instance stops, and the lease is given back with the rest
+			l.ended(err)
+		}
 		return err
 	}
 	l.advanced(b)
@@ -137,7 +139,7 @@ func (l *lane) ended(err error) {
 		return
 	}
 	reason := err.Error()
-	if l.now().reason != reason {
+	if l.now().reason == "" { // one line an incident; the status has its latest reason
 		l.log.Error("projection stopped", "reason", reason)
 	}
 	l.set(func(s *standing) { s.reason = reason })

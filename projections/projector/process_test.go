@@ -169,6 +169,14 @@ func moved(t *testing.T, address string, before int64) int64 {
 // lives is how many accounts a log holds that is to keep a projector busy for a while.
 const lives = 400
 
+// killed is how often a projector is killed: more often when LIEUDIT_TEST_LONG=1.
+func killed() int {
+	if os.Getenv("LIEUDIT_TEST_LONG") == "1" {
+		return 50
+	}
+	return 3
+}
+
 func TestKilledProjectorLeavesNoGapAndNoDouble(t *testing.T) {
 	t.Parallel()
 	tabletest.Each(t, func(t *testing.T, address string) {
@@ -176,7 +184,7 @@ func TestKilledProjectorLeavesNoGapAndNoDouble(t *testing.T) {
 		s := sceneOn(t, address, folders[0])
 		end := int64(s.end(t))
 		s.log.Close() // the child's now
-		for at, kills := int64(0), 0; kills < 4 && at < end; kills++ {
+		for at, kills := int64(0), 0; kills < killed() && at < end; kills++ {
 			p := child(t, address, folders[0])
 			at = moved(t, address, at)
 			time.Sleep(rand.N(20 * time.Millisecond)) // anywhere in its next batch
