@@ -41,14 +41,29 @@ func playAll(t *testing.T, change func(*testing.T, *service.Config)) {
 		for _, file := range files {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 				t.Parallel()
-				st, s := shared, readScene(t, file)
-				if s.alone {
-					st = raise(t, func(c *service.Config) { change(t, c) })
-				}
-				compare(t, file, s.play(t, st))
+				s := readScene(t, file)
+				compare(t, file, s.play(t, s.stage(t, shared, change)))
 			})
 		}
 	})
+}
+
+// stage is where a scene plays: on the shared one, alone, or alone on a node that can go away.
+func (s *scene) stage(t *testing.T, shared *stage, change func(*testing.T, *service.Config)) *stage {
+	t.Helper()
+	switch s.place {
+	case "":
+		return shared
+	case "node":
+		n := startNode(t)
+		st := raise(t, func(c *service.Config) {
+			change(t, c)
+			c.EventStore = n.address()
+		})
+		st.log = n
+		return st
+	}
+	return raise(t, func(c *service.Config) { change(t, c) })
 }
 
 func compare(t *testing.T, file string, got []byte) {

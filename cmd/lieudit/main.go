@@ -20,6 +20,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	os.Exit(console.Program{
+		Version:  service.Version(),
 		In:       os.Stdin,
 		Out:      os.Stdout,
 		Err:      os.Stderr,

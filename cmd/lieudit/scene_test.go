@@ -23,7 +23,7 @@ import (
 // what is to be answered (then). A title may follow when and then behind a colon.
 type scene struct {
 	archive *txtar.Archive
-	alone   bool // on a service of its own
+	place   string // "alone": on a service of its own; "node": whose log is on a node of its own
 	names   names
 }
 
@@ -35,7 +35,9 @@ func readScene(t *testing.T, file string) *scene {
 	}
 	s := &scene{archive: archive, names: names{}}
 	for _, f := range archive.Files {
-		s.alone = s.alone || f.Name == "alone"
+		if f.Name == "alone" || f.Name == "node" {
+			s.place = f.Name
+		}
 	}
 	return s
 }
@@ -55,7 +57,7 @@ func (s *scene) play(t *testing.T, st *stage) []byte {
 			played.Files = append(played.Files, f)
 		case "when":
 			answer := s.ask(t, st, string(f.Data))
-			for tries := 0; starved(answer) && tries < 20; tries++ {
+			for tries := 0; st.log == nil && starved(answer) && tries < 20; tries++ {
 				time.Sleep(100 * time.Millisecond) // as clients do after a 503
 				answer = s.ask(t, st, string(f.Data))
 			}
@@ -69,7 +71,7 @@ func (s *scene) play(t *testing.T, st *stage) []byte {
 }
 
 // prepare runs commands, one a line. NAME = in front of one keeps its answer: ${NAME.id} and so on, and as ${NAME}
-// the token.
+// the token. "log stop" and "log start" are not commands of the program: they take the node away and bring it back.
 func (s *scene) prepare(t *testing.T, st *stage, commands string) {
 	t.Helper()
 	for line := range strings.Lines(commands) {
@@ -77,6 +79,13 @@ func (s *scene) prepare(t *testing.T, st *stage, commands string) {
 		name, command, named := strings.Cut(line, " = ")
 		switch {
 		case line == "":
+		case line == "log stop":
+			st.log.stop()
+			st.log.stop = func() {} // it is stopped
+			within(t, 5*time.Second, "keys are not served", func() bool { return st.me(t, s.names["KEY"]) == 503 })
+		case line == "log start":
+			st.log.start(t)
+			within(t, 20*time.Second, "keys are served again", func() bool { return st.me(t, s.names["KEY"]) == 200 })
 		case named:
 			s.names.keep(t, name, st.run(t, s.names.fill(t, command)+" --json"))
 		default:

@@ -28,7 +28,8 @@ type stage struct {
 	operator       string // the first operator's token
 	client         *http.Client
 	scenes         atomic.Int64
-	stop           func() // ends the service and waits for it
+	log            *server // of a scene that plays on a node of its own
+	stop           func()  // ends the service and waits for it
 }
 
 // raise starts a service on free ports in a folder of its own, and ends it with the test.

@@ -93,8 +93,7 @@ func (p Program) version() *cli.Command {
 		Name:  "version",
 		Usage: "Print the version of the program",
 		Action: func(context.Context, *cli.Command) error {
-			_, err := fmt.Fprintln(p.Out, p.Version)
-			return err
+			return p.say("lieudit %s", p.Version)
 		},
 	}
 }
