@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	api "github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
@@ -149,4 +150,46 @@ func BenchmarkCatchUp(b *testing.B) {
 			perEvent(b, stock)
 		})
 	}
+}
+
+// BenchmarkPipeline: durable appends of one event each to a hundred streams in turn, through one BatchAppend call with a
+// thousand on their way.
+func BenchmarkPipeline(b *testing.B) {
+	log, err := journal.Open(b.TempDir(), journal.Options{Logger: quiet()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := serve(b, log, socket(b), node.Options{})
+	b.Cleanup(s.stop)
+	call := pipeline(b, s)
+	reqs := make([]*api.BatchAppendReq, b.N)
+	for i := range reqs {
+		reqs[i] = batch(fmt.Sprintf("bench-%d", i%100), 1)
+	}
+	window := make(chan struct{}, 1000)
+	b.ResetTimer()
+	failed := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range reqs {
+			if r, err := call.Recv(); err != nil || r.GetSuccess() == nil {
+				b.Error(r, err)
+				close(failed)
+				return
+			}
+			<-window
+		}
+	})
+	for _, r := range reqs {
+		select {
+		case window <- struct{}{}:
+		case <-failed:
+			b.FailNow()
+		}
+		if err := call.Send(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "appends/s")
 }
