@@ -173,3 +173,21 @@ func misbehave(t *testing.T, p *proxy, r *running, i int) *running {
 	}
 	return r
 }
+
+func TestAServerThatNeverAnswersIsUnavailable(t *testing.T) {
+	t.Parallel()
+	p := newProxy(t, serve(t, t.TempDir(), "127.0.0.1:0").at)
+	p.stall()
+	s := dial(t, p.connection())
+	for range 3 {
+		began := time.Now()
+		if _, err := s.Append(t.Context(), "a-1", eventstore.Any, proposals(1)); !errors.Is(err, eventstore.ErrUnavailable) {
+			t.Errorf("got %v, want unavailable", err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("took %v", took)
+		}
+	}
+	p.flow()
+	land(t, s, "a-1", proposals(1))
+}

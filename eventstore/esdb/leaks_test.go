@@ -3,12 +3,16 @@ package esdb_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime/pprof"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/esdb"
@@ -55,4 +59,36 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestCloseAmongCallsIsSafeEveryTime(t *testing.T) {
+	t.Parallel()
+	r := serve(t, t.TempDir(), "unix:"+filepath.Join(short(t), "s"))
+	for i := range 30 {
+		s, err := esdb.Open(t.Context(), r.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var work errgroup.Group
+		for _, call := range calls(s) {
+			work.Go(func() error {
+				for {
+					err := call(within(t, limit))
+					if errors.Is(err, eventstore.ErrClosed) {
+						return nil
+					}
+					if err != nil && !errors.Is(err, eventstore.ErrUnknown) && !errors.Is(err, eventstore.ErrUnavailable) {
+						return err
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(i) * time.Millisecond) // the moment is what varies
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := work.Wait(); err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+	}
 }

@@ -101,3 +101,24 @@ func TestASubscriptionOutlivesAServerThatStalls(t *testing.T) {
 	land(t, s, "a-1", proposals(10))
 	check(t, other, mark, told, &seen, 30)
 }
+
+func TestAnotherLogAtTheSameAddressHasDiverged(t *testing.T) {
+	t.Parallel()
+	r := serve(t, t.TempDir(), "127.0.0.1:0")
+	p := newProxy(t, r.at)
+	s := dial(t, p.connection())
+	mark := here(t, s)
+	told := make(chan error, 1)
+	var seen []uuid.UUID
+	go func() { told <- collect(within(t, limit), s, mark, 1000, &seen) }()
+	fresh := serve(t, t.TempDir(), "127.0.0.1:0")
+	p.upstream.Store(&fresh.at)
+	r.stop()
+	var diverged *eventstore.DivergedError
+	if err := <-told; !errors.As(err, &diverged) || diverged.Mark.Log != mark.Log {
+		t.Errorf("got %v, want it to have diverged", err)
+	}
+	if now := here(t, s); now.Log == mark.Log {
+		t.Error("another log has the same identity")
+	}
+}
