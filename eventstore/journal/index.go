@@ -1,20 +1,10 @@
 package journal
 
 import (
-	"crypto/sha256"
 	"sync"
 
 	"lieudit/eventstore"
 )
-
-// streamKey stands for a stream's name wherever one entry a stream is kept: the first half of its SHA-256, which
-// no two names share.
-type streamKey [16]byte
-
-func keyOf(stream string) streamKey {
-	sum := sha256.Sum256([]byte(stream))
-	return streamKey(sum[:16])
-}
 
 // nowhere is the base of no segment.
 const nowhere = ^eventstore.Position(0)

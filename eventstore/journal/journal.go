@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"math"
 	"os"
@@ -55,6 +56,7 @@ type Journal struct {
 	tail     tail
 	queue    *queue
 	keeper   *keeper
+	keys     keys
 	requests sync.Pool
 
 	failure atomic.Pointer[error] // why the writer stopped
@@ -81,7 +83,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	j := &Journal{o: o, lock: l, closing: make(chan struct{}), written: make(chan struct{})}
+	j := &Journal{o: o, lock: l, keys: keys{seed: maphash.MakeSeed()}, closing: make(chan struct{}), written: make(chan struct{})}
 	if err := j.open(); err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", dir, errors.Join(err, l.Close()))
 	}
