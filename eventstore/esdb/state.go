@@ -13,6 +13,9 @@ func (l *link) set(c *conn, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conn, l.why = c, why
+	if c != nil {
+		l.refusal = nil // which was the last connection's
+	}
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
