@@ -167,7 +167,7 @@ func moved(t *testing.T, address string, before int64) int64 {
 }
 
 // lives is how many accounts a log holds that is to keep a projector busy for a while.
-const lives = 400
+const lives = 200
 
 // killed is how often a projector is killed: more often when LIEUDIT_TEST_LONG=1.
 func killed() int {

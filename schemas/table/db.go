@@ -21,7 +21,7 @@ type DB struct {
 type Options struct {
 	Name   string // what errors call it
 	Schema string // Postgres only: the schema its tables are in, which Create makes when missing
-	Full   bool   // SQLite only: a committed transaction survives a power loss too (Postgres always does that)
+	Full   bool   // what is committed survives a crash of the machine; else its last moments may be lost, whole transactions at a time
 }
 
 // Open opens a database: postgres://… or the path of a SQLite file, made when missing.

@@ -118,6 +118,9 @@ func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
 	}
 	config.RuntimeParams["application_name"] = "lieudit"
 	config.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(maxStandstill.Milliseconds(), 10)
+	if !o.Full {
+		config.RuntimeParams["synchronous_commit"] = "off"
+	}
 	if o.Schema != "" {
 		config.RuntimeParams["search_path"] = o.Schema
 	}

@@ -84,7 +84,7 @@ func (s *Shelf) registry(ctx context.Context) (*DB, error) {
 	if books := s.opened(); books != nil {
 		return books, nil
 	}
-	db, err := Open(ctx, s.place("registry"), Options{Name: "registry", Schema: "lieudit"})
+	db, err := Open(ctx, s.place("registry"), Options{Name: "registry", Schema: "lieudit", Full: true})
 	if err != nil {
 		return nil, err
 	}
