@@ -34,7 +34,7 @@ func (r *restore) run() (eventstore.Mark, error) {
 		err = r.open(bases)
 	}
 	if err == nil {
-		err = r.dropSpare()
+		err = r.dropSpares()
 	}
 	for i := 0; err == nil && i < len(r.segs)-1; i++ {
 		err = r.sealed(i)
@@ -122,9 +122,9 @@ func (r *restore) open(bases []eventstore.Position) error {
 		r.log, r.seed = h.log, seedOf(h.log)
 		want = s.next()
 	}
-	// Only what a sync has confirmed may be believed: the pages of a killed process are not on disk yet. The last two:
-	// the very last may be a spare that no append has reached.
-	for _, s := range r.segs[max(0, len(r.segs)-2):] {
+	// Only what a sync has confirmed may be believed: the pages of a killed process are not on disk yet. The last few:
+	// the very last may be spares that no append has reached.
+	for _, s := range r.segs[max(0, len(r.segs)-4):] {
 		if err := s.file.Sync(); err != nil {
 			return fmt.Errorf("sync segment: %w", err)
 		}
@@ -142,18 +142,23 @@ func (r *restore) begun(s *segment) (frame, error) {
 	return f, err
 }
 
-// dropSpare removes the last segment when nothing that counts was written on it: it was made ahead, or its first
-// group never got to the disk whole.
-func (r *restore) dropSpare() error {
-	n := len(r.segs) - 1
-	if n == 0 {
-		return nil
+// dropSpares removes the last segments as long as nothing that counts was written on them: they were made ahead, or
+// their first group never got to the disk whole.
+func (r *restore) dropSpares() error {
+	for n := len(r.segs) - 1; n > 0; n-- {
+		f, err := r.begun(r.segs[n])
+		if err != nil || f != nil {
+			return err
+		}
+		if err := r.dropSpare(r.segs[n]); err != nil {
+			return err
+		}
+		r.segs = r.segs[:n]
 	}
-	s := r.segs[n]
-	f, err := r.begun(s)
-	if err != nil || f != nil {
-		return err
-	}
+	return nil
+}
+
+func (r *restore) dropSpare(s *segment) error {
 	if err := r.unproven(s, s.data()); err != nil {
 		return err
 	}
@@ -162,7 +167,6 @@ func (r *restore) dropSpare() error {
 	} else if to > from {
 		r.o.Logger.Warn("cut the torn tail of the log", "position", uint64(s.data()), "bytes", uint64(to-s.data()))
 	}
-	r.segs = r.segs[:n]
 	return errors.Join(s.file.Close(), r.o.FS.Remove(segmentName(s.base)), r.o.FS.SyncDir())
 }
 

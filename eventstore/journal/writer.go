@@ -160,10 +160,6 @@ func (w *writer) launch() *group {
 	} else {
 		w.group = &group{}
 	}
-	if !w.asked && w.pos-w.active().base > eventstore.Position(w.active().size/2) {
-		w.asked = true
-		w.j.keeper.want()
-	}
 	return g
 }
 
@@ -180,9 +176,15 @@ func (w *writer) land(l landing) error {
 	for _, a := range g.answers {
 		a.to.done <- a.outcome
 	}
+	s := g.segs[len(g.segs)-1]
+	half := g.pos+eventstore.Position(len(g.buf)) > s.base+eventstore.Position(s.size/2)
 	g.reset()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if half && !w.asked && s == w.active() {
+		w.asked = true
+		w.j.keeper.want()
+	}
 	w.aloft--
 	w.free = append(w.free, g)
 	return nil
