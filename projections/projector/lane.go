@@ -31,7 +31,8 @@ const maxWrite = 30 * time.Second
 
 // standing is where a lane is.
 type standing struct {
-	owns    bool
+	reading bool   // it was the owner when it began, and has met no fence since
+	owns    bool   // it was the owner a moment ago
 	reason  string // why the copy cannot be filled, "" when it can
 	mark    eventstore.Mark
 	caught  time.Time     // when the owner had caught up, zero before
@@ -52,7 +53,7 @@ func (l *lane) set(change func(*standing)) {
 	l.standing.changed = make(chan struct{})
 }
 
-func disown(s *standing) { s.owns, s.caught = false, time.Time{} }
+func disown(s *standing) { s.reading, s.owns, s.caught = false, false, time.Time{} }
 
 // from is the feed's question where to go on. It waits until this instance owns the copy.
 func (l *lane) from(ctx context.Context) (eventstore.Mark, error) {
@@ -77,7 +78,7 @@ func (l *lane) from(ctx context.Context) (eventstore.Mark, error) {
 func (l *lane) begin(c table.Checkpoint) (eventstore.Mark, error) {
 	mark, err := markOf(c)
 	if err == nil {
-		l.set(func(s *standing) { s.owns, s.mark, s.reason = true, mark, c.Reason })
+		l.set(func(s *standing) { s.reading, s.owns, s.mark, s.reason = true, true, mark, c.Reason })
 	}
 	return mark, err
 }
@@ -125,6 +126,7 @@ func (l *lane) advanced(b feed.Batch) {
 		l.log.Info("projection goes on", "position", b.To.Position)
 	}
 	l.set(func(s *standing) {
+		s.owns = s.owns || b.To != b.From // the fence let it pass
 		s.mark, s.reason = b.To, ""
 		if b.CaughtUp {
 			s.caught = time.Now()
@@ -161,12 +163,13 @@ func (l *lane) keep(ctx context.Context) {
 			return
 		case <-time.After(renewEvery):
 		}
-		if !l.now().owns {
+		if !l.now().reading {
 			continue
 		}
-		if !l.lease.renew(ctx) {
-			l.set(disown) // a batch that is being written meets the fence
+		held := l.lease.renew(ctx)
+		l.set(func(s *standing) { s.owns = s.reading && held })
+		if held {
+			l.serve(ctx)
 		}
-		l.serve(ctx)
 	}
 }
