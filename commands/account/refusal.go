@@ -57,7 +57,7 @@ func (e *QuotaError) Code() string { return "quota_trop_grand" }
 
 // refuse is the decision to do nothing but record who tried what.
 func refuse(action string, err error) ([]event.Event, error) {
-	refused := event.AccountActionRefused{Action: action, Code: "refuse", Detail: err.Error()}
+	refused := event.AccountActionRefused{Action: action, Code: "refuse"}
 	var coded interface{ Code() string }
 	if errors.As(err, &coded) {
 		refused.Code = coded.Code()

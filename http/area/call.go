@@ -1,9 +1,11 @@
 package area
 
 import (
+	"context"
 	"net/http"
 
 	"lieudit/commands"
+	"lieudit/eventstore"
 	"lieudit/http/input"
 	"lieudit/schemas/grant"
 )
@@ -35,6 +37,14 @@ func (c call) intent(reason string) commands.Intent {
 		in.OnBehalfOf = c.account()
 	}
 	return in
+}
+
+// shows waits until the read models show what a command, or its refusal, left on the log up to a position.
+func (a *area) shows(ctx context.Context, at eventstore.Position, err error) error {
+	if at > 0 {
+		a.Wait(ctx, at)
+	}
+	return err
 }
 
 // asks is an endpoint that reads its request from the query.

@@ -82,8 +82,7 @@ type KeyOriginsChanged struct {
 // AccountActionRefused records that somebody tried what the rules forbid.
 type AccountActionRefused struct {
 	Action string `json:"action"` // the command's name
-	Code   string `json:"code"`   // the refusal's code
-	Detail string `json:"detail,omitempty"`
+	Code   string `json:"code"`   // the refusal's code, without what was typed: that may hold a secret
 }
 
 // EventType is the wire name.
