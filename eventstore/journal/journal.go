@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/hold"
 )
 
 // DefaultSegmentSize is the size of a segment file unless Options says otherwise.
@@ -68,7 +69,7 @@ type Journal struct {
 
 var _ eventstore.Store = (*Journal)(nil)
 
-// Open opens the log in dir, or makes one. A folder that another journal holds is a *LockedError, a log that
+// Open opens the log in dir, or makes one. A folder that another journal holds is a *hold.HeldError, a log that
 // is damaged where it had been durable a *eventstore.CorruptError. What a crash left half written is
 // cut off, with a line in the log of the program.
 func Open(dir string, o Options) (*Journal, error) {
@@ -79,7 +80,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	l, err := lock(dir, o.Clock())
+	l, err := hold.Folder(dir, o.Clock())
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
