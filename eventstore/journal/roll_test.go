@@ -16,7 +16,7 @@ import (
 // both change in one step.
 func TestAStreamIsReadWhileTheSegmentItIsInBecomesFull(t *testing.T) {
 	t.Parallel()
-	const rolls, readers = 300, 4
+	const rolls, readers = 100, 4
 	j := openIn(t, t.TempDir(), journal.Options{SegmentSize: 4 << 10, FS: newMachine(1), Logger: quiet()})
 	var done atomic.Bool
 	var all sync.WaitGroup
