@@ -62,3 +62,38 @@ func TestACopyIsReadFromTheMomentItServes(t *testing.T) {
 		}
 	})
 }
+
+func TestACopyInUseIsNotDroppedHoweverOthersComeAndGo(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		user, pruner := shelf(t, address), shelf(t, address)
+		old := build(t, user, model(1), 1)
+		build(t, user, model(1), 2)
+		if err := user.Read(t.Context(), model(1), func(*table.DB) error { return nil }); err != nil { // lets go of the old one
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var others sync.WaitGroup
+		defer others.Wait()
+		defer stop()
+		for range 3 {
+			others.Go(func() {
+				for ctx.Err() == nil {
+					if _, release, err := user.Use(ctx, old); err == nil {
+						release()
+					}
+				}
+			})
+		}
+		for range 40 {
+			_, release, err := user.Use(t.Context(), old)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := prune(t, pruner, model(1)); len(got) > 0 {
+				t.Fatalf("%v was dropped while it was used", got)
+			}
+			release()
+		}
+	})
+}
