@@ -75,7 +75,7 @@ func bucketOf(key []byte, buckets int) uint32 {
 	return uint32(h) & uint32(1<<(bits.Len(uint(buckets))-1)-1)
 }
 
-// Streets are the streets whose name holds a term, sorted: the most important communes first.
+// StreetsWith are the streets whose name holds a term, sorted: the most important communes first.
 func (v *Vintage) StreetsWith(term uint32) Column { return v.termStreets.at(term) }
 
 // PlacesWith are the places whose name holds a term, sorted likewise.
@@ -102,4 +102,45 @@ func (v *Vintage) CommuneOf(code string) (uint32, bool) {
 		return 0, false
 	}
 	return byCode.At(i), true
+}
+
+// Gazetteer is a range of the places in the order of their names, links left out, that begin with the same terms.
+type Gazetteer struct {
+	v        *Vintage
+	depth    int
+	from, to int
+}
+
+// Gazetteer is the range of all places.
+func (v *Vintage) Gazetteer() Gazetteer {
+	return Gazetteer{v: v, to: Column(v.parts[secPlacesByName]).Len()}
+}
+
+// Len is how many places there are.
+func (g Gazetteer) Len() int { return g.to - g.from }
+
+func (g Gazetteer) key(i int) Column {
+	return lists{Column(g.v.parts[secPlaceKeysFirst]), Column(g.v.parts[secPlaceKeys])}.at(uint32(i))
+}
+
+// Next narrows the range to names that go on with a term in [from, to).
+func (g Gazetteer) Next(from, to uint32) Gazetteer {
+	search := func(least uint32) int {
+		return g.from + sort.Search(g.to-g.from, func(i int) bool {
+			key := g.key(g.from + i)
+			return key.Len() > g.depth && key.At(g.depth) >= least
+		})
+	}
+	lo := search(from)
+	return Gazetteer{g.v, g.depth + 1, lo, max(lo, search(to))}
+}
+
+// Whole is how many of the places have been named whole; they come first.
+func (g Gazetteer) Whole() int {
+	return sort.Search(g.to-g.from, func(i int) bool { return g.key(g.from+i).Len() > g.depth })
+}
+
+// Place is the ordinal of the place at i of the range, and how many of its terms have not been named.
+func (g Gazetteer) Place(i int) (place uint32, unnamed int) {
+	return Column(g.v.parts[secPlacesByName]).At(g.from + i), g.key(g.from+i).Len() - g.depth
 }

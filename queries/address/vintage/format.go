@@ -45,6 +45,9 @@ const (
 	secCommunePostcodes
 	secCommunesByCode
 	secPlaces
+	secPlaceKeysFirst
+	secPlaceKeys
+	secPlacesByName
 	secPostcodes
 	secPostcodesFirst
 	secPostcodeCommunes

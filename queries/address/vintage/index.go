@@ -28,6 +28,7 @@ func (b *builder) writeIndex(ctx context.Context) error {
 	b.writeTerms(terms)
 	b.writeNameTerms()
 	b.writePlacesTable(uint32(len(terms)))
+	b.writePlaceKeys(terms)
 	b.writeStreetPostings(uint32(len(terms)))
 	b.writeHashed(secDeletesFirst, secDeletes, terms, eachDelete)
 	b.writeHashed(secSoundsFirst, secSounds, terms, eachSound)
@@ -63,6 +64,37 @@ func (b *builder) writePlacesTable(terms uint32) {
 		b.w.bytes(secPlaces, p.Code[:])
 	}
 	b.writePostings(secTermPlacesFirst, secTermPlaces, names, terms)
+}
+
+// writePlaceKeys writes the places in the order of their names, links left out.
+func (b *builder) writePlaceKeys(terms []string) {
+	keys := make([][]uint32, len(b.places))
+	for i, p := range b.places {
+		keys[i] = withoutLinks(b.names.termsOf(p.Name), func(t uint32) string { return terms[t] })
+	}
+	order := ordered(len(keys), func(i, j uint32) int { return slices.Compare(keys[i], keys[j]) })
+	at := uint32(0)
+	b.w.u32(secPlaceKeysFirst, at)
+	for _, i := range order {
+		b.w.column(secPlaceKeys, keys[i])
+		at += uint32(len(keys[i]))
+		b.w.u32(secPlaceKeysFirst, at)
+	}
+	b.w.column(secPlacesByName, order)
+}
+
+// withoutLinks are the terms that are no links, or all when there are no others.
+func withoutLinks(terms []uint32, of func(uint32) string) []uint32 {
+	var out []uint32
+	for _, t := range terms {
+		if text.ClassOf(of(t)) != text.Link {
+			out = append(out, t)
+		}
+	}
+	if len(out) == 0 {
+		return terms
+	}
+	return out
 }
 
 func (b *builder) writeStreetPostings(terms uint32) {

@@ -1,0 +1,209 @@
+package address
+
+import (
+	"lieudit/queries/address/text"
+	"lieudit/queries/address/vintage"
+)
+
+// How much each component weighs in the score, of those that were typed.
+const (
+	streetShare   = 50
+	cityShare     = 25
+	postcodeShare = 12
+	numberShare   = 13
+)
+
+// judge compares a street with the words a guess left over, and gives the rows that bear the typed number, or itself.
+func (q *question) judge(g guess, street uint32, words mask) []candidate {
+	q.steps -= 8
+	s := q.v.Street(street)
+	c := candidate{guess: g, kind: StreetType, street: street, alignment: q.align(q.v.NameTerms(s.Name), words)}
+	if s.Locality {
+		c.kind = LocalityType
+	}
+	if c.used == 0 {
+		return nil
+	}
+	c.numbering = q.readNumber(c.alignment, words&^c.used)
+	var out []candidate
+	if c.typed() && !s.Locality {
+		from, to := q.rows(s, c.numbering)
+		for row := from; row < to; row++ {
+			if sameRep(c.rep, string(q.v.Rep(row))) {
+				r := c
+				r.kind, r.row = HouseNumber, row
+				out = append(out, q.scored(r, s, words))
+			}
+		}
+	}
+	if len(out) == 0 {
+		c.missing = c.typed()
+		out = append(out, q.scored(c, s, words))
+	}
+	return out
+}
+
+// judgeCommune is the commune itself as an answer.
+func (q *question) judgeCommune(g guess, words mask) candidate {
+	c := candidate{guess: g, kind: Municipality, alignment: alignment{first: maxTerms, certain: true}}
+	c.numbering = q.readNumber(c.alignment, words)
+	c.missing = c.typed()
+	left := words &^ c.numberAt &^ c.repAt
+	var sum shares
+	if q.weigh(left) > 0 {
+		sum.add(streetShare, 0)
+	}
+	q.addPlace(&sum, &c, vintage.Facet{Postcode: q.communePostcode(g.commune), Old: vintage.None})
+	if c.typed() {
+		sum.add(numberShare, 0)
+	}
+	c.score = sum.score()
+	return c
+}
+
+// communePostcode is the typed postcode when the commune has it, else its first.
+func (q *question) communePostcode(commune uint32) uint32 {
+	if q.hasPostcode(commune) {
+		return q.postcode
+	}
+	return q.v.CommunePostcodes(commune).At(0)
+}
+
+// shares sums what the typed components are worth, in hundredths.
+type shares struct{ worth, of int32 }
+
+func (s *shares) add(share, hundredths int32) {
+	s.worth += share * hundredths
+	s.of += share
+}
+
+func (s *shares) score() int32 {
+	if s.of == 0 {
+		return 0
+	}
+	return s.worth * 100 / s.of
+}
+
+// scored settles the score of a street or row.
+func (q *question) scored(c candidate, s vintage.Street, words mask) candidate {
+	f := q.facet(&c, s)
+	left := words &^ c.used &^ c.numberAt &^ c.repAt
+	total := q.weigh(words &^ c.numberAt &^ c.repAt)
+	held := c.held
+	for _, name := range [...]uint32{f.LieuDit, q.oldName(f), f.Delivery} {
+		if left != 0 && name != vintage.None {
+			extra := q.align(q.v.NameTerms(name), left)
+			c.used |= extra.used
+			left &^= extra.used
+			held += extra.held
+		}
+	}
+	var sum shares
+	sum.add(streetShare, q.streetWorth(held, total, c.alignment))
+	q.addPlace(&sum, &c, f)
+	if c.typed() {
+		worth := int32(100)
+		if c.missing {
+			worth = 20
+		} else if c.ranged {
+			worth = 90
+		}
+		sum.add(numberShare, worth)
+	}
+	c.score = sum.score()
+	return c
+}
+
+// facet is what a candidate's row is part of; a street stands for the facet that was asked for, or its first.
+func (q *question) facet(c *candidate, s vintage.Street) vintage.Facet {
+	if c.kind == HouseNumber {
+		return q.v.RowFacet(c.row, s)
+	}
+	from, to := q.v.StreetFacets(c.street)
+	for i := from; i < min(to, from+64); i++ {
+		f := q.v.Facet(i)
+		if (q.postcode == 0 || f.Postcode == q.postcode) && (!q.old(c.place) || f.Old == c.place) {
+			return f
+		}
+	}
+	return q.v.Facet(from)
+}
+
+func (q *question) old(place uint32) bool {
+	return place != vintage.None && q.v.Place(place).Kind == vintage.Old
+}
+
+func (q *question) oldName(f vintage.Facet) uint32 {
+	if f.Old == vintage.None {
+		return vintage.None
+	}
+	return q.v.Place(f.Old).Name
+}
+
+// weigh is the weight of words.
+func (q *question) weigh(words mask) (sum int32) {
+	for i := range q.terms {
+		if words.has(i) {
+			sum += q.weight[i]
+		}
+	}
+	return sum
+}
+
+// streetWorth is how well a name fits, in hundredths: how much of what was typed it holds, and how much of it was typed.
+func (q *question) streetWorth(held, total int32, a alignment) int32 {
+	if total == 0 || a.whole == 0 {
+		return 0
+	}
+	typed, named := min(held/total, 100), min(a.named/a.whole, 100)
+	if q.prefix >= 0 {
+		return typed * (80 + named/5) / 100
+	}
+	return typed * (50 + named/2) / 100
+}
+
+// addPlace adds what the typed commune and postcode are worth.
+func (q *question) addPlace(sum *shares, c *candidate, f vintage.Facet) {
+	if c.place != vintage.None {
+		worth := c.sim
+		if q.old(c.place) && c.kind != Municipality && f.Old != c.place {
+			worth = worth * 8 / 10
+		}
+		sum.add(cityShare, worth)
+	}
+	if q.postcode == 0 {
+		return
+	}
+	switch {
+	case f.Postcode == q.postcode:
+		sum.add(postcodeShare, 100)
+	case q.hasPostcode(c.commune):
+		sum.add(postcodeShare, 80)
+	case q.cedex && f.Postcode/1000 == q.postcode/1000:
+		sum.add(postcodeShare, 80)
+	case f.Postcode/1000 == q.postcode/1000:
+		sum.add(postcodeShare, 30)
+	default:
+		sum.add(postcodeShare, 0)
+	}
+}
+
+// confirmed says whether every word that was typed is confirmed by a candidate, letter for letter.
+func (q *question) confirmed(c *candidate) bool {
+	words := q.words() &^ c.span &^ c.used &^ c.numberAt &^ c.repAt
+	for i := range q.terms {
+		if words.has(i) && text.ClassOf(q.terms[i].Text) != text.Link {
+			return false
+		}
+	}
+	return c.certain && !c.missing && !c.ranged && (c.place == vintage.None || c.sim >= 98) && q.placeConfirmed(c)
+}
+
+// placeConfirmed says whether postcode and former commune are those of the candidate.
+func (q *question) placeConfirmed(c *candidate) bool {
+	if c.kind == Municipality {
+		return q.postcode == 0 || q.hasPostcode(c.commune)
+	}
+	f := q.facet(c, q.v.Street(c.street))
+	return (q.postcode == 0 || f.Postcode == q.postcode) && (!q.old(c.place) || f.Old == c.place)
+}

@@ -1,0 +1,166 @@
+package address
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lieudit/queries/address/text"
+	"lieudit/queries/address/vintage"
+)
+
+// line is the question in one line.
+func (q Query) line() string {
+	if q.Text != "" {
+		return q.Text
+	}
+	place := q.Commune
+	if place == "" {
+		place = q.CityCode
+	}
+	return joined(q.Number, q.Street, q.Complement, q.Postcode, place)
+}
+
+// Verify judges an address: the matches that are good enough, the best first. None is no error; ErrUnparsable is one.
+func (e *Engine) Verify(query Query) ([]Match, error) {
+	q := read(e.v, query.line(), false)
+	found := q.search()
+	if len(found) == 0 && !q.parsable() {
+		return nil, ErrUnparsable
+	}
+	found = query.Filter.keep(e.v, found)
+	var out []Match
+	for i := range found {
+		if found[i].score < accepted || len(out) == query.Limit {
+			break
+		}
+		out = append(out, e.match(q, found, i))
+	}
+	return out, nil
+}
+
+// parsable says whether anything of an address was typed.
+func (q *question) parsable() bool {
+	if q.postcode != 0 {
+		return true
+	}
+	for i := range q.terms {
+		if q.terms[i].Digits || len(q.alts[i]) > 0 || text.ClassOf(q.terms[i].Text) == text.Way {
+			return true
+		}
+	}
+	return false
+}
+
+// keep is what a filter lets through.
+func (f Filter) keep(v *vintage.Vintage, found []candidate) []candidate {
+	if len(f.Types) == 0 && len(f.Postcodes) == 0 && len(f.CityCodes) == 0 && len(f.Departments) == 0 {
+		return found
+	}
+	return slices.DeleteFunc(found, func(c candidate) bool { return !f.passes(v, &c) })
+}
+
+func (f Filter) passes(v *vintage.Vintage, c *candidate) bool {
+	if len(f.Types) > 0 && !slices.Contains(f.Types, c.kind) {
+		return false
+	}
+	code := v.Commune(c.commune).String()
+	if len(f.CityCodes) > 0 && !slices.Contains(f.CityCodes, code) {
+		return false
+	}
+	if len(f.Departments) > 0 && !slices.ContainsFunc(f.Departments, func(d string) bool { return strings.HasPrefix(code, d) }) {
+		return false
+	}
+	return true
+}
+
+func (e *Engine) match(q *question, found []candidate, i int) Match {
+	c := &found[i]
+	m := Match{Record: e.record(c, q), Score: float64(c.score) / 10000, Verdict: Probable, Precision: c.kind,
+		NumberTyped: c.typed(), NumberFound: c.kind == HouseNumber}
+	next := 0
+	if i == 0 {
+		next = 1
+	}
+	if next < len(found) {
+		m.Next = float64(found[next].score) / 10000
+	}
+	if q.alone(found, i) {
+		m.Verdict = Exact
+	}
+	if c.missing && c.kind == StreetType {
+		m.Nearby = e.nearby(c)
+	}
+	m.Components = e.components(q, c, &m.Record)
+	return m
+}
+
+// alone says whether a candidate is confirmed, and no other is.
+func (q *question) alone(found []candidate, i int) bool {
+	if q.steps <= 0 || !q.confirmed(&found[i]) {
+		return false
+	}
+	for j := range found {
+		if j != i && found[j].kind == found[i].kind && q.confirmed(&found[j]) {
+			return false
+		}
+	}
+	return true
+}
+
+// nearby are the numbers of a street closest to one it does not have, at most six, in their order.
+func (e *Engine) nearby(c *candidate) []string {
+	s := e.v.Street(c.street)
+	at := e.v.FirstNumber(s, c.number)
+	from, to := at, at
+	for to-from < 6 && (from > s.From || to < s.To) {
+		before := to == s.To || from > s.From && c.number-e.v.Number(from-1) <= e.v.Number(to)-c.number
+		if before {
+			from--
+		} else {
+			to++
+		}
+	}
+	var out []string
+	for row := from; row < to; row++ {
+		out = append(out, fmt.Sprint(e.v.Number(row))+string(e.v.Rep(row)))
+	}
+	return out
+}
+
+// typed is the text of terms, as folded.
+func (q *question) typed(at mask) string {
+	var words []string
+	for i := range q.terms {
+		if at.has(i) && !q.terms[i].Part {
+			words = append(words, q.terms[i].Typed)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// components compares part by part.
+func (e *Engine) components(q *question, c *candidate, r *Record) (out Components) {
+	street := q.words() &^ c.span &^ c.numberAt &^ c.repAt
+	out.Number = component(q.typed(c.numberAt), r.Number, !c.missing && !c.ranged)
+	out.Rep = component(c.rep, r.Rep, c.rep == r.Rep || !c.missing && c.rep != "")
+	out.Street = component(q.typed(street), r.Street, c.certain && street&^c.used == 0)
+	out.Postcode = component(q.typed(q.postcodeMask), r.Postcode, q.typed(q.postcodeMask) == r.Postcode)
+	out.City = component(q.typed(c.span), r.City, c.sim >= 98)
+	return out
+}
+
+func component(typed, kept string, same bool) Component {
+	status := Corrected
+	switch {
+	case typed == "" && kept == "":
+		status = Absent
+	case typed == "":
+		status = Added
+	case kept == "":
+		status = Unconfirmed
+	case same:
+		status = Confirmed
+	}
+	return Component{typed, kept, status}
+}
