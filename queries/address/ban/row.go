@@ -21,6 +21,7 @@ type Row struct {
 	Rep     string // repetition index: bis, ter, a…
 	Voie    string // name of the street, or of the locality
 	LieuDit string // nom_ld: the place the number stands in
+	Alias   string // another name of the street
 
 	NomAFNOR          string
 	CodePostal        string
