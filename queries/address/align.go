@@ -12,7 +12,8 @@ type alignment struct {
 	held    int32 // weight of those words, times how alike, in hundredths
 	named   int32 // weight of the terms of the name that were typed, likewise
 	whole   int32 // weight of all terms of the name
-	certain bool  // all but links were typed, letter for letter
+	certain bool  // all but links were typed, as good as letter for letter
+	loose   bool  // a word was taken for another than it says
 }
 
 // align compares a name with words, in the order of the name: a word that goes on where the last one stood comes before
@@ -33,11 +34,15 @@ func (q *question) align(name vintage.Column, words mask) alignment {
 		a.first = min(a.first, i)
 		a.held += q.weight[i] * sim
 		a.named += w * sim
-		a.certain = a.certain && sim == 100
+		a.loose = a.loose || sim < literal
 		next = i + 1
 	}
+	a.certain = a.certain && !a.loose
 	return a
 }
+
+// literal is how alike two words are that are the same but for an article or an abbreviation.
+const literal = 97
 
 // linkWeight is the weight of a term that may be missing.
 const linkWeight = 5

@@ -34,9 +34,13 @@ type rough struct {
 func (q *question) inCommune(found []candidate, g guess) []candidate {
 	c := q.v.Commune(g.commune)
 	words := q.words() &^ g.span
-	hits := q.hits(words, c.From, c.To, text.Plain)
-	if len(hits) == 0 {
-		hits = q.hits(words, c.From, c.To, text.Link)
+	hits := q.hits(words, c.From, c.To, false)
+	if len(hits) == 0 || hits[0].weight < 90*int32(q.weigh(q.telling(words))) {
+		hits = append(hits, q.hits(words, c.From, c.To, true)...)
+		slices.SortFunc(hits, func(x, y rough) int {
+			return cmp.Or(cmp.Compare(x.street, y.street), cmp.Compare(y.weight, x.weight))
+		})
+		hits = slices.CompactFunc(hits, func(x, y rough) bool { return x.street == y.street })
 	}
 	for _, h := range hits {
 		found = append(found, q.judge(g, h.street, words)...)
@@ -44,12 +48,24 @@ func (q *question) inCommune(found []candidate, g guess) []candidate {
 	return append(found, q.judgeCommune(g, words))
 }
 
-// hits are the streets in a range that share words with the question, the most promising first. Words of a class above
-// most are not looked for.
-func (q *question) hits(words mask, from, to uint32, most text.Class) []rough {
-	var all []rough
+// telling are the words that tell streets apart: no links, no kinds of streets, no numbers.
+func (q *question) telling(words mask) (out mask) {
 	for i := range q.terms {
-		if !words.has(i) || text.ClassOf(q.terms[i].Text) > most {
+		if words.has(i) && !q.terms[i].Digits && text.ClassOf(q.terms[i].Text) == text.Plain {
+			out |= bit(i)
+		}
+	}
+	return out
+}
+
+// hits are the streets in a range that share words with the question, the most promising first: telling words, or any.
+func (q *question) hits(words mask, from, to uint32, any bool) []rough {
+	var all []rough
+	if !any {
+		words = q.telling(words)
+	}
+	for i := range q.terms {
+		if !words.has(i) {
 			continue
 		}
 		for _, a := range q.alts[i] {

@@ -10,7 +10,7 @@ const (
 	streetShare   = 50
 	cityShare     = 25
 	postcodeShare = 12
-	numberShare   = 13
+	numberShare   = 10
 )
 
 // judge compares a street with the words a guess left over, and gives the rows that bear the typed number, or itself.
@@ -27,18 +27,27 @@ func (q *question) judge(g guess, street uint32, words mask) []candidate {
 	c.numbering = q.readNumber(c.alignment, words&^c.used)
 	var out []candidate
 	if c.typed() && !s.Locality {
-		from, to := q.rows(s, c.numbering)
-		for row := from; row < to; row++ {
-			if sameRep(c.rep, string(q.v.Rep(row))) {
-				r := c
-				r.kind, r.row = HouseNumber, row
-				out = append(out, q.scored(r, s, words))
-			}
-		}
+		out = q.bearers(c, s, words)
 	}
 	if len(out) == 0 {
 		c.missing = c.typed()
 		out = append(out, q.scored(c, s, words))
+	}
+	return out
+}
+
+// bearers are the rows of a street that bear the typed number and repetition index.
+func (q *question) bearers(c candidate, s vintage.Street, words mask) (out []candidate) {
+	from, to := q.rows(s, c.numbering)
+	for row := from; row < to; row++ {
+		r, rep := c, string(q.v.Rep(row))
+		if c.maybe != 0 && rep != "" && rep == q.typed(c.maybe) {
+			r.rep, r.repAt = rep, c.maybe
+		}
+		if sameRep(r.rep, rep) {
+			r.kind, r.row, r.otherRep = HouseNumber, row, r.rep != text.Fold(rep)
+			out = append(out, q.scored(r, s, words))
+		}
 	}
 	return out
 }
@@ -69,11 +78,11 @@ func (q *question) communePostcode(commune uint32) uint32 {
 	return q.v.CommunePostcodes(commune).At(0)
 }
 
-// shares sums what the typed components are worth, in hundredths.
+// shares sums what the typed components are worth, in thousandths.
 type shares struct{ worth, of int32 }
 
-func (s *shares) add(share, hundredths int32) {
-	s.worth += share * hundredths
+func (s *shares) add(share, thousandths int32) {
+	s.worth += share * thousandths
 	s.of += share
 }
 
@@ -81,7 +90,7 @@ func (s *shares) score() int32 {
 	if s.of == 0 {
 		return 0
 	}
-	return s.worth * 100 / s.of
+	return s.worth * 10 / s.of
 }
 
 // scored settles the score of a street or row.
@@ -93,20 +102,27 @@ func (q *question) scored(c candidate, s vintage.Street, words mask) candidate {
 	for _, name := range [...]uint32{f.LieuDit, q.oldName(f), f.Delivery} {
 		if left != 0 && name != vintage.None {
 			extra := q.align(q.v.NameTerms(name), left)
+			if q.weigh(extra.used) <= extra.used.count()*linkWeight {
+				continue
+			}
 			c.used |= extra.used
 			left &^= extra.used
-			held += extra.held
+			held += extra.held * 95 / 100
+			c.loose = c.loose || extra.loose
 		}
 	}
 	var sum shares
 	sum.add(streetShare, q.streetWorth(held, total, c.alignment))
 	q.addPlace(&sum, &c, f)
 	if c.typed() {
-		worth := int32(100)
-		if c.missing {
-			worth = 20
-		} else if c.ranged {
-			worth = 90
+		worth := int32(1000)
+		switch {
+		case c.missing:
+			worth = 300
+		case c.ranged:
+			worth = 900
+		case c.otherRep:
+			worth = 970
 		}
 		sum.add(numberShare, worth)
 	}
@@ -141,31 +157,34 @@ func (q *question) oldName(f vintage.Facet) uint32 {
 }
 
 // weigh is the weight of words.
-func (q *question) weigh(words mask) (sum int32) {
+func (q *question) weigh(words mask) (sum int) {
 	for i := range q.terms {
 		if words.has(i) {
-			sum += q.weight[i]
+			sum += int(q.weight[i])
 		}
 	}
 	return sum
 }
 
-// streetWorth is how well a name fits, in hundredths: how much of what was typed it holds, and how much of it was typed.
-func (q *question) streetWorth(held, total int32, a alignment) int32 {
+// streetWorth is how well a name fits, in thousandths: how much of what was typed it holds, and how much of it was typed.
+func (q *question) streetWorth(held int32, total int, a alignment) int32 {
 	if total == 0 || a.whole == 0 {
 		return 0
 	}
-	typed, named := min(held/total, 100), min(a.named/a.whole, 100)
+	typed, named := min(held*10/int32(total), 1000), min(a.named*10/a.whole, 1000)
 	if q.prefix >= 0 {
-		return typed * (80 + named/5) / 100
+		return typed * (800 + named/5) / 1000
 	}
-	return typed * (50 + named/2) / 100
+	return typed * (500 + named/2) / 1000
 }
 
 // addPlace adds what the typed commune and postcode are worth.
 func (q *question) addPlace(sum *shares, c *candidate, f vintage.Facet) {
 	if c.place != vintage.None {
-		worth := c.sim
+		worth := c.sim * 10
+		if !c.late {
+			worth -= 80
+		}
 		if q.old(c.place) && c.kind != Municipality && f.Old != c.place {
 			worth = worth * 8 / 10
 		}
@@ -176,13 +195,13 @@ func (q *question) addPlace(sum *shares, c *candidate, f vintage.Facet) {
 	}
 	switch {
 	case f.Postcode == q.postcode:
-		sum.add(postcodeShare, 100)
+		sum.add(postcodeShare, 1000)
 	case q.hasPostcode(c.commune):
-		sum.add(postcodeShare, 80)
+		sum.add(postcodeShare, 800)
 	case q.cedex && f.Postcode/1000 == q.postcode/1000:
-		sum.add(postcodeShare, 80)
+		sum.add(postcodeShare, 800)
 	case f.Postcode/1000 == q.postcode/1000:
-		sum.add(postcodeShare, 30)
+		sum.add(postcodeShare, 300)
 	default:
 		sum.add(postcodeShare, 0)
 	}
@@ -192,11 +211,11 @@ func (q *question) addPlace(sum *shares, c *candidate, f vintage.Facet) {
 func (q *question) confirmed(c *candidate) bool {
 	words := q.words() &^ c.span &^ c.used &^ c.numberAt &^ c.repAt
 	for i := range q.terms {
-		if words.has(i) && text.ClassOf(q.terms[i].Text) != text.Link {
+		if words.has(i) && (len(q.terms[i].Typed) == 1 || text.ClassOf(q.terms[i].Text) != text.Link) {
 			return false
 		}
 	}
-	return c.certain && !c.missing && !c.ranged && (c.place == vintage.None || c.sim >= 98) && q.placeConfirmed(c)
+	return c.certain && !c.loose && !c.missing && !c.ranged && (c.place == vintage.None || c.sim >= 98) && q.placeConfirmed(c)
 }
 
 // placeConfirmed says whether postcode and former commune are those of the candidate.

@@ -1,6 +1,8 @@
 package address
 
 import (
+	"strings"
+
 	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
 )
@@ -12,6 +14,8 @@ type numbering struct {
 	repAt    mask   // the terms that say the repetition index
 	rep      string // it, as typed
 	ranged   bool   // several numbers were typed
+	maybe    mask   // a letter that is one if the street has it
+	otherRep bool   // the repetition index is the street's, written otherwise
 	missing  bool   // the street has no such number
 }
 
@@ -34,24 +38,34 @@ func (q *question) readNumber(a alignment, left mask) (n numbering) {
 		n.rep = tail
 	}
 	next := at + 1
-	if next < len(q.terms) && left.has(next) && q.isRep(next) {
-		n.rep, n.repAt = q.terms[next].Typed, bit(next)
-		next++
+	if next < len(q.terms) && left.has(next) {
+		if q.isRep(next) {
+			n.rep, n.repAt = q.terms[next].Typed, bit(next)
+			next++
+		} else if q.maybeRep(next) {
+			n.maybe = bit(next)
+		}
 	}
 	q.readRange(&n, left, next)
 	return n
 }
 
-// isRep says whether a word after a number can be its repetition index.
+// isRep says whether a word after a number can be its repetition index: one of those there are, or a letter by itself.
+// The letters that also shorten words are one only where they stick to the number.
 func (q *question) isRep(i int) bool {
 	t := q.terms[i]
 	switch t.Typed {
 	case "bis", "ter", "quater", "quinquies", "sexies", "septies":
 		return true
-	case "d", "l", "r", "n", "s":
-		return t.Glued && (i+1 == len(q.terms) || !q.terms[i+1].Glued)
 	}
-	return len(t.Typed) == 1 && !t.Digits && (i+1 == len(q.terms) || !q.terms[i+1].Glued)
+	alone := len(t.Typed) == 1 && !t.Digits && !t.Elided && (i+1 == len(q.terms) || !q.terms[i+1].Glued)
+	return alone && (t.Glued || !strings.Contains("dlrns", t.Typed))
+}
+
+// maybeRep says whether a letter that also shortens words can be a repetition index, if the street has it.
+func (q *question) maybeRep(i int) bool {
+	t := q.terms[i]
+	return len(t.Typed) == 1 && !t.Digits && !t.Elided && !t.Glued && strings.Contains("dlrns", t.Typed)
 }
 
 // readRange takes the rest of "8-10" or "8 à 10".

@@ -33,8 +33,7 @@ type question struct {
 
 	alts      [maxTerms][]alt
 	weight    [maxTerms]int32
-	low, high uint32          // the range of terms the growing one may become
-	only      map[uint32]bool // communes let through by a filter; nil lets all
+	low, high uint32 // the range of terms the growing one may become
 	steps     int
 }
 

@@ -11,11 +11,12 @@ import (
 
 // Word is a run of letters or of digits, folded, and where it stood.
 type Word struct {
-	Text  string // lower case, without accents
-	Start int    // in characters of the text
-	End   int    // one past the last character
-	Tail  string // what was glued to a number and makes it an ordinal: er, e, eme…
-	Glued bool   // nothing stood between this word and the one before
+	Text   string // lower case, without accents
+	Start  int    // in characters of the text
+	End    int    // one past the last character
+	Tail   string // what was glued to a number and makes it an ordinal: er, e, eme…
+	Glued  bool   // nothing stood between this word and the one before
+	Elided bool   // an apostrophe follows
 }
 
 // Number says whether the word is written in digits.
@@ -67,6 +68,7 @@ func (c *cutter) take(r rune, at int) {
 	if len(c.buf) == before {
 		if !unicode.Is(unicode.Mn, r) {
 			c.flush()
+			c.elide(r, at)
 		} else if c.from < before {
 			c.end = at + 1
 		}
@@ -87,6 +89,13 @@ func (c *cutter) flush() {
 	if len(c.buf) > c.from {
 		c.emit(c.buf[c.from:])
 		c.from = len(c.buf)
+	}
+}
+
+// elide marks the word that an apostrophe follows.
+func (c *cutter) elide(r rune, at int) {
+	if n := len(c.words); n > 0 && c.words[n-1].End == at && (r == '\'' || r == '’' || r == 'ʼ' || r == '`') {
+		c.words[n-1].Elided = true
 	}
 }
 

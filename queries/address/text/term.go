@@ -9,6 +9,7 @@ type Term struct {
 	Digits bool   // typed in digits
 	Tail   string // what made a typed number an ordinal
 	Glued  bool   // nothing stood between this word and the one before
+	Elided bool   // an apostrophe follows
 	Part   bool   // a further term of the word before
 }
 
@@ -31,7 +32,8 @@ func appendTerms(terms []Term, words []Word, i int) []Term {
 	if first == "route" && second != "" && len(terms) > 0 && terms[len(terms)-1].Text == "route" {
 		first, second = second, ""
 	}
-	t := Term{Text: first, Typed: w.Text, Start: w.Start, End: w.End, Digits: w.Number(), Tail: w.Tail, Glued: w.Glued}
+	t := Term{Text: first, Typed: w.Text, Start: w.Start, End: w.End, Digits: w.Number(), Tail: w.Tail,
+		Glued: w.Glued, Elided: w.Elided}
 	terms = append(terms, t)
 	if second != "" {
 		t.Text, t.Part = second, true
@@ -57,6 +59,9 @@ func expand(words []Word, i int) (first, second string) {
 	}
 	if w == "pt" && i > 0 && (words[i-1].Text == "rd" || words[i-1].Text == "rond") {
 		return "point", ""
+	}
+	if i > 0 && ClassOf(words[i-1].Text) == Link && (shortWay(w) != "" || w == "cap") {
+		return w, ""
 	}
 	return short(w)
 }
