@@ -35,10 +35,14 @@ func (b Bad) String() string { return fmt.Sprintf("%s:%d: %s", b.File, b.Line, b
 
 // Report counts what the readers given it have seen. The zero value is ready; one reader uses it at a time.
 type Report struct {
-	Good   int
-	Counts [faults]int // by Fault
-	First  []Bad
+	Good      int
+	Synthetic int         // of the good ones, those that are invented
+	Counts    [faults]int // by Fault
+	First     []Bad
 }
+
+// SyntheticSource is what the source columns of invented rows say.
+const SyntheticSource = "synthétique"
 
 // Bad is how many rows were left out.
 func (r *Report) Bad() (n int) {

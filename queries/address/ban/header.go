@@ -32,6 +32,7 @@ const (
 	fieldCertifie
 	fieldParcelles
 	fieldIDBan
+	fieldSource
 	fieldCount
 )
 
@@ -59,6 +60,7 @@ var names = [fieldCount][]string{
 	fieldCertifie:          {"certification_commune"},
 	fieldParcelles:         {"cad_parcelles"},
 	fieldIDBan:             {"id_ban_adresse", "id_ban", "uid_adresse"},
+	fieldSource:            {"source_nom_voie"},
 }
 
 // columns says where each field stands in a file; -1 is nowhere.

@@ -67,6 +67,9 @@ func (p *parser) rows(yield func(Row, error) bool) {
 			continue
 		}
 		p.report.Good++
+		if string(p.get(fieldSource)) == SyntheticSource {
+			p.report.Synthetic++
+		}
 		if !yield(p.last, nil) {
 			return
 		}
