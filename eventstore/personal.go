@@ -49,6 +49,11 @@ func (c *Codec) Reveal(ctx context.Context, stream string, p event.Personal) (ev
 	return c.open(ctx, stream, p)
 }
 
+// Forget makes the personal fields of a stream's events unreadable for good.
+func (c *Codec) Forget(ctx context.Context, stream string) error {
+	return c.vault.Destroy(ctx, Subject(stream))
+}
+
 func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
 	text, ok := strings.CutPrefix(string(p), sealed)
 	if !ok {

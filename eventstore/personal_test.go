@@ -109,6 +109,25 @@ func TestAPersonalFieldOpensInItsOwnStreamAlone(t *testing.T) {
 	}
 }
 
+func TestASealedFieldIsRevealedUntilItsStreamIsForgotten(t *testing.T) {
+	t.Parallel()
+	c, _ := newCodec()
+	p := encode(t, c, "account-a", zoe)[0]
+	raw, err := event.Decode(p.Type, p.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := raw.(event.AccountOpened).Name
+	for _, want := range []event.Personal{"Chez Zoé", ""} {
+		if got, err := c.Reveal(t.Context(), "account-a", name); err != nil || got != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+		if err := c.Forget(t.Context(), "account-a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestWhateverIsDoneToAPersonalFieldIsAnError(t *testing.T) {
 	t.Parallel()
 	c, _ := newCodec()

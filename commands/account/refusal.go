@@ -14,25 +14,27 @@ var (
 	ErrUnknownKey = errors.New("unknown key")
 )
 
-// Refusal is a rule that an account's state breaks. Its code is what the caller is told.
-type Refusal struct{ code string }
+// Refusal is a rule that an account's state breaks, as the caller is told it: a code for programs and French for
+// people.
+type Refusal struct{ code, text string }
 
-func (r *Refusal) Error() string { return r.code }
+func (r *Refusal) Error() string { return r.text }
 
 // Code names the rule.
 func (r *Refusal) Code() string { return r.code }
 
 // The rules of accounts and agencies.
 var (
-	ErrAlreadyOpen     = &Refusal{"compte_deja_ouvert"}
-	ErrClosed          = &Refusal{"compte_ferme"}
-	ErrNoAgency        = &Refusal{"agence_inconnue"}          // the account named as agency is none, or is closed
-	ErrNested          = &Refusal{"agence_imbriquee"}         // a sub-client cannot be an agency, nor an agency a sub-client
-	ErrSubClient       = &Refusal{"deja_sous_client"}         // it belongs to an agency already
-	ErrNotSubClient    = &Refusal{"pas_sous_client"}          // it belongs to no agency
-	ErrAgencyPlan      = &Refusal{"plan_de_l_agence"}         // a sub-client's plan is its agency's
-	ErrSecretNoOrigins = &Refusal{"origines_sur_cle_secrete"} // only publishable keys have origins
-	ErrKeyRevoked      = &Refusal{"cle_revoquee"}
+	ErrAlreadyOpen     = &Refusal{"compte_deja_ouvert", "Un compte existe déjà sous cet identifiant."}
+	ErrClosed          = &Refusal{"compte_ferme", "Ce compte est fermé."}
+	ErrOpen            = &Refusal{"compte_ouvert", "Ce compte est ouvert : fermez-le d'abord."}
+	ErrNoAgency        = &Refusal{"agence_inconnue", "Aucun compte en mode agence ne porte cet identifiant."}
+	ErrNested          = &Refusal{"agence_imbriquee", "Une agence ne peut pas être le sous-client d'une autre."}
+	ErrSubClient       = &Refusal{"deja_sous_client", "Ce compte est déjà le sous-client d'une agence."}
+	ErrNotSubClient    = &Refusal{"pas_sous_client", "Ce compte n'est le sous-client d'aucune agence."}
+	ErrAgencyPlan      = &Refusal{"plan_de_l_agence", "Le plan d'un sous-client est celui de son agence."}
+	ErrSecretNoOrigins = &Refusal{"origines_sur_cle_secrete", "Seules les clés publiables déclarent des origines."}
+	ErrKeyRevoked      = &Refusal{"cle_revoquee", "Cette clé est révoquée."}
 )
 
 // KeyCapError: the plan's publishable keys are all in use. A Cap of 0 means the plan includes none.
@@ -55,13 +57,10 @@ func (e *QuotaError) Code() string { return "quota_trop_grand" }
 
 // refuse is the decision to do nothing but record who tried what.
 func refuse(action string, err error) ([]event.Event, error) {
-	refused := event.AccountActionRefused{Action: action, Code: "refuse", Detail: err.Error()}
+	refused := event.AccountActionRefused{Action: action, Code: "refuse"}
 	var coded interface{ Code() string }
 	if errors.As(err, &coded) {
 		refused.Code = coded.Code()
-	}
-	if refused.Detail == refused.Code {
-		refused.Detail = ""
 	}
 	return []event.Event{refused}, err
 }

@@ -19,6 +19,7 @@ type State struct {
 	Name       event.Personal // sealed in decisions
 	OpenedAt   time.Time
 	ClosedAt   time.Time
+	Erased     bool // its personal data cannot be read any more
 	Anchor     plan.Date
 	Terms      grant.Scheduled[Terms]  // its own; a sub-client's plan is its agency's
 	Agency     grant.Scheduled[string] // the account it is a sub-client of, or ""
@@ -69,6 +70,8 @@ func Evolve(s *State, f commands.Fact) {
 		s.Agency.Set("", e.Effective, f.At)
 	case event.AccountClosed:
 		s.ClosedAt = f.At
+	case event.AccountErased:
+		s.Name, s.Erased = "", true
 	default:
 		evolveKeys(s, f)
 	}

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
-	"google.golang.org/grpc/metadata"
 
 	"lieudit/eventstore"
 )
@@ -38,41 +35,44 @@ func (s *Store) Append(ctx context.Context, stream string, expected eventstore.R
 	}
 }
 
-// failed reports what calls tell of the connection, and says ErrClosed for what Close did.
-func (s *Store) failed(ctx context.Context, c *conn, err error) error {
-	if ctx.Err() != nil {
-		return err
-	}
-	if s.link.ctx.Err() != nil {
-		if errors.Is(err, eventstore.ErrUnknown) {
-			return err
-		}
-		return eventstore.ErrClosed
-	}
-	if errors.Is(err, eventstore.ErrUnavailable) || errors.Is(err, eventstore.ErrUnknown) {
-		s.link.suspect(c)
-	}
-	return err
-}
-
-// unwritten is failed for an append, which tells whether the server takes any.
-func (s *Store) unwritten(ctx context.Context, c *conn, err error) error {
-	err = s.failed(ctx, c, err)
-	if ctx.Err() == nil && (errors.Is(err, eventstore.ErrUnavailable) || errors.Is(err, eventstore.ErrUnknown)) {
-		s.link.writes(err)
-	}
-	return err
-}
-
 // moved follows the leader to another node and waits, within reason, until the connection is another one.
 func (s *Store) moved(ctx context.Context, c *conn, err error) bool {
 	var elsewhere *notLeaderError
-	if !asNotLeader(err, &elsewhere) {
+	if !errors.As(err, &elsewhere) {
 		return false
 	}
 	s.link.follow(elsewhere.leader)
 	s.link.suspect(c)
 	return s.link.replaced(ctx, c)
+}
+
+// unwritten is the error of an append as its caller sees it.
+func (s *Store) unwritten(ctx context.Context, c *conn, err error) error {
+	var elsewhere *notLeaderError
+	switch {
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return fmt.Errorf("%w: %w", eventstore.ErrUnknown, ctx.Err())
+	case errors.As(err, &elsewhere):
+		err = errors.Join(eventstore.ErrUnavailable, err)
+	}
+	if err = s.failed(ctx, c, err); errors.Is(err, eventstore.ErrUnavailable) || errors.Is(err, eventstore.ErrUnknown) {
+		s.link.writes(err)
+	}
+	return err
+}
+
+// failed reports what a call tells of the connection, and says ErrClosed for what Close did.
+func (s *Store) failed(ctx context.Context, c *conn, err error) error {
+	unknown, unavailable := errors.Is(err, eventstore.ErrUnknown), errors.Is(err, eventstore.ErrUnavailable)
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case s.link.ctx.Err() != nil && unavailable:
+		return eventstore.ErrClosed
+	case unknown || unavailable:
+		s.link.suspect(c)
+	}
+	return err
 }
 
 func size(events []eventstore.Proposed) (n int) {
@@ -82,82 +82,50 @@ func size(events []eventstore.Proposed) (n int) {
 	return n
 }
 
-// timeless hides a deadline from the server, so that what ends a call in time is always its own context, which can be
-// told from a server's own timeout.
-type timeless struct{ context.Context }
-
-func (timeless) Deadline() (time.Time, bool) { return time.Time{}, false }
-
-// leaderOnly makes a node that does not lead refuse the call instead of answering late or passing it on.
-func leaderOnly(ctx context.Context) context.Context {
-	return metadata.AppendToOutgoingContext(ctx, "requires-leader", "true")
-}
-
 func (c *conn) append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
-	within, cancel := context.WithCancel(timeless{ctx})
-	defer cancel()
-	resp, err := c.send(within, ctx, stream, expected, events)
+	p, err := c.pipe(ctx)
 	if err != nil {
 		return eventstore.Committed{}, err
 	}
-	c.answered()
-	if w := resp.GetWrongExpectedVersion(); w != nil {
-		current := eventstore.Revision(w.GetCurrentRevision())
-		if _, none := w.GetCurrentRevisionOption().(*streams.AppendResp_WrongExpectedVersion_CurrentNoStream); none {
-			current = eventstore.NoStream
-		}
-		return eventstore.Committed{}, c.refused(ctx, stream, expected, current, events)
-	}
-	return c.place(ctx, stream, resp.GetSuccess())
-}
-
-// send makes the call. Until it has said that the request is complete the server cannot have made the append.
-func (c *conn) send(within, ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (*streams.AppendResp, error) {
-	call, err := c.streams.Append(leaderOnly(within))
+	resp, err := p.do(ctx, appending(stream, expected, events))
 	if err != nil {
-		return nil, unappended(ctx, err, nil, false)
+		return eventstore.Committed{}, err
 	}
-	err = call.Send(appendTo(stream, expected))
-	for i := 0; i < len(events) && err == nil; i++ {
-		err = call.Send(proposal(events[i]))
+	if ok := resp.GetSuccess(); ok != nil {
+		return c.place(ctx, stream, ok)
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, unappended(ctx, err, nil, false)
+	err = verdict(resp.GetError(), stream, expected)
+	var conflict *eventstore.ConflictError
+	if errors.As(err, &conflict) {
+		err = c.refused(ctx, conflict, events)
 	}
-	complete := err == nil
-	resp, err := call.CloseAndRecv() // when the server ended the call early this gives the reason
-	if err != nil {
-		return nil, unappended(ctx, err, call.Trailer(), complete)
-	}
-	return resp, nil
+	return eventstore.Committed{}, err
 }
 
 // place is where a successful append went. The answer to a repeated one may leave the position out.
-func (c *conn) place(ctx context.Context, stream string, ok *streams.AppendResp_Success) (eventstore.Committed, error) {
+func (c *conn) place(ctx context.Context, stream string, ok *streams.BatchAppendResp_Success) (eventstore.Committed, error) {
 	done := eventstore.Committed{Revision: eventstore.Revision(ok.GetCurrentRevision()), Position: eventstore.Position(ok.GetPosition().GetCommitPosition())}
 	if ok.GetPosition() != nil {
 		return done, nil
 	}
-	for e, err := range c.read(ctx, ofStream(stream, done.Revision, eventstore.Forward, 1)) {
-		if err != nil {
-			return eventstore.Committed{}, fmt.Errorf("%w: made, but its position cannot be read: %w", eventstore.ErrUnknown, err)
-		}
-		done.Position = e.Position
+	e, found, err := c.one(ctx, ofStream(stream, done.Revision, eventstore.Forward, 1))
+	if err != nil || !found || e.Revision != done.Revision {
+		return eventstore.Committed{}, fmt.Errorf("%w: made, but its position cannot be read: %w", eventstore.ErrUnknown, err)
 	}
+	done.Position = e.Position
 	return done, nil
 }
 
 // refused tells what a server means by a wrong revision: a conflict, or ids that came back in another batch, which is
 // the only thing it can mean with Any. It knows the very same batch by itself.
-func (c *conn) refused(ctx context.Context, stream string, expected, current eventstore.Revision, events []eventstore.Proposed) error {
-	if expected == eventstore.Any {
+func (c *conn) refused(ctx context.Context, conflict *eventstore.ConflictError, events []eventstore.Proposed) error {
+	if conflict.Expected == eventstore.Any {
 		return eventstore.ErrMismatch
 	}
-	conflict := &eventstore.ConflictError{Stream: stream, Expected: expected, Current: current}
-	if current <= expected {
+	if conflict.Current <= conflict.Expected {
 		return conflict
 	}
-	e, _, err := c.one(ctx, ofStream(stream, expected+1, eventstore.Forward, 1))
+	e, _, err := c.one(ctx, ofStream(conflict.Stream, conflict.Expected+1, eventstore.Forward, 1))
 	if err == nil && e.ID == events[0].ID {
 		return eventstore.ErrMismatch
 	}

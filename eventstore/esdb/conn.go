@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,9 @@ type conn struct {
 	streams streams.StreamsClient
 	heard   atomic.Int64 // when the server last answered, Unix nanoseconds
 	watcher sync.WaitGroup
+
+	lanes [lanes]lane
+	turn  atomic.Uint32 // whose turn it is
 
 	naming sync.Mutex // held while the identity is found
 	id     uuid.UUID
@@ -53,12 +57,12 @@ func (t target) connect(ctx context.Context, hint string) (*conn, error) {
 		}
 		c, err := t.reach(ctx, address)
 		var elsewhere *notLeaderError
-		if err == nil || asNotLeader(err, &elsewhere) {
+		if err == nil || errors.As(err, &elsewhere) {
 			return c, err
 		}
 		failed = errors.Join(failed, err)
 	}
-	return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, failed)
+	return nil, fmt.Errorf("%w: %v", eventstore.ErrUnavailable, failed) // whose deadlines are not the callers'
 }
 
 // reach connects to a node and wants an answer from it.
@@ -69,12 +73,30 @@ func (t target) reach(ctx context.Context, address string) (*conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", address, err)
 	}
-	c := &conn{address: address, cc: cc, streams: streams.NewStreamsClient(cc)}
-	if _, _, err := c.lastEvent(ctx); err != nil {
-		c.close()
-		return nil, fmt.Errorf("connecting to %s: %w", address, err)
+	c := &conn{address: address, cc: cc, streams: streams.NewStreamsClient(cc), lanes: newLanes()}
+	err = c.greet(ctx)
+	if err == nil {
+		return c, nil
 	}
-	return c, nil
+	c.close()
+	var elsewhere *notLeaderError
+	if errors.As(err, &elsewhere) {
+		return nil, err
+	}
+	return nil, fmt.Errorf("connecting to %s: %s", address, strings.TrimPrefix(err.Error(), eventstore.ErrUnavailable.Error()+": "))
+}
+
+// greet waits for an answer, and for the transport to say that it is there, which it may do a moment later.
+func (c *conn) greet(ctx context.Context) error {
+	if _, _, err := c.lastEvent(ctx); err != nil {
+		return err
+	}
+	for s := c.cc.GetState(); s != connectivity.Ready; s = c.cc.GetState() {
+		if !c.cc.WaitForStateChange(ctx, s) {
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // ask asks a node who leads.
@@ -112,9 +134,7 @@ func (c *conn) lost() <-chan struct{} {
 	lost := make(chan struct{})
 	c.watcher.Go(func() {
 		defer close(lost)
-		for s := connectivity.Ready; s == connectivity.Ready; s = c.cc.GetState() {
-			c.cc.WaitForStateChange(context.Background(), s)
-		}
+		c.cc.WaitForStateChange(context.Background(), connectivity.Ready)
 	})
 	return lost
 }
@@ -122,6 +142,9 @@ func (c *conn) lost() <-chan struct{} {
 // close ends the calls of the connection.
 func (c *conn) close() {
 	_ = c.cc.Close()
+	for i := range c.lanes {
+		c.lanes[i].stop()
+	}
 	c.watcher.Wait()
 }
 

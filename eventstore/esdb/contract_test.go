@@ -3,6 +3,7 @@ package esdb_test
 import (
 	"context"
 	"net"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -86,6 +87,16 @@ func dial(t testing.TB, connection string) *esdb.Store {
 	return s
 }
 
+// connected is a store whose connection is there.
+func connected(t testing.TB, connection string) *esdb.Store {
+	t.Helper()
+	s := dial(t, connection)
+	eventually(t, "connection", s.Health)
+	return s
+}
+
+// TestContract runs the contract through a node, and on an EventStoreDB when LIEUDIT_TEST_EVENTSTORE names one
+// (docker compose up eventstore gives esdb://localhost:2113?tls=false).
 func TestContract(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]func(dir string) string{
@@ -96,13 +107,34 @@ func TestContract(t *testing.T) {
 			t.Parallel()
 			storetest.RunWith(t, func(t *testing.T) eventstore.Store {
 				r := serve(t, t.TempDir(), address(short(t)))
-				return &served{dial(t, r.address), r}
+				return &served{connected(t, r.address), r}
 			}, storetest.Options{Reopen: func(t *testing.T, s eventstore.Store) eventstore.Store {
 				old := s.(*served).node
 				old.stop()
 				r := serve(t, old.dir, address(short(t)))
-				return &served{dial(t, r.address), r}
+				return &served{connected(t, r.address), r}
 			}})
 		})
 	}
+	if connection := os.Getenv("LIEUDIT_TEST_EVENTSTORE"); connection != "" {
+		t.Run("EventStoreDB", func(t *testing.T) {
+			t.Parallel()
+			foreign(t, connection)
+		})
+	}
+}
+
+// foreign runs the contract on a server that is not ours. Its log is shared and its idempotency is EventStoreDB's own.
+func foreign(t *testing.T, connection string) {
+	t.Helper()
+	open := func(t *testing.T) eventstore.Store { return connected(t, connection) }
+	storetest.RunWith(t, open, storetest.Options{
+		FirstIDOnly: true,
+		Reopen: func(t *testing.T, s eventstore.Store) eventstore.Store {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return open(t)
+		},
+	})
 }

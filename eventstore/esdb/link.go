@@ -2,6 +2,7 @@ package esdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -55,16 +56,11 @@ func (l *link) close() {
 // keep connects, watches and connects again, until the link is closed.
 func (l *link) keep() {
 	defer close(l.done)
-	pause := minPause
 	for l.ctx.Err() == nil {
-		c, err := l.attempt()
-		if err != nil {
-			l.set(nil, err)
-			sleep(l.ctx, pause/2+rand.N(pause))
-			pause = min(2*pause, maxPause)
-			continue
+		c := l.reconnect()
+		if c == nil {
+			break
 		}
-		pause = minPause
 		l.set(c, nil)
 		why := l.watch(c)
 		l.set(nil, nil)
@@ -74,6 +70,24 @@ func (l *link) keep() {
 		}
 	}
 	l.set(nil, eventstore.ErrClosed)
+}
+
+// reconnect tries until it has a connection; nil after close.
+func (l *link) reconnect() *conn {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		c, err := l.attempt()
+		if err == nil {
+			return c
+		}
+		if l.ctx.Err() != nil {
+			return nil
+		}
+		if pause == minPause {
+			l.log.Warn("event log unreachable", "why", err)
+		}
+		l.set(nil, err)
+		sleep(l.ctx, pause/2+rand.N(pause))
+	}
 }
 
 // attempt connects once. Those who wait are told that the log is down when it takes long.
@@ -87,7 +101,7 @@ func (l *link) attempt() (*conn, error) {
 	for range leaderHints {
 		c, err := l.target.connect(l.ctx, hint)
 		var elsewhere *notLeaderError
-		if hint = ""; !asNotLeader(err, &elsewhere) {
+		if hint = ""; !errors.As(err, &elsewhere) {
 			return c, err
 		}
 		hint = elsewhere.leader
@@ -134,132 +148,10 @@ func (l *link) probe(c *conn) error {
 		return nil
 	}
 	var elsewhere *notLeaderError
-	if asNotLeader(err, &elsewhere) {
+	if errors.As(err, &elsewhere) {
 		l.follow(elsewhere.leader)
 	}
 	return err
-}
-
-// set publishes what is known of the connection.
-func (l *link) set(c *conn, why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.conn, l.why = c, why
-	close(l.changed)
-	l.changed = make(chan struct{})
-}
-
-// settle says why there is no connection, if nothing is known yet.
-func (l *link) settle(why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.conn == nil && l.why == nil {
-		l.why = why
-		close(l.changed)
-		l.changed = make(chan struct{})
-	}
-}
-
-// get is the connection, or why there is none. It waits only while that is not known, which is less than a second.
-func (l *link) get(ctx context.Context) (*conn, error) {
-	for {
-		c, changed, why := l.state()
-		switch {
-		case l.ctx.Err() != nil:
-			return nil, eventstore.ErrClosed
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case c != nil || why != nil:
-			return c, why
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		case <-l.ctx.Done():
-		}
-	}
-}
-
-// wait is get that goes on until there is a connection.
-func (l *link) wait(ctx context.Context) (*conn, error) {
-	for {
-		_, changed, _ := l.state()
-		c, err := l.get(ctx)
-		if err == nil || l.ctx.Err() != nil || ctx.Err() != nil {
-			return c, err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		case <-l.ctx.Done():
-		}
-	}
-}
-
-// replaced waits until the connection is another one than c, and says whether there is one.
-func (l *link) replaced(ctx context.Context, c *conn) bool {
-	for {
-		now, changed, why := l.state()
-		if now != c && (now != nil || why != nil) {
-			return now != nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		case <-l.ctx.Done():
-			return false
-		}
-	}
-}
-
-func (l *link) state() (c *conn, changed <-chan struct{}, why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.conn, l.changed, l.why
-}
-
-// suspect asks the keeper to look at a connection on which a call failed.
-func (l *link) suspect(c *conn) {
-	select {
-	case l.look <- c:
-	default:
-	}
-}
-
-// follow remembers where a node said the leader is.
-func (l *link) follow(leader string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.leader = leader
-}
-
-// elsewhere says whether a call was told that another node leads.
-func (l *link) elsewhere() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.leader != ""
-}
-
-// writes remembers whether the server takes appends.
-func (l *link) writes(refusal error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.refusal, l.refused = refusal, time.Now()
-}
-
-func (l *link) health() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.ctx.Err() != nil:
-		return eventstore.ErrClosed
-	case l.conn != nil && l.refusal != nil && time.Since(l.refused) < refusalFor:
-		return l.refusal
-	case l.conn == nil && l.why == nil:
-		return fmt.Errorf("%w: connecting", eventstore.ErrUnavailable)
-	}
-	return l.why
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -54,7 +54,7 @@ func (c *conn) identity(ctx context.Context) (uuid.UUID, error) {
 		name := eventstore.Proposed{ID: uuid.New(), Type: identityType, Data: []byte("{}")}
 		_, err = c.append(ctx, identityStream, eventstore.NoStream, []eventstore.Proposed{name})
 		if err != nil && !errors.Is(err, eventstore.ErrConflict) {
-			return uuid.Nil, err
+			return uuid.Nil, fmt.Errorf("%w: naming the log: %w", eventstore.ErrUnavailable, err)
 		}
 	}
 }

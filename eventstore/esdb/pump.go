@@ -23,7 +23,7 @@ type pump struct {
 }
 
 // ahead is how many messages are received before their reader takes them: enough to keep both sides busy.
-const ahead = 256
+const ahead = 64
 
 func (c *conn) subscribe(ctx context.Context, after eventstore.Position, want eventstore.Filter) *pump {
 	within, cancel := context.WithCancel(timeless{ctx})

@@ -34,7 +34,7 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from eventstore.R
 // unread is failed for a read, which follows the leader for the calls to come.
 func (s *Store) unread(ctx context.Context, c *conn, err error) error {
 	var elsewhere *notLeaderError
-	if asNotLeader(err, &elsewhere) {
+	if errors.As(err, &elsewhere) {
 		s.link.follow(elsewhere.leader)
 		err = errors.Join(eventstore.ErrUnavailable, err)
 	}

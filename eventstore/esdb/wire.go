@@ -1,6 +1,7 @@
 package esdb
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
 	"strconv"
@@ -9,6 +10,9 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"lieudit/eventstore"
 )
@@ -117,24 +121,42 @@ func following(o *streams.ReadReq_Options) *streams.ReadReq_Options {
 	return o
 }
 
-func appendTo(stream string, expected eventstore.Revision) *streams.AppendReq {
-	o := &streams.AppendReq_Options{StreamIdentifier: identifier(stream)}
-	switch expected {
-	case eventstore.Any:
-		o.ExpectedStreamRevision = &streams.AppendReq_Options_Any{Any: &shared.Empty{}}
-	case eventstore.NoStream:
-		o.ExpectedStreamRevision = &streams.AppendReq_Options_NoStream{NoStream: &shared.Empty{}}
-	default:
-		o.ExpectedStreamRevision = &streams.AppendReq_Options_Revision{Revision: uint64(expected)}
-	}
-	return &streams.AppendReq{Content: &streams.AppendReq_Options_{Options: o}}
+// leaderOnly makes a node that does not lead refuse the call instead of answering late or passing it on.
+func leaderOnly(ctx context.Context) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, "requires-leader", "true")
 }
 
-func proposal(e eventstore.Proposed) *streams.AppendReq {
-	return &streams.AppendReq{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: &streams.AppendReq_ProposedMessage{
-		Id:             structured(e.ID),
-		Metadata:       map[string]string{"type": e.Type, "content-type": "application/json"},
-		CustomMetadata: e.Metadata,
-		Data:           e.Data,
-	}}}
+// timeless hides a deadline from the server, so that what ends a call in time is always its own context, which can be
+// told from a server's own timeout.
+type timeless struct{ context.Context }
+
+func (timeless) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// serverLimit is how long a server may take for one append. What it does then is unknown.
+const serverLimit = 10 * time.Second
+
+// appending is an append as one message of a pipeline, all but its number.
+func appending(stream string, expected eventstore.Revision, events []eventstore.Proposed) *streams.BatchAppendReq {
+	o := &streams.BatchAppendReq_Options{
+		StreamIdentifier: identifier(stream),
+		DeadlineOption:   &streams.BatchAppendReq_Options_Deadline{Deadline: durationpb.New(serverLimit)},
+	}
+	switch expected {
+	case eventstore.Any:
+		o.ExpectedStreamPosition = &streams.BatchAppendReq_Options_Any{Any: &emptypb.Empty{}}
+	case eventstore.NoStream:
+		o.ExpectedStreamPosition = &streams.BatchAppendReq_Options_NoStream{NoStream: &emptypb.Empty{}}
+	default:
+		o.ExpectedStreamPosition = &streams.BatchAppendReq_Options_StreamPosition{StreamPosition: uint64(expected)}
+	}
+	req := &streams.BatchAppendReq{Options: o, IsFinal: true, ProposedMessages: make([]*streams.BatchAppendReq_ProposedMessage, len(events))}
+	for i, e := range events {
+		req.ProposedMessages[i] = &streams.BatchAppendReq_ProposedMessage{
+			Id:             structured(e.ID),
+			Metadata:       map[string]string{"type": e.Type, "content-type": "application/json"},
+			CustomMetadata: e.Metadata,
+			Data:           e.Data,
+		}
+	}
+	return req
 }

@@ -43,7 +43,15 @@ func Folder(dir string, now time.Time) (io.Closer, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return f, nil
+	return held{f}, nil
+}
+
+// held is the lock file of a folder that is ours.
+type held struct{ *os.File }
+
+// Close unlocks by name: a process being forked right now has a copy of the file for a moment.
+func (h held) Close() error {
+	return errors.Join(syscall.Flock(int(h.Fd()), syscall.LOCK_UN), h.File.Close())
 }
 
 func sign(f *os.File, now time.Time) error {

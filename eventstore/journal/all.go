@@ -113,12 +113,8 @@ func (r *allReader) stray(v view, i int, after eventstore.Mark, cause error) err
 		return cause
 	}
 	s := v.segs[i]
-	c := cursor{seg: s, seed: r.j.seed, pos: s.data(), end: v.endOf(i)}
-	first, err := s.at(c.pos, c.end, c.seed)
-	if err != nil {
-		return err
-	}
-	for c.prev = first.prev(); c.pos < after.Position; {
+	c := cursor{seg: s, seed: r.j.seed, pos: s.data(), end: v.endOf(i), prev: v.before(i, r.j.seed)}
+	for c.pos < after.Position {
 		if _, err := c.next(); err != nil {
 			return err
 		}

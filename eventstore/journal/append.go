@@ -83,7 +83,7 @@ func (j *Journal) request(stream string, expected eventstore.Revision, events []
 	if !ok {
 		r = &request{done: make(chan outcome, 1)}
 	}
-	r.stream, r.key, r.expected = stream, keyOf(stream), expected
+	r.stream, r.key, r.expected = stream, j.keys.of(stream), expected
 	r.ids, r.frames = r.ids[:0], r.frames[:0]
 	for i := range events {
 		kind := byte(kindEvent)

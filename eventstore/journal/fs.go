@@ -29,7 +29,9 @@ type File interface {
 	Reserve(size int64) error
 }
 
-// disk is the FS of the operating system.
+// Dir is a folder of the operating system, which is where journals live.
+func Dir(path string) FS { return disk(path) }
+
 type disk string
 
 func (d disk) path(name string) string { return filepath.Join(string(d), name) }

@@ -1,102 +1,105 @@
 package journal
 
 import (
-	"crypto/sha256"
 	"sync"
 
 	"lieudit/eventstore"
 )
 
-// streamKey stands for a stream's name wherever one entry a stream is kept: the first half of its SHA-256, which
-// no two names share.
-type streamKey [16]byte
-
-func keyOf(stream string) streamKey {
-	sum := sha256.Sum256([]byte(stream))
-	return streamKey(sum[:16])
-}
-
 // nowhere is the base of no segment.
 const nowhere = ^eventstore.Position(0)
 
-// index knows of every stream where it stands, and of the active segment where its events are. Sealed segments
+// index knows of every stream where it stands, and of the active segment where its events are. Full segments
 // know that of their own events (sealed), and each entry there names the segment before that
 // holds the stream; so a stream is found by going back from its head.
+//
+// Nothing in it that grows with the streams holds a pointer, so the collector does not walk millions of them.
 type index struct {
 	mu     sync.RWMutex
-	heads  map[streamKey]head
-	active map[streamKey]*run
+	slots  map[streamKey]slot
+	heads  [][]head
+	active []run
 	base   eventstore.Position // of the active segment
 }
 
+// slot is the place of a stream among the heads. It never changes.
+type slot uint32
+
+const headChunk = 4096
+
 // head is what is kept in memory for every stream.
 type head struct {
-	rev eventstore.Revision // the last one given out: the writer's alone, it may not be durable yet
-	seg eventstore.Position // base of the last segment that holds durable events of the stream
+	// The revision given out last, maybe not durable yet: read and written by the writer alone.
+	rev eventstore.Revision
+	// The base of the last segment that holds durable events of the stream and, if that is the active one, which of
+	// its runs they are.
+	seg eventstore.Position
+	run uint32
 }
 
 // run is the events of one stream in one segment.
 type run struct {
+	key     streamKey
 	first   eventstore.Revision
 	prev    eventstore.Position // base of the segment that holds the events before first
 	offsets []uint32
 }
 
-func newIndex() *index {
-	return &index{heads: map[streamKey]head{}, active: map[streamKey]*run{}}
-}
+func newIndex() *index { return &index{slots: map[streamKey]slot{}} }
 
-// revision is the last one given out to a stream.
-func (x *index) revision(key streamKey) eventstore.Revision {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if h, ok := x.heads[key]; ok {
-		return h.rev
+func (x *index) head(s slot) *head { return &x.heads[s/headChunk][s%headChunk] }
+
+// current is the revision given out last to a stream, for the writer.
+func (x *index) current(s slot, known bool) eventstore.Revision {
+	if !known {
+		return eventstore.NoStream
 	}
-	return eventstore.NoStream
+	return x.head(s).rev
 }
 
-// advance gives out revisions up to rev.
-func (x *index) advance(key streamKey, rev eventstore.Revision) {
+// slot finds a stream for the writer, who alone adds any, or gives it a place.
+func (x *index) slot(key streamKey) slot {
+	if s, ok := x.slots[key]; ok {
+		return s
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	h, ok := x.heads[key]
-	if !ok {
-		h.seg = nowhere
+	s := slot(len(x.slots))
+	if s%headChunk == 0 {
+		x.heads = append(x.heads, make([]head, headChunk))
 	}
-	h.rev = rev
-	x.heads[key] = h
+	*x.head(s) = head{rev: eventstore.NoStream, seg: nowhere}
+	x.slots[key] = s
+	return s
 }
 
 // add makes durable events of the active segment known. They follow each other in their stream from first on.
-func (x *index) add(key streamKey, first eventstore.Revision, offsets ...uint32) {
-	r := x.active[key]
-	if r == nil {
-		h := x.heads[key]
-		r = &run{first: first, prev: h.seg}
-		x.active[key] = r
-		h.seg = x.base
-		x.heads[key] = h
+func (x *index) add(key streamKey, s slot, first eventstore.Revision, offsets []uint32) {
+	h := x.head(s)
+	if h.seg != x.base {
+		x.active = append(x.active, run{key: key, first: first, prev: h.seg})
+		h.seg, h.run = x.base, uint32(len(x.active)-1)
 	}
+	r := &x.active[h.run]
 	r.offsets = append(r.offsets, offsets...)
 }
 
 // publish makes the appends of a group known to readers, in one step with show.
-func (x *index) publish(group []placed, show func()) {
+func (x *index) publish(g *group, show func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, p := range group {
-		x.add(p.key, p.first, p.offsets...)
+	for _, p := range g.placed {
+		x.add(p.key, p.slot, p.first, g.offsets[p.from:p.to])
 	}
 	show()
 }
 
 // roll hands over what is known of the active segment and begins with the next.
-func (x *index) roll(base eventstore.Position) map[streamKey]*run {
+func (x *index) roll(base eventstore.Position) []run {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	full := x.active
-	x.active, x.base = map[streamKey]*run{}, base
+	x.active, x.base = nil, base
 	return full
 }
 
@@ -106,13 +109,15 @@ func (x *index) last(key streamKey, look func()) (e extent, active bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	look()
-	if r := x.active[key]; r != nil {
-		return r.extent(x.base), true
+	s, ok := x.slots[key]
+	if !ok {
+		return extent{base: nowhere}, false
 	}
-	if h, ok := x.heads[key]; ok {
+	h := x.head(s)
+	if h.seg != x.base {
 		return extent{base: h.seg}, false
 	}
-	return extent{base: nowhere}, false
+	return x.active[h.run].extent(x.base), true
 }
 
 func (r *run) extent(base eventstore.Position) extent {

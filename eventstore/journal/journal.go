@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"math"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/hold"
 )
 
 // DefaultSegmentSize is the size of a segment file unless Options says otherwise.
@@ -38,7 +40,7 @@ func (o Options) filled(dir string) Options {
 		o.SegmentSize = DefaultSegmentSize
 	}
 	if o.FS == nil {
-		o.FS = disk(dir)
+		o.FS = Dir(dir)
 	}
 	return o
 }
@@ -55,6 +57,7 @@ type Journal struct {
 	tail     tail
 	queue    *queue
 	keeper   *keeper
+	keys     keys
 	requests sync.Pool
 
 	failure atomic.Pointer[error] // why the writer stopped
@@ -66,7 +69,7 @@ type Journal struct {
 
 var _ eventstore.Store = (*Journal)(nil)
 
-// Open opens the log in dir, or makes one. A folder that another journal holds is a *LockedError, a log that
+// Open opens the log in dir, or makes one. A folder that another journal holds is a *hold.HeldError, a log that
 // is damaged where it had been durable a *eventstore.CorruptError. What a crash left half written is
 // cut off, with a line in the log of the program.
 func Open(dir string, o Options) (*Journal, error) {
@@ -77,11 +80,11 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	l, err := lock(dir, o.Clock())
+	l, err := hold.Folder(dir, o.Clock())
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	j := &Journal{o: o, lock: l, closing: make(chan struct{}), written: make(chan struct{})}
+	j := &Journal{o: o, lock: l, keys: keys{seed: maphash.MakeSeed()}, closing: make(chan struct{}), written: make(chan struct{})}
 	if err := j.open(); err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", dir, errors.Join(err, l.Close()))
 	}
@@ -131,7 +134,7 @@ func (j *Journal) Health() error {
 		return eventstore.ErrClosed
 	}
 	if err := j.failure.Load(); err != nil {
-		return fmt.Errorf("%w: the log stopped writing: %w", eventstore.ErrUnavailable, *err)
+		return *err
 	}
 	if err := j.keeper.lacking(); err != nil {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/eventstore/hold"
 	"lieudit/eventstore/journal"
 )
 
@@ -17,7 +18,7 @@ func TestASecondHolderIsToldWhoTheFirstIs(t *testing.T) {
 	first := openIn(t, dir, journal.Options{SegmentSize: small, Clock: func() time.Time { return now }})
 
 	_, err := journal.Open(dir, journal.Options{SegmentSize: small})
-	var held *journal.LockedError
+	var held *hold.HeldError
 	if !errors.As(err, &held) || held.PID != os.Getpid() || !held.Since.Equal(now) || held.Dir != dir {
 		t.Errorf("a second Open says %v, want the holder %d since %s", err, os.Getpid(), now)
 	}

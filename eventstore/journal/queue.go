@@ -59,17 +59,7 @@ func (q *queue) signal() {
 	}
 }
 
-// take swaps what waits for the empty slice given, and waits for it when there is nothing. It reports false when the
-// queue was closed.
-func (q *queue) take(empty []*request) ([]*request, bool) {
-	for {
-		if got, open := q.swap(empty); len(got) > 0 || !open {
-			return got, open
-		}
-		<-q.filled
-	}
-}
-
+// swap takes what waits and leaves the empty slice given to be filled. It reports false when the queue was closed.
 func (q *queue) swap(empty []*request) ([]*request, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -82,13 +72,6 @@ func (q *queue) swap(empty []*request) ([]*request, bool) {
 	got := q.waiting
 	q.waiting = empty[:0]
 	return got, true
-}
-
-// idle says whether nothing waits.
-func (q *queue) idle() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.waiting) == 0
 }
 
 // close answers all that wait with why, and all that come later. The first reason stays.

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,7 +34,7 @@ func (r *restore) run() (eventstore.Mark, error) {
 		err = r.open(bases)
 	}
 	if err == nil {
-		err = r.dropSpare()
+		err = r.dropSpares()
 	}
 	for i := 0; err == nil && i < len(r.segs)-1; i++ {
 		err = r.sealed(i)
@@ -51,14 +50,14 @@ func (r *restore) run() (eventstore.Mark, error) {
 
 // last reads the last event of the log once more.
 func (r *restore) last() (eventstore.Mark, error) {
-	s, final := r.segs[len(r.segs)-1], r.tail.final
+	final := r.tail.final
 	if final == 0 && len(r.segs) > 1 {
-		s = r.segs[len(r.segs)-2]
-		final = s.final
+		final = r.segs[len(r.segs)-2].final
 	}
 	if final == 0 {
 		return eventstore.Mark{Log: r.log}, nil
 	}
+	s := r.segs[view{segs: r.segs}.holding(final)]
 	f, err := s.at(final, s.next(), r.seed)
 	if err != nil {
 		return eventstore.Mark{}, err
@@ -123,9 +122,9 @@ func (r *restore) open(bases []eventstore.Position) error {
 		r.log, r.seed = h.log, seedOf(h.log)
 		want = s.next()
 	}
-	// Only what a sync has confirmed may be believed: the pages of a killed process are not on disk yet. The last two:
-	// the very last may be a spare that no append has reached.
-	for _, s := range r.segs[max(0, len(r.segs)-2):] {
+	// Only what a sync has confirmed may be believed: the pages of a killed process are not on disk yet. The last few:
+	// the very last may be spares that no append has reached.
+	for _, s := range r.segs[max(0, len(r.segs)-4):] {
 		if err := s.file.Sync(); err != nil {
 			return fmt.Errorf("sync segment: %w", err)
 		}
@@ -143,18 +142,23 @@ func (r *restore) begun(s *segment) (frame, error) {
 	return f, err
 }
 
-// dropSpare removes the last segment when nothing that counts was written on it: it was made ahead, or its first
-// group never got to the disk whole.
-func (r *restore) dropSpare() error {
-	n := len(r.segs) - 1
-	if n == 0 {
-		return nil
+// dropSpares removes the last segments as long as nothing that counts was written on them: they were made ahead, or
+// their first group never got to the disk whole.
+func (r *restore) dropSpares() error {
+	for n := len(r.segs) - 1; n > 0; n-- {
+		f, err := r.begun(r.segs[n])
+		if err != nil || f != nil {
+			return err
+		}
+		if err := r.dropSpare(r.segs[n]); err != nil {
+			return err
+		}
+		r.segs = r.segs[:n]
 	}
-	s := r.segs[n]
-	f, err := r.begun(s)
-	if err != nil || f != nil {
-		return err
-	}
+	return nil
+}
+
+func (r *restore) dropSpare(s *segment) error {
 	if err := r.unproven(s, s.data()); err != nil {
 		return err
 	}
@@ -163,7 +167,6 @@ func (r *restore) dropSpare() error {
 	} else if to > from {
 		r.o.Logger.Warn("cut the torn tail of the log", "position", uint64(s.data()), "bytes", uint64(to-s.data()))
 	}
-	r.segs = r.segs[:n]
 	return errors.Join(s.file.Close(), r.o.FS.Remove(segmentName(s.base)), r.o.FS.SyncDir())
 }
 
@@ -178,7 +181,7 @@ func (r *restore) sealed(i int) error {
 		return damage(next.data(), "segment does not begin with a mark")
 	}
 	s.end, s.last = f.durable(), f.prev()
-	if s.end <= s.data() || s.end > s.next() {
+	if s.end < s.data() || s.end > s.next() {
 		return damage(next.data(), "mark names an end that is not in the segment before")
 	}
 	file, b, err := readIndex(r.o.FS, s, r.log)
@@ -196,7 +199,7 @@ func (r *restore) sealed(i int) error {
 
 func (r *restore) reindex(i int) error {
 	s := r.segs[i]
-	c := &cursor{seg: s, seed: r.seed, pos: s.data(), end: s.end, prev: r.before(i)}
+	c := &cursor{seg: s, seed: r.seed, pos: s.data(), end: s.end, prev: view{segs: r.segs}.before(i, r.seed)}
 	r.index.base = s.base
 	p := newReplay(c, r.index.enter)
 	if err := p.run(); err != nil {
@@ -205,17 +208,11 @@ func (r *restore) reindex(i int) error {
 	if p.end != s.end || p.crc != s.last {
 		return damage(p.end, "segment does not lead to the next")
 	}
-	s.final = p.final
+	if s.final = p.final; s.final == 0 && i > 0 {
+		s.final = r.segs[i-1].final
+	}
 	s.index.Store(&sealed{runs: r.index.roll(nowhere)})
 	return nil
-}
-
-// before is the CRC that the first frame of segment i follows.
-func (r *restore) before(i int) uint32 {
-	if i == 0 {
-		return r.seed
-	}
-	return r.segs[i-1].last
 }
 
 // active walks the last segment, cuts what a power cut left half done, and makes the rest durable for good.
@@ -223,7 +220,7 @@ func (r *restore) active() error {
 	i := len(r.segs) - 1
 	s := r.segs[i]
 	r.index.base = s.base
-	c := &cursor{seg: s, seed: r.seed, pos: s.data(), end: s.next(), prev: r.before(i)}
+	c := &cursor{seg: s, seed: r.seed, pos: s.data(), end: s.next(), prev: view{segs: r.segs}.before(i, r.seed)}
 	r.tail = newReplay(c, func(b batch) error {
 		r.recent.add(b.key, b.first, b.last, b.ids)
 		return r.index.enter(b)
@@ -237,96 +234,4 @@ func (r *restore) active() error {
 		return err
 	}
 	return r.cut(s)
-}
-
-// cut leaves nothing after the last whole append that could ever be read again, and writes once more what no mark
-// proves: a page whose write-back failed under an earlier process looks clean but is not on disk.
-func (r *restore) cut(s *segment) error {
-	from, to, err := dirty(s, r.tail.keep)
-	if err != nil {
-		return err
-	}
-	if to > from {
-		r.o.Logger.Warn("cut the torn tail of the log", "position", uint64(r.tail.keep), "bytes", uint64(to-r.tail.keep))
-	}
-	if err := zero(s, from, to); err != nil {
-		return fmt.Errorf("cut the torn tail: %w", err)
-	}
-	b := make([]byte, r.tail.keep-r.tail.proven)
-	if _, err := s.file.ReadAt(b, int64(r.tail.proven-s.base)); err != nil {
-		return fmt.Errorf("read the tail: %w", err)
-	}
-	if _, err := s.file.WriteAt(b, int64(r.tail.proven-s.base)); err != nil {
-		return fmt.Errorf("write the tail again: %w", err)
-	}
-	if err := s.file.Sync(); err != nil {
-		return fmt.Errorf("sync the tail: %w", err)
-	}
-	return nil
-}
-
-// unproven makes sure that no mark says that bad, where the frames of s end, was ever on disk.
-func (r *restore) unproven(s *segment, bad eventstore.Position) error {
-	return chunks(s, bad, markSize, func(pos eventstore.Position, b []byte) error {
-		for at := 0; ; {
-			i := bytes.Index(b[at:], []byte(markMagic))
-			if i < 0 {
-				return nil
-			}
-			at += i + len(markMagic)
-			if at < markSize {
-				continue
-			}
-			f, where := frame(b[at-markSize:at]), pos+eventstore.Position(at-markSize)
-			if f.size() == markSize && f.check(where, r.seed) == "" && !f.isEvent() && f.durable() > bad {
-				return damage(bad, fmt.Sprintf("the log goes on at %d", where))
-			}
-		}
-	})
-}
-
-// dirty is the range after pos that is not zero.
-func dirty(s *segment, pos eventstore.Position) (from, to eventstore.Position, err error) {
-	err = chunks(s, pos, 0, func(at eventstore.Position, b []byte) error {
-		rest := bytes.TrimLeft(b, "\x00")
-		if len(rest) == 0 {
-			return nil
-		}
-		if to == 0 {
-			from = at + eventstore.Position(len(b)-len(rest))
-		}
-		to = at + eventstore.Position(len(bytes.TrimRight(b, "\x00")))
-		return nil
-	})
-	return from, to, err
-}
-
-func zero(s *segment, from, to eventstore.Position) error {
-	zeros := make([]byte, min(zeroStep, to-from))
-	for ; from < to; from += eventstore.Position(len(zeros)) {
-		zeros = zeros[:min(eventstore.Position(len(zeros)), to-from)]
-		if _, err := s.file.WriteAt(zeros, int64(from-s.base)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// chunks shows a segment from pos to its end, piece by piece; each piece begins with the last overlap bytes of
-// the one before.
-func chunks(s *segment, pos eventstore.Position, overlap int, show func(eventstore.Position, []byte) error) error {
-	b := make([]byte, min(zeroStep, s.next()-pos))
-	for pos < s.next() {
-		b = b[:min(eventstore.Position(len(b)), s.next()-pos)]
-		if _, err := s.file.ReadAt(b, int64(pos-s.base)); err != nil {
-			return fmt.Errorf("read the tail: %w", err)
-		}
-		if err := show(pos, b); err != nil {
-			return err
-		}
-		if pos += eventstore.Position(len(b)); pos < s.next() {
-			pos -= eventstore.Position(overlap)
-		}
-	}
-	return nil
 }

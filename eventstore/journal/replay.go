@@ -103,13 +103,12 @@ func (r *replay) mark(f frame) error {
 
 // enter makes a batch known to an index that knows all before it.
 func (x *index) enter(b batch) error {
-	if x.revision(b.key)+1 != b.first {
+	n := x.slot(b.key)
+	if x.head(n).rev+1 != b.first {
 		return errOrder
 	}
-	x.advance(b.key, b.first+eventstore.Revision(len(b.offsets))-1)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.add(b.key, b.first, b.offsets...)
+	x.head(n).rev += eventstore.Revision(len(b.offsets))
+	x.add(b.key, n, b.first, b.offsets)
 	return nil
 }
 
@@ -119,15 +118,12 @@ var errOrder = errors.New("revisions of a stream do not follow each other")
 func (x *index) load(base eventstore.Position, b []byte) error {
 	streams := int(le.Uint32(b[60:]))
 	for e := b[indexHeader:][:streams*indexEntry]; len(e) > 0; e = e[indexEntry:] {
-		key := streamKey(e[:16])
-		h, ok := x.heads[key]
-		if !ok {
-			h = head{rev: eventstore.NoStream, seg: nowhere}
-		}
+		h := x.head(x.slot(streamKey(e[:16])))
 		if h.rev+1 != eventstore.Revision(le.Uint64(e[16:])) || h.seg != eventstore.Position(le.Uint64(e[24:])) {
 			return errIndex
 		}
-		x.heads[key] = head{rev: h.rev + eventstore.Revision(le.Uint32(e[32:])), seg: base}
+		h.rev += eventstore.Revision(le.Uint32(e[32:]))
+		h.seg = base
 	}
 	return nil
 }

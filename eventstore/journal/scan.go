@@ -107,7 +107,10 @@ func (s *scan) forward(from eventstore.Position) error {
 // cursor stands at an event of segment i, or at the beginning of the segment.
 func (s *scan) cursor(i int, from eventstore.Position) (*cursor, error) {
 	seg := s.view.segs[i]
-	c := &cursor{seg: seg, seed: s.j.seed, pos: max(from, seg.data()), end: s.view.endOf(i)}
+	c := &cursor{seg: seg, seed: s.j.seed, pos: max(from, seg.data()), end: s.view.endOf(i), prev: s.view.before(i, s.j.seed)}
+	if c.pos == seg.data() {
+		return c, nil
+	}
 	f, err := seg.at(c.pos, c.end, c.seed)
 	if err == nil {
 		c.prev = f.prev()

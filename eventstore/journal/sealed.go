@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -22,7 +23,7 @@ import (
 //	16  log     16
 //	32  base     8  of the segment
 //	40  end      8  position after its last frame
-//	48  final    8  position of its last frame
+//	48  final    8  position of the log's last event up to there
 //	56  last     4  crc of its last frame
 //	60  streams  4
 //	64  events   4
@@ -45,7 +46,9 @@ const (
 
 // sealed is the index of one full segment: in memory until its file is written, in the file from then on.
 type sealed struct {
-	runs    map[streamKey]*run
+	runs    []run
+	once    sync.Once
+	byKey   map[streamKey]int // of runs, made when first asked for
 	file    File
 	streams int
 	list    int64 // where the offsets begin
@@ -54,10 +57,7 @@ type sealed struct {
 // find is the extent of a stream in segment s.
 func (x *sealed) find(s *segment, key streamKey) (extent, error) {
 	if x.file == nil {
-		if r := x.runs[key]; r != nil {
-			return r.extent(s.base), nil
-		}
-		return extent{}, damage(s.base, "stream missing in the index of the segment")
+		return x.findInMemory(s, key)
 	}
 	lo, hi := 0, x.streams
 	var b [indexEntry]byte
@@ -78,6 +78,19 @@ func (x *sealed) find(s *segment, key streamKey) (extent, error) {
 	return extent{}, damage(s.base, "stream missing in the index of the segment")
 }
 
+func (x *sealed) findInMemory(s *segment, key streamKey) (extent, error) {
+	x.once.Do(func() {
+		x.byKey = make(map[streamKey]int, len(x.runs))
+		for i := range x.runs {
+			x.byKey[x.runs[i].key] = i
+		}
+	})
+	if i, ok := x.byKey[key]; ok {
+		return x.runs[i].extent(s.base), nil
+	}
+	return extent{}, damage(s.base, "stream missing in the index of the segment")
+}
+
 func (x *sealed) extent(s *segment, entry []byte) extent {
 	return extent{
 		base: s.base, first: eventstore.Revision(le.Uint64(entry[16:])), prev: eventstore.Position(le.Uint64(entry[24:])),
@@ -86,14 +99,13 @@ func (x *sealed) extent(s *segment, entry []byte) extent {
 }
 
 // encodeIndex is the index file of a full segment.
-func encodeIndex(log uuid.UUID, s *segment, runs map[streamKey]*run) []byte {
-	keys, events := make([]streamKey, 0, len(runs)), 0
-	for k, r := range runs {
-		keys = append(keys, k)
-		events += len(r.offsets)
+func encodeIndex(log uuid.UUID, s *segment, runs []run) []byte {
+	events := 0
+	for i := range runs {
+		events += len(runs[i].offsets)
 	}
-	slices.SortFunc(keys, func(a, b streamKey) int { return bytes.Compare(a[:], b[:]) })
-	b := make([]byte, indexHeader, indexHeader+indexEntry*len(keys)+4*events)
+	runs = slices.SortedFunc(slices.Values(runs), func(a, b run) int { return bytes.Compare(a.key[:], b.key[:]) })
+	b := make([]byte, indexHeader, indexHeader+indexEntry*len(runs)+4*events)
 	copy(b, indexMagic)
 	le.PutUint32(b[8:], version)
 	copy(b[16:], log[:])
@@ -101,20 +113,19 @@ func encodeIndex(log uuid.UUID, s *segment, runs map[streamKey]*run) []byte {
 	le.PutUint64(b[40:], uint64(s.end))
 	le.PutUint64(b[48:], uint64(s.final))
 	le.PutUint32(b[56:], s.last)
-	le.PutUint32(b[60:], uint32(len(keys)))
+	le.PutUint32(b[60:], uint32(len(runs)))
 	le.PutUint32(b[64:], uint32(events))
 	list := 0
-	for _, k := range keys {
-		r := runs[k]
-		b = append(b, k[:]...)
+	for _, r := range runs {
+		b = append(b, r.key[:]...)
 		b = le.AppendUint64(b, uint64(r.first))
 		b = le.AppendUint64(b, uint64(r.prev))
 		b = le.AppendUint32(b, uint32(len(r.offsets)))
 		b = le.AppendUint32(b, uint32(list))
 		list += len(r.offsets)
 	}
-	for _, k := range keys {
-		for _, o := range runs[k].offsets {
+	for _, r := range runs {
+		for _, o := range r.offsets {
 			b = le.AppendUint32(b, o)
 		}
 	}

@@ -18,7 +18,8 @@ type segment struct {
 	size int64
 	file File
 
-	// Of a segment that is full: where its frames end, where the last one is, and its CRC.
+	// Of a segment that is full: where its frames end, where the log's last event up to there is, and the CRC of
+	// the last frame.
 	end, final eventstore.Position
 	last       uint32
 

@@ -21,6 +21,14 @@ func (v view) endOf(i int) eventstore.Position {
 	return v.segs[i].end
 }
 
+// before is the CRC that the first frame of segment i links to.
+func (v view) before(i int, seed uint32) uint32 {
+	if i == 0 {
+		return seed
+	}
+	return v.segs[i-1].last
+}
+
 // holding is the index of the segment that pos lies in, -1 when there is none.
 func (v view) holding(pos eventstore.Position) int {
 	lo, hi := 0, len(v.segs)

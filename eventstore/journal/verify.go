@@ -45,7 +45,7 @@ func (j *Journal) stopped() error {
 	return nil
 }
 
-func (j *Journal) verifyIndex(s *segment, runs map[streamKey]*run) error {
+func (j *Journal) verifyIndex(s *segment, runs []run) error {
 	if s.index.Load().file == nil {
 		return nil
 	}

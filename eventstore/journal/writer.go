@@ -2,120 +2,210 @@ package journal
 
 import (
 	"fmt"
+	"sync"
 
 	"lieudit/eventstore"
 )
 
-// groupSize is about how much one write and one sync take in.
-const groupSize = 4 << 20
-
-// writer is the one goroutine that adds to the log. It takes what waits, decides each append against all that came
-// before it, writes the accepted ones as a group, and tells everyone once the group is on disk.
+// writer is the goroutine that decides what is added to the log, each append against all that came before it, and
+// gathers what it accepts into a group. A small group it flushes itself. Large ones a second goroutine flushes, one after
+// the other without waiting for anybody, while this one gathers the next and answers the callers of
+// the last.
 type writer struct {
-	j    *Journal
-	segs []*segment
-	pos  eventstore.Position // the end of the log
-	prev uint32              // crc of the frame before pos
-	last eventstore.Mark
-	time int64 // of the latest event, in microseconds
-
+	j      *Journal
 	recent *recent
-	group  group
-	asked  bool // for the next segment
+	left   []*request          // taken from the queue, not decided yet
+	spent  []*request          // for the queue to fill again
+	marked eventstore.Position // where a mark was written ahead
+	failed *group              // whose write failed
+
+	mu    sync.Mutex // for what follows: of the group that gathers, and where it begins
+	group *group
+	segs  []*segment
+	pos   eventstore.Position
+	prev  uint32          // crc of the frame before pos
+	crc   uint32          // of the group's last frame
+	last  eventstore.Mark // the latest event placed
+	time  int64           // and its time, in microseconds
+	asked bool            // for the next segment
+	free  []*group
+	aloft int // groups launched and not landed
+
+	flights chan *group
+	landed  chan landing
 }
 
-// group is what one sync makes durable.
-type group struct {
-	buf     []byte
-	crc     uint32 // of its last frame
-	placed  []placed
-	answers []answer
+// landing is a group that came back from the disk.
+type landing struct {
+	*group
+	err error
 }
 
-// placed is an append of the group.
-type placed struct {
-	key     streamKey
-	first   eventstore.Revision
-	offsets []uint32
-}
-
-// answer is what a caller hears once the group is durable: even a refusal, since what it is based on may
-// be in the group.
-type answer struct {
-	to *request
-	outcome
-}
+// handOver is from how many appends on a group is worth a second goroutine: below, waking it would
+// cost more than deciding the next group meanwhile.
+const handOver = 64
 
 func (w *writer) active() *segment { return w.segs[len(w.segs)-1] }
 
 func (w *writer) run() {
 	defer close(w.j.written)
-	var spent []*request
-	for {
-		waiting, open := w.j.queue.take(spent)
-		if !open {
-			w.finish()
-			return
+	w.group, w.failed, w.marked = &group{}, &group{}, nowhere
+	w.flights, w.landed = make(chan *group, 1), make(chan landing, 4)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for g := range w.flights {
+			w.fly(g)
 		}
-		for rest := waiting; len(rest) > 0; {
-			var err error
-			if rest, err = w.commit(rest); err != nil {
-				w.fail(rest, err)
-				return
-			}
+	}()
+	err := w.write()
+	close(w.flights)
+	<-ended
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	w.finish()
+}
+
+// fly writes a group, and then whatever has gathered meanwhile.
+func (w *writer) fly(g *group) {
+	for g != nil {
+		l := landing{g, g.write()}
+		g = nil
+		if l.err == nil {
+			g = w.following()
 		}
-		clear(waiting)
-		spent = waiting
-		if err := w.rest(); err != nil {
-			w.fail(nil, err)
-			return
-		}
+		w.landed <- l
 	}
 }
 
-// commit writes one group of the requests and returns those that are left.
-func (w *writer) commit(waiting []*request) ([]*request, error) {
-	w.begin()
-	now := max(w.time, w.j.o.Clock().UnixMicro())
-	for len(waiting) > 0 && len(w.group.buf) < groupSize {
-		r := waiting[0]
-		out, fresh := w.decide(r)
-		if fresh && !w.fits(r) {
-			if len(w.group.placed) > 0 {
-				break
-			}
-			if out.err = w.roll(); out.err == nil {
-				continue
-			}
-			fresh = false
-		}
-		if fresh {
-			out.committed = w.place(r, now)
-		}
-		w.group.answers = append(w.group.answers, answer{r, out})
-		waiting = waiting[1:]
+// following is the group to write at once after another, nil when nothing has gathered.
+func (w *writer) following() *group {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.group.empty() {
+		return nil
 	}
-	if err := w.flush(); err != nil {
-		return waiting, err
+	return w.launch()
+}
+
+// write goes on until the queue is closed and all that was taken from it is answered, or until a group could not
+// be written.
+func (w *writer) write() (err error) {
+	for open := true; err == nil; {
+		if len(w.left) == 0 && open {
+			open = w.take()
+		}
+		own, quiet := w.gather()
+		switch full := len(w.left) > 0 || !open; {
+		case own != nil:
+			err = w.land(landing{own, own.write()})
+		case quiet && full:
+			return nil
+		case quiet:
+			if err = w.rest(); err == nil {
+				<-w.j.queue.filled
+			}
+		case full:
+			err = w.land(<-w.landed)
+		default:
+			select {
+			case l := <-w.landed:
+				err = w.land(l)
+			case <-w.j.queue.filled:
+			}
+		}
 	}
-	w.publish()
-	return waiting, nil
+	return err
 }
 
-func (w *writer) begin() {
-	g := &w.group
-	clear(g.answers)
-	g.placed, g.answers = g.placed[:0], g.answers[:0]
-	w.head()
+func (w *writer) take() (open bool) {
+	clear(w.spent)
+	w.left, open = w.j.queue.swap(w.spent)
+	if len(w.left) > 0 {
+		w.spent = w.left
+	}
+	return open
 }
 
-// head puts the mark that every group begins with.
-func (w *writer) head() {
-	w.group.buf = appendMark(w.group.buf[:0], w.pos, w.durable(), w.prev, w.j.seed)
-	w.group.crc = frame(w.group.buf).crc()
+// gather decides what is left. When no group is aloft it sends this one off, or returns it when it is too small for
+// that; quiet when there is none and nothing to do.
+func (w *writer) gather() (own *group, quiet bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fill()
+	if w.aloft > 0 || w.group.empty() {
+		return nil, w.aloft == 0
+	}
+	g := w.launch()
+	if len(g.answers) < handOver {
+		return g, false
+	}
+	w.flights <- g
+	return nil, false
 }
 
-// durable is what a mark written now may promise: the end of the segment before when it is a segment's first frame.
+// launch closes the group and begins the next.
+func (w *writer) launch() *group {
+	g := w.group
+	w.aloft++
+	g.segs, g.pos, g.last = w.segs, w.pos, w.last
+	if len(g.placed) > 0 {
+		w.pos += eventstore.Position(len(g.buf))
+		w.prev = w.crc
+	}
+	if n := len(w.free) - 1; n >= 0 {
+		w.group, w.free = w.free[n], w.free[:n]
+	} else {
+		w.group = &group{}
+	}
+	return g
+}
+
+// land shows a group that is durable to readers and answers its callers.
+func (w *writer) land(l landing) error {
+	g := l.group
+	if l.err != nil {
+		w.failed = g
+		return l.err
+	}
+	if len(g.placed) > 0 {
+		w.j.show(g)
+	}
+	for _, a := range g.answers {
+		a.to.done <- a.outcome
+	}
+	s := g.segs[len(g.segs)-1]
+	half := g.pos+eventstore.Position(len(g.buf)) > s.base+eventstore.Position(s.size/2)
+	g.reset()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if half && !w.asked && s == w.active() {
+		w.asked = true
+		w.j.keeper.want()
+	}
+	w.aloft--
+	w.free = append(w.free, g)
+	return nil
+}
+
+// rest uses a quiet moment to write the next group's mark ahead of it, which proves what was written last.
+func (w *writer) rest() error {
+	if w.marked == w.pos || w.pos == w.active().data() {
+		return nil
+	}
+	w.marked = w.pos
+	s := w.active()
+	if _, err := s.file.WriteAt(w.mark(nil), int64(w.pos-s.base)); err != nil {
+		return fmt.Errorf("write log at %d: %w", w.pos, err)
+	}
+	return nil
+}
+
+func (w *writer) mark(b []byte) []byte { return appendMark(b, w.pos, w.durable(), w.prev, w.j.seed) }
+
+// durable is what the mark of the group may promise: the end of the segment before when it is a segment's first frame.
 func (w *writer) durable() eventstore.Position {
 	if n := len(w.segs); n > 1 && w.pos == w.active().data() {
 		return w.segs[n-2].end
@@ -123,117 +213,25 @@ func (w *writer) durable() eventstore.Position {
 	return w.pos
 }
 
-func (w *writer) fits(r *request) bool {
-	return w.pos+eventstore.Position(len(w.group.buf)+len(r.frames)) <= w.active().room()
-}
-
-// place gives an append its revisions and its bytes in the group.
-func (w *writer) place(r *request, now int64) eventstore.Committed {
-	first := w.j.index.revision(r.key) + 1
-	p := placed{key: r.key, first: first, offsets: make([]uint32, 0, len(r.ids))}
-	at, rev, crc := len(w.group.buf), first, w.group.crc
-	w.group.buf = append(w.group.buf, r.frames...)
-	pos := w.pos
-	for at < len(w.group.buf) {
-		f := frame(w.group.buf[at:])
-		f = f[:f.size()]
-		pos = w.pos + eventstore.Position(at)
-		f.stamp(rev, now)
-		f.seal(pos, crc, w.j.seed)
-		p.offsets = append(p.offsets, uint32(pos-w.active().base))
-		at, rev, crc = at+len(f), rev+1, f.crc()
-	}
-	w.group.placed = append(w.group.placed, p)
-	w.recent.add(r.key, first, pos, r.ids)
-	w.j.index.advance(r.key, rev-1)
-	w.last = eventstore.Mark{Log: w.j.id, Position: pos, Event: r.ids[len(r.ids)-1]}
-	w.group.crc, w.time = crc, now
-	return eventstore.Committed{Revision: rev - 1, Position: pos}
-}
-
-// flush makes the group durable. After an error nothing is known of the disk but what was durable before.
-func (w *writer) flush() error {
-	if len(w.group.placed) == 0 {
-		return nil
-	}
-	s := w.active()
-	if _, err := s.file.WriteAt(w.group.buf, int64(w.pos-s.base)); err != nil {
-		return fmt.Errorf("write log at %d: %w", w.pos, err)
-	}
-	if err := s.file.Sync(); err != nil {
-		return fmt.Errorf("sync log at %d: %w", w.pos, err)
-	}
-	return nil
-}
-
-// publish shows the group, which is durable now, to readers and answers its callers.
-func (w *writer) publish() {
-	if len(w.group.placed) > 0 {
-		w.pos += eventstore.Position(len(w.group.buf))
-		w.prev = w.group.crc
-		w.j.index.publish(w.group.placed, func() {
-			w.j.tail.publish(view{segs: w.segs, end: w.pos, last: w.last})
-		})
+// fail stops writing for good. Nothing is known of the group whose write failed; what comes after it was never
+// written.
+func (w *writer) fail(cause error) {
+	stopped := w.j.stop(cause)
+	for _, a := range w.failed.answers {
+		a.to.done <- outcome{err: unknown(cause)}
 	}
 	for _, a := range w.group.answers {
-		a.to.done <- a.outcome
+		a.to.done <- outcome{err: stopped}
 	}
-	if !w.asked && w.pos-w.active().base > eventstore.Position(w.active().size/2) {
-		w.asked = true
-		w.j.keeper.want()
-	}
-}
-
-// roll goes on to the next segment. All before is durable.
-func (w *writer) roll() error {
-	next, err := w.j.keeper.take()
-	if err != nil {
-		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
-	}
-	full := w.active()
-	full.end, full.final, full.last = w.pos, w.last.Position, w.prev
-	full.index.Store(&sealed{runs: w.j.index.roll(next.base)})
-	w.segs = append(w.segs[:len(w.segs):len(w.segs)], next)
-	w.pos, w.asked = next.data(), false
-	w.j.keeper.seal(full)
-	w.head()
-	return nil
-}
-
-// fail stops writing for good: a page whose write failed may look clean, so trying again would prove nothing.
-func (w *writer) fail(rest []*request, cause error) {
-	w.j.o.Logger.Error("the log cannot write any more", "position", uint64(w.pos), "error", cause)
-	w.j.failure.Store(&cause)
-	for _, a := range w.group.answers {
-		a.to.done <- outcome{err: fmt.Errorf("%w: %w", eventstore.ErrUnknown, cause)}
-	}
-	stopped := fmt.Errorf("%w: the log stopped writing: %w", eventstore.ErrUnavailable, cause)
-	for _, r := range rest {
+	for _, r := range w.left {
 		r.done <- outcome{err: stopped}
 	}
 	w.j.queue.close(stopped)
 }
 
-// rest uses a quiet moment to write the next group's mark ahead of it, which proves what was written last.
-func (w *writer) rest() error {
-	if !w.j.queue.idle() || w.pos == w.active().data() {
-		return nil
-	}
-	return w.mark()
-}
-
-func (w *writer) mark() error {
-	w.begin()
-	s := w.active()
-	if _, err := s.file.WriteAt(w.group.buf, int64(w.pos-s.base)); err != nil {
-		return fmt.Errorf("write log at %d: %w", w.pos, err)
-	}
-	return nil
-}
-
 // finish leaves a log that proves all of itself.
 func (w *writer) finish() {
-	err := w.mark()
+	err := w.rest()
 	if err == nil {
 		err = w.active().file.Sync()
 	}

@@ -49,16 +49,43 @@ type batcher struct {
 func (s *service) BatchAppend(call streams.Streams_BatchAppendServer) error {
 	b := &batcher{n: s.n, call: call, open: map[uuid.UUID]*batch{}, queue: map[string][]*batch{}, flight: semaphore.NewWeighted(maxFlight)}
 	defer b.lanes.Wait()
+	arrived := make(chan arrival)
+	s.readers.Go(func() { arrivals(call, arrived) })
+	for {
+		select {
+		case a := <-arrived:
+			if errors.Is(a.err, io.EOF) {
+				return nil
+			}
+			if a.err != nil {
+				return a.err
+			}
+			if err := b.take(call.Context(), a.req); err != nil {
+				return err
+			}
+		case <-s.draining.Done():
+			return notReady()
+		}
+	}
+}
+
+// arrival is what one receive gave.
+type arrival struct {
+	req *streams.BatchAppendReq
+	err error
+}
+
+// arrivals receives until the call is over, so that its reader can look elsewhere meanwhile.
+func arrivals(call streams.Streams_BatchAppendServer, to chan<- arrival) {
 	for {
 		req, err := call.Recv()
-		if errors.Is(err, io.EOF) {
-			return nil
+		select {
+		case to <- arrival{req, err}:
+		case <-call.Context().Done():
+			return
 		}
 		if err != nil {
-			return err
-		}
-		if err := b.take(call.Context(), req); err != nil {
-			return err
+			return
 		}
 	}
 }

@@ -45,7 +45,7 @@ func at(r uint64) func(*api.BatchAppendReq) {
 	}
 }
 
-func pipeline(t *testing.T, s server) api.Streams_BatchAppendClient {
+func pipeline(t testing.TB, s server) api.Streams_BatchAppendClient {
 	t.Helper()
 	call, err := api.NewStreamsClient(s.conn(t)).BatchAppend(t.Context())
 	if err != nil {

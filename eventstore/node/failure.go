@@ -58,6 +58,9 @@ func invalidTransaction() *failure {
 	return &failure{codes.InvalidArgument, "Invalid Transaction", metadata.Pairs("exception", "invalid-transaction")}
 }
 
+// notReady says that nothing was done.
+func notReady() *failure { return &failure{code: codes.Unavailable, text: "Server Is Not Ready"} }
+
 // printable keeps a stream name inside what a header may hold.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -79,7 +82,7 @@ func failed(err error) error {
 	case errors.Is(err, eventstore.ErrUnknown):
 		return &failure{code: codes.Aborted, text: "Operation timed out: " + err.Error()}
 	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, eventstore.ErrClosed):
-		return &failure{code: codes.Unavailable, text: "Server Is Not Ready"}
+		return notReady()
 	case errors.Is(err, eventstore.ErrTooLarge):
 		return tooLarge()
 	case errors.Is(err, eventstore.ErrMismatch):

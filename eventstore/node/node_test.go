@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +22,9 @@ import (
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
+// grace is what calls get of a node that stops.
+const grace = 5 * time.Second
+
 // open opens the journal in dir; its tests are many and small, so are its segments.
 func open(t testing.TB, dir string) *journal.Journal {
 	t.Helper()
@@ -34,9 +37,10 @@ func open(t testing.TB, dir string) *journal.Journal {
 
 // server is a node that runs on a folder.
 type server struct {
-	addr string // as esdb.Configuration.Address takes it
+	dir  string
+	addr string // as node.Listen and esdb.Configuration.Address take it
 	log  *journal.Journal
-	stop func() // the node first, then its journal
+	stop func() // the node first, then its journal; more than once is fine
 }
 
 // launch runs a node on a journal until stop is called.
@@ -47,21 +51,29 @@ func launch(t testing.TB, dir, listen string) server {
 
 func launchWith(t testing.TB, dir, listen string, o node.Options) server {
 	t.Helper()
-	o.Logger, o.Grace = quiet(), time.Second
+	log := open(t, dir)
+	s := serve(t, log, listen, o)
+	s.dir, s.log = dir, log
+	return s
+}
+
+// serve runs a node on a log until stop is called, which closes the log too.
+func serve(t testing.TB, log node.Log, listen string, o node.Options) server {
+	t.Helper()
 	ln, err := node.Listen(t.Context(), listen)
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := open(t, dir)
+	o.Logger, o.Grace = quiet(), grace
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- node.New(log, o).Serve(ctx, ln) }()
-	s := server{addr: ln.Addr().String(), log: log, stop: func() {
+	s := server{addr: ln.Addr().String(), stop: sync.OnceFunc(func() {
 		cancel()
 		if err := errors.Join(<-done, log.Close()); err != nil {
 			t.Errorf("stop: %v", err)
 		}
-	}}
+	})}
 	if ln.Addr().Network() == "unix" {
 		s.addr = "unix:" + s.addr
 	}
@@ -180,39 +192,4 @@ func revisions(t testing.TB, c *esdb.Client, stream string) []uint64 {
 		numbers = append(numbers, e.EventNumber)
 	}
 	return numbers
-}
-
-func TestBothConnectionStringsReachANode(t *testing.T) {
-	t.Parallel()
-	s := launch(t, t.TempDir(), "127.0.0.1:0")
-	t.Cleanup(s.stop)
-	if _, _, err := net.SplitHostPort(s.addr); err != nil {
-		t.Fatal(err)
-	}
-	for _, scheme := range []string{"esdb://", "esdb+discover://"} {
-		put(t, connect(t, scheme+s.addr+"?tls=false", ""), "a-1", esdb.Any{}, event("e"))
-	}
-}
-
-func TestANodeReplacesTheSocketOfADeadOneOnly(t *testing.T) {
-	t.Parallel()
-	path := socket(t)
-	ln, err := node.Listen(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := node.Listen(t.Context(), path); err == nil {
-		t.Fatal("took the socket of a node that answers")
-	}
-	ln.(*net.UnixListener).SetUnlinkOnClose(false) // as kill -9 leaves it
-	if err := ln.Close(); err != nil {
-		t.Fatal(err)
-	}
-	again, err := node.Listen(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.Close(); err != nil {
-		t.Fatal(err)
-	}
 }

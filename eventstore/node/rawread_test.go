@@ -58,7 +58,8 @@ func positioned(commit, prepare uint64) func(*api.ReadReq_Options) {
 	}
 }
 
-func receive(t *testing.T, conn *grpc.ClientConn, req *api.ReadReq) ([]*api.ReadResp, error) {
+// collect takes what a read gives.
+func collect(t *testing.T, conn *grpc.ClientConn, req *api.ReadReq) ([]*api.ReadResp, error) {
 	t.Helper()
 	call, err := api.NewStreamsClient(conn).Read(t.Context(), req)
 	if err != nil {
@@ -108,7 +109,7 @@ func TestAMalformedReadIsAnInvalidArgument(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := receive(t, conn, req); status.Code(err) != codes.InvalidArgument {
+			if _, err := collect(t, conn, req); status.Code(err) != codes.InvalidArgument {
 				t.Errorf("got %v, want an invalid argument", err)
 			}
 		})
@@ -132,7 +133,7 @@ func TestAFilteredReadOfTheLogGoesBothWays(t *testing.T) {
 			o.CountOption = &api.ReadReq_Options_Count{Count: 2}
 		}), []string{"x-5", "x-3"}},
 	} {
-		all, err := receive(t, s.conn(t), x.req)
+		all, err := collect(t, s.conn(t), x.req)
 		var got []string
 		for _, r := range all {
 			got = append(got, string(r.GetEvent().GetEvent().GetStreamIdentifier().GetStreamName()))
@@ -157,7 +158,7 @@ func TestTheBoundsOfAStreamAreToldToThoseWhoAsk(t *testing.T) {
 			"backwards":      reading(control, ofStream("x-1", 1), backwards),
 			"beyond the end": reading(control, ofStream("x-1", 7)),
 		} {
-			all, err := receive(t, conn, req)
+			all, err := collect(t, conn, req)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -184,11 +185,11 @@ func TestIDsAreWrittenAsAsked(t *testing.T) {
 	conn := s.conn(t)
 	e := event("e")
 	put(t, s.client(t), "x-1", esdb.NoStream{}, e)
-	all, err := receive(t, conn, reading())
+	all, err := collect(t, conn, reading())
 	if err != nil || all[0].GetEvent().GetEvent().GetId().GetString_() != e.EventID.String() {
 		t.Errorf("got %v, %v", all, err)
 	}
-	all, err = receive(t, conn, reading(func(o *api.ReadReq_Options) {
+	all, err = collect(t, conn, reading(func(o *api.ReadReq_Options) {
 		o.UuidOption = &api.ReadReq_Options_UUIDOption{Content: &api.ReadReq_Options_UUIDOption_Structured{Structured: none}}
 	}))
 	most, least := esdb.UUIDAsInt64(e.EventID)

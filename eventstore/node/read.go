@@ -9,7 +9,6 @@ import (
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
-	"google.golang.org/grpc/codes"
 
 	"lieudit/eventstore"
 )
@@ -72,7 +71,7 @@ func (s *service) follow(ctx context.Context, q *query, out reply) error {
 		err = s.n.followAll(ctx, q, out)
 	}
 	if s.draining.Err() != nil && errors.Is(err, context.Canceled) {
-		return &failure{code: codes.Unavailable, text: "Server Is Not Ready"}
+		return notReady()
 	}
 	return err
 }

@@ -44,14 +44,15 @@ func answers(ctx context.Context, path string) bool {
 	return conn.Close() == nil
 }
 
-// Serve answers on ln, and closes it, until ctx ends: subscriptions are then told so, other calls get Options.Grace
-// to end, and no goroutine is left when it returns. The error is nil when ctx ended it.
+// Serve answers on ln, and closes it, until ctx ends: subscriptions and pipelines of appends are then told so, other
+// calls get Options.Grace to end, and no goroutine is left when it returns. The error is nil when ctx ended it.
 func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
-	s := n.server(ctx, hard)
+	calls := &service{n: n, draining: ctx, hard: hard}
+	s := n.server(calls)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -63,14 +64,14 @@ func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
 	err := s.Serve(ln)
 	cancel()
 	<-stopped
+	calls.readers.Wait()
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}
 	return err
 }
 
-// server wires the services: draining ends subscriptions, hard ends what must not be left half done.
-func (n *Node) server(draining, hard context.Context) *grpc.Server {
+func (n *Node) server(calls *service) *grpc.Server {
 	s := grpc.NewServer(
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
@@ -82,6 +83,6 @@ func (n *Node) server(draining, hard context.Context) *grpc.Server {
 	)
 	serverfeatures.RegisterServerFeaturesServer(s, features{})
 	gossip.RegisterGossipServer(s, member{advertise: n.o.Advertise, clock: n.o.Clock})
-	streams.RegisterStreamsServer(s, &service{n: n, draining: draining, hard: hard})
+	streams.RegisterStreamsServer(s, calls)
 	return s
 }

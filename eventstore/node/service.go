@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"sync"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
@@ -18,8 +19,9 @@ const maxEvents = 1 << 16 // in one append: bounds what many empty events cost i
 type service struct {
 	streams.UnimplementedStreamsServer
 	n        *Node
-	draining context.Context // ends first: subscriptions are over
+	draining context.Context // ends first: subscriptions and pipelines are over
 	hard     context.Context // ends last: nothing goes on
+	readers  sync.WaitGroup  // of pipelines, which outlive their call by a moment
 }
 
 // Append reads one append to its end and makes it.

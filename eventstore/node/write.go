@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/maphash"
@@ -144,7 +145,7 @@ func (s state) check(stream string, expected eventstore.Revision) error {
 func (n *Node) delete(ctx context.Context, stream string, expected eventstore.Revision) (eventstore.Position, error) {
 	return n.end(ctx, stream, expected, func(s state) (eventstore.Committed, error) {
 		if s.last < 0 && s.meta < 0 {
-			return eventstore.Committed{}, &eventstore.ConflictError{Stream: stream, Expected: expected, Current: eventstore.NoStream}
+			return eventstore.Committed{}, wrongVersion("Delete", &eventstore.ConflictError{Stream: stream, Expected: expected, Current: eventstore.NoStream})
 		}
 		return n.log.Append(ctx, metaOf(stream), s.meta, []eventstore.Proposed{{
 			ID: uuid.New(), Type: metadataType, Data: []byte(`{"$tb":9223372036854775807}`),
@@ -161,23 +162,25 @@ func (n *Node) tombstone(ctx context.Context, stream string, expected eventstore
 	})
 }
 
-// end decides alone, with no append to the stream on its way.
+// end decides alone, with no append to the stream on its way but those whose callers went away: what they leave behind
+// is looked at again.
 func (n *Node) end(ctx context.Context, stream string, expected eventstore.Revision, write func(state) (eventstore.Committed, error)) (eventstore.Position, error) {
 	mu := n.lock(stream)
 	mu.Lock()
 	defer mu.Unlock()
-	s, err := n.settled(ctx, stream)
-	if err == nil {
-		err = s.admits(stream, expected)
+	for {
+		s, err := n.settled(ctx, stream)
+		if err != nil {
+			return 0, err
+		}
+		if err := cmp.Or(s.admits(stream, expected), s.check(stream, expected)); err != nil {
+			return 0, err
+		}
+		done, err := write(s)
+		if !errors.Is(err, eventstore.ErrConflict) {
+			return done.Position, err
+		}
 	}
-	if err == nil {
-		err = s.check(stream, expected)
-	}
-	if err != nil {
-		return 0, err
-	}
-	done, err := write(s)
-	return done.Position, err
 }
 
 func streamName(id *shared.StreamIdentifier) (string, error) {

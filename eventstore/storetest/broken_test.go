@@ -64,7 +64,7 @@ func (f *faulty) mark(m eventstore.Mark) eventstore.Mark {
 }
 
 func broken() []fault {
-	return slices.Concat(brokenAppends(), brokenReads(), brokenMarks())
+	return slices.Concat(brokenAppends(), brokenPromises(), brokenReads(), brokenMarks())
 }
 
 func brokenAppends() []fault {
@@ -111,6 +111,12 @@ func brokenAppends() []fault {
 				return c, err
 			}}
 		}},
+	}
+}
+
+// brokenPromises are stores that say one thing of an append and do another.
+func brokenPromises() []fault {
+	return []fault{
 		{name: "adds events one by one", breaks: []string{
 			"the events of an append stand next to each other, whoever else writes",
 		}, wrap: func(m *memory) eventstore.Store {

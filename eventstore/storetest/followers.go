@@ -14,6 +14,8 @@ func followers() []rule {
 		{name: "a subscriber that does not look holds up nobody", check: slowSubscriber},
 		{name: "a slow subscriber misses nothing", check: slowMissesNothing},
 		{name: "what a subscriber was told can be read at once", check: toldIsReadable},
+		{name: "a subscription yields big appends whole and in order", check: bigAppends},
+		{name: "CaughtUp is said again after a burst", check: caughtUpAgain},
 	}
 }
 
@@ -147,4 +149,61 @@ func (l *log) readable(ctx context.Context, e eventstore.Recorded) error {
 		return nil
 	}
 	return fmt.Errorf("%s@%d was told before it can be read", e.Stream, e.Revision)
+}
+
+func caughtUpAgain(ctx context.Context, l *log) error {
+	from, err := l.here(ctx)
+	if err != nil {
+		return err
+	}
+	c := category()
+	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	if err := s.untilCaughtUp(0); err != nil {
+		return err
+	}
+	var all []eventstore.Proposed
+	var last eventstore.Committed
+	for i := range 8 { // more than any reader's buffers hold, while the subscriber does not look
+		batch := sized(40, eventstore.MaxAppend)
+		if last, err = l.Append(ctx, c+"-1", eventstore.Revision(40*i-1), batch); err != nil {
+			return err
+		}
+		all = append(all, batch...)
+	}
+	if err := s.untilCaughtUp(last.Position); err != nil {
+		return fmt.Errorf("waiting for CaughtUp: %w", err)
+	}
+	return same(s.events, c+"-1", all)
+}
+
+func bigAppends(ctx context.Context, l *log) error {
+	from, err := l.here(ctx)
+	if err != nil {
+		return err
+	}
+	c := category()
+	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	if err := s.untilCaughtUp(0); err != nil {
+		return err
+	}
+	var all []eventstore.Proposed
+	for _, n := range []int{1, 3000, 2, 500} {
+		batch := sized(n, eventstore.MaxAppend)
+		if _, err := l.Append(ctx, c+"-1", eventstore.Revision(len(all)-1), batch); err != nil {
+			return err
+		}
+		all = append(all, batch...)
+		if err := s.untilEvents(len(all)); err != nil {
+			return err
+		}
+	}
+	return same(s.events, c+"-1", all)
 }

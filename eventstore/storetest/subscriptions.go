@@ -15,8 +15,6 @@ func subscriptions() []rule {
 		{name: "a subscription has no gap between past and live while many write", check: noGapWhileWriting},
 		{name: "a subscription that resumes after each of its marks has no gap and no repetition", check: resumesSubscription},
 		{name: "Progress goes on while unwanted events go by, and its mark can be checked", check: progressGoesOn},
-		{name: "CaughtUp is said again after a burst", check: caughtUpAgain},
-		{name: "a subscription yields big appends whole and in order", check: bigAppends},
 		{name: "a subscription started at the end yields only what comes", check: fromTheEnd},
 	}
 }
@@ -192,63 +190,6 @@ func (l *log) threeProgresses(ctx context.Context, from eventstore.Mark) error {
 		}
 	}
 	return nil
-}
-
-func caughtUpAgain(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
-	if err != nil {
-		return err
-	}
-	c := category()
-	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
-	if err != nil {
-		return err
-	}
-	defer s.stop()
-	if err := s.untilCaughtUp(0); err != nil {
-		return err
-	}
-	var all []eventstore.Proposed
-	var last eventstore.Committed
-	for i := range 8 { // more than any reader's buffers hold, while the subscriber does not look
-		batch := sized(40, eventstore.MaxAppend)
-		if last, err = l.Append(ctx, c+"-1", eventstore.Revision(40*i-1), batch); err != nil {
-			return err
-		}
-		all = append(all, batch...)
-	}
-	if err := s.untilCaughtUp(last.Position); err != nil {
-		return fmt.Errorf("waiting for CaughtUp: %w", err)
-	}
-	return same(s.events, c+"-1", all)
-}
-
-func bigAppends(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
-	if err != nil {
-		return err
-	}
-	c := category()
-	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
-	if err != nil {
-		return err
-	}
-	defer s.stop()
-	if err := s.untilCaughtUp(0); err != nil {
-		return err
-	}
-	var all []eventstore.Proposed
-	for _, n := range []int{1, 3000, 2, 500} {
-		batch := sized(n, eventstore.MaxAppend)
-		if _, err := l.Append(ctx, c+"-1", eventstore.Revision(len(all)-1), batch); err != nil {
-			return err
-		}
-		all = append(all, batch...)
-		if err := s.untilEvents(len(all)); err != nil {
-			return err
-		}
-	}
-	return same(s.events, c+"-1", all)
 }
 
 func fromTheEnd(ctx context.Context, l *log) error {

@@ -24,6 +24,7 @@ type Vault struct {
 	wrapper wrapper
 	clock   func() time.Time
 	cache   cache
+	reader  follower
 
 	turn chan struct{} // holds one when nobody reaches for the database
 	db   atomic.Pointer[table.DB]
@@ -38,7 +39,7 @@ type row struct {
 }
 
 var keys = table.Table[row]{
-	Def: table.Def{Name: "data_keys", Key: 1, Columns: []table.Column{
+	Def: table.Def{Name: "data_keys", Key: 1, Indexes: []string{"created"}, Columns: []table.Column{
 		{Name: "subject", Type: table.Text}, {Name: "key", Type: table.Bytes},
 		{Name: "created", Type: table.Moment}, {Name: "destroyed", Type: table.Moment},
 	}},
@@ -75,6 +76,9 @@ func (v *Vault) Key(ctx context.Context, subject string, create bool) ([]byte, e
 		if key, err = v.wrapper.open(subject, r.Key); err != nil {
 			return nil, fmt.Errorf("vault: %w", err)
 		}
+	}
+	if !create && v.reader.follows(*r) {
+		v.readAhead(ctx, *r)
 	}
 	return usable(v.cache.put(subject, key, asked))
 }

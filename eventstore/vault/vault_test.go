@@ -2,19 +2,14 @@ package vault_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"net"
-	"os"
-	"path/filepath"
-	"strings"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/vault"
-	"lieudit/schemas/table"
 	"lieudit/schemas/table/tabletest"
 )
 
@@ -155,166 +150,30 @@ func TestOtherInstancesRefuseADestroyedKeyWithinAMinute(t *testing.T) {
 	})
 }
 
-func TestAMasterKeyIsNeededForWhatItWrapped(t *testing.T) {
-	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		master := bytes.Repeat([]byte{7}, 32)
-		want := key(t, open(t, address, master, time.Now), "a", true)
-		for name, other := range map[string][]byte{"none": nil, "another": bytes.Repeat([]byte{8}, 32)} {
-			k, err := open(t, address, other, time.Now).Key(t.Context(), "a", true)
-			if err == nil || !strings.Contains(err.Error(), "master key") || errors.Is(err, eventstore.ErrNoKey) {
-				t.Errorf("%s: got %x, %v, want an error about the master key", name, k, err)
-			}
+func TestKeysAreTheSameInWhateverOrderTheyAreAskedFor(t *testing.T) {
+	each(t, func(t *testing.T, address string, master []byte) {
+		const subjects = 600 // more than are read ahead at a time
+		subject := func(i int) string { return fmt.Sprint(t.Name(), i) }
+		v, want := open(t, address, master, time.Now), make([][]byte, subjects)
+		for i := range want {
+			want[i] = key(t, v, subject(i), true)
 		}
-		if held := stored(t, address); bytes.Contains(held, want) {
-			t.Error("the database holds the key in clear")
+		gone := subject(subjects / 2)
+		destroy(t, v, gone)
+		for name, order := range map[string]func(i int) int{
+			"as made": func(i int) int { return i },
+			"back":    func(i int) int { return subjects - 1 - i },
+			"mixed":   func(i int) int { return i * 7 % subjects },
+		} {
+			v := open(t, address, master, time.Now)
+			for i := range want {
+				n := order(i)
+				if subject(n) == gone {
+					refused(t, v, gone, false)
+				} else if got := key(t, v, subject(n), false); !bytes.Equal(got, want[n]) {
+					t.Fatalf("%s: key %d is %x, want %x", name, n, got, want[n])
+				}
+			}
 		}
 	})
-}
-
-func TestKeysFromBeforeTheMasterKeyStillOpen(t *testing.T) {
-	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		want := key(t, open(t, address, nil, time.Now), "a", true)
-		if got := key(t, open(t, address, bytes.Repeat([]byte{7}, 32), time.Now), "a", false); !bytes.Equal(got, want) {
-			t.Errorf("got %x, want %x", got, want)
-		}
-	})
-}
-
-// stored is all the keys in the database.
-func stored(t *testing.T, address string) []byte {
-	t.Helper()
-	db, err := table.Open(t.Context(), tabletest.File(address), table.Options{Schema: "vault"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	rows, err := db.Query(t.Context(), "select key from data_keys")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var all []byte
-	for rows.Next() {
-		var k []byte
-		if err := rows.Scan(&k); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, k...)
-	}
-	if err := rows.Err(); err != nil || len(all) == 0 {
-		t.Fatalf("%d bytes of keys, %v", len(all), err)
-	}
-	return all
-}
-
-func TestADestroyedKeyIsInNoFileAnyMore(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	v := open(t, folder, nil, time.Now)
-	k := key(t, v, "a", true)
-	for i := range 100 { // so that the key is in the middle of other pages too
-		key(t, v, strings.Repeat("x", i+1), true)
-	}
-	if !inFiles(t, folder, k) {
-		t.Fatal("the key is in no file while it is in use")
-	}
-	destroy(t, v, "a")
-	if inFiles(t, folder, k) {
-		t.Error("a file still holds the key")
-	}
-}
-
-func inFiles(t *testing.T, folder string, k []byte) bool {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	found := false
-	for _, f := range files {
-		info, err := os.Stat(f)
-		if err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: mode %v, %v, want 0600", f, info.Mode(), err)
-		}
-		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found = found || bytes.Contains(data, k)
-	}
-	return found
-}
-
-func TestKeysInUseOutliveTheirDatabaseForAWhile(t *testing.T) {
-	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		c := newClock()
-		v, err := vault.New(tabletest.File(address), nil, c.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := key(t, v, "a", true)
-		if err := v.Close(); err != nil { // the nearest thing to a database that is gone
-			t.Fatal(err)
-		}
-		if got := key(t, v, "a", false); !bytes.Equal(got, want) {
-			t.Errorf("got %x, want %x", got, want)
-		}
-		c.pass(time.Minute)
-		for _, subject := range []string{"a", "b"} {
-			k, err := v.Key(t.Context(), subject, true)
-			if err == nil || errors.Is(err, eventstore.ErrNoKey) || !strings.HasPrefix(err.Error(), "vault: data keys: ") {
-				t.Errorf("key of %s: got %x, %v, want an error that names the vault's database", subject, k, err)
-			}
-		}
-		if err := v.Destroy(t.Context(), "a"); err == nil {
-			t.Error("destroyed without a database")
-		}
-	})
-}
-
-func TestADatabaseThatSaysNothingHoldsNobodyBeyondTheirContext(t *testing.T) {
-	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	v, err := vault.New("postgres://x@"+silent.Addr().String()+"/x?sslmode=disable", nil, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	for range 4 {
-		all.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
-			begun := time.Now()
-			if _, err := v.Key(ctx, "a", true); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("got %v, want the context's error", err)
-			}
-			if took := time.Since(begun); took > time.Second {
-				t.Errorf("took %v", took)
-			}
-		})
-	}
-	all.Wait()
-}
-
-func TestParseMasterTakes32BytesOfBase64(t *testing.T) {
-	t.Parallel()
-	good := "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-	if k, err := vault.ParseMaster(good); err != nil || len(k) != 32 || k[31] != 31 {
-		t.Errorf("got %x, %v", k, err)
-	}
-	if k, err := vault.ParseMaster(""); err != nil || k != nil {
-		t.Errorf("empty: got %x, %v, want none", k, err)
-	}
-	for _, bad := range []string{"AAEC", "!", good + good} {
-		if _, err := vault.ParseMaster(bad); err == nil || strings.Contains(err.Error(), bad) {
-			t.Errorf("got %v, want an error without the key", err)
-		}
-	}
 }

@@ -31,10 +31,9 @@ func (a *area) openAccount(r *http.Request, c call, in body.OpenAccount) (reply,
 	at, err := a.Accounts.Open(r.Context(), c.intent(""), account.Open{
 		ID: in.ID, Name: in.Name, Plan: in.Plan, Quota: in.Quota, Anchor: in.Start, Agency: in.Agency,
 	})
-	if err != nil {
+	if err := a.shows(r.Context(), at, err); err != nil {
 		return reply{}, err
 	}
-	a.Wait(r.Context(), at)
 	shown, err := a.shown(r, in.ID)
 	return reply{http.StatusCreated, shown}, err
 }
@@ -54,19 +53,25 @@ func (a *area) showAccount(r *http.Request, c call, _ body.Empty) (reply, error)
 
 func (a *area) changePlan(r *http.Request, c call, in body.ChangePlan) (reply, error) {
 	at, err := a.Accounts.ChangePlan(r.Context(), c.account(), c.intent(""), account.Terms{Plan: in.Plan, Quota: in.Quota})
-	if err != nil {
+	if err := a.shows(r.Context(), at, err); err != nil {
 		return reply{}, err
 	}
-	a.Wait(r.Context(), at)
 	return a.showAccount(r, c, body.Empty{})
 }
 
 func (a *area) closeAccount(r *http.Request, c call, in body.CloseAccount) (reply, error) {
 	at, err := a.Accounts.Close(r.Context(), c.account(), c.intent(in.Reason))
-	if err != nil {
+	if err := a.shows(r.Context(), at, err); err != nil {
 		return reply{}, err
 	}
-	a.Wait(r.Context(), at)
+	return a.showAccount(r, c, body.Empty{})
+}
+
+func (a *area) eraseAccount(r *http.Request, c call, in body.EraseAccount) (reply, error) {
+	at, err := a.Accounts.Erase(r.Context(), c.account(), c.intent(in.Reason))
+	if err := a.shows(r.Context(), at, err); err != nil {
+		return reply{}, err
+	}
 	return a.showAccount(r, c, body.Empty{})
 }
 
@@ -82,10 +87,9 @@ func (a *area) changeAgency(r *http.Request, c call, in body.ChangeAgency) (repl
 	default:
 		at, err = a.Accounts.JoinAgency(ctx, id, intent, *in.Agency.Value)
 	}
-	if err != nil {
+	if err := a.shows(ctx, at, err); err != nil {
 		return reply{}, err
 	}
-	a.Wait(ctx, at)
 	return a.showAccount(r, c, body.Empty{})
 }
 

@@ -9,11 +9,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/gorilla/mux"
-
 	"lieudit/commands/access"
 	"lieudit/commands/account"
 	"lieudit/eventstore"
+	"lieudit/http/answer"
+	"lieudit/http/lookup"
 	"lieudit/http/problem"
 	"lieudit/queries/keys"
 	"lieudit/queries/trail"
@@ -61,13 +61,44 @@ type Parts struct {
 func New(p Parts) http.Handler {
 	p.Log = slog.New(p.Prefixes.Redacting(p.Log.Handler()))
 	a := &area{Parts: p}
-	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
-	for _, rt := range a.routes() {
-		router.Methods(rt.method).Path(Base + rt.path).Handler(a.serve(rt))
-	}
-	router.NotFoundHandler = a.refusing(problem.NotFound())
-	router.MethodNotAllowedHandler = a.refusing(problem.MethodNotAllowed())
-	return problem.Guard(p.Log, router)
+	a.paths = lookup.New(Base, a.routes(), route.place)
+	return problem.Guard(p.Log, a)
 }
 
-type area struct{ Parts }
+type area struct {
+	Parts
+	paths *lookup.Table[route]
+}
+
+// ServeHTTP sends what was asked for, or why not. Nothing of it is to be kept by anyone on the way.
+func (a *area) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	answered, err := a.keyed(w, r)
+	if err == nil {
+		err = answer.JSON(w, answered.status, answered.body)
+	}
+	if err != nil {
+		problem.Write(w, a.Log, err)
+	}
+}
+
+// maxBody is the most a request may hold.
+const maxBody = 1 << 20
+
+// keyed is the order of checks: token, route, role, account, syntax; then the work.
+func (a *area) keyed(w http.ResponseWriter, r *http.Request) (reply, error) {
+	p, err := a.pass(r)
+	if err != nil {
+		return reply{}, err
+	}
+	rt, vars, err := a.paths.Find(r, false)
+	if err != nil {
+		return reply{}, err
+	}
+	c := call{p, vars}
+	if err := a.allow(r.Context(), p, rt, c.account()); err != nil {
+		return reply{}, err
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	return rt.endpoint(r, c)
+}

@@ -1,14 +1,12 @@
 package area
 
 import (
+	"context"
 	"net/http"
 
-	"github.com/gorilla/mux"
-
 	"lieudit/commands"
-	"lieudit/http/answer"
+	"lieudit/eventstore"
 	"lieudit/http/input"
-	"lieudit/http/problem"
 	"lieudit/schemas/grant"
 )
 
@@ -41,22 +39,12 @@ func (c call) intent(reason string) commands.Intent {
 	return in
 }
 
-// passed lets requests with a valid token through to do.
-func (a *area) passed(do func(http.ResponseWriter, *http.Request, call) (reply, error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store")
-		p, err := a.pass(r)
-		var answered reply
-		if err == nil {
-			answered, err = do(w, r, call{p, mux.Vars(r)})
-		}
-		if err == nil {
-			err = answer.JSON(w, answered.status, answered.body)
-		}
-		if err != nil {
-			problem.Write(w, a.Log, err)
-		}
-	})
+// shows waits until the read models show what a command, or its refusal, left on the log up to a position.
+func (a *area) shows(ctx context.Context, at eventstore.Position, err error) error {
+	if at > 0 {
+		a.Wait(ctx, at)
+	}
+	return err
 }
 
 // asks is an endpoint that reads its request from the query.

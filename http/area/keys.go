@@ -13,10 +13,9 @@ import (
 func (a *area) issueKey(r *http.Request, c call, in body.IssueKey) (reply, error) {
 	made, err := a.Accounts.IssueKey(r.Context(), c.account(), c.intent(""),
 		account.Issue{Kind: in.Kind, Label: in.Label, Origins: in.Origins})
-	if err != nil {
+	if err := a.shows(r.Context(), made.Position, err); err != nil {
 		return reply{}, err
 	}
-	a.Wait(r.Context(), made.Position)
 	shown := shownKey(&made.Key)
 	shown.Token = made.Clear
 	return created(shown)
@@ -24,19 +23,17 @@ func (a *area) issueKey(r *http.Request, c call, in body.IssueKey) (reply, error
 
 func (a *area) revokeKey(r *http.Request, c call, in body.RevokeKey) (reply, error) {
 	ended, at, err := a.Accounts.RevokeKey(r.Context(), c.account(), c.intent(in.Reason), c.vars["key"])
-	if err != nil {
+	if err := a.shows(r.Context(), at, err); err != nil {
 		return reply{}, err
 	}
-	a.Wait(r.Context(), at)
 	return ok(shownKey(&ended))
 }
 
 func (a *area) changeOrigins(r *http.Request, c call, in body.ChangeOrigins) (reply, error) {
 	changed, at, err := a.Accounts.ChangeOrigins(r.Context(), c.account(), c.intent(""), c.vars["key"], in.Origins)
-	if err != nil {
+	if err := a.shows(r.Context(), at, err); err != nil {
 		return reply{}, err
 	}
-	a.Wait(r.Context(), at)
 	return ok(shownKey(&changed))
 }
 

@@ -1,8 +1,7 @@
 package area
 
 import (
-	"net/http"
-
+	"lieudit/http/lookup"
 	"lieudit/schemas/grant"
 )
 
@@ -35,6 +34,7 @@ func (a *area) routes() []route {
 		{"GET", oneAccount, customers, own, asks(a.showAccount)},
 		{"POST", oneAccount + ":plan", sellers, subClients, takes(a.changePlan)},
 		{"POST", oneAccount + ":close", sellers, subClients, takes(a.closeAccount)},
+		{"POST", oneAccount + ":erase", operators, everything, takes(a.eraseAccount)},
 		{"POST", oneAccount + ":agency", sellers, subClients, takes(a.changeAgency)},
 
 		{"GET", oneAccount + "/keys", customers, own, asks(a.listKeys)},
@@ -51,21 +51,4 @@ func (a *area) routes() []route {
 	}
 }
 
-// maxBody is the most a request may hold.
-const maxBody = 1 << 20
-
-// serve is the order of checks: token, role, account, syntax; then the work.
-func (a *area) serve(rt route) http.Handler {
-	return a.passed(func(w http.ResponseWriter, r *http.Request, c call) (reply, error) {
-		if err := a.allow(r.Context(), c.pass, rt, c.account()); err != nil {
-			return reply{}, err
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		return rt.endpoint(r, c)
-	})
-}
-
-// refusing answers every request that has a pass with the same problem.
-func (a *area) refusing(err error) http.Handler {
-	return a.passed(func(http.ResponseWriter, *http.Request, call) (reply, error) { return reply{}, err })
-}
+func (r route) place() lookup.Place { return lookup.Place{Method: r.method, Path: r.path} }

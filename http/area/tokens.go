@@ -15,10 +15,9 @@ func (a *area) issueToken(r *http.Request, c call, in body.IssueToken) (reply, e
 		return reply{}, err
 	}
 	made, err := a.Tokens.Issue(r.Context(), c.intent(""), access.Issue{Role: in.Role, Account: in.Account, Label: in.Label})
-	if err != nil {
+	if err := a.shows(r.Context(), made.Position, err); err != nil {
 		return reply{}, err
 	}
-	a.Wait(r.Context(), made.Position)
 	return created(body.AreaToken{
 		ID: made.Token, Role: in.Role, Account: in.Account, Label: in.Label, Hint: made.Hint, Token: made.Clear,
 		Created: a.Now().UTC().Truncate(time.Microsecond), CreatedBy: c.intent("").Actor,
@@ -46,10 +45,9 @@ func broken(in body.IssueToken, rule, text string) error {
 
 func (a *area) revokeToken(r *http.Request, c call, in body.RevokeToken) (reply, error) {
 	ended, at, err := a.Tokens.Revoke(r.Context(), c.intent(in.Reason), c.vars["token"])
-	if err != nil {
+	if err := a.shows(r.Context(), at, err); err != nil {
 		return reply{}, err
 	}
-	a.Wait(r.Context(), at)
 	return ok(body.AreaToken{
 		ID: ended.Issued.Token, Role: grant.Role(ended.Issued.Role), Account: ended.Issued.Account, Label: ended.Issued.Label,
 		Hint: ended.Issued.Hint, Created: ended.IssuedAt, CreatedBy: ended.IssuedBy,

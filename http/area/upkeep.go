@@ -15,7 +15,9 @@ func (a *area) rebuild(r *http.Request, c call, _ body.Empty) (reply, error) {
 	if err := a.ReadModels.Rebuild(r.Context(), c.vars["name"]); err != nil {
 		return reply{}, err
 	}
-	return a.projections(r, c, body.Empty{})
+	shown, err := a.projections(r, c, body.Empty{})
+	shown.status = http.StatusAccepted // begun, not done
+	return shown, err
 }
 
 func (a *area) prune(r *http.Request, c call, _ body.Empty) (reply, error) {

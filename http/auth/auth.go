@@ -96,5 +96,8 @@ func Bearer(h http.Header) (string, bool) {
 		return "", false
 	}
 	text := strings.Trim(sent[0][len(scheme):], " ")
-	return text, text != "" && !strings.ContainsAny(text, " \t,")
+	if text == "" || strings.ContainsAny(text, " \t,") {
+		return "", false
+	}
+	return text, true
 }

@@ -74,7 +74,7 @@ func (d *decoder) value(s *shape.Shape, into reflect.Value) error {
 	case s.Kind == shape.List && c == '[':
 		return d.list(s, into)
 	case isText(s.Kind) && c == '"':
-		return d.text1(s, into)
+		return d.quoted(s, into)
 	case isNumber(s.Kind) && (c == '-' || c >= '0' && c <= '9'):
 		text, err := d.number()
 		if err == nil {
@@ -101,7 +101,8 @@ func fresh(pointer reflect.Value) reflect.Value {
 	return pointer.Elem()
 }
 
-func (d *decoder) text1(s *shape.Shape, into reflect.Value) error {
+// quoted reads the string that is next.
+func (d *decoder) quoted(s *shape.Shape, into reflect.Value) error {
 	text, err := d.string()
 	if err != nil {
 		return err

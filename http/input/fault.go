@@ -14,18 +14,18 @@ type fault struct{ kind, msg string }
 var none fault
 
 var (
-	missing   = fault{"missing", "Field required"}
-	extra     = fault{"extra_forbidden", "Extra inputs are not permitted"}
-	nul       = fault{"value_error", "Value error, NUL characters are not permitted"}
-	badText   = fault{"string_type", "Input should be a valid string"}
-	badDate   = fault{"date_parsing", "Input should be a valid date in the format YYYY-MM-DD"}
-	badTime   = fault{"datetime_parsing", "Input should be a valid datetime in the format of RFC 3339"}
-	fraction  = fault{"int_from_float", "Input should be a valid integer, got a number with a fractional part"}
-	tooBig    = fault{"int_parsing_size", "Unable to parse input string as an integer, exceeded maximum size"}
-	notFinite = fault{"finite_number", "Input should be a finite number"}
-	unread64  = fault{"int_parsing", "Input should be a valid integer, unable to parse string as an integer"}
-	unreadNum = fault{"float_parsing", "Input should be a valid number, unable to parse string as a number"}
-	unreadYes = fault{"bool_parsing", "Input should be a valid boolean, unable to interpret input"}
+	missing    = fault{"missing", "Field required"}
+	extra      = fault{"extra_forbidden", "Extra inputs are not permitted"}
+	nul        = fault{"value_error", "Value error, NUL characters are not permitted"}
+	badText    = fault{"string_type", "Input should be a valid string"}
+	badDate    = fault{"date_parsing", "Input should be a valid date in the format YYYY-MM-DD"}
+	badTime    = fault{"datetime_parsing", "Input should be a valid datetime in the format of RFC 3339"}
+	fraction   = fault{"int_from_float", "Input should be a valid integer, got a number with a fractional part"}
+	tooBig     = fault{"int_parsing_size", "Unable to parse input string as an integer, exceeded maximum size"}
+	notFinite  = fault{"finite_number", "Input should be a finite number"}
+	notInteger = fault{"int_parsing", "Input should be a valid integer, unable to parse string as an integer"}
+	notNumber  = fault{"float_parsing", "Input should be a valid number, unable to parse string as a number"}
+	notBoolean = fault{"bool_parsing", "Input should be a valid boolean, unable to interpret input"}
 )
 
 // wrongType is the fault of a value that is not what its shape is.
@@ -65,7 +65,7 @@ func bounds(s *shape.Shape, n float64) fault {
 	return none
 }
 
-// length is the fault of a text or list with n characters or items. what and unit are how it is called.
+// length is the fault of a text or list that has n characters or items.
 func length(s *shape.Shape, n int) fault {
 	text := s.Kind == shape.Text
 	switch {

@@ -4,6 +4,7 @@
 package input
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -26,14 +27,30 @@ func For[T any]() Decoder[T] {
 }
 
 // Body reads the body of a request. No body at all is read as {}. A body over the limit its reader sets
-// is problem.TooLarge.
+// is problem.TooLarge. There is no parameter beside a body: each one is a broken rule.
 func (d Decoder[T]) Body(r *http.Request) (T, error) {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		var none T
 		return none, unread(err)
 	}
-	return d.Text(text)
+	v, err := d.Text(text)
+	beside := noQuery(r.URL.RawQuery)
+	if isMalformed(beside) && !isMalformed(err) {
+		return v, beside
+	}
+	return v, cmp.Or(err, beside)
+}
+
+// noQuery says what is wrong with a query where there should be none.
+func noQuery(raw string) error {
+	var nothing struct{}
+	return decodeQuery(raw, &shape.Shape{Kind: shape.Object}, reflect.ValueOf(&nothing).Elem())
+}
+
+func isMalformed(err error) bool {
+	p, ok := errors.AsType[problem.Problem](err)
+	return ok && p.Status == http.StatusBadRequest
 }
 
 // unread is the answer to a body that did not arrive whole.

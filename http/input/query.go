@@ -1,6 +1,8 @@
 package input
 
 import (
+	"iter"
+	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -16,7 +18,7 @@ func decodeQuery(raw string, s *shape.Shape, into reflect.Value) error {
 	if err != nil || !valid(sent) {
 		return problem.BadRequest()
 	}
-	q := query{sent: sent, input: typed(sent)}
+	q := query{sent: sent, large: len(raw) > maxInput}
 	for i := range s.Fields {
 		if err := q.field(&s.Fields[i], into.FieldByIndex(s.Fields[i].Index)); err != nil {
 			return err
@@ -43,12 +45,15 @@ func valid(sent url.Values) bool {
 	return true
 }
 
-// typed is the query as an object: a text, or a list of those that were repeated.
-func typed(sent url.Values) map[string]any {
-	all := make(map[string]any, len(sent))
-	for name, values := range sent {
-		all[name] = values[0]
-		if len(values) > 1 {
+// typed is the parameters of those names as an object: a text each, or a list of those that were repeated.
+func typed(sent url.Values, names iter.Seq[string]) map[string]any {
+	all := make(map[string]any)
+	for name := range names {
+		switch values := sent[name]; len(values) {
+		case 0:
+		case 1:
+			all[name] = values[0]
+		default:
 			all[name] = values
 		}
 	}
@@ -58,7 +63,7 @@ func typed(sent url.Values) map[string]any {
 // query reads parameters into a struct.
 type query struct {
 	sent   url.Values
-	input  map[string]any
+	large  bool // too large to be told whole
 	faults []problem.Violation
 }
 
@@ -66,16 +71,27 @@ func (q *query) fail(f fault, place ...any) {
 	if f == none {
 		return
 	}
-	loc := append([]any{"query"}, place...)
-	q.faults = append(q.faults, problem.Violation{Type: f.kind, Loc: loc, Msg: f.msg, Input: q.input})
+	q.faults = append(q.faults, problem.Violation{
+		Type: f.kind, Loc: append([]any{"query"}, place...), Msg: f.msg, Input: q.input(place),
+	})
+}
+
+// input is the query, or of a large one the parameter at a place alone, if that is small.
+func (q *query) input(place []any) map[string]any {
+	if !q.large {
+		return typed(q.sent, maps.Keys(q.sent))
+	}
+	if len(place) > 0 {
+		if name, ok := place[0].(string); ok && len(strings.Join(q.sent[name], ",")) <= maxInput {
+			return typed(q.sent, slices.Values([]string{name}))
+		}
+	}
+	return map[string]any{}
 }
 
 // field reads one parameter. Its error is that the request is malformed.
 func (q *query) field(f *shape.Field, into reflect.Value) error {
 	values := slices.DeleteFunc(slices.Clone(q.sent[f.Name]), func(v string) bool { return v == "" })
-	if len(values) == 0 && f.Default != "" {
-		values = []string{f.Default}
-	}
 	switch {
 	case len(values) == 0 && f.Required:
 		return problem.BadRequest()
@@ -135,7 +151,7 @@ func parse(s *shape.Shape, text string, into reflect.Value) fault {
 		return setNumber(s, text, into)
 	case shape.Boolean:
 		if text != "true" && text != "false" && text != "1" && text != "0" {
-			return unreadYes
+			return notBoolean
 		}
 		into.SetBool(text == "true" || text == "1")
 		return none
@@ -146,7 +162,7 @@ func parse(s *shape.Shape, text string, into reflect.Value) fault {
 
 func unparsed(k shape.Kind) fault {
 	if k == shape.Integer {
-		return unread64
+		return notInteger
 	}
-	return unreadNum
+	return notNumber
 }

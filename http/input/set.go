@@ -43,9 +43,13 @@ func setText(s *shape.Shape, text string, into reflect.Value) fault {
 
 // leftOut gives a field that was not sent its default, if it has one.
 func leftOut(f *shape.Field, into reflect.Value) {
-	if f.Default != "" {
-		parse(f.Shape, f.Default, into)
+	if f.Default == "" {
+		return
 	}
+	if f.Pointer {
+		into = fresh(into)
+	}
+	parse(f.Shape, f.Default, into)
 }
 
 // setNumber puts the text of a JSON number where it belongs.

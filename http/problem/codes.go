@@ -13,7 +13,7 @@ func coded(status int, code, text string) Problem {
 	return Problem{Status: status, body: body.CodeFailure{Detail: body.Code{Code: code, Message: text}}}
 }
 
-// Refused is a 409 with a code and a French message, for refusals of the customer area.
+// Refused is a 409 with a code and a French message, for what the state of an account forbids.
 func Refused(code, text string) Problem { return coded(http.StatusConflict, code, text) }
 
 // OutOfScope: a publishable key opens one method and path only.

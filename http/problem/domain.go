@@ -25,7 +25,7 @@ func ofDomain(err error) (Problem, bool) {
 		return quotaAbove(e), true
 	}
 	if e, ok := errors.AsType[*account.Refusal](err); ok {
-		return Conflict(e.Code()), true
+		return coded(409, e.Code(), e.Error()), true
 	}
 	for _, missing := range []error{account.ErrUnknown, account.ErrUnknownKey, access.ErrUnknown} {
 		if errors.Is(err, missing) {

@@ -38,6 +38,12 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
+// FlushError is for http.ResponseController: what is flushed has begun.
+func (b *begun) FlushError() error {
+	b.sent = true
+	return http.NewResponseController(b.ResponseWriter).Flush()
+}
+
 // Unwrap is for http.ResponseController.
 func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 

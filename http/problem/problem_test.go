@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"lieudit/commands/access"
+	"lieudit/commands/account"
+	"lieudit/eventstore"
 	"lieudit/http/problem"
 	"lieudit/schemas/body"
 	"lieudit/schemas/body/openapi"
@@ -26,43 +28,44 @@ func answerTo(err error) (w *httptest.ResponseRecorder, logged string) {
 	return w, log.String()
 }
 
-// TestAnswersAreTheSpecifications is section 7 of the specification, letter for letter.
+// answers is section 7 of the specification, letter for letter.
+var answers = []struct {
+	err    error
+	status int
+	body   string // of the detail, or whole when it begins with {"status
+}{
+	{problem.BadRequest(), 400, `"Request too short or invalid"`},
+	{problem.KeyRequired(), 401, `"API key required. Please provide a valid API key in the Authorization header."`},
+	{problem.KeyInvalid(), 401, `"Invalid API key"`},
+	{problem.PlanInsufficient("GROWTH"), 403, `"Your plan (GROWTH) does not have access to this service. Please upgrade your plan."`},
+	{problem.PlanInsufficient("DISCOVERY"), 403, `"Your plan (DISCOVERY) does not have access to this service. Please upgrade your plan."`},
+	{problem.NotFound(), 404, `"Not found"`},
+	{problem.MethodNotAllowed("GET"), 405, `"Method not allowed"`},
+	{problem.CodeTaken(), 409, `"code_deja_utilise"`},
+	{problem.Conflict("referentiel_archive"), 409, `"referentiel_archive"`},
+	{problem.SitesOverCapacity(2199, 2000, 2200), 409, `{"code":"capacite_sites_depassee","sites_actifs":2199,"capacite":2000,"plafond":2200}`},
+	{problem.ReferentialsOverCapacity(5, 5), 409, `{"code":"capacite_referentiels_depassee","referentiels_actifs":5,"maximum":5}`},
+	{problem.TooLarge(), 413, `"Request body too large"`},
+	{problem.Unresolved("12 rue <X> & \"Y\""), 422, `"Unable to resolve 12 rue <X> & \"Y\" to a verified match"`},
+	{problem.Unprocessable("idempotence"), 422, `"idempotence"`},
+	{problem.Unparsable(), 422, `{"status":"API_ERROR","message":"Unable to parse address"}`},
+	{problem.QuotaSpent("DISCOVERY", 20000), 429, `"Rate limit exceeded. Max allowed usage for plan DISCOVERY is 20000 requests."`},
+	{problem.QuotaSpent("GROWTH", 500000), 429, `"Your plan (GROWTH) has exceeded the rate limit for this service. Please upgrade your plan."`},
+	{problem.Internal(), 500, `"Internal error"`},
+	{problem.RoutingUnavailable(), 500, `"Routing engine unavailable"`},
+	{problem.AuthUnavailable(), 503, `"Authentication service unavailable"`},
+	{
+		problem.Violations(problem.Violation{
+			Type: "value_error", Loc: []any{"body", "sites", 17, "lat"}, Msg: "Value error, x", Input: map[string]any{"lat": 1},
+		}), 422, `[{"type":"value_error","loc":["body","sites",17,"lat"],"msg":"Value error, x","input":{"lat":1}}]`,
+	},
+	{fmt.Errorf("issue key: %w", problem.CodeTaken()), 409, `"code_deja_utilise"`},
+}
+
 func TestAnswersAreTheSpecifications(t *testing.T) {
 	t.Parallel()
-	const detail = `{"detail":%s}`
-	for _, c := range []struct {
-		err    error
-		status int
-		body   string // of the detail, or whole when it begins with {"status
-	}{
-		{problem.BadRequest(), 400, `"Request too short or invalid"`},
-		{problem.KeyRequired(), 401, `"API key required. Please provide a valid API key in the Authorization header."`},
-		{problem.KeyInvalid(), 401, `"Invalid API key"`},
-		{problem.PlanInsufficient("GROWTH"), 403, `"Your plan (GROWTH) does not have access to this service. Please upgrade your plan."`},
-		{problem.PlanInsufficient("DISCOVERY"), 403, `"Your plan (DISCOVERY) does not have access to this service. Please upgrade your plan."`},
-		{problem.NotFound(), 404, `"Not found"`},
-		{problem.MethodNotAllowed("GET"), 405, `"Method not allowed"`},
-		{problem.CodeTaken(), 409, `"code_deja_utilise"`},
-		{problem.Conflict("referentiel_archive"), 409, `"referentiel_archive"`},
-		{problem.SitesOverCapacity(2199, 2000, 2200), 409, `{"code":"capacite_sites_depassee","sites_actifs":2199,"capacite":2000,"plafond":2200}`},
-		{problem.ReferentialsOverCapacity(5, 5), 409, `{"code":"capacite_referentiels_depassee","referentiels_actifs":5,"maximum":5}`},
-		{problem.TooLarge(), 413, `"Request body too large"`},
-		{problem.Unresolved("12 rue <X> & \"Y\""), 422, `"Unable to resolve 12 rue <X> & \"Y\" to a verified match"`},
-		{problem.Unprocessable("idempotence"), 422, `"idempotence"`},
-		{problem.Unparsable(), 422, `{"status":"API_ERROR","message":"Unable to parse address"}`},
-		{problem.QuotaSpent("DISCOVERY", 20000), 429, `"Rate limit exceeded. Max allowed usage for plan DISCOVERY is 20000 requests."`},
-		{problem.QuotaSpent("GROWTH", 500000), 429, `"Your plan (GROWTH) has exceeded the rate limit for this service. Please upgrade your plan."`},
-		{problem.Internal(), 500, `"Internal error"`},
-		{problem.RoutingUnavailable(), 500, `"Routing engine unavailable"`},
-		{problem.AuthUnavailable(), 503, `"Authentication service unavailable"`},
-		{
-			problem.Violations(problem.Violation{
-				Type: "value_error", Loc: []any{"body", "sites", 17, "lat"}, Msg: "Value error, x", Input: map[string]any{"lat": 1},
-			}), 422, `[{"type":"value_error","loc":["body","sites",17,"lat"],"msg":"Value error, x","input":{"lat":1}}]`,
-		},
-		{fmt.Errorf("issue key: %w", problem.CodeTaken()), 409, `"code_deja_utilise"`},
-	} {
-		want := fmt.Sprintf(detail, c.body) + "\n"
+	for _, c := range answers {
+		want := fmt.Sprintf(`{"detail":%s}`, c.body) + "\n"
 		if strings.HasPrefix(c.body, `{"status"`) {
 			want = c.body + "\n"
 		}
@@ -105,7 +108,6 @@ func TestObjectsHoldTheirCodeAndAMessage(t *testing.T) {
 		{&origin.InvalidError{Entry: "http://A.fr", Why: "parce que"}, 422, `"code":"origine_invalide"`, "« http://A.fr »"},
 		{&origin.TooManyError{Count: 12}, 422, `"code":"trop_d_origines"`, "12"},
 		{fmt.Errorf("x: %w", &origin.TooManyError{Count: 12}), 422, `"code":"trop_d_origines"`, "10"},
-		{problem.Refused("compte_ferme", "Ce compte est fermé."), 409, `"code":"compte_ferme"`, "fermé"},
 	} {
 		w, _ := answerTo(c.err)
 		got := w.Body.String()
@@ -165,7 +167,7 @@ func TestDocumentedFailuresAreWhatIsSent(t *testing.T) {
 	t.Parallel()
 	_, badOrigin := origin.Parse("http://exemple.fr")
 	sent := map[string]bool{}
-	for _, err := range []error{
+	for _, err := range append(refusals(),
 		problem.BadRequest(), problem.KeyRequired(), problem.KeyInvalid(), problem.PlanInsufficient("GROWTH"), problem.Forbidden(),
 		problem.OutOfScope(), problem.OriginAbsent(), problem.OriginRefused(), problem.NotFound(), problem.TooLarge(),
 		problem.KeysOverCapacity(5, 5), problem.QuotaSpent("DISCOVERY", 20000), problem.QuotaSpent("GROWTH", 1), problem.Internal(),
@@ -173,9 +175,7 @@ func TestDocumentedFailuresAreWhatIsSent(t *testing.T) {
 		problem.Violations(problem.Violation{
 			Type: "less_than_equal", Loc: []any{"query", "limit"}, Msg: "Input should be less than or equal to 100", Input: map[string]any{"limit": "500"},
 		}),
-		problem.Refused("compte_ferme", "Ce compte est fermé."),
-		problem.Refused("compte_deja_ouvert", "Un compte existe déjà sous cet identifiant."),
-	} {
+	) {
 		w, _ := answerTo(err)
 		sent[fmt.Sprintf("%d %s", w.Code, w.Body)] = true
 	}
@@ -196,55 +196,33 @@ func TestDocumentedFailuresAreWhatIsSent(t *testing.T) {
 	}
 }
 
-func guarded(t *testing.T, h http.HandlerFunc) (w *httptest.ResponseRecorder, logged string, cause any) {
-	t.Helper()
-	var log strings.Builder
-	w = httptest.NewRecorder()
-	func() {
-		defer func() { cause = recover() }()
-		problem.Guard(slog.New(token.Default.Redacting(slog.NewTextHandler(&log, nil))), h).
-			ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-	}()
-	return w, log.String(), cause
-}
-
-func TestAPanicIsA500AndOneRedactedLineWithTheStack(t *testing.T) {
-	t.Parallel()
-	secret := token.Default.New(token.Secret)
-	w, logged, cause := guarded(t, func(http.ResponseWriter, *http.Request) { panic("no " + secret) })
-	if want := "{\"detail\":\"Internal error\"}\n"; w.Code != 500 || w.Body.String() != want || cause != nil {
-		t.Errorf("got %d %s and panic %v, want 500 %s", w.Code, w.Body, cause, want)
-	}
-	if strings.Count(logged, "\n") != 1 || !strings.Contains(logged, "problem_test.go") || strings.Contains(logged, secret[6:]) {
-		t.Errorf("logged %q, want one line with the stack and without the token", logged)
+// refusals are the rules of accounts.
+func refusals() []error {
+	return []error{
+		account.ErrAlreadyOpen, account.ErrClosed, account.ErrOpen, account.ErrNoAgency, account.ErrNested, account.ErrSubClient,
+		account.ErrNotSubClient, account.ErrAgencyPlan, account.ErrSecretNoOrigins, account.ErrKeyRevoked,
 	}
 }
 
-func TestAPanicAfterTheAnswerBeganCutsTheConnection(t *testing.T) {
+func TestRefusalsOfTheDomainHaveTheirAnswer(t *testing.T) {
 	t.Parallel()
-	for name, begin := range map[string]func(http.ResponseWriter){
-		"header": func(w http.ResponseWriter) { w.WriteHeader(200) },
-		"body":   func(w http.ResponseWriter) { w.Write([]byte("[")) },
-	} {
-		w, logged, cause := guarded(t, func(w http.ResponseWriter, _ *http.Request) { begin(w); panic("late") })
-		if err, ok := cause.(error); !ok || !errors.Is(err, http.ErrAbortHandler) || w.Code != 200 || strings.Count(logged, "\n") != 1 {
-			t.Errorf("%s sent: panic %v, %d, logged %q; want an abort and one line", name, cause, w.Code, logged)
+	for _, err := range refusals() {
+		w, logged := answerTo(fmt.Errorf("do: %w", err))
+		if want := `,"message":"` + err.Error() + "\"}}\n"; w.Code != 409 || !strings.HasSuffix(w.Body.String(), want) || logged != "" {
+			t.Errorf("got %d %s and logged %q, want 409 %s", w.Code, w.Body, logged, want)
 		}
 	}
-}
-
-func TestEarlyHintsAreNotAnAnswer(t *testing.T) {
-	t.Parallel()
-	w, _, cause := guarded(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); panic("late") })
-	if cause != nil || !strings.Contains(w.Body.String(), "Internal error") {
-		t.Errorf("panic %v, body %s; want the 500", cause, w.Body)
-	}
-}
-
-func TestAnAbortedHandlerStaysAborted(t *testing.T) {
-	t.Parallel()
-	_, logged, cause := guarded(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	if err, ok := cause.(error); !ok || !errors.Is(err, http.ErrAbortHandler) || logged != "" {
-		t.Errorf("panic %v, logged %q; want the abort alone", cause, logged)
+	for want, err := range map[string]error{
+		"404 {\"detail\":\"Not found\"}\n":                          account.ErrUnknown,
+		"404 {\"detail\":\"Not found\"}\n ":                         account.ErrUnknownKey,
+		"404 {\"detail\":\"Not found\"}\n  ":                        access.ErrUnknown,
+		"503 {\"detail\":\"Authentication service unavailable\"}\n": eventstore.ErrUnavailable,
+		`422 {"detail":[{"type":"less_than_equal","loc":["body","quota"],"msg":"Input should be less than or equal to 20000","input":{"quota":30000}}]}` + "\n": &account.QuotaError{Quota: 30000, Max: 20000},
+		`409 {"detail":{"code":"capacite_cles_publiables_depassee","plafond":1,"actives":1,`:                                                                    &account.KeyCapError{Cap: 1, Active: 1},
+	} {
+		w, _ := answerTo(fmt.Errorf("do: %w", err))
+		if got := fmt.Sprintf("%d %s", w.Code, w.Body); !strings.HasPrefix(got, strings.TrimRight(want, " ")) {
+			t.Errorf("%v: got %s want %s", err, got, want)
+		}
 	}
 }

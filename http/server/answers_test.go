@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -155,31 +153,37 @@ func TestAPanicIsA500AndTheServerGoesOn(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreBoundedOnlyWhileNothingIsAsked(t *testing.T) {
+func TestWorkThatPanicsIsSettledAsA500(t *testing.T) {
 	t.Parallel()
-	s := server.Listening(http.NotFoundHandler(), slog.New(slog.DiscardHandler))
-	if s.ReadHeaderTimeout == 0 || s.IdleTimeout == 0 || s.ReadTimeout != 0 || s.WriteTimeout != 0 || s.MaxHeaderBytes == 0 {
-		t.Errorf("header %v, idle %v, read %v, write %v", s.ReadHeaderTimeout, s.IdleTimeout, s.ReadTimeout, s.WriteTimeout)
+	b, meter, calls := newBench(t), &ledger{}, 0
+	b.Handler = server.New(server.Parts{
+		Ring: b.ring, Tokens: token.Default, Meter: meter, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time {
+			if calls++; calls > 1 { // the gate asks first, then the work
+				panic("no time")
+			}
+			return noon
+		},
+	})
+	expect(t, "panic", b.ask("GET", "/services/v1/me", "GROWTH secret"), 500, `{"detail":"Internal error"}`)
+	if want := []string{"admit acme /me", "settle 500"}; !slices.Equal(meter.lines, want) {
+		t.Errorf("the meter was told %q, want %q", meter.lines, want)
 	}
 }
 
-func TestHeadersBeyondMeasureAreRefused(t *testing.T) {
-	t.Parallel()
-	s := httptest.NewUnstartedServer(nil)
-	s.Config = server.Listening(newBench(t), slog.New(slog.DiscardHandler))
-	s.Start()
-	t.Cleanup(s.Close)
-	r, err := http.NewRequest("GET", s.URL+"/services/v1/me", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+strings.Repeat("a", 1<<20))
-	answer, err := s.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != 431 {
-		t.Errorf("%d, %v; want 431", answer.StatusCode, err)
+func BenchmarkRequest(b *testing.B) {
+	t := newBench(b)
+	for name, target := range map[string]string{"me": "/me", "search": "/locations/search?q=paris&limit=20"} {
+		b.Run(name, func(b *testing.B) {
+			r := httptest.NewRequest("GET", server.Base+target, nil)
+			r.Header.Set("Authorization", "Bearer "+t.keys["GROWTH secret"])
+			b.ReportAllocs()
+			for b.Loop() {
+				w := httptest.NewRecorder()
+				if t.ServeHTTP(w, r); w.Code != 200 {
+					b.Fatal(w.Code)
+				}
+			}
+		})
 	}
 }

@@ -91,68 +91,78 @@ func TestAreaTokensOpenNothingHereEvenIfTheRingKnewThem(t *testing.T) {
 	expect(t, "area token", b.ask("GET", "/services/v1/me", "", "Authorization", "Bearer "+text), 401, keyInvalid)
 }
 
-// TestChecksComeInOrder asks what breaks several rules at once: the first in the order is told.
+const base = "/services/v1"
+
+var (
+	unknownKey   = []string{"Authorization", "Bearer " + token.Default.New(token.Secret)}
+	malformedKey = []string{"Authorization", "Bearer x"}
+)
+
+// orders are requests that break several rules at once, to a fresh key ring or a stale one, and what is told.
+var orders = []struct {
+	fresh               bool
+	method, target, key string
+	headers             []string
+	status              int
+	body                string
+}{
+	// 1. preflight before anything
+	{false, "OPTIONS", "/nowhere", "", nil, 204, ""},
+	{false, "OPTIONS", base + "/me", "", malformedKey, 204, ""},
+	{false, "OPTIONS", base + "/locations/search", "GROWTH publishable", nil, 204, ""},
+	// no key for the version, whatever the ring
+	{false, "GET", base + "/version?x=1", "", malformedKey, 200, `{"version":"1.2.3"}`},
+	// 2. the key's form, before the ring's state and the route
+	{false, "GET", base + "/nowhere", "", nil, 401, keyRequired},
+	{false, "GET", base + "/nowhere", "", malformedKey, 401, keyInvalid},
+	{true, "POST", base + "/version", "", nil, 401, keyRequired},
+	{true, "HEAD", base + "/version", "", nil, 401, ""},
+	{true, "GET", base + "/version/", "", nil, 401, keyRequired},
+	{true, "GET", "/", "", nil, 401, keyRequired},
+	{true, "GET", base + "/nowhere", "", unknownKey, 401, keyInvalid},
+	// 3. the ring's state, before scope, route, plan and syntax; a stale ring cannot tell a key is unknown
+	{false, "GET", base + "/me", "", unknownKey, 503, unavailable},
+	{false, "GET", base + "/nowhere", "GROWTH secret", nil, 503, unavailable},
+	{false, "POST", base + "/me", "GROWTH publishable", nil, 503, unavailable},
+	{false, "GET", base + "/route/compute", "DISCOVERY secret", nil, 503, unavailable},
+	// 4. scope, then origin, before route, method, plan and syntax
+	{true, "GET", base + "/nowhere", "GROWTH publishable", nil, 403, outOfScope},
+	{true, "POST", base + "/locations/search", "GROWTH publishable", nil, 403, outOfScope},
+	{true, "GET", base + "/me", "GROWTH publishable", []string{"Origin", "https://a.fr"}, 403, outOfScope},
+	{true, "GET", base + "/route/compute", "DISCOVERY publishable", nil, 403, outOfScope},
+	{true, "GET", base + "/locations/search?limit=x", "DISCOVERY publishable", nil, 403, originAbsent},
+	{true, "GET", base + "/locations/search?limit=x", "DISCOVERY publishable", []string{"Origin", "null"}, 403, originRefused},
+	{true, "GET", base + "/locations/search?limit=x", "DISCOVERY publishable", []string{"Origin", "https://a.fr"}, 403, insufficient("DISCOVERY")},
+	// 5. route, then method, before the plan
+	{true, "GET", base + "/route/nowhere", "DISCOVERY secret", nil, 404, notFound},
+	{true, "DELETE", base + "/route/compute", "DISCOVERY secret", nil, 405, wrongMethod},
+	{true, "PUT", base + "/me?x=1", "GROWTH secret", nil, 405, wrongMethod},
+	// 6. the plan, before syntax
+	{true, "GET", base + "/locations/search?q=%zz&limit=x", "DISCOVERY secret", nil, 403, insufficient("DISCOVERY")},
+	{true, "GET", base + "/route/compute", "GROWTH secret", nil, 403, insufficient("GROWTH")},
+	{true, "POST", base + "/route/matrix", "STARTER secret", nil, 403, insufficient("STARTER")},
+	// 7. syntax, before the rules
+	{true, "GET", base + "/locations/search?q=%zz&limit=x", "GROWTH secret", nil, 400, badRequest},
+	{true, "GET", base + "/locations/search?limit=x&q=" + strings.Repeat("a", 201), "GROWTH secret", nil, 400, badRequest},
+	// 9. the rules, then the work
+	{true, "GET", base + "/locations/search?limit=x", "GROWTH secret", nil, 422, `"int_parsing"`},
+	{true, "GET", base + "/me?x=1", "GROWTH secret", nil, 422, `"extra_forbidden"`},
+	{true, "POST", base + "/route/compute", "BUSINESS secret", nil, 500, noRouting},
+	{true, "GET", base + "/route/isochrone", "GROWTH secret", nil, 500, noRouting},
+	{true, "GET", base + "/locations/search", "STARTER secret", nil, 200, nothingFound},
+	{true, "GET", base + "/locations/search", "STARTER publishable", []string{"Origin", "https://a.fr"}, 200, nothingFound},
+}
+
 func TestChecksComeInOrder(t *testing.T) {
 	t.Parallel()
 	fresh, stale := newBench(t), newBench(t)
 	stale.ring.stale = true
-	unknown := []string{"Authorization", "Bearer " + token.Default.New(token.Secret)}
-	malformed := []string{"Authorization", "Bearer x"}
-	const base = "/services/v1"
-	for _, c := range []struct {
-		b                   *bench
-		method, target, key string
-		headers             []string
-		status              int
-		body                string
-	}{
-		// 1. preflight before anything
-		{stale, "OPTIONS", "/nowhere", "", nil, 204, ""},
-		{stale, "OPTIONS", base + "/me", "", malformed, 204, ""},
-		{stale, "OPTIONS", base + "/locations/search", "GROWTH publishable", nil, 204, ""},
-		// no key for the version, whatever the ring
-		{stale, "GET", base + "/version?x=1", "", malformed, 200, `{"version":"1.2.3"}`},
-		// 2. the key's form, before the ring's state and the route
-		{stale, "GET", base + "/nowhere", "", nil, 401, keyRequired},
-		{stale, "GET", base + "/nowhere", "", malformed, 401, keyInvalid},
-		{fresh, "POST", base + "/version", "", nil, 401, keyRequired},
-		{fresh, "HEAD", base + "/version", "", nil, 401, ""},
-		{fresh, "GET", base + "/version/", "", nil, 401, keyRequired},
-		{fresh, "GET", "/", "", nil, 401, keyRequired},
-		{fresh, "GET", base + "/nowhere", "", unknown, 401, keyInvalid},
-		// 3. the ring's state, before scope, route, plan and syntax; a stale ring cannot tell a key is unknown
-		{stale, "GET", base + "/me", "", unknown, 503, unavailable},
-		{stale, "GET", base + "/nowhere", "GROWTH secret", nil, 503, unavailable},
-		{stale, "POST", base + "/me", "GROWTH publishable", nil, 503, unavailable},
-		{stale, "GET", base + "/route/compute", "DISCOVERY secret", nil, 503, unavailable},
-		// 4. scope, then origin, before route, method, plan and syntax
-		{fresh, "GET", base + "/nowhere", "GROWTH publishable", nil, 403, outOfScope},
-		{fresh, "POST", base + "/locations/search", "GROWTH publishable", nil, 403, outOfScope},
-		{fresh, "GET", base + "/me", "GROWTH publishable", []string{"Origin", "https://a.fr"}, 403, outOfScope},
-		{fresh, "GET", base + "/route/compute", "DISCOVERY publishable", nil, 403, outOfScope},
-		{fresh, "GET", base + "/locations/search?limit=x", "DISCOVERY publishable", nil, 403, originAbsent},
-		{fresh, "GET", base + "/locations/search?limit=x", "DISCOVERY publishable", []string{"Origin", "null"}, 403, originRefused},
-		{fresh, "GET", base + "/locations/search?limit=x", "DISCOVERY publishable", []string{"Origin", "https://a.fr"}, 403, insufficient("DISCOVERY")},
-		// 5. route, then method, before the plan
-		{fresh, "GET", base + "/route/nowhere", "DISCOVERY secret", nil, 404, notFound},
-		{fresh, "DELETE", base + "/route/compute", "DISCOVERY secret", nil, 405, wrongMethod},
-		{fresh, "PUT", base + "/me?x=1", "GROWTH secret", nil, 405, wrongMethod},
-		// 6. the plan, before syntax
-		{fresh, "GET", base + "/locations/search?q=%zz&limit=x", "DISCOVERY secret", nil, 403, insufficient("DISCOVERY")},
-		{fresh, "GET", base + "/route/compute", "GROWTH secret", nil, 403, insufficient("GROWTH")},
-		{fresh, "POST", base + "/route/matrix", "STARTER secret", nil, 403, insufficient("STARTER")},
-		// 7. syntax, before the rules
-		{fresh, "GET", base + "/locations/search?q=%zz&limit=x", "GROWTH secret", nil, 400, badRequest},
-		{fresh, "GET", base + "/locations/search?limit=x&q=" + strings.Repeat("a", 201), "GROWTH secret", nil, 400, badRequest},
-		// 9. the rules, then the work
-		{fresh, "GET", base + "/locations/search?limit=x", "GROWTH secret", nil, 422, `"int_parsing"`},
-		{fresh, "GET", base + "/me?x=1", "GROWTH secret", nil, 422, `"extra_forbidden"`},
-		{fresh, "POST", base + "/route/compute", "BUSINESS secret", nil, 500, noRouting},
-		{fresh, "GET", base + "/route/isochrone", "GROWTH secret", nil, 500, noRouting},
-		{fresh, "GET", base + "/locations/search", "STARTER secret", nil, 200, nothingFound},
-		{fresh, "GET", base + "/locations/search", "STARTER publishable", []string{"Origin", "https://a.fr"}, 200, nothingFound},
-	} {
-		expect(t, c.method+" "+c.target+" with "+c.key, c.b.ask(c.method, c.target, c.key, c.headers...), c.status, c.body)
+	for _, c := range orders {
+		b := fresh
+		if !c.fresh {
+			b = stale
+		}
+		expect(t, c.method+" "+c.target+" with "+c.key, b.ask(c.method, c.target, c.key, c.headers...), c.status, c.body)
 	}
 }
 

@@ -37,7 +37,7 @@ func asks[Q any](do func(context.Context, call, Q) (any, error)) endpoint {
 func reads[T any](read func(*http.Request) (T, error), do func(context.Context, call, T) (any, error)) endpoint {
 	return func(r *http.Request) (work, error) {
 		in, err := read(r)
-		if p, _ := problem.Of(err); err != nil && p.Status == http.StatusBadRequest {
+		if statusOf(err) == http.StatusBadRequest {
 			return nil, err
 		}
 		return func(ctx context.Context, c call) (any, error) {

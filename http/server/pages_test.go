@@ -11,7 +11,34 @@ import (
 
 const search = "/services/v1/locations/search"
 
-// TestOriginsThroughTheAPI is the table of requests, with the key declaring one origin.
+// origins is the table of requests, with the key declaring one origin.
+var origins = []struct {
+	sent []string
+	kept string
+	want string // the refusal's code, or "" when it is let in
+}{
+	{nil, "https://a.fr", originAbsent},
+	{[]string{""}, "https://a.fr", originAbsent},
+	{[]string{"null"}, "https://a.fr", originRefused},
+	{[]string{"https://a.fr"}, "https://a.fr", ""},
+	{[]string{"HTTPS://A.FR"}, "https://a.fr", ""},
+	{[]string{"http://a.fr"}, "https://a.fr", originRefused},
+	{[]string{"https://a.fr:443"}, "https://a.fr", ""},
+	{[]string{"https://a.fr:8443"}, "https://a.fr", originRefused},
+	{[]string{"https://a.fr."}, "https://a.fr", originRefused},
+	{[]string{"https://a.fr/"}, "https://a.fr", originRefused},
+	{[]string{"https://a.fr/path"}, "https://a.fr", originRefused},
+	{[]string{"https://x.a.fr"}, "https://*.a.fr", ""},
+	{[]string{"https://y.x.a.fr"}, "https://*.a.fr", ""},
+	{[]string{"https://a.fr"}, "https://*.a.fr", originRefused},
+	{[]string{"https://evila.fr"}, "https://*.a.fr", originRefused},
+	{[]string{"https://a.fr.evil.com"}, "https://a.fr", originRefused},
+	{[]string{"https://xn--caf-dma.fr"}, "https://xn--caf-dma.fr", ""},
+	{[]string{"https://a.fr", "https://a.fr"}, "https://a.fr", originRefused},
+	{[]string{"", ""}, "https://a.fr", originRefused},
+	{[]string{"", "https://a.fr"}, "https://a.fr", originRefused},
+}
+
 func TestOriginsThroughTheAPI(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -25,32 +52,7 @@ func TestOriginsThroughTheAPI(t *testing.T) {
 		}
 		return declared[kept]
 	}
-	for _, c := range []struct {
-		sent []string
-		kept string
-		want string // the refusal's code, or "" when it is let in
-	}{
-		{nil, "https://a.fr", originAbsent},
-		{[]string{""}, "https://a.fr", originAbsent},
-		{[]string{"null"}, "https://a.fr", originRefused},
-		{[]string{"https://a.fr"}, "https://a.fr", ""},
-		{[]string{"HTTPS://A.FR"}, "https://a.fr", ""},
-		{[]string{"http://a.fr"}, "https://a.fr", originRefused},
-		{[]string{"https://a.fr:443"}, "https://a.fr", ""},
-		{[]string{"https://a.fr:8443"}, "https://a.fr", originRefused},
-		{[]string{"https://a.fr."}, "https://a.fr", originRefused},
-		{[]string{"https://a.fr/"}, "https://a.fr", originRefused},
-		{[]string{"https://a.fr/path"}, "https://a.fr", originRefused},
-		{[]string{"https://x.a.fr"}, "https://*.a.fr", ""},
-		{[]string{"https://y.x.a.fr"}, "https://*.a.fr", ""},
-		{[]string{"https://a.fr"}, "https://*.a.fr", originRefused},
-		{[]string{"https://evila.fr"}, "https://*.a.fr", originRefused},
-		{[]string{"https://a.fr.evil.com"}, "https://a.fr", originRefused},
-		{[]string{"https://xn--caf-dma.fr"}, "https://xn--caf-dma.fr", ""},
-		{[]string{"https://a.fr", "https://a.fr"}, "https://a.fr", originRefused},
-		{[]string{"", ""}, "https://a.fr", originRefused},
-		{[]string{"", "https://a.fr"}, "https://a.fr", originRefused},
-	} {
+	for _, c := range origins {
 		headers := []string{"Authorization", "Bearer " + declare(c.kept)}
 		for _, o := range c.sent {
 			headers = append(headers, "Origin", o)

@@ -1,12 +1,12 @@
 package server
 
-import "lieudit/schemas/plan"
-
-const (
-	mebibyte = 1 << 20
-	small    = mebibyte      // the most a body may hold
-	large    = 64 * mebibyte // of a whole set of sites
+import (
+	"lieudit/http/lookup"
+	"lieudit/schemas/plan"
 )
+
+// small is the most a body may hold, but for whole sets of sites.
+const small = 1 << 20
 
 // route is a row of the table: what a method of a path does, and for whom.
 type route struct {
@@ -44,4 +44,12 @@ func Routes() []string {
 		all = append(all, rt.method+" "+rt.path)
 	}
 	return all
+}
+
+func (r route) place() lookup.Place { return lookup.Place{Method: r.method, Path: r.path} }
+
+// includes says whether a plan gives access to a service.
+func includes(name plan.Name, s plan.Service) bool {
+	p, ok := plan.Lookup(name)
+	return ok && p.Allows(s)
 }

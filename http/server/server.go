@@ -10,6 +10,7 @@ import (
 
 	"lieudit/http/answer"
 	"lieudit/http/auth"
+	"lieudit/http/lookup"
 	"lieudit/http/problem"
 	"lieudit/schemas/body"
 	"lieudit/schemas/grant"
@@ -41,14 +42,14 @@ func New(p Parts) http.Handler {
 	}
 	p.Log = slog.New(p.Tokens.Redacting(p.Log.Handler()))
 	a := &api{Parts: p, gate: auth.NewGate(p.Ring, p.Tokens, searchPath, p.Now)}
-	a.paths = newPaths(a.routes())
+	a.paths = lookup.New(Base, a.routes(), route.place)
 	return problem.Guard(p.Log, a)
 }
 
 type api struct {
 	Parts
 	gate  *auth.Gate
-	paths *paths
+	paths *lookup.Table[route]
 }
 
 // ServeHTTP answers what needs no key, and leaves the rest to keyed.
@@ -85,7 +86,7 @@ func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	route, vars, err := a.paths.find(r)
+	route, vars, err := a.paths.Find(r, true)
 	if err != nil {
 		return nil, err
 	}
@@ -102,20 +103,28 @@ func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
 	}, g)
 }
 
-// metered does the work between the two halves of metering it.
-func (a *api) metered(ctx context.Context, rt *route, do func(context.Context) (any, error), g grant.Grant) (any, error) {
+// metered does the work between the two halves of metering it. Work that panics is settled as the 500 it becomes.
+func (a *api) metered(ctx context.Context, rt route, do func(context.Context) (any, error), g grant.Grant) (v any, err error) {
 	settle, err := a.Meter.Admit(ctx, g, rt.path)
 	if err != nil {
 		return nil, err
 	}
-	v, err := do(ctx)
-	status := http.StatusOK
-	if err != nil {
-		p, _ := problem.Of(err)
-		status = p.Status
-	}
-	if refused := settle(ctx, status); refused != nil {
-		return nil, refused
-	}
+	status := http.StatusInternalServerError
+	defer func() {
+		if refused := settle(ctx, status); refused != nil {
+			v, err = nil, refused
+		}
+	}()
+	v, err = do(ctx)
+	status = statusOf(err)
 	return v, err
+}
+
+// statusOf is the status of the answer to what came out of the work.
+func statusOf(err error) int {
+	if err == nil {
+		return http.StatusOK
+	}
+	p, _ := problem.Of(err)
+	return p.Status
 }

@@ -34,7 +34,7 @@ type bench struct {
 	keys map[string]string // "GROWTH secret" -> token
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
 	b := &bench{ring: &ring{keys: map[token.Hash]grant.Grant{}}, logs: &strings.Builder{}, keys: map[string]string{}}
 	for _, p := range plan.All() {

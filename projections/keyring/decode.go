@@ -7,7 +7,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// cursor reads what the functions above wrote. Once bad it stays so and reads zeros.
+// cursor reads what encode.go wrote. Once bad it stays so and reads zeros.
 type cursor struct {
 	rest     []byte
 	bad      bool
@@ -68,60 +68,35 @@ func (c *cursor) state() (*state, eventstore.Mark) {
 	copy(mark.Event[:], c.bytes(16))
 	words := c.texts()
 	s.words.list.Store(&words)
-	accounts, keys := c.uint(), c.uint()
-	if accounts+keys > uint64(len(c.rest)) {
-		c.bad = true
-		return nil, mark
-	}
-	c.words, c.accounts = uint64(len(words)), accounts
-	c.accountPages(s)
-	c.keyPages(s, int(keys))
+	c.words = uint64(len(words))
+	c.accounts = c.upTo(uint64(len(c.rest)))
+	keys := c.upTo(uint64(len(c.rest)))
+	c.accountRows(s)
+	c.keyRows(s, int(keys))
 	return s, mark
 }
 
-func (c *cursor) accountPages(s *state) {
+func (c *cursor) accountRows(s *state) {
 	s.byID.resize(int(c.accounts))
-	for uint64(s.accounts.rows) < c.accounts && !c.bad {
-		p, n := readPage(c, (*cursor).account)
-		for i := range n {
-			s.byID.add(uint32(maphash.String(s.seed, p.text(i))), s.accounts.rows+uint32(i))
-		}
-		c.bad = c.bad || !s.accounts.append(p, n)
+	f := filler[account]{table: &s.accounts}
+	for n := uint64(0); n < c.accounts && !c.bad; n++ {
+		a, id := c.account(), c.bytes(c.upTo(maxText))
+		s.byID.add(uint32(maphash.Bytes(s.seed, id)), uint32(n))
+		f.add(a, id, nil)
 	}
+	f.flush()
 }
 
-func (c *cursor) keyPages(s *state, rows int) {
-	s.byHash.resize(rows)
-	for !c.bad {
-		p, n := readPage(c, (*cursor).key)
-		if n == 0 {
-			return
-		}
-		for i := range n {
-			c.bad = c.bad || int(p.rows[i].idLen) > len(p.text(i))
-			s.byHash.add(fingerprint(&p.rows[i].hash), s.keys.rows+uint32(i))
-		}
-		c.bad = c.bad || !s.keys.append(p, n)
+func (c *cursor) keyRows(s *state, expected int) {
+	s.byHash.resize(expected)
+	f := filler[key]{table: &s.keys}
+	for kind := c.kind(); kind != none && !c.bad; kind = c.kind() {
+		k, text, origins := c.key(kind), c.bytes(c.upTo(maxText)), c.texts()
+		c.bad = c.bad || int(k.idLen) > len(text)
+		s.byHash.add(fingerprint(&k.hash), s.keys.rows)
+		f.add(k, text, origins)
 	}
-}
-
-// readPage gives a page and how many rows it has: none at the end, and when something is bad.
-func readPage[R any](c *cursor, row func(*cursor) R) (*page[R], int) {
-	p, n := new(page[R]), int(c.upTo(pageRows))
-	end := uint64(0)
-	for i := range pageRows {
-		if i < n {
-			p.rows[i] = row(c)
-			end += c.upTo(maxText)
-			p.putList(i, c.texts())
-		}
-		p.ends[i] = uint16(end)
-	}
-	p.texts = string(c.bytes(end))
-	if c.bad {
-		return p, 0
-	}
-	return p, n
+	f.flush()
 }
 
 func (c *cursor) account() account {
@@ -150,9 +125,11 @@ func (c *cursor) upTo(limit uint64) uint64 {
 	return v
 }
 
-func (c *cursor) key() key {
-	var k key
+func (c *cursor) kind() kind { return kind(c.upTo(uint64(area))) }
+
+func (c *cursor) key(kind kind) key {
+	k := key{kind: kind}
 	copy(k.hash[:], c.bytes(uint64(len(k.hash))))
-	k.account, k.idLen, k.kind, k.role = c.row(), uint16(c.uint()), kind(c.byte()), c.word()
+	k.account, k.idLen, k.role = c.row(), uint16(c.upTo(maxText)), c.word()
 	return k
 }

@@ -14,17 +14,6 @@ func appendTexts(b []byte, list []string) []byte {
 	return b
 }
 
-// appendPage writes the first n rows of a page, each after its own codec, and what the page holds for them.
-func appendPage[R any](b []byte, p *page[R], n int, row func([]byte, *R) []byte) []byte {
-	b = append(b, byte(n))
-	for i := range n {
-		b = row(b, &p.rows[i])
-		b = binary.AppendUvarint(b, uint64(len(p.text(i))))
-		b = appendTexts(b, p.list(i))
-	}
-	return append(b, p.texts...)
-}
-
 func appendAccount(b []byte, a *account) []byte {
 	b = appendTerms(appendTerms(b, a.own.value), a.own.next)
 	b = binary.AppendVarint(b, a.own.from)
@@ -46,10 +35,11 @@ func bit(b bool) byte {
 	return 0
 }
 
+// appendKey writes the kind first: none is the end of the keys.
 func appendKey(b []byte, k *key) []byte {
+	b = append(b, byte(k.kind))
 	b = append(b, k.hash[:]...)
 	b = binary.AppendUvarint(b, uint64(k.account))
 	b = binary.AppendUvarint(b, uint64(k.idLen))
-	b = append(b, byte(k.kind))
 	return binary.AppendUvarint(b, uint64(k.role))
 }

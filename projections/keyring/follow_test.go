@@ -2,9 +2,9 @@ package keyring
 
 import (
 	"context"
+	"errors"
 	"log/slog"
-	"path/filepath"
-	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -125,66 +125,91 @@ func TestARingWhoseLogIsAwayGoesStaleWithinASecondAndComesBack(t *testing.T) {
 	}
 }
 
-func TestARestartGoesOnFromTheSnapshot(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		l, file := newLedger(), filepath.Join(t.TempDir(), "ring")
-		l.add("account-a", time.Now(), opened("a"), issueSecret("k"), issueSecret("j"), revoke("j"))
-		r, end := run(t, l, file)
-		until(t, "the key is known", func() bool { return fresh(r) })
-		end()
-		l.set(func(l *ledger) { l.away = eventstore.ErrUnavailable })
-		again, _ := run(t, l, file)
-		until(t, "the key is known", func() bool { return has(again, "k") })
-		if fresh(again) || has(again, "j") {
-			t.Errorf("fresh %v, revoked key found %v, want neither", fresh(again), has(again, "j"))
-		}
-		l.set(func(l *ledger) { l.away = nil })
-		l.add("account-a", time.Now(), revoke("k"))
-		until(t, "the ring is fresh", func() bool { return fresh(again) })
-		if has(again, "k") {
-			t.Error("revoked key found")
-		}
-	})
+func TestLooksThatHangOrTakeLongKeepNoRingFromBeingFresh(t *testing.T) {
+	for name, trouble := range map[string]func(*ledger){
+		"three of four hang": func(l *ledger) { l.hangEvery = 4; l.mute = true },
+		"all take long":      func(l *ledger) { l.slow = 700 * time.Millisecond; l.mute = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				l := newLedger()
+				l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
+				r, _ := run(t, l, "")
+				until(t, "the ring is fresh", func() bool { return fresh(r) })
+				l.set(trouble)
+				stale := 0
+				for range 60_000 {
+					time.Sleep(time.Millisecond)
+					if !fresh(r) {
+						stale++
+					}
+				}
+				if limit := 60_000 / 4; stale > limit || name == "all take long" && stale > 0 {
+					t.Errorf("stale for %d ms of a minute", stale)
+				}
+			})
+		})
+	}
 }
 
-func TestALogSwappedUnderneathStopsTheRingUntilTheRightOneIsBack(t *testing.T) {
+func TestAnEventTheRingDoesNotKnowStopsIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLedger()
 		l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
 		r, _ := run(t, l, "")
 		until(t, "the ring is fresh", func() bool { return fresh(r) })
-		all := l.events
-		l.set(func(l *ledger) { l.events = slices.Clone(all[:1]) })
-		until(t, "the ring is stopped", func() bool { return !fresh(r) })
-		l.set(func(l *ledger) {
-			l.put("account-a", time.Now(), "account.closed.v1", []byte("{}"))
-			l.events[1].ID[0]++
-		})
+		l.set(func(l *ledger) { l.put("account-a", time.Now(), "account.flown.v1", []byte("{}")) })
+		l.add("account-a", time.Now(), revoke("k"))
 		time.Sleep(time.Minute)
-		if st := r.Status(time.Now()); st.Fresh || st.Reason == "" || st.Position != 20 {
-			t.Errorf("status %+v, want stopped at 20 with a reason", st)
-		}
-		l.set(func(l *ledger) { l.events = all })
-		until(t, "the ring is fresh", func() bool { return fresh(r) })
-		if !has(r, "k") {
-			t.Error("the key is gone")
+		st := r.Status(time.Now())
+		if st.Fresh || !strings.Contains(st.Reason, "account.flown.v1") || st.Position != 20 {
+			t.Errorf("status %+v, want stopped at 20 by account.flown.v1", st)
 		}
 	})
 }
 
-func TestASnapshotOfAnotherLogIsNotUsed(t *testing.T) {
+func TestWaitEndsWithItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l, file := newLedger(), filepath.Join(t.TempDir(), "ring")
-		l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
-		r, end := run(t, l, file)
+		r, _ := run(t, newLedger(), "")
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if err := r.Wait(ctx, 10); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the context's error", err)
+		}
+		if len(r.waits) != 0 {
+			t.Errorf("%d waits left behind", len(r.waits))
+		}
+	})
+}
+
+func TestWaitReturnsForAPositionWithNothingForTheRing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := newLedger()
+		r, _ := run(t, l, "")
+		at := l.add("locations-a", time.Now(), event.AccountClosed{})
+		if err := r.Wait(t.Context(), at); err != nil {
+			t.Error(err)
+		}
+		if err := r.Wait(t.Context(), at); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTheStatusTellsWhatIsInAndWhyNot(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := newLedger()
+		l.hangs = true
+		r, _ := run(t, l, "")
+		if st := r.Status(time.Now()); st.Fresh || st.Reason == "" || !st.Looked.IsZero() {
+			t.Errorf("before the first look: %+v", st)
+		}
+		at := l.add("account-a", time.Now(), opened("a"), issueSecret("k"), issueSecret("j"), revoke("j"))
+		l.set(func(l *ledger) { l.hangs = false })
 		until(t, "the ring is fresh", func() bool { return fresh(r) })
-		end()
-		other := newLedger()
-		other.add("account-b", time.Now(), opened("b"), issueSecret("j"))
-		again, _ := run(t, other, file)
-		until(t, "the ring is fresh", func() bool { return fresh(again) })
-		if has(again, "k") || !has(again, "j") {
-			t.Errorf("old log's key %v, this log's key %v", has(again, "k"), has(again, "j"))
+		st := r.Status(time.Now())
+		if want := (Status{Fresh: true, Position: at, Looked: st.Looked, Keys: 1}); st != want || time.Since(st.Looked) > Staleness {
+			t.Errorf("got %+v, want %+v", st, want)
 		}
 	})
 }

@@ -38,7 +38,8 @@ type Ring struct {
 	synced bool      // a look has reached the log's end
 	lost   bool      // the log is another than the mark is of
 	lostAt time.Time // only looks that begin later count again
-	reason string
+	reason string    // why the last look failed
+	told   string    // the reason that was logged
 	waits  []wait
 }
 

@@ -25,6 +25,8 @@ type ledger struct {
 	grown            chan struct{} // closed when anything below or above changes
 	away             error         // what reads end with
 	hangs            bool          // reads say nothing until their context ends
+	hangEvery        int           // every so many reads one does
+	slow             time.Duration // what a read takes
 	mute             bool          // subscriptions say nothing, reads work
 	reads            int
 }
@@ -90,8 +92,12 @@ func (l *ledger) ReadAll(ctx context.Context, after eventstore.Mark, want events
 		l.mu.Lock()
 		l.reads++
 		n, err := l.after(after)
-		events, upto, away, hangs := l.events, l.mark(len(l.events)), l.away, l.hangs
+		events, upto, away := l.events, l.mark(len(l.events)), l.away
+		hangs, slow := l.hangs || l.hangEvery > 0 && l.reads%l.hangEvery != 0, l.slow
 		l.mu.Unlock()
+		if slow > 0 {
+			time.Sleep(slow) // in a bubble of its own this is time passing
+		}
 		if hangs {
 			<-ctx.Done()
 		}

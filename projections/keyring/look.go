@@ -92,11 +92,10 @@ func (r *Ring) seen(begun time.Time) {
 		return
 	}
 	r.looked.Store(since)
-	r.lost, r.synced = false, true
-	if r.reason != "" {
-		r.reason = ""
+	if !r.synced || r.told != "" {
 		r.log.Info("key ring follows the log", "position", r.mark.Position, "credentials", r.state.Load().byHash.live)
 	}
+	r.lost, r.synced, r.reason, r.told = false, true, "", ""
 }
 
 // blind records why a look failed. A log that is not the one the ring was folded from stops it at once; with any
@@ -115,10 +114,11 @@ func (r *Ring) blind(err error, from eventstore.Mark) {
 		r.lost, r.lostAt = true, r.clock()
 		r.looked.Store(never)
 	}
-	if r.reason != err.Error() {
-		r.log.Warn("key ring cannot follow the log", "position", r.mark.Position, "error", err)
-	}
 	r.reason = err.Error()
+	if r.told != r.reason && !r.Fresh(r.clock()) { // one look that fails is no incident
+		r.log.Warn("key ring cannot follow the log", "position", r.mark.Position, "error", err)
+		r.told = r.reason
+	}
 }
 
 func diverged(err error) bool {

@@ -113,12 +113,42 @@ func (t *pages[R]) freeze() frozen[R] {
 	return f
 }
 
-// append adds n rows at once as a page of their own. It is not ok when the last page is not full.
-func (t *pages[R]) append(p *page[R], n int) (ok bool) {
-	if t.rows%pageRows != 0 || n == 0 {
-		return false
+// each gives all rows, also those that are free.
+func (f frozen[R]) each(yield func(row *R, text string, list []string)) {
+	for n := range f.rows {
+		p, i := f.pages[n/pageRows], int(n%pageRows)
+		yield(&p.rows[i], p.text(i), p.list(i))
 	}
-	t.replace(int(t.rows/pageRows), p)
-	t.rows += uint32(n)
-	return true
+}
+
+// filler fills an empty table that nobody reads yet. flush comes last.
+type filler[R any] struct {
+	table *pages[R]
+	page  *page[R]
+	texts []byte
+}
+
+func (f *filler[R]) add(row R, text []byte, list []string) {
+	i := int(f.table.rows % pageRows)
+	if i == 0 {
+		f.page, f.texts = new(page[R]), f.texts[:0]
+	}
+	f.texts = append(f.texts, text...)
+	for j := i; j < pageRows; j++ {
+		f.page.ends[j] = uint16(len(f.texts))
+	}
+	f.page.rows[i] = row
+	f.page.putList(i, list)
+	f.table.rows++
+	if i == pageRows-1 {
+		f.flush()
+	}
+}
+
+func (f *filler[R]) flush() {
+	if f.page != nil {
+		f.page.texts = string(f.texts)
+		f.table.replace(int(f.table.rows-1)/pageRows, f.page)
+		f.page = nil
+	}
 }

@@ -119,7 +119,7 @@ func (k *keeper) restore() {
 // reset begins again from zero: what was loaded is of another log than this one.
 func (k *keeper) reset() {
 	k.stop()
-	k.log.Warn("key ring's snapshot is of another log and is not used", "file", k.file)
+	k.log.Warn("key ring begins again from zero: what it knew was of another log", "file", k.file)
 	k.begin(newState(), eventstore.Mark{})
 }
 

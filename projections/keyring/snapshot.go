@@ -48,10 +48,15 @@ func (s snapshot) encode(f io.Writer) error {
 	sum := crc32.New(castagnoli)
 	w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<16)
 	w.Write(s.appendHead(nil)) // a bufio.Writer keeps its first error
-	for i, p := range s.accounts.pages {
-		w.Write(appendPage(w.AvailableBuffer(), p, min(pageRows, int(s.accounts.rows)-i*pageRows), appendAccount))
-	}
-	s.encodeKeys(w)
+	s.accounts.each(func(a *account, text string, _ []string) {
+		w.Write(appendText(appendAccount(w.AvailableBuffer(), a), text))
+	})
+	s.keys.each(func(k *key, text string, list []string) {
+		if s.useful(k) {
+			w.Write(appendTexts(appendText(appendKey(w.AvailableBuffer(), k), text), list))
+		}
+	})
+	w.WriteByte(byte(none))
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -69,27 +74,7 @@ func (s snapshot) appendHead(b []byte) []byte {
 	return binary.AppendUvarint(b, uint64(s.live))
 }
 
-// encodeKeys writes the keys that can ever be of use again, in full pages, and an empty page.
-func (s snapshot) encodeKeys(w *bufio.Writer) {
-	packed, n := new(page[key]), 0
-	for _, p := range s.keys.pages {
-		for i := range p.rows {
-			if !s.useful(&p.rows[i]) {
-				continue
-			}
-			packed.put(n, p.rows[i], p.text(i), p.list(i))
-			if n++; n == pageRows {
-				w.Write(appendPage(w.AvailableBuffer(), packed, n, appendKey))
-				packed, n = new(page[key]), 0
-			}
-		}
-	}
-	w.Write(appendPage(w.AvailableBuffer(), packed, n, appendKey))
-	if n > 0 {
-		w.Write([]byte{0})
-	}
-}
-
+// useful: the key can ever be of use again.
 func (s snapshot) useful(k *key) bool {
 	if k.kind == none || k.account == 0 {
 		return k.kind != none

@@ -70,7 +70,7 @@ func (s *state) key(h *token.Hash) (found, bool) {
 // put adds a key, or replaces the one of the same hash.
 func (s *state) put(k key, text string, origins []string) error {
 	if len(text) > maxText {
-		return fmt.Errorf("key id of %d bytes", k.idLen)
+		return fmt.Errorf("key with %d bytes of text", len(text))
 	}
 	if old, ok := s.key(&k.hash); ok {
 		s.keys.set(old.n, k, text, origins)

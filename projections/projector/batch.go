@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 
 	"lieudit/schemas/table"
 )
@@ -53,21 +53,28 @@ func pendingOf[R any](b *Batch, t table.Table[R]) *pending[R] {
 	return p
 }
 
+// keyOf is a row's key as one text, in the order of the key where that is one column.
 func keyOf[R any](t table.Table[R], row *R) string {
 	fields := t.Fields(row)
 	if text, ok := fields[0].(*string); ok && t.Key == 1 {
 		return *text
 	}
-	var key strings.Builder
+	var key []byte
 	for _, f := range fields[:t.Key] {
 		switch f := f.(type) {
 		case *string:
-			fmt.Fprintf(&key, "%q ", *f)
+			key = strconv.AppendQuote(key, *f)
 		case *int64:
-			fmt.Fprintf(&key, "%019d ", *f)
+			key = fmt.Appendf(key, "%020d", *f)
+		case *table.Instant:
+			key = fmt.Appendf(key, "%020d", *f)
+		case *bool:
+			key = strconv.AppendBool(key, *f)
+		case *[]byte:
+			key = fmt.Appendf(key, "%x.", *f)
 		}
 	}
-	return key.String()
+	return string(key)
 }
 
 // flush writes the rows, always in the order of their keys: two writers cannot lock each other up.

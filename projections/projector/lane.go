@@ -26,9 +26,13 @@ type lane struct {
 	standing standing
 }
 
+// maxWrite is how long writing a batch may take: a database that does not answer is as good as away.
+const maxWrite = 30 * time.Second
+
 // standing is where a lane is.
 type standing struct {
-	owns    bool
+	reading bool   // it was the owner when it began, and has met no fence since
+	owns    bool   // it was the owner a moment ago
 	reason  string // why the copy cannot be filled, "" when it can
 	mark    eventstore.Mark
 	caught  time.Time     // when the owner had caught up, zero before
@@ -49,7 +53,7 @@ func (l *lane) set(change func(*standing)) {
 	l.standing.changed = make(chan struct{})
 }
 
-func disown(s *standing) { s.owns, s.caught = false, time.Time{} }
+func disown(s *standing) { s.reading, s.owns, s.caught = false, false, time.Time{} }
 
 // from is the feed's question where to go on. It waits until this instance owns the copy.
 func (l *lane) from(ctx context.Context) (eventstore.Mark, error) {
@@ -74,7 +78,7 @@ func (l *lane) from(ctx context.Context) (eventstore.Mark, error) {
 func (l *lane) begin(c table.Checkpoint) (eventstore.Mark, error) {
 	mark, err := markOf(c)
 	if err == nil {
-		l.set(func(s *standing) { s.owns, s.mark, s.reason = true, mark, c.Reason })
+		l.set(func(s *standing) { s.reading, s.owns, s.mark, s.reason = true, true, mark, c.Reason })
 	}
 	return mark, err
 }
@@ -87,7 +91,9 @@ func (l *lane) take(m *message.Message) error {
 	}
 	ctx := m.Context()
 	if err := l.apply(ctx, b); err != nil {
-		l.ended(err)
+		if ctx.Err() == nil { // else this instance stops, and the lease is given back with the rest
+			l.ended(err)
+		}
 		return err
 	}
 	l.advanced(b)
@@ -105,6 +111,8 @@ func (l *lane) apply(ctx context.Context, b feed.Batch) error {
 	if err := l.model.fold(ctx, l.codec, rows, b.Events); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, maxWrite)
+	defer cancel()
 	return l.lease.db.Tx(ctx, func(tx *table.Tx) error {
 		if err := l.lease.advance(ctx, tx, b); err != nil {
 			return err
@@ -118,6 +126,7 @@ func (l *lane) advanced(b feed.Batch) {
 		l.log.Info("projection goes on", "position", b.To.Position)
 	}
 	l.set(func(s *standing) {
+		s.owns = s.owns || b.To != b.From // the fence let it pass
 		s.mark, s.reason = b.To, ""
 		if b.CaughtUp {
 			s.caught = time.Now()
@@ -132,7 +141,7 @@ func (l *lane) ended(err error) {
 		return
 	}
 	reason := err.Error()
-	if l.now().reason != reason {
+	if l.now().reason == "" { // one line an incident; the status has its latest reason
 		l.log.Error("projection stopped", "reason", reason)
 	}
 	l.set(func(s *standing) { s.reason = reason })
@@ -154,12 +163,13 @@ func (l *lane) keep(ctx context.Context) {
 			return
 		case <-time.After(renewEvery):
 		}
-		if !l.now().owns {
+		if !l.now().reading {
 			continue
 		}
-		if held, err := l.lease.renew(ctx); err == nil && !held {
-			l.set(disown)
+		held := l.lease.renew(ctx)
+		l.set(func(s *standing) { s.owns = s.reading && held })
+		if held {
+			l.serve(ctx)
 		}
-		l.serve(ctx)
 	}
 }

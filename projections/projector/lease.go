@@ -16,6 +16,7 @@ const (
 	leaseFor   = 1500 * time.Millisecond // a dead owner is replaced after that
 	renewEvery = leaseFor / 4
 	askEvery   = leaseFor / 6 // how often a follower asks for the lease
+	maxClaim   = 10 * time.Second
 )
 
 // errFenced: another instance fills the copy now, or has moved its checkpoint.
@@ -29,6 +30,8 @@ type lease struct {
 
 // claim asks for the lease and gives the checkpoint, held by this instance or by another.
 func (l lease) claim(ctx context.Context) (table.Checkpoint, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxClaim)
+	defer cancel()
 	_, err := l.db.Exec(ctx, "update checkpoint set owner = ?, until = "+l.db.Now()+" + ? where owner = '' or owner = ? or until < "+l.db.Now(),
 		l.owner, leaseFor.Microseconds(), l.owner)
 	if err != nil {
@@ -48,10 +51,12 @@ func (l lease) checkpoint(ctx context.Context) (table.Checkpoint, error) {
 	return rows[0], nil
 }
 
-// renew keeps the lease and says whether it was still held.
-func (l lease) renew(ctx context.Context) (bool, error) {
+// renew keeps the lease and says whether it certainly is held.
+func (l lease) renew(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, leaseFor)
+	defer cancel()
 	n, err := l.db.Exec(ctx, "update checkpoint set until = "+l.db.Now()+" + ? where owner = ?", leaseFor.Microseconds(), l.owner)
-	return n == 1, err
+	return err == nil && n == 1
 }
 
 // release lets another instance try at once, and leaves the reason why this one could not go on.

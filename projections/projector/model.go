@@ -13,7 +13,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Model is a read model as its writer knows it.
+// Model is a read model as its writer knows it. To add one: its rows and tables in schemas/table, its rules in a package
+// beside this one, its line in the program's list of models, and its questions in queries. To add an event to one: a rule.
 type Model struct {
 	table.Model
 	Categories eventstore.Filter

@@ -18,6 +18,8 @@ import (
 
 // Projector fills the copies of read models on a shelf, together with the projectors of other instances.
 type Projector struct {
+	Log *slog.Logger // one line when a projection stops and when it goes on; slog.Default() unless set before Run
+
 	store  eventstore.Store
 	codec  *eventstore.Codec
 	shelf  *table.Shelf
@@ -31,7 +33,7 @@ type Projector struct {
 
 // New is a projector of models. Nothing happens before Run.
 func New(store eventstore.Store, codec *eventstore.Codec, shelf *table.Shelf, models ...Model) *Projector {
-	return &Projector{store: store, codec: codec, shelf: shelf, models: models,
+	return &Projector{Log: slog.Default(), store: store, codec: codec, shelf: shelf, models: models,
 		nudge: make(chan struct{}, 1), lanes: map[string]*lane{}}
 }
 
@@ -95,7 +97,7 @@ func (p *Projector) note(ctx context.Context, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil && p.down == nil {
-		slog.Error("read models cannot be reached", "reason", err)
+		p.Log.Error("read models cannot be reached", "reason", err)
 	}
 	p.down = err
 }
@@ -153,7 +155,7 @@ func (f *floor) start(ctx context.Context, m Model, c table.Copy) error {
 }
 
 func (p *Projector) lane(m Model, c table.Copy, db *table.DB) *lane {
-	l := &lane{model: m, codec: p.codec, lease: lease{db, p.shelf.Instance}, log: slog.With("projection", c.Name)}
+	l := &lane{model: m, codec: p.codec, lease: lease{db, p.shelf.Instance}, log: p.Log.With("projection", c.Name)}
 	l.standing.changed = make(chan struct{})
 	l.serve = p.server(l, c)
 	p.mu.Lock()

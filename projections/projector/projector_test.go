@@ -2,6 +2,7 @@ package projector_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // scene is one database and one log, with any number of instances over them.
 type scene struct {
@@ -160,6 +161,21 @@ func TestReplayFromZeroGivesTheSameRows(t *testing.T) {
 				c, err := i.shelf.Reads(t.Context(), m)
 				return err == nil && c.Name == fresh
 			})
+		}
+		if diff := cmp.Diff(first, i.rows(t)); diff != "" {
+			t.Error(diff)
+		}
+		var dropped []string
+		until(t, "the copies of before are dropped", func() bool {
+			names, err := i.Prune(t.Context())
+			if dropped = append(dropped, names...); err != nil {
+				t.Fatal(err)
+			}
+			return len(dropped) >= 2
+		})
+		slices.Sort(dropped)
+		if diff := cmp.Diff([]string{"history-v1-g1", "register-v1-g1"}, dropped); diff != "" {
+			t.Error(diff)
 		}
 		if diff := cmp.Diff(first, i.rows(t)); diff != "" {
 			t.Error(diff)

@@ -12,8 +12,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Model is the register. Names of accounts are personal: the event that will tell of an erasure needs a rule here that
-// empties them, as a rebuild does by itself once the data key is gone.
+// Model is the register. Names of accounts are personal: an erasure empties them.
 var Model = projector.Model{
 	Model:      table.Register,
 	Categories: eventstore.Filter{"account", "token"},
@@ -25,6 +24,7 @@ var Model = projector.Model{
 		projector.On(agencyJoined),
 		projector.On(agencyLeft),
 		projector.On(closed),
+		projector.On(erased),
 		projector.On(secretKeyIssued),
 		projector.On(publishableKeyIssued),
 		projector.On(keyRevoked),
@@ -85,6 +85,10 @@ func move(a *table.Account, agency string, from table.Instant, r projector.Recor
 
 func closed(b *projector.Batch, _ event.AccountClosed, r projector.Record) {
 	projector.Change(b, table.Accounts, account(r), func(a *table.Account) { a.Closed = table.At(r.Time) })
+}
+
+func erased(b *projector.Batch, _ event.AccountErased, r projector.Record) {
+	projector.Change(b, table.Accounts, account(r), func(a *table.Account) { a.Name = "" })
 }
 
 func secretKeyIssued(b *projector.Batch, e event.SecretKeyIssued, r projector.Record) {

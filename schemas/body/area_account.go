@@ -28,6 +28,11 @@ type CloseAccount struct {
 	Reason string `json:"reason,omitempty" max:"500"`
 }
 
+// EraseAccount is POST /accounts/{id}:erase.
+type EraseAccount struct {
+	Reason string `json:"reason,omitempty" max:"500"`
+}
+
 // ChangeAgency is POST /accounts/{id}:agency. Nothing activates agency mode, an id joins that agency, null leaves it.
 type ChangeAgency struct {
 	Agency shape.Nullable[string] `json:"agence_de,omitzero" pattern:"^[a-z0-9-]{1,64}$" doc:"Left out: activates agency mode. An account id: becomes its sub-client. null: leaves the agency"`

@@ -27,6 +27,16 @@ var (
 		"Les 5 clés publiables de votre plan sont utilisées. Révoquez-en une, ou passez à un plan supérieur.",
 	}}}
 
+	accountExists = coded("compte_deja_ouvert", 409, "Un compte existe déjà sous cet identifiant.")
+	accountClosed = coded("compte_ferme", 409, "Ce compte est fermé.")
+	noAgency      = coded("agence_inconnue", 409, "Aucun compte en mode agence ne porte cet identifiant.")
+	nestedAgency  = coded("agence_imbriquee", 409, "Une agence ne peut pas être le sous-client d'une autre.")
+	subClient     = coded("deja_sous_client", 409, "Ce compte est déjà le sous-client d'une agence.")
+	notSubClient  = coded("pas_sous_client", 409, "Ce compte n'est le sous-client d'aucune agence.")
+	planOfAgency  = coded("plan_de_l_agence", 409, "Le plan d'un sous-client est celui de son agence.")
+	secretsHaveNo = coded("origines_sur_cle_secrete", 409, "Seules les clés publiables déclarent des origines.")
+	keyRevoked    = coded("cle_revoquee", 409, "Cette clé est révoquée.")
+
 	brokenRules = openapi.Failure{Name: "regles", Status: 422, Body: RuleFailure{[]Violation{{
 		"less_than_equal", []any{"query", "limit"}, "Input should be less than or equal to 100", map[string]any{"limit": "500"},
 	}}}}

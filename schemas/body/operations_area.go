@@ -6,6 +6,8 @@ import (
 	"lieudit/schemas/body/openapi"
 )
 
+const accountID = "^[a-z0-9-]{1,64}$"
+
 // Area is the customer area.
 func Area() openapi.API {
 	return openapi.API{
@@ -15,9 +17,10 @@ func Area() openapi.API {
 		Security:    "A customer-area token; its role says which operations, its account on what.",
 		Operations:  slices.Concat(tokenOperations(), accountOperations(), keyOperations(), trailOperations()),
 		Variables: map[string]openapi.Variable{
-			"id":   {Doc: "Of the account, or of the token"},
-			"key":  {Doc: "The key's id, never the key"},
-			"name": {Doc: "Of the read model"},
+			"id":    {Pattern: accountID, Doc: "Of the account"},
+			"key":   {Doc: "The key's id, never the key"},
+			"token": {Doc: "The token's id, never the token"},
+			"name":  {Doc: "Of the read model"},
 		},
 	}
 }
@@ -27,24 +30,27 @@ func tokenOperations() []openapi.Operation {
 		{Method: "POST", Path: "/tokens", Summary: "Issue a customer-area token; its text is in this answer alone",
 			Body: IssueToken{}, Status: 201, Answer: AreaToken{}, Failures: guarded(unknown, bodyTooLarge)},
 		{Method: "GET", Path: "/tokens", Summary: "The customer-area tokens", Query: PageQuery{}, Answer: AreaTokens{}, Failures: guarded()},
-		{Method: "POST", Path: "/tokens/{id}:revoke", Summary: "End a customer-area token for good; twice is once",
+		{Method: "POST", Path: "/tokens/{token}:revoke", Summary: "End a customer-area token for good; twice is once",
 			Body: RevokeToken{}, Answer: AreaToken{}, Failures: guarded(unknown, bodyTooLarge)},
 	}
 }
 
 func accountOperations() []openapi.Operation {
-	refused := coded("compte_ferme", 409, "Ce compte est fermé.")
 	return []openapi.Operation{
 		{Method: "POST", Path: "/accounts", Summary: "Open an account", Body: OpenAccount{}, Status: 201, Answer: Account{},
-			Failures: guarded(bodyTooLarge, coded("compte_deja_ouvert", 409, "Un compte existe déjà sous cet identifiant."))},
+			Failures: guarded(bodyTooLarge, accountExists, noAgency, nestedAgency)},
 		{Method: "GET", Path: "/accounts", Summary: "The accounts", Query: PageQuery{}, Answer: Accounts{}, Failures: guarded()},
 		{Method: "GET", Path: "/accounts/{id}", Summary: "An account", Query: Empty{}, Answer: Account{}, Failures: guarded(unknown)},
 		{Method: "POST", Path: "/accounts/{id}:plan", Summary: "Change the plan: an upgrade acts now, a downgrade at the next period",
-			Body: ChangePlan{}, Answer: Account{}, Failures: guarded(unknown, refused, bodyTooLarge)},
+			Body: ChangePlan{}, Answer: Account{}, Failures: guarded(unknown, accountClosed, planOfAgency, bodyTooLarge)},
 		{Method: "POST", Path: "/accounts/{id}:close", Summary: "Close the account and end its keys for good",
 			Body: CloseAccount{}, Answer: Account{}, Failures: guarded(unknown, bodyTooLarge)},
+		{Method: "POST", Path: "/accounts/{id}:erase", Summary: "Make the personal data of a closed account unreadable for good; twice is once",
+			Body: EraseAccount{}, Answer: Account{},
+			Failures: guarded(unknown, coded("compte_ouvert", 409, "Ce compte est ouvert : fermez-le d'abord."), bodyTooLarge)},
 		{Method: "POST", Path: "/accounts/{id}:agency", Summary: "Activate agency mode, join an agency or leave it",
-			Body: ChangeAgency{}, Answer: Account{}, Failures: guarded(unknown, refused, bodyTooLarge)},
+			Body: ChangeAgency{}, Answer: Account{},
+			Failures: guarded(unknown, accountClosed, noAgency, nestedAgency, subClient, notSubClient, bodyTooLarge)},
 	}
 }
 
@@ -52,12 +58,14 @@ func keyOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: "/accounts/{id}/keys", Summary: "Issue a key; the text of a secret one is in this answer alone",
 			Body: IssueKey{}, Status: 201, Answer: Key{},
-			Failures: guarded(unknown, keysOverCapacity, bodyTooLarge, originInvalid, tooManyOrigins)},
+			Failures: guarded(unknown, accountClosed, keysOverCapacity, bodyTooLarge, originInvalid, tooManyOrigins)},
 		{Method: "GET", Path: "/accounts/{id}/keys", Summary: "The account's keys", Query: PageQuery{}, Answer: Keys{}, Failures: guarded(unknown)},
 		{Method: "POST", Path: "/accounts/{id}/keys/{key}:revoke", Summary: "End a key for good; twice is once",
 			Body: RevokeKey{}, Answer: Key{}, Failures: guarded(unknown, bodyTooLarge)},
 		{Method: "PUT", Path: "/accounts/{id}/keys/{key}/origins", Summary: "Replace the origins of a publishable key; the key stays",
-			Body: ChangeOrigins{}, Answer: Key{}, Failures: guarded(unknown, bodyTooLarge, originInvalid, tooManyOrigins)},
+			Body: ChangeOrigins{}, Answer: Key{},
+			Failures: guarded(unknown, accountClosed, keyRevoked, secretsHaveNo,
+				bodyTooLarge, originInvalid, tooManyOrigins)},
 	}
 }
 
@@ -70,5 +78,7 @@ func trailOperations() []openapi.Operation {
 		{Method: "GET", Path: "/projections", Summary: "How the read models stand", Query: Empty{}, Answer: Projections{}, Failures: guarded()},
 		{Method: "POST", Path: "/projections/{name}:rebuild", Summary: "Fill a fresh copy of a read model while the other serves",
 			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: guarded(unknown)},
+		{Method: "POST", Path: "/projections:prune", Summary: "Drop the copies of read models that nobody reads",
+			Body: Empty{}, Answer: Projections{}, Failures: guarded()},
 	}
 }

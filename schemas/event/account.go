@@ -43,6 +43,9 @@ type AgencyLeft struct {
 // AccountClosed ends an account: none of its keys works any more, nor any key of its sub-clients.
 type AccountClosed struct{}
 
+// AccountErased says that the personal data of a closed account was made unreadable.
+type AccountErased struct{}
+
 // SecretKeyIssued makes a secret key valid. Only the SHA-256 of the token is kept.
 type SecretKeyIssued struct {
 	Key   string `json:"key"`
@@ -79,8 +82,7 @@ type KeyOriginsChanged struct {
 // AccountActionRefused records that somebody tried what the rules forbid.
 type AccountActionRefused struct {
 	Action string `json:"action"` // the command's name
-	Code   string `json:"code"`   // the refusal's code
-	Detail string `json:"detail,omitempty"`
+	Code   string `json:"code"`   // the refusal's code, without what was typed: that may hold a secret
 }
 
 // EventType is the wire name.
@@ -90,6 +92,7 @@ func (AgencyActivated) EventType() string      { return "account.agency-activate
 func (AgencyJoined) EventType() string         { return "account.agency-joined.v1" }
 func (AgencyLeft) EventType() string           { return "account.agency-left.v1" }
 func (AccountClosed) EventType() string        { return "account.closed.v1" }
+func (AccountErased) EventType() string        { return "account.erased.v1" }
 func (SecretKeyIssued) EventType() string      { return "account.secret-key-issued.v1" }
 func (PublishableKeyIssued) EventType() string { return "account.publishable-key-issued.v1" }
 func (KeyRevoked) EventType() string           { return "account.key-revoked.v1" }

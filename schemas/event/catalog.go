@@ -8,6 +8,7 @@ var catalog = []Type{
 	define[AgencyJoined]("joined agency {agency}, effective {effective}"),
 	define[AgencyLeft]("left agency {agency}, effective {effective}"),
 	define[AccountClosed]("closed the account"),
+	define[AccountErased]("erased the account's personal data"),
 	define[SecretKeyIssued]("issued secret key {key} ({hint})"),
 	define[PublishableKeyIssued]("issued publishable key {key} ({hint}) for {origins}"),
 	define[KeyRevoked]("revoked key {key} ({hint})"),

@@ -21,7 +21,7 @@ func (e *TooManyError) Code() string { return "trop_d_origines" }
 // else with an *InvalidError for the first faulty entry; a list without entries is an *InvalidError too.
 func Normalize(typed []string) ([]string, error) {
 	if len(typed) == 0 {
-		return nil, &InvalidError{Why: "une clé publiable doit en déclarer au moins une, par exemple https://www.exemple.fr"}
+		return nil, &InvalidError{Why: "elle manque"}
 	}
 	var kept []string
 	var faulty error

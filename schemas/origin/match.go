@@ -24,7 +24,7 @@ func requestHost(header string) (string, bool) {
 		return "", false
 	}
 	host := strings.TrimSuffix(header[len(scheme):], defaultPort)
-	return host, host != "" && len(host) <= maxHost
+	return host, host != ""
 }
 
 // covers says whether a declared host, or the subdomains it stands for, is the host of the request.

@@ -115,9 +115,6 @@ func obvious(header, kept string) bool {
 		return false
 	}
 	host, want := strings.Split(u.Hostname(), "."), strings.Split(strings.TrimPrefix(kept, "https://"), ".")
-	if len(u.Hostname()) > 253 {
-		return false
-	}
 	if want[0] != "*" {
 		return strings.Join(host, ".") == strings.Join(want, ".")
 	}

@@ -5,7 +5,7 @@ package origin
 
 import (
 	"fmt"
-	"net/netip"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -26,6 +26,9 @@ const (
 type InvalidError struct{ Entry, Why string }
 
 func (e *InvalidError) Error() string {
+	if strings.TrimSpace(e.Entry) == "" {
+		return fmt.Sprintf("Une origine manque : une clé publiable en déclare de 1 à %d, par exemple https://www.exemple.fr.", maxOrigins)
+	}
 	return fmt.Sprintf("L'origine « %s » est refusée : %s.", shown(e.Entry), e.Why)
 }
 
@@ -99,9 +102,9 @@ func faultOf(host string, wild bool) string {
 		return "un point final n'est pas permis"
 	case len(host) > maxHost:
 		return fmt.Sprintf("le domaine dépasse %d caractères", maxHost)
-	case !every(labels, wellFormed):
+	case slices.ContainsFunc(labels, malformed):
 		return "le nom de domaine n'est pas valide"
-	case isNumber(last) || isIP(host):
+	case isNumber(last):
 		return "une adresse IP n'est pas permise"
 	case wild && len(labels) < 2:
 		return "l'étoile doit être suivie d'au moins deux labels, comme dans https://*.exemple.fr"
@@ -111,25 +114,9 @@ func faultOf(host string, wild bool) string {
 	return ""
 }
 
-func every(labels []string, ok func(string) bool) bool {
-	for _, l := range labels {
-		if !ok(l) {
-			return false
-		}
-	}
-	return true
-}
-
-func wellFormed(label string) bool {
-	if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
-		return false
-	}
-	for i := range len(label) {
-		if c := label[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return false
-		}
-	}
-	return true
+func malformed(label string) bool {
+	return label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' ||
+		strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != ""
 }
 
 // isNumber says that browsers take a host with this last label for an IPv4 address (URL standard,
@@ -141,9 +128,4 @@ func isNumber(label string) bool {
 		set += "abcdef"
 	}
 	return strings.Trim(digits, set) == ""
-}
-
-func isIP(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err == nil
 }

@@ -183,10 +183,24 @@ func (tx *Tx) show(ctx context.Context, tables []Def, prefix string) error {
 		if d.View == "" {
 			continue
 		}
-		for _, statement := range []string{"drop view if exists " + d.View, "create view " + d.View + " as " + tx.db.dialect.shown(d, prefix+d.Name)} {
-			if _, err := tx.Exec(ctx, statement); err != nil {
-				return err
-			}
+		if err := tx.view(ctx, d.View, tx.db.dialect.shown(d, prefix+d.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// view makes a view, in the place of the one of that name: people's rights on it stay, unless its columns change.
+func (tx *Tx) view(ctx context.Context, name, query string) error {
+	if _, err := tx.Exec(ctx, "savepoint before_view"); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, tx.db.dialect.view+name+" as "+query); err == nil {
+		return nil
+	}
+	for _, statement := range []string{"rollback to savepoint before_view", "drop view if exists " + name, "create view " + name + " as " + query} {
+		if _, err := tx.Exec(ctx, statement); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@ type DB struct {
 type Options struct {
 	Name   string // what errors call it
 	Schema string // Postgres only: the schema its tables are in, which Create makes when missing
-	Full   bool   // SQLite only: a committed transaction survives a power loss too (Postgres always does that)
+	Full   bool   // what is committed survives a crash of the machine; else its last moments may be lost, whole transactions at a time
 }
 
 // Open opens a database: postgres://… or the path of a SQLite file, made when missing.
@@ -35,7 +35,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	if db.write, db.read, err = open(address, o); err != nil {
 		return nil, db.named(err)
 	}
-	if err := db.read.PingContext(ctx); err != nil {
+	if err := begin(ctx, db.write); err != nil {
 		return nil, errors.Join(db.named(err), db.Close())
 	}
 	return db, nil
@@ -75,7 +75,7 @@ func (db *DB) creation(tables []Def) []string {
 
 // Exec runs a statement that writes and says how many rows it touched.
 func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
-	result, err := db.write.ExecContext(ctx, db.dialect.rewrite(statement), args...)
+	result, err := db.write.ExecContext(ctx, db.dialect.rewrite(statement), storable(args)...)
 	if err != nil {
 		return 0, db.named(err)
 	}
@@ -84,13 +84,13 @@ func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, e
 
 // Query runs a statement that reads.
 func (db *DB) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
-	rows, err := db.read.QueryContext(ctx, db.dialect.rewrite(statement), args...)
+	rows, err := db.read.QueryContext(ctx, db.dialect.rewrite(statement), storable(args)...)
 	return rows, db.named(err)
 }
 
 // QueryRow runs a statement that reads one row.
 func (db *DB) QueryRow(ctx context.Context, statement string, args ...any) *sql.Row {
-	return db.read.QueryRowContext(ctx, db.dialect.rewrite(statement), args...)
+	return db.read.QueryRowContext(ctx, db.dialect.rewrite(statement), storable(args)...)
 }
 
 // Tx runs f in one transaction, which is committed when f returns nil and undone otherwise. When Tx fails after f
@@ -125,7 +125,7 @@ type Tx struct {
 
 // Exec runs a statement that writes and says how many rows it touched.
 func (tx *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
-	result, err := tx.tx.ExecContext(ctx, tx.db.dialect.rewrite(statement), args...)
+	result, err := tx.tx.ExecContext(ctx, tx.db.dialect.rewrite(statement), storable(args)...)
 	if err != nil {
 		return 0, tx.db.named(err)
 	}
@@ -134,13 +134,13 @@ func (tx *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, e
 
 // Query runs a statement that reads what the transaction sees.
 func (tx *Tx) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
-	rows, err := tx.tx.QueryContext(ctx, tx.db.dialect.rewrite(statement), args...)
+	rows, err := tx.tx.QueryContext(ctx, tx.db.dialect.rewrite(statement), storable(args)...)
 	return rows, tx.db.named(err)
 }
 
 // QueryRow runs a statement that reads one row.
 func (tx *Tx) QueryRow(ctx context.Context, statement string, args ...any) *sql.Row {
-	return tx.tx.QueryRowContext(ctx, tx.db.dialect.rewrite(statement), args...)
+	return tx.tx.QueryRowContext(ctx, tx.db.dialect.rewrite(statement), storable(args)...)
 }
 
 // Lock makes transactions of the same purpose wait for each other until they end, in all processes. On SQLite

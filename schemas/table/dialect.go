@@ -1,16 +1,20 @@
 package table
 
 import (
+	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	_ "modernc.org/sqlite" // registers the driver
+	driver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // dialect is all that differs between the two databases.
@@ -19,20 +23,23 @@ type dialect struct {
 	types    map[Type]string
 	arrays   map[Type]string
 	now      string // the database's clock, in microseconds
+	view     string // how a view is made, also in the place of one with the same columns
 	readable string // a Moment as people read it
 }
 
 var postgres = dialect{
 	numbered: true,
-	types:    map[Type]string{Text: "text", Integer: "bigint", Boolean: "boolean", Moment: "bigint", Bytes: "bytea"},
+	types:    map[Type]string{Text: `text collate "C"`, Integer: "bigint", Boolean: "boolean", Moment: "bigint", Bytes: "bytea"},
 	arrays:   map[Type]string{Text: "text[]", Integer: "bigint[]", Boolean: "boolean[]", Moment: "bigint[]", Bytes: "bytea[]"},
 	now:      "(extract(epoch from clock_timestamp()) * 1000000)::bigint",
+	view:     "create or replace view ",
 	readable: "case when %[1]s <> 0 then to_timestamp(%[1]s / 1000000.0) end as %[1]s",
 }
 
 var sqlite = dialect{
 	types:    map[Type]string{Text: "text", Integer: "integer", Boolean: "boolean", Moment: "integer", Bytes: "blob"},
 	now:      "cast(unixepoch('subsec') * 1000000 as integer)",
+	view:     "create view ",
 	readable: "case when %[1]s <> 0 then strftime('%%Y-%%m-%%d %%H:%%M:%%fZ', %[1]s / 1000000.0, 'unixepoch') end as %[1]s",
 }
 
@@ -57,6 +64,31 @@ func (l dialect) rewrite(statement string) string {
 		}
 	}
 	return out.String()
+}
+
+// storable are arguments as both databases take them: Postgres has no text with a zero byte or broken UTF-8 in it, and what
+// one of them refuses the other must not keep.
+func storable(args []any) []any {
+	for i, arg := range args {
+		switch a := arg.(type) {
+		case string:
+			args[i] = text(a)
+		case *string:
+			args[i] = text(*a)
+		case []string:
+			for j := range a {
+				a[j] = text(a[j])
+			}
+		}
+	}
+	return args
+}
+
+func text(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
 }
 
 // shown is the select that a view for people is.
@@ -86,13 +118,20 @@ func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
 	}
 	config.RuntimeParams["application_name"] = "lieudit"
 	config.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(maxStandstill.Milliseconds(), 10)
+	if !o.Full {
+		config.RuntimeParams["synchronous_commit"] = "off"
+	}
 	if o.Schema != "" {
 		config.RuntimeParams["search_path"] = o.Schema
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 5 * time.Second
 	}
-	return limited(stdlib.OpenDB(*config), 2), limited(stdlib.OpenDB(*config), 8), nil
+	write, read = limited(stdlib.OpenDB(*config), 2), limited(stdlib.OpenDB(*config), 6)
+	for _, db := range []*sql.DB{write, read} {
+		db.SetConnMaxIdleTime(time.Minute)
+	}
+	return write, read, nil
 }
 
 func openSQLite(path string, o Options) (write, read *sql.DB, err error) {
@@ -120,6 +159,22 @@ func dsn(path, lock string, pragmas []string) string {
 func limited(db *sql.DB, connections int) *sql.DB {
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
-	db.SetConnMaxIdleTime(time.Minute)
 	return db
+}
+
+// begin makes the first connection. The first ones to a new SQLite file turn it to WAL, and refuse each other at once
+// instead of taking turns.
+func begin(ctx context.Context, db *sql.DB) error {
+	for {
+		err := db.PingContext(ctx)
+		var refused *driver.Error
+		if !errors.As(err, &refused) || refused.Code()&0xff != sqlite3.SQLITE_BUSY {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }

@@ -3,7 +3,6 @@ package table
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -12,7 +11,7 @@ const lookEvery = 200 * time.Millisecond
 
 // reading is the copy this instance answers from.
 type reading struct {
-	mu      sync.Mutex
+	turn    turn
 	copy    Copy
 	release func()
 	looked  time.Time
@@ -56,8 +55,10 @@ func (s *Shelf) read(ctx context.Context, c Copy, f func(Copy, *DB) error) error
 // current is the copy that served at most age ago.
 func (s *Shelf) current(ctx context.Context, m Model, age time.Duration) (Copy, error) {
 	r := s.readingOf(m)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	if err := r.turn.take(ctx); err != nil {
+		return Copy{}, err
+	}
+	defer r.turn.done()
 	if r.release != nil && time.Since(r.looked) < age {
 		return r.copy, nil
 	}
@@ -68,14 +69,14 @@ func (s *Shelf) current(ctx context.Context, m Model, age time.Duration) (Copy, 
 	}
 	for _, c := range all {
 		if c.Of(m) && c.State == Serving {
-			return c, r.turn(ctx, s, c, looked)
+			return c, r.switchTo(ctx, s, c, looked)
 		}
 	}
 	return Copy{}, fmt.Errorf("%s: %w", m.Name, ErrNone)
 }
 
-// turn makes c the copy that is read from now on. The one before is let go when its last reader is done.
-func (r *reading) turn(ctx context.Context, s *Shelf, c Copy, looked time.Time) error {
+// switchTo makes c the copy that is read from now on. The one before is let go when its last reader is done.
+func (r *reading) switchTo(ctx context.Context, s *Shelf, c Copy, looked time.Time) error {
 	if r.release == nil || r.copy.Name != c.Name {
 		_, release, err := s.Use(ctx, c)
 		if err != nil {
@@ -96,7 +97,7 @@ func (s *Shelf) readingOf(m Model) *reading {
 	key := fmt.Sprintf("%s-v%d", m.Name, m.Version)
 	r, ok := s.reading[key]
 	if !ok {
-		r = &reading{}
+		r = &reading{turn: make(turn, 1)}
 		s.reading[key] = r
 	}
 	return r

@@ -2,8 +2,10 @@ package table_test
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,6 +104,61 @@ func TestUpsertReplacesWholeRowsInGroupsOfAnySize(t *testing.T) {
 			if want := int64(n) * int64(n); sum != want || len(loaded) != n {
 				t.Errorf("%d rows: got %d with sum %d, want sum %d", n, len(loaded), sum, want)
 			}
+		}
+	})
+}
+
+func TestManyCanOpenTheSameNewDatabaseAtOnce(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		var all sync.WaitGroup
+		begin := make(chan struct{})
+		for range 8 {
+			all.Go(func() {
+				<-begin
+				db, err := table.Open(t.Context(), tabletest.File(address), table.Options{Schema: "things"})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer db.Close()
+				if err := db.Create(t.Context(), things.Def); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		close(begin)
+		all.Wait()
+	})
+}
+
+func TestTextThatPostgresDoesNotHaveIsMendedOnBoth(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		db := open(t, address)
+		upsert(t, db, []thing{{ID: "a\x00b\xffc", Raw: []byte{0, 255}}})
+		got, err := table.Select(t.Context(), db, things, "where id = ?", "a\x00b\xffc")
+		if err != nil || len(got) != 1 || got[0].ID != "a\uFFFDb\uFFFDc" {
+			t.Errorf("got %v, %v", got, err)
+		}
+	})
+}
+
+func TestTextIsOrderedByItsBytesOnBoth(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		db := open(t, address)
+		var rows []thing
+		for _, id := range []string{"é", "b", "A", "a-1", "a1", "B", "a"} {
+			rows = append(rows, thing{ID: id, Raw: []byte("x")})
+		}
+		upsert(t, db, rows)
+		got, err := table.Select(t.Context(), db, things, "order by id")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.IsSortedFunc(got, func(a, b thing) int { return strings.Compare(a.ID, b.ID) }) {
+			t.Errorf("got %v", got)
 		}
 	})
 }

@@ -77,7 +77,8 @@ func (p Prefixes) Of(k Kind) string {
 // New makes a token of a kind.
 func (p Prefixes) New(k Kind) string {
 	text := p.Of(k) + random(bodyLen)
-	return text + check(text)
+	sum := check(text)
+	return text + string(sum[:])
 }
 
 // Kind tells what a token is, and whether it is well formed: a known prefix, the right length and
@@ -99,7 +100,8 @@ func wellFormed(text, body string) bool {
 		return false
 	}
 	signed := text[:len(text)-checkLen]
-	return check(signed) == text[len(signed):]
+	sum := check(signed)
+	return string(sum[:]) == text[len(signed):]
 }
 
 // HashOf is the hash a token is known by.
@@ -127,13 +129,17 @@ func random(n int) string {
 	return string(out)
 }
 
-// check is the CRC-32 (IEEE) of a text in base62, left-padded with zeros.
-func check(text string) string {
-	sum := crc32.ChecksumIEEE([]byte(text))
-	var out [checkLen]byte
+// check is the CRC-32 (IEEE) of a text in base62, left-padded with zeros. It is reckoned from the table, since
+// crc32.ChecksumIEEE would have the text copied to the heap.
+func check(text string) (out [checkLen]byte) {
+	sum := ^uint32(0)
+	for i := range len(text) {
+		sum = crc32.IEEETable[byte(sum)^text[i]] ^ sum>>8
+	}
+	sum = ^sum
 	for i := checkLen - 1; i >= 0; i-- {
 		out[i] = alphabet[sum%uint32(len(alphabet))]
 		sum /= uint32(len(alphabet))
 	}
-	return string(out[:])
+	return out
 }

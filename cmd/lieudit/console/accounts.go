@@ -16,8 +16,8 @@ import (
 )
 
 func (p Program) accounts() *cli.Command {
-	return group("account", "Open, list, change and close accounts",
-		p.accountOpen(), p.accountList(), p.accountShow(), p.accountPlan(), p.accountAgency(), p.accountClose())
+	return group("account", "Open, list, change, close and erase accounts",
+		p.accountOpen(), p.accountList(), p.accountShow(), p.accountPlan(), p.accountAgency(), p.accountClose(), p.accountErase())
 }
 
 func planNames() []string {
@@ -223,6 +223,22 @@ func (p Program) accountClose() *cli.Command {
 		Flags:       p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
 		Action: p.visiting(func(ctx context.Context, v visit) error {
 			raw, err := v.api.Post(ctx, backoffice.Path("close", "accounts", v.Args().First()), body.CloseAccount{Reason: v.String("reason")})
+			return v.showAccount(raw, err)
+		}),
+	}
+}
+
+func (p Program) accountErase() *cli.Command {
+	return &cli.Command{
+		Name:      "erase",
+		Usage:     "Make a closed account's personal data unreadable for good",
+		ArgsUsage: "ID",
+		Description: `The key that its name is encrypted with is destroyed. What happened, when and by whose token stays on the log.
+
+  lieudit account erase mende --reason "asked for by the customer"`,
+		Flags: p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
+		Action: p.visiting(func(ctx context.Context, v visit) error {
+			raw, err := v.api.Post(ctx, backoffice.Path("erase", "accounts", v.Args().First()), body.EraseAccount{Reason: v.String("reason")})
 			return v.showAccount(raw, err)
 		}),
 	}

@@ -67,7 +67,7 @@ func (p Program) root() *cli.Command {
 		Commands: []*cli.Command{
 			p.serve(), p.node(),
 			p.accounts(), p.keys(), p.tokens(), p.audit(), p.projections(),
-			p.version(),
+			p.bench(), p.version(),
 		},
 		Reader: p.In, Writer: p.Out, ErrWriter: p.Err,
 		Action:                          groupAction,
@@ -93,8 +93,7 @@ func (p Program) version() *cli.Command {
 		Name:  "version",
 		Usage: "Print the version of the program",
 		Action: func(context.Context, *cli.Command) error {
-			_, err := fmt.Fprintln(p.Out, p.Version)
-			return err
+			return p.say("lieudit %s", p.Version)
 		},
 	}
 }

@@ -108,7 +108,7 @@ func play(t *testing.T, given map[string]string) map[string]string {
 // program is a program in a world of its own.
 func program(out, complaints io.Writer, env map[string]string) console.Program {
 	return console.Program{
-		Version: "lieudit 0.0.0-test",
+		Version: "0.0.0-test",
 		In:      strings.NewReader(""),
 		Out:     out,
 		Err:     complaints,

@@ -16,13 +16,13 @@ func (p Program) node() *cli.Command {
 	return &cli.Command{
 		Name:  "node",
 		Usage: "Serve a journal over EventStoreDB's protocol, for several instances of the service",
-		Description: `  lieudit node --data ./lieudit-node
-  lieudit node --data ./lieudit-node --listen unix:/run/lieudit.sock
+		Description: `  lieudit node --data ./lieudit-data/node
+  lieudit node --data ./lieudit-data/node --listen unix:/run/lieudit.sock
   lieudit serve --eventstore 'esdb://127.0.0.1:2113?tls=false'
 
 The protocol is spoken in the clear and without users: keep the address private.`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "data", Value: "./lieudit-node", Usage: "`FOLDER` of the journal", TakesFile: true, Sources: p.from("LIEUDIT_NODE_DATA")},
+			&cli.StringFlag{Name: "data", Value: "./lieudit-data/node", Usage: "`FOLDER` of the journal", TakesFile: true, Sources: p.from("LIEUDIT_NODE_DATA")},
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:2113", Usage: "`ADDRESS`, or unix:PATH", Sources: p.from("LIEUDIT_NODE_LISTEN")},
 			&cli.StringFlag{Name: "advertise", Usage: "`HOST:PORT` that clients are sent to when they ask; the address they came by when left out", Sources: p.from("LIEUDIT_NODE_ADVERTISE")},
 			p.logFlag(),

@@ -2,12 +2,16 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/vault"
 	"lieudit/schemas/token"
 )
 
@@ -30,6 +34,10 @@ func (p Program) serve() *cli.Command {
 			if err := config.Tokens.Validate(); err != nil {
 				return wrong(c, "%v", err)
 			}
+			var err error
+			if config.VaultKey, err = p.vaultKey(c); err != nil {
+				return err
+			}
 			return p.Serve(ctx, config)
 		},
 	}
@@ -44,7 +52,21 @@ func (p Program) placeFlags() []cli.Flag {
 		p.text("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
 		p.text("eventstore", "", "EventStoreDB or lieudit node for the log, as `esdb://…`; a journal in the data folder when left out"),
 		p.text("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
+		p.text("vault-key-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none"),
 	}
+}
+
+// vaultKey is the vault's master key: from its file, from the environment, or nil.
+func (p Program) vaultKey(c *cli.Command) ([]byte, error) {
+	text, _ := p.Env("LIEUDIT_VAULT_KEY")
+	if file := c.String("vault-key-file"); file != "" {
+		kept, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("vault key: %w", err)
+		}
+		text = string(kept)
+	}
+	return vault.ParseMaster(strings.TrimSpace(text))
 }
 
 // habitFlags say how it behaves.

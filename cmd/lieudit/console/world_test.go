@@ -3,6 +3,7 @@ package console_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"net"
 	"net/http"
@@ -166,6 +167,37 @@ func TestServeTakesFlagsBeforeVariablesBeforeDefaults(t *testing.T) {
 				t.Errorf("config (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestServeTakesTheVaultKeyFromItsFileOrTheEnvironment(t *testing.T) {
+	t.Parallel()
+	inFile, inEnv := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
+	file := filepath.Join(t.TempDir(), "key")
+	write(t, file, base64.StdEncoding.EncodeToString(inFile)+"\n")
+	env := map[string]string{"LIEUDIT_VAULT_KEY": base64.StdEncoding.EncodeToString(inEnv)}
+	for _, c := range []struct {
+		args string
+		env  map[string]string
+		want []byte
+		code int
+	}{
+		{"", nil, nil, 0},
+		{"", env, inEnv, 0},
+		{"--vault-key-file " + file, env, inFile, 0},
+		{"--vault-key-file " + file + ".missing", env, nil, 1},
+		{"", map[string]string{"LIEUDIT_VAULT_KEY": "too short"}, nil, 1},
+	} {
+		var out, complaints bytes.Buffer
+		var got []byte
+		p := program(&out, &complaints, c.env)
+		p.Serve = func(_ context.Context, sc service.Config) error { got = sc.VaultKey; return nil }
+		if code := p.Run(t.Context(), words(t, "lieudit serve "+c.args)); code != c.code || !bytes.Equal(got, c.want) {
+			t.Errorf("serve %s: exit %d, key %x; want %d, %x\n%s", c.args, code, got, c.code, c.want, complaints.String())
+		}
+		if strings.Contains(complaints.String(), "too short") {
+			t.Errorf("the key is in the error: %s", complaints.String())
+		}
 	}
 }
 

@@ -71,8 +71,8 @@ func (s *service) begin(ctx context.Context) error {
 	}
 }
 
-// version is what the program was built from.
-func version() string {
+// Version is what the program was built from.
+func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -46,7 +46,7 @@ type service struct {
 
 // open takes the data folder and opens every part. Servers need not be there yet; the folder must be free.
 func open(ctx context.Context, c Config) (_ *service, err error) {
-	s := &service{Config: c, version: version(), metrics: prometheus.NewRegistry()}
+	s := &service{Config: c, version: Version(), metrics: prometheus.NewRegistry()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())

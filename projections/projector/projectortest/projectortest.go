@@ -3,8 +3,10 @@ package projectortest
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +22,7 @@ import (
 // Journal is a new journal that is closed after the test.
 func Journal(t testing.TB) *journal.Journal {
 	t.Helper()
-	j, err := journal.Open(t.TempDir(), journal.Options{})
+	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 4 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,33 +30,34 @@ func Journal(t testing.TB) *journal.Journal {
 	return j
 }
 
-// Vault keeps data keys in memory. The zero Vault is empty.
-type Vault struct{ keys sync.Map }
+// Vault gives every subject the key that follows from its name, the same in every process. The zero Vault is ready.
+type Vault struct{ destroyed sync.Map }
 
 // Key is one of eventstore.Vault.
-func (v *Vault) Key(_ context.Context, subject string, create bool) ([]byte, error) {
-	if !create {
-		if key, ok := v.keys.Load(subject); ok && key != nil {
-			return key.([]byte), nil
-		}
+func (v *Vault) Key(_ context.Context, subject string, _ bool) ([]byte, error) {
+	if _, gone := v.destroyed.Load(subject); gone {
 		return nil, eventstore.ErrNoKey
 	}
-	fresh := make([]byte, 32)
-	copy(fresh, subject)
-	key, _ := v.keys.LoadOrStore(subject, fresh)
-	return key.([]byte), nil
+	key := sha256.Sum256([]byte(subject))
+	return key[:], nil
 }
 
 // Destroy is one of eventstore.Vault.
 func (v *Vault) Destroy(_ context.Context, subject string) error {
-	v.keys.Delete(subject)
+	v.destroyed.Store(subject, true)
 	return nil
 }
+
+// Actor and Reason are in the envelope of every event that is appended here.
+const (
+	Actor  = "token:t1"
+	Reason = "because"
+)
 
 // Append adds events to a stream in one append and gives its position.
 func Append(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, events ...event.Event) eventstore.Position {
 	t.Helper()
-	meta := eventstore.Metadata{Actor: "token:t1", Reason: "because", Correlation: uuid.NewString()}
+	meta := eventstore.Metadata{Actor: Actor, Reason: Reason, Correlation: uuid.NewString()}
 	batch, err := codec.Encode(t.Context(), stream, uuid.New(), meta, events)
 	if err != nil {
 		t.Fatal(err)
@@ -100,25 +103,32 @@ func Life(seed int) (stream string, appends [][]event.Event) {
 // LifeEvents is how many events a Life has.
 const LifeEvents = 10
 
-// Fill appends the lives of accounts, all at the same time, so that they lie mixed in the log.
+// Fill appends the lives of accounts, all at the same time, so that they lie mixed in the log, and gives the last
+// position.
 func Fill(t testing.TB, log eventstore.Store, codec *eventstore.Codec, accounts int) eventstore.Position {
 	t.Helper()
-	var mu sync.Mutex
-	var last eventstore.Position
+	return FillFrom(t, log, codec, 0, accounts)
+}
+
+// FillFrom is Fill for the accounts of the seeds from first up to and without end.
+func FillFrom(t testing.TB, log eventstore.Store, codec *eventstore.Codec, first, end int) eventstore.Position {
+	t.Helper()
+	var last atomic.Uint64
 	var writers sync.WaitGroup
-	for w := range 64 {
+	for w := range writersAtOnce {
 		writers.Go(func() {
-			for seed := w; seed < accounts; seed += 64 {
+			for seed := first + w; seed < end; seed += writersAtOnce {
 				stream, appends := Life(seed)
 				for _, events := range appends {
-					at := Append(t, log, codec, stream, events...)
-					mu.Lock()
-					last = max(last, at)
-					mu.Unlock()
+					at := uint64(Append(t, log, codec, stream, events...))
+					for was := last.Load(); was < at && !last.CompareAndSwap(was, at); was = last.Load() {
+					}
 				}
 			}
 		})
 	}
 	writers.Wait()
-	return last
+	return eventstore.Position(last.Load())
 }
+
+const writersAtOnce = 64

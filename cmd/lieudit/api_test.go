@@ -1,0 +1,80 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/cmd/lieudit/service"
+	"lieudit/schemas/table/tabletest"
+)
+
+var update = flag.Bool("update", false, "write what is answered now into testdata/api")
+
+const scenes = "testdata/api/*.txtar"
+
+// TestAPI plays every scene on the embedded parts: journal and SQLite.
+func TestAPI(t *testing.T) {
+	t.Parallel()
+	playAll(t, func(*testing.T, *service.Config) {})
+}
+
+// TestAPIOnServers plays every scene again on a node and Postgres.
+func TestAPIOnServers(t *testing.T) {
+	t.Parallel()
+	playAll(t, func(t *testing.T, c *service.Config) { onServers(startNode(t), tabletest.Postgres(t))(c) })
+}
+
+// playAll plays the scenes, side by side on one stage; those that need it get a stage of their own.
+func playAll(t *testing.T, change func(*testing.T, *service.Config)) {
+	t.Helper()
+	files, err := filepath.Glob(scenes)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenes: %v", err)
+	}
+	shared := raise(t, func(c *service.Config) { change(t, c) })
+	t.Run("scenes", func(t *testing.T) { // ends when all that run side by side have ended
+		for _, file := range files {
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+				t.Parallel()
+				s := readScene(t, file)
+				compare(t, file, s.play(t, s.stage(t, shared, change)))
+			})
+		}
+	})
+}
+
+// stage is where a scene plays: on the shared one, alone, or alone on a node that can go away.
+func (s *scene) stage(t *testing.T, shared *stage, change func(*testing.T, *service.Config)) *stage {
+	t.Helper()
+	switch s.place {
+	case "":
+		return shared
+	case "node":
+		n := startNode(t)
+		st := raise(t, func(c *service.Config) {
+			change(t, c)
+			c.EventStore = n.address()
+		})
+		st.log = n
+		return st
+	}
+	return raise(t, func(c *service.Config) { change(t, c) })
+}
+
+func compare(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(mustRead(t, file)), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}

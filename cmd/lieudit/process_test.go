@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asProgram makes the test binary be the program.
+const asProgram = "LIEUDIT_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// process is the program as the system runs it.
+type process struct {
+	*exec.Cmd
+	data, area string // its folder, and where the customer area listens
+	gone       chan struct{}
+}
+
+// begin starts a service in a process of its own and waits until it announces its listeners.
+func begin(t *testing.T) *process {
+	t.Helper()
+	data := t.TempDir()
+	p := &process{data: data, gone: make(chan struct{}), Cmd: exec.Command(os.Args[0], "serve", "--drain", "1m",
+		"--data", data, "--listen", "127.0.0.1:0", "--area-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")}
+	p.Env = append(os.Environ(), asProgram+"=1")
+	p.Stderr = t.Output()
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready := make(chan struct{})
+	go p.listen(out, ready)
+	t.Cleanup(func() {
+		p.Process.Kill()
+		<-p.gone
+	})
+	select {
+	case <-ready:
+	case <-p.gone:
+		t.Fatalf("it ended before it served: %v", p.ProcessState)
+	case <-time.After(30 * time.Second):
+		t.Fatal("it did not begin to serve")
+	}
+	return p
+}
+
+// listen reads what the process says, to the end.
+func (p *process) listen(out io.Reader, ready chan<- struct{}) {
+	defer close(p.gone)
+	said := bufio.NewScanner(out)
+	for said.Scan() {
+		if found := regexp.MustCompile(`customer area\s+http://([^/\s]+)`).FindStringSubmatch(said.Text()); found != nil {
+			p.area = found[1]
+		}
+		if strings.Contains(said.Text(), "/locations/search") { // the last line: the demo account is there
+			close(ready)
+		}
+	}
+	p.Wait() // how it ended is in its state
+}
+
+const lingering = `{"nom":"x","plan":"STARTER"}`
+
+// linger begins a request and, when the program waits for its body, leaves it waiting.
+func (p *process) linger(t *testing.T) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", p.area)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	operator := strings.TrimSpace(string(mustRead(t, filepath.Join(p.data, "operator-token"))))
+	fmt.Fprintf(conn, "POST /customer-area/v1/accounts HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Length: %d\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n", p.area, operator, len(lingering))
+	answer := make([]byte, len("HTTP/1.1 100 Continue\r\n\r\n"))
+	if _, err := io.ReadFull(conn, answer); err != nil || !strings.Contains(string(answer), "100 Continue") {
+		t.Fatalf("the request did not begin: %q, %v", answer, err)
+	}
+	return conn
+}
+
+// interrupt is Ctrl-C.
+func (p *process) interrupt(t *testing.T) {
+	t.Helper()
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// closed waits until the process takes no more connections.
+func (p *process) closed(t *testing.T) {
+	t.Helper()
+	within(t, 10*time.Second, "the listener closes", func() bool {
+		conn, err := net.Dial("tcp", p.area)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+}
+
+// ended waits for the end and returns how it came.
+func (p *process) ended(t *testing.T) syscall.WaitStatus {
+	t.Helper()
+	select {
+	case <-p.gone:
+	case <-time.After(30 * time.Second):
+		t.Fatal("it did not end")
+	}
+	return p.ProcessState.Sys().(syscall.WaitStatus)
+}
+
+func TestFirstInterruptLetsRequestsEnd(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	conn := p.linger(t)
+	p.interrupt(t)
+	p.closed(t)
+	fmt.Fprint(conn, lingering)
+	answer, err := io.ReadAll(conn)
+	if !strings.HasPrefix(string(answer), "HTTP/1.1 201") {
+		t.Errorf("the request that was running got %q (%v), want 201", answer, err)
+	}
+	if got := p.ended(t); got.ExitStatus() != 0 {
+		t.Errorf("it ended with %v, want exit code 0", got)
+	}
+}
+
+func TestSecondInterruptEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	p.linger(t)
+	p.interrupt(t)
+	p.closed(t)
+	p.interrupt(t)
+	if got := p.ended(t); got.Signal() != syscall.SIGINT {
+		t.Errorf("it ended with %v, want by the signal", got)
+	}
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"lieudit/schemas/plan"
+)
+
+// scene is one file of testdata/api: a rule, the commands that set the stage (given), then requests (when) and
+// what is to be answered (then). A title may follow when and then behind a colon.
+type scene struct {
+	archive *txtar.Archive
+	place   string // "alone": on a service of its own; "node": whose log is on a node of its own
+	names   names
+}
+
+func readScene(t *testing.T, file string) *scene {
+	t.Helper()
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{archive: archive, names: names{}}
+	for _, f := range archive.Files {
+		if f.Name == "alone" || f.Name == "node" {
+			s.place = f.Name
+		}
+	}
+	return s
+}
+
+// play acts a scene out and returns its file as it is to be when all that was answered is right.
+func (s *scene) play(t *testing.T, st *stage) []byte {
+	t.Helper()
+	s.names["operator"] = st.operator
+	for _, name := range []string{"account", "other", "agency"} {
+		s.names[name] = name + "-" + st.unique()
+	}
+	played := &txtar.Archive{Comment: s.archive.Comment}
+	for i, f := range s.archive.Files {
+		switch section, title, _ := strings.Cut(f.Name, ":"); section {
+		case "given":
+			s.prepare(t, st, string(f.Data))
+			played.Files = append(played.Files, f)
+		case "when":
+			answer := s.ask(t, st, string(f.Data))
+			for tries := 0; tries < 50 && s.early(st, i, answer); tries++ {
+				time.Sleep(100 * time.Millisecond)
+				answer = s.ask(t, st, string(f.Data))
+			}
+			played.Files = append(played.Files, f, txtar.File{Name: strings.TrimSuffix("then:"+title, ":"), Data: answer})
+		case "then": // made anew
+		default:
+			played.Files = append(played.Files, f)
+		}
+	}
+	return txtar.Format(played)
+}
+
+// prepare runs commands, one a line. NAME = in front of one keeps its answer: ${NAME.id} and so on, and as ${NAME}
+// the token. "log stop" and "log start" are not commands of the program: they take the node away and bring it back.
+func (s *scene) prepare(t *testing.T, st *stage, commands string) {
+	t.Helper()
+	for line := range strings.Lines(commands) {
+		line = strings.TrimSpace(line)
+		name, command, named := strings.Cut(line, " = ")
+		switch {
+		case line == "":
+		case line == "log stop":
+			st.log.stop()
+			st.log.stop = func() {} // it is stopped
+			within(t, 5*time.Second, "keys are not served", func() bool { return st.me(t, s.names["KEY"]) == 503 })
+		case line == "log start":
+			st.log.start(t)
+			within(t, 20*time.Second, "keys are served again", func() bool { return st.me(t, s.names["KEY"]) == 200 })
+		case named:
+			s.names.keep(t, name, st.run(t, s.names.fill(t, command)+" --json"))
+		default:
+			st.run(t, s.names.fill(t, line))
+		}
+	}
+}
+
+// ask sends a request: a line "GET /me" (of the API) or "area GET /accounts", headers, an empty line, a body.
+func (s *scene) ask(t *testing.T, st *stage, text string) []byte {
+	t.Helper()
+	head, content, _ := strings.Cut(s.names.fill(t, text), "\n\n")
+	lines := strings.Split(strings.TrimSpace(head), "\n")
+	target := strings.Fields(lines[0])
+	base := st.api
+	if len(target) == 3 {
+		base = st.base(t, target[0])
+		target = target[1:]
+	}
+	req, err := http.NewRequestWithContext(t.Context(), target[0], base+target[1], strings.NewReader(strings.TrimSuffix(content, "\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines[1:] {
+		name, value, _ := strings.Cut(line, ":")
+		req.Header[name] = append(req.Header[name], strings.TrimSpace(value)) // as written, nothing tidied
+	}
+	resp, err := st.client.Do(req)
+	if err != nil {
+		t.Fatalf("%s: %v", lines[0], err)
+	}
+	defer resp.Body.Close()
+	return []byte(s.names.hide(tell(t, resp)))
+}
+
+// early says whether an answer is to be asked for again: that of an instance with no time to look at its log, and
+// that of a list which is behind the write before, as it may be after a refusal, or on a machine that is too busy.
+func (s *scene) early(st *stage, when int, answer []byte) bool {
+	if st.log == nil && starved(answer) {
+		return true
+	}
+	follows := s.archive.Files[min(when+1, len(s.archive.Files)-1)]
+	return strings.HasPrefix(string(s.archive.Files[when].Data), "area GET") &&
+		strings.HasPrefix(follows.Name, "then") && !*update && !bytes.Equal(follows.Data, answer)
+}
+
+// starved says whether an instance could not vouch for its keys. Nothing was done then; how outages are answered
+// has scenes of its own.
+func starved(answer []byte) bool {
+	return bytes.Contains(answer, []byte("Authentication service unavailable"))
+}
+
+// told are the headers that the contract is about.
+func told() []string {
+	return []string{
+		"Content-Type", "Allow", "Location", "Retry-After", "X-Request-Id", "Set-Cookie", "Www-Authenticate",
+		"Access-Control-Allow-Origin", "Access-Control-Allow-Methods", "Access-Control-Allow-Headers",
+		"Access-Control-Max-Age", "Access-Control-Allow-Credentials",
+	}
+}
+
+// tell writes an answer down: its status, the headers that matter, its body with JSON indented.
+func tell(t *testing.T, resp *http.Response) string {
+	t.Helper()
+	var out strings.Builder
+	fmt.Fprintln(&out, resp.StatusCode)
+	for _, name := range told() {
+		for _, value := range resp.Header[name] {
+			fmt.Fprintf(&out, "%s: %s\n", name, value)
+		}
+	}
+	content, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, bytes.TrimSpace(content), "", "  ") == nil {
+		content = pretty.Bytes()
+	}
+	if len(content) > 0 {
+		fmt.Fprintf(&out, "\n%s\n", content)
+	}
+	return out.String()
+}
+
+// names are the words of a scene that differ from run to run.
+type names map[string]string
+
+// keep names the texts of an answer.
+func (n names) keep(t *testing.T, name, answer string) {
+	t.Helper()
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(answer), &fields); err != nil {
+		t.Fatalf("%s: %v in %q", name, err, answer)
+	}
+	for field, value := range fields {
+		if text, ok := value.(string); ok {
+			n[name+"."+field] = text
+		}
+	}
+	if text, ok := fields["token"].(string); ok {
+		n[name] = text
+		delete(n, name+".token")
+	}
+}
+
+// fill puts the words in. ${x*1000} is a thousand x.
+func (n names) fill(t *testing.T, text string) string {
+	t.Helper()
+	return regexp.MustCompile(`\$\{[^}]+\}`).ReplaceAllStringFunc(text, func(found string) string {
+		name := found[2 : len(found)-1]
+		if value, ok := n[name]; ok {
+			return value
+		}
+		part, times, ok := strings.Cut(name, "*")
+		count, err := strconv.Atoi(times)
+		if !ok || err != nil {
+			t.Fatalf("nothing is named %s", found)
+		}
+		return strings.Repeat(part, count)
+	})
+}
+
+// hide takes the words out again, the longest first, and then whatever else no two runs share.
+func (n names) hide(text string) string {
+	plain := regexp.MustCompile(`\.(label|kind|role|cree_par|account)$`)
+	keys := make([]string, 0, len(n))
+	for k, v := range n {
+		if v != "" && !plain.MatchString(k) {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		if d := len(n[b]) - len(n[a]); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	for _, k := range keys {
+		text = strings.ReplaceAll(text, n[k], "${"+k+"}")
+	}
+	for _, v := range varying() {
+		text = v.pattern.ReplaceAllString(text, v.name)
+	}
+	return strings.ReplaceAll(text, plan.DateOf(time.Now()).String(), "${today}")
+}
+
+// varying is what no two runs share.
+func varying() []struct {
+	pattern *regexp.Regexp
+	name    string
+} {
+	return []struct {
+		pattern *regexp.Regexp
+		name    string
+	}{
+		{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), "$${time}"},
+		{regexp.MustCompile(`ld_(sk|pk|ct)_[0-9A-Za-z]{38}`), "ld_${1}_$${token}"},
+		{regexp.MustCompile(`ld_(sk|pk|ct)_…[0-9A-Za-z]{4}`), "ld_${1}_…$${end}"},
+		{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "$${uuid}"},
+		{regexp.MustCompile(`"(curseur|hash|proprietaire)": "[^"]+"`), `"$1": "$${$1}"`},
+		{regexp.MustCompile(`"version": "[^"]+"`), `"version": "$${version}"`},
+		{regexp.MustCompile(`"(position|retard)": \d+`), `"$1": $${$1}`},
+	}
+}
+
+func mustRead(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

@@ -1,0 +1,165 @@
+package esdb_test
+
+import (
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"github.com/google/uuid"
+	rpc "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"lieudit/eventstore"
+)
+
+func TestAStormOfUnavailableLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	r := serve(t, t.TempDir(), "127.0.0.1:0")
+	re := newRelay(t, r.at)
+	p := newProxy(t, re.ln.Addr())
+	s := dial(t, p.connection())
+	land(t, s, "a-1", proposals(1))
+	before := p.accepted.Load()
+	for name, storm := range storms(t) {
+		re.script(storm.refuse, storm.reply)
+		for range 200 {
+			_, err := s.Append(t.Context(), "a-1", eventstore.Any, proposals(1))
+			if !errors.Is(err, eventstore.ErrUnavailable) && (storm.certain || !errors.Is(err, eventstore.ErrUnknown)) {
+				t.Fatalf("%s: got %v, want unavailable", name, err)
+			}
+		}
+	}
+	if s.Health() == nil {
+		t.Error("healthy while every append is refused")
+	}
+	if n := p.accepted.Load() - before; n > 2 {
+		t.Errorf("%d new connections", n)
+	}
+	re.script(nil, nil)
+	land(t, s, "a-1", proposals(1))
+	eventually(t, "health", s.Health)
+}
+
+type storm struct {
+	refuse  func(string, metadata.MD) (metadata.MD, error)
+	reply   func(string, []byte) ([]byte, error)
+	certain bool // that nothing was added
+}
+
+// storms are the ways a server may refuse appends: each by itself, or the call that carries them.
+func storms(t *testing.T) map[string]storm {
+	t.Helper()
+	return map[string]storm{
+		"each append": {certain: true, reply: func(method string, payload []byte) ([]byte, error) {
+			if method != "BatchAppend" {
+				return payload, nil
+			}
+			return rewrite(payload, func(resp *streams.BatchAppendResp) {
+				resp.Result = &streams.BatchAppendResp_Error{Error: &rpc.Status{Code: int32(codes.Unavailable), Message: "Server Is Too Busy"}}
+			})
+		}},
+		"the call": {refuse: func(method string, _ metadata.MD) (metadata.MD, error) {
+			if method == "BatchAppend" {
+				return nil, status.Error(codes.Unavailable, "no room")
+			}
+			return nil, nil
+		}, reply: func(method string, payload []byte) ([]byte, error) {
+			if method == "BatchAppend" {
+				return nil, status.Error(codes.Unavailable, "no room any more")
+			}
+			return payload, nil
+		}},
+	}
+}
+
+// rewrite changes the answer to an append.
+func rewrite(payload []byte, change func(*streams.BatchAppendResp)) ([]byte, error) {
+	var resp streams.BatchAppendResp
+	if err := proto.Unmarshal(payload, &resp); err != nil {
+		return nil, err
+	}
+	change(&resp)
+	return proto.Marshal(&resp)
+}
+
+func TestASilentSubscriptionIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	r := serve(t, t.TempDir(), "127.0.0.1:0")
+	re := newRelay(t, r.at)
+	s := dial(t, re.connection())
+	mark := here(t, s)
+	told := make(chan error, 1)
+	var seen []uuid.UUID
+	ready := make(chan struct{})
+	go func() {
+		close(ready)
+		told <- collect(within(t, limit), s, mark, 20, &seen)
+	}()
+	<-ready
+	land(t, s, "a-1", proposals(10))
+	var silent atomic.Int32
+	re.script(nil, func(method string, payload []byte) ([]byte, error) {
+		if method == "Read" && about(payload, "a-2") && silent.Add(1) <= 12 {
+			return nil, nil // swallowed: by the subscription, and by its first look
+		}
+		return payload, nil
+	})
+	land(t, s, "a-2", proposals(10))
+	check(t, s, mark, told, &seen, 20)
+}
+
+// about says whether a reply is an event of the stream.
+func about(payload []byte, stream string) bool {
+	var resp streams.ReadResp
+	return proto.Unmarshal(payload, &resp) == nil &&
+		string(resp.GetEvent().GetEvent().GetStreamIdentifier().GetStreamName()) == stream
+}
+
+func TestALostAnswerIsUnknownAndTheSameAppendSettlesIt(t *testing.T) {
+	t.Parallel()
+	r := serve(t, t.TempDir(), "127.0.0.1:0")
+	re := newRelay(t, r.at)
+	s := dial(t, re.connection())
+	for i, code := range []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Internal, codes.Unknown} {
+		re.script(nil, func(method string, payload []byte) ([]byte, error) {
+			if method == "BatchAppend" {
+				return nil, status.Error(code, "lost")
+			}
+			return payload, nil
+		})
+		batch, stream := proposals(2), "a-"+strconv.Itoa(i)
+		if _, err := s.Append(t.Context(), stream, eventstore.NoStream, batch); !errors.Is(err, eventstore.ErrUnknown) {
+			t.Errorf("%v: got %v, want unknown", code, err)
+		}
+		re.script(nil, nil)
+		c, err := settle(within(t, limit), s, stream, eventstore.NoStream, batch)
+		if err != nil || c.Revision != 1 || count(t, s, stream) != 2 {
+			t.Errorf("%v, sent again: %+v, %v, want revision 1 of 2 events", code, c, err)
+		}
+	}
+}
+
+func TestAnAnswerWithoutAPositionIsCompleted(t *testing.T) {
+	t.Parallel()
+	r := serve(t, t.TempDir(), "127.0.0.1:0")
+	re := newRelay(t, r.at)
+	s := dial(t, re.connection())
+	batch := proposals(3)
+	first := land(t, s, "a-1", batch)
+	re.script(nil, func(method string, payload []byte) ([]byte, error) {
+		if method != "BatchAppend" {
+			return payload, nil
+		}
+		return rewrite(payload, func(resp *streams.BatchAppendResp) {
+			resp.GetSuccess().PositionOption = &streams.BatchAppendResp_Success_NoPosition{}
+		})
+	})
+	if again := land(t, s, "a-1", batch); again != first {
+		t.Errorf("got %+v, want %+v", again, first)
+	}
+}

@@ -1,0 +1,94 @@
+package esdb_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/esdb"
+)
+
+func TestNothingIsLeftAfterClose(t *testing.T) {
+	t.Parallel()
+	r := serve(t, t.TempDir(), "127.0.0.1:0")
+	p := newProxy(t, r.at)
+	id := uuid.NewString()
+	pprof.Do(t.Context(), pprof.Labels("esdb", id), func(ctx context.Context) {
+		s, err := esdb.Open(ctx, p.connection())
+		if err != nil {
+			t.Fatal(err)
+		}
+		mark := here(t, s)
+		for i := range 20 {
+			go func() {
+				for range s.Subscribe(ctx, mark, eventstore.Filter{"a"}) {
+				}
+			}()
+			_, _ = settle(ctx, s, "a-1", eventstore.Any, proposals(1))
+			if i%5 == 0 {
+				p.cut()
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "goroutines", func() error {
+		var profile bytes.Buffer
+		_ = pprof.Lookup("goroutine").WriteTo(&profile, 1)
+		if n := strings.Count(profile.String(), id); n > 0 {
+			return fmt.Errorf("%d kinds are left:\n%s", n, profile.String())
+		}
+		return nil
+	})
+	eventually(t, "connections", func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if n := len(p.open); n > 0 {
+			return fmt.Errorf("%d are left", n)
+		}
+		return nil
+	})
+}
+
+func TestCloseAmongCallsIsSafeEveryTime(t *testing.T) {
+	t.Parallel()
+	r := serve(t, t.TempDir(), "unix:"+filepath.Join(short(t), "s"))
+	for i := range 30 {
+		s, err := esdb.Open(t.Context(), r.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var work errgroup.Group
+		for _, call := range calls(s) {
+			work.Go(func() error {
+				for {
+					err := call(within(t, limit))
+					if errors.Is(err, eventstore.ErrClosed) {
+						return nil
+					}
+					if err != nil && !errors.Is(err, eventstore.ErrUnknown) && !errors.Is(err, eventstore.ErrUnavailable) {
+						return err
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(i) * time.Millisecond) // the moment is what varies
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := work.Wait(); err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package measure_test
+
+import (
+	"testing"
+	"time"
+
+	"lieudit/eventstore/journal/measure"
+)
+
+func TestEveryFigureIsMeasured(t *testing.T) {
+	t.Parallel()
+	rows, err := measure.Log(t.Context(), t.TempDir(), measure.Options{Turn: 20 * time.Millisecond, Turns: 1, Events: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 6 {
+		t.Fatalf("%d rows, want 6", len(rows))
+	}
+	for _, r := range rows {
+		if r.Value <= 0 && r.Unit != "ms" || r.Name == "" || r.Unit == "" {
+			t.Errorf("empty row %+v", r)
+		}
+	}
+}
+
+func BenchmarkLog(b *testing.B) {
+	for b.Loop() {
+		rows, err := measure.Log(b.Context(), b.TempDir(), measure.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, r := range rows {
+			b.Logf("%-45s %12.0f %-10s raw %12.0f  ratio %.2f", r.Name, r.Value, r.Unit, r.Raw, r.Ratio)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package journal_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+)
+
+// damageLast flips a bit in the last event of a log of one segment and says what opening it says.
+func damageLast(t *testing.T, m *machine) error {
+	t.Helper()
+	var last place
+	for _, p := range places(m.live[segmentOf(0)].live) {
+		if !p.mark {
+			last = p
+		}
+	}
+	_, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: small, FS: m.copied(segmentOf(0), last.to-1, 3), Logger: quiet()})
+	return err
+}
+
+func TestALogThatWasClosedProvesItsLastEvent(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		m := newMachine(seed)
+		j := open(t, m)
+		add(t, j, "a-1", "last")
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var corrupt *eventstore.CorruptError
+		if err := damageLast(t, m.restart()); !errors.As(err, &corrupt) {
+			t.Fatalf("machine %d: its last event is damaged and open says %v", seed, err)
+		}
+	}
+}
+
+func TestALogAtRestProvesItsLastEvent(t *testing.T) {
+	t.Parallel()
+	m := newMachine(1)
+	add(t, open(t, m), "a-1", "last")
+	tick, deadline := time.NewTicker(time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
+	for {
+		m.mu.Lock()
+		seen := m.copied("", 0, 0)
+		m.mu.Unlock()
+		var corrupt *eventstore.CorruptError
+		if err := damageLast(t, seen); errors.As(err, &corrupt) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("a log at rest never proved its last event")
+		}
+	}
+}
+
+// Batches too long to be remembered id by id are still told from one another, by what stands in the log.
+func TestABatchIsKnownAgainWhenItsIDsAreForgotten(t *testing.T) {
+	t.Parallel()
+	j := openIn(t, t.TempDir(), journal.Options{SegmentSize: 4 << 20, Logger: quiet()})
+	batch := func(n int) []eventstore.Proposed {
+		var all []eventstore.Proposed
+		for range n {
+			all = append(all, proposed("x")...)
+		}
+		return all
+	}
+	first := batch(3)
+	want, err := j.Append(t.Context(), "a-1", eventstore.Any, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 14 {
+		if _, err := j.Append(t.Context(), fmt.Sprintf("b-%d", n), eventstore.Any, batch(10_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := j.Append(t.Context(), "a-1", eventstore.Any, first); err != nil || got != want {
+		t.Errorf("sent again: %+v, %v; want %+v", got, err, want)
+	}
+	other := append(first[:2:2], proposed("y")...)
+	if _, err := j.Append(t.Context(), "a-1", eventstore.Any, other); !errors.Is(err, eventstore.ErrMismatch) {
+		t.Errorf("sent with another event in it: %v, want ErrMismatch", err)
+	}
+}
+
+func TestALogGoesOnWithSegmentsOfAnotherSize(t *testing.T) {
+	t.Parallel()
+	m, dir := newMachine(1), t.TempDir()
+	var want []string
+	for n, size := range []int64{4 << 10, 64 << 10, 8 << 10} {
+		j := openIn(t, dir, journal.Options{SegmentSize: size, FS: m, Logger: quiet()})
+		for i := range 30 {
+			// The second size begins with an append that no segment of the first could hold.
+			data := fmt.Sprintf("%d-%d %0*d", n, i, max(1, int(size)/(2+i)), 0)
+			add(t, j, "a-1", data)
+			want = append(want, data)
+		}
+		if got := contents(t, j); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("with segments of %d bytes the log holds %d events, want %d", size, len(got), len(want))
+		}
+		if _, err := j.Verify(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAFreshLogGrowsPastASegmentTooSmallForItsFirstAppend(t *testing.T) {
+	t.Parallel()
+	m, dir := newMachine(1), t.TempDir()
+	if err := openIn(t, dir, journal.Options{SegmentSize: 4 << 10, FS: m, Logger: quiet()}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	j := openIn(t, dir, journal.Options{SegmentSize: 64 << 10, FS: m, Logger: quiet()})
+	data := fmt.Sprintf("%0*d", 20<<10, 0)
+	add(t, j, "a-1", data)
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j = openIn(t, dir, journal.Options{SegmentSize: 64 << 10, FS: m, Logger: quiet()})
+	if got := contents(t, j); len(got) != 1 || got[0] != data {
+		t.Errorf("the log holds %d events, want the one", len(got))
+	}
+	if n, err := j.Verify(t.Context()); err != nil || n != 1 {
+		t.Errorf("verify counts %d events, %v", n, err)
+	}
+}

@@ -1,0 +1,195 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	api "github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+	"lieudit/eventstore/node"
+)
+
+// benched is a node on a journal as a service would have it, over a Unix socket.
+func benched(b *testing.B) (*journal.Journal, *esdb.Client) {
+	b.Helper()
+	log, err := journal.Open(b.TempDir(), journal.Options{Logger: quiet()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := serve(b, log, socket(b), node.Options{})
+	b.Cleanup(s.stop)
+	return log, s.client(b)
+}
+
+const benchData = `{"kind":"secret","label":"a key of an account, as long as such events are","created":"2026-11-21T11:30:00Z"}`
+
+// workers shares b.N calls among n of them.
+func workers(b *testing.B, n int, do func(worker, i int) error) {
+	b.Helper()
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for w := range n {
+		wg.Go(func() {
+			for i := 0; left.Add(-1) >= 0; i++ {
+				if err := do(w, i); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "appends/s")
+}
+
+// BenchmarkAppend: durable appends of one event each, every worker to a stream of its own, expecting its revision;
+// through the official client, and in process for comparison.
+func BenchmarkAppend(b *testing.B) {
+	for _, n := range []int{1, 8, 32, 128} {
+		b.Run(fmt.Sprintf("client/workers=%d", n), func(b *testing.B) {
+			_, c := benched(b)
+			workers(b, n, func(w, i int) error {
+				o := esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}
+				if i > 0 {
+					o.ExpectedRevision = esdb.Revision(uint64(i - 1))
+				}
+				_, err := c.AppendToStream(context.Background(), fmt.Sprintf("bench-%d", w), o,
+					esdb.EventData{EventID: uuid.New(), EventType: "key.issued.v1", ContentType: esdb.ContentTypeJson, Data: []byte(benchData)})
+				return err
+			})
+		})
+		b.Run(fmt.Sprintf("journal/workers=%d", n), func(b *testing.B) {
+			log, _ := benched(b)
+			workers(b, n, func(w, i int) error {
+				_, err := log.Append(context.Background(), fmt.Sprintf("bench-%d", w), eventstore.Revision(i-1),
+					[]eventstore.Proposed{{ID: uuid.New(), Type: "key.issued.v1", Data: []byte(benchData)}})
+				return err
+			})
+		})
+	}
+}
+
+const stock = 100_000
+
+// stocked is benched with events of a hundred streams.
+func stocked(b *testing.B) (*journal.Journal, *esdb.Client) {
+	b.Helper()
+	log, c := benched(b)
+	for i := range stock / 500 {
+		batch := make([]eventstore.Proposed, 500)
+		for n := range batch {
+			batch[n] = eventstore.Proposed{ID: uuid.New(), Type: "key.issued.v1", Data: []byte(benchData)}
+		}
+		if _, err := log.Append(b.Context(), fmt.Sprintf("bench-%d", i%2), eventstore.Any, batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return log, c
+}
+
+func perEvent(b *testing.B, events int) {
+	b.ReportMetric(float64(events)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}
+
+// BenchmarkReadStream reads a stream of 50,000 events; one op is the whole of it.
+func BenchmarkReadStream(b *testing.B) {
+	_, c := stocked(b)
+	for b.Loop() {
+		all, err := drain(c.ReadStream(b.Context(), "bench-0", esdb.ReadStreamOptions{}, math.MaxUint64))
+		if err != nil || len(all) != stock/2 {
+			b.Fatal(len(all), err)
+		}
+	}
+	perEvent(b, stock/2)
+}
+
+// BenchmarkReadAll reads a log of 100,000 events.
+func BenchmarkReadAll(b *testing.B) {
+	_, c := stocked(b)
+	for b.Loop() {
+		r, err := c.ReadAll(b.Context(), esdb.ReadAllOptions{}, math.MaxUint64)
+		n := 0
+		for ; err == nil; n++ {
+			_, err = r.Recv()
+		}
+		if !errors.Is(err, io.EOF) || n != stock+1 {
+			b.Fatal(n, err)
+		}
+	}
+	perEvent(b, stock)
+}
+
+// BenchmarkCatchUp follows a log of 100,000 events from its start to CaughtUp: all of it, and one event in none.
+func BenchmarkCatchUp(b *testing.B) {
+	for name, prefix := range map[string]string{"every event": "bench-", "none": "other-"} {
+		b.Run(name, func(b *testing.B) {
+			_, c := stocked(b)
+			o := esdb.SubscribeToAllOptions{From: esdb.Start{}, MaxSearchWindow: 1000,
+				Filter: &esdb.SubscriptionFilter{Type: esdb.StreamFilterType, Prefixes: []string{prefix}}}
+			for b.Loop() {
+				s, err := c.SubscribeToAll(b.Context(), o)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for s.Recv().CaughtUp == nil {
+				}
+				_ = s.Close()
+			}
+			perEvent(b, stock)
+		})
+	}
+}
+
+// BenchmarkPipeline: durable appends of one event each to a hundred streams in turn, through one BatchAppend call with a
+// thousand on their way.
+func BenchmarkPipeline(b *testing.B) {
+	log, err := journal.Open(b.TempDir(), journal.Options{Logger: quiet()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := serve(b, log, socket(b), node.Options{})
+	b.Cleanup(s.stop)
+	call := pipeline(b, s)
+	reqs := make([]*api.BatchAppendReq, b.N)
+	for i := range reqs {
+		reqs[i] = batch(fmt.Sprintf("bench-%d", i%100), 1)
+	}
+	window := make(chan struct{}, 1000)
+	b.ResetTimer()
+	failed := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range reqs {
+			if r, err := call.Recv(); err != nil || r.GetSuccess() == nil {
+				b.Error(r, err)
+				close(failed)
+				return
+			}
+			<-window
+		}
+	})
+	for _, r := range reqs {
+		select {
+		case window <- struct{}{}:
+		case <-failed:
+			b.FailNow()
+		}
+		if err := call.Send(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "appends/s")
+}

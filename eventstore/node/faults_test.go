@@ -1,0 +1,155 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	api "github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/node"
+)
+
+// spoilt is a log whose next appends and scans fail, or crash when the failure is nil.
+type spoilt struct {
+	node.Log
+	failure atomic.Pointer[error]
+}
+
+func (s *spoilt) failing() error {
+	err := s.failure.Load()
+	if err != nil && *err == nil {
+		panic("a crash in the log")
+	}
+	if err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (s *spoilt) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
+	if err := s.failing(); err != nil {
+		return eventstore.Committed{}, err
+	}
+	return s.Log.Append(ctx, stream, expected, events)
+}
+
+func (s *spoilt) Scan(ctx context.Context, from eventstore.Position, dir eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
+	if err := s.failing(); err != nil {
+		return func(yield func(eventstore.Recorded, error) bool) { yield(eventstore.Recorded{}, err) }
+	}
+	return s.Log.Scan(ctx, from, dir)
+}
+
+func TestWhatFailsInTheLogHasTheServersName(t *testing.T) {
+	t.Parallel()
+	log := &spoilt{Log: open(t, t.TempDir())}
+	s := serve(t, log, socket(t), node.Options{})
+	t.Cleanup(s.stop)
+	conn := s.conn(t)
+	for name, x := range map[string]struct {
+		err          error
+		append, read codes.Code
+	}{
+		"unknown":                     {eventstore.ErrUnknown, codes.Aborted, codes.Aborted},
+		"unavailable":                 {eventstore.ErrUnavailable, codes.Unavailable, codes.Unavailable},
+		"closed":                      {eventstore.ErrClosed, codes.Unavailable, codes.Unavailable},
+		"unknown, for the log closed": {errors.Join(eventstore.ErrUnknown, eventstore.ErrClosed), codes.Aborted, codes.Aborted},
+		"damaged":                     {&eventstore.CorruptError{Position: 7, Why: "bits"}, codes.Internal, codes.Internal},
+		"crashed":                     {nil, codes.Internal, codes.Internal},
+	} {
+		log.failure.Store(&x.err)
+		_, err := send(t.Context(), conn, nil, anyOf("x-1"), message())
+		if status.Code(err) != x.append {
+			t.Errorf("%s: append got %v, want %v", name, err, x.append)
+		}
+		if _, err := collect(t, conn, reading()); status.Code(err) != x.read {
+			t.Errorf("%s: read got %v, want %v", name, err, x.read)
+		}
+		resp := ask(t, pipeline(t, s), batch("x-1", 1))
+		if got := codes.Code(resp.GetError().GetCode()); got != x.append && (x.append != codes.Aborted || got != codes.DeadlineExceeded) {
+			t.Errorf("%s: batch got %v, want %v", name, got, x.append)
+		}
+	}
+	log.failure.Store(nil)
+	put(t, s.client(t), "x-1", esdb.Any{}, event("e"))
+}
+
+func TestANodeStopsAlthoughACallHangs(t *testing.T) {
+	t.Parallel()
+	s := launch(t, t.TempDir(), socket(t))
+	call, err := api.NewStreamsClient(s.conn(t)).Append(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := call.Send(anyOf("x-1")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s.client(t), "x-2", esdb.Any{}, event("e")) // by now the call has begun
+	s.stop()
+	if _, err := call.CloseAndRecv(); status.Code(err) == codes.OK {
+		t.Error("the call ended well")
+	}
+}
+
+func TestAPipelineEndsWithItsNode(t *testing.T) {
+	t.Parallel()
+	s := serve(t, open(t, t.TempDir()), socket(t), node.Options{})
+	call := pipeline(t, s)
+	if got := ask(t, call, batch("x-1", 1)); got.GetSuccess() == nil {
+		t.Fatalf("got %v", got)
+	}
+	begun := time.Now()
+	s.stop()
+	if _, err := call.Recv(); status.Code(err) != codes.Unavailable || time.Since(begun) >= grace {
+		t.Errorf("got %v after %v, want unavailable at once", err, time.Since(begun))
+	}
+}
+
+func TestANodeWhoseListenerFailsSaysSo(t *testing.T) {
+	t.Parallel()
+	log := open(t, t.TempDir())
+	t.Cleanup(func() { _ = log.Close() })
+	ln, err := node.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = ln.Close()
+	if err := node.New(log, node.Options{Logger: quiet()}).Serve(t.Context(), ln); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v, want that the listener is closed", err)
+	}
+}
+
+func TestAnIdleClientMayPingEveryTenSeconds(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("LIEUDIT_TEST_LONG") == "" {
+		t.Skip("takes 45 s: set LIEUDIT_TEST_LONG=1")
+	}
+	conn, err := grpc.NewClient(start(t).addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := send(t.Context(), conn, nil, anyOf("x-1"), message()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+	defer cancel()
+	if conn.WaitForStateChange(ctx, connectivity.Ready) {
+		t.Errorf("the connection is %v", conn.GetState())
+	}
+}

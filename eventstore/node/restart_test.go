@@ -1,0 +1,148 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+)
+
+// restart stops a node and starts another on the same folder, at the same address.
+func restart(t *testing.T, s server) server {
+	t.Helper()
+	s.stop()
+	again := launch(t, s.dir, s.addr)
+	t.Cleanup(again.stop)
+	return again
+}
+
+// reopen is restart for the contract.
+func reopen(t *testing.T, s eventstore.Store) eventstore.Store {
+	t.Helper()
+	old := s.(*official)
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return restart(t, old.server).asStore(t)
+}
+
+func TestWhatANodeKeepsBesideEventsSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.client(t)
+	binary := func() esdb.EventData {
+		return esdb.EventData{EventType: "e", ContentType: esdb.ContentTypeBinary, Metadata: []byte{0}}
+	}
+	for _, stream := range []string{"cut-1", "deleted-1", "ended-1", "back-1"} {
+		put(t, c, stream, esdb.NoStream{}, event("e"), event("e"), binary())
+	}
+	setMeta(t, c, "cut-1", func(m *esdb.StreamMetadata) { m.SetMaxCount(1) })
+	remove(t, c, "deleted-1")
+	remove(t, c, "back-1")
+	put(t, c, "back-1", esdb.Any{}, binary())
+	if _, err := c.TombstoneStream(t.Context(), "ended-1", esdb.TombstoneStreamOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c = restart(t, s).client(t)
+	for stream, want := range map[string][]uint64{"cut-1": {2}, "back-1": {3}} {
+		got, err := drain(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{}, 99))
+		if err != nil || !slices.Equal(numbers(got), want) {
+			t.Fatalf("%s: got %v, %v, want %v", stream, numbers(got), err, want)
+		}
+		if got[0].ContentType != "application/octet-stream" || !slices.Equal(got[0].UserMetadata, []byte{0}) {
+			t.Errorf("%s: got %s, %q", stream, got[0].ContentType, got[0].UserMetadata)
+		}
+	}
+	if _, err := drain(c.ReadStream(t.Context(), "deleted-1", esdb.ReadStreamOptions{}, 9)); kind(err) != esdb.ErrorCodeResourceNotFound {
+		t.Errorf("deleted: got %v, want not found", err)
+	}
+	if _, err := c.AppendToStream(t.Context(), "ended-1", esdb.AppendToStreamOptions{}, binary()); kind(err) != esdb.ErrorCodeStreamDeleted {
+		t.Errorf("tombstoned: got %v, want stream deleted", err)
+	}
+}
+
+// TestAStreamThatComesBackIsReadWithoutItsMetadata: the node died between the event and the metadata that is due.
+func TestAStreamThatComesBackIsReadWithoutItsMetadata(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.client(t)
+	for _, stream := range []string{"written-1", "set-1"} {
+		put(t, c, stream, esdb.NoStream{}, events(3)...)
+		remove(t, c, stream)
+	}
+	direct := func(stream, kind, data string) {
+		t.Helper()
+		e := eventstore.Proposed{ID: uuid.New(), Type: kind, Data: []byte(data)}
+		if _, err := s.log.Append(t.Context(), stream, eventstore.Any, []eventstore.Proposed{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	direct("written-1", "e", "{}")
+	direct("$$set-1", "$metadata", `{"$maxCount":9}`)
+	for stream, want := range map[string][]uint64{"written-1": {3}, "set-1": {}} {
+		if got := revisions(t, c, stream); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", stream, got, want)
+		}
+		put(t, c, stream, esdb.Any{}, event("later"))
+		m, err := c.GetStreamMetadata(t.Context(), stream, esdb.ReadStreamOptions{})
+		if err != nil || m.TruncateBefore() == nil || *m.TruncateBefore() != 3 {
+			t.Errorf("%s: metadata %+v, %v, want $tb 3", stream, m, err)
+		}
+		if got := revisions(t, c, stream); len(got) != len(want)+1 {
+			t.Errorf("%s: then got %v", stream, got)
+		}
+	}
+}
+
+// attempt sends one append until its fate is known.
+func attempt(ctx context.Context, c *esdb.Client, stream string, expected esdb.ExpectedRevision, e esdb.EventData) error {
+	for {
+		_, err := c.AppendToStream(ctx, stream, esdb.AppendToStreamOptions{ExpectedRevision: expected}, e)
+		if err == nil || ctx.Err() != nil || kind(err) == esdb.ErrorCodeWrongExpectedVersion {
+			return err
+		}
+	}
+}
+
+func TestNoAcknowledgedAppendIsLostOrDoubledByARestart(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	c := connect(t, "esdb://unused?tls=false&maxDiscoverAttempts=10000&discoveryInterval=5", s.addr)
+	const writers, each = 4, 60
+	ended := make(chan error, writers)
+	for w := range writers {
+		go func() {
+			var err error
+			var expected esdb.ExpectedRevision = esdb.NoStream{}
+			for i := 0; i < each && err == nil; i++ {
+				err = attempt(ctx, c, fmt.Sprintf("w-%d", w), expected, event(fmt.Sprint(i)))
+				expected = esdb.Revision(uint64(i))
+			}
+			ended <- err
+		}()
+	}
+	for range 3 {
+		if _, err := s.log.Wait(ctx, s.log.End().Position); err != nil {
+			t.Fatal(err)
+		}
+		s = restart(t, s)
+	}
+	for range writers {
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for w := range writers {
+		if got := revisions(t, c, fmt.Sprintf("w-%d", w)); len(got) != each {
+			t.Errorf("writer %d: %d events, want %d", w, len(got), each)
+		}
+	}
+}

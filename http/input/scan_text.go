@@ -1,0 +1,98 @@
+package input
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// string is the string that is next.
+func (s *scanner) string() (string, error) {
+	if !s.take('"') {
+		return "", errSyntax
+	}
+	end := bytes.IndexAny(s.text[s.at:], "\"\\")
+	if end < 0 {
+		return "", errSyntax
+	}
+	if plain := s.text[s.at : s.at+end]; s.text[s.at+end] == '"' && !hasControl(plain) {
+		s.at += end + 1
+		return string(plain), nil
+	}
+	return s.escaped()
+}
+
+func hasControl(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' {
+			return true
+		}
+	}
+	return false
+}
+
+// escaped is the rest of a string that holds escapes.
+func (s *scanner) escaped() (string, error) {
+	var out []byte
+	for s.at < len(s.text) {
+		c := s.text[s.at]
+		s.at++
+		switch {
+		case c == '"':
+			return string(out), nil
+		case c < ' ':
+			return "", errSyntax
+		case c != '\\':
+			out = append(out, c)
+		default:
+			r, err := s.escape()
+			if err != nil {
+				return "", err
+			}
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return "", errSyntax
+}
+
+// escape is the character an escape stands for; its backslash was read.
+func (s *scanner) escape() (rune, error) {
+	if s.at >= len(s.text) {
+		return 0, errSyntax
+	}
+	c := s.text[s.at]
+	s.at++
+	const from, to = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	if i := bytes.IndexByte([]byte(from), c); i >= 0 {
+		return rune(to[i]), nil
+	}
+	if c != 'u' {
+		return 0, errSyntax
+	}
+	r, err := s.hex()
+	if err != nil || !utf16.IsSurrogate(r) {
+		return r, err
+	}
+	if !bytes.HasPrefix(s.text[s.at:], []byte(`\u`)) {
+		return 0, errSyntax
+	}
+	s.at += 2
+	low, err := s.hex()
+	if r = utf16.DecodeRune(r, low); err != nil || r == utf8.RuneError {
+		return 0, errSyntax
+	}
+	return r, nil
+}
+
+func (s *scanner) hex() (rune, error) {
+	if len(s.text)-s.at < 4 {
+		return 0, errSyntax
+	}
+	n, err := strconv.ParseUint(string(s.text[s.at:s.at+4]), 16, 16)
+	if err != nil {
+		return 0, errSyntax
+	}
+	s.at += 4
+	return rune(n), nil
+}

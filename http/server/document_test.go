@@ -1,0 +1,67 @@
+package server_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"lieudit/http/server"
+	"lieudit/schemas/body"
+	"lieudit/schemas/body/openapi"
+	"lieudit/schemas/body/shape"
+)
+
+// TestAnswersAreAsDocumented asks for every answer an operation can give now, and holds it to the operation's
+// documented shapes, with no member beside those declared.
+func TestAnswersAreAsDocumented(t *testing.T) {
+	t.Parallel()
+	b, stale := newBench(t), newBench(t)
+	stale.ring.stale = true
+	for _, op := range body.API().Operations {
+		target := server.Base + op.Path
+		for _, w := range []struct {
+			b           *bench
+			target, key string
+			origin      string
+		}{
+			{b, target, "BUSINESS secret", ""}, {b, target, "STARTER publishable", "https://a.fr"}, {b, target, "STARTER publishable", "null"},
+			{b, target, "STARTER publishable", ""}, {b, target, "DISCOVERY secret", ""}, {b, target, "", ""}, {stale, target, "GROWTH secret", ""},
+			{b, target + "?x=1", "BUSINESS secret", ""}, {b, target + "?q=%zz", "BUSINESS secret", ""}, {b, target + "?limit=0", "BUSINESS secret", ""},
+		} {
+			got := w.b.ask(op.Method, w.target, w.key, "Origin", w.origin)
+			if !documented(t, op, got.Code, sent(t, got)) {
+				t.Errorf("%s %s with %s from %q: %d %s is not documented", op.Method, w.target, w.key, w.origin, got.Code, got.Body)
+			}
+		}
+	}
+}
+
+func documented(t *testing.T, op openapi.Operation, status int, text string) bool {
+	t.Helper()
+	if status == 200 {
+		return fits(t, op.Answer, text)
+	}
+	return slices.ContainsFunc(op.Failures, func(f openapi.Failure) bool {
+		return f.Status == status && fits(t, f.Body, text)
+	})
+}
+
+// fits says whether a text is JSON of the shape of v.
+func fits(t *testing.T, v any, text string) bool {
+	t.Helper()
+	s, err := shape.Of(reflect.TypeOf(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := s.Schema(shape.Style{Closed: true}).Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got any
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(&got); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return schema.Validate(got) == nil
+}

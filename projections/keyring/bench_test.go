@@ -1,0 +1,177 @@
+package keyring
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/schemas/event"
+	"lieudit/schemas/token"
+)
+
+const million = 1_000_000
+
+// crowd is a ring of n secret keys, ten to an account, and the keys' hashes.
+func crowd(n int) (*Ring, []token.Hash) {
+	r, hashes := New(nil, time.Now, "", nil), make([]token.Hash, n)
+	s := r.state.Load()
+	for i := range n {
+		account := fmt.Sprintf("account-%d", i/10)
+		if i%10 == 0 {
+			s.open(account, opened(account))
+		}
+		e := issueSecret(uuid.NewString())
+		e.Hint = "ld_sk_…abcd"
+		hashes[i] = token.Hash(e.Hash)
+		s.issue(issued{account, e.Key, e.Hint, e.Hash, nil, secret, ""})
+	}
+	r.mark.Position = 1
+	return r, hashes
+}
+
+var crowds = map[int]func() (*Ring, []token.Hash){
+	1:       sync.OnceValues(func() (*Ring, []token.Hash) { return crowd(1) }),
+	1000:    sync.OnceValues(func() (*Ring, []token.Hash) { return crowd(1000) }),
+	100_000: sync.OnceValues(func() (*Ring, []token.Hash) { return crowd(100_000) }),
+	million: sync.OnceValues(func() (*Ring, []token.Hash) { return crowd(million) }),
+}
+
+func BenchmarkFind(b *testing.B) {
+	now := time.Now()
+	for _, n := range []int{1, 1000, 100_000, million} {
+		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
+			r, hashes := crowds[n]()
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, ok := r.Find(hashes[rand.IntN(n)], now); !ok {
+					b.Fatal("not found")
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("keys=%d/parallel", n), func(b *testing.B) {
+			r, hashes := crowds[n]()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, ok := r.Find(hashes[rand.IntN(n)], now); !ok {
+						b.Fatal("not found")
+					}
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkMap is the raw limit of Find: a Go map behind a lock, and nothing but the look-up.
+func BenchmarkMap(b *testing.B) {
+	for _, n := range []int{1, 1000, 100_000, million} {
+		_, hashes := crowds[n]()
+		plain, mu := make(map[token.Hash]int, n), sync.RWMutex{}
+		for i, h := range hashes {
+			plain[h] = i
+		}
+		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				mu.RLock()
+				if _, ok := plain[hashes[rand.IntN(n)]]; !ok {
+					b.Fatal("not found")
+				}
+				mu.RUnlock()
+			}
+		})
+	}
+}
+
+// BenchmarkFold is key events from their bytes; the raw limit is reading their JSON alone.
+func BenchmarkFold(b *testing.B) {
+	l := newLedger()
+	l.add("account-a", start, opened("a"))
+	for range 100_000 {
+		l.add("account-a", start, issueSecret(uuid.NewString()))
+	}
+	b.Run("fold", func(b *testing.B) {
+		for b.Loop() {
+			folded(b, l.events, l)
+		}
+		b.ReportMetric(float64(b.N*len(l.events))/b.Elapsed().Seconds(), "events/s")
+	})
+	b.Run("unmarshal", func(b *testing.B) {
+		for b.Loop() {
+			for _, r := range l.events {
+				var e event.SecretKeyIssued
+				if err := json.Unmarshal(r.Data, &e); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		b.ReportMetric(float64(b.N*len(l.events))/b.Elapsed().Seconds(), "events/s")
+	})
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	r, _ := crowds[million]()
+	file := filepath.Join(b.TempDir(), "ring")
+	b.Run("freeze", func(b *testing.B) {
+		for b.Loop() {
+			r.freeze()
+		}
+	})
+	b.Run("write", func(b *testing.B) {
+		for b.Loop() {
+			if err := r.freeze().write(file); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	info, err := os.Stat(file)
+	if err != nil {
+		b.Skip("nothing written")
+	}
+	b.Run("load", func(b *testing.B) {
+		for b.Loop() {
+			if s, _, err := load(file); err != nil || s.byHash.live != million {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(info.Size())/million, "bytes/key")
+	})
+	b.Run("read", func(b *testing.B) { // the raw limit of load
+		for b.Loop() {
+			if _, err := os.ReadFile(file); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkHeld says what a million keys cost while nothing happens: bytes, and the time of a garbage collection,
+// which is that of an empty heap and the keys' share.
+func BenchmarkHeld(b *testing.B) {
+	for name, n := range map[string]int{"empty": 0, "folded": million} {
+		b.Run(name, func(b *testing.B) {
+			before := live()
+			r, _ := crowd(n)
+			held := live() - before
+			for b.Loop() {
+				runtime.GC()
+			}
+			runtime.KeepAlive(r)
+			b.ReportMetric(float64(held)/million, "bytes/key")
+		})
+	}
+}
+
+func live() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,221 @@
+package keyring
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/event"
+)
+
+func TestARestartGoesOnFromTheSnapshot(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l, file := newLedger(), filepath.Join(t.TempDir(), "ring")
+		l.add("account-a", time.Now(), opened("a"), issueSecret("k"), issueSecret("j"), revoke("j"))
+		r, end := run(t, l, file)
+		until(t, "the key is known", func() bool { return fresh(r) })
+		end()
+		l.set(func(l *ledger) { l.away = eventstore.ErrUnavailable })
+		again, _ := run(t, l, file)
+		until(t, "the key is known", func() bool { return has(again, "k") })
+		if fresh(again) || has(again, "j") {
+			t.Errorf("fresh %v, revoked key found %v, want neither", fresh(again), has(again, "j"))
+		}
+		l.set(func(l *ledger) { l.away = nil })
+		l.add("account-a", time.Now(), revoke("k"))
+		until(t, "the ring is fresh", func() bool { return fresh(again) })
+		if has(again, "k") {
+			t.Error("revoked key found")
+		}
+	})
+}
+
+func TestALogSwappedUnderneathStopsTheRingUntilTheRightOneIsBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := newLedger()
+		l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
+		r, _ := run(t, l, "")
+		until(t, "the ring is fresh", func() bool { return fresh(r) })
+		all := l.events
+		l.set(func(l *ledger) { l.events = slices.Clone(all[:1]) })
+		until(t, "the ring is stopped", func() bool { return !fresh(r) })
+		l.set(func(l *ledger) {
+			l.put("account-a", time.Now(), "account.closed.v1", []byte("{}"))
+			l.events[1].ID[0]++
+		})
+		time.Sleep(time.Minute)
+		if st := r.Status(time.Now()); st.Fresh || st.Reason == "" || st.Position != 20 {
+			t.Errorf("status %+v, want stopped at 20 with a reason", st)
+		}
+		l.set(func(l *ledger) { l.events = all })
+		until(t, "the ring is fresh", func() bool { return fresh(r) })
+		if !has(r, "k") {
+			t.Error("the key is gone")
+		}
+	})
+}
+
+func TestASnapshotOfAnotherLogIsNotUsed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l, file := newLedger(), filepath.Join(t.TempDir(), "ring")
+		l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
+		r, end := run(t, l, file)
+		until(t, "the ring is fresh", func() bool { return fresh(r) })
+		end()
+		other := newLedger()
+		other.add("account-b", time.Now(), opened("b"), issueSecret("j"))
+		again, _ := run(t, other, file)
+		until(t, "the ring is fresh", func() bool { return fresh(again) })
+		if has(again, "k") || !has(again, "j") {
+			t.Errorf("old log's key %v, this log's key %v", has(again, "k"), has(again, "j"))
+		}
+	})
+}
+
+func TestASnapshotThatIsDamagedIsNotUsed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l, file := newLedger(), filepath.Join(t.TempDir(), "ring")
+		l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
+		r, end := run(t, l, file)
+		until(t, "the ring is fresh", func() bool { return fresh(r) })
+		end()
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[len(data)/2]++
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again, end := run(t, l, file)
+		until(t, "the ring is fresh", func() bool { return fresh(again) })
+		if !has(again, "k") {
+			t.Error("the key is not found")
+		}
+		end()
+		if _, _, err := load(file); err != nil {
+			t.Errorf("the next snapshot: %v", err)
+		}
+	})
+}
+
+func TestASnapshotIsTakenWhileRunningWhenMuchHasChanged(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l, file := newLedger(), filepath.Join(t.TempDir(), "ring")
+		r, _ := run(t, l, file)
+		l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
+		time.Sleep(2 * pause)
+		if _, err := os.Stat(file); err == nil {
+			t.Error("a snapshot for two changes")
+		}
+		for i := range busy {
+			l.add("account-a", time.Now(), issueSecret(fmt.Sprint(i)))
+		}
+		time.Sleep(2 * pause)
+		until(t, "there is a snapshot", func() bool { _, err := os.Stat(file); return err == nil })
+		s, mark, err := load(file)
+		if err != nil || mark.Position != r.Status(time.Now()).Position {
+			t.Fatalf("mark %v, error %v", mark, err)
+		}
+		if h := hash("k"); s.byHash.live != busy+1 {
+			t.Errorf("%d keys, want %d", s.byHash.live, busy+1)
+		} else if _, ok := s.key(&h); !ok {
+			t.Error("the first key is not in it")
+		}
+	})
+}
+
+// encoded is a small snapshot with something of everything.
+func encoded(t testing.TB) []byte {
+	t.Helper()
+	l := newLedger()
+	at := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	l.add("account-a", at, opened("a"), event.PlanChanged{To: "STARTER", Quota: 7, Effective: at.Add(time.Hour)})
+	h := hash("p")
+	l.add("account-b", at, opened("b"), event.AgencyJoined{Agency: "a", Effective: at.Add(time.Hour)},
+		event.PublishableKeyIssued{Key: "p", Hash: h[:], Hint: "ld_pk_…p", Origins: []string{"https://a.fr", "https://*.b.fr"}})
+	for i := range pageRows + 3 {
+		l.add("account-b", at, issueSecret(fmt.Sprint(i)))
+	}
+	t1 := hash("t")
+	l.add("token-t", at, event.TokenIssued{Token: "t", Role: "customer", Account: "b", Hash: t1[:]})
+	r := folded(t, l.events, l)
+	var file bytes.Buffer
+	if err := r.freeze().encode(&file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// folded is a ring that has taken events and nothing else.
+func folded(t testing.TB, events []eventstore.Recorded, l *ledger) *Ring {
+	t.Helper()
+	r := New(nil, time.Now, "", nil)
+	feed(t, r, events, l)
+	return r
+}
+
+func feed(t testing.TB, r *Ring, events []eventstore.Recorded, l *ledger) {
+	t.Helper()
+	for _, e := range events {
+		mark := eventstore.Mark{Log: l.id, Position: e.Position, Event: e.ID}
+		if err := r.take(eventstore.Signal{Kind: eventstore.Event, Event: e, Mark: mark}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestASnapshotCutAnywhereOrWithAnyByteChangedIsRefused(t *testing.T) {
+	t.Parallel()
+	data := encoded(t)
+	if _, _, err := decode(data); err != nil {
+		t.Fatal(err)
+	}
+	for n := range data {
+		if _, _, err := decode(data[:n]); err == nil {
+			t.Fatalf("cut to %d bytes: no error", n)
+		}
+		bad := slices.Clone(data)
+		bad[n] ^= 0x10
+		if _, _, err := decode(bad); err == nil {
+			t.Fatalf("byte %d changed: no error", n)
+		}
+	}
+	if _, _, err := decode(append(slices.Clone(data), 0)); err == nil {
+		t.Error("one byte more: no error")
+	}
+}
+
+func FuzzASnapshotWithTheRightChecksumIsReadOrRefused(f *testing.F) {
+	data := encoded(f)
+	body := data[len(header) : len(data)-4]
+	f.Add(body)
+	for n := 0; n < len(body); n += 7 {
+		bad := slices.Clone(body)
+		bad[n] = ^bad[n]
+		f.Add(bad)
+		f.Add(body[:n])
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		file := append([]byte(header), body...)
+		file = binary.LittleEndian.AppendUint32(file, crc32.Checksum(file, castagnoli))
+		s, _, err := decode(file)
+		if err != nil {
+			return
+		}
+		for n := range s.keys.rows { // whatever was accepted can be asked
+			p, i := s.keys.at(n)
+			s.key(&p.rows[i].hash)
+			if owner := p.rows[i].account; owner != 0 {
+				s.terms(owner-1, time.Now())
+			}
+		}
+	})
+}

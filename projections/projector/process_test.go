@@ -1,0 +1,224 @@
+package projector_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+	"lieudit/projections/history"
+	"lieudit/projections/projector"
+	"lieudit/projections/projector/projectortest"
+	"lieudit/projections/register"
+	"lieudit/schemas/table"
+	"lieudit/schemas/table/tabletest"
+)
+
+const (
+	childAddress = "LIEUDIT_TEST_CHILD_ADDRESS"
+	childLog     = "LIEUDIT_TEST_CHILD_LOG"
+)
+
+// TestMain lets the test binary also be an instance in a process of its own, which can be killed or paused.
+func TestMain(m *testing.M) {
+	if address := os.Getenv(childAddress); address != "" {
+		fmt.Fprintln(os.Stderr, projectUntilKilled(address, os.Getenv(childLog)))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func projectUntilKilled(address, folder string) error {
+	log, err := journal.Open(folder, journal.Options{SegmentSize: 4 << 20})
+	if err != nil {
+		return err
+	}
+	shelf, err := table.OpenShelf(address)
+	if err != nil {
+		return err
+	}
+	codec := eventstore.NewCodec(&projectortest.Vault{})
+	return projector.New(log, codec, shelf, register.Model, history.Model).Run(context.Background())
+}
+
+// child starts an instance on a log of its own and gives it time to be somewhere in the middle.
+func child(t *testing.T, address, folder string) *os.Process {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(binary)
+	c.Env = append(os.Environ(), childAddress+"="+address, childLog+"="+folder)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Process.Kill()
+		c.Wait()
+	})
+	return c.Process
+}
+
+// logFolders are copies of one log with the lives of many accounts, closed.
+func logFolders(t *testing.T, accounts, copies int) []string {
+	t.Helper()
+	first := filepath.Join(t.TempDir(), "log")
+	log, err := journal.Open(first, journal.Options{SegmentSize: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	projectortest.Fill(t, log, eventstore.NewCodec(&projectortest.Vault{}), accounts)
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	folders := []string{first}
+	for i := range copies {
+		next := fmt.Sprint(first, i)
+		if err := os.CopyFS(next, os.DirFS(first)); err != nil {
+			t.Fatal(err)
+		}
+		folders = append(folders, next)
+	}
+	return folders
+}
+
+func sceneOn(t *testing.T, address, folder string) *scene {
+	t.Helper()
+	log, err := journal.Open(folder, journal.Options{SegmentSize: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	v := &projectortest.Vault{}
+	return &scene{address, log, eventstore.NewCodec(v), v}
+}
+
+// end is the position of the last event of the log.
+func (s *scene) end(t *testing.T) (end eventstore.Position) {
+	t.Helper()
+	for signal, err := range s.log.ReadAll(t.Context(), eventstore.Mark{}, register.Model.Categories) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if signal.Kind == eventstore.Event {
+			end = signal.Mark.Position
+		}
+	}
+	return end
+}
+
+func (s *scene) complete(t *testing.T, i *instance, accounts int) {
+	t.Helper()
+	i.passed(t, s.end(t))
+	got := i.rows(t)
+	if want := accounts * projectortest.LifeEvents; len(got.Entries) != want {
+		t.Errorf("got %d entries, want %d", len(got.Entries), want)
+	}
+	clean := s.start(t) // another instance, from the same rows
+	if diff := cmp.Diff(s.fresh(t), clean.rows(t)); diff != "" {
+		t.Errorf("differs from a fresh copy: %s", diff)
+	}
+}
+
+// fresh is what the rows are to be: those of a database that saw no fault.
+func (s *scene) fresh(t *testing.T) rows {
+	t.Helper()
+	calm := &scene{t.TempDir(), s.log, s.codec, s.vault}
+	i := calm.start(t)
+	i.passed(t, s.end(t))
+	return i.rows(t)
+}
+
+// moved waits until the history holds more of the log than at a position, and gives the new one.
+func moved(t *testing.T, address string, before int64) int64 {
+	t.Helper()
+	shelf, err := table.OpenShelf(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shelf.Close()
+	now := before
+	until(t, "the child projects", func() bool {
+		copies, err := shelf.Copies(t.Context())
+		for _, c := range copies {
+			if err != nil || !c.Of(table.History) || c.State == table.Fresh {
+				continue
+			}
+			db, release, err := shelf.Use(t.Context(), c)
+			if err != nil {
+				continue
+			}
+			db.QueryRow(t.Context(), "select position from checkpoint").Scan(&now)
+			release()
+		}
+		return now > before
+	})
+	return now
+}
+
+// lives is how many accounts a log holds that is to keep a projector busy for a while.
+const lives = 200
+
+// killed is how often a projector is killed: more often when LIEUDIT_TEST_LONG=1.
+func killed() int {
+	if os.Getenv("LIEUDIT_TEST_LONG") == "1" {
+		return 50
+	}
+	return 3
+}
+
+func TestKilledProjectorLeavesNoGapAndNoDouble(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		folders := logFolders(t, lives, 0)
+		s := sceneOn(t, address, folders[0])
+		end := int64(s.end(t))
+		s.log.Close() // the child's now
+		for at, kills := int64(0), 0; kills < killed() && at < end; kills++ {
+			p := child(t, address, folders[0])
+			at = moved(t, address, at)
+			time.Sleep(rand.N(20 * time.Millisecond)) // anywhere in its next batch
+			if err := p.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			p.Wait()
+		}
+		s = sceneOn(t, address, folders[0])
+		s.complete(t, s.start(t), lives)
+	})
+}
+
+func TestPausedOwnerIsReplacedAndDoesNoHarmWhenItWakes(t *testing.T) {
+	t.Parallel()
+	address := tabletest.Postgres(t) // a SQLite file belongs to one process
+	folders := logFolders(t, lives, 1)
+	paused := child(t, address, folders[1])
+	moved(t, address, 0)
+	if err := paused.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	s := sceneOn(t, address, folders[0])
+	i := s.start(t)
+	begin := time.Now()
+	i.passed(t, s.end(t))
+	t.Logf("taken over and caught up after %v", time.Since(begin))
+	before := i.rows(t)
+	if err := paused.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(500 * time.Millisecond) // time for it to do the harm
+	if diff := cmp.Diff(before, i.rows(t)); diff != "" {
+		t.Errorf("rows changed: %s", diff)
+	}
+	s.complete(t, i, lives)
+}

@@ -1,0 +1,215 @@
+package keys_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/queries/keys"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/table"
+	"lieudit/schemas/table/tabletest"
+	"lieudit/schemas/token"
+)
+
+var (
+	opened = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	now    = opened.AddDate(0, 0, 10)
+	soon   = now.AddDate(0, 0, 10)
+	anchor = plan.Date{Year: 2026, Month: 11, Day: 21}
+)
+
+// asked is a register with the given rows, and its asking side.
+func asked(t *testing.T, address string, put func(tx *table.Tx) error) *keys.Keys {
+	t.Helper()
+	shelf, err := table.OpenShelf(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shelf.Close() })
+	c, err := shelf.Build(t.Context(), table.Register, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, release, err := shelf.Use(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if err := db.Tx(t.Context(), put); err != nil {
+		t.Fatal(err)
+	}
+	if err := shelf.Serve(t.Context(), table.Register, c); err != nil {
+		t.Fatal(err)
+	}
+	return keys.New(shelf, func() time.Time { return now })
+}
+
+func account(id string, change func(*table.Account)) table.Account {
+	a := table.Account{ID: id, Name: "Société " + id, Plan: "GROWTH", Quota: 1000, Anchor: "2026-11-21", Opened: table.At(opened)}
+	change(&a)
+	return a
+}
+
+func TestAccountShowsItsTermsOfNow(t *testing.T) {
+	t.Parallel()
+	agency := account("agency", func(a *table.Account) { a.Plan, a.Anchor, a.AgencyMode = "BUSINESS", "2026-01-05", true })
+	plain := keys.Account{Name: "Société a", Plan: plan.Growth, Quota: 1000, Anchor: anchor, Opened: opened}
+	for rule, c := range map[string]struct {
+		row  func(*table.Account)
+		want func(*keys.Account)
+	}{
+		"its own": {func(*table.Account) {}, func(*keys.Account) {}},
+		"with those to come": {
+			func(a *table.Account) { a.NextPlan, a.NextQuota, a.NextFrom = "STARTER", 500, table.At(soon) },
+			func(a *keys.Account) { a.Next = &keys.Next{Plan: plan.Starter, Quota: 500, From: soon} },
+		},
+		"those that have begun": {
+			func(a *table.Account) { a.NextPlan, a.NextQuota, a.NextFrom = "STARTER", 500, table.At(now) },
+			func(a *keys.Account) { a.Plan, a.Quota = plan.Starter, 500 },
+		},
+		"of its agency": {
+			func(a *table.Account) { a.Agency = "agency" },
+			func(a *keys.Account) {
+				a.Agency, a.Plan, a.Anchor = "agency", plan.Business, plan.Date{Year: 2026, Month: 1, Day: 5}
+			},
+		},
+		"of an agency to come": {
+			func(a *table.Account) { a.NextAgency, a.NextAgencyFrom = "agency", table.At(soon) },
+			func(a *keys.Account) { a.Joining = &keys.Joining{Agency: "agency", From: soon} },
+		},
+		"of an agency it has left": {
+			func(a *table.Account) { a.Agency, a.NextAgencyFrom = "agency", table.At(now) },
+			func(*keys.Account) {},
+		},
+		"of an account that is closed": {
+			func(a *table.Account) { a.Closed = table.At(now) },
+			func(a *keys.Account) { a.Closed = now },
+		},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			t.Parallel()
+			tabletest.Each(t, func(t *testing.T, address string) {
+				k := asked(t, address, func(tx *table.Tx) error {
+					return table.Upsert(t.Context(), tx, table.Accounts, []table.Account{agency, account("a", c.row)})
+				})
+				want := plain
+				want.ID = "a"
+				c.want(&want)
+				got, err := k.Account(t.Context(), "a")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+func TestUnknownAccountIsUnknown(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		k := asked(t, address, func(*table.Tx) error { return nil })
+		if _, err := k.Account(t.Context(), "a"); !errors.Is(err, keys.ErrUnknown) {
+			t.Errorf("got %v, want %v", err, keys.ErrUnknown)
+		}
+	})
+}
+
+func TestListsComeInPagesWithoutGap(t *testing.T) {
+	t.Parallel()
+	const n = 7
+	tabletest.Each(t, func(t *testing.T, address string) {
+		var accounts []table.Account
+		var issued []table.Key
+		var tokens []table.Token
+		for i := range n {
+			id := fmt.Sprintf("id-%d.%d", i, i)
+			at := table.At(opened.Add(time.Duration(i/2) * time.Second)) // two at a time at the same instant
+			accounts = append(accounts, account(id, func(a *table.Account) { a.Agency = []string{"x", "y"}[i%2] }))
+			issued = append(issued, table.Key{ID: id, Account: "a", Kind: "secret", Origins: "[]", Created: at}, table.Key{ID: "other" + id, Account: "b", Origins: "[]"})
+			tokens = append(tokens, table.Token{ID: id, Role: "operator", Created: at})
+		}
+		k := asked(t, address, func(tx *table.Tx) error {
+			return errors.Join(table.Upsert(t.Context(), tx, table.Accounts, accounts),
+				table.Upsert(t.Context(), tx, table.Keys, issued), table.Upsert(t.Context(), tx, table.Tokens, tokens))
+		})
+		for name, list := range map[string]func(keys.Page) ([]string, string, error){
+			"accounts": func(p keys.Page) ([]string, string, error) {
+				found, next, err := k.Accounts(t.Context(), "", p)
+				return ids(found, func(a keys.Account) string { return a.ID }), next, err
+			},
+			"keys": func(p keys.Page) ([]string, string, error) {
+				found, next, err := k.Keys(t.Context(), "a", p)
+				return ids(found, func(k keys.Key) string { return k.ID }), next, err
+			},
+			"tokens": func(p keys.Page) ([]string, string, error) {
+				found, next, err := k.Tokens(t.Context(), p)
+				return ids(found, func(k keys.Token) string { return k.ID }), next, err
+			},
+		} {
+			for limit := 1; limit <= n+1; limit++ {
+				if got := pages(t, limit, list); len(got) != n || got[0] != "id-0.0" || got[n-1] != "id-6.6" {
+					t.Errorf("%s by %d: got %v", name, limit, got)
+				}
+			}
+		}
+		if of, _, err := k.Accounts(t.Context(), "x", keys.Page{Limit: 10}); err != nil || len(of) != 4 {
+			t.Errorf("got %d sub-clients, %v, want 4", len(of), err)
+		}
+		if _, _, err := k.Keys(t.Context(), "a", keys.Page{Cursor: "nonsense", Limit: 1}); !errors.Is(err, keys.ErrCursor) {
+			t.Errorf("got %v, want %v", err, keys.ErrCursor)
+		}
+	})
+}
+
+func pages(t *testing.T, limit int, list func(keys.Page) ([]string, string, error)) (all []string) {
+	t.Helper()
+	for p := (keys.Page{Limit: limit}); ; {
+		found, next, err := list(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) > limit {
+			t.Fatalf("got %d on a page of %d", len(found), limit)
+		}
+		all = append(all, found...)
+		if next == "" {
+			return all
+		}
+		p.Cursor = next
+	}
+}
+
+func ids[T any](list []T, id func(T) string) []string {
+	found := make([]string, len(list))
+	for i, x := range list {
+		found[i] = id(x)
+	}
+	return found
+}
+
+func TestKeyShowsAllThatIsKnownOfIt(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		k := asked(t, address, func(tx *table.Tx) error {
+			return table.Upsert(t.Context(), tx, table.Keys, []table.Key{{
+				ID: "k", Account: "a", Kind: "publishable", Label: "site", Hint: "ld_pk_…abcd", Origins: `["https://a.fr"]`, Token: "ld_pk_x",
+				Created: table.At(opened), CreatedBy: "token:1", Revoked: table.At(now), RevokedBy: "token:2", Reason: "leak",
+			}})
+		})
+		want := []keys.Key{{
+			ID: "k", Account: "a", Kind: token.Publishable, Label: "site", Hint: "ld_pk_…abcd", Origins: []string{"https://a.fr"}, Token: "ld_pk_x",
+			Created: opened, CreatedBy: "token:1", Revoked: now, RevokedBy: "token:2", Reason: "leak",
+		}}
+		got, _, err := k.Keys(t.Context(), "a", keys.Page{Limit: 10})
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package trail_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/queries/trail"
+	"lieudit/schemas/table"
+	"lieudit/schemas/table/tabletest"
+)
+
+var begin = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+
+// asked is a history of eight entries of account a, an hour apart, with those of another account in between.
+func asked(t *testing.T, address string) *trail.Trail {
+	t.Helper()
+	shelf, err := table.OpenShelf(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shelf.Close() })
+	c, err := shelf.Build(t.Context(), table.History, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, release, err := shelf.Use(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	var rows []table.Entry
+	for i := range int64(8) {
+		kind := []string{table.KindAccount, table.KindKeys}[i%2]
+		at := table.At(begin.Add(time.Duration(i) * time.Hour))
+		rows = append(rows,
+			table.Entry{Position: 100 * (i + 1), Account: "a", Recorded: at, Kind: kind, Type: "t", Subject: "s", Actor: "token:1", OnBehalfOf: "g", Reason: "r", Sentence: "did", Data: `{"key":"k"}`},
+			table.Entry{Position: 100*(i+1) + 50, Account: "b", Recorded: at, Kind: kind, Data: "{}"})
+	}
+	if err := db.Tx(t.Context(), func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, table.Entries, rows) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := shelf.Serve(t.Context(), table.History, c); err != nil {
+		t.Fatal(err)
+	}
+	return trail.New(shelf)
+}
+
+func TestHistoryAnswersWhatIsAsked(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		tr := asked(t, address)
+		for rule, c := range map[string]struct {
+			question trail.Question
+			want     []uint64
+			more     bool
+		}{
+			"all":             {trail.Question{Limit: 8}, []uint64{100, 200, 300, 400, 500, 600, 700, 800}, false},
+			"first page":      {trail.Question{Limit: 3}, []uint64{100, 200, 300}, true},
+			"next page":       {trail.Question{Limit: 3, After: 300}, []uint64{400, 500, 600}, true},
+			"last page":       {trail.Question{Limit: 3, After: 600}, []uint64{700, 800}, false},
+			"behind the end":  {trail.Question{Limit: 3, After: 800}, []uint64{}, false},
+			"one kind":        {trail.Question{Limit: 8, Kind: table.KindKeys}, []uint64{200, 400, 600, 800}, false},
+			"kind, next page": {trail.Question{Limit: 2, Kind: table.KindKeys, After: 200}, []uint64{400, 600}, true},
+			"from":            {trail.Question{Limit: 8, From: begin.Add(5 * time.Hour)}, []uint64{600, 700, 800}, false},
+			"to":              {trail.Question{Limit: 8, To: begin.Add(2 * time.Hour)}, []uint64{100, 200}, false},
+			"between":         {trail.Question{Limit: 1, From: begin.Add(time.Hour), To: begin.Add(3 * time.Hour)}, []uint64{200}, true},
+		} {
+			c.question.Account = "a"
+			found, more, err := tr.History(t.Context(), c.question)
+			got := make([]uint64, len(found))
+			for i, e := range found {
+				got[i] = e.Position
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" || more != c.more || err != nil {
+				t.Errorf("%s: more %v, %v, %s", rule, more, err, diff)
+			}
+		}
+	})
+}
+
+func TestEntryTellsAllThatIsKnown(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		got, _, err := asked(t, address).History(t.Context(), trail.Question{Account: "a", Limit: 1})
+		want := []trail.Entry{{Position: 100, Account: "a", Time: begin, Type: "t", Kind: table.KindAccount, Subject: "s",
+			Actor: "token:1", OnBehalfOf: "g", Reason: "r", Sentence: "did", Data: []byte(`{"key":"k"}`)}}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
+	})
+}

@@ -1,0 +1,42 @@
+package body
+
+import (
+	"lieudit/schemas/grant"
+	"lieudit/schemas/token"
+)
+
+// The rules over several fields of one body (shape.Checked).
+
+// Broken: only publishable keys have origins.
+func (k IssueKey) Broken() []string {
+	return when(k.Kind != token.Publishable && k.Origins != nil, "origins go with a publishable key only")
+}
+
+// Broken: the roles that act for one account name it, the others name none.
+func (t IssueToken) Broken() []string {
+	needs := t.Role == grant.Customer || t.Role == grant.Agency
+	return append(
+		when(needs && t.Account == "", "account is required for this role"),
+		when(!needs && t.Account != "", "account goes with the roles customer and agency only")...,
+	)
+}
+
+// Broken: a span of time runs forward.
+func (q HistoryQuery) Broken() []string {
+	return when(!q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From), "from must not be after to")
+}
+
+// Broken: a centre is one point, given in one way; distances need one.
+func (q SearchLocations) Broken() []string {
+	point := q.Lat != nil && q.Lon != nil
+	rules := when((q.Lat == nil) != (q.Lon == nil), "lat and lon go together")
+	rules = append(rules, when(q.Near != "" && (q.Lat != nil || q.Lon != nil), "near and lat with lon exclude each other")...)
+	return append(rules, when(q.Sort == "distance" && !point && q.Near == "", "sort=distance needs lat and lon, or near")...)
+}
+
+func when(broken bool, rule string) []string {
+	if broken {
+		return []string{rule}
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package table_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lieudit/schemas/table"
+	"lieudit/schemas/table/tabletest"
+)
+
+var seen = table.At(time.Date(2026, 11, 21, 8, 30, 0, 250_000_000, time.UTC))
+
+func model(version int) table.Model {
+	def := things.Def
+	def.View = "things"
+	return table.Model{Name: "stock", Version: version, Tables: []table.Def{def}}
+}
+
+func shelf(t *testing.T, address string) *table.Shelf {
+	t.Helper()
+	s, err := table.OpenShelf(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// build makes a copy of m with n rows; serving too.
+func build(t *testing.T, s *table.Shelf, m table.Model, n int) table.Copy {
+	t.Helper()
+	c, err := s.Build(t.Context(), m, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, release, err := s.Use(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	rows := make([]thing, n)
+	for i := range rows {
+		rows[i] = thing{ID: string(rune('a' + i)), Count: int64(n), Good: true, Seen: seen, Raw: []byte("x")}
+	}
+	upsert(t, db, rows)
+	if err := s.Serve(t.Context(), m, c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func count(ctx context.Context, db *table.DB) (n int, err error) {
+	err = db.QueryRow(ctx, "select count(*) from thing").Scan(&n)
+	return n, err
+}
+
+func prune(t *testing.T, s *table.Shelf, models ...table.Model) []string {
+	t.Helper()
+	names, err := s.Prune(t.Context(), models...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestNothingIsReadBeforeACopyServes(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		s := shelf(t, address)
+		if _, err := s.Build(t.Context(), model(1), true); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Read(t.Context(), model(1), func(*table.DB) error { return nil })
+		if !errors.Is(err, table.ErrNone) {
+			t.Errorf("got %v, want %v", err, table.ErrNone)
+		}
+	})
+}
+
+func TestInstancesThatBuildAtOnceAgreeOnOneCopy(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		names := make([]string, 4)
+		var instances sync.WaitGroup
+		for i := range names {
+			s := shelf(t, address)
+			instances.Go(func() {
+				c, err := s.Build(context.Background(), model(1), true)
+				if err != nil {
+					t.Error(err)
+				}
+				names[i] = c.Name
+			})
+		}
+		instances.Wait()
+		if got := slices.Compact(names); len(got) != 1 {
+			t.Errorf("got copies %v, want one", got)
+		}
+	})
+}
+
+func TestReadersSeeNoErrorWhileCopiesComeAndGo(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		writer, asker := shelf(t, address), shelf(t, address)
+		build(t, writer, model(1), 1)
+		var readers sync.WaitGroup
+		var reads, done atomic.Int64
+		for range 4 {
+			readers.Go(func() {
+				for last := 0; done.Load() == 0; reads.Add(1) {
+					err := asker.Read(t.Context(), model(1), func(db *table.DB) error {
+						n, err := count(t.Context(), db)
+						if err == nil && n < last {
+							t.Errorf("got %d rows after %d", n, last)
+						}
+						last = n
+						return err
+					})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		for n := range 6 {
+			c := build(t, writer, model(1), n+2)
+			until(t, "the fresh copy is read", func() bool {
+				now, err := asker.Reads(t.Context(), model(1))
+				return err == nil && now.Name == c.Name
+			})
+			prune(t, writer, model(1))
+		}
+		done.Store(1)
+		readers.Wait()
+		copies, err := writer.Copies(t.Context())
+		if err != nil || len(copies) > 2 {
+			t.Errorf("got %v, %v, want no more than the last two copies", copies, err)
+		}
+		t.Logf("%d reads", reads.Load())
+	})
+}
+
+func until(t *testing.T, what string, reached func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !reached(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func TestPruneDropsOnlyWhatNobodyUses(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		a, b := shelf(t, address), shelf(t, address)
+		first := build(t, a, model(1), 1)
+		_, release, err := b.Use(t.Context(), first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := build(t, a, model(1), 2)
+		if got := prune(t, a, model(1)); len(got) != 0 {
+			t.Errorf("dropped %v while another instance uses it", got)
+		}
+		release()
+		if got := prune(t, a, model(1)); !slices.Equal(got, []string{first.Name}) {
+			t.Errorf("dropped %v, want %v", got, first.Name)
+		}
+		if _, _, err := a.Use(t.Context(), first); err == nil {
+			t.Error("a dropped copy could be opened")
+		}
+		if third := build(t, a, model(1), 3); third.Generation != second.Generation+1 {
+			t.Errorf("got generation %d after %d", third.Generation, second.Generation)
+		}
+		gone(t, address, first)
+	})
+}
+
+// gone fails when anything of a copy is left.
+func gone(t *testing.T, address string, c table.Copy) {
+	t.Helper()
+	if !strings.HasPrefix(address, "postgres") {
+		if left, _ := filepath.Glob(filepath.Join(address, c.Name+".db*")); len(left) > 0 {
+			t.Errorf("left %v", left)
+		}
+		return
+	}
+	db := plain(t, address)
+	n := -1
+	if err := db.QueryRow("select count(*) from information_schema.schemata where schema_name = $1", strings.ReplaceAll(c.Name, "-", "_")).Scan(&n); err != nil || n != 0 {
+		t.Errorf("%d schemas left, %v", n, err)
+	}
+}
+
+// plain is the database as people open it, without the shelf.
+func plain(t *testing.T, address string) *sql.DB {
+	t.Helper()
+	driver := "sqlite"
+	if strings.HasPrefix(address, "postgres") {
+		driver = "pgx"
+	}
+	db, err := sql.Open(driver, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func TestVersionsServeBesideEachOther(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		old, young := shelf(t, address), shelf(t, address)
+		first := build(t, old, model(1), 1)
+		reads := func(s *table.Shelf, version, want int) {
+			t.Helper()
+			err := s.Read(t.Context(), model(version), func(db *table.DB) error {
+				n, err := count(t.Context(), db)
+				if n != want {
+					t.Errorf("version %d: got %d rows, want %d", version, n, want)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		reads(old, 1, 1)
+		build(t, young, model(2), 2)
+		reads(old, 1, 1)
+		reads(young, 2, 2)
+		if got := prune(t, young, model(2)); len(got) != 0 {
+			t.Errorf("dropped %v while an older instance reads it", got)
+		}
+		if err := old.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := prune(t, young, model(2)); !slices.Equal(got, []string{first.Name}) {
+			t.Errorf("dropped %v, want %v", got, first.Name)
+		}
+		reads(young, 2, 2)
+	})
+}
+
+func TestPeopleReadPlainNamesAndTimes(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		s := shelf(t, address)
+		place, view := filepath.Join(address, "stock.db"), "things"
+		if strings.HasPrefix(address, "postgres") {
+			place, view = address, "lieudit.things"
+		}
+		reordered := model(2) // its view cannot replace that of version 1 in place
+		reordered.Tables[0].Columns = slices.Clone(things.Columns)
+		slices.Reverse(reordered.Tables[0].Columns[1:])
+		for n, m := range []table.Model{model(1), model(1), reordered} { // stable while copies come and go
+			build(t, s, m, n)
+			prune(t, s, m)
+			var rows int
+			var at string
+			if err := plain(t, place).QueryRow("select count(*), coalesce(cast(max(seen) as text), '') from "+view).Scan(&rows, &at); err != nil {
+				t.Fatal(err)
+			}
+			if rows != n || n > 0 && !strings.HasPrefix(at, "2026-11-21 08:30:00.25") {
+				t.Errorf("got %d rows at %s, want %d at 2026-11-21 08:30:00.25", rows, at, n)
+			}
+		}
+	})
+}
+
+func TestShelfOpensBeforeItsDatabaseIsThere(t *testing.T) {
+	t.Parallel()
+	s := shelf(t, "postgres://nobody@127.0.0.1:1/none?connect_timeout=1")
+	if _, err := s.Copies(t.Context()); err == nil {
+		t.Error("copies without a database")
+	}
+	err := s.Read(t.Context(), model(1), func(*table.DB) error { return nil })
+	if err == nil || errors.Is(err, table.ErrNone) {
+		t.Errorf("got %v, want why the database cannot be reached", err)
+	}
+}
