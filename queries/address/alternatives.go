@@ -47,6 +47,7 @@ func (q *question) elided(i int) {
 // loosen adds what a word may have been meant to be. Two letters may be wrong in a long word that fits nothing better.
 func (q *question) loosen(i int) {
 	w := q.terms[i].Text
+	q.loosened |= bit(i)
 	if q.terms[i].Digits || len(w) < 3 || text.ClassOf(w) == text.Link {
 		return
 	}

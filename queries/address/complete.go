@@ -22,7 +22,8 @@ func (e *Engine) Complete(query Query) ([]Suggestion, error) {
 		return nil, ErrShort
 	}
 	q := read(e.v, query.line(), true)
-	found := query.Filter.keep(e.v, q.search())
+	q.filter = query.Filter
+	found := q.search()
 	if len(found) == 0 && !q.parsable() {
 		return nil, ErrUnparsable
 	}
@@ -79,7 +80,7 @@ func (q *question) typedOf(t text.Term) int {
 func candidateOf(v *vintage.Vintage, e vintage.Entity) candidate {
 	street := v.StreetOfEntity(e)
 	s := v.Street(street)
-	c := candidate{kind: StreetType, street: street, guess: guess{commune: s.Commune, place: vintage.None}}
+	c := candidate{kind: StreetType, street: street, row: vintage.None, guess: guess{commune: s.Commune, place: vintage.None}}
 	if s.Locality {
 		c.kind = LocalityType
 	}

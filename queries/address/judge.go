@@ -13,31 +13,29 @@ const (
 	numberShare   = 10
 )
 
-// judge compares a street with the words a guess left over, and gives the rows that bear the typed number, or itself.
-func (q *question) judge(g guess, street uint32, words mask) []candidate {
+// judge compares a street with the words a guess left over, and shortlists the rows that bear the typed number, or the
+// street itself.
+func (q *question) judge(g guess, street uint32, words mask) {
 	q.steps -= 8
 	s := q.v.Street(street)
-	c := candidate{guess: g, kind: StreetType, street: street, alignment: q.align(q.v.NameTerms(s.Name), words)}
+	c := candidate{guess: g, kind: StreetType, street: street, row: vintage.None}
+	c.alignment = q.align(q.v.NameTerms(s.Name), words)
 	if s.Locality {
 		c.kind = LocalityType
 	}
 	if c.used == 0 {
-		return nil
+		return
 	}
 	c.numbering = q.readNumber(c.alignment, words&^c.used)
-	var out []candidate
-	if c.typed() && !s.Locality {
-		out = q.bearers(c, s, words)
+	if c.typed() && !s.Locality && q.judgeRows(c, s, words) {
+		return
 	}
-	if len(out) == 0 {
-		c.missing = c.typed()
-		out = append(out, q.scored(c, s, words))
-	}
-	return out
+	c.missing = c.typed()
+	q.score(c, s, words)
 }
 
-// bearers are the rows of a street that bear the typed number and repetition index.
-func (q *question) bearers(c candidate, s vintage.Street, words mask) (out []candidate) {
+// judgeRows shortlists the rows of a street that bear the typed number and repetition index, and says whether any does.
+func (q *question) judgeRows(c candidate, s vintage.Street, words mask) (any bool) {
 	from, to := q.rows(s, c.numbering)
 	for row := from; row < to; row++ {
 		r, rep := c, string(q.v.Rep(row))
@@ -46,28 +44,38 @@ func (q *question) bearers(c candidate, s vintage.Street, words mask) (out []can
 		}
 		if sameRep(r.rep, rep) {
 			r.kind, r.row, r.otherRep = HouseNumber, row, r.rep != text.Fold(rep)
-			out = append(out, q.scored(r, s, words))
+			q.score(r, s, words)
+			any = true
 		}
 	}
-	return out
+	return any
 }
 
-// judgeCommune is the commune itself as an answer.
-func (q *question) judgeCommune(g guess, words mask) candidate {
-	c := candidate{guess: g, kind: Municipality, alignment: alignment{first: maxTerms, certain: true}}
+// judgeCommune shortlists the commune itself.
+func (q *question) judgeCommune(g guess, words mask) {
+	c := candidate{guess: g, kind: Municipality, street: vintage.None, row: vintage.None}
+	c.alignment = alignment{first: maxTerms, certain: true}
 	c.numbering = q.readNumber(c.alignment, words)
 	c.missing = c.typed()
-	left := words &^ c.numberAt &^ c.repAt
 	var sum shares
-	if q.weigh(left) > 0 {
+	if q.weigh(words&^c.numberAt&^c.repAt) > 0 {
 		sum.add(streetShare, 0)
 	}
 	q.addPlace(&sum, &c, vintage.Facet{Postcode: q.communePostcode(g.commune), Old: vintage.None})
 	if c.typed() {
 		sum.add(numberShare, 0)
 	}
+	q.enlist(&c, sum)
+}
+
+// enlist settles a candidate's score and shortlists it if the question lets it through.
+func (q *question) enlist(c *candidate, sum shares) {
 	c.score = sum.score()
-	return c
+	if c.score < accepted/2 || !q.passes(c) {
+		return
+	}
+	c.sound = q.confirmed(c)
+	q.list.add(c)
 }
 
 // communePostcode is the typed postcode when the commune has it, else its first.
@@ -93,8 +101,8 @@ func (s *shares) score() int32 {
 	return s.worth * 10 / s.of
 }
 
-// scored settles the score of a street or row.
-func (q *question) scored(c candidate, s vintage.Street, words mask) candidate {
+// score settles the score of a street or row.
+func (q *question) score(c candidate, s vintage.Street, words mask) {
 	f := q.facet(&c, s)
 	left := words &^ c.used &^ c.numberAt &^ c.repAt
 	total := q.weigh(words &^ c.numberAt &^ c.repAt)
@@ -102,7 +110,7 @@ func (q *question) scored(c candidate, s vintage.Street, words mask) candidate {
 	for _, name := range [...]uint32{f.LieuDit, q.oldName(f), f.Delivery} {
 		if left != 0 && name != vintage.None {
 			extra := q.align(q.v.NameTerms(name), left)
-			if q.weigh(extra.used) <= extra.used.count()*linkWeight {
+			if q.weigh(extra.used) <= int32(extra.used.count())*linkWeight {
 				continue
 			}
 			c.used |= extra.used
@@ -126,8 +134,7 @@ func (q *question) scored(c candidate, s vintage.Street, words mask) candidate {
 		}
 		sum.add(numberShare, worth)
 	}
-	c.score = sum.score()
-	return c
+	q.enlist(&c, sum)
 }
 
 // facet is what a candidate's row is part of; a street stands for the facet that was asked for, or its first.
@@ -157,21 +164,21 @@ func (q *question) oldName(f vintage.Facet) uint32 {
 }
 
 // weigh is the weight of words.
-func (q *question) weigh(words mask) (sum int) {
+func (q *question) weigh(words mask) (sum int32) {
 	for i := range q.terms {
 		if words.has(i) {
-			sum += int(q.weight[i])
+			sum += q.weight[i]
 		}
 	}
 	return sum
 }
 
 // streetWorth is how well a name fits, in thousandths: how much of what was typed it holds, and how much of it was typed.
-func (q *question) streetWorth(held int32, total int, a alignment) int32 {
+func (q *question) streetWorth(held, total int32, a alignment) int32 {
 	if total == 0 || a.whole == 0 {
 		return 0
 	}
-	typed, named := min(held*10/int32(total), 1000), min(a.named*10/a.whole, 1000)
+	typed, named := min(held*10/total, 1000), min(a.named*10/a.whole, 1000)
 	if q.prefix >= 0 {
 		return typed * (800 + named/5) / 1000
 	}

@@ -35,6 +35,10 @@ type question struct {
 	weight    [maxTerms]int32
 	low, high uint32 // the range of terms the growing one may become
 	steps     int
+	loosened  mask
+	filter    Filter
+	list      shortlist
+	scratch   []rough
 }
 
 // read reads a line. growing says that its last word may be unfinished.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"lieudit/queries/address/text"
-	"lieudit/queries/address/vintage"
 )
 
 // line is the question in one line.
@@ -24,11 +23,11 @@ func (q Query) line() string {
 // Verify judges an address: the matches that are good enough, the best first. None is no error; ErrUnparsable is one.
 func (e *Engine) Verify(query Query) ([]Match, error) {
 	q := read(e.v, query.line(), false)
+	q.filter = query.Filter
 	found := q.search()
 	if len(found) == 0 && !q.parsable() {
 		return nil, ErrUnparsable
 	}
-	found = query.Filter.keep(e.v, found)
 	var out []Match
 	for i := range found {
 		if found[i].score < accepted || len(out) == query.Limit {
@@ -52,26 +51,31 @@ func (q *question) parsable() bool {
 	return false
 }
 
-// keep is what a filter lets through.
-func (f Filter) keep(v *vintage.Vintage, found []candidate) []candidate {
+// passes says whether the question's filter lets a candidate through.
+func (q *question) passes(c *candidate) bool {
+	f := &q.filter
 	if len(f.Types) == 0 && len(f.Postcodes) == 0 && len(f.CityCodes) == 0 && len(f.Departments) == 0 {
-		return found
+		return true
 	}
-	return slices.DeleteFunc(found, func(c candidate) bool { return !f.passes(v, &c) })
-}
-
-func (f Filter) passes(v *vintage.Vintage, c *candidate) bool {
 	if len(f.Types) > 0 && !slices.Contains(f.Types, c.kind) {
 		return false
 	}
-	code := v.Commune(c.commune).String()
+	code := q.v.Commune(c.commune).String()
 	if len(f.CityCodes) > 0 && !slices.Contains(f.CityCodes, code) {
 		return false
 	}
 	if len(f.Departments) > 0 && !slices.ContainsFunc(f.Departments, func(d string) bool { return strings.HasPrefix(code, d) }) {
 		return false
 	}
-	return true
+	return len(f.Postcodes) == 0 || slices.Contains(f.Postcodes, fmt.Sprintf("%05d", q.postcodeOf(c)))
+}
+
+// postcodeOf is the postcode a candidate is shown with.
+func (q *question) postcodeOf(c *candidate) uint32 {
+	if c.kind == Municipality {
+		return q.communePostcode(c.commune)
+	}
+	return q.facet(c, q.v.Street(c.street)).Postcode
 }
 
 func (e *Engine) match(q *question, found []candidate, i int) Match {
@@ -97,11 +101,11 @@ func (e *Engine) match(q *question, found []candidate, i int) Match {
 
 // alone says whether a candidate is confirmed, and no other is.
 func (q *question) alone(found []candidate, i int) bool {
-	if q.steps <= 0 || !q.confirmed(&found[i]) {
+	if q.steps <= 0 || !found[i].sound {
 		return false
 	}
 	for j := range found {
-		if j != i && found[j].kind == found[i].kind && q.confirmed(&found[j]) {
+		if j != i && found[j].kind == found[i].kind && found[j].sound {
 			return false
 		}
 	}

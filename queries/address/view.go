@@ -86,7 +86,7 @@ func (e *Engine) within(centre vintage.Point, radius float64, types []Type) (fou
 	}
 	if slices.Contains(types, Municipality) {
 		for i := range uint32(e.v.Communes) {
-			c := candidate{kind: Municipality, guess: guess{commune: i, place: vintage.None}}
+			c := candidate{kind: Municipality, street: vintage.None, row: vintage.None, guess: guess{commune: i, place: vintage.None}}
 			if d := vintage.Metres(centre, e.v.Commune(i).Point); d <= radius {
 				found = append(found, near{c, int(math.Round(d)), e.v.Commune(i).String()})
 			}

@@ -1,0 +1,130 @@
+package address
+
+import (
+	"sort"
+
+	"lieudit/queries/address/vintage"
+)
+
+const (
+	maxPivots   = 2_000 // streets with the rarest word that are looked at
+	maxBegun    = 2_000 // terms an unfinished word may become
+	fewOfEach   = 64    // streets looked at for each of them
+	pivotedMore = 4     // readings of the rarest word
+)
+
+// everywhere considers the streets of the whole vintage that the words may name, when nothing says in which commune.
+// Streets are looked at in the order of importance, so that a name the country over is found where most people live.
+func (q *question) everywhere() {
+	words := q.words()
+	pivot := q.rarest(q.telling(words))
+	if pivot < 0 {
+		pivot = q.rarest(words)
+	}
+	if pivot < 0 {
+		return
+	}
+	for _, h := range best(q.pivoted(pivot, words)) {
+		q.judge(guess{commune: q.v.Street(h.street).Commune, place: vintage.None}, h.street, words)
+	}
+}
+
+// rarest is the word that the fewest streets hold, or -1.
+func (q *question) rarest(words mask) int {
+	least, pivot := 0, -1
+	for i := range q.terms {
+		if !words.has(i) {
+			continue
+		}
+		n := 0
+		for _, a := range q.alts[i] {
+			n += q.v.StreetsWith(a.term).Len()
+		}
+		if i == q.prefix && n == 0 && q.high > q.low {
+			n = 1 << 20
+		}
+		if n > 0 && (pivot < 0 || n < least) {
+			least, pivot = n, i
+		}
+	}
+	return pivot
+}
+
+// pivoted are the streets that hold one word, and how much of the others.
+func (q *question) pivoted(pivot int, words mask) []rough {
+	all := q.scratch[:0]
+	take := func(streets vintage.Column, most int, weight int32) {
+		for j := range min(streets.Len(), most) {
+			all = append(all, rough{streets.At(j), weight})
+		}
+		q.steps -= 2 + min(streets.Len(), most)
+	}
+	for _, a := range q.alts[pivot][:min(len(q.alts[pivot]), pivotedMore)] {
+		take(q.v.StreetsWith(a.term), maxPivots, q.weight[pivot]*a.sim)
+	}
+	if pivot == q.prefix {
+		for t := q.low; t < min(q.high, q.low+maxBegun) && q.steps > 0; t++ {
+			take(q.v.StreetsWith(t), fewOfEach, q.weight[pivot]*90)
+		}
+	}
+	all = once(all)
+	q.scratch = all
+	for i := range q.terms {
+		if words.has(i) && i != pivot {
+			q.share(all, i)
+		}
+	}
+	return all
+}
+
+// share adds what one more word is worth to the streets that hold it.
+func (q *question) share(all []rough, i int) {
+	if i == q.prefix {
+		q.shareBegun(all, i)
+		return
+	}
+	for k, a := range q.alts[i] {
+		if k == pivotedMore || q.steps <= 0 {
+			return
+		}
+		c := cursor{column: q.v.StreetsWith(a.term)}
+		for j := range all {
+			if c.seek(all[j].street) {
+				all[j].weight += q.weight[i] * a.sim
+			}
+		}
+		q.steps -= 2 * len(all)
+	}
+}
+
+// shareBegun does so for the word that may still grow.
+func (q *question) shareBegun(all []rough, i int) {
+	for j := range all {
+		name := q.v.NameTerms(q.v.Street(all[j].street).Name)
+		for k := range name.Len() {
+			if q.sim(i, name.At(k)) > 0 {
+				all[j].weight += q.weight[i] * 90
+				break
+			}
+		}
+	}
+	q.steps -= 2 * len(all)
+}
+
+// cursor finds growing numbers in a sorted column.
+type cursor struct {
+	column vintage.Column
+	at     int
+}
+
+// seek moves to the first number that is no less, and says whether it is the one.
+func (c *cursor) seek(n uint32) bool {
+	step := 1
+	for c.at+step < c.column.Len() && c.column.At(c.at+step) < n {
+		c.at += step
+		step *= 2
+	}
+	width := min(step, c.column.Len()-c.at)
+	c.at += sort.Search(width, func(i int) bool { return c.column.At(c.at+i) >= n })
+	return c.at < c.column.Len() && c.column.At(c.at) == n
+}

@@ -1,0 +1,79 @@
+package address
+
+import "lieudit/queries/address/vintage"
+
+const (
+	// accepted is the score from which on an answer is worth showing.
+	accepted = 5000
+	// sure is the score at which nothing better is looked for.
+	sure = 9700
+	// likely is the score at which words that fit are taken at their word.
+	likely = 8000
+)
+
+// search finds the candidates of a question, the best first. What can be read letter for letter is not read loosely.
+func (q *question) search() []candidate {
+	for i := range q.terms {
+		if len(q.alts[i]) == 0 && i != q.prefix {
+			q.loosen(i)
+		}
+	}
+	q.collect()
+	if !q.settled() && q.loosenAll(q.unused()) {
+		q.collect()
+	}
+	if q.list.top() < likely && q.loosenAll(q.words()) {
+		q.collect()
+	}
+	return q.list.best
+}
+
+// settled says whether no looser reading can be better: all is found, or all words are and only the number, the
+// postcode or the name of the commune is another.
+func (q *question) settled() bool {
+	return q.list.top() >= sure || q.list.top() >= likely && q.unused() == 0 && !q.list.best[0].loose
+}
+
+// unused are the words that the best candidate does not hold as they are.
+func (q *question) unused() mask {
+	if len(q.list.best) == 0 {
+		return q.words()
+	}
+	b := &q.list.best[0]
+	held := b.used | b.numberAt | b.repAt
+	if b.sim >= literal {
+		held |= b.span
+	}
+	if b.loose {
+		held &^= b.used
+	}
+	return q.words() &^ held
+}
+
+// loosenAll reads words loosely that were not yet, and says whether there were any.
+func (q *question) loosenAll(words mask) bool {
+	words &^= q.loosened
+	for i := range q.terms {
+		if words.has(i) {
+			q.loosen(i)
+		}
+	}
+	return words != 0 && q.steps > 0
+}
+
+// collect gathers candidates in all communes the question may be about, then everywhere. A commune that only has the
+// postcode is not looked at when one that was named has all the words.
+func (q *question) collect() {
+	for _, g := range q.guesses() {
+		if q.steps <= 0 {
+			return
+		}
+		if g.place == vintage.None && len(q.list.best) > 0 && q.list.best[0].sound && q.list.best[0].place != vintage.None {
+			break
+		}
+		q.inCommune(g)
+	}
+	if q.list.top() < 7000 {
+		q.everywhere()
+	}
+}
