@@ -1,13 +1,23 @@
 package address
 
 import (
+	"sync"
+
+	"lieudit/queries/address/commune"
 	"lieudit/queries/address/vintage"
 )
 
-// Engine answers from one vintage. It is safe for concurrent use, until the vintage is closed.
+// Engine answers from one vintage and the table of communes. It is safe for concurrent use, until the vintage is closed.
 type Engine struct {
-	v *vintage.Vintage
+	v      *vintage.Vintage
+	table  *commune.Table
+	places func() []namedCommune // of the table, by name
 }
 
-// New makes an engine of a vintage.
-func New(v *vintage.Vintage) *Engine { return &Engine{v: v} }
+// New makes an engine of a vintage. What the table knows of communes is added to what the vintage does.
+func New(v *vintage.Vintage, table *commune.Table) *Engine {
+	return &Engine{v, table, sync.OnceValue(func() []namedCommune { return byName(table) })}
+}
+
+// Vintage is what the engine answers from.
+func (e *Engine) Vintage() *vintage.Vintage { return e.v }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lieudit/queries/address/ban"
+	"lieudit/queries/address/commune"
 	"lieudit/queries/address/vintage"
 )
 
@@ -39,9 +40,11 @@ var lozere = sync.OnceValues(func() (real, error) {
 		}
 	}
 	v, err := memory(r.rows)
-	if err == nil {
-		r.engine = New(v)
+	if err != nil {
+		return r, err
 	}
+	table, err := commune.Load()
+	r.engine = New(v, table)
 	return r, err
 })
 

@@ -3,7 +3,11 @@
 // take is counted in steps, not in time.
 package address
 
-import "errors"
+import (
+	"errors"
+
+	"lieudit/queries/address/commune"
+)
 
 var (
 	// ErrShort: too little was typed to search for.
@@ -72,7 +76,9 @@ type Record struct {
 	PositionType string
 	Certified    bool
 	Parcels      []string
-	Population   int
+	Population   int // of a municipality; 0 when not known
+	Department   commune.Division
+	Region       commune.Division
 
 	StreetLine, ComplementLine, CityLine string // as La Poste writes them
 	Vintage                              string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"lieudit/queries/address/commune"
 	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
 )
@@ -19,14 +20,34 @@ func (e *Engine) record(c *candidate, q *question) Record {
 	return e.streetRecord(c.street, q.facet(c, e.v.Street(c.street)))
 }
 
-func (e *Engine) communeRecord(commune, postcode uint32) Record {
-	c := e.v.Commune(commune)
+func (e *Engine) communeRecord(ordinal, postcode uint32) Record {
+	c := e.v.Commune(ordinal)
 	name := string(e.v.Name(c.Name))
 	r := Record{ID: c.String(), Type: Municipality, Label: name, CityCode: c.String(), City: name, Vintage: e.v.Millesime}
 	setPostcode(&r, postcode)
 	setPoint(&r, c.Point)
 	r.CityLine = cityLine(r.Postcode, name)
+	e.addCommune(&r)
+	if known, ok := e.table.ByCode(r.CityCode); ok {
+		r.Population = int(known.Population)
+		if known.Located() {
+			r.Lon, r.Lat, r.X, r.Y = known.Lon, known.Lat, 0, 0
+		}
+	}
 	return r
+}
+
+// addCommune adds what the table of communes knows.
+func (e *Engine) addCommune(r *Record) {
+	code := commune.DepartmentOf(r.CityCode)
+	if known, ok := e.table.ByCode(r.CityCode); ok {
+		code = known.Department()
+		if known.Kind == commune.Arrondissement {
+			r.District = known.Name
+		}
+	}
+	r.Department, _ = commune.Department(code)
+	r.Region, _ = commune.RegionOf(code)
 }
 
 func (e *Engine) streetRecord(street uint32, f vintage.Facet) Record {
@@ -74,6 +95,7 @@ func (e *Engine) base(s vintage.Street, f vintage.Facet) Record {
 	if f.Delivery == vintage.None {
 		r.CityLine = cityLine(r.Postcode, r.City)
 	}
+	e.addCommune(&r)
 	return r
 }
 
