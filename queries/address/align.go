@@ -8,6 +8,7 @@ import (
 // alignment tells which of the typed words a name holds.
 type alignment struct {
 	used    mask  // the words it holds
+	inName  mask  // those of them that are in the name of the street itself
 	first   int   // the first of them, or maxTerms
 	held    int32 // weight of those words, times how alike, in hundredths
 	named   int32 // weight of the terms of the name that were typed, likewise
@@ -38,6 +39,7 @@ func (q *question) align(name vintage.Column, words mask) alignment {
 		next = i + 1
 	}
 	a.certain = a.certain && !a.loose
+	a.inName = a.used
 	return a
 }
 
@@ -65,7 +67,7 @@ func (q *question) holder(term uint32, words mask, next int) (at int, sim int32)
 		if i >= len(q.terms) {
 			i -= len(q.terms)
 		}
-		if !words.has(i) {
+		if !words.has(i) || q.sticksToNumber(i) {
 			continue
 		}
 		if s := q.sim(i, term); s > sim {
@@ -76,6 +78,12 @@ func (q *question) holder(term uint32, words mask, next int) (at int, sim int32)
 		return q.initial(term, words, next)
 	}
 	return at, sim
+}
+
+// sticksToNumber says whether a word is a letter written right after a number, which belongs to no name.
+func (q *question) sticksToNumber(i int) bool {
+	t := q.terms[i]
+	return t.Glued && len(t.Typed) == 1 && !t.Digits && i > 0 && q.terms[i-1].Digits
 }
 
 // initial lets a single letter stand for a word that begins with it: J. Jaurès.

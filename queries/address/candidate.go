@@ -28,13 +28,37 @@ func (q *question) inCommune(g guess) {
 	if len(hits) == 0 || hits[0].weight < 90*q.weigh(telling) {
 		hits = q.hits(words, c.From, c.To)
 	}
-	for _, h := range hits {
-		if h.weight*5 < hits[0].weight*3 {
-			break
-		}
-		q.judge(g, h.street, words)
-	}
+	q.judgeHits(g, hits, words)
 	q.judgeCommune(g, words)
+}
+
+// judgeHits judges the streets that promise most; all of them when the best one needs words that are not in its name,
+// since others may hold the same words the other way round.
+func (q *question) judgeHits(g guess, hits []rough, words mask) {
+	for i, h := range hits {
+		if h.weight*5 < hits[0].weight*3 && !q.split() {
+			return
+		}
+		q.judge(g, hits[i].street, words)
+	}
+}
+
+// split says whether the best candidate is sound by words that are not in its name.
+func (q *question) split() bool {
+	return len(q.list.best) > 0 && q.list.best[0].sound && q.list.best[0].used != q.list.best[0].inName
+}
+
+// rivals considers the streets of a guess that hold all the words that the name of the best candidate holds: nothing
+// else can be as good.
+func (q *question) rivals(g guess, name mask) {
+	c := q.v.Commune(g.commune)
+	name = q.telling(name)
+	for _, h := range q.hits(name, c.From, c.To) {
+		if h.weight < 90*q.weigh(name) {
+			return
+		}
+		q.judge(g, h.street, q.words()&^g.span)
+	}
 }
 
 // telling are the words that tell streets apart: no links, no kinds of streets, no numbers.

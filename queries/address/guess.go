@@ -40,7 +40,7 @@ func (q *question) guesses() []guess {
 	var all []guess
 	for i := range q.terms {
 		if q.words().has(i) {
-			all = q.named(all, q.v.Gazetteer(), i, reading{from: i, to: i, sim: 100})
+			all = q.spelt(all, q.v.Gazetteer(), i, reading{from: i, to: i, sim: 100})
 		}
 	}
 	all = q.coded(all)
@@ -60,13 +60,13 @@ type reading struct {
 	sim      int32 // the worst of its words
 }
 
-// named adds the places whose name is read from term i on.
-func (q *question) named(all []guess, g vintage.Gazetteer, i int, r reading) []guess {
+// spelt adds the places whose name is read from term i on.
+func (q *question) spelt(all []guess, g vintage.Gazetteer, i int, r reading) []guess {
 	if i >= len(q.terms) || !q.words().has(i) || q.steps <= 0 {
 		return all
 	}
 	if i > r.from && text.ClassOf(q.terms[i].Text) == text.Link {
-		return q.named(all, g, i+1, r)
+		return q.spelt(all, g, i+1, r)
 	}
 	for _, a := range q.alts[i] {
 		all = q.follow(all, g.Next(a.term, a.term+1), i, reading{r.from, i + 1, min(r.sim, a.sim)})
@@ -98,7 +98,7 @@ func (q *question) follow(all []guess, g vintage.Gazetteer, i int, r reading) []
 		sim := r.sim - int32(min(unnamed, 3))*8
 		all = append(all, guess{commune: commune, place: place, span: span(r.from, r.to), sim: sim, coded: coded})
 	}
-	return q.named(all, g, i+1, r)
+	return q.spelt(all, g, i+1, r)
 }
 
 func (q *question) hasPostcode(commune uint32) bool {

@@ -62,18 +62,28 @@ func (q *question) loosenAll(words mask) bool {
 }
 
 // collect gathers candidates in all communes the question may be about, then everywhere. A commune that only has the
-// postcode is not looked at when one that was named has all the words.
+// postcode is searched for rivals alone when one that was named has all the words.
 func (q *question) collect() {
 	for _, g := range q.guesses() {
 		if q.steps <= 0 {
 			return
 		}
-		if g.place == vintage.None && len(q.list.best) > 0 && q.list.best[0].sound && q.list.best[0].place != vintage.None {
-			break
+		if named, ok := q.named(); ok && g.place == vintage.None {
+			q.rivals(g, named.inName)
+			continue
 		}
 		q.inCommune(g)
 	}
 	if q.list.top() < 7000 {
 		q.everywhere()
 	}
+}
+
+// named is the best candidate when it is sound and its commune was named.
+func (q *question) named() (c *candidate, ok bool) {
+	if len(q.list.best) == 0 {
+		return nil, false
+	}
+	c = &q.list.best[0]
+	return c, c.sound && c.place != vintage.None && q.telling(c.inName) != 0
 }
