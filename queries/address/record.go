@@ -71,7 +71,8 @@ func (e *Engine) rowRecord(row, street uint32) Record {
 	entity := vintage.RowEntity(row)
 	r.Type, r.ID, r.BanID = HouseNumber, e.v.ID(entity), e.v.UUID(entity).String()
 	r.Number, r.Rep = fmt.Sprint(e.v.Number(row)), string(e.v.Rep(row))
-	r.PositionType, r.Certified = string(e.v.Name(f.Position)), f.Certified
+	position, certified := e.v.RowKind(row)
+	r.PositionType, r.Certified = string(e.v.Name(position)), certified
 	r.Parcels = e.v.Parcels(row, street)
 	setPoint(&r, e.v.RowPoint(row))
 	finish(&r)

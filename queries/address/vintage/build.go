@@ -93,6 +93,7 @@ type builder struct {
 	streets   []uint32            // the name of each
 	keys      []string            // the key of each
 	reps      map[string]uint16
+	positions map[string]byte
 	owners    []owned // streets that were given a UUID
 	aliases   []alias
 	prior     *lineage
@@ -120,7 +121,8 @@ type alias struct {
 }
 
 func newBuilder(o Options, w *sectionWriter) *builder {
-	return &builder{Options: o, w: w, names: newNamer(w), space: space(), postcodes: map[uint32][]uint32{}, reps: map[string]uint16{}}
+	return &builder{Options: o, w: w, names: newNamer(w), space: space(), postcodes: map[uint32][]uint32{}, reps: map[string]uint16{},
+		positions: map[string]byte{}}
 }
 
 func (b *builder) run(ctx context.Context, dir string, rows iter.Seq2[ban.Row, error]) error {

@@ -109,9 +109,10 @@ func checkRow(t *testing.T, v *Vintage, e Entity, want *ban.Row) {
 	street := v.StreetOf(row)
 	s := v.Street(street)
 	f, p := v.RowFacet(row, s), v.RowPoint(row)
+	position, certified := v.RowKind(row)
 	got := ban.Row{ID: v.ID(e), Numero: v.Number(row), Rep: string(v.Rep(row)), Voie: string(v.Name(s.Name)),
-		LieuDit: string(v.Name(f.LieuDit)), Acheminement: string(v.Name(f.Delivery)), TypePosition: string(v.Name(f.Position)),
-		CodeInsee: v.Commune(s.Commune).String(), Commune: string(v.Name(v.Commune(s.Commune).Name)), Certifie: f.Certified,
+		LieuDit: string(v.Name(f.LieuDit)), Acheminement: string(v.Name(f.Delivery)), TypePosition: string(v.Name(position)),
+		CodeInsee: v.Commune(s.Commune).String(), Commune: string(v.Name(v.Commune(s.Commune).Name)), Certifie: certified,
 		CodePostal: want.CodePostal, NomAFNOR: want.NomAFNOR, Parcelles: v.Parcels(row, street),
 		Lon: float64(p.Lon) / 1e6, Lat: float64(p.Lat) / 1e6, X: float64(p.X) / 100, Y: float64(p.Y) / 100}
 	if f.Old != None {

@@ -1,7 +1,6 @@
 package vintage
 
 import (
-	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,7 +118,7 @@ func (b *builder) writeStreet(w *writing, s *gathered) {
 
 // facet is the ordinal, within its street, of what a row shares with others.
 func (b *builder) facet(w *writing, r *ban.Row) uint16 {
-	f := Facet{Postcode: postcode(r.CodePostal), Old: none, LieuDit: none, Delivery: none, Position: none, Certified: r.Certifie}
+	f := Facet{Postcode: postcode(r.CodePostal), Old: none, LieuDit: none, Delivery: none}
 	if f.Postcode != 0 {
 		w.postcodes[f.Postcode] = true
 	}
@@ -129,7 +128,7 @@ func (b *builder) facet(w *writing, r *ban.Row) uint16 {
 	for _, n := range [...]struct {
 		to   *uint32
 		text string
-	}{{&f.LieuDit, r.LieuDit}, {&f.Delivery, r.Acheminement}, {&f.Position, r.TypePosition}} {
+	}{{&f.LieuDit, r.LieuDit}, {&f.Delivery, r.Acheminement}} {
 		if n.text != "" {
 			*n.to = b.names.of(n.text)
 		}
@@ -139,11 +138,7 @@ func (b *builder) facet(w *writing, r *ban.Row) uint16 {
 		at = uint16(len(w.facets))
 		w.facets[f] = at
 		b.facets++
-		certified := uint32(0)
-		if f.Certified {
-			certified = 1
-		}
-		b.w.u32(secFacets, f.Postcode, f.Old, f.LieuDit, f.Delivery, f.Position, certified)
+		b.w.u32(secFacets, f.Postcode, f.Old, f.LieuDit, f.Delivery)
 	}
 	return at
 }
@@ -177,9 +172,27 @@ func (b *builder) writeRow(s *gathered, r *ban.Row, facet uint16) {
 	b.w.u32(secLats, uint32(p.Lat))
 	b.w.u32(secXs, uint32(p.X))
 	b.w.u32(secYs, uint32(p.Y))
-	parcels := strings.Join(r.Parcelles, "|")
-	b.w.bytes(secParcels, append(binary.AppendUvarint(nil, uint64(len(parcels))), parcels...))
+	b.w.bytes(secRowKinds, []byte{b.rowKind(r)})
+	b.w.bytes(secParcels, appendParcels(nil, r.CodeInsee, r.Parcelles))
 	b.identifyRow(s, r, row)
+}
+
+// rowKind is what the position of a row is of, with the certification in the lowest bit.
+func (b *builder) rowKind(r *ban.Row) byte {
+	kind := byte(0)
+	if r.TypePosition != "" {
+		at, known := b.positions[r.TypePosition]
+		if !known && len(b.positions) < 127 {
+			at = byte(len(b.positions) + 1)
+			b.positions[r.TypePosition] = at
+			b.w.u32(secPositions, b.names.of(r.TypePosition))
+		}
+		kind = at << 1
+	}
+	if r.Certifie {
+		kind |= 1
+	}
+	return kind
 }
 
 // rep is the ordinal of a repetition index, counted from 1; 0 is none.

@@ -1,10 +1,8 @@
 package vintage
 
 import (
-	"encoding/binary"
 	"math"
 	"sort"
-	"strings"
 )
 
 // curve is the place of a position on a Z-order curve.
@@ -81,27 +79,4 @@ func walk(order Column, at func(uint32) Point, from uint64, bits uint, yield fun
 		}
 		yield(order.At(i), p)
 	}
-}
-
-// Parcels are the cadastral parcels of a row of a street.
-func (v *Vintage) Parcels(row, street uint32) []string {
-	from, to := bounded(v.streets.at(street).u32(16), v.streets.at(street+1).u32(16), len(v.parts[secParcels]))
-	blob := v.parts[secParcels][from:to]
-	for r := v.streets.at(street).u32(8); ; r++ {
-		size, n := binary.Uvarint(blob)
-		if n <= 0 || size > uint64(len(blob)-n) {
-			return nil
-		}
-		if r == row {
-			return splitParcels(blob[n : n+int(size)])
-		}
-		blob = blob[n+int(size):]
-	}
-}
-
-func splitParcels(blob []byte) []string {
-	if len(blob) == 0 {
-		return nil
-	}
-	return strings.Split(string(blob), "|")
 }

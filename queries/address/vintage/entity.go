@@ -22,7 +22,7 @@ const (
 	communeSize = 40
 	placeSize   = 20
 	streetSize  = 52
-	facetSize   = 24
+	facetSize   = 16
 )
 
 // Point is a position: millionths of degrees, and centimetres in the legal projection.
@@ -135,12 +135,10 @@ func (v *Vintage) StreetOf(row uint32) uint32 {
 
 // Facet is what many rows of a street share.
 type Facet struct {
-	Postcode  uint32 // 0 when there is none
-	Old       uint32 // the place of the former commune, or none
-	LieuDit   uint32 // a name, or none
-	Delivery  uint32 // a name, or none
-	Position  uint32 // a name, or none
-	Certified bool
+	Postcode uint32 // 0 when there is none
+	Old      uint32 // the place of the former commune, or none
+	LieuDit  uint32 // a name, or none
+	Delivery uint32 // a name, or none
 }
 
 // None is the ordinal of what is absent.
@@ -149,15 +147,7 @@ const None = none
 // Facet is the facet of an ordinal.
 func (v *Vintage) Facet(i uint32) Facet {
 	r := v.facets.at(i)
-	return Facet{r.u32(0), r.u32(4), r.u32(8), r.u32(12), r.u32(16), r.u32(20) != 0}
-}
-
-// Row is one house number.
-type Row struct {
-	Number uint32
-	Rep    string
-	Facet  uint32
-	Point
+	return Facet{r.u32(0), r.u32(4), r.u32(8), r.u32(12)}
 }
 
 // Number is the house number of a row.
@@ -175,6 +165,19 @@ func (v *Vintage) Rep(row uint32) []byte {
 // RowFacet is the facet of a row of a street.
 func (v *Vintage) RowFacet(row uint32, s Street) Facet {
 	return v.Facet(s.Facets + uint32(shorts(v.parts[secRowFacets]).at(int(row))))
+}
+
+// RowKind is what the position of a row is of, a name or none, and whether the commune certified it.
+func (v *Vintage) RowKind(row uint32) (position uint32, certified bool) {
+	kinds := v.parts[secRowKinds]
+	if int(row) >= len(kinds) {
+		return none, false
+	}
+	position = none
+	if at := int(kinds[row] >> 1); at > 0 {
+		position = Column(v.parts[secPositions]).At(at - 1)
+	}
+	return position, kinds[row]&1 != 0
 }
 
 // RowPoint is where a row stands.

@@ -59,6 +59,8 @@ const (
 	secReps
 	secRepNames
 	secRowFacets
+	secRowKinds
+	secPositions
 	secLons
 	secLats
 	secXs

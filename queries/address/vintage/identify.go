@@ -170,7 +170,7 @@ func boolCompare(x, y bool) int {
 
 // writeCurves writes the order of rows and of streets along the curve, from the columns already written.
 func (b *builder) writeCurves(ctx context.Context) error {
-	rows, err := b.positions(secLons, secLats, 4, 0)
+	rows, err := b.pointsOf(secLons, secLats, 4, 0)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (b *builder) writeCurves(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	streets, err := b.positions(secStreets, secStreets, streetSize, 32)
+	streets, err := b.pointsOf(secStreets, secStreets, streetSize, 32)
 	if err != nil {
 		return err
 	}
@@ -193,9 +193,9 @@ func (b *builder) writeCurves(ctx context.Context) error {
 	return errors.Join(ctx.Err(), b.w.failed())
 }
 
-// positions reads the longitudes and latitudes back: one a record of that size, the second section's 4 bytes further
+// pointsOf reads the longitudes and latitudes back: one a record of that size, the second section's 4 bytes further
 // when both are one.
-func (b *builder) positions(lons, lats section, size int64, at int64) ([]keyed, error) {
+func (b *builder) pointsOf(lons, lats section, size int64, at int64) ([]keyed, error) {
 	x, err := b.w.reread(lons)
 	if err != nil {
 		return nil, err

@@ -131,7 +131,10 @@ func decodeRow(data []byte, last *ban.Row) (r ban.Row, n int) {
 	r.Numero = uint32(d.uvarint())
 	r.Lon, r.Lat = float64(d.i32())/1e6, float64(d.i32())/1e6
 	r.X, r.Y = float64(d.i32())/100, float64(d.i32())/100
-	r.Parcelles = splitParcels([]byte(d.text()))
+	r.Parcelles = nil
+	if joined := d.text(); joined != "" {
+		r.Parcelles = strings.Split(joined, "|")
+	}
 	if d.short {
 		return r, 0
 	}
