@@ -155,27 +155,23 @@ func (b *builder) run(ctx context.Context, dir string, rows iter.Seq2[ban.Row, e
 	return err
 }
 
-// fill spills all rows.
+// fill spills all rows, while they are read ahead.
 func (b *builder) fill(ctx context.Context, s *spill, rows iter.Seq2[ban.Row, error]) error {
 	n := 0
-	for row, err := range rows {
-		if err != nil {
-			return err
-		}
-		if n++; n%4096 == 0 {
-			b.Progress("read", n, 0)
-			if err := ctx.Err(); err != nil {
-				return err
+	err := ahead(ctx, rows, 256, func(batch []ban.Row) error {
+		for i := range batch {
+			if err := s.add(&batch[i]); err != nil {
+				return fmt.Errorf("keep the rows: %w", err)
 			}
 		}
-		if err := s.add(&row); err != nil {
-			return fmt.Errorf("keep the rows: %w", err)
-		}
-	}
-	if n == 0 {
+		n += len(batch)
+		b.Progress("read", n, 0)
+		return nil
+	})
+	if err == nil && n == 0 {
 		return ErrEmpty
 	}
-	return errors.Join(ctx.Err(), s.w.Flush())
+	return errors.Join(err, s.w.Flush())
 }
 
 // byImportance are the communes' codes, those with most rows first.
@@ -188,22 +184,19 @@ func byImportance(rows map[string]int) []string {
 	return codes
 }
 
+// writeCommunes writes one commune after the other, while the next ones are sorted.
 func (b *builder) writeCommunes(ctx context.Context, s *spill) error {
 	codes := byImportance(s.rows)
-	for i, code := range codes {
-		if err := ctx.Err(); err != nil {
-			return err
+	err := ahead(ctx, s.communes(codes), 1, func(batch []sorted) error {
+		for i := range batch {
+			b.writeCommune(uint32(b.summary.Communes), &batch[i])
+			b.summary.Communes++
 		}
-		rows, err := s.read(code)
-		if err != nil {
-			return err
-		}
-		b.writeCommune(uint32(i), code, rows)
 		b.Progress("build", b.summary.Addresses, 0)
-	}
-	b.summary.Communes = len(codes)
+		return nil
+	})
 	b.closeRecords()
-	return b.w.failed()
+	return errors.Join(err, b.w.failed())
 }
 
 // closeRecords ends communes and streets with a record that says where the last one ends.

@@ -20,9 +20,9 @@ type writing struct {
 }
 
 // writeCommune writes a commune with its streets and rows.
-func (b *builder) writeCommune(ordinal uint32, code string, rows []ban.Row) {
-	streets, duplicates := gather(rows)
-	b.summary.Duplicates += duplicates
+func (b *builder) writeCommune(ordinal uint32, of *sorted) {
+	code, streets := of.code, of.streets
+	b.summary.Duplicates += of.duplicates
 	w := &writing{ordinal: ordinal, code: code, postcodes: map[uint32]bool{}, old: map[[2]string]uint32{}}
 	name := usual(streets, func(r *ban.Row) string { return r.Commune })
 	b.addPlaces(w, name, usual(streets, func(r *ban.Row) string { return r.Acheminement }))

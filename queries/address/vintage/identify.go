@@ -106,7 +106,7 @@ func (b *builder) writeIdentity(ctx context.Context) error {
 	for _, k := range all {
 		b.w.u32(secByUUID, k.entity)
 	}
-	return errors.Join(ctx.Err(), b.w.failed())
+	return ctx.Err()
 }
 
 func (b *builder) readHashed(rows uint32) ([]keyed, error) {
@@ -190,7 +190,7 @@ func (b *builder) writeCurves(ctx context.Context) error {
 	for _, k := range streets {
 		b.w.u32(secStreetsByPlace, k.entity)
 	}
-	return errors.Join(ctx.Err(), b.w.failed())
+	return ctx.Err()
 }
 
 // pointsOf reads the longitudes and latitudes back: one a record of that size, the second section's 4 bytes further

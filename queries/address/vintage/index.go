@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"lieudit/queries/address/text"
 )
 
@@ -38,7 +40,10 @@ func (b *builder) writeIndex(ctx context.Context) error {
 	if err := errors.Join(ctx.Err(), b.w.failed()); err != nil {
 		return err
 	}
-	return errors.Join(b.writeIdentity(ctx), b.writeCurves(ctx))
+	var both errgroup.Group
+	both.Go(func() error { return b.writeIdentity(ctx) })
+	both.Go(func() error { return b.writeCurves(ctx) })
+	return errors.Join(both.Wait(), b.w.failed())
 }
 
 func (b *builder) writeTerms(terms []string) {
