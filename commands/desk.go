@@ -77,16 +77,19 @@ func (d *Desk[S]) View(ctx context.Context, id string, look func(*S)) error {
 	return nil
 }
 
-// settle appends the batch, and sends the very same one again for as long as its fate is unknown.
+// settle appends the batch, and sends the very same one again for as long as its fate is unknown: once it is, an
+// answer that a later sending added nothing says nothing of the first.
 func (d *Desk[S]) settle(ctx context.Context, f *fold[S], batch []eventstore.Proposed) (eventstore.Committed, error) {
+	unknown := false
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		done, err := d.store.Append(ctx, f.stream, f.revision, batch)
-		if !errors.Is(err, eventstore.ErrUnknown) {
+		unknown = unknown || errors.Is(err, eventstore.ErrUnknown)
+		if !unknown || !errors.Is(err, eventstore.ErrUnknown) && !errors.Is(err, eventstore.ErrUnavailable) {
 			return done, err
 		}
 		select {
 		case <-ctx.Done():
-			return done, err
+			return done, fmt.Errorf("%w: %w", eventstore.ErrUnknown, ctx.Err())
 		case <-time.After(pause):
 		}
 	}

@@ -234,3 +234,35 @@ func TestSubClientHasItsAgencysPlan(t *testing.T) {
 		t.Errorf("got agency %q, %v", parent, err)
 	}
 }
+
+// leaving makes an append, loses its reply, and is away for a while.
+type leaving struct {
+	eventstore.Store
+	calls int
+}
+
+func (l *leaving) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
+	l.calls++
+	if l.calls > 1 && l.calls < 4 {
+		return eventstore.Committed{}, eventstore.ErrUnavailable
+	}
+	done, err := l.Store.Append(ctx, stream, expected, events)
+	if l.calls == 1 {
+		return eventstore.Committed{}, eventstore.ErrUnknown
+	}
+	return done, err
+}
+
+func TestUnknownOutcomeIsNotTakenForNoneWhenTheLogIsAway(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	opened(t, accounts(log), "a", plan.Starter)
+	made, err := accounts(&leaving{Store: log}).IssueKey(t.Context(), "a", operator, account.Issue{Kind: token.Secret, Label: "k"})
+	if err != nil {
+		t.Fatalf("the append was made, the command says %v", err)
+	}
+	s, _, err := accounts(log).State(t.Context(), "a", time.Now())
+	if err != nil || len(s.Keys) != 1 || s.Keys[made.ID] == nil {
+		t.Errorf("got keys %v, %v, want the one that was told", s.Keys, err)
+	}
+}

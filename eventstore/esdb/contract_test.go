@@ -2,6 +2,7 @@ package esdb_test
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -75,7 +76,7 @@ func connection(a net.Addr) string {
 
 func dial(t testing.TB, connection string) *esdb.Store {
 	t.Helper()
-	s, err := esdb.Open(t.Context(), connection)
+	s, err := esdb.Open(t.Context(), connection, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,13 +26,14 @@ type Store struct {
 //
 // With several hosts, or +discover, the leader is asked for by gossip. A Unix socket, which those strings have no form
 // for, is named esdb+unix:///path/to/socket; it is not encrypted unless tls=true is asked for. Open does not wait for
-// the server: a log that cannot be reached is one whose Health says so. ctx gives values only.
-func Open(ctx context.Context, connection string) (*Store, error) {
+// the server: a log that cannot be reached is one whose Health says so. ctx gives values only; log gets one line an
+// incident.
+func Open(ctx context.Context, connection string, log *slog.Logger) (*Store, error) {
 	t, err := parse(connection)
 	if err != nil {
 		return nil, fmt.Errorf("connection string: %w", err)
 	}
-	return &Store{link: newLink(context.WithoutCancel(ctx), t, slog.Default())}, nil
+	return &Store{link: newLink(context.WithoutCancel(ctx), t, log)}, nil
 }
 
 // Health is nil while the last that calls and a probe every second saw of the server was good.

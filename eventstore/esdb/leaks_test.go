@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"runtime/pprof"
 	"strings"
@@ -24,7 +25,7 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 	p := newProxy(t, r.at)
 	id := uuid.NewString()
 	pprof.Do(t.Context(), pprof.Labels("esdb", id), func(ctx context.Context) {
-		s, err := esdb.Open(ctx, p.connection())
+		s, err := esdb.Open(ctx, p.connection(), slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,7 @@ func TestCloseAmongCallsIsSafeEveryTime(t *testing.T) {
 	t.Parallel()
 	r := serve(t, t.TempDir(), "unix:"+filepath.Join(short(t), "s"))
 	for i := range 30 {
-		s, err := esdb.Open(t.Context(), r.address)
+		s, err := esdb.Open(t.Context(), r.address, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

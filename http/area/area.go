@@ -82,8 +82,10 @@ func (a *area) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// maxBody is the most a request may hold.
-const maxBody = 1 << 20
+const (
+	maxBody = 1 << 20          // the most a request may hold
+	maxWork = 15 * time.Second // how long a command tries to learn what became of it
+)
 
 // keyed is the order of checks: token, route, role, account, syntax; then the work.
 func (a *area) keyed(w http.ResponseWriter, r *http.Request) (reply, error) {
@@ -100,5 +102,7 @@ func (a *area) keyed(w http.ResponseWriter, r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	return rt.endpoint(r, c)
+	ctx, cancel := context.WithTimeout(r.Context(), maxWork)
+	defer cancel()
+	return rt.endpoint(r.WithContext(ctx), c)
 }

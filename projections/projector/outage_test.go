@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table/tabletest"
@@ -14,6 +16,7 @@ import (
 
 // gate is a way to a server that can be shut: connections are cut and new ones refused.
 type gate struct {
+	network  string
 	server   string
 	listener net.Listener
 	carriers sync.WaitGroup
@@ -25,11 +28,12 @@ type gate struct {
 // through gives the address of a Postgres behind a gate.
 func through(t *testing.T, address string) (*gate, string) {
 	t.Helper()
-	u, err := url.Parse(address)
+	server, err := pgconn.ParseConfig(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gate{server: u.Host, open: map[net.Conn]bool{}}
+	g := &gate{open: map[net.Conn]bool{}}
+	g.network, g.server = pgconn.NetworkAddress(server.Host, server.Port)
 	if g.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +43,8 @@ func through(t *testing.T, address string) (*gate, string) {
 		g.set(true)
 		g.carriers.Wait()
 	})
-	u.Host = g.listener.Addr().String()
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(server.User, server.Password), Host: g.listener.Addr().String(), Path: server.Database}
+	u.RawQuery = url.Values{"sslmode": {"disable"}}.Encode()
 	return g, u.String()
 }
 
@@ -49,7 +54,7 @@ func (g *gate) accept() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", g.server)
+		server, err := net.Dial(g.network, g.server)
 		if err != nil || !g.enter(client, server) {
 			client.Close()
 			continue

@@ -166,25 +166,24 @@ func moved(t *testing.T, address string, before int64) int64 {
 	return now
 }
 
-// lives is how many accounts a log holds that is to keep a projector busy for a while.
-const lives = 200
-
-// killed is how often a projector is killed: more often when LIEUDIT_TEST_LONG=1.
-func killed() int {
+// campaign is how many accounts a log holds, to keep a projector busy for a while, and how often the projector is killed
+// meanwhile: much more when LIEUDIT_TEST_LONG=1.
+func campaign() (lives, kills int) {
 	if os.Getenv("LIEUDIT_TEST_LONG") == "1" {
-		return 50
+		return 4000, 50
 	}
-	return 3
+	return 200, 3
 }
 
 func TestKilledProjectorLeavesNoGapAndNoDouble(t *testing.T) {
 	t.Parallel()
 	tabletest.Each(t, func(t *testing.T, address string) {
+		lives, kills := campaign()
 		folders := logFolders(t, lives, 0)
 		s := sceneOn(t, address, folders[0])
 		end := int64(s.end(t))
 		s.log.Close() // the child's now
-		for at, kills := int64(0), 0; kills < killed() && at < end; kills++ {
+		for at := int64(0); kills > 0 && at < end; kills-- {
 			p := child(t, address, folders[0])
 			at = moved(t, address, at)
 			time.Sleep(rand.N(20 * time.Millisecond)) // anywhere in its next batch
@@ -201,6 +200,7 @@ func TestKilledProjectorLeavesNoGapAndNoDouble(t *testing.T) {
 func TestPausedOwnerIsReplacedAndDoesNoHarmWhenItWakes(t *testing.T) {
 	t.Parallel()
 	address := tabletest.Postgres(t) // a SQLite file belongs to one process
+	const lives = 200
 	folders := logFolders(t, lives, 1)
 	paused := child(t, address, folders[1])
 	moved(t, address, 0)

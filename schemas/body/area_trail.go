@@ -70,7 +70,7 @@ type Projection struct {
 	Copy     string `json:"copie" doc:"Which copy: a rebuild fills a fresh one while the other serves"`
 	State    string `json:"etat"`
 	Position uint64 `json:"position" doc:"Place in the log it has reached"`
-	Lag      uint64 `json:"retard" doc:"How far that is from the end of the log"`
+	Lag      *int   `json:"retard,omitempty" doc:"Events of the log it does not hold yet, counted up to 10000; left out when that cannot be known"`
 	Owner    string `json:"proprietaire" doc:"The instance that writes it"`
 	Reason   string `json:"raison,omitempty" doc:"Why it stands still"`
 }

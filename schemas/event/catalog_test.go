@@ -104,7 +104,7 @@ func TestWhatIsNoEventIsAnError(t *testing.T) {
 func TestSentencesTellTheEventsOwnValues(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]event.Event{
-		"opened the account on plan GROWTH": event.AccountOpened{Name: "Acme", Plan: plan.Growth},
+		"opened the account on plan GROWTH": event.AccountOpened{Name: "Acme", Plan: plan.Growth, Anchor: plan.Date{Year: 2026, Month: 11, Day: 21}},
 		"changed the plan from GROWTH to BUSINESS with 2000000 requests a month, effective 2026-11-21T00:00:00Z": event.PlanChanged{
 			From: plan.Growth, To: plan.Business, Quota: 2_000_000, Effective: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
 		},

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"time"
 	_ "time/tzdata" // Europe/Paris on a machine without zone files
@@ -38,8 +39,13 @@ func (d Date) Start() time.Time { return time.Date(d.Year, d.Month, d.Day, 0, 0,
 
 func (d Date) String() string { return fmt.Sprintf("%04d-%02d-%02d", d.Year, int(d.Month), d.Day) }
 
-// MarshalText writes 2026-11-21.
-func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+// MarshalText writes 2026-11-21. The zero Date is no day and is not written.
+func (d Date) MarshalText() ([]byte, error) {
+	if d == (Date{}) {
+		return nil, errors.New("date is not set")
+	}
+	return []byte(d.String()), nil
+}
 
 // UnmarshalText reads 2026-11-21.
 func (d *Date) UnmarshalText(text []byte) error {

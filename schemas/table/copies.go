@@ -116,7 +116,7 @@ func (s *Shelf) number(ctx context.Context, m Model) (Copy, error) {
 	err := s.change(ctx, func(tx *Tx) error {
 		row := tx.QueryRow(ctx, "select coalesce(max(generation), 0) + 1, "+tx.db.Now()+" from copy where model = ? and version = ?", m.Name, m.Version)
 		if err := row.Scan(&c.Generation, &c.Made); err != nil {
-			return tx.db.named(err)
+			return tx.db.failed(ctx, err)
 		}
 		c.Name = fmt.Sprintf("%s-v%d-g%d", m.Name, m.Version, c.Generation)
 		return Upsert(ctx, tx, copies, []Copy{c})

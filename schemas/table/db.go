@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // DB is one database: a SQLite file or a Postgres schema. Statements are written with "?" for either. Writes take
@@ -33,10 +34,10 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	}
 	var err error
 	if db.write, db.read, err = open(address, o); err != nil {
-		return nil, db.named(err)
+		return nil, db.failed(ctx, err)
 	}
 	if err := begin(ctx, db.write); err != nil {
-		return nil, errors.Join(db.named(err), db.Close())
+		return nil, errors.Join(db.failed(ctx, err), db.Close())
 	}
 	return db, nil
 }
@@ -77,7 +78,7 @@ func (db *DB) creation(tables []Def) []string {
 func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
 	result, err := db.write.ExecContext(ctx, db.dialect.rewrite(statement), storable(args)...)
 	if err != nil {
-		return 0, db.named(err)
+		return 0, db.failed(ctx, err)
 	}
 	return result.RowsAffected()
 }
@@ -85,7 +86,7 @@ func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, e
 // Query runs a statement that reads.
 func (db *DB) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
 	rows, err := db.read.QueryContext(ctx, db.dialect.rewrite(statement), storable(args)...)
-	return rows, db.named(err)
+	return rows, db.failed(ctx, err)
 }
 
 // QueryRow runs a statement that reads one row.
@@ -98,23 +99,39 @@ func (db *DB) QueryRow(ctx context.Context, statement string, args ...any) *sql.
 func (db *DB) Tx(ctx context.Context, f func(*Tx) error) error {
 	inner, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
-		return db.named(err)
+		return db.failed(ctx, err)
 	}
 	if err := f(&Tx{db, inner}); err != nil {
 		inner.Rollback() // what failed is err; a transaction that cannot be undone was never committed
 		return err
 	}
-	return db.named(inner.Commit())
+	return db.failed(ctx, inner.Commit())
 }
 
 func (db *DB) arrays() bool { return db.dialect.numbered }
 func (tx *Tx) arrays() bool { return tx.db.arrays() }
 
-func (db *DB) named(err error) error {
-	if err == nil || db.name == "" {
+// failed is err with the database's name, and what ended ctx where that did: a connection that is being made says
+// only that its time is up.
+func (db *DB) failed(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if over := over(ctx); over != nil && !errors.Is(err, over) {
+		err = fmt.Errorf("%w: %w", over, err)
+	}
+	if db.name == "" {
 		return err
 	}
 	return fmt.Errorf("%s: %w", db.name, err)
+}
+
+// over is why ctx has ended. Its deadline can have passed a moment before it says so.
+func over(ctx context.Context) error {
+	if deadline, limited := ctx.Deadline(); limited && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // Tx is a running transaction that writes.
@@ -127,7 +144,7 @@ type Tx struct {
 func (tx *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
 	result, err := tx.tx.ExecContext(ctx, tx.db.dialect.rewrite(statement), storable(args)...)
 	if err != nil {
-		return 0, tx.db.named(err)
+		return 0, tx.db.failed(ctx, err)
 	}
 	return result.RowsAffected()
 }
@@ -135,7 +152,7 @@ func (tx *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, e
 // Query runs a statement that reads what the transaction sees.
 func (tx *Tx) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
 	rows, err := tx.tx.QueryContext(ctx, tx.db.dialect.rewrite(statement), storable(args)...)
-	return rows, tx.db.named(err)
+	return rows, tx.db.failed(ctx, err)
 }
 
 // QueryRow runs a statement that reads one row.

@@ -77,7 +77,7 @@ func (s *Shelf) hold(ctx context.Context, name string) error {
 	return s.change(ctx, func(tx *Tx) error {
 		var state State
 		if err := tx.QueryRow(ctx, "select state from copy where name = ?", name).Scan(&state); err != nil {
-			return tx.db.named(fmt.Errorf("%s: %w", name, err))
+			return tx.db.failed(ctx, fmt.Errorf("%s: %w", name, err))
 		}
 		if state == Dropped {
 			return fmt.Errorf("%s was dropped", name)

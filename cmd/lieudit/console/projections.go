@@ -31,7 +31,7 @@ func (p Program) projectionsStatus() *cli.Command {
 }
 
 func projectionRow(m body.Projection) []string {
-	return []string{m.Name, fmt.Sprint(m.Version), m.Copy, m.State, fmt.Sprint(m.Position), fmt.Sprint(m.Lag), m.Owner, m.Reason}
+	return []string{m.Name, fmt.Sprint(m.Version), m.Copy, m.State, fmt.Sprint(m.Position), lag(m), m.Owner, m.Reason}
 }
 
 func (p Program) projectionsRebuild() *cli.Command {
@@ -61,4 +61,12 @@ func (p Program) projectionsPrune() *cli.Command {
 			return v.upkeep(ctx, "/projections:prune")
 		}),
 	}
+}
+
+// lag is how many events a read model is behind, "" when that cannot be known.
+func lag(m body.Projection) string {
+	if m.Lag == nil {
+		return ""
+	}
+	return fmt.Sprint(*m.Lag)
 }

@@ -17,7 +17,7 @@ type logs struct{ core, usage eventstore.Store }
 
 func openLogs(ctx context.Context, c Config) (logs, error) {
 	if c.EventStore != "" {
-		server, err := esdb.Open(ctx, c.EventStore)
+		server, err := esdb.Open(ctx, c.EventStore, c.Log)
 		if err != nil {
 			return logs{}, fmt.Errorf("event store: %w", err)
 		}

@@ -23,7 +23,10 @@ func (m readModelsOf) Status(ctx context.Context) ([]body.Projection, error) {
 	for i, s := range all {
 		shown[i] = body.Projection{
 			Name: s.Model, Version: int(s.Version), Copy: s.Copy, State: string(s.State),
-			Position: uint64(s.Position), Lag: uint64(max(s.Behind, 0)), Owner: s.Owner, Reason: s.Reason,
+			Position: uint64(s.Position), Owner: s.Owner, Reason: s.Reason,
+		}
+		if s.Behind >= 0 {
+			shown[i].Lag = &s.Behind
 		}
 	}
 	return shown, err

@@ -102,6 +102,7 @@ func (s *service) assemble() {
 	codec := eventstore.NewCodec(s.vault)
 	s.ring = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, "keyring"), s.Log)
 	s.projector = projector.New(s.logs.core, codec, s.shelf, readModels()...)
+	s.projector.Log = s.Log
 	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lieudit/schemas/plan"
+)
+
+// names are the words of a scene that differ from run to run.
+type names map[string]string
+
+// keep names the texts of an answer.
+func (n names) keep(t *testing.T, name, answer string) {
+	t.Helper()
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(answer), &fields); err != nil {
+		t.Fatalf("%s: %v in %q", name, err, answer)
+	}
+	for field, value := range fields {
+		if text, ok := value.(string); ok {
+			n[name+"."+field] = text
+		}
+	}
+	if text, ok := fields["token"].(string); ok {
+		n[name] = text
+		delete(n, name+".token")
+	}
+}
+
+// fill puts the words in. ${x*1000} is a thousand x.
+func (n names) fill(t *testing.T, text string) string {
+	t.Helper()
+	return regexp.MustCompile(`\$\{[^}]+\}`).ReplaceAllStringFunc(text, func(found string) string {
+		name := found[2 : len(found)-1]
+		if value, ok := n[name]; ok {
+			return value
+		}
+		part, times, ok := strings.Cut(name, "*")
+		count, err := strconv.Atoi(times)
+		if !ok || err != nil {
+			t.Fatalf("nothing is named %s", found)
+		}
+		return strings.Repeat(part, count)
+	})
+}
+
+// hide takes the words out again, the longest first, and then whatever else no two runs share.
+func (n names) hide(text string) string {
+	plain := regexp.MustCompile(`\.(label|kind|role|cree_par|account)$`)
+	keys := make([]string, 0, len(n))
+	for k, v := range n {
+		if v != "" && !plain.MatchString(k) {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		if d := len(n[b]) - len(n[a]); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	for _, k := range keys {
+		text = strings.ReplaceAll(text, n[k], "${"+k+"}")
+	}
+	for _, v := range varying() {
+		text = v.pattern.ReplaceAllString(text, v.name)
+	}
+	return strings.ReplaceAll(text, plan.DateOf(time.Now()).String(), "${today}")
+}
+
+// varying is what no two runs share.
+func varying() []struct {
+	pattern *regexp.Regexp
+	name    string
+} {
+	return []struct {
+		pattern *regexp.Regexp
+		name    string
+	}{
+		{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), "$${time}"},
+		{regexp.MustCompile(`ld_(sk|pk|ct)_[0-9A-Za-z]{38}`), "ld_${1}_$${token}"},
+		{regexp.MustCompile(`ld_(sk|pk|ct)_…[0-9A-Za-z]{4}`), "ld_${1}_…$${end}"},
+		{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "$${uuid}"},
+		{regexp.MustCompile(`"(curseur|hash|proprietaire)": "[^"]+"`), `"$1": "$${$1}"`},
+		{regexp.MustCompile(`"version": "[^"]+"`), `"version": "$${version}"`},
+		{regexp.MustCompile(`"(position|retard)": \d+`), `"$1": $${$1}`},
+	}
+}
