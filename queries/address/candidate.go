@@ -1,34 +1,12 @@
 package address
 
-import (
-	"cmp"
-	"slices"
-
-	"lieudit/queries/address/text"
-	"lieudit/queries/address/vintage"
-)
-
-const (
-	maxAligned = 48    // streets of one commune that are compared word by word
-	maxPosting = 4_000 // streets looked at for one word
-)
-
-// rough is a street and how much of what was typed its name may hold.
-type rough struct {
-	street uint32
-	weight int32
-}
+import "lieudit/queries/address/text"
 
 // inCommune considers the streets of a guess that the words left over may name, and the commune itself.
 func (q *question) inCommune(g guess) {
 	c := q.v.Commune(g.commune)
 	words := q.words() &^ g.span
-	telling := q.telling(words)
-	hits := q.hits(telling, c.From, c.To)
-	if len(hits) == 0 || hits[0].weight < 90*q.weigh(telling) {
-		hits = q.hits(words, c.From, c.To)
-	}
-	q.judgeHits(g, hits, words)
+	q.judgeHits(g, q.hits(words, c.From, c.To), words)
 	q.judgeCommune(g, words)
 }
 
@@ -53,7 +31,7 @@ func (q *question) split() bool {
 func (q *question) rivals(g guess, name mask) {
 	c := q.v.Commune(g.commune)
 	name = q.telling(name)
-	for _, h := range q.hits(name, c.From, c.To) {
+	for _, h := range q.best(q.merge(q.gatherAll(name, c.From, c.To)), name) {
 		if h.weight < 90*q.weigh(name) {
 			return
 		}
@@ -69,92 +47,4 @@ func (q *question) telling(words mask) (out mask) {
 		}
 	}
 	return out
-}
-
-// hits are the streets in a range whose names share words with the question, the most promising first.
-func (q *question) hits(words mask, from, to uint32) []rough {
-	all := q.scratch[:0]
-	for i := range q.terms {
-		if !words.has(i) {
-			continue
-		}
-		begun := len(all)
-		for _, a := range q.alts[i] {
-			all = q.gather(all, q.v.StreetsWith(a.term), rough{from, q.weight[i] * a.sim}, to)
-		}
-		if i == q.prefix {
-			all = q.gatherPrefix(all, rough{from, q.weight[i] * 90}, to)
-		}
-		all = all[:begun+len(once(all[begun:]))]
-	}
-	q.scratch = all
-	return merge(all)
-}
-
-// gatherPrefix adds the streets with a term that the last word may become.
-func (q *question) gatherPrefix(all []rough, r rough, to uint32) []rough {
-	if q.high-q.low > to-r.street {
-		for s := r.street; s < to && q.steps > 0; s++ {
-			name := q.v.NameTerms(q.v.Street(s).Name)
-			for j := range name.Len() {
-				if t := name.At(j); t >= q.low && t < q.high {
-					all = append(all, rough{s, r.weight})
-					break
-				}
-			}
-			q.steps--
-		}
-		return all
-	}
-	for t := q.low; t < q.high && q.steps > 0; t++ {
-		all = q.gather(all, q.v.StreetsWith(t), r, to)
-	}
-	return all
-}
-
-func (q *question) gather(all []rough, streets vintage.Column, r rough, to uint32) []rough {
-	q.steps -= 2
-	streets = streets.From(r.street)
-	for j := range min(streets.Len(), maxPosting) {
-		s := streets.At(j)
-		if s >= to || q.steps <= 0 {
-			break
-		}
-		q.steps--
-		all = append(all, rough{s, r.weight})
-	}
-	return all
-}
-
-// once keeps the best reading of one word for each street.
-func once(of []rough) []rough {
-	if slices.IsSortedFunc(of, func(x, y rough) int { return cmp.Compare(x.street, y.street) }) && len(of) < 2 {
-		return of
-	}
-	slices.SortFunc(of, func(x, y rough) int {
-		return cmp.Or(cmp.Compare(x.street, y.street), cmp.Compare(y.weight, x.weight))
-	})
-	return slices.CompactFunc(of, func(x, y rough) bool { return x.street == y.street })
-}
-
-// merge sums what speaks for each street and keeps the best.
-func merge(all []rough) []rough {
-	slices.SortFunc(all, func(x, y rough) int { return cmp.Compare(x.street, y.street) })
-	kept := all[:0]
-	for _, r := range all {
-		if n := len(kept); n > 0 && kept[n-1].street == r.street {
-			kept[n-1].weight += r.weight
-		} else {
-			kept = append(kept, r)
-		}
-	}
-	return best(kept)
-}
-
-// best are the most promising streets, the first first.
-func best(all []rough) []rough {
-	slices.SortFunc(all, func(x, y rough) int {
-		return cmp.Or(cmp.Compare(y.weight, x.weight), cmp.Compare(x.street, y.street))
-	})
-	return all[:min(len(all), maxAligned)]
 }

@@ -21,8 +21,7 @@ func (e *Engine) Complete(query Query) ([]Suggestion, error) {
 	if letters < shortest {
 		return nil, ErrShort
 	}
-	q := read(e.v, query.line(), true)
-	q.filter = query.Filter
+	q := e.ask(query, true)
 	found := q.search()
 	if len(found) == 0 && !q.parsable() {
 		return nil, ErrUnparsable

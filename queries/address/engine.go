@@ -12,11 +12,14 @@ type Engine struct {
 	v      *vintage.Vintage
 	table  *commune.Table
 	places func() []namedCommune // of the table, by name
+
+	departments func() map[string][]uint32 // the communes of each
 }
 
 // New makes an engine of a vintage. What the table knows of communes is added to what the vintage does.
 func New(v *vintage.Vintage, table *commune.Table) *Engine {
-	return &Engine{v, table, sync.OnceValue(func() []namedCommune { return byName(table) })}
+	return &Engine{v: v, table: table, places: sync.OnceValue(func() []namedCommune { return byName(table) }),
+		departments: sync.OnceValue(func() map[string][]uint32 { return byDepartment(v) })}
 }
 
 // Vintage is what the engine answers from.

@@ -8,24 +8,27 @@ import (
 
 const (
 	maxPivots   = 2_000 // streets with the rarest word that are looked at
-	maxBegun    = 2_000 // terms an unfinished word may become
-	fewOfEach   = 64    // streets looked at for each of them
-	pivotedMore = 4     // readings of the rarest word
+	fewOfEach   = 64    // streets looked at for each term an unfinished word may become
+	pivotedMore = 4     // readings of a word
+	fewBegun    = 256   // terms an unfinished word may become before streets are looked at instead
 )
 
 // everywhere considers the streets of the whole vintage that the words may name, when nothing says in which commune.
 // Streets are looked at in the order of importance, so that a name the country over is found where most people live.
 func (q *question) everywhere() {
 	words := q.words()
-	pivot := q.rarest(q.telling(words))
+	pivot := q.rarest(q.telling(words) &^ q.growing())
+	if pivot < 0 {
+		pivot = q.rarest(q.telling(words))
+	}
 	if pivot < 0 {
 		pivot = q.rarest(words)
 	}
 	if pivot < 0 {
 		return
 	}
-	for _, h := range best(q.pivoted(pivot, words)) {
-		q.judge(guess{commune: q.v.Street(h.street).Commune, place: vintage.None}, h.street, words)
+	for _, h := range q.best(q.pivoted(pivot, words), words) {
+		q.judge(guess{commune: q.v.StreetCommune(h.street), place: vintage.None}, h.street, words)
 	}
 }
 
@@ -53,18 +56,17 @@ func (q *question) rarest(words mask) int {
 // pivoted are the streets that hold one word, and how much of the others.
 func (q *question) pivoted(pivot int, words mask) []rough {
 	all := q.scratch[:0]
-	take := func(streets vintage.Column, most int, weight int32) {
-		for j := range min(streets.Len(), most) {
-			all = append(all, rough{streets.At(j), weight})
-		}
-		q.steps -= 2 + min(streets.Len(), most)
-	}
+	weight := q.weight[pivot]
 	for _, a := range q.alts[pivot][:min(len(q.alts[pivot]), pivotedMore)] {
-		take(q.v.StreetsWith(a.term), maxPivots, q.weight[pivot]*a.sim)
+		all = q.takeSome(all, q.v.StreetsWith(a.term), rough{weight: weight * a.sim}, maxPivots)
 	}
-	if pivot == q.prefix {
-		for t := q.low; t < min(q.high, q.low+maxBegun) && q.steps > 0; t++ {
-			take(q.v.StreetsWith(t), fewOfEach, q.weight[pivot]*90)
+	switch {
+	case pivot != q.prefix:
+	case q.high-q.low > fewBegun:
+		all = q.scanArea(all, weight*begunSim)
+	default:
+		for t := q.low; t < q.high && q.steps > 0; t++ {
+			all = q.takeSome(all, q.v.StreetsWith(t), rough{weight: weight * begunSim}, fewOfEach)
 		}
 	}
 	all = once(all)
@@ -72,6 +74,39 @@ func (q *question) pivoted(pivot int, words mask) []rough {
 	for i := range q.terms {
 		if words.has(i) && i != pivot {
 			q.share(all, i)
+		}
+	}
+	return all
+}
+
+// takeSome adds the first streets of a posting that lie in the question's area.
+func (q *question) takeSome(all []rough, streets vintage.Column, r rough, most int) []rough {
+	begun := len(all)
+	for from, to := range q.area.ranges(q.v) {
+		streets = streets.From(from)
+		for j := 0; j < streets.Len() && streets.At(j) < to; j++ {
+			if len(all)-begun == most {
+				q.cut = true
+				return all
+			}
+			q.steps--
+			all = append(all, rough{streets.At(j), r.weight})
+		}
+		if q.steps -= 2; q.steps <= 0 || streets.Len() == 0 {
+			break
+		}
+	}
+	return all
+}
+
+// scanArea looks at the first streets of the area, name by name.
+func (q *question) scanArea(all []rough, weight int32) []rough {
+	left := uint32(maxBegun)
+	for from, to := range q.area.ranges(q.v) {
+		n := min(to-from, left)
+		all = q.scan(all, rough{from, weight}, from+n)
+		if left -= n; left == 0 {
+			break
 		}
 	}
 	return all
@@ -100,12 +135,8 @@ func (q *question) share(all []rough, i int) {
 // shareBegun does so for the word that may still grow.
 func (q *question) shareBegun(all []rough, i int) {
 	for j := range all {
-		name := q.v.NameTerms(q.v.Street(all[j].street).Name)
-		for k := range name.Len() {
-			if q.sim(i, name.At(k)) > 0 {
-				all[j].weight += q.weight[i] * 90
-				break
-			}
+		if q.begins(all[j].street) {
+			all[j].weight += q.weight[i] * begunSim
 		}
 	}
 	q.steps -= 2 * len(all)

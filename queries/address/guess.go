@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	maxGuesses   = 24 // communes a question is tried in
+	maxGuesses   = 64 // communes a question is tried in
+	fewCommunes  = 24 // those a filter lets through are all tried
 	maxNamesakes = 40 // places of one name that are looked at
 )
 
@@ -43,7 +44,8 @@ func (q *question) guesses() []guess {
 			all = q.spelt(all, q.v.Gazetteer(), i, reading{from: i, to: i, sim: 100})
 		}
 	}
-	all = q.coded(all)
+	all = q.unnamed(q.coded(all))
+	all = slices.DeleteFunc(all, func(g guess) bool { return !q.area.has(g.commune) })
 	for i := range all {
 		all[i].late = q.isLate(all[i].span)
 	}
@@ -51,7 +53,20 @@ func (q *question) guesses() []guess {
 		return cmp.Or(cmp.Compare(y.rank(), x.rank()), cmp.Compare(x.commune, y.commune), cmp.Compare(x.place, y.place), cmp.Compare(x.span, y.span))
 	})
 	all = slices.Compact(all)
-	return all[:min(len(all), maxGuesses)]
+	if len(all) > maxGuesses {
+		all, q.cut = all[:maxGuesses], true
+	}
+	return all
+}
+
+// unnamed adds communes that nothing typed names: those of the code, those around, those of a narrow filter.
+func (q *question) unnamed(all []guess) []guess {
+	for _, communes := range [...]area{q.cited, q.around, q.area} {
+		for _, c := range communes[:min(len(communes), fewCommunes)] {
+			all = append(all, guess{commune: c, place: vintage.None, coded: q.postcode != 0 && q.hasPostcode(c)})
+		}
+	}
+	return all
 }
 
 // reading is a name of a place as far as it has been read: terms [from, to), and how well they fit.
@@ -84,6 +99,7 @@ func (q *question) follow(all []guess, g vintage.Gazetteer, i int, r reading) []
 		return all
 	}
 	limit := g.Whole()
+	q.cut = q.cut || limit > maxNamesakes && q.postcode == 0 && i != q.prefix
 	if i == q.prefix || q.postcode != 0 && g.Len() <= maxNamesakes {
 		limit = g.Len()
 	}
@@ -111,7 +127,7 @@ func (q *question) hasPostcode(commune uint32) bool {
 	return false
 }
 
-// coded adds the communes of the postcode, or the one whose own code was typed for one.
+// coded adds the communes of the postcode.
 func (q *question) coded(all []guess) []guess {
 	if q.postcode == 0 {
 		return all

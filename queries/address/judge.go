@@ -27,10 +27,11 @@ func (q *question) judge(g guess, street uint32, words mask) {
 		return
 	}
 	c.numbering = q.readNumber(c.alignment, words&^c.used)
-	if c.typed() && !s.Locality && q.judgeRows(c, s, words) {
+	known := c.typed() && !s.Locality && q.judgeRows(c, s, words)
+	if known && q.wants(HouseNumber) {
 		return
 	}
-	c.missing = c.typed()
+	c.missing = c.typed() && !known
 	q.score(c, s, words)
 }
 
@@ -75,6 +76,9 @@ func (q *question) enlist(c *candidate, sum shares) {
 		return
 	}
 	c.sound = q.confirmed(c)
+	if q.here != nil {
+		c.bonus = bonus(vintage.Metres(*q.here, q.pointOf(c)))
+	}
 	q.list.add(c)
 }
 
@@ -197,6 +201,9 @@ func (q *question) addPlace(sum *shares, c *candidate, f vintage.Facet) {
 		}
 		sum.add(cityShare, worth)
 	}
+	if q.cited != nil {
+		sum.add(cityShare, 1000*q.citedShare(c))
+	}
 	if q.postcode == 0 {
 		return
 	}
@@ -214,6 +221,14 @@ func (q *question) addPlace(sum *shares, c *candidate, f vintage.Facet) {
 	}
 }
 
+// citedShare is 1 for a commune whose code was typed.
+func (q *question) citedShare(c *candidate) int32 {
+	if q.cited.has(c.commune) {
+		return 1
+	}
+	return 0
+}
+
 // confirmed says whether every word that was typed is confirmed by a candidate, letter for letter.
 func (q *question) confirmed(c *candidate) bool {
 	words := q.words() &^ c.span &^ c.used &^ c.numberAt &^ c.repAt
@@ -227,6 +242,9 @@ func (q *question) confirmed(c *candidate) bool {
 
 // placeConfirmed says whether postcode and former commune are those of the candidate.
 func (q *question) placeConfirmed(c *candidate) bool {
+	if !q.cited.has(c.commune) {
+		return false
+	}
 	if c.kind == Municipality {
 		return q.postcode == 0 || q.hasPostcode(c.commune)
 	}

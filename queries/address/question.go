@@ -35,17 +35,47 @@ type question struct {
 	weight    [maxTerms]int32
 	low, high uint32 // the range of terms the growing one may become
 	steps     int
+	cut       bool // more fits than was looked at
 	loosened  mask
 	filter    Filter
+	area      area
+	cited     area           // the communes whose code was typed, if one was
+	citedAs   string         // it
+	here      *vintage.Point // what lies nearer comes first
+	around    area           // the communes there
 	list      shortlist
 	scratch   []rough
+}
+
+// ask reads a question and where its answers may lie.
+func (e *Engine) ask(query Query, growing bool) *question {
+	q := read(e.v, query.line(), growing)
+	q.filter, q.area = query.Filter, e.areaOf(query.Filter)
+	if query.CityCode != "" {
+		q.cite(query.CityCode, e.ordinals(query.CityCode))
+	} else if q.postcode != 0 && e.v.PostcodeCommunes(q.postcode).Len() == 0 {
+		if code := postcodeText(q.postcode); len(e.ordinals(code)) > 0 {
+			q.cite(code, e.ordinals(code))
+			q.postcode = 0
+		}
+	}
+	if query.Bias != nil {
+		q.here = &vintage.Point{Lon: degrees(query.Bias.Lon), Lat: degrees(query.Bias.Lat)}
+		q.around = e.communesAround(*q.here)
+	}
+	return q
+}
+
+// cite takes note of a typed code and the communes it stands for.
+func (q *question) cite(code string, communes []uint32) {
+	q.citedAs, q.cited = code, sorted(communes)
 }
 
 // read reads a line. growing says that its last word may be unfinished.
 func read(v *vintage.Vintage, line string, growing bool) *question {
 	q := &question{v: v, terms: text.Terms(line), prefix: -1, steps: maxSteps}
 	if len(q.terms) > maxTerms {
-		q.terms = q.terms[:maxTerms]
+		q.terms, q.cut = q.terms[:maxTerms], true
 	}
 	q.all = span(0, len(q.terms))
 	q.readPostcode()

@@ -7,6 +7,8 @@ const (
 	accepted = 5000
 	// sure is the score at which nothing better is looked for.
 	sure = 9700
+	// placed is the score from which on the place is believed.
+	placed = 7000
 	// likely is the score at which words that fit are taken at their word.
 	likely = 8000
 )
@@ -74,9 +76,14 @@ func (q *question) collect() {
 		}
 		q.inCommune(g)
 	}
-	if q.list.top() < 7000 {
+	if q.list.top() < placed || q.around != nil && !q.located(&q.list.best[0]) {
 		q.everywhere()
 	}
+}
+
+// located says whether anything typed says where a candidate lies.
+func (q *question) located(c *candidate) bool {
+	return c.place != vintage.None || c.coded || q.cited.has(c.commune) && q.cited != nil
 }
 
 // named is the best candidate when it is sound and its commune was named.

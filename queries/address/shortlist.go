@@ -19,12 +19,13 @@ type candidate struct {
 	alignment
 	numbering
 	score int32 // of 10,000
+	bonus int32 // for lying near
 	sound bool  // every typed word is confirmed
 }
 
-// compareCandidates is the order of answers: by score, then by importance, which is the order of communes and streets.
+// compareCandidates is the order of answers: by score and nearness, then by importance, which is the order of communes and streets.
 func compareCandidates(x, y *candidate) int {
-	return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(x.commune, y.commune), -cmp.Compare(x.street, y.street)*municipal(x, y),
+	return cmp.Or(cmp.Compare(y.score+y.bonus, x.score+x.bonus), cmp.Compare(x.commune, y.commune), -cmp.Compare(x.street, y.street)*municipal(x, y),
 		cmp.Compare(x.row, y.row), cmp.Compare(y.rank(), x.rank()), cmp.Compare(x.place, y.place), cmp.Compare(x.span, y.span))
 }
 

@@ -1,61 +1,132 @@
 package address
 
 import (
+	"errors"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
+	"time"
+
+	"lieudit/queries/address/ban"
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/vintage"
 )
 
-// lines are clean questions about random rows.
-func lines(r real, n int, apply func(*rand.Rand, *asked)) []string {
-	rng := rand.New(rand.NewPCG(7, 7))
-	out := make([]string, n)
-	for i := range out {
-		a := askedOf(&r.rows[rng.IntN(len(r.rows))])
-		apply(rng, &a)
-		out[i] = a.line()
-	}
-	return out
-}
-
-func BenchmarkVerify(b *testing.B) {
-	r := needLozere(b)
-	for _, kind := range []struct {
-		name  string
-		apply func(*rand.Rand, *asked)
-	}{
-		{"clean", func(*rand.Rand, *asked) {}},
-		{"typo", func(rng *rand.Rand, a *asked) { typo(rng, world{}, a) }},
-		{"no postcode", func(_ *rand.Rand, a *asked) { a.postcode = "" }},
-		{"postcode only", func(_ *rand.Rand, a *asked) { a.city = "" }},
-		{"street only", func(_ *rand.Rand, a *asked) { a.city, a.postcode = "", "" }},
-	} {
-		asked := lines(r, 4096, kind.apply)
-		b.Run(kind.name, func(b *testing.B) {
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				if _, err := r.engine.Verify(Query{Text: asked[i%len(asked)], Limit: 5}); err != nil {
-					b.Fatal(err)
-				}
-				i++
+// BenchmarkEngine measures every operation on the official rows, and on the vintages that LIEUDIT_TEST_VINTAGES lists,
+// as a search path does: each operation's mean, median, 99th percentile and worst.
+func BenchmarkEngine(b *testing.B) {
+	b.Run("official", func(b *testing.B) { benchmark(b, needLozere(b).engine) })
+	for _, path := range filepath.SplitList(os.Getenv("LIEUDIT_TEST_VINTAGES")) {
+		b.Run(filepath.Base(path), func(b *testing.B) {
+			v, err := vintage.Open(path)
+			if err != nil {
+				b.Fatal(err)
 			}
+			defer v.Close()
+			table, err := commune.Load()
+			if err != nil {
+				b.Fatal(err)
+			}
+			benchmark(b, New(v, table))
 		})
 	}
 }
 
-func BenchmarkComplete(b *testing.B) {
-	r := needLozere(b)
-	rng := rand.New(rand.NewPCG(8, 8))
-	asked := lines(r, 4096, func(*rand.Rand, *asked) {})
-	for i, l := range asked {
-		asked[i] = l[:min(len(l), 4+rng.IntN(len(l)))]
-	}
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		if _, err := r.engine.Complete(Query{Text: asked[i%len(asked)], Limit: 5}); err != nil && err != ErrShort {
-			b.Fatal(err)
+// operation asks one question about an address.
+type operation struct {
+	name string
+	ask  func(*Engine, *rand.Rand, asked) error
+}
+
+func verifying(name string, apply func(*rand.Rand, world, *asked) bool) operation {
+	return operation{"verify " + name, func(e *Engine, rng *rand.Rand, a asked) error {
+		apply(rng, world{postcodes: []string{"48000", "33000", "59650"}}, &a)
+		_, err := e.Verify(Query{Text: a.line(), Limit: 5})
+		return err
+	}}
+}
+
+// completing asks as far as someone has typed.
+func completing(name string, apply func(*rand.Rand, world, *asked) bool, bias bool) operation {
+	return operation{"complete " + name, func(e *Engine, rng *rand.Rand, a asked) error {
+		apply(rng, world{}, &a)
+		typed := []rune(a.line())
+		q := Query{Text: string(typed[:min(len(typed), 4+rng.IntN(len(typed)))]), Limit: 5}
+		if bias {
+			q.Bias = &Position{a.row.Lon, a.row.Lat}
 		}
-		i++
+		if _, err := e.Complete(q); !errors.Is(err, ErrShort) && !errors.Is(err, ErrUnparsable) {
+			return err
+		}
+		return nil
+	}}
+}
+
+func operations() []operation {
+	clean := func(*rand.Rand, world, *asked) bool { return true }
+	noPostcode := func(_ *rand.Rand, _ world, a *asked) bool { a.postcode = ""; return true }
+	view := func(id func(*ban.Row) string) func(*Engine, *rand.Rand, asked) error {
+		return func(e *Engine, _ *rand.Rand, a asked) error {
+			if _, ok := e.View(id(a.row)); !ok {
+				return errors.New(id(a.row) + " is not found")
+			}
+			return nil
+		}
 	}
+	return []operation{
+		verifying("clean", clean),
+		verifying("typo", typo),
+		verifying("no postcode", noPostcode),
+		verifying("wrong postcode", wrongPostcode),
+		verifying("typo, no postcode", func(rng *rand.Rand, w world, a *asked) bool { return noPostcode(rng, w, a) && typo(rng, w, a) }),
+		verifying("no commune", func(_ *rand.Rand, _ world, a *asked) bool { a.city = ""; return true }),
+		verifying("street alone", func(_ *rand.Rand, _ world, a *asked) bool { a.city, a.postcode = "", ""; return true }),
+		completing("clean", clean, false),
+		completing("typo", typo, false),
+		completing("no postcode", noPostcode, false),
+		completing("biased", noPostcode, true),
+		{"view id", view(func(r *ban.Row) string { return r.ID })},
+		{"view id_ban", view(func(r *ban.Row) string { return r.IDBan })},
+		{"near", func(e *Engine, _ *rand.Rand, a asked) error {
+			e.Near(Position{a.row.Lon, a.row.Lat}, 500, 10)
+			return nil
+		}},
+	}
+}
+
+func benchmark(b *testing.B, e *Engine) {
+	asked := sampled(e, 4096)
+	for _, o := range operations() {
+		b.Run(o.name, func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(7, 7))
+			b.ReportAllocs()
+			var took []time.Duration
+			for b.Loop() {
+				start := time.Now()
+				if err := o.ask(e, rng, asked[len(took)%len(asked)]); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(start))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+			b.ReportMetric(float64(took[len(took)-1].Microseconds()), "max-µs")
+		})
+	}
+}
+
+// sampled are questions about random rows of a vintage.
+func sampled(e *Engine, n int) []asked {
+	rng := rand.New(rand.NewPCG(8, 8))
+	out := make([]asked, n)
+	for i := range out {
+		row := uint32(rng.IntN(e.v.Addresses))
+		r := e.rowRecord(row, e.v.StreetOf(row))
+		out[i] = askedOf(&ban.Row{ID: r.ID, IDBan: r.BanID, Numero: e.v.Number(row), Rep: r.Rep, Voie: r.Street, CodePostal: r.Postcode,
+			CodeInsee: r.CityCode, Commune: r.City, CommuneAncienne: r.OldCity, Lon: r.Lon, Lat: r.Lat})
+	}
+	return out
 }

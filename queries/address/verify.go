@@ -8,22 +8,21 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// line is the question in one line.
+// line is the question in one line. A complement is read where no street is given: it is not in the base otherwise.
 func (q Query) line() string {
 	if q.Text != "" {
 		return q.Text
 	}
-	place := q.Commune
-	if place == "" {
-		place = q.CityCode
+	street := q.Street
+	if street == "" {
+		street = q.Complement
 	}
-	return joined(q.Number, q.Street, q.Complement, q.Postcode, place)
+	return joined(q.Number, street, q.Postcode, q.Commune)
 }
 
 // Verify judges an address: the matches that are good enough, the best first. None is no error; ErrUnparsable is one.
 func (e *Engine) Verify(query Query) ([]Match, error) {
-	q := read(e.v, query.line(), false)
-	q.filter = query.Filter
+	q := e.ask(query, false)
 	found := q.search()
 	if len(found) == 0 && !q.parsable() {
 		return nil, ErrUnparsable
@@ -40,7 +39,7 @@ func (e *Engine) Verify(query Query) ([]Match, error) {
 
 // parsable says whether anything of an address was typed.
 func (q *question) parsable() bool {
-	if q.postcode != 0 {
+	if q.postcode != 0 || q.citedAs != "" {
 		return true
 	}
 	for i := range q.terms {
@@ -51,23 +50,15 @@ func (q *question) parsable() bool {
 	return false
 }
 
+// wants says whether answers of a type are let through.
+func (q *question) wants(t Type) bool { return len(q.filter.Types) == 0 || slices.Contains(q.filter.Types, t) }
+
 // passes says whether the question's filter lets a candidate through.
 func (q *question) passes(c *candidate) bool {
-	f := &q.filter
-	if len(f.Types) == 0 && len(f.Postcodes) == 0 && len(f.CityCodes) == 0 && len(f.Departments) == 0 {
-		return true
-	}
-	if len(f.Types) > 0 && !slices.Contains(f.Types, c.kind) {
+	if !q.wants(c.kind) || !q.area.has(c.commune) {
 		return false
 	}
-	code := q.v.Commune(c.commune).String()
-	if len(f.CityCodes) > 0 && !slices.Contains(f.CityCodes, code) {
-		return false
-	}
-	if len(f.Departments) > 0 && !slices.ContainsFunc(f.Departments, func(d string) bool { return strings.HasPrefix(code, d) }) {
-		return false
-	}
-	return len(f.Postcodes) == 0 || slices.Contains(f.Postcodes, fmt.Sprintf("%05d", q.postcodeOf(c)))
+	return len(q.filter.Postcodes) == 0 || slices.Contains(q.filter.Postcodes, postcodeText(q.postcodeOf(c)))
 }
 
 // postcodeOf is the postcode a candidate is shown with.
@@ -101,7 +92,7 @@ func (e *Engine) match(q *question, found []candidate, i int) Match {
 
 // alone says whether a candidate is confirmed, and no other is.
 func (q *question) alone(found []candidate, i int) bool {
-	if q.steps <= 0 || !found[i].sound {
+	if q.steps <= 0 || q.cut || !found[i].sound {
 		return false
 	}
 	for j := range found {
@@ -151,6 +142,9 @@ func (e *Engine) components(q *question, c *candidate, r *Record) (out Component
 	out.Street = component(q.typed(street), r.Street, c.certain && street&^c.used == 0)
 	out.Postcode = component(q.typed(q.postcodeMask), r.Postcode, q.typed(q.postcodeMask) == r.Postcode)
 	out.City = component(q.typed(c.span), r.City, c.sim >= 98)
+	if c.span == 0 {
+		out.City = component(q.citedAs, r.City, q.cited.has(c.commune))
+	}
 	return out
 }
 

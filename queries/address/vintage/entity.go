@@ -109,6 +109,12 @@ func (v *Vintage) Street(i uint32) Street {
 		Locality: r.u32(28) != 0, Point: Point{r.i32(32), r.i32(36), r.i32(40), r.i32(44)}, key: r.u32(20)}
 }
 
+// StreetName is the name of a street.
+func (v *Vintage) StreetName(i uint32) uint32 { return v.streets.at(i).u32(4) }
+
+// StreetCommune is the commune of a street.
+func (v *Vintage) StreetCommune(i uint32) uint32 { return v.streets.at(i).u32(0) }
+
 // StreetFacets is how many facets a street has.
 func (v *Vintage) StreetFacets(i uint32) (from, to uint32) {
 	return bounded(v.streets.at(i).u32(12), v.streets.at(i+1).u32(12), v.facets.len())
