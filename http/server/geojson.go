@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"strings"
 
 	"lieudit/queries/address"
@@ -36,7 +37,7 @@ func feature(r *address.Record, score float64) body.Feature {
 
 // distant is a neighbour, whose score is how near it lies.
 func distant(n address.Neighbour) body.Feature {
-	f := feature(&n.Record, 1/(1+float64(n.Distance)/1000))
+	f := feature(&n.Record, math.Round(1e4/(1+float64(n.Distance)/1000))/1e4)
 	f.Properties.Distance = &n.Distance
 	return f
 }

@@ -51,7 +51,7 @@ func (s *service) openAddresses(ctx context.Context) error {
 
 // addDemo makes a small vintage of invented addresses, unless an import is at work on a real one.
 func (s *service) addDemo(ctx context.Context, folder vintages.Folder, communes *commune.Table) error {
-	_, _, err := folder.Add(s.Now(), func(path string, _ *vintage.Vintage) (vintage.Summary, error) {
+	_, _, err := folder.Add(s.Now(), func(path, _ string) (vintage.Summary, error) {
 		r, w := io.Pipe()
 		written := make(chan error, 1)
 		go func() {

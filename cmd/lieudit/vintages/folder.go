@@ -33,9 +33,10 @@ func In(data string) Folder { return Folder{filepath.Join(data, "vintages")} }
 func (f Folder) Current() (string, error) { return readName(filepath.Join(f.dir, pointer)) }
 
 // Open opens a vintage by its name.
-func (f Folder) Open(name string) (*vintage.Vintage, error) { return vintage.Open(f.path(name)) }
+func (f Folder) Open(name string) (*vintage.Vintage, error) { return vintage.Open(f.Path(name)) }
 
-func (f Folder) path(name string) string { return filepath.Join(f.dir, name+extension) }
+// Path is the file of a vintage.
+func (f Folder) Path(name string) string { return filepath.Join(f.dir, name+extension) }
 
 func readName(path string) (string, error) {
 	text, err := os.ReadFile(path)
@@ -66,8 +67,8 @@ func writeName(path, name string) (err error) {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Build makes a vintage at a path. Previous is the current one, nil when there is none.
-type Build func(path string, previous *vintage.Vintage) (vintage.Summary, error)
+// Build makes a vintage at a path. Current is the name of the current one, empty when there is none.
+type Build func(path, current string) (vintage.Summary, error)
 
 // Add builds a vintage and makes it the current one. A second import at the same time is a *hold.HeldError. What fails
 // leaves the folder as it was.
@@ -88,25 +89,14 @@ func (f Folder) Add(now time.Time, build Build) (name string, s vintage.Summary,
 		return "", s, err
 	}
 	draft := filepath.Join(f.dir, ".draft")
-	if s, err = f.build(draft, current, build); err != nil {
+	if s, err = build(draft, current); err != nil {
 		return "", s, err
 	}
 	name = fmt.Sprintf("%s-%d", s.Millesime, now.UnixMilli())
-	if err := os.Rename(draft, f.path(name)); err != nil {
+	if err := os.Rename(draft, f.Path(name)); err != nil {
 		return "", s, errors.Join(err, os.Remove(draft))
 	}
 	return name, s, writeName(filepath.Join(f.dir, pointer), name)
-}
-
-func (f Folder) build(draft, current string, build Build) (s vintage.Summary, err error) {
-	var previous *vintage.Vintage
-	if current != "" {
-		if previous, err = f.Open(current); err != nil {
-			return s, fmt.Errorf("open the current vintage: %w", err)
-		}
-		defer func() { err = errors.Join(err, previous.Close()) }()
-	}
-	return build(draft, previous)
 }
 
 // sweep removes what nothing needs: leavings of killed imports, and vintages that are not current. One that is served

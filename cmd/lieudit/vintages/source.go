@@ -32,7 +32,8 @@ type Sources struct {
 type source struct {
 	name string
 	io.ReadCloser
-	size int64 // -1: not known
+	text io.Reader // what is not read yet
+	size int64     // -1: not known
 	date time.Time
 }
 
@@ -69,7 +70,7 @@ func openSource(ctx context.Context, name string) (*source, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &source{filepath.Base(name), file, info.Size(), info.ModTime()}, nil
+	return &source{name: filepath.Base(name), ReadCloser: file, text: file, size: info.Size(), date: info.ModTime()}, nil
 }
 
 func download(ctx context.Context, address string) (*source, error) {
@@ -89,7 +90,7 @@ func download(ctx context.Context, address string) (*source, error) {
 		name = path.Base(u.Path)
 	}
 	date, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // not told: zero
-	return &source{name, resp.Body, resp.ContentLength, date}, nil
+	return &source{name: name, ReadCloser: resp.Body, text: resp.Body, size: resp.ContentLength, date: date}, nil
 }
 
 // Close closes all of them.
@@ -121,7 +122,7 @@ func (s *Sources) Millesime() (latest string) {
 // Rows gives the rows of all files. Bad ones are in Report.
 func (s *Sources) Rows(yield func(ban.Row, error) bool) {
 	for _, f := range s.files {
-		for row, err := range ban.Read(counted{f, s}, f.name, &s.Report) {
+		for row, err := range ban.Read(counted{f.text, s}, f.name, &s.Report) {
 			if !yield(row, err) || err != nil {
 				return
 			}
