@@ -175,3 +175,10 @@ func mustRead(t *testing.T, file string) []byte {
 	}
 	return text
 }
+
+func mustWrite(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
