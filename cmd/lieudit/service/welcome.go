@@ -57,6 +57,7 @@ A demo account was opened. Its key is shown this once:
   curl %s/version
   curl -H "Authorization: Bearer $LIEUDIT_KEY" %s/me
   curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/address/autocomplete?q=rue+de+la+mairie'
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/address/verify?q=rue+de+la+mairie+toulouse'
   curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/locations/search?q=mende'
-`, key, base, base, base, base)
+`, key, base, base, base, base, base)
 }
