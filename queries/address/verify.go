@@ -51,7 +51,9 @@ func (q *question) parsable() bool {
 }
 
 // wants says whether answers of a type are let through.
-func (q *question) wants(t Type) bool { return len(q.filter.Types) == 0 || slices.Contains(q.filter.Types, t) }
+func (q *question) wants(t Type) bool {
+	return len(q.filter.Types) == 0 || slices.Contains(q.filter.Types, t)
+}
 
 // passes says whether the question's filter lets a candidate through.
 func (q *question) passes(c *candidate) bool {
