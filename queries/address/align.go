@@ -14,7 +14,7 @@ type alignment struct {
 	named   int32 // weight of the terms of the name that were typed, likewise
 	whole   int32 // weight of all terms of the name
 	certain bool  // all but links were typed, as good as letter for letter
-	loose   bool  // a word was taken for another than it says
+	loose   mask  // words that were taken for another than they say
 }
 
 // align compares a name with words, in the order of the name: a word that goes on where the last one stood comes before
@@ -35,10 +35,12 @@ func (q *question) align(name vintage.Column, words mask) alignment {
 		a.first = min(a.first, i)
 		a.held += q.weight[i] * sim
 		a.named += w * sim
-		a.loose = a.loose || sim < literal
+		if sim < literal {
+			a.loose |= bit(i)
+		}
 		next = i + 1
 	}
-	a.certain = a.certain && !a.loose
+	a.certain = a.certain && a.loose == 0
 	a.inName = a.used
 	return a
 }

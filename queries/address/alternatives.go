@@ -48,7 +48,7 @@ func (q *question) elided(i int) {
 func (q *question) loosen(i int) {
 	w := q.terms[i].Text
 	q.loosened |= bit(i)
-	if q.terms[i].Digits || len(w) < 3 || text.ClassOf(w) == text.Link {
+	if q.terms[i].Digits || len(w) < 3 || i == q.prefix && len(w) < 5 || text.ClassOf(w) == text.Link {
 		return
 	}
 	before := len(q.alts[i])

@@ -6,7 +6,9 @@ import "lieudit/queries/address/text"
 func (q *question) inCommune(g guess) {
 	c := q.v.Commune(g.commune)
 	words := q.words() &^ g.span
-	q.judgeHits(g, q.hits(words, c.From, c.To), words)
+	if g.span&q.growing() == 0 || g.sim >= literal || q.telling(words) != 0 {
+		q.judgeHits(g, q.hits(words, c.From, c.To), words)
+	}
 	q.judgeCommune(g, words)
 }
 
@@ -14,16 +16,20 @@ func (q *question) inCommune(g guess) {
 // since others may hold the same words the other way round.
 func (q *question) judgeHits(g guess, hits []rough, words mask) {
 	for i, h := range hits {
-		if h.weight*5 < hits[0].weight*3 && !q.split() {
+		weak := h.weight*5 < hits[0].weight*3 || i >= fewHits && h.weight*10 < hits[0].weight*9 && q.held()
+		if weak && !q.split() {
 			return
 		}
-		q.judge(g, hits[i].street, words)
+		q.judge(g, h.street, words)
 	}
 }
 
+// held says whether the best candidate is sound.
+func (q *question) held() bool { return len(q.list.best) > 0 && q.list.best[0].sound }
+
 // split says whether the best candidate is sound by words that are not in its name.
 func (q *question) split() bool {
-	return len(q.list.best) > 0 && q.list.best[0].sound && q.list.best[0].used != q.list.best[0].inName
+	return q.held() && q.list.best[0].used != q.list.best[0].inName
 }
 
 // rivals considers the streets of a guess that hold all the words that the name of the best candidate holds: nothing

@@ -7,15 +7,29 @@ import (
 )
 
 const (
-	maxPivots   = 2_000 // streets with the rarest word that are looked at
-	fewOfEach   = 64    // streets looked at for each term an unfinished word may become
-	pivotedMore = 4     // readings of a word
-	fewBegun    = 256   // terms an unfinished word may become before streets are looked at instead
+	maxTogether = 10_000 // streets with the rarest word that are asked for the others
+	maxPivots   = 500    // streets that are looked at
+	fewOfEach   = 64     // streets looked at for each term an unfinished word may become
+	pivotedMore = 4      // readings of a word
+	fewBegun    = 256    // terms an unfinished word may become before streets are looked at instead
 )
 
 // everywhere considers the streets of the whole vintage that the words may name, when nothing says in which commune.
 // Streets are looked at in the order of importance, so that a name the country over is found where most people live.
 func (q *question) everywhere() {
+	if q.stem.communes != nil && q.area == nil {
+		q.area = q.stem.communes
+		q.throughout()
+		q.area = nil
+		if q.list.top() >= placed {
+			return
+		}
+	}
+	q.throughout()
+}
+
+// throughout does so in the question's area.
+func (q *question) throughout() {
 	words := q.words()
 	pivot := q.rarest(q.telling(words) &^ q.growing())
 	if pivot < 0 {
@@ -27,7 +41,16 @@ func (q *question) everywhere() {
 	if pivot < 0 {
 		return
 	}
-	for _, h := range q.best(q.pivoted(pivot, words), words) {
+	all := q.together(pivot, words)
+	if len(all) == 0 {
+		all = q.pivoted(pivot, words)
+	}
+	for i := range q.terms {
+		if words.has(i) && i != pivot {
+			q.share(all, i)
+		}
+	}
+	for _, h := range q.best(all, words) {
 		q.judge(guess{commune: q.v.StreetCommune(h.street), place: vintage.None}, h.street, words)
 	}
 }
@@ -71,12 +94,49 @@ func (q *question) pivoted(pivot int, words mask) []rough {
 	}
 	all = once(all)
 	q.scratch = all
+	return all
+}
+
+// together are the streets that hold all the words that tell streets apart, if there are several; each is given what
+// the rarest is worth.
+func (q *question) together(pivot int, words mask) []rough {
+	all := q.scratch[:0]
+	var others []cursor
 	for i := range q.terms {
-		if words.has(i) && i != pivot {
-			q.share(all, i)
+		if !(q.telling(words) &^ q.growing()).has(i) || i == pivot {
+			continue
+		}
+		if len(q.alts[i]) == 0 {
+			return nil
+		}
+		others = append(others, cursor{column: q.v.StreetsWith(q.alts[i][0].term)})
+	}
+	if len(others) == 0 || len(q.alts[pivot]) == 0 {
+		return nil
+	}
+	streets := q.v.StreetsWith(q.alts[pivot][0].term)
+	q.cut = q.cut || streets.Len() > maxTogether
+	for j := range min(streets.Len(), maxTogether) {
+		s := streets.At(j)
+		if len(all) == maxPivots || q.steps <= 0 {
+			q.cut = true
+			break
+		}
+		if q.steps--; inAll(others, s) && q.area.has(q.v.StreetCommune(s)) {
+			all = append(all, rough{s, q.weight[pivot] * q.alts[pivot][0].sim})
 		}
 	}
+	q.scratch = all
 	return all
+}
+
+func inAll(cursors []cursor, street uint32) bool {
+	for i := range cursors {
+		if !cursors[i].seek(street) {
+			return false
+		}
+	}
+	return true
 }
 
 // takeSome adds the first streets of a posting that lie in the question's area.
@@ -122,13 +182,7 @@ func (q *question) share(all []rough, i int) {
 		if k == pivotedMore || q.steps <= 0 {
 			return
 		}
-		c := cursor{column: q.v.StreetsWith(a.term)}
-		for j := range all {
-			if c.seek(all[j].street) {
-				all[j].weight += q.weight[i] * a.sim
-			}
-		}
-		q.steps -= 2 * len(all)
+		q.shareTerm(all, q.v.StreetsWith(a.term), q.weight[i]*a.sim)
 	}
 }
 

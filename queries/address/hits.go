@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"slices"
 
+	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
 )
 
 const (
 	maxAligned = 48    // streets that are compared word by word
+	fewHits    = 8     // streets that are all compared, however little speaks for them
 	maxPosting = 4_000 // streets looked at for one word
 	maxRare    = 256   // streets that may hold a word which leads to them though it says little
 	maxBegun   = 2_000 // terms an unfinished word may become, or streets looked at instead
@@ -31,12 +33,38 @@ func (q *question) hits(words mask, from, to uint32) []rough {
 		if telling != finished {
 			q.shareBegun(all, q.prefix)
 		}
+		if len(all) > fewHits {
+			q.shareWays(all, words&^telling, from, to)
+		}
+		return q.best(all, words)
+	}
+	if q.held() {
 		return q.best(all, words)
 	}
 	if telling != finished {
 		all = q.gatherBegun(all, from, to)
 	}
 	return q.best(q.merge(q.gatherRare(all, words&^telling, from, to)), words)
+}
+
+// shareWays adds what kinds of streets are worth.
+func (q *question) shareWays(all []rough, words mask, from, to uint32) {
+	for i := range q.terms {
+		if words.has(i) && i != q.prefix && len(q.alts[i]) > 0 && text.ClassOf(q.terms[i].Text) == text.Way {
+			q.shareTerm(all, q.v.StreetsWith(q.alts[i][0].term).Within(from, to), q.weight[i]*q.alts[i][0].sim)
+		}
+	}
+}
+
+// shareTerm adds what a word is worth to the streets that hold it.
+func (q *question) shareTerm(all []rough, streets vintage.Column, weight int32) {
+	c := cursor{column: streets}
+	for j := range all {
+		if c.seek(all[j].street) {
+			all[j].weight += weight
+		}
+	}
+	q.steps -= len(all)
 }
 
 // growing is the word that may still grow.

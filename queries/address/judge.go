@@ -11,6 +11,8 @@ const (
 	cityShare     = 25
 	postcodeShare = 12
 	numberShare   = 10
+
+	elsewhereShare = 300 // of a postcode that is another of the same department
 )
 
 // judge compares a street with the words a guess left over, and shortlists the rows that bear the typed number, or the
@@ -20,6 +22,8 @@ func (q *question) judge(g guess, street uint32, words mask) {
 	s := q.v.Street(street)
 	c := candidate{guess: g, kind: StreetType, street: street, row: vintage.None}
 	c.alignment = q.align(q.v.NameTerms(s.Name), words)
+	c.stem = q.stem.at &^ c.used
+	words &^= c.stem
 	if s.Locality {
 		c.kind = LocalityType
 	}
@@ -54,7 +58,8 @@ func (q *question) judgeRows(c candidate, s vintage.Street, words mask) (any boo
 
 // judgeCommune shortlists the commune itself.
 func (q *question) judgeCommune(g guess, words mask) {
-	c := candidate{guess: g, kind: Municipality, street: vintage.None, row: vintage.None}
+	c := candidate{guess: g, kind: Municipality, street: vintage.None, row: vintage.None, stem: q.stem.at}
+	words &^= c.stem
 	c.alignment = alignment{first: maxTerms, certain: true}
 	c.numbering = q.readNumber(c.alignment, words)
 	c.missing = c.typed()
@@ -82,12 +87,16 @@ func (q *question) enlist(c *candidate, sum shares) {
 	q.list.add(c)
 }
 
-// communePostcode is the typed postcode when the commune has it, else its first.
+// communePostcode is the typed postcode when the commune has it, or one that begins as it, else its first.
 func (q *question) communePostcode(commune uint32) uint32 {
 	if q.hasPostcode(commune) {
 		return q.postcode
 	}
-	return q.v.CommunePostcodes(commune).At(0)
+	codes := q.v.CommunePostcodes(commune)
+	if begun := codes.Within(q.stem.from, q.stem.to); begun.Len() > 0 {
+		return begun.At(0)
+	}
+	return codes.At(0)
 }
 
 // shares sums what the typed components are worth, in thousandths.
@@ -120,7 +129,7 @@ func (q *question) score(c candidate, s vintage.Street, words mask) {
 			c.used |= extra.used
 			left &^= extra.used
 			held += extra.held * 95 / 100
-			c.loose = c.loose || extra.loose
+			c.loose |= extra.loose
 		}
 	}
 	var sum shares
@@ -204,6 +213,9 @@ func (q *question) addPlace(sum *shares, c *candidate, f vintage.Facet) {
 	if q.cited != nil {
 		sum.add(cityShare, 1000*q.citedShare(c))
 	}
+	if c.stem != 0 {
+		sum.add(postcodeShare, 1000*q.stem.share(f.Postcode))
+	}
 	if q.postcode == 0 {
 		return
 	}
@@ -215,7 +227,7 @@ func (q *question) addPlace(sum *shares, c *candidate, f vintage.Facet) {
 	case q.cedex && f.Postcode/1000 == q.postcode/1000:
 		sum.add(postcodeShare, 800)
 	case f.Postcode/1000 == q.postcode/1000:
-		sum.add(postcodeShare, 300)
+		sum.add(postcodeShare, elsewhereShare)
 	default:
 		sum.add(postcodeShare, 0)
 	}
@@ -231,13 +243,13 @@ func (q *question) citedShare(c *candidate) int32 {
 
 // confirmed says whether every word that was typed is confirmed by a candidate, letter for letter.
 func (q *question) confirmed(c *candidate) bool {
-	words := q.words() &^ c.span &^ c.used &^ c.numberAt &^ c.repAt
+	words := q.words() &^ c.stem &^ c.span &^ c.used &^ c.numberAt &^ c.repAt
 	for i := range q.terms {
 		if words.has(i) && (len(q.terms[i].Typed) == 1 || text.ClassOf(q.terms[i].Text) != text.Link) {
 			return false
 		}
 	}
-	return c.certain && !c.loose && !c.missing && !c.ranged && (c.place == vintage.None || c.sim >= 98) && q.placeConfirmed(c)
+	return c.certain && c.loose == 0 && !c.missing && !c.ranged && (c.place == vintage.None || c.sim >= 98) && q.placeConfirmed(c)
 }
 
 // placeConfirmed says whether postcode and former commune are those of the candidate.

@@ -30,6 +30,7 @@ type question struct {
 	postcode     uint32 // 0 is none
 	postcodeMask mask
 	cedex        bool
+	stem         stem
 
 	alts      [maxTerms][]alt
 	weight    [maxTerms]int32
@@ -83,6 +84,7 @@ func read(v *vintage.Vintage, line string, growing bool) *question {
 	if last := len(q.terms) - 1; growing && last >= 0 && !q.noise.has(last) && !q.postcodeMask.has(last) {
 		q.prefix = last
 		q.low, q.high = v.Prefix(q.terms[last].Typed)
+		q.readStem(last)
 	}
 	for i := range q.terms {
 		q.weight[i] = weightOf(q.terms[i].Text)

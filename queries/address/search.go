@@ -24,7 +24,7 @@ func (q *question) search() []candidate {
 	if !q.settled() && q.loosenAll(q.unused()) {
 		q.collect()
 	}
-	if q.list.top() < likely && q.loosenAll(q.words()) {
+	if q.list.top() < likely && q.loosenAll(q.telling(q.words())) {
 		q.collect()
 	}
 	return q.list.best
@@ -33,7 +33,7 @@ func (q *question) search() []candidate {
 // settled says whether no looser reading can be better: all is found, or all words are and only the number, the
 // postcode or the name of the commune is another.
 func (q *question) settled() bool {
-	return q.list.top() >= sure || q.list.top() >= likely && q.unused() == 0 && !q.list.best[0].loose
+	return q.list.top() >= sure || q.list.top() >= likely && q.unused()&^q.loosened == 0
 }
 
 // unused are the words that the best candidate does not hold as they are.
@@ -42,25 +42,24 @@ func (q *question) unused() mask {
 		return q.words()
 	}
 	b := &q.list.best[0]
-	held := b.used | b.numberAt | b.repAt
+	held := b.used&^b.loose | b.numberAt | b.repAt | b.stem
 	if b.sim >= literal {
 		held |= b.span
-	}
-	if b.loose {
-		held &^= b.used
 	}
 	return q.words() &^ held
 }
 
-// loosenAll reads words loosely that were not yet, and says whether there were any.
-func (q *question) loosenAll(words mask) bool {
+// loosenAll reads words loosely that were not yet, and says whether they may be others than they say.
+func (q *question) loosenAll(words mask) (more bool) {
 	words &^= q.loosened
 	for i := range q.terms {
 		if words.has(i) {
+			before := len(q.alts[i])
 			q.loosen(i)
+			more = more || len(q.alts[i]) > before
 		}
 	}
-	return words != 0 && q.steps > 0
+	return more && q.steps > 0
 }
 
 // collect gathers candidates in all communes the question may be about, then everywhere. A commune that only has the
@@ -70,15 +69,34 @@ func (q *question) collect() {
 		if q.steps <= 0 {
 			return
 		}
-		if named, ok := q.named(); ok && g.place == vintage.None {
+		named, ok := q.named()
+		switch {
+		case q.bound(g) < q.list.top() || q.held() && g.place != vintage.None && g.sim < literal:
+		case ok && g.place == vintage.None:
 			q.rivals(g, named.inName)
-			continue
+		default:
+			q.inCommune(g)
 		}
-		q.inCommune(g)
 	}
 	if q.list.top() < placed || q.around != nil && !q.located(&q.list.best[0]) {
 		q.everywhere()
 	}
+}
+
+// bound is the best score that a street of a guess can have.
+func (q *question) bound(g guess) int32 {
+	var sum shares
+	sum.add(streetShare+numberShare, 1000)
+	if g.place != vintage.None {
+		sum.add(cityShare, g.sim*10)
+	}
+	if q.cited != nil && !q.cited.has(g.commune) {
+		sum.add(cityShare, 0)
+	}
+	if q.postcode != 0 && !g.coded {
+		sum.add(postcodeShare, elsewhereShare)
+	}
+	return sum.score()
 }
 
 // located says whether anything typed says where a candidate lies.

@@ -16,6 +16,7 @@ type candidate struct {
 	kind   Type
 	street uint32 // vintage.None for a commune
 	row    uint32 // vintage.None but for a house number
+	stem   mask   // a word read as the beginning of a postcode
 	alignment
 	numbering
 	score int32 // of 10,000

@@ -91,6 +91,16 @@ func (v *Vintage) PostcodeCommunes(postcode uint32) Column {
 	return lists{Column(v.parts[secPostcodesFirst]), Column(v.parts[secPostcodeCommunes])}.at(uint32(i))
 }
 
+// PostcodesCommunes are the communes that have addresses of the postcodes in [from, to), once for each of those.
+func (v *Vintage) PostcodesCommunes(from, to uint32) Column {
+	codes, first := Column(v.parts[secPostcodes]), Column(v.parts[secPostcodesFirst])
+	i := sort.Search(codes.Len(), func(i int) bool { return codes.At(i) >= from })
+	j := sort.Search(codes.Len(), func(i int) bool { return codes.At(i) >= to })
+	items := Column(v.parts[secPostcodeCommunes])
+	a, b := bounded(first.At(i), first.At(j), items.Len())
+	return items[a*4 : b*4]
+}
+
 // CommuneOf is the commune of a code.
 func (v *Vintage) CommuneOf(code string) (uint32, bool) {
 	byCode, want := Column(v.parts[secCommunesByCode]), CodeOf(code)

@@ -14,18 +14,16 @@ import (
 func BenchmarkBuild(b *testing.B) {
 	path := os.Getenv("LIEUDIT_TEST_ROWS")
 	for b.Loop() {
-		rows := each(nil)
-		if path == "" {
-			rows = each(official(b, "adresses-93010-bondy.csv.gz"))
-		} else {
+		from := each(official(b, "adresses-93010-bondy.csv.gz"))
+		if path != "" {
 			file, err := os.Open(path)
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer file.Close()
-			rows = ban.Read(file, path, &ban.Report{})
+			from = ban.Read(file, path, &ban.Report{})
 		}
-		s, err := Build(context.Background(), filepath.Join(b.TempDir(), "vintage"), rows, Options{})
+		s, err := Build(context.Background(), filepath.Join(b.TempDir(), "vintage"), from, Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
