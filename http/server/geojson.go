@@ -2,7 +2,6 @@ package server
 
 import (
 	"math"
-	"strings"
 
 	"lieudit/queries/address"
 	"lieudit/schemas/body"
@@ -22,7 +21,7 @@ func feature(r *address.Record, score float64) body.Feature {
 	p := body.Properties{
 		Label: r.Label, Score: score, HouseNumber: r.Number + r.Rep, ID: r.ID, BanID: known(r.BanID), Name: r.Street,
 		PostCode: r.Postcode, CityCode: r.CityCode, OldCityCode: r.OldCityCode, OldCity: r.OldCity, X: r.X, Y: r.Y,
-		City: r.City, District: r.District, Context: surroundings(r), Type: string(r.Type), Population: r.Population,
+		City: r.City, District: r.District, Context: r.Context(), Type: string(r.Type), Population: r.Population,
 	}
 	switch r.Type {
 	case address.HouseNumber:
@@ -40,16 +39,4 @@ func distant(n address.Neighbour) body.Feature {
 	f := feature(&n.Record, math.Round(1e4/(1+float64(n.Distance)/1000))/1e4)
 	f.Properties.Distance = &n.Distance
 	return f
-}
-
-// surroundings is department and region in one line.
-func surroundings(r *address.Record) string {
-	parts := []string{r.Department.Code, r.Department.Name, r.Region.Name}
-	if r.Department.Code == "" {
-		return ""
-	}
-	if r.Region.Name == "" || r.Region.Name == r.Department.Name {
-		parts = parts[:2]
-	}
-	return strings.Join(parts, ", ")
 }

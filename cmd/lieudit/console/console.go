@@ -66,7 +66,7 @@ func (p Program) root() *cli.Command {
 		Description: rootHelp,
 		Commands: []*cli.Command{
 			p.serve(), p.node(),
-			p.ban(),
+			p.ban(), p.geocode(),
 			p.accounts(), p.keys(), p.tokens(), p.audit(), p.projections(),
 			p.bench(), p.version(),
 		},
