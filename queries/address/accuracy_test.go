@@ -75,7 +75,7 @@ func (c *tally) count(e *Engine, a asked) {
 	}
 	if best.Verdict == Exact {
 		c.exact++
-		if (!right || a.missing) && !a.coincides(best) {
+		if (!right || a.missing || best.ID != a.row.ID) && !a.coincides(best) {
 			c.falseExact++
 			c.worst = append([]string{"FALSE EXACT " + line + " -> " + best.Label}, c.worst...)
 		}

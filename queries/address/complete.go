@@ -45,7 +45,7 @@ func highlights(q *question, label string) (out []Highlight) {
 		if n == 0 {
 			continue
 		}
-		if last := len(out) - 1; last >= 0 && out[last].Start+out[last].Length+1 == t.Start {
+		if last := len(out) - 1; last >= 0 && t.Start-out[last].Start-out[last].Length <= 1 && t.Start > out[last].Start {
 			out[last].Length = t.Start + n - out[last].Start
 		} else if last < 0 || out[last].Start+out[last].Length <= t.Start {
 			out = append(out, Highlight{t.Start, n})

@@ -64,7 +64,7 @@ func (q *question) judgeCommune(g guess, words mask) {
 	c.numbering = q.readNumber(c.alignment, words)
 	c.missing = c.typed()
 	var sum shares
-	if q.weigh(words&^c.numberAt&^c.repAt) > 0 {
+	if rest := words &^ c.numberAt &^ c.repAt; q.weigh(rest) > int32(rest.count())*linkWeight {
 		sum.add(streetShare, 0)
 	}
 	q.addPlace(&sum, &c, vintage.Facet{Postcode: q.communePostcode(g.commune), Old: vintage.None})

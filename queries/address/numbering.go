@@ -33,6 +33,7 @@ func (q *question) readNumber(a alignment, left mask) (n numbering) {
 	if at < 0 {
 		return n
 	}
+	at = q.rangeStart(at, left)
 	n.number, n.numberAt = number(q.terms[at].Typed), bit(at)
 	if tail := q.terms[at].Tail; tail != "" {
 		n.rep = tail
@@ -48,6 +49,18 @@ func (q *question) readNumber(a alignment, left mask) (n numbering) {
 	}
 	q.readRange(&n, left, next)
 	return n
+}
+
+// rangeStart is the first number of "8-10" or "8 à 10", of which one is known.
+func (q *question) rangeStart(at int, left mask) int {
+	before := at - 1
+	if before > 0 && left.has(before) && q.terms[before].Typed == "a" {
+		before--
+	}
+	if before < 0 || !left.has(before) || !q.terms[before].Digits || len(q.terms[before].Typed) > 4 {
+		return at
+	}
+	return before
 }
 
 // isRep says whether a word after a number can be its repetition index: one of those there are, or a letter by itself.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -13,8 +14,8 @@ import (
 // View is the record an id names: of a commune, a street, a locality or a house number, of this vintage or an earlier
 // one, or an id_ban.
 func (e *Engine) View(id string) (Record, bool) {
-	if commune, ok := e.v.CommuneOf(id); ok && len(id) == 5 {
-		return e.communeRecord(commune, e.v.CommunePostcodes(commune).At(0)), true
+	if len(id) == 5 {
+		return e.viewCommune(id)
 	}
 	entity, ok := e.v.ByID(id)
 	if !ok && len(id) == 36 {
@@ -27,6 +28,24 @@ func (e *Engine) View(id string) (Record, bool) {
 	}
 	c := candidateOf(e.v, entity)
 	return e.record(&c, &question{v: e.v}), true
+}
+
+// viewCommune is the commune of a code. That of Paris, Lyon or Marseille is the city, which the base knows by its
+// arrondissements; that of a former commune is the one it is part of.
+func (e *Engine) viewCommune(code string) (Record, bool) {
+	ordinals := e.ordinals(strings.ToUpper(code))
+	if len(ordinals) == 0 {
+		return Record{}, false
+	}
+	r := e.communeRecord(ordinals[0], e.v.CommunePostcodes(ordinals[0]).At(0))
+	if known, ok := e.table.ByCode(code); ok && len(ordinals) > 1 {
+		r.ID, r.CityCode, r.City, r.Label, r.District, r.Population = known.Code, known.Code, known.Name, known.Name, "", int(known.Population)
+		r.CityLine = cityLine(r.Postcode, known.Name)
+		if known.Located() {
+			r.Lon, r.Lat, r.X, r.Y = known.Lon, known.Lat, 0, 0
+		}
+	}
+	return r, true
 }
 
 // Neighbour is a record and how far it lies.
@@ -48,21 +67,35 @@ func (e *Engine) Near(at Position, metres float64, limit int, types ...Type) []N
 	if len(types) == 0 {
 		types = []Type{HouseNumber, StreetType, LocalityType}
 	}
-	centre := vintage.Point{Lon: int32(math.Round(at.Lon * 1e6)), Lat: int32(math.Round(at.Lat * 1e6))}
+	centre := vintage.Point{Lon: degrees(at.Lon), Lat: degrees(at.Lat)}
 	var found []near
 	for radius := min(metres, 60); ; radius = min(radius*2, metres) {
 		found = e.within(centre, radius, types)
-		if len(found) >= limit || radius >= metres {
+		if radius >= metres || nearer(found, radius-1) >= limit {
 			break
 		}
 	}
-	slices.SortFunc(found, func(x, y near) int { return cmp.Or(cmp.Compare(x.metres, y.metres), cmp.Compare(x.id, y.id)) })
+	sortNear(found)
 	found = found[:min(len(found), limit)]
 	out := make([]Neighbour, len(found))
 	for i := range found {
 		out[i] = Neighbour{e.record(&found[i].candidate, &question{v: e.v}), found[i].metres}
 	}
 	return out
+}
+
+func sortNear(found []near) {
+	slices.SortFunc(found, func(x, y near) int { return cmp.Or(cmp.Compare(x.metres, y.metres), cmp.Compare(x.id, y.id)) })
+}
+
+// nearer is how many lie no further than so many metres, before rounding.
+func nearer(found []near, metres float64) (n int) {
+	for i := range found {
+		if float64(found[i].metres) <= metres {
+			n++
+		}
+	}
+	return n
 }
 
 // within are the entities of some types in a circle.

@@ -48,7 +48,7 @@ func expand(words []Word, i int) (first, second string) {
 	if words[i].Number() {
 		return trimZeros(w), ""
 	}
-	numbered := i+1 < len(words) && words[i+1].Number()
+	numbered := i+1 < len(words) && words[i+1].Number() && len(words[i+1].Text) < 5 && !(words[i].Glued && i > 0 && words[i-1].Number())
 	if numbered {
 		if first, second, ok := expandNumbered(w, i == 0 && i+2 < len(words)); ok {
 			return first, second
