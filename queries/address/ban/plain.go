@@ -71,6 +71,7 @@ func looks(head []byte) string {
 		}
 	}
 	text := bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")))
+	first, _, _ := bytes.Cut(text, []byte("\n"))
 	switch {
 	case len(text) == 0:
 		return "it is empty"
@@ -78,7 +79,7 @@ func looks(head []byte) string {
 		return "it is a web page or XML, perhaps an error page in its place"
 	case text[0] == '{' || text[0] == '[':
 		return "it is JSON"
-	case bytes.IndexByte(text, 0) >= 0:
+	case bytes.IndexByte(first, 0) >= 0:
 		return "it is binary"
 	}
 	return ""
