@@ -31,8 +31,9 @@ type Locality struct {
 
 // namedCommune is a commune under one of its names.
 type namedCommune struct {
-	name string // folded, without links
-	of   *commune.Commune
+	name  string // folded, without links
+	sound string // of a name of one word
+	of    *commune.Commune
 }
 
 // byName lists the table by name; a former commune's name leads to the one it is part of now.
@@ -44,7 +45,8 @@ func byName(table *commune.Table) (all []namedCommune) {
 				of = parent
 			}
 		}
-		all = append(all, namedCommune{bare(c.Name), of})
+		name := bare(c.Name)
+		all = append(all, namedCommune{name, soundOf(name), of})
 	}
 	return all
 }
@@ -69,9 +71,9 @@ func bare(name string) string {
 // Localities are the communes that fit, the best first; of as good ones the most populous, then by code.
 func (e *Engine) Localities(query LocalityQuery) []Locality {
 	want := bare(query.Text)
-	found := e.fitting(query, func(name string) float64 { return nameWorth(want, name) })
-	if len(found) == 0 {
-		found = e.fitting(query, func(name string) float64 { return looseWorth(want, name) })
+	found := e.fitting(query, func(n *namedCommune) float64 { return nameWorth(want, n.name) })
+	if sound := soundOf(want); len(found) == 0 {
+		found = e.fitting(query, func(n *namedCommune) float64 { return looseWorth(want, sound, n) })
 	}
 	slices.SortFunc(found, func(x, y Locality) int {
 		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(y.Population, x.Population), cmp.Compare(x.Code, y.Code))
@@ -85,9 +87,11 @@ func (e *Engine) Localities(query LocalityQuery) []Locality {
 	return found[:min(len(found), query.Limit)]
 }
 
-func (e *Engine) fitting(query LocalityQuery, worth func(string) float64) (found []Locality) {
-	for _, n := range e.places() {
-		w := worth(n.name)
+func (e *Engine) fitting(query LocalityQuery, worth func(*namedCommune) float64) (found []Locality) {
+	places := e.places()
+	for i := range places {
+		n := &places[i]
+		w := worth(n)
 		if w == 0 || n.of.Population < query.MinPopulation || query.MaxPopulation > 0 && n.of.Population > query.MaxPopulation {
 			continue
 		}
@@ -122,13 +126,21 @@ func nameWorth(want, name string) float64 {
 }
 
 // looseWorth lets one letter be wrong, or two of eight.
-func looseWorth(want, name string) float64 {
+func looseWorth(want, sound string, n *namedCommune) float64 {
 	most := min(len(want)/4, 2)
-	if d := text.Distance(want, name, most); d <= most {
+	if d := text.Distance(want, n.name, most); d <= most {
 		return 0.8 - 0.1*float64(d)
 	}
-	if len(want) > 2 && text.Sound(want) != "" && !strings.Contains(name, " ") && text.Sound(want) == text.Sound(name) {
+	if sound != "" && sound == n.sound {
 		return 0.65
 	}
 	return 0
+}
+
+// soundOf is the sound of a name of one word.
+func soundOf(name string) string {
+	if strings.Contains(name, " ") {
+		return ""
+	}
+	return text.Sound(name)
 }
