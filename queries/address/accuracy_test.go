@@ -112,7 +112,7 @@ func kinds() []noise {
 func TestAccuracyByKindOfNoise(t *testing.T) {
 	t.Parallel()
 	lozere := needLozere(t)
-	each := 300
+	each := 400
 	if os.Getenv("LIEUDIT_TEST_LONG") != "" {
 		each = 5000
 	}

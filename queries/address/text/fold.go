@@ -130,15 +130,9 @@ func appendFolded(buf []byte, r rune) []byte {
 	case r < utf8.RuneSelf || r == utf8.RuneError:
 		return buf
 	}
-	switch r {
-	case 'œ', 'Œ':
-		return append(buf, "oe"...)
-	case 'æ', 'Æ':
-		return append(buf, "ae"...)
-	case 'ß':
-		return append(buf, "ss"...)
-	case 'ø', 'Ø':
-		return append(buf, 'o')
+	n := len(buf)
+	if buf = appendSpelt(buf, r); len(buf) > n {
+		return buf
 	}
 	if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 		return buf
@@ -146,10 +140,29 @@ func appendFolded(buf []byte, r rune) []byte {
 	return appendBase(buf, r)
 }
 
+// appendSpelt appends a letter that stands for others, as these.
+func appendSpelt(buf []byte, r rune) []byte {
+	switch r {
+	case 'œ', 'Œ':
+		return append(buf, "oe"...)
+	case 'æ', 'Æ':
+		return append(buf, "ae"...)
+	case 'ß', 'ẞ':
+		return append(buf, "ss"...)
+	case 'ø', 'Ø':
+		return append(buf, 'o')
+	}
+	return buf
+}
+
 // appendBase appends a letter without its marks.
 func appendBase(buf []byte, r rune) []byte {
 	var whole, parts [utf8.UTFMax * 4]byte
 	n := utf8.EncodeRune(whole[:], r)
 	base, _ := utf8.DecodeRune(norm.NFD.Append(parts[:0], whole[:n]...))
+	n = len(buf)
+	if buf = appendSpelt(buf, base); len(buf) > n {
+		return buf
+	}
 	return utf8.AppendRune(buf, unicode.ToLower(base))
 }
