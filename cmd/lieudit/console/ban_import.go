@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -106,6 +107,9 @@ func importAdvice(err error) error {
 	}
 	if sum, ok := errors.AsType[*vintages.SumError](err); ok && sum.Want == "" {
 		return errors.New("a finished vintage is imported with its SHA-256: --sha256 SUM (lieudit ban status --sha256 prints it where it was built)")
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return errors.New("the disk is full: while a vintage is built it takes some 200 bytes a row beside the current one; nothing was changed")
 	}
 	return err
 }

@@ -29,6 +29,9 @@ func (s *service) openAddresses(ctx context.Context) error {
 	}
 	s.atlas = atlas.New(communes)
 	folder := vintages.In(s.Data)
+	if err := folder.Clean(s.Now()); err != nil {
+		s.Log.Warn("leavings of imports stay", "reason", err)
+	}
 	current, err := folder.Current()
 	if err != nil {
 		return fmt.Errorf("vintages: %w", err)

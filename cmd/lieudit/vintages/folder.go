@@ -99,6 +99,22 @@ func (f Folder) Add(now time.Time, build Build) (name string, s vintage.Summary,
 	return name, s, writeName(filepath.Join(f.dir, pointer), name)
 }
 
+// Clean removes what killed imports left, unless an import is at work.
+func (f Folder) Clean(now time.Time) error {
+	lock, err := hold.Folder(f.dir, now)
+	if _, held := errors.AsType[*hold.HeldError](err); held || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	current, err := f.Current()
+	if err == nil {
+		err = f.sweep(current)
+	}
+	return errors.Join(err, lock.Close())
+}
+
 // sweep removes what nothing needs: leavings of killed imports, and vintages that are not current. One that is served
 // still stays in memory until its service lets go.
 func (f Folder) sweep(current string) error {
