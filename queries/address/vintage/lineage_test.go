@@ -2,6 +2,9 @@ package vintage
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"lieudit/queries/address/ban"
@@ -118,5 +121,52 @@ func TestStreetsKeepTheirIDBanUnderAnotherName(t *testing.T) {
 	is, ok := after.ByID("48095_0000")
 	if !ok || after.ID(is) != "48095_abcdef" || after.UUID(is) != before.UUID(was) {
 		t.Errorf("48095_0000 leads to %q (%v) with id_ban %s, want %s", after.ID(is), ok, after.UUID(is), before.UUID(was))
+	}
+}
+
+// renewed is what a department may look like a vintage later: a third of the streets have another code, some of them
+// another name, and numbers have moved a little.
+func renewed(rows []ban.Row) []ban.Row {
+	rng, next := rand.New(rand.NewPCG(4, 4)), slices.Clone(rows)
+	codes := map[string]string{}
+	for i := range next {
+		r := &next[i]
+		key := streetKey(r)
+		if _, known := codes[key]; !known {
+			codes[key] = key
+			if rng.IntN(3) == 0 {
+				codes[key] = fmt.Sprintf("%s_%06x", r.CodeInsee, len(codes))
+			}
+		}
+		r.ID = codes[key] + r.ID[len(key):]
+		if codes[key] == key && strings.HasSuffix(key, "0") {
+			r.Voie = "Nouvelle " + r.Voie
+		}
+		if rng.IntN(10) == 0 {
+			r.Lat += 0.000027
+		}
+	}
+	return next
+}
+
+func TestEveryAddressOfADepartmentIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	rows := official(t, "adresses-48.csv.gz")
+	before := built(t, rows, Options{})
+	next := renewed(rows)
+	after := built(t, next, Options{Previous: before})
+	lost := 0
+	for i := range rows {
+		was, _ := before.ByID(rows[i].ID)
+		is, ok := after.ByID(rows[i].ID)
+		byUUID, found := after.ByUUID(before.UUID(was))
+		if !ok || !found || after.ID(is) != next[i].ID || byUUID != is {
+			if lost++; lost < 10 {
+				t.Errorf("%s leads to %q, its id_ban to %q, want %s", rows[i].ID, after.ID(is), after.ID(byUUID), next[i].ID)
+			}
+		}
+	}
+	if lost > 0 {
+		t.Errorf("%d of %d are lost", lost, len(rows))
 	}
 }
