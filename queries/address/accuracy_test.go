@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"lieudit/queries/address/ban"
 	"lieudit/queries/address/text"
+	"lieudit/queries/address/vintage"
 )
 
 // tally counts what became of the questions of one kind.
@@ -116,16 +119,39 @@ func TestAccuracyByKindOfNoise(t *testing.T) {
 	if os.Getenv("LIEUDIT_TEST_LONG") != "" {
 		each = 5000
 	}
-	w := worldOf(lozere.rows)
+	measure(t, lozere.engine, worldOf(lozere.rows), lozere.rows, each)
+}
+
+// TestAccuracyAtScale does the same on rows of the vintages that LIEUDIT_TEST_VINTAGES lists.
+func TestAccuracyAtScale(t *testing.T) {
+	for _, path := range filepath.SplitList(os.Getenv("LIEUDIT_TEST_VINTAGES")) {
+		v, err := vintage.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := engineFor(t, v)
+		var rows []ban.Row
+		for _, a := range sampled(e, 2000) {
+			rows = append(rows, *a.row)
+		}
+		w := worldOf(rows)
+		w.unused = 9000
+		measure(t, e, w, rows, 2000)
+	}
+}
+
+// measure asks so many questions of each kind and holds the answers to what they should reach.
+func measure(t *testing.T, e *Engine, w world, rows []ban.Row, each int) {
+	t.Helper()
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-30s %7s %8s %8s %8s %12s\n", "noise", "asked", "top-1", "top-5", "exact", "false exact")
 	for k, n := range kinds() {
 		var c tally
 		rng := rand.New(rand.NewPCG(1, uint64(k)))
 		for try := 0; c.asked < each && try < 40*each; try++ {
-			a := askedOf(&lozere.rows[rng.IntN(len(lozere.rows))])
+			a := askedOf(&rows[rng.IntN(len(rows))])
 			if n.apply(rng, w, &a) {
-				c.count(lozere.engine, a)
+				c.count(e, a)
 			}
 		}
 		fmt.Fprintf(&table, "%-30s %7d %7.2f%% %7.2f%% %7.2f%% %12d\n", n.name, c.asked, c.percent(c.top1), c.percent(c.top5), c.percent(c.exact), c.falseExact)
@@ -139,10 +165,14 @@ func check(t *testing.T, n noise, c *tally) {
 	if c.falseExact > 0 || c.unsaid > 0 {
 		t.Errorf("%s: %d false match_exact, %d missing numbers not said", n.name, c.falseExact, c.unsaid)
 	}
-	if c.percent(c.top1) < n.least {
-		t.Errorf("%s: top-1 is %.2f %%, want %.1f", n.name, c.percent(c.top1), n.least)
+	reached := c.percent(c.top1)
+	if strings.Contains(n.name, "no street type") {
+		reached = c.percent(c.top5) // several streets may fit what is left
 	}
-	if c.falseExact > 0 || c.percent(c.top1) < n.least || os.Getenv("LIEUDIT_TEST_MISSES") != "" {
+	if c.asked > 0 && reached < n.least {
+		t.Errorf("%s: %.2f %% found, want %.1f", n.name, reached, n.least)
+	}
+	if c.falseExact > 0 || reached < n.least || os.Getenv("LIEUDIT_TEST_MISSES") != "" {
 		for _, miss := range c.worst {
 			t.Logf("%s: %s", n.name, miss)
 		}

@@ -10,8 +10,13 @@ import (
 // maxSteps bounds the work on one question: looks at terms, places, streets and numbers count one each.
 const maxSteps = 60_000
 
-// maxAlts bounds what one typed word may stand for.
-const maxAlts = 12
+const (
+	maxAlts  = 16 // what one typed word may stand for
+	maxFound = 96 // of which those are the likeliest
+
+	soundSim = 72 // how alike words are that sound the same
+	bothSim  = 3  // and how much more when they are spelt much the same, too
+)
 
 // alt is a term of the vintage that a typed word may stand for, and how alike they are, in hundredths.
 type alt struct {
@@ -57,12 +62,19 @@ func (q *question) loosen(i int) {
 	if len(q.alts[i]) == 0 && len(w) >= 8 {
 		q.like(i, w, 2)
 	}
-	added := q.alts[i][before:]
-	slices.SortFunc(added, func(x, y alt) int { return cmp.Or(cmp.Compare(y.sim, x.sim), cmp.Compare(x.term, y.term)) })
-	if len(q.alts[i]) > maxAlts {
-		q.alts[i] = q.alts[i][:maxAlts]
-	}
+	q.alts[i] = append(q.alts[i][:before], q.likeliest(q.alts[i][before:], maxAlts)...)
 }
+
+// likeliest are the alternatives that are most alike; of as like ones those that more streets hold.
+func (q *question) likeliest(all []alt, most int) []alt {
+	slices.SortFunc(all, func(x, y alt) int {
+		return cmp.Or(cmp.Compare(y.sim, x.sim), cmp.Compare(q.common(y.term), q.common(x.term)), cmp.Compare(x.term, y.term))
+	})
+	return all[:min(len(all), most)]
+}
+
+// common is how many streets hold a term.
+func (q *question) common(term uint32) int { return q.v.StreetsWith(term).Len() }
 
 func (q *question) like(i int, w string, edits int) {
 	q.v.Like(w, edits, func(term uint32, distance int) bool {
@@ -85,7 +97,7 @@ func (q *question) sounding(i int, w string) {
 		return
 	}
 	q.v.Sounding(sound, func(term uint32) bool {
-		q.add(i, alt{term, 80})
+		q.add(i, alt{term, min(max(soundSim, q.sim(i, term)+bothSim), literal-1)})
 		q.steps--
 		return q.steps > 0
 	})
@@ -99,7 +111,7 @@ func (q *question) add(i int, a alt) {
 			return
 		}
 	}
-	if len(q.alts[i]) < 4*maxAlts {
+	if len(q.alts[i]) < maxFound {
 		q.alts[i] = append(q.alts[i], a)
 	}
 }

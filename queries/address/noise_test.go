@@ -52,6 +52,7 @@ type noise struct {
 type world struct {
 	postcodes []string
 	numbers   map[[2]string]map[string]bool // of a commune and a folded street
+	unused    int                           // numbers from here on are no street's, where not all rows are known
 }
 
 func worldOf(rows []ban.Row) world {
@@ -207,7 +208,7 @@ func withoutType(_ *rand.Rand, _ world, a *asked) bool {
 // wrongNumber asks for a number the street does not have.
 func wrongNumber(rng *rand.Rand, w world, a *asked) bool {
 	for range 20 {
-		n := fmt.Sprint(1 + rng.IntN(300))
+		n := fmt.Sprint(w.unused + 1 + rng.IntN(300))
 		if !w.numbers[[2]string{a.row.CodeInsee, text.Fold(a.row.Voie)}][n] {
 			a.number, a.rep, a.missing = n, "", true
 			return true

@@ -156,7 +156,7 @@ func (q *question) readNoise() {
 				q.noise |= bit(i)
 			}
 		case "france":
-			if i == len(q.terms)-1 && i > 0 {
+			if i == len(q.terms)-1 && i > 0 && text.ClassOf(q.terms[i-1].Text) != text.Link {
 				q.noise |= bit(i)
 			}
 		}

@@ -75,6 +75,9 @@ func (e *Engine) Near(at Position, metres float64, limit int, types ...Type) []N
 			break
 		}
 	}
+	if slices.Contains(types, Municipality) {
+		found = append(found, e.communesWithin(centre, metres)...)
+	}
 	sortNear(found)
 	found = found[:min(len(found), limit)]
 	out := make([]Neighbour, len(found))
@@ -98,7 +101,7 @@ func nearer(found []near, metres float64) (n int) {
 	return n
 }
 
-// within are the entities of some types in a circle.
+// within are the entities of some types in a circle, communes aside.
 func (e *Engine) within(centre vintage.Point, radius float64, types []Type) (found []near) {
 	keep := func(c candidate, entity vintage.Entity, p vintage.Point) {
 		if d := vintage.Metres(centre, p); d <= radius && slices.Contains(types, c.kind) {
@@ -117,12 +120,20 @@ func (e *Engine) within(centre vintage.Point, radius float64, types []Type) (fou
 			keep(candidateOf(e.v, e.v.StreetEntity(street)), e.v.StreetEntity(street), p)
 		})
 	}
-	if slices.Contains(types, Municipality) {
-		for i := range uint32(e.v.Communes) {
-			c := candidate{kind: Municipality, street: vintage.None, row: vintage.None, guess: guess{commune: i, place: vintage.None}}
-			if d := vintage.Metres(centre, e.v.Commune(i).Point); d <= radius {
-				found = append(found, near{c, int(math.Round(d)), e.v.Commune(i).String()})
-			}
+	return found
+}
+
+// communesWithin are the communes whose centre lies in a circle.
+func (e *Engine) communesWithin(centre vintage.Point, radius float64) (found []near) {
+	const least = 0.11 // metres in a millionth of a degree of latitude
+	for i := range uint32(e.v.Communes) {
+		at := e.v.Commune(i)
+		if math.Abs(float64(at.Lat)-float64(centre.Lat))*least > radius {
+			continue
+		}
+		c := candidate{kind: Municipality, street: vintage.None, row: vintage.None, guess: guess{commune: i, place: vintage.None}}
+		if d := vintage.Metres(centre, at.Point); d <= radius {
+			found = append(found, near{c, int(math.Round(d)), at.String()})
 		}
 	}
 	return found

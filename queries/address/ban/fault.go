@@ -37,6 +37,7 @@ func (b Bad) String() string { return fmt.Sprintf("%s:%d: %s", b.File, b.Line, b
 type Report struct {
 	Good      int
 	Synthetic int         // of the good ones, those that are invented
+	Mended    int         // of the good ones, those with letters that were encoded twice
 	Counts    [faults]int // by Fault
 	First     []Bad
 }

@@ -16,10 +16,8 @@ func (p *parser) row() (Fault, bool) {
 	if len(p.split.fields) < p.width {
 		return Short, false
 	}
-	for _, f := range p.split.fields {
-		if !text(f) {
-			return Encoding, false
-		}
+	if !p.readable() {
+		return Encoding, false
 	}
 	r := &p.last
 	if fault, ok := p.number(r); !ok {
@@ -31,17 +29,37 @@ func (p *parser) row() (Fault, bool) {
 	return p.words(r)
 }
 
-// text says whether a field is UTF-8 without control characters.
-func text(b []byte) bool {
-	for _, c := range b {
-		if c >= utf8.RuneSelf {
-			return utf8.Valid(b) && bytes.IndexFunc(b, control) < 0
+// readable says whether all fields are UTF-8 without control characters, and mends letters that were encoded twice.
+func (p *parser) readable() bool {
+	p.mended = false
+	for i, f := range p.split.fields {
+		switch ascii, ok := plainText(f); {
+		case !ok:
+			return false
+		case ascii:
+			continue
 		}
-		if c < ' ' && c != '\n' && c != '\t' {
+		whole := mend(f)
+		if !utf8.Valid(whole) || bytes.IndexFunc(whole, control) >= 0 {
 			return false
 		}
+		p.mended = p.mended || len(whole) < len(f)
+		p.split.fields[i] = whole
 	}
 	return true
+}
+
+// plainText looks at a field as far as it is ASCII: whether all of it is, and whether it is without control characters.
+func plainText(b []byte) (ascii, ok bool) {
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false, true
+		}
+		if c < ' ' && c != '\n' && c != '\t' {
+			return false, false
+		}
+	}
+	return true, true
 }
 
 func control(r rune) bool {

@@ -46,7 +46,8 @@ type parser struct {
 	name   string
 	split  *splitter
 	report *Report
-	last   Row // whose strings are used again when a column repeats
+	mended bool // the row at hand held letters that were encoded twice
+	last   Row  // whose strings are used again when a column repeats
 }
 
 func (p *parser) rows(yield func(Row, error) bool) {
@@ -69,6 +70,9 @@ func (p *parser) rows(yield func(Row, error) bool) {
 		p.report.Good++
 		if string(p.get(fieldSource)) == SyntheticSource {
 			p.report.Synthetic++
+		}
+		if p.mended {
+			p.report.Mended++
 		}
 		if !yield(p.last, nil) {
 			return
