@@ -129,7 +129,8 @@ func (p Program) imported(c *cli.Command, r result) error {
 	err := p.record("millésime", r.Millesime, "addresses", grouped(r.Addresses), "streets", grouped(r.Streets), "lieux-dits", grouped(r.Localities),
 		"communes", grouped(r.Communes), "size", size(r.Bytes), "invented", invented(r.Synthetic),
 		"id_ban kept", unless(r.Inherited == 0, grouped(r.Inherited)+" of addresses whose id has changed"),
-		"repeated ids", unless(r.Duplicates == 0, grouped(r.Duplicates)+" rows left out"), "left out", r.leftOut())
+		"repeated ids", unless(r.Duplicates == 0, grouped(r.Duplicates)+" rows left out"),
+		"mended", unless(r.report.Mended == 0, grouped(r.report.Mended)+" rows whose letters were encoded twice"), "left out", r.leftOut())
 	if err != nil {
 		return err
 	}
@@ -163,8 +164,9 @@ func (r result) json() any {
 		Bytes      int64     `json:"octets"`
 		Inherited  int       `json:"id_ban_repris"`
 		Duplicates int       `json:"doublons"`
+		Mended     int       `json:"lignes_reparees"`
 		Bad        int       `json:"lignes_ecartees"`
 		First      []ban.Bad `json:"premieres,omitempty"`
 		Served     bool      `json:"servi"`
-	}{r.name, r.Meta, r.Bytes, r.Inherited, r.Duplicates, r.report.Bad(), slices.Clip(r.report.First), r.served}
+	}{r.name, r.Meta, r.Bytes, r.Inherited, r.Duplicates, r.report.Mended, r.report.Bad(), slices.Clip(r.report.First), r.served}
 }
