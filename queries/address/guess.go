@@ -12,6 +12,9 @@ const (
 	maxGuesses   = 64 // communes a question is tried in
 	fewCommunes  = 24 // those a filter lets through are all tried
 	maxNamesakes = 40 // places of one name that are looked at
+
+	maxBegunNames = 24   // places with a name that begins as typed that are looked at
+	maxScanned    = 1000 // of so many
 )
 
 // guess is a commune the question may be about, and why.
@@ -98,16 +101,16 @@ func (q *question) follow(all []guess, g vintage.Gazetteer, i int, r reading) []
 	if g.Len() == 0 {
 		return all
 	}
-	limit := g.Whole()
-	q.cut = q.cut || limit > maxNamesakes && q.postcode == 0 && i != q.prefix
-	if i == q.prefix || q.postcode != 0 && g.Len() <= maxNamesakes {
+	limit, begun := g.Whole(), q.begun(i)
+	q.cut = q.cut || limit > maxNamesakes && q.postcode == 0 && !begun
+	if begun || q.postcode != 0 && g.Len() <= maxNamesakes {
 		limit = g.Len()
 	}
-	for j := range min(limit, maxNamesakes) {
-		place, unnamed := g.Place(j)
+	for _, j := range q.foremost(g, limit, begun) {
+		place, unnamed := g.Place(int(j))
 		commune := q.v.Place(place).Commune
 		coded := q.postcode != 0 && q.hasPostcode(commune)
-		if unnamed > 0 && i != q.prefix && !coded {
+		if unnamed > 0 && !begun && !coded {
 			continue
 		}
 		q.steps--
@@ -115,6 +118,38 @@ func (q *question) follow(all []guess, g vintage.Gazetteer, i int, r reading) []
 		all = append(all, guess{commune: commune, place: place, span: span(r.from, r.to), sim: sim, coded: coded})
 	}
 	return q.spelt(all, g, i+1, r)
+}
+
+// begun says whether a name read as far as a word may go on: that word may grow, or only links follow and may.
+func (q *question) begun(i int) bool {
+	for ; i < q.prefix; i++ {
+		if text.ClassOf(q.terms[i+1].Text) != text.Link {
+			return false
+		}
+	}
+	return i == q.prefix
+}
+
+// foremost are the places of a range to look at, by where they stand in it: the first ones, and those of the most
+// important communes when the name is not typed to its end.
+func (q *question) foremost(g vintage.Gazetteer, limit int, begun bool) []uint64 {
+	all := make([]uint64, min(limit, maxScanned))
+	for j := range all {
+		all[j] = uint64(j)
+	}
+	if !begun || limit <= maxBegunNames {
+		return all[:min(len(all), maxNamesakes)]
+	}
+	for j := range all {
+		all[j] |= uint64(g.PlaceAt(j)) << 32
+	}
+	slices.Sort(all)
+	q.steps -= len(all) / 4
+	all = all[:maxBegunNames]
+	for j := range all {
+		all[j] &= 1<<32 - 1
+	}
+	return all
 }
 
 func (q *question) hasPostcode(commune uint32) bool {

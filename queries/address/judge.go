@@ -132,6 +132,9 @@ func (q *question) score(c candidate, s vintage.Street, words mask) {
 			c.loose |= extra.loose
 		}
 	}
+	if named := q.telling(words); named != 0 && named&(c.used|c.stem) == 0 {
+		return // another street of the same kind
+	}
 	var sum shares
 	sum.add(streetShare, q.streetWorth(held, total, c.alignment))
 	q.addPlace(&sum, &c, f)

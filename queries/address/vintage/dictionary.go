@@ -150,7 +150,10 @@ func (g Gazetteer) Whole() int {
 	return sort.Search(g.to-g.from, func(i int) bool { return g.key(g.from+i).Len() > g.depth })
 }
 
-// Place is the ordinal of the place at i of the range, and how many of its terms have not been named.
+// PlaceAt is the ordinal of the place at i of the range. Ordinals follow the importance of communes.
+func (g Gazetteer) PlaceAt(i int) uint32 { return Column(g.v.parts[secPlacesByName]).At(g.from + i) }
+
+// Place is the same, and how many of its terms have not been named.
 func (g Gazetteer) Place(i int) (place uint32, unnamed int) {
-	return Column(g.v.parts[secPlacesByName]).At(g.from + i), g.key(g.from+i).Len() - g.depth
+	return g.PlaceAt(i), g.key(g.from+i).Len() - g.depth
 }
