@@ -23,7 +23,7 @@ func (e *Engine) Complete(query Query) ([]Suggestion, error) {
 	}
 	q := e.ask(query, true)
 	found := q.search()
-	if len(found) == 0 && !q.parsable() {
+	if len(found) == 0 && !q.parsable() && !e.knows(query.line(), true) {
 		return nil, ErrUnparsable
 	}
 	var out []Suggestion

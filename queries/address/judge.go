@@ -119,12 +119,15 @@ func (q *question) score(c candidate, s vintage.Street, words mask) {
 	f := q.facet(&c, s)
 	left := words &^ c.used &^ c.numberAt &^ c.repAt
 	total := q.weigh(words &^ c.numberAt &^ c.repAt)
-	held := c.held
-	for _, name := range [...]uint32{f.LieuDit, q.oldName(f), f.Delivery} {
+	held, placed := c.held, mask(0)
+	for i, name := range [...]uint32{f.LieuDit, q.oldName(f), f.Delivery} {
 		if left != 0 && name != vintage.None {
 			extra := q.align(q.v.NameTerms(name), left)
 			if q.weigh(extra.used) <= int32(extra.used.count())*linkWeight {
 				continue
+			}
+			if i > 0 {
+				placed |= extra.used
 			}
 			c.used |= extra.used
 			left &^= extra.used
@@ -132,7 +135,7 @@ func (q *question) score(c candidate, s vintage.Street, words mask) {
 			c.loose |= extra.loose
 		}
 	}
-	if named := q.telling(words); named != 0 && named&(c.used|c.stem) == 0 {
+	if named := q.telling(words &^ placed); named != 0 && named&(c.used|c.stem) == 0 {
 		return // another street of the same kind
 	}
 	var sum shares

@@ -24,7 +24,7 @@ func (q Query) line() string {
 func (e *Engine) Verify(query Query) ([]Match, error) {
 	q := e.ask(query, false)
 	found := q.search()
-	if len(found) == 0 && !q.parsable() {
+	if len(found) == 0 && !q.parsable() && !e.knows(query.line(), false) {
 		return nil, ErrUnparsable
 	}
 	var out []Match

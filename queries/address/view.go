@@ -24,7 +24,7 @@ func (e *Engine) View(id string) (Record, bool) {
 		}
 	}
 	if !ok {
-		return Record{}, false
+		return e.unmapped(id)
 	}
 	c := candidateOf(e.v, entity)
 	return e.record(&c, &question{v: e.v}), true
