@@ -54,7 +54,7 @@ func (a *api) verify(_ context.Context, _ call, q body.VerifyAddress) (any, erro
 		return nil, err
 	}
 	defer e.Done()
-	found, err := e.Verify(question(e.Engine, q))
+	found, err := e.Verify(question(q))
 	switch {
 	case errors.Is(err, address.ErrUnparsable):
 		return nil, problem.Unparsable()
@@ -66,20 +66,18 @@ func (a *api) verify(_ context.Context, _ call, q body.VerifyAddress) (any, erro
 	return body.Matches{Envelope: body.OK, Matches: each(found, match)}, nil
 }
 
-// question is a request to verify as the engine is asked. With q, the codes are filters; without, the code of a commune
-// stands for its name too.
-func question(e *address.Engine, q body.VerifyAddress) address.Query {
+// question is a request to verify as the engine is asked. With q, the codes are filters.
+func question(q body.VerifyAddress) address.Query {
 	ask := address.Query{Text: q.Q, Limit: q.Limit, Bias: point(q.Bias), Filter: address.Filter{
-		Types: types(q.Types), Postcodes: q.Postcodes, CityCodes: either(some(q.InseeCode), q.CityCodes),
+		Types: types(q.Types), Postcodes: q.Postcodes, CityCodes: q.CityCodes,
 	}}
 	if q.Q != "" {
 		ask.Filter.Postcodes = either(some(q.PostalCode), q.Postcodes)
+		ask.Filter.CityCodes = either(some(q.InseeCode), q.CityCodes)
 		return ask
 	}
-	ask.Number, ask.Street, ask.Complement, ask.Postcode, ask.Commune = q.Number, q.Street, q.Complement, q.PostalCode, q.City
-	if r, known := e.View(q.InseeCode); known && q.City == "" {
-		ask.Commune = r.City
-	}
+	ask.Number, ask.Street, ask.Complement, ask.Postcode = q.Number, q.Street, q.Complement, q.PostalCode
+	ask.Commune, ask.CityCode = q.City, q.InseeCode
 	return ask
 }
 
