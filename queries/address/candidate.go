@@ -4,10 +4,9 @@ import "lieudit/queries/address/text"
 
 // inCommune considers the streets of a guess that the words left over may name, and the commune itself.
 func (q *question) inCommune(g guess) {
-	c := q.v.Commune(g.commune)
 	words := q.words() &^ g.span
 	if g.span&q.growing() == 0 || g.sim >= literal || q.telling(words) != 0 {
-		q.judgeHits(g, q.hits(words, c.From, c.To), words)
+		q.judgeHits(g, q.hits(g, words), words)
 	}
 	q.judgeCommune(g, words)
 }

@@ -23,9 +23,11 @@ type rough struct {
 	weight int32
 }
 
-// hits are the streets in a range whose names share words with the question, the most promising first. The words that
-// tell streets apart lead there; a word that is not finished, and the others, when those do not find all they say.
-func (q *question) hits(words mask, from, to uint32) []rough {
+// hits are the streets of a guess whose names share words with the question, the most promising first. The words that
+// tell streets apart lead there; a word that is not finished, and the others, when those do not find all they say. The
+// others lead nowhere in a commune that little speaks for.
+func (q *question) hits(g guess, words mask) []rough {
+	from, to := q.v.CommuneStreets(g.commune)
 	telling := q.telling(words)
 	finished := telling &^ q.growing()
 	all := q.merge(q.gatherAll(finished, from, to))
@@ -43,6 +45,9 @@ func (q *question) hits(words mask, from, to uint32) []rough {
 	}
 	if telling != finished {
 		all = q.gatherBegun(all, from, to)
+	}
+	if telling != 0 && !g.coded && g.sim < literal {
+		return q.best(q.merge(all), words)
 	}
 	return q.best(q.merge(q.gatherRare(all, words&^telling, from, to)), words)
 }

@@ -24,10 +24,18 @@ func (q *question) search() []candidate {
 	if !q.settled() && q.loosenAll(q.unused()) {
 		q.collect()
 	}
-	if q.list.top() < likely && q.loosenAll(q.telling(q.words())) {
+	if q.list.top() < q.doubtful() && q.loosenAll(q.telling(q.words())) {
 		q.collect()
 	}
 	return q.list.best
+}
+
+// doubtful is the score below which words that fit are not taken at their word. Who is still typing will see.
+func (q *question) doubtful() int32 {
+	if q.prefix >= 0 {
+		return placed
+	}
+	return likely
 }
 
 // settled says whether no looser reading can be better: all is found, or all words are and only the number, the

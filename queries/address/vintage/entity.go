@@ -40,10 +40,15 @@ type Commune struct {
 
 // Commune is the commune of an ordinal.
 func (v *Vintage) Commune(i uint32) Commune {
-	r, next := v.communes.at(i), v.communes.at(i+1)
-	from, to := bounded(r.u32(12), next.u32(12), v.Streets+v.Localities)
+	r := v.communes.at(i)
+	from, to := v.CommuneStreets(i)
 	return Commune{Code: r.code(0), Name: r.u32(8), From: from, To: to, Rows: r.u32(16),
 		Point: Point{r.i32(20), r.i32(24), r.i32(28), r.i32(32)}}
+}
+
+// CommuneStreets are the streets of a commune.
+func (v *Vintage) CommuneStreets(i uint32) (from, to uint32) {
+	return bounded(v.communes.at(i).u32(12), v.communes.at(i+1).u32(12), v.Streets+v.Localities)
 }
 
 // bounded is a range that lies within n, or an empty one.
