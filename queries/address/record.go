@@ -30,9 +30,6 @@ func (e *Engine) communeRecord(ordinal, postcode uint32) Record {
 	e.addCommune(&r)
 	if known, ok := e.table.ByCode(r.CityCode); ok {
 		r.Population = int(known.Population)
-		if known.Located() {
-			r.Lon, r.Lat, r.X, r.Y = known.Lon, known.Lat, 0, 0
-		}
 	}
 	return r
 }

@@ -6,8 +6,7 @@ import (
 	"lieudit/queries/address/commune"
 )
 
-// unmapped is a commune of which the vintage has no address: Paris, whose addresses are its arrondissements', or one
-// outside a vintage that does not cover France.
+// unmapped is a commune of which the vintage has no address, as those outside a vintage that does not cover France.
 func (e *Engine) unmapped(code string) (Record, bool) {
 	c, ok := e.table.ByCode(code)
 	if !ok || c.Kind == commune.Delegated || c.Kind == commune.Associated {

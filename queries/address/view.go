@@ -24,7 +24,7 @@ func (e *Engine) View(id string) (Record, bool) {
 		}
 	}
 	if !ok {
-		return e.unmapped(id)
+		return Record{}, false
 	}
 	c := candidateOf(e.v, entity)
 	return e.record(&c, &question{v: e.v}), true
@@ -35,7 +35,7 @@ func (e *Engine) View(id string) (Record, bool) {
 func (e *Engine) viewCommune(code string) (Record, bool) {
 	ordinals := e.ordinals(strings.ToUpper(code))
 	if len(ordinals) == 0 {
-		return Record{}, false
+		return e.unmapped(strings.ToUpper(code))
 	}
 	r := e.communeRecord(ordinals[0], e.v.CommunePostcodes(ordinals[0]).At(0))
 	if known, ok := e.table.ByCode(code); ok && len(ordinals) > 1 {
