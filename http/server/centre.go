@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"regexp"
+	"strings"
 
 	"lieudit/http/problem"
 	"lieudit/queries/address"
@@ -18,8 +19,8 @@ func centre(e *address.Engine, q body.NearAddress) (*body.Center, error) {
 	if q.Center == "" {
 		return &body.Center{Lon: *q.Lon, Lat: *q.Lat}, nil
 	}
-	if identifier.MatchString(q.Center) {
-		if r, ok := e.View(q.Center); ok {
+	if id := strings.TrimSpace(q.Center); identifier.MatchString(id) {
+		if r, ok := e.View(id); ok {
 			return centred(q.Center, &r, 1), nil
 		}
 	}
