@@ -84,6 +84,9 @@ func (d *Desk[S]) settle(ctx context.Context, f *fold[S], batch []eventstore.Pro
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		done, err := d.store.Append(ctx, f.stream, f.revision, batch)
 		unknown = unknown || errors.Is(err, eventstore.ErrUnknown)
+		if unknown && errors.Is(err, eventstore.ErrClosed) {
+			return done, fmt.Errorf("%w: %w", eventstore.ErrUnknown, err)
+		}
 		if !unknown || !errors.Is(err, eventstore.ErrUnknown) && !errors.Is(err, eventstore.ErrUnavailable) {
 			return done, err
 		}

@@ -103,31 +103,30 @@ func (a *Accounts) stamp() time.Time { return a.now().UTC().Truncate(time.Micros
 // newID makes an id no other thing has.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// State is the account as its stream tells it at an instant, with its name in clear, and the position of the last
-// event that says so. An account not opened by then is ErrUnknown.
-func (a *Accounts) State(ctx context.Context, id string, asOf time.Time) (State, eventstore.Position, error) {
-	var s State
-	var last eventstore.Position
+// State is the account as its stream tells it at an instant, with its name in clear, and the last event that says so.
+// The zero instant is the end of the stream: its events may bear times of a clock that is ahead. An account not opened
+// by then is ErrUnknown.
+func (a *Accounts) State(ctx context.Context, id string, asOf time.Time) (s State, last eventstore.Recorded, err error) {
 	for r, err := range a.store.ReadStream(ctx, Aggregate.Category+"-"+id, 0, eventstore.Forward) {
 		if err != nil {
-			return State{}, 0, err
+			return State{}, last, err
 		}
-		if r.Time.After(asOf) {
+		if !asOf.IsZero() && r.Time.After(asOf) {
 			break
 		}
 		e, err := a.codec.Decode(ctx, r)
 		if err != nil {
-			return State{}, 0, err
+			return State{}, last, err
 		}
 		f, err := commands.FactOf(r, e)
 		if err != nil {
-			return State{}, 0, err
+			return State{}, last, err
 		}
 		Evolve(&s, f)
-		last = r.Position
+		last = r
 	}
 	if !s.Exists() {
-		return State{}, 0, ErrUnknown
+		return State{}, last, ErrUnknown
 	}
 	return s, last, nil
 }

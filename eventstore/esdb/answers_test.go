@@ -1,13 +1,16 @@
 package esdb_test
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 	rpc "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -161,5 +164,54 @@ func TestAnAnswerWithoutAPositionIsCompleted(t *testing.T) {
 	})
 	if again := land(t, s, "a-1", batch); again != first {
 		t.Errorf("got %+v, want %+v", again, first)
+	}
+}
+
+// Nobody waits long enough to see that no answer ever comes, and reads go on: the callers together must notice.
+func TestAPipelineThatForgetsItsAppendsIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	r := serve(t, t.TempDir(), "127.0.0.1:0")
+	re := newRelay(t, r.at)
+	s := dial(t, re.connection())
+	const everyLane = 16
+	for range everyLane {
+		land(t, s, "a-1", proposals(1))
+	}
+	re.forget.Store(re.calls.Load())
+	var work errgroup.Group
+	for w := range everyLane {
+		work.Go(func() error {
+			batch, ctx := proposals(1), within(t, 10*time.Second)
+			for {
+				brief, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+				_, err := s.Append(brief, "b-"+strconv.Itoa(w), eventstore.NoStream, batch)
+				cancel()
+				if err == nil || ctx.Err() != nil {
+					return err
+				}
+			}
+		})
+	}
+	if err := work.Wait(); err != nil {
+		t.Errorf("no append succeeds any more: %v", err)
+	}
+}
+
+func TestWhatCannotBeAnAppendIsRefusedAndHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	s := dial(t, serve(t, t.TempDir(), "127.0.0.1:0").address)
+	land(t, s, "a-1", proposals(2))
+	broken := proposals(1)
+	broken[0].Type = "\xff"
+	for name, batch := range map[string][]eventstore.Proposed{"no events": nil, "a type that is no text": broken} {
+		for _, expected := range []eventstore.Revision{eventstore.NoStream, 0, eventstore.Any} {
+			_, err := s.Append(within(t, limit), "a-1", expected, batch)
+			if err == nil || errors.Is(err, eventstore.ErrUnknown) || errors.Is(err, eventstore.ErrUnavailable) {
+				t.Errorf("%s, expecting %d: got %v, want a refusal", name, expected, err)
+			}
+		}
+	}
+	if got := count(t, s, "a-1"); got != 2 {
+		t.Errorf("the stream holds %d events, want 2", got)
 	}
 }

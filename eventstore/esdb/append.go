@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 
@@ -13,8 +14,8 @@ import (
 // Append keeps the contract. An event's id is compared, never its bytes; with Any the server looks among the ids
 // it remembers.
 func (s *Store) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
-	if size(events) > eventstore.MaxAppend {
-		return eventstore.Committed{}, eventstore.ErrTooLarge
+	if err := admit(events); err != nil {
+		return eventstore.Committed{}, err
 	}
 	for hops := 0; ; hops++ {
 		c, err := s.link.get(ctx)
@@ -33,6 +34,24 @@ func (s *Store) Append(ctx context.Context, stream string, expected eventstore.R
 			return done, s.unwritten(ctx, c, err)
 		}
 	}
+}
+
+var errBatch = errors.New("not an append")
+
+// admit refuses what could never be sent, before it harms the appends it would travel with.
+func admit(events []eventstore.Proposed) error {
+	if len(events) == 0 {
+		return fmt.Errorf("%w: no events", errBatch)
+	}
+	for _, e := range events {
+		if !utf8.ValidString(e.Type) {
+			return fmt.Errorf("%w: %q is not text", errBatch, e.Type)
+		}
+	}
+	if size(events) > eventstore.MaxAppend {
+		return eventstore.ErrTooLarge
+	}
+	return nil
 }
 
 // moved follows the leader to another node and waits, within reason, until the connection is another one.

@@ -31,7 +31,7 @@ type Store struct {
 func Open(ctx context.Context, connection string, log *slog.Logger) (*Store, error) {
 	t, err := parse(connection)
 	if err != nil {
-		return nil, fmt.Errorf("connection string: %w", err)
+		return nil, fmt.Errorf("connection string: %w", withoutPassword(err))
 	}
 	return &Store{link: newLink(context.WithoutCancel(ctx), t, log)}, nil
 }

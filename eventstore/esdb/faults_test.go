@@ -191,3 +191,27 @@ func TestAServerThatNeverAnswersIsUnavailable(t *testing.T) {
 	p.flow()
 	land(t, s, "a-1", proposals(1))
 }
+
+// A server that takes every connection and soon hangs up must not be run down by a client that comes back at once.
+func TestAConnectionThatNeverLastsIsMadeAgainEverMoreRarely(t *testing.T) {
+	t.Parallel()
+	p := newProxy(t, serve(t, t.TempDir(), "127.0.0.1:0").at)
+	s := dial(t, p.connection())
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for over := time.After(2 * time.Second); ; {
+		select {
+		case <-tick.C:
+			if s.Health() == nil {
+				p.cut()
+			}
+			continue
+		case <-over:
+		}
+		break
+	}
+	if n := p.accepted.Load(); n > 20 {
+		t.Errorf("%d connections in 2 s", n)
+	}
+	land(t, s, "a-1", proposals(1))
+}

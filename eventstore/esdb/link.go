@@ -18,6 +18,7 @@ const (
 	probeLimit  = 1500 * time.Millisecond
 	minPause    = 50 * time.Millisecond // between attempts to connect
 	maxPause    = time.Second
+	lasting     = 2 * time.Second // a connection that was lost sooner was hardly one
 	refusalFor  = 5 * time.Second // how long a refused append counts against health
 	leaderHints = 4               // not-leader answers followed in a row
 )
@@ -56,11 +57,13 @@ func (l *link) close() {
 // keep connects, watches and connects again, until the link is closed.
 func (l *link) keep() {
 	defer close(l.done)
+	var pause time.Duration
 	for l.ctx.Err() == nil {
 		c := l.reconnect()
 		if c == nil {
 			break
 		}
+		began := time.Now()
 		l.set(c, nil)
 		why := l.watch(c)
 		l.set(nil, nil)
@@ -68,8 +71,23 @@ func (l *link) keep() {
 		if l.ctx.Err() == nil {
 			l.log.Warn("event log connection lost", "address", c.address, "why", why)
 		}
+		if time.Since(began) > lasting {
+			pause = 0
+			continue
+		}
+		l.rest(pause, why)
+		pause = min(max(minPause, 2*pause), maxPause)
 	}
 	l.set(nil, eventstore.ErrClosed)
+}
+
+// rest is for a server that lets go of every connection: to come back at once would only harm it. Nobody waits meanwhile.
+func (l *link) rest(pause time.Duration, why error) {
+	if pause > 0 {
+		l.set(nil, why)
+		sleep(l.ctx, pause/2+rand.N(pause))
+		l.set(nil, nil)
+	}
 }
 
 // reconnect tries until it has a connection; nil after close.

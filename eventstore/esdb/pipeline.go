@@ -27,6 +27,7 @@ type pipeline struct {
 	mu      sync.Mutex
 	last    uint64
 	waiting map[uint64]chan<- *streams.BatchAppendResp
+	owing   time.Time // since when no answer came though one was due; zero: none is due
 }
 
 // lanes is how many pipelines a connection has. A server may make the appends to one stream that come down one
@@ -132,6 +133,10 @@ func (p *pipeline) answer(resp *streams.BatchAppendResp) {
 	n := binary.BigEndian.Uint64(id[8:])
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.owing = time.Time{}
+	if len(p.waiting) > 1 {
+		p.owing = time.Now()
+	}
 	if to := p.waiting[n]; to != nil {
 		to <- resp
 		delete(p.waiting, n)
@@ -154,12 +159,16 @@ func (p *pipeline) do(ctx context.Context, req *streams.BatchAppendReq) (*stream
 	case <-p.ended:
 		return nil, unsent(p.err)
 	}
+	p.owe(n)
 	late := time.NewTimer(serverLimit + serverLimit/4)
 	defer late.Stop()
 	select {
 	case resp := <-answer:
 		return resp, nil
 	case <-ctx.Done():
+		if p.silent() {
+			p.cancel()
+		}
 		return nil, ctx.Err()
 	case <-p.ended:
 		return nil, p.err
@@ -167,6 +176,23 @@ func (p *pipeline) do(ctx context.Context, req *streams.BatchAppendReq) (*stream
 		p.cancel()
 		return nil, fmt.Errorf("%w: no answer", eventstore.ErrUnknown)
 	}
+}
+
+// owe notes that an answer is due from now on, unless it has come already.
+func (p *pipeline) owe(n uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting[n] != nil && p.owing.IsZero() {
+		p.owing = time.Now()
+	}
+}
+
+// silent says whether the server has not answered for so long that it may never: each caller alone may not have the
+// patience to see it.
+func (p *pipeline) silent() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.owing.IsZero() && time.Since(p.owing) > silentAfter
 }
 
 // unsent is the error of an append that found its pipeline ended.

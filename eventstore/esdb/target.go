@@ -63,6 +63,15 @@ func parse(connection string) (target, error) {
 	return t, err
 }
 
+// withoutPassword is why a connection string was refused. Who cannot parse it repeats it, or what it took for its port,
+// and there may be a password in that.
+func withoutPassword(err error) error {
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return errors.New("it is no address such as esdb://HOST:2113?tls=false; special characters of a password are written as %XX")
+	}
+	return err
+}
+
 // unixSocket turns a string that names a socket into one the parser takes, and the socket's path.
 func unixSocket(connection string) (rest, path string, err error) {
 	if !strings.HasPrefix(connection, "esdb+unix:") {

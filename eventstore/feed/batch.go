@@ -50,6 +50,7 @@ const (
 	wantedEvents = 500
 	wantedBytes  = eventstore.MaxAppend
 	maxLinger    = 20 * time.Millisecond
+	markLinger   = 250 * time.Millisecond // with nothing to say but a mark
 )
 
 // cutter makes batches of the signals in a queue.
@@ -64,7 +65,8 @@ type cutter struct {
 }
 
 // next is the next batch. It waits for the first signal as long as it takes; with that in hand it waits for more only
-// while the log is being caught up with, and only a little. A batch never ends inside an append.
+// while the log is being caught up with, and only a little; a mark without events waits for company. A batch never ends
+// inside an append.
 func (c *cutter) next(ctx context.Context) (Batch, error) {
 	c.batch, c.bytes = Batch{From: c.mark, To: c.mark}, 0
 	var late <-chan time.Time
@@ -73,7 +75,7 @@ func (c *cutter) next(ctx context.Context) (Batch, error) {
 			return c.cut(), nil
 		}
 		if late == nil && c.moved() {
-			late = time.After(maxLinger)
+			late = time.After(c.linger())
 		}
 		more, err := c.queue.take(ctx, late)
 		if err != nil {
@@ -107,7 +109,14 @@ func (c *cutter) use() bool {
 			return true
 		}
 	}
-	return c.moved() && (c.live || c.full()) && c.whole()
+	return len(c.batch.Events) > 0 && (c.live || c.full()) && c.whole()
+}
+
+func (c *cutter) linger() time.Duration {
+	if c.live && len(c.batch.Events) == 0 {
+		return markLinger
+	}
+	return maxLinger
 }
 
 func (c *cutter) cut() Batch {

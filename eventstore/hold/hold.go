@@ -29,8 +29,8 @@ func (e *HeldError) Error() string {
 }
 
 // Folder takes a folder that exists until the holder closes it or ends. A folder taken already is a *HeldError.
-func Folder(dir string, now time.Time) (io.Closer, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+func Folder(dir string, now time.Time) (*Held, error) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -43,15 +43,33 @@ func Folder(dir string, now time.Time) (io.Closer, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return held{f}, nil
+	return &Held{dir, f}, nil
 }
 
-// held is the lock file of a folder that is ours.
-type held struct{ *os.File }
+const name = "lock"
 
-// Close unlocks by name: a process being forked right now has a copy of the file for a moment.
-func (h held) Close() error {
-	return errors.Join(syscall.Flock(int(h.Fd()), syscall.LOCK_UN), h.File.Close())
+// Held is a folder that is ours.
+type Held struct {
+	dir  string
+	file *os.File
+}
+
+// Close lets go. It unlocks by name: a process being forked right now has a copy of the file for a moment.
+func (h *Held) Close() error {
+	return errors.Join(syscall.Flock(int(h.file.Fd()), syscall.LOCK_UN), h.file.Close())
+}
+
+// Lost says that the folder is not where it was taken, or that its lock is another: what is written to its open
+// files then may be gone when they are closed.
+func (h *Held) Lost() error {
+	there, err := os.Stat(filepath.Join(h.dir, name))
+	if err != nil {
+		return fmt.Errorf("%s was moved or removed while in use: %w", h.dir, err)
+	}
+	if ours, err := h.file.Stat(); err != nil || !os.SameFile(there, ours) {
+		return fmt.Errorf("%s was replaced while in use", h.dir)
+	}
+	return nil
 }
 
 func sign(f *os.File, now time.Time) error {

@@ -9,15 +9,20 @@ import (
 
 // datasync leaves out the file's times, which spares a metadata write for every group.
 func datasync(f *os.File) error {
+	err := uninterrupted(func() error { return unix.Fdatasync(int(f.Fd())) })
+	return os.NewSyscallError("fdatasync", err)
+}
+
+func uninterrupted(call func() error) error {
 	for {
-		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {
-			return os.NewSyscallError("fdatasync", err)
+		if err := call(); err != unix.EINTR {
+			return err
 		}
 	}
 }
 
 func reserve(f *os.File, size int64) error {
-	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
+	err := uninterrupted(func() error { return unix.Fallocate(int(f.Fd()), 0, 0, size) })
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		return nil // the zeros written next will tell
 	}

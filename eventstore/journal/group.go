@@ -73,7 +73,7 @@ func (g *group) write() error {
 // show lets readers see a group that is durable.
 func (j *Journal) show(g *group) {
 	if g.full != nil {
-		g.full.index.Store(&sealed{runs: j.index.roll(g.segs[len(g.segs)-1].base)})
+		j.index.roll(g.segs[len(g.segs)-1].base, g.full.seal)
 		j.keeper.seal(g.full)
 	}
 	end := g.pos + eventstore.Position(len(g.buf))

@@ -94,13 +94,13 @@ func (x *index) publish(g *group, show func()) {
 	show()
 }
 
-// roll hands over what is known of the active segment and begins with the next.
-func (x *index) roll(base eventstore.Position) []run {
+// roll hands what is known of the active segment to seal and begins with the next, in one step: who looks afterwards
+// looks into the sealed one.
+func (x *index) roll(base eventstore.Position, seal func([]run)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	full := x.active
+	seal(x.active)
 	x.active, x.base = nil, base
-	return full
 }
 
 // last is where the newest durable events of a stream are. When they are not in the active segment, only the

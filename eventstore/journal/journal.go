@@ -50,7 +50,7 @@ type Journal struct {
 	o    Options
 	id   uuid.UUID
 	seed uint32
-	lock interface{ Close() error }
+	lock *hold.Held
 
 	writer   *writer
 	index    *index
@@ -135,6 +135,9 @@ func (j *Journal) Health() error {
 	}
 	if err := j.failure.Load(); err != nil {
 		return *err
+	}
+	if err := j.lock.Lost(); err != nil {
+		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
 	if err := j.keeper.lacking(); err != nil {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)

@@ -33,6 +33,7 @@ type keeper struct {
 
 	fullMu sync.Mutex
 	full   []*segment // whose index is not on disk yet
+	stuck  bool       // the last one could not be written, which was told
 }
 
 func newKeeper(o Options, log uuid.UUID, next eventstore.Position) *keeper {
@@ -81,10 +82,14 @@ func (k *keeper) run() {
 	}
 }
 
-// ensure makes the next segment if there is none.
 func (k *keeper) ensure() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	return k.make()
+}
+
+// make makes the next segment if there is none.
+func (k *keeper) make() error {
 	if k.spare != nil {
 		return nil
 	}
@@ -114,13 +119,13 @@ func (k *keeper) report(err error) {
 
 // take is the next segment, made now if need be.
 func (k *keeper) take() (*segment, error) {
-	if err := k.ensure(); err != nil {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.make(); err != nil {
 		k.lack.Store(&err)
 		k.want()
 		return nil, err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	s := k.spare
 	k.spare, k.next = nil, s.next()
 	k.wanted.Store(false)
@@ -145,14 +150,23 @@ func (k *keeper) writeIndexes() {
 	for i, s := range full {
 		x, err := writeIndex(k.o.FS, s, encodeIndex(k.log, s, s.index.Load().runs))
 		if err != nil {
-			k.o.Logger.Warn("the index of a segment stays in memory", "segment", segmentName(s.base), "error", err)
+			k.postpone(s, err)
 			k.fullMu.Lock()
 			k.full = append(full[i:], k.full...)
 			k.fullMu.Unlock()
 			return
 		}
+		k.stuck = false
 		s.index.Store(x)
 	}
+}
+
+// postpone says once that indexes cannot be written.
+func (k *keeper) postpone(s *segment, err error) {
+	if !k.stuck {
+		k.o.Logger.Warn("the index of a segment stays in memory", "segment", segmentName(s.base), "error", err)
+	}
+	k.stuck = true
 }
 
 // close ends the goroutine, puts the last indexes on disk, and lets go of a spare that was not needed.

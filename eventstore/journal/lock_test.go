@@ -4,10 +4,12 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"lieudit/eventstore"
 	"lieudit/eventstore/hold"
 	"lieudit/eventstore/journal"
 )
@@ -32,4 +34,24 @@ func TestASecondHolderIsToldWhoTheFirstIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	openIn(t, dir, journal.Options{SegmentSize: small})
+}
+
+func TestAJournalWhoseFolderIsNotThereAnyMoreSaysSo(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]bool{"moved away": false, "replaced": true} {
+		dir := filepath.Join(t.TempDir(), "log")
+		j := openIn(t, dir, journal.Options{SegmentSize: small})
+		if err := j.Health(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(dir, dir+"-away"); err != nil {
+			t.Fatal(err)
+		}
+		if again {
+			openIn(t, dir, journal.Options{SegmentSize: small})
+		}
+		if err := j.Health(); !errors.Is(err, eventstore.ErrUnavailable) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: health is %v, want that %s is not its folder any more", name, err, dir)
+		}
+	}
 }

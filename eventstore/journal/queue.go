@@ -32,7 +32,23 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []*request
 	why     error // why nothing is taken in any more
+	doubts  doubts
 	filled  chan struct{}
+}
+
+// doubts are the appends that a failed write may have made all the same, by their first id. To send one of them again
+// settles nothing before the log was opened anew.
+type doubts struct {
+	appends map[uuid.UUID]struct{}
+	answer  error
+}
+
+// refusal is what an append is told that was not taken in.
+func (q *queue) refusal(r *request) error {
+	if _, doubtful := q.doubts.appends[r.ids[0]]; doubtful {
+		return q.doubts.answer
+	}
+	return q.why
 }
 
 func newQueue() *queue { return &queue{filled: make(chan struct{}, 1)} }
@@ -41,7 +57,7 @@ func (q *queue) put(r *request) error {
 	q.mu.Lock()
 	if q.why != nil {
 		defer q.mu.Unlock()
-		return q.why
+		return q.refusal(r)
 	}
 	q.waiting = append(q.waiting, r)
 	first := len(q.waiting) == 1
@@ -75,14 +91,20 @@ func (q *queue) swap(empty []*request) ([]*request, bool) {
 }
 
 // close answers all that wait with why, and all that come later. The first reason stays.
-func (q *queue) close(why error) {
+func (q *queue) close(why error) { q.end(nil, why, doubts{}) }
+
+// end is close for who has taken appends out and not answered them.
+func (q *queue) end(taken []*request, why error, d doubts) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.why == nil {
 		q.why = why
 	}
-	for _, r := range q.waiting {
-		r.done <- outcome{err: q.why}
+	if q.doubts.appends == nil {
+		q.doubts = d
+	}
+	for _, r := range append(taken, q.waiting...) {
+		r.done <- outcome{err: q.refusal(r)}
 	}
 	q.waiting = nil
 	q.signal()

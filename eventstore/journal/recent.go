@@ -72,7 +72,7 @@ func (r *recent) same(m remembered, ids []uuid.UUID) (same, known bool) {
 	if m.events != len(ids) {
 		return false, true
 	}
-	if r.later.count > m.later+recentIDs {
+	if len(ids) > 1 && r.later.count > m.later+recentIDs {
 		return false, false
 	}
 	for i, id := range ids[1:] {

@@ -211,7 +211,7 @@ func (r *restore) reindex(i int) error {
 	if s.final = p.final; s.final == 0 && i > 0 {
 		s.final = r.segs[i-1].final
 	}
-	s.index.Store(&sealed{runs: r.index.roll(nowhere)})
+	r.index.roll(nowhere, s.seal)
 	return nil
 }
 

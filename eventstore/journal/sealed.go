@@ -54,6 +54,9 @@ type sealed struct {
 	list    int64 // where the offsets begin
 }
 
+// seal gives a full segment the index of its events.
+func (s *segment) seal(runs []run) { s.index.Store(&sealed{runs: runs}) }
+
 // find is the extent of a stream in segment s.
 func (x *sealed) find(s *segment, key streamKey) (extent, error) {
 	if x.file == nil {

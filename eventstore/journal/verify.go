@@ -29,7 +29,9 @@ func (j *Journal) Verify(ctx context.Context) (events int, err error) {
 			return events, damage(p.end, "append without its last event")
 		}
 		prev = p.crc
-		if runs := x.roll(nowhere); i < len(v.segs)-1 {
+		var runs []run
+		x.roll(nowhere, func(full []run) { runs = full })
+		if i < len(v.segs)-1 {
 			if err := j.verifyIndex(s, runs); err != nil {
 				return events, j.readError(err)
 			}

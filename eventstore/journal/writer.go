@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"lieudit/eventstore"
 )
 
@@ -217,16 +219,16 @@ func (w *writer) durable() eventstore.Position {
 // written.
 func (w *writer) fail(cause error) {
 	stopped := w.j.stop(cause)
+	d := doubts{map[uuid.UUID]struct{}{}, unknown(cause)}
 	for _, a := range w.failed.answers {
-		a.to.done <- outcome{err: unknown(cause)}
+		d.appends[a.to.ids[0]] = struct{}{}
+		a.to.done <- outcome{err: d.answer}
 	}
+	var taken []*request
 	for _, a := range w.group.answers {
-		a.to.done <- outcome{err: stopped}
+		taken = append(taken, a.to)
 	}
-	for _, r := range w.left {
-		r.done <- outcome{err: stopped}
-	}
-	w.j.queue.close(stopped)
+	w.j.queue.end(append(taken, w.left...), stopped, d)
 }
 
 // finish leaves a log that proves all of itself.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	api "github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
@@ -161,7 +162,12 @@ func BenchmarkPipeline(b *testing.B) {
 	}
 	s := serve(b, log, socket(b), node.Options{})
 	b.Cleanup(s.stop)
-	call := pipeline(b, s)
+	ctx, cancel := context.WithTimeout(b.Context(), 2*time.Minute) // whichever side stops, the other learns it
+	defer cancel()
+	call, err := api.NewStreamsClient(s.conn(b)).BatchAppend(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
 	reqs := make([]*api.BatchAppendReq, b.N)
 	for i := range reqs {
 		reqs[i] = batch(fmt.Sprintf("bench-%d", i%100), 1)
@@ -175,6 +181,7 @@ func BenchmarkPipeline(b *testing.B) {
 			if r, err := call.Recv(); err != nil || r.GetSuccess() == nil {
 				b.Error(r, err)
 				close(failed)
+				cancel()
 				return
 			}
 			<-window

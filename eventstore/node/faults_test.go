@@ -90,7 +90,7 @@ func TestWhatFailsInTheLogHasTheServersName(t *testing.T) {
 
 func TestANodeStopsAlthoughACallHangs(t *testing.T) {
 	t.Parallel()
-	s := launch(t, t.TempDir(), socket(t))
+	s := launchWith(t, t.TempDir(), socket(t), node.Options{Grace: 200 * time.Millisecond})
 	call, err := api.NewStreamsClient(s.conn(t)).Append(t.Context())
 	if err != nil {
 		t.Fatal(err)

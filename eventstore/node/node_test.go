@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func serve(t testing.TB, log node.Log, listen string, o node.Options) server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Logger, o.Grace = quiet(), grace
+	o.Logger, o.Grace = quiet(), cmp.Or(o.Grace, grace)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- node.New(log, o).Serve(ctx, ln) }()

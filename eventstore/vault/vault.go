@@ -137,11 +137,10 @@ func (v *Vault) overwrite(ctx context.Context, db *table.DB, subject string) err
 	_, err := db.Exec(ctx, "insert into data_keys (subject, key, created, destroyed) values (?, ?, ?, ?)"+
 		" on conflict (subject) do update set key = excluded.key, destroyed = excluded.destroyed where data_keys.destroyed = 0",
 		subject, []byte{}, now, now)
-	if err != nil || v.remote() {
+	if err != nil {
 		return err
 	}
-	_, err = db.Exec(ctx, "pragma wal_checkpoint(truncate)") // the log of writes holds the old page too
-	return err
+	return db.Scrub(ctx)
 }
 
 func (v *Vault) remote() bool { return strings.HasPrefix(v.address, "postgres") }

@@ -72,6 +72,9 @@ func (a *area) eraseAccount(r *http.Request, c call, in body.EraseAccount) (repl
 	if err := a.shows(r.Context(), at, err); err != nil {
 		return reply{}, err
 	}
+	if err := a.ReadModels.Prune(r.Context()); err != nil { // retired copies know the name still
+		return reply{}, err
+	}
 	return a.showAccount(r, c, body.Empty{})
 }
 

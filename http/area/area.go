@@ -101,7 +101,7 @@ func (a *area) keyed(w http.ResponseWriter, r *http.Request) (reply, error) {
 	if err := a.allow(r.Context(), p, rt, c.account()); err != nil {
 		return reply{}, err
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r.Body = &concealing{ReadCloser: http.MaxBytesReader(w, r.Body, maxBody), tokens: a.Prefixes}
 	ctx, cancel := context.WithTimeout(r.Context(), maxWork)
 	defer cancel()
 	return rt.endpoint(r.WithContext(ctx), c)

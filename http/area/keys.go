@@ -48,17 +48,20 @@ func shownKey(k *account.Key) body.Key {
 
 // state is the account at an instant, from the log itself.
 func (a *area) state(r *http.Request, c call, in body.StateQuery) (reply, error) {
-	asOf := in.AsOf
-	if asOf.IsZero() {
-		asOf = a.Now().UTC().Truncate(time.Microsecond)
-	}
-	s, position, err := a.Accounts.State(r.Context(), c.account(), asOf)
+	s, last, err := a.Accounts.State(r.Context(), c.account(), in.AsOf)
 	if err != nil {
 		return reply{}, err
 	}
+	asOf := in.AsOf
+	if asOf.IsZero() {
+		asOf = a.Now().UTC().Truncate(time.Microsecond)
+		if last.Time.After(asOf) { // the log's clock is ahead of this one
+			asOf = last.Time
+		}
+	}
 	terms := s.Terms.At(asOf)
 	shown := body.State{
-		Account: s.ID, AsOf: asOf.UTC(), Position: uint64(position), Name: string(s.Name), Plan: terms.Plan, Quota: terms.Quota,
+		Account: s.ID, AsOf: asOf.UTC(), Position: uint64(last.Position), Name: string(s.Name), Plan: terms.Plan, Quota: terms.Quota,
 		Start: s.Anchor, Agency: s.Agency.At(asOf), IsAgency: s.AgencyMode, Next: nextTerms(&s, asOf),
 		Created: s.OpenedAt, Closed: s.ClosedAt, Keys: validKeys(&s),
 	}

@@ -25,7 +25,7 @@ func setText(s *shape.Shape, text string, into reflect.Value) fault {
 		return none
 	case shape.Instant:
 		t, err := time.Parse(time.RFC3339, text)
-		if err != nil {
+		if err != nil || t.IsZero() { // the zero instant stands for none
 			return badTime
 		}
 		into.Set(reflect.ValueOf(t))

@@ -10,13 +10,19 @@ import (
 )
 
 // Batch is what the events of one transaction do to the rows: each row is folded first and written once.
-type Batch struct{ tables map[string]flusher }
+type Batch struct {
+	tables map[string]flusher
+	erases bool
+}
 
 type flusher interface {
 	flush(context.Context, *table.Tx) error
 }
 
-func newBatch() *Batch { return &Batch{map[string]flusher{}} }
+func newBatch() *Batch { return &Batch{tables: map[string]flusher{}} }
+
+// Erase says that rows lose personal data: what they held must not stay anywhere in the copy's files.
+func Erase(b *Batch) { b.erases = true }
 
 // Put adds a row, or replaces the whole row of the same key.
 func Put[R any](b *Batch, t table.Table[R], row R) {

@@ -64,7 +64,7 @@ func (l *lane) from(ctx context.Context) (eventstore.Mark, error) {
 			return eventstore.Mark{}, err
 		}
 		if c.Owner == l.lease.owner {
-			return l.begin(c)
+			return l.begin(ctx, c)
 		}
 		l.set(func(s *standing) { s.reason = c.Reason })
 		select {
@@ -75,8 +75,12 @@ func (l *lane) from(ctx context.Context) (eventstore.Mark, error) {
 	}
 }
 
-func (l *lane) begin(c table.Checkpoint) (eventstore.Mark, error) {
+// begin goes on where the copy stands. An erasure that was cut between its rows and the files is finished first.
+func (l *lane) begin(ctx context.Context, c table.Checkpoint) (eventstore.Mark, error) {
 	mark, err := markOf(c)
+	if err == nil && l.model.Personal {
+		err = l.lease.db.Scrub(ctx)
+	}
 	if err == nil {
 		l.set(func(s *standing) { s.reading, s.owns, s.mark, s.reason = true, true, mark, c.Reason })
 	}
@@ -113,12 +117,16 @@ func (l *lane) apply(ctx context.Context, b feed.Batch) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxWrite)
 	defer cancel()
-	return l.lease.db.Tx(ctx, func(tx *table.Tx) error {
+	err := l.lease.db.Tx(ctx, func(tx *table.Tx) error {
 		if err := l.lease.advance(ctx, tx, b); err != nil {
 			return err
 		}
 		return rows.flush(ctx, tx)
 	})
+	if err == nil && rows.erases {
+		err = l.lease.db.Scrub(ctx)
+	}
+	return err
 }
 
 func (l *lane) advanced(b feed.Batch) {

@@ -32,8 +32,9 @@ type lease struct {
 func (l lease) claim(ctx context.Context) (table.Checkpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxClaim)
 	defer cancel()
-	_, err := l.db.Exec(ctx, "update checkpoint set owner = ?, until = "+l.db.Now()+" + ? where owner = '' or owner = ? or until < "+l.db.Now(),
-		l.owner, leaseFor.Microseconds(), l.owner)
+	// A lease longer than any is from before the clock was set back.
+	_, err := l.db.Exec(ctx, "update checkpoint set owner = ?, until = "+l.db.Now()+" + ? where owner = '' or owner = ? or until not between "+
+		l.db.Now()+" and "+l.db.Now()+" + ?", l.owner, leaseFor.Microseconds(), l.owner, leaseFor.Microseconds())
 	if err != nil {
 		return table.Checkpoint{}, err
 	}

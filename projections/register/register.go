@@ -88,6 +88,7 @@ func closed(b *projector.Batch, _ event.AccountClosed, r projector.Record) {
 }
 
 func erased(b *projector.Batch, _ event.AccountErased, r projector.Record) {
+	projector.Erase(b)
 	projector.Change(b, table.Accounts, account(r), func(a *table.Account) { a.Name = "" })
 }
 

@@ -27,7 +27,7 @@ type Type struct {
 	Sentence string // what an auditor reads; {field} stands for a field's value
 	Go       reflect.Type
 	decode   func([]byte) (Event, error)
-	personal [][]int // where the personal fields are
+	personal personal
 }
 
 // Category is the first word of the wire name, which is the category of the streams it stands in.
@@ -41,7 +41,7 @@ func define[E Event](sentence string) Type {
 	var zero E
 	return Type{
 		Name: zero.EventType(), Sentence: sentence, Go: reflect.TypeFor[E](),
-		personal: personalFields(reflect.TypeFor[E]()),
+		personal: personalOf(reflect.TypeFor[E]()),
 		decode: func(data []byte) (Event, error) {
 			var e E
 			err := json.Unmarshal(data, &e)

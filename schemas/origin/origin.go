@@ -22,6 +22,10 @@ const (
 	maxEntry   = len(scheme) + maxHost + 1 // as typed, in characters
 )
 
+// hosts reads hosts as browsers do, for whom two hyphens may stand anywhere: qa--shop.example is a host of many
+// preview sites.
+var hosts = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.CheckHyphens(false))
+
 // InvalidError is a declared origin that breaks the rules: the entry as typed, and why in French.
 type InvalidError struct{ Entry, Why string }
 
@@ -54,7 +58,7 @@ func Parse(entry string) (string, error) {
 	if strings.Contains(host, "*") {
 		return refused("l'étoile ne s'écrit qu'en tête, seule, comme dans https://*.exemple.fr")
 	}
-	host, err := idna.Lookup.ToASCII(host)
+	host, err := hosts.ToASCII(host)
 	if err != nil || !utf8.ValidString(entry) {
 		return refused("le nom de domaine n'est pas valide")
 	}

@@ -30,6 +30,7 @@ func TestEntriesAreKeptInOneForm(t *testing.T) {
 		"https://a。fr":                "https://a.fr",           // ideographic full stop
 		"https://1.fr":                "https://1.fr",
 		"https://a-b.fr":              "https://a-b.fr",
+		"https://qa--shop.netlify.io": "https://qa--shop.netlify.io",
 		"https://" + long + ".fr":     "https://" + long + ".fr",
 		"https://*.gouv.fr":           "https://*.gouv.fr",
 		"https://*.co.uk":             "https://*.co.uk",

@@ -85,19 +85,23 @@ func (s *Shelf) Copies(ctx context.Context) ([]Copy, error) {
 // Build makes a fresh copy of a model and takes the place of another that is being built. With unless it
 // does so only when there is no copy at all that serves or is being built, and gives the one there is.
 func (s *Shelf) Build(ctx context.Context, m Model, unless bool) (Copy, error) {
-	c, err := s.number(ctx, m)
-	if err != nil {
+	c, err := s.number(ctx, m, unless)
+	if err != nil || c.State != Fresh {
+		return c, err
+	}
+	if err := s.furnish(ctx, m, c); err != nil {
 		return Copy{}, err
 	}
-	db, release, err := s.Use(ctx, c)
-	if err != nil {
-		return Copy{}, err
+	built, err := s.enlist(ctx, m, c, unless)
+	if err == nil && built.Name != c.Name { // another instance was faster
+		err = s.change(ctx, func(tx *Tx) error { return s.discard(ctx, tx, c) })
 	}
-	defer release()
-	if err := db.furnish(ctx, m, c); err != nil {
-		return Copy{}, err
-	}
-	err = s.change(ctx, func(tx *Tx) error {
+	return built, err
+}
+
+// enlist has a fresh copy filled in the place of one that is being built, or gives the one there is.
+func (s *Shelf) enlist(ctx context.Context, m Model, c Copy, unless bool) (Copy, error) {
+	err := s.change(ctx, func(tx *Tx) error {
 		if there, err := living(ctx, tx, m); err != nil || unless && there.Name != "" {
 			c = there
 			return err
@@ -110,10 +114,14 @@ func (s *Shelf) Build(ctx context.Context, m Model, unless bool) (Copy, error) {
 	return c, err
 }
 
-// number enters a fresh copy into the registry, under a number that was never given.
-func (s *Shelf) number(ctx context.Context, m Model) (Copy, error) {
+// number enters a fresh copy into the registry, under a number that was never given. With unless it may give the living one.
+func (s *Shelf) number(ctx context.Context, m Model, unless bool) (Copy, error) {
 	c := Copy{Model: m.Name, Version: int64(m.Version), State: Fresh}
 	err := s.change(ctx, func(tx *Tx) error {
+		if there, err := living(ctx, tx, m); err != nil || unless && there.Name != "" {
+			c = there
+			return err
+		}
 		row := tx.QueryRow(ctx, "select coalesce(max(generation), 0) + 1, "+tx.db.Now()+" from copy where model = ? and version = ?", m.Name, m.Version)
 		if err := row.Scan(&c.Generation, &c.Made); err != nil {
 			return tx.db.failed(ctx, err)
@@ -133,7 +141,16 @@ func living(ctx context.Context, tx *Tx, m Model) (Copy, error) {
 	return found[0], nil
 }
 
-// furnish makes the tables of a copy.
+// furnish makes the tables of a fresh copy.
+func (s *Shelf) furnish(ctx context.Context, m Model, c Copy) error {
+	db, release, err := s.Use(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return db.furnish(ctx, m, c)
+}
+
 func (db *DB) furnish(ctx context.Context, m Model, c Copy) error {
 	if err := db.Create(ctx, append([]Def{Checkpoints.Def}, m.Tables...)...); err != nil {
 		return err
@@ -160,6 +177,7 @@ func (s *Shelf) Serve(ctx context.Context, m Model, c Copy) error {
 	})
 	if err == nil {
 		s.link(c)
+		s.readingOf(m).stale.Store(true)
 	}
 	return err
 }

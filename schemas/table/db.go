@@ -74,6 +74,20 @@ func (db *DB) creation(tables []Def) []string {
 	return statements
 }
 
+// Scrub leaves no copy of what was overwritten or deleted before in a SQLite file's log of writes. It fails when a
+// reader keeps it from it for long. On Postgres that is the business of vacuum, and of who keeps its backups.
+func (db *DB) Scrub(ctx context.Context) error {
+	if db.dialect.numbered {
+		return nil
+	}
+	var busy, pages, moved int
+	err := db.write.QueryRowContext(ctx, "pragma wal_checkpoint(truncate)").Scan(&busy, &pages, &moved)
+	if err == nil && busy != 0 {
+		err = errors.New("its log of writes could not be emptied: somebody reads from it")
+	}
+	return db.failed(ctx, err)
+}
+
 // Exec runs a statement that writes and says how many rows it touched.
 func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
 	result, err := db.write.ExecContext(ctx, db.dialect.rewrite(statement), storable(args)...)

@@ -23,6 +23,8 @@ func (s *Shelf) Use(ctx context.Context, c Copy) (db *DB, release func(), err er
 	if db := s.reuse(c.Name); db != nil {
 		return db, s.releaser(c.Name), nil
 	}
+	s.want(c.Name, 1)
+	defer s.want(c.Name, -1)
 	if err := s.hold(ctx, c.Name); err != nil {
 		return nil, nil, err
 	}
@@ -38,6 +40,22 @@ func (s *Shelf) Use(ctx context.Context, c Copy) (db *DB, release func(), err er
 	}
 	s.open[c.Name] = &held{db, 1}
 	return db, s.releaser(c.Name), nil
+}
+
+// want counts who is about to open a copy, so that who closes it meanwhile does not let go of it for all.
+func (s *Shelf) want(name string, more int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wanted[name] += more; s.wanted[name] == 0 {
+		delete(s.wanted, name)
+	}
+}
+
+// needed says whether a copy is open or about to be.
+func (s *Shelf) needed(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[name] != nil || s.wanted[name] > 0
 }
 
 func (s *Shelf) reuse(name string) *DB {
@@ -92,11 +110,14 @@ func (s *Shelf) note(ctx context.Context, tx *Tx, name string) error {
 	return err
 }
 
-// letGo is hold's opposite. Where it fails the hold runs out.
+// letGo is hold's opposite, unless the copy is needed again. Where it fails the hold runs out.
 func (s *Shelf) letGo(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	s.change(ctx, func(tx *Tx) error {
+		if s.needed(name) {
+			return nil
+		}
 		_, err := tx.Exec(ctx, "delete from holder where copy = ? and instance = ?", name, s.Instance)
 		return err
 	})

@@ -19,12 +19,12 @@ func (s *Shelf) Prune(ctx context.Context, models ...Model) ([]string, error) {
 			if !outdated(c, models) {
 				continue
 			}
-			if _, err := tx.Exec(ctx, "update copy set state = 'dropped' where name = ?", c.Name); err != nil {
+			if err := s.discard(ctx, tx, c); err != nil {
 				return err
 			}
 			unused = append(unused, c)
 		}
-		return s.erase(ctx, tx, unused)
+		return nil
 	})
 	names := make([]string, len(unused))
 	for i, c := range unused {
@@ -43,22 +43,22 @@ func outdated(c Copy, models []Model) bool {
 	return false
 }
 
-// erase drops what is left of copies. A query of somebody who does not know the registry is not waited for long: the
-// whole registry would wait.
-func (s *Shelf) erase(ctx context.Context, tx *Tx, unused []Copy) error {
-	for _, c := range unused {
-		if tx.arrays() {
-			for _, statement := range []string{"set local lock_timeout = '2s'", "drop schema if exists " + c.schema() + " cascade"} {
-				if _, err := tx.Exec(ctx, statement); err != nil {
-					return err
-				}
-			}
-			continue
+// discard drops a copy. A query of somebody who does not know the registry is not waited for long: the whole registry
+// would wait.
+func (s *Shelf) discard(ctx context.Context, tx *Tx, c Copy) error {
+	if _, err := tx.Exec(ctx, "update copy set state = 'dropped' where name = ?", c.Name); err != nil {
+		return err
+	}
+	if tx.arrays() {
+		if _, err := tx.Exec(ctx, "set local lock_timeout = '2s'"); err != nil {
+			return err
 		}
-		for _, suffix := range []string{"", "-wal", "-shm"} {
-			if err := os.Remove(s.place(c.Name) + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return err
-			}
+		_, err := tx.Exec(ctx, "drop schema if exists "+c.schema()+" cascade")
+		return err
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(s.place(c.Name) + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
 		}
 	}
 	return nil

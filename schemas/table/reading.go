@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type reading struct {
 	copy    Copy
 	release func()
 	looked  time.Time
+	stale   atomic.Bool // this instance made another copy serve since
 }
 
 // Read runs f on the copy of a model that serves. f only reads; it may run twice when the copy is replaced under it,
@@ -59,6 +61,9 @@ func (s *Shelf) current(ctx context.Context, m Model, age time.Duration) (Copy, 
 		return Copy{}, err
 	}
 	defer r.turn.done()
+	if r.stale.Swap(false) {
+		r.looked = time.Time{}
+	}
 	if r.release != nil && time.Since(r.looked) < age {
 		return r.copy, nil
 	}

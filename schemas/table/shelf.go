@@ -26,6 +26,7 @@ type Shelf struct {
 	mu      sync.Mutex
 	books   *DB // the registry, once it was reached
 	open    map[string]*held
+	wanted  map[string]int // by copy, how many are about to open it
 	reading map[string]*reading
 	renewed time.Time
 }
@@ -52,7 +53,7 @@ func OpenShelf(address string) (*Shelf, error) {
 		}
 	}
 	return &Shelf{Instance: uuid.NewString(), address: address, opening: make(turn, 1),
-		open: map[string]*held{}, reading: map[string]*reading{}}, nil
+		open: map[string]*held{}, wanted: map[string]int{}, reading: map[string]*reading{}}, nil
 }
 
 // Close frees everything. Copies must not be in use any more.

@@ -85,28 +85,6 @@ func TestNothingIsReadBeforeACopyServes(t *testing.T) {
 	})
 }
 
-func TestInstancesThatBuildAtOnceAgreeOnOneCopy(t *testing.T) {
-	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		names := make([]string, 4)
-		var instances sync.WaitGroup
-		for i := range names {
-			s := shelf(t, address)
-			instances.Go(func() {
-				c, err := s.Build(context.Background(), model(1), true)
-				if err != nil {
-					t.Error(err)
-				}
-				names[i] = c.Name
-			})
-		}
-		instances.Wait()
-		if got := slices.Compact(names); len(got) != 1 {
-			t.Errorf("got copies %v, want one", got)
-		}
-	})
-}
-
 func TestReadersSeeNoErrorWhileCopiesComeAndGo(t *testing.T) {
 	t.Parallel()
 	tabletest.Each(t, func(t *testing.T, address string) {

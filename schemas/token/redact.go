@@ -32,6 +32,34 @@ func (p Prefixes) Redact(text string) string {
 	return out.String()
 }
 
+// Conceal replaces every token in a text by its hint, and nothing else: what only begins like one stays. It is for texts
+// that are kept.
+func (p Prefixes) Conceal(text string) string {
+	at, prefix := p.next(text)
+	if at < 0 {
+		return text
+	}
+	var out strings.Builder
+	for at >= 0 {
+		out.WriteString(text[:at])
+		text = text[at:]
+		word, shown := text[:len(prefix)], prefix
+		if whole := len(prefix) + bodyLen + checkLen; len(text) >= whole && p.isToken(text[:whole]) {
+			word, shown = text[:whole], p.Hint(text[:whole])
+		}
+		out.WriteString(shown)
+		text = text[len(word):]
+		at, prefix = p.next(text)
+	}
+	out.WriteString(text)
+	return out.String()
+}
+
+func (p Prefixes) isToken(text string) bool {
+	_, ok := p.Kind(text)
+	return ok
+}
+
 // next finds the first prefix in a text.
 func (p Prefixes) next(text string) (at int, prefix string) {
 	at = -1

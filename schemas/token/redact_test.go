@@ -10,6 +10,27 @@ import (
 	"lieudit/schemas/token"
 )
 
+func TestOnlyWholeTokensAreConcealed(t *testing.T) {
+	t.Parallel()
+	p := token.Default
+	s, k := p.New(token.Secret), p.New(token.Publishable)
+	for text, want := range map[string]string{
+		"":                              "",
+		"nothing here":                  "nothing here",
+		s:                               p.Hint(s),
+		"leaked " + s + ", as was " + k: "leaked " + p.Hint(s) + ", as was " + p.Hint(k),
+		s + k:                           p.Hint(s) + p.Hint(k),
+		"ld_sk_" + s:                    "ld_sk_" + p.Hint(s),
+		"ld_sk_ is the prefix":          "ld_sk_ is the prefix",
+		"cut: " + s[:30]:                "cut: " + s[:30],
+		"hint: " + p.Hint(s):            "hint: " + p.Hint(s),
+	} {
+		if got := p.Conceal(text); got != want {
+			t.Errorf("Conceal(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestTokensInATextBecomeTheirHints(t *testing.T) {
 	t.Parallel()
 	p := token.Default

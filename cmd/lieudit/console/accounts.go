@@ -41,7 +41,7 @@ func (p Program) accountOpen() *cli.Command {
 		Flags: p.areaFlags(
 			&cli.StringFlag{Name: "plan", Required: true, Usage: "`PLAN`: " + strings.Join(planNames(), ", "), Validator: oneOf(planNames()...)},
 			&cli.StringFlag{Name: "id", Usage: "`ID` of the account, a-z, 0-9 and -; chosen by the service when left out"},
-			&cli.Int64Flag{Name: "quota", Usage: "`REQUESTS` a month; the plan's own number when left out", HideDefault: true},
+			quotaFlag(),
 			&cli.StringFlag{Name: "start", Usage: "first `DAY` of the first period, as 2026-11-21, not after today; today when left out"},
 			&cli.StringFlag{Name: "agency-of", Usage: "`ID` of the agency it is a sub-client of"},
 		),
@@ -169,7 +169,7 @@ func (p Program) accountPlan() *cli.Command {
 
   lieudit account plan mende GROWTH
   lieudit account plan mende STARTER --quota 150000`,
-		Flags: p.areaFlags(&cli.Int64Flag{Name: "quota", Usage: "`REQUESTS` a month; the plan's own number when left out", HideDefault: true}),
+		Flags: p.areaFlags(quotaFlag()),
 		Action: p.visiting(func(ctx context.Context, v visit) error {
 			id, name := v.Args().Get(0), v.Args().Get(1)
 			if err := oneOf(planNames()...)(name); err != nil {

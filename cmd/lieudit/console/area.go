@@ -94,6 +94,10 @@ func explain(err error) string {
 		return fmt.Sprintf("%v\nis the service running (lieudit serve)? another address: --area URL or LIEUDIT_AREA", err)
 	case errors.As(err, &refused) && refused.Status == http.StatusUnauthorized:
 		return fmt.Sprintf("%v\nthe customer area does not take this token: it is of another service or revoked. Name one with --token-file FILE or LIEUDIT_TOKEN", err)
+	case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
+		return fmt.Sprintf("%v\nthere is nothing of that name, or there was not yet, or it is not this token's. What there is: lieudit account list, key list ACCOUNT, token list, projections status", err)
+	case errors.As(err, &refused) && refused.Status == http.StatusInternalServerError:
+		return fmt.Sprintf("%v\nthe service's own log says why, on the standard error of lieudit serve", err)
 	}
 	return err.Error()
 }

@@ -13,11 +13,11 @@ func (p Program) instant(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
+	if t, err := time.Parse(time.RFC3339, text); err == nil && !t.IsZero() {
 		return t, nil
 	}
 	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, text, p.Zone); err == nil {
+		if t, err := time.ParseInLocation(layout, text, p.Zone); err == nil && !t.IsZero() {
 			return t, nil
 		}
 	}

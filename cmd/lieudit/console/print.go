@@ -47,10 +47,11 @@ func (p Program) say(format string, args ...any) error {
 	return err
 }
 
-// clean takes from a text what could write elsewhere on a terminal than where it stands.
+// clean takes from a text what could write elsewhere on a terminal than where it stands, or make what stands there
+// read otherwise.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
 			return '�'
 		}
 		return r

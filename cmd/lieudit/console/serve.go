@@ -34,6 +34,9 @@ func (p Program) serve() *cli.Command {
 			if err := config.Tokens.Validate(); err != nil {
 				return wrong(c, "%v", err)
 			}
+			if err := onPostgres(c, config.Postgres); err != nil {
+				return err
+			}
 			var err error
 			if config.VaultKey, err = p.vaultKey(c); err != nil {
 				return err
@@ -54,6 +57,15 @@ func (p Program) placeFlags() []cli.Flag {
 		p.text("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
 		p.text("vault-key-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none"),
 	}
+}
+
+// onPostgres refuses a database that is not one of Postgres: anything else would become a SQLite file. What was
+// given is not repeated, a password may be in it.
+func onPostgres(c *cli.Command, address string) error {
+	if address == "" || strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://") {
+		return nil
+	}
+	return wrong(c, "--postgres (LIEUDIT_POSTGRES) is not of the form postgres://USER@HOST/DATABASE")
 }
 
 // vaultKey is the vault's master key: from its file, from the environment, or nil.

@@ -139,6 +139,19 @@ func refusedValue(text string) (value, flag, why string, ok bool) {
 	return value, flag, why, ok && named && told
 }
 
+// quotaFlag takes no 0, which the API would read as left out.
+func quotaFlag() cli.Flag {
+	return &cli.Int64Flag{
+		Name: "quota", Usage: "`REQUESTS` a month; the plan's own number when left out", HideDefault: true,
+		Validator: func(n int64) error {
+			if n < 1 {
+				return errors.New("it is at least 1")
+			}
+			return nil
+		},
+	}
+}
+
 // oneOf refuses other values of a flag, in any case of letters.
 func oneOf(values ...string) func(string) error {
 	return func(v string) error {

@@ -59,3 +59,12 @@ func TestMetricsAndHealthAnswer(t *testing.T) {
 		}
 	}
 }
+
+func TestTheCommandLineIsNotTold(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	Handler(nil, prometheus.NewRegistry()).ServeHTTP(w, httptest.NewRequest("GET", "/debug/pprof/cmdline", nil))
+	if w.Code != 404 {
+		t.Errorf("got %d %q, want 404", w.Code, w.Body.String())
+	}
+}

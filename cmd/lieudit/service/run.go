@@ -51,7 +51,7 @@ func ended(ctx context.Context, err error) error {
 
 // begin writes what the first start leaves on the log, as soon as the log can be written.
 func (s *service) begin(ctx context.Context) error {
-	f := first{s.Config, s.accounts, s.tokens}
+	f, told := first{s.Config, s.accounts, s.tokens}, false
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		key, err := f.records(ctx)
 		if err == nil {
@@ -63,7 +63,10 @@ func (s *service) begin(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		s.Log.Warn("first start's records not written yet", "reason", err)
+		if !told { // one line an incident
+			s.Log.Warn("first start's records not written yet", "reason", err)
+			told = true
+		}
 		select {
 		case <-ctx.Done():
 			return nil

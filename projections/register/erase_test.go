@@ -1,0 +1,62 @@
+package register_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lieudit/projections/projector/projectortest"
+	"lieudit/projections/register"
+	"lieudit/schemas/event"
+	"lieudit/schemas/table"
+)
+
+func TestAnErasedNameIsInNoFileAnyMore(t *testing.T) {
+	t.Parallel()
+	const accounts = 400
+	folder := t.TempDir()
+	s := projectortest.Start(t, folder, register.Model)
+	name := func(i int) string { return fmt.Sprintf("Ménard no %d, %s", i, strings.Repeat("x", i%180)) }
+	stream := func(i int) string { return fmt.Sprintf("account-a%d", i*7919%accounts) }
+	for i := range accounts { // so that names lie in the middle of pages, which are split
+		opened := opening
+		opened.Account, opened.Name = strings.TrimPrefix(stream(i), "account-"), event.Personal(name(i))
+		s.Append(stream(i), opened)
+	}
+	projectortest.Rows(s, table.Register, table.Accounts)
+	if !inFiles(t, folder, name(1)) {
+		t.Fatal("the name is in no file while it is in use")
+	}
+	for i := range accounts {
+		if i%10 > 0 { // most, so that pages are given back
+			s.Append(stream(i), event.AccountErased{})
+		}
+	}
+	projectortest.Rows(s, table.Register, table.Accounts)
+	for i := range accounts {
+		if got, want := inFiles(t, folder, name(i)), i%10 == 0; got != want {
+			t.Fatalf("name %d in files: %v, want %v", i, got, want)
+		}
+	}
+}
+
+// inFiles says whether a name is in a file of a folder.
+func inFiles(t *testing.T, folder, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	found := false
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = found || bytes.Contains(data, []byte(name))
+	}
+	return found
+}
