@@ -88,6 +88,22 @@ func regularKey(r *ban.Row) (string, bool) {
 	return key, ok
 }
 
+// regular says whether a row's id is the street's key, the number in five digits and the repetition index.
+func regular(r *ban.Row, key string) bool {
+	rest, ok := strings.CutPrefix(r.ID, key)
+	if !ok || len(rest) < 6 || rest[0] != '_' {
+		return false
+	}
+	n := uint32(0)
+	for _, c := range []byte(rest[1:6]) {
+		if c < '0' || c > '9' {
+			return false
+		}
+		n = n*10 + uint32(c-'0')
+	}
+	return n == r.Numero && (rest[6:] == "" && r.Rep == "" || r.Rep != "" && rest[6:] == "_"+r.Rep)
+}
+
 // usual is the value that most rows have; of as many, the first in order.
 func usual(streets []gathered, of func(*ban.Row) string) string {
 	counts := map[string]int{}

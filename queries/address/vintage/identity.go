@@ -52,27 +52,36 @@ func (v *Vintage) ID(e Entity) string {
 	if !ok {
 		return string(v.StreetKey(uint32(e) - uint32(v.Addresses)))
 	}
-	if odd := Column(v.parts[secOddRows]); odd.Len() > 0 {
-		i := sort.Search(odd.Len()/2, func(i int) bool { return odd.At(2*i) >= row })
-		if i < odd.Len()/2 && odd.At(2*i) == row {
-			return string(v.aliases.at(odd.At(2*i + 1)))
-		}
+	if alias, ok := v.odd(row); ok {
+		return string(v.aliases.at(alias))
 	}
 	return rowID(v.StreetKey(v.StreetOf(row)), v.Number(row), v.Rep(row))
+}
+
+// odd is the alias that is the id of a row whose id is made otherwise than most are.
+func (v *Vintage) odd(row uint32) (alias uint32, ok bool) {
+	odd := Column(v.parts[secOddRows])
+	i := sort.Search(odd.Len()/2, func(i int) bool { return odd.At(2*i) >= row })
+	return odd.At(2*i + 1), i < odd.Len()/2 && odd.At(2*i) == row
 }
 
 // UUID is the id_ban of an entity.
 func (v *Vintage) UUID(e Entity) uuid.UUID { return v.uuidIn(space(), e) }
 
 func (v *Vintage) uuidIn(space uuid.UUID, e Entity) uuid.UUID {
-	owners := Column(v.parts[secUUIDOwners])
-	i := sort.Search(owners.Len(), func(i int) bool { return owners.At(i) >= uint32(e) })
-	if i < owners.Len() && owners.At(i) == uint32(e) {
+	if i, ok := v.owner(e); ok {
 		var u uuid.UUID
-		copy(u[:], v.uuids.at(uint32(i)))
+		copy(u[:], v.uuids.at(i))
 		return u
 	}
 	return madeUUID(space, v.ID(e))
+}
+
+// owner is where the UUID stands that an entity was given, if it was.
+func (v *Vintage) owner(e Entity) (uint32, bool) {
+	owners := Column(v.parts[secUUIDOwners])
+	i := sort.Search(owners.Len(), func(i int) bool { return owners.At(i) >= uint32(e) })
+	return uint32(i), i < owners.Len() && owners.At(i) == uint32(e)
 }
 
 // ByID finds what an id names, or named in an earlier vintage.

@@ -1,14 +1,11 @@
 package vintage
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"github.com/google/uuid"
 
 	"lieudit/queries/address/ban"
-	"lieudit/queries/address/text"
 )
 
 // How far the predecessor of an address may lie.
@@ -57,143 +54,56 @@ func (l *lineage) former(e Entity) former {
 	return former{l.v.uuidIn(l.space, e), ids}
 }
 
-// candidate is a row of the vintage before.
-type candidate struct {
-	row, street uint32
-	id, name    string
-	uuid        uuid.UUID
-	taken       bool
-}
-
-// numbered is what two addresses share at least, to be one.
-type numbered struct {
-	number uint32
-	rep    string
-}
-
 // enter matches all addresses of a commune with those it had before.
 func (l *lineage) enter(code string, streets []gathered) {
 	l.rows, l.streets = map[string]former{}, map[string]former{}
-	commune, ok := l.v.CommuneOf(code)
+	ordinal, ok := l.v.CommuneOf(code)
 	if !ok {
 		return
 	}
-	olds := l.candidates(commune)
-	m := matching{l: l, byNumber: map[numbered][]*candidate{}, byID: map[string]*candidate{}, byUUID: map[uuid.UUID]*candidate{}}
-	for i := range olds {
-		c := &olds[i]
-		m.byID[c.id], m.byUUID[c.uuid] = c, c
-		n := numbered{l.v.Number(c.row), string(l.v.Rep(c.row))}
-		m.byNumber[n] = append(m.byNumber[n], c)
+	old := l.v.Commune(ordinal)
+	m := newMatching(l, old, streets)
+	m.keep()
+	if m.open > 0 {
+		m.match()
 	}
-	for _, pass := range [...]func(*gathered, *ban.Row) *candidate{m.sameUUID, m.sameID, m.sameStreet, m.sameNumber} {
-		for i := range streets {
-			m.run(&streets[i], pass)
-		}
-	}
-	l.enterStreets(commune, streets, m.heirs)
-}
-
-// candidates are the rows of a commune.
-func (l *lineage) candidates(commune uint32) []candidate {
-	var out []candidate
-	c := l.v.Commune(commune)
-	for s := c.From; s < c.To; s++ {
-		street := l.v.Street(s)
-		name := text.Fold(string(l.v.Name(street.Name)))
-		for row := street.From; row < street.To; row++ {
-			e := RowEntity(row)
-			out = append(out, candidate{row: row, street: s, id: l.v.ID(e), name: name, uuid: l.v.uuidIn(l.space, e)})
-		}
-	}
-	return out
-}
-
-// matching is the work on one commune.
-type matching struct {
-	l        *lineage
-	byID     map[string]*candidate
-	byUUID   map[uuid.UUID]*candidate
-	byNumber map[numbered][]*candidate
-	heirs    map[uint32]*gathered // of streets: who got one of their rows first
-}
-
-// run gives the rows of a street that have none their predecessors, by one rule.
-func (m *matching) run(s *gathered, rule func(*gathered, *ban.Row) *candidate) {
-	if s.locality {
-		return
-	}
-	if m.heirs == nil {
-		m.heirs = map[uint32]*gathered{}
-	}
-	for i := range s.rows {
-		r := &s.rows[i]
-		if _, done := m.l.rows[r.ID]; done {
-			continue
-		}
-		if c := rule(s, r); c != nil && !c.taken {
-			c.taken = true
-			m.l.rows[r.ID] = m.l.former(RowEntity(c.row))
-			if m.heirs[c.street] == nil {
-				m.heirs[c.street] = s
-			}
-		}
-	}
-}
-
-func (m *matching) sameUUID(_ *gathered, r *ban.Row) *candidate {
-	if u, err := uuid.Parse(r.IDBan); err == nil {
-		return m.byUUID[u]
-	}
-	return nil
-}
-
-func (m *matching) sameID(_ *gathered, r *ban.Row) *candidate { return m.byID[r.ID] }
-
-func (m *matching) sameStreet(s *gathered, r *ban.Row) *candidate {
-	name := text.Fold(s.name)
-	return m.nearest(r, sameStreetMetres, func(c *candidate) bool { return c.name == name })
-}
-
-func (m *matching) sameNumber(_ *gathered, r *ban.Row) *candidate {
-	return m.nearest(r, sameNumberMetres, func(*candidate) bool { return true })
-}
-
-// nearest is the free candidate of the same number that lies nearest, within so many metres.
-func (m *matching) nearest(r *ban.Row, metres float64, fits func(*candidate) bool) *candidate {
-	var best *candidate
-	at := pointOf(r)
-	for _, c := range m.byNumber[numbered{r.Numero, r.Rep}] {
-		if d := Metres(at, m.l.v.RowPoint(c.row)); !c.taken && d <= metres && fits(c) {
-			best, metres = c, math.Nextafter(d, -1)
-		}
-	}
-	return best
+	l.enterStreets(old, streets, m.heirs)
 }
 
 // enterStreets gives streets their predecessors: the same key, else the same name, else the street whose rows they got.
-func (l *lineage) enterStreets(commune uint32, streets []gathered, heirs map[uint32]*gathered) {
-	c, taken := l.v.Commune(commune), map[uint32]bool{}
-	rules := [...]func(uint32, *gathered) bool{
-		func(old uint32, s *gathered) bool { return string(l.v.StreetKey(old)) == s.key },
-		func(old uint32, s *gathered) bool { return string(l.v.Name(l.v.Street(old).Name)) == s.name },
-		func(old uint32, s *gathered) bool { return heirs[old] != nil && heirs[old].key == s.key },
+func (l *lineage) enterStreets(old Commune, streets []gathered, heirs map[uint32]*gathered) {
+	byKey, byName := map[string][]string{}, map[string][]string{} // the keys of the streets with a key or name, in order
+	for i := range streets {
+		byKey[streets[i].key] = []string{streets[i].key}
+		byName[streets[i].name] = append(byName[streets[i].name], streets[i].key)
 	}
-	byKey := slices.Clone(streets)
-	slices.SortStableFunc(byKey, func(x, y gathered) int { return cmp.Compare(x.key, y.key) })
-	for _, rule := range rules {
-		l.claim(c, byKey, taken, rule)
+	taken := map[uint32]bool{}
+	for _, fitting := range [...]func(uint32) []string{
+		func(s uint32) []string { return byKey[string(l.v.StreetKey(s))] },
+		func(s uint32) []string { return byName[string(l.v.Name(l.v.Street(s).Name))] },
+		func(s uint32) []string {
+			if heirs[s] == nil {
+				return nil
+			}
+			return byKey[heirs[s].key]
+		},
+	} {
+		l.claim(old, taken, fitting)
 	}
 }
 
-func (l *lineage) claim(c Commune, streets []gathered, taken map[uint32]bool, rule func(uint32, *gathered) bool) {
-	for old := c.From; old < c.To; old++ {
-		for i := range streets {
-			if _, done := l.streets[streets[i].key]; taken[old] || done || !rule(old, &streets[i]) {
-				continue
+// claim gives the old streets that have none an heir, by one rule.
+func (l *lineage) claim(old Commune, taken map[uint32]bool, fitting func(uint32) []string) {
+	for s := old.From; s < old.To; s++ {
+		if taken[s] {
+			continue
+		}
+		for _, key := range fitting(s) {
+			if _, done := l.streets[key]; !done {
+				taken[s] = true
+				l.streets[key] = l.former(l.v.StreetEntity(s))
+				break
 			}
-			taken[old] = true
-			l.streets[streets[i].key] = l.former(l.v.StreetEntity(old))
 		}
 	}
 }
