@@ -94,7 +94,7 @@ func (p Program) runSheet(ctx context.Context, c *cli.Command, job sheet.Job) er
 		}{t, job.Out})
 	}
 	return p.record("rows", grouped(t.Rows), "exact", share(t.Exact, t.Rows), "probable", share(t.Probable, t.Rows), "not found", share(t.NotFound, t.Rows),
-		"without address", unless(t.Skipped == 0, share(t.Skipped, t.Rows)), "not text", unless(t.Errors == 0, share(t.Errors, t.Rows)),
+		"without address", unless(t.Skipped == 0, share(t.Skipped, t.Rows)), "not text", unless(t.Errors == 0, share(t.Errors, t.Rows)+"; files of Excel want --encoding "+sheet.Windows1252),
 		"time", time.Since(began).Round(time.Millisecond).String(), "result", job.Out)
 }
 

@@ -73,6 +73,16 @@ func (s *service) addDemo(ctx context.Context, folder vintages.Folder, communes 
 	return err
 }
 
+// haveAddresses is nil while a vintage is served.
+func (s *service) haveAddresses(context.Context) error {
+	e, ok := s.atlas.Use()
+	if !ok {
+		return errors.New("no vintage is served: lieudit ban import FILE")
+	}
+	e.Done()
+	return nil
+}
+
 // vintageName is what is served, for people.
 func (s *service) vintageName() string {
 	e, ok := s.atlas.Use()

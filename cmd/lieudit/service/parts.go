@@ -61,6 +61,7 @@ func (s *service) parts() []ops.Part {
 			return nil
 		}},
 		{Name: "read models", Check: s.projector.Ready},
+		{Name: "addresses", Check: s.haveAddresses},
 		{Name: "start", Required: true, Check: s.started},
 	}
 }
