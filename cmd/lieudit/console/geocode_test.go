@@ -22,9 +22,9 @@ func TestGeocodeWritesResultsBesideTheRows(t *testing.T) {
 		t.Errorf("not every row is found:\n%s", text)
 	}
 	for args, want := range map[string]string{
-		line:                          "there is a result already",
+		line:                           "there is a result already",
 		line + " --out b --columns zz": "there is no column \"zz\"",
-		line + " --separator no":      "--separator",
+		line + " --separator no":       "--separator",
 		"lieudit geocode " + filepath.Join(dir, "none.csv") + " --data " + dir:   "none.csv",
 		"lieudit geocode " + rows + " --data " + filepath.Join(dir, "elsewhere"): "lieudit ban import FILE",
 	} {
