@@ -187,6 +187,9 @@ func TestBanImportTakesAFinishedVintageByItsSum(t *testing.T) {
 	if left := leavings(t, there); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
+	if code, _, complaints := run(t, nil, "lieudit ban import --sha256 00 --data "+there+" "+filepath.Join(here, "a.csv")); code != 1 || !strings.Contains(complaints, "this is none") {
+		t.Errorf("a sum of a CSV file: exit %d, %q", code, complaints)
+	}
 	must(t, line+" --sha256 "+built.SHA256)
 	if got := must(t, "lieudit ban status --json --sha256 --data "+there); got.SHA256 != built.SHA256 || got.Millesime != built.Millesime {
 		t.Errorf("taken over %+v, want %+v", got, built)

@@ -20,8 +20,12 @@ func (e *SumError) Error() string {
 	return fmt.Sprintf("its SHA-256 is %s and should be %s", e.Got, e.Want)
 }
 
-// ErrMixed: a finished vintage was named beside other files.
-var ErrMixed = errors.New("a finished vintage is imported alone")
+var (
+	// ErrMixed: a finished vintage was named beside other files.
+	ErrMixed = errors.New("a finished vintage is imported alone")
+	// ErrUnfinished: a sum was given for files that are no finished vintage.
+	ErrUnfinished = errors.New("a SHA-256 is that of a finished vintage, and this is none")
+)
 
 // Finished says whether the one source is a finished vintage.
 func (s *Sources) Finished() (bool, error) {

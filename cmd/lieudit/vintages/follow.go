@@ -54,7 +54,8 @@ func (f *Follower) Load() error {
 	return nil
 }
 
-// Run follows until ctx ends. Meanwhile it holds a folder and says there what it answers from.
+// Run follows until ctx ends. Meanwhile it holds a folder and says there what it answers from; where another service
+// on the same data holds it, that one speaks.
 func (f *Follower) Run(ctx context.Context) (err error) {
 	seat := filepath.Join(f.folder.dir, serving)
 	if err := os.MkdirAll(seat, 0o700); err != nil {
@@ -62,20 +63,20 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 	}
 	clock := time.NewTicker(look)
 	defer clock.Stop()
-	lock, err := hold.Folder(seat, time.Now())
-	for ; err != nil; lock, err = hold.Folder(seat, time.Now()) {
-		if _, held := errors.AsType[*hold.HeldError](err); !held {
-			return fmt.Errorf("vintages: %w", err)
+	var lock *hold.Held
+	defer func() {
+		if lock != nil {
+			err = errors.Join(err, lock.Close())
 		}
-		select { // an import looks whether we are here, and lets go at once
-		case <-ctx.Done():
-			return nil
-		case <-clock.C:
-		}
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
+	}()
 	for said := ""; ; {
-		said = f.turn(seat, said)
+		if lock == nil { // an import that looks whether we are here lets go at once
+			lock, err = hold.Folder(seat, time.Now())
+			if _, held := errors.AsType[*hold.HeldError](err); err != nil && !held {
+				return fmt.Errorf("vintages: %w", err)
+			}
+		}
+		said = f.turn(seat, said, lock != nil)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -84,10 +85,16 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 	}
 }
 
-// turn looks once, and says what is answered from when that is not what it said last.
-func (f *Follower) turn(seat, said string) string {
-	if err := f.Load(); err != nil {
+// turn looks once. Who speaks says what is answered from when that is not what it said last.
+func (f *Follower) turn(seat, said string, speaks bool) string {
+	err := f.Load()
+	if err != nil {
 		f.log.Error("vintage refused; the one before is served on", "reason", err)
+	}
+	if !speaks {
+		return said
+	}
+	if err != nil {
 		if err := writeName(filepath.Join(seat, refused), f.bad+" "+err.Error()); err != nil {
 			f.log.Warn("refusal of a vintage not told", "reason", err)
 		}

@@ -38,6 +38,9 @@ func (i Import) Run(ctx context.Context) (name string, s vintage.Summary, err er
 	if finished {
 		return i.Add(i.Now, func(path, _ string) (vintage.Summary, error) { return i.Sources.adopt(path, i.SHA256) })
 	}
+	if i.SHA256 != "" {
+		return "", s, ErrUnfinished
+	}
 	rows, stop := i.Sources.Peeked()
 	defer stop()
 	return i.Add(i.Now, func(path, current string) (s vintage.Summary, err error) {

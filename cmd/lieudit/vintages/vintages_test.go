@@ -148,3 +148,18 @@ func TestLeavingsOfKilledImportsAreRemoved(t *testing.T) {
 		t.Errorf("left: %v, want %v", got, want)
 	}
 }
+
+func TestTwoServicesOnOneFolderBothFollow(t *testing.T) {
+	t.Parallel()
+	f := In(t.TempDir())
+	first, second := following(t, f), following(t, f)
+	add(t, f, time.UnixMilli(1))
+	for _, handed := range []<-chan *vintage.Vintage{first, second} {
+		select {
+		case v := <-handed:
+			v.Close()
+		case <-time.After(10 * time.Second):
+			t.Fatal("one does not follow")
+		}
+	}
+}
