@@ -90,5 +90,6 @@ func varying() []struct {
 		{regexp.MustCompile(`"(curseur|hash|proprietaire)": "[^"]+"`), `"$1": "$${$1}"`},
 		{regexp.MustCompile(`"version": "[^"]+"`), `"version": "$${version}"`},
 		{regexp.MustCompile(`"(position|retard)": \d+`), `"$1": $${$1}`},
+		{regexp.MustCompile(`"(score|score_suivant)": 0\.\d+`), `"$1": $${score}`}, // tuned, and tested where they are made
 	}
 }

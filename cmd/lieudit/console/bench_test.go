@@ -32,3 +32,31 @@ func TestBenchLogPrintsFiguresAndLeavesNothing(t *testing.T) {
 		t.Errorf("no turns: exit %d, want 2", code)
 	}
 }
+
+func TestBenchAddressPrintsFiguresAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	line := "lieudit bench address --sizes 500,1k --turn 5ms --connections 2 --dir " + dir
+	code, out, complaints := run(t, nil, line)
+	if code != 0 || strings.Count(out, "\n") != 1+2*11 || !strings.Contains(out, "autocomplete") {
+		t.Errorf("exit %d: %s%s", code, out, complaints)
+	}
+	_, out, _ = run(t, nil, line+" --json")
+	for figure := range strings.Lines(out) {
+		var got struct {
+			Rows      int     `json:"lignes"`
+			PerSecond float64 `json:"par_seconde"`
+		}
+		if err := json.Unmarshal([]byte(figure), &got); err != nil || got.Rows == 0 || got.PerSecond <= 0 {
+			t.Errorf("%q: %v", figure, err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for _, wrong := range []string{"", "10x", "0", "1G", "-5"} {
+		if code, _, _ := run(t, nil, "lieudit bench address --sizes '"+wrong+"'"); code != 2 {
+			t.Errorf("sizes %q: exit %d, want 2", wrong, code)
+		}
+	}
+}

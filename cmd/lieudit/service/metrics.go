@@ -26,6 +26,14 @@ func (s *service) gauges() {
 		}
 		return 0
 	})
+	gauge("lieudit_addresses", "Addresses of the vintage that is served.", func() float64 {
+		e, ok := s.atlas.Use()
+		if !ok {
+			return 0
+		}
+		defer e.Done()
+		return float64(e.Meta.Addresses)
+	})
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 

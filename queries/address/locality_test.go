@@ -1,0 +1,54 @@
+package address
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestLocalitiesAreFoundByNameAndNarrowedByRules(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t, hamlet())
+	for name, c := range map[string]struct {
+		LocalityQuery
+		want string
+	}{
+		"a name":             {LocalityQuery{Text: "mende"}, "48095"},
+		"a beginning":        {LocalityQuery{Text: "marvej"}, "48092"},
+		"an abbreviation":    {LocalityQuery{Text: "St Chély d'Apcher"}, "48140"},
+		"one letter wrong":   {LocalityQuery{Text: "Langonge"}, "48080"},
+		"a former commune":   {LocalityQuery{Text: "Le Monastier-Pin-Moriès"}, "48099"},
+		"the most populous":  {LocalityQuery{Departments: []string{"48"}}, "48095"},
+		"a postcode":         {LocalityQuery{Postcodes: []string{"48100"}}, "48092"},
+		"a region":           {LocalityQuery{Text: "mende", Regions: []string{"76"}}, "48095"},
+		"another region":     {LocalityQuery{Text: "mende", Regions: []string{"94"}}, "nothing"},
+		"too many people":    {LocalityQuery{Text: "mende", MinPopulation: 1_000_000}, "nothing"},
+		"the largest of all": {LocalityQuery{MinPopulation: 500_000, MaxPopulation: 600_000}, "69123"},
+	} {
+		c.Limit = 3
+		got := "nothing"
+		if found := e.Localities(c.LocalityQuery); len(found) > 0 {
+			got = found[0].Code
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestLocalitiesAreInOrderAndOnce(t *testing.T) {
+	t.Parallel()
+	found := engineOf(t, hamlet()).Localities(LocalityQuery{Text: "saint", Limit: 50})
+	seen := map[string]bool{}
+	for i, l := range found {
+		if seen[l.Code] {
+			t.Errorf("%s comes twice", l.Code)
+		}
+		seen[l.Code] = true
+		if i > 0 && (found[i-1].Score < l.Score || found[i-1].Score == l.Score && found[i-1].Population < l.Population) {
+			t.Errorf("%s comes after %s", l.Name, found[i-1].Name)
+		}
+	}
+	if len(found) != 50 || !slices.ContainsFunc(found, func(l Locality) bool { return l.Name == "Saint-Denis" }) {
+		t.Errorf("%d communes", len(found))
+	}
+}
