@@ -37,23 +37,52 @@ func playAll(t *testing.T, change func(*testing.T, *service.Config)) {
 		t.Fatalf("no scenes: %v", err)
 	}
 	shared := raise(t, func(c *service.Config) { change(t, c) })
+	france := withAddresses(t, func(c *service.Config) { change(t, c) })
 	t.Run("scenes", func(t *testing.T) { // ends when all that run side by side have ended
 		for _, file := range files {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 				t.Parallel()
 				s := readScene(t, file)
-				compare(t, file, s.play(t, s.stage(t, shared, change)))
+				compare(t, file, s.play(t, s.stage(t, shared, france, change)))
 			})
 		}
 	})
 }
 
-// stage is where a scene plays: on the shared one, alone, or alone on a node that can go away.
-func (s *scene) stage(t *testing.T, shared *stage, change func(*testing.T, *service.Config)) *stage {
+// withAddresses is a stage with the real addresses of Lozère and Bondy, imported while it runs; nil where they are not
+// at hand.
+func withAddresses(t *testing.T, change func(*service.Config)) *stage {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(sharedData(), "ban", "*.csv.gz"))
+	if err != nil || len(files) == 0 {
+		t.Logf("no scenes about addresses: no official data in %s; LIEUDIT_TEST_DATA says where it is", sharedData())
+		return nil
+	}
+	st := raise(t, change)
+	st.run(t, "ban import --millesime 2024-10-01 --data "+st.data+" "+strings.Join(files, " "))
+	return st
+}
+
+// sharedData is where data is that is no part of the project.
+func sharedData() string {
+	if dir := os.Getenv("LIEUDIT_TEST_DATA"); dir != "" {
+		return dir
+	}
+	return filepath.Join("..", "..", "..", "shared", "data")
+}
+
+// stage is where a scene plays: on the shared one, on the one with addresses, alone, or alone on a node that can go
+// away.
+func (s *scene) stage(t *testing.T, shared, france *stage, change func(*testing.T, *service.Config)) *stage {
 	t.Helper()
 	switch s.place {
 	case "":
 		return shared
+	case "addresses":
+		if france == nil {
+			t.Skip("it needs official data: LIEUDIT_TEST_DATA says where it is")
+		}
+		return france
 	case "node":
 		n := startNode(t)
 		st := raise(t, func(c *service.Config) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 // what is to be answered (then). A title may follow when and then behind a colon.
 type scene struct {
 	archive *txtar.Archive
-	place   string // "alone": on a service of its own; "node": whose log is on a node of its own
+	place   string // "addresses": where there are some; "alone": on a service of its own; "node": whose log is on a node of its own
 	names   names
 }
 
@@ -30,7 +31,7 @@ func readScene(t *testing.T, file string) *scene {
 	}
 	s := &scene{archive: archive, names: names{}}
 	for _, f := range archive.Files {
-		if f.Name == "alone" || f.Name == "node" {
+		if slices.Contains([]string{"addresses", "alone", "node"}, f.Name) {
 			s.place = f.Name
 		}
 	}
@@ -173,4 +174,11 @@ func mustRead(t *testing.T, file string) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+func mustWrite(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

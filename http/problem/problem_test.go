@@ -171,7 +171,7 @@ func TestDocumentedFailuresAreWhatIsSent(t *testing.T) {
 		problem.BadRequest(), problem.KeyRequired(), problem.KeyInvalid(), problem.PlanInsufficient("GROWTH"), problem.Forbidden(),
 		problem.OutOfScope(), problem.OriginAbsent(), problem.OriginRefused(), problem.NotFound(), problem.TooLarge(),
 		problem.KeysOverCapacity(5, 5), problem.QuotaSpent("DISCOVERY", 20000), problem.QuotaSpent("GROWTH", 1), problem.Internal(),
-		problem.RoutingUnavailable(), problem.AuthUnavailable(), badOrigin, &origin.TooManyError{Count: 11},
+		problem.RoutingUnavailable(), problem.AuthUnavailable(), problem.Unparsable(), problem.Unresolved("3 rue de Nulle Part"), badOrigin, &origin.TooManyError{Count: 11},
 		problem.Violations(problem.Violation{
 			Type: "less_than_equal", Loc: []any{"query", "limit"}, Msg: "Input should be less than or equal to 100", Input: map[string]any{"limit": "500"},
 		}),

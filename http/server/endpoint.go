@@ -34,6 +34,24 @@ func asks[Q any](do func(context.Context, call, Q) (any, error)) endpoint {
 	return reads(input.For[Q]().Query, do)
 }
 
+// reader is how a request is read.
+type reader[T any] func(*http.Request) (T, error)
+
+func asked[T any]() reader[T] { return input.For[T]().Query }
+func told[T any]() reader[T]  { return input.For[T]().Body }
+
+// needs is an endpoint whose parameters may each be left out, but not all of them.
+func needs[T interface{ Nothing() bool }](read func() reader[T], do func(context.Context, call, T) (any, error)) endpoint {
+	in := read()
+	return reads(func(r *http.Request) (T, error) {
+		v, err := in(r)
+		if err == nil && v.Nothing() {
+			return v, problem.BadRequest()
+		}
+		return v, err
+	}, do)
+}
+
 func reads[T any](read func(*http.Request) (T, error), do func(context.Context, call, T) (any, error)) endpoint {
 	return func(r *http.Request) (work, error) {
 		in, err := read(r)

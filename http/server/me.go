@@ -10,7 +10,15 @@ import (
 
 // version tells what is running.
 func (a *api) version(context.Context, call, body.Empty) (any, error) {
-	return body.Version{Version: a.Version}, nil
+	v := body.Version{Version: a.Version}
+	if a.Atlas == nil {
+		return v, nil
+	}
+	if e, ok := a.Atlas.Use(); ok {
+		defer e.Done()
+		v.Vintage, v.Addresses = e.Meta.Millesime, int64(e.Meta.Addresses)
+	}
+	return v, nil
 }
 
 // me tells whose key it is and what it gives.

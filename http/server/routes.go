@@ -2,6 +2,7 @@ package server
 
 import (
 	"lieudit/http/lookup"
+	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
 )
 
@@ -21,6 +22,14 @@ func (a *api) routes() []route {
 	return []route{
 		{"GET", "/version", plan.Addresses, asks(a.version), small},
 		{"GET", "/me", plan.Addresses, asks(a.me), small},
+
+		{"GET", "/address/autocomplete", plan.Addresses, asks(a.complete), small},
+		{"GET", "/address/verify", plan.Addresses, needs(asked[body.VerifyAddress], a.verify), small},
+		{"POST", "/address/verify", plan.Addresses, needs(told[body.VerifyAddress], a.verify), small},
+		{"GET", "/address/view/{id}", plan.Addresses, asks(a.view), small},
+		{"GET", "/address/proximity", plan.Addresses, needs(asked[body.NearAddress], a.near), small},
+		{"POST", "/address/proximity", plan.Addresses, needs(told[body.NearAddress], a.near), small},
+		{"GET", "/locality/search", plan.Addresses, needs(asked[body.SearchLocality], a.localities), small},
 
 		{"GET", "/locations/search", plan.Locations, asks(searchLocations), small},
 

@@ -12,6 +12,7 @@ import (
 	"lieudit/http/auth"
 	"lieudit/http/lookup"
 	"lieudit/http/problem"
+	"lieudit/queries/address/atlas"
 	"lieudit/schemas/body"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
@@ -29,6 +30,7 @@ const (
 type Parts struct {
 	Ring    auth.Ring
 	Meter   Meter          // nil: nothing is counted, nothing refused
+	Atlas   *atlas.Atlas   // of addresses; nil: none
 	Tokens  token.Prefixes // as configured
 	Now     func() time.Time
 	Log     *slog.Logger // tokens are redacted on the way to it

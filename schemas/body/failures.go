@@ -40,6 +40,9 @@ var (
 	brokenRules = openapi.Failure{Name: "regles", Status: 422, Body: RuleFailure{[]Violation{{
 		"less_than_equal", []any{"query", "limit"}, "Input should be less than or equal to 100", map[string]any{"limit": "500"},
 	}}}}
+	unparsable = openapi.Failure{Name: "adresse_illisible", Status: 422, Body: ParseFailure{"API_ERROR", "Unable to parse address"}}
+	unresolved = failure("adresse_non_resolue", 422, "Unable to resolve 3 rue de Nulle Part to a verified match")
+
 	originInvalid  = coded("origine_invalide", 422, "L'origine « http://exemple.fr » est refusée : elle doit commencer par https://.")
 	tooManyOrigins = coded("trop_d_origines", 422, "Une clé publiable accepte au plus 10 origines, 11 ont été déclarées.")
 

@@ -40,3 +40,27 @@ func when(broken bool, rule string) []string {
 	}
 	return nil
 }
+
+// Broken: a bias is a whole point.
+func (q CompleteAddress) Broken() []string {
+	return when((q.Lat == nil) != (q.Lon == nil), "lat and lon go together")
+}
+
+// Broken: an address is sent in one line or in parts; a bias is a whole point.
+func (q VerifyAddress) Broken() []string {
+	parts := q.Number != "" || q.Street != "" || q.Complement != "" || q.City != ""
+	rules := when(q.Q != "" && parts, "q and the parts of an address exclude each other")
+	return append(rules, when((q.Lat == nil) != (q.Lon == nil), "lat and lon go together")...)
+}
+
+// Broken: a centre is one point, given in one way.
+func (q NearAddress) Broken() []string {
+	rules := when((q.Lat == nil) != (q.Lon == nil), "lat and lon go together")
+	return append(rules, when(q.Center != "" && (q.Lat != nil || q.Lon != nil), "center and lat with lon exclude each other")...)
+}
+
+// Broken: bounds are in order.
+func (q SearchLocality) Broken() []string {
+	return when(q.PopulationMin != nil && q.PopulationMax != nil && *q.PopulationMin > *q.PopulationMax,
+		"population_min must be less than or equal to population_max")
+}

@@ -66,6 +66,7 @@ func (p Program) root() *cli.Command {
 		Description: rootHelp,
 		Commands: []*cli.Command{
 			p.serve(), p.node(),
+			p.ban(),
 			p.accounts(), p.keys(), p.tokens(), p.audit(), p.projections(),
 			p.bench(), p.version(),
 		},
@@ -82,6 +83,7 @@ func (p Program) root() *cli.Command {
 const rootHelp = `Start a service with all it needs in ./lieudit-data, and work with it from a second terminal:
 
   lieudit serve
+  lieudit ban import adresses-48.csv.gz
   lieudit account open "Mairie de Mende" --plan STARTER --id mende
   lieudit key issue mende --label "shop backend"
   lieudit audit log mende

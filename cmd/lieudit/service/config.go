@@ -19,7 +19,7 @@ type Config struct {
 	EventStore   string // esdb://… or "" for the journal
 	Postgres     string // postgres://… or "" for SQLite
 	VaultKey     []byte // master key of the vault, 32 bytes; nil for none
-	Demo         bool   // open the demo account on an empty log
+	Demo         bool   // open the demo account on an empty log, and invent addresses where there are none
 	Tokens       token.Prefixes
 	Log          *slog.Logger
 	Out          io.Writer // what people read at start

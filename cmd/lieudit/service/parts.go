@@ -16,7 +16,7 @@ import (
 
 // listen opens the three listeners. Nothing is answered before they serve.
 func (s *service) listen() (err error) {
-	api := server.New(server.Parts{Ring: s.ring, Tokens: s.Tokens, Now: s.Now, Log: s.Log, Version: s.version})
+	api := server.New(server.Parts{Ring: s.ring, Tokens: s.Tokens, Now: s.Now, Log: s.Log, Version: s.version, Atlas: s.atlas})
 	if s.api, err = s.listener("API", s.Listen, s.measured("api", api)); err != nil {
 		return err
 	}

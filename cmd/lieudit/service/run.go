@@ -29,6 +29,7 @@ func (s *service) run(ctx context.Context) error {
 		return nil
 	})
 	parts.Go(func() error { return ended(behind, s.projector.Run(behind)) })
+	parts.Go(func() error { return ended(behind, s.follower.Run(behind)) })
 
 	front, ctx := errgroup.WithContext(ctx)
 	for _, l := range []*listener{s.api, s.area, s.ops} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"lieudit/cmd/lieudit/vintages"
 	"lieudit/commands/access"
 	"lieudit/commands/account"
 	"lieudit/eventstore"
@@ -18,12 +19,14 @@ import (
 	"lieudit/eventstore/vault"
 	"lieudit/projections/keyring"
 	"lieudit/projections/projector"
+	"lieudit/queries/address/atlas"
 	"lieudit/schemas/table"
 )
 
 // service is the parts of one instance:
 //
-//	http/server ──> keyring <──────────┐
+//	http/server ──> atlas <── follower <── vintages
+//	    └───────> keyring <──────────┐
 //	http/area ──> commands ──> logs ───┤ feed
 //	    └──> queries ──> shelf <── projector
 type service struct {
@@ -40,6 +43,8 @@ type service struct {
 	accounts  *account.Accounts
 	tokens    *access.Tokens
 	caughtUp  atomic.Bool // the read models, once
+	atlas     *atlas.Atlas
+	follower  *vintages.Follower
 
 	api, area, ops *listener
 }
@@ -65,6 +70,9 @@ func open(ctx context.Context, c Config) (_ *service, err error) {
 	}
 	s.closing(s.logs.close)
 	if err := s.openTables(); err != nil {
+		return nil, err
+	}
+	if err := s.openAddresses(ctx); err != nil {
 		return nil, err
 	}
 	s.assemble()

@@ -11,7 +11,7 @@ import (
 func (s *service) welcome(out io.Writer) {
 	fmt.Fprintf(out, "lieudit %s\n", s.version)
 	for _, line := range [][2]string{
-		{"log", s.Config.logName()}, {"read models", s.Config.tablesName()},
+		{"log", s.Config.logName()}, {"read models", s.Config.tablesName()}, {"addresses", s.vintageName()},
 		{"API", s.api.url() + "/services/v1"}, {"customer area", s.area.url() + "/customer-area/v1"}, {"health, metrics", s.ops.url()},
 	} {
 		fmt.Fprintf(out, "  %-16s %s\n", line[0], line[1])
@@ -56,6 +56,8 @@ A demo account was opened. Its key is shown this once:
 
   curl %s/version
   curl -H "Authorization: Bearer $LIEUDIT_KEY" %s/me
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/address/autocomplete?q=rue+de+la+mairie'
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/address/verify?q=rue+de+la+mairie+toulouse'
   curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/locations/search?q=mende'
-`, key, base, base, base)
+`, key, base, base, base, base, base)
 }

@@ -1,0 +1,166 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/lieudit/vintages"
+	"lieudit/eventstore/hold"
+	"lieudit/queries/address/ban"
+	"lieudit/queries/address/vintage"
+)
+
+func (p Program) ban() *cli.Command {
+	return group("ban", "The address base: import a vintage, see what is served, invent one", p.banImport(), p.banStatus(), p.banGenerate())
+}
+
+func (p Program) banImport() *cli.Command {
+	return &cli.Command{
+		Name:      "import",
+		Usage:     "Build a vintage of the address base from its official files and serve it",
+		ArgsUsage: "FILE|URL...",
+		Description: `The files are the CSV of the Base Adresse Nationale, plain or gzip, of France or of departments, and the files of
+lieux-dits. All of them together are the new vintage. A running service takes it over without a pause; if
+anything fails, it stays with the one before. Bad rows are left out, counted, and the first of them named.
+
+  lieudit ban import adresses-48.csv.gz lieux-dits-48-beta.csv.gz
+  lieudit ban import https://adresse.data.gouv.fr/data/ban/adresses/latest/csv/adresses-france.csv.gz
+
+A finished vintage of another instance (lieudit ban status names its file) is taken over as it is:
+
+  lieudit ban import https://files.example.org/2026-11.vintage --sha256 SUM`,
+		Flags: []cli.Flag{
+			p.dataFlag(),
+			&cli.StringFlag{Name: "millesime", Usage: "`DATE` of the data; else a date in a file's name, else a file's own", Validator: isDate},
+			&cli.StringFlag{Name: "sha256", Usage: "`SUM` of a finished vintage (lieudit ban status --sha256)"},
+			&cli.BoolFlag{Name: "fresh", Usage: "carry no id_ban over from the current vintage"},
+			&cli.BoolFlag{Name: "json", Usage: "print the result as JSON"},
+		},
+		Action: p.importVintage,
+	}
+}
+
+func isDate(text string) error {
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		return errors.New("it is a date such as 2026-11-21")
+	}
+	return nil
+}
+
+// takeover is how long a running service may take to open a vintage.
+const takeover = time.Minute
+
+func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) {
+	sources, err := vintages.OpenSources(ctx, c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sources.Close()) }()
+	bar := p.bar()
+	i := vintages.Import{
+		Folder: vintages.In(c.String("data")), Sources: sources, Millesime: c.String("millesime"), SHA256: c.String("sha256"),
+		Fresh: c.Bool("fresh"), Now: time.Now(), Progress: importProgress(bar, sources),
+	}
+	if i.Millesime == "" {
+		i.Millesime = sources.Millesime()
+	}
+	name, s, err := i.Run(ctx)
+	bar.clear()
+	if err != nil {
+		return importAdvice(err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, takeover)
+	defer cancel()
+	served, err := i.Await(waiting, name)
+	if err != nil {
+		return err
+	}
+	return p.imported(c, result{name, s, &sources.Report, served})
+}
+
+// importProgress shows what is read of the files, then what is built.
+func importProgress(b *bar, s *vintages.Sources) func(string, int, int) {
+	return func(stage string, done, total int) {
+		switch stage {
+		case "read":
+			b.show(fmt.Sprintf("reading, %s rows", grouped(done)), s.Read.Load(), s.Total)
+		default:
+			b.show(fmt.Sprintf("building, %s of %s addresses", grouped(done), grouped(max(s.Report.Good, done))), int64(done), int64(s.Report.Good))
+		}
+	}
+}
+
+// importAdvice says what to do about a refusal, where there is something to do.
+func importAdvice(err error) error {
+	if _, ok := errors.AsType[*vintages.CurrentError](err); ok {
+		return fmt.Errorf("%w\nto replace it all the same: --fresh", err)
+	}
+	if held, ok := errors.AsType[*hold.HeldError](err); ok {
+		return fmt.Errorf("another import is at work: %w", held)
+	}
+	if sum, ok := errors.AsType[*vintages.SumError](err); ok && sum.Want == "" {
+		return errors.New("a finished vintage is imported with its SHA-256: --sha256 SUM (lieudit ban status --sha256 prints it where it was built)")
+	}
+	return err
+}
+
+// result is what an import made.
+type result struct {
+	name string
+	vintage.Summary
+	report *ban.Report
+	served bool
+}
+
+func (p Program) imported(c *cli.Command, r result) error {
+	if c.Bool("json") {
+		return p.line(r.json())
+	}
+	err := p.record("millésime", r.Millesime, "addresses", grouped(r.Addresses), "streets", grouped(r.Streets), "lieux-dits", grouped(r.Localities),
+		"communes", grouped(r.Communes), "size", size(r.Bytes), "invented", invented(r.Synthetic),
+		"id_ban kept", unless(r.Inherited == 0, grouped(r.Inherited)+" of addresses whose id has changed"),
+		"repeated ids", unless(r.Duplicates == 0, grouped(r.Duplicates)+" rows left out"), "left out", r.leftOut())
+	if err != nil {
+		return err
+	}
+	for _, bad := range r.report.First {
+		if err := p.say("  %s", clean(bad.String())); err != nil {
+			return err
+		}
+	}
+	if r.served {
+		return p.say("The running service answers from it.")
+	}
+	return p.say("No service runs on this data folder; the next one answers from it.")
+}
+
+// leftOut is how many rows were bad, and why.
+func (r result) leftOut() string {
+	var why []string
+	for fault, n := range r.report.Faults {
+		why = append(why, fmt.Sprintf("%s %s", grouped(n), fault))
+	}
+	if why == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s bad rows (%s)", grouped(r.report.Bad()), strings.Join(why, ", "))
+}
+
+func (r result) json() any {
+	return struct {
+		Name string `json:"nom"`
+		vintage.Meta
+		Bytes      int64     `json:"octets"`
+		Inherited  int       `json:"id_ban_repris"`
+		Duplicates int       `json:"doublons"`
+		Bad        int       `json:"lignes_ecartees"`
+		First      []ban.Bad `json:"premieres,omitempty"`
+		Served     bool      `json:"servi"`
+	}{r.name, r.Meta, r.Bytes, r.Inherited, r.Duplicates, r.report.Bad(), slices.Clip(r.report.First), r.served}
+}

@@ -1,0 +1,84 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"lieudit/cmd/lieudit/vintages"
+	"lieudit/eventstore/hold"
+	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/ban"
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/specimen"
+	"lieudit/queries/address/vintage"
+)
+
+const (
+	demoAddresses = 20_000
+	demoSeed      = 2026
+	demoMillesime = "demo"
+)
+
+// openAddresses serves the current vintage. One that cannot be opened is told and leaves the rest of the service be.
+func (s *service) openAddresses(ctx context.Context) error {
+	communes, err := commune.Load()
+	if err != nil {
+		return err
+	}
+	s.atlas = atlas.New(communes)
+	folder := vintages.In(s.Data)
+	current, err := folder.Current()
+	if err != nil {
+		return fmt.Errorf("vintages: %w", err)
+	}
+	if current == "" && s.Demo {
+		if err := s.addDemo(ctx, folder, communes); err != nil {
+			return fmt.Errorf("demo vintage: %w", err)
+		}
+	}
+	s.closing(func() error {
+		s.atlas.Swap(nil)
+		return nil
+	})
+	s.follower = vintages.NewFollower(folder, s.Log, s.atlas.Swap)
+	if err := s.follower.Load(); err != nil {
+		s.Log.Error("vintage refused; no addresses are served", "reason", err)
+	}
+	return nil
+}
+
+// addDemo makes a small vintage of invented addresses, unless an import is at work on a real one.
+func (s *service) addDemo(ctx context.Context, folder vintages.Folder, communes *commune.Table) error {
+	_, _, err := folder.Add(s.Now(), func(path, _ string) (vintage.Summary, error) {
+		r, w := io.Pipe()
+		written := make(chan error, 1)
+		go func() {
+			err := specimen.Write(ctx, w, communes, specimen.Order{Addresses: demoAddresses, Seed: demoSeed})
+			written <- err
+			w.CloseWithError(err)
+		}()
+		sum, err := vintage.Build(ctx, path, ban.Read(r, "demo", &ban.Report{}),
+			vintage.Options{Millesime: demoMillesime, Synthetic: true})
+		r.CloseWithError(io.ErrClosedPipe) // ends a writer nobody reads
+		return sum, errors.Join(err, <-written)
+	})
+	if _, held := errors.AsType[*hold.HeldError](err); held {
+		return nil
+	}
+	return err
+}
+
+// vintageName is what is served, for people.
+func (s *service) vintageName() string {
+	e, ok := s.atlas.Use()
+	if !ok {
+		return "none yet: lieudit ban import FILE"
+	}
+	defer e.Done()
+	if e.Meta.Synthetic {
+		return fmt.Sprintf("%d SYNTHETIC addresses: the streets are invented; lieudit ban import FILE loads real ones", e.Meta.Addresses)
+	}
+	return fmt.Sprintf("%d, millésime %s", e.Meta.Addresses, e.Meta.Millesime)
+}

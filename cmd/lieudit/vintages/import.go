@@ -1,0 +1,71 @@
+package vintages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lieudit/queries/address/vintage"
+)
+
+// Import is one import into a folder.
+type Import struct {
+	Folder
+	Sources   *Sources
+	Millesime string                              // of the result; a finished vintage has its own
+	SHA256    string                              // of a finished vintage, in hexadecimal
+	Fresh     bool                                // carry no id_ban over
+	Progress  func(stage string, done, total int) // may be nil
+	Now       time.Time
+}
+
+// CurrentError says that the current vintage cannot be read, so that its ids cannot be carried over.
+type CurrentError struct{ Err error }
+
+func (e *CurrentError) Error() string {
+	return fmt.Sprintf("the current vintage cannot be opened, so no id_ban can be carried over from it: %v", e.Err)
+}
+
+func (e *CurrentError) Unwrap() error { return e.Err }
+
+// Run builds a vintage of the sources, or takes over the finished one they are, and makes it the current one.
+func (i Import) Run(ctx context.Context) (name string, s vintage.Summary, err error) {
+	finished, err := i.Sources.Finished()
+	if err != nil {
+		return "", s, err
+	}
+	if finished {
+		return i.Add(i.Now, func(path, _ string) (vintage.Summary, error) { return i.Sources.adopt(path, i.SHA256) })
+	}
+	rows, stop := i.Sources.Peeked()
+	defer stop()
+	return i.Add(i.Now, func(path, current string) (s vintage.Summary, err error) {
+		synthetic := i.Sources.Report.Synthetic > 0
+		previous, err := i.previous(current, synthetic)
+		if err != nil {
+			return s, err
+		}
+		if previous != nil {
+			defer func() { err = errors.Join(err, previous.Close()) }()
+		}
+		return vintage.Build(ctx, path, rows, vintage.Options{
+			Millesime: i.Millesime, Synthetic: synthetic, Previous: previous, Progress: i.Progress,
+		})
+	})
+}
+
+// previous is the vintage whose ids live on; nil: none. Nothing is carried from invented addresses to real ones.
+func (i Import) previous(current string, synthetic bool) (*vintage.Vintage, error) {
+	if current == "" || i.Fresh {
+		return nil, nil
+	}
+	v, err := i.Open(current)
+	if err != nil {
+		return nil, &CurrentError{err}
+	}
+	if v.Synthetic != synthetic {
+		return nil, v.Close()
+	}
+	return v, nil
+}

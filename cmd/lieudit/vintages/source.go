@@ -1,0 +1,156 @@
+package vintages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"lieudit/queries/address/ban"
+)
+
+// Sources are the files and URLs an import reads, in order.
+type Sources struct {
+	ctx    context.Context
+	files  []*source
+	Total  int64        // bytes, 0 while one does not say
+	Read   atomic.Int64 // bytes so far
+	Report ban.Report
+}
+
+// source is one open file.
+type source struct {
+	name string
+	io.ReadCloser
+	text io.Reader // what is not read yet
+	size int64     // -1: not known
+	date time.Time
+}
+
+// OpenSources opens all of them, so that one that is not there is told before anything is read.
+func OpenSources(ctx context.Context, names []string) (*Sources, error) {
+	s := &Sources{ctx: ctx}
+	for _, name := range names {
+		f, err := openSource(ctx, name)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		s.files = append(s.files, f)
+		s.Total += f.size
+		if f.size < 0 {
+			s.Total = -1 << 60
+		}
+	}
+	s.Total = max(s.Total, 0)
+	return s, nil
+}
+
+func openSource(ctx context.Context, name string) (*source, error) {
+	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
+		return download(ctx, name)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s is a folder; name the files in it", name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &source{name: filepath.Base(name), ReadCloser: file, text: file, size: info.Size(), date: info.ModTime()}, nil
+}
+
+func download(ctx context.Context, address string) (*source, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("%s answers %s", req.URL.Redacted(), resp.Status), resp.Body.Close())
+	}
+	name := req.URL.Path
+	if u, err := url.Parse(address); err == nil {
+		name = path.Base(u.Path)
+	}
+	date, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // not told: zero
+	return &source{name: name, ReadCloser: resp.Body, text: resp.Body, size: resp.ContentLength, date: date}, nil
+}
+
+// Close closes all of them.
+func (s *Sources) Close() error {
+	var errs []error
+	for _, f := range s.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+var dated = regexp.MustCompile(`(?:^|\D)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)(?:\D|$)`)
+
+// Millesime is the date in the name of a file, else the date of one: of all of them the latest.
+func (s *Sources) Millesime() (latest string) {
+	for _, f := range s.files {
+		date := ""
+		if m := dated.FindStringSubmatch(f.name); m != nil {
+			date = strings.Join(m[1:], "-")
+		}
+		if _, err := time.Parse(time.DateOnly, date); err != nil && !f.date.IsZero() {
+			date = f.date.UTC().Format(time.DateOnly)
+		}
+		latest = max(latest, date)
+	}
+	return latest
+}
+
+// Rows gives the rows of all files. Bad ones are in Report.
+func (s *Sources) Rows(yield func(ban.Row, error) bool) {
+	for _, f := range s.files {
+		for row, err := range ban.Read(counted{f.text, s}, f.name, &s.Report) {
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// counted counts what is read, and stops reading when the import is called off.
+type counted struct {
+	io.Reader
+	of *Sources
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	if err := c.of.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := c.Reader.Read(p)
+	c.of.Read.Add(int64(n))
+	return n, err
+}
+
+// Peeked gives the rows after having looked at the first, so that Report knows of it before any is given.
+func (s *Sources) Peeked() (rows iter.Seq2[ban.Row, error], stop func()) {
+	next, stop := iter.Pull2(s.Rows)
+	row, err, ok := next()
+	return func(yield func(ban.Row, error) bool) {
+		for ; ok && yield(row, err); row, err, ok = next() {
+		}
+	}, stop
+}

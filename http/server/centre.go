@@ -1,0 +1,39 @@
+package server
+
+import (
+	"errors"
+	"regexp"
+
+	"lieudit/http/problem"
+	"lieudit/queries/address"
+	"lieudit/schemas/body"
+)
+
+// identifier is what an id or an id_ban looks like. A postcode looks like a commune's id and is tried as one first.
+var identifier = regexp.MustCompile(`^([0-9][0-9AB][0-9]{3}(_\S+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
+
+// centre resolves where a search begins. A text leads to one verified address or nowhere: a number the base does not
+// have, or several addresses that fit as well, resolve to nothing.
+func centre(e *address.Engine, q body.NearAddress) (*body.Center, error) {
+	if q.Center == "" {
+		return &body.Center{Lon: *q.Lon, Lat: *q.Lat}, nil
+	}
+	if identifier.MatchString(q.Center) {
+		if r, ok := e.View(q.Center); ok {
+			return centred(q.Center, &r, 1), nil
+		}
+	}
+	found, err := e.Verify(address.Query{Text: q.Center, Limit: 1})
+	if err != nil && !errors.Is(err, address.ErrUnparsable) {
+		return nil, err
+	}
+	if len(found) == 0 || found[0].NumberTyped && !found[0].NumberFound || found[0].Next >= found[0].Score {
+		return nil, problem.Unresolved(q.Center)
+	}
+	return centred(q.Center, &found[0].Record, found[0].Score), nil
+}
+
+func centred(typed string, r *address.Record, score float64) *body.Center {
+	resolved := record(r)
+	return &body.Center{Typed: typed, Score: score, Address: &resolved, Lon: r.Lon, Lat: r.Lat}
+}

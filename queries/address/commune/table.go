@@ -1,0 +1,88 @@
+package commune
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+const postcodeLength = 5
+
+// Table answers by code, postcode and parent. It is safe for concurrent use.
+type Table struct {
+	communes []Commune
+	children []int32 // those with a parent, ordered by it
+	posts    []post  // ordered by postcode
+}
+
+// post is one postcode of one commune.
+type post struct {
+	code    [postcodeLength]byte
+	commune int32
+}
+
+// Load is the program's table, decoded at the first call.
+var Load = sync.OnceValues(func() (*Table, error) { return decode(packed) })
+
+// index makes the look-ups of a table whose communes are complete.
+func (t *Table) index() {
+	for i := range t.communes {
+		c := &t.communes[i]
+		if c.Parent != "" {
+			t.children = append(t.children, int32(i))
+		}
+		for p := c.postcodes; len(p) >= postcodeLength; p = p[postcodeLength:] {
+			t.posts = append(t.posts, post{[postcodeLength]byte([]byte(p[:postcodeLength])), int32(i)})
+		}
+	}
+	slices.SortStableFunc(t.children, func(a, b int32) int {
+		return cmp.Compare(t.communes[a].Parent, t.communes[b].Parent)
+	})
+	slices.SortStableFunc(t.posts, func(a, b post) int { return slices.Compare(a.code[:], b.code[:]) })
+	t.children, t.posts = slices.Clip(t.children), slices.Clip(t.posts)
+}
+
+// Len is how many entries there are.
+func (t *Table) Len() int { return len(t.communes) }
+
+// ByCode is the commune with an INSEE code, the current one where a delegated one shares it.
+func (t *Table) ByCode(code string) (*Commune, bool) {
+	i, ok := slices.BinarySearchFunc(t.communes, code, func(c Commune, code string) int { return cmp.Compare(c.Code, code) })
+	if !ok {
+		return nil, false
+	}
+	return &t.communes[i], true
+}
+
+// ByPostcode are the communes a postcode serves, by code.
+func (t *Table) ByPostcode(postcode string) (found []*Commune) {
+	from, _ := slices.BinarySearchFunc(t.posts, postcode, func(p post, code string) int { return strings.Compare(string(p.code[:]), code) })
+	for _, p := range t.posts[from:] {
+		if string(p.code[:]) != postcode {
+			break
+		}
+		found = append(found, &t.communes[p.commune])
+	}
+	return found
+}
+
+// Parent is the commune that one is part of.
+func (t *Table) Parent(c *Commune) (*Commune, bool) {
+	if c.Parent == "" {
+		return nil, false
+	}
+	return t.ByCode(c.Parent)
+}
+
+// Children are the delegated and associated communes and the arrondissements of a commune, by code.
+func (t *Table) Children(code string) (found []*Commune) {
+	from, _ := slices.BinarySearchFunc(t.children, code, func(i int32, code string) int { return strings.Compare(t.communes[i].Parent, code) })
+	for _, i := range t.children[from:] {
+		if t.communes[i].Parent != code {
+			break
+		}
+		found = append(found, &t.communes[i])
+	}
+	return found
+}

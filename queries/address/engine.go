@@ -1,0 +1,26 @@
+package address
+
+import (
+	"sync"
+
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/vintage"
+)
+
+// Engine answers from one vintage and the table of communes. It is safe for concurrent use, until the vintage is closed.
+type Engine struct {
+	v      *vintage.Vintage
+	table  *commune.Table
+	places func() []namedCommune // of the table, by name
+
+	departments func() map[string][]uint32 // the communes of each
+}
+
+// New makes an engine of a vintage. What the table knows of communes is added to what the vintage does.
+func New(v *vintage.Vintage, table *commune.Table) *Engine {
+	return &Engine{v: v, table: table, places: sync.OnceValue(func() []namedCommune { return byName(table) }),
+		departments: sync.OnceValue(func() map[string][]uint32 { return byDepartment(v) })}
+}
+
+// Vintage is what the engine answers from.
+func (e *Engine) Vintage() *vintage.Vintage { return e.v }

@@ -1,0 +1,138 @@
+// Package address answers questions about addresses from one vintage: what was typed is read, compared and judged in
+// one way, whichever the question. The same question has the same answer every time, to the last tie; how long it may
+// take is counted in steps, not in time.
+package address
+
+import (
+	"errors"
+
+	"lieudit/queries/address/commune"
+)
+
+var (
+	// ErrShort: too little was typed to search for.
+	ErrShort = errors.New("too short to search for")
+	// ErrUnparsable: no number, street, postcode or commune can be told from what was typed.
+	ErrUnparsable = errors.New("no address in it")
+)
+
+// Type is what a record is.
+type Type string
+
+// The types, from the most to the least precise.
+const (
+	HouseNumber  Type = "housenumber"
+	StreetType   Type = "street"
+	LocalityType Type = "locality"
+	Municipality Type = "municipality"
+)
+
+// Query is a question. Text holds all in one line, or the other fields hold the parts.
+type Query struct {
+	Text string
+
+	Number     string
+	Street     string
+	Complement string
+	Postcode   string
+	Commune    string
+	CityCode   string
+
+	Limit int // at least 1
+	Filter
+	Bias *Position // what lies nearer comes first among what fits as well
+}
+
+// Filter keeps answers out. An empty list lets everything pass.
+type Filter struct {
+	Types       []Type
+	Postcodes   []string
+	CityCodes   []string
+	Departments []string
+}
+
+// Position is a point on the globe, in degrees (WGS 84).
+type Position struct{ Lon, Lat float64 }
+
+// Record is an address, a street, a locality or a commune. What is unknown is empty.
+type Record struct {
+	ID           string
+	BanID        string
+	Type         Type
+	Label        string
+	Number       string
+	Rep          string
+	Street       string // of a locality: its name
+	Locality     string
+	AFNOR        string
+	Postcode     string
+	CityCode     string
+	City         string
+	OldCityCode  string
+	OldCity      string
+	District     string // the municipal arrondissement
+	Lon, Lat     float64
+	X, Y         float64
+	PositionType string
+	Certified    bool
+	Parcels      []string
+	Population   int // of a municipality; 0 when not known
+	Department   commune.Division
+	Region       commune.Division
+
+	StreetLine, ComplementLine, CityLine string // as La Poste writes them
+	Vintage                              string
+}
+
+// Verdict is what the engine says of a match.
+type Verdict string
+
+const (
+	// Exact: every typed component is confirmed, the number was found, and no other address fits the same words.
+	Exact Verdict = "match_exact"
+	// Probable: anything else that is good enough to show.
+	Probable Verdict = "match_probable"
+)
+
+// Status is what became of a component.
+type Status string
+
+const (
+	Confirmed   Status = "confirme"     // typed, and so in the base
+	Corrected   Status = "corrige"      // typed otherwise than in the base
+	Added       Status = "ajoute"       // not typed, known to the base
+	Unconfirmed Status = "non_confirme" // typed, and not in the base
+	Absent      Status = "absent"       // neither typed nor known
+)
+
+// Component compares one part of what was typed with what was found.
+type Component struct {
+	Typed, Kept string
+	Status      Status
+}
+
+// Components are the parts of an address.
+type Components struct{ Number, Rep, Street, Postcode, City Component }
+
+// Match is an answer to Verify.
+type Match struct {
+	Record
+	Score       float64 // 0 to 1
+	Next        float64 // the score of the best other answer
+	Verdict     Verdict
+	Precision   Type
+	NumberTyped bool
+	NumberFound bool
+	Nearby      []string // numbers of the street close to one that is missing
+	Components  Components
+}
+
+// Suggestion is an answer to Complete.
+type Suggestion struct {
+	Record
+	Score      float64
+	Highlights []Highlight
+}
+
+// Highlight is a run of characters of the label that was typed.
+type Highlight struct{ Start, Length int }

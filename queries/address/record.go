@@ -1,0 +1,137 @@
+package address
+
+import (
+	"fmt"
+	"strings"
+
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/text"
+	"lieudit/queries/address/vintage"
+)
+
+// record is a candidate as an answer.
+func (e *Engine) record(c *candidate, q *question) Record {
+	switch c.kind {
+	case Municipality:
+		return e.communeRecord(c.commune, q.communePostcode(c.commune))
+	case HouseNumber:
+		return e.rowRecord(c.row, c.street)
+	}
+	return e.streetRecord(c.street, q.facet(c, e.v.Street(c.street)))
+}
+
+func (e *Engine) communeRecord(ordinal, postcode uint32) Record {
+	c := e.v.Commune(ordinal)
+	name := string(e.v.Name(c.Name))
+	r := Record{ID: c.String(), Type: Municipality, Label: name, CityCode: c.String(), City: name, Vintage: e.v.Millesime}
+	setPostcode(&r, postcode)
+	setPoint(&r, c.Point)
+	r.CityLine = cityLine(r.Postcode, name)
+	e.addCommune(&r)
+	if known, ok := e.table.ByCode(r.CityCode); ok {
+		r.Population = int(known.Population)
+		if known.Located() {
+			r.Lon, r.Lat, r.X, r.Y = known.Lon, known.Lat, 0, 0
+		}
+	}
+	return r
+}
+
+// addCommune adds what the table of communes knows.
+func (e *Engine) addCommune(r *Record) {
+	code := commune.DepartmentOf(r.CityCode)
+	if known, ok := e.table.ByCode(r.CityCode); ok {
+		code = known.Department()
+		if known.Kind == commune.Arrondissement {
+			r.District = known.Name
+		}
+	}
+	r.Department, _ = commune.Department(code)
+	r.Region, _ = commune.RegionOf(code)
+}
+
+func (e *Engine) streetRecord(street uint32, f vintage.Facet) Record {
+	s := e.v.Street(street)
+	r := e.base(s, f)
+	r.Type = StreetType
+	if s.Locality {
+		r.Type, r.Locality = LocalityType, r.Street
+	}
+	entity := e.v.StreetEntity(street)
+	r.ID, r.BanID = e.v.ID(entity), e.v.UUID(entity).String()
+	setPoint(&r, s.Point)
+	finish(&r)
+	return r
+}
+
+func (e *Engine) rowRecord(row, street uint32) Record {
+	s := e.v.Street(street)
+	f := e.v.RowFacet(row, s)
+	r := e.base(s, f)
+	entity := vintage.RowEntity(row)
+	r.Type, r.ID, r.BanID = HouseNumber, e.v.ID(entity), e.v.UUID(entity).String()
+	r.Number, r.Rep = fmt.Sprint(e.v.Number(row)), string(e.v.Rep(row))
+	position, certified := e.v.RowKind(row)
+	r.PositionType, r.Certified = string(e.v.Name(position)), certified
+	r.Parcels = e.v.Parcels(row, street)
+	setPoint(&r, e.v.RowPoint(row))
+	finish(&r)
+	return r
+}
+
+// base is what a row shares with its street.
+func (e *Engine) base(s vintage.Street, f vintage.Facet) Record {
+	c := e.v.Commune(s.Commune)
+	r := Record{Street: string(e.v.Name(s.Name)), Locality: string(e.v.Name(f.LieuDit)), CityCode: c.String(),
+		City: string(e.v.Name(c.Name)), AFNOR: string(e.v.Name(s.AFNOR)), Vintage: e.v.Millesime}
+	if r.AFNOR == "" {
+		r.AFNOR = strings.ToUpper(text.Fold(r.Street))
+	}
+	if f.Old != vintage.None {
+		old := e.v.Place(f.Old)
+		r.OldCity, r.OldCityCode = string(e.v.Name(old.Name)), old.String()
+	}
+	setPostcode(&r, f.Postcode)
+	r.CityLine = cityLine(r.Postcode, string(e.v.Name(f.Delivery)))
+	if f.Delivery == vintage.None {
+		r.CityLine = cityLine(r.Postcode, r.City)
+	}
+	e.addCommune(&r)
+	return r
+}
+
+func setPostcode(r *Record, postcode uint32) {
+	if postcode != 0 {
+		r.Postcode = fmt.Sprintf("%05d", postcode)
+	}
+}
+
+func setPoint(r *Record, p vintage.Point) {
+	r.Lon, r.Lat = float64(p.Lon)/1e6, float64(p.Lat)/1e6
+	r.X, r.Y = float64(p.X)/100, float64(p.Y)/100
+}
+
+func cityLine(postcode, name string) string {
+	return strings.TrimSpace(postcode + " " + strings.ToUpper(text.Fold(name)))
+}
+
+// finish sets what is made of the other fields.
+func finish(r *Record) {
+	number := r.Number + r.Rep
+	r.Label = joined(number, r.Street, r.Postcode, r.City)
+	r.StreetLine = joined(r.Number, strings.ToUpper(r.Rep), r.AFNOR)
+	if r.Type == HouseNumber {
+		r.ComplementLine = strings.ToUpper(text.Fold(r.Locality))
+	}
+}
+
+// joined joins what is there with spaces.
+func joined(parts ...string) string {
+	kept := parts[:0]
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, " ")
+}

@@ -1,0 +1,134 @@
+package vintage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Meta is what a vintage says of itself.
+type Meta struct {
+	Millesime  string `json:"millesime"`
+	Addresses  int    `json:"adresses"`
+	Streets    int    `json:"voies"`
+	Localities int    `json:"lieux_dits"`
+	Communes   int    `json:"communes"`
+	Synthetic  bool   `json:"synthetique,omitempty"`
+}
+
+// Vintage is an open file. It is safe for concurrent use until it is closed; what its methods return as bytes or
+// columns lies in the mapping and must not be used after Close.
+type Vintage struct {
+	Meta
+	data     []byte
+	parts    [sectionEnd][]byte
+	sums     [sectionEnd]uint32
+	modified time.Time
+
+	terms       texts
+	termStreets lists
+	termPlaces  lists
+	deletes     lists
+	sounds      lists
+	names       texts
+	nameTerms   lists
+	communes    records
+	places      records
+	streets     records
+	facets      records
+	aliases     texts
+	uuids       records
+}
+
+// Open maps a vintage after a look at its header and at its small sections. The file must not be changed while it is
+// open: vintages are written beside each other and renamed into place.
+func Open(path string) (*Vintage, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() < headerSize {
+		return nil, fmt.Errorf("%s: %w", path, ErrNotVintage)
+	}
+	data, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map %s: %w", path, err)
+	}
+	v := &Vintage{data: data, modified: info.ModTime()}
+	if err := v.lay(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), unix.Munmap(data))
+	}
+	return v, nil
+}
+
+// Close unmaps the file. No reader may be left.
+func (v *Vintage) Close() error { return unix.Munmap(v.data) }
+
+// Size is the size of the file in bytes.
+func (v *Vintage) Size() int64 { return int64(len(v.data)) }
+
+// Modified is when the file was written.
+func (v *Vintage) Modified() time.Time { return v.modified }
+
+// Prefault asks the system to read the file ahead, so that the first questions find it in memory.
+func (v *Vintage) Prefault() error { return unix.Madvise(v.data, unix.MADV_WILLNEED) }
+
+// Verify reads the whole file and checks every section.
+func (v *Vintage) Verify(ctx context.Context) error {
+	for id := range sectionEnd {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if id > 0 && checksum(v.parts[id]) != v.sums[id] {
+			return fmt.Errorf("%w: section %d", ErrDamaged, id)
+		}
+	}
+	return nil
+}
+
+// lay checks the file and lays the views over its sections.
+func (v *Vintage) lay() (err error) {
+	if v.parts, v.sums, err = cut(v.data); err != nil {
+		return err
+	}
+	for id := secMeta; id < sectionEnd; id++ {
+		if part := v.parts[id]; len(part) <= smallSection && checksum(part) != v.sums[id] {
+			return fmt.Errorf("%w: section %d", ErrDamaged, id)
+		}
+	}
+	if err := json.Unmarshal(v.parts[secMeta], &v.Meta); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	v.layViews()
+	if v.Addresses != len(v.parts[secNumbers])/2 || v.Communes != v.communes.len()-1 || v.streets.len() < 1 {
+		return fmt.Errorf("%w: its counts contradict each other", ErrDamaged)
+	}
+	return nil
+}
+
+func (v *Vintage) layViews() {
+	p := &v.parts
+	v.terms = texts{Column(p[secTermFirst]), p[secTermText]}
+	v.termStreets = lists{Column(p[secTermStreetsFirst]), Column(p[secTermStreets])}
+	v.termPlaces = lists{Column(p[secTermPlacesFirst]), Column(p[secTermPlaces])}
+	v.deletes = lists{Column(p[secDeletesFirst]), Column(p[secDeletes])}
+	v.sounds = lists{Column(p[secSoundsFirst]), Column(p[secSounds])}
+	v.names = texts{Column(p[secNameFirst]), p[secNameText]}
+	v.nameTerms = lists{Column(p[secNameTermsFirst]), Column(p[secNameTerms])}
+	v.communes = records{p[secCommunes], communeSize}
+	v.places = records{p[secPlaces], placeSize}
+	v.streets = records{p[secStreets], streetSize}
+	v.facets = records{p[secFacets], facetSize}
+	v.uuids = records{p[secUUIDs], 16}
+	v.aliases = texts{Column(p[secAliasFirst]), p[secAliasText]}
+}

@@ -1,0 +1,48 @@
+package body
+
+// FeatureCollection is a search's answer with format=geojson, with the names of the former national API and the
+// envelope as foreign members.
+type FeatureCollection struct {
+	Type string `json:"type" enum:"FeatureCollection"`
+	Envelope
+	Features    []Feature `json:"features"`
+	Attribution string    `json:"attribution"`
+	Licence     string    `json:"licence"`
+}
+
+// Feature is an address as GeoJSON.
+type Feature struct {
+	Type       string     `json:"type" enum:"Feature"`
+	Geometry   Point      `json:"geometry"`
+	Properties Properties `json:"properties"`
+}
+
+// Point is a position: longitude, latitude.
+type Point struct {
+	Type        string    `json:"type" enum:"Point"`
+	Coordinates []float64 `json:"coordinates" min:"2" max:"2"`
+}
+
+// Properties is an address in the words of the former national API.
+type Properties struct {
+	Label       string   `json:"label"`
+	Score       float64  `json:"score"`
+	HouseNumber string   `json:"housenumber,omitempty"`
+	ID          string   `json:"id"`
+	BanID       string   `json:"banId,omitempty"`
+	Name        string   `json:"name"`
+	Street      string   `json:"street,omitempty"`
+	PostCode    string   `json:"postcode,omitempty"`
+	CityCode    string   `json:"citycode"`
+	OldCityCode string   `json:"oldcitycode,omitempty"`
+	OldCity     string   `json:"oldcity,omitempty"`
+	X           float64  `json:"x,omitzero"`
+	Y           float64  `json:"y,omitzero"`
+	City        string   `json:"city"`
+	District    string   `json:"district,omitempty"`
+	Context     string   `json:"context,omitempty"`
+	Type        string   `json:"type"`
+	Importance  *float64 `json:"importance,omitempty"`
+	Population  int      `json:"population,omitzero"`
+	Distance    *int     `json:"distance,omitempty"`
+}
