@@ -107,14 +107,18 @@ func (l *lane) apply(ctx context.Context, b feed.Batch) error {
 	if b.To == b.From && l.now().reason == "" {
 		return nil
 	}
-	rows := newBatch()
-	if err := l.model.fold(ctx, l.codec, rows, b.Events); err != nil {
+	facts, err := l.model.facts(ctx, l.codec, b.Events)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxWrite)
 	defer cancel()
 	return l.lease.db.Tx(ctx, func(tx *table.Tx) error {
 		if err := l.lease.advance(ctx, tx, b); err != nil {
+			return err
+		}
+		rows, err := l.model.fold(ctx, tx, facts)
+		if err != nil {
 			return err
 		}
 		return rows.flush(ctx, tx)
