@@ -125,26 +125,24 @@ type batch struct {
 // freeze makes one append of a tick, refunds, and a balance when one is due.
 func (b *book) freeze(ctx context.Context, counts []event.UsageCount, day plan.Date, refunds []event.UsageRefunded) (batch, error) {
 	var p batch
-	incarnation := b.ledger.incarnation.String()
+	incarnation, name := b.ledger.incarnation.String(), b.ledger.sequence.Add(1)
 	if len(counts) > 0 {
-		b.sequence++
 		limit, _, _ := b.fold.Cap(b.fold.Contract)
-		p.charged = b.sequence
+		p.charged = name
 		p.events = append(p.events, event.UsageTicked{
-			Incarnation: incarnation, Sequence: b.sequence, Day: day, Counts: counts,
+			Incarnation: incarnation, Sequence: name, Day: day, Counts: counts,
 			AsOf: int64(b.revision), Used: b.fold.Used(b.fold.Contract), Cap: limit,
 		})
 	}
 	for _, r := range refunds {
-		b.sequence++
-		r.Incarnation, r.Sequence = incarnation, b.sequence
+		r.Incarnation, r.Sequence = incarnation, b.ledger.sequence.Add(1)
 		p.events = append(p.events, r)
 	}
 	if b.since >= balanceEvery && b.fold.Opened() {
 		p.events = append(p.events, b.fold.Balance(int64(b.revision)))
 	}
 	var err error
-	p.proposed, err = b.ledger.encode(ctx, b.stream, strconv.FormatInt(b.sequence, 10), p.events...)
+	p.proposed, err = b.ledger.encode(ctx, b.stream, strconv.FormatInt(name, 10), p.events...)
 	b.asked, b.told = p, false
 	return p, err
 }

@@ -130,7 +130,6 @@ func (l *Ledger) load(ctx context.Context, id string, period plan.Period) (*book
 			return nil, err
 		}
 	}
-	b.sequence = b.fold.Sequence(l.incarnation.String())
 	return b, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -48,6 +49,7 @@ type Ledger struct {
 	clock       func() time.Time
 	log         *slog.Logger
 	incarnation uuid.UUID
+	sequence    atomic.Int64 // of what the incarnation says, in all streams: never used twice, whatever becomes of a log
 
 	contracts sync.Map // id -> *contract
 	life      context.Context
@@ -107,17 +109,23 @@ func (r Receipt) Refund(ctx context.Context) error {
 	return err
 }
 
+// maxTries is how many books a request may find ended: one closed, and one put away, are already unusual.
+const maxTries = 5
+
 // pass does something in the book of the grant's contract at this moment, and again in the next one when that has
-// just ended.
+// just ended. Books that go on ending are of a log that is being restored.
 func (l *Ledger) pass(ctx context.Context, g grant.Grant, endpoint string, do func(*book, entry) (entry, error)) (Receipt, error) {
-	for {
+	for tries := 1; ; tries++ {
 		b, err := l.book(ctx, g)
 		if err != nil {
 			return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		e := entry{b.day(l.clock()), event.UsageCount{Account: g.Account, Key: g.Key, Endpoint: endpoint, Requests: 1}}
-		if e, err = do(b, e); !errors.Is(err, errGone) || ctx.Err() != nil {
+		if e, err = do(b, e); !errors.Is(err, errGone) {
 			return Receipt{b, e}, err
+		}
+		if tries == maxTries || ctx.Err() != nil {
+			return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 	}
 }

@@ -34,7 +34,7 @@ type UsageAccountClosed struct {
 // stream: schemas/ledger says how.
 type UsageTicked struct {
 	Incarnation string       `json:"incarnation"` // of the instance that asks
-	Sequence    int64        `json:"sequence"`    // of the incarnation in the stream, from 1; of ticks and refunds alike
+	Sequence    int64        `json:"sequence"`    // grows with all that the incarnation says
 	Day         plan.Date    `json:"day"`
 	Counts      []UsageCount `json:"counts"`
 	AsOf        int64        `json:"asOf"` // revision the instance had folded when it asked

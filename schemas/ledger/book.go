@@ -16,7 +16,9 @@ import (
 const Early = time.Minute
 
 // Stream is the stream of a contract's period.
-func Stream(contract string, first plan.Date) string { return "usage-" + contract + "-" + first.String() }
+func Stream(contract string, first plan.Date) string {
+	return "usage-" + contract + "-" + first.String()
+}
 
 // Verdict is what an event came to.
 type Verdict uint8
@@ -73,9 +75,6 @@ func (b *Book) Cap(account string) (requests, asOf int64, known bool) {
 	}
 	return 0, 0, false
 }
-
-// Sequence is the last one an incarnation said here.
-func (b *Book) Sequence(incarnation string) int64 { return b.said[incarnation] }
 
 // Room is how many more requests with a key of an account would count, and why none would when that is 0: Spent,
 // or what ended the counting.

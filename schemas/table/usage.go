@@ -19,8 +19,8 @@ type UsagePeriod struct {
 
 // UsageLine is how many requests of an account with a key to an endpoint count on a day, for a contract's period.
 type UsageLine struct {
-	Account  string
 	First    string // the period
+	Account  string
 	Contract string
 	Day      string
 	Key      string
@@ -50,11 +50,11 @@ var (
 	}
 	UsageLines = Table[UsageLine]{
 		Def: Def{Name: "usage_line", Key: 6, Sums: []string{"requests"}, Columns: []Column{
-			{"account", Text}, {"first", Text}, {"contract", Text}, {"day", Text}, {"api_key", Text}, {"endpoint", Text},
+			{"first", Text}, {"account", Text}, {"contract", Text}, {"day", Text}, {"api_key", Text}, {"endpoint", Text},
 			{"requests", Integer},
 		}},
 		Fields: func(l *UsageLine) []any {
-			return []any{&l.Account, &l.First, &l.Contract, &l.Day, &l.Key, &l.Endpoint, &l.Requests}
+			return []any{&l.First, &l.Account, &l.Contract, &l.Day, &l.Key, &l.Endpoint, &l.Requests}
 		},
 	}
 	KeyUses = Table[KeyUse]{

@@ -20,6 +20,7 @@ type Config struct {
 	Postgres     string // postgres://… or "" for SQLite
 	VaultKey     []byte // master key of the vault, 32 bytes; nil for none
 	Demo         bool   // open the demo account on an empty log, and invent addresses where there are none
+	Unthrottled  bool   // a proxy holds publishable keys to their pace
 	Tokens       token.Prefixes
 	Log          *slog.Logger
 	Out          io.Writer // what people read at start
