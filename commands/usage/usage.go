@@ -76,10 +76,20 @@ func (l *Ledger) Admit(ctx context.Context, g grant.Grant, endpoint string) erro
 	return err
 }
 
-// Count counts one request, durably, or says why it must not be served.
-func (l *Ledger) Count(ctx context.Context, g grant.Grant, endpoint string) error {
-	_, err := l.pass(ctx, g, endpoint, func(b *book, e entry) (entry, error) { return b.pass(ctx, charge, e) })
-	return err
+// Spending is how much of a quota is used.
+type Spending struct {
+	Used, Limit int64
+	Position    eventstore.Position // of the last event that was folded to know
+}
+
+// Count counts one request, durably, or says why it must not be served. The spending is its account's, this request
+// and those before it included.
+func (l *Ledger) Count(ctx context.Context, g grant.Grant, endpoint string) (Spending, error) {
+	r, err := l.pass(ctx, g, endpoint, func(b *book, e entry) (entry, error) { return b.pass(ctx, charge, e) })
+	if err != nil {
+		return Spending{}, err
+	}
+	return r.book.spending(g.Account), nil
 }
 
 // Receipt is what was counted for one request that may still have to be refunded.
@@ -128,12 +138,6 @@ func (l *Ledger) pass(ctx context.Context, g grant.Grant, endpoint string, do fu
 			return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 	}
-}
-
-// Spending is how much of a quota is used at an instant.
-type Spending struct {
-	Used, Limit int64
-	Position    eventstore.Position // of the last event that was folded to know
 }
 
 // Spending is how much the grant's account has used of its quota in the period, by all that is on the log.

@@ -133,7 +133,7 @@ func TestACapIsExactOnSeveralInstances(t *testing.T) {
 				for range 16 {
 					clients.Go(func() {
 						for range 100 {
-							err := l.Count(t.Context(), holder("a", 2000), "GET /me")
+							_, err := l.Count(t.Context(), holder("a", 2000), "GET /me")
 							capped := new(usage.SpentError)
 							switch {
 							case err == nil:

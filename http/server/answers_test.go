@@ -79,18 +79,14 @@ func (l *ledger) note(line string) {
 	l.lines = append(l.lines, line)
 }
 
-func (l *ledger) Spending(context.Context, grant.Grant) (usage.Spending, error) {
-	return usage.Spending{Used: 9, Limit: 10}, nil
-}
-
 func (l *ledger) Admit(_ context.Context, g grant.Grant, endpoint string, _ bool) (server.Settle, error) {
 	l.note("admit " + g.Account + " " + endpoint)
 	if l.refuse != nil {
 		return nil, l.refuse
 	}
-	return func(_ context.Context, status int) error {
+	return func(_ context.Context, status int) (usage.Spending, error) {
 		l.note(fmt.Sprint("settle ", status))
-		return l.disturb
+		return usage.Spending{Used: 9, Limit: g.Quota}, l.disturb
 	}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"lieudit/commands/usage"
 	"lieudit/schemas/body"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 )
 
@@ -23,31 +24,28 @@ func (a *api) version(context.Context, call, body.Empty) (any, error) {
 }
 
 // me tells whose key it is and what it gives.
-func (a *api) me(ctx context.Context, c call, _ body.Empty) (any, error) {
+func (a *api) me(_ context.Context, c call, _ body.Empty) (any, error) {
 	g := c.grant
 	p, ok := plan.Lookup(g.Plan)
 	if !ok {
 		return nil, fmt.Errorf("account %s has unknown plan %q", g.Account, g.Plan)
 	}
-	spent, err := a.Meter.Spending(ctx, g)
-	if err != nil {
-		return nil, err
-	}
 	period := plan.PeriodAt(g.Anchor, c.now)
+	return afterwards(func(spent usage.Spending) any { return me(g, p, period, spent) }), nil
+}
+
+func me(g grant.Grant, p plan.Plan, period plan.Period, spent usage.Spending) body.Me {
+	left := max(spent.Limit-spent.Used, 0)
 	return body.Me{
-		Client:       g.Account,
-		Plan:         g.Plan,
-		Key:          body.MyKey{ID: g.Key, Hint: g.Hint, Type: g.Kind},
-		Quota:        quota(spent, period),
+		Client: g.Account,
+		Plan:   g.Plan,
+		Key:    body.MyKey{ID: g.Key, Hint: g.Hint, Type: g.Kind},
+		Quota: body.MyQuota{
+			Limit: spent.Limit, Used: &spent.Used, Remaining: &left,
+			Interval: body.Interval{Start: period.Start(), End: period.End()},
+		},
 		Sites:        body.MySites{Capacity: p.Sites, Ceiling: p.Ceiling()},
 		Referentials: body.MyReferentials{Maximum: p.Referentials},
 		Agency:       g.Agency,
-	}, nil
-}
-
-// quota is the account's spending once this very request is counted.
-func quota(s usage.Spending, p plan.Period) body.MyQuota {
-	used := s.Used + 1
-	left := max(s.Limit-used, 0)
-	return body.MyQuota{Limit: s.Limit, Used: &used, Remaining: &left, Interval: body.Interval{Start: p.Start(), End: p.End()}}
+	}
 }

@@ -17,13 +17,14 @@ type Meter interface {
 	// Requests that write are counted before their work, the others after it. Settle must be called once
 	// when the work is done and before its answer is sent.
 	Admit(ctx context.Context, g grant.Grant, endpoint string, writes bool) (Settle, error)
-
-	// Spending is how much of its quota the grant's account has used.
-	Spending(ctx context.Context, g grant.Grant) (usage.Spending, error)
 }
 
-// Settle tells a meter the status of the answer that is about to be sent. Its error is sent in the answer's place.
-type Settle func(ctx context.Context, status int) error
+// Settle tells a meter the status of the answer that is about to be sent, and what is used of the quota by then. Its error
+// is sent in the answer's place.
+type Settle func(ctx context.Context, status int) (usage.Spending, error)
+
+// afterwards makes the body of an answer that tells what is used of the quota.
+type afterwards func(usage.Spending) any
 
 // counted is what counts of the requests that were let into the work, by the status of their answer. Those that never
 // got there (401, 403, 404 of a route, 405, 400, 429, 503) do not count. Section 8 of the specification names only
@@ -48,11 +49,12 @@ func (m metered) Admit(ctx context.Context, g grant.Grant, endpoint string, writ
 	if err := m.Ledger.Admit(ctx, g, endpoint); err != nil {
 		return nil, m.problem(g, err)
 	}
-	return func(ctx context.Context, status int) error {
+	return func(ctx context.Context, status int) (usage.Spending, error) {
 		if !counted(status) {
-			return nil
+			return usage.Spending{}, nil
 		}
-		return m.problem(g, m.Count(ctx, g, endpoint))
+		spent, err := m.Count(ctx, g, endpoint)
+		return spent, m.problem(g, err)
 	}, nil
 }
 
@@ -62,21 +64,16 @@ func (m metered) hold(ctx context.Context, g grant.Grant, endpoint string) (Sett
 	if err != nil {
 		return nil, m.problem(g, err)
 	}
-	return func(ctx context.Context, status int) error {
+	return func(ctx context.Context, status int) (usage.Spending, error) {
 		if counted(status) {
 			receipt.Keep()
-			return nil
+			return usage.Spending{}, nil
 		}
 		if err := receipt.Refund(context.WithoutCancel(ctx)); err != nil {
 			m.log.Warn("a refund is not durable yet", "account", g.Account, "endpoint", endpoint, "reason", err)
 		}
-		return nil
+		return usage.Spending{}, nil
 	}, nil
-}
-
-func (m metered) Spending(ctx context.Context, g grant.Grant) (usage.Spending, error) {
-	s, err := m.Ledger.Spending(ctx, g)
-	return s, m.problem(g, err)
 }
 
 func (m metered) problem(g grant.Grant, err error) error {
@@ -96,10 +93,6 @@ func (m metered) problem(g grant.Grant, err error) error {
 // unmetered admits everything.
 type unmetered struct{}
 
-func (unmetered) Admit(context.Context, grant.Grant, string, bool) (Settle, error) {
-	return func(context.Context, int) error { return nil }, nil
-}
-
-func (unmetered) Spending(_ context.Context, g grant.Grant) (usage.Spending, error) {
-	return usage.Spending{Limit: g.Quota}, nil
+func (unmetered) Admit(_ context.Context, g grant.Grant, _ string, _ bool) (Settle, error) {
+	return func(context.Context, int) (usage.Spending, error) { return usage.Spending{Limit: g.Quota}, nil }, nil
 }

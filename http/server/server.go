@@ -130,8 +130,12 @@ func (a *api) metered(ctx context.Context, rt route, do func(context.Context) (a
 	}
 	status := http.StatusInternalServerError
 	defer func() {
-		if refused := settle(ctx, status); refused != nil {
+		spent, refused := settle(ctx, status)
+		if refused != nil {
 			v, err = nil, refused
+		}
+		if tell, ok := v.(afterwards); ok {
+			v = tell(spent)
 		}
 	}()
 	v, err = do(ctx)
