@@ -2,6 +2,7 @@ package usage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -47,18 +48,22 @@ func (b *book) recap(ctx context.Context, account string, now time.Time) error {
 		return nil
 	}
 	e := event.UsageCapSet{Account: account, Cap: requests, AsOf: int64(asOf)}
-	if err := b.tell(ctx, fmt.Sprintf("cap %s %d", account, asOf), e); err != nil {
-		return err
-	}
-	_, err = b.pass(ctx, probe, entry{count: event.UsageCount{Account: account}})
-	return ignoreRefusal(err)
+	return b.tell(ctx, account, fmt.Sprintf("cap %s %d", account, asOf), e)
 }
 
-// tell appends an event that is not counted, whatever the stream holds. Said twice it is said once.
-func (b *book) tell(ctx context.Context, name string, e event.Event) error {
+// tell appends an event about an account that is not counted, whatever the stream holds, and returns once the fold has
+// it. Said twice it is said once.
+func (b *book) tell(ctx context.Context, account, name string, e event.Event) error {
 	proposed, err := b.ledger.encode(ctx, b.stream, name, e)
 	if err == nil {
 		_, err = b.ledger.append(ctx, b.stream, eventstore.Any, proposed)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = b.pass(ctx, probe, entry{count: event.UsageCount{Account: account}})
+	if spent := new(SpentError); errors.As(err, &spent) || errors.Is(err, ErrRevoked) {
+		return nil
 	}
 	return err
 }

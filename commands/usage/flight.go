@@ -138,6 +138,7 @@ func (f *flight) problem(account string, v ledger.Verdict) error {
 	case ledger.Revoked, ledger.Shut:
 		return ErrRevoked
 	case ledger.Ended:
+		f.queue.close()
 		return errGone
 	default:
 		return ErrUnavailable

@@ -103,11 +103,11 @@ func (l *Ledger) hear(ctx context.Context, r eventstore.Recorded) error {
 	switch e := e.(type) {
 	case event.KeyRevoked:
 		return l.each(account, func(b *book) error {
-			return b.tell(ctx, "revoked "+e.Key, event.UsageKeyRevoked{Account: account, Key: e.Key})
+			return b.tell(ctx, account, "revoked "+e.Key, event.UsageKeyRevoked{Account: account, Key: e.Key})
 		})
 	case event.AccountClosed:
 		return l.each(account, func(b *book) error {
-			return b.tell(ctx, "closed "+account, event.UsageAccountClosed{Account: account})
+			return b.tell(ctx, account, "closed "+account, event.UsageAccountClosed{Account: account})
 		})
 	case event.PlanChanged:
 		return l.each(account, func(b *book) error { return b.recap(ctx, account, l.clock()) })
@@ -154,11 +154,4 @@ func (l *Ledger) tidy(ctx context.Context) error {
 		})
 	}
 	return nil
-}
-
-func ignoreRefusal(err error) error {
-	if spent := new(SpentError); errors.As(err, &spent) || errors.Is(err, ErrRevoked) {
-		return nil
-	}
-	return err
 }
