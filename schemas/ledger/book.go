@@ -104,7 +104,7 @@ func (b *Book) Room(account, key string) (int64, Verdict) {
 
 // Limit is the cap that stands in the way of an account: its own, or else its contract's.
 func (b *Book) Limit(account string) int64 {
-	if a := b.accounts[account]; a != nil && a.used >= a.cap {
+	if a := b.accounts[account]; a != nil && account != b.Contract && a.used >= a.cap {
 		return a.cap
 	}
 	requests, _, _ := b.Cap(b.Contract)
@@ -218,7 +218,7 @@ func (b *Book) bears(c event.UsageCount) Verdict {
 		return Uncapped
 	case a.closed || contract.closed:
 		return Shut
-	case c.Requests <= 0, a.used > a.cap, b.used > contract.cap:
+	case c.Requests <= 0, b.used > contract.cap, a != contract && a.used > a.cap:
 		return Spent
 	}
 	return Counts
