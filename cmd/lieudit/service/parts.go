@@ -11,8 +11,10 @@ import (
 	"lieudit/http/area"
 	"lieudit/http/server"
 	"lieudit/http/throttle"
+	"lieudit/queries/consumption"
 	"lieudit/queries/keys"
 	"lieudit/queries/trail"
+	"lieudit/schemas/table"
 )
 
 // listen opens the three listeners. Nothing is answered before they serve.
@@ -26,8 +28,8 @@ func (s *service) listen() (err error) {
 	}
 	customers := area.New(area.Parts{
 		Accounts: s.accounts, Tokens: s.tokens, Passes: s.ring,
-		Register: keys.New(s.shelf, s.Now), Trail: trail.New(s.shelf), ReadModels: readModelsOf{s.projector},
-		Wait: s.wait, Prefixes: s.Tokens, Now: s.Now, Log: s.Log,
+		Register: keys.New(s.shelf, s.Now), Trail: trail.New(s.shelf), Consumption: consumption.New(s.shelf),
+		ReadModels: readModelsOf{s.projector}, Wait: s.wait, Tallied: s.tallied, Prefixes: s.Tokens, Now: s.Now, Log: s.Log,
 	})
 	if s.area, err = s.listener("customer area", s.AreaListen, s.measured("area", customers)); err != nil {
 		return err
@@ -56,6 +58,15 @@ func (s *service) wait(ctx context.Context, at eventstore.Position) {
 	err := errors.Join(s.ring.Wait(ctx, at), s.projector.Wait(ctx, at, names(readModels())...))
 	if err != nil {
 		s.Log.Warn("answered before the read models", "position", at, "reason", err)
+	}
+}
+
+// tallied returns when the read model of usage shows all that is counted by now.
+func (s *service) tallied(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	if err := s.projector.WaitAll(ctx, table.Usage.Name); err != nil {
+		s.Log.Warn("answered before the read model of usage", "reason", err)
 	}
 }
 
