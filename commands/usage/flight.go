@@ -39,8 +39,8 @@ func (b *book) fly(waiting []*waiter) (frozen *batch, ok bool) {
 		}
 	}
 	err := f.run(ctx)
+	b.ledger.report(b.stream, err)
 	if err != nil {
-		b.ledger.log.Warn("requests not served: usage cannot be counted", "stream", b.stream, "reason", err)
 		f.fail(err)
 	}
 	return f.unsettled, err == nil

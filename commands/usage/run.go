@@ -155,3 +155,14 @@ func (l *Ledger) tidy(ctx context.Context) error {
 	}
 	return nil
 }
+
+// report says once that counting fails, and once that it works again.
+func (l *Ledger) report(stream string, err error) {
+	switch {
+	case errors.Is(err, errGone):
+	case err != nil && l.failing.CompareAndSwap(false, true):
+		l.log.Warn("requests are not served: usage cannot be counted", "stream", stream, "reason", err)
+	case err == nil && l.failing.Load() && l.failing.CompareAndSwap(true, false):
+		l.log.Info("usage is counted again")
+	}
+}

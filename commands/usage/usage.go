@@ -51,7 +51,8 @@ type Ledger struct {
 	incarnation uuid.UUID
 	sequence    atomic.Int64 // of what the incarnation says, in all streams: never used twice, whatever becomes of a log
 
-	contracts sync.Map // id -> *contract
+	failing   atomic.Bool // since the last flight that did not
+	contracts sync.Map    // id -> *contract
 	life      context.Context
 	end       context.CancelFunc
 	flights   sync.WaitGroup
