@@ -39,18 +39,19 @@ var columns = []struct {
 	column string
 }{{ByDay, "day"}, {ByKey, "api_key"}, {ByEndpoint, "endpoint"}}
 
-// Question is about one account in one period. Contract is who pays for it as things stand.
+// Question is about one account in one period. Contract is who pays for it and Quota what it may use as things stand,
+// should nothing have been counted yet.
 type Question struct {
 	Account, Contract string
+	Quota             int64
 	First             plan.Date
 	By                []Dimension
 }
 
-// Usage is what counts for an account in a period. Where Known is false the period was not opened, or the account
-// has no cap in it; then Limit and Remaining say nothing.
+// Usage is what counts for an account in a period.
 type Usage struct {
-	Known     bool
-	Next      plan.Date // first day of the period after it
+	Contract  string    // who pays for it: the account, or its agency
+	Next      plan.Date // first day of the period after it; zero where the period was not opened
 	Limit     int64     // of the account
 	Total     int64     // what counts, with later corrections
 	Remaining int64     // what may still be counted: for a sub-client no more than its agency has left
@@ -69,7 +70,7 @@ type Line struct {
 func (c *Consumption) Account(ctx context.Context, q Question) (Usage, error) {
 	var u Usage
 	err := c.shelf.Read(ctx, table.Usage, func(db *table.DB) (err error) {
-		u = Usage{}
+		u = Usage{Contract: q.Contract, Limit: q.Quota, Remaining: q.Quota}
 		if err = u.standing(ctx, db, q); err == nil {
 			err = u.count(ctx, db, q)
 		}
@@ -81,9 +82,14 @@ func (c *Consumption) Account(ctx context.Context, q Question) (Usage, error) {
 	return u, nil
 }
 
-// standing is how far the account is from its cap, by the book of the contract's period.
+// standing is how far the account is from its cap, by the book of the contract that it was counted for.
 func (u *Usage) standing(ctx context.Context, db *table.DB, q Question) error {
-	rows, err := table.Load(ctx, db, table.UsagePeriods, []string{ledger.Stream(q.Contract, q.First)})
+	err := db.QueryRow(ctx, "select coalesce(max(contract), ?) from usage_line where first = ? and account = ?",
+		q.Contract, q.First.String(), q.Account).Scan(&u.Contract)
+	if err != nil {
+		return err
+	}
+	rows, err := table.Load(ctx, db, table.UsagePeriods, []string{ledger.Stream(u.Contract, q.First)})
 	if err != nil || len(rows) == 0 {
 		return err
 	}
@@ -92,9 +98,11 @@ func (u *Usage) standing(ctx context.Context, db *table.DB, q Question) error {
 		return err
 	}
 	book := ledger.Resume(balance)
-	limit, _, known := book.Cap(q.Account)
-	u.Known, u.Next, u.Limit, u.Closed = known, balance.Next, limit, rows[0].Closed.Time()
-	u.Remaining = max(min(limit-book.Used(q.Account), rows[0].Cap-rows[0].Used), 0)
+	if limit, _, known := book.Cap(q.Account); known {
+		u.Limit = limit
+	}
+	u.Next, u.Closed = balance.Next, rows[0].Closed.Time()
+	u.Remaining = max(min(u.Limit-book.Used(q.Account), rows[0].Cap-rows[0].Used), 0)
 	return nil
 }
 

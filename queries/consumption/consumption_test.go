@@ -97,8 +97,8 @@ func TestUsageOfAnAccountIsKeptApartAsAsked(t *testing.T) {
 				{first, "k1", "GET /me", 5}, {first, "k2", "GET /me", 3}, {second, "k1", "GET /address/verify", 7},
 			}},
 		} {
-			got, err := c.Account(t.Context(), consumption.Question{Account: "mende", Contract: "gevaudan", First: first, By: q.by})
-			want := consumption.Usage{Known: true, Next: next, Limit: 20, Total: 15, Remaining: 5, Closed: closed, Lines: q.want}
+			got, err := c.Account(t.Context(), consumption.Question{Account: "mende", Contract: "mende", First: first, By: q.by})
+			want := consumption.Usage{Contract: "gevaudan", Next: next, Limit: 20, Total: 15, Remaining: 5, Closed: closed, Lines: q.want}
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%s: %v %s", rule, err, diff)
 			}
@@ -110,17 +110,18 @@ func TestASubClientHasNoMoreLeftThanItsAgency(t *testing.T) {
 	t.Parallel()
 	c := asked(t, t.TempDir(), []table.UsagePeriod{gevaudan(t)}, nil)
 	for account, want := range map[string]consumption.Usage{
-		"gevaudan": {Known: true, Next: next, Limit: 100, Remaining: 55, Closed: closed},
-		"florac":   {Known: true, Next: next, Limit: 90, Remaining: 55, Closed: closed},
-		"nobody":   {Next: next, Closed: closed},
+		"gevaudan": {Contract: "gevaudan", Next: next, Limit: 100, Remaining: 55, Closed: closed},
+		"florac":   {Contract: "gevaudan", Next: next, Limit: 90, Remaining: 55, Closed: closed},
+		"nobody":   {Contract: "gevaudan", Next: next, Limit: 40, Remaining: 40, Closed: closed},
 	} {
-		got, err := c.Account(t.Context(), consumption.Question{Account: account, Contract: "gevaudan", First: first})
+		got, err := c.Account(t.Context(), consumption.Question{Account: account, Contract: "gevaudan", Quota: 40, First: first})
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", account, err, diff)
 		}
 	}
-	if got, err := c.Account(t.Context(), consumption.Question{Account: "a", Contract: "a", First: first}); err != nil || got.Known {
-		t.Errorf("of a period that was not opened: %+v, %v", got, err)
+	got, err := c.Account(t.Context(), consumption.Question{Account: "a", Contract: "a", Quota: 40, First: first})
+	if diff := cmp.Diff(consumption.Usage{Contract: "a", Limit: 40, Remaining: 40}, got); diff != "" || err != nil {
+		t.Errorf("of a period that was not opened: %v %s", err, diff)
 	}
 }
 

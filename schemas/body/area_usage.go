@@ -1,0 +1,57 @@
+package body
+
+import (
+	"time"
+
+	"lieudit/schemas/plan"
+)
+
+// UsageQuery is the query of GET /accounts/{id}/usage.
+type UsageQuery struct {
+	Period plan.Date `json:"period,omitzero" doc:"First day of the period; the running one when left out"`
+	By     []string  `json:"by,omitempty" enum:"key endpoint day" max:"3" doc:"What the lines keep apart, all three when left out; repeated or separated by commas"`
+}
+
+// Usage is GET /accounts/{id}/usage.
+type Usage struct {
+	Period plan.Date `json:"periode" doc:"What the period is called: its first day"`
+	Interval
+	Agency    string      `json:"agence_de,omitempty" doc:"The agency whose contract it counts for"`
+	Limit     int64       `json:"limite" doc:"Requests of the account in the period"`
+	Total     int64       `json:"total" doc:"What counts, with later corrections"`
+	Remaining int64       `json:"restant" doc:"What may still count; of a sub-client no more than its agency has left"`
+	Closed    time.Time   `json:"close_le,omitzero" doc:"Since when only corrections change it"`
+	Lines     []UsageLine `json:"lignes" doc:"Their requests add up to total"`
+}
+
+// UsageLine is how many requests count; it says of them what was asked to be kept apart.
+type UsageLine struct {
+	Day      plan.Date `json:"jour,omitzero"`
+	Key      string    `json:"cle,omitempty" doc:"The key's id"`
+	Endpoint string    `json:"endpoint,omitempty" doc:"Such as GET /me"`
+	Requests int64     `json:"requetes"`
+}
+
+// ExportQuery is the query of GET /usage.
+type ExportQuery struct {
+	Period string `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the periods, or the month they begin in (2026-11); all periods when left out"`
+	Format string `json:"format,omitempty" enum:"csv json ndjson" default:"json"`
+	Sheet  string `json:"tableur,omitempty" enum:"standard excel" doc:"Of CSV: RFC 4180, or as a French Excel opens it (UTF-8 with a mark, semicolons). When left out, excel for who prefers French by Accept-Language"`
+}
+
+// BilledUsage is GET /usage: as CSV and NDJSON the same lines without what is around them.
+type BilledUsage struct {
+	Envelope
+	Results []BilledLine `json:"results"`
+}
+
+// BilledLine is a line of an invoice.
+type BilledLine struct {
+	Account  string `json:"compte"`
+	Contract string `json:"contrat" doc:"The account that pays: itself, or its agency"`
+	Period   string `json:"periode" doc:"Its first day"`
+	Day      string `json:"jour"`
+	Key      string `json:"cle" doc:"The key's id"`
+	Endpoint string `json:"endpoint"`
+	Requests int64  `json:"requetes"`
+}
