@@ -28,8 +28,10 @@ func (a *area) exportUsage(r *http.Request, _ call, in body.ExportQuery) (reply,
 		w.Header().Set("Content-Type", f.media)
 		w.WriteHeader(http.StatusOK)
 		out := f.begin(w)
-		for ; more && err == nil; line, err, more = next() {
-			err = out.line(billed(line))
+		for more && err == nil {
+			if err = out.line(billed(line)); err == nil {
+				line, err, more = next()
+			}
 		}
 		if err == nil {
 			err = out.end()

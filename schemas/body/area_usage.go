@@ -55,3 +55,39 @@ type BilledLine struct {
 	Endpoint string `json:"endpoint"`
 	Requests int64  `json:"requetes"`
 }
+
+// ReconcileUsage is POST /usage:reconcile.
+type ReconcileUsage struct {
+	Period string `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the periods, or the month they begin in (2026-11); all periods when left out"`
+}
+
+// Reconciliation compares what the log says was counted, folded anew, with what is shown and billed.
+type Reconciliation struct {
+	Periods     int               `json:"periodes" doc:"Periods of contracts that were compared"`
+	Lines       int               `json:"lignes" doc:"Lines the log has in them"`
+	Requests    int64             `json:"requetes" doc:"The sum of those"`
+	Differences []UsageDifference `json:"differences" doc:"Empty when all agrees"`
+	Unanswered  []Unanswered      `json:"sans_reponse" doc:"What may have been billed and not answered, by the instance that counted it"`
+}
+
+// UsageDifference is one thing the log and the read model do not agree on.
+type UsageDifference struct {
+	Contract string    `json:"contrat"`
+	Period   string    `json:"periode"`
+	Kind     string    `json:"objet" enum:"ligne utilise limite total lignes empreinte solde cloture periode retard" doc:"What differs; solde and cloture are what the log says of itself at a revision"`
+	Day      plan.Date `json:"jour,omitzero"`
+	Account  string    `json:"compte,omitempty"`
+	Key      string    `json:"cle,omitempty"`
+	Endpoint string    `json:"endpoint,omitempty"`
+	Log      string    `json:"journal" doc:"What the log comes to"`
+	Shown    string    `json:"lu" doc:"What the read model holds, or the event says"`
+}
+
+// Unanswered are the last requests an instance counted that has not ended in good order.
+type Unanswered struct {
+	Incarnation string       `json:"incarnation"`
+	Started     time.Time    `json:"debut,omitzero"`
+	Running     bool         `json:"en_cours" doc:"It still runs: they are being answered"`
+	Requests    int64        `json:"requetes"`
+	Lines       []BilledLine `json:"lignes"`
+}
