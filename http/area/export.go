@@ -37,7 +37,9 @@ func (a *area) exportUsage(r *http.Request, _ call, in body.ExportQuery) (reply,
 			err = out.end()
 		}
 		if err != nil {
-			a.Log.Error("export broken off", "error", err)
+			if ctx.Err() == nil { // else nobody waits for the rest
+				a.Log.Error("export broken off", "error", err)
+			}
 			answer.Cut(w)
 		}
 		return nil
