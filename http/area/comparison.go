@@ -34,8 +34,8 @@ func (c *comparison) differ(p consumption.Named, kind string, log, shown any) {
 // period compares all there is of one period.
 func (c *comparison) period(p consumption.Named, kept consumption.Kept) {
 	c.out.Periods++
-	s := c.log.Streams[p.Stream()]
-	if s == nil {
+	s, told := c.log.Streams[p.Stream()]
+	if !told {
 		s = &usage.Refolded{Folding: *ledger.NewFolding(), Revision: eventstore.NoStream}
 		c.differ(p, "periode", "absent", "present")
 	}
@@ -43,9 +43,9 @@ func (c *comparison) period(p consumption.Named, kept consumption.Kept) {
 	c.out.Requests += s.Lines.Total()
 	c.itself(p, s)
 	switch {
-	case kept.Row == nil:
+	case told && kept.Row == nil:
 		c.differ(p, "periode", "present", "absent")
-	case s.Revision != eventstore.NoStream:
+	case told:
 		c.row(p, s, kept)
 	}
 	c.lines(p, s.Lines, kept.Lines)
