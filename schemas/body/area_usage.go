@@ -91,3 +91,15 @@ type Unanswered struct {
 	Requests    int64        `json:"requetes"`
 	Lines       []BilledLine `json:"lignes"`
 }
+
+// AdjustUsage is POST /usage:adjust: a correction of a closed period, for good.
+type AdjustUsage struct {
+	Contract string    `json:"contrat" pattern:"^[a-z0-9-]{1,64}$" doc:"The account that pays"`
+	Period   plan.Date `json:"periode" doc:"Its first day"`
+	Day      plan.Date `json:"jour"`
+	Account  string    `json:"compte,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"The account that pays when left out"`
+	Key      string    `json:"cle" min:"1" max:"100" doc:"The key's id"`
+	Endpoint string    `json:"endpoint" min:"1" max:"100" doc:"Such as GET /me"`
+	Requests int64     `json:"requetes" min:"-1000000000000" max:"1000000000000" doc:"More, or with a minus less"`
+	Reason   string    `json:"reason" min:"1" max:"500"`
+}

@@ -16,7 +16,7 @@ import (
 
 func (p Program) usage() *cli.Command {
 	return group("usage", "What was counted: for an account, for invoices; and whether the log says the same",
-		p.usageShow(), p.usageExport(), p.usageReconcile())
+		p.usageShow(), p.usageExport(), p.usageReconcile(), p.usageAdjust())
 }
 
 func (p Program) usageShow() *cli.Command {
