@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/tools/txtar"
-
-	"lieudit/schemas/plan"
 )
 
 // scene is one file of testdata/api: a rule, the commands that set the stage (given), then requests (when) and
@@ -43,7 +41,7 @@ func readScene(t *testing.T, file string) *scene {
 // play acts a scene out and returns its file as it is to be when all that was answered is right.
 func (s *scene) play(t *testing.T, st *stage) []byte {
 	t.Helper()
-	s.names["operator"], s.names["today"] = st.operator, plan.DateOf(time.Now()).String()
+	s.names["operator"] = st.operator
 	for _, name := range []string{"account", "other", "agency"} {
 		s.names[name] = name + "-" + st.unique()
 	}
