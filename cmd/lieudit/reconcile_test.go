@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"lieudit/cmd/lieudit/service"
@@ -67,6 +69,7 @@ func alter(t *testing.T, st *stage, address string) {
 	if code != 0 || found.Requests != 6 || found.Periods != 2 || found.Lines != 2 || len(found.Differences) > 0 {
 		t.Fatalf("exit %d before anything was altered: %+v", code, found)
 	}
+	whileCounting(t, st)
 	db, err := table.Open(t.Context(), address, table.Options{Schema: "usage_v1_g1"})
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +83,29 @@ func alter(t *testing.T, st *stage, address string) {
 		code, _ := st.reconcile(t)
 		return code == 0
 	})
+}
+
+// whileCounting reconciles while requests are counted: the log and the read model are compared where they are the same.
+func whileCounting(t *testing.T, st *stage) {
+	t.Helper()
+	st.run(t, "account open Mairie --plan STARTER --id busy")
+	key := strings.TrimSpace(st.run(t, "key issue busy"))
+	ctx, stop := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	for range 2 {
+		clients.Go(func() {
+			for ctx.Err() == nil {
+				st.me(t, key)
+			}
+		})
+	}
+	for range 3 {
+		if code, found := st.reconcile(t); code != 0 {
+			t.Errorf("exit %d: %+v", code, found.Differences)
+		}
+	}
+	stop()
+	clients.Wait()
 }
 
 // named makes the change, looks at what is said of it, and undoes it.

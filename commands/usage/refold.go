@@ -78,16 +78,21 @@ func (f *Refold) take(ctx context.Context, r eventstore.Recorded) error {
 	if !strings.HasPrefix(firstDay(r.Stream), f.period) {
 		return nil
 	}
-	s := f.Streams[r.Stream]
-	if s == nil {
-		s = &Refolded{Folding: *ledger.NewFolding(), Revision: eventstore.NoStream}
-		f.Streams[r.Stream] = s
-	}
+	s := f.stream(r.Stream)
 	verdict, err := s.take(ctx, f.store, r, e)
 	if tick, ok := e.(event.UsageTicked); ok && err == nil {
 		f.incarnation(tick.Incarnation).note(r, tick, verdict)
 	}
 	return err
+}
+
+func (f *Refold) stream(name string) *Refolded {
+	s := f.Streams[name]
+	if s == nil {
+		s = &Refolded{Folding: *ledger.NewFolding(), Revision: eventstore.NoStream}
+		f.Streams[name] = s
+	}
+	return s
 }
 
 func (f *Refold) incarnation(id string) *Incarnation {
@@ -157,10 +162,13 @@ func (s *Refolded) balances(ctx context.Context, store eventstore.Store, r event
 	return reflect.DeepEqual(book.Balance(0), s.Balance(0)), nil
 }
 
-// Forward folds a stream on, up to a revision.
+// Forward folds a stream on, up to a revision. It may have begun meanwhile.
 func (f *Refold) Forward(ctx context.Context, stream string, to eventstore.Revision) error {
-	s := f.Streams[stream]
-	for r, err := range f.store.ReadStream(ctx, stream, s.Revision+1, eventstore.Forward) {
+	from := eventstore.Revision(0)
+	if s := f.Streams[stream]; s != nil {
+		from = s.Revision + 1
+	}
+	for r, err := range f.store.ReadStream(ctx, stream, from, eventstore.Forward) {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", stream, err)
 		}
@@ -171,7 +179,7 @@ func (f *Refold) Forward(ctx context.Context, stream string, to eventstore.Revis
 		if err != nil {
 			return fmt.Errorf("%s@%d: %w", stream, r.Revision, err)
 		}
-		if _, err := s.take(ctx, f.store, r, e); err != nil {
+		if _, err := f.stream(stream).take(ctx, f.store, r, e); err != nil {
 			return err
 		}
 	}

@@ -80,6 +80,19 @@ func TestRefoldSaysWhatTheLogComesTo(t *testing.T) {
 	}
 }
 
+func TestAStreamThatBeginsMeanwhileIsFoldedToo(t *testing.T) {
+	t.Parallel()
+	log, stream := openLog(t), ledger.Stream("a", firstDay)
+	f := look(t, log, "")
+	if err := f.Forward(t.Context(), stream, 9); err != nil || f.Streams[stream] != nil {
+		t.Errorf("a stream without events is there: %v, %v", f.Streams[stream], err)
+	}
+	writeAll(t, log, stream, told()...)
+	if err := f.Forward(t.Context(), stream, 1); err != nil || f.Streams[stream].Lines.Total() != 3 {
+		t.Errorf("got %+v, %v", f.Streams[stream], err)
+	}
+}
+
 func TestBalancesAndClosingsThatAreNotSoAreNamed(t *testing.T) {
 	t.Parallel()
 	events := told()

@@ -31,14 +31,13 @@ func (a *area) compare(ctx context.Context, period string) (body.Reconciliation,
 	if err != nil {
 		return body.Reconciliation{}, err
 	}
-	a.Tallied(ctx)
 	shown, err := a.Consumption.Periods(ctx, period)
 	if err != nil {
 		return body.Reconciliation{}, err
 	}
 	c := comparison{log: log, out: body.Reconciliation{Differences: []body.UsageDifference{}, Unanswered: []body.Unanswered{}}}
 	for _, p := range periodsOf(log, shown) {
-		kept, err := a.Consumption.Kept(ctx, p)
+		kept, err := a.kept(ctx, log.Streams[p.Stream()], p)
 		if err == nil {
 			err = c.catchUp(ctx, p, kept)
 		}
@@ -50,6 +49,21 @@ func (a *area) compare(ctx context.Context, period string) (body.Reconciliation,
 	alive, err := a.Alive(ctx)
 	c.unanswered(alive)
 	return c.out, err
+}
+
+// maxLooks is how often the read model is given time to get where the log was.
+const maxLooks = 5
+
+// kept is what the read model holds of a period, once it is as far as the log was.
+func (a *area) kept(ctx context.Context, log *usage.Refolded, p consumption.Named) (kept consumption.Kept, err error) {
+	for range maxLooks {
+		kept, err = a.Consumption.Kept(ctx, p)
+		if err != nil || log == nil || kept.Row != nil && eventstore.Revision(kept.Row.Revision) >= log.Revision {
+			break
+		}
+		a.Tallied(ctx)
+	}
+	return kept, err
 }
 
 // periodsOf are the periods that the log or the read model know of, in one order.
@@ -78,7 +92,7 @@ func periodOf(stream string) consumption.Named {
 // catchUp folds a stream on to where the read model is, which goes on meanwhile.
 func (c *comparison) catchUp(ctx context.Context, p consumption.Named, kept consumption.Kept) error {
 	s := c.log.Streams[p.Stream()]
-	if s == nil || kept.Row == nil || eventstore.Revision(kept.Row.Revision) <= s.Revision {
+	if kept.Row == nil || s != nil && eventstore.Revision(kept.Row.Revision) <= s.Revision {
 		return nil
 	}
 	return c.log.Forward(ctx, p.Stream(), eventstore.Revision(kept.Row.Revision))

@@ -39,28 +39,26 @@ func (c *Consumption) Periods(ctx context.Context, begin string) (found []Named,
 
 // Kept is all that the read model holds of a period, as of one revision of its stream.
 type Kept struct {
-	Row   *table.UsagePeriod // nil when there is none
+	Row   *table.UsagePeriod // without its book; nil when there is none
 	Lines ledger.Lines
 }
 
-// Kept reads a period. It is read again for as long as it is written to meanwhile.
+// Kept reads a period: row and lines in one statement, so that they are of the same moment while it is written to.
 func (c *Consumption) Kept(ctx context.Context, p Named) (k Kept, err error) {
 	err = c.shelf.Read(ctx, table.Usage, func(db *table.DB) error {
-		for {
-			before, err := c.row(ctx, db, p)
-			if err != nil {
+		k = Kept{Lines: ledger.Lines{}}
+		rows, err := db.Query(ctx, `select day, account, api_key, endpoint, requests, 0, 0, 0, 0, 0, '' from usage_line where first = ? and contract = ? and requests <> 0
+			union all select '', '', '', '', revision, cap, used, closed, total, lines, digest from usage_period where stream = ?`, p.First, p.Contract, p.Stream())
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := k.scan(rows.Scan); err != nil {
 				return err
-			}
-			if k.Lines, err = c.lines(ctx, db, p); err != nil {
-				return err
-			}
-			if k.Row, err = c.row(ctx, db, p); err != nil {
-				return err
-			}
-			if before == nil && k.Row == nil || before != nil && k.Row != nil && before.Revision == k.Row.Revision {
-				return nil
 			}
 		}
+		return rows.Err()
 	})
 	if err != nil {
 		return Kept{}, fmt.Errorf("usage of %s from %s: %w", p.Contract, p.First, err)
@@ -68,26 +66,19 @@ func (c *Consumption) Kept(ctx context.Context, p Named) (k Kept, err error) {
 	return k, nil
 }
 
-func (c *Consumption) row(ctx context.Context, db *table.DB, p Named) (*table.UsagePeriod, error) {
-	rows, err := table.Load(ctx, db, table.UsagePeriods, []string{p.Stream()})
-	if err != nil || len(rows) == 0 {
-		return nil, err
+// scan reads a line, or the row where there is no day.
+func (k *Kept) scan(into func(...any) error) error {
+	var day string
+	var at ledger.Line
+	var row table.UsagePeriod
+	err := into(&day, &at.Account, &at.Key, &at.Endpoint, &row.Revision, &row.Cap, &row.Used, &row.Closed, &row.Total, &row.Lines, &row.Digest)
+	switch {
+	case err != nil:
+	case day == "":
+		k.Row = &row
+	default:
+		at.Day, err = plan.ParseDate(day)
+		k.Lines[at] = row.Revision // the requests, which stand there
 	}
-	return &rows[0], nil
-}
-
-func (c *Consumption) lines(ctx context.Context, db *table.DB, p Named) (ledger.Lines, error) {
-	rows, err := table.Select(ctx, db, table.UsageLines, "where first = ? and contract = ? and requests <> 0", p.First, p.Contract)
-	if err != nil {
-		return nil, err
-	}
-	lines := make(ledger.Lines, len(rows))
-	for _, r := range rows {
-		day, err := plan.ParseDate(r.Day)
-		if err != nil {
-			return nil, err
-		}
-		lines[ledger.Line{Day: day, Account: r.Account, Key: r.Key, Endpoint: r.Endpoint}] = r.Requests
-	}
-	return lines, nil
+	return err
 }
