@@ -66,7 +66,18 @@ func onServers(n *server, postgres string) func(*service.Config) {
 // me is the status of GET /me with a key.
 func (st *stage) me(t *testing.T, key string) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", st.api+"/me", nil)
+	return st.answered(t, "/me", key)
+}
+
+// checked says whether keys are checked: then an unknown path is a 404, which nobody counts.
+func (st *stage) checked(t *testing.T, key string) bool {
+	t.Helper()
+	return st.answered(t, "/nowhere", key) == http.StatusNotFound
+}
+
+func (st *stage) answered(t *testing.T, path, key string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", st.api+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func (s *scene) prepare(t *testing.T, st *stage, commands string) {
 		case line == "log stop":
 			st.log.stop()
 			st.log.stop = func() {} // it is stopped
-			within(t, 5*time.Second, "keys are not served", func() bool { return st.me(t, s.names["KEY"]) == 503 })
+			within(t, 5*time.Second, "keys are not served", func() bool { return !st.checked(t, s.names["KEY"]) })
 		case line == "log start":
 			st.log.start(t)
 			within(t, 20*time.Second, "keys are served again", func() bool { return st.me(t, s.names["KEY"]) == 200 })

@@ -130,3 +130,17 @@ func (a *Accounts) State(ctx context.Context, id string, asOf time.Time) (s Stat
 	}
 	return s, last, nil
 }
+
+// Volume is how many requests a month an account may make at an instant, and the position of the last event of its
+// stream.
+func (a *Accounts) Volume(ctx context.Context, id string, at time.Time) (requests int64, asOf eventstore.Position, err error) {
+	known := false
+	asOf, err = a.desk.Do(ctx, id, commands.Intent{}, func(s *State) ([]event.Event, error) {
+		requests, known = s.Terms.At(at).Quota, s.Exists()
+		return nil, nil
+	})
+	if err == nil && !known {
+		err = ErrUnknown
+	}
+	return requests, asOf, err
+}

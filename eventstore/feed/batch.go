@@ -55,10 +55,11 @@ const (
 
 // cutter makes batches of the signals in a queue.
 type cutter struct {
-	queue *queue
-	mark  eventstore.Mark
-	ready []eventstore.Signal
-	live  bool // the reader has caught up: what comes now comes as it happens, and is not kept waiting
+	queue  *queue
+	mark   eventstore.Mark
+	ready  []eventstore.Signal
+	wanted int  // events in a batch
+	live   bool // the reader has caught up: what comes now comes as it happens, and is not kept waiting
 
 	batch Batch
 	bytes int
@@ -126,12 +127,15 @@ func (c *cutter) cut() Batch {
 
 func (c *cutter) moved() bool { return len(c.batch.Events) > 0 || c.batch.To != c.batch.From }
 
-func (c *cutter) full() bool { return len(c.batch.Events) >= wantedEvents || c.bytes >= wantedBytes }
+func (c *cutter) full() bool { return len(c.batch.Events) >= c.wanted || c.bytes >= c.room() }
+
+// room is how many bytes go into a batch of so many events.
+func (c *cutter) room() int { return max(wantedBytes, wantedBytes/wantedEvents*c.wanted) }
 
 // whole says whether the batch may end here. A run of events that could not be one append has no end mark to wait for.
 func (c *cutter) whole() bool {
 	n := len(c.batch.Events)
-	if n == 0 || c.bytes > wantedBytes+eventstore.MaxAppend {
+	if n == 0 || c.bytes > c.room()+eventstore.MaxAppend {
 		return true
 	}
 	last := c.batch.Events[n-1]

@@ -19,6 +19,8 @@ import (
 type Source struct {
 	Store eventstore.Store
 	Want  eventstore.Filter
+	// Batch is how many events are put into one message while the log is being caught up with, at least; 500 when it is 0.
+	Batch int
 	// From gives the mark to resume after. It is asked at the start, after a Nack and after the reading ended,
 	// and may block for as long as nothing is wanted.
 	From func(context.Context) (eventstore.Mark, error)
@@ -43,6 +45,9 @@ var errRefused = errors.New("batch refused")
 
 // New is a feed of a source.
 func New(source Source) *Feed {
+	if source.Batch == 0 {
+		source.Batch = wantedEvents
+	}
 	if source.Ended == nil {
 		source.Ended = func(error) {}
 	}
@@ -109,7 +114,7 @@ func (f *Feed) follow(ctx context.Context, out chan<- *message.Message, s subscr
 	reader.Go(func() { q.fill(ctx, f.source.Store.Subscribe(ctx, mark, f.source.Want)) })
 	defer reader.Wait()
 	defer cancel()
-	for c := (cutter{queue: q, mark: mark}); ; {
+	for c := (cutter{queue: q, mark: mark, wanted: f.source.Batch}); ; {
 		b, err := c.next(ctx)
 		if err != nil {
 			return err

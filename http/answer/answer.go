@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 )
 
 // JSON answers with v. An error means that nothing was sent.
@@ -24,4 +25,9 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	w.WriteHeader(status)
 	w.Write(text.Bytes()) // a client that went away is nobody's error
 	return nil
+}
+
+// Cut breaks off an answer that has begun and cannot be ended, so that nobody takes the part for the whole.
+func Cut(w http.ResponseWriter) error {
+	return http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
 }

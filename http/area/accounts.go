@@ -35,7 +35,7 @@ func (a *area) openAccount(r *http.Request, c call, in body.OpenAccount) (reply,
 		return reply{}, err
 	}
 	shown, err := a.shown(r, in.ID)
-	return reply{http.StatusCreated, shown}, err
+	return reply{status: http.StatusCreated, body: shown}, err
 }
 
 // startsLater: a first period cannot begin after today.
@@ -48,7 +48,7 @@ func startsLater(in body.OpenAccount) error {
 
 func (a *area) showAccount(r *http.Request, c call, _ body.Empty) (reply, error) {
 	shown, err := a.shown(r, c.account())
-	return reply{http.StatusOK, shown}, err
+	return reply{status: http.StatusOK, body: shown}, err
 }
 
 func (a *area) changePlan(r *http.Request, c call, in body.ChangePlan) (reply, error) {

@@ -11,10 +11,11 @@ import (
 
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/usage"
 	"lieudit/eventstore"
-	"lieudit/http/answer"
 	"lieudit/http/lookup"
 	"lieudit/http/problem"
+	"lieudit/queries/consumption"
 	"lieudit/queries/keys"
 	"lieudit/queries/trail"
 	"lieudit/schemas/body"
@@ -44,14 +45,20 @@ type ReadModels interface {
 
 // Parts is what the customer area is made of.
 type Parts struct {
-	Accounts   *account.Accounts
-	Tokens     *access.Tokens
-	Register   *keys.Keys
-	Trail      *trail.Trail
-	Passes     Passes
-	ReadModels ReadModels
+	Accounts    *account.Accounts
+	Tokens      *access.Tokens
+	Register    *keys.Keys
+	Trail       *trail.Trail
+	Consumption *consumption.Consumption
+	Passes      Passes
+	ReadModels  ReadModels
 	// Wait returns when the read models show what the log held at a position, or when that takes too long.
-	Wait     func(context.Context, eventstore.Position)
+	Wait func(context.Context, eventstore.Position)
+	// Tallied returns when the read model of usage shows all that was counted by now, or when that takes too long.
+	Tallied func(context.Context)
+	Ledger  *usage.Ledger
+	// Alive are the instances that run, by what they are called in the ledger.
+	Alive    func(context.Context) (map[string]bool, error)
 	Prefixes token.Prefixes
 	Now      func() time.Time
 	Log      *slog.Logger // tokens are redacted on the way to it
@@ -75,7 +82,7 @@ func (a *area) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	answered, err := a.keyed(w, r)
 	if err == nil {
-		err = answer.JSON(w, answered.status, answered.body)
+		err = answered.send(w, r)
 	}
 	if err != nil {
 		problem.Write(w, a.Log, err)

@@ -6,6 +6,7 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore"
+	"lieudit/http/answer"
 	"lieudit/http/input"
 	"lieudit/schemas/grant"
 )
@@ -13,14 +14,22 @@ import (
 // endpoint reads a request that is allowed and does what it asks for.
 type endpoint func(*http.Request, call) (reply, error)
 
-// reply is a status and a body.
+// reply is a status and a body, or an answer that is written as it is read.
 type reply struct {
 	status int
 	body   any
+	stream func(context.Context, http.ResponseWriter) error // fails before anything is written, or not at all
 }
 
-func ok(body any) (reply, error)      { return reply{http.StatusOK, body}, nil }
-func created(body any) (reply, error) { return reply{http.StatusCreated, body}, nil }
+func (r reply) send(w http.ResponseWriter, req *http.Request) error {
+	if r.stream != nil {
+		return r.stream(req.Context(), w)
+	}
+	return answer.JSON(w, r.status, r.body)
+}
+
+func ok(body any) (reply, error)      { return reply{status: http.StatusOK, body: body}, nil }
+func created(body any) (reply, error) { return reply{status: http.StatusCreated, body: body}, nil }
 
 // call is who asks, and the variables of the path.
 type call struct {

@@ -55,11 +55,15 @@ func (a *area) listKeys(r *http.Request, c call, in body.PageQuery) (reply, erro
 	if err != nil {
 		return reply{}, unlisted(err)
 	}
+	used, err := a.lastUsed(r.Context(), found)
+	if err != nil {
+		return reply{}, err
+	}
 	shown := body.Keys{Envelope: body.OK, Results: make([]body.Key, len(found)), Cursor: next}
 	for i, k := range found {
 		shown.Results[i] = body.Key{
 			ID: k.ID, Kind: k.Kind, Label: k.Label, Hint: k.Hint, Origins: k.Origins, Token: k.Token,
-			Created: k.Created, CreatedBy: k.CreatedBy, Revoked: k.Revoked, RevokedBy: k.RevokedBy, Reason: k.Reason,
+			Created: k.Created, CreatedBy: k.CreatedBy, Used: used[k.ID], Revoked: k.Revoked, RevokedBy: k.RevokedBy, Reason: k.Reason,
 			Warnings: origin.Warnings(k.Origins),
 		}
 	}

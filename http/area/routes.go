@@ -17,6 +17,8 @@ var (
 	operators = []grant.Role{grant.Operator}
 	sellers   = []grant.Role{grant.Operator, grant.Agency}
 	customers = []grant.Role{grant.Operator, grant.Agency, grant.Customer}
+	payers    = []grant.Role{grant.Operator, grant.Billing, grant.Agency, grant.Customer}
+	billers   = []grant.Role{grant.Operator, grant.Billing}
 	readers   = []grant.Role{grant.Operator, grant.Auditor, grant.Agency, grant.Customer}
 )
 
@@ -41,6 +43,11 @@ func (a *area) routes() []route {
 		{"POST", oneAccount + "/keys", customers, own, takes(a.issueKey)},
 		{"POST", oneAccount + "/keys/{key:[a-z0-9-]+}:revoke", customers, own, takes(a.revokeKey)},
 		{"PUT", oneAccount + "/keys/{key:[a-z0-9-]+}/origins", customers, own, takes(a.changeOrigins)},
+
+		{"GET", oneAccount + "/usage", payers, own, asks(a.usage)},
+		{"GET", "/usage", billers, everything, asks(a.exportUsage)},
+		{"POST", "/usage:reconcile", billers, everything, takes(a.reconcile)},
+		{"POST", "/usage:adjust", billers, everything, takes(a.adjust)},
 
 		{"GET", oneAccount + "/history", readers, own, asks(a.history)},
 		{"GET", oneAccount + "/state", readers, own, asks(a.state)},

@@ -8,7 +8,7 @@ import (
 
 func (a *area) projections(r *http.Request, _ call, _ body.Empty) (reply, error) {
 	all, err := a.ReadModels.Status(r.Context())
-	return reply{http.StatusOK, body.Projections{Envelope: body.OK, Results: all}}, err
+	return reply{status: http.StatusOK, body: body.Projections{Envelope: body.OK, Results: all}}, err
 }
 
 func (a *area) rebuild(r *http.Request, c call, _ body.Empty) (reply, error) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/commands/usage"
 	"lieudit/http/problem"
 	"lieudit/http/server"
 	"lieudit/schemas/grant"
@@ -78,14 +79,14 @@ func (l *ledger) note(line string) {
 	l.lines = append(l.lines, line)
 }
 
-func (l *ledger) Admit(_ context.Context, g grant.Grant, endpoint string) (server.Settle, error) {
+func (l *ledger) Admit(_ context.Context, g grant.Grant, endpoint string, _ bool) (server.Settle, error) {
 	l.note("admit " + g.Account + " " + endpoint)
 	if l.refuse != nil {
 		return nil, l.refuse
 	}
-	return func(_ context.Context, status int) error {
+	return func(_ context.Context, status int) (usage.Spending, error) {
 		l.note(fmt.Sprint("settle ", status))
-		return l.disturb
+		return usage.Spending{Used: 9, Limit: g.Quota}, l.disturb
 	}, nil
 }
 
@@ -98,17 +99,17 @@ func TestTheMeterStandsBetweenSyntaxAndWork(t *testing.T) {
 		status         int
 		want           []string
 	}{
-		{"GET", "/me", &ledger{}, 200, []string{"admit acme /me", "settle 200"}},
-		{"GET", "/me?x=1", &ledger{}, 422, []string{"admit acme /me", "settle 422"}},
-		{"GET", "/route/matrix", &ledger{}, 500, []string{"admit acme /route/matrix", "settle 500"}},
-		{"GET", "/me?x=1", &ledger{refuse: spent}, 429, []string{"admit acme /me"}},
+		{"GET", "/me", &ledger{}, 200, []string{"admit acme GET /me", "settle 200"}},
+		{"GET", "/me?x=1", &ledger{}, 422, []string{"admit acme GET /me", "settle 422"}},
+		{"GET", "/route/matrix", &ledger{}, 500, []string{"admit acme GET /route/matrix", "settle 500"}},
+		{"GET", "/me?x=1", &ledger{refuse: spent}, 429, []string{"admit acme GET /me"}},
 		{"GET", "/me?x=%zz", &ledger{refuse: spent}, 400, nil},
 		{"GET", "/nowhere", &ledger{refuse: spent}, 404, nil},
 		{"POST", "/me", &ledger{refuse: spent}, 405, nil},
 		{"GET", "/route/compute", &ledger{refuse: spent}, 403, nil},
 		{"GET", "/version", &ledger{refuse: spent}, 200, nil},
-		{"GET", "/me", &ledger{disturb: problem.AuthUnavailable()}, 503, []string{"admit acme /me", "settle 200"}},
-		{"GET", "/me", &ledger{refuse: errors.New("disk")}, 500, []string{"admit acme /me"}},
+		{"GET", "/me", &ledger{disturb: problem.AuthUnavailable()}, 503, []string{"admit acme GET /me", "settle 200"}},
+		{"GET", "/me", &ledger{refuse: errors.New("disk")}, 500, []string{"admit acme GET /me"}},
 	} {
 		b := newBench(t)
 		b.Handler = server.New(server.Parts{
@@ -166,7 +167,7 @@ func TestWorkThatPanicsIsSettledAsA500(t *testing.T) {
 		},
 	})
 	expect(t, "panic", b.ask("GET", "/services/v1/me", "GROWTH secret"), 500, `{"detail":"Internal error"}`)
-	if want := []string{"admit acme /me", "settle 500"}; !slices.Equal(meter.lines, want) {
+	if want := []string{"admit acme GET /me", "settle 500"}; !slices.Equal(meter.lines, want) {
 		t.Errorf("the meter was told %q, want %q", meter.lines, want)
 	}
 }

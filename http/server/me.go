@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"lieudit/commands/usage"
 	"lieudit/schemas/body"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 )
 
@@ -29,13 +31,21 @@ func (a *api) me(_ context.Context, c call, _ body.Empty) (any, error) {
 		return nil, fmt.Errorf("account %s has unknown plan %q", g.Account, g.Plan)
 	}
 	period := plan.PeriodAt(g.Anchor, c.now)
+	return afterwards(func(spent usage.Spending) any { return me(g, p, period, spent) }), nil
+}
+
+func me(g grant.Grant, p plan.Plan, period plan.Period, spent usage.Spending) body.Me {
+	left := max(spent.Limit-spent.Used, 0)
 	return body.Me{
-		Client:       g.Account,
-		Plan:         g.Plan,
-		Key:          body.MyKey{ID: g.Key, Hint: g.Hint, Type: g.Kind},
-		Quota:        body.MyQuota{Limit: g.Quota, Interval: body.Interval{Start: period.Start(), End: period.End()}},
+		Client: g.Account,
+		Plan:   g.Plan,
+		Key:    body.MyKey{ID: g.Key, Hint: g.Hint, Type: g.Kind},
+		Quota: body.MyQuota{
+			Limit: spent.Limit, Used: &spent.Used, Remaining: &left,
+			Interval: body.Interval{Start: period.Start(), End: period.End()},
+		},
 		Sites:        body.MySites{Capacity: p.Sites, Ceiling: p.Ceiling()},
 		Referentials: body.MyReferentials{Maximum: p.Referentials},
 		Agency:       g.Agency,
-	}, nil
+	}
 }

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"net/http"
+
 	"lieudit/http/lookup"
 	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
@@ -54,6 +56,9 @@ func Routes() []string {
 	}
 	return all
 }
+
+// writes says whether the work changes something. It is counted before.
+func (r route) writes() bool { return r.service == plan.Locations && r.method != http.MethodGet }
 
 func (r route) place() lookup.Place { return lookup.Place{Method: r.method, Path: r.path} }
 

@@ -6,12 +6,14 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"lieudit/http/answer"
 	"lieudit/http/auth"
 	"lieudit/http/lookup"
 	"lieudit/http/problem"
+	"lieudit/http/throttle"
 	"lieudit/queries/address/atlas"
 	"lieudit/schemas/body"
 	"lieudit/schemas/grant"
@@ -28,13 +30,14 @@ const (
 
 // Parts is what the API is made of.
 type Parts struct {
-	Ring    auth.Ring
-	Meter   Meter          // nil: nothing is counted, nothing refused
-	Atlas   *atlas.Atlas   // of addresses; nil: none
-	Tokens  token.Prefixes // as configured
-	Now     func() time.Time
-	Log     *slog.Logger // tokens are redacted on the way to it
-	Version string       // of the program
+	Ring     auth.Ring
+	Meter    Meter              // nil: nothing is counted, nothing refused
+	Throttle *throttle.Throttle // of publishable keys; nil: none
+	Atlas    *atlas.Atlas       // of addresses; nil: none
+	Tokens   token.Prefixes     // as configured
+	Now      func() time.Time
+	Log      *slog.Logger // tokens are redacted on the way to it
+	Version  string       // of the program
 }
 
 // New is the API.
@@ -67,10 +70,24 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v, err := a.version(r.Context(), call{}, body.Empty{})
 		a.write(w, v, err)
 	default:
+		if a.throttled(r) {
+			w.Header().Del("Access-Control-Allow-Origin")
+			problem.Write(w, a.Log, problem.Throttled())
+			return
+		}
 		w.Header().Set("Cache-Control", "no-store")
 		v, err := a.keyed(w, r)
 		a.write(w, v, err)
 	}
+}
+
+// throttled says whether a publishable key is used faster from one address than pages do.
+func (a *api) throttled(r *http.Request) bool {
+	if a.Throttle == nil {
+		return false
+	}
+	text, ok := auth.Bearer(r.Header)
+	return ok && strings.HasPrefix(text, a.Tokens.Publishable) && !a.Throttle.Allow(throttle.CallerOf(r.RemoteAddr, text), a.Now())
 }
 
 func (a *api) write(w http.ResponseWriter, v any, err error) {
@@ -107,14 +124,18 @@ func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
 
 // metered does the work between the two halves of metering it. Work that panics is settled as the 500 it becomes.
 func (a *api) metered(ctx context.Context, rt route, do func(context.Context) (any, error), g grant.Grant) (v any, err error) {
-	settle, err := a.Meter.Admit(ctx, g, rt.path)
+	settle, err := a.Meter.Admit(ctx, g, rt.method+" "+rt.path, rt.writes())
 	if err != nil {
 		return nil, err
 	}
 	status := http.StatusInternalServerError
 	defer func() {
-		if refused := settle(ctx, status); refused != nil {
+		spent, refused := settle(ctx, status)
+		if refused != nil {
 			v, err = nil, refused
+		}
+		if tell, ok := v.(afterwards); ok {
+			v = tell(spent)
 		}
 	}()
 	v, err = do(ctx)

@@ -91,7 +91,7 @@ func TestMeTellsWhatTheKeyGives(t *testing.T) {
 	b := newBench(t)
 	got := sent(t, b.ask("GET", "/services/v1/me", "GROWTH secret"))
 	want := `{"client":"acme","plan":"GROWTH","cle":{"id":"k-secret","hint":"` + token.Default.Hint(b.keys["GROWTH secret"]) + `","type":"secret"},` +
-		`"quota":{"limite":500000,"debut":"2026-10-31T00:00:00+01:00","fin":"2026-11-30T00:00:00+01:00"},` +
+		`"quota":{"limite":500000,"utilise":0,"restant":500000,"debut":"2026-10-31T00:00:00+01:00","fin":"2026-11-30T00:00:00+01:00"},` +
 		`"sites":{"capacite":2000,"plafond":2200},"referentiels":{"maximum":25}}` + "\n"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -150,6 +150,13 @@ func (r *Ring) forget(passed chan struct{}) {
 	}
 }
 
+// Mark is the place in the log up to which all events are in.
+func (r *Ring) Mark() eventstore.Mark {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mark
+}
+
 // Status is how the ring is doing.
 type Status struct {
 	Fresh    bool

@@ -13,13 +13,14 @@ import (
 type Batch struct {
 	tables map[string]flusher
 	erases bool
+	states map[string]any // by table
 }
 
 type flusher interface {
 	flush(context.Context, *table.Tx) error
 }
 
-func newBatch() *Batch { return &Batch{tables: map[string]flusher{}} }
+func newBatch() *Batch { return &Batch{tables: map[string]flusher{}, states: map[string]any{}} }
 
 // Erase says that rows lose personal data: what they held must not stay anywhere in the copy's files.
 func Erase(b *Batch) { b.erases = true }
@@ -30,6 +31,18 @@ func Put[R any](b *Batch, t table.Table[R], row R) {
 	key := keyOf(t, &row)
 	p.rows[key] = &row
 	delete(p.changes, key)
+}
+
+// Add adds a row, or merges it into the row of the same key: sums are added up and maxima rise. A table is either added to
+// or put into.
+func Add[R any](b *Batch, t table.Table[R], row R) {
+	p := pendingOf(b, t)
+	key := keyOf(t, &row)
+	if over, ok := p.rows[key]; ok {
+		t.Merge(over, &row)
+		return
+	}
+	p.rows[key] = &row
 }
 
 // Change changes the row of a key, which is there: rows of this batch and rows written long ago alike. t has a key of

@@ -111,19 +111,25 @@ func (l *lane) apply(ctx context.Context, b feed.Batch) error {
 	if b.To == b.From && l.now().reason == "" {
 		return nil
 	}
-	rows := newBatch()
-	if err := l.model.fold(ctx, l.codec, rows, b.Events); err != nil {
+	facts, err := l.model.facts(ctx, l.codec, b.Events)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxWrite)
 	defer cancel()
-	err := l.lease.db.Tx(ctx, func(tx *table.Tx) error {
+	erases := false
+	err = l.lease.db.Tx(ctx, func(tx *table.Tx) error {
 		if err := l.lease.advance(ctx, tx, b); err != nil {
 			return err
 		}
+		rows, err := l.model.fold(ctx, tx, facts)
+		if err != nil {
+			return err
+		}
+		erases = rows.erases
 		return rows.flush(ctx, tx)
 	})
-	if err == nil && rows.erases {
+	if err == nil && erases {
 		err = l.lease.db.Scrub(ctx)
 	}
 	return err

@@ -6,7 +6,10 @@ package projector
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
@@ -19,7 +22,10 @@ type Model struct {
 	table.Model
 	Categories eventstore.Filter
 	Personal   bool // its rules see personal fields; without it those are empty
+	Bare       bool // its rules see no envelopes
+	States     []Stateful
 	Rules      []Rule
+	Batch      int // events that go into one transaction while it catches up; 0 for the feed's own number
 }
 
 // Record is an event in its place, with its envelope.
@@ -70,30 +76,41 @@ func (m Model) Unruled() []string {
 	return names
 }
 
-// fold applies events to a batch of rows. A rule that panics stops the projection, not the program.
-func (m Model) fold(ctx context.Context, codec *eventstore.Codec, b *Batch, events []eventstore.Recorded) (err error) {
-	var r eventstore.Recorded
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("%s@%d: %v", r.Stream, r.Revision, cause)
-		}
-	}()
-	for _, r = range events {
-		rule, ok := m.rule(r.Type)
-		if !ok {
-			return fmt.Errorf("%s@%d: no rule for %s", r.Stream, r.Revision, r.Type)
-		}
-		e, err := m.decode(ctx, codec, r)
-		if err != nil {
+// fact is an event with what becomes of it.
+type fact struct {
+	rule   Rule
+	event  event.Event
+	record Record
+}
+
+// facts reads events, on all processors. It is done before the transaction begins: a vault may take its time.
+func (m Model) facts(ctx context.Context, codec *eventstore.Codec, events []eventstore.Recorded) ([]fact, error) {
+	facts := make([]fact, len(events))
+	readers, ctx := errgroup.WithContext(ctx)
+	share := max(len(events)/runtime.GOMAXPROCS(0)+1, minShare)
+	for from := 0; from < len(events); from += share {
+		readers.Go(func() (err error) {
+			for i := from; i < min(from+share, len(events)) && err == nil; i++ {
+				facts[i], err = m.fact(ctx, codec, events[i])
+			}
 			return err
-		}
-		meta, err := r.Meta()
-		if err != nil {
-			return err
-		}
-		rule.apply(b, e, Record{r, meta})
+		})
 	}
-	return nil
+	return facts, readers.Wait()
+}
+
+const minShare = 100 // events that are worth a goroutine
+
+func (m Model) fact(ctx context.Context, codec *eventstore.Codec, r eventstore.Recorded) (f fact, err error) {
+	var ok bool
+	if f.rule, ok = m.rule(r.Type); !ok {
+		return f, fmt.Errorf("%s@%d: no rule for %s", r.Stream, r.Revision, r.Type)
+	}
+	f.record.Recorded = r
+	if f.event, err = m.decode(ctx, codec, r); err == nil && !m.Bare {
+		f.record.Meta, err = r.Meta()
+	}
+	return f, err
 }
 
 func (m Model) decode(ctx context.Context, codec *eventstore.Codec, r eventstore.Recorded) (event.Event, error) {
@@ -108,4 +125,37 @@ func (m Model) decode(ctx context.Context, codec *eventstore.Codec, r eventstore
 		return nil, fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
 	}
 	return e, nil
+}
+
+// fold is what facts do to the rows.
+func (m Model) fold(ctx context.Context, tx *table.Tx, facts []fact) (*Batch, error) {
+	b := newBatch()
+	for _, s := range m.States {
+		if err := s.open(ctx, tx, b, facts); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.apply(facts); err != nil {
+		return nil, err
+	}
+	for _, s := range m.States {
+		if err := s.close(b); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// apply runs the rules. One that panics stops the projection, not the program.
+func (b *Batch) apply(facts []fact) (err error) {
+	var f fact
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%s@%d: %v", f.record.Stream, f.record.Revision, cause)
+		}
+	}()
+	for _, f = range facts {
+		f.rule.apply(b, f.event, f.record)
+	}
+	return nil
 }

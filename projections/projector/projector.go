@@ -24,6 +24,7 @@ type Projector struct {
 	codec  *eventstore.Codec
 	shelf  *table.Shelf
 	models []Model
+	others map[string]eventstore.Store // the logs of the models that are not about store, by model
 
 	nudge chan struct{} // look at the registry now
 	mu    sync.Mutex
@@ -34,7 +35,22 @@ type Projector struct {
 // New is a projector of models. Nothing happens before Run.
 func New(store eventstore.Store, codec *eventstore.Codec, shelf *table.Shelf, models ...Model) *Projector {
 	return &Projector{Log: slog.Default(), store: store, codec: codec, shelf: shelf, models: models,
-		nudge: make(chan struct{}, 1), lanes: map[string]*lane{}}
+		others: map[string]eventstore.Store{}, nudge: make(chan struct{}, 1), lanes: map[string]*lane{}}
+}
+
+// Follow adds a model of another log, before Run. Positions of the two logs say nothing about each other: who waits
+// names the models of the log that the position is of.
+func (p *Projector) Follow(store eventstore.Store, m Model) {
+	p.models = append(p.models, m)
+	p.others[m.Name] = store
+}
+
+// storeOf is what a model is filled from.
+func (p *Projector) storeOf(m Model) eventstore.Store {
+	if other, ok := p.others[m.Name]; ok {
+		return other
+	}
+	return p.store
 }
 
 // lookEvery is how often the registry is asked which copies there are.
@@ -140,7 +156,7 @@ func (f *floor) start(ctx context.Context, m Model, c table.Copy) error {
 		return err
 	}
 	l := f.p.lane(m, c, db)
-	source := feed.Source{Store: f.p.store, Want: m.Categories, From: l.from, Ended: l.ended}
+	source := feed.Source{Store: f.p.storeOf(m), Want: m.Categories, Batch: m.Batch, From: l.from, Ended: l.ended}
 	r := &run{lane: l, release: release}
 	r.handler = f.router.AddConsumerHandler(c.Name, c.Name, feed.New(source), l.take)
 	if err := f.router.RunHandlers(ctx); err != nil {

@@ -49,7 +49,12 @@ func (s *scene) start(t *testing.T, models ...projector.Model) *instance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := projector.New(s.log, s.codec, shelf, models...)
+	return s.run(t, projector.New(s.log, s.codec, shelf, models...), shelf)
+}
+
+// run runs a projector until the test ends, or its instance is stopped.
+func (s *scene) run(t *testing.T, p *projector.Projector, shelf *table.Shelf) *instance {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- p.Run(ctx) }()
@@ -83,14 +88,14 @@ func until(t *testing.T, what string, reached func() bool) {
 	}
 }
 
-// passed waits until everything the instance answers from holds a position.
-func (i *instance) passed(t *testing.T, position eventstore.Position) {
+// passed waits until the named models the instance answers from, or all of them, hold a position.
+func (i *instance) passed(t *testing.T, position eventstore.Position, names ...string) {
 	t.Helper()
 	var err error
 	until(t, "position passed", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		err = i.Wait(ctx, position)
+		err = i.Wait(ctx, position, names...)
 		return err == nil
 	})
 }

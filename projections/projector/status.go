@@ -53,7 +53,7 @@ func (p *Projector) status(ctx context.Context, c table.Copy) Status {
 		return s
 	}
 	s.Answers = c.Of(m.Model) && c.State == table.Serving
-	if s.Behind, err = p.behind(ctx, mark, m.Categories); err != nil && s.Reason == "" {
+	if s.Behind, err = p.behind(ctx, mark, m); err != nil && s.Reason == "" {
 		s.Reason = err.Error()
 	}
 	return s
@@ -72,11 +72,11 @@ func (p *Projector) checkpoint(ctx context.Context, c table.Copy) (at table.Chec
 }
 
 // behind counts the events after a mark.
-func (p *Projector) behind(ctx context.Context, mark eventstore.Mark, want eventstore.Filter) (int, error) {
+func (p *Projector) behind(ctx context.Context, mark eventstore.Mark, m Model) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	n := 0
-	for s, err := range p.store.ReadAll(ctx, mark, want) {
+	for s, err := range p.storeOf(m).ReadAll(ctx, mark, m.Categories) {
 		if err != nil {
 			return -1, err
 		}

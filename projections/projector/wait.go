@@ -36,6 +36,35 @@ func (p *Projector) Wait(ctx context.Context, position eventstore.Position, name
 	return nil
 }
 
+// WaitAll returns when the copy of a model that this instance answers from holds all that its log holds now. It fails
+// as Wait does.
+func (p *Projector) WaitAll(ctx context.Context, name string) error {
+	m, err := p.model(name)
+	if err != nil {
+		return err
+	}
+	var at eventstore.Mark
+	err = p.shelf.Read(ctx, m.Model, func(db *table.DB) error {
+		c, err := lease{db: db}.checkpoint(ctx)
+		if err == nil {
+			at, err = markOf(c)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", name, ErrDown, err)
+	}
+	for s, err := range p.storeOf(m).ReadAll(ctx, at, m.Categories) {
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if s.Kind == eventstore.Event {
+			at = s.Mark
+		}
+	}
+	return p.Wait(ctx, at.Position, name)
+}
+
 func (p *Projector) wait(ctx context.Context, m Model, position eventstore.Position) error {
 	for {
 		ok, changed, err := p.passed(ctx, m, position)

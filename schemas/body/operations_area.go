@@ -12,10 +12,10 @@ const accountID = "^[a-z0-9-]{1,64}$"
 func Area() openapi.API {
 	return openapi.API{
 		Title:       "lieudit: customer area",
-		Description: "Accounts, keys, customer-area tokens, history and read models.",
+		Description: "Accounts, keys, usage, customer-area tokens, history and read models.",
 		Base:        "/customer-area/v1",
 		Security:    "A customer-area token; its role says which operations, its account on what.",
-		Operations:  slices.Concat(tokenOperations(), accountOperations(), keyOperations(), trailOperations()),
+		Operations:  slices.Concat(tokenOperations(), accountOperations(), keyOperations(), usageOperations(), trailOperations()),
 		Variables: map[string]openapi.Variable{
 			"id":    {Pattern: accountID, Doc: "Of the account"},
 			"key":   {Doc: "The key's id, never the key"},
@@ -66,6 +66,20 @@ func keyOperations() []openapi.Operation {
 			Body: ChangeOrigins{}, Answer: Key{},
 			Failures: guarded(unknown, accountClosed, keyRevoked, secretsHaveNo,
 				bodyTooLarge, originInvalid, tooManyOrigins)},
+	}
+}
+
+func usageOperations() []openapi.Operation {
+	return []openapi.Operation{
+		{Method: "GET", Path: "/accounts/{id}/usage", Summary: "What counts for the account in a period",
+			Query: UsageQuery{}, Answer: Usage{}, Failures: guarded(unknown)},
+		{Method: "GET", Path: "/usage", Summary: "What counts for all accounts, for invoices; large answers come as they are read",
+			Query: ExportQuery{}, Answer: BilledUsage{}, Also: []string{"text/csv", "application/x-ndjson"}, Failures: guarded()},
+		{Method: "POST", Path: "/usage:reconcile", Summary: "Fold the log anew and compare it with what is shown and billed",
+			Body: ReconcileUsage{}, Answer: Reconciliation{}, Failures: guarded(bodyTooLarge)},
+		{Method: "POST", Path: "/usage:adjust", Summary: "Correct a line of a closed period; the answer is the line as it stands then",
+			Body: AdjustUsage{}, Answer: BilledLine{},
+			Failures: guarded(unknown, bodyTooLarge, notClosed, otherDay, notInIt, belowZero, noChange)},
 	}
 }
 

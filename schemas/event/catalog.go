@@ -17,4 +17,16 @@ var catalog = []Type{
 
 	define[TokenIssued]("issued {role} token {token} ({hint})"),
 	define[TokenRevoked]("revoked {role} token {token} ({hint})"),
+
+	define[UsageOpened]("opened the period from {first} of contract {contract} with {cap} requests"),
+	define[UsageCapSet]("set the requests of {account} in the period to {cap}"),
+	define[UsageKeyRevoked]("ended the counting of key {key}"),
+	define[UsageAccountClosed]("ended the counting of {account}"),
+	define[UsageTicked]("asked for requests to be counted on {day} ({incarnation} no. {sequence})"),
+	define[UsageRefunded]("took back requests counted on {day} ({incarnation} no. {sequence})"),
+	define[UsageBalanced]("repeated the state as of revision {asOf}: {used} requests"),
+	define[UsageClosed]("closed the period with {total} requests"),
+	define[UsageAdjusted]("adjusted {endpoint} with key {key} on {day} by {requests}"),
+	define[IncarnationStarted]("started as {incarnation}"),
+	define[IncarnationEnded]("ended {incarnation} in good order"),
 }

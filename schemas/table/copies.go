@@ -159,7 +159,7 @@ func (db *DB) furnish(ctx context.Context, m Model, c Copy) error {
 		if err := Upsert(ctx, tx, Checkpoints, []Checkpoint{{Copy: c.Name}}); err != nil || db.arrays() {
 			return err
 		}
-		return tx.show(ctx, m.Tables, "") // in a file of its own the views are with the tables
+		return tx.show(ctx, m, "") // in a file of its own the views are with the tables
 	})
 }
 
@@ -192,34 +192,5 @@ func (s *Shelf) present(ctx context.Context, tx *Tx, m Model, c Copy) error {
 	if err := row.Scan(&later); err != nil || later > 0 {
 		return err
 	}
-	return tx.show(ctx, m.Tables, c.schema()+".")
-}
-
-// show makes the views of tables, which are where the prefix says.
-func (tx *Tx) show(ctx context.Context, tables []Def, prefix string) error {
-	for _, d := range tables {
-		if d.View == "" {
-			continue
-		}
-		if err := tx.view(ctx, d.View, tx.db.dialect.shown(d, prefix+d.Name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// view makes a view, in the place of the one of that name: people's rights on it stay, unless its columns change.
-func (tx *Tx) view(ctx context.Context, name, query string) error {
-	if _, err := tx.Exec(ctx, "savepoint before_view"); err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, tx.db.dialect.view+name+" as "+query); err == nil {
-		return nil
-	}
-	for _, statement := range []string{"rollback to savepoint before_view", "drop view if exists " + name, "create view " + name + " as " + query} {
-		if _, err := tx.Exec(ctx, statement); err != nil {
-			return err
-		}
-	}
-	return nil
+	return tx.show(ctx, m, c.schema()+".")
 }

@@ -24,7 +24,7 @@ type dialect struct {
 	arrays   map[Type]string
 	now      string // the database's clock, in microseconds
 	view     string // how a view is made, also in the place of one with the same columns
-	readable string // a Moment as people read it
+	instant  string // a Moment as people read it
 }
 
 var postgres = dialect{
@@ -33,14 +33,14 @@ var postgres = dialect{
 	arrays:   map[Type]string{Text: "text[]", Integer: "bigint[]", Boolean: "boolean[]", Moment: "bigint[]", Bytes: "bytea[]"},
 	now:      "(extract(epoch from clock_timestamp()) * 1000000)::bigint",
 	view:     "create or replace view ",
-	readable: "case when %[1]s <> 0 then to_timestamp(%[1]s / 1000000.0) end as %[1]s",
+	instant:  "case when %[1]s <> 0 then to_timestamp(%[1]s / 1000000.0) end",
 }
 
 var sqlite = dialect{
-	types:    map[Type]string{Text: "text", Integer: "integer", Boolean: "boolean", Moment: "integer", Bytes: "blob"},
-	now:      "cast(unixepoch('subsec') * 1000000 as integer)",
-	view:     "create view ",
-	readable: "case when %[1]s <> 0 then strftime('%%Y-%%m-%%d %%H:%%M:%%fZ', %[1]s / 1000000.0, 'unixepoch') end as %[1]s",
+	types:   map[Type]string{Text: "text", Integer: "integer", Boolean: "boolean", Moment: "integer", Bytes: "blob"},
+	now:     "cast(unixepoch('subsec') * 1000000 as integer)",
+	view:    "create view ",
+	instant: "case when %[1]s <> 0 then strftime('%%Y-%%m-%%d %%H:%%M:%%fZ', %[1]s / 1000000.0, 'unixepoch') end",
 }
 
 // rewrite gives a statement the placeholders of the dialect. Question marks in quotes stay.
@@ -89,18 +89,6 @@ func text(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
-}
-
-// shown is the select that a view for people is.
-func (l dialect) shown(d Def, from string) string {
-	columns := make([]string, len(d.Columns))
-	for i, c := range d.Columns {
-		columns[i] = c.Name
-		if c.Type == Moment {
-			columns[i] = fmt.Sprintf(l.readable, c.Name)
-		}
-	}
-	return "select " + strings.Join(columns, ", ") + " from " + from
 }
 
 // isPostgres says which of the two databases an address names.

@@ -5,6 +5,7 @@ package table
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,6 +33,8 @@ type Def struct {
 	Columns []Column
 	Key     int      // how many of the first columns are the primary key
 	Indexes []string // each a list of columns, "account, position desc"
+	Sums    []string // columns of integers that a row written over another adds to
+	Maxima  []string // columns of instants that a row written over another may raise and never lowers
 	View    string   // the name people read it under, with readable times; "" for none
 }
 
@@ -48,6 +51,7 @@ type Model struct {
 	Name    string
 	Version int
 	Tables  []Def
+	Views   []View
 }
 
 // Instant is a time as tables hold it: microseconds since 1970, UTC. The zero Instant is no time at all.
@@ -100,7 +104,38 @@ func (d Def) upserted() string {
 	}
 	sets := make([]string, 0, len(d.Columns)-d.Key)
 	for _, c := range d.Columns[d.Key:] {
-		sets = append(sets, c.Name+" = excluded."+c.Name)
+		sets = append(sets, c.Name+" = "+d.merged(c.Name))
 	}
 	return " on conflict (" + list(d.Columns[:d.Key]) + ") do update set " + strings.Join(sets, ", ")
+}
+
+func (d Def) merged(column string) string {
+	there, written := d.Name+"."+column, "excluded."+column
+	switch {
+	case slices.Contains(d.Sums, column):
+		return there + " + " + written
+	case slices.Contains(d.Maxima, column):
+		return "case when " + there + " > " + written + " then " + there + " else " + written + " end"
+	}
+	return written
+}
+
+// Merge writes a row over another of the same key as Upsert does.
+func (t Table[R]) Merge(over, row *R) {
+	there, written := t.Fields(over), t.Fields(row)
+	merged := *row
+	into := t.Fields(&merged)
+	for i, c := range t.Columns {
+		switch f := into[i].(type) {
+		case *int64:
+			if slices.Contains(t.Sums, c.Name) {
+				*f = *there[i].(*int64) + *written[i].(*int64)
+			}
+		case *Instant:
+			if slices.Contains(t.Maxima, c.Name) {
+				*f = max(*there[i].(*Instant), *written[i].(*Instant))
+			}
+		}
+	}
+	*over = merged
 }

@@ -88,6 +88,8 @@ func (p Program) habitFlags() []cli.Flag {
 		p.text("publishable-prefix", token.Default.Publishable, "what publishable keys begin with"),
 		p.text("area-prefix", token.Default.Area, "what customer-area tokens begin with"),
 		&cli.DurationFlag{Name: "drain", Value: 10 * time.Second, Usage: "how long running requests get to end at shutdown", Sources: p.from("LIEUDIT_DRAIN")},
+		&cli.DurationFlag{Name: "grace", Value: time.Hour, Usage: "how long a period that has ended takes late requests before its books are closed", Sources: p.from("LIEUDIT_GRACE")},
+		&cli.BoolFlag{Name: "no-throttle", Usage: "do not hold publishable keys to 20 requests a second and address: a proxy does", Sources: p.from("LIEUDIT_NO_THROTTLE")},
 		&cli.BoolFlag{Name: "no-demo", Usage: "open no demo account on an empty log", Sources: p.from("LIEUDIT_NO_DEMO")},
 		p.logFlag(),
 	}
@@ -102,6 +104,8 @@ func (p Program) config(c *cli.Command) service.Config {
 		EventStore:   c.String("eventstore"),
 		Postgres:     c.String("postgres"),
 		Demo:         !c.Bool("no-demo"),
+		Grace:        c.Duration("grace"),
+		Unthrottled:  c.Bool("no-throttle"),
 		Tokens:       token.Prefixes{Secret: c.String("secret-prefix"), Publishable: c.String("publishable-prefix"), Area: c.String("area-prefix")},
 		Log:          p.logger(c.String("log")),
 		Out:          p.Out,

@@ -12,14 +12,16 @@ import (
 
 // Config is what a service runs on. Empty addresses of servers mean the embedded part in Data.
 type Config struct {
-	Data         string // folder for everything embedded
-	Listen       string // the API
-	AreaListen   string // the customer area
-	OpsListen    string // health, metrics, profiles
-	EventStore   string // esdb://… or "" for the journal
-	Postgres     string // postgres://… or "" for SQLite
-	VaultKey     []byte // master key of the vault, 32 bytes; nil for none
-	Demo         bool   // open the demo account on an empty log, and invent addresses where there are none
+	Data         string        // folder for everything embedded
+	Listen       string        // the API
+	AreaListen   string        // the customer area
+	OpsListen    string        // health, metrics, profiles
+	EventStore   string        // esdb://… or "" for the journal
+	Postgres     string        // postgres://… or "" for SQLite
+	VaultKey     []byte        // master key of the vault, 32 bytes; nil for none
+	Demo         bool          // open the demo account on an empty log, and invent addresses where there are none
+	Grace        time.Duration // after its end, in which a period still takes what was on its way, before it is closed
+	Unthrottled  bool          // a proxy holds publishable keys to their pace
 	Tokens       token.Prefixes
 	Log          *slog.Logger
 	Out          io.Writer // what people read at start

@@ -10,20 +10,27 @@ import (
 	"lieudit/eventstore"
 	"lieudit/http/area"
 	"lieudit/http/server"
+	"lieudit/http/throttle"
+	"lieudit/queries/consumption"
 	"lieudit/queries/keys"
 	"lieudit/queries/trail"
+	"lieudit/schemas/table"
 )
 
 // listen opens the three listeners. Nothing is answered before they serve.
 func (s *service) listen() (err error) {
-	api := server.New(server.Parts{Ring: s.ring, Tokens: s.Tokens, Now: s.Now, Log: s.Log, Version: s.version, Atlas: s.atlas})
+	api := server.New(server.Parts{
+		Ring: s.ring, Meter: server.Metered(s.ledger, s.Log), Throttle: s.throttle(), Atlas: s.atlas,
+		Tokens: s.Tokens, Now: s.Now, Log: s.Log, Version: s.version,
+	})
 	if s.api, err = s.listener("API", s.Listen, s.measured("api", api)); err != nil {
 		return err
 	}
 	customers := area.New(area.Parts{
 		Accounts: s.accounts, Tokens: s.tokens, Passes: s.ring,
-		Register: keys.New(s.shelf, s.Now), Trail: trail.New(s.shelf), ReadModels: readModelsOf{s.projector},
-		Wait: s.wait, Prefixes: s.Tokens, Now: s.Now, Log: s.Log,
+		Register: keys.New(s.shelf, s.Now), Trail: trail.New(s.shelf), Consumption: consumption.New(s.shelf),
+		ReadModels: readModelsOf{s.projector}, Wait: s.wait, Tallied: s.tallied, Ledger: s.ledger, Alive: s.shelf.Instances,
+		Prefixes: s.Tokens, Now: s.Now, Log: s.Log,
 	})
 	if s.area, err = s.listener("customer area", s.AreaListen, s.measured("area", customers)); err != nil {
 		return err
@@ -32,17 +39,35 @@ func (s *service) listen() (err error) {
 	return err
 }
 
+// throttle is the pace of publishable keys, 20 requests a second and bursts of 100 from one address, unless a proxy
+// sees to it.
+func (s *service) throttle() *throttle.Throttle {
+	if s.Unthrottled {
+		return nil
+	}
+	return throttle.New(20, 100)
+}
+
 // maxWait is how long an answer waits for the read models to show what it did.
 const maxWait = 2 * time.Second
 
-// wait returns when the read models this instance answers from show what the log held at a position. Where one is
+// wait returns when the read models this instance answers from show what the core log held at a position. Where one is
 // known to stand still, or takes too long, the answer goes out without it: what it says is on the log.
 func (s *service) wait(ctx context.Context, at eventstore.Position) {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
-	err := errors.Join(s.ring.Wait(ctx, at), s.projector.Wait(ctx, at))
+	err := errors.Join(s.ring.Wait(ctx, at), s.projector.Wait(ctx, at, names(readModels())...))
 	if err != nil {
 		s.Log.Warn("answered before the read models", "position", at, "reason", err)
+	}
+}
+
+// tallied returns when the read model of usage shows all that is counted by now.
+func (s *service) tallied(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	if err := s.projector.WaitAll(ctx, table.Usage.Name); err != nil {
+		s.Log.Warn("answered before the read model of usage", "reason", err)
 	}
 }
 

@@ -11,8 +11,17 @@ import (
 	"lieudit/schemas/body"
 )
 
-// readModels are all the read models there are. A new one gets its line here.
+// readModels are the read models of the core log. A new one gets its line here; that of usage has a log of its own.
 func readModels() []projector.Model { return []projector.Model{register.Model, history.Model} }
+
+// names are what models are called.
+func names(models []projector.Model) []string {
+	all := make([]string, len(models))
+	for i, m := range models {
+		all[i] = m.Name
+	}
+	return all
+}
 
 // readModelsOf is what the customer area can do about the read models.
 type readModelsOf struct{ projector *projector.Projector }

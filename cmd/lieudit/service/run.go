@@ -30,6 +30,8 @@ func (s *service) run(ctx context.Context) error {
 	})
 	parts.Go(func() error { return ended(behind, s.projector.Run(behind)) })
 	parts.Go(func() error { return ended(behind, s.follower.Run(behind)) })
+	parts.Go(func() error { return ended(behind, s.count(behind)) })
+	parts.Go(func() error { return s.closePeriods(behind) })
 
 	front, ctx := errgroup.WithContext(ctx)
 	for _, l := range []*listener{s.api, s.area, s.ops} {
@@ -39,6 +41,19 @@ func (s *service) run(ctx context.Context) error {
 	err := front.Wait()
 	stop()
 	return errors.Join(err, parts.Wait())
+}
+
+// count runs the ledger from what the key ring knows once it is fresh: before that no request is let in, and what
+// happened by then is in what the ring lets in.
+func (s *service) count(ctx context.Context) error {
+	for !s.ring.Fresh(s.Now()) {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return s.ledger.Run(ctx, s.logs.core, s.ring.Mark())
 }
 
 // ended is the error of a part that was to run until its context ends.

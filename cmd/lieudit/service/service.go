@@ -14,11 +14,13 @@ import (
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/hold"
 	"lieudit/eventstore/vault"
 	"lieudit/projections/keyring"
 	"lieudit/projections/projector"
+	"lieudit/projections/tally"
 	"lieudit/queries/address/atlas"
 	"lieudit/schemas/table"
 )
@@ -42,6 +44,7 @@ type service struct {
 	projector *projector.Projector
 	accounts  *account.Accounts
 	tokens    *access.Tokens
+	ledger    *usage.Ledger
 	caughtUp  atomic.Bool // the read models, once
 	atlas     *atlas.Atlas
 	follower  *vintages.Follower
@@ -102,9 +105,12 @@ func (s *service) assemble() {
 	codec := eventstore.NewCodec(s.vault)
 	s.ring = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, "keyring"), s.Log)
 	s.projector = projector.New(s.logs.core, codec, s.shelf, readModels()...)
+	s.projector.Follow(s.logs.usage, tally.Model)
 	s.projector.Log = s.Log
 	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
+	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
+	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live
 }
 
 // closing notes how a part that was opened is freed.

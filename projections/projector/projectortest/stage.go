@@ -21,6 +21,7 @@ type Stage struct {
 	t         testing.TB
 	projector *projector.Projector
 	end       eventstore.Position
+	stop      func()
 }
 
 // patience is how long anything may take.
@@ -33,22 +34,31 @@ func Start(t testing.TB, address string, models ...projector.Model) *Stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Stage{Log: Journal(t), Vault: &Vault{}, Shelf: shelf, t: t}
+	s := &Stage{Log: Journal(t), Vault: &Vault{}, Shelf: shelf, t: t, stop: func() {}}
 	s.Codec = eventstore.NewCodec(s.Vault)
-	s.projector = projector.New(s.Log, s.Codec, shelf, models...)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.projector.Run(ctx) }()
+	s.Restart(models...)
 	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		s.stop()
 		if err := shelf.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return s
+}
+
+// Restart ends the filling, wherever it is, and begins it again.
+func (s *Stage) Restart(models ...projector.Model) {
+	s.stop()
+	s.projector = projector.New(s.Log, s.Codec, s.Shelf, models...)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.projector.Run(ctx) }()
+	s.stop = func() {
+		stop()
+		if err := <-ended; err != nil {
+			s.t.Error(err)
+		}
+	}
 }
 
 // Append adds events to a stream in one append.

@@ -32,7 +32,8 @@ type Operation struct {
 	Method, Path, Summary string
 	Open                  bool // no token is asked for
 	Query, Body, Answer   any
-	Status                int // of success; 0 is 200
+	Status                int      // of success; 0 is 200
+	Also                  []string // other media types the answer can have, as text
 	Failures              []Failure
 }
 
@@ -189,6 +190,9 @@ func (w *writer) responses(op Operation, into map[string]response) error {
 			return err
 		}
 		ok.Content = media(content{Schema: s})
+	}
+	for _, other := range op.Also {
+		ok.Content[other] = content{Schema: &jsonschema.Schema{Type: "string"}}
 	}
 	into[strconv.Itoa(status)] = ok
 	return w.failures(op.Failures, into)

@@ -1,0 +1,42 @@
+package usage_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lieudit/schemas/grant"
+)
+
+// BenchmarkCount is requests counted by 64 clients at once, durably, on one account and spread over a thousand.
+func BenchmarkCount(b *testing.B) {
+	for _, accounts := range []int{1, 1000} {
+		b.Run(fmt.Sprintf("accounts=%d", accounts), func(b *testing.B) {
+			log := openLog(b)
+			caps := map[string]int64{}
+			var grants []grant.Grant
+			for i := range accounts {
+				id := fmt.Sprint("a", i)
+				caps[id] = 1 << 50
+				grants = append(grants, holder(id, 1<<50))
+			}
+			l := instance(b, log, log, &volumes{caps: caps}, time.Now)
+			var next atomic.Int64
+			var clients sync.WaitGroup
+			for range 64 {
+				clients.Go(func() {
+					for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
+						if _, err := l.Count(b.Context(), grants[n%int64(accounts)], "GET /me"); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			clients.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+		})
+	}
+}

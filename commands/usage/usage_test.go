@@ -1,0 +1,161 @@
+package usage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lieudit/commands/usage"
+	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+	"lieudit/schemas/event"
+	"lieudit/schemas/grant"
+	"lieudit/schemas/ledger"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// noVault is a vault that nothing needs.
+type noVault struct{}
+
+func (noVault) Key(context.Context, string, bool) ([]byte, error) { return nil, eventstore.ErrNoKey }
+func (noVault) Destroy(context.Context, string) error             { return nil }
+
+// volumes is what accounts may use.
+type volumes struct {
+	mu   sync.Mutex
+	caps map[string]int64
+	asOf eventstore.Position
+}
+
+func (v *volumes) Volume(_ context.Context, account string, _ time.Time) (int64, eventstore.Position, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.caps[account], v.asOf, nil
+}
+
+func (v *volumes) set(account string, requests int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.caps[account] = requests
+	v.asOf++
+}
+
+var anchor = plan.Date{Year: 2026, Month: 1, Day: 21}
+
+func holder(account string, quota int64) grant.Grant {
+	return grant.Grant{
+		Key: "key-" + account, Kind: token.Secret, Account: account,
+		Terms: grant.Terms{Plan: plan.Starter, Quota: quota, Anchor: anchor},
+	}
+}
+
+func openLog(t testing.TB) *journal.Journal {
+	t.Helper()
+	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { j.Close() })
+	return j
+}
+
+// instance is a ledger that runs until the test ends.
+func instance(t testing.TB, store, core eventstore.Store, terms usage.Terms, clock func() time.Time) *usage.Ledger {
+	t.Helper()
+	l := usage.New(store, eventstore.NewCodec(noVault{}), terms, clock, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := l.Run(ctx, core, eventstore.Mark{}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	return l
+}
+
+// refold is a stream folded from its first event.
+func refold(t testing.TB, store eventstore.Store, stream string) (*ledger.Folding, int) {
+	t.Helper()
+	f, events := ledger.NewFolding(), 0
+	for r, err := range store.ReadStream(context.Background(), stream, 0, eventstore.Forward) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := event.Decode(r.Type, r.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Apply(e, r.Time)
+		events++
+	}
+	return f, events
+}
+
+// lossy loses some replies of appends, before or after they are made.
+type lossy struct {
+	eventstore.Store
+	percent int
+}
+
+func (l lossy) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
+	if rand.IntN(100) < l.percent {
+		return eventstore.Committed{}, eventstore.ErrUnknown
+	}
+	done, err := l.Store.Append(ctx, stream, expected, events)
+	if rand.IntN(100) < l.percent {
+		return eventstore.Committed{}, eventstore.ErrUnknown
+	}
+	return done, err
+}
+
+func TestACapIsExactOnSeveralInstances(t *testing.T) {
+	t.Parallel()
+	for _, percent := range []int{0, 5} {
+		t.Run(fmt.Sprintf("%d%% of replies lost", percent), func(t *testing.T) {
+			t.Parallel()
+			log := openLog(t)
+			terms := &volumes{caps: map[string]int64{"a": 2000}}
+			var served, spent, other atomic.Int64
+			var clients sync.WaitGroup
+			for range 3 {
+				l := instance(t, lossy{log, percent}, log, terms, time.Now)
+				for range 16 {
+					clients.Go(func() {
+						for range 100 {
+							_, err := l.Count(t.Context(), holder("a", 2000), "GET /me")
+							capped := new(usage.SpentError)
+							switch {
+							case err == nil:
+								served.Add(1)
+							case errors.As(err, &capped):
+								spent.Add(1)
+							default:
+								other.Add(1)
+							}
+						}
+					})
+				}
+			}
+			clients.Wait()
+			f, events := refold(t, log, ledger.Stream("a", plan.PeriodAt(anchor, time.Now()).First))
+			t.Logf("served %d, spent %d, other %d, %d events", served.Load(), spent.Load(), other.Load(), events)
+			if served.Load() != 2000 || other.Load() != 0 {
+				t.Errorf("%d served, want 2000", served.Load())
+			}
+			if n := f.Lines.Total(); n < served.Load() || n > 2000 {
+				t.Errorf("%d counted for %d served, cap 2000", n, served.Load())
+			}
+		})
+	}
+}

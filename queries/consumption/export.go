@@ -1,0 +1,53 @@
+package consumption
+
+import (
+	"context"
+	"iter"
+
+	"lieudit/schemas/table"
+)
+
+// Billed is a line of an invoice: how many requests of an account with a key to an endpoint count on a day, for a
+// contract's period. Dates are as in 2026-11-21.
+type Billed struct {
+	Account, Contract, Period, Day, Key, Endpoint string
+	Requests                                      int64
+}
+
+// pageSize is how many lines of an export are read at once.
+const pageSize = 2000
+
+// Export yields what counts in the periods that are called so, all of an account together: 2026-11-21, or 2026-11 for all
+// that begin in that month, or "" for all there are. It holds a page of lines at a time; each line is as it stands when it is
+// read. An error is the last element.
+func (c *Consumption) Export(ctx context.Context, period string) iter.Seq2[Billed, error] {
+	return func(yield func(Billed, error) bool) {
+		for after := (table.UsageLine{First: period}); ; {
+			rows, err := c.page(ctx, period, after)
+			if err != nil {
+				yield(Billed{}, err)
+				return
+			}
+			for _, r := range rows {
+				if !yield(Billed{r.Account, r.Contract, r.First, r.Day, r.Key, r.Endpoint, r.Requests}, nil) {
+					return
+				}
+			}
+			if len(rows) < pageSize {
+				return
+			}
+			after = rows[len(rows)-1]
+		}
+	}
+}
+
+// page are the lines after one, in the order of their keys. Periods that begin so end before the digits do.
+func (c *Consumption) page(ctx context.Context, period string, after table.UsageLine) (rows []table.UsageLine, err error) {
+	err = c.shelf.Read(ctx, table.Usage, func(db *table.DB) error {
+		rows, err = table.Select(ctx, db, table.UsageLines, `where (first, account, contract, day, api_key, endpoint) > (?, ?, ?, ?, ?, ?)
+			and first < ? and requests <> 0 order by first, account, contract, day, api_key, endpoint limit ?`,
+			after.First, after.Account, after.Contract, after.Day, after.Key, after.Endpoint, period+"~", pageSize)
+		return err
+	})
+	return rows, err
+}

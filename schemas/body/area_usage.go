@@ -1,0 +1,105 @@
+package body
+
+import (
+	"time"
+
+	"lieudit/schemas/plan"
+)
+
+// UsageQuery is the query of GET /accounts/{id}/usage.
+type UsageQuery struct {
+	Period plan.Date `json:"period,omitzero" doc:"First day of the period; the running one when left out"`
+	By     []string  `json:"by,omitempty" enum:"key endpoint day" max:"3" doc:"What the lines keep apart, all three when left out; repeated or separated by commas"`
+}
+
+// Usage is GET /accounts/{id}/usage.
+type Usage struct {
+	Period plan.Date `json:"periode" doc:"What the period is called: its first day"`
+	Interval
+	Agency    string      `json:"agence_de,omitempty" doc:"The agency whose contract it counts for"`
+	Limit     int64       `json:"limite" doc:"Requests of the account in the period"`
+	Total     int64       `json:"total" doc:"What counts, with later corrections"`
+	Remaining int64       `json:"restant" doc:"What may still count; of a sub-client no more than its agency has left"`
+	Closed    time.Time   `json:"close_le,omitzero" doc:"Since when only corrections change it"`
+	Lines     []UsageLine `json:"lignes" doc:"Their requests add up to total"`
+}
+
+// UsageLine is how many requests count; it says of them what was asked to be kept apart.
+type UsageLine struct {
+	Day      plan.Date `json:"jour,omitzero"`
+	Key      string    `json:"cle,omitempty" doc:"The key's id"`
+	Endpoint string    `json:"endpoint,omitempty" doc:"Such as GET /me"`
+	Requests int64     `json:"requetes"`
+}
+
+// ExportQuery is the query of GET /usage.
+type ExportQuery struct {
+	Period string `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the periods, or the month they begin in (2026-11); all periods when left out"`
+	Format string `json:"format,omitempty" enum:"csv json ndjson" default:"json"`
+	Sheet  string `json:"tableur,omitempty" enum:"standard excel" doc:"Of CSV: RFC 4180, or as a French Excel opens it (UTF-8 with a mark, semicolons). When left out, excel for who prefers French by Accept-Language"`
+}
+
+// BilledUsage is GET /usage: as CSV and NDJSON the same lines without what is around them.
+type BilledUsage struct {
+	Envelope
+	Results []BilledLine `json:"results"`
+}
+
+// BilledLine is a line of an invoice.
+type BilledLine struct {
+	Account  string `json:"compte"`
+	Contract string `json:"contrat" doc:"The account that pays: itself, or its agency"`
+	Period   string `json:"periode" doc:"Its first day"`
+	Day      string `json:"jour"`
+	Key      string `json:"cle" doc:"The key's id"`
+	Endpoint string `json:"endpoint"`
+	Requests int64  `json:"requetes"`
+}
+
+// ReconcileUsage is POST /usage:reconcile.
+type ReconcileUsage struct {
+	Period string `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the periods, or the month they begin in (2026-11); all periods when left out"`
+}
+
+// Reconciliation compares what the log says was counted, folded anew, with what is shown and billed.
+type Reconciliation struct {
+	Periods     int               `json:"periodes" doc:"Periods of contracts that were compared"`
+	Lines       int               `json:"lignes" doc:"Lines the log has in them"`
+	Requests    int64             `json:"requetes" doc:"The sum of those"`
+	Differences []UsageDifference `json:"differences" doc:"Empty when all agrees"`
+	Unanswered  []Unanswered      `json:"sans_reponse" doc:"What may have been billed and not answered, by the instance that counted it"`
+}
+
+// UsageDifference is one thing the log and the read model do not agree on.
+type UsageDifference struct {
+	Contract string    `json:"contrat"`
+	Period   string    `json:"periode"`
+	Kind     string    `json:"objet" enum:"ligne utilise limite total lignes empreinte solde cloture periode retard" doc:"What differs; solde and cloture are what the log says of itself at a revision"`
+	Day      plan.Date `json:"jour,omitzero"`
+	Account  string    `json:"compte,omitempty"`
+	Key      string    `json:"cle,omitempty"`
+	Endpoint string    `json:"endpoint,omitempty"`
+	Log      string    `json:"journal" doc:"What the log comes to"`
+	Shown    string    `json:"lu" doc:"What the read model holds, or the event says"`
+}
+
+// Unanswered are the last requests an instance counted that has not ended in good order.
+type Unanswered struct {
+	Incarnation string       `json:"incarnation"`
+	Started     time.Time    `json:"debut,omitzero"`
+	Running     bool         `json:"en_cours" doc:"It still runs: they are being answered"`
+	Requests    int64        `json:"requetes"`
+	Lines       []BilledLine `json:"lignes"`
+}
+
+// AdjustUsage is POST /usage:adjust: a correction of a closed period, for good.
+type AdjustUsage struct {
+	Contract string    `json:"contrat" pattern:"^[a-z0-9-]{1,64}$" doc:"The account that pays"`
+	Period   plan.Date `json:"periode" doc:"Its first day"`
+	Day      plan.Date `json:"jour"`
+	Account  string    `json:"compte,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"The account that pays when left out"`
+	Key      string    `json:"cle" min:"1" max:"100" doc:"The key's id"`
+	Endpoint string    `json:"endpoint" min:"1" max:"100" doc:"Such as GET /me"`
+	Requests int64     `json:"requetes" min:"-1000000000000" max:"1000000000000" doc:"More, or with a minus less"`
+	Reason   string    `json:"reason" min:"1" max:"500"`
+}
