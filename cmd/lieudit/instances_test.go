@@ -39,6 +39,7 @@ func (n *server) start(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- node.New(j, node.Options{Grace: 10 * time.Millisecond}).Serve(ctx, ln) }()
 	n.stop = func() {
+		n.stop = func() {} // a test that fails while it is stopped stops it again
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

@@ -142,7 +142,7 @@ func TestAppendsLandOnceThroughCutsAndRestarts(t *testing.T) {
 			}
 			check(t, s, mark, told, &seen, writers*each)
 			return
-		case <-time.After(time.Duration(20+rand.IntN(60)) * time.Millisecond):
+		case <-time.After(time.Duration(50+rand.IntN(200)) * time.Millisecond):
 			r = misbehave(t, p, r, i)
 		}
 	}

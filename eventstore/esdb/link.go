@@ -18,9 +18,10 @@ const (
 	probeLimit  = 1500 * time.Millisecond
 	minPause    = 50 * time.Millisecond // between attempts to connect
 	maxPause    = time.Second
-	lasting     = 2 * time.Second // a connection that was lost sooner was hardly one
-	refusalFor  = 5 * time.Second // how long a refused append counts against health
-	leaderHints = 4               // not-leader answers followed in a row
+	lasting     = 2 * time.Second        // a connection that was lost sooner was hardly one
+	maxRest     = 250 * time.Millisecond // after such a one: outages are to be over soon all the same
+	refusalFor  = 5 * time.Second        // how long a refused append counts against health
+	leaderHints = 4                      // not-leader answers followed in a row
 )
 
 // link keeps one connection to the node that leads, from one keeper goroutine: the only place where connections are
@@ -76,7 +77,7 @@ func (l *link) keep() {
 			continue
 		}
 		l.rest(pause, why)
-		pause = min(max(minPause, 2*pause), maxPause)
+		pause = min(max(minPause, 2*pause), maxRest)
 	}
 	l.set(nil, eventstore.ErrClosed)
 }
