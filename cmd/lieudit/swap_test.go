@@ -85,7 +85,7 @@ func importUnderLoad(t *testing.T, st *stage) {
 			}
 		})
 	}
-	for turn := range 6 {
+	for turn := range 3 {
 		millesime := fmt.Sprintf("2026-0%d-01", turn+1)
 		st.run(t, fmt.Sprintf("ban import --data %s --millesime %s %s", st.data, millesime, files[turn%2]))
 		var v body.Version

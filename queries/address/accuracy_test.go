@@ -43,6 +43,16 @@ func (a asked) coincides(m *Match) bool {
 	return number && same(a.street, m.Street) && place && (a.postcode == "" || a.postcode == m.Postcode)
 }
 
+// agree says whether nothing that was typed is otherwise in the base.
+func (c Components) agree() bool {
+	for _, part := range [...]Component{c.Number, c.Rep, c.Street, c.Postcode, c.City} {
+		if part.Status == Corrected || part.Status == Unconfirmed {
+			return false
+		}
+	}
+	return true
+}
+
 // plain is a name without what may be missing.
 func plain(s string) string {
 	var out []string
@@ -78,6 +88,10 @@ func (c *tally) count(e *Engine, a asked) {
 	}
 	if best.Verdict == Exact {
 		c.exact++
+		if !best.Components.agree() {
+			c.falseExact++
+			c.worst = append([]string{fmt.Sprintf("EXACT WITH %+v: %s", best.Components, line)}, c.worst...)
+		}
 		if (!right || a.missing || best.ID != a.row.ID) && !a.coincides(best) {
 			c.falseExact++
 			c.worst = append([]string{"FALSE EXACT " + line + " -> " + best.Label}, c.worst...)

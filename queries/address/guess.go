@@ -64,7 +64,11 @@ func (q *question) guesses() []guess {
 
 // unnamed adds communes that nothing typed names: those of the code, those around, those of a narrow filter.
 func (q *question) unnamed(all []guess) []guess {
-	for _, communes := range [...]area{q.cited, q.around, q.area} {
+	narrow := q.area
+	if len(narrow) > fewCommunes {
+		narrow = nil
+	}
+	for _, communes := range [...]area{q.cited, q.around, narrow} {
 		for _, c := range communes[:min(len(communes), fewCommunes)] {
 			all = append(all, guess{commune: c, place: vintage.None, coded: q.postcode != 0 && q.hasPostcode(c)})
 		}

@@ -60,6 +60,7 @@ func TestHostileQuestionsAreAnsweredSoonAndTheSameWay(t *testing.T) {
 		slower = 10
 	}
 	e := needLozere(t).engine
+	e.Localities(LocalityQuery{Text: "mende", Limit: 1}) // makes a list first
 	for name, line := range hostile() {
 		checkSoon(t, e, name, line, slower*tooLong)
 		a, errA := e.Verify(Query{Text: line, Limit: 20})

@@ -50,13 +50,22 @@ func (q *question) citedShare(c *candidate) int32 {
 
 // confirmed says whether every word that was typed is confirmed by a candidate, letter for letter.
 func (q *question) confirmed(c *candidate) bool {
+	named := c.place == vintage.None || c.sim >= confirmedSim
+	return c.certain && c.loose == 0 && !c.missing && !c.ranged && named && q.explained(c) && q.placeConfirmed(c)
+}
+
+// confirmedSim is how alike the name of a place is that is no other.
+const confirmedSim = 98
+
+// explained says whether a candidate leaves no word aside but links.
+func (q *question) explained(c *candidate) bool {
 	words := q.words() &^ c.stem &^ c.span &^ c.used &^ c.numberAt &^ c.repAt
 	for i := range q.terms {
 		if words.has(i) && (len(q.terms[i].Typed) == 1 || text.ClassOf(q.terms[i].Text) != text.Link) {
 			return false
 		}
 	}
-	return c.certain && c.loose == 0 && !c.missing && !c.ranged && (c.place == vintage.None || c.sim >= 98) && q.placeConfirmed(c)
+	return true
 }
 
 // placeConfirmed says whether postcode and former commune are those of the candidate.

@@ -40,7 +40,7 @@ type Query struct {
 
 	Limit int // at least 1
 	Filter
-	Bias *Position // what lies nearer comes first among what fits as well
+	Bias *Position // what lies nearer comes first among what fits about as well
 }
 
 // Filter keeps answers out. An empty list lets everything pass.

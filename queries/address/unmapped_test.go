@@ -22,11 +22,3 @@ func TestCommunesWithoutAddressesAreKnownAllTheSame(t *testing.T) {
 		t.Errorf("the beginning of a name: %v, %v, want nothing and no error", found, err)
 	}
 }
-
-func TestAnotherStreetOfTheSameKindIsNoAnswer(t *testing.T) {
-	t.Parallel()
-	e := engineOf(t, hamlet())
-	if found, err := e.Verify(Query{Text: "12 rue zzzyx 48000 Mende", Limit: 5}); err != nil || len(found) > 0 {
-		t.Errorf("%v, %v, want nothing", found, err)
-	}
-}

@@ -82,13 +82,14 @@ func (e *Engine) match(q *question, found []candidate, i int) Match {
 	if next < len(found) {
 		m.Next = float64(found[next].score) / 10000
 	}
-	if q.alone(found, i) {
-		m.Verdict = Exact
-	}
 	if c.missing && c.kind == StreetType {
 		m.Nearby = e.nearby(c)
 	}
 	m.Components = e.components(q, c, &m.Record)
+	if q.alone(found, i) {
+		m.Verdict = Exact
+		m.Components.confirm()
+	}
 	return m
 }
 
@@ -141,13 +142,26 @@ func (e *Engine) components(q *question, c *candidate, r *Record) (out Component
 	street := q.words() &^ c.span &^ c.numberAt &^ c.repAt
 	out.Number = component(q.typed(c.numberAt), r.Number, !c.missing && !c.ranged)
 	out.Rep = component(c.rep, r.Rep, c.rep == r.Rep || !c.missing && c.rep != "")
-	out.Street = component(q.typed(street), r.Street, c.certain && street&^c.used == 0)
-	out.Postcode = component(q.typed(q.postcodeMask), r.Postcode, q.typed(q.postcodeMask) == r.Postcode)
-	out.City = component(q.typed(c.span), r.City, c.sim >= 98)
+	out.Street = component(q.typed(street), r.Street, c.certain && c.loose == 0 && q.explained(c))
+	postcode := q.typed(q.postcodeMask)
+	if postcode == q.citedAs { // it was read as the code of the commune
+		postcode = ""
+	}
+	out.Postcode = component(postcode, r.Postcode, postcode == r.Postcode)
+	out.City = component(q.typed(c.span), r.City, c.sim >= confirmedSim)
 	if c.span == 0 {
 		out.City = component(q.citedAs, r.City, q.cited.has(c.commune))
 	}
 	return out
+}
+
+// confirm takes what is written in another way for what it is, once every word is known to be confirmed.
+func (c *Components) confirm() {
+	for _, part := range [...]*Component{&c.Number, &c.Rep, &c.Street, &c.Postcode, &c.City} {
+		if part.Status == Corrected {
+			part.Status = Confirmed
+		}
+	}
 }
 
 func component(typed, kept string, same bool) Component {

@@ -126,3 +126,25 @@ func TestTheScoreOfTheNextTellsATie(t *testing.T) {
 		t.Errorf("next is %v, want less than %v", m.Next, m.Score)
 	}
 }
+
+func TestAnotherStreetOfTheSameKindIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t, hamlet())
+	if found, err := e.Verify(Query{Text: "12 rue zzzyx 48000 Mende", Limit: 5}); err != nil || len(found) > 0 {
+		t.Errorf("%v, %v, want nothing", found, err)
+	}
+}
+
+func TestAnExactMatchConfirmsAllThatWasTyped(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t, hamlet())
+	for _, line := range []string{"12 rue lilas 48000 mende", "48095", "lieu-dit Le Chapitre 48000 Mende", "2 place du foirail, le monastier"} {
+		m := verified(t, e, Query{Text: line})
+		c := m.Components
+		for _, part := range []Component{c.Number, c.Rep, c.Street, c.Postcode, c.City} {
+			if m.Verdict == Exact && (part.Status == Corrected || part.Status == Unconfirmed) {
+				t.Errorf("%q is exact, and %q is %s", line, part.Typed, part.Status)
+			}
+		}
+	}
+}

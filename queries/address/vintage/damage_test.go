@@ -102,6 +102,8 @@ func FuzzReader(f *testing.F) {
 		for i := range uint32(20) {
 			touch(v, i, word)
 		}
+		streets, _ := gather(village())
+		newLineage(v).enter("48095", streets)
 	})
 }
 
@@ -127,6 +129,9 @@ func touch(v *Vintage, i uint32, word string) {
 	v.ByUUID(uuid.NewSHA1(uuid.Nil, []byte(word)))
 	v.CommuneOf(word)
 	v.PostcodeCommunes(i)
+	v.PostcodesCommunes(i, i+1000)
+	v.CommuneStreets(v.StreetCommune(i))
+	v.Name(v.StreetName(i))
 	v.Find(word)
 	from, to = v.Prefix(word)
 	g := v.Gazetteer().Next(from, to)
