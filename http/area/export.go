@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"lieudit/http/answer"
-	"lieudit/http/sheet"
+	"lieudit/http/grid"
 	"lieudit/queries/consumption"
 	"lieudit/schemas/body"
 )
@@ -72,12 +72,12 @@ type lines interface {
 func formatOf(in body.ExportQuery, h http.Header) format {
 	switch in.Format {
 	case "csv":
-		form := sheet.Preferred(h)
+		form := grid.Preferred(h)
 		switch in.Sheet {
 		case "standard":
-			form = sheet.Standard
+			form = grid.Standard
 		case "excel":
-			form = sheet.Excel
+			form = grid.Excel
 		}
 		return format{"text/csv; charset=utf-8", func(w io.Writer) lines { return newSheet(form, w) }}
 	case "ndjson":
@@ -88,19 +88,19 @@ func formatOf(in body.ExportQuery, h http.Header) format {
 	}}
 }
 
-type csvLines struct{ sheet *sheet.Writer }
+type csvLines struct{ grid *grid.Writer }
 
-func newSheet(f sheet.Form, out io.Writer) csvLines {
+func newSheet(f grid.Form, out io.Writer) csvLines {
 	w := f.New(out)
 	w.Row([]string{"compte", "contrat", "periode", "jour", "cle", "endpoint"}, "requetes") // should it fail, so will Flush
 	return csvLines{w}
 }
 
 func (l csvLines) line(b body.BilledLine) error {
-	return l.sheet.Row([]string{b.Account, b.Contract, b.Period, b.Day, b.Key, b.Endpoint}, strconv.FormatInt(b.Requests, 10))
+	return l.grid.Row([]string{b.Account, b.Contract, b.Period, b.Day, b.Key, b.Endpoint}, strconv.FormatInt(b.Requests, 10))
 }
 
-func (l csvLines) end() error { return l.sheet.Flush() }
+func (l csvLines) end() error { return l.grid.Flush() }
 
 // jsonLines are objects, one a line, with what is before the first, between two and after the last.
 type jsonLines struct {

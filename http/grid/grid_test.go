@@ -1,21 +1,21 @@
-package sheet_test
+package grid_test
 
 import (
 	"net/http"
 	"strings"
 	"testing"
 
-	"lieudit/http/sheet"
+	"lieudit/http/grid"
 )
 
 func TestSheetsAreWrittenInTheirForm(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		form sheet.Form
+		form grid.Form
 		want string
 	}{
-		"RFC 4180": {sheet.Standard, "compte,requetes\r\nmende,-5\r\n\"a,\"\"b\"\"\",1\r\nc;d,2\r\n"},
-		"Excel":    {sheet.Excel, "\uFEFFcompte;requetes\r\nmende;-5\r\n\"a,\"\"b\"\"\";1\r\n\"c;d\";2\r\n"},
+		"RFC 4180": {grid.Standard, "compte,requetes\r\nmende,-5\r\n\"a,\"\"b\"\"\",1\r\nc;d,2\r\n"},
+		"Excel":    {grid.Excel, "\uFEFFcompte;requetes\r\nmende;-5\r\n\"a,\"\"b\"\"\";1\r\n\"c;d\";2\r\n"},
 	} {
 		var out strings.Builder
 		w := c.form.New(&out)
@@ -36,7 +36,7 @@ func TestNoTextBeginsAFormula(t *testing.T) {
 		"=1+1": "'=1+1", "+33": "'+33", "-k1": "'-k1", "@sum": "'@sum", "\tx": "'\tx", "a=1": "a=1", "": "", "é": "é",
 	} {
 		var out strings.Builder
-		w := sheet.Standard.New(&out)
+		w := grid.Standard.New(&out)
 		if err := w.Row([]string{text, "."}); err != nil {
 			t.Fatal(err)
 		}
@@ -48,11 +48,11 @@ func TestNoTextBeginsAFormula(t *testing.T) {
 
 func TestWhoPrefersFrenchGetsWhatItsExcelOpens(t *testing.T) {
 	t.Parallel()
-	for asked, want := range map[string]sheet.Form{
-		"": sheet.Standard, "fr": sheet.Excel, "fr-FR,fr;q=0.9,en;q=0.8": sheet.Excel, "en,fr;q=0.9": sheet.Standard,
-		"en;q=0.5,fr-CA": sheet.Excel, "*": sheet.Standard, ";;": sheet.Standard, "frp": sheet.Standard,
+	for asked, want := range map[string]grid.Form{
+		"": grid.Standard, "fr": grid.Excel, "fr-FR,fr;q=0.9,en;q=0.8": grid.Excel, "en,fr;q=0.9": grid.Standard,
+		"en;q=0.5,fr-CA": grid.Excel, "*": grid.Standard, ";;": grid.Standard, "frp": grid.Standard,
 	} {
-		if got := sheet.Preferred(http.Header{"Accept-Language": {asked}}); got != want {
+		if got := grid.Preferred(http.Header{"Accept-Language": {asked}}); got != want {
 			t.Errorf("%q: got %+v", asked, got)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package sheet writes tables as CSV: as RFC 4180 has it, or as a French Excel opens it. In neither does a cell of
+// Package grid writes tables as CSV: as RFC 4180 has it, or as a French Excel opens it. In neither does a cell of
 // text begin as a formula would.
-package sheet
+package grid
 
 import (
 	"bufio"
