@@ -13,7 +13,7 @@ import (
 )
 
 func (p Program) bench() *cli.Command {
-	return group("bench", "Measure this machine, the raw limit beside every figure", p.benchLog(), p.benchMeter(), p.leashed())
+	return group("bench", "Measure this machine, the raw limit beside every figure", p.benchLog(), p.benchAPI(), p.benchMeter(), p.leashed(), p.empty())
 }
 
 func (p Program) benchLog() *cli.Command {

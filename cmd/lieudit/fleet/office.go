@@ -45,3 +45,21 @@ func (o Office) Key(ctx context.Context, account, label string) (body.Key, error
 	}
 	return key, nil
 }
+
+// Behind is how many positions the read model that is furthest behind has still to take in.
+func (o Office) Behind(ctx context.Context) (most int64, err error) {
+	raw, err := o.client.Get(ctx, "/projections", nil)
+	if err != nil {
+		return 0, err
+	}
+	var all body.Projections
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return 0, fmt.Errorf("reading the projections: %w", err)
+	}
+	for _, p := range all.Results {
+		if p.Lag != nil {
+			most = max(most, int64(*p.Lag))
+		}
+	}
+	return most, nil
+}
