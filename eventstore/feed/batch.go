@@ -58,14 +58,17 @@ type cutter struct {
 	mark   eventstore.Mark
 	ready  []eventstore.Signal
 	wanted int  // events in a batch
-	live   bool // the reader has caught up: what comes now comes as it happens, and is not kept waiting
+	live   bool // the reader has caught up: what comes now comes as it happens
+	pace   time.Duration
+	due    time.Time // before which a batch of what happens now waits for more
 
 	batch Batch
 	bytes int
 }
 
-// next is the next batch. It waits for the first signal as long as it takes; with that in hand it waits for more only
-// while the log is being caught up with, and only a little. A batch never ends inside an append.
+// next is the next batch. It waits for the first signal as long as it takes; with that in hand it waits for more only a
+// little while the log is being caught up with, and after that only as the pace says. A batch never ends inside
+// an append.
 func (c *cutter) next(ctx context.Context) (Batch, error) {
 	c.batch, c.bytes = Batch{From: c.mark, To: c.mark}, 0
 	var late <-chan time.Time
@@ -73,8 +76,8 @@ func (c *cutter) next(ctx context.Context) (Batch, error) {
 		if c.use() {
 			return c.cut(), nil
 		}
-		if late == nil && c.moved() {
-			late = time.After(maxLinger)
+		if late == nil && (c.moved() || c.batch.CaughtUp) {
+			late = time.After(c.linger())
 		}
 		more, err := c.queue.take(ctx, late)
 		if err != nil {
@@ -90,6 +93,14 @@ func (c *cutter) next(ctx context.Context) (Batch, error) {
 	}
 }
 
+// linger is how long a batch that has begun waits for more.
+func (c *cutter) linger() time.Duration {
+	if c.live {
+		return time.Until(c.due)
+	}
+	return maxLinger
+}
+
 // use adds ready signals to the batch until it is to be cut, and says whether it is.
 func (c *cutter) use() bool {
 	for len(c.ready) > 0 {
@@ -101,18 +112,25 @@ func (c *cutter) use() bool {
 		c.batch.To = s.Mark
 		switch s.Kind {
 		case eventstore.Event:
-			c.batch.Events = append(c.batch.Events, s.Event)
+			c.batch.Events, c.batch.CaughtUp = append(c.batch.Events, s.Event), false
 			c.bytes += size(s.Event)
 		case eventstore.CaughtUp:
 			c.live, c.batch.CaughtUp = true, true
-			return true
+			if c.isDue() {
+				return true
+			}
 		}
 	}
-	return c.moved() && (c.live || c.full()) && c.whole()
+	return c.moved() && (c.full() || c.live && c.isDue()) && c.whole()
 }
+
+func (c *cutter) isDue() bool { return !time.Now().Before(c.due) }
 
 func (c *cutter) cut() Batch {
 	c.mark = c.batch.To
+	if c.live {
+		c.due = time.Now().Add(c.pace)
+	}
 	return c.batch
 }
 
