@@ -33,7 +33,6 @@ type book struct {
 	position eventstore.Position  // of the event at revision
 	since    int                  // events since the last balance
 	checked  map[string]time.Time // by account: when its cap was last looked up
-	sequence int64                // the last one of this incarnation
 	asked    batch                // what was frozen last
 	told     bool                 // its tick was folded,
 	came     ledger.Verdict       // and came to this

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -59,11 +58,12 @@ func Run(ctx context.Context, o Options, tell func(Figure) error) error {
 }
 
 func (o Options) on(ctx context.Context, log string, tell func(Figure) error) (err error) {
-	if o.Dir, err = os.MkdirTemp(o.Dir, "lieudit-contest-"); err != nil {
+	g, err := fleet.NewGround(o.Dir)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
-	f, err := o.prepare(ctx, log)
+	defer func() { err = errors.Join(err, g.Clear()) }()
+	f, err := o.prepare(ctx, g, log)
 	defer f.end()
 	if err != nil {
 		return err

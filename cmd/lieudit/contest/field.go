@@ -3,7 +3,6 @@ package contest
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -41,9 +40,9 @@ func (f *field) serving() *fleet.Process {
 }
 
 // prepare starts the processes and opens the accounts.
-func (o Options) prepare(ctx context.Context, log string) (f *field, err error) {
+func (o Options) prepare(ctx context.Context, g fleet.Ground, log string) (f *field, err error) {
 	f = &field{Options: o, log: log}
-	if f.handler, err = fleet.Start(o.Dir, "empty", EmptyCommand[:]...); err != nil {
+	if f.handler, err = fleet.Start(g, "empty", EmptyCommand[:]...); err != nil {
 		return f, err
 	}
 	if f.empty, err = f.handler.Await(ctx, "An empty handler"); err != nil {
@@ -51,12 +50,12 @@ func (o Options) prepare(ctx context.Context, log string) (f *field, err error) 
 	}
 	var on []string
 	if log == Node {
-		if f.node, err = fleet.Node(ctx, o.Dir, "node"); err != nil {
+		if f.node, err = fleet.Node(ctx, g, "node"); err != nil {
 			return f, err
 		}
-		on = []string{"--eventstore", "esdb+unix://" + fleet.Socket(o.Dir, "node")}
+		on = []string{"--eventstore", "esdb+unix://" + g.Socket("node")}
 	}
-	if f.service, err = fleet.Serve(ctx, o.Dir, "service", "127.0.0.1:0", on...); err != nil {
+	if f.service, err = fleet.Serve(ctx, g, "service", "127.0.0.1:0", on...); err != nil {
 		return f, err
 	}
 	if err = f.service.Ready(ctx); err != nil {
@@ -86,7 +85,7 @@ func (f *field) openAccounts(ctx context.Context) error {
 				if err := f.office.Open(ctx, id, plan.Business, quota); err != nil {
 					return err
 				}
-				key, err := f.office.Key(ctx, id, filepath.Base(f.Dir))
+				key, err := f.office.Key(ctx, id, "contest")
 				tokens[i] = key.Token
 				return err
 			})

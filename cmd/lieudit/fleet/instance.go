@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"time"
 )
 
-// Node serves the journal in dir on the socket dir/name.sock. It returns once it answers.
-func Node(ctx context.Context, dir, name string) (*Process, error) {
-	socket := Socket(dir, name)
-	p, err := Start(dir, name, "node", "--data", filepath.Join(dir, name), "--listen", "unix:"+socket)
+// Node serves a journal on the socket of its name. It returns once it answers.
+func Node(ctx context.Context, g Ground, name string) (*Process, error) {
+	p, err := Start(g, name, "node", "--data", g.Folder(name), "--listen", "unix:"+g.Socket(name))
 	if err != nil {
 		return nil, err
 	}
@@ -23,9 +21,6 @@ func Node(ctx context.Context, dir, name string) (*Process, error) {
 	return p, nil
 }
 
-// Socket is where a node of a name listens.
-func Socket(dir, name string) string { return filepath.Join(dir, name+".sock") }
-
 // Instance is one service.
 type Instance struct {
 	*Process
@@ -33,13 +28,13 @@ type Instance struct {
 	Data           string // its folder
 }
 
-// Serve starts a service that keeps its data in dir/name and listens for the API at listen. It returns once its
-// listeners are open; Ready waits for more.
-func Serve(ctx context.Context, dir, name, listen string, more ...string) (*Instance, error) {
-	in := &Instance{Data: filepath.Join(dir, name)}
+// Serve starts a service that listens for the API at listen. It returns once its listeners are open; Ready waits for
+// more.
+func Serve(ctx context.Context, g Ground, name, listen string, more ...string) (*Instance, error) {
+	in := &Instance{Data: g.Folder(name)}
 	words := []string{"serve", "--data", in.Data, "--listen", listen, "--area-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}
 	var err error
-	if in.Process, err = Start(dir, name, append(words, more...)...); err != nil {
+	if in.Process, err = Start(g, name, append(words, more...)...); err != nil {
 		return nil, err
 	}
 	for begins, place := range map[string]*string{"API": &in.API, "customer area": &in.Area, "health, metrics": &in.Ops} {

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -35,13 +34,13 @@ type Process struct {
 // patience is how long a process may take to say what is waited for.
 const patience = time.Minute
 
-// Start runs a command of the program. What it complains of is kept in dir under name.
-func Start(dir, name string, command ...string) (*Process, error) {
+// Start runs a command of the program. What it complains of is kept on the ground under its name.
+func Start(g Ground, name string, command ...string) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{errs: filepath.Join(dir, name+".log"), gone: make(chan struct{}), heard: make(chan struct{})}
+	p := &Process{errs: g.Folder(name + ".log"), gone: make(chan struct{}), heard: make(chan struct{})}
 	complaints, err := os.OpenFile(p.errs, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func (r *run) killNode(ctx context.Context, b blow) (err error) {
 	r.node.Kill()
 	r.note("node (process %d) killed", r.node.ID())
 	time.Sleep(b.pause)
-	if r.node, err = fleet.Node(ctx, r.Dir, nodeName); err != nil {
+	if r.node, err = fleet.Node(ctx, r.ground, nodeName); err != nil {
 		return err
 	}
 	r.note("node (process %d) started again", r.node.ID())

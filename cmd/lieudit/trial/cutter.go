@@ -7,12 +7,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"lieudit/cmd/lieudit/fleet"
 	"lieudit/schemas/event"
 )
 
@@ -39,7 +37,7 @@ type cutter struct {
 
 func newCutter(ctx context.Context, r *run, p *post, seed uint64) (*cutter, error) {
 	c := &cutter{
-		path: filepath.Join(r.Dir, fmt.Sprintf("cut-%d.sock", p.number)), node: fleet.Socket(r.Dir, nodeName),
+		path: r.ground.Socket(fmt.Sprintf("cut-%d", p.number)), node: r.ground.Socket(nodeName),
 		told: func(what string) { r.note("%s: connection to the node cut, %s", p.name, what) },
 		dice: rand.New(rand.NewPCG(seed, 3)), open: map[net.Conn]bool{},
 	}

@@ -53,7 +53,7 @@ type Life struct {
 func (r *run) judge(found *truth, took time.Duration) Report {
 	rep := Report{
 		Seed: r.Seed, Cap: r.Cap, Served: r.served.Load(), Events: found.events, Ticks: found.ticks, Void: found.void,
-		Refunded: found.refunded, Seconds: took.Seconds(), Incidents: r.incidents,
+		Refunded: found.refunded, Seconds: took.Seconds(), Incidents: r.incidents, Violations: []string{},
 	}
 	for _, p := range r.posts {
 		rep.Posts = append(rep.Posts, p.summary())

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"lieudit/cmd/lieudit/caller"
 	"lieudit/cmd/lieudit/fleet"
 	"lieudit/http/server"
@@ -44,7 +46,7 @@ type life struct {
 
 // prepare starts the node and the instances and opens the account, with a key for each life that any instance may have.
 func (r *run) prepare(ctx context.Context, dice *rand.Rand) (err error) {
-	if r.node, err = fleet.Node(ctx, r.Dir, nodeName); err != nil {
+	if r.node, err = fleet.Node(ctx, r.ground, nodeName); err != nil {
 		return err
 	}
 	for i := range r.Instances {
@@ -55,14 +57,8 @@ func (r *run) prepare(ctx context.Context, dice *rand.Rand) (err error) {
 				return err
 			}
 		}
-		if err := r.raise(ctx, p, "127.0.0.1:0"); err != nil {
-			return err
-		}
-		if err := p.instance.Ready(ctx); err != nil {
-			return err
-		}
 	}
-	if err := r.openAccount(ctx); err != nil {
+	if err := r.raiseAll(ctx); err != nil {
 		return err
 	}
 	for _, p := range r.posts {
@@ -77,9 +73,29 @@ func (r *run) prepare(ctx context.Context, dice *rand.Rand) (err error) {
 	return nil
 }
 
+// raiseAll starts the instances and opens the account. The first starts alone: the first of a log leaves the operator's
+// token in its folder.
+func (r *run) raiseAll(ctx context.Context) error {
+	ready := func(p *post) error {
+		if err := r.raise(ctx, p, "127.0.0.1:0"); err != nil {
+			return err
+		}
+		return p.instance.Ready(ctx)
+	}
+	if err := ready(r.posts[0]); err != nil {
+		return err
+	}
+	var others errgroup.Group
+	others.Go(func() error { return r.openAccount(ctx) })
+	for _, p := range r.posts[1:] {
+		others.Go(func() error { return ready(p) })
+	}
+	return others.Wait()
+}
+
 // raise starts a post's instance, or starts it again.
 func (r *run) raise(ctx context.Context, p *post, listen string) (err error) {
-	socket := fleet.Socket(r.Dir, nodeName)
+	socket := r.ground.Socket(nodeName)
 	if p.cutter != nil {
 		socket = p.cutter.path
 	}
@@ -87,7 +103,7 @@ func (r *run) raise(ctx context.Context, p *post, listen string) (err error) {
 	if r.Postgres != "" {
 		words = append(words, "--postgres", r.Postgres)
 	}
-	p.instance, err = fleet.Serve(ctx, r.Dir, fmt.Sprintf("instance-%d", p.number), listen, words...)
+	p.instance, err = fleet.Serve(ctx, r.ground, fmt.Sprintf("instance-%d", p.number), listen, words...)
 	return err
 }
 

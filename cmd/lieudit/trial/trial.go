@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,8 +22,8 @@ import (
 
 // Options say what a trial is made of.
 type Options struct {
-	Dir         string // that holds everything for as long as it runs
-	Postgres    string // of the read models; SQLite in Dir when empty
+	Dir         string // on the disk to use
+	Postgres    string // of the read models; SQLite when empty
 	Instances   int
 	Connections int    // to each instance
 	Cap         int64  // of the account
@@ -48,6 +47,7 @@ const account = "trial"
 // run is one trial on its way.
 type run struct {
 	Options
+	ground  fleet.Ground
 	node    *fleet.Process
 	posts   []*post
 	tickets atomic.Int64 // requests nobody has begun
@@ -62,13 +62,11 @@ type run struct {
 
 // Run runs one trial and reports on it. The error says why it could not be held; violations are in the report.
 func Run(ctx context.Context, o Options) (_ Report, err error) {
-	dir, err := os.MkdirTemp(o.Dir, "lieudit-trial-")
-	if err != nil {
+	r := &run{Options: o, done: make(chan struct{})}
+	if r.ground, err = fleet.NewGround(o.Dir); err != nil {
 		return Report{}, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	o.Dir = dir
-	r := &run{Options: o, done: make(chan struct{})}
+	defer func() { err = errors.Join(err, r.ground.Clear()) }()
 	r.tickets.Store(o.Requests)
 	defer r.killAll()
 	if err := r.prepare(ctx, rand.New(rand.NewPCG(o.Seed, 1))); err != nil {
@@ -90,7 +88,7 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 	if err := r.endInstances(); err != nil {
 		return Report{}, err
 	}
-	found, err := fold(ctx, fleet.Socket(dir, nodeName))
+	found, err := fold(ctx, r.ground.Socket(nodeName))
 	if err != nil {
 		return Report{}, err
 	}
