@@ -35,7 +35,7 @@ var Model = projector.Model{
 		projector.Ignore[event.IncarnationEnded](),
 	},
 	Batch: 4000,
-	Pace:  50 * time.Millisecond, // ticks of one account go together: a transaction costs more than they do
+	Pace:  200 * time.Millisecond, // ticks of one account go together: a row costs more than they do
 }
 
 const category = "usage"
