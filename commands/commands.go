@@ -20,7 +20,8 @@ type Intent struct {
 	Correlation string // empty: the command's own id
 }
 
-func (in Intent) metadata(command uuid.UUID) eventstore.Metadata {
+// Metadata is the envelope of the events of a command.
+func (in Intent) Metadata(command uuid.UUID) eventstore.Metadata {
 	m := eventstore.Metadata{
 		Correlation: in.Correlation, Causation: command.String(),
 		Actor: in.Actor, OnBehalfOf: in.OnBehalfOf, Reason: in.Reason,

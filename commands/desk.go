@@ -49,7 +49,7 @@ func (d *Desk[S]) Do(ctx context.Context, id string, in Intent, decide Decision[
 		if len(events) == 0 {
 			return f.mark.Position, refusal
 		}
-		batch, err := d.codec.Encode(ctx, f.stream, uuid.NewSHA1(command, []byte{attempt}), in.metadata(command), events)
+		batch, err := d.codec.Encode(ctx, f.stream, uuid.NewSHA1(command, []byte{attempt}), in.Metadata(command), events)
 		if err != nil {
 			return 0, err
 		}

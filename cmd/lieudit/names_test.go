@@ -33,13 +33,16 @@ func (n names) keep(t *testing.T, name, answer string) {
 	}
 }
 
-// fill puts the words in. ${x*1000} is a thousand x.
+// fill puts the words in. ${x*1000} is a thousand x, and ${today} the day in Paris.
 func (n names) fill(t *testing.T, text string) string {
 	t.Helper()
 	return regexp.MustCompile(`\$\{[^}]+\}`).ReplaceAllStringFunc(text, func(found string) string {
 		name := found[2 : len(found)-1]
 		if value, ok := n[name]; ok {
 			return value
+		}
+		if name == "today" {
+			return plan.DateOf(time.Now()).String()
 		}
 		part, times, ok := strings.Cut(name, "*")
 		count, err := strconv.Atoi(times)

@@ -1,7 +1,9 @@
 package answer_test
 
 import (
+	"io"
 	"math"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
@@ -25,5 +27,26 @@ func TestWhatIsNoJSONIsNotBegun(t *testing.T) {
 	w := httptest.NewRecorder()
 	if err := answer.JSON(w, 200, math.Inf(1)); err == nil || len(w.Header()) != 0 || w.Body.Len() != 0 {
 		t.Errorf("error %v, sent %v %q", err, w.Header(), w.Body)
+	}
+}
+
+func TestAnAnswerThatIsCutIsNotTakenForAWholeOne(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		http.NewResponseController(w).Flush()
+		w.Write([]byte("half of it"))
+		if err := answer.Cut(w); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	resp, err := server.Client().Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err == nil {
+		t.Errorf("read %q and no error", text)
 	}
 }

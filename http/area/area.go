@@ -11,6 +11,7 @@ import (
 
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/http/lookup"
 	"lieudit/http/problem"
@@ -54,7 +55,10 @@ type Parts struct {
 	// Wait returns when the read models show what the log held at a position, or when that takes too long.
 	Wait func(context.Context, eventstore.Position)
 	// Tallied returns when the read model of usage shows all that was counted by now, or when that takes too long.
-	Tallied  func(context.Context)
+	Tallied func(context.Context)
+	Ledger  *usage.Ledger
+	// Alive are the instances that run, by what they are called in the ledger.
+	Alive    func(context.Context) (map[string]bool, error)
 	Prefixes token.Prefixes
 	Now      func() time.Time
 	Log      *slog.Logger // tokens are redacted on the way to it

@@ -19,27 +19,36 @@ func (a *area) exportUsage(r *http.Request, _ call, in body.ExportQuery) (reply,
 	a.Tallied(r.Context())
 	f := formatOf(in, r.Header)
 	return reply{stream: func(ctx context.Context, w http.ResponseWriter) error {
-		next, stop := iter.Pull2(a.Consumption.Export(ctx, in.Period))
-		defer stop()
-		line, err, more := next()
-		if err != nil {
-			return err
-		}
-		w.Header().Set("Content-Type", f.media)
-		w.WriteHeader(http.StatusOK)
-		out := f.begin(w)
-		for ; more && err == nil; line, err, more = next() {
-			err = out.line(billed(line))
-		}
-		if err == nil {
-			err = out.end()
-		}
-		if err != nil {
-			a.Log.Error("export broken off", "error", err)
-			answer.Cut(w)
-		}
-		return nil
+		return a.sendLines(ctx, w, f, a.Consumption.Export(ctx, in.Period))
 	}}, nil
+}
+
+// sendLines fails when the first line cannot be had. What fails later breaks the answer off.
+func (a *area) sendLines(ctx context.Context, w http.ResponseWriter, f format, all iter.Seq2[consumption.Billed, error]) error {
+	next, stop := iter.Pull2(all)
+	defer stop()
+	line, err, more := next()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", f.media)
+	w.WriteHeader(http.StatusOK)
+	out := f.begin(w)
+	for more && err == nil {
+		if err = out.line(billed(line)); err == nil {
+			line, err, more = next()
+		}
+	}
+	if err == nil {
+		err = out.end()
+	}
+	if err != nil {
+		if ctx.Err() == nil { // else nobody waits for the rest
+			a.Log.Error("export broken off", "error", err)
+		}
+		answer.Cut(w)
+	}
+	return nil
 }
 
 func billed(b consumption.Billed) body.BilledLine {

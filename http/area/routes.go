@@ -46,6 +46,8 @@ func (a *area) routes() []route {
 
 		{"GET", oneAccount + "/usage", payers, own, asks(a.usage)},
 		{"GET", "/usage", billers, everything, asks(a.exportUsage)},
+		{"POST", "/usage:reconcile", billers, everything, takes(a.reconcile)},
+		{"POST", "/usage:adjust", billers, everything, takes(a.adjust)},
 
 		{"GET", oneAccount + "/history", readers, own, asks(a.history)},
 		{"GET", oneAccount + "/state", readers, own, asks(a.state)},

@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"time"
 
+	"lieudit/commands/usage"
 	"lieudit/http/problem"
 	"lieudit/queries/consumption"
 	"lieudit/queries/keys"
 	"lieudit/schemas/body"
+	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 )
 
@@ -68,6 +70,24 @@ func noPeriod(in body.UsageQuery) error {
 	return problem.Violations(problem.Violation{
 		Type: "value_error", Loc: []any{"query", "period"}, Msg: "Value error, no period of the account begins on that day",
 		Input: map[string]any{"period": in.Period},
+	})
+}
+
+func (a *area) adjust(r *http.Request, c call, in body.AdjustUsage) (reply, error) {
+	if in.Account == "" {
+		in.Account = in.Contract
+	}
+	done, err := a.Ledger.Adjust(r.Context(), c.intent(in.Reason), usage.Adjustment{
+		Contract: in.Contract, First: in.Period, Requests: in.Requests,
+		Line: ledger.Line{Day: in.Day, Account: in.Account, Key: in.Key, Endpoint: in.Endpoint},
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	a.Tallied(r.Context())
+	return ok(body.BilledLine{
+		Account: in.Account, Contract: in.Contract, Period: in.Period.String(), Day: in.Day.String(), Key: in.Key, Endpoint: in.Endpoint,
+		Requests: done.Requests,
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/schemas/origin"
 )
@@ -27,7 +28,10 @@ func ofDomain(err error) (Problem, bool) {
 	if e, ok := errors.AsType[*account.Refusal](err); ok {
 		return coded(409, e.Code(), e.Error()), true
 	}
-	for _, missing := range []error{account.ErrUnknown, account.ErrUnknownKey, access.ErrUnknown} {
+	if e, ok := errors.AsType[*usage.Refusal](err); ok {
+		return coded(409, e.Code(), e.Error()), true
+	}
+	for _, missing := range []error{account.ErrUnknown, account.ErrUnknownKey, access.ErrUnknown, usage.ErrNoPeriod} {
 		if errors.Is(err, missing) {
 			return NotFound(), true
 		}

@@ -12,6 +12,7 @@ import (
 
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/http/problem"
 	"lieudit/schemas/body"
@@ -196,11 +197,12 @@ func TestDocumentedFailuresAreWhatIsSent(t *testing.T) {
 	}
 }
 
-// refusals are the rules of accounts.
+// refusals are the rules of accounts and of corrections.
 func refusals() []error {
 	return []error{
 		account.ErrAlreadyOpen, account.ErrClosed, account.ErrOpen, account.ErrNoAgency, account.ErrNested, account.ErrSubClient,
 		account.ErrNotSubClient, account.ErrAgencyPlan, account.ErrSecretNoOrigins, account.ErrKeyRevoked,
+		usage.ErrNotClosed, usage.ErrOtherDay, usage.ErrNotInIt, usage.ErrBelowZero, usage.ErrNothing,
 	}
 }
 
@@ -216,6 +218,7 @@ func TestRefusalsOfTheDomainHaveTheirAnswer(t *testing.T) {
 		"404 {\"detail\":\"Not found\"}\n":                          account.ErrUnknown,
 		"404 {\"detail\":\"Not found\"}\n ":                         account.ErrUnknownKey,
 		"404 {\"detail\":\"Not found\"}\n  ":                        access.ErrUnknown,
+		"404 {\"detail\":\"Not found\"}\n   ":                       usage.ErrNoPeriod,
 		"503 {\"detail\":\"Authentication service unavailable\"}\n": eventstore.ErrUnavailable,
 		`422 {"detail":[{"type":"less_than_equal","loc":["body","quota"],"msg":"Input should be less than or equal to 20000","input":{"quota":30000}}]}` + "\n": &account.QuotaError{Quota: 30000, Max: 20000},
 		`409 {"detail":{"code":"capacite_cles_publiables_depassee","plafond":1,"actives":1,`:                                                                    &account.KeyCapError{Cap: 1, Active: 1},

@@ -128,7 +128,7 @@ func TestASubClientHasNoMoreLeftThanItsAgency(t *testing.T) {
 // TestExportTellsEveryLineOfThePeriodsOnce: over more lines than are read at once.
 func TestExportTellsEveryLineOfThePeriodsOnce(t *testing.T) {
 	t.Parallel()
-	const accounts = 4100
+	const accounts = 1100
 	var lines []table.UsageLine
 	for i := range accounts {
 		for _, period := range []string{"2026-10-31", "2026-11-05", "2026-11-30", "2026-12-01"} {
@@ -184,4 +184,37 @@ func TestKeysHaveNoUseYetBeforeUsageWasReadOnce(t *testing.T) {
 	if got, err := consumption.New(shelf).LastUsed(t.Context(), []string{"k"}); len(got) > 0 || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
+}
+
+func TestAllThatIsKeptOfAPeriodIsOfOneMoment(t *testing.T) {
+	t.Parallel()
+	row := gevaudan(t)
+	row.Revision, row.Total, row.Lines, row.Digest = 12, 45, 2, "ab"
+	tabletest.Each(t, func(t *testing.T, address string) {
+		c := asked(t, address, []table.UsagePeriod{row}, []table.UsageLine{
+			line("mende", "2026-11-21", "k1", "GET /me", 15), line("gevaudan", "2026-11-22", "k9", "GET /me", 30), line("gevaudan", "2026-11-22", "k8", "GET /me", 0),
+			{First: "2026-12-01", Account: "a", Contract: "a", Day: "2026-12-01", Key: "k", Endpoint: "GET /me", Requests: 1},
+		})
+		all, err := c.Periods(t.Context(), "")
+		if diff := cmp.Diff([]consumption.Named{{Contract: "a", First: "2026-12-01"}, {Contract: "gevaudan", First: "2026-11-21"}}, all); diff != "" || err != nil {
+			t.Fatal(err, diff)
+		}
+		want := []consumption.Kept{
+			{Lines: ledger.Lines{{Day: plan.Date{Year: 2026, Month: 12, Day: 1}, Account: "a", Key: "k", Endpoint: "GET /me"}: 1}},
+			{
+				Row: &table.UsagePeriod{Revision: 12, Cap: 100, Used: 45, Closed: table.At(closed), Total: 45, Lines: 2, Digest: "ab"},
+				Lines: ledger.Lines{
+					{Day: first, Account: "mende", Key: "k1", Endpoint: "GET /me"}: 15, {Day: second, Account: "gevaudan", Key: "k9", Endpoint: "GET /me"}: 30,
+				},
+			},
+		}
+		for i, p := range all {
+			if got, err := c.Kept(t.Context(), p); err != nil || cmp.Diff(want[i], got) != "" {
+				t.Error(p, err, cmp.Diff(want[i], got))
+			}
+		}
+		if some, err := c.Periods(t.Context(), "2026-12"); err != nil || len(some) != 1 || some[0].Contract != "a" {
+			t.Errorf("of December: %v, %v", some, err)
+		}
+	})
 }

@@ -55,3 +55,51 @@ type BilledLine struct {
 	Endpoint string `json:"endpoint"`
 	Requests int64  `json:"requetes"`
 }
+
+// ReconcileUsage is POST /usage:reconcile.
+type ReconcileUsage struct {
+	Period string `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the periods, or the month they begin in (2026-11); all periods when left out"`
+}
+
+// Reconciliation compares what the log says was counted, folded anew, with what is shown and billed.
+type Reconciliation struct {
+	Periods     int               `json:"periodes" doc:"Periods of contracts that were compared"`
+	Lines       int               `json:"lignes" doc:"Lines the log has in them"`
+	Requests    int64             `json:"requetes" doc:"The sum of those"`
+	Differences []UsageDifference `json:"differences" doc:"Empty when all agrees"`
+	Unanswered  []Unanswered      `json:"sans_reponse" doc:"What may have been billed and not answered, by the instance that counted it"`
+}
+
+// UsageDifference is one thing the log and the read model do not agree on.
+type UsageDifference struct {
+	Contract string    `json:"contrat"`
+	Period   string    `json:"periode"`
+	Kind     string    `json:"objet" enum:"ligne utilise limite total lignes empreinte solde cloture periode retard" doc:"What differs; solde and cloture are what the log says of itself at a revision"`
+	Day      plan.Date `json:"jour,omitzero"`
+	Account  string    `json:"compte,omitempty"`
+	Key      string    `json:"cle,omitempty"`
+	Endpoint string    `json:"endpoint,omitempty"`
+	Log      string    `json:"journal" doc:"What the log comes to"`
+	Shown    string    `json:"lu" doc:"What the read model holds, or the event says"`
+}
+
+// Unanswered are the last requests an instance counted that has not ended in good order.
+type Unanswered struct {
+	Incarnation string       `json:"incarnation"`
+	Started     time.Time    `json:"debut,omitzero"`
+	Running     bool         `json:"en_cours" doc:"It still runs: they are being answered"`
+	Requests    int64        `json:"requetes"`
+	Lines       []BilledLine `json:"lignes"`
+}
+
+// AdjustUsage is POST /usage:adjust: a correction of a closed period, for good.
+type AdjustUsage struct {
+	Contract string    `json:"contrat" pattern:"^[a-z0-9-]{1,64}$" doc:"The account that pays"`
+	Period   plan.Date `json:"periode" doc:"Its first day"`
+	Day      plan.Date `json:"jour"`
+	Account  string    `json:"compte,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"The account that pays when left out"`
+	Key      string    `json:"cle" min:"1" max:"100" doc:"The key's id"`
+	Endpoint string    `json:"endpoint" min:"1" max:"100" doc:"Such as GET /me"`
+	Requests int64     `json:"requetes" min:"-1000000000000" max:"1000000000000" doc:"More, or with a minus less"`
+	Reason   string    `json:"reason" min:"1" max:"500"`
+}

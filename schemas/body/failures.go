@@ -37,6 +37,12 @@ var (
 	secretsHaveNo = coded("origines_sur_cle_secrete", 409, "Seules les clés publiables déclarent des origines.")
 	keyRevoked    = coded("cle_revoquee", 409, "Cette clé est révoquée.")
 
+	notClosed = coded("periode_non_close", 409, "Cette période n'est pas close : seule une période close se corrige.")
+	otherDay  = coded("jour_hors_periode", 409, "Ce jour n'est pas dans la période.")
+	notInIt   = coded("compte_hors_contrat", 409, "Ce compte n'a rien consommé sur ce contrat pendant la période.")
+	belowZero = coded("correction_excessive", 409, "La correction laisserait moins de zéro requête.")
+	noChange  = coded("correction_nulle", 409, "Une correction ajoute ou retire au moins une requête.")
+
 	brokenRules = openapi.Failure{Name: "regles", Status: 422, Body: RuleFailure{[]Violation{{
 		"less_than_equal", []any{"query", "limit"}, "Input should be less than or equal to 100", map[string]any{"limit": "500"},
 	}}}}

@@ -75,6 +75,11 @@ func usageOperations() []openapi.Operation {
 			Query: UsageQuery{}, Answer: Usage{}, Failures: guarded(unknown)},
 		{Method: "GET", Path: "/usage", Summary: "What counts for all accounts, for invoices; large answers come as they are read",
 			Query: ExportQuery{}, Answer: BilledUsage{}, Also: []string{"text/csv", "application/x-ndjson"}, Failures: guarded()},
+		{Method: "POST", Path: "/usage:reconcile", Summary: "Fold the log anew and compare it with what is shown and billed",
+			Body: ReconcileUsage{}, Answer: Reconciliation{}, Failures: guarded(bodyTooLarge)},
+		{Method: "POST", Path: "/usage:adjust", Summary: "Correct a line of a closed period; the answer is the line as it stands then",
+			Body: AdjustUsage{}, Answer: BilledLine{},
+			Failures: guarded(unknown, bodyTooLarge, notClosed, otherDay, notInIt, belowZero, noChange)},
 	}
 }
 

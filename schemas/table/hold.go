@@ -92,6 +92,28 @@ func (s *Shelf) note(ctx context.Context, tx *Tx, name string) error {
 	return err
 }
 
+// Instances are those that use a copy at the moment, by their names.
+func (s *Shelf) Instances(ctx context.Context) (map[string]bool, error) {
+	registry, err := s.registry(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := registry.Query(ctx, "select distinct instance from holder where until > "+registry.Now())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := map[string]bool{}
+	for rows.Next() {
+		var instance string
+		if err := rows.Scan(&instance); err != nil {
+			return nil, err
+		}
+		found[instance] = true
+	}
+	return found, rows.Err()
+}
+
 // letGo is hold's opposite. Where it fails the hold runs out.
 func (s *Shelf) letGo(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

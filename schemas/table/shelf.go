@@ -19,7 +19,7 @@ import (
 // People read the views accounts, keys, tokens and history, and those of usage, where times are readable: on Postgres in the
 // schema lieudit, on SQLite in the files register.db, history.db and usage.db. These names stay while copies come and go.
 type Shelf struct {
-	Instance string // this instance's name, new at each start
+	Instance string // this instance's name, new at each start; it may be given another before anything is used
 
 	address string
 	opening turn // the registry is opened by one at a time

@@ -47,6 +47,14 @@ func New(address, token string) (*Client, error) {
 	}, nil
 }
 
+// Patient is the client with all the time that an answer takes.
+func (c *Client) Patient() *Client {
+	patient, h := *c, *c.http
+	h.Timeout = 0
+	patient.http = &h
+	return &patient
+}
+
 // Path joins segments, each escaped, to a path of the API; verb, when there is one, ends it behind a colon.
 func Path(verb string, segments ...string) string {
 	var path strings.Builder
@@ -148,7 +156,21 @@ func clone(query url.Values) url.Values {
 	return out
 }
 
-func (c *Client) send(ctx context.Context, method, path string, body any) (json.RawMessage, error) {
+// Copy writes what is at a path as it comes, whatever it is.
+func (c *Client) Copy(ctx context.Context, path string, query url.Values, out io.Writer) error {
+	resp, err := c.ask(ctx, http.MethodGet, path+"?"+query.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(out, resp.Body); err != nil {
+		return fmt.Errorf("reading the answer of GET %s: %w", path, err)
+	}
+	return nil
+}
+
+// ask sends a request. An answer that is no success is an error.
+func (c *Client) ask(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	req, err := c.request(ctx, method, path, body)
 	if err != nil {
 		return nil, err
@@ -157,13 +179,26 @@ func (c *Client) send(ctx context.Context, method, path string, body any) (json.
 	if err != nil {
 		return nil, &SilentError{Address: strings.TrimSuffix(c.base, BasePath), Err: err}
 	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer of %s %s: %w", method, path, err)
 	}
-	if resp.StatusCode/100 != 2 {
-		return nil, refusal(resp.StatusCode, path, answer)
+	return nil, refusal(resp.StatusCode, path, answer)
+}
+
+func (c *Client) send(ctx context.Context, method, path string, body any) (json.RawMessage, error) {
+	resp, err := c.ask(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer of %s %s: %w", method, path, err)
 	}
 	if !json.Valid(answer) {
 		return nil, fmt.Errorf("the answer of %s %s is no JSON: is this a lieudit customer area?", method, path)

@@ -166,7 +166,7 @@ func (v visit) state(s body.State) error {
 	t := table{{"KEY", "KIND", "BEGINS AND ENDS", "LABEL", "ISSUED", "BY", "ORIGINS"}}
 	for _, k := range s.Keys {
 		row := v.keyRow(k)
-		t = append(t, append(row[:6:6], row[8]))
+		t = append(t, append(row[:6:6], row[9]))
 	}
 	if err := v.say("\nValid keys:"); err != nil {
 		return err

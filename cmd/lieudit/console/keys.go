@@ -79,13 +79,13 @@ func (p Program) keyList() *cli.Command {
 }
 
 func keyHeads() []string {
-	return []string{"ID", "KIND", "KEY", "LABEL", "ISSUED", "BY", "REVOKED", "REASON", "ORIGINS"}
+	return []string{"ID", "KIND", "KEY", "LABEL", "ISSUED", "BY", "LAST USED", "REVOKED", "REASON", "ORIGINS"}
 }
 
 func (v visit) keyRow(k body.Key) []string {
 	return []string{
 		k.ID, string(k.Kind), k.Hint, k.Label, v.short(k.Created), k.CreatedBy,
-		v.short(k.Revoked), k.Reason, strings.Join(k.Origins, " "),
+		v.short(k.Used), v.short(k.Revoked), k.Reason, strings.Join(k.Origins, " "),
 	}
 }
 

@@ -29,7 +29,8 @@ func (s *service) listen() (err error) {
 	customers := area.New(area.Parts{
 		Accounts: s.accounts, Tokens: s.tokens, Passes: s.ring,
 		Register: keys.New(s.shelf, s.Now), Trail: trail.New(s.shelf), Consumption: consumption.New(s.shelf),
-		ReadModels: readModelsOf{s.projector}, Wait: s.wait, Tallied: s.tallied, Prefixes: s.Tokens, Now: s.Now, Log: s.Log,
+		ReadModels: readModelsOf{s.projector}, Wait: s.wait, Tallied: s.tallied, Ledger: s.ledger, Alive: s.shelf.Instances,
+		Prefixes: s.Tokens, Now: s.Now, Log: s.Log,
 	})
 	if s.area, err = s.listener("customer area", s.AreaListen, s.measured("area", customers)); err != nil {
 		return err

@@ -110,6 +110,7 @@ func (s *service) assemble() {
 	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
+	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live
 }
 
 // closing notes how a part that was opened is freed.

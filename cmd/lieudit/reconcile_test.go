@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"lieudit/cmd/lieudit/service"
+	"lieudit/schemas/body"
+	"lieudit/schemas/table"
+	"lieudit/schemas/table/tabletest"
+)
+
+// TestReconcileNamesWhatWasAltered: whatever is changed in the read model behind the service's back, reconciling names it,
+// and counts again to the request when it is put right.
+func TestReconcileNamesWhatWasAltered(t *testing.T) {
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		st := raise(t, func(*service.Config) {})
+		alter(t, st, filepath.Join(st.data, "readmodels", "usage-v1-g1.db"))
+	})
+	t.Run("servers", func(t *testing.T) {
+		t.Parallel()
+		address := tabletest.Postgres(t)
+		alter(t, raise(t, onServers(startNode(t), address)), address)
+	})
+}
+
+// alteration is a change of the read model, how it is undone, and what is to be said of it.
+type alteration struct {
+	statement, undo string
+	want            []string
+}
+
+func alterations() []alteration {
+	return []alteration{
+		{"update usage_line set requests = requests + 1 where account = 'mende'", "update usage_line set requests = requests - 1 where account = 'mende'",
+			[]string{"mende ligne GET /me 3 4"}},
+		{"update usage_line set endpoint = 'GET /x' where account = 'florac'", "update usage_line set endpoint = 'GET /me' where account = 'florac'",
+			[]string{"florac ligne GET /me 3 0", "florac ligne GET /x 0 3"}},
+		{"update usage_line set contract = 'none' where account = 'mende'", "update usage_line set contract = 'mende' where account = 'mende'",
+			[]string{"mende ligne GET /me 3 0", "none ligne GET /me 0 3", "none periode  absent present"}},
+		{"update usage_period set used = 2 where contract = 'mende'", "update usage_period set used = 3 where contract = 'mende'",
+			[]string{"mende utilise  3 2"}},
+		{"delete from usage_line where account = 'mende'", "", []string{"mende ligne GET /me 3 0"}},
+		{"delete from usage_period where contract = 'mende'", "", []string{"mende ligne GET /me 3 0", "mende periode  present absent"}},
+	}
+}
+
+func alter(t *testing.T, st *stage, address string) {
+	t.Helper()
+	for _, account := range []string{"florac", "mende"} {
+		st.run(t, "account open Mairie --plan STARTER --id "+account)
+		key := strings.TrimSpace(st.run(t, "key issue "+account))
+		for range 3 {
+			if status := st.me(t, key); status != http.StatusOK {
+				t.Fatalf("GET /me: %d", status)
+			}
+		}
+	}
+	code, found := st.reconcile(t)
+	if code != 0 || found.Requests != 6 || found.Periods != 2 || found.Lines != 2 || len(found.Differences) > 0 {
+		t.Fatalf("exit %d before anything was altered: %+v", code, found)
+	}
+	whileCounting(t, st)
+	db, err := table.Open(t.Context(), address, table.Options{Schema: "usage_v1_g1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	for _, a := range alterations() {
+		a.named(t, st, db)
+	}
+	st.run(t, "projections rebuild usage")
+	st.await(t, "the log and the fresh copy to agree", func() bool {
+		code, _ := st.reconcile(t)
+		return code == 0
+	})
+}
+
+// whileCounting reconciles while requests are counted: the log and the read model are compared where they are the same.
+func whileCounting(t *testing.T, st *stage) {
+	t.Helper()
+	st.run(t, "account open Mairie --plan STARTER --id busy")
+	key := strings.TrimSpace(st.run(t, "key issue busy"))
+	ctx, stop := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	for range 2 {
+		clients.Go(func() {
+			for ctx.Err() == nil {
+				st.me(t, key)
+			}
+		})
+	}
+	for range 3 {
+		if code, found := st.reconcile(t); code != 0 {
+			t.Errorf("exit %d: %+v", code, found.Differences)
+		}
+	}
+	stop()
+	clients.Wait()
+}
+
+// named makes the change, looks at what is said of it, and undoes it.
+func (a alteration) named(t *testing.T, st *stage, db *table.DB) {
+	t.Helper()
+	if _, err := db.Exec(t.Context(), a.statement); err != nil {
+		t.Fatal(err)
+	}
+	code, found := st.reconcile(t)
+	var got []string
+	for _, d := range found.Differences {
+		got = append(got, fmt.Sprintf("%s %s %s %s %s", d.Contract, d.Kind, d.Endpoint, d.Log, d.Shown))
+	}
+	slices.Sort(got)
+	if code != 1 || !slices.Equal(got, a.want) {
+		t.Errorf("%s: exit %d, %q, want %q", a.statement, code, got, a.want)
+	}
+	if a.undo == "" {
+		return
+	}
+	if _, err := db.Exec(t.Context(), a.undo); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reconcile runs the command and reads what it prints.
+func (st *stage) reconcile(t *testing.T) (code int, found body.Reconciliation) {
+	t.Helper()
+	code, out, complaints := st.try(t, "usage reconcile --json")
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		t.Fatalf("exit %d, %q, %s", code, out, complaints)
+	}
+	return code, found
+}

@@ -1,0 +1,110 @@
+package usage_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"lieudit/commands"
+	"lieudit/commands/usage"
+	"lieudit/eventstore"
+	"lieudit/schemas/event"
+	"lieudit/schemas/ledger"
+	"lieudit/schemas/plan"
+)
+
+// correction is of the one line of told, which has 4 requests.
+func correction(requests int64) usage.Adjustment {
+	return usage.Adjustment{Contract: "a", First: firstDay, Line: ledger.Line{Day: firstDay, Account: "a", Key: "k", Endpoint: "GET /me"}, Requests: requests}
+}
+
+var biller = commands.Intent{Actor: "token:biller", Reason: "outage"}
+
+func TestClosedPeriodsAreCorrectedAndTheirClosingStays(t *testing.T) {
+	t.Parallel()
+	log, stream := openLog(t), ledger.Stream("a", firstDay)
+	l := usage.New(log, eventstore.NewCodec(noVault{}), nil, time.Now, nil)
+	writeAll(t, log, stream, append(told(), linesOf(told()).Closing())...)
+	if got, err := l.Adjust(t.Context(), biller, correction(-3)); err != nil || got.Requests != 1 {
+		t.Fatalf("%d are left, %v, want 1", got.Requests, err)
+	}
+	s := look(t, log, "").Streams[stream]
+	if s.Lines.Total() != 1 || s.Closing.Total != 4 || s.Wrong != nil {
+		t.Errorf("%d requests, closed with %d, wrong %v", s.Lines.Total(), s.Closing.Total, s.Wrong)
+	}
+	for r, err := range log.ReadStream(t.Context(), stream, eventstore.End, eventstore.Backward) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err := r.Meta(); err != nil || m.Actor != biller.Actor || m.Reason != biller.Reason || !m.End {
+			t.Errorf("the envelope is %+v, %v", m, err)
+		}
+		break
+	}
+}
+
+// TestCorrectionsAtOnceNeverTakeMoreThanThereIs: of ten that take one request each, four can be.
+func TestCorrectionsAtOnceNeverTakeMoreThanThereIs(t *testing.T) {
+	t.Parallel()
+	log, stream := openLog(t), ledger.Stream("a", firstDay)
+	writeAll(t, log, stream, append(told(), linesOf(told()).Closing())...)
+	var writers sync.WaitGroup
+	refused := make(chan error, 10)
+	for range 10 {
+		l := usage.New(log, eventstore.NewCodec(noVault{}), nil, time.Now, nil)
+		writers.Go(func() {
+			_, err := l.Adjust(t.Context(), biller, correction(-1))
+			refused <- err
+		})
+	}
+	writers.Wait()
+	close(refused)
+	made := 0
+	for err := range refused {
+		switch {
+		case err == nil:
+			made++
+		case !errors.Is(err, usage.ErrBelowZero):
+			t.Error(err)
+		}
+	}
+	if left := look(t, log, "").Streams[stream].Lines.Total(); made != 4 || left != 0 {
+		t.Errorf("%d corrections were made and %d requests are left", made, left)
+	}
+}
+
+func TestCorrectionsThatBreakARuleAreRefused(t *testing.T) {
+	t.Parallel()
+	for rule, c := range map[string]struct {
+		open   bool
+		change func(*usage.Adjustment)
+		want   error
+	}{
+		"of an open period":            {true, func(*usage.Adjustment) {}, usage.ErrNotClosed},
+		"of a period that never was":   {false, func(a *usage.Adjustment) { a.First.Year-- }, usage.ErrNoPeriod},
+		"of another contract":          {false, func(a *usage.Adjustment) { a.Contract = "b" }, usage.ErrNoPeriod},
+		"on a day before":              {false, func(a *usage.Adjustment) { a.Line.Day = plan.Date{Year: 2025, Month: 11, Day: 20} }, usage.ErrOtherDay},
+		"on the first day of the next": {false, func(a *usage.Adjustment) { a.Line.Day = lastDay }, usage.ErrOtherDay},
+		"of an account outside":        {false, func(a *usage.Adjustment) { a.Line.Account = "b" }, usage.ErrNotInIt},
+		"below zero":                   {false, func(a *usage.Adjustment) { a.Requests = -5 }, usage.ErrBelowZero},
+		"of a line that is not there":  {false, func(a *usage.Adjustment) { a.Line.Key = "k2" }, usage.ErrBelowZero},
+		"of nothing":                   {false, func(a *usage.Adjustment) { a.Requests = 0 }, usage.ErrNothing},
+	} {
+		log, stream := openLog(t), ledger.Stream("a", firstDay)
+		events := told()
+		if !c.open {
+			events = append(events, event.Event(linesOf(events).Closing()))
+		}
+		writeAll(t, log, stream, events...)
+		a := correction(-1)
+		c.change(&a)
+		_, err := usage.New(log, eventstore.NewCodec(noVault{}), nil, time.Now, nil).Adjust(t.Context(), biller, a)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", rule, err, c.want)
+		}
+		if now := look(t, log, "").Streams[stream]; int(now.Revision) != len(events)-1 {
+			t.Errorf("%s: something was written", rule)
+		}
+	}
+}
