@@ -54,8 +54,11 @@ func (p Program) proveMeter(ctx context.Context, c *cli.Command) error {
 		Dir: c.String("dir"), Postgres: c.String("postgres"), Path: c.String("path"), Chaos: c.Bool("chaos"), Seed: c.Uint64("seed"),
 		Instances: c.Int("instances"), Connections: c.Int("connections"), Cap: c.Int64("cap"), Requests: c.Int64("requests"),
 	}
-	if o.Cap < 1 || o.Requests < 1 {
+	switch {
+	case o.Cap < 1 || o.Requests < 1:
 		return wrong(c, "--cap and --requests are at least 1")
+	case o.Postgres != "" && c.Int("runs") > 1:
+		return wrong(c, "--postgres is of one run: every run has a log of its own, and a database is of one log")
 	}
 	if !c.IsSet("seed") {
 		o.Seed = rand.Uint64() >> 12 // every JSON reader's numbers hold it
