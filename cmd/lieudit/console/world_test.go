@@ -131,16 +131,18 @@ func TestServeTakesFlagsBeforeVariablesBeforeDefaults(t *testing.T) {
 	t.Parallel()
 	usual := service.Config{
 		Data: "./lieudit-data", Listen: "127.0.0.1:8080", AreaListen: "127.0.0.1:8081", OpsListen: "127.0.0.1:8082",
-		Demo: true, Tokens: token.Default, DrainTimeout: 10 * time.Second,
+		Demo: true, Tokens: token.Default, DrainTimeout: 10 * time.Second, Grace: time.Hour,
 	}
 	variables := map[string]string{
 		"LIEUDIT_DATA": "/d", "LIEUDIT_LISTEN": ":1", "LIEUDIT_AREA_LISTEN": ":2", "LIEUDIT_OPS_LISTEN": ":3",
 		"LIEUDIT_EVENTSTORE": "esdb://a", "LIEUDIT_POSTGRES": "postgres://b", "LIEUDIT_NO_DEMO": "true",
 		"LIEUDIT_SECRET_PREFIX": "s_", "LIEUDIT_PUBLISHABLE_PREFIX": "p_", "LIEUDIT_AREA_PREFIX": "a_", "LIEUDIT_DRAIN": "1m",
+		"LIEUDIT_GRACE": "2h", "LIEUDIT_NO_THROTTLE": "true",
 	}
 	set := service.Config{
 		Data: "/d", Listen: ":1", AreaListen: ":2", OpsListen: ":3", EventStore: "esdb://a", Postgres: "postgres://b",
 		Tokens: token.Prefixes{Secret: "s_", Publishable: "p_", Area: "a_"}, DrainTimeout: time.Minute,
+		Grace: 2 * time.Hour, Unthrottled: true,
 	}
 	overridden := set
 	overridden.Data, overridden.Listen = "/e", ":9"
