@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/cmd/lieudit/contest"
 	"lieudit/cmd/lieudit/trial"
 )
 
@@ -33,28 +34,42 @@ func TestACapIsExactOnProcessesThatShareANode(t *testing.T) {
 	}
 }
 
-// prove runs lieudit bench meter, which must find nothing violated and leave nothing behind.
-func prove(t *testing.T, words ...string) trial.Report {
+func TestBenchAPITellsWhatItMeasured(t *testing.T) {
+	t.Parallel()
+	var f contest.Figure
+	measured(t, &f, "bench", "api", "--log", "journal", "--connections", "2", "--accounts", "3", "--path", "/me", "--seconds", "1", "--turns", "1")
+	if f.PerSecond <= 0 || f.Empty <= 0 || f.P99 < f.P50 || f.Events < 500_000 || f.Events > 1_100_000 {
+		t.Errorf("got %+v; want figures, and between one event for two requests and one for each, a balance now and then", f)
+	}
+}
+
+// prove runs lieudit bench meter, which must find nothing violated.
+func prove(t *testing.T, words ...string) (rep trial.Report) {
+	t.Helper()
+	measured(t, &rep, append([]string{"bench", "meter"}, words...)...)
+	if len(rep.Violations) > 0 {
+		t.Errorf("violated: %s", strings.Join(rep.Violations, "; "))
+	}
+	return rep
+}
+
+// measured runs the program in a process of its own and reads the JSON it prints. It must leave nothing behind.
+func measured(t *testing.T, into any, words ...string) {
 	t.Helper()
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"bench", "meter", "--json", "--dir", dir}, words...)...)
+	cmd := exec.CommandContext(ctx, os.Args[0], append(words, "--json", "--dir", dir)...)
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	var out, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s%s", err, &out, &complaints)
 	}
-	var rep trial.Report
-	if err := json.Unmarshal(out.Bytes(), &rep); err != nil {
+	if err := json.Unmarshal(out.Bytes(), into); err != nil {
 		t.Fatalf("%v: %s", err, &out)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if len(rep.Violations) > 0 {
-		t.Errorf("violated: %s", strings.Join(rep.Violations, "; "))
-	}
-	return rep
 }
