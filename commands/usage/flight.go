@@ -179,6 +179,7 @@ func (f *flight) landed(ctx context.Context, p batch, done eventstore.Committed)
 
 // settle answers who was in a batch that the fold now holds. Those whose tick is void stay, to be tried again.
 func (f *flight) settle(p batch) error {
+	f.ledger.events.Add(int64(len(p.events)))
 	for _, w := range f.refunds {
 		w.done <- nil
 	}
@@ -188,6 +189,7 @@ func (f *flight) settle(p batch) error {
 		f.fresh = true
 		return err
 	}
+	f.ledger.requests.Add(int64(len(f.charges)))
 	for _, w := range f.charges {
 		w.done <- nil
 	}

@@ -51,8 +51,10 @@ type Ledger struct {
 	incarnation uuid.UUID
 	sequence    atomic.Int64 // of what the incarnation says, in all streams: never used twice, whatever becomes of a log
 
-	failing   atomic.Bool // since the last flight that did not
-	contracts sync.Map    // id -> *contract
+	failing   atomic.Bool  // since the last flight that did not
+	events    atomic.Int64 // that were appended
+	requests  atomic.Int64 // that were counted
+	contracts sync.Map     // id -> *contract
 	life      context.Context
 	end       context.CancelFunc
 	flights   sync.WaitGroup
@@ -64,6 +66,9 @@ func New(store eventstore.Store, codec *eventstore.Codec, terms Terms, clock fun
 	l.life, l.end = context.WithCancel(context.Background())
 	return l
 }
+
+// Written is how many events this instance has written to count, and how many requests it has counted, since it began.
+func (l *Ledger) Written() (events, requests int64) { return l.events.Load(), l.requests.Load() }
 
 // Admit says whether a request would count as things stand, and counts nothing. It is never refused on what an
 // instance merely remembers.

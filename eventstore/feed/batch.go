@@ -59,15 +59,17 @@ type cutter struct {
 	mark   eventstore.Mark
 	ready  []eventstore.Signal
 	wanted int  // events in a batch
-	live   bool // the reader has caught up: what comes now comes as it happens, and is not kept waiting
+	live   bool // the reader has caught up: what comes now comes as it happens
+	pace   time.Duration
+	due    time.Time // before which a batch of what happens now waits for more
 
 	batch Batch
 	bytes int
 }
 
-// next is the next batch. It waits for the first signal as long as it takes; with that in hand it waits for more only
-// while the log is being caught up with, and only a little; a mark without events waits for company. A batch never ends
-// inside an append.
+// next is the next batch. It waits for the first signal as long as it takes; with that in hand it waits for more only a
+// little while the log is being caught up with, and after that only as the pace says; a mark without events waits for
+// company. A batch never ends inside an append.
 func (c *cutter) next(ctx context.Context) (Batch, error) {
 	c.batch, c.bytes = Batch{From: c.mark, To: c.mark}, 0
 	var late <-chan time.Time
@@ -75,7 +77,7 @@ func (c *cutter) next(ctx context.Context) (Batch, error) {
 		if c.use() {
 			return c.cut(), nil
 		}
-		if late == nil && c.moved() {
+		if late == nil && (c.moved() || c.batch.CaughtUp) {
 			late = time.After(c.linger())
 		}
 		more, err := c.queue.take(ctx, late)
@@ -92,6 +94,17 @@ func (c *cutter) next(ctx context.Context) (Batch, error) {
 	}
 }
 
+// linger is how long a batch that has begun waits for more.
+func (c *cutter) linger() time.Duration {
+	switch {
+	case !c.live:
+		return maxLinger
+	case len(c.batch.Events) == 0 && !c.batch.CaughtUp:
+		return max(markLinger, time.Until(c.due))
+	}
+	return time.Until(c.due)
+}
+
 // use adds ready signals to the batch until it is to be cut, and says whether it is.
 func (c *cutter) use() bool {
 	for len(c.ready) > 0 {
@@ -103,25 +116,25 @@ func (c *cutter) use() bool {
 		c.batch.To = s.Mark
 		switch s.Kind {
 		case eventstore.Event:
-			c.batch.Events = append(c.batch.Events, s.Event)
+			c.batch.Events, c.batch.CaughtUp = append(c.batch.Events, s.Event), false
 			c.bytes += size(s.Event)
 		case eventstore.CaughtUp:
 			c.live, c.batch.CaughtUp = true, true
-			return true
+			if c.isDue() {
+				return true
+			}
 		}
 	}
-	return len(c.batch.Events) > 0 && (c.live || c.full()) && c.whole()
+	return len(c.batch.Events) > 0 && (c.full() || c.live && c.isDue()) && c.whole()
 }
 
-func (c *cutter) linger() time.Duration {
-	if c.live && len(c.batch.Events) == 0 {
-		return markLinger
-	}
-	return maxLinger
-}
+func (c *cutter) isDue() bool { return !time.Now().Before(c.due) }
 
 func (c *cutter) cut() Batch {
 	c.mark = c.batch.To
+	if c.live {
+		c.due = time.Now().Add(c.pace)
+	}
 	return c.batch
 }
 

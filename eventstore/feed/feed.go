@@ -21,6 +21,9 @@ type Source struct {
 	Want  eventstore.Filter
 	// Batch is how many events are put into one message while the log is being caught up with, at least; 500 when it is 0.
 	Batch int
+	// Pace is the least time between two messages once the log has been caught up with: what comes sooner goes together.
+	// What comes after a longer quiet goes at once.
+	Pace time.Duration
 	// From gives the mark to resume after. It is asked at the start, after a Nack and after the reading ended,
 	// and may block for as long as nothing is wanted.
 	From func(context.Context) (eventstore.Mark, error)
@@ -114,7 +117,7 @@ func (f *Feed) follow(ctx context.Context, out chan<- *message.Message, s subscr
 	reader.Go(func() { q.fill(ctx, f.source.Store.Subscribe(ctx, mark, f.source.Want)) })
 	defer reader.Wait()
 	defer cancel()
-	for c := (cutter{queue: q, mark: mark, wanted: f.source.Batch}); ; {
+	for c := (cutter{queue: q, mark: mark, wanted: f.source.Batch, pace: f.source.Pace}); ; {
 		b, err := c.next(ctx)
 		if err != nil {
 			return err

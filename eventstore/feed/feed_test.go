@@ -30,12 +30,18 @@ type reader struct {
 
 func read(t *testing.T, l *tape) *reader {
 	t.Helper()
+	return readAs(t, feed.Source{Store: l})
+}
+
+func readAs(t *testing.T, source feed.Source) *reader {
+	t.Helper()
 	r := &reader{}
-	r.feed = feed.New(feed.Source{Store: l, From: r.from, Ended: func(err error) {
+	source.From, source.Ended = r.from, func(err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.ended = append(r.ended, err)
-	}})
+	}
+	r.feed = feed.New(source)
 	var err error
 	if r.messages, err = r.feed.Subscribe(t.Context(), "register"); err != nil {
 		t.Fatal(err)
@@ -122,6 +128,28 @@ func TestLoneEventGoesThroughAtOnce(t *testing.T) {
 		}
 		r.ack(m, b)
 		l.record(signal(eventstore.CaughtUp, position+1))
+	}
+}
+
+func TestWhatHappensWithinThePaceComesTogether(t *testing.T) {
+	t.Parallel()
+	l := newTape(signal(eventstore.CaughtUp, 0))
+	r := readAs(t, feed.Source{Store: l, Pace: time.Second, Batch: 10})
+	m, b := r.next(t)
+	r.ack(m, b)
+	for position := 1; position <= 3; position++ {
+		l.record(appended(position, 1)...)
+		l.record(signal(eventstore.CaughtUp, position))
+	}
+	m, b = r.next(t)
+	if len(b.Events) != 3 || !b.CaughtUp {
+		t.Errorf("got %d events, caught up %v; want all 3", len(b.Events), b.CaughtUp)
+	}
+	r.ack(m, b)
+	began := time.Now()
+	l.record(joined(appended(4, 10), appended(14, 1))...)
+	if _, b = r.next(t); len(b.Events) != 10 || b.CaughtUp || time.Since(began) > time.Second {
+		t.Errorf("got %d events after %v, want a full batch of 10 at once", len(b.Events), time.Since(began))
 	}
 }
 

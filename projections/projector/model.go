@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,7 +26,8 @@ type Model struct {
 	Bare       bool // its rules see no envelopes
 	States     []Stateful
 	Rules      []Rule
-	Batch      int // events that go into one transaction while it catches up; 0 for the feed's own number
+	Batch      int           // events that go into one transaction while it catches up; 0 for the feed's own number
+	Pace       time.Duration // least time between two transactions after that
 }
 
 // Record is an event in its place, with its envelope.

@@ -156,7 +156,7 @@ func (f *floor) start(ctx context.Context, m Model, c table.Copy) error {
 		return err
 	}
 	l := f.p.lane(m, c, db)
-	source := feed.Source{Store: f.p.storeOf(m), Want: m.Categories, Batch: m.Batch, From: l.from, Ended: l.ended}
+	source := feed.Source{Store: f.p.storeOf(m), Want: m.Categories, Batch: m.Batch, Pace: m.Pace, From: l.from, Ended: l.ended}
 	r := &run{lane: l, release: release}
 	r.handler = f.router.AddConsumerHandler(c.Name, c.Name, feed.New(source), l.take)
 	if err := f.router.RunHandlers(ctx); err != nil {

@@ -6,6 +6,7 @@ package tally
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"lieudit/eventstore"
 	"lieudit/projections/projector"
@@ -34,6 +35,7 @@ var Model = projector.Model{
 		projector.Ignore[event.IncarnationEnded](),
 	},
 	Batch: 4000,
+	Pace:  200 * time.Millisecond, // ticks of one account go together: a row costs more than they do
 }
 
 const category = "usage"

@@ -34,6 +34,18 @@ func (s *service) gauges() {
 		defer e.Done()
 		return float64(e.Meta.Addresses)
 	})
+	counter := func(name, help string, value func() int64) {
+		s.metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+			func() float64 { return float64(value()) }))
+	}
+	counter("lieudit_usage_events_total", "Events this instance wrote to count requests.", func() int64 {
+		events, _ := s.ledger.Written()
+		return events
+	})
+	counter("lieudit_usage_requests_total", "Requests this instance counted.", func() int64 {
+		_, requests := s.ledger.Written()
+		return requests
+	})
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
