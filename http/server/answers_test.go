@@ -79,6 +79,11 @@ func (l *ledger) note(line string) {
 	l.lines = append(l.lines, line)
 }
 
+func (l *ledger) Refused(_ context.Context, _ grant.Grant, endpoint string) error {
+	l.note("refused " + endpoint)
+	return nil
+}
+
 func (l *ledger) Admit(_ context.Context, g grant.Grant, endpoint string, _ bool) (server.Settle, error) {
 	l.note("admit " + g.Account + " " + endpoint)
 	if l.refuse != nil {
@@ -104,9 +109,9 @@ func TestTheMeterStandsBetweenSyntaxAndWork(t *testing.T) {
 		{"GET", "/route/matrix", &ledger{}, 500, []string{"admit acme GET /route/matrix", "settle 500"}},
 		{"GET", "/me?x=1", &ledger{refuse: spent}, 429, []string{"admit acme GET /me"}},
 		{"GET", "/me?x=%zz", &ledger{refuse: spent}, 400, nil},
-		{"GET", "/nowhere", &ledger{refuse: spent}, 404, nil},
-		{"POST", "/me", &ledger{refuse: spent}, 405, nil},
-		{"GET", "/route/compute", &ledger{refuse: spent}, 403, nil},
+		{"GET", "/nowhere", &ledger{refuse: spent}, 404, []string{"refused GET *"}},
+		{"POST", "/me", &ledger{refuse: spent}, 405, []string{"refused POST *"}},
+		{"GET", "/route/compute", &ledger{refuse: spent}, 403, []string{"refused GET /route/compute"}},
 		{"GET", "/version", &ledger{refuse: spent}, 200, nil},
 		{"GET", "/me", &ledger{disturb: problem.AuthUnavailable()}, 503, []string{"admit acme GET /me", "settle 200"}},
 		{"GET", "/me", &ledger{refuse: errors.New("disk")}, 500, []string{"admit acme GET /me"}},

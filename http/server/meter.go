@@ -17,6 +17,9 @@ type Meter interface {
 	// Requests that write are counted before their work, the others after it. Settle must be called once
 	// when the work is done and before its answer is sent.
 	Admit(ctx context.Context, g grant.Grant, endpoint string, writes bool) (Settle, error)
+
+	// Refused is told of a request that is refused before its work and not for its quota.
+	Refused(ctx context.Context, g grant.Grant, endpoint string) error
 }
 
 // Settle tells a meter the status of the answer that is about to be sent, and what is used of the quota by then. Its error
@@ -26,21 +29,32 @@ type Settle func(ctx context.Context, status int) (usage.Spending, error)
 // afterwards makes the body of an answer that tells what is used of the quota.
 type afterwards func(usage.Spending) any
 
-// counted is what counts of the requests that were let into the work, by the status of their answer. Those that never
-// got there (401, 403, 404 of a route, 405, 400, 429, 503) do not count. Section 8 of the specification names only
-// GET /version and 400: the rest is in the customer's favour.
-func counted(status int) bool {
-	return status < http.StatusInternalServerError && status != http.StatusRequestEntityTooLarge
+// Counting is what counts of the requests with a valid key. The zero Counting is in the customer's favour: of those that
+// were let into the work all but 413 and 5xx, and no others. Section 8 of the specification exempts only GET
+// /version and 400: that is ToTheLetter. Requests without a valid key, and those refused by the quota or the
+// scope of a publishable key, never count.
+type Counting struct {
+	Refused bool // 403 of the plan, 404 of a route, 405
+	Failed  bool // 413 and 5xx
+}
+
+// ToTheLetter counts all that the specification does not exempt.
+var ToTheLetter = Counting{Refused: true, Failed: true}
+
+// counted says whether a request that was let into the work counts, by the status of its answer.
+func (c Counting) counted(status int) bool {
+	return c.Failed || status < http.StatusInternalServerError && status != http.StatusRequestEntityTooLarge
 }
 
 // metered is a ledger as the API sees it.
 type metered struct {
 	*usage.Ledger
-	log *slog.Logger
+	counting Counting
+	log      *slog.Logger
 }
 
 // Metered is the meter of a ledger.
-func Metered(l *usage.Ledger, log *slog.Logger) Meter { return metered{l, log} }
+func Metered(l *usage.Ledger, c Counting, log *slog.Logger) Meter { return metered{l, c, log} }
 
 func (m metered) Admit(ctx context.Context, g grant.Grant, endpoint string, writes bool) (Settle, error) {
 	if writes {
@@ -50,7 +64,7 @@ func (m metered) Admit(ctx context.Context, g grant.Grant, endpoint string, writ
 		return nil, m.problem(g, err)
 	}
 	return func(ctx context.Context, status int) (usage.Spending, error) {
-		if !counted(status) {
+		if !m.counting.counted(status) {
 			return usage.Spending{}, nil
 		}
 		spent, err := m.Count(ctx, g, endpoint)
@@ -65,7 +79,7 @@ func (m metered) hold(ctx context.Context, g grant.Grant, endpoint string) (Sett
 		return nil, m.problem(g, err)
 	}
 	return func(ctx context.Context, status int) (usage.Spending, error) {
-		if counted(status) {
+		if m.counting.counted(status) {
 			receipt.Keep()
 			return usage.Spending{}, nil
 		}
@@ -74,6 +88,18 @@ func (m metered) hold(ctx context.Context, g grant.Grant, endpoint string) (Sett
 		}
 		return usage.Spending{}, nil
 	}, nil
+}
+
+// Refused counts what counts of the requests that are refused all the same: at the cap the refusal stays what it is.
+func (m metered) Refused(ctx context.Context, g grant.Grant, endpoint string) error {
+	if !m.counting.Refused {
+		return nil
+	}
+	_, err := m.Count(ctx, g, endpoint)
+	if spent := new(usage.SpentError); errors.As(err, &spent) {
+		return nil
+	}
+	return m.problem(g, err)
 }
 
 func (m metered) problem(g grant.Grant, err error) error {
@@ -96,3 +122,5 @@ type unmetered struct{}
 func (unmetered) Admit(_ context.Context, g grant.Grant, _ string, _ bool) (Settle, error) {
 	return func(context.Context, int) (usage.Spending, error) { return usage.Spending{Limit: g.Quota}, nil }, nil
 }
+
+func (unmetered) Refused(context.Context, grant.Grant, string) error { return nil }

@@ -57,6 +57,9 @@ func Routes() []string {
 	return all
 }
 
+// name is what the route's requests are counted under.
+func (r route) name() string { return r.method + " " + r.path }
+
 // writes says whether the work changes something. It is counted before.
 func (r route) writes() bool { return r.service == plan.Locations && r.method != http.MethodGet }
 

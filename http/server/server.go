@@ -107,10 +107,10 @@ func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	route, vars, err := a.paths.Find(r, true)
 	if err != nil {
-		return nil, err
+		return nil, a.refused(r.Context(), g, r.Method+" "+elsewhere, err)
 	}
 	if !includes(g.Plan, route.service) {
-		return nil, problem.PlanInsufficient(g.Plan)
+		return nil, a.refused(r.Context(), g, route.name(), problem.PlanInsufficient(g.Plan))
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, route.limit)
 	do, err := route.endpoint(r)
@@ -122,9 +122,20 @@ func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
 	}, g)
 }
 
+// elsewhere stands for every path that is no route.
+const elsewhere = "*"
+
+// refused is the refusal of a request, or why even that cannot be counted.
+func (a *api) refused(ctx context.Context, g grant.Grant, endpoint string, cause error) error {
+	if err := a.Meter.Refused(ctx, g, endpoint); err != nil {
+		return err
+	}
+	return cause
+}
+
 // metered does the work between the two halves of metering it. Work that panics is settled as the 500 it becomes.
 func (a *api) metered(ctx context.Context, rt route, do func(context.Context) (any, error), g grant.Grant) (v any, err error) {
-	settle, err := a.Meter.Admit(ctx, g, rt.method+" "+rt.path, rt.writes())
+	settle, err := a.Meter.Admit(ctx, g, rt.name(), rt.writes())
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ type Config struct {
 	VaultKey     []byte        // master key of the vault, 32 bytes; nil for none
 	Demo         bool          // open the demo account on an empty log, and invent addresses where there are none
 	Grace        time.Duration // after its end, in which a period still takes what was on its way, before it is closed
+	ToTheLetter  bool          // count all that the specification does not exempt
 	Unthrottled  bool          // a proxy holds publishable keys to their pace
 	Tokens       token.Prefixes
 	Log          *slog.Logger

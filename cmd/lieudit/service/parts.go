@@ -20,7 +20,7 @@ import (
 // listen opens the three listeners. Nothing is answered before they serve.
 func (s *service) listen() (err error) {
 	api := server.New(server.Parts{
-		Ring: s.ring, Meter: server.Metered(s.ledger, s.Log), Throttle: s.throttle(), Atlas: s.atlas,
+		Ring: s.ring, Meter: server.Metered(s.ledger, s.counting(), s.Log), Throttle: s.throttle(), Atlas: s.atlas,
 		Tokens: s.Tokens, Now: s.Now, Log: s.Log, Version: s.version,
 	})
 	if s.api, err = s.listener("API", s.Listen, s.measured("api", api)); err != nil {
@@ -37,6 +37,14 @@ func (s *service) listen() (err error) {
 	}
 	s.ops, err = s.listener("ops", s.OpsListen, ops.Handler(s.parts(), s.metrics))
 	return err
+}
+
+// counting is what counts: in the customer's favour, unless the operator has it otherwise.
+func (s *service) counting() server.Counting {
+	if s.ToTheLetter {
+		return server.ToTheLetter
+	}
+	return server.Counting{}
 }
 
 // throttle is the pace of publishable keys, 20 requests a second and bursts of 100 from one address, unless a proxy
