@@ -110,7 +110,9 @@ func (j Job) write(ctx context.Context, d *draft, order <-chan *batch) error {
 		select {
 		case <-b.ready:
 		case <-ctx.Done():
-			return ctx.Err()
+		}
+		if err := ctx.Err(); err != nil {
+			return err // at the next batch, not at whichever the two channels let through
 		}
 		d.add(b.lines)
 		d.state.Read = b.end
