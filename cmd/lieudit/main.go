@@ -28,5 +28,6 @@ func main() {
 		Env:      os.LookupEnv,
 		Zone:     time.Local,
 		Serve:    service.Run,
+		Meek:     meek,
 	}.Run(ctx, os.Args))
 }

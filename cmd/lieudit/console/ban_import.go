@@ -63,6 +63,9 @@ func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, sources.Close()) }()
+	if p.Meek != nil {
+		p.Meek() // a service on this machine answers meanwhile
+	}
 	bar := p.bar()
 	i := vintages.Import{
 		Folder: vintages.In(c.String("data")), Sources: sources, Millesime: c.String("millesime"), SHA256: c.String("sha256"),

@@ -32,6 +32,7 @@ type Program struct {
 	Env      func(string) (string, bool)
 	Zone     *time.Location // in which times are read and shown
 	Serve    func(context.Context, service.Config) error
+	Meek     func() // lets every other process go first, for work that nobody waits for; nil: nothing
 }
 
 // Run runs one command line, the program's name first, and returns the exit code. It returns soon after ctx ends.
