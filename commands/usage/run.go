@@ -14,6 +14,10 @@ import (
 const (
 	idle  = 10 * time.Minute // after which a book that nobody asks for is put away
 	sweep = time.Minute
+
+	// farewell is how long an ending instance waits for what it has under way, and again for the log to take its end: as
+	// long as a log that was just restarted needs to be found again.
+	farewell = 3 * time.Second
 )
 
 // Run keeps the books to what happens to accounts on the log core after a mark, and puts away those nobody asks for,
@@ -24,7 +28,7 @@ func (l *Ledger) Run(ctx context.Context, core eventstore.Store, after eventstor
 	parts.Go(func() error { return l.follow(ctx, core, after) })
 	parts.Go(func() error { return l.tidy(ctx) })
 	err := parts.Wait()
-	time.AfterFunc(2*patience, l.end)
+	time.AfterFunc(farewell, l.end)
 	l.flights.Wait()
 	clean := l.life.Err() == nil
 	l.end()
@@ -51,15 +55,18 @@ func (l *Ledger) sayStarted(ctx context.Context) error {
 
 // sayEnded tells that nothing was left unanswered. Where it cannot be told, an audit will ask.
 func (l *Ledger) sayEnded() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	proposed, err := l.encode(ctx, l.selfStream(), "ended", event.IncarnationEnded{Incarnation: l.incarnation.String()})
-	if err == nil {
-		_, err = l.append(ctx, l.selfStream(), eventstore.Any, proposed)
+	for err == nil {
+		if _, err = l.append(ctx, l.selfStream(), eventstore.Any, proposed); err == nil {
+			return
+		}
+		if errors.Is(err, eventstore.ErrUnavailable) && wait(ctx, retryAfter) {
+			err = nil
+		}
 	}
-	if err != nil {
-		l.log.Warn("the end of this instance's counting is not on the log", "incarnation", l.incarnation, "reason", err)
-	}
+	l.log.Warn("the end of this instance's counting is not on the log", "incarnation", l.incarnation, "reason", err)
 }
 
 // wait waits, and says whether ctx goes on.
