@@ -18,6 +18,14 @@ var catalog = []Type{
 	define[TokenIssued]("issued {role} token {token} ({hint})"),
 	define[TokenRevoked]("revoked {role} token {token} ({hint})"),
 
+	define[ReferentialOpened]("opened referential {code}"),
+	define[ReferentialRenamed]("renamed referential {code} from {before} to {name}"),
+	define[ReferentialArchived]("archived referential {code}"),
+	define[SitesChanged]("wrote sites of {referential} ({action}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
+	define[SyncCommitted]("wrote sites of {referential} ({action}, as staged in {sync}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
+	define[RequestKept]("was asked to write sites of {referential} ({action}) and had nothing to change"),
+	define[SyncStaged]("staged rows of a sync"),
+
 	define[UsageOpened]("opened the period from {first} of contract {contract} with {cap} requests"),
 	define[UsageCapSet]("set the requests of {account} in the period to {cap}"),
 	define[UsageKeyRevoked]("ended the counting of key {key}"),

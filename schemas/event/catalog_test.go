@@ -141,8 +141,9 @@ func TestPersonalFieldsAreMappedInACopy(t *testing.T) {
 		calls := 0
 		count := func(p event.Personal) (event.Personal, error) { calls++; return p, nil }
 		got, err := event.MapPersonal(filled(e), count)
-		if err != nil || calls != e.Personals() || !cmp.Equal(got, filled(e)) {
-			t.Errorf("%s: %d of %d personal fields mapped, %v", e.Name, calls, e.Personals(), err)
+		missed := calls < e.Personals() || e.Personals() == 0 && calls > 0 // a field of a list's items is mapped in each of them
+		if err != nil || missed || !cmp.Equal(got, filled(e)) {
+			t.Errorf("%s: %d personal texts mapped for %d fields, %v", e.Name, calls, e.Personals(), err)
 		}
 	}
 }

@@ -1,0 +1,77 @@
+package table
+
+import "strings"
+
+// Referential is a group of an account's sites.
+type Referential struct {
+	ID       string // RefID
+	Account  string
+	Code     string
+	Name     string
+	Created  Instant
+	Archived Instant
+	Active   int64 // active sites
+	Position int64 // of the event that changed it last
+}
+
+// Referentials is the table of referentials.
+var Referentials = Table[Referential]{
+	Def: Def{Name: "referential", View: "referentials", Key: 1, Indexes: []string{"account, code"}, Columns: []Column{
+		{"id", Text}, {"account", Text}, {"code", Text}, {"name", Text}, {"created", Moment}, {"archived", Moment},
+		{"active", Integer}, {"position", Integer},
+	}},
+	Fields: func(r *Referential) []any {
+		return []any{&r.ID, &r.Account, &r.Code, &r.Name, &r.Created, &r.Archived, &r.Active, &r.Position}
+	},
+}
+
+// Site is one site as it stands.
+type Site struct {
+	ID          string // SiteID
+	Account     string
+	Referential string // its code
+	ExternalID  string
+	Site        string // its id in the API
+	Active      bool
+	Version     int64
+	Content     string // site.Stored as JSON
+	Created     Instant
+	Modified    Instant
+	Deactivated Instant
+	Position    int64 // of the event that changed it last
+}
+
+// Sites is the table of sites. They are listed by external id, and read again after a position.
+var Sites = Table[Site]{
+	Def: Def{Name: "site", View: "sites", Key: 1, Indexes: []string{"account, referential, external_id", "account, position"}, Columns: []Column{
+		{"id", Text}, {"account", Text}, {"referential", Text}, {"external_id", Text}, {"site", Text}, {"active", Boolean},
+		{"version", Integer}, {"content", Text}, {"created", Moment}, {"modified", Moment}, {"deactivated", Moment}, {"position", Integer},
+	}},
+	Fields: func(s *Site) []any {
+		return []any{&s.ID, &s.Account, &s.Referential, &s.ExternalID, &s.Site, &s.Active,
+			&s.Version, &s.Content, &s.Created, &s.Modified, &s.Deactivated, &s.Position}
+	},
+}
+
+// Outgoing is a site, or a whole account, that a search engine outside has not been told of yet.
+type Outgoing struct {
+	ID       string // SiteID; or an account and a slash, for an account whose documents are to go
+	Position int64  // of the last change: what is told is deleted only if there was none since
+}
+
+// Outbox is the table of what is still to be told. It is filled where there is such an engine.
+var Outbox = Table[Outgoing]{
+	Def:    Def{Name: "outbox", Key: 1, Indexes: []string{"position"}, Columns: []Column{{"id", Text}, {"position", Integer}}},
+	Fields: func(o *Outgoing) []any { return []any{&o.ID, &o.Position} },
+}
+
+// Places is the read model of referentials and sites.
+var Places = Model{Name: "places", Version: 1, Tables: []Def{Referentials.Def, Sites.Def, Outbox.Def}}
+
+// RefID is the key of a referential's row. Neither accounts nor codes have a slash in them.
+func RefID(account, code string) string { return account + "/" + code }
+
+// SiteID is the key of a site's row.
+func SiteID(account, code, externalID string) string {
+	return strings.Join([]string{account, code, externalID}, "/")
+}
