@@ -67,15 +67,15 @@ func Tag(tag string) string {
 	return strings.TrimSpace(tag)
 }
 
-// longest is the longest word that is looked for with typos.
-const longest = 48
+// Longest is how many letters the Longest word has that is looked for with typos.
+const Longest = 48
 
 // Allowed is how many typos a typed word may have: none in a number or in less than four letters, one in less than
 // eight, else two.
 func Allowed(typed string) int {
 	n := utf8.RuneCountInString(typed)
 	switch {
-	case n < 4, n > longest, '0' <= typed[0] && typed[0] <= '9':
+	case n < 4, n > Longest, '0' <= typed[0] && typed[0] <= '9':
 		return 0
 	case n < 8:
 		return 1
@@ -106,7 +106,7 @@ func Typos(typed, word string, prefix bool) (int, bool) {
 
 // slips is the distance of a to b, or to the nearest beginning of b.
 func slips(a, b []rune, prefix bool) int {
-	var rows [3][longest + 1]int
+	var rows [3][Longest + 1]int
 	before, last, row := &rows[0], &rows[1], &rows[2]
 	for i := range len(a) + 1 {
 		last[i] = i

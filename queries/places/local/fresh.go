@@ -22,7 +22,7 @@ const (
 // current is the index of a key with all that is known to be written in it.
 func (e *Engine) current(ctx context.Context, k key) (*index, error) {
 	h, position := e.holding(k), e.changed(k.account)
-	if s := h.snapshot(); s.has(position) && time.Since(s.looked) < lookEvery {
+	if s := h.now.Load(); s.has(position) && e.now().Sub(s.looked) < lookEvery {
 		return s.index, nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
@@ -50,18 +50,18 @@ func (e *Engine) turn(ctx context.Context, h *holding, position uint64) (*snapsh
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	old := h.snapshot()
-	if old.has(position) && time.Since(old.looked) < lookEvery { // somebody else did it meanwhile
+	old := h.now.Load()
+	if old.has(position) && e.now().Sub(old.looked) < lookEvery { // somebody else did it meanwhile
 		return old, nil
 	}
 	fresh, err := e.refresh(ctx, h.key, old, position)
 	if err != nil && old.has(position) { // it was only to be looked whether all is well
 		again := *old
-		again.looked = time.Now()
+		again.looked = e.now()
 		fresh, err = &again, nil
 	}
 	if err == nil {
-		h.keep(fresh)
+		h.now.Store(fresh)
 		e.weigh(h, len(fresh.rows))
 	}
 	return fresh, err
@@ -72,7 +72,7 @@ func (e *Engine) refresh(ctx context.Context, k key, old *snapshot, position uin
 	for {
 		var fresh *snapshot
 		err := e.shelf.ReadCopy(ctx, table.Places, func(c table.Copy, db *table.DB) (err error) {
-			r := reading{ctx, db, k, snapshot{copy: c.Name, looked: time.Now()}}
+			r := reading{ctx, db, k, snapshot{copy: c.Name, looked: e.now()}}
 			fresh, err = r.read(old, position)
 			return err
 		})
