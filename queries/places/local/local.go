@@ -17,12 +17,15 @@ import (
 // Held is how many sites are held in memory unless somebody says otherwise.
 const Held = 1_500_000
 
+const loadsAtOnce = 4
+
 // Engine is the search in memory. It is safe for concurrent use.
 type Engine struct {
 	shelf   *table.Shelf
 	changed func(account string) uint64
 	now     func() time.Time
 	bound   int
+	loads   chan struct{} // taken by who reads a whole account
 	scratch sync.Pool
 
 	mu     sync.Mutex
@@ -35,7 +38,7 @@ type Engine struct {
 // itself, changed last, as far as is known; 0 when nothing is known. The search is then no older than that. At most bound sites are
 // held at a time, those not asked about for longest go first.
 func New(shelf *table.Shelf, changed func(account string) uint64, now func() time.Time, bound int) *Engine {
-	return &Engine{shelf: shelf, changed: changed, now: now, bound: bound, held: map[key]*holding{},
+	return &Engine{shelf: shelf, changed: changed, now: now, bound: bound, loads: make(chan struct{}, loadsAtOnce), held: map[key]*holding{},
 		scratch: sync.Pool{New: func() any { return new(scratch) }}}
 }
 
