@@ -102,3 +102,12 @@ type Placed struct {
 	Type     string `json:"type" enum:"Feature"`
 	Geometry *Point `json:"geometry" doc:"null: the site has no position"`
 }
+
+// PlacedAt is where a feature with that position is.
+func PlacedAt(lat, lon *float64) Placed {
+	p := Placed{Type: "Feature"}
+	if lat != nil && lon != nil {
+		p.Geometry = &Point{Type: "Point", Coordinates: []float64{*lon, *lat}}
+	}
+	return p
+}
