@@ -65,8 +65,20 @@ var Outbox = Table[Outgoing]{
 	Fields: func(o *Outgoing) []any { return []any{&o.ID, &o.Position} },
 }
 
+// Erasure is an account whose sites were erased: what was under way meanwhile does not bring them back.
+type Erasure struct {
+	Stream   string // of the account's places
+	Position int64  // of the erasure
+}
+
+// Erasures is the table of erasures.
+var Erasures = Table[Erasure]{
+	Def:    Def{Name: "erasure", Key: 1, Columns: []Column{{"stream", Text}, {"position", Integer}}},
+	Fields: func(e *Erasure) []any { return []any{&e.Stream, &e.Position} },
+}
+
 // Places is the read model of referentials and sites.
-var Places = Model{Name: "places", Version: 1, Tables: []Def{Referentials.Def, Sites.Def, Outbox.Def}}
+var Places = Model{Name: "places", Version: 1, Tables: []Def{Referentials.Def, Sites.Def, Outbox.Def, Erasures.Def}}
 
 // RefID is the key of a referential's row. Neither accounts nor codes have a slash in them.
 func RefID(account, code string) string { return account + "/" + code }
