@@ -215,7 +215,7 @@ func TestFilesThatCannotBeMeantAreRefused(t *testing.T) {
 		"{}\n{\n":                     "line 2",
 		`{"type":"FeatureCollection","features":[{"properties":{}}`:                             "line 1",
 		`{"type":"FeatureCollection","features":[{"geometry":{"type":"Polygon"}}]}`:             "not a Polygon",
-		"{\"type\":\"FeatureCollection\",\"features\":[\n{\"properties\":{}},\n{\"properties\"": "line 3",
+		"{\"type\":\"FeatureCollection\",\"features\":[\n{\"properties\":{}},\n{\"properties\"": "line 2",
 	} {
 		if rows, err := roster.Read([]byte(file)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %d rows, %v; want %q", file, len(rows), err, want)
