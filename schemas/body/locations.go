@@ -16,7 +16,7 @@ type OpenReferential struct {
 
 // RenameReferential is PATCH /locations/referentiels/{code}.
 type RenameReferential struct {
-	Name shape.Nullable[string] `json:"nom,omitzero" max:"200" doc:"null: none"`
+	Name shape.Nullable[string] `json:"nom" max:"200" doc:"null: none"`
 }
 
 // ReferentialsQuery is the query of GET /locations/referentiels.

@@ -17,7 +17,7 @@ func referentialOperations() []openapi.Operation {
 		{Method: "PATCH", Path: oneReferential, Summary: "Rename a referential",
 			Body: RenameReferential{}, Answer: Referential{}, Failures: keyed(unknown, archived, bodyTooLarge)},
 		{Method: "DELETE", Path: oneReferential, Summary: "Archive a referential: its sites become inactive, its code stays taken; twice is once",
-			Body: Empty{}, Answer: Referential{}, Failures: keyed(unknown, bodyTooLarge)},
+			Query: Empty{}, Answer: Referential{}, Failures: keyed(unknown)},
 	}
 }
 
@@ -48,8 +48,8 @@ func siteOperations() []openapi.Operation {
 		{Method: "GET", Path: path, Summary: "A site, active or not", Query: Empty{}, Answer: site.Site{}, Failures: keyed(unknown)},
 		{Method: "PUT", Path: path, Summary: "Create a site, or say anew all there is to say of it; an inactive one becomes active",
 			Body: PutSite{}, Answer: site.Site{}, Else: 201, Failures: keyed(unknown, archived, sitesOverCapacity, bodyTooLarge)},
-		{Method: "PATCH", Path: path, Summary: "Change some facts of a site, as a merge patch: null removes",
-			Body: PatchSite{}, Answer: site.Site{}, Failures: keyed(unknown, archived, bodyTooLarge)},
+		{Method: "PATCH", Path: path, Summary: "Change some facts of a site, as a merge patch (null removes); an inactive one becomes active",
+			Body: PatchSite{}, Answer: site.Site{}, Failures: keyed(unknown, archived, sitesOverCapacity, bodyTooLarge)},
 		{Method: "POST", Path: path + ":deactivate", Summary: "Make a site inactive: it stays, and counts no longer; twice is once",
 			Body: Empty{}, Answer: site.Site{}, Failures: keyed(unknown, archived, bodyTooLarge)},
 		{Method: "POST", Path: path + ":reactivate", Summary: "Make a site active again; twice is once",
