@@ -137,7 +137,7 @@ func (s *scanner) skip() ([]byte, error) {
 	case c == '[':
 		err = s.each(']', s.pass)
 	case c == '"':
-		_, err = s.string()
+		err = s.passString()
 	case c == '-' || c >= '0' && c <= '9':
 		_, err = s.number()
 	default:
