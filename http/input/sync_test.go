@@ -11,7 +11,7 @@ import (
 
 	"lieudit/http/input"
 	"lieudit/schemas/body"
-	place "lieudit/schemas/site"
+	shop "lieudit/schemas/site"
 )
 
 // wholeSync is a sync of n sites, each with so many bytes of facts.
@@ -157,7 +157,7 @@ func BenchmarkSyncRawLimit(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		var v struct{ Sites []place.Site }
+		var v struct{ Sites []shop.Site }
 		if err := json.Unmarshal(text, &v); err != nil {
 			b.Fatal(err)
 		}
