@@ -36,8 +36,12 @@ func newJob(account, code, action string, b Batch) (*job, error) {
 			return nil, ErrTwice
 		}
 		j.named[r.ExternalID] = true
-		j.rows = append(j.rows, newWanted(r))
 	}
+	j.rows = make([]*wanted, len(b.Rows))
+	everywhere(len(j.rows), func(i int) error {
+		j.rows[i] = newWanted(b.Rows[i])
+		return nil
+	})
 	slices.SortFunc(j.rows, func(a, b *wanted) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
 	return j, nil
 }
@@ -116,10 +120,8 @@ func (j *job) decide(ctx context.Context, s *State, placer Placer, now time.Time
 		return v, err
 	}
 	for _, w := range j.rows {
-		if w.form != nil {
-			if err := w.form.make(ctx, placer); err != nil {
-				return v, err
-			}
+		if err := w.make(ctx, placer); err != nil {
+			return v, err
 		}
 		if err := v.take(j.account, w); err != nil {
 			return v, err
@@ -153,22 +155,24 @@ func (v *verdict) take(account string, w *wanted) error {
 	return nil
 }
 
-// prepare makes the contents that the job would write on a state, on all processors.
+// prepare makes the contents that the job would write on the state it was surveyed on.
 func (j *job) prepare(ctx context.Context, placer Placer) error {
-	var forms []*form
-	for _, w := range j.rows {
-		if w.form != nil && !w.form.made {
-			forms = append(forms, w.form)
-		}
-	}
+	return everywhere(len(j.rows), func(i int) error { return j.rows[i].make(ctx, placer) })
+}
+
+// everywhere does n pieces of work on all processors, until one fails.
+func everywhere(n int, work func(i int) error) error {
+	const share = 16
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(forms)) {
+	for range min(runtime.GOMAXPROCS(0), (n+share-1)/share) {
 		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(forms)) && failed.Load() == nil; i = next.Add(1) - 1 {
-				if err := forms[i].make(ctx, placer); err != nil {
-					failed.Store(&err)
+			for from := int(next.Add(share)) - share; from < n; from = int(next.Add(share)) - share {
+				for i := from; i < min(from+share, n) && failed.Load() == nil; i++ {
+					if err := work(i); err != nil {
+						failed.Store(&err)
+					}
 				}
 			}
 		})

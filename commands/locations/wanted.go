@@ -13,18 +13,23 @@ import (
 // wanted is one row of a batch. What is found out about it is kept for when it is judged again, on a later state.
 type wanted struct {
 	Row
+	sum  site.Sum
 	said form // the content as it came
 	bare form // without the position, which the site showed
-
-	compared bool
-	against  site.Digest
-	likeness site.Likeness
 
 	// as judged last
 	stands standing
 	op     string // "" where nothing becomes of it, but for what retry finds
 	form   *form  // in which the content is written; nil where it stays
 	retry  bool   // the content is written only if it can be placed, which it could not be before
+}
+
+// make makes the content that is to be written, if any.
+func (w *wanted) make(ctx context.Context, placer Placer) error {
+	if w.form == nil || w.form.made {
+		return nil
+	}
+	return w.form.make(ctx, placer, w.sum)
 }
 
 // form is a content as the log would keep it.
@@ -37,12 +42,12 @@ type form struct {
 }
 
 func newWanted(r Row) *wanted {
-	w := &wanted{Row: r, said: form{content: r.Content}, bare: form{content: r.Content}}
-	w.bare.content.Lat, w.bare.content.Lon = nil, nil
-	if a := r.Content.Address; a != nil && *a != (site.Address{}) {
-		w.bare.content.IDBan = "" // else it is all there is to be placed by
+	bare := r.Content
+	bare.Lat, bare.Lon = nil, nil
+	if a := bare.Address; a != nil && *a != (site.Address{}) {
+		bare.IDBan = "" // else it is all there is to be placed by
 	}
-	return w
+	return &wanted{Row: r, sum: r.Content.Sum(), said: form{content: r.Content}, bare: form{content: bare}}
 }
 
 // judge says what becomes of a row where the site stands so, or is not there.
@@ -52,7 +57,7 @@ func (w *wanted) judge(s standing, known bool) {
 		w.op, w.form = event.SiteCreated, &w.said
 		return
 	}
-	switch like := w.compare(s.digest); {
+	switch like := s.digest.Compare(w.sum); {
 	case like == site.Same:
 		if w.retry = s.lost; w.retry {
 			w.form = &w.said
@@ -65,13 +70,6 @@ func (w *wanted) judge(s standing, known bool) {
 	if !s.active {
 		w.op = event.SiteReactivated
 	}
-}
-
-func (w *wanted) compare(d site.Digest) site.Likeness {
-	if !w.compared || w.against != d {
-		w.compared, w.against, w.likeness = true, d, d.Compare(w.Content)
-	}
-	return w.likeness
 }
 
 // row is what becomes of the site for the log, its content made. It is false where nothing does.
@@ -91,11 +89,8 @@ func (w *wanted) row() (event.SiteRow, bool) {
 	return r, w.op != ""
 }
 
-// make places the content and writes it down, once.
-func (f *form) make(ctx context.Context, placer Placer) error {
-	if f.made {
-		return nil
-	}
+// make places the content and writes it down.
+func (f *form) make(ctx context.Context, placer Placer, sum site.Sum) error {
 	f.position = f.content.Own()
 	if f.position == nil {
 		p, found := placer.Place(ctx, f.content)
@@ -115,6 +110,6 @@ func (f *form) make(ctx context.Context, placer Placer) error {
 		return fmt.Errorf("write down a site: %w", err)
 	}
 	f.text = event.Personal(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
-	f.digest, f.made = site.DigestOf(stored), true
+	f.digest, f.made = sum.Digest(stored), true
 	return nil
 }
