@@ -28,38 +28,61 @@ var benchPlaces = map[string]func(*testing.B) string{
 	"postgres": func(b *testing.B) string { return tabletest.Postgres(b) },
 }
 
-// BenchmarkProjection fills the places, the history and both from a journal of syncs that is there already; the rows alone,
-// by inserts of many rows and nothing else, are the raw limit.
+// BenchmarkProjection fills the places, the history and both from a journal of syncs that is there already: first ones, and
+// with a second one of each that updates every site. The rows alone, by inserts of many rows and nothing else, are the raw
+// limit.
 func BenchmarkProjection(b *testing.B) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	log, codec := projectortest.Journal(b), eventstore.NewCodec(&projectortest.Vault{})
-	var first, second eventstore.Position
-	for i := range benchAccounts {
-		stream := fmt.Sprint("locations-a", i)
-		projectortest.Append(b, log, codec, stream, event.ReferentialOpened{Code: code})
-		first = projectortest.Sync(b, log, codec, stream, written(benchSites), projectortest.SiteRows(event.SiteCreated, 1, benchSites))
-	}
-	for i := range benchAccounts {
-		second = projectortest.Sync(b, log, codec, fmt.Sprint("locations-a", i), written(benchSites), projectortest.SiteRows(event.SiteUpdated, 2, benchSites))
-	}
 	for name, place := range benchPlaces {
 		for what, models := range map[string][]projector.Model{
 			"places": {places.Model(false)}, "outbox": {places.Model(true)}, "history": {history.Model}, "both": {places.Model(false), history.Model},
 		} {
-			b.Run(name+"/"+what, func(b *testing.B) {
-				created, updated := time.Duration(0), time.Duration(0)
-				for b.Loop() {
-					c, u := project(b, projector.New(log, codec, shelf(b, place(b)), models...), first, second)
-					created, updated = created+c, updated+u
-				}
-				rows := float64(b.N * benchAccounts * benchSites)
-				b.ReportMetric(rows/created.Seconds(), "created/s")
-				b.ReportMetric(rows/updated.Seconds(), "updated/s")
-			})
+			for syncs, version := range []string{"first", "twice"} {
+				b.Run(name+"/"+what+"/"+version, func(b *testing.B) { project(b, place, syncs+1, models) })
+			}
 		}
 		b.Run(name+"/rows alone/site", func(b *testing.B) { insertAlone(b, place(b), table.Sites, site) })
 		b.Run(name+"/rows alone/entry", func(b *testing.B) { insertAlone(b, place(b), table.Entries, entry) })
 	}
+}
+
+// synced is a journal of so many syncs of each account.
+func synced(b *testing.B, codec *eventstore.Codec, syncs int) (log eventstore.Store, end eventstore.Position) {
+	log = projectortest.Journal(b)
+	for i := range syncs {
+		for a := range benchAccounts {
+			stream, op := fmt.Sprint("locations-a", a), event.SiteUpdated
+			if i == 0 {
+				projectortest.Append(b, log, codec, stream, event.ReferentialOpened{Code: code})
+				op = event.SiteCreated
+			}
+			end = projectortest.Sync(b, log, codec, stream, written(benchSites), projectortest.SiteRows(op, int64(i+1), benchSites))
+		}
+	}
+	return log, end
+}
+
+func project(b *testing.B, place func(*testing.B) string, syncs int, models []projector.Model) {
+	codec := eventstore.NewCodec(&projectortest.Vault{})
+	log, end := synced(b, codec, syncs)
+	for b.Loop() {
+		b.StopTimer()
+		p := projector.New(log, codec, shelf(b, place(b)), models...)
+		ctx, stop := context.WithCancel(b.Context())
+		ended := make(chan error)
+		b.StartTimer()
+		go func() { ended <- p.Run(ctx) }()
+		for p.Wait(ctx, end) != nil {
+			time.Sleep(time.Millisecond)
+		}
+		b.StopTimer()
+		stop()
+		if err := <-ended; err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(b.N*syncs*benchAccounts*benchSites)/b.Elapsed().Seconds(), "rows/s")
 }
 
 func shelf(b *testing.B, address string) *table.Shelf {
@@ -69,35 +92,6 @@ func shelf(b *testing.B, address string) *table.Shelf {
 	}
 	b.Cleanup(func() { s.Close() })
 	return s
-}
-
-// project says how long it took to get to the first position, and from there to the second.
-func project(b *testing.B, p *projector.Projector, first, second eventstore.Position) (time.Duration, time.Duration) {
-	ctx, stop := context.WithCancel(b.Context())
-	ended := make(chan error)
-	begun := time.Now()
-	go func() { ended <- p.Run(ctx) }()
-	passed := func(at eventstore.Position) time.Time {
-		for {
-			if all, err := p.Status(ctx); err == nil && len(all) > 0 {
-				done := true
-				for _, s := range all {
-					done = done && s.Position >= at
-				}
-				if done {
-					return time.Now()
-				}
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}
-	half := passed(first)
-	end := passed(second)
-	stop()
-	if err := <-ended; err != nil {
-		b.Fatal(err)
-	}
-	return half.Sub(begun), end.Sub(half)
 }
 
 // insertAlone is the raw limit: rows as wide as those that are projected.

@@ -41,9 +41,10 @@ type Site struct {
 	Position    int64 // of the event that changed it last
 }
 
-// Sites is the table of sites. They are listed by external id, and read again after a position.
+// Sites is the table of sites. Those of a referential are next to each other in the order of the key, which is that of their
+// external ids; those of an account are read again after a position.
 var Sites = Table[Site]{
-	Def: Def{Name: "site", View: "sites", Key: 1, Indexes: []string{"account, referential, external_id", "account, position"}, Columns: []Column{
+	Def: Def{Name: "site", View: "sites", Key: 1, Indexes: []string{"account, position"}, Columns: []Column{
 		{"id", Text}, {"account", Text}, {"referential", Text}, {"external_id", Text}, {"site", Text}, {"active", Boolean},
 		{"version", Integer}, {"content", Text}, {"created", Moment}, {"modified", Moment}, {"deactivated", Moment}, {"position", Integer},
 	}},
