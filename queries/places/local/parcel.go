@@ -47,15 +47,24 @@ func (p parcel) place() finder.Place {
 	return finder.Place{Name: p.text(), ExternalID: p.text(), Referential: p.text()}
 }
 
-// wrap appends a row's parcel.
-func wrap(b []byte, place finder.Place, r *table.Site) []byte {
+// room is about how much the parcels of rows take.
+func room(rows []table.Site) (n int) {
+	for i := range rows {
+		n += len(rows[i].Content) + 160
+	}
+	return n
+}
+
+// wrap writes a row's parcel.
+func wrap(w *strings.Builder, place finder.Place, r *table.Site) {
+	var number [binary.MaxVarintLen64]byte
 	for _, s := range []string{place.Name, r.ExternalID, r.Referential, r.Site, r.Content} {
-		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+		w.Write(binary.AppendUvarint(number[:0], uint64(len(s))))
+		w.WriteString(s)
 	}
 	for _, n := range []int64{r.Version, int64(r.Created), int64(r.Modified), int64(r.Deactivated), int64(flag(r.Active))} {
-		b = binary.AppendUvarint(b, uint64(n))
+		w.Write(binary.AppendUvarint(number[:0], uint64(n)))
 	}
-	return b
 }
 
 func flag(b bool) int {
@@ -128,18 +137,21 @@ const (
 	inStreet
 )
 
-// words calls yield with each word of the site and where it is.
-func (g *glance) words(yield func(word string, in field)) {
-	say := func(in field, texts ...string) {
-		for _, t := range texts {
-			finder.Terms(t, func(word string) { yield(word, in) })
-		}
+// texts calls yield with each text that is searched and where it is.
+func (g *glance) texts(yield func(text string, in field)) {
+	yield(g.Content.Name, inName)
+	for _, tag := range g.Content.Tags {
+		yield(tag, inPlace)
 	}
-	say(inName, g.Content.Name)
-	say(inPlace, g.Content.Tags...)
-	if a := g.Content.Address; a != nil {
-		say(inPlace, a.City, a.PostalCode)
-		say(inStreet, a.Line1, a.Line2, a.InseeCode, a.Country)
+	a := g.Content.Address
+	if a == nil {
+		return
+	}
+	for _, text := range []string{a.City, a.PostalCode} {
+		yield(text, inPlace)
+	}
+	for _, text := range []string{a.Line1, a.Line2, a.InseeCode, a.Country} {
+		yield(text, inStreet)
 	}
 }
 
