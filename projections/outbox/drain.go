@@ -37,7 +37,7 @@ func (d *drain) run(ctx context.Context) error {
 			continue
 		}
 		if !sealed {
-			if err = d.index.Seal(ctx, d.fill); err != nil {
+			if err = d.index.Seal(ctx, Batch{Fill: d.fill, Position: d.told}); err != nil {
 				break
 			}
 			sealed = true
