@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/meilisearch/meilisearch-go"
@@ -71,7 +72,7 @@ func Parse(address string) (Server, error) {
 		s.Key = password
 	}
 	u.User = nil
-	s.URL = u.String()
+	s.URL = strings.TrimRight(u.String(), "/")
 	return s, nil
 }
 
