@@ -1,9 +1,8 @@
-package locations_test
+package locations
 
 import (
 	"testing"
 
-	"lieudit/commands/locations"
 )
 
 func TestFirstSyncAndAgain(t *testing.T) {
@@ -11,11 +10,11 @@ func TestFirstSyncAndAgain(t *testing.T) {
 	s := newStage(t)
 	l := s.desk(s.store)
 	opened(t, l, "magasins")
-	o := written(t, l, "magasins", locations.Batch{Rows: many(2000), Whole: true})
+	o := written(t, l, "magasins", Batch{Rows: many(2000), Whole: true})
 	if o.Created != 2000 || o.After != 2000 || o.Active != 0 {
 		t.Errorf("got %+v", o)
 	}
-	o = written(t, l, "magasins", locations.Batch{Rows: many(2000), Whole: true})
+	o = written(t, l, "magasins", Batch{Rows: many(2000), Whole: true})
 	if o.Unchanged != 2000 || o.Active != 2000 {
 		t.Errorf("got %+v", o)
 	}
