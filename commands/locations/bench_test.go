@@ -2,7 +2,6 @@ package locations
 
 import (
 	"testing"
-
 )
 
 func BenchmarkSync(b *testing.B) {

@@ -150,4 +150,3 @@ func (c decision) check(t *testing.T) {
 		t.Errorf("outcome (-want +got):\n%s", diff)
 	}
 }
-

@@ -156,4 +156,3 @@ func nudged(c site.Content) site.Content {
 }
 
 func ptr(c site.Content) *site.Content { return &c }
-

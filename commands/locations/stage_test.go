@@ -51,13 +51,19 @@ func (b *ban) learn(city string) {
 
 func (b *ban) Place(_ context.Context, c site.Content) (site.Position, bool) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.asked++
+	b.mu.Unlock()
+	return b.find(c)
+}
+
+func (b *ban) find(c site.Content) (site.Position, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if c.Address == nil || !b.known[c.Address.City] {
 		return site.Position{}, false
 	}
 	n := float64(len(c.Address.Line1))
-	return site.Position{Lat: 44 + n/100, Lon: 3, IDBan: "ban-" + c.Address.Line1, Score: 0.75}, true
+	return site.Position{Lat: 44 + n/100, Lon: 3, Source: site.FromBan, IDBan: "ban-" + c.Address.Line1, Score: 0.75}, true
 }
 
 // stage is a log with what the commands need.
