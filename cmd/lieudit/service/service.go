@@ -20,6 +20,7 @@ import (
 	"lieudit/eventstore/vault"
 	"lieudit/projections/keyring"
 	"lieudit/projections/projector"
+	"lieudit/projections/pulse"
 	"lieudit/projections/tally"
 	"lieudit/queries/address/atlas"
 	"lieudit/schemas/table"
@@ -31,6 +32,7 @@ import (
 //	    └───────> keyring <──────────┐
 //	http/area ──> commands ──> logs ───┤ feed
 //	    └──> queries ──> shelf <── projector
+//	            └──────> pulse <───────┘
 type service struct {
 	Config
 	version string
@@ -42,6 +44,7 @@ type service struct {
 	shelf     *table.Shelf
 	ring      *keyring.Ring
 	projector *projector.Projector
+	pulse     *pulse.Pulse
 	accounts  *account.Accounts
 	tokens    *access.Tokens
 	ledger    *usage.Ledger
@@ -107,6 +110,8 @@ func (s *service) assemble() {
 	s.projector = projector.New(s.logs.core, codec, s.shelf, readModels()...)
 	s.projector.Follow(s.logs.usage, tally.Model)
 	s.projector.Log = s.Log
+	s.pulse = pulse.New(s.logs.core, s.Log)
+	s.pulse.From = func(ctx context.Context) (eventstore.Mark, error) { return s.projector.Seen(ctx, table.Places.Name) }
 	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
