@@ -6,13 +6,16 @@ import (
 
 	"lieudit/http/problem"
 	"lieudit/projections/history"
+	"lieudit/projections/places"
 	"lieudit/projections/projector"
 	"lieudit/projections/register"
 	"lieudit/schemas/body"
 )
 
 // readModels are the read models of the core log. A new one gets its line here; that of usage has a log of its own.
-func readModels() []projector.Model { return []projector.Model{register.Model, history.Model} }
+func readModels() []projector.Model {
+	return []projector.Model{register.Model, history.Model, places.Model(false)}
+}
 
 // names are what models are called.
 func names(models []projector.Model) []string {

@@ -14,21 +14,25 @@ import (
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/locations"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/hold"
 	"lieudit/eventstore/vault"
 	"lieudit/projections/keyring"
 	"lieudit/projections/projector"
+	"lieudit/projections/pulse"
 	"lieudit/projections/tally"
 	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/siting"
 	"lieudit/schemas/table"
 )
 
 // service is the parts of one instance:
 //
 //	http/server ──> atlas <── follower <── vintages
-//	    └───────> keyring <──────────┐
+//	    ├───────> keyring <──────────┐
+//	    ├───────> places  <── pulse ─┤
 //	http/area ──> commands ──> logs ───┤ feed
 //	    └──> queries ──> shelf <── projector
 type service struct {
@@ -45,6 +49,8 @@ type service struct {
 	accounts  *account.Accounts
 	tokens    *access.Tokens
 	ledger    *usage.Ledger
+	locations *locations.Locations
+	pulse     *pulse.Pulse
 	caughtUp  atomic.Bool // the read models, once
 	atlas     *atlas.Atlas
 	follower  *vintages.Follower
@@ -110,6 +116,9 @@ func (s *service) assemble() {
 	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
+	s.locations = locations.New(s.logs.core, codec, s.accounts, siting.New(s.atlas), s.Now)
+	s.pulse = pulse.New(s.logs.core, s.Log)
+	s.pulse.From = func(ctx context.Context) (eventstore.Mark, error) { return s.projector.Seen(ctx, table.Places.Name) }
 	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live
 }
 
