@@ -162,3 +162,29 @@ func TestReplayGivesTheSameRows(t *testing.T) {
 		}
 	})
 }
+
+func TestItServesWhileItIsFilledAgain(t *testing.T) {
+	t.Parallel()
+	const n = 500
+	tabletest.Each(t, func(t *testing.T, address string) {
+		m := inventory.Model(true)
+		s := projectortest.Start(t, address, m)
+		s.Append(stream, event.ReferentialOpened{Code: code})
+		for version := int64(1); version <= 6; version++ {
+			op := event.SiteUpdated
+			if version == 1 {
+				op = event.SiteCreated
+			}
+			s.Sync(stream, written(n), projectortest.SiteRows(op, version, n))
+			switch version {
+			case 2, 5:
+				s.Rebuild(m.Model)
+			case 3, 4:
+				s.Restart(m) // in the middle of it
+			}
+			if sites := projectortest.Rows(s, m.Model, table.Sites); len(sites) != n || sites[0].Version != version || sites[n-1].Version != version {
+				t.Fatalf("got %d sites, %+v first, want version %d", len(sites), sites[0], version)
+			}
+		}
+	})
+}

@@ -83,8 +83,9 @@ func Allowed(typed string) int {
 	return 2
 }
 
-// Typos counts the slips that make what was typed of a word, or, with prefix, of one of its beginnings: letters to
-// insert, drop, change or swap with their neighbour. One in the first letter counts for two. It says false when there are more than are allowed.
+// Typos counts the slips that make what was typed of a word, or with prefix of one of its beginnings: letters to insert,
+// drop, change or swap with their neighbour. One in the first letter counts for two. It says false when there are more
+// than are allowed.
 func Typos(typed, word string, prefix bool) (int, bool) {
 	if typed == word || prefix && strings.HasPrefix(word, typed) {
 		return 0, true

@@ -122,6 +122,17 @@ func TestSitesOfAnErasedAccountAreGone(t *testing.T) {
 	})
 }
 
+func TestASiteWhoseContentCannotBeReadAnyMoreHasNone(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), local.Held)
+	row := named("a", "x", "Site")
+	row.Content = ""
+	s.put(t, row, named("a", "y", "Reste"))
+	if got := s.names(t, "a"); !slices.Equal(got, []string{"Reste", ""}) {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestACopyThatWasFilledAnewIsReadWhole(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), local.Held)

@@ -63,8 +63,8 @@ func (d *dict) beginning(prefix string) int {
 	})
 }
 
-// walk goes through sorted words and counts slips from a typed one, for all words that begin alike at once. It looks at the first byte of
-// each letter alone, so it counts no more than Typos does, and the same where letters are plain.
+// walk goes through sorted words and counts slips from a typed one, for all words that begin alike at once. It looks at
+// the first byte of each letter alone, so it counts no more than Typos does, and the same where letters are plain.
 type walk struct {
 	typed  []byte
 	prefix bool

@@ -34,9 +34,9 @@ type Engine struct {
 	sites  int       // what is held weighs
 }
 
-// New searches what the copies on a shelf hold. changed says at which position of the log the account's sites, or it
-// itself, changed last, as far as is known; 0 when nothing is known. The search is then no older than that. At most bound sites are
-// held at a time, those not asked about for longest go first.
+// New searches what the copies on a shelf hold. changed says at which position of the log an account's sites changed
+// last, as far as is known, 0 when nothing is: no answer is older than that. At most bound sites are held at a time;
+// those of the account that was not asked about for longest go first.
 func New(shelf *table.Shelf, changed func(account string) uint64, now func() time.Time, bound int) *Engine {
 	return &Engine{shelf: shelf, changed: changed, now: now, bound: bound, loads: make(chan struct{}, loadsAtOnce), held: map[key]*holding{},
 		scratch: sync.Pool{New: func() any { return new(scratch) }}}

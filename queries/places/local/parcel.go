@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"lieudit/queries/places"
 	"lieudit/queries/places/finder"
 	"lieudit/schemas/site"
 	"lieudit/schemas/table"
@@ -77,16 +78,10 @@ func flag(b bool) int {
 // site is the site as it was stored.
 func (p parcel) site() (site.Site, error) {
 	p.text()
-	s := site.Site{ExternalID: strings.Clone(p.text()), Referential: strings.Clone(p.text()), ID: strings.Clone(p.text())}
-	var stored site.Stored
-	if err := json.Unmarshal([]byte(p.text()), &stored); err != nil {
-		return s, fmt.Errorf("site %s/%s: %w", s.Referential, s.ExternalID, err)
-	}
-	s.Content, s.Source, s.Score = stored.Show()
-	s.Version = p.number()
-	s.Created, s.Modified = table.Instant(p.number()).Time(), table.Instant(p.number()).Time()
-	s.Deactivated, s.Active = table.Instant(p.number()).Time(), p.number() != 0
-	return s, nil
+	r := table.Site{ExternalID: strings.Clone(p.text()), Referential: strings.Clone(p.text()), Site: strings.Clone(p.text()), Content: p.text()}
+	r.Version, r.Created, r.Modified = p.number(), table.Instant(p.number()), table.Instant(p.number())
+	r.Deactivated, r.Active = table.Instant(p.number()), p.number() != 0
+	return places.SiteOf(r)
 }
 
 // entry is a site on its way into an index.
@@ -114,8 +109,10 @@ type glance struct {
 }
 
 func entryOf(r *table.Site) (e entry, err error) {
-	if err := json.Unmarshal([]byte(r.Content), &e.glance); err != nil {
-		return e, fmt.Errorf("site %s: %w", r.ID, err)
+	if r.Content != "" { // else its key was destroyed
+		if err := json.Unmarshal([]byte(r.Content), &e.glance); err != nil {
+			return e, fmt.Errorf("content of %s: %w", r.ID, err)
+		}
 	}
 	e.place = finder.Place{Name: finder.Name(e.glance.Content.Name), ExternalID: r.ExternalID, Referential: r.Referential}
 	e.lat, e.lon = math.NaN(), math.NaN()
