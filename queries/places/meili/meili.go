@@ -21,8 +21,6 @@ import (
 // Index is the index of sites on a server. It is safe for concurrent use.
 type Index struct {
 	server meilisearch.ServiceManager
-	index  meilisearch.IndexManager
-	name   string
 	shelf  *table.Shelf
 	opened opened
 }
@@ -32,20 +30,21 @@ type Server struct {
 	URL       string            // http://127.0.0.1:7700
 	Key       string            // of its API, "" for none
 	Transport http.RoundTripper // Direct unless set
-	Index     string            // the name of the index, which changes with its settings; IndexName unless set
+	Index     string            // the name of the index; one that tells settings and logs apart unless set
 }
 
 // New is the index on a server, of the sites whose rows are on a shelf. Nothing is asked before it is used.
 func New(s Server, shelf *table.Shelf) *Index {
-	if s.Index == "" {
-		s.Index = IndexName
-	}
+	return &Index{server: s.Client(), shelf: shelf, opened: opened{name: s.Index}}
+}
+
+// Client is how the server is reached. Nothing is tried again by itself, and no call goes on for ever.
+func (s Server) Client() meilisearch.ServiceManager {
 	if s.Transport == nil {
 		s.Transport = Direct()
 	}
 	client := &http.Client{Transport: s.Transport, Timeout: callTime}
-	server := meilisearch.New(s.URL, meilisearch.WithAPIKey(s.Key), meilisearch.WithCustomClient(client), meilisearch.DisableRetries())
-	return &Index{server: server, index: server.Index(s.Index), name: s.Index, shelf: shelf}
+	return meilisearch.New(s.URL, meilisearch.WithAPIKey(s.Key), meilisearch.WithCustomClient(client), meilisearch.DisableRetries())
 }
 
 // Direct is a transport that asks for no compression: the server sends what it compresses in pieces, and waits 40 ms for the
