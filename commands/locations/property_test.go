@@ -24,12 +24,13 @@ import (
 type trial struct {
 	*testing.T
 	*stage
-	rng   *rand.Rand
-	desks [2]*Locations
-	model *model
-	log   []string
-	last  Batch
-	where string // the referential of last
+	rng    *rand.Rand
+	desks  [2]*Locations
+	model  *model
+	log    []string
+	last   Batch
+	folder string
+	where  string // the referential of last
 }
 
 func TestCommandsDoWhatThePlainModelDoes(t *testing.T) {
@@ -51,15 +52,24 @@ func newTrial(t *testing.T, seed uint64) *trial {
 	s := newStage(t)
 	small := plan.Plan{Name: "SMALL", Sites: 60, Referentials: 3}
 	s.plans.Store(&small)
-	x := &trial{T: t, stage: s, rng: rand.New(rand.NewPCG(seed, 1)),
+	x := &trial{T: t, folder: t.TempDir(), stage: s, rng: rand.New(rand.NewPCG(seed, 1)),
 		model: &model{plan: small, ban: s.ban, refs: map[string]*modelRef{}, kept: map[string]modelAnswer{}}}
-	x.desks = [2]*Locations{s.desk(s.store), s.desk(s.store)}
+	x.desks = [2]*Locations{x.instance(), x.instance()}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("seed %d, last steps:\n%s", seed, strings.Join(x.log[max(0, len(x.log)-12):], "\n"))
 		}
 	})
 	return x
+}
+
+// instance is a new one, which may find the folds that others kept.
+func (x *trial) instance() *Locations {
+	l := x.desk(x.store)
+	if x.rng.IntN(2) == 0 {
+		kept(x.T, l, x.folder)
+	}
+	return l
 }
 
 func (x *trial) run(steps int) {
@@ -83,7 +93,7 @@ func (x *trial) step() {
 	id := fmt.Sprintf("s%02d", x.rng.IntN(30))
 	ctx := x.Context()
 	switch dice := x.rng.IntN(100); {
-	case dice == 0 && x.rng.IntN(3) > 0:
+	case dice == 1:
 		_, _, err := l.Rename(ctx, "a", shop, code, "N")
 		_, refused := x.model.ref(code)
 		x.same("rename "+code, err, refused)
@@ -107,7 +117,7 @@ func (x *trial) step() {
 		x.ban.learn(fmt.Sprintf("Ville %d", x.rng.IntN(8)))
 		x.log = append(x.log, "learn")
 	case dice < 54:
-		x.desks[x.rng.IntN(2)] = x.desk(x.store)
+		x.desks[x.rng.IntN(2)] = x.instance()
 		x.log = append(x.log, "restart")
 	default:
 		x.write(ctx, l, code)
@@ -203,7 +213,7 @@ func (x *trial) content(code, id string) site.Content {
 			break
 		}
 		c := at(id, name, 41).Content
-		c.Properties = []byte(fmt.Sprintf("{%q:%q}", "texte", strings.Repeat("long ", 3_000)))
+		c.Properties = []byte(fmt.Sprintf("{%q:%q}", "texte", strings.Repeat("long ", 5_000)))
 		return c
 	case 3, 4, 5:
 		if r := x.model.refs[code]; r != nil && r.sites[id].version > 0 {

@@ -115,14 +115,14 @@ func TestSyncThatIsCutNeverHappened(t *testing.T) {
 			}
 			return nil
 		}})
-		_, _, err := l.Write(t.Context(), "a", shop, "magasins", Batch{Rows: many(6_000), Whole: true})
+		_, _, err := l.Write(t.Context(), "a", shop, "magasins", Batch{Rows: many(2_500), Whole: true})
 		f, seen := s.desk(s.store).Figures(t.Context(), "a")
 		if seen != nil {
 			t.Fatal(seen)
 		}
 		if err == nil {
-			if f.Sites != 6_000 || appends < 5 {
-				t.Errorf("got %d sites after %d appends, want 6000 after some", f.Sites, appends)
+			if f.Sites != 2_500 || appends < 3 {
+				t.Errorf("got %d sites after %d appends, want 2500 after some", f.Sites, appends)
 			}
 			break
 		}
