@@ -35,7 +35,7 @@ func TestASyncCutByKillIsThereWholeOrNotAtAll(t *testing.T) {
 	for n := 1; n <= cuts; n++ {
 		answered := make(chan int, 1)
 		go func() { answered <- p.tries(key, sync, generation(n, sites)) }()
-		time.Sleep(time.Duration(dice.Int64N(int64(250 * time.Millisecond)))) // when it is cut is the question
+		time.Sleep(time.Duration(dice.Int64N(int64(60 * time.Millisecond)))) // when it is cut is the question
 		p.kill()
 		status := <-answered
 		p = start(t, data)
