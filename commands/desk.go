@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/google/uuid"
 
@@ -34,11 +33,10 @@ func NewDesk[S any](a Aggregate[S], store eventstore.Store, codec *eventstore.Co
 	return &Desk[S]{aggregate: a, store: store, codec: codec, shelf: newShelf[S](a.Category, a.Room)}
 }
 
-// Keep has the desk keep folds in files of a folder, which is made when missing: a stream that was long is then not
-// read from its beginning. The files can be thrown away at any time. Nothing may have been asked of the desk yet.
-func (d *Desk[S]) Keep(folder string, log *slog.Logger) error {
+// Keep has the desk keep folds in files of a folder, which is this instance's: a stream that was long is then not read
+// from its beginning. The files can be thrown away at any time. Nothing may have been asked of the desk yet.
+func (d *Desk[S]) Keep(folder string, log *slog.Logger) {
 	d.files = files[S]{aggregate: d.aggregate, folder: folder, log: log}
-	return os.MkdirAll(folder, 0o700)
 }
 
 // Do lets decide look at the aggregate's state and appends what it says. It returns the position of the last

@@ -89,18 +89,13 @@ func (d *files[S]) path(stream string) string {
 	return filepath.Join(d.folder, url.PathEscape(stream)+".fold")
 }
 
-// replace puts a whole file in another's place, for whoever reads it meanwhile too.
+// replace puts a whole file in another's place, so that a reader finds the one or the other.
 func replace(path string, text []byte) error {
-	w, err := os.CreateTemp(filepath.Dir(path), ".fold-*")
-	if err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	_, err = w.Write(text)
-	if err = errors.Join(err, w.Close()); err == nil {
-		err = os.Rename(w.Name(), path)
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
 	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(w.Name()))
-	}
-	return err
+	return os.Rename(path+".new", path)
 }

@@ -61,7 +61,7 @@ func BenchmarkSync(b *testing.B) {
 // BenchmarkRestart is the first look at an account of 11,000 sites that was synced 40 times.
 func BenchmarkRestart(b *testing.B) {
 	s, folder := newStage(b), b.TempDir()
-	l := kept(b, s.desk(s.store), folder)
+	l := kept(s.desk(s.store), folder)
 	opened(b, l, "magasins")
 	for n := range 40 {
 		rows := many(11_000)
@@ -72,7 +72,7 @@ func BenchmarkRestart(b *testing.B) {
 	}
 	for name, start := range map[string]func() *Locations{
 		"without a file": func() *Locations { return s.desk(s.store) },
-		"with a file":    func() *Locations { return kept(b, s.desk(s.store), folder) },
+		"with a file":    func() *Locations { return kept(s.desk(s.store), folder) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {

@@ -38,9 +38,9 @@ func New(store eventstore.Store, codec *eventstore.Codec, plans Plans, placer Pl
 	return &Locations{commands.NewDesk(Aggregate, store, codec), store, codec, plans, placer, now}
 }
 
-// Keep has states kept in files of a folder, which is made when missing, so that accounts with a long history are quickly
-// at hand after a restart. The files can be thrown away at any time. It is called before any command.
-func (l *Locations) Keep(folder string, log *slog.Logger) error { return l.desk.Keep(folder, log) }
+// Keep has states kept in files of a folder, which is this instance's, so that accounts with a long history are quickly at
+// hand after a restart. The files can be thrown away at any time. It is called before any command.
+func (l *Locations) Keep(folder string, log *slog.Logger) { l.desk.Keep(folder, log) }
 
 // Figures are how many active sites and referentials an account has, by all that is on the log.
 type Figures struct{ Sites, Referentials int }

@@ -78,7 +78,7 @@ func newTrial(t *testing.T, seed uint64) *trial {
 func (x *trial) instance() *Locations {
 	l := x.desk(x.store)
 	if x.rng.IntN(2) == 0 {
-		kept(x.T, l, x.folder)
+		kept(l, x.folder)
 	}
 	return l
 }

@@ -119,6 +119,7 @@ func (s *service) assemble() {
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
 	s.locations = locations.New(s.logs.core, codec, s.accounts, siting.New(s.atlas), s.Now)
+	s.locations.Keep(filepath.Join(s.Data, "folds"), s.Log)
 	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live
 }
 
