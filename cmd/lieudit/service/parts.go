@@ -13,6 +13,7 @@ import (
 	"lieudit/http/throttle"
 	"lieudit/queries/consumption"
 	"lieudit/queries/keys"
+	"lieudit/queries/places"
 	"lieudit/queries/trail"
 	"lieudit/schemas/table"
 )
@@ -21,6 +22,7 @@ import (
 func (s *service) listen() (err error) {
 	api := server.New(server.Parts{
 		Ring: s.ring, Meter: server.Metered(s.ledger, s.counting(), s.Log), Throttle: s.throttle(), Atlas: s.atlas,
+		Locations: s.locations, Places: places.New(s.shelf), Search: s.search(), Cursors: s.cursorKey, Changed: s.pulse.Changed, Wait: s.wait(ofPlaces),
 		Tokens: s.Tokens, Now: s.Now, Log: s.Log, Version: s.version,
 	})
 	if s.api, err = s.listener("API", s.Listen, s.measured("api", api)); err != nil {

@@ -14,6 +14,7 @@ import (
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/locations"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/hold"
@@ -23,6 +24,7 @@ import (
 	"lieudit/projections/pulse"
 	"lieudit/projections/tally"
 	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/siting"
 	"lieudit/schemas/table"
 )
 
@@ -48,6 +50,7 @@ type service struct {
 	accounts  *account.Accounts
 	tokens    *access.Tokens
 	ledger    *usage.Ledger
+	locations *locations.Locations
 	caughtUp  atomic.Bool // the read models, once
 	atlas     *atlas.Atlas
 	follower  *vintages.Follower
@@ -115,6 +118,7 @@ func (s *service) assemble() {
 	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
+	s.locations = locations.New(s.logs.core, codec, s.accounts, siting.New(s.atlas), s.Now)
 	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live
 }
 
