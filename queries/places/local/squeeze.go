@@ -13,7 +13,7 @@ const (
 	primerMost  = 1 << 14 // bytes
 	primerShare = 16      // the primer is at most this part of the contents
 	sharedLeast = 6       // bytes that are worth a reference
-	tries       = 24      // places in the primer that are compared
+	tries       = 12      // places in the primer that are compared
 )
 
 // primerOf is a primer for the contents of rows, "" where they are too few for one to pay.
