@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 
 	"lieudit/schemas/body"
 )
@@ -16,56 +15,59 @@ import (
 // seal makes the cursors of one search, of one account and one kind of key: whoever holds a cursor can neither make nor
 // change one, nor read of it which site a page ended with, which a publishable key must not tell.
 type seal struct {
-	aead  cipher.AEAD
-	bound []byte // what the cursor is for
-}
-
-var errCursor = errors.New("not a cursor of this search")
-
-// sealOf is the seal of a search: of all it asks but which page of it and how long that is.
-func (a *api) sealOf(ctx context.Context, c call, in body.SearchLocations) (seal, error) {
-	if a.Cursors == nil {
-		return seal{}, nil
-	}
-	key, err := a.Cursors(ctx, c.account())
-	if err != nil {
-		return seal{}, err
-	}
-	in.Limit, in.Cursor = 0, ""
-	bound, err := json.Marshal([]any{c.account(), c.grant.Kind, in})
-	if err != nil {
-		return seal{}, err
-	}
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte("cursor of a search of sites"))
-	block, err := aes.NewCipher(mac.Sum(nil))
-	if err != nil {
-		return seal{}, err
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	return seal{aead, bound}, err
+	key  func(ctx context.Context, account string) ([]byte, error) // nil: there are no cursors
+	call call
+	in   body.SearchLocations
 }
 
 // close is a cursor as strangers may hold it. There is none after the last page.
-func (s seal) close(next string) string {
-	if next == "" || s.aead == nil {
-		return ""
+func (s seal) close(ctx context.Context, next string) (string, error) {
+	if next == "" || s.key == nil {
+		return "", nil
 	}
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, []byte(next), s.bound))
+	aead, bound, err := s.cipher(ctx)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, []byte(next), bound)), nil
 }
 
 // open is the cursor that was sealed.
-func (s seal) open(cursor string) (string, error) {
+func (s seal) open(ctx context.Context, cursor string) (string, error) {
 	if cursor == "" {
 		return "", nil
 	}
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || s.aead == nil {
-		return "", errCursor
+	if err != nil || s.key == nil {
+		return "", noCursor(cursor)
 	}
-	next, err := s.aead.Open(nil, nil, sealed, s.bound)
+	aead, bound, err := s.cipher(ctx)
 	if err != nil {
-		return "", errCursor
+		return "", err
+	}
+	next, err := aead.Open(nil, nil, sealed, bound)
+	if err != nil {
+		return "", noCursor(cursor)
 	}
 	return string(next), nil
+}
+
+// cipher seals for this search: bound is all it asks but which page of it, and how long that is.
+func (s seal) cipher(ctx context.Context) (aead cipher.AEAD, bound []byte, err error) {
+	secret, err := s.key(ctx, s.call.account())
+	if err != nil {
+		return nil, nil, err
+	}
+	s.in.Limit, s.in.Cursor = 0, ""
+	if bound, err = json.Marshal([]any{s.call.account(), s.call.grant.Kind, s.in}); err != nil {
+		return nil, nil, err
+	}
+	key := hmac.New(sha256.New, secret)
+	key.Write([]byte("cursor of a search of sites"))
+	block, err := aes.NewCipher(key.Sum(nil))
+	if err != nil {
+		return nil, nil, err
+	}
+	aead, err = cipher.NewGCMWithRandomNonce(block)
+	return aead, bound, err
 }

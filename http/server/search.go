@@ -34,12 +34,9 @@ func (a *api) searchLocations(ctx context.Context, c call, in body.SearchLocatio
 		return body.NothingFound, err
 	}
 	q.Account, q.Private = c.account(), !public
-	seal, err := a.sealOf(ctx, c, in)
-	if err != nil {
+	seal := seal{key: a.Cursors, call: c, in: in}
+	if q.After, err = seal.open(ctx, in.Cursor); err != nil {
 		return nil, err
-	}
-	if q.After, err = seal.open(in.Cursor); err != nil {
-		return nil, noCursor(in.Cursor)
 	}
 	r, err := a.Search.Search(ctx, q)
 	switch {
@@ -48,7 +45,10 @@ func (a *api) searchLocations(ctx context.Context, c call, in body.SearchLocatio
 	case err != nil || len(r.Hits) == 0:
 		return body.NothingFound, err
 	}
-	page := page{hits: r.Hits, next: seal.close(r.Next), centred: q.Center != nil}
+	page := page{hits: r.Hits, centred: q.Center != nil}
+	if page.next, err = seal.close(ctx, r.Next); err != nil {
+		return nil, err
+	}
 	return page.shown(public, in.Format == geoJSON), nil
 }
 
