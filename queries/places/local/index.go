@@ -16,6 +16,7 @@ type index struct {
 	rows   []uint64 // where each site's parcel is: the text, and the byte in it
 	texts  []string
 	primer string    // of the contents in the parcels
+	primed int       // live when the primer was made
 	lat    []float64 // NaN for a site without a position
 	lon    []float64
 	byID   []uint32 // ordinals in the order of external ids, whatever their case
@@ -81,8 +82,8 @@ func (x *index) find(code, externalID string) (uint32, bool) {
 // changed is the index after rows took the place of those of the same sites. It has those that holds says.
 func (x *index) changed(rows []table.Site, holds func(active bool) bool) (*index, error) {
 	left, there := make([]bool, len(x.rows)), len(x.rows)
-	made := &index{texts: slices.Clip(x.texts), primer: x.primer, live: x.live, kept: x.kept}
-	if made.primer == "" {
+	made := &index{texts: slices.Clip(x.texts), primer: x.primer, primed: x.primed, live: x.live, kept: x.kept}
+	if len(x.rows) == 0 {
 		made.primer = primerOf(rows)
 	}
 	squeezer := newSqueezer(made.primer)
@@ -108,6 +109,9 @@ func (x *index) changed(rows []table.Site, holds func(active bool) bool) (*index
 	}
 	made.texts = append(made.texts, strings.Clone(text.String()))
 	made.live, made.kept = made.live+text.Len(), made.kept+text.Len()
+	if len(x.rows) == 0 {
+		made.primed = made.live
+	}
 	slices.SortFunc(fresh, func(a, b entry) int { return a.place.Compare(b.place) })
 	made.merge(x, left, there, fresh)
 	return made.packed(), nil

@@ -16,7 +16,7 @@ const (
 	tries       = 12      // places in the primer that are compared
 )
 
-// primerOf is a primer for the contents of rows, "" where they are too few for one to pay.
+// primerOf is a primer for the contents of rows, a short one or none where they are too few for it to pay.
 func primerOf(rows []table.Site) string {
 	all := 0
 	for i := range rows {
@@ -25,13 +25,14 @@ func primerOf(rows []table.Site) string {
 	most := min(primerMost, all/primerShare)
 	var text strings.Builder
 	for step := 1 + len(rows)/64; len(rows) > 0; rows = rows[min(step, len(rows)):] {
-		if text.Len()+len(rows[0].Content) > most {
-			break
-		}
-		text.WriteString(rows[0].Content)
+		c := rows[0].Content
+		text.WriteString(c[:min(len(c), most-text.Len())])
 	}
 	return text.String()
 }
+
+// outgrown says whether the index has become so much larger since its primer was made that another would pay.
+func (x *index) outgrown() bool { return x.live > 1<<16 && x.live > 4*x.primed }
 
 // squeezer writes texts with references to a primer.
 type squeezer struct {
