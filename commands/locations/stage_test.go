@@ -1,4 +1,4 @@
-package locations_test
+package locations
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"lieudit/commands"
-	"lieudit/commands/locations"
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/schemas/event"
@@ -33,14 +32,9 @@ func (v *vault) Destroy(context.Context, string) error {
 }
 
 // plans has everybody on one plan.
-type plans struct{ name atomic.Pointer[plan.Name] }
+type plans struct{ atomic.Pointer[plan.Plan] }
 
-func (p *plans) set(name plan.Name) { p.name.Store(&name) }
-
-func (p *plans) PlanOf(context.Context, string) (plan.Plan, error) {
-	found, _ := plan.Lookup(*p.name.Load())
-	return found, nil
-}
+func (p *plans) PlanOf(context.Context, string) (plan.Plan, error) { return *p.Load(), nil }
 
 // ban places the addresses of communes it knows.
 type ban struct {
@@ -57,13 +51,19 @@ func (b *ban) learn(city string) {
 
 func (b *ban) Place(_ context.Context, c site.Content) (site.Position, bool) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.asked++
+	b.mu.Unlock()
+	return b.find(c)
+}
+
+func (b *ban) find(c site.Content) (site.Position, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if c.Address == nil || !b.known[c.Address.City] {
 		return site.Position{}, false
 	}
 	n := float64(len(c.Address.Line1))
-	return site.Position{Lat: 44 + n/100, Lon: 3, IDBan: "ban-" + c.Address.Line1, Score: 0.75}, true
+	return site.Position{Lat: 44 + n/100, Lon: 3, Source: site.FromBan, IDBan: "ban-" + c.Address.Line1, Score: 0.75}, true
 }
 
 // stage is a log with what the commands need.
@@ -83,19 +83,20 @@ func newStage(t testing.TB) *stage {
 	}
 	t.Cleanup(func() { j.Close() })
 	s := &stage{store: j, vault: &vault{}, plans: &plans{}, ban: &ban{known: map[string]bool{"Mende": true}}}
-	s.plans.set(plan.Business)
+	business, _ := plan.Lookup(plan.Business)
+	s.plans.Store(&business)
 	return s
 }
 
 // desk is one instance's commands.
-func (s *stage) desk(store eventstore.Store) *locations.Locations {
+func (s *stage) desk(store eventstore.Store) *Locations {
 	now := func() time.Time { return time.Now().Add(time.Duration(s.clock.Load())) }
-	return locations.New(store, eventstore.NewCodec(s.vault), s.plans, s.ban, now)
+	return New(store, eventstore.NewCodec(s.vault), s.plans, s.ban, now)
 }
 
 var shop = commands.Intent{Actor: "key:1"}
 
-func opened(t testing.TB, l *locations.Locations, code string) {
+func opened(t testing.TB, l *Locations, code string) {
 	t.Helper()
 	if _, _, err := l.Open(t.Context(), "a", shop, code, "Les "+code); err != nil {
 		t.Fatal(err)
@@ -103,22 +104,22 @@ func opened(t testing.TB, l *locations.Locations, code string) {
 }
 
 // at is a row with the customer's own position.
-func at(id, name string, lat float64) locations.Row {
+func at(id, name string, lat float64) Row {
 	lon := 3.5
-	return locations.Row{ExternalID: id, Content: site.Content{Name: name, Lat: &lat, Lon: &lon}}
+	return Row{ExternalID: id, Content: site.Content{Name: name, Lat: &lat, Lon: &lon}}
 }
 
 // in is a row with an address alone.
-func in(id, name, line, city string) locations.Row {
-	return locations.Row{ExternalID: id, Content: site.Content{Name: name, Address: &site.Address{Line1: line, City: city}}}
+func in(id, name, line, city string) Row {
+	return Row{ExternalID: id, Content: site.Content{Name: name, Address: &site.Address{Line1: line, City: city}}}
 }
 
 // many are rows with ids from id-00000 on, of about 350 bytes each.
-func many(n int) []locations.Row {
-	rows := make([]locations.Row, n)
+func many(n int) []Row {
+	rows := make([]Row, n)
 	for i := range rows {
 		lat, lon := 44+float64(i)/1e5, 3+float64(i)/1e5
-		rows[i] = locations.Row{ExternalID: fmt.Sprintf("id-%05d", i), Content: site.Content{
+		rows[i] = Row{ExternalID: fmt.Sprintf("id-%05d", i), Content: site.Content{
 			Name:    fmt.Sprintf("Boulangerie du marché %d", i),
 			Address: &site.Address{Line1: fmt.Sprintf("%d rue de la République", i), PostalCode: "48000", City: "Mende"},
 			Lat:     &lat, Lon: &lon, Phone: "+33 4 66 00 00 00", Website: "https://boulangerie.example/mende",
@@ -129,7 +130,7 @@ func many(n int) []locations.Row {
 	return rows
 }
 
-func written(t testing.TB, l *locations.Locations, code string, b locations.Batch) locations.Outcome {
+func written(t testing.TB, l *Locations, code string, b Batch) Outcome {
 	t.Helper()
 	o, _, err := l.Write(t.Context(), "a", shop, code, b)
 	if err != nil {

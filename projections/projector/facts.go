@@ -18,7 +18,7 @@ import (
 const (
 	minShare  = 100       // events that are worth a goroutine,
 	minBytes  = 256 << 10 // or so many bytes of them
-	maxStaged = 128       // events of at most 64 KiB that one transaction makes real, unless one commit names more
+	maxStaged = 64        // events of at most 64 KiB that one transaction makes real, unless one commit names more
 )
 
 // facts reads events, on all processors. It is done before the transaction begins: a vault may take its time.

@@ -31,10 +31,10 @@ import (
 // service is the parts of one instance:
 //
 //	http/server ──> atlas <── follower <── vintages
-//	    ├───────> keyring <──────────┐
-//	    ├───────> places  <── pulse ─┤
+//	    └───────> keyring <──────────┐
 //	http/area ──> commands ──> logs ───┤ feed
 //	    └──> queries ──> shelf <── projector
+//	            └──────> pulse <───────┘
 type service struct {
 	Config
 	version string
@@ -46,11 +46,11 @@ type service struct {
 	shelf     *table.Shelf
 	ring      *keyring.Ring
 	projector *projector.Projector
+	pulse     *pulse.Pulse
 	accounts  *account.Accounts
 	tokens    *access.Tokens
 	ledger    *usage.Ledger
 	locations *locations.Locations
-	pulse     *pulse.Pulse
 	caughtUp  atomic.Bool // the read models, once
 	atlas     *atlas.Atlas
 	follower  *vintages.Follower
@@ -113,12 +113,12 @@ func (s *service) assemble() {
 	s.projector = projector.New(s.logs.core, codec, s.shelf, readModels()...)
 	s.projector.Follow(s.logs.usage, tally.Model)
 	s.projector.Log = s.Log
+	s.pulse = pulse.New(s.logs.core, s.Log)
+	s.pulse.From = func(ctx context.Context) (eventstore.Mark, error) { return s.projector.Seen(ctx, table.Places.Name) }
 	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
 	s.locations = locations.New(s.logs.core, codec, s.accounts, siting.New(s.atlas), s.Now)
-	s.pulse = pulse.New(s.logs.core, s.Log)
-	s.pulse.From = func(ctx context.Context) (eventstore.Mark, error) { return s.projector.Seen(ctx, table.Places.Name) }
 	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live
 }
 

@@ -20,6 +20,12 @@ const (
 // position of the commit.
 func Sync(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, written event.SitesWritten, rows []event.SiteRow) eventstore.Position {
 	t.Helper()
+	return Append(t, log, codec, stream, StageRows(t, log, codec, stream, written, rows))
+}
+
+// StageRows stages rows and gives the commit that makes them real in a stream.
+func StageRows(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, written event.SitesWritten, rows []event.SiteRow) event.SyncCommitted {
+	t.Helper()
 	e := event.SyncCommitted{SitesWritten: written, Sync: uuid.NewString(), Rows: len(rows)}
 	h := sha256.New()
 	for len(rows) > 0 {
@@ -42,7 +48,7 @@ func Sync(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream st
 		e.Events += len(batch)
 	}
 	e.Digest = h.Sum(nil)
-	return Append(t, log, codec, stream, e)
+	return e
 }
 
 // Sync is the function of that name on the stage's log.

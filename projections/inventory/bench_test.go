@@ -1,4 +1,4 @@
-package places_test
+package inventory_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/projections/history"
-	"lieudit/projections/places"
+	"lieudit/projections/inventory"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
@@ -35,7 +35,7 @@ func BenchmarkProjection(b *testing.B) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	for name, place := range benchPlaces {
 		for what, models := range map[string][]projector.Model{
-			"places": {places.Model(false)}, "outbox": {places.Model(true)}, "history": {history.Model}, "both": {places.Model(false), history.Model},
+			"places": {inventory.Model(false)}, "outbox": {inventory.Model(true)}, "history": {history.Model}, "both": {inventory.Model(false), history.Model},
 		} {
 			for syncs, version := range []string{"first", "twice"} {
 				b.Run(name+"/"+what+"/"+version, func(b *testing.B) { project(b, place, syncs+1, models) })

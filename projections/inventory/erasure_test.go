@@ -1,4 +1,4 @@
-package places_test
+package inventory_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"lieudit/projections/places"
+	"lieudit/projections/inventory"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
@@ -20,7 +20,7 @@ import (
 func TestErasureTakesTheSitesOfItsAccountAlone(t *testing.T) {
 	t.Parallel()
 	tabletest.Each(t, func(t *testing.T, address string) {
-		s := projectortest.Start(t, address, places.Model(true))
+		s := projectortest.Start(t, address, inventory.Model(true))
 		for _, stream := range []string{"locations-a", "locations-b"} {
 			s.Append(stream, event.ReferentialOpened{Code: code})
 			s.Append(stream, changed(1, row(event.SiteCreated, "p", 1, "1")))
@@ -52,7 +52,7 @@ func TestAnErasedSiteIsInNoFileAnyMore(t *testing.T) {
 	t.Parallel()
 	const accounts = 40
 	folder := t.TempDir()
-	s := projectortest.Start(t, folder, places.Model(true))
+	s := projectortest.Start(t, folder, inventory.Model(true))
 	name := func(account, i int) string { return fmt.Sprintf("Boutique-%d-%d-", account, i) }
 	for a := range accounts {
 		var rows []event.SiteRow

@@ -1,11 +1,11 @@
-package places_test
+package inventory_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"lieudit/projections/places"
+	"lieudit/projections/inventory"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
@@ -50,7 +50,7 @@ func shop(id string, version int64, active bool, content string) table.Site {
 func TestNoEventIsUnruled(t *testing.T) {
 	t.Parallel()
 	for _, outbox := range []bool{false, true} {
-		if missing := places.Model(outbox).Unruled(); len(missing) > 0 {
+		if missing := inventory.Model(outbox).Unruled(); len(missing) > 0 {
 			t.Errorf("neither handles nor ignores %v", missing)
 		}
 	}
@@ -59,7 +59,7 @@ func TestNoEventIsUnruled(t *testing.T) {
 func TestSitesAreWhatTheirRowsSay(t *testing.T) {
 	t.Parallel()
 	tabletest.Each(t, func(t *testing.T, address string) {
-		s := projectortest.Start(t, address, places.Model(false))
+		s := projectortest.Start(t, address, inventory.Model(false))
 		s.Append(stream, event.ReferentialOpened{Code: code})
 		s.Append(stream, changed(3, row(event.SiteCreated, "p", 1, "1"), row(event.SiteCreated, "q", 1, "1"), row(event.SiteCreated, "r", 1, "1"), row(event.SiteCreated, "s", 1, "1")))
 		s.Append(stream, changed(2, row(event.SiteUpdated, "p", 2, "2"), row(event.SiteDeactivated, "q", 2, ""), row(event.SiteDeactivated, "r", 2, ""), row(event.SiteDeactivated, "s", 2, "")))
@@ -78,7 +78,7 @@ func TestSitesAreWhatTheirRowsSay(t *testing.T) {
 func TestReferentialIsWhatItsEventsSay(t *testing.T) {
 	t.Parallel()
 	tabletest.Each(t, func(t *testing.T, address string) {
-		s := projectortest.Start(t, address, places.Model(false))
+		s := projectortest.Start(t, address, inventory.Model(false))
 		s.Append(stream, event.ReferentialOpened{Code: code, Name: "Magasins"}, event.ReferentialOpened{Code: "other"})
 		s.Append(stream, changed(7), event.ReferentialRenamed{Code: code, Name: "Boutiques"})
 		got := projectortest.Rows(s, table.Places, table.Referentials)
@@ -101,7 +101,7 @@ func TestStagedRowsAreAsIfTheyStoodInTheCommitsPlace(t *testing.T) {
 	t.Parallel()
 	const n = 1000
 	tabletest.Each(t, func(t *testing.T, address string) {
-		s := projectortest.Start(t, address, places.Model(false))
+		s := projectortest.Start(t, address, inventory.Model(false))
 		s.Append(stream, event.ReferentialOpened{Code: code})
 		s.Sync(stream, written(n), projectortest.SiteRows(event.SiteCreated, 1, n))
 		s.Sync(stream, written(n), projectortest.SiteRows(event.SiteUpdated, 2, n-1))
@@ -124,7 +124,7 @@ func TestStagedRowsAreAsIfTheyStoodInTheCommitsPlace(t *testing.T) {
 func TestOutboxNamesWhatChanged(t *testing.T) {
 	t.Parallel()
 	tabletest.Each(t, func(t *testing.T, address string) {
-		s := projectortest.Start(t, address, places.Model(true))
+		s := projectortest.Start(t, address, inventory.Model(true))
 		s.Append(stream, event.ReferentialOpened{Code: code})
 		s.Append(stream, changed(2, row(event.SiteCreated, "p", 1, "1"), row(event.SiteCreated, "q", 1, "1")))
 		s.Append(stream, changed(1, row(event.SiteDeactivated, "p", 2, "")))
@@ -139,7 +139,7 @@ func TestOutboxNamesWhatChanged(t *testing.T) {
 func TestReplayGivesTheSameRows(t *testing.T) {
 	t.Parallel()
 	tabletest.Each(t, func(t *testing.T, address string) {
-		s := projectortest.Start(t, address, places.Model(true))
+		s := projectortest.Start(t, address, inventory.Model(true))
 		s.Append(stream, event.ReferentialOpened{Code: code})
 		s.Sync(stream, written(300), projectortest.SiteRows(event.SiteCreated, 1, 300))
 		s.Sync(stream, written(0), projectortest.SiteRows(event.SiteDeactivated, 2, 300))
@@ -159,6 +159,32 @@ func TestReplayGivesTheSameRows(t *testing.T) {
 		s.Rebuild(table.Places)
 		if diff := cmp.Diff(want, all()); diff != "" {
 			t.Error(diff)
+		}
+	})
+}
+
+func TestItServesWhileItIsFilledAgain(t *testing.T) {
+	t.Parallel()
+	const n = 500
+	tabletest.Each(t, func(t *testing.T, address string) {
+		m := inventory.Model(true)
+		s := projectortest.Start(t, address, m)
+		s.Append(stream, event.ReferentialOpened{Code: code})
+		for version := int64(1); version <= 6; version++ {
+			op := event.SiteUpdated
+			if version == 1 {
+				op = event.SiteCreated
+			}
+			s.Sync(stream, written(n), projectortest.SiteRows(op, version, n))
+			switch version {
+			case 2, 5:
+				s.Rebuild(m.Model)
+			case 3, 4:
+				s.Restart(m) // in the middle of it
+			}
+			if sites := projectortest.Rows(s, m.Model, table.Sites); len(sites) != n || sites[0].Version != version || sites[n-1].Version != version {
+				t.Fatalf("got %d sites, %+v first, want version %d", len(sites), sites[0], version)
+			}
 		}
 	})
 }

@@ -1,6 +1,6 @@
-// Package places fills the tables of referentials and sites as they stand, and of what a search engine outside is still to
+// Package inventory fills the tables of referentials and sites as they stand, and of what a search engine outside is still to
 // be told of. What the log says of a site is personal: an erasure of its account takes the row away, for good.
-package places
+package inventory
 
 import (
 	"lieudit/eventstore"

@@ -1,4 +1,4 @@
-package places
+package inventory
 
 import (
 	"lieudit/projections/projector"
