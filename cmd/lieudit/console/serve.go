@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"lieudit/cmd/lieudit/service"
 	"lieudit/eventstore/vault"
+	"lieudit/queries/places/meili"
 	"lieudit/schemas/token"
 )
 
@@ -37,6 +39,9 @@ func (p Program) serve() *cli.Command {
 			if err := onPostgres(c, config.Postgres); err != nil {
 				return err
 			}
+			if err := onMeilisearch(c, config); err != nil {
+				return err
+			}
 			var err error
 			if config.VaultKey, err = p.vaultKey(c); err != nil {
 				return err
@@ -55,8 +60,31 @@ func (p Program) placeFlags() []cli.Flag {
 		p.text("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
 		p.text("eventstore", "", "EventStoreDB or lieudit node for the log, as `esdb://…`; a journal in the data folder when left out"),
 		p.text("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
+		p.text("meilisearch", "", "Meilisearch, as `http://KEY@HOST:PORT`, for what is to be searched there: the sites (LIEUDIT_MEILISEARCH_KEY may hold the key)"),
 		p.text("vault-key-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none"),
 	}
+}
+
+// meilisearch is the address of Meilisearch with its key in it.
+func (p Program) meilisearch(c *cli.Command) string {
+	address := c.String("meilisearch")
+	key, _ := p.Env("LIEUDIT_MEILISEARCH_KEY")
+	if u, err := url.Parse(address); err == nil && address != "" && key != "" && u.User == nil {
+		u.User = url.User(key)
+		return u.String()
+	}
+	return address
+}
+
+// onMeilisearch refuses an address that is none. What was given is not repeated, a key is in it.
+func onMeilisearch(c *cli.Command, config service.Config) error {
+	if config.Meilisearch == "" {
+		return nil
+	}
+	if _, err := meili.Parse(config.Meilisearch); err != nil {
+		return wrong(c, "--meilisearch (LIEUDIT_MEILISEARCH): %v", err)
+	}
+	return nil
 }
 
 // onPostgres refuses a database that is not one of Postgres: anything else would become a SQLite file. What was
@@ -104,6 +132,7 @@ func (p Program) config(c *cli.Command) service.Config {
 		OpsListen:    c.String("ops-listen"),
 		EventStore:   c.String("eventstore"),
 		Postgres:     c.String("postgres"),
+		Meilisearch:  p.meilisearch(c),
 		Demo:         !c.Bool("no-demo"),
 		Grace:        c.Duration("grace"),
 		ToTheLetter:  c.Bool("count-to-the-letter"),

@@ -46,6 +46,9 @@ func (s *service) gauges() {
 		_, requests := s.ledger.Written()
 		return requests
 	})
+	if s.outbox != nil {
+		s.outboxGauges()
+	}
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 

@@ -62,7 +62,7 @@ func (s *service) throttle() *throttle.Throttle {
 const maxWait = 2 * time.Second
 
 // wait is a function that returns when this instance shows what the core log held at the position of an event of a category:
-// in the read models it answers from, in the key ring, in what is told of places. Where one is known to stand still, or takes
+// in the read models it answers from, in the key ring, in what is told of places, in the search of sites. Where one is known to stand still, or takes
 // too long, the answer goes out without it: what it says is on the log.
 func (s *service) wait(category string) func(context.Context, eventstore.Position) {
 	models, follows := reading(category), s.ring.Wait
@@ -73,6 +73,9 @@ func (s *service) wait(category string) func(context.Context, eventstore.Positio
 		ctx, cancel := context.WithTimeout(ctx, maxWait)
 		defer cancel()
 		err := errors.Join(follows(ctx, at), s.projector.Wait(ctx, at, models...))
+		if err == nil && category == ofPlaces {
+			err = s.searchable(ctx, at)
+		}
 		if err != nil {
 			s.Log.Warn("answered before the read models", "position", at, "reason", err)
 		}
@@ -100,7 +103,7 @@ func (s *service) parts() []ops.Part {
 	health := func(store eventstore.Store) func(context.Context) error {
 		return func(context.Context) error { return store.Health() }
 	}
-	return []ops.Part{
+	all := []ops.Part{
 		{Name: "log", Required: true, Check: health(s.logs.core)},
 		{Name: "usage log", Required: true, Check: health(s.logs.usage)},
 		{Name: "key ring", Required: true, Check: func(context.Context) error {
@@ -113,6 +116,10 @@ func (s *service) parts() []ops.Part {
 		{Name: "addresses", Check: s.haveAddresses},
 		{Name: "start", Required: true, Check: s.started},
 	}
+	if s.outbox != nil {
+		all = append(all, ops.Part{Name: "site search", Check: s.outbox.Ready})
+	}
+	return all
 }
 
 // started is nil once the read models have caught up for the first time: before that an instance is not to be relied

@@ -20,11 +20,13 @@ import (
 	"lieudit/eventstore/hold"
 	"lieudit/eventstore/vault"
 	"lieudit/projections/keyring"
+	"lieudit/projections/outbox"
 	"lieudit/projections/projector"
 	"lieudit/projections/pulse"
 	"lieudit/projections/tally"
 	"lieudit/queries/address/atlas"
 	"lieudit/queries/address/siting"
+	"lieudit/queries/places/meili"
 	"lieudit/schemas/table"
 )
 
@@ -51,7 +53,9 @@ type service struct {
 	tokens    *access.Tokens
 	ledger    *usage.Ledger
 	locations *locations.Locations
-	caughtUp  atomic.Bool // the read models, once
+	sites     *meili.Index   // nil: sites are searched in memory
+	outbox    *outbox.Outbox // with sites
+	caughtUp  atomic.Bool    // the read models, once
 	atlas     *atlas.Atlas
 	follower  *vintages.Follower
 
@@ -79,6 +83,9 @@ func open(ctx context.Context, c Config) (_ *service, err error) {
 	}
 	s.closing(s.logs.close)
 	if err := s.openTables(); err != nil {
+		return nil, err
+	}
+	if err := s.openSites(); err != nil {
 		return nil, err
 	}
 	if err := s.openAddresses(ctx); err != nil {
@@ -110,7 +117,7 @@ func (s *service) openTables() (err error) {
 func (s *service) assemble() {
 	codec := eventstore.NewCodec(s.vault)
 	s.ring = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, "keyring"), s.Log)
-	s.projector = projector.New(s.logs.core, codec, s.shelf, readModels()...)
+	s.projector = projector.New(s.logs.core, codec, s.shelf, s.models()...)
 	s.projector.Follow(s.logs.usage, tally.Model)
 	s.projector.Log, s.projector.Alone = s.Log, s.Postgres == "" // the data folder is this instance's
 	s.pulse = pulse.New(s.logs.core, s.Log)

@@ -11,7 +11,7 @@ import (
 func (s *service) welcome(out io.Writer) {
 	fmt.Fprintf(out, "lieudit %s\n", s.version)
 	for _, line := range [][2]string{
-		{"log", s.Config.logName()}, {"read models", s.Config.tablesName()}, {"addresses", s.vintageName()},
+		{"log", s.Config.logName()}, {"read models", s.Config.tablesName()}, {"addresses", s.vintageName()}, {"site search", s.Config.searchName()},
 		{"API", s.api.url() + "/services/v1"}, {"customer area", s.area.url() + "/customer-area/v1"}, {"health, metrics", s.ops.url()},
 	} {
 		fmt.Fprintf(out, "  %-16s %s\n", line[0], line[1])
