@@ -58,6 +58,8 @@ A demo account was opened. Its key is shown this once:
   curl -H "Authorization: Bearer $LIEUDIT_KEY" %s/me
   curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/address/autocomplete?q=rue+de+la+mairie'
   curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/address/verify?q=rue+de+la+mairie+toulouse'
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" -d '{"code": "boutiques"}' %s/locations/referentiels
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" -X PUT -d '{"nom": "Boutique de Mende", "lat": 44.5176, "lon": 3.5}' %s/locations/referentiels/boutiques/sites/mende-1
   curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/locations/search?q=mende'
-`, key, base, base, base, base, base)
+`, key, base, base, base, base, base, base, base)
 }
