@@ -112,13 +112,14 @@ func (s *service) assemble() {
 	s.ring = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, "keyring"), s.Log)
 	s.projector = projector.New(s.logs.core, codec, s.shelf, readModels()...)
 	s.projector.Follow(s.logs.usage, tally.Model)
-	s.projector.Log = s.Log
+	s.projector.Log, s.projector.Alone = s.Log, s.Postgres == "" // the data folder is this instance's
 	s.pulse = pulse.New(s.logs.core, s.Log)
 	s.pulse.From = func(ctx context.Context) (eventstore.Mark, error) { return s.projector.Seen(ctx, table.Places.Name) }
 	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
 	s.locations = locations.New(s.logs.core, codec, s.accounts, siting.New(s.atlas), s.Now)
+	s.locations.Keep(filepath.Join(s.Data, "folds"), s.Log)
 	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live
 }
 
