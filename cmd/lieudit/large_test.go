@@ -19,8 +19,8 @@ func wide(n int) string {
 	return strings.Join(rows, ",")
 }
 
-// post sends a body of any length and returns the status and the beginning of the answer.
-func (st *stage) post(t *testing.T, key, path string, content io.Reader, length int64) (int, string) {
+// upload sends a body of any length and returns the status and the beginning of the answer.
+func (st *stage) upload(t *testing.T, key, path string, content io.Reader, length int64) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, st.api+path, content)
 	if err != nil {
@@ -72,7 +72,7 @@ func TestBodiesOf15MBAreWrittenAndLargerOnesThan64MiBAreNot(t *testing.T) {
 		{"endless", forever{}, -1, 413, `Request body too large`},
 		{"unchanged", strings.NewReader(`{"sites":[` + rows + `]}`), -1, 200, `"inchanges":11000,`},
 	} {
-		if status, got := st.post(t, key, sync, c.content, c.length); status != c.status || !strings.Contains(got, c.want) {
+		if status, got := st.upload(t, key, sync, c.content, c.length); status != c.status || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %d %s", c.what, status, got)
 		}
 	}
