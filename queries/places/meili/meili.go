@@ -4,6 +4,7 @@
 package meili
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +21,10 @@ import (
 
 // Index is the index of sites on a server. It is safe for concurrent use.
 type Index struct {
-	server meilisearch.ServiceManager
-	shelf  *table.Shelf
-	opened opened
+	server   meilisearch.ServiceManager
+	shelf    *table.Shelf
+	patience time.Duration
+	opened   opened
 }
 
 // Server says where a server is and how it is reached.
@@ -31,11 +33,12 @@ type Server struct {
 	Key       string            // of its API, "" for none
 	Transport http.RoundTripper // Direct unless set
 	Index     string            // the name of the index; one that tells settings and logs apart unless set
+	Patience  time.Duration     // with a question; 5 s unless set
 }
 
 // New is the index on a server, of the sites whose rows are on a shelf. Nothing is asked before it is used.
 func New(s Server, shelf *table.Shelf) *Index {
-	return &Index{server: s.Client(), shelf: shelf, opened: opened{name: s.Index}}
+	return &Index{server: s.Client(), shelf: shelf, patience: cmp.Or(s.Patience, searchTime), opened: opened{name: s.Index}}
 }
 
 // Client is how the server is reached. Nothing is tried again by itself, and no call goes on for ever.
@@ -57,7 +60,7 @@ func Direct() *http.Transport {
 
 const (
 	callTime   = 30 * time.Second // for one call, documents in their thousands among them
-	searchTime = 5 * time.Second  // for all a question takes
+	searchTime = 5 * time.Second
 )
 
 // Parse reads the address of a server as it is configured, http://KEY@HOST:PORT, where the key may be left out.

@@ -153,7 +153,3 @@ func (x *Index) marked(ctx context.Context) (Told, error) {
 func fillFilter(operator, fill string) string {
 	return "copie " + operator + " " + quoted(digest(fill))
 }
-
-func markOf(fill string, position int64) mark {
-	return mark{markID, true, digest(fill), fill, position}
-}

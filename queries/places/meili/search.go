@@ -27,7 +27,7 @@ func (x *Index) Search(ctx context.Context, q finder.Query) (finder.Result, erro
 	if s.sources = s.ways(); len(s.sources) == 0 {
 		return finder.Result{}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	ctx, cancel := context.WithTimeout(ctx, x.patience)
 	defer cancel()
 	if s.index, err = x.name(ctx); errors.Is(err, errEmpty) {
 		return finder.Result{}, nil
