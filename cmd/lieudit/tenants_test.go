@@ -88,6 +88,7 @@ func TestTenantsNeverSeeOneAnother(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T) func(*service.Config){
 		"embedded": func(*testing.T) func(*service.Config) { return func(*service.Config) {} },
 		"servers":  func(t *testing.T) func(*service.Config) { return onServers(startNode(t), tabletest.Postgres(t)) },
+		"search":   inMeilisearch,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

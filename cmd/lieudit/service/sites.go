@@ -56,12 +56,17 @@ func (s *service) models() []projector.Model {
 	return all
 }
 
-// searchable returns when the search of sites finds what the read model held at a position.
+// searchable returns when the search of sites finds what the read model held at a position. That Meilisearch is away was said
+// when it went.
 func (s *service) searchable(ctx context.Context, at eventstore.Position) error {
 	if s.outbox == nil {
 		return nil
 	}
-	return s.outbox.Wait(ctx, at)
+	err := s.outbox.Wait(ctx, at)
+	if errors.Is(err, outbox.ErrDown) {
+		return nil
+	}
+	return err
 }
 
 // outboxGauges are how the outbox stands, whichever instance empties it.

@@ -100,7 +100,7 @@ func (x *Index) Open(ctx context.Context) (Told, error) {
 
 // made is when the index was created.
 func (x *Index) made(ctx context.Context) (time.Time, error) {
-	name, err := x.name(ctx)
+	name, err := x.Name(ctx)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -114,8 +114,8 @@ func (x *Index) made(ctx context.Context) (time.Time, error) {
 // errEmpty: nothing was ever written, so there is nothing an index could be of.
 var errEmpty = errors.New("the log is empty")
 
-// name is the name of the index. The log is in it, so that those of two logs on one server leave each other alone.
-func (x *Index) name(ctx context.Context) (string, error) {
+// Name is the name of the index. The log is in it, so that those of two logs on one server leave each other alone.
+func (x *Index) Name(ctx context.Context) (string, error) {
 	if name := x.opened.named(""); name != "" {
 		return name, nil
 	}

@@ -29,7 +29,7 @@ func (x *Index) Search(ctx context.Context, q finder.Query) (finder.Result, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.patience)
 	defer cancel()
-	if s.index, err = x.name(ctx); errors.Is(err, errEmpty) {
+	if s.index, err = x.Name(ctx); errors.Is(err, errEmpty) {
 		return finder.Result{}, nil
 	} else if err != nil {
 		return finder.Result{}, err
