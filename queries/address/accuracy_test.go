@@ -1,6 +1,7 @@
 package address
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -66,7 +67,7 @@ func plain(s string) string {
 
 func (c *tally) count(e *Engine, a asked) {
 	line := a.line()
-	matches, err := e.Verify(Query{Text: line, Limit: 5})
+	matches, err := e.Verify(context.Background(), Query{Text: line, Limit: 5})
 	c.asked++
 	for i := range matches {
 		if a.answers(&matches[i].Record) {

@@ -73,7 +73,7 @@ func engineFor(t testing.TB, v *vintage.Vintage) *Engine {
 func verified(t *testing.T, e *Engine, q Query) Match {
 	t.Helper()
 	q.Limit = 5
-	found, err := e.Verify(q)
+	found, err := e.Verify(t.Context(), q)
 	if err != nil || len(found) == 0 {
 		t.Fatalf("%+v: nothing (%v)", q, err)
 	}

@@ -63,12 +63,12 @@ func TestHostileQuestionsAreAnsweredSoonAndTheSameWay(t *testing.T) {
 	e.Localities(LocalityQuery{Text: "mende", Limit: 1}) // makes a list first
 	for name, line := range hostile() {
 		checkSoon(t, e, name, line, slower*tooLong)
-		a, errA := e.Verify(Query{Text: line, Limit: 20})
-		b, errB := e.Verify(Query{Text: line, Limit: 20})
+		a, errA := e.Verify(t.Context(), Query{Text: line, Limit: 20})
+		b, errB := e.Verify(t.Context(), Query{Text: line, Limit: 20})
 		if len(a) != len(b) || errA != errB || len(a) > 0 && a[0].ID != b[0].ID {
 			t.Errorf("%s: %v (%v), then %v (%v)", name, a, errA, b, errB)
 		}
-		s, _ := e.Complete(Query{Text: line, Limit: 20})
+		s, _ := e.Complete(t.Context(), Query{Text: line, Limit: 20})
 		checkAnswers(t, line, a, s)
 	}
 }
@@ -100,11 +100,11 @@ func checkSoon(t *testing.T, e *Engine, name, line string, most time.Duration) (
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for way, ask := range map[string]func(){
-		"verify":   func() { e.Verify(Query{Text: line, Limit: 20}) },
-		"complete": func() { e.Complete(Query{Text: line, Limit: 20}) },
-		"bias":     func() { e.Complete(Query{Text: line, Limit: 20, Bias: &Position{2.35, 48.86}}) },
+		"verify":   func() { e.Verify(t.Context(), Query{Text: line, Limit: 20}) },
+		"complete": func() { e.Complete(t.Context(), Query{Text: line, Limit: 20}) },
+		"bias":     func() { e.Complete(t.Context(), Query{Text: line, Limit: 20, Bias: &Position{2.35, 48.86}}) },
 		"department": func() {
-			e.Complete(Query{Text: line, Limit: 20, Filter: Filter{Departments: []string{"75", "59", "13"}}})
+			e.Complete(t.Context(), Query{Text: line, Limit: 20, Filter: Filter{Departments: []string{"75", "59", "13"}}})
 		},
 		"localities": func() { e.Localities(LocalityQuery{Text: line, Limit: 20}) },
 		"view":       func() { e.View(line) },
@@ -168,12 +168,12 @@ func FuzzQuestion(f *testing.F) {
 		if len(line) > 800 {
 			return
 		}
-		a, errA := e.Verify(Query{Text: line, Limit: 20})
-		b, errB := e.Verify(Query{Text: line, Limit: 20})
+		a, errA := e.Verify(t.Context(), Query{Text: line, Limit: 20})
+		b, errB := e.Verify(t.Context(), Query{Text: line, Limit: 20})
 		if len(a) != len(b) || errA != errB {
 			t.Fatalf("%q: %v, then %v", line, a, b)
 		}
-		s, _ := e.Complete(Query{Text: line, Limit: 20})
+		s, _ := e.Complete(t.Context(), Query{Text: line, Limit: 20})
 		checkAnswers(t, line, a, s)
 	})
 }

@@ -1,6 +1,7 @@
 package address
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -46,7 +47,7 @@ type operation struct {
 func verifying(name string, apply func(*rand.Rand, world, *asked) bool) operation {
 	return operation{"verify " + name, func(e *Engine, rng *rand.Rand, a asked) error {
 		apply(rng, world{postcodes: []string{"48000", "33000", "59650"}}, &a)
-		_, err := e.Verify(Query{Text: a.line(), Limit: 5})
+		_, err := e.Verify(context.Background(), Query{Text: a.line(), Limit: 5})
 		return err
 	}}
 }
@@ -60,7 +61,7 @@ func completing(name string, apply func(*rand.Rand, world, *asked) bool, bias bo
 		if bias {
 			q.Bias = &Position{a.row.Lon, a.row.Lat}
 		}
-		if _, err := e.Complete(q); !errors.Is(err, ErrShort) && !errors.Is(err, ErrUnparsable) {
+		if _, err := e.Complete(context.Background(), q); !errors.Is(err, ErrShort) && !errors.Is(err, ErrUnparsable) {
 			return err
 		}
 		return nil

@@ -86,7 +86,9 @@ func (f Figure) of(rows int, where, operation string) Figure {
 // alone asks one question after the other.
 func (o Options) alone(ctx context.Context, op operation, e *address.Engine, f *field) (Figure, error) {
 	for i := range min(200, len(f.questions)) { // what it needs is in memory then
-		op.ask(e, &f.questions[i])
+		if err := answered(op.ask(ctx, e, &f.questions[i])); err != nil {
+			return Figure{}, err
+		}
 	}
 	var took []time.Duration
 	began := time.Now()
@@ -96,7 +98,9 @@ func (o Options) alone(ctx context.Context, op operation, e *address.Engine, f *
 		}
 		q := &f.questions[i%len(f.questions)]
 		at := time.Now()
-		op.ask(e, q)
+		if err := answered(op.ask(ctx, e, q)); err != nil {
+			return Figure{}, err
+		}
 		took = append(took, time.Since(at))
 	}
 	return summary(took, time.Since(began)), nil
