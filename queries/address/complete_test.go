@@ -54,7 +54,7 @@ func TestTheLastWordMayBeUnfinished(t *testing.T) {
 
 func TestACommuneIsCompletedAfterALink(t *testing.T) {
 	t.Parallel()
-	e := needLozere(t).engine
+	e := lozere(t)
 	for line, id := range map[string]string{"saint-alban-sur-": "48132", "saint chely d'": "48140", "3 place du pont saint-chély-d": "48140"} {
 		if found := completed(t, e, Query{Text: line}); len(found) == 0 || found[0].CityCode != id {
 			t.Errorf("%q: %s, want one of %s", line, first(found), id)

@@ -12,8 +12,15 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/vintage"
 )
+
+// misspell changes a letter.
+func misspell(rng *rand.Rand, word string) string {
+	i := rng.IntN(len(word))
+	return word[:i] + string(rune('a'+rng.IntN(26))) + word[i+1:]
+}
 
 // hostile are questions that no one asks kindly.
 func hostile() map[string]string {
@@ -59,7 +66,7 @@ func TestHostileQuestionsAreAnsweredSoonAndTheSameWay(t *testing.T) {
 	if raced() {
 		slower = 10
 	}
-	e := needLozere(t).engine
+	e := lozere(t)
 	e.Localities(LocalityQuery{Text: "mende", Limit: 1}) // makes a list first
 	for name, line := range hostile() {
 		checkSoon(t, e, name, line, slower*tooLong)
@@ -109,9 +116,9 @@ func checkSoon(t *testing.T, e *Engine, name, line string, most time.Duration) (
 		"localities": func() { e.Localities(LocalityQuery{Text: line, Limit: 20}) },
 		"view":       func() { e.View(line) },
 	} {
-		start := worked(t)
+		start := addresstest.Worked(t)
 		ask()
-		took := worked(t) - start
+		took := addresstest.Worked(t) - start
 		if worst = max(worst, took); took > most {
 			t.Errorf("%s, %s: took %v", name, way, took)
 		}
@@ -145,7 +152,7 @@ func checkAnswers(t *testing.T, line string, matches []Match, suggestions []Sugg
 
 func TestTheWorkOnAQuestionIsBounded(t *testing.T) {
 	t.Parallel()
-	e := needLozere(t).engine
+	e := lozere(t)
 	for name, line := range hostile() {
 		q := e.ask(Query{Text: line}, true)
 		q.search()
