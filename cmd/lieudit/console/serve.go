@@ -12,6 +12,7 @@ import (
 
 	"lieudit/cmd/lieudit/service"
 	"lieudit/eventstore/vault"
+	"lieudit/queries/address/directory"
 	"lieudit/schemas/token"
 )
 
@@ -37,6 +38,9 @@ func (p Program) serve() *cli.Command {
 			if err := onPostgres(c, config.Postgres); err != nil {
 				return err
 			}
+			if err := onMeilisearch(c, config); err != nil {
+				return err
+			}
 			var err error
 			if config.VaultKey, err = p.vaultKey(c); err != nil {
 				return err
@@ -55,8 +59,32 @@ func (p Program) placeFlags() []cli.Flag {
 		p.text("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
 		p.text("eventstore", "", "EventStoreDB or lieudit node for the log, as `esdb://…`; a journal in the data folder when left out"),
 		p.text("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
+		p.text("meilisearch", "", "Meilisearch, as `http://KEY@HOST:PORT`, for what is to be searched there"),
+		p.addressIndexFlag(),
 		p.text("vault-key-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none"),
 	}
+}
+
+// addressIndexFlag says where the streets and communes that may be meant by a question are looked for.
+func (p Program) addressIndexFlag() cli.Flag {
+	f := p.text("address-index", service.OwnIndex, "`WHERE` addresses are searched: own (the vintage) or meilisearch (slower; needs --meilisearch)")
+	f.Validator = oneOf(service.OwnIndex, service.Meilisearch)
+	return f
+}
+
+// onMeilisearch refuses an address that is none, and its absence where it is needed. What was given is not repeated, a
+// key is in it.
+func onMeilisearch(c *cli.Command, config service.Config) error {
+	if config.Meilisearch == "" {
+		if config.AddressIndex == service.Meilisearch {
+			return wrong(c, "--address-index meilisearch needs --meilisearch (LIEUDIT_MEILISEARCH)")
+		}
+		return nil
+	}
+	if _, err := directory.Dial(config.Meilisearch); err != nil {
+		return wrong(c, "--meilisearch (LIEUDIT_MEILISEARCH): %v", err)
+	}
+	return nil
 }
 
 // onPostgres refuses a database that is not one of Postgres: anything else would become a SQLite file. What was
@@ -104,6 +132,8 @@ func (p Program) config(c *cli.Command) service.Config {
 		OpsListen:    c.String("ops-listen"),
 		EventStore:   c.String("eventstore"),
 		Postgres:     c.String("postgres"),
+		Meilisearch:  c.String("meilisearch"),
+		AddressIndex: c.String("address-index"),
 		Demo:         !c.Bool("no-demo"),
 		Grace:        c.Duration("grace"),
 		ToTheLetter:  c.Bool("count-to-the-letter"),

@@ -84,7 +84,7 @@ func (s *service) parts() []ops.Part {
 	health := func(store eventstore.Store) func(context.Context) error {
 		return func(context.Context) error { return store.Health() }
 	}
-	return []ops.Part{
+	all := []ops.Part{
 		{Name: "log", Required: true, Check: health(s.logs.core)},
 		{Name: "usage log", Required: true, Check: health(s.logs.usage)},
 		{Name: "key ring", Required: true, Check: func(context.Context) error {
@@ -97,6 +97,10 @@ func (s *service) parts() []ops.Part {
 		{Name: "addresses", Check: s.haveAddresses},
 		{Name: "start", Required: true, Check: s.started},
 	}
+	if s.listings != nil {
+		all = append(all, ops.Part{Name: "address index", Check: s.listed})
+	}
+	return all
 }
 
 // started is nil once the read models have caught up for the first time: before that an instance is not to be relied

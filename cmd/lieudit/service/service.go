@@ -22,6 +22,7 @@ import (
 	"lieudit/projections/projector"
 	"lieudit/projections/tally"
 	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/directory"
 	"lieudit/schemas/table"
 )
 
@@ -47,6 +48,7 @@ type service struct {
 	ledger    *usage.Ledger
 	caughtUp  atomic.Bool // the read models, once
 	atlas     *atlas.Atlas
+	listings  *directory.Directory // nil: vintages are searched by their own index
 	follower  *vintages.Follower
 
 	api, area, ops *listener

@@ -12,6 +12,9 @@ import (
 
 // Atlas holds one vintage or none. It is safe for concurrent use.
 type Atlas struct {
+	// Source is where the candidates of a vintage come from; nil: from its own index. It is set before the first swap.
+	Source func(*vintage.Vintage) address.Source
+
 	communes *commune.Table
 
 	mu  sync.Mutex
@@ -57,7 +60,7 @@ func (e *Edition) Done() {
 func (a *Atlas) Swap(v *vintage.Vintage) {
 	var next *Edition
 	if v != nil {
-		next = &Edition{Engine: address.New(v, a.communes), Meta: v.Meta, atlas: a, vintage: v, readers: 1}
+		next = &Edition{Engine: a.engine(v), Meta: v.Meta, atlas: a, vintage: v, readers: 1}
 	}
 	a.mu.Lock()
 	last := a.now
@@ -66,4 +69,11 @@ func (a *Atlas) Swap(v *vintage.Vintage) {
 	if last != nil {
 		last.Done()
 	}
+}
+
+func (a *Atlas) engine(v *vintage.Vintage) *address.Engine {
+	if a.Source == nil {
+		return address.New(v, a.communes)
+	}
+	return address.NewOn(v, a.communes, a.Source(v))
 }

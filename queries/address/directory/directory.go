@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,23 @@ type Directory struct {
 	mu      sync.Mutex
 	claimed map[string]time.Time // by index, when this instance last said that it uses it
 }
+
+// Dial reaches a Meilisearch by its address, http://KEY@HOST:PORT, where the key may be left out. Nothing is sent yet.
+func Dial(address string) (meilisearch.ServiceManager, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, ErrAddress // it may hold a key: it is not repeated
+	}
+	key := u.User.Username()
+	if password, ok := u.User.Password(); ok {
+		key = password
+	}
+	u.User = nil
+	return meilisearch.New(strings.TrimSuffix(u.String(), "/"), meilisearch.WithAPIKey(key), meilisearch.DisableRetries()), nil
+}
+
+// ErrAddress: an address of Meilisearch cannot be read.
+var ErrAddress = errors.New("it is not of the form http://KEY@HOST:PORT")
 
 // New is the directory in a Meilisearch, for an instance with a name of its own.
 func New(client meilisearch.ServiceManager, instance string, now func() time.Time) *Directory {

@@ -1,0 +1,103 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/queries/address"
+	"lieudit/queries/address/directory"
+	"lieudit/queries/address/vintage"
+)
+
+// Where the candidates of addresses come from.
+const (
+	OwnIndex    = "own"
+	Meilisearch = "meilisearch"
+)
+
+const relist = 15 * time.Second // how often it is looked whether the served vintage is still listed
+
+// openListings has addresses searched in Meilisearch when that is asked for. It need not be there yet.
+func (s *service) openListings() error {
+	if s.AddressIndex != Meilisearch {
+		return nil
+	}
+	client, err := directory.Dial(s.Meilisearch)
+	if err != nil {
+		return fmt.Errorf("address index: %w", err)
+	}
+	s.listings = directory.New(client, uuid.NewString(), s.Now)
+	s.atlas.Source = func(v *vintage.Vintage) address.Source { return s.listings.Of(v) }
+	return nil
+}
+
+// swap serves a vintage from now on. One that takes another's place is listed first, so that no question goes without an
+// answer meanwhile; where that cannot be done it is served all the same, for what is asked by id.
+func (s *service) swap(ctx context.Context, v *vintage.Vintage) {
+	before, ok := s.atlas.Use()
+	if s.listings == nil || !ok {
+		if ok {
+			before.Done()
+		}
+		s.atlas.Swap(v)
+		return
+	}
+	if err := s.listings.Fill(ctx, v, nil); err != nil {
+		s.Log.Warn("vintage served before it is listed", "reason", err)
+	}
+	old := before.Vintage().Digest()
+	before.Done()
+	s.atlas.Swap(v)
+	if old == v.Digest() {
+		return
+	}
+	if err := s.listings.Release(ctx, old); err != nil { // removed by keepListed once no question is under way there
+		s.Log.Warn("list of the vintage before stays for now", "reason", err)
+	}
+}
+
+// keepListed sees to it that the served vintage is listed, for as long as ctx goes on.
+func (s *service) keepListed(ctx context.Context) error {
+	for told := ""; ; {
+		now := ""
+		if err := s.list(ctx); err != nil && ctx.Err() == nil {
+			now = err.Error()
+		}
+		if now != told && now != "" { // one line an incident
+			s.Log.Error("the served vintage is not listed: searches of addresses fail", "reason", now)
+		}
+		if now == "" && told != "" {
+			s.Log.Info("the served vintage is listed again")
+		}
+		told = now
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(relist):
+		}
+	}
+}
+
+// list lists the served vintage unless it is, and removes lists that nobody uses.
+func (s *service) list(ctx context.Context) error {
+	e, ok := s.atlas.Use()
+	if !ok {
+		return nil
+	}
+	defer e.Done()
+	return errors.Join(s.listings.Fill(ctx, e.Vintage(), nil), s.listings.Prune(ctx))
+}
+
+// listed is nil while searches of addresses can be answered.
+func (s *service) listed(ctx context.Context) error {
+	e, ok := s.atlas.Use()
+	if !ok {
+		return nil
+	}
+	defer e.Done()
+	return s.listings.Ready(ctx, e.Vintage())
+}
