@@ -21,7 +21,11 @@ import (
 const asked = 5000
 
 // field is what questions are asked about.
-type field struct{ questions []question }
+type field struct {
+	rows      int // of all that there are
+	questions []question
+	sample    []ban.Row // house numbers, of files alone
+}
 
 // question is a row in the words of each operation.
 type question struct {
@@ -34,28 +38,29 @@ type question struct {
 
 // operation is one that is measured, in the engine and as a path with parameters.
 type operation struct {
-	name string
-	ask  func(context.Context, *address.Engine, *question) error
-	path func(*question) (path string, parameters []string)
+	name     string
+	searches bool // by words
+	ask      func(context.Context, *address.Engine, *question) error
+	path     func(*question) (path string, parameters []string)
 }
 
 func operations() []operation {
 	return []operation{
-		{"verify", func(ctx context.Context, e *address.Engine, q *question) error {
+		{"verify", true, func(ctx context.Context, e *address.Engine, q *question) error {
 			_, err := e.Verify(ctx, address.Query{Text: q.line, Limit: 5})
 			return err
 		}, func(q *question) (string, []string) { return "/address/verify", []string{"q", q.line} }},
-		{"autocomplete", func(ctx context.Context, e *address.Engine, q *question) error {
+		{"autocomplete", true, func(ctx context.Context, e *address.Engine, q *question) error {
 			_, err := e.Complete(ctx, address.Query{Text: q.typed, Limit: 5})
 			return err
 		}, func(q *question) (string, []string) { return "/address/autocomplete", []string{"q", q.typed} }},
-		{"view", unfailing(func(e *address.Engine, q *question) { e.View(q.id) }),
+		{"view", false, unfailing(func(e *address.Engine, q *question) { e.View(q.id) }),
 			func(q *question) (string, []string) { return "/address/view/" + q.id, nil }},
-		{"proximity", unfailing(func(e *address.Engine, q *question) { e.Near(q.at, 500, 10) }),
+		{"proximity", false, unfailing(func(e *address.Engine, q *question) { e.Near(q.at, 500, 10) }),
 			func(q *question) (string, []string) {
 				return "/address/proximity", []string{"lon", fmt.Sprint(q.at.Lon), "lat", fmt.Sprint(q.at.Lat)}
 			}},
-		{"localities", unfailing(func(e *address.Engine, q *question) { e.Localities(address.LocalityQuery{Text: q.locality, Limit: 20}) }),
+		{"localities", false, unfailing(func(e *address.Engine, q *question) { e.Localities(address.LocalityQuery{Text: q.locality, Limit: 20}) }),
 			func(q *question) (string, []string) { return "/locality/search", []string{"q", q.locality} }},
 	}
 }
@@ -85,7 +90,7 @@ func (o Options) build(ctx context.Context, communes *commune.Table, path string
 		w.CloseWithError(err)
 		written <- err
 	}()
-	f, began := &field{}, time.Now()
+	f, began := &field{rows: rows}, time.Now()
 	sum, err := vintage.Build(ctx, path, f.draw(ban.Read(r, "specimen", &ban.Report{})), vintage.Options{
 		Millesime: "bench", Synthetic: true,
 		Progress: func(stage string, done, _ int) { o.Progress(fmt.Sprintf("%d rows: %s", rows, stage), done, rows) },

@@ -2,11 +2,14 @@ package directory
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/meilisearch/meilisearch-go"
+
+	"lieudit/queries/address/vintage"
 )
 
 const (
@@ -103,4 +106,9 @@ func (d *Directory) unclaim(ctx context.Context, ids ...string) error {
 	}
 	gone, err := d.client.Index(claims).DeleteDocumentsWithContext(ctx, ids, nil)
 	return d.done(ctx, "give claims up", gone, err)
+}
+
+// Forget removes the index of a vintage, whoever uses it.
+func (d *Directory) Forget(ctx context.Context, v *vintage.Vintage) error {
+	return errors.Join(d.Release(ctx, v.Digest()), d.remove(ctx, nameOf(v)), d.remove(ctx, nameOf(v)+draft))
 }
