@@ -28,6 +28,8 @@ type Model struct {
 	Rules      []Rule
 	Batch      int           // events that go into one transaction while it catches up; 0 for the feed's own number
 	Pace       time.Duration // least time between two transactions after that
+	// Beside, if there is one, runs while this instance fills the copy that serves, and returns when its context ends.
+	Beside func(context.Context, Owned)
 }
 
 // Record is an event in its place, with its envelope.

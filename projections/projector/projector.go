@@ -166,6 +166,7 @@ func (f *floor) start(ctx context.Context, m Model, c table.Copy) error {
 	keeping, stop := context.WithCancel(ctx)
 	r.stop = stop
 	r.keeper.Go(func() { l.keep(keeping) })
+	r.keeper.Go(func() { l.attend(keeping, Owned{Copy: c, DB: db}, f.p.serves(m, c)) })
 	f.running[c.Name] = r
 	return nil
 }

@@ -1,0 +1,134 @@
+package finder
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"lieudit/queries/address/text"
+)
+
+// MaxWords is how many words of a text are looked for. What follows them is not looked at.
+const MaxWords = 10
+
+// Word is a word of a question.
+type Word struct {
+	Text  string   // folded: lower case, without accents, œ as oe
+	Means []string // what it stands for where it is an abbreviation, all of them words of the site; nil where it is none
+	Last  bool     // it may be the beginning of a word
+}
+
+// Words are the words of a question, at most MaxWords. Signs and spaces separate them, and so do apostrophes; digits and letters separate
+// each other, save for the ending of an ordinal. The sign of a number (n° 12) says nothing and is left out.
+func Words(question string) []Word {
+	typed, terms := text.Words(question), text.Terms(question)
+	words := make([]Word, 0, min(len(typed), MaxWords))
+	for _, w := range typed {
+		var stands []string
+		for ; len(terms) > 0 && terms[0].Start == w.Start; terms = terms[1:] {
+			stands = append(stands, terms[0].Text)
+		}
+		if stands != nil && len(words) < MaxWords {
+			words = append(words, Word{Text: w.Text + w.Tail, Means: others(stands, w.Text+w.Tail)})
+		}
+	}
+	if n := len(words); n > 0 {
+		words[n-1].Last = true
+	}
+	return words
+}
+
+// others are the terms unless they are the word itself and no more.
+func others(terms []string, word string) []string {
+	if len(terms) == 1 && terms[0] == word {
+		return nil
+	}
+	return terms
+}
+
+// Terms calls yield with each word that a text of a site is found by: those it is written in, and those that its
+// abbreviations stand for. Some come more than once.
+func Terms(s string, yield func(word string)) {
+	for _, w := range text.Words(s) {
+		yield(w.Text + w.Tail)
+	}
+	for _, t := range text.Terms(s) {
+		yield(t.Text)
+	}
+}
+
+// Name is a site's name as it is sorted by: folded, "" where nothing is left of it.
+func Name(name string) string { return text.Fold(name) }
+
+// Tag is what is the same for tags that are the same: the folded tag, or where nothing is left of it the tag itself.
+func Tag(tag string) string {
+	if folded := text.Fold(tag); folded != "" {
+		return folded
+	}
+	return strings.TrimSpace(tag)
+}
+
+// longest is the longest word that is looked for with typos.
+const longest = 48
+
+// Allowed is how many typos a typed word may have: none in a number or in less than four letters, one in less than
+// eight, else two.
+func Allowed(typed string) int {
+	n := utf8.RuneCountInString(typed)
+	switch {
+	case n < 4, n > longest, '0' <= typed[0] && typed[0] <= '9':
+		return 0
+	case n < 8:
+		return 1
+	}
+	return 2
+}
+
+// Typos counts the slips that make what was typed of a word, or, with prefix, of one of its beginnings: letters to
+// insert, drop, change or swap with their neighbour. One in the first letter counts for two. It says false when there are more than are allowed.
+func Typos(typed, word string, prefix bool) (int, bool) {
+	if typed == word || prefix && strings.HasPrefix(word, typed) {
+		return 0, true
+	}
+	most := Allowed(typed)
+	if most == 0 || word == "" {
+		return 0, false
+	}
+	a, b := []rune(typed), []rune(word)
+	n := slips(a, b[:min(len(b), len(a)+most+1)], prefix)
+	if len(b) > len(a)+most && !prefix {
+		return 0, false
+	}
+	if a[0] != b[0] {
+		n++
+	}
+	return n, n <= most
+}
+
+// slips is the distance of a to b, or to the nearest beginning of b.
+func slips(a, b []rune, prefix bool) int {
+	var rows [3][longest + 1]int
+	before, last, row := &rows[0], &rows[1], &rows[2]
+	for i := range len(a) + 1 {
+		last[i] = i
+	}
+	least := last[len(a)]
+	for j, letter := range b {
+		row[0] = j + 1
+		for i := 1; i <= len(a); i++ {
+			change := 1
+			if a[i-1] == letter {
+				change = 0
+			}
+			row[i] = min(last[i]+1, row[i-1]+1, last[i-1]+change)
+			if i > 1 && j > 0 && a[i-1] == b[j-1] && a[i-2] == letter {
+				row[i] = min(row[i], before[i-2]+1)
+			}
+		}
+		least = min(least, row[len(a)])
+		before, last, row = last, row, before
+	}
+	if prefix {
+		return least
+	}
+	return last[len(a)]
+}

@@ -1,0 +1,140 @@
+// Package local searches the sites of accounts in memory: an index for each account that is asked about, loaded from the
+// read model, brought up to date when the account's sites changed, and let go of when others need the room. It answers
+// as finder says, and nothing that was written before a question is missing from the answer.
+package local
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"lieudit/queries/places/finder"
+	"lieudit/schemas/table"
+)
+
+// Held is how many sites are held in memory unless somebody says otherwise.
+const Held = 1_500_000
+
+// Engine is the search in memory. It is safe for concurrent use.
+type Engine struct {
+	shelf   *table.Shelf
+	changed func(account string) uint64
+	bound   int
+	scratch sync.Pool
+
+	mu     sync.Mutex
+	held   map[key]*holding
+	recent list.List // of *holding, the one used last in front
+	sites  int       // what is held weighs
+}
+
+// New searches what the copies on a shelf hold. changed says at which position of the log the account's sites, or it
+// itself, changed last, as far as is known; 0 when nothing is known. The search is then no older than that. At most bound sites are
+// held at a time, those not asked about for longest go first.
+func New(shelf *table.Shelf, changed func(account string) uint64, bound int) *Engine {
+	return &Engine{shelf: shelf, changed: changed, bound: bound, held: map[key]*holding{},
+		scratch: sync.Pool{New: func() any { return new(scratch) }}}
+}
+
+// Search answers a question as finder.Engine says.
+func (e *Engine) Search(ctx context.Context, q finder.Query) (finder.Result, error) {
+	if err := q.Check(); err != nil {
+		return finder.Result{}, err
+	}
+	after, paged, err := q.Place()
+	if err != nil {
+		return finder.Result{}, err
+	}
+	if q.Status == "" {
+		q.Status = finder.Active
+	}
+	x, err := e.current(ctx, key{q.Account, q.Status})
+	if err != nil {
+		return finder.Result{}, err
+	}
+	s := e.scratch.Get().(*scratch)
+	defer e.scratch.Put(s)
+	search := search{Query: q, x: x, scratch: s, order: q.Order()}
+	if paged {
+		search.after = &after
+	}
+	return search.run()
+}
+
+// key names what is held: an account's sites of a status.
+type key struct {
+	account string
+	status  finder.Status
+}
+
+func (k key) holds(active bool) bool {
+	switch k.status {
+	case finder.Active:
+		return active
+	case finder.Inactive:
+		return !active
+	}
+	return true
+}
+
+// holding is the place of an index in memory. Who changes the index takes a turn; who reads it does not wait.
+type holding struct {
+	key
+	turn    chan struct{}
+	mu      sync.RWMutex
+	now     *snapshot
+	element *list.Element // nil once it is let go of
+	weight  int
+}
+
+// snapshot is an index and how old it is. Neither changes any more.
+type snapshot struct {
+	*index
+	copy   string // of the read model, which it was read from
+	at     uint64 // it holds all changes up to this position
+	looked time.Time
+}
+
+func (h *holding) snapshot() *snapshot {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.now
+}
+
+func (h *holding) keep(s *snapshot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = s
+}
+
+// holding is the place of a key, which becomes the one used last.
+func (e *Engine) holding(k key) *holding {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h, ok := e.held[k]; ok {
+		e.recent.MoveToFront(h.element)
+		return h
+	}
+	h := &holding{key: k, turn: make(chan struct{}, 1)}
+	h.element = e.recent.PushFront(h)
+	e.held[k] = h
+	return h
+}
+
+// weigh counts what a holding holds now, and lets go of others until all fits.
+func (e *Engine) weigh(h *holding, sites int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h.element == nil {
+		return
+	}
+	e.sites += sites + 1 - h.weight
+	h.weight = sites + 1
+	for e.sites > e.bound && e.recent.Back() != h.element {
+		last := e.recent.Remove(e.recent.Back()).(*holding)
+		e.sites -= last.weight
+		last.element = nil
+		delete(e.held, last.key)
+	}
+}

@@ -1,0 +1,104 @@
+// Package meili searches sites in a Meilisearch server: the documents an account's sites are there, how they are kept
+// as the tables have them, and the questions. The server only finds and orders ids: every site in an answer is read
+// from the read model and judged again, so that nothing of another account can come out, whatever the index holds.
+package meili
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/meilisearch/meilisearch-go"
+
+	"lieudit/schemas/table"
+)
+
+// Index is the index of sites on a server. It is safe for concurrent use.
+type Index struct {
+	server meilisearch.ServiceManager
+	index  meilisearch.IndexManager
+	name   string
+	shelf  *table.Shelf
+	opened opened
+}
+
+// Server says where a server is and how it is reached.
+type Server struct {
+	URL       string            // http://127.0.0.1:7700
+	Key       string            // of its API, "" for none
+	Transport http.RoundTripper // http.DefaultTransport unless set
+	Index     string            // the name of the index, which changes with its settings; IndexName unless set
+}
+
+// New is the index on a server, of the sites whose rows are on a shelf. Nothing is asked before it is used.
+func New(s Server, shelf *table.Shelf) *Index {
+	if s.Index == "" {
+		s.Index = IndexName
+	}
+	client := &http.Client{Transport: s.Transport, Timeout: callTime}
+	server := meilisearch.New(s.URL, meilisearch.WithAPIKey(s.Key), meilisearch.WithCustomClient(client), meilisearch.DisableRetries())
+	return &Index{server: server, index: server.Index(s.Index), name: s.Index, shelf: shelf}
+}
+
+const (
+	callTime   = 30 * time.Second // for one call, documents in their thousands among them
+	searchTime = 5 * time.Second  // for all a question takes
+)
+
+// Parse reads the address of a server as it is configured, http://KEY@HOST:PORT, where the key may be left out.
+func Parse(address string) (Server, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return Server{}, errors.New("the address of a Meilisearch server is of the form http://KEY@HOST:PORT") // a key may be in it
+	}
+	s := Server{Key: u.User.Username()}
+	if password, ok := u.User.Password(); ok {
+		s.Key = password
+	}
+	u.User = nil
+	s.URL = u.String()
+	return s, nil
+}
+
+// failed is an error of the library in a line, with what ended it in reach of errors.Is.
+func failed(doing string, err error) error {
+	var e *meilisearch.Error
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &e):
+	case e.OriginError != nil:
+		err = e.OriginError
+	case e.MeilisearchApiError.Code != "":
+		err = &apiError{e.StatusCode, e.MeilisearchApiError.Code, e.MeilisearchApiError.Message}
+	default:
+		err = fmt.Errorf("answered with status %d", e.StatusCode)
+	}
+	return fmt.Errorf("meilisearch: %s: %w", doing, err)
+}
+
+// apiError is what the server says is wrong.
+type apiError struct {
+	status        int
+	code, message string
+}
+
+func (e *apiError) Error() string { return e.code + ": " + e.message }
+
+// codeOf is the server's word for what is wrong, "" where it did not say.
+func codeOf(err error) string {
+	var e *apiError
+	if errors.As(err, &e) {
+		return e.code
+	}
+	return ""
+}
+
+// Health is nil when the server answers.
+func (x *Index) Health(ctx context.Context) error {
+	_, err := x.server.HealthWithContext(ctx)
+	return failed("health", err)
+}
