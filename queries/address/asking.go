@@ -16,24 +16,21 @@ const (
 )
 
 // rounds are the asks of a question: all its words where its postcode says, then anywhere and without the kind of
-// street, then with one word less. What was asked before is not asked again.
+// street, then with one word less. What was asked before is not asked again; where the filter lets nothing through nothing
+// is asked.
 func (q *question) rounds() iter.Seq[[]Ask] {
 	words, numbers := q.askable()
 	telling := q.telling(words) | words&q.growing()
+	rounds := [...]func() []Ask{
+		func() []Ask { return q.strictly(words, numbers) },
+		func() []Ask { return q.loosely(words, telling) },
+		func() []Ask { return q.loosely(q.shortened(telling)...) },
+	}
 	return func(yield func([]Ask) bool) {
 		var before []Ask
-		for i := range 3 {
-			var asks []Ask
-			switch i {
-			case 0:
-				asks = q.strictly(words, numbers)
-			case 1:
-				asks = q.loosely(words, telling)
-			default:
-				asks = q.loosely(q.shortened(telling)...)
-			}
+		for i := 0; i < len(rounds) && (q.area == nil || len(q.area) > 0); i++ {
 			known := len(before)
-			for _, a := range asks {
+			for _, a := range rounds[i]() {
 				if !a.idle() && !slices.ContainsFunc(before, a.same) {
 					before = append(before, a)
 				}

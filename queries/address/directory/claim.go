@@ -13,9 +13,8 @@ import (
 )
 
 const (
-	claims  = "lieudit-addresses" // the index of who uses which
-	claimed = 10 * time.Minute    // how often that is said
-	lapsed  = 30 * time.Minute    // how long it holds
+	claimed = 10 * time.Minute // how often that is said
+	lapsed  = 30 * time.Minute // how long it holds
 )
 
 // claim is the word of an instance that it uses an index.
@@ -35,7 +34,7 @@ func (d *Directory) claim(ctx context.Context, index string) error {
 		return nil
 	}
 	key := "id"
-	said, err := d.client.Index(claims).AddDocumentsWithContext(ctx,
+	said, err := d.client.Index(d.Name).AddDocumentsWithContext(ctx,
 		[]claim{{ID: d.claimID(index), Index: index, Seen: now.Unix()}}, &meilisearch.DocumentOptions{PrimaryKey: &key})
 	if err := d.done(ctx, "claim an index", said, err); err != nil {
 		return err
@@ -57,7 +56,7 @@ func (d *Directory) Prune(ctx context.Context) error {
 		return told("list indexes", err)
 	}
 	for _, index := range all.Results {
-		if strings.HasPrefix(index.UID, form) && !used[strings.TrimSuffix(index.UID, draft)] {
+		if strings.HasPrefix(index.UID, d.Name+form) && !used[strings.TrimSuffix(index.UID, draft)] {
 			if err := d.remove(ctx, index.UID); err != nil {
 				return err
 			}
@@ -69,7 +68,7 @@ func (d *Directory) Prune(ctx context.Context) error {
 // used are the indexes that instances said they use, and did not long ago.
 func (d *Directory) used(ctx context.Context) (map[string]bool, error) {
 	var kept meilisearch.DocumentsResult
-	err := d.client.Index(claims).GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{Limit: 1000}, &kept)
+	err := d.client.Index(d.Name).GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{Limit: 1000}, &kept)
 	if err != nil && status(err) != http.StatusNotFound {
 		return nil, told("read claims", err)
 	}
@@ -91,24 +90,24 @@ func (d *Directory) used(ctx context.Context) (map[string]bool, error) {
 // Release says that this instance no longer uses the index of a vintage.
 func (d *Directory) Release(ctx context.Context, digest string) error {
 	d.mu.Lock()
-	delete(d.claimed, form+digest)
+	delete(d.claimed, d.Name+form+digest)
 	d.mu.Unlock()
-	return d.unclaim(ctx, d.claimID(form+digest))
+	return d.unclaim(ctx, d.claimID(d.Name+form+digest))
 }
 
 func (d *Directory) claimID(index string) string {
-	return d.instance + "_" + strings.TrimPrefix(index, form)
+	return d.instance + "_" + strings.TrimPrefix(index, d.Name+form)
 }
 
 func (d *Directory) unclaim(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	gone, err := d.client.Index(claims).DeleteDocumentsWithContext(ctx, ids, nil)
+	gone, err := d.client.Index(d.Name).DeleteDocumentsWithContext(ctx, ids, nil)
 	return d.done(ctx, "give claims up", gone, err)
 }
 
 // Forget removes the index of a vintage, whoever uses it.
 func (d *Directory) Forget(ctx context.Context, v *vintage.Vintage) error {
-	return errors.Join(d.Release(ctx, v.Digest()), d.remove(ctx, nameOf(v)), d.remove(ctx, nameOf(v)+draft))
+	return errors.Join(d.Release(ctx, v.Digest()), d.remove(ctx, d.nameOf(v)), d.remove(ctx, d.nameOf(v)+draft))
 }

@@ -20,15 +20,18 @@ import (
 )
 
 const (
-	form     = "lieudit-addresses-1-" // an index's name begins so; another form of documents has another number
-	draft    = "-draft"               // and ends so until it is complete
-	patience = 2 * time.Second        // with the answer to a question
-	idle     = 64                     // connections that wait for the next question
-	moment   = 10 * time.Second       // with one that tells how things are
+	form     = "-1-"            // then comes the digest; another form of documents or settings has another number
+	draft    = "-draft"         // and this until it is complete
+	patience = 2 * time.Second  // with the answer to a question
+	moment   = 10 * time.Second // with one that tells how things are
+	idle     = 64               // connections that wait for the next question
 )
 
 // Directory is the Meilisearch that vintages are listed in. It is safe for concurrent use.
 type Directory struct {
+	// Name is that of the index of who uses which; those of vintages begin so.
+	Name string
+
 	client   meilisearch.ServiceManager
 	instance string
 	now      func() time.Time
@@ -61,7 +64,7 @@ var ErrAddress = errors.New("it is not of the form http://KEY@HOST:PORT")
 
 // New is the directory in a Meilisearch, for an instance with a name of its own.
 func New(client meilisearch.ServiceManager, instance string, now func() time.Time) *Directory {
-	return &Directory{client: client, instance: instance, now: now, claimed: map[string]time.Time{}}
+	return &Directory{Name: "lieudit-addresses", client: client, instance: instance, now: now, claimed: map[string]time.Time{}}
 }
 
 // Asked is how many requests with questions were sent so far, and how many searches they held.
@@ -83,7 +86,7 @@ func (d *Directory) Ready(ctx context.Context, v *vintage.Vintage) error {
 
 // lists says whether a vintage is listed.
 func (d *Directory) lists(ctx context.Context, v *vintage.Vintage) (bool, error) {
-	_, err := d.client.GetIndexWithContext(ctx, nameOf(v))
+	_, err := d.client.GetIndexWithContext(ctx, d.nameOf(v))
 	if status(err) == http.StatusNotFound {
 		return false, nil
 	}
@@ -91,7 +94,7 @@ func (d *Directory) lists(ctx context.Context, v *vintage.Vintage) (bool, error)
 }
 
 // nameOf is the name of a vintage's index.
-func nameOf(v *vintage.Vintage) string { return form + v.Digest() }
+func (d *Directory) nameOf(v *vintage.Vintage) string { return d.Name + form + v.Digest() }
 
 // status is the HTTP status that an error of the client came with, 0 for none.
 func status(err error) int {

@@ -34,7 +34,7 @@ func settings() *meilisearch.Settings {
 // Fill lists a vintage, unless it is listed. Instances that do so at once write the same; one that is interrupted leaves
 // a draft that is written over, or removed in time. Progress, which may be nil, is told of documents.
 func (d *Directory) Fill(ctx context.Context, v *vintage.Vintage, progress func(done, total int)) error {
-	if err := d.claim(ctx, nameOf(v)); err != nil {
+	if err := d.claim(ctx, d.nameOf(v)); err != nil {
 		return err
 	}
 	if listed, err := d.lists(ctx, v); err != nil || listed {
@@ -46,12 +46,12 @@ func (d *Directory) Fill(ctx context.Context, v *vintage.Vintage, progress func(
 	if err := d.write(ctx, v, progress); err != nil {
 		return fmt.Errorf("list the vintage: %w", err)
 	}
-	return d.publish(ctx, nameOf(v))
+	return d.publish(ctx, d.nameOf(v))
 }
 
 // write writes all documents into a draft.
 func (d *Directory) write(ctx context.Context, v *vintage.Vintage, progress func(done, total int)) error {
-	name, key, total := nameOf(v)+draft, "id", v.Communes+v.Streets+v.Localities
+	name, key, total := d.nameOf(v)+draft, "id", v.Communes+v.Streets+v.Localities
 	made, err := d.client.CreateIndexWithContext(ctx, &meilisearch.IndexConfig{Uid: name, PrimaryKey: key})
 	if err = d.done(ctx, "make the index", made, err); err != nil && !is(err, "index_already_exists") {
 		return err
@@ -69,7 +69,7 @@ func (d *Directory) write(ctx context.Context, v *vintage.Vintage, progress func
 			}
 			sent = sent[1:]
 		}
-		return d.claim(ctx, nameOf(v))
+		return d.claim(ctx, d.nameOf(v))
 	}
 	count := 0
 	for batch, n := range batches(v) {

@@ -22,7 +22,7 @@ type Listing struct {
 
 // Of is the directory of a vintage, whether it is listed by now or not.
 func (d *Directory) Of(v *vintage.Vintage) *Listing {
-	return &Listing{d, nameOf(v), uint32(v.Streets + v.Localities), uint32(v.Communes)}
+	return &Listing{d, d.nameOf(v), uint32(v.Streets + v.Localities), uint32(v.Communes)}
 }
 
 // Find answers all asks by one request, which gets no more than two seconds.
