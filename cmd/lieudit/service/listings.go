@@ -35,29 +35,34 @@ func (s *service) openListings() error {
 	return nil
 }
 
-// swap serves a vintage from now on. One that takes another's place is listed first, so that no question goes without an
-// answer meanwhile; where that cannot be done it is served all the same, for what is asked by id.
+// swap serves a vintage from now on. Once questions are taken it is listed first, so that none goes without an answer
+// meanwhile; where that cannot be done it is served all the same, for what is asked by id.
 func (s *service) swap(ctx context.Context, v *vintage.Vintage) {
-	before, ok := s.atlas.Use()
-	if s.listings == nil || !ok {
-		if ok {
-			before.Done()
-		}
+	if s.listings == nil || s.api == nil {
 		s.atlas.Swap(v)
 		return
 	}
 	if err := s.listings.Fill(ctx, v, nil); err != nil {
 		s.Log.Warn("vintage served before it is listed", "reason", err)
 	}
-	old := before.Vintage().Digest()
-	before.Done()
+	old := s.served()
 	s.atlas.Swap(v)
-	if old == v.Digest() {
+	if old == "" || old == v.Digest() {
 		return
 	}
 	if err := s.listings.Release(ctx, old); err != nil { // removed by keepListed once no question is under way there
 		s.Log.Warn("list of the vintage before stays for now", "reason", err)
 	}
+}
+
+// served is the digest of the served vintage, empty when there is none.
+func (s *service) served() string {
+	e, ok := s.atlas.Use()
+	if !ok {
+		return ""
+	}
+	defer e.Done()
+	return e.Vintage().Digest()
 }
 
 // keepListed sees to it that the served vintage is listed, for as long as ctx goes on.

@@ -53,7 +53,7 @@ func Dial(address string) (meilisearch.ServiceManager, error) {
 		key = password
 	}
 	u.User = nil
-	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: idle, IdleConnTimeout: time.Minute,
+	client := &http.Client{Timeout: 3 * moment, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: idle, IdleConnTimeout: time.Minute,
 		DisableCompression: true}} // it packs in pieces, which wait 40 ms for each other
 	return meilisearch.New(strings.TrimSuffix(u.String(), "/"), meilisearch.WithAPIKey(key), meilisearch.WithCustomClient(client),
 		meilisearch.DisableRetries()), nil
