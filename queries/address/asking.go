@@ -9,13 +9,14 @@ import (
 )
 
 const (
-	askedStreets  = 48   // streets an ask may lead to
+	askedStreets  = 96   // streets an ask may lead to
+	askedShort    = 256  // streets when a word is left out, which may be the one that tells
 	askedCommunes = 16   // communes
 	maxWithin     = 1000 // communes an ask is confined to by name
 	maxDropped    = 6    // words that are left out in turn
 )
 
-// rounds are the asks of a question: all its words where its postcode says, then anywhere and without the kind of
+// rounds are the asks of a question: all its words where its postcode says, then anywhere, then without the kind of
 // street, then with one word less. What was asked before is not asked again; where the filter lets nothing through nothing
 // is asked.
 func (q *question) rounds() iter.Seq[[]Ask] {
@@ -23,8 +24,9 @@ func (q *question) rounds() iter.Seq[[]Ask] {
 	telling := q.telling(words) | words&q.growing()
 	rounds := [...]func() []Ask{
 		func() []Ask { return q.strictly(words, numbers) },
-		func() []Ask { return q.loosely(words, telling) },
-		func() []Ask { return q.loosely(q.shortened(telling)...) },
+		func() []Ask { return []Ask{q.asked(words)} },
+		func() []Ask { return append(q.loosely(telling), q.communes(words)) },
+		func() []Ask { return q.shortened(words) },
 	}
 	return func(yield func([]Ask) bool) {
 		var before []Ask
@@ -52,18 +54,22 @@ func (q *question) askable() (words, numbers mask) {
 			numbers |= bit(i)
 		case i == q.prefix:
 			words |= bit(i)
-		case len(t.Text) == 1 || text.ClassOf(t.Text) == text.Link || i > 0 && q.terms[i-1].Digits && q.isRep(i):
+		case len(t.Typed) == 1 && len(t.Text) == 1 || text.ClassOf(t.Text) == text.Link || i > 0 && q.terms[i-1].Digits && q.isRep(i):
 		default:
 			words |= bit(i)
 		}
 	}
 	if words != 0 {
-		numbers &^= bit(bits.TrailingZeros32(uint32(q.words())))
+		numbers &^= bit(q.first())
 	}
 	return words, numbers
 }
 
-// strictly asks for all words.
+// first is the first word that may name something, of which there is one.
+func (q *question) first() int { return bits.TrailingZeros32(uint32(q.words())) }
+
+// strictly asks for all words. Who is still typing is also shown streets of another kind; communes are left for later
+// where a number comes first.
 func (q *question) strictly(words, numbers mask) []Ask {
 	streets := q.confined(q.asked(words))
 	streets.whole = true
@@ -71,20 +77,31 @@ func (q *question) strictly(words, numbers mask) []Ask {
 	if numbers != 0 {
 		asks = append(asks, q.confined(q.asked(words|numbers)))
 	}
+	if q.prefix >= 0 {
+		asks = append(asks, q.confined(q.asked(q.telling(words)|words&q.growing())))
+	}
 	if q.around != nil {
 		near := q.asked(words)
 		near.Within = q.around
 		asks = append(asks, near)
 	}
-	if !q.wants(Municipality) {
+	if words != 0 && q.terms[q.first()].Digits {
 		return asks
 	}
-	communes := q.asked(words)
-	if words == 0 {
-		communes = q.confined(communes)
+	return append(asks, q.communes(words))
+}
+
+// communes asks for communes by all words.
+func (q *question) communes(words mask) Ask {
+	if !q.wants(Municipality) {
+		return Ask{} // is not asked
 	}
-	communes.Communes, communes.Limit = true, askedCommunes
-	return append(asks, communes)
+	a := q.asked(words)
+	if words == 0 {
+		a = q.confined(a)
+	}
+	a.Communes, a.Limit, a.whole = true, askedCommunes, true
+	return a
 }
 
 // loosely asks for some words or others, where the postcode says and anywhere.
@@ -95,14 +112,20 @@ func (q *question) loosely(of ...mask) (asks []Ask) {
 	return asks
 }
 
-// shortened are words with one of them left out, each in turn.
-func (q *question) shortened(words mask) (all []mask) {
+// shortened asks for words with one of those that tell left out, each in turn.
+func (q *question) shortened(words mask) []Ask {
+	var all []mask
+	telling := q.telling(words)
 	for i := range q.terms {
-		if rest := words &^ bit(i); words.has(i) && rest != 0 && len(all) < maxDropped {
+		if rest := words &^ bit(i); telling.has(i) && rest != 0 && len(all) < maxDropped {
 			all = append(all, rest)
 		}
 	}
-	return all
+	asks := q.loosely(all...)
+	for i := range asks {
+		asks[i].Limit = askedShort
+	}
+	return asks
 }
 
 // asked asks for words in all that the question's filter lets through.

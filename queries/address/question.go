@@ -37,7 +37,8 @@ type question struct {
 	weight    [maxTerms]int32
 	low, high uint32 // the range of terms the growing one may become
 	steps     int
-	cut       bool // more fits than was looked at
+	cut       bool   // more fits than was looked at
+	leftOut   []bool // a source may have left out communes (true), or streets (false), that fit
 	loosened  mask
 	filter    Filter
 	area      area

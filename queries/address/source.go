@@ -21,7 +21,7 @@ type Ask struct {
 	Departments []string // one of which it lies in; none: any
 	Limit       int
 
-	whole bool // every address that the question's words confirm is among what is asked for
+	whole bool // all of its kind that the question's words confirm is among what is asked for
 }
 
 // Found is what an ask led to.
@@ -56,8 +56,10 @@ func (e *Engine) find(ctx context.Context, q *question) ([]candidate, error) {
 			return nil, fmt.Errorf("find candidates: %w", err)
 		}
 		n.add(asks, found)
-		for i := range asks {
-			q.cut = q.cut || asks[i].whole && found[i].More
+		for i, a := range asks {
+			if a.whole && found[i].More {
+				q.leftOut = append(q.leftOut, a.Communes)
+			}
 		}
 		if q.reread(n); len(q.search()) > 0 && q.settled() {
 			break

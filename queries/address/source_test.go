@@ -145,11 +145,11 @@ func TestAsksAreCleanedAndGrowLooser(t *testing.T) {
 		}
 	}
 	want := [][]string{
-		{"rue", "lilas", "mende", "48000"}, {"rue", "lilas", "mende"}, // streets, then communes
-		{"rue", "lilas", "mende"}, {"lilas", "mende", "48000"}, {"lilas", "mende"},
-		{"mende", "48000"}, {"mende"}, {"lilas", "48000"}, {"lilas"},
+		{"rue", "lilas", "mende", "48000"},
+		{"rue", "lilas", "mende"}, {"lilas", "mende", "48000"}, {"lilas", "mende"}, {"rue", "lilas", "mende"}, // the last for communes
+		{"rue", "mende", "48000"}, {"rue", "mende"}, {"rue", "lilas", "48000"}, {"rue", "lilas"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" || len(rounds) != 3 {
+	if diff := cmp.Diff(want, got); diff != "" || len(rounds) != 4 {
 		t.Errorf("%d rounds (-want +got)\n%s", len(rounds), diff)
 	}
 }

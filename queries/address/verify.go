@@ -100,7 +100,7 @@ func (e *Engine) match(q *question, found []candidate, i int) Match {
 
 // alone says whether a candidate is confirmed, and no other is.
 func (q *question) alone(found []candidate, i int) bool {
-	if q.steps <= 0 || q.cut || !found[i].sound {
+	if q.steps <= 0 || q.cut || !found[i].sound || slices.Contains(q.leftOut, found[i].kind == Municipality) {
 		return false
 	}
 	for j := range found {
