@@ -4,6 +4,7 @@
 package commands
 
 import (
+	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,18 +33,47 @@ func (in Intent) Metadata(command uuid.UUID) eventstore.Metadata {
 	return m
 }
 
-// Fact is an event, when the log recorded it, and who caused it why.
+// Fact is an event, when and where in its stream the log recorded it, and who caused it why.
 type Fact struct {
-	Event  event.Event
-	At     time.Time
-	Actor  string
-	Reason string
+	Event    event.Event
+	At       time.Time
+	Actor    string
+	Reason   string
+	Revision eventstore.Revision
 }
 
 // FactOf is a recorded event as an aggregate sees it.
 func FactOf(r eventstore.Recorded, e event.Event) (Fact, error) {
 	m, err := r.Meta()
-	return Fact{e, r.Time, m.Actor, m.Reason}, err
+	return Fact{e, r.Time, m.Actor, m.Reason, r.Revision}, err
+}
+
+// factsOf is what one event of a stream adds: a fact, and before it those that it makes real.
+func factsOf(ctx context.Context, store eventstore.Store, r eventstore.Recorded) ([]Fact, error) {
+	last, err := decoded(r)
+	commit, ok := last.Event.(event.Staged)
+	if err != nil || !ok {
+		return []Fact{last}, err
+	}
+	rows, err := eventstore.Staged(ctx, store, r, commit)
+	if err != nil {
+		return nil, err
+	}
+	facts := make([]Fact, len(rows), len(rows)+1)
+	for i, row := range rows {
+		if facts[i], err = decoded(row); err != nil {
+			return nil, err
+		}
+	}
+	return append(facts, last), nil
+}
+
+func decoded(r eventstore.Recorded) (Fact, error) {
+	e, err := event.Decode(r.Type, r.Data)
+	if err != nil {
+		return Fact{}, err
+	}
+	return FactOf(r, e)
 }
 
 // Decision is what a command makes of a state: what happens, and why it is refused if it is. A refusal may come
@@ -55,4 +85,6 @@ type Decision[S any] func(*S) ([]event.Event, error)
 type Aggregate[S any] struct {
 	Category string
 	Evolve   func(*S, Fact)
+	Weight   func(*S) int // what a state takes of Room; nil: 1
+	Room     int          // the states kept in memory weigh no more together; 0: 10,000
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -19,27 +17,29 @@ type Desk[S any] struct {
 	store     eventstore.Store
 	codec     *eventstore.Codec
 
-	mu    sync.Mutex
-	folds map[string]*fold[S]
+	shelf shelf[S]
 }
-
-// maxFolds bounds the states kept in memory; past it any of them makes room.
-const maxFolds = 10_000
 
 // NewDesk is a desk over a log.
 func NewDesk[S any](a Aggregate[S], store eventstore.Store, codec *eventstore.Codec) *Desk[S] {
-	return &Desk[S]{aggregate: a, store: store, codec: codec, folds: map[string]*fold[S]{}}
+	if a.Weight == nil {
+		a.Weight = func(*S) int { return 1 }
+	}
+	if a.Room == 0 {
+		a.Room = 10_000
+	}
+	return &Desk[S]{aggregate: a, store: store, codec: codec, shelf: newShelf[S](a.Category, a.Room)}
 }
 
 // Do lets decide look at the aggregate's state and appends what it says. It returns the position of the last
 // event that the state or the append holds, for readers to wait for, and decide's own refusal as it is.
 // eventstore.ErrUnknown means that the context ended before the outcome was known.
 func (d *Desk[S]) Do(ctx context.Context, id string, in Intent, decide Decision[S]) (eventstore.Position, error) {
-	f := d.fold(id)
-	if err := f.lock(ctx); err != nil {
+	f, err := d.enter(ctx, id)
+	if err != nil {
 		return 0, err
 	}
-	defer f.unlock()
+	defer d.leave(f)
 	command := uuid.New()
 	for attempt := byte(0); ; attempt++ {
 		if err := f.forward(ctx, d); err != nil {
@@ -53,7 +53,7 @@ func (d *Desk[S]) Do(ctx context.Context, id string, in Intent, decide Decision[
 		if err != nil {
 			return 0, err
 		}
-		done, err := d.settle(ctx, f, batch)
+		done, err := Settle(ctx, d.store, f.stream, f.revision, batch)
 		switch {
 		case err == nil:
 			return done.Position, refusal
@@ -65,11 +65,11 @@ func (d *Desk[S]) Do(ctx context.Context, id string, in Intent, decide Decision[
 
 // View shows the aggregate's state as the log has it now. look must not keep or change it.
 func (d *Desk[S]) View(ctx context.Context, id string, look func(*S)) error {
-	f := d.fold(id)
-	if err := f.lock(ctx); err != nil {
+	f, err := d.enter(ctx, id)
+	if err != nil {
 		return err
 	}
-	defer f.unlock()
+	defer d.leave(f)
 	if err := f.forward(ctx, d); err != nil {
 		return err
 	}
@@ -77,40 +77,13 @@ func (d *Desk[S]) View(ctx context.Context, id string, look func(*S)) error {
 	return nil
 }
 
-// settle appends the batch, and sends the very same one again for as long as its fate is unknown: once it is, an
-// answer that a later sending added nothing says nothing of the first.
-func (d *Desk[S]) settle(ctx context.Context, f *fold[S], batch []eventstore.Proposed) (eventstore.Committed, error) {
-	unknown := false
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		done, err := d.store.Append(ctx, f.stream, f.revision, batch)
-		unknown = unknown || errors.Is(err, eventstore.ErrUnknown)
-		if unknown && errors.Is(err, eventstore.ErrClosed) {
-			return done, fmt.Errorf("%w: %w", eventstore.ErrUnknown, err)
-		}
-		if !unknown || !errors.Is(err, eventstore.ErrUnknown) && !errors.Is(err, eventstore.ErrUnavailable) {
-			return done, err
-		}
-		select {
-		case <-ctx.Done():
-			return done, fmt.Errorf("%w: %w", eventstore.ErrUnknown, ctx.Err())
-		case <-time.After(pause):
-		}
-	}
+// enter waits for the turn of a stream's next command.
+func (d *Desk[S]) enter(ctx context.Context, id string) (*fold[S], error) {
+	f := d.shelf.take(id)
+	return f, f.lock(ctx)
 }
 
-func (d *Desk[S]) fold(id string) *fold[S] {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if f, ok := d.folds[id]; ok {
-		return f
-	}
-	if len(d.folds) >= maxFolds {
-		for victim := range d.folds {
-			delete(d.folds, victim)
-			break
-		}
-	}
-	f := &fold[S]{stream: d.aggregate.Category + "-" + id, revision: eventstore.NoStream, busy: make(chan struct{}, 1)}
-	d.folds[id] = f
-	return f
+func (d *Desk[S]) leave(f *fold[S]) {
+	d.shelf.weigh(f, d.aggregate.Weight(&f.state))
+	<-f.busy
 }

@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"lieudit/eventstore"
-	"lieudit/schemas/event"
 )
 
 // fold is one stream's state up to a revision, for one command at a time.
 type fold[S any] struct {
+	id       string
 	stream   string
+	weight   int // as the desk counts it
 	busy     chan struct{}
 	state    S
 	revision eventstore.Revision
@@ -25,8 +26,6 @@ func (f *fold[S]) lock(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, ctx.Err())
 	}
 }
-
-func (f *fold[S]) unlock() { <-f.busy }
 
 // forward brings the state up to the stream's end. When the event the state ends with is not in the stream
 // any more (the log was restored from a copy), the state is folded anew.
@@ -43,7 +42,7 @@ func (f *fold[S]) forward(ctx context.Context, d *Desk[S]) error {
 			known = true
 			continue
 		}
-		if err := f.evolve(d.aggregate.Evolve, r); err != nil {
+		if err := f.evolve(ctx, d, r); err != nil {
 			return fmt.Errorf("%s@%d: %w", f.stream, r.Revision, err)
 		}
 	}
@@ -55,16 +54,14 @@ func (f *fold[S]) forward(ctx context.Context, d *Desk[S]) error {
 	return f.forward(ctx, d)
 }
 
-func (f *fold[S]) evolve(evolve func(*S, Fact), r eventstore.Recorded) error {
-	e, err := event.Decode(r.Type, r.Data)
+func (f *fold[S]) evolve(ctx context.Context, d *Desk[S], r eventstore.Recorded) error {
+	facts, err := factsOf(ctx, d.store, r)
 	if err != nil {
 		return err
 	}
-	fact, err := FactOf(r, e)
-	if err != nil {
-		return err
+	for _, fact := range facts {
+		d.aggregate.Evolve(&f.state, fact)
 	}
-	evolve(&f.state, fact)
 	f.revision, f.mark = r.Revision, eventstore.Mark{Position: r.Position, Event: r.ID}
 	return nil
 }

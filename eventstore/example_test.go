@@ -78,9 +78,8 @@ func fill(t *testing.T, v reflect.Value, personal string) {
 			fill(t, v.Field(i), personal)
 		}
 	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1)) // one: so that personal texts can be counted against fields
 		fill(t, v.Index(0), personal)
-		fill(t, v.Index(1), personal)
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(t, v.Elem(), personal)

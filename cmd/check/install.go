@@ -9,8 +9,8 @@ import (
 	"sort"
 )
 
-// install gets what is missing: a C compiler for the race detector and Postgres for the read models. It can do so
-// as root on a machine with Debian's packages; Postgres may come from a container engine too.
+// install gets what is missing: a C compiler for the race detector, Postgres for the read models and a browser for the
+// pages. It can do so as root on a machine with Debian's packages; Postgres may come from a container engine too.
 func install(ctx context.Context) error {
 	var missing []string
 	if _, err := exec.LookPath("gcc"); err != nil {
@@ -19,6 +19,9 @@ func install(ctx context.Context) error {
 	if postgresBin() == "" && !engine(ctx) {
 		missing = append(missing, "postgresql")
 	}
+	if _, err := exec.LookPath("chromium"); err != nil {
+		missing = append(missing, "chromium")
+	}
 	if len(missing) == 0 {
 		return nil
 	}
@@ -26,7 +29,7 @@ func install(ctx context.Context) error {
 		return fmt.Errorf("missing: %v; install them, or run this as root where apt-get is", missing)
 	}
 	fmt.Println("== install:", missing)
-	for _, words := range [][]string{{"apt-get", "update", "-qq"}, append([]string{"apt-get", "install", "-y", "-qq"}, missing...)} {
+	for _, words := range [][]string{{"apt-get", "update", "-qq"}, append([]string{"apt-get", "install", "-y", "-qq", "--no-install-recommends"}, missing...)} {
 		cmd := command(ctx, words...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if err := cmd.Run(); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"lieudit/cmd/lieudit/service"
 	"lieudit/queries/address/directory"
+	"lieudit/queries/places/meili"
 	"lieudit/queries/places/meili/meilitest"
 )
 
@@ -29,12 +30,12 @@ func listings(t *testing.T) string {
 		t.Skipf("no Meilisearch: start one and name it in %s, as http://127.0.0.1:7700#KEY", meilitest.Variable)
 	}
 	address := strings.Replace(server, "://", "://"+key+"@", 1)
-	client, err := directory.Dial(address)
+	at, err := meili.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		later := directory.New(client, "later", func() time.Time { return time.Now().Add(time.Hour) })
+		later := directory.New(at.Client(), "later", func() time.Time { return time.Now().Add(time.Hour) })
 		if err := later.Prune(context.Background()); err != nil {
 			t.Error(err)
 		}

@@ -80,7 +80,7 @@ func restoredBetweenRuns(t *testing.T) {
 	if got := st.me(t, kept); got != http.StatusOK {
 		t.Errorf("a key issued on the restored log: got %d, want 200", got)
 	}
-	for _, model := range []string{"register", "history", "usage"} {
+	for _, model := range []string{"register", "history", "places", "usage"} {
 		st.run(t, "projections rebuild "+model)
 	}
 	st.await(t, "the rebuilt read models to answer", func() bool {

@@ -56,8 +56,8 @@ func (a *Accounts) agency(ctx context.Context, id string) (agency, error) {
 	return g, err
 }
 
-// planOf is the plan that limits an account now: its agency's, for a sub-client.
-func (a *Accounts) planOf(ctx context.Context, id string) (plan.Plan, error) {
+// PlanOf is the plan that limits an account now: its agency's, for a sub-client.
+func (a *Accounts) PlanOf(ctx context.Context, id string) (plan.Plan, error) {
 	var name plan.Name
 	var parent string
 	err := a.desk.View(ctx, id, func(s *State) {

@@ -28,7 +28,7 @@ type Issued struct {
 
 // IssueKey makes a key. A publishable one needs a free slot of the plan and origins that obey the rules.
 func (a *Accounts) IssueKey(ctx context.Context, id string, in commands.Intent, i Issue) (Issued, error) {
-	limit, err := a.planOf(ctx, id)
+	limit, err := a.PlanOf(ctx, id)
 	if err != nil {
 		return Issued{}, err
 	}

@@ -14,7 +14,7 @@ import (
 // next period when smaller. A quota of 0 is the plan's own volume. Terms it has, or is about to have,
 // change nothing.
 func (a *Accounts) ChangePlan(ctx context.Context, id string, in commands.Intent, to Terms) (eventstore.Position, error) {
-	limit, err := a.planOf(ctx, id)
+	limit, err := a.PlanOf(ctx, id)
 	if err != nil {
 		return 0, err
 	}

@@ -52,8 +52,9 @@ type Parts struct {
 	Consumption *consumption.Consumption
 	Passes      Passes
 	ReadModels  ReadModels
-	// Wait returns when the read models show what the log held at a position, or when that takes too long.
-	Wait func(context.Context, eventstore.Position)
+	// Wait returns when this instance shows what the log held at the position of an event of an account, or when that takes
+	// too long; WaitTokens does for an event of a token.
+	Wait, WaitTokens func(context.Context, eventstore.Position)
 	// Tallied returns when the read model of usage shows all that was counted by now, or when that takes too long.
 	Tallied func(context.Context)
 	Ledger  *usage.Ledger

@@ -48,10 +48,18 @@ func (c call) intent(reason string) commands.Intent {
 	return in
 }
 
-// shows waits until the read models show what a command, or its refusal, left on the log up to a position.
+// shows waits until the read models show what a command on an account, or its refusal, left on the log up to a position.
 func (a *area) shows(ctx context.Context, at eventstore.Position, err error) error {
 	if at > 0 {
 		a.Wait(ctx, at)
+	}
+	return err
+}
+
+// showsToken is shows for a command on a token.
+func (a *area) showsToken(ctx context.Context, at eventstore.Position, err error) error {
+	if at > 0 {
+		a.WaitTokens(ctx, at)
 	}
 	return err
 }

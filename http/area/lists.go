@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"lieudit/http/problem"
 	"lieudit/queries/keys"
@@ -89,9 +88,9 @@ func (a *area) history(r *http.Request, c call, in body.HistoryQuery) (reply, er
 	if err := a.known(r.Context(), c.account()); err != nil {
 		return reply{}, err
 	}
-	q := trail.Question{Account: c.account(), Kind: in.Kind, From: in.From, To: in.To, Limit: in.Limit}
+	q := trail.Question{Account: c.account(), Kind: in.Kind, Subject: in.Subject, From: in.From, To: in.To, Limit: in.Limit}
 	if in.Cursor != "" {
-		after, err := strconv.ParseUint(in.Cursor, 10, 63)
+		after, err := trail.PlaceOf(in.Cursor)
 		if err != nil {
 			return reply{}, noCursor()
 		}
@@ -104,12 +103,12 @@ func (a *area) history(r *http.Request, c call, in body.HistoryQuery) (reply, er
 	shown := body.History{Envelope: body.OK, Results: make([]body.Incident, len(found))}
 	for i, e := range found {
 		shown.Results[i] = body.Incident{
-			Position: e.Position, At: e.Time, Type: e.Type, Author: e.Actor, For: e.OnBehalfOf, Reason: e.Reason,
+			Position: e.Position, At: e.Time, Type: e.Type, Subject: e.Subject, Author: e.Actor, For: e.OnBehalfOf, Reason: e.Reason,
 			Sentence: e.Sentence, Data: e.Data,
 		}
 	}
 	if more {
-		shown.Cursor = strconv.FormatUint(found[len(found)-1].Position, 10)
+		shown.Cursor = found[len(found)-1].Cursor()
 	}
 	return ok(shown)
 }

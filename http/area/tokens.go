@@ -15,7 +15,7 @@ func (a *area) issueToken(r *http.Request, c call, in body.IssueToken) (reply, e
 		return reply{}, err
 	}
 	made, err := a.Tokens.Issue(r.Context(), c.intent(""), access.Issue{Role: in.Role, Account: in.Account, Label: in.Label})
-	if err := a.shows(r.Context(), made.Position, err); err != nil {
+	if err := a.showsToken(r.Context(), made.Position, err); err != nil {
 		return reply{}, err
 	}
 	return created(body.AreaToken{
@@ -45,7 +45,7 @@ func broken(in body.IssueToken, rule, text string) error {
 
 func (a *area) revokeToken(r *http.Request, c call, in body.RevokeToken) (reply, error) {
 	ended, at, err := a.Tokens.Revoke(r.Context(), c.intent(in.Reason), c.vars["token"])
-	if err := a.shows(r.Context(), at, err); err != nil {
+	if err := a.showsToken(r.Context(), at, err); err != nil {
 		return reply{}, err
 	}
 	return ok(body.AreaToken{

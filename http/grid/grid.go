@@ -1,5 +1,5 @@
-// Package grid writes tables as CSV: as RFC 4180 has it, or as a French Excel opens it. In neither does a cell of
-// text begin as a formula would.
+// Package grid writes tables as CSV, as RFC 4180 has it or as a French Excel opens it: for people, where no cell of text
+// begins as a formula would (Writer), or for programs that read back every cell as it is (Exact, Read).
 package grid
 
 import (

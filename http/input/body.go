@@ -41,7 +41,8 @@ type decoder struct {
 	scanner
 	loc       []any // where it is
 	faults    []problem.Violation
-	malformed bool // something required is missing at the top
+	given     given // the members read so far of the objects it is in, the outermost first
+	malformed bool  // something required is missing at the top
 }
 
 // fail notes a broken rule at the place the decoder is. Its input is set when the object around it has been read.
@@ -66,9 +67,7 @@ func (d *decoder) value(s *shape.Shape, into reflect.Value) error {
 	}
 	switch {
 	case s.Kind == shape.Any:
-		text, err := d.skip()
-		into.SetBytes(bytes.Clone(text))
-		return err
+		return d.free(s, into)
 	case s.Kind == shape.Object && c == '{':
 		return d.object(s, into)
 	case s.Kind == shape.List && c == '[':
@@ -112,9 +111,32 @@ func (d *decoder) quoted(s *shape.Shape, into reflect.Value) error {
 	return nil
 }
 
+// free reads JSON of any kind.
+func (d *decoder) free(s *shape.Shape, into reflect.Value) error {
+	if d.peek() != '{' && s.Members > 0 {
+		d.fail(badObject)
+		return d.pass()
+	}
+	members, start := -1, d.at
+	var err error
+	if s.Members > 0 {
+		members = 0
+		err = d.members(func(string) error { members++; return d.pass() })
+	} else {
+		err = d.pass()
+	}
+	if err != nil || into.Kind() != reflect.Slice {
+		return err
+	}
+	text := d.text[start:d.at]
+	d.fail(bulk(s, text, members))
+	into.SetBytes(bytes.Clone(text))
+	return nil
+}
+
 // list reads the list that is next. Items past the most it may hold are read over.
 func (d *decoder) list(s *shape.Shape, into reflect.Value) error {
-	count := 0
+	count, taken := 0, map[string]bool{}
 	into.Set(reflect.MakeSlice(into.Type(), 0, 0))
 	err := d.each(']', func() error {
 		count++
@@ -123,10 +145,46 @@ func (d *decoder) list(s *shape.Shape, into reflect.Value) error {
 		}
 		into.Grow(1)
 		into.SetLen(count)
-		return d.within(count-1, s.Item, into.Index(count-1))
+		d.peek()
+		start, item := d.at, into.Index(count-1)
+		err := d.within(count-1, s.Item, item)
+		if err == nil && s.Unique != "" {
+			d.distinct(s, taken, place{count - 1, item, d.text[start:d.at]})
+		}
+		return err
 	})
 	d.fail(length(s, count))
 	return err
+}
+
+// place is an item of a list that was read.
+type place struct {
+	index int
+	value reflect.Value
+	text  []byte
+}
+
+// distinct notes an item that is the same as one before it, by what is taken of those.
+func (d *decoder) distinct(s *shape.Shape, taken map[string]bool, p place) {
+	loc, key := []any{p.index}, p.value
+	if f, ok := s.Item.Field(s.Unique); ok {
+		loc, key = append(loc, f.Name), p.value.FieldByIndex(f.Index)
+	}
+	text := key.String()
+	if text == "" { // it is wrong by itself
+		return
+	}
+	if !taken[text] {
+		taken[text] = true
+		return
+	}
+	before := len(d.faults)
+	d.loc = append(d.loc, loc...)
+	d.fail(repeated)
+	d.loc = d.loc[:len(d.loc)-len(loc)]
+	if len(loc) > 1 { // it is about the item, else about the object around the list
+		d.tell(d.faults[before:], given{{s.Unique, quoted(text)}}, p.text)
+	}
 }
 
 // within reads a value with its place added to loc.
@@ -140,31 +198,45 @@ func (d *decoder) within(place any, s *shape.Shape, into reflect.Value) error {
 // object reads the object that is next.
 func (d *decoder) object(s *shape.Shape, into reflect.Value) error {
 	d.peek()
-	start, before := d.at, len(d.faults)
-	given := make(map[string]json.RawMessage, len(s.Fields))
+	start, before, base := d.at, len(d.faults), len(d.given)
+	defer func() { d.given = d.given[:base] }()
 	err := d.members(func(name string) error {
 		d.peek()
 		from := d.at
 		err := d.member(s, name, into)
-		given[name] = d.text[from:d.at]
+		d.given = append(d.given, member{name, d.text[from:d.at]})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	d.absent(s, given, into)
-	if c, ok := into.Addr().Interface().(shape.Checked); ok && len(d.faults) == before {
+	d.absent(s, d.given[base:], into)
+	if len(d.faults) == before {
+		d.ask(into.Addr().Interface())
+	}
+	d.tell(d.faults[before:], d.given[base:], d.text[start:d.at])
+	return nil
+}
+
+// ask asks an object for the rules it breaks that no tag says.
+func (d *decoder) ask(v any) {
+	if p, ok := v.(shape.Pointed); ok {
+		for _, f := range p.Faulty() {
+			d.loc = append(d.loc, f.Member)
+			d.fail(broken(f.Rule))
+			d.loc = d.loc[:len(d.loc)-1]
+		}
+	}
+	if c, ok := v.(shape.Checked); ok {
 		for _, rule := range c.Broken() {
 			d.fail(broken(rule))
 		}
 	}
-	d.tell(d.faults[before:], given, d.text[start:d.at])
-	return nil
 }
 
 func (d *decoder) member(s *shape.Shape, name string, into reflect.Value) error {
 	if f, ok := s.Field(name); ok {
-		return d.within(name, f.Shape, into.FieldByIndex(f.Index))
+		return d.within(f.Name, f.Shape, into.FieldByIndex(f.Index))
 	}
 	d.loc = append(d.loc, name)
 	d.fail(extra)
@@ -174,10 +246,10 @@ func (d *decoder) member(s *shape.Shape, name string, into reflect.Value) error 
 
 // absent gives what was left out its default, and notes what is required: at the top the request is malformed then,
 // deeper it is a fault.
-func (d *decoder) absent(s *shape.Shape, given map[string]json.RawMessage, into reflect.Value) {
+func (d *decoder) absent(s *shape.Shape, have given, into reflect.Value) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		if _, ok := given[f.Name]; ok {
+		if !f.Required && f.Default == "" || have.text(f.Name) != nil {
 			continue
 		}
 		if !f.Required {
@@ -195,25 +267,14 @@ func (d *decoder) absent(s *shape.Shape, given map[string]json.RawMessage, into 
 }
 
 // tell gives faults their input: the object that holds the field, or of a large one the field alone.
-func (d *decoder) tell(faults []problem.Violation, given map[string]json.RawMessage, object []byte) {
+func (d *decoder) tell(faults []problem.Violation, have given, object []byte) {
 	for i := range faults {
 		if faults[i].Input != nil {
 			continue
 		}
 		faults[i].Input = json.RawMessage(object)
 		if len(object) > maxInput {
-			faults[i].Input = part(given, faults[i].Loc, len(d.loc))
+			faults[i].Input = have.part(faults[i].Loc, len(d.loc))
 		}
 	}
-}
-
-// part is the member that a place goes through, if there is one and it is small.
-func part(given map[string]json.RawMessage, loc []any, depth int) map[string]json.RawMessage {
-	one := make(map[string]json.RawMessage)
-	if depth < len(loc) {
-		if name, ok := loc[depth].(string); ok && len(given[name]) <= maxInput && given[name] != nil {
-			one[name] = given[name]
-		}
-	}
-	return one
 }

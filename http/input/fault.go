@@ -15,6 +15,8 @@ var none fault
 
 var (
 	missing    = fault{"missing", "Field required"}
+	repeated   = fault{"value_error", "Value error, another item has the same value"}
+	badObject  = fault{"dict_type", "Input should be a valid dictionary"}
 	extra      = fault{"extra_forbidden", "Extra inputs are not permitted"}
 	nul        = fault{"value_error", "Value error, NUL characters are not permitted"}
 	badText    = fault{"string_type", "Input should be a valid string"}
@@ -77,6 +79,19 @@ func length(s *shape.Shape, n int) fault {
 		return fault{"too_short", fmt.Sprintf("List should have at least %s after validation, not %d", many(*s.Min, "item"), n)}
 	case s.Max != nil && n > int(*s.Max):
 		return fault{"too_long", fmt.Sprintf("List should have at most %s after validation, not %d", many(*s.Max, "item"), n)}
+	}
+	return none
+}
+
+// bulk is the fault of free JSON: its text, and how many members it has if it is an object, else -1.
+func bulk(s *shape.Shape, text []byte, members int) fault {
+	switch {
+	case s.Members > 0 && members < 0:
+		return badObject
+	case s.Members > 0 && members > s.Members:
+		return fault{"too_long", fmt.Sprintf("Dictionary should have at most %s after validation, not %d", many(float64(s.Members), "item"), members)}
+	case s.Bytes > 0 && len(text) > s.Bytes:
+		return broken(fmt.Sprintf("at most %d bytes of JSON are kept", s.Bytes))
 	}
 	return none
 }

@@ -4,9 +4,9 @@
 package input
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
-	"io"
 	"net/http"
 	"reflect"
 
@@ -29,18 +29,28 @@ func For[T any]() Decoder[T] {
 // Body reads the body of a request. No body at all is read as {}. A body over the limit its reader sets
 // is problem.TooLarge. There is no parameter beside a body: each one is a broken rule.
 func (d Decoder[T]) Body(r *http.Request) (T, error) {
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
+	v, _, err := d.Sent(r)
+	return v, err
+}
+
+// Sent is Body, and the text of the body as it was sent.
+func (d Decoder[T]) Sent(r *http.Request) (T, []byte, error) {
+	var sent bytes.Buffer
+	sent.Grow(int(min(max(r.ContentLength, 0), firstRead)) + bytes.MinRead)
+	if _, err := sent.ReadFrom(r.Body); err != nil {
 		var none T
-		return none, unread(err)
+		return none, nil, unread(err)
 	}
-	v, err := d.Text(text)
+	v, err := d.Text(sent.Bytes())
 	beside := noQuery(r.URL.RawQuery)
 	if isMalformed(beside) && !isMalformed(err) {
-		return v, beside
+		return v, sent.Bytes(), beside
 	}
-	return v, cmp.Or(err, beside)
+	return v, sent.Bytes(), cmp.Or(err, beside)
 }
+
+// firstRead is the most that is made room for on the word of the sender alone.
+const firstRead = 1 << 20
 
 // noQuery says what is wrong with a query where there should be none.
 func noQuery(raw string) error {

@@ -25,15 +25,27 @@ func decodeQuery(raw string, s *shape.Shape, into reflect.Value) error {
 		}
 	}
 	q.extras(s)
-	if c, ok := into.Addr().Interface().(shape.Checked); ok && len(q.faults) == 0 {
-		for _, rule := range c.Broken() {
-			q.fail(broken(rule))
-		}
+	if len(q.faults) == 0 {
+		q.ask(into.Addr().Interface())
 	}
 	if len(q.faults) > 0 {
 		return problem.Violations(q.faults...)
 	}
 	return nil
+}
+
+// ask asks a query for the rules it breaks that no tag says.
+func (q *query) ask(v any) {
+	if p, ok := v.(shape.Pointed); ok {
+		for _, f := range p.Faulty() {
+			q.fail(broken(f.Rule), f.Member)
+		}
+	}
+	if c, ok := v.(shape.Checked); ok {
+		for _, rule := range c.Broken() {
+			q.fail(broken(rule))
+		}
+	}
 }
 
 func valid(sent url.Values) bool {

@@ -3,6 +3,7 @@ package input
 import (
 	"bytes"
 	"errors"
+	"slices"
 )
 
 const (
@@ -19,6 +20,8 @@ type scanner struct {
 	text  []byte
 	at    int
 	depth int
+	names []string          // of members, of the objects it is in, the outermost first
+	known map[string]string // names that were met, so that each is made once
 }
 
 // peek is the first byte of the next token, or 0 at the end.
@@ -69,15 +72,58 @@ func (s *scanner) each(closing byte, do func() error) error {
 
 // members calls do for every member of the object that is next, with the member's value next.
 func (s *scanner) members(do func(name string) error) error {
-	seen := make(map[string]bool)
-	return s.each('}', func() error {
-		name, err := s.string()
-		if err != nil || seen[name] || len(seen) == maxMembers || !s.take(':') {
+	base := len(s.names)
+	var many map[string]bool
+	err := s.each('}', func() error {
+		name, err := s.name()
+		if err != nil || len(s.names)-base == maxMembers || !s.take(':') {
 			return errSyntax
 		}
-		seen[name] = true
+		if len(s.names)-base == fewMembers {
+			many = make(map[string]bool)
+			for _, n := range s.names[base:] {
+				many[n] = true
+			}
+		}
+		if many[name] || many == nil && slices.Contains(s.names[base:], name) {
+			return errSyntax
+		}
+		if many != nil {
+			many[name] = true
+		}
+		s.names = append(s.names, name)
 		return do(name)
 	})
+	s.names = s.names[:base]
+	return err
+}
+
+// fewMembers are looked through one by one faster than in a table.
+const fewMembers = 32
+
+// maxKnown bounds the names that are remembered.
+const maxKnown = 256
+
+// name is the string that is next, as the name of a member.
+func (s *scanner) name() (string, error) {
+	if s.peek() == '"' {
+		rest := s.text[s.at+1:]
+		if end := bytes.IndexByte(rest, '"'); end >= 0 {
+			if name, ok := s.known[string(rest[:end])]; ok {
+				s.at += end + 2
+				return name, nil
+			}
+		}
+	}
+	start := s.at
+	name, err := s.string()
+	if err == nil && len(s.known) < maxKnown && s.at-start == len(name)+2 { // it holds no escapes
+		if s.known == nil {
+			s.known = make(map[string]string)
+		}
+		s.known[name] = name
+	}
+	return name, err
 }
 
 // skip passes over a value of any kind and returns its text.
@@ -91,7 +137,7 @@ func (s *scanner) skip() ([]byte, error) {
 	case c == '[':
 		err = s.each(']', s.pass)
 	case c == '"':
-		_, err = s.string()
+		err = s.passString()
 	case c == '-' || c >= '0' && c <= '9':
 		_, err = s.number()
 	default:

@@ -12,24 +12,36 @@ func (s *scanner) string() (string, error) {
 	if !s.take('"') {
 		return "", errSyntax
 	}
-	end := bytes.IndexAny(s.text[s.at:], "\"\\")
-	if end < 0 {
-		return "", errSyntax
-	}
-	if plain := s.text[s.at : s.at+end]; s.text[s.at+end] == '"' && !hasControl(plain) {
-		s.at += end + 1
-		return string(plain), nil
+	if text, ok := s.plain(); ok {
+		return string(text), nil
 	}
 	return s.escaped()
 }
 
-func hasControl(text []byte) bool {
-	for _, c := range text {
-		if c < ' ' {
-			return true
+// plain is the rest of a string that holds no escapes; false, and nothing is read, when it is none.
+func (s *scanner) plain() ([]byte, bool) {
+	for i, c := range s.text[s.at:] {
+		if c == '"' {
+			s.at += i + 1
+			return s.text[s.at-i-1 : s.at-1], true
+		}
+		if c == '\\' || c < ' ' {
+			break
 		}
 	}
-	return false
+	return nil, false
+}
+
+// passString passes over the string that is next.
+func (s *scanner) passString() error {
+	if !s.take('"') {
+		return errSyntax
+	}
+	if _, ok := s.plain(); ok {
+		return nil
+	}
+	_, err := s.escaped()
+	return err
 }
 
 // escaped is the rest of a string that holds escapes.

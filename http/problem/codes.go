@@ -51,6 +51,9 @@ func ReferentialsOverCapacity(active, maximum int) Problem {
 // CodeTaken: a referential of the account, active or archived, has the code already.
 func CodeTaken() Problem { return Conflict("code_deja_utilise") }
 
+// ReferentialArchived: the referential takes no writes any more.
+func ReferentialArchived() Problem { return Conflict("referentiel_archive") }
+
 // SuspiciousReduction: a sync would deactivate more than half of the active sites.
 func SuspiciousReduction(before, after int) Problem {
 	return conflict(body.ReductionFailure{Detail: body.Reduction{

@@ -22,6 +22,9 @@ func ofDomain(err error) (Problem, bool) {
 	if e, ok := errors.AsType[*account.KeyCapError](err); ok {
 		return KeysOverCapacity(e.Cap, e.Active), true
 	}
+	if p, ok := ofPlaces(err); ok {
+		return p, true
+	}
 	if e, ok := errors.AsType[*account.QuotaError](err); ok {
 		return quotaAbove(e), true
 	}

@@ -5,6 +5,7 @@ package problem
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,18 @@ type Problem struct {
 }
 
 func (p Problem) Error() string { return fmt.Sprintf("%d %v", p.Status, p.body) }
+
+// Detail is the detail of the error body, as it is sent.
+func (p Problem) Detail() (json.RawMessage, error) {
+	var whole struct {
+		Detail json.RawMessage `json:"detail"`
+	}
+	text, err := json.Marshal(p.body)
+	if err == nil {
+		err = json.Unmarshal(text, &whole)
+	}
+	return whole.Detail, err
+}
 
 func detail(status int, text string) Problem {
 	return Problem{Status: status, body: body.TextFailure{Detail: text}}

@@ -12,9 +12,11 @@ import (
 
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/locations"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/http/problem"
+	"lieudit/queries/places"
 	"lieudit/schemas/body"
 	"lieudit/schemas/body/openapi"
 	"lieudit/schemas/origin"
@@ -171,6 +173,8 @@ func TestDocumentedFailuresAreWhatIsSent(t *testing.T) {
 	for _, err := range append(refusals(),
 		problem.BadRequest(), problem.KeyRequired(), problem.KeyInvalid(), problem.PlanInsufficient("GROWTH"), problem.Forbidden(),
 		problem.OutOfScope(), problem.OriginAbsent(), problem.OriginRefused(), problem.NotFound(), problem.TooLarge(),
+		problem.CodeTaken(), problem.ReferentialArchived(), problem.SitesOverCapacity(2199, 2000, 2200), problem.ReferentialsOverCapacity(25, 25),
+		problem.SuspiciousReduction(100, 40), locations.ErrOtherRequest,
 		problem.KeysOverCapacity(5, 5), problem.QuotaSpent("DISCOVERY", 20000), problem.QuotaSpent("GROWTH", 1), problem.Internal(),
 		problem.RoutingUnavailable(), problem.AuthUnavailable(), problem.Unparsable(), problem.Unresolved("3 rue de Nulle Part"), badOrigin, &origin.TooManyError{Count: 11},
 		problem.Violations(problem.Violation{
@@ -215,17 +219,37 @@ func TestRefusalsOfTheDomainHaveTheirAnswer(t *testing.T) {
 		}
 	}
 	for want, err := range map[string]error{
-		"404 {\"detail\":\"Not found\"}\n":                          account.ErrUnknown,
-		"404 {\"detail\":\"Not found\"}\n ":                         account.ErrUnknownKey,
-		"404 {\"detail\":\"Not found\"}\n  ":                        access.ErrUnknown,
-		"404 {\"detail\":\"Not found\"}\n   ":                       usage.ErrNoPeriod,
-		"503 {\"detail\":\"Authentication service unavailable\"}\n": eventstore.ErrUnavailable,
+		"404 {\"detail\":\"Not found\"}\n":                                    account.ErrUnknown,
+		"404 {\"detail\":\"Not found\"}\n ":                                   account.ErrUnknownKey,
+		"404 {\"detail\":\"Not found\"}\n  ":                                  access.ErrUnknown,
+		"404 {\"detail\":\"Not found\"}\n   ":                                 usage.ErrNoPeriod,
+		"404 {\"detail\":\"Not found\"}\n    ":                                locations.ErrUnknownReferential,
+		"404 {\"detail\":\"Not found\"}\n     ":                               locations.ErrUnknownSite,
+		"404 {\"detail\":\"Not found\"}\n      ":                              places.ErrUnknown,
+		"409 {\"detail\":\"referentiel_archive\"}\n":                          locations.ErrArchived,
+		"409 {\"detail\":\"code_deja_utilise\"}\n":                            locations.ErrCodeTaken,
+		"422 {\"detail\":\"Idempotency-Key was used for another request\"}\n": locations.ErrOtherRequest,
+		`409 {"detail":{"code":"capacite_sites_depassee","sites_actifs":220,"capacite":200,"plafond":220}}` + "\n":                                              &locations.SiteCapError{Active: 220, Capacity: 200, Ceiling: 220},
+		`409 {"detail":{"code":"capacite_referentiels_depassee","referentiels_actifs":5,"maximum":5}}` + "\n":                                                   &locations.ReferentialCapError{Active: 5, Maximum: 5},
+		`409 {"detail":{"code":"reduction_suspecte","actifs_avant":10,"actifs_apres":4,`:                                                                        &locations.ReductionError{Before: 10, After: 4},
+		"503 {\"detail\":\"Authentication service unavailable\"}\n":                                                                                             eventstore.ErrUnavailable,
 		`422 {"detail":[{"type":"less_than_equal","loc":["body","quota"],"msg":"Input should be less than or equal to 20000","input":{"quota":30000}}]}` + "\n": &account.QuotaError{Quota: 30000, Max: 20000},
 		`409 {"detail":{"code":"capacite_cles_publiables_depassee","plafond":1,"actives":1,`:                                                                    &account.KeyCapError{Cap: 1, Active: 1},
 	} {
 		w, _ := answerTo(fmt.Errorf("do: %w", err))
 		if got := fmt.Sprintf("%d %s", w.Code, w.Body); !strings.HasPrefix(got, strings.TrimRight(want, " ")) {
 			t.Errorf("%v: got %s want %s", err, got, want)
+		}
+	}
+}
+
+func TestTheDetailOfARefusalIsWhatIsSent(t *testing.T) {
+	t.Parallel()
+	for _, p := range []problem.Problem{problem.SitesOverCapacity(1, 2, 3), problem.SuspiciousReduction(10, 4), problem.ReferentialArchived()} {
+		w, _ := answerTo(p)
+		got, err := p.Detail()
+		if want := `{"detail":` + string(got) + "}\n"; err != nil || w.Body.String() != want {
+			t.Errorf("got %s, %v; sent is %s", got, err, w.Body)
 		}
 	}
 }

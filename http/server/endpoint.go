@@ -34,6 +34,11 @@ func asks[Q any](do func(context.Context, call, Q) (any, error)) endpoint {
 	return reads(input.For[Q]().Query, do)
 }
 
+// takes is an endpoint that reads its request from the body.
+func takes[B any](do func(context.Context, call, B) (any, error)) endpoint {
+	return reads(input.For[B]().Body, do)
+}
+
 // reader is how a request is read.
 type reader[T any] func(*http.Request) (T, error)
 

@@ -24,14 +24,22 @@ func (a *api) version(context.Context, call, body.Empty) (any, error) {
 }
 
 // me tells whose key it is and what it gives.
-func (a *api) me(_ context.Context, c call, _ body.Empty) (any, error) {
+func (a *api) me(ctx context.Context, c call, _ body.Empty) (any, error) {
 	g := c.grant
 	p, ok := plan.Lookup(g.Plan)
 	if !ok {
 		return nil, fmt.Errorf("account %s has unknown plan %q", g.Account, g.Plan)
 	}
 	period := plan.PeriodAt(g.Anchor, c.now)
-	return afterwards(func(spent usage.Spending) any { return me(g, p, period, spent) }), nil
+	places, err := a.places(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	return afterwards(func(spent usage.Spending) any {
+		shown := me(g, p, period, spent)
+		shown.Sites.Active, shown.Referentials.Active = places.Sites, places.Referentials
+		return shown
+	}), nil
 }
 
 func me(g grant.Grant, p plan.Plan, period plan.Period, spent usage.Spending) body.Me {
@@ -48,4 +56,15 @@ func me(g grant.Grant, p plan.Plan, period plan.Period, spent usage.Spending) bo
 		Referentials: body.MyReferentials{Maximum: p.Referentials},
 		Agency:       g.Agency,
 	}
+}
+
+// mine are an account's figures, as far as they are known.
+type mine struct{ Sites, Referentials *int }
+
+func (a *api) places(ctx context.Context, g grant.Grant) (mine, error) {
+	if a.figures == nil {
+		return mine{}, nil
+	}
+	f, err := a.figures.count(ctx, g.Account)
+	return mine{&f.Sites, &f.Referentials}, err
 }

@@ -8,8 +8,17 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// small is the most a body may hold, but for whole sets of sites.
-const small = 1 << 20
+// small is the most a body may hold, in bytes; large is the most whole sets of sites may.
+const (
+	small = 1 << 20
+	large = 64 << 20
+)
+
+const (
+	referentials   = "/locations/referentiels"
+	oneReferential = referentials + "/{code}"
+	oneSite        = oneReferential + "/sites/{external_id}"
+)
 
 // route is a row of the table: what a method of a path does, and for whom.
 type route struct {
@@ -33,7 +42,22 @@ func (a *api) routes() []route {
 		{"POST", "/address/proximity", plan.Addresses, needs(told[body.NearAddress], a.near), small},
 		{"GET", "/locality/search", plan.Addresses, needs(asked[body.SearchLocality], a.localities), small},
 
-		{"GET", "/locations/search", plan.Locations, asks(searchLocations), small},
+		{"GET", "/locations/search", plan.Locations, asks(a.searchLocations), small},
+		{"POST", referentials, plan.Locations, takes(writing(a, a.openReferential)), small},
+		{"GET", referentials, plan.Locations, asks(reading(a, a.listReferentials)), small},
+		{"GET", oneReferential, plan.Locations, asks(reading(a, a.showReferential)), small},
+		{"PATCH", oneReferential, plan.Locations, takes(writing(a, a.renameReferential)), small},
+		{"DELETE", oneReferential, plan.Locations, asks(writing(a, a.archiveReferential)), small},
+
+		{"POST", oneReferential + "/sites:sync", plan.Locations, a.syncSites(), large},
+		{"POST", oneReferential + "/sites:upsert", plan.Locations, a.upsertSites(), large},
+		{"GET", oneReferential + "/sites", plan.Locations, asks(reading(a, a.listSites)), small},
+		{"GET", oneReferential + "/sites:export", plan.Locations, a.exportSites(), small},
+		{"GET", oneSite, plan.Locations, asks(reading(a, a.showSite)), small},
+		{"PUT", oneSite, plan.Locations, takes(writing(a, a.putSite)), small},
+		{"PATCH", oneSite, plan.Locations, takes(writing(a, a.patchSite)), small},
+		{"POST", oneSite + ":deactivate", plan.Locations, takes(writing(a, a.deactivateSite)), small},
+		{"POST", oneSite + ":reactivate", plan.Locations, takes(writing(a, a.reactivateSite)), small},
 
 		{"GET", "/route/compute", plan.RouteDirect, noRouter, small},
 		{"POST", "/route/compute", plan.RouteDirect, noRouter, small},

@@ -4,17 +4,22 @@ package server
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
 	"time"
 
+	"lieudit/commands/locations"
+	"lieudit/eventstore"
 	"lieudit/http/answer"
 	"lieudit/http/auth"
 	"lieudit/http/lookup"
 	"lieudit/http/problem"
 	"lieudit/http/throttle"
 	"lieudit/queries/address/atlas"
+	"lieudit/queries/places"
+	"lieudit/queries/places/finder"
 	"lieudit/schemas/body"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
@@ -34,10 +39,21 @@ type Parts struct {
 	Meter    Meter              // nil: nothing is counted, nothing refused
 	Throttle *throttle.Throttle // of publishable keys; nil: none
 	Atlas    *atlas.Atlas       // of addresses; nil: none
-	Tokens   token.Prefixes     // as configured
-	Now      func() time.Time
-	Log      *slog.Logger // tokens are redacted on the way to it
-	Version  string       // of the program
+
+	Locations *locations.Locations // commands on places; nil: none are taken
+	Places    *places.Places       // the read model of places; nil: none is read
+	Search    finder.Engine        // of sites; nil: there are none
+	// Cursors is the secret that an account's cursors are sealed with; nil: there are no second pages.
+	Cursors func(ctx context.Context, account string) ([]byte, error)
+	// Changed is where an account's places changed last on the log, 0 where that is not since the start; nil: it is not known.
+	Changed func(account string) eventstore.Position
+	// Wait returns when the read models show what the log held at a position, or when that takes too long.
+	Wait func(context.Context, eventstore.Position)
+
+	Tokens  token.Prefixes // as configured
+	Now     func() time.Time
+	Log     *slog.Logger // tokens are redacted on the way to it
+	Version string       // of the program
 }
 
 // New is the API.
@@ -47,14 +63,18 @@ func New(p Parts) http.Handler {
 	}
 	p.Log = slog.New(p.Tokens.Redacting(p.Log.Handler()))
 	a := &api{Parts: p, gate: auth.NewGate(p.Ring, p.Tokens, searchPath, p.Now)}
+	if p.Locations != nil {
+		a.figures = &figures{of: p.Locations.Figures, changed: p.Changed}
+	}
 	a.paths = lookup.New(Base, a.routes(), route.place)
 	return problem.Guard(p.Log, a)
 }
 
 type api struct {
 	Parts
-	gate  *auth.Gate
-	paths *lookup.Table[route]
+	gate    *auth.Gate
+	paths   *lookup.Table[route]
+	figures *figures // nil: of no places
 }
 
 // ServeHTTP answers what needs no key, and leaves the rest to keyed.
@@ -68,7 +88,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		auth.Preflight(w)
 	case r.Method == http.MethodGet && path == versionPath:
 		v, err := a.version(r.Context(), call{}, body.Empty{})
-		a.write(w, v, err)
+		a.write(w, r, v, err)
 	default:
 		if a.throttled(r) {
 			w.Header().Del("Access-Control-Allow-Origin")
@@ -77,7 +97,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Cache-Control", "no-store")
 		v, err := a.keyed(w, r)
-		a.write(w, v, err)
+		a.write(w, r, v, err)
 	}
 }
 
@@ -90,9 +110,16 @@ func (a *api) throttled(r *http.Request) bool {
 	return ok && strings.HasPrefix(text, a.Tokens.Publishable) && !a.Throttle.Allow(throttle.CallerOf(r.RemoteAddr, text), a.Now())
 }
 
-func (a *api) write(w http.ResponseWriter, v any, err error) {
+func (a *api) write(w http.ResponseWriter, r *http.Request, v any, err error) {
 	if err == nil {
-		err = answer.JSON(w, http.StatusOK, v)
+		switch v := v.(type) {
+		case *file:
+			v.send(r.Context(), w, a.Log)
+		case created:
+			err = answer.JSON(w, http.StatusCreated, v.body)
+		default:
+			err = answer.JSON(w, http.StatusOK, v)
+		}
 	}
 	if err != nil {
 		problem.Write(w, a.Log, err)
@@ -112,7 +139,7 @@ func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
 	if !includes(g.Plan, route.service) {
 		return nil, a.refused(r.Context(), g, route.name(), problem.PlanInsufficient(g.Plan))
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, route.limit)
+	r.Body = bounded(w, r, route.limit)
 	do, err := route.endpoint(r)
 	if err != nil {
 		return nil, err
@@ -121,6 +148,22 @@ func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
 		return do(ctx, call{grant: g, now: a.Now(), vars: vars})
 	}, g)
 }
+
+// bounded is the body of a request up to a limit. Of one that says it is larger nothing is read.
+func bounded(w http.ResponseWriter, r *http.Request, limit int64) io.ReadCloser {
+	if r.ContentLength > limit {
+		return oversized{r.Body, limit}
+	}
+	return http.MaxBytesReader(w, r.Body, limit)
+}
+
+// oversized is a body that is not read.
+type oversized struct {
+	io.Closer
+	limit int64
+}
+
+func (o oversized) Read([]byte) (int, error) { return 0, &http.MaxBytesError{Limit: o.limit} }
 
 // elsewhere stands for every path that is no route.
 const elsewhere = "*"
@@ -142,6 +185,9 @@ func (a *api) metered(ctx context.Context, rt route, do func(context.Context) (a
 	status := http.StatusInternalServerError
 	defer func() {
 		spent, refused := settle(ctx, status)
+		if f, ok := v.(*file); ok && refused != nil {
+			f.drop()
+		}
 		if refused != nil {
 			v, err = nil, refused
 		}

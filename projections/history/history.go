@@ -1,9 +1,8 @@
-// Package history fills the trail: one row for every event of accounts and tokens, as an auditor reads it. It
-// never sees a personal field, and shows hashes only by their first characters.
+// Package history fills the trail: one row for every event of accounts, tokens and places, as an auditor reads it, and one for
+// every site that an event changed. It never sees a personal field, and shows hashes only by their first characters.
 package history
 
 import (
-	"encoding/json"
 	"strings"
 
 	"lieudit/eventstore"
@@ -15,16 +14,29 @@ import (
 // Model is the history. An event of its categories needs nothing here to be in it.
 var Model = projector.Model{
 	Model:      table.History,
-	Categories: eventstore.Filter{"account", "token"},
-	Rules:      []projector.Rule{projector.Each(record)},
+	Categories: eventstore.Filter{"account", "token", "locations"},
+	Rules: []projector.Rule{
+		projector.Each(record),
+		projector.On(changed),
+		projector.On(staged),
+		projector.On(committed),
+		projector.On(kept),
+	},
 }
 
 func record(b *projector.Batch, e event.Event, r projector.Record) {
-	kind, subject := about(e, r)
-	projector.Put(b, table.Entries, table.Entry{
-		Position: int64(r.Position), Account: owner(e, r), Recorded: table.At(r.Time), Type: r.Type, Kind: kind, Subject: subject,
-		Actor: r.Meta.Actor, OnBehalfOf: r.Meta.OnBehalfOf, Reason: r.Meta.Reason, Sentence: event.Sentence(e), Data: told(e),
-	})
+	entry := entryOf(r)
+	entry.Kind, entry.Subject = about(e, r)
+	entry.Account, entry.Sentence, entry.Data = owner(e, r), event.Sentence(e), told(e)
+	projector.Put(b, table.Entries, entry)
+}
+
+// entryOf is what an entry has from its event's place and envelope.
+func entryOf(r projector.Record) table.Entry {
+	return table.Entry{
+		Position: int64(r.Position), Account: eventstore.Subject(r.Stream), Recorded: table.At(r.Time), Type: r.Type,
+		Actor: r.Meta.Actor, OnBehalfOf: r.Meta.OnBehalfOf, Reason: r.Meta.Reason,
+	}
 }
 
 // about says what an event is about.
@@ -38,6 +50,12 @@ func about(e event.Event, r projector.Record) (kind, subject string) {
 		return table.KindKeys, e.Key
 	case event.KeyOriginsChanged:
 		return table.KindKeys, e.Key
+	case event.ReferentialOpened:
+		return table.KindSites, e.Code
+	case event.ReferentialRenamed:
+		return table.KindSites, e.Code
+	case event.ReferentialArchived:
+		return table.KindSites, e.Code
 	case event.TokenIssued:
 		return table.KindToken, e.Token
 	case event.TokenRevoked:
@@ -68,11 +86,7 @@ const (
 
 // told is the event as JSON, with its hash cut short. Its personal fields are empty already.
 func told(e event.Event) string {
-	data, err := json.Marshal(e)
-	if err != nil {
-		return "{}"
-	}
-	before, rest, found := strings.Cut(string(data), hashField)
+	before, rest, found := strings.Cut(text(e), hashField)
 	if !found {
 		return before
 	}

@@ -51,3 +51,50 @@ func TestEveryEventIsOneEntry(t *testing.T) {
 		}
 	})
 }
+
+func TestEverySiteHasAHistoryOfItsOwn(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		s := projectortest.Start(t, address, history.Model)
+		row := func(op, id string, version int64) event.SiteRow {
+			return event.SiteRow{ExternalID: id, Site: "of-" + id, Op: op, Version: version, Content: `{"content":{"nom":"Ménard"}}`, Digest: []byte("digest")}
+		}
+		by := func(action string) event.SitesWritten {
+			return event.SitesWritten{Referential: "m", Action: action, Created: 2, Key: "hash of the key", Request: "hash of the request"}
+		}
+		s.Append("locations-a", event.ReferentialOpened{Code: "m", Name: "Magasins"})
+		s.Sync("locations-a", by("sync"), []event.SiteRow{row("created", "p", 1), row("created", "q", 1)})
+		s.Append("locations-a", event.SitesChanged{SitesWritten: by("patch"), Rows: []event.SiteRow{row("updated", "p", 2)}})
+		s.Append("locations-a", event.RequestKept{SitesWritten: by("upsert")})
+		s.Append("locations-a", event.SitesChanged{SitesWritten: by("archive"), Rows: []event.SiteRow{row("deactivated", "q", 2)}}, event.ReferentialArchived{Code: "m"})
+		type line struct{ Subject, Sentence, Data string }
+		var got []line
+		for _, e := range projectortest.Rows(s, table.History, table.Entries) {
+			if e.Account != "a" || e.Kind != table.KindSites || e.Recorded == 0 || e.Actor != projectortest.Actor {
+				t.Errorf("got %+v", e)
+			}
+			got = append(got, line{e.Subject, e.Sentence, e.Data})
+		}
+		figures := func(action string) string {
+			return `{"referential":"m","action":"` + action + `","created":2,"updated":0,"unchanged":0,"reactivated":0,"deactivated":0,"placed":0,"before":0,"after":0,"active":0,"capacity":0,"ceiling":0}`
+		}
+		did := ": 2 created, 0 updated, 0 reactivated, 0 deactivated"
+		want := []line{
+			{"m", "opened referential m", `{"code":"m","name":"Magasins"}`},
+			{"m", got[1].Sentence, figures("sync")},
+			{"m/p", "created site p of m (version 1)", `{"externalId":"p","site":"of-p","op":"created","version":1}`},
+			{"m/q", "created site q of m (version 1)", `{"externalId":"q","site":"of-q","op":"created","version":1}`},
+			{"m/p", "updated site p of m (version 2)", `{"externalId":"p","site":"of-p","op":"updated","version":2}`},
+			{"m", "was asked to write sites of m (upsert) and had nothing to change", figures("upsert")},
+			{"m", "wrote sites of m (archive)" + did, figures("archive")},
+			{"m/q", "deactivated site q of m (version 2)", `{"externalId":"q","site":"of-q","op":"deactivated","version":2}`},
+			{"m", "archived referential m", `{"code":"m"}`},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		if s := got[1].Sentence; !strings.HasPrefix(s, "wrote sites of m (sync, as staged in ") || !strings.HasSuffix(s, did) {
+			t.Errorf("got %q", s)
+		}
+	})
+}

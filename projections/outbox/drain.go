@@ -15,12 +15,15 @@ type drain struct {
 	own   projector.Owned
 	fill  string
 	told  int64            // the highest position the index was told of
+	noted int64            // the one that it noted
+	at    time.Time        // when it did
 	aside map[string]trial // what it refused, by key
 }
 
 const (
 	atOnce    = 2000 // rows told at once
 	lookEvery = time.Second
+	noteEvery = 10 * time.Second
 )
 
 // run tells the index until ctx ends or something fails.
@@ -36,15 +39,24 @@ func (d *drain) run(ctx context.Context) error {
 			err = d.tell(ctx, rows)
 			continue
 		}
-		if !sealed {
-			if err = d.index.Seal(ctx, d.fill); err != nil {
-				break
-			}
-			sealed = true
+		if err = d.note(ctx, sealed); err != nil {
+			break
 		}
+		sealed = true
 		d.resumed()
 		d.rest(ctx, moved)
 	}
+	return err
+}
+
+// note has the index note how far it was told, at once where it was not sealed yet and else now and then: what is behind the note is told
+// again at the next start.
+func (d *drain) note(ctx context.Context, sealed bool) error {
+	if sealed && (d.noted == d.told || time.Since(d.at) < noteEvery) {
+		return nil
+	}
+	err := d.index.Seal(ctx, Batch{Fill: d.fill, Position: d.told})
+	d.noted, d.at = d.told, time.Now()
 	return err
 }
 
@@ -67,7 +79,7 @@ func (d *drain) open(ctx context.Context) (sealed bool, err error) {
 		return false, err
 	}
 	if told.Fill == d.fill {
-		d.told = told.Position
+		d.told, d.noted = told.Position, told.Position
 		if err := d.enqueue(ctx, told.Position); err != nil {
 			return false, err
 		}
@@ -89,7 +101,7 @@ func (d *drain) holds(ctx context.Context, sites int) (bool, error) {
 func (d *drain) enqueue(ctx context.Context, after int64) error {
 	for last := ""; ; {
 		var next string
-		row := d.own.DB.QueryRow(ctx, "select coalesce(max(id), '') from (select id from site where id > ? and position > ? order by id limit ?) as some", last, after, atOnce)
+		row := d.own.DB.QueryRow(ctx, "select coalesce(max(id), '') from (select id from site where id > ? and position > ? order by id limit ?) as page", last, after, atOnce)
 		if err := row.Scan(&next); err != nil || next == "" {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 // Batch is what an index is told at once.
 type Batch struct {
 	Fill     string       // what the sites are from; those of another fill are to go in the end
-	Position int64        // as far as the index has been told, with this batch
+	Position int64        // as far as the index has been told when it has been told this
 	Sites    []table.Site // as they stand
 	Gone     []string     // keys of sites that are no more, and accounts with a slash after them
 }
@@ -36,8 +36,8 @@ type Index interface {
 	// Tell fails with ErrRefused where something of the batch cannot be taken, and with ErrLost where the index is not
 	// the one that was opened. A batch that failed may have been taken all the same.
 	Tell(ctx context.Context, b Batch) error
-	// Seal drops what is not of the fill.
-	Seal(ctx context.Context, fill string) error
+	// Seal notes that all of a fill was told up to a position; what is of others is dropped. There are no sites in b.
+	Seal(ctx context.Context, b Batch) error
 }
 
 var (
@@ -88,7 +88,9 @@ func (o *Outbox) Run(ctx context.Context, own projector.Owned) {
 }
 
 // fillOf names what a copy fills an index with, as no other copy ever did.
-func fillOf(c table.Copy) string { return c.Name + "@" + c.Made.Time().Format("20060102T150405.000000") }
+func fillOf(c table.Copy) string {
+	return c.Name + "@" + c.Made.Time().Format("20060102T150405.000000")
+}
 
 // halted notes why the index cannot be told.
 func (o *Outbox) halted(ctx context.Context, err error) {

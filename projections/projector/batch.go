@@ -56,18 +56,31 @@ func Change[R any](b *Batch, t table.Table[R], key string, change func(*R)) {
 	p.changes[key] = append(p.changes[key], change)
 }
 
+// Wipe drops the rows of a table whose column, one of text, holds a value: those written long ago and those of this batch
+// alike. Rows that come later stay.
+func Wipe[R any](b *Batch, t table.Table[R], column, value string) {
+	p := pendingOf(b, t)
+	before := &pending[R]{p.table, p.rows, p.changes, nil}
+	p.rows, p.changes = map[string]*R{}, map[string][]func(*R){}
+	p.first = append(p.first, before.flush, func(ctx context.Context, tx *table.Tx) error {
+		_, err := tx.Exec(ctx, "delete from "+t.Name+" where "+column+" = ?", value)
+		return err
+	})
+}
+
 // pending is what is to be written to one table.
 type pending[R any] struct {
 	table   table.Table[R]
 	rows    map[string]*R
-	changes map[string][]func(*R) // of rows that are still to be read
+	changes map[string][]func(*R)                    // of rows that are still to be read
+	first   []func(context.Context, *table.Tx) error // what is to be done before any of these
 }
 
 func pendingOf[R any](b *Batch, t table.Table[R]) *pending[R] {
 	if p, ok := b.tables[t.Name].(*pending[R]); ok {
 		return p
 	}
-	p := &pending[R]{t, map[string]*R{}, map[string][]func(*R){}}
+	p := &pending[R]{t, map[string]*R{}, map[string][]func(*R){}, nil}
 	b.tables[t.Name] = p
 	return p
 }
@@ -98,6 +111,11 @@ func keyOf[R any](t table.Table[R], row *R) string {
 
 // flush writes the rows, always in the order of their keys: two writers cannot lock each other up.
 func (p *pending[R]) flush(ctx context.Context, tx *table.Tx) error {
+	for _, do := range p.first {
+		if err := do(ctx, tx); err != nil {
+			return err
+		}
+	}
 	if err := p.load(ctx, tx); err != nil {
 		return err
 	}

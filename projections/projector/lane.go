@@ -18,6 +18,7 @@ import (
 type lane struct {
 	model Model
 	lease lease
+	store eventstore.Store
 	codec *eventstore.Codec
 	log   *slog.Logger
 	serve func(context.Context) error // makes the copy answer, when it may; tried again until it does
@@ -100,7 +101,6 @@ func (l *lane) take(m *message.Message) error {
 		}
 		return err
 	}
-	l.advanced(b)
 	if b.CaughtUp {
 		l.serve(ctx)
 	}
@@ -109,20 +109,35 @@ func (l *lane) take(m *message.Message) error {
 
 func (l *lane) apply(ctx context.Context, b feed.Batch) error {
 	if b.To == b.From && l.now().reason == "" {
+		l.advanced(b)
 		return nil
 	}
 	facts, err := l.model.facts(ctx, l.codec, b.Events)
 	if err != nil {
 		return err
 	}
+	for p := range parts(b, facts) {
+		if p.facts, err = l.model.whole(ctx, l, p.facts); err != nil {
+			return err
+		}
+		if err := l.write(ctx, p); err != nil {
+			return err
+		}
+		l.advanced(p.Batch)
+	}
+	return nil
+}
+
+// write does what one transaction is to do.
+func (l *lane) write(ctx context.Context, p part) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWrite)
 	defer cancel()
 	erases := false
-	err = l.lease.db.Tx(ctx, func(tx *table.Tx) error {
-		if err := l.lease.advance(ctx, tx, b); err != nil {
+	err := l.lease.db.Tx(ctx, func(tx *table.Tx) error {
+		if err := l.lease.advance(ctx, tx, p.Batch); err != nil {
 			return err
 		}
-		rows, err := l.model.fold(ctx, tx, facts)
+		rows, err := l.model.fold(ctx, tx, p.facts)
 		if err != nil {
 			return err
 		}

@@ -6,11 +6,8 @@ package projector
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
@@ -32,10 +29,13 @@ type Model struct {
 	Beside func(context.Context, Owned)
 }
 
-// Record is an event in its place, with its envelope.
+// Record is an event in its place, with its envelope. One that was staged is in the place of the event that made it real, and
+// bears its envelope.
 type Record struct {
 	eventstore.Recorded
-	Meta eventstore.Metadata
+	Meta   eventstore.Metadata
+	Commit event.Staged // the event that made it real, nil for one that stands on the log itself
+	Nth    int          // which of those that were made real with it, from 1; 0 for one that stands on the log itself
 }
 
 // Rule says what becomes of one type of event, or of every one.
@@ -69,11 +69,17 @@ func (m Model) rule(name string) (Rule, bool) {
 	return Rule{}, false
 }
 
-// Unruled are the events of the model's categories that it has no rule for.
+// Unruled are the events of the model's categories that it has no rule for, and those that such events make real.
 func (m Model) Unruled() []string {
+	wanted := slices.Clone(m.Categories)
+	for _, t := range event.All() {
+		if category, ok := staging(t); ok && slices.Contains(m.Categories, t.Category()) {
+			wanted = append(wanted, category)
+		}
+	}
 	var names []string
 	for _, t := range event.All() {
-		if _, ok := m.rule(t.Name); !ok && slices.Contains(m.Categories, t.Category()) {
+		if _, ok := m.rule(t.Name); !ok && slices.Contains(wanted, t.Category()) {
 			names = append(names, t.Name)
 		}
 	}
@@ -86,24 +92,6 @@ type fact struct {
 	event  event.Event
 	record Record
 }
-
-// facts reads events, on all processors. It is done before the transaction begins: a vault may take its time.
-func (m Model) facts(ctx context.Context, codec *eventstore.Codec, events []eventstore.Recorded) ([]fact, error) {
-	facts := make([]fact, len(events))
-	readers, ctx := errgroup.WithContext(ctx)
-	share := max(len(events)/runtime.GOMAXPROCS(0)+1, minShare)
-	for from := 0; from < len(events); from += share {
-		readers.Go(func() (err error) {
-			for i := from; i < min(from+share, len(events)) && err == nil; i++ {
-				facts[i], err = m.fact(ctx, codec, events[i])
-			}
-			return err
-		})
-	}
-	return facts, readers.Wait()
-}
-
-const minShare = 100 // events that are worth a goroutine
 
 func (m Model) fact(ctx context.Context, codec *eventstore.Codec, r eventstore.Recorded) (f fact, err error) {
 	var ok bool

@@ -172,7 +172,7 @@ func (f *floor) start(ctx context.Context, m Model, c table.Copy) error {
 }
 
 func (p *Projector) lane(m Model, c table.Copy, db *table.DB) *lane {
-	l := &lane{model: m, codec: p.codec, lease: lease{db, p.shelf.Instance}, log: p.Log.With("projection", c.Name)}
+	l := &lane{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.shelf.Instance}, log: p.Log.With("projection", c.Name)}
 	l.standing.changed = make(chan struct{})
 	l.serve = p.server(l, c)
 	p.mu.Lock()

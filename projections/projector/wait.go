@@ -43,14 +43,7 @@ func (p *Projector) WaitAll(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	var at eventstore.Mark
-	err = p.shelf.Read(ctx, m.Model, func(db *table.DB) error {
-		c, err := lease{db: db}.checkpoint(ctx)
-		if err == nil {
-			at, err = markOf(c)
-		}
-		return err
-	})
+	at, err := p.seen(ctx, m)
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", name, ErrDown, err)
 	}
@@ -63,6 +56,30 @@ func (p *Projector) WaitAll(ctx context.Context, name string) error {
 		}
 	}
 	return p.Wait(ctx, at.Position, name)
+}
+
+// Seen is up to where the copy of a model that this instance answers from holds the log: the zero Mark when there is none yet.
+func (p *Projector) Seen(ctx context.Context, name string) (eventstore.Mark, error) {
+	m, err := p.model(name)
+	if err != nil {
+		return eventstore.Mark{}, err
+	}
+	at, err := p.seen(ctx, m)
+	if errors.Is(err, table.ErrNone) {
+		return eventstore.Mark{}, nil
+	}
+	return at, err
+}
+
+func (p *Projector) seen(ctx context.Context, m Model) (at eventstore.Mark, err error) {
+	err = p.shelf.Read(ctx, m.Model, func(db *table.DB) error {
+		c, err := lease{db: db}.checkpoint(ctx)
+		if err == nil {
+			at, err = markOf(c)
+		}
+		return err
+	})
+	return at, err
 }
 
 func (p *Projector) wait(ctx context.Context, m Model, position eventstore.Position) error {

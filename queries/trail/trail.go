@@ -1,10 +1,13 @@
 // Package trail answers what happened in an account, from the history: what an auditor reads, in the order of the
-// log. A page begins after a position, so that pages neither repeat nor skip while events come in.
+// log. A page begins after a place in it, so that pages neither repeat nor skip while events come in.
 package trail
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"lieudit/schemas/table"
@@ -19,21 +22,46 @@ func New(shelf *table.Shelf) *Trail { return &Trail{shelf} }
 // Question is which part of an account's history is wanted.
 type Question struct {
 	Account string
-	Kind    string    // table.KindKeys, KindAccount or KindToken; "" for all
+	Kind    string    // table.KindKeys, KindSites, KindAccount or KindToken; "" for all
+	Subject string    // only what is about it: an id, a referential's code, table.SiteSubject; "" for all
 	From    time.Time // nothing recorded earlier; zero for no bound
 	To      time.Time // only what was recorded earlier; zero for no bound
-	After   uint64    // the position of the last entry that is known already
+	After   Place     // of the last entry that is known already
 	Limit   int       // at least 1
 }
 
-// Entry is one event.
+// Place is what orders entries: an event's position in the log, and which part of what it did.
+type Place struct{ Position, Part uint64 }
+
+// ErrCursor: a cursor is not one that was given.
+var ErrCursor = errors.New("not a cursor")
+
+// Cursor is the place as a text.
+func (p Place) Cursor() string {
+	return strconv.FormatUint(p.Position, 10) + "." + strconv.FormatUint(p.Part, 10)
+}
+
+// PlaceOf is the place of a cursor, or ErrCursor.
+func PlaceOf(cursor string) (p Place, err error) {
+	position, part, _ := strings.Cut(cursor, ".")
+	p.Position, err = strconv.ParseUint(position, 10, 63)
+	if err == nil {
+		p.Part, err = strconv.ParseUint(part, 10, 63)
+	}
+	if err != nil {
+		return Place{}, ErrCursor
+	}
+	return p, nil
+}
+
+// Entry is one event, or what one event did to one site.
 type Entry struct {
-	Position   uint64
+	Place
 	Account    string
 	Time       time.Time
 	Type       string // the event's wire name
 	Kind       string
-	Subject    string // the id of the key, the account or the token
+	Subject    string // the id of the key, the account or the token; the referential's code, or table.SiteSubject
 	Actor      string
 	OnBehalfOf string // the account an agency acted for
 	Reason     string
@@ -46,7 +74,7 @@ func (t *Trail) History(ctx context.Context, q Question) (found []Entry, more bo
 	where, args := q.where()
 	var rows []table.Entry
 	err = t.shelf.Read(ctx, table.History, func(db *table.DB) error {
-		rows, err = table.Select(ctx, db, table.Entries, where+" order by account, position limit ?", append(args, q.Limit+1)...)
+		rows, err = table.Select(ctx, db, table.Entries, where+" order by account, position, part limit ?", append(args, q.Limit+1)...)
 		return err
 	})
 	if err != nil {
@@ -57,20 +85,21 @@ func (t *Trail) History(ctx context.Context, q Question) (found []Entry, more bo
 	}
 	found = make([]Entry, len(rows))
 	for i, r := range rows {
-		found[i] = Entry{uint64(r.Position), r.Account, r.Recorded.Time(), r.Type, r.Kind, r.Subject,
+		found[i] = Entry{Place{uint64(r.Position), uint64(r.Part)}, r.Account, r.Recorded.Time(), r.Type, r.Kind, r.Subject,
 			r.Actor, r.OnBehalfOf, r.Reason, r.Sentence, json.RawMessage(r.Data)}
 	}
 	return found, more, nil
 }
 
 func (q Question) where() (string, []any) {
-	where, args := "where account = ? and position > ?", []any{q.Account, int64(q.After)}
+	where, args := "where account = ? and (position, part) > (?, ?)", []any{q.Account, int64(q.After.Position), int64(q.After.Part)}
 	for _, bound := range []struct {
 		wanted    bool
 		condition string
 		value     any
 	}{
 		{q.Kind != "", "kind = ?", q.Kind},
+		{q.Subject != "", "subject = ?", q.Subject},
 		{!q.From.IsZero(), "recorded >= ?", q.From.UnixMicro()},
 		{!q.To.IsZero(), "recorded < ?", q.To.UnixMicro()},
 	} {

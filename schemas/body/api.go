@@ -51,20 +51,3 @@ type MyReferentials struct {
 	Active  *int `json:"actifs,omitempty"`
 	Maximum int  `json:"maximum"`
 }
-
-// SearchLocations is the query of GET /locations/search.
-type SearchLocations struct {
-	Q           string   `json:"q,omitempty" min:"1" max:"200" syntax:"true" doc:"Words of the site's name, address or tags"`
-	Lat         *float64 `json:"lat,omitempty" min:"-90" max:"90" doc:"With lon: the centre"`
-	Lon         *float64 `json:"lon,omitempty" min:"-180" max:"180" doc:"With lat: the centre"`
-	Near        string   `json:"near,omitempty" min:"1" max:"200" doc:"An address as the centre"`
-	Radius      int      `json:"radius,omitempty" min:"1" max:"100000" default:"10000" doc:"Metres around the centre"`
-	BBox        string   `json:"bbox,omitempty" pattern:"^-?[0-9]+(\\.[0-9]+)?(,-?[0-9]+(\\.[0-9]+)?){3}$" doc:"lon,lat,lon,lat"`
-	Referential string   `json:"referentiel,omitempty" pattern:"^[a-z0-9_-]{1,64}$" doc:"Only its sites"`
-	Tags        []string `json:"tags,omitempty" max:"50" doc:"Sites with all of them; repeated or separated by commas"`
-	Limit       int      `json:"limit,omitempty" min:"1" max:"100" default:"20"`
-	Cursor      string   `json:"curseur,omitempty" max:"1000" doc:"As the page before gave it"`
-	Sort        string   `json:"sort,omitempty" enum:"pertinence distance nom" doc:"distance needs a centre"`
-	Format      string   `json:"format,omitempty" enum:"json geojson"`
-	Status      string   `json:"statut,omitempty" enum:"actif inactif tous" doc:"Secret keys only"`
-}

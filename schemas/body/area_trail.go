@@ -7,11 +7,12 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Incident is one line of an account's history: one event of the log.
+// Incident is one line of an account's history: one event of the log, or what one event did to one site.
 type Incident struct {
-	Position uint64          `json:"position" doc:"Place in the log"`
+	Position uint64          `json:"position" doc:"Place in the log; one event may have several lines"`
 	At       time.Time       `json:"le"`
 	Type     string          `json:"type" doc:"The event's wire name"`
+	Subject  string          `json:"sujet" doc:"What it is about: the id of a key, a token or the account, the code of a referential, or code/external_id for a site"`
 	Author   string          `json:"auteur"`
 	For      string          `json:"pour,omitempty" doc:"The account an agency acted for"`
 	Reason   string          `json:"raison,omitempty"`
@@ -21,11 +22,12 @@ type Incident struct {
 
 // HistoryQuery is the query of GET /accounts/{id}/history.
 type HistoryQuery struct {
-	Kind   string    `json:"kind,omitempty" enum:"keys sites" doc:"Only what concerns keys, or sites"`
-	From   time.Time `json:"from,omitzero" doc:"RFC 3339; nothing earlier"`
-	To     time.Time `json:"to,omitzero" doc:"RFC 3339; only what is earlier"`
-	Limit  int       `json:"limit,omitempty" min:"1" max:"1000" default:"100"`
-	Cursor string    `json:"curseur,omitempty" max:"200" doc:"As the page before gave it"`
+	Kind    string    `json:"kind,omitempty" enum:"keys sites" doc:"Only what concerns keys, or sites"`
+	Subject string    `json:"sujet,omitempty" max:"200" doc:"Only what is about it: an id, the code of a referential, or code/external_id for a site"`
+	From    time.Time `json:"from,omitzero" doc:"RFC 3339; nothing earlier"`
+	To      time.Time `json:"to,omitzero" doc:"RFC 3339; only what is earlier"`
+	Limit   int       `json:"limit,omitempty" min:"1" max:"1000" default:"100"`
+	Cursor  string    `json:"curseur,omitempty" max:"200" doc:"As the page before gave it"`
 }
 
 // History is GET /accounts/{id}/history, oldest first.

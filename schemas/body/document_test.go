@@ -2,7 +2,7 @@ package body_test
 
 import (
 	"encoding/json"
-	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -17,8 +17,11 @@ var documents = map[string]func() openapi.API{"openapi.json": body.API, "custome
 // document is the part of an OpenAPI document that can be wrong by itself.
 type document struct {
 	Paths map[string]map[string]struct {
-		ID         string `json:"operationId"`
-		Responses  map[string]response
+		ID        string `json:"operationId"`
+		Responses map[string]response
+		Request   struct {
+			Content map[string]struct{ Schema *jsonschema.Schema }
+		} `json:"requestBody"`
 		Parameters []struct{ Name, In, Description string }
 	}
 	Components struct {
@@ -75,6 +78,21 @@ func (d document) resolve(t *testing.T, s *jsonschema.Schema) *jsonschema.Resolv
 	}
 	d.resolved[string(text)] = resolved
 	return resolved
+}
+
+// reach notes the names of all schemas that one refers to, itself or through others.
+func (d document) reach(t *testing.T, s *jsonschema.Schema, names map[string]bool) {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`#/components/schemas/(\w+)`).FindAllStringSubmatch(string(text), -1) {
+		if !names[found[1]] {
+			names[found[1]] = true
+			d.reach(t, d.Components.Schemas[found[1]], names)
+		}
+	}
 }
 
 func TestExamplesFitTheSchemaOfTheirAnswer(t *testing.T) {
@@ -135,9 +153,9 @@ func TestRequestsAreClosedAndAnswersOpen(t *testing.T) {
 	for file, api := range documents {
 		d := read(t, api())
 		requests := map[string]bool{}
-		for _, op := range api().Operations {
-			if op.Body != nil {
-				requests[reflect.TypeOf(op.Body).Name()] = true
+		for _, operations := range d.Paths {
+			for _, op := range operations {
+				d.reach(t, op.Request.Content["application/json"].Schema, requests)
 			}
 		}
 		for name, s := range d.Components.Schemas {

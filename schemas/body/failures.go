@@ -22,6 +22,20 @@ var (
 	unknown      = failure("inconnu", 404, "Not found")
 	bodyTooLarge = failure("corps_trop_grand", 413, "Request body too large")
 
+	codeTaken = failure("code_deja_utilise", 409, "code_deja_utilise")
+	archived  = failure("referentiel_archive", 409, "referentiel_archive")
+
+	sitesOverCapacity = openapi.Failure{Name: "capacite_sites_depassee", Status: 409, Body: SitesFailure{SitesOverCapacity{
+		"capacite_sites_depassee", 2199, 2000, 2200,
+	}}}
+	referentialsOverCapacity = openapi.Failure{Name: "capacite_referentiels_depassee", Status: 409, Body: ReferentialsFailure{ReferentialsOverCapacity{
+		"capacite_referentiels_depassee", 25, 25,
+	}}}
+	reduction = openapi.Failure{Name: "reduction_suspecte", Status: 409, Body: ReductionFailure{Reduction{
+		"reduction_suspecte", 100, 40, "Cette synchronisation désactiverait plus de la moitié des 100 sites actifs. Si c'est voulu, renvoyez-la avec confirmer_reduction à true.",
+	}}}
+	otherRequest = failure("idempotence", 422, "Idempotency-Key was used for another request")
+
 	keysOverCapacity = openapi.Failure{Name: "capacite_cles_publiables_depassee", Status: 409, Body: KeysFailure{KeysOverCapacity{
 		"capacite_cles_publiables_depassee", 5, 5,
 		"Les 5 clés publiables de votre plan sont utilisées. Révoquez-en une, ou passez à un plan supérieur.",

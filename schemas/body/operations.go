@@ -1,6 +1,10 @@
 package body
 
-import "lieudit/schemas/body/openapi"
+import (
+	"slices"
+
+	"lieudit/schemas/body/openapi"
+)
 
 // API is the address and locations service.
 func API() openapi.API {
@@ -8,9 +12,13 @@ func API() openapi.API {
 		Title:       "lieudit",
 		Description: "French postal addresses on the national address base, and each customer's own places.",
 		Base:        "/services/v1",
-		Variables:   map[string]openapi.Variable{"id": {Doc: "Of a commune, a street, a locality or a house number; or an id_ban"}},
-		Security:    "A secret key; for GET /locations/search also a publishable key, from an origin it declares.",
-		Operations: append([]openapi.Operation{
+		Variables: map[string]openapi.Variable{
+			"id":          {Doc: "Of a commune, a street, a locality or a house number; or an id_ban"},
+			"code":        {Pattern: "^[a-z0-9_-]{1,64}$", Doc: "Of the referential"},
+			"external_id": {Pattern: "^[A-Za-z0-9._~-]{1,128}$", Doc: "The caller's own, of the site"},
+		},
+		Security: "A secret key; for GET /locations/search also a publishable key, from an origin it declares.",
+		Operations: slices.Concat([]openapi.Operation{
 			{Method: "GET", Path: "/version", Summary: "What is running; needs no key, is not counted", Open: true,
 				Answer: Version{}, Failures: []openapi.Failure{internal}},
 			{Method: "GET", Path: "/me", Summary: "Whose key it is, and what it gives", Query: Empty{}, Answer: Me{}, Failures: keyed()},
@@ -28,9 +36,8 @@ func API() openapi.API {
 				Body: NearAddress{}, Answer: Neighbours{}, Failures: keyed(unresolved, bodyTooLarge)},
 			{Method: "GET", Path: "/locality/search", Summary: "Communes by name, postcode, department, region, population",
 				Query: SearchLocality{}, Answer: Localities{}, Failures: keyed()},
-			{Method: "GET", Path: "/locations/search", Summary: "Search the account's sites",
-				Query: SearchLocations{}, Answer: NoResults{}, Failures: keyed(originAbsent, originRefused)},
-		}, routing("compute", "matrix", "isochrone", "nearest", "optimize")...),
+		}, referentialOperations(), batchOperations(), siteOperations(), searchOperations(),
+			routing("compute", "matrix", "isochrone", "nearest", "optimize")),
 	}
 }
 

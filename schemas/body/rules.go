@@ -26,14 +26,6 @@ func (q HistoryQuery) Broken() []string {
 	return when(!q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From), "from must not be after to")
 }
 
-// Broken: a centre is one point, given in one way; distances need one.
-func (q SearchLocations) Broken() []string {
-	point := q.Lat != nil && q.Lon != nil
-	rules := when((q.Lat == nil) != (q.Lon == nil), "lat and lon go together")
-	rules = append(rules, when(q.Near != "" && (q.Lat != nil || q.Lon != nil), "near and lat with lon exclude each other")...)
-	return append(rules, when(q.Sort == "distance" && !point && q.Near == "", "sort=distance needs lat and lon, or near")...)
-}
-
 func when(broken bool, rule string) []string {
 	if broken {
 		return []string{rule}

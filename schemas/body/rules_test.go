@@ -6,6 +6,7 @@ import (
 
 	"lieudit/schemas/body"
 	"lieudit/schemas/body/shape"
+	"lieudit/schemas/site"
 )
 
 func TestRulesOverSeveralFields(t *testing.T) {
@@ -41,9 +42,26 @@ func TestRulesOverSeveralFields(t *testing.T) {
 		{body.SearchLocations{Sort: "distance"}, 1},
 		{body.SearchLocations{Lat: &x, Lon: &x, Near: "Paris"}, 1},
 		{body.SearchLocations{Lat: &x, Near: "Paris"}, 2},
+		{body.SearchLocations{Radius: new(5)}, 1},
+		{body.SearchLocations{Radius: new(5), Near: "Paris"}, 0},
+		{body.SiteRow{Content: site.Content{Lat: &x}}, 1},
+		{body.SiteRow{Content: site.Content{Lat: &x, Lon: &x}}, 0},
+		{body.PutSite{Content: site.Content{Lon: &x}}, 1},
 	} {
 		if got := c.v.Broken(); len(got) != c.broken {
 			t.Errorf("%+v breaks %q, want %d rules", c.v, got, c.broken)
+		}
+	}
+}
+
+func TestBoxesHaveCornersOnTheGlobeInTheirOrder(t *testing.T) {
+	t.Parallel()
+	for text, ok := range map[string]bool{
+		"": true, "1,2,3,4": true, "-180,-90,180,90": true, "170,0,-170,1": true, "1,2,1,2": true,
+		"1,4,3,2": false, "1,2,3,91": false, "-181,2,3,4": false, "1,2,3": false,
+	} {
+		if got := (body.SearchLocations{BBox: text}).Faulty(); (len(got) == 0) != ok {
+			t.Errorf("%q breaks %v", text, got)
 		}
 	}
 }

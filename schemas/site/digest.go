@@ -14,12 +14,17 @@ import (
 type Digest [32]byte
 
 // DigestOf is the digest of what is stored.
-func DigestOf(s Stored) Digest {
+func DigestOf(s Stored) Digest { return s.Content.Sum().Digest(s) }
+
+// Sum is what a content is compared by. It costs more than all that is done with it.
+type Sum struct{ body, position [16]byte }
+
+// Digest is the digest of what is stored; its content is the one the sum is of, but for the position the customer gave.
+func (x Sum) Digest(s Stored) Digest {
 	var d Digest
-	body, typed := s.Content.sums()
 	shown, _, _ := s.Show()
-	_, seen := shown.sums()
-	copy(d[:16], body[:])
+	typed, seen := s.Content.where(), shown.where()
+	copy(d[:16], x.body[:])
 	copy(d[16:24], typed[:])
 	copy(d[24:], seen[:])
 	return d
@@ -37,12 +42,11 @@ const (
 	Same
 )
 
-// Compare says how a content compares with the one the digest is of.
-func (d Digest) Compare(c Content) Likeness {
-	body, typed := c.sums()
-	said, shown := bytes.Equal(typed[:8], d[16:24]), bytes.Equal(typed[:8], d[24:])
+// Compare says how the content of a sum compares with the one the digest is of.
+func (d Digest) Compare(x Sum) Likeness {
+	said, shown := bytes.Equal(x.position[:8], d[16:24]), bytes.Equal(x.position[:8], d[24:])
 	switch {
-	case bytes.Equal(body[:], d[:16]) && (said || shown):
+	case bytes.Equal(x.body[:], d[:16]) && (said || shown):
 		return Same
 	case shown && !said:
 		return Echoed
@@ -50,30 +54,31 @@ func (d Digest) Compare(c Content) Likeness {
 	return Different
 }
 
-// sums are the digests of a content without its position, and of its position. Facts that were not said and facts
-// that are empty are the same; so are JSON texts that differ in spaces or in the order of members.
-func (c Content) sums() (body, position [16]byte) {
-	h := sha256.New()
-	add := func(texts ...string) {
-		var n [4]byte
-		for _, t := range texts {
-			binary.LittleEndian.PutUint32(n[:], uint32(len(t)))
-			h.Write(n[:])
-			h.Write([]byte(t))
-		}
-	}
+// Sum is the content's. Facts that were not said and facts that are empty are the same; so are JSON texts that differ
+// in spaces or in the order of members.
+func (c Content) Sum() Sum {
 	a := c.Address
 	if a == nil {
 		a = &Address{}
 	}
-	add(c.Name, a.Line1, a.Line2, a.PostalCode, a.City, a.InseeCode, a.Country, c.Phone, c.Email, c.Website)
-	add(canonical(c.Hours), canonical(c.Properties))
-	add(c.Tags...)
-	copy(body[:], h.Sum(nil))
-	h.Reset()
-	add(c.IDBan, coordinate(c.Lat), coordinate(c.Lon))
-	copy(position[:], h.Sum(nil))
-	return body, position
+	texts := append([]string{
+		c.Name, a.Line1, a.Line2, a.PostalCode, a.City, a.InseeCode, a.Country, c.Phone, c.Email, c.Website,
+		canonical(c.Hours), canonical(c.Properties),
+	}, c.Tags...)
+	return Sum{body: hashOf(texts...), position: c.where()}
+}
+
+// where is the digest of the position that a content has.
+func (c Content) where() [16]byte { return hashOf(c.IDBan, coordinate(c.Lat), coordinate(c.Lon)) }
+
+func hashOf(texts ...string) [16]byte {
+	var all []byte
+	for _, t := range texts {
+		all = binary.LittleEndian.AppendUint32(all, uint32(len(t)))
+		all = append(all, t...)
+	}
+	sum := sha256.Sum256(all)
+	return [16]byte(sum[:16])
 }
 
 func coordinate(x *float64) string {

@@ -15,12 +15,12 @@ type Content struct {
 	IDBan      string          `json:"id_ban,omitempty" max:"64" doc:"The address in the BAN. Without lat and lon the site is placed at it, where the BAN has it"`
 	Lat        *float64        `json:"lat,omitempty" min:"-90" max:"90" doc:"With lon. Without, the site is placed by its address"`
 	Lon        *float64        `json:"lon,omitempty" min:"-180" max:"180"`
-	Hours      json.RawMessage `json:"horaires,omitempty" doc:"Opening hours in any JSON form, at most 16 KiB"`
+	Hours      json.RawMessage `json:"horaires,omitempty" bytes:"16384" doc:"Opening hours in any JSON form, at most 16 KiB"`
 	Phone      string          `json:"telephone,omitempty" max:"64"`
 	Email      string          `json:"email,omitempty" max:"254"`
 	Website    string          `json:"site_web,omitempty" max:"2048"`
-	Tags       []string        `json:"tags,omitempty" min:"0" max:"50" doc:"Each 1 to 64 characters, none twice"`
-	Properties json.RawMessage `json:"proprietes,omitempty" doc:"An object of the customer's own: at most 50 members, at most 16 KiB; never shown to a publishable key"`
+	Tags       []string        `json:"tags,omitempty" max:"50" each:"1 64" unique:"items" doc:"None twice"`
+	Properties json.RawMessage `json:"proprietes,omitempty" members:"50" bytes:"16384" doc:"An object of the customer's own, at most 16 KiB; never shown to a publishable key"`
 }
 
 // Address is a postal address as the customer has it.

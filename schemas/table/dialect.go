@@ -127,7 +127,7 @@ func openSQLite(path string, o Options) (write, read *sql.DB, err error) {
 	if o.Full {
 		sync = "full"
 	}
-	pragmas := []string{"busy_timeout(5000)", "journal_mode(wal)", "synchronous(" + sync + ")", "secure_delete(fast)"}
+	pragmas := []string{"busy_timeout(5000)", "journal_mode(wal)", "synchronous(" + sync + ")", "secure_delete(on)", "cache_size(-16384)"}
 	if write, err = sql.Open("sqlite", dsn(path, "immediate", pragmas)); err != nil {
 		return nil, nil, err
 	}

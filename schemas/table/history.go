@@ -1,13 +1,15 @@
 package table
 
-// Entry is one event as an auditor reads it. It holds nothing personal, nothing secret and no hash.
+// Entry is one event as an auditor reads it, or what one event did to one site. It holds nothing personal, nothing secret and
+// no hash.
 type Entry struct {
-	Position   int64 // in the log: what orders the trail
+	Position   int64 // in the log: what orders the trail,
+	Part       int64 // with this among what one event did; 0 for the event as a whole
 	Account    string
 	Recorded   Instant
 	Type       string // the event's wire name
-	Kind       string // KindKeys, KindAccount or KindToken
-	Subject    string // the id of the key, the account or the token
+	Kind       string // KindKeys, KindSites, KindAccount or KindToken
+	Subject    string // the id of the key, the account or the token; the referential's code, or SiteSubject
 	Actor      string
 	OnBehalfOf string
 	Reason     string
@@ -18,21 +20,25 @@ type Entry struct {
 // Kinds of entries: what they are about.
 const (
 	KindKeys    = "keys"
+	KindSites   = "sites"
 	KindAccount = "account"
 	KindToken   = "token"
 )
 
 // Entries is the table of the history.
 var Entries = Table[Entry]{
-	Def: Def{Name: "entry", View: "history", Key: 1, Indexes: []string{"account, position"}, Columns: []Column{
-		{"position", Integer}, {"account", Text}, {"recorded", Moment}, {"type", Text}, {"kind", Text}, {"subject", Text},
+	Def: Def{Name: "entry", View: "history", Key: 2, Indexes: []string{"account, position, part", "account, subject, position, part"}, Columns: []Column{
+		{"position", Integer}, {"part", Integer}, {"account", Text}, {"recorded", Moment}, {"type", Text}, {"kind", Text}, {"subject", Text},
 		{"actor", Text}, {"on_behalf_of", Text}, {"reason", Text}, {"sentence", Text}, {"data", Text},
 	}},
 	Fields: func(e *Entry) []any {
-		return []any{&e.Position, &e.Account, &e.Recorded, &e.Type, &e.Kind, &e.Subject,
+		return []any{&e.Position, &e.Part, &e.Account, &e.Recorded, &e.Type, &e.Kind, &e.Subject,
 			&e.Actor, &e.OnBehalfOf, &e.Reason, &e.Sentence, &e.Data}
 	},
 }
 
-// History is the read model of the trail: one row an event.
-var History = Model{Name: "history", Version: 1, Tables: []Def{Entries.Def}}
+// History is the read model of the trail: one row an event, and one for every site that an event changed.
+var History = Model{Name: "history", Version: 2, Tables: []Def{Entries.Def}}
+
+// SiteSubject is what entries about a site have as their subject.
+func SiteSubject(code, externalID string) string { return code + "/" + externalID }

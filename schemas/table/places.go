@@ -41,9 +41,10 @@ type Site struct {
 	Position    int64 // of the event that changed it last
 }
 
-// Sites is the table of sites. They are listed by external id, and read again after a position.
+// Sites is the table of sites. Those of a referential are next to each other in the order of the key, which is that of their
+// external ids; those of an account are read again after a position.
 var Sites = Table[Site]{
-	Def: Def{Name: "site", View: "sites", Key: 1, Indexes: []string{"account, referential, external_id", "account, position"}, Columns: []Column{
+	Def: Def{Name: "site", View: "sites", Key: 1, Indexes: []string{"account, position"}, Columns: []Column{
 		{"id", Text}, {"account", Text}, {"referential", Text}, {"external_id", Text}, {"site", Text}, {"active", Boolean},
 		{"version", Integer}, {"content", Text}, {"created", Moment}, {"modified", Moment}, {"deactivated", Moment}, {"position", Integer},
 	}},
@@ -65,8 +66,20 @@ var Outbox = Table[Outgoing]{
 	Fields: func(o *Outgoing) []any { return []any{&o.ID, &o.Position} },
 }
 
+// Erasure is an account whose sites were erased: what was under way meanwhile does not bring them back.
+type Erasure struct {
+	Stream   string // of the account's places
+	Position int64  // of the erasure
+}
+
+// Erasures is the table of erasures.
+var Erasures = Table[Erasure]{
+	Def:    Def{Name: "erasure", Key: 1, Columns: []Column{{"stream", Text}, {"position", Integer}}},
+	Fields: func(e *Erasure) []any { return []any{&e.Stream, &e.Position} },
+}
+
 // Places is the read model of referentials and sites.
-var Places = Model{Name: "places", Version: 1, Tables: []Def{Referentials.Def, Sites.Def, Outbox.Def}}
+var Places = Model{Name: "places", Version: 1, Tables: []Def{Referentials.Def, Sites.Def, Outbox.Def, Erasures.Def}}
 
 // RefID is the key of a referential's row. Neither accounts nor codes have a slash in them.
 func RefID(account, code string) string { return account + "/" + code }

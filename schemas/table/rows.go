@@ -54,14 +54,31 @@ func Upsert[R any](ctx context.Context, tx *Tx, t Table[R], rows []R) error {
 	}
 	for len(rows) > 0 {
 		n := group(len(rows))
-		args := make([]any, 0, n*len(t.Columns))
-		for i := range rows[:n] {
-			args = append(args, t.Fields(&rows[i])...)
-		}
-		if _, err := tx.Exec(ctx, t.insert(n), args...); err != nil {
+		same := len(rows) / n * n // rows that go in groups of that size
+		if err := upsertGroups(ctx, tx, t, rows[:same], n); err != nil {
 			return err
 		}
-		rows = rows[n:]
+		rows = rows[same:]
+	}
+	return nil
+}
+
+// upsertGroups writes rows in groups of n with one statement, which is read once.
+func upsertGroups[R any](ctx context.Context, tx *Tx, t Table[R], rows []R, n int) error {
+	statement, err := tx.tx.PrepareContext(ctx, t.insert(n))
+	if err != nil {
+		return tx.db.failed(ctx, err)
+	}
+	defer statement.Close()
+	args := make([]any, 0, n*len(t.Columns))
+	for from := 0; from < len(rows); from += n {
+		args = args[:0]
+		for i := range rows[from : from+n] {
+			args = append(args, t.Fields(&rows[from+i])...)
+		}
+		if _, err := statement.ExecContext(ctx, storable(args)...); err != nil {
+			return tx.db.failed(ctx, err)
+		}
 	}
 	return nil
 }

@@ -16,8 +16,9 @@ import (
 // registry says which copy serves and which instance uses which. The database may be away when the shelf is opened,
 // and come and go later. It is safe for concurrent use.
 //
-// People read the views accounts, keys, tokens and history, and those of usage, where times are readable: on Postgres in the
-// schema lieudit, on SQLite in the files register.db, history.db and usage.db. These names stay while copies come and go.
+// People read the views accounts, keys, tokens, history, referentials and sites, and those of usage, where times are readable:
+// on Postgres in the schema lieudit, on SQLite in the files register.db, history.db, places.db and usage.db. These names stay
+// while copies come and go.
 type Shelf struct {
 	Instance string // this instance's name, new at each start; it may be given another before anything is used
 

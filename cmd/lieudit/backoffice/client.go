@@ -1,6 +1,6 @@
-// Package backoffice is a client of the customer-area API: it sends requests with a token, follows the cursors
-// of lists and turns refusals into errors that people can read. It keeps the API's JSON as it came, so that a
-// program that pipes it on loses nothing.
+// Package backoffice is a client of the customer area, and of the API that customers use: it sends requests with a
+// token, follows the cursors of lists and turns refusals into errors that people can read. It keeps the JSON as it came,
+// so that a program that pipes it on loses nothing.
 package backoffice
 
 import (
@@ -16,29 +16,38 @@ import (
 	"time"
 )
 
-// BasePath is where the customer area begins on its listener.
-const BasePath = "/customer-area/v1"
+// BasePath is where the customer area begins on its listener, APIPath where the API does on its.
+const (
+	BasePath = "/customer-area/v1"
+	APIPath  = "/services/v1"
+)
 
 const (
 	patience  = time.Minute // for one answer
 	maxAnswer = 64 << 20
 )
 
-// Client asks one customer area with one token. It is safe for concurrent use.
+// Client asks one customer area, or one API, with one token. It is safe for concurrent use.
 type Client struct {
-	base, token string
-	http        *http.Client
+	address, path, token string
+	http                 *http.Client
 }
 
 // New makes a client of the customer area whose listener is at address, such as http://127.0.0.1:8081.
-func New(address, token string) (*Client, error) {
+func New(address, token string) (*Client, error) { return at(address, BasePath, token) }
+
+// NewAPI makes a client of the API whose listener is at address, such as http://127.0.0.1:8080, with a secret key.
+func NewAPI(address, key string) (*Client, error) { return at(address, APIPath, key) }
+
+func at(address, path, token string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, fmt.Errorf("%q is not an address of the form http://127.0.0.1:8081", address)
 	}
 	return &Client{
-		base:  strings.TrimSuffix(strings.TrimRight(address, "/"), BasePath) + BasePath,
-		token: token,
+		address: strings.TrimRight(strings.TrimSuffix(strings.TrimRight(address, "/"), path), "/"),
+		path:    path,
+		token:   token,
 		http: &http.Client{
 			Timeout: patience,
 			// A token is not carried elsewhere.
@@ -177,7 +186,7 @@ func (c *Client) ask(ctx context.Context, method, path string, body any) (*http.
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, &SilentError{Address: strings.TrimSuffix(c.base, BasePath), Err: err}
+		return nil, &SilentError{Address: c.address, Err: err}
 	}
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
@@ -201,7 +210,7 @@ func (c *Client) send(ctx context.Context, method, path string, body any) (json.
 		return nil, fmt.Errorf("reading the answer of %s %s: %w", method, path, err)
 	}
 	if !json.Valid(answer) {
-		return nil, fmt.Errorf("the answer of %s %s is no JSON: is this a lieudit customer area?", method, path)
+		return nil, fmt.Errorf("the answer of %s %s is no JSON: is this a lieudit service?", method, path)
 	}
 	return answer, nil
 }
@@ -215,9 +224,9 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 		}
 		content = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	req, err := http.NewRequestWithContext(ctx, method, c.address+c.path+path, content)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s: %w", c.base, err)
+		return nil, fmt.Errorf("asking %s: %w", c.address, err)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	if body != nil {

@@ -22,6 +22,14 @@ type RefusedError struct {
 	Status int
 	Code   string // of a detail that has one
 	Lines  []string
+	Items  []Item          // of a detail that is a list of broken rules
+	Detail json.RawMessage // as it came, nil when there was none
+}
+
+// Item is a broken rule: where, and what.
+type Item struct {
+	Loc []any  `json:"loc"`
+	Msg string `json:"msg"`
 }
 
 // Error is the detail as people read it: a line, or one for each field that is wrong.
@@ -33,11 +41,6 @@ type detail struct {
 	Message string `json:"message"`
 }
 
-type item struct {
-	Loc []any  `json:"loc"`
-	Msg string `json:"msg"`
-}
-
 func refusal(status int, path string, answer []byte) error {
 	var short detail
 	var b struct {
@@ -46,7 +49,7 @@ func refusal(status int, path string, answer []byte) error {
 	e := &RefusedError{Status: status}
 	switch {
 	case json.Unmarshal(answer, &b) == nil && len(b.Detail) > 0:
-		e.Code, e.Lines = told(b.Detail)
+		e.tell(b.Detail)
 	case json.Unmarshal(answer, &short) == nil && short.Message != "":
 		e.Lines = []string{short.Message}
 	}
@@ -59,26 +62,35 @@ func refusal(status int, path string, answer []byte) error {
 	return e
 }
 
-func told(raw json.RawMessage) (code string, lines []string) {
+func (e *RefusedError) tell(raw json.RawMessage) {
+	e.Detail = raw
 	var text string
 	var coded detail
-	var items []item
 	switch {
 	case json.Unmarshal(raw, &text) == nil:
-		return "", []string{text}
-	case json.Unmarshal(raw, &items) == nil:
-		for _, i := range items {
-			lines = append(lines, i.field()+": "+i.Msg)
+		e.Lines = []string{text}
+	case json.Unmarshal(raw, &e.Items) == nil:
+		for _, i := range e.Items {
+			e.Lines = append(e.Lines, i.field()+": "+i.Msg)
 		}
-		return "", lines
 	case json.Unmarshal(raw, &coded) == nil && coded.Code != "":
-		return coded.Code, []string{strings.TrimSuffix(coded.Code+": "+coded.Message, ": ")}
+		e.Code, e.Lines = coded.Code, []string{strings.TrimSuffix(coded.Code+": "+coded.Message, ": ")}
+	default:
+		e.Lines = []string{string(raw)}
 	}
-	return "", []string{string(raw)}
+}
+
+// Row is the place in a list of the body that an item is about, and what of it is wrong; false when it is about no row.
+func (i Item) Row(list string) (row int, field string, ok bool) {
+	if len(i.Loc) < 3 || i.Loc[1] != list {
+		return 0, "", false
+	}
+	n, ok := i.Loc[2].(float64)
+	return int(n), Item{Loc: append([]any{""}, i.Loc[3:]...)}.field(), ok
 }
 
 // field is where an item points to, without the part of the request it is in.
-func (i item) field() string {
+func (i Item) field() string {
 	var path strings.Builder
 	for k, part := range i.Loc {
 		switch p := part.(type) {

@@ -46,10 +46,12 @@ func (p Program) auditLog() *cli.Command {
 
   lieudit audit log mende
   lieudit audit log --account mende --kind keys --from 2026-11-01 --to 2026-12-01
+  lieudit audit log mende --kind sites --subject magasins/paris-1
   lieudit audit log mende --json > mende.ndjson`,
 		Flags: p.areaFlags(
 			accountFlag(),
 			&cli.StringFlag{Name: "kind", Usage: "`KIND`: keys or sites, only what concerns them", Validator: oneOf("keys", "sites")},
+			&cli.StringFlag{Name: "subject", Usage: "only what is about `SUBJECT`: the id of a key, the code of a referential, or code/external_id for a site"},
 			&cli.StringFlag{Name: "from", Usage: "nothing before this `TIME`"},
 			&cli.StringFlag{Name: "to", Usage: "only what is before this `TIME`"},
 		),
@@ -66,8 +68,10 @@ func auditLog(ctx context.Context, v visit) error {
 	if err != nil {
 		return err
 	}
-	if kind := v.String("kind"); kind != "" {
-		query.Set("kind", kind)
+	for flag, parameter := range map[string]string{"kind": "kind", "subject": "sujet"} {
+		if value := v.String(flag); value != "" {
+			query.Set(parameter, value)
+		}
 	}
 	for raw, err := range v.api.List(ctx, backoffice.Path("", "accounts", account, "history"), query) {
 		if err != nil {

@@ -67,7 +67,7 @@ func (p Program) root() *cli.Command {
 		Description: rootHelp,
 		Commands: []*cli.Command{
 			p.serve(), p.node(),
-			p.ban(), p.geocode(),
+			p.ban(), p.geocode(), p.sites(),
 			p.accounts(), p.keys(), p.usage(), p.tokens(), p.audit(), p.projections(),
 			p.bench(), p.version(),
 		},

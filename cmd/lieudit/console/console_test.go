@@ -27,7 +27,7 @@ import (
 var update = flag.Bool("update", false, "write what the commands do now into testdata")
 
 // TestCommands runs testdata/*.txtar, one file a rule. A file holds the command line, whether people read the
-// output (terminal), what the customer area answers, one line a request, and then what is to come of it.
+// output (terminal), what stands on standard input (stdin), what the service answers, one line a request, and then what is to come of it.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -94,8 +94,10 @@ func play(t *testing.T, given map[string]string) map[string]string {
 	defer server.Close()
 	_, terminal := given["terminal"]
 	var out, complaints bytes.Buffer
-	p := program(&out, &complaints, map[string]string{"LIEUDIT_AREA": server.URL, "LIEUDIT_TOKEN": "operator-token"})
-	p.Terminal = terminal
+	p := program(&out, &complaints, map[string]string{
+		"LIEUDIT_AREA": server.URL, "LIEUDIT_TOKEN": "operator-token", "LIEUDIT_URL": server.URL, "LIEUDIT_KEY": "operator-token",
+	})
+	p.Terminal, p.In = terminal, strings.NewReader(given["stdin"])
 	code := p.Run(t.Context(), words(t, strings.TrimSpace(given["command"])))
 	return map[string]string{
 		"requests": area.seen(),

@@ -12,7 +12,7 @@ import (
 
 	"lieudit/cmd/lieudit/service"
 	"lieudit/eventstore/vault"
-	"lieudit/queries/address/directory"
+	"lieudit/queries/places/meili"
 	"lieudit/schemas/token"
 )
 
@@ -81,7 +81,7 @@ func onMeilisearch(c *cli.Command, config service.Config) error {
 		}
 		return nil
 	}
-	if _, err := directory.Dial(config.Meilisearch); err != nil {
+	if _, err := meili.Parse(config.Meilisearch); err != nil {
 		return wrong(c, "--meilisearch (LIEUDIT_MEILISEARCH): %v", err)
 	}
 	return nil

@@ -15,11 +15,10 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-const (
-	demoAddresses = 20_000
-	demoSeed      = 2026
-	demoMillesime = "demo"
-)
+const demoMillesime = "demo"
+
+// DemoVintage is the invented vintage that a service begins with where it has no other.
+func DemoVintage() specimen.Order { return specimen.Order{Addresses: 20_000, Seed: 2026} }
 
 // openAddresses serves the current vintage. One that cannot be opened is told and leaves the rest of the service be.
 func (s *service) openAddresses(ctx context.Context) error {
@@ -61,7 +60,7 @@ func (s *service) addDemo(ctx context.Context, folder vintages.Folder, communes 
 		r, w := io.Pipe()
 		written := make(chan error, 1)
 		go func() {
-			err := specimen.Write(ctx, w, communes, specimen.Order{Addresses: demoAddresses, Seed: demoSeed})
+			err := specimen.Write(ctx, w, communes, DemoVintage())
 			written <- err
 			w.CloseWithError(err)
 		}()

@@ -11,6 +11,7 @@ import (
 	"lieudit/queries/address"
 	"lieudit/queries/address/directory"
 	"lieudit/queries/address/vintage"
+	"lieudit/queries/places/meili"
 )
 
 // Where the candidates of addresses come from.
@@ -26,11 +27,11 @@ func (s *service) openListings() error {
 	if s.AddressIndex != Meilisearch {
 		return nil
 	}
-	client, err := directory.Dial(s.Meilisearch)
+	server, err := meili.Parse(s.Meilisearch)
 	if err != nil {
 		return fmt.Errorf("address index: %w", err)
 	}
-	s.listings = directory.New(client, uuid.NewString(), s.Now)
+	s.listings = directory.New(server.Client(), uuid.NewString(), s.Now)
 	s.atlas.Source = func(v *vintage.Vintage) address.Source { return s.listings.Of(v) }
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"lieudit/http/throttle"
 	"lieudit/queries/consumption"
 	"lieudit/queries/keys"
+	"lieudit/queries/places"
 	"lieudit/queries/trail"
 	"lieudit/schemas/table"
 )
@@ -21,6 +22,7 @@ import (
 func (s *service) listen() (err error) {
 	api := server.New(server.Parts{
 		Ring: s.ring, Meter: server.Metered(s.ledger, s.counting(), s.Log), Throttle: s.throttle(), Atlas: s.atlas,
+		Locations: s.locations, Places: places.New(s.shelf), Search: s.search(), Cursors: s.cursorKey, Changed: s.pulse.Changed, Wait: s.wait(ofPlaces),
 		Tokens: s.Tokens, Now: s.Now, Log: s.Log, Version: s.version,
 	})
 	if s.api, err = s.listener("API", s.Listen, s.measured("api", api)); err != nil {
@@ -29,7 +31,7 @@ func (s *service) listen() (err error) {
 	customers := area.New(area.Parts{
 		Accounts: s.accounts, Tokens: s.tokens, Passes: s.ring,
 		Register: keys.New(s.shelf, s.Now), Trail: trail.New(s.shelf), Consumption: consumption.New(s.shelf),
-		ReadModels: readModelsOf{s.projector}, Wait: s.wait, Tallied: s.tallied, Ledger: s.ledger, Alive: s.shelf.Instances,
+		ReadModels: readModelsOf{s.projector}, Wait: s.wait(ofAccounts), WaitTokens: s.wait(ofTokens), Tallied: s.tallied, Ledger: s.ledger, Alive: s.shelf.Instances,
 		Prefixes: s.Tokens, Now: s.Now, Log: s.Log,
 	})
 	if s.area, err = s.listener("customer area", s.AreaListen, s.measured("area", customers)); err != nil {
@@ -59,16 +61,30 @@ func (s *service) throttle() *throttle.Throttle {
 // maxWait is how long an answer waits for the read models to show what it did.
 const maxWait = 2 * time.Second
 
-// wait returns when the read models this instance answers from show what the core log held at a position. Where one is
-// known to stand still, or takes too long, the answer goes out without it: what it says is on the log.
-func (s *service) wait(ctx context.Context, at eventstore.Position) {
-	ctx, cancel := context.WithTimeout(ctx, maxWait)
-	defer cancel()
-	err := errors.Join(s.ring.Wait(ctx, at), s.projector.Wait(ctx, at, names(readModels())...))
-	if err != nil {
-		s.Log.Warn("answered before the read models", "position", at, "reason", err)
+// wait is a function that returns when this instance shows what the core log held at the position of an event of a category:
+// in the read models it answers from, in the key ring, in what is told of places. Where one is known to stand still, or takes
+// too long, the answer goes out without it: what it says is on the log.
+func (s *service) wait(category string) func(context.Context, eventstore.Position) {
+	models, follows := reading(category), s.ring.Wait
+	if category == ofPlaces {
+		follows = s.pulse.Wait
+	}
+	return func(ctx context.Context, at eventstore.Position) {
+		ctx, cancel := context.WithTimeout(ctx, maxWait)
+		defer cancel()
+		err := errors.Join(follows(ctx, at), s.projector.Wait(ctx, at, models...))
+		if err != nil {
+			s.Log.Warn("answered before the read models", "position", at, "reason", err)
+		}
 	}
 }
+
+// Categories of the core log's streams that commands write.
+const (
+	ofAccounts = "account"
+	ofTokens   = "token"
+	ofPlaces   = "locations"
+)
 
 // tallied returns when the read model of usage shows all that is counted by now.
 func (s *service) tallied(ctx context.Context) {

@@ -3,24 +3,29 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"lieudit/http/problem"
 	"lieudit/projections/history"
+	"lieudit/projections/inventory"
 	"lieudit/projections/projector"
 	"lieudit/projections/register"
 	"lieudit/schemas/body"
 )
 
 // readModels are the read models of the core log. A new one gets its line here; that of usage has a log of its own.
-func readModels() []projector.Model { return []projector.Model{register.Model, history.Model} }
+func readModels() []projector.Model {
+	return []projector.Model{register.Model, history.Model, inventory.Model(false)}
+}
 
-// names are what models are called.
-func names(models []projector.Model) []string {
-	all := make([]string, len(models))
-	for i, m := range models {
-		all[i] = m.Name
+// reading are the names of those that read the events of a category.
+func reading(category string) (names []string) {
+	for _, m := range readModels() {
+		if slices.Contains(m.Categories, category) {
+			names = append(names, m.Name)
+		}
 	}
-	return all
+	return names
 }
 
 // readModelsOf is what the customer area can do about the read models.

@@ -29,6 +29,7 @@ func (s *service) run(ctx context.Context) error {
 		return nil
 	})
 	parts.Go(func() error { return ended(behind, s.projector.Run(behind)) })
+	parts.Go(func() error { return ended(behind, s.pulse.Run(behind)) })
 	parts.Go(func() error { return ended(behind, s.follower.Run(behind)) })
 	parts.Go(func() error { return ended(behind, s.count(behind)) })
 	parts.Go(func() error { return s.closePeriods(behind) })

@@ -14,15 +14,18 @@ import (
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/locations"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/hold"
 	"lieudit/eventstore/vault"
 	"lieudit/projections/keyring"
 	"lieudit/projections/projector"
+	"lieudit/projections/pulse"
 	"lieudit/projections/tally"
 	"lieudit/queries/address/atlas"
 	"lieudit/queries/address/directory"
+	"lieudit/queries/address/siting"
 	"lieudit/schemas/table"
 )
 
@@ -32,6 +35,7 @@ import (
 //	    └───────> keyring <──────────┐
 //	http/area ──> commands ──> logs ───┤ feed
 //	    └──> queries ──> shelf <── projector
+//	            └──────> pulse <───────┘
 type service struct {
 	Config
 	version string
@@ -43,9 +47,11 @@ type service struct {
 	shelf     *table.Shelf
 	ring      *keyring.Ring
 	projector *projector.Projector
+	pulse     *pulse.Pulse
 	accounts  *account.Accounts
 	tokens    *access.Tokens
 	ledger    *usage.Ledger
+	locations *locations.Locations
 	caughtUp  atomic.Bool // the read models, once
 	atlas     *atlas.Atlas
 	listings  *directory.Directory // nil: vintages are searched by their own index
@@ -109,9 +115,12 @@ func (s *service) assemble() {
 	s.projector = projector.New(s.logs.core, codec, s.shelf, readModels()...)
 	s.projector.Follow(s.logs.usage, tally.Model)
 	s.projector.Log = s.Log
+	s.pulse = pulse.New(s.logs.core, s.Log)
+	s.pulse.From = func(ctx context.Context) (eventstore.Mark, error) { return s.projector.Seen(ctx, table.Places.Name) }
 	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
+	s.locations = locations.New(s.logs.core, codec, s.accounts, siting.New(s.atlas), s.Now)
 	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live
 }
 

@@ -12,6 +12,7 @@ import (
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/directory"
 	"lieudit/queries/address/vintage"
+	"lieudit/queries/places/meili"
 )
 
 // rival is an engine on one of the indexes.
@@ -27,11 +28,11 @@ func nothing() (int64, int64) { return 0, 0 }
 // list lists a vintage in Meilisearch, and tells how fast; end removes it.
 func (o Options) list(ctx context.Context, communes *commune.Table, v *vintage.Vintage, rows int, to Listener) (r rival, end func() error, err error) {
 	end = func() error { return nil }
-	client, err := directory.Dial(o.Meilisearch)
+	server, err := meili.Parse(o.Meilisearch)
 	if err != nil {
 		return r, end, err
 	}
-	d := directory.New(client, fmt.Sprintf("bench-%x", rand.Uint64()), time.Now)
+	d := directory.New(server.Client(), fmt.Sprintf("bench-%x", rand.Uint64()), time.Now)
 	end = func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()

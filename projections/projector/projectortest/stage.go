@@ -2,6 +2,7 @@ package projectortest
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,8 +85,12 @@ func (s *Stage) Rebuild(m table.Model) {
 func Rows[R any](s *Stage, m table.Model, t table.Table[R]) (rows []R) {
 	s.t.Helper()
 	s.until(func() bool { return s.projector.Wait(s.t.Context(), s.end, m.Name) == nil })
+	key := make([]string, t.Key)
+	for i := range key {
+		key[i] = t.Columns[i].Name
+	}
 	err := s.Shelf.Read(s.t.Context(), m, func(db *table.DB) (err error) {
-		rows, err = table.Select(s.t.Context(), db, t, "order by "+t.Columns[0].Name)
+		rows, err = table.Select(s.t.Context(), db, t, "order by "+strings.Join(key, ", "))
 		return err
 	})
 	if err != nil {

@@ -27,6 +27,8 @@ func New(communes *commune.Table) *Atlas { return &Atlas{communes: communes} }
 // Edition is a vintage in use. Done must be called once when nothing of it is used any more.
 type Edition struct {
 	*address.Engine
+	// Own is the same on the vintage's own index, for what is asked in thousands or must not wait.
+	Own  *address.Engine
 	Meta vintage.Meta
 
 	atlas   *Atlas
@@ -60,7 +62,11 @@ func (e *Edition) Done() {
 func (a *Atlas) Swap(v *vintage.Vintage) {
 	var next *Edition
 	if v != nil {
-		next = &Edition{Engine: a.engine(v), Meta: v.Meta, atlas: a, vintage: v, readers: 1}
+		own := address.New(v, a.communes)
+		next = &Edition{Engine: own, Own: own, Meta: v.Meta, atlas: a, vintage: v, readers: 1}
+		if a.Source != nil {
+			next.Engine = address.NewOn(v, a.communes, a.Source(v))
+		}
 	}
 	a.mu.Lock()
 	last := a.now
@@ -69,11 +75,4 @@ func (a *Atlas) Swap(v *vintage.Vintage) {
 	if last != nil {
 		last.Done()
 	}
-}
-
-func (a *Atlas) engine(v *vintage.Vintage) *address.Engine {
-	if a.Source == nil {
-		return address.New(v, a.communes)
-	}
-	return address.NewOn(v, a.communes, a.Source(v))
 }

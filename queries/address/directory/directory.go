@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,7 +23,6 @@ const (
 	draft    = "-draft"         // and this until it is complete
 	patience = 2 * time.Second  // with the answer to a question
 	moment   = 10 * time.Second // with one that tells how things are
-	idle     = 64               // connections that wait for the next question
 )
 
 // Directory is the Meilisearch that vintages are listed in. It is safe for concurrent use.
@@ -41,26 +39,6 @@ type Directory struct {
 	mu      sync.Mutex
 	claimed map[string]time.Time // by index, when this instance last said that it uses it
 }
-
-// Dial reaches a Meilisearch by its address, http://KEY@HOST:PORT, where the key may be left out. Nothing is sent yet.
-func Dial(address string) (meilisearch.ServiceManager, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, ErrAddress // it may hold a key: it is not repeated
-	}
-	key := u.User.Username()
-	if password, ok := u.User.Password(); ok {
-		key = password
-	}
-	u.User = nil
-	client := &http.Client{Timeout: 3 * moment, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: idle, IdleConnTimeout: time.Minute,
-		DisableCompression: true}} // it packs in pieces, which wait 40 ms for each other
-	return meilisearch.New(strings.TrimSuffix(u.String(), "/"), meilisearch.WithAPIKey(key), meilisearch.WithCustomClient(client),
-		meilisearch.DisableRetries()), nil
-}
-
-// ErrAddress: an address of Meilisearch cannot be read.
-var ErrAddress = errors.New("it is not of the form http://KEY@HOST:PORT")
 
 // New is the directory in a Meilisearch, for an instance with a name of its own.
 func New(client meilisearch.ServiceManager, instance string, now func() time.Time) *Directory {

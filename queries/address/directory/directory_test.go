@@ -3,11 +3,8 @@ package directory_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"testing"
 	"time"
-
-	"github.com/meilisearch/meilisearch-go"
 
 	"lieudit/queries/address"
 	"lieudit/queries/address/addresstest"
@@ -29,9 +26,7 @@ func noon() *clock { return &clock{time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC
 
 // instance is one of those that share a server.
 func instance(s meili.Server, name string, c *clock) *directory.Directory {
-	client := meilisearch.New(s.URL, meilisearch.WithAPIKey(s.Key), meilisearch.WithCustomClient(&http.Client{Transport: s.Transport}),
-		meilisearch.DisableRetries())
-	d := directory.New(client, name, c.now)
+	d := directory.New(s.Client(), name, c.now)
 	d.Name = s.Index
 	return d
 }

@@ -22,25 +22,27 @@ const (
 type Sort string
 
 const (
-	// ByRelevance is the order of how well a site answers the text, also when nothing is said: fewer typos first, then
-	// fewer words that are only the beginning of one of the site's or stand for one, then words that are in the name before those in tags,
-	// town and postcode, and these before those in the rest of the address. What answers equally well is nearest
-	// first where there is a center, and then as ByName. A site whose external id is the text comes before all. Without a text it is
-	// ByDistance where there is a center, else ByName.
+	// ByRelevance is the order of how well a site answers the text, also when nothing is said. Fewer typos come first;
+	// then fewer words that are only the beginning of the site's word, or only stand for it; then words of the name
+	// before those of tags, town and postcode, and these before those of the rest of the address. A site whose
+	// external id is the text, where that is looked at, comes before all. What answers equally well is nearest first
+	// where there is a center, then as ByName. Without a text it is ByDistance where there is a center, else ByName.
 	ByRelevance Sort = "pertinence"
 	// ByDistance is from the center outwards, sites without a position last, then as ByName.
 	ByDistance Sort = "distance"
-	// ByName is by the folded name, sites without one last, then by external id, then by referential: each as bytes.
+	// ByName is by the folded name, sites without one last, then by external id, then by referential, all as bytes.
 	ByName Sort = "nom"
 )
 
-// Query is a question about the sites of one account. The parts that are given all hold for what is found.
+// Query is a question about the sites of one account. What is found meets every part of it that is given.
 //
-// A text is cut into words as Words does, and each word must be among the words of the site's name, address and tags
-// (as Terms cuts those): as it is; as what it stands for (st, saint); for the last word also as a beginning; or with
-// typos as Typos counts them. A text with nothing but signs in it finds nothing, a blank one is no text.
-// Where the question is private the text, as a whole and in any case, may be a site's external id or its beginning instead. Nothing else of a
-// site is ever looked at, whoever asks: neither its id_ban nor telephone, email, site_web, horaires, proprietes, geocode_score.
+// A text is cut into words as Words does. Each of them must be among the words of the site's name, address and tags,
+// which Terms cuts: as it is; as what it stands for (st: saint); as a beginning, the last word alone; or with the typos
+// that Typos allows. A text of nothing but signs finds nothing; a blank one is no text.
+//
+// Where the question is private the text may instead, whole and in any case, be a site's external id or its beginning.
+// Nothing else of a site is ever looked at, whoever asks: not its id_ban, telephone, email, site_web, horaires,
+// proprietes, nor its geocode_score.
 type Query struct {
 	Account     string
 	Text        string
@@ -59,19 +61,19 @@ type Query struct {
 // Hit is a site that was found.
 type Hit struct {
 	Site     site.Site
-	Distance float64 // metres from the center; 0 where there is none, or the site has no position
+	Distance float64 // metres from the center; 0 where there is none, or where the site has no position
 }
 
-// Result is a page of what was found. Next asks for the page after it, "" when there is none: a cursor that
-// holds the place of the last hit in the order, so that however sites come, go and move, those that did not change are neither
-// repeated nor left out. It is not signed: who lets strangers hold it sees to that.
+// Result is a page of what was found. Next asks for the page after it, "" when there is none: a cursor that holds the
+// place of the last hit in the order, so that however sites come, go and move, those that did not change are neither
+// repeated nor left out. It is not signed: who hands it to strangers sees to that.
 type Result struct {
 	Hits []Hit
 	Next string
 }
 
-// Engine finds sites. It is safe for concurrent use. What was written and told to it before the question is found, or the error says
-// why not. An account that it knows nothing of has no sites.
+// Engine finds sites. It is safe for concurrent use. What was written before the question, as far as the engine was told,
+// is found, or the error says why not. An account it knows nothing of has no sites.
 //
 // Errors: ErrQuestion, ErrCursor, ErrBehind, that of ctx, and those of what the engine asks itself.
 type Engine interface {

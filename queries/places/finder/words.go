@@ -17,42 +17,42 @@ type Word struct {
 	Last  bool     // it may be the beginning of a word
 }
 
-// Words are the words of a question, at most MaxWords. Signs and spaces separate them, and so do apostrophes; digits and letters separate
-// each other, save for the ending of an ordinal. The sign of a number (n° 12) says nothing and is left out.
+// Words are the words of a question, at most MaxWords. Signs, spaces and apostrophes separate them; digits and letters
+// separate each other, save for the ending of an ordinal. The sign of a number (n° 12) says nothing and is left out.
 func Words(question string) []Word {
-	typed, terms := text.Words(question), text.Terms(question)
-	words := make([]Word, 0, min(len(typed), MaxWords))
-	for _, w := range typed {
-		var stands []string
-		for ; len(terms) > 0 && terms[0].Start == w.Start; terms = terms[1:] {
-			stands = append(stands, terms[0].Text)
+	var words []Word
+	for _, t := range text.Terms(question) {
+		if t.Part {
+			last := &words[len(words)-1]
+			last.Means = append(last.Means, t.Text)
+			continue
 		}
-		if stands != nil && len(words) < MaxWords {
-			words = append(words, Word{Text: w.Text + w.Tail, Means: others(stands, w.Text+w.Tail)})
+		if len(words) == MaxWords {
+			break
 		}
+		words = append(words, Word{Text: t.Typed + t.Tail, Means: []string{t.Text}})
 	}
-	if n := len(words); n > 0 {
-		words[n-1].Last = true
+	for i := range words {
+		w := &words[i]
+		w.Last = i == len(words)-1
+		if len(w.Means) == 1 && w.Means[0] == w.Text {
+			w.Means = nil
+		}
 	}
 	return words
-}
-
-// others are the terms unless they are the word itself and no more.
-func others(terms []string, word string) []string {
-	if len(terms) == 1 && terms[0] == word {
-		return nil
-	}
-	return terms
 }
 
 // Terms calls yield with each word that a text of a site is found by: those it is written in, and those that its
 // abbreviations stand for. Some come more than once.
 func Terms(s string, yield func(word string)) {
-	for _, w := range text.Words(s) {
-		yield(w.Text + w.Tail)
-	}
 	for _, t := range text.Terms(s) {
-		yield(t.Text)
+		typed := t.Typed + t.Tail
+		if !t.Part {
+			yield(typed)
+		}
+		if t.Text != typed {
+			yield(t.Text)
+		}
 	}
 }
 
@@ -67,15 +67,15 @@ func Tag(tag string) string {
 	return strings.TrimSpace(tag)
 }
 
-// longest is the longest word that is looked for with typos.
-const longest = 48
+// Longest is how many letters the Longest word has that is looked for with typos.
+const Longest = 48
 
 // Allowed is how many typos a typed word may have: none in a number or in less than four letters, one in less than
 // eight, else two.
 func Allowed(typed string) int {
 	n := utf8.RuneCountInString(typed)
 	switch {
-	case n < 4, n > longest, '0' <= typed[0] && typed[0] <= '9':
+	case n < 4, n > Longest, '0' <= typed[0] && typed[0] <= '9':
 		return 0
 	case n < 8:
 		return 1
@@ -83,8 +83,9 @@ func Allowed(typed string) int {
 	return 2
 }
 
-// Typos counts the slips that make what was typed of a word, or, with prefix, of one of its beginnings: letters to
-// insert, drop, change or swap with their neighbour. One in the first letter counts for two. It says false when there are more than are allowed.
+// Typos counts the slips that make what was typed of a word, or with prefix of one of its beginnings: letters to insert,
+// drop, change or swap with their neighbour. One in the first letter counts for two. It says false when there are more
+// than are allowed.
 func Typos(typed, word string, prefix bool) (int, bool) {
 	if typed == word || prefix && strings.HasPrefix(word, typed) {
 		return 0, true
@@ -106,7 +107,7 @@ func Typos(typed, word string, prefix bool) (int, bool) {
 
 // slips is the distance of a to b, or to the nearest beginning of b.
 func slips(a, b []rune, prefix bool) int {
-	var rows [3][longest + 1]int
+	var rows [3][Longest + 1]int
 	before, last, row := &rows[0], &rows[1], &rows[2]
 	for i := range len(a) + 1 {
 		last[i] = i

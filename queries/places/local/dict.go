@@ -1,19 +1,18 @@
 package local
 
 import (
-	"cmp"
 	"encoding/binary"
-	"maps"
 	"slices"
 	"sort"
 	"strings"
 )
 
-// dict is a sorted list of words, each with the sites that have it, as ordinals that rise, and where in the site it is. It does not change.
+// dict is a sorted list of words, each with the sites that have it, as ordinals that rise, and where in the site it is.
+// It does not change.
 type dict struct {
 	text  string   // the words, one after the other
 	ends  []uint32 // of each word in text
-	lists string   // of postings: the step from the ordinal before in all but the two lowest bits, the field in these, as varints
+	lists string   // of postings, as varints: the field in the two lowest bits, above it the step from the ordinal before
 	tails []uint32 // of each word's list in lists
 	same  []uint8  // how many bytes each word shares with the one before, at most 255
 }
@@ -120,51 +119,6 @@ func shared(a, b []byte) uint8 {
 
 func (w *writer) dict() dict {
 	return dict{string(w.text), slices.Clip(w.ends), string(w.lists), slices.Clip(w.tails), slices.Clip(w.same)}
-}
-
-// gathering collects the words of sites that come in the order of their ordinals.
-type gathering struct {
-	numbers map[string]uint32
-	seen    []posted
-	last    []int // by word, where in seen
-}
-
-type posted struct {
-	word, ordinal uint32
-	in            field
-}
-
-func (g *gathering) add(word string, ordinal uint32, in field) {
-	n, known := g.numbers[word]
-	if !known {
-		n = uint32(len(g.last))
-		g.numbers[word] = n
-		g.last = append(g.last, -1)
-	}
-	if at := g.last[n]; at >= 0 && g.seen[at].ordinal == ordinal {
-		g.seen[at].in = min(g.seen[at].in, in)
-		return
-	}
-	g.last[n] = len(g.seen)
-	g.seen = append(g.seen, posted{n, ordinal, in})
-}
-
-func (g *gathering) dict() dict {
-	words := slices.Sorted(maps.Keys(g.numbers))
-	rank := make([]uint32, len(words))
-	for i, word := range words {
-		rank[g.numbers[word]] = uint32(i)
-	}
-	slices.SortStableFunc(g.seen, func(a, b posted) int { return cmp.Compare(rank[a.word], rank[b.word]) })
-	var w writer
-	for i, p := range g.seen {
-		if i > 0 && g.seen[i-1].word != p.word {
-			w.end()
-		}
-		w.post(words[rank[p.word]], p.ordinal, p.in)
-	}
-	w.end()
-	return w.dict()
 }
 
 // merged is a dict of what is in a and in b, whose sites have other ordinals there: those that these lists say.

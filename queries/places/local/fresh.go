@@ -22,123 +22,127 @@ const (
 // current is the index of a key with all that is known to be written in it.
 func (e *Engine) current(ctx context.Context, k key) (*index, error) {
 	h, position := e.holding(k), e.changed(k.account)
-	if s := h.snapshot(); s.has(position) && time.Since(s.looked) < lookEvery {
+	if s := h.now.Load(); s.has(position) && e.now().Sub(s.looked) < lookEvery {
 		return s.index, nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	s, err := e.turn(waiting, h, position)
-	switch {
-	case err == nil:
-		return s.index, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case waiting.Err() != nil:
-		err = fmt.Errorf("%w: %w", finder.ErrBehind, err)
+	s, err := e.turn(ctx, waiting, h, position)
+	if err != nil {
+		return nil, fmt.Errorf("sites of %s: %w", k.account, err)
 	}
-	return nil, fmt.Errorf("sites of %s: %w", k.account, err)
+	return s.index, nil
 }
 
 // has says whether all changes up to a position are in the snapshot.
 func (s *snapshot) has(position uint64) bool { return s != nil && s.at >= position }
 
-// turn refreshes a holding, one caller at a time.
-func (e *Engine) turn(ctx context.Context, h *holding, position uint64) (*snapshot, error) {
+// turn refreshes a holding, one caller at a time. It waits for the read model until waiting ends.
+func (e *Engine) turn(ctx, waiting context.Context, h *holding, position uint64) (*snapshot, error) {
 	select {
 	case h.turn <- struct{}{}:
 		defer func() { <-h.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	old := h.snapshot()
-	if old.has(position) && time.Since(old.looked) < lookEvery { // somebody else did it meanwhile
+	old := h.now.Load()
+	if old.has(position) && e.now().Sub(old.looked) < lookEvery { // somebody else did it meanwhile
 		return old, nil
 	}
-	fresh, err := e.refresh(ctx, h.key, old, position)
-	if err != nil && old.has(position) { // it was only to be looked whether all is well
+	r := reading{ctx: ctx, of: h.key, old: old, position: position, now: e.now, loads: e.loads}
+	enough := old.has(position)
+	if enough {
+		r.ctx = waiting
+	}
+	fresh, err := e.refresh(&r, waiting)
+	if err != nil && enough { // it was only to be looked whether all is well
 		again := *old
-		again.looked = time.Now()
+		again.looked = e.now()
 		fresh, err = &again, nil
 	}
 	if err == nil {
-		h.keep(fresh)
+		h.now.Store(fresh)
 		e.weigh(h, len(fresh.rows))
 	}
 	return fresh, err
 }
 
-// refresh reads what changed since the old snapshot, or everything, once the read model has passed the position.
-func (e *Engine) refresh(ctx context.Context, k key, old *snapshot, position uint64) (*snapshot, error) {
+// refresh reads until the read model has passed the position.
+func (e *Engine) refresh(r *reading, waiting context.Context) (*snapshot, error) {
 	for {
 		var fresh *snapshot
-		err := e.shelf.ReadCopy(ctx, table.Places, func(c table.Copy, db *table.DB) (err error) {
-			r := reading{ctx, db, k, snapshot{copy: c.Name, looked: time.Now()}}
-			fresh, err = r.read(old, position)
+		err := e.shelf.ReadCopy(r.ctx, table.Places, func(c table.Copy, db *table.DB) (err error) {
+			fresh, err = r.read(c, db)
 			return err
 		})
-		if fresh != nil || err != nil && (old.has(position) || !errors.Is(err, table.ErrNone)) {
+		if fresh != nil || err != nil && (r.old.has(r.position) || !errors.Is(err, table.ErrNone)) {
 			return fresh, err
 		}
 		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		case <-r.ctx.Done():
+			return nil, r.ctx.Err()
+		case <-waiting.Done():
+			return nil, errors.Join(finder.ErrBehind, err)
 		case <-time.After(pollEvery):
 		}
 	}
 }
 
-// reading makes a snapshot of a copy of the read model.
+// reading makes a snapshot of a copy of the read model, out of an old one where that will do.
 type reading struct {
-	ctx  context.Context
-	db   *table.DB
-	of   key
-	made snapshot
+	ctx      context.Context
+	of       key
+	old      *snapshot
+	position uint64
+	now      func() time.Time
+	loads    chan struct{}
 }
 
-// read gives nil while the copy has not passed the position. The position of the copy is read before its rows: these may be newer,
-// and are then read again next time.
-func (r *reading) read(old *snapshot, position uint64) (*snapshot, error) {
-	if err := r.db.QueryRow(r.ctx, "select position from checkpoint").Scan(&r.made.at); err != nil || r.made.at < position {
+// read gives nil while the copy has not passed the position. How far the copy is is read before its rows: these may be
+// newer, and are then read again next time.
+func (r *reading) read(c table.Copy, db *table.DB) (*snapshot, error) {
+	fresh := &snapshot{copy: c.Name, looked: r.now()}
+	if err := db.QueryRow(r.ctx, "select position from checkpoint").Scan(&fresh.at); err != nil || fresh.at < r.position {
 		return nil, err
 	}
 	var err error
-	if old == nil || old.copy != r.made.copy || old.at > r.made.at {
-		err = r.whole()
+	if old := r.old; old == nil || old.copy != fresh.copy || old.at > fresh.at {
+		fresh.index, err = r.whole(db)
 	} else {
-		err = r.since(old)
+		fresh.index, err = r.since(db)
 	}
-	return &r.made, err
+	return fresh, err
 }
 
-// whole reads all sites.
-func (r *reading) whole() error {
-	where := map[finder.Status]string{finder.Active: " and active", finder.Inactive: " and not active"}[r.of.status]
-	rows, err := table.Select(r.ctx, r.db, table.Sites, "where account = ?"+where, r.of.account)
-	if err != nil {
-		return err
+// whole reads all sites. Few do so at once: while it lasts it takes several times the room of what is held then.
+func (r *reading) whole(db *table.DB) (*index, error) {
+	select {
+	case r.loads <- struct{}{}:
+		defer func() { <-r.loads }()
+	case <-r.ctx.Done():
+		return nil, r.ctx.Err()
 	}
-	r.made.index, err = (&index{}).changed(rows, r.of.holds)
-	return err
+	where := map[finder.Status]string{finder.Active: " and active", finder.Inactive: " and not active"}[r.of.status]
+	rows, err := table.Select(r.ctx, db, table.Sites, "where account = ?"+where, r.of.account)
+	if err != nil {
+		return nil, err
+	}
+	return new(index).changed(rows, r.of.holds)
 }
 
 // since reads the sites that changed. No site is ever deleted; where an account's are all gone it was erased.
-func (r *reading) since(old *snapshot) error {
-	rows, err := table.Select(r.ctx, r.db, table.Sites, "where account = ? and position > ?", r.of.account, int64(old.at))
+func (r *reading) since(db *table.DB) (*index, error) {
+	rows, err := table.Select(r.ctx, db, table.Sites, "where account = ? and position > ?", r.of.account, int64(r.old.at))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if r.made.index = old.index; len(rows) > 0 {
-		r.made.index, err = old.changed(rows, r.of.holds)
-		return err
-	}
-	if len(old.rows) == 0 {
-		return nil
+	if len(rows) > 0 {
+		return r.old.changed(rows, r.of.holds)
 	}
 	left := 0
-	row := r.db.QueryRow(r.ctx, "select count(*) from (select 1 from site where account = ? limit 1) any_site", r.of.account)
+	row := db.QueryRow(r.ctx, "select count(*) from (select 1 from site where account = ? limit 1) any_site", r.of.account)
 	if err := row.Scan(&left); err != nil || left > 0 {
-		return err
+		return r.old.index, err
 	}
-	r.made.index = &index{}
-	return nil
+	return new(index), nil
 }

@@ -81,8 +81,9 @@ func (x *index) find(code, externalID string) (uint32, bool) {
 func (x *index) changed(rows []table.Site, holds func(active bool) bool) (*index, error) {
 	left, there := make([]bool, len(x.rows)), len(x.rows)
 	made := &index{texts: slices.Clip(x.texts), live: x.live, kept: x.kept}
-	var fresh []entry
-	var text []byte
+	fresh := make([]entry, 0, len(rows))
+	var text strings.Builder
+	text.Grow(room(rows))
 	for i := range rows {
 		r := &rows[i]
 		if n, ok := x.find(r.Referential, r.ExternalID); ok && !left[n] {
@@ -97,12 +98,12 @@ func (x *index) changed(rows []table.Site, holds func(active bool) bool) (*index
 		if err != nil {
 			return nil, err
 		}
-		e.at = uint64(len(x.texts))<<inText | uint64(len(text))
-		text = wrap(text, e.place, r)
+		e.at = uint64(len(x.texts))<<inText | uint64(text.Len())
+		wrap(&text, e.place, r)
 		fresh = append(fresh, e)
 	}
-	made.texts = append(made.texts, string(text))
-	made.live, made.kept = made.live+len(text), made.kept+len(text)
+	made.texts = append(made.texts, text.String())
+	made.live, made.kept = made.live+text.Len(), made.kept+text.Len()
 	slices.SortFunc(fresh, func(a, b entry) int { return a.place.Compare(b.place) })
 	made.merge(x, left, there, fresh)
 	return made.packed(), nil
@@ -152,11 +153,11 @@ func (x *index) append(row uint64, lat, lon float64) uint32 {
 
 // dictsOf are the words and marks of sites, by their place in the list.
 func dictsOf(fresh []entry) (words, marks dict) {
-	w, m := gathering{numbers: map[string]uint32{}}, gathering{numbers: map[string]uint32{}}
+	w, m := newGathering(), newGathering()
 	for i := range fresh {
 		e := &fresh[i]
-		e.glance.words(func(word string, in field) { w.add(word, uint32(i), in) })
-		e.marks(func(mark string, in field) { m.add(mark, uint32(i), in) })
+		e.glance.texts(func(text string, in field) { w.cut(text, uint32(i), in) })
+		e.marks(func(mark string, in field) { m.add(m.number(mark), uint32(i), in) })
 	}
 	return w.dict(), m.dict()
 }
@@ -188,13 +189,14 @@ func (x *index) packed() *index {
 	if len(x.texts) <= maxTexts && x.kept <= 2*x.live+1<<12 {
 		return x
 	}
-	text := make([]byte, 0, x.live)
+	var text strings.Builder
+	text.Grow(x.live)
 	for i := range x.rows {
 		n := uint32(i)
-		from := len(text)
-		text = append(text, x.parcel(n).rest[:x.size(n)]...)
+		from := text.Len()
+		text.WriteString(x.parcel(n).rest[:x.size(n)])
 		x.rows[i] = uint64(from)
 	}
-	x.texts, x.live, x.kept = []string{string(text)}, len(text), len(text)
+	x.texts, x.live, x.kept = []string{text.String()}, text.Len(), text.Len()
 	return x
 }

@@ -8,11 +8,6 @@ import (
 	"lieudit/queries/places/finder"
 )
 
-const (
-	mostBytes = 48 * utf8.UTFMax // of a word that is looked for with typos
-	mostSlips = 2 * utf8.UTFMax  // in bytes
-)
-
 // like calls yield with every word that a typed one finds: with typos, and where begins says so as a beginning of it.
 func (d *dict) like(typed finder.Word, walk *walk, yield func(word, typos int, begins bool)) {
 	lo := d.from(typed.Text)
@@ -30,7 +25,7 @@ func (d *dict) like(typed finder.Word, walk *walk, yield func(word, typos int, b
 		}
 	}
 	most := finder.Allowed(typed.Text)
-	if most == 0 || len(typed.Text) > mostBytes {
+	if most == 0 {
 		return
 	}
 	from, to := 0, d.len()
@@ -45,7 +40,7 @@ func (d *dict) like(typed finder.Word, walk *walk, yield func(word, typos int, b
 			continue
 		}
 		near := walk.near(d.word(i), same)
-		if same = len(walk.rows); !near {
+		if same = never; !near {
 			continue
 		}
 		if n, ok := finder.Typos(typed.Text, d.word(i), typed.Last); ok {
@@ -68,24 +63,31 @@ func (d *dict) beginning(prefix string) int {
 	})
 }
 
-// walk goes through sorted words and counts slips from a typed one in bytes, which for words of plain letters is as Typos
-// counts them and for others never more than that times the bytes a letter has. What a word shares with the one before is not counted again.
+// walk goes through sorted words and counts slips from a typed one, for all words that begin alike at once. It looks at
+// the first byte of each letter alone, so it counts no more than Typos does, and the same where letters are plain.
 type walk struct {
-	typed  string
+	typed  []byte
 	prefix bool
-	most   int // slips
-	depth  int // rows that stand
-	dead   int // the row from which on every word is too far
-	rows   [mostBytes + mostSlips + 2][mostBytes + 1]uint8
-	best   [mostBytes + mostSlips + 2]uint8 // fewest slips of a beginning up to there
+	most   int                                 // slips
+	depth  int                                 // bytes of the word before that were looked at
+	dead   int                                 // how many bytes of it are too far from the typed word, whatever follows; never when there are none
+	counts [(rowsMost + 1) * utf8.UTFMax]uint8 // by bytes of the word, how many letters these are
+	word   [rowsMost]byte                      // the letters
+	rows   [rowsMost][finder.Longest + 1]uint8 // by letters of the word and of the typed one, how many slips are between
+	best   [rowsMost]uint8                     // by letters of the word, fewest slips of a beginning up to there
 }
 
+const (
+	rowsMost = finder.Longest + 4
+	never    = rowsMost * utf8.UTFMax
+)
+
 func (w *walk) start(typed finder.Word, most int) {
-	wide := 1
-	for _, r := range typed.Text {
-		wide = max(wide, utf8.RuneLen(r))
+	w.typed = w.typed[:0]
+	for i := range typed.Text {
+		w.typed = append(w.typed, typed.Text[i])
 	}
-	w.typed, w.prefix, w.most, w.depth, w.dead = typed.Text, typed.Last, most*wide, 0, len(w.rows)
+	w.prefix, w.most, w.depth, w.dead = typed.Last, most, 0, never
 	for j := range len(w.typed) + 1 {
 		w.rows[0][j] = uint8(j)
 	}
@@ -95,42 +97,54 @@ func (w *walk) start(typed finder.Word, most int) {
 // near says whether a word may be near the typed one. It shares so many bytes with the word of the call before.
 func (w *walk) near(word string, same int) bool {
 	if same >= w.dead {
-		return w.prefix && int(w.best[w.dead]) <= w.most
+		return w.begun(w.dead)
 	}
-	w.dead = len(w.rows)
+	w.dead = never
 	for w.depth = min(w.depth, same); w.depth < len(word); {
-		if w.step(word) > w.most {
+		if w.step(word[w.depth]) > w.most {
 			w.dead = w.depth
-			break
+			return w.begun(w.dead)
 		}
 	}
-	if w.prefix {
-		return int(w.best[w.depth]) <= w.most
-	}
-	return w.dead == len(w.rows) && int(w.rows[w.depth][len(w.typed)]) <= w.most
+	letters := int(w.counts[w.depth])
+	return w.begun(w.depth) || len(w.typed) <= letters+w.most && int(w.rows[letters][len(w.typed)]) <= w.most
 }
 
-// step counts for one more byte of the word and gives the fewest slips in its row. Only what lies near the diagonal can be few.
-func (w *walk) step(word string) int {
+// begun says whether a beginning of the word is near and that is enough.
+func (w *walk) begun(depth int) bool { return w.prefix && int(w.best[w.counts[depth]]) <= w.most }
+
+// step looks at one more byte of the word and gives the fewest slips that are possible then.
+func (w *walk) step(c byte) int {
+	n := w.counts[w.depth]
 	w.depth++
-	i, m := w.depth, len(w.typed)
+	if !utf8.RuneStart(c) {
+		w.counts[w.depth] = n
+		return 0
+	}
+	n++
+	w.counts[w.depth], w.word[n] = n, c
+	return w.row(int(n))
+}
+
+// row counts slips for one more letter. Only what lies near the diagonal can be few.
+func (w *walk) row(i int) int {
+	m, c := len(w.typed), w.word[i]
 	row, last := &w.rows[i], &w.rows[i-1]
 	lo, hi := max(1, i-w.most), min(m, i+w.most)
 	least, far := uint8(255), uint8(w.most+1)
 	row[lo-1] = far
 	if lo == 1 {
-		row[0] = uint8(min(i, w.most+1))
+		row[0] = min(uint8(i), far)
 		least = row[0]
 	}
 	if hi == i+w.most {
 		last[hi] = far
 	}
-	c := word[i-1]
 	for j := lo; j <= hi; j++ {
 		n := last[j-1]
 		if w.typed[j-1] != c {
 			n = min(n, last[j], row[j-1]) + 1
-			if i > 1 && j > 1 && w.typed[j-2] == c && w.typed[j-1] == word[i-2] {
+			if i > 1 && j > 1 && w.typed[j-2] == c && w.typed[j-1] == w.word[i-1] {
 				n = min(n, w.rows[i-2][j-2]+1)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lieudit/queries/places/finder"
@@ -16,11 +17,15 @@ import (
 // Held is how many sites are held in memory unless somebody says otherwise.
 const Held = 1_500_000
 
+const loadsAtOnce = 4
+
 // Engine is the search in memory. It is safe for concurrent use.
 type Engine struct {
 	shelf   *table.Shelf
 	changed func(account string) uint64
+	now     func() time.Time
 	bound   int
+	loads   chan struct{} // taken by who reads a whole account
 	scratch sync.Pool
 
 	mu     sync.Mutex
@@ -29,11 +34,11 @@ type Engine struct {
 	sites  int       // what is held weighs
 }
 
-// New searches what the copies on a shelf hold. changed says at which position of the log the account's sites, or it
-// itself, changed last, as far as is known; 0 when nothing is known. The search is then no older than that. At most bound sites are
-// held at a time, those not asked about for longest go first.
-func New(shelf *table.Shelf, changed func(account string) uint64, bound int) *Engine {
-	return &Engine{shelf: shelf, changed: changed, bound: bound, held: map[key]*holding{},
+// New searches what the copies on a shelf hold. changed says at which position of the log an account's sites changed
+// last, as far as is known, 0 when nothing is: no answer is older than that. At most bound sites are held at a time;
+// those of the account that was not asked about for longest go first.
+func New(shelf *table.Shelf, changed func(account string) uint64, now func() time.Time, bound int) *Engine {
+	return &Engine{shelf: shelf, changed: changed, now: now, bound: bound, loads: make(chan struct{}, loadsAtOnce), held: map[key]*holding{},
 		scratch: sync.Pool{New: func() any { return new(scratch) }}}
 }
 
@@ -82,8 +87,7 @@ func (k key) holds(active bool) bool {
 type holding struct {
 	key
 	turn    chan struct{}
-	mu      sync.RWMutex
-	now     *snapshot
+	now     atomic.Pointer[snapshot]
 	element *list.Element // nil once it is let go of
 	weight  int
 }
@@ -96,18 +100,6 @@ type snapshot struct {
 	looked time.Time
 }
 
-func (h *holding) snapshot() *snapshot {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	return h.now
-}
-
-func (h *holding) keep(s *snapshot) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now = s
-}
-
 // holding is the place of a key, which becomes the one used last.
 func (e *Engine) holding(k key) *holding {
 	e.mu.Lock()
@@ -116,13 +108,15 @@ func (e *Engine) holding(k key) *holding {
 		e.recent.MoveToFront(h.element)
 		return h
 	}
-	h := &holding{key: k, turn: make(chan struct{}, 1)}
+	h := &holding{key: k, turn: make(chan struct{}, 1), weight: 1}
 	h.element = e.recent.PushFront(h)
 	e.held[k] = h
+	e.sites++
+	e.shrink(h)
 	return h
 }
 
-// weigh counts what a holding holds now, and lets go of others until all fits.
+// weigh counts what a holding holds now.
 func (e *Engine) weigh(h *holding, sites int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -131,10 +125,22 @@ func (e *Engine) weigh(h *holding, sites int) {
 	}
 	e.sites += sites + 1 - h.weight
 	h.weight = sites + 1
+	e.shrink(h)
+}
+
+// shrink lets go of what was used longest ago until all fits, but not of h.
+func (e *Engine) shrink(h *holding) {
 	for e.sites > e.bound && e.recent.Back() != h.element {
 		last := e.recent.Remove(e.recent.Back()).(*holding)
 		e.sites -= last.weight
 		last.element = nil
 		delete(e.held, last.key)
 	}
+}
+
+// Holds says how many indexes are held at the moment, and how many sites are in them.
+func (e *Engine) Holds() (indexes, sites int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.held), e.sites - len(e.held)
 }

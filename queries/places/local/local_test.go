@@ -3,6 +3,7 @@ package local_test
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"lieudit/queries/places/finder"
 	"lieudit/queries/places/finder/findertest"
@@ -17,9 +18,11 @@ type stage struct {
 	shelf  *table.Shelf
 	copy   table.Copy
 
+	turn     sync.Mutex // writers come one after the other, as their events do in the log
 	mu       sync.Mutex
 	position int64
 	last     map[string]int64 // change of each account
+	later    time.Duration
 }
 
 func open(t testing.TB, address string, bound int) *stage {
@@ -30,7 +33,7 @@ func open(t testing.TB, address string, bound int) *stage {
 	}
 	t.Cleanup(func() { shelf.Close() })
 	s := &stage{shelf: shelf, last: map[string]int64{}}
-	s.engine = local.New(shelf, s.changed, bound)
+	s.engine = local.New(shelf, s.changed, s.now, bound)
 	s.build(t)
 	return s
 }
@@ -51,6 +54,19 @@ func (s *stage) changed(account string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return uint64(s.last[account])
+}
+
+// now is the time, and what was added to it.
+func (s *stage) now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Add(s.later)
+}
+
+func (s *stage) wait(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.later += d
 }
 
 // tell says that an account changed, and gives the position.
@@ -90,6 +106,8 @@ func (s *stage) put(t testing.TB, rows ...table.Site) {
 	for i := range rows {
 		accounts[i] = rows[i].Account
 	}
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	position := s.tell(accounts...)
 	for i := range rows {
 		rows[i].Position = position

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"lieudit/queries/places"
 	"lieudit/queries/places/finder"
 	"lieudit/schemas/site"
 	"lieudit/schemas/table"
@@ -47,15 +48,24 @@ func (p parcel) place() finder.Place {
 	return finder.Place{Name: p.text(), ExternalID: p.text(), Referential: p.text()}
 }
 
-// wrap appends a row's parcel.
-func wrap(b []byte, place finder.Place, r *table.Site) []byte {
+// room is about how much the parcels of rows take.
+func room(rows []table.Site) (n int) {
+	for i := range rows {
+		n += len(rows[i].Content) + 160
+	}
+	return n
+}
+
+// wrap writes a row's parcel.
+func wrap(w *strings.Builder, place finder.Place, r *table.Site) {
+	var number [binary.MaxVarintLen64]byte
 	for _, s := range []string{place.Name, r.ExternalID, r.Referential, r.Site, r.Content} {
-		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+		w.Write(binary.AppendUvarint(number[:0], uint64(len(s))))
+		w.WriteString(s)
 	}
 	for _, n := range []int64{r.Version, int64(r.Created), int64(r.Modified), int64(r.Deactivated), int64(flag(r.Active))} {
-		b = binary.AppendUvarint(b, uint64(n))
+		w.Write(binary.AppendUvarint(number[:0], uint64(n)))
 	}
-	return b
 }
 
 func flag(b bool) int {
@@ -68,16 +78,10 @@ func flag(b bool) int {
 // site is the site as it was stored.
 func (p parcel) site() (site.Site, error) {
 	p.text()
-	s := site.Site{ExternalID: strings.Clone(p.text()), Referential: strings.Clone(p.text()), ID: strings.Clone(p.text())}
-	var stored site.Stored
-	if err := json.Unmarshal([]byte(p.text()), &stored); err != nil {
-		return s, fmt.Errorf("site %s/%s: %w", s.Referential, s.ExternalID, err)
-	}
-	s.Content, s.Source, s.Score = stored.Show()
-	s.Version = p.number()
-	s.Created, s.Modified = table.Instant(p.number()).Time(), table.Instant(p.number()).Time()
-	s.Deactivated, s.Active = table.Instant(p.number()).Time(), p.number() != 0
-	return s, nil
+	r := table.Site{ExternalID: strings.Clone(p.text()), Referential: strings.Clone(p.text()), Site: strings.Clone(p.text()), Content: p.text()}
+	r.Version, r.Created, r.Modified = p.number(), table.Instant(p.number()), table.Instant(p.number())
+	r.Deactivated, r.Active = table.Instant(p.number()), p.number() != 0
+	return places.SiteOf(r)
 }
 
 // entry is a site on its way into an index.
@@ -105,8 +109,10 @@ type glance struct {
 }
 
 func entryOf(r *table.Site) (e entry, err error) {
-	if err := json.Unmarshal([]byte(r.Content), &e.glance); err != nil {
-		return e, fmt.Errorf("site %s: %w", r.ID, err)
+	if r.Content != "" { // else its key was destroyed
+		if err := json.Unmarshal([]byte(r.Content), &e.glance); err != nil {
+			return e, fmt.Errorf("content of %s: %w", r.ID, err)
+		}
 	}
 	e.place = finder.Place{Name: finder.Name(e.glance.Content.Name), ExternalID: r.ExternalID, Referential: r.Referential}
 	e.lat, e.lon = math.NaN(), math.NaN()
@@ -128,18 +134,21 @@ const (
 	inStreet
 )
 
-// words calls yield with each word of the site and where it is.
-func (g *glance) words(yield func(word string, in field)) {
-	say := func(in field, texts ...string) {
-		for _, t := range texts {
-			finder.Terms(t, func(word string) { yield(word, in) })
-		}
+// texts calls yield with each text that is searched and where it is.
+func (g *glance) texts(yield func(text string, in field)) {
+	yield(g.Content.Name, inName)
+	for _, tag := range g.Content.Tags {
+		yield(tag, inPlace)
 	}
-	say(inName, g.Content.Name)
-	say(inPlace, g.Content.Tags...)
-	if a := g.Content.Address; a != nil {
-		say(inPlace, a.City, a.PostalCode)
-		say(inStreet, a.Line1, a.Line2, a.InseeCode, a.Country)
+	a := g.Content.Address
+	if a == nil {
+		return
+	}
+	for _, text := range []string{a.City, a.PostalCode} {
+		yield(text, inPlace)
+	}
+	for _, text := range []string{a.Line1, a.Line2, a.InseeCode, a.Country} {
+		yield(text, inStreet)
 	}
 }
 

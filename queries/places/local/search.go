@@ -15,7 +15,7 @@ type search struct {
 	*scratch
 	order finder.Sort
 	after *finder.Place // nil on the first page
-	near  *finder.Box   // holds all within the radius
+	near  *finder.Box   // holds all that is near enough
 }
 
 // pick is a site that is found. Their order is that of the fields.
@@ -50,12 +50,12 @@ func (s *search) run() (finder.Result, error) {
 
 // picks are the first sites of the page in their order, one more than it has room for where there are.
 func (s *search) picks() []pick {
-	var found best
-	found.room = s.Limit + 1
-	after, from := pick{rank: 0}, uint32(0)
+	found := best{room: s.Limit + 1}
+	var after pick
 	if s.after != nil {
 		after = pick{uint32(s.after.Rank), s.after.Distance, s.x.after(*s.after)}
 	}
+	from := uint32(0)
 	if s.order == finder.ByName {
 		from = after.ordinal
 	}
@@ -63,22 +63,34 @@ func (s *search) picks() []pick {
 		if s.total[n] == none || !s.within(n) {
 			continue
 		}
-		p := pick{ordinal: n}
-		if s.order == finder.ByRelevance {
-			p.rank = s.total[n]
-		}
-		if s.order != finder.ByName && s.Center != nil {
-			p.distance = s.distance(n)
-		}
-		if s.after == nil || p.compare(after) >= 0 {
-			found.offer(p)
-		}
-		if s.order == finder.ByName && len(found.picks) == found.room {
-			break
+		if p := s.pick(n); s.after == nil || p.compare(after) >= 0 {
+			if found.offer(p) && len(found.picks) == found.room && !s.further(found.picks[0]) {
+				break
+			}
 		}
 	}
 	slices.SortFunc(found.picks, pick.compare)
 	return found.picks
+}
+
+func (s *search) pick(n uint32) pick {
+	p := pick{ordinal: n}
+	if s.order == finder.ByRelevance {
+		p.rank = s.total[n]
+	}
+	if s.order != finder.ByName && s.Center != nil {
+		p.distance = s.distance(n)
+	}
+	return p
+}
+
+// further says whether anything that is still to come may be before the last of a full page.
+func (s *search) further(last pick) bool {
+	if s.order == finder.ByDistance && !math.IsInf(last.distance, 1) {
+		near := finder.Around(*s.Center, last.distance)
+		s.near = &near
+	}
+	return s.order != finder.ByName
 }
 
 // within says whether a site is where it is looked for.
@@ -87,8 +99,8 @@ func (s *search) within(n uint32) bool {
 		return true
 	}
 	at := finder.Point{Lat: s.x.lat[n], Lon: s.x.lon[n]}
-	return (s.Box == nil || s.Box.Holds(at)) &&
-		(s.near == nil || s.near.Holds(at) && finder.Distance(*s.Center, at) <= s.Radius)
+	return (s.Box == nil || s.Box.Holds(at)) && (s.near == nil || s.near.Holds(at)) &&
+		(s.Radius == 0 || finder.Distance(*s.Center, at) <= s.Radius)
 }
 
 // distance is from the center, +Inf for a site without a position.
@@ -126,16 +138,19 @@ type best struct {
 	room  int
 }
 
-func (b *best) offer(p pick) {
+// offer says whether the pick is among them.
+func (b *best) offer(p pick) bool {
 	if len(b.picks) < b.room {
 		b.picks = append(b.picks, p)
 		b.rise(len(b.picks) - 1)
-		return
+		return true
 	}
-	if p.compare(b.picks[0]) < 0 {
-		b.picks[0] = p
-		b.sink(0)
+	if p.compare(b.picks[0]) >= 0 {
+		return false
 	}
+	b.picks[0] = p
+	b.sink(0)
+	return true
 }
 
 func (b *best) rise(i int) {

@@ -157,7 +157,7 @@ func (s *search) filter(far reach) string {
 	for _, tag := range s.Tags {
 		parts = append(parts, fmt.Sprintf(`tags = "%s"`, digest(finder.Tag(tag))))
 	}
-	if s.order == finder.ByName && s.after != nil {
+	if s.order == finder.ByName && s.after != nil || far.equal {
 		parts = append(parts, fmt.Sprintf(`ordre0 "%s" TO "%s"`, s.words.key(*s.after)[0], s.words.mark+beyond))
 	}
 	return strings.Join(append(parts, s.within(far)...), " AND ")

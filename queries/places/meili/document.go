@@ -28,6 +28,7 @@ type document struct {
 	Key0        string   `json:"ordre0"`
 	Key1        string   `json:"ordre1"`
 	Key2        string   `json:"ordre2"`
+	Key3        string   `json:"ordre3"`
 	Lat         *float64 `json:"lat,omitempty"`
 	Lon         *float64 `json:"lon,omitempty"`
 }
@@ -50,7 +51,7 @@ func documentOf(fill string, r table.Site) (document, error) {
 		External: v.external(r.ExternalID), Sorted: name,
 		Name: v.text(c.Name), Town: v.text(append([]string{a.City, a.PostalCode}, c.Tags...)...),
 		Address: v.text(a.Line1, a.Line2, a.InseeCode, a.Country),
-		Key0:    key[0], Key1: key[1], Key2: key[2],
+		Key0:    key[0], Key1: key[1], Key2: key[2], Key3: key[3],
 	}
 	for _, tag := range c.Tags {
 		d.Tags = append(d.Tags, digest(finder.Tag(tag)))

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/meilisearch/meilisearch-go"
@@ -29,7 +31,7 @@ type Index struct {
 type Server struct {
 	URL       string            // http://127.0.0.1:7700
 	Key       string            // of its API, "" for none
-	Transport http.RoundTripper // http.DefaultTransport unless set
+	Transport http.RoundTripper // Direct unless set
 	Index     string            // the name of the index, which changes with its settings; IndexName unless set
 }
 
@@ -38,9 +40,25 @@ func New(s Server, shelf *table.Shelf) *Index {
 	if s.Index == "" {
 		s.Index = IndexName
 	}
-	client := &http.Client{Transport: s.Transport, Timeout: callTime}
-	server := meilisearch.New(s.URL, meilisearch.WithAPIKey(s.Key), meilisearch.WithCustomClient(client), meilisearch.DisableRetries())
+	server := s.Client()
 	return &Index{server: server, index: server.Index(s.Index), name: s.Index, shelf: shelf}
+}
+
+// Client is how the server is reached. Nothing is tried again by itself, and no call goes on for ever.
+func (s Server) Client() meilisearch.ServiceManager {
+	if s.Transport == nil {
+		s.Transport = Direct()
+	}
+	client := &http.Client{Transport: s.Transport, Timeout: callTime}
+	return meilisearch.New(s.URL, meilisearch.WithAPIKey(s.Key), meilisearch.WithCustomClient(client), meilisearch.DisableRetries())
+}
+
+// Direct is a transport that asks for no compression: the server sends what it compresses in pieces, and waits 40 ms for the
+// client's system to acknowledge the first.
+func Direct() *http.Transport {
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute}
+	t.DialContext = (&net.Dialer{Timeout: searchTime}).DialContext
+	return t
 }
 
 const (
@@ -59,7 +77,7 @@ func Parse(address string) (Server, error) {
 		s.Key = password
 	}
 	u.User = nil
-	s.URL = u.String()
+	s.URL = strings.TrimRight(u.String(), "/")
 	return s, nil
 }
 

@@ -15,6 +15,7 @@ const fill = "test"
 // stage is a read model that is written by the test itself, and an index that is told of it.
 type stage struct {
 	t        testing.TB
+	server   meili.Server
 	index    *meili.Index
 	shelf    *table.Shelf
 	copy     table.Copy
@@ -28,7 +29,8 @@ func open(t testing.TB) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { shelf.Close() })
-	s := &stage{t: t, index: meili.New(meilitest.Server(t), shelf), shelf: shelf}
+	s := &stage{t: t, server: meilitest.Server(t), shelf: shelf}
+	s.index = meili.New(s.server, shelf)
 	if s.copy, err = shelf.Build(t.Context(), table.Places, false); err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +72,8 @@ func (s *stage) tell(rows ...table.Site) {
 	}
 }
 
-func (s *stage) Put(t *testing.T, rows ...table.Site) {
-	t.Helper()
+func (s *stage) Put(_ *testing.T, rows ...table.Site) {
+	s.t.Helper()
 	s.write(rows...)
 	s.tell(rows...)
 }

@@ -67,36 +67,39 @@ type findings struct {
 type reach struct {
 	limit  int     // candidates of each source
 	radius float64 // metres from the center; 0 for everywhere
+	equal  bool    // only at what answers as well as the last of the page before, and comes after it by name
 }
 
 const (
 	everything = 1_000_000 // no account has more sites
 	spare      = 8         // candidates more than there is room for: some are not what the index says any more
-	pastFirst  = 500       // candidates of a later page by relevance, which begins among them
-	firstRing  = 2_000     // metres
+	wider      = 4         // times, from one attempt to the next
+	firstRing  = 1_000     // metres
 	lastRing   = 2_000_000
-	wider      = 8
 )
 
 // reach is how far the n-th attempt looks, each farther than the one before, the last everywhere.
 func (s *search) reach(n int) reach {
-	grown := 1
-	for range min(n, 10) {
-		grown *= wider
-	}
+	limit := s.Limit + spare
 	switch {
 	case s.order == finder.ByDistance:
-		if radius := firstRing * float64(grown); radius <= lastRing && (s.Radius == 0 || radius < s.Radius) {
-			return reach{everything, radius}
+		radius := float64(firstRing)
+		for ; n > 0 || s.after != nil && radius < s.after.Distance && radius <= lastRing; radius *= wider {
+			n = max(0, n-1)
 		}
-	case s.native():
-		first := s.Limit + spare
-		if s.order == finder.ByRelevance && s.after != nil {
-			first = max(first, pastFirst)
+		if radius <= lastRing && (s.Radius == 0 || radius < s.Radius) {
+			return reach{limit: everything, radius: radius}
 		}
-		return reach{min(first*grown, everything), 0}
+		return reach{limit: everything}
+	case !s.native():
+		return reach{limit: everything}
+	case s.order == finder.ByRelevance && s.after != nil && n == 0:
+		return reach{limit: 2 * limit, equal: true}
 	}
-	return reach{everything, 0}
+	for ; n > 0 && limit < everything; n-- {
+		limit *= wider * wider
+	}
+	return reach{limit: min(limit, everything)}
 }
 
 // native says whether the server's order is that of the question.
@@ -111,13 +114,13 @@ func (s *search) gather(ctx context.Context, far reach) (findings, error) {
 	if err != nil {
 		return findings{}, err
 	}
-	f := findings{whole: far.radius == 0}
+	f := findings{whole: far.radius == 0 && !far.equal}
 	var horizon *finder.Place
 	for i, hits := range answers {
 		var last finder.Place
 		for _, h := range hits {
 			c, ok := s.candidate(s.sources[i], h)
-			if ok && (far.radius == 0 || c.place.Distance <= far.radius) {
+			if ok && (far.radius == 0 || c.place.Distance <= far.radius) && (!far.equal || c.place.Rank == s.after.Rank) {
 				f.candidates = append(f.candidates, c)
 			}
 			last = c.place

@@ -9,7 +9,7 @@ import (
 // IndexName is the name of the index. A change of settings, or of what documents hold, is a new index beside the old one.
 const IndexName = "sites-v1"
 
-var sortedByName = []string{"ordre0:asc", "ordre1:asc", "ordre2:asc"}
+var sortedByName = []string{"ordre0:asc", "ordre1:asc", "ordre2:asc", "ordre3:asc"}
 
 // settings are those of the index. The order of the rules is that of finder.ByRelevance, or that of the name alone.
 func settings() *meilisearch.Settings {
@@ -17,7 +17,7 @@ func settings() *meilisearch.Settings {
 	return &meilisearch.Settings{
 		SearchableAttributes: []string{"nom", "lieu", "adresse"},
 		DisplayedAttributes:  shown,
-		SortableAttributes:   []string{"ordre0", "ordre1", "ordre2"},
+		SortableAttributes:   []string{"ordre0", "ordre1", "ordre2", "ordre3"},
 		RankingRules:         append([]string{"sort", "words", "typo", "exactness", "attributeRank"}, sortedByName...),
 		ProximityPrecision:   meilisearch.ByAttribute, // no rule looks at it
 		PrefixSearch:         &prefix,

@@ -12,13 +12,10 @@ import (
 // Tell makes the sites of a batch searchable as they stand, and those that are gone not. It fails with ErrRefused and
 // ErrLost; a batch that failed may have been taken all the same.
 func (x *Index) Tell(ctx context.Context, b Batch) error {
-	made, sealed := x.opened.now()
+	made, _ := x.opened.now()
 	documents, err := documentsOf(b)
 	if err != nil {
 		return err
-	}
-	if sealed == b.Fill {
-		documents = append(documents, markOf(b.Fill, b.Position))
 	}
 	if err := x.drop(ctx, b.Gone); err != nil {
 		return err
@@ -31,8 +28,8 @@ func (x *Index) Tell(ctx context.Context, b Batch) error {
 	return x.still(ctx, made)
 }
 
-func documentsOf(b Batch) ([]any, error) {
-	documents := make([]any, 0, len(b.Sites)+1)
+func documentsOf(b Batch) ([]document, error) {
+	documents := make([]document, 0, len(b.Sites))
 	for _, s := range b.Sites {
 		d, err := documentOf(b.Fill, s)
 		if err != nil {
@@ -65,20 +62,25 @@ func (x *Index) drop(ctx context.Context, gone []string) error {
 	return nil
 }
 
-// Seal drops what is not of the fill, and has the index answer from now on if it did not.
+// Seal notes how far the index was told of a fill. The first time it drops what is not of the fill, and the index answers from
+// then on.
 func (x *Index) Seal(ctx context.Context, b Batch) error {
-	made, _ := x.opened.now()
-	if err := x.done(ctx)(x.index.AddDocumentsWithContext(ctx, []mark{markOf(b.Fill, b.Position)}, nil)); err != nil {
+	made, fill := x.opened.now()
+	m := []mark{{markID, true, digest(b.Fill), b.Fill, b.Position}}
+	if fill == b.Fill { // the mark is there, or the index is lost
+		return x.done(ctx)(x.index.UpdateDocumentsWithContext(ctx, m, &meilisearch.DocumentOptions{SkipCreation: true}))
+	}
+	if err := x.still(ctx, made); err != nil {
+		return err
+	}
+	if err := x.done(ctx)(x.index.AddDocumentsWithContext(ctx, m, nil)); err != nil {
 		return err
 	}
 	if err := x.done(ctx)(x.index.DeleteDocumentsByFilterWithContext(ctx, fillFilter("!=", b.Fill), nil)); err != nil {
 		return err
 	}
-	if err := x.still(ctx, made); err != nil {
-		return err
-	}
 	x.opened.set(made, b.Fill)
-	return nil
+	return x.still(ctx, made)
 }
 
 // still is nil when the index is the one that was opened: one that is lost would be made again by who adds a document, without its

@@ -135,7 +135,7 @@ func (v vocabulary) external(id string) string {
 }
 
 const (
-	keys      = 3   // attributes that a place in the order by name takes
+	keys      = 4   // attributes that a place in the order by name takes
 	keyLength = 440 // of one of them; the server cuts at 479
 	beyond    = "~" // comes after all that is written here
 )

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path"
 	"reflect"
 	"regexp"
 	"slices"
@@ -32,10 +33,16 @@ type Operation struct {
 	Method, Path, Summary string
 	Open                  bool // no token is asked for
 	Query, Body, Answer   any
+	Or                    []any    // other answers of success
 	Status                int      // of success; 0 is 200
+	Else                  int      // another status of success; 0: none
 	Also                  []string // other media types the answer can have, as text
+	Headers               []Header
 	Failures              []Failure
 }
+
+// Header is a header that a request may have.
+type Header struct{ Name, Pattern, Doc string }
 
 // Variable is a variable of a path.
 type Variable struct{ Pattern, Doc string }
@@ -102,6 +109,11 @@ func (w *writer) operation(a API, op Operation) (operation, error) {
 		}
 		out.Parameters = append(out.Parameters, asked...)
 	}
+	for _, h := range op.Headers {
+		out.Parameters = append(out.Parameters, parameter{
+			Name: h.Name, In: "header", Description: h.Doc, Schema: &jsonschema.Schema{Type: "string", Pattern: h.Pattern},
+		})
+	}
 	if op.Body != nil {
 		s, err := w.schema(op.Body, true)
 		if err != nil {
@@ -160,7 +172,7 @@ const schemas = "#/components/schemas/"
 func (w *writer) style(closed bool) shape.Style {
 	style := shape.Style{Closed: closed}
 	style.Ref = func(s *shape.Shape) string {
-		name := s.Struct().Name()
+		name := nameOf(s.Struct(), closed)
 		if s.Kind != shape.Object || name == "" {
 			return ""
 		}
@@ -173,6 +185,22 @@ func (w *writer) style(closed bool) shape.Style {
 	return style
 }
 
+// nameOf is what the schema of a struct is called. Those that other packages lend to bodies have the package in their
+// name, and another one where they are part of a request: there they are closed.
+func nameOf(t reflect.Type, closed bool) string {
+	name := t.Name()
+	if name == "" || path.Base(t.PkgPath()) == "body" {
+		return name
+	}
+	if lender := path.Base(t.PkgPath()); !strings.EqualFold(lender, name) {
+		name = strings.ToUpper(lender[:1]) + lender[1:] + name
+	}
+	if closed {
+		name += "Input"
+	}
+	return name
+}
+
 // demands says whether a body has members that must be there.
 func (w *writer) demands(s *jsonschema.Schema) bool {
 	return len(w.schemas[strings.TrimPrefix(s.Ref, schemas)].Required) > 0
@@ -183,9 +211,9 @@ func (w *writer) responses(op Operation, into map[string]response) error {
 	if status == 0 {
 		status = http.StatusOK
 	}
-	ok := response{Description: http.StatusText(status)}
+	ok := response{Description: http.StatusText(status), Content: map[string]content{}}
 	if op.Answer != nil {
-		s, err := w.schema(op.Answer, false)
+		s, err := w.answer(op)
 		if err != nil {
 			return err
 		}
@@ -195,7 +223,26 @@ func (w *writer) responses(op Operation, into map[string]response) error {
 		ok.Content[other] = content{Schema: &jsonschema.Schema{Type: "string"}}
 	}
 	into[strconv.Itoa(status)] = ok
+	if op.Else != 0 {
+		into[strconv.Itoa(op.Else)] = response{Description: http.StatusText(op.Else), Content: ok.Content}
+	}
 	return w.failures(op.Failures, into)
+}
+
+// answer is the shape of success, or any of several.
+func (w *writer) answer(op Operation) (*jsonschema.Schema, error) {
+	s, err := w.schema(op.Answer, false)
+	if err != nil || len(op.Or) == 0 {
+		return s, err
+	}
+	all := []*jsonschema.Schema{s}
+	for _, v := range op.Or {
+		if s, err = w.schema(v, false); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return &jsonschema.Schema{AnyOf: all}, nil
 }
 
 // failures puts the error answers of one status together: any of their shapes, each with its example.

@@ -16,7 +16,9 @@ type Style struct {
 // Schema is a shape as JSON Schema 2020-12.
 func (s *Shape) Schema(style Style) *jsonschema.Schema {
 	if style.Ref != nil {
-		if name := style.Ref(s); name != "" {
+		if name := style.Ref(s); name != "" && s.Nullable {
+			return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Ref: name}, {Type: "null"}}}
+		} else if name != "" {
 			return &jsonschema.Schema{Ref: name}
 		}
 	}
@@ -26,7 +28,7 @@ func (s *Shape) Schema(style Style) *jsonschema.Schema {
 // Own is Schema, written out even if the shape itself has a reference.
 func (s *Shape) Own(style Style) *jsonschema.Schema {
 	out := s.bare(style)
-	if s.Nullable {
+	if s.Nullable && out.Type != "" { // else null is among what it may be already
 		out.Types, out.Type = []string{"null", out.Type}, ""
 	}
 	if s.Default != "" {
@@ -46,7 +48,9 @@ func (s *Shape) bare(style Style) *jsonschema.Schema {
 	case Object:
 		return s.object(style)
 	case List:
-		return &jsonschema.Schema{Type: "array", Items: s.Item.Schema(style), MinItems: whole(s.Min), MaxItems: whole(s.Max)}
+		return &jsonschema.Schema{
+			Type: "array", Items: s.Item.Schema(style), MinItems: whole(s.Min), MaxItems: whole(s.Max), UniqueItems: s.Unique == Items,
+		}
 	case Text:
 		return &jsonschema.Schema{Type: "string", MinLength: whole(s.Min), MaxLength: whole(s.Max)}
 	case Date:
@@ -60,6 +64,9 @@ func (s *Shape) bare(style Style) *jsonschema.Schema {
 	case Boolean:
 		return &jsonschema.Schema{Type: "boolean"}
 	default:
+		if s.Members > 0 {
+			return &jsonschema.Schema{Type: "object", MaxProperties: &s.Members}
+		}
 		return &jsonschema.Schema{}
 	}
 }
@@ -101,6 +108,9 @@ func whole(n *float64) *int {
 // Struct is the Go struct of an object, behind whatever holds it.
 func (s *Shape) Struct() reflect.Type {
 	t := s.Go
+	if s.Nullable {
+		t = t.Field(1).Type
+	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}

@@ -1,7 +1,9 @@
 // Package shape reads what a body struct says of itself. A field's json tag gives its name, and that it may be left
 // out (omitempty, omitzero); min and max bound a number, a text's characters or a list's length; pattern and
 // enum (words between spaces) bound a text, or each text of a list; default says what leaving out means; syntax
-// makes breaking the rule a malformed request; doc says what it is. Decoder and OpenAPI schema both come from here.
+// makes breaking the rule a malformed request; each ("1 64") bounds the characters of each text of a list, unique
+// ("items", or the name of a member) says that no two items of a list are the same; members and bytes make free JSON an
+// object and bound it; doc says what it is. Decoder and OpenAPI schema both come from here.
 package shape
 
 import (
@@ -47,8 +49,17 @@ type Rules struct {
 	Pattern  *regexp.Regexp
 	Enum     []string
 	Default  string
-	Syntax   bool // a text of the wrong length makes the request malformed
+	Syntax   bool   // a text of the wrong length makes the request malformed
+	Unique   string // of a List: the member no two objects share, or Items; empty: no such rule
+	Members  int    // of Any: it is an object of at most so many; 0: no such rule
+	Bytes    int    // of Any: its text is at most so long; 0: no such rule
 }
+
+// Items says that no two texts of a list are the same.
+const Items = "items"
+
+// Ignored is a member that a body may carry, of whatever kind, and that is not read.
+type Ignored struct{}
 
 // Field is a member of an object.
 type Field struct {
@@ -76,7 +87,7 @@ func Of(t reflect.Type) (*Shape, error) {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		s.Kind = Instant
-	case t == reflect.TypeFor[json.RawMessage](), t.Kind() == reflect.Interface:
+	case t == reflect.TypeFor[json.RawMessage](), t == reflect.TypeFor[Ignored](), t.Kind() == reflect.Interface:
 		s.Kind = Any
 	case t.Implements(reflect.TypeFor[nullable]()):
 		return behind(t.Field(1).Type.Elem(), func(inner *Shape) { inner.Nullable, inner.Go = true, t })
@@ -157,16 +168,45 @@ func (s *Shape) bound(tag reflect.StructTag) (err error) {
 	if s.Max, err = number(tag.Get("max")); err != nil {
 		return err
 	}
-	s.Default, s.Syntax = tag.Get("default"), tag.Get("syntax") == "true"
+	s.Default, s.Syntax, s.Unique = tag.Get("default"), tag.Get("syntax") == "true", tag.Get("unique")
+	if s.Members, err = count(tag.Get("members")); err != nil {
+		return err
+	}
+	if s.Bytes, err = count(tag.Get("bytes")); err != nil {
+		return err
+	}
 	text := s
 	if s.Kind == List {
 		text = s.Item
+		if err := text.lengths(tag.Get("each")); err != nil {
+			return err
+		}
 	}
 	text.Enum = strings.Fields(tag.Get("enum"))
 	if p := tag.Get("pattern"); p != "" {
 		text.Pattern, err = regexp.Compile(p)
 	}
 	return err
+}
+
+// lengths reads the least and the most characters a text has.
+func (s *Shape) lengths(each string) (err error) {
+	if each == "" {
+		return nil
+	}
+	least, most, _ := strings.Cut(each, " ")
+	if s.Min, err = number(least); err != nil {
+		return err
+	}
+	s.Max, err = number(most)
+	return err
+}
+
+func count(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	return strconv.Atoi(text)
 }
 
 func number(text string) (*float64, error) {

@@ -1,6 +1,6 @@
-// Package findertest holds engines that search sites to the contract of finder: one suite for all of them. It asks the same questions
-// in the same order each time, so that an engine may answer from recorded exchanges, and where two honest engines may
-// differ, among what answers a text equally well, it looks at sets and at the first place alone.
+// Package findertest holds engines that search sites to the contract of finder: one suite for all of them. It asks the
+// same questions in the same order each time, so that an engine may answer from recorded exchanges. Where two honest
+// engines may differ, among what answers a text equally well, it looks at sets and at the first place alone.
 package findertest
 
 import (

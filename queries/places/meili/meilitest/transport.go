@@ -9,17 +9,21 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"lieudit/queries/places/meili"
 )
 
 // recorder passes requests on and notes what is answered.
 type recorder struct {
+	to http.RoundTripper
+
 	mu   sync.Mutex
 	tape tape
 	last map[string]int // by key, the latest exchange
 }
 
 func newRecorder(version string) *recorder {
-	return &recorder{tape: tape{head: head{version}}, last: map[string]int{}}
+	return &recorder{to: meili.Direct(), tape: tape{head: head{version}}, last: map[string]int{}}
 }
 
 // RoundTrip is one of http.RoundTripper.
@@ -28,7 +32,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := http.DefaultTransport.RoundTrip(req)
+	answer, err := r.to.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,90 @@
+package locations
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/commands"
+	"lieudit/schemas/event"
+)
+
+func TestCommandsDecide(t *testing.T) {
+	t.Parallel()
+	opening := func(code string) commands.Decision[State] {
+		return func(s *State) ([]event.Event, error) {
+			return open(s, tiny, event.ReferentialOpened{Code: code, Name: "N"})
+		}
+	}
+	renaming := func(code, name string) commands.Decision[State] {
+		return func(s *State) ([]event.Event, error) { return rename(s, code, name) }
+	}
+	turning := func(action, code, id string) commands.Decision[State] {
+		return func(s *State) ([]event.Event, error) {
+			return inline(turn{account: "a", code: code, externalID: id, action: action, limit: tiny}.decide(s))
+		}
+	}
+	archiving := func(s *State) ([]event.Event, error) { return inline(archive(s, s.groups["r"], "a", tiny), nil) }
+	changed := func(w event.SitesWritten, rows ...event.SiteRow) []event.Event {
+		w.Referential, w.Capacity, w.Ceiling = "r", 10, 11
+		return []event.Event{event.SitesChanged{SitesWritten: w, Rows: rows}}
+	}
+	opened := func(code string) event.Event { return event.ReferentialOpened{Code: code, Name: "N"} }
+	archived := event.ReferentialArchived{Code: "r"}
+	one, off := had(created("x", said("A"))), had(deactivated("x", 2))
+	lost := had(created("x", addressed("A", "nowhere")))
+	for _, c := range []struct {
+		rule   string
+		given  *State
+		decide commands.Decision[State]
+		want   []event.Event
+		err    error
+	}{
+		{"a referential is opened", given(), opening("n"), []event.Event{opened("n")}, nil},
+		{"the cap of referentials has no tolerance", given(opened("o")), opening("n"), nil, &ReferentialCapError{2, 2}},
+		{"an archived referential frees its slot", given(opened("o"), archived), opening("n"), []event.Event{opened("n")}, nil},
+		{"a code is taken once", given(), opening("r"), nil, ErrCodeTaken},
+		{"a code is taken for ever", given(archived), opening("r"), nil, ErrCodeTaken},
+		{"the cap is looked at before the code", given(opened("o")), opening("r"), nil, &ReferentialCapError{2, 2}},
+
+		{"a referential is renamed", given(), renaming("r", "S"), []event.Event{event.ReferentialRenamed{Code: "r", Before: "R", Name: "S"}}, nil},
+		{"the same name changes nothing", given(event.ReferentialRenamed{Code: "r", Name: "S"}), renaming("r", "S"), nil, nil},
+		{"an archived referential keeps its name", given(archived), renaming("r", "S"), nil, ErrArchived},
+		{"an unknown referential has no name", given(), renaming("n", "S"), nil, ErrUnknownReferential},
+
+		{"a site is deactivated", given(one), turning("deactivate", "r", "x"), changed(event.SitesWritten{Action: "deactivate", Deactivated: 1, Before: 1, Active: 1}, deactivated("x", 2)), nil},
+		{"a site is deactivated once", given(one, off), turning("deactivate", "r", "x"), nil, nil},
+		{"an unknown site is not found", given(one), turning("deactivate", "r", "y"), nil, ErrUnknownSite},
+		{"a site of an archived referential stays", given(one, archived), turning("deactivate", "r", "x"), nil, ErrArchived},
+		{"a site of an unknown referential is not found", given(one), turning("deactivate", "n", "x"), nil, ErrUnknownReferential},
+		{"a site is reactivated", given(one, off), turning("reactivate", "r", "x"), changed(event.SitesWritten{Action: "reactivate", Reactivated: 1, After: 1}, row("x", event.SiteReactivated, 3, nil)), nil},
+		{"a lost site is lost when it is reactivated", given(lost, off), turning("reactivate", "r", "x"), changed(event.SitesWritten{Action: "reactivate", Reactivated: 1, After: 1}, lostRow(row("x", event.SiteReactivated, 3, nil))), nil},
+		{"an active site is not reactivated", given(one), turning("reactivate", "r", "x"), nil, nil},
+		{"a reactivation needs room", given(one, off, some(11)), turning("reactivate", "r", "x"), nil, &SiteCapError{11, 10, 11}},
+		{"a site of an archived referential does not come back", given(one, off, archived), turning("reactivate", "r", "x"), nil, ErrArchived},
+
+		{"an archived referential's sites are deactivated", given(some(2), had(deactivated("s00", 2))), archiving, changed(event.SitesWritten{Action: "archive", Deactivated: 1, Before: 1, Active: 1}, deactivated("s01", 2)), nil},
+		{"an empty referential has none to deactivate", given(), archiving, nil, nil},
+	} {
+		t.Run(strings.ReplaceAll(c.rule, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			got, err := c.decide(c.given)
+			if !sameError(err, c.err) {
+				t.Errorf("got error %v, want %v", err, c.err)
+			}
+			if diff := cmp.Diff(c.want, got); err == nil && diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// inline are the events of a change that needs no staging.
+func inline(c change, err error) ([]event.Event, error) {
+	if err != nil {
+		return nil, err
+	}
+	return (&stager{}).events(context.Background(), c)
+}

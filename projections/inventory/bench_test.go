@@ -1,0 +1,131 @@
+package inventory_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/projections/history"
+	"lieudit/projections/inventory"
+	"lieudit/projections/projector"
+	"lieudit/projections/projector/projectortest"
+	"lieudit/schemas/event"
+	"lieudit/schemas/table"
+	"lieudit/schemas/table/tabletest"
+)
+
+const (
+	benchAccounts = 10
+	benchSites    = 10_000 // of each
+)
+
+var benchPlaces = map[string]func(*testing.B) string{
+	"sqlite":   func(b *testing.B) string { return b.TempDir() },
+	"postgres": func(b *testing.B) string { return tabletest.Postgres(b) },
+}
+
+// BenchmarkProjection fills the places, the history and both from a journal of syncs that is there already: first ones, and
+// with a second one of each that updates every site. The rows alone, by inserts of many rows and nothing else, are the raw
+// limit.
+func BenchmarkProjection(b *testing.B) {
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	for name, place := range benchPlaces {
+		for what, models := range map[string][]projector.Model{
+			"places": {inventory.Model(false)}, "outbox": {inventory.Model(true)}, "history": {history.Model}, "both": {inventory.Model(false), history.Model},
+		} {
+			for syncs, version := range []string{"first", "twice"} {
+				b.Run(name+"/"+what+"/"+version, func(b *testing.B) { project(b, place, syncs+1, models) })
+			}
+		}
+		b.Run(name+"/rows alone/site", func(b *testing.B) { insertAlone(b, place(b), table.Sites, site) })
+		b.Run(name+"/rows alone/entry", func(b *testing.B) { insertAlone(b, place(b), table.Entries, entry) })
+	}
+}
+
+// synced is a journal of so many syncs of each account.
+func synced(b *testing.B, codec *eventstore.Codec, syncs int) (log eventstore.Store, end eventstore.Position) {
+	log = projectortest.Journal(b)
+	for i := range syncs {
+		for a := range benchAccounts {
+			stream, op := fmt.Sprint("locations-a", a), event.SiteUpdated
+			if i == 0 {
+				projectortest.Append(b, log, codec, stream, event.ReferentialOpened{Code: code})
+				op = event.SiteCreated
+			}
+			end = projectortest.Sync(b, log, codec, stream, written(benchSites), projectortest.SiteRows(op, int64(i+1), benchSites))
+		}
+	}
+	return log, end
+}
+
+func project(b *testing.B, place func(*testing.B) string, syncs int, models []projector.Model) {
+	codec := eventstore.NewCodec(&projectortest.Vault{})
+	log, end := synced(b, codec, syncs)
+	for b.Loop() {
+		b.StopTimer()
+		p := projector.New(log, codec, shelf(b, place(b)), models...)
+		ctx, stop := context.WithCancel(b.Context())
+		ended := make(chan error)
+		b.StartTimer()
+		go func() { ended <- p.Run(ctx) }()
+		for p.Wait(ctx, end) != nil {
+			time.Sleep(time.Millisecond)
+		}
+		b.StopTimer()
+		stop()
+		if err := <-ended; err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(b.N*syncs*benchAccounts*benchSites)/b.Elapsed().Seconds(), "rows/s")
+}
+
+func shelf(b *testing.B, address string) *table.Shelf {
+	s, err := table.OpenShelf(address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	return s
+}
+
+// insertAlone is the raw limit: rows as wide as those that are projected.
+func insertAlone[R any](b *testing.B, address string, t table.Table[R], row func(n int) R) {
+	db, err := table.Open(b.Context(), tabletest.File(address), table.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Create(b.Context(), t.Def); err != nil {
+		b.Fatal(err)
+	}
+	n := 0
+	for b.Loop() {
+		rows := make([]R, benchSites)
+		for i := range rows {
+			rows[i] = row(n)
+			n++
+		}
+		if err := db.Tx(b.Context(), func(tx *table.Tx) error { return table.Upsert(b.Context(), tx, t, rows) }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
+}
+
+func site(n int) table.Site {
+	account, id := fmt.Sprint("a", n/benchSites), fmt.Sprintf("shop-%05d", n%benchSites)
+	return table.Site{ID: table.SiteID(account, code, id), Account: account, Referential: code, ExternalID: id, Site: "b3c0de00-0000-5000-8000-" + fmt.Sprintf("%012d", n),
+		Active: true, Version: 1, Content: string(projectortest.SiteContent(n)), Created: 1, Modified: 1, Position: int64(n / benchSites)}
+}
+
+func entry(n int) table.Entry {
+	account, id := fmt.Sprint("a", n/benchSites), fmt.Sprintf("shop-%05d", n%benchSites)
+	return table.Entry{Position: int64(n), Account: account, Recorded: 1, Type: "sync.staged.v1", Kind: "sites", Subject: "magasins/" + id,
+		Actor: "token:t1", Sentence: "created site " + id + " of magasins (version 1)", Data: `{"externalId":"` + id + `","site":"b3c0de00-0000-5000-8000-000000000000","op":"created","version":1}`}
+}

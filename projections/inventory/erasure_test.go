@@ -1,0 +1,101 @@
+package inventory_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/projections/inventory"
+	"lieudit/projections/projector/projectortest"
+	"lieudit/schemas/event"
+	"lieudit/schemas/table"
+	"lieudit/schemas/table/tabletest"
+)
+
+func TestErasureTakesTheSitesOfItsAccountAlone(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		s := projectortest.Start(t, address, inventory.Model(true))
+		for _, stream := range []string{"locations-a", "locations-b"} {
+			s.Append(stream, event.ReferentialOpened{Code: code})
+			s.Append(stream, changed(1, row(event.SiteCreated, "p", 1, "1")))
+		}
+		s.Append("account-a", event.AccountErased{})
+		late := changed(2, row(event.SiteUpdated, "p", 2, "2"), row(event.SiteCreated, "q", 1, "1")) // was under way
+		s.Append("locations-a", late)
+		for _, how := range []string{"filled", "filled again"} {
+			sites := projectortest.Rows(s, table.Places, table.Sites)
+			if len(sites) != 1 || sites[0].Account != "b" {
+				t.Errorf("%s: got %+v, want that of b", how, sites)
+			}
+			if got := projectortest.Rows(s, table.Places, table.Referentials); len(got) != 2 {
+				t.Errorf("%s: got %+v, want both", how, got)
+			}
+			var told []string
+			for _, o := range projectortest.Rows(s, table.Places, table.Outbox) {
+				told = append(told, o.ID)
+			}
+			if diff := cmp.Diff([]string{"a/", "a/magasins/p", "b/magasins/p"}, told); diff != "" {
+				t.Errorf("%s: %s", how, diff)
+			}
+			s.Rebuild(table.Places) // now all in one batch
+		}
+	})
+}
+
+func TestAnErasedSiteIsInNoFileAnyMore(t *testing.T) {
+	t.Parallel()
+	const accounts = 40
+	folder := t.TempDir()
+	s := projectortest.Start(t, folder, inventory.Model(true))
+	name := func(account, i int) string { return fmt.Sprintf("Boutique-%d-%d-", account, i) }
+	for a := range accounts {
+		var rows []event.SiteRow
+		for i := range 20 {
+			content := name(a, i) + strings.Repeat("x", i*i*i) // some far longer than a page
+			rows = append(rows, row(event.SiteCreated, fmt.Sprint(i), 1, event.Personal(content)))
+		}
+		s.Append(fmt.Sprintf("locations-%d", a), event.ReferentialOpened{Code: code})
+		s.Sync(fmt.Sprintf("locations-%d", a), written(20), rows)
+	}
+	projectortest.Rows(s, table.Places, table.Sites)
+	if !inFiles(t, folder, name(1, 19)) {
+		t.Fatal("the name is in no file while it is in use")
+	}
+	for a := range accounts {
+		if a%5 > 0 {
+			s.Append(fmt.Sprintf("account-%d", a), event.AccountErased{})
+		}
+	}
+	projectortest.Rows(s, table.Places, table.Sites)
+	for a := range accounts {
+		for _, i := range []int{0, 10, 19} {
+			if got, want := inFiles(t, folder, name(a, i)), a%5 == 0; got != want {
+				t.Fatalf("site %d of account %d in files: %v, want %v", i, a, got, want)
+			}
+		}
+	}
+}
+
+// inFiles says whether a text is in a file of a folder.
+func inFiles(t *testing.T, folder, text string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	found := false
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = found || bytes.Contains(data, []byte(text))
+	}
+	return found
+}

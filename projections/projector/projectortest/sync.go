@@ -1,0 +1,78 @@
+package projectortest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/event"
+)
+
+const (
+	stagedRows   = 64 // in one staged event
+	stagedEvents = 8  // in one append
+)
+
+// Sync appends rows as a large sync does: staged in a stream of their own, then made real by one commit. It gives the
+// position of the commit.
+func Sync(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, written event.SitesWritten, rows []event.SiteRow) eventstore.Position {
+	t.Helper()
+	return Append(t, log, codec, stream, StageRows(t, log, codec, stream, written, rows))
+}
+
+// StageRows stages rows and gives the commit that makes them real in a stream.
+func StageRows(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, written event.SitesWritten, rows []event.SiteRow) event.SyncCommitted {
+	t.Helper()
+	e := event.SyncCommitted{SitesWritten: written, Sync: uuid.NewString(), Rows: len(rows)}
+	h := sha256.New()
+	for len(rows) > 0 {
+		var staged []event.Event
+		for len(staged) < stagedEvents && len(rows) > 0 {
+			n := min(stagedRows, len(rows))
+			staged = append(staged, event.SyncStaged{Rows: rows[:n]})
+			rows = rows[n:]
+		}
+		batch, err := codec.Encode(t.Context(), stream, uuid.New(), eventstore.Metadata{Actor: Actor}, staged)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range batch {
+			h.Write(p.Data)
+		}
+		if _, err := log.Append(t.Context(), "sync-"+e.Sync, eventstore.Any, batch); err != nil {
+			t.Fatal(err)
+		}
+		e.Events += len(batch)
+	}
+	e.Digest = h.Sum(nil)
+	return e
+}
+
+// Sync is the function of that name on the stage's log.
+func (s *Stage) Sync(stream string, written event.SitesWritten, rows []event.SiteRow) {
+	s.t.Helper()
+	s.end = Sync(s.t, s.Log, s.Codec, stream, written, rows)
+}
+
+// SiteRows are so many rows of one kind, with contents of some length.
+func SiteRows(op string, version int64, n int) []event.SiteRow {
+	rows := make([]event.SiteRow, n)
+	for i := range rows {
+		id := fmt.Sprintf("shop-%05d", i)
+		rows[i] = event.SiteRow{ExternalID: id, Site: uuid.NewSHA1(uuid.Nil, []byte(id)).String(), Op: op, Version: version}
+		if op != event.SiteDeactivated {
+			rows[i].Content, rows[i].Digest = SiteContent(i), make([]byte, 32)
+		}
+	}
+	return rows
+}
+
+// SiteContent is what a customer says of a shop, as the log keeps it.
+func SiteContent(n int) event.Personal {
+	return event.Personal(fmt.Sprintf(`{"content":{"nom":"Boutique %d","adresse":{"ligne_1":"%d rue de la République","code_postal":"48000","commune":"Mende","pays":"FR"},`+
+		`"horaires":{"lu":["09:00-12:00","14:00-18:30"],"ma":["09:00-12:00","14:00-18:30"],"sa":["09:00-18:30"]},"telephone":"+33 4 66 00 %02d %02d","site_web":"https://www.example.fr/boutiques/%d",`+
+		`"tags":["pressing","retrait"]},"position":{"lat":44.5%05d,"lon":3.4%05d,"source":"ban","id_ban":"4f1a2b3c-0000-4000-8000-%012d","score":0.93}}`, n, n%200, n/100%100, n%100, n, n, n, n))
+}

@@ -1,0 +1,192 @@
+package projector_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/eventstore"
+	"lieudit/projections/projector"
+	"lieudit/projections/projector/projectortest"
+	"lieudit/schemas/event"
+	"lieudit/schemas/table"
+	"lieudit/schemas/table/tabletest"
+)
+
+var noted = table.Model{Name: "noted", Version: 1, Tables: []table.Def{table.Outbox.Def}}
+
+// notes is a model that notes what its rules are given, by the batch they are given it in.
+type notes struct {
+	mu      sync.Mutex
+	batches []*projector.Batch
+	records map[*projector.Batch][]projector.Record
+}
+
+func (n *notes) model() projector.Model {
+	n.records = map[*projector.Batch][]projector.Record{}
+	note := func(b *projector.Batch, _ event.Event, r projector.Record) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.records[b] == nil {
+			n.batches = append(n.batches, b)
+		}
+		n.records[b] = append(n.records[b], r)
+	}
+	return projector.Model{Model: noted, Categories: eventstore.Filter{"locations"}, Rules: []projector.Rule{projector.Each(note)}}
+}
+
+func (s *scene) stage(t *testing.T, rows int) event.SyncCommitted {
+	t.Helper()
+	return projectortest.StageRows(t, s.log, s.codec, "locations-a", event.SitesWritten{Referential: "m"}, projectortest.SiteRows(event.SiteCreated, 1, rows))
+}
+
+func TestStagedEventsStandBeforeTheirCommitWithItsEnvelope(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, t.TempDir())
+	commit := s.stage(t, 200)
+	end := projectortest.Append(t, s.log, s.codec, "locations-a", event.ReferentialOpened{Code: "m"}, commit, event.ReferentialArchived{Code: "m"})
+	n := &notes{}
+	s.start(t, n.model()).passed(t, end)
+	type line struct {
+		Type string
+		Nth  int
+	}
+	var got []line
+	records := n.records[n.batches[0]]
+	for _, r := range records {
+		got = append(got, line{r.Type, r.Nth})
+		if r.Stream != "locations-a" || r.Meta.Reason != projectortest.Reason || (r.Commit != nil) != (r.Nth > 0) {
+			t.Errorf("got %+v", r)
+		}
+	}
+	staged := event.SyncStaged{}.EventType()
+	want := []line{{event.ReferentialOpened{}.EventType(), 0}, {staged, 1}, {staged, 2}, {staged, 3}, {staged, 4}, {commit.EventType(), 0}, {event.ReferentialArchived{}.EventType(), 0}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatal(diff)
+	}
+	for _, r := range records[1:5] {
+		if made, ok := r.Commit.(event.SyncCommitted); !ok || made.Sync != commit.Sync || r.Position != records[5].Position || r.Revision != 1 || !r.Time.Equal(records[5].Time) {
+			t.Errorf("got %+v, want it in the place of its commit", r)
+		}
+	}
+}
+
+func TestNoTransactionMakesMoreRealThanFitsInMemory(t *testing.T) {
+	t.Parallel()
+	const syncs, rows, atOnce = 7, 1600, 64 // 25 events each
+	s := newScene(t, t.TempDir())
+	var end eventstore.Position
+	for i := range syncs {
+		more := event.ReferentialArchived{Code: fmt.Sprint(i)}
+		end = projectortest.Append(t, s.log, s.codec, "locations-a", s.stage(t, rows), more)
+	}
+	n := &notes{}
+	s.start(t, n.model()).passed(t, end)
+	all := 0
+	for _, b := range n.batches {
+		records := n.records[b]
+		staged := slices.DeleteFunc(slices.Clone(records), func(r projector.Record) bool { return r.Nth == 0 })
+		if all += len(staged); len(staged) > atOnce {
+			t.Errorf("%d staged events in one transaction, want at most %d", len(staged), atOnce)
+		}
+		if last := records[len(records)-1]; !last.Meta.End {
+			t.Errorf("a transaction ends inside an append, with %s", last.Type)
+		}
+	}
+	if all != syncs*rows/64 || len(n.batches) < 4 {
+		t.Errorf("%d staged events in %d transactions, want %d in several", all, len(n.batches), syncs*rows/64)
+	}
+}
+
+func TestACommitOfWhatIsNotThereStopsTheProjection(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, t.TempDir())
+	before := projectortest.Append(t, s.log, s.codec, "locations-a", event.ReferentialOpened{Code: "m"}, s.stage(t, 10))
+	i := s.start(t, (&notes{}).model())
+	i.passed(t, before)
+	commit := s.stage(t, 10)
+	commit.Digest[0]++
+	end := projectortest.Append(t, s.log, s.codec, "locations-a", commit)
+	var err error
+	until(t, "the projection stops", func() bool {
+		err = i.Wait(t.Context(), end)
+		return errors.Is(err, projector.ErrDown)
+	})
+	if !strings.Contains(err.Error(), "does not hold what") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhoHandlesACommitHasARuleForWhatIsStaged(t *testing.T) {
+	t.Parallel()
+	ignored := projector.Ignore[event.SyncCommitted]()
+	m := projector.Model{Categories: eventstore.Filter{"locations"}, Rules: []projector.Rule{ignored}}
+	if staged := (event.SyncStaged{}).EventType(); !slices.Contains(m.Unruled(), staged) {
+		t.Errorf("got %v, want %s among them", m.Unruled(), staged)
+	}
+	m.Categories = eventstore.Filter{"account"}
+	if staged := (event.SyncStaged{}).EventType(); slices.Contains(m.Unruled(), staged) {
+		t.Errorf("got %v without the category of commits", m.Unruled())
+	}
+}
+
+// owned is a model in which referentials are put, renamed ones change, and an archived one takes all of its account's away.
+func owned() projector.Model {
+	t := table.Referentials
+	account := func(r projector.Record) string { return eventstore.Subject(r.Stream) }
+	return projector.Model{
+		Model: table.Model{Name: "owned", Version: 1, Tables: []table.Def{t.Def}}, Categories: eventstore.Filter{"locations"},
+		Rules: []projector.Rule{
+			projector.Each(func(*projector.Batch, event.Event, projector.Record) {}),
+			projector.On(func(b *projector.Batch, e event.ReferentialOpened, r projector.Record) {
+				projector.Put(b, t, table.Referential{ID: e.Code, Account: account(r)})
+			}),
+			projector.On(func(b *projector.Batch, e event.ReferentialRenamed, _ projector.Record) {
+				projector.Change(b, t, e.Code, func(r *table.Referential) { r.Name += e.Name })
+			}),
+			projector.On(func(b *projector.Batch, _ event.ReferentialArchived, r projector.Record) {
+				projector.Wipe(b, t, "account", account(r))
+			}),
+		},
+	}
+}
+
+func TestWipeTakesWhatCameBeforeAndNothingThatComesAfter(t *testing.T) {
+	t.Parallel()
+	opened := func(code string) event.Event { return event.ReferentialOpened{Code: code} }
+	renamed := func(code, name string) event.Event { return event.ReferentialRenamed{Code: code, Name: name} }
+	archived := event.ReferentialArchived{}
+	for what, events := range map[string][]event.Event{
+		"rows of before":   {opened("p"), renamed("p", "1"), opened("q"), archived, opened("q"), renamed("q", "2"), renamed("q", "3")},
+		"changed ones too": {renamed("old", "x"), archived, opened("q"), opened("p"), archived, opened("q"), renamed("q", "23")},
+		"again and again":  {archived, opened("q"), renamed("q", "2"), archived, archived, opened("q"), renamed("q", "23")},
+	} {
+		apart := make([][]event.Event, len(events))
+		for i, e := range events {
+			apart[i] = []event.Event{e}
+		}
+		for how, appends := range map[string][][]event.Event{"in one batch": {events}, "in many": apart} {
+			t.Run(what+" "+how, func(t *testing.T) {
+				t.Parallel()
+				tabletest.Each(t, func(t *testing.T, address string) {
+					st := projectortest.Start(t, address, owned())
+					st.Append("locations-b", opened("other"))
+					st.Append("locations-a", opened("old"))
+					for _, events := range appends {
+						projectortest.Rows(st, owned().Model, table.Referentials) // so that a batch begins here
+						st.Append("locations-a", events...)
+					}
+					want := []table.Referential{{ID: "other", Account: "b"}, {ID: "q", Account: "a", Name: "23"}}
+					if diff := cmp.Diff(want, projectortest.Rows(st, owned().Model, table.Referentials)); diff != "" {
+						t.Error(diff)
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package body
+
+import (
+	"encoding/json"
+	"time"
+
+	"lieudit/schemas/body/shape"
+	"lieudit/schemas/site"
+)
+
+// OpenReferential is POST /locations/referentiels.
+type OpenReferential struct {
+	Code string `json:"code" pattern:"^[a-z0-9_-]{1,64}$" doc:"For ever this referential's alone, archived or not"`
+	Name string `json:"nom,omitempty" max:"200"`
+}
+
+// RenameReferential is PATCH /locations/referentiels/{code}.
+type RenameReferential struct {
+	Name shape.Nullable[string] `json:"nom" max:"200" doc:"null: none"`
+}
+
+// ReferentialsQuery is the query of GET /locations/referentiels.
+type ReferentialsQuery struct {
+	Status string `json:"status,omitempty" enum:"active archived" doc:"Both when left out"`
+}
+
+// Referential is a group of sites.
+type Referential struct {
+	Code     string    `json:"code"`
+	Name     string    `json:"nom,omitempty"`
+	Status   string    `json:"status" enum:"active archived"`
+	Created  time.Time `json:"cree_le"`
+	Archived time.Time `json:"archive_le,omitzero"`
+	Active   int       `json:"sites_actifs"`
+}
+
+// Referentials is GET /locations/referentiels.
+type Referentials struct {
+	Envelope
+	Results []Referential `json:"results" doc:"By code"`
+}
+
+// SyncSites is POST /locations/referentiels/{code}/sites:sync: the whole set of sites there are to be.
+type SyncSites struct {
+	Sites   []SiteRow `json:"sites" max:"20000" unique:"external_id" doc:"No external_id twice"`
+	Confirm bool      `json:"confirmer_reduction,omitempty" doc:"More than half of the active sites may be deactivated"`
+	DryRun  bool      `json:"dry_run,omitempty" doc:"Nothing is written; what would be refused is told under refus"`
+}
+
+// UpsertSites is POST /locations/referentiels/{code}/sites:upsert: some sites; the others stay as they are.
+type UpsertSites struct {
+	Sites  []SiteRow `json:"sites" max:"20000" unique:"external_id" doc:"No external_id twice"`
+	DryRun bool      `json:"dry_run,omitempty" doc:"Nothing is written; what would be refused is told under refus"`
+}
+
+// SiteRow is a site of a sync or an upsert.
+type SiteRow struct {
+	ExternalID string `json:"external_id" pattern:"^[A-Za-z0-9._~-]{1,128}$" doc:"The caller's own, unique in the referential"`
+	site.Content
+	Unread
+}
+
+// PutSite is PUT /locations/referentiels/{code}/sites/{external_id}: all that is to be said of the site.
+type PutSite struct {
+	ExternalID string `json:"external_id,omitempty" doc:"As in the path, or left out"`
+	site.Content
+	Unread
+}
+
+// Unread is what a site shows of itself and a body may carry all the same.
+type Unread struct {
+	ID          shape.Ignored `json:"id,omitzero" doc:"Ignored"`
+	Referential shape.Ignored `json:"referentiel,omitzero" doc:"Ignored"`
+	Score       shape.Ignored `json:"geocode_score,omitzero" doc:"Ignored"`
+	Source      shape.Ignored `json:"position_source,omitzero" doc:"Ignored"`
+	Active      shape.Ignored `json:"actif,omitzero" doc:"Ignored"`
+	Version     shape.Ignored `json:"version,omitzero" doc:"Ignored"`
+	Created     shape.Ignored `json:"cree_le,omitzero" doc:"Ignored"`
+	Modified    shape.Ignored `json:"modifie_le,omitzero" doc:"Ignored"`
+	Deactivated shape.Ignored `json:"desactive_le,omitzero" doc:"Ignored"`
+}
+
+// PatchSite is PATCH /locations/referentiels/{code}/sites/{external_id}, a merge patch (RFC 7396): what is left out stays,
+// null removes.
+type PatchSite struct {
+	ExternalID string                          `json:"external_id,omitempty" doc:"As in the path, or left out"`
+	Name       shape.Nullable[string]          `json:"nom,omitzero" max:"200"`
+	Address    shape.Nullable[PatchAddress]    `json:"adresse,omitzero"`
+	IDBan      shape.Nullable[string]          `json:"id_ban,omitzero" max:"64"`
+	Lat        shape.Nullable[float64]         `json:"lat,omitzero" min:"-90" max:"90" doc:"null, with lon: the site is placed by its address"`
+	Lon        shape.Nullable[float64]         `json:"lon,omitzero" min:"-180" max:"180"`
+	Hours      shape.Nullable[json.RawMessage] `json:"horaires,omitzero" bytes:"16384"`
+	Phone      shape.Nullable[string]          `json:"telephone,omitzero" max:"64"`
+	Email      shape.Nullable[string]          `json:"email,omitzero" max:"254"`
+	Website    shape.Nullable[string]          `json:"site_web,omitzero" max:"2048"`
+	Tags       shape.Nullable[[]string]        `json:"tags,omitzero" max:"50" each:"1 64" unique:"items" doc:"All of them: lists are replaced, not merged"`
+	Properties shape.Nullable[json.RawMessage] `json:"proprietes,omitzero" members:"100" bytes:"16384" doc:"Merged member by member; what results has at most 50"`
+	Unread
+}
+
+// PatchAddress is a merge patch of an address.
+type PatchAddress struct {
+	Line1      shape.Nullable[string] `json:"ligne_1,omitzero" max:"200"`
+	Line2      shape.Nullable[string] `json:"ligne_2,omitzero" max:"200"`
+	PostalCode shape.Nullable[string] `json:"code_postal,omitzero" max:"10"`
+	City       shape.Nullable[string] `json:"commune,omitzero" max:"100"`
+	InseeCode  shape.Nullable[string] `json:"code_insee,omitzero" max:"5"`
+	Country    shape.Nullable[string] `json:"pays,omitzero" max:"60"`
+}
+
+// Synced is the answer of sites:sync and sites:upsert.
+type Synced struct {
+	Envelope
+	Created     int         `json:"crees"`
+	Updated     int         `json:"modifies"`
+	Unchanged   int         `json:"inchanges"`
+	Reactivated int         `json:"reactives"`
+	Deactivated int         `json:"desactives"`
+	Placed      int         `json:"places" doc:"Of those written, by their address"`
+	Placements  []Placement `json:"placements" doc:"Those, and how surely"`
+	NotPlaced   []string    `json:"non_places" doc:"external_id of those that stay without a position"`
+	Before      int         `json:"actifs_avant" doc:"Active sites of the referential"`
+	After       int         `json:"actifs_apres"`
+	Active      int         `json:"sites_actifs" doc:"Active sites of the account, before"`
+	Capacity    int         `json:"capacite"`
+	Ceiling     int         `json:"plafond"`
+	Refusal     any         `json:"refus,omitempty" doc:"Of a dry run: the detail of the 409 it would get"`
+}
+
+// Placement is a site that was placed by its address.
+type Placement struct {
+	ExternalID string  `json:"external_id"`
+	Score      float64 `json:"geocode_score" min:"0" max:"1"`
+}
+
+// SitesQuery is the query of GET /locations/referentiels/{code}/sites.
+type SitesQuery struct {
+	Status string `json:"statut,omitempty" enum:"actif inactif tous" default:"actif"`
+	Limit  int    `json:"limit,omitempty" min:"1" max:"1000" default:"100"`
+	Cursor string `json:"curseur,omitempty" max:"1000" doc:"As the page before gave it"`
+}
+
+// Sites is GET /locations/referentiels/{code}/sites.
+type Sites struct {
+	Envelope
+	Results []site.Site `json:"results" doc:"By external_id"`
+	Cursor  string      `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
+}
+
+// ExportSites is the query of GET /locations/referentiels/{code}/sites:export.
+type ExportSites struct {
+	Format string `json:"format,omitempty" enum:"csv geojson ndjson" default:"csv"`
+	Sheet  string `json:"tableur,omitempty" enum:"standard excel" doc:"Of CSV: RFC 4180, or as a French Excel opens it (UTF-8 with a mark, semicolons, decimal commas). When left out, excel for who prefers French by Accept-Language"`
+}
