@@ -43,7 +43,7 @@ func (s *service) swap(ctx context.Context, v *vintage.Vintage) {
 		s.atlas.Swap(v)
 		return
 	}
-	if err := s.listings.Fill(ctx, v, nil); err != nil {
+	if err := s.fill(ctx, v); err != nil {
 		s.Log.Warn("vintage served before it is listed", "reason", err)
 	}
 	old := s.served()
@@ -54,6 +54,21 @@ func (s *service) swap(ctx context.Context, v *vintage.Vintage) {
 	if err := s.listings.Release(ctx, old); err != nil { // removed by keepListed once no question is under way there
 		s.Log.Warn("list of the vintage before stays for now", "reason", err)
 	}
+}
+
+// fill lists a vintage unless it is, and says so: one of all France takes minutes.
+func (s *service) fill(ctx context.Context, v *vintage.Vintage) error {
+	began, begun := time.Now(), false
+	err := s.listings.Fill(ctx, v, func(_, total int) {
+		if !begun {
+			s.Log.Info("vintage is being listed in Meilisearch", "millesime", v.Millesime, "documents", total)
+		}
+		begun = true
+	})
+	if begun && err == nil {
+		s.Log.Info("vintage is listed in Meilisearch", "millesime", v.Millesime, "took", time.Since(began).Round(time.Millisecond))
+	}
+	return err
 }
 
 // served is the digest of the served vintage, empty when there is none.
@@ -95,7 +110,7 @@ func (s *service) list(ctx context.Context) error {
 		return nil
 	}
 	defer e.Done()
-	return errors.Join(s.listings.Fill(ctx, e.Vintage(), nil), s.listings.Prune(ctx))
+	return errors.Join(s.fill(ctx, e.Vintage()), s.listings.Prune(ctx))
 }
 
 // listed is nil while searches of addresses can be answered.

@@ -27,7 +27,9 @@ func settings() *meilisearch.Settings {
 		RankingRules:         []string{"words", "typo", "attribute", "exactness", "rang:asc"},
 		TypoTolerance: &meilisearch.TypoTolerance{Enabled: true, MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{OneTypo: 4, TwoTypos: 8},
 			DisableOnWords: []string{}, DisableOnAttributes: []string{}, DisableOnNumbers: true},
-		ProximityPrecision: meilisearch.ByAttribute,
+		ProximityPrecision: meilisearch.ByAttribute, // no rule looks at it
+		// A search that is cut off leaves out what fits: the patience of who asked ends first.
+		SearchCutoffMs: 5 * patience.Milliseconds(),
 	}
 }
 
@@ -51,29 +53,22 @@ func (d *Directory) Fill(ctx context.Context, v *vintage.Vintage, progress func(
 
 // write writes all documents into a draft.
 func (d *Directory) write(ctx context.Context, v *vintage.Vintage, progress func(done, total int)) error {
-	name, key, total := d.nameOf(v)+draft, "id", v.Communes+v.Streets+v.Localities
-	made, err := d.client.CreateIndexWithContext(ctx, &meilisearch.IndexConfig{Uid: name, PrimaryKey: key})
-	if err = d.done(ctx, "make the index", made, err); err != nil && !is(err, "index_already_exists") {
-		return err
-	}
-	index := d.client.Index(name)
-	set, err := index.UpdateSettingsWithContext(ctx, settings())
-	if err := d.done(ctx, "set the index up", set, err); err != nil {
+	index, err := d.furnished(ctx, d.nameOf(v)+draft)
+	if err != nil {
 		return err
 	}
 	var sent []*meilisearch.TaskInfo
 	wait := func(left int) error {
-		for len(sent) > left {
+		for ; len(sent) > left; sent = sent[1:] {
 			if err := d.done(ctx, "add documents", sent[0], nil); err != nil {
 				return err
 			}
-			sent = sent[1:]
 		}
 		return d.claim(ctx, d.nameOf(v))
 	}
 	count := 0
 	for batch, n := range batches(v) {
-		task, err := index.AddDocumentsNdjsonWithContext(ctx, batch, &meilisearch.DocumentOptions{PrimaryKey: &key})
+		task, err := index.AddDocumentsNdjsonWithContext(ctx, batch, nil)
 		if err != nil {
 			return told("add documents", err)
 		}
@@ -81,9 +76,27 @@ func (d *Directory) write(ctx context.Context, v *vintage.Vintage, progress func
 		if err := wait(ahead); err != nil {
 			return err
 		}
-		progress(count, total)
+		progress(count, v.Communes+v.Streets+v.Localities)
 	}
-	return errors.Join(wait(0), d.counted(ctx, index, count))
+	if err := wait(0); err != nil {
+		return err
+	}
+	return d.counted(ctx, index, count)
+}
+
+// furnished is an index with its settings, which may hold documents of an interrupted fill.
+func (d *Directory) furnished(ctx context.Context, name string) (meilisearch.IndexManager, error) {
+	made, err := d.client.CreateIndexWithContext(ctx, &meilisearch.IndexConfig{Uid: name, PrimaryKey: "id"})
+	if err = d.done(ctx, "make the index", made, err); err != nil && !is(err, "index_already_exists") {
+		return nil, err
+	}
+	index := d.client.Index(name)
+	set, err := index.UpdateSettingsWithContext(ctx, settings())
+	if err := d.done(ctx, "set the index up", set, err); err != nil {
+		return nil, err
+	}
+	set, err = index.UpdateFacetSearchWithContext(ctx, false) // nobody searches among the values of filters
+	return index, d.done(ctx, "set the index up", set, err)
 }
 
 // counted is an error when documents are missing.
