@@ -40,15 +40,19 @@ type finder interface {
 	collect(q *question)
 }
 
-// find finds the candidates of a question, the best first. A source is asked less and less strictly, until what it names
-// cannot be bettered.
+// find finds the candidates of a question, the best first.
 func (e *Engine) find(ctx context.Context, q *question) ([]candidate, error) {
 	if e.source == nil {
 		return q.search(), nil
 	}
-	n := &named{v: e.v}
+	return q.searchIn(ctx, e.source)
+}
+
+// searchIn asks a source less and less strictly, until what it names cannot be bettered.
+func (q *question) searchIn(ctx context.Context, s Source) ([]candidate, error) {
+	n := &named{v: q.v}
 	for asks := range q.rounds() {
-		found, err := e.source.Find(ctx, asks)
+		found, err := s.Find(ctx, asks)
 		if err == nil && len(found) != len(asks) {
 			err = fmt.Errorf("%d answers to %d asks", len(found), len(asks))
 		}

@@ -46,5 +46,11 @@ func (a Question) Line() string {
 
 // joined joins what is there with spaces.
 func joined(parts ...string) string {
-	return strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
+	kept := parts[:0]
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, " ")
 }
