@@ -45,11 +45,12 @@ func (q *question) rounds() iter.Seq[[]Ask] {
 }
 
 // askable are the words that lead to an address: no links, no numbers and what goes with them. Numbers may be part of a
-// name, unless they come first.
+// name, unless they come first or lead to the kind of a street.
 func (q *question) askable() (words, numbers mask) {
 	for i, t := range q.terms {
 		switch {
 		case !q.words().has(i) || q.stem.at.has(i):
+		case t.Digits && q.leads(i):
 		case t.Digits:
 			numbers |= bit(i)
 		case i == q.prefix:
@@ -63,6 +64,14 @@ func (q *question) askable() (words, numbers mask) {
 		numbers &^= bit(q.first())
 	}
 	return words, numbers
+}
+
+// leads says whether a number stands before a kind of street, as house numbers do.
+func (q *question) leads(i int) bool {
+	if i++; i < len(q.terms) && q.isRep(i) {
+		i++
+	}
+	return i < len(q.terms) && text.ClassOf(q.terms[i].Text) == text.Way
 }
 
 // first is the first word that may name something, of which there is one.

@@ -51,9 +51,11 @@ type spoilt struct {
 	answer string
 }
 
-func (s spoilt) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s spoilt) RoundTrip(r *http.Request) (*http.Response, error) { return s.to(r), nil }
+
+func (s spoilt) to(r *http.Request) *http.Response {
 	return &http.Response{StatusCode: s.status, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
-		Body: io.NopCloser(strings.NewReader(s.answer))}, nil
+		Body: io.NopCloser(strings.NewReader(s.answer))}
 }
 
 func TestAnswersThatCannotBeMeantAreErrors(t *testing.T) {
@@ -80,6 +82,32 @@ func TestAnswersThatCannotBeMeantAreErrors(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		} else if len(err.Error()) > 200 || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: the error is no line: %q", name, err)
+		}
+	}
+}
+
+// heard keeps what is sent, and answers that nothing was found.
+type heard struct{ body string }
+
+func (h *heard) RoundTrip(r *http.Request) (*http.Response, error) {
+	b, err := io.ReadAll(r.Body)
+	h.body = string(b)
+	return spoilt{http.StatusOK, `{"results":[{"hits":[]}]}`}.to(r), err
+}
+
+func TestWhatIsTypedStaysOutOfTheSyntaxOfFilters(t *testing.T) {
+	t.Parallel()
+	v, h := vintageOf(t, addresstest.Hamlet()), &heard{}
+	d := instance(meili.Server{URL: "http://heard", Index: "test", Transport: h}, "one", noon())
+	_, err := d.Of(v).Find(t.Context(), []address.Ask{{
+		Words: []string{"rue"}, Limit: 5, Postcodes: []string{"48000", "1] OR type = municipality", `"`}, Departments: []string{"2A", "", "48 OR 1"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"codes_postaux IN [48000]"`, `"departement IN [2A]"`} {
+		if !strings.Contains(h.body, want) || strings.Contains(h.body, "OR") {
+			t.Errorf("%s is asked, want %s", h.body, want)
 		}
 	}
 }
