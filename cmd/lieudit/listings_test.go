@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/cmd/lieudit/yardstick"
 	"lieudit/queries/address/directory"
 	"lieudit/queries/places/meili"
 	"lieudit/queries/places/meili/meilitest"
@@ -90,4 +91,30 @@ func (st *stage) part(t *testing.T, name string) string {
 func TestImportIsServedWithoutDroppingARequestOnMeilisearch(t *testing.T) {
 	t.Parallel()
 	importUnderLoad(t, raise(t, onListings(listings(t))))
+}
+
+// It does not run beside the others, which remove what they find when they end.
+func TestDamagedAddressesAreFoundInMeilisearch(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(sharedData(), "ban", "*.csv.gz"))
+	if err != nil || len(files) == 0 {
+		t.Skipf("no official data in %s; LIEUDIT_TEST_DATA says where it is", sharedData())
+	}
+	o := yardstick.Options{Dir: t.TempDir(), Files: files, Questions: 40, Meilisearch: listings(t), Turn: time.Millisecond, Connections: 1,
+		Progress: func(string, int, int) {}}
+	own := map[string]int{}
+	err = yardstick.Run(t.Context(), o, yardstick.Listener{
+		Speed: func(yardstick.Figure) error { return nil },
+		Accuracy: func(s yardstick.Score) error {
+			if s.Where == "engine" {
+				own[s.Kind] = s.First
+			}
+			if s.FalseExact > 0 || s.First < own[s.Kind]-s.Asked/20 {
+				t.Errorf("%s, %s: %d of %d first, %d false exact; the own index has %d", s.Kind, s.Where, s.First, s.Asked, s.FalseExact, own[s.Kind])
+			}
+			return nil
+		},
+	})
+	if err != nil || len(own) == 0 {
+		t.Errorf("%d kinds, %v", len(own), err)
+	}
 }
