@@ -111,6 +111,9 @@ func (s *service) parts() []ops.Part {
 	if s.outbox != nil {
 		all = append(all, ops.Part{Name: "site search", Check: s.outbox.Ready})
 	}
+	if s.listings != nil {
+		all = append(all, ops.Part{Name: "address index", Check: s.listed})
+	}
 	return all
 }
 

@@ -21,7 +21,7 @@ func New(a *atlas.Atlas) *Siting { return &Siting{a} }
 
 // Place is where the address of a site is, with the score of its verification; false where the BAN does not have it. An
 // id_ban that the base knows is the address.
-func (s *Siting) Place(_ context.Context, c site.Content) (site.Position, bool) {
+func (s *Siting) Place(ctx context.Context, c site.Content) (site.Position, bool) {
 	e, ok := s.atlas.Use()
 	if !ok {
 		return site.Position{}, false
@@ -37,7 +37,7 @@ func (s *Siting) Place(_ context.Context, c site.Content) (site.Position, bool) 
 	}
 	var best address.Match
 	for _, ask := range readings(*c.Address) {
-		found, err := e.Verify(ask)
+		found, err := e.Own.Verify(ctx, ask)
 		if err == nil && len(found) > 0 && certain(&found[0], ask.Street == "") && found[0].Score > best.Score {
 			best = found[0]
 		}
