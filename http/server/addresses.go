@@ -23,13 +23,13 @@ func (a *api) edition() (*atlas.Edition, error) {
 }
 
 // complete goes on with what was typed.
-func (a *api) complete(_ context.Context, _ call, q body.CompleteAddress) (any, error) {
+func (a *api) complete(ctx context.Context, _ call, q body.CompleteAddress) (any, error) {
 	e, err := a.edition()
 	if err != nil {
 		return nil, err
 	}
 	defer e.Done()
-	found, err := e.Complete(address.Query{
+	found, err := e.Complete(ctx, address.Query{
 		Text: q.Q, Limit: q.Limit, Bias: point(q.Bias),
 		Filter: address.Filter{Types: types(q.Types), Postcodes: either(q.PostalCodes, q.Postcodes),
 			CityCodes: either(q.InseeCodes, q.CityCodes), Departments: q.Departments},
@@ -48,13 +48,13 @@ func (a *api) complete(_ context.Context, _ call, q body.CompleteAddress) (any, 
 }
 
 // verify judges an address.
-func (a *api) verify(_ context.Context, _ call, q body.VerifyAddress) (any, error) {
+func (a *api) verify(ctx context.Context, _ call, q body.VerifyAddress) (any, error) {
 	e, err := a.edition()
 	if err != nil {
 		return nil, err
 	}
 	defer e.Done()
-	found, err := e.Verify(question(q))
+	found, err := e.Verify(ctx, question(q))
 	switch {
 	case errors.Is(err, address.ErrUnparsable):
 		return nil, problem.Unparsable()
@@ -96,13 +96,13 @@ func (a *api) view(_ context.Context, c call, _ body.Empty) (any, error) {
 }
 
 // near is what lies around a centre.
-func (a *api) near(_ context.Context, _ call, q body.NearAddress) (any, error) {
+func (a *api) near(ctx context.Context, _ call, q body.NearAddress) (any, error) {
 	e, err := a.edition()
 	if err != nil {
 		return nil, err
 	}
 	defer e.Done()
-	center, err := centre(e.Engine, q)
+	center, err := centre(ctx, e.Engine, q)
 	if err != nil {
 		return nil, err
 	}

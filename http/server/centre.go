@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"strings"
@@ -15,7 +16,7 @@ var identifier = regexp.MustCompile(`^([0-9][0-9AB][0-9]{3}(_\S+)?|[0-9a-fA-F]{8
 
 // centre resolves where a search begins. A text leads to one verified address or nowhere: a number the base does not
 // have, or several addresses that fit as well, resolve to nothing.
-func centre(e *address.Engine, q body.NearAddress) (*body.Center, error) {
+func centre(ctx context.Context, e *address.Engine, q body.NearAddress) (*body.Center, error) {
 	if q.Center == "" {
 		return &body.Center{Lon: *q.Lon, Lat: *q.Lat}, nil
 	}
@@ -24,7 +25,7 @@ func centre(e *address.Engine, q body.NearAddress) (*body.Center, error) {
 			return centred(q.Center, &r, 1), nil
 		}
 	}
-	found, err := e.Verify(address.Query{Text: q.Center, Limit: 1})
+	found, err := e.Verify(ctx, address.Query{Text: q.Center, Limit: 1})
 	if err != nil && !errors.Is(err, address.ErrUnparsable) {
 		return nil, err
 	}

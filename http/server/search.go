@@ -29,7 +29,7 @@ func (a *api) searchLocations(ctx context.Context, c call, in body.SearchLocatio
 	if a.Search == nil {
 		return body.NothingFound, nil
 	}
-	q, found, err := a.question(in)
+	q, found, err := a.question(ctx, in)
 	if err != nil || !found {
 		return body.NothingFound, err
 	}
@@ -53,7 +53,7 @@ func (a *api) searchLocations(ctx context.Context, c call, in body.SearchLocatio
 }
 
 // question is a query as an engine is asked. It is false when the centre is an address that leads nowhere.
-func (a *api) question(in body.SearchLocations) (finder.Query, bool, error) {
+func (a *api) question(ctx context.Context, in body.SearchLocations) (finder.Query, bool, error) {
 	q := finder.Query{
 		Text: in.Q, Referential: in.Referential, Tags: in.Tags, Limit: in.Limit,
 		Status: finder.Status(in.Status), Sort: finder.Sort(in.Sort),
@@ -66,7 +66,7 @@ func (a *api) question(in body.SearchLocations) (finder.Query, bool, error) {
 		b := finder.Box(box)
 		q.Box = &b
 	}
-	center, err := a.centre(in)
+	center, err := a.centre(ctx, in)
 	if statusOf(err) == http.StatusUnprocessableEntity {
 		return q, false, nil
 	}
@@ -81,7 +81,7 @@ func (a *api) question(in body.SearchLocations) (finder.Query, bool, error) {
 }
 
 // centre is where a search is centred, nil when it is not.
-func (a *api) centre(in body.SearchLocations) (*finder.Point, error) {
+func (a *api) centre(ctx context.Context, in body.SearchLocations) (*finder.Point, error) {
 	switch {
 	case in.Lat != nil:
 		return &finder.Point{Lat: *in.Lat, Lon: *in.Lon}, nil
@@ -93,11 +93,11 @@ func (a *api) centre(in body.SearchLocations) (*finder.Point, error) {
 		return nil, err
 	}
 	defer e.Done()
-	return resolved(e.Engine, in.Near)
+	return resolved(ctx, e.Engine, in.Near)
 }
 
-func resolved(e *address.Engine, near string) (*finder.Point, error) {
-	c, err := centre(e, body.NearAddress{Center: near})
+func resolved(ctx context.Context, e *address.Engine, near string) (*finder.Point, error) {
+	c, err := centre(ctx, e, body.NearAddress{Center: near})
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func (q *question) likeliest(all []alt, most int) []alt {
 func (q *question) common(term uint32) int { return q.v.StreetsWith(term).Len() }
 
 func (q *question) like(i int, w string, edits int) {
-	q.v.Like(w, edits, func(term uint32, distance int) bool {
+	q.from.Like(w, edits, func(term uint32, distance int) bool {
 		if distance <= edits && distance > 0 {
 			q.add(i, alt{term, likeness(len(w), distance)})
 		}
@@ -96,7 +96,7 @@ func (q *question) sounding(i int, w string) {
 	if sound == "" {
 		return
 	}
-	q.v.Sounding(sound, func(term uint32) bool {
+	q.from.Sounding(sound, func(term uint32) bool {
 		q.add(i, alt{term, min(max(soundSim, q.sim(i, term)+bothSim), literal-1)})
 		q.steps--
 		return q.steps > 0

@@ -1,6 +1,8 @@
 package address
 
 import (
+	"context"
+
 	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
 )
@@ -10,7 +12,7 @@ const shortest = 3
 
 // Complete goes on with what was typed: the likeliest addresses, streets and communes first. Fewer than three letters
 // or digits are ErrShort.
-func (e *Engine) Complete(query Query) ([]Suggestion, error) {
+func (e *Engine) Complete(ctx context.Context, query Query) ([]Suggestion, error) {
 	letters := 0
 	for _, w := range text.Words(query.line()) {
 		letters += len(w.Text) + len(w.Tail)
@@ -22,7 +24,10 @@ func (e *Engine) Complete(query Query) ([]Suggestion, error) {
 		return nil, ErrShort
 	}
 	q := e.ask(query, true)
-	found := q.search()
+	found, err := e.find(ctx, q)
+	if err != nil {
+		return nil, err
+	}
 	if len(found) == 0 && !q.parsable() && !e.knows(query.line(), true) {
 		return nil, ErrUnparsable
 	}

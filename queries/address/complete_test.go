@@ -14,7 +14,7 @@ func completed(t *testing.T, e *Engine, q Query) []Suggestion {
 	if q.Limit == 0 {
 		q.Limit = 5
 	}
-	found, err := e.Complete(q)
+	found, err := e.Complete(t.Context(), q)
 	if err != nil {
 		t.Fatalf("%+v: %v", q, err)
 	}
@@ -54,7 +54,7 @@ func TestTheLastWordMayBeUnfinished(t *testing.T) {
 
 func TestACommuneIsCompletedAfterALink(t *testing.T) {
 	t.Parallel()
-	e := needLozere(t).engine
+	e := lozere(t)
 	for line, id := range map[string]string{"saint-alban-sur-": "48132", "saint chely d'": "48140", "3 place du pont saint-chély-d": "48140"} {
 		if found := completed(t, e, Query{Text: line}); len(found) == 0 || found[0].CityCode != id {
 			t.Errorf("%q: %s, want one of %s", line, first(found), id)
@@ -66,7 +66,7 @@ func TestTooLittleIsNotCompleted(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t, hamlet())
 	for line, want := range map[string]error{"": ErrUnparsable, "?!,": ErrUnparsable, "m": ErrShort, "me": ErrShort, "1 é": ErrShort, "🙂é4": ErrShort, "men": nil} {
-		if _, err := e.Complete(Query{Text: line, Limit: 5}); !errors.Is(err, want) {
+		if _, err := e.Complete(t.Context(), Query{Text: line, Limit: 5}); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", line, err, want)
 		}
 	}
@@ -144,8 +144,8 @@ func TestTheSameRowsGiveTheSameAnswers(t *testing.T) {
 	one, other := engineOf(t, rows), engineOf(t, shuffled)
 	for _, line := range []string{"rue", "rue des lilas", "3 rue de l'eglise 48000", "10 rue paris", "le chapitre", "48000", "12 rue des lylas"} {
 		q := Query{Text: line, Limit: 20}
-		a, errA := one.Verify(q)
-		b, errB := other.Verify(q)
+		a, errA := one.Verify(t.Context(), q)
+		b, errB := other.Verify(t.Context(), q)
 		if !reflect.DeepEqual(a, b) || !errors.Is(errA, errB) {
 			t.Errorf("%q: %v and %v", line, a, b)
 		}

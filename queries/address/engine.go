@@ -11,6 +11,7 @@ import (
 type Engine struct {
 	v      *vintage.Vintage
 	table  *commune.Table
+	source Source                // nil: the vintage's own index
 	places func() []namedCommune // of the table, by name
 
 	departments func() map[string][]uint32 // the communes of each
@@ -20,6 +21,13 @@ type Engine struct {
 func New(v *vintage.Vintage, table *commune.Table) *Engine {
 	return &Engine{v: v, table: table, places: sync.OnceValue(func() []namedCommune { return byName(table) }),
 		departments: sync.OnceValue(func() map[string][]uint32 { return byDepartment(v) })}
+}
+
+// NewOn makes one whose candidates come from a source that knows the same vintage.
+func NewOn(v *vintage.Vintage, table *commune.Table, source Source) *Engine {
+	e := New(v, table)
+	e.source = source
+	return e
 }
 
 // Vintage is what the engine answers from.

@@ -47,7 +47,11 @@ func (q *question) guesses() []guess {
 			all = q.spelt(all, q.v.Gazetteer(), i, reading{from: i, to: i, sim: 100})
 		}
 	}
-	all = q.unnamed(q.coded(all))
+	return q.ordered(q.unnamed(q.coded(all)))
+}
+
+// ordered are the guesses that the question's filter lets through, the likeliest first, each once.
+func (q *question) ordered(all []guess) []guess {
 	all = slices.DeleteFunc(all, func(g guess) bool { return !q.area.has(g.commune) })
 	for i := range all {
 		all[i].late = q.isLate(all[i].span)

@@ -12,8 +12,15 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/vintage"
 )
+
+// misspell changes a letter.
+func misspell(rng *rand.Rand, word string) string {
+	i := rng.IntN(len(word))
+	return word[:i] + string(rune('a'+rng.IntN(26))) + word[i+1:]
+}
 
 // hostile are questions that no one asks kindly.
 func hostile() map[string]string {
@@ -59,16 +66,16 @@ func TestHostileQuestionsAreAnsweredSoonAndTheSameWay(t *testing.T) {
 	if raced() {
 		slower = 10
 	}
-	e := needLozere(t).engine
+	e := lozere(t)
 	e.Localities(LocalityQuery{Text: "mende", Limit: 1}) // makes a list first
 	for name, line := range hostile() {
 		checkSoon(t, e, name, line, slower*tooLong)
-		a, errA := e.Verify(Query{Text: line, Limit: 20})
-		b, errB := e.Verify(Query{Text: line, Limit: 20})
+		a, errA := e.Verify(t.Context(), Query{Text: line, Limit: 20})
+		b, errB := e.Verify(t.Context(), Query{Text: line, Limit: 20})
 		if len(a) != len(b) || errA != errB || len(a) > 0 && a[0].ID != b[0].ID {
 			t.Errorf("%s: %v (%v), then %v (%v)", name, a, errA, b, errB)
 		}
-		s, _ := e.Complete(Query{Text: line, Limit: 20})
+		s, _ := e.Complete(t.Context(), Query{Text: line, Limit: 20})
 		checkAnswers(t, line, a, s)
 	}
 }
@@ -100,18 +107,18 @@ func checkSoon(t *testing.T, e *Engine, name, line string, most time.Duration) (
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for way, ask := range map[string]func(){
-		"verify":   func() { e.Verify(Query{Text: line, Limit: 20}) },
-		"complete": func() { e.Complete(Query{Text: line, Limit: 20}) },
-		"bias":     func() { e.Complete(Query{Text: line, Limit: 20, Bias: &Position{2.35, 48.86}}) },
+		"verify":   func() { e.Verify(t.Context(), Query{Text: line, Limit: 20}) },
+		"complete": func() { e.Complete(t.Context(), Query{Text: line, Limit: 20}) },
+		"bias":     func() { e.Complete(t.Context(), Query{Text: line, Limit: 20, Bias: &Position{2.35, 48.86}}) },
 		"department": func() {
-			e.Complete(Query{Text: line, Limit: 20, Filter: Filter{Departments: []string{"75", "59", "13"}}})
+			e.Complete(t.Context(), Query{Text: line, Limit: 20, Filter: Filter{Departments: []string{"75", "59", "13"}}})
 		},
 		"localities": func() { e.Localities(LocalityQuery{Text: line, Limit: 20}) },
 		"view":       func() { e.View(line) },
 	} {
-		start := worked(t)
+		start := addresstest.Worked(t)
 		ask()
-		took := worked(t) - start
+		took := addresstest.Worked(t) - start
 		if worst = max(worst, took); took > most {
 			t.Errorf("%s, %s: took %v", name, way, took)
 		}
@@ -145,7 +152,7 @@ func checkAnswers(t *testing.T, line string, matches []Match, suggestions []Sugg
 
 func TestTheWorkOnAQuestionIsBounded(t *testing.T) {
 	t.Parallel()
-	e := needLozere(t).engine
+	e := lozere(t)
 	for name, line := range hostile() {
 		q := e.ask(Query{Text: line}, true)
 		q.search()
@@ -168,12 +175,12 @@ func FuzzQuestion(f *testing.F) {
 		if len(line) > 800 {
 			return
 		}
-		a, errA := e.Verify(Query{Text: line, Limit: 20})
-		b, errB := e.Verify(Query{Text: line, Limit: 20})
+		a, errA := e.Verify(t.Context(), Query{Text: line, Limit: 20})
+		b, errB := e.Verify(t.Context(), Query{Text: line, Limit: 20})
 		if len(a) != len(b) || errA != errB {
 			t.Fatalf("%q: %v, then %v", line, a, b)
 		}
-		s, _ := e.Complete(Query{Text: line, Limit: 20})
+		s, _ := e.Complete(t.Context(), Query{Text: line, Limit: 20})
 		checkAnswers(t, line, a, s)
 	})
 }

@@ -22,6 +22,7 @@ func span(from, to int) mask  { return mask(uint64(1)<<to - uint64(1)<<from) }
 // question is what was typed, as far as it can be read without looking for an address.
 type question struct {
 	v      *vintage.Vintage
+	from   finder
 	terms  []text.Term
 	all    mask // every term
 	noise  mask // complements, boxes, CEDEX: read and left aside
@@ -36,7 +37,8 @@ type question struct {
 	weight    [maxTerms]int32
 	low, high uint32 // the range of terms the growing one may become
 	steps     int
-	cut       bool // more fits than was looked at
+	cut       bool   // more fits than was looked at
+	leftOut   []bool // a source may have left out communes (true), or streets (false), that fit
 	loosened  mask
 	filter    Filter
 	area      area
@@ -74,7 +76,7 @@ func (q *question) cite(code string, communes []uint32) {
 
 // read reads a line. growing says that its last word may be unfinished.
 func read(v *vintage.Vintage, line string, growing bool) *question {
-	q := &question{v: v, terms: text.Terms(line), prefix: -1, steps: maxSteps}
+	q := &question{v: v, from: index{v}, terms: text.Terms(line), prefix: -1, steps: maxSteps}
 	if len(q.terms) > maxTerms {
 		q.terms, q.cut = q.terms[:maxTerms], true
 	}

@@ -20,12 +20,12 @@ func (q *question) search() []candidate {
 			q.loosen(i)
 		}
 	}
-	q.collect()
+	q.from.collect(q)
 	if !q.settled() && q.loosenAll(q.unused()) {
-		q.collect()
+		q.from.collect(q)
 	}
 	if q.list.top() < q.doubtful() && q.loosenAll(q.telling(q.words())) {
-		q.collect()
+		q.from.collect(q)
 	}
 	return q.list.best
 }
@@ -70,9 +70,12 @@ func (q *question) loosenAll(words mask) (more bool) {
 	return more && q.steps > 0
 }
 
+// index is the vintage's own index.
+type index struct{ *vintage.Vintage }
+
 // collect gathers candidates in all communes the question may be about, then everywhere. A commune that only has the
 // postcode is searched for rivals alone when one that was named has all the words.
-func (q *question) collect() {
+func (index) collect(q *question) {
 	for _, g := range q.guesses() {
 		if q.steps <= 0 {
 			return

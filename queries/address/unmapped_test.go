@@ -14,11 +14,11 @@ func TestCommunesWithoutAddressesAreKnownAllTheSame(t *testing.T) {
 		t.Errorf("a code that is none shows %+v", r)
 	}
 	for _, line := range []string{"Toulouse", "saint-étienne", "LA ROCHELLE"} {
-		if found, err := e.Verify(Query{Text: line, Limit: 5}); err != nil || len(found) > 0 {
+		if found, err := e.Verify(t.Context(), Query{Text: line, Limit: 5}); err != nil || len(found) > 0 {
 			t.Errorf("%s: %v, %v, want nothing and no error", line, found, err)
 		}
 	}
-	if found, err := e.Complete(Query{Text: "toulou", Limit: 5}); err != nil || len(found) > 0 {
+	if found, err := e.Complete(t.Context(), Query{Text: "toulou", Limit: 5}); err != nil || len(found) > 0 {
 		t.Errorf("the beginning of a name: %v, %v, want nothing and no error", found, err)
 	}
 }

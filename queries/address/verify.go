@@ -1,6 +1,7 @@
 package address
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,9 +22,13 @@ func (q Query) line() string {
 }
 
 // Verify judges an address: the matches that are good enough, the best first. None is no error; ErrUnparsable is one.
-func (e *Engine) Verify(query Query) ([]Match, error) {
+// The context bounds a source outside; the vintage's own index does not wait.
+func (e *Engine) Verify(ctx context.Context, query Query) ([]Match, error) {
 	q := e.ask(query, false)
-	found := q.search()
+	found, err := e.find(ctx, q)
+	if err != nil {
+		return nil, err
+	}
 	if len(found) == 0 && !q.parsable() && !e.knows(query.line(), false) {
 		return nil, ErrUnparsable
 	}
@@ -95,7 +100,7 @@ func (e *Engine) match(q *question, found []candidate, i int) Match {
 
 // alone says whether a candidate is confirmed, and no other is.
 func (q *question) alone(found []candidate, i int) bool {
-	if q.steps <= 0 || q.cut || !found[i].sound {
+	if q.steps <= 0 || q.cut || !found[i].sound || slices.Contains(q.leftOut, found[i].kind == Municipality) {
 		return false
 	}
 	for j := range found {

@@ -107,11 +107,11 @@ func TestWhatIsNoAddressIsUnparsable(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t, hamlet())
 	for _, line := range []string{"", "?!", "🙂🙂", "zzzz qqqq", "\xff\xfe"} {
-		if found, err := e.Verify(Query{Text: line, Limit: 5}); !errors.Is(err, ErrUnparsable) {
+		if found, err := e.Verify(t.Context(), Query{Text: line, Limit: 5}); !errors.Is(err, ErrUnparsable) {
 			t.Errorf("%q: %v, %v, want %v", line, found, err, ErrUnparsable)
 		}
 	}
-	if found, err := e.Verify(Query{Text: "4 rue Zzzyx 99999 Qqqqq", Limit: 5}); err != nil || len(found) > 0 {
+	if found, err := e.Verify(t.Context(), Query{Text: "4 rue Zzzyx 99999 Qqqqq", Limit: 5}); err != nil || len(found) > 0 {
 		t.Errorf("what can be read and is not there: %v, %v, want nothing", found, err)
 	}
 }
@@ -130,7 +130,7 @@ func TestTheScoreOfTheNextTellsATie(t *testing.T) {
 func TestAnotherStreetOfTheSameKindIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t, hamlet())
-	if found, err := e.Verify(Query{Text: "12 rue zzzyx 48000 Mende", Limit: 5}); err != nil || len(found) > 0 {
+	if found, err := e.Verify(t.Context(), Query{Text: "12 rue zzzyx 48000 Mende", Limit: 5}); err != nil || len(found) > 0 {
 		t.Errorf("%v, %v, want nothing", found, err)
 	}
 }

@@ -79,7 +79,7 @@ func TestARecordSaysAllThatIsKnown(t *testing.T) {
 
 func TestNeighboursComeNearestFirst(t *testing.T) {
 	t.Parallel()
-	e := needLozere(t).engine
+	e := lozere(t)
 	at := Position{3.4985, 44.5177}
 	for _, c := range []struct {
 		metres float64

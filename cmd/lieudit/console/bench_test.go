@@ -3,6 +3,7 @@ package console_test
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -57,6 +58,46 @@ func TestBenchAddressPrintsFiguresAndLeavesNothing(t *testing.T) {
 	for _, wrong := range []string{"", "10x", "0", "1G", "-5"} {
 		if code, _, _ := run(t, nil, "lieudit bench address --sizes '"+wrong+"'"); code != 2 {
 			t.Errorf("sizes %q: exit %d, want 2", wrong, code)
+		}
+	}
+}
+
+func TestBenchAddressCountsWhatIsFoundOfFiles(t *testing.T) {
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "rows.csv.gz")
+	if code, _, complaints := run(t, nil, "lieudit ban generate --addresses 400 --seed 1 --out "+file); code != 0 {
+		t.Fatal(complaints)
+	}
+	line := "lieudit bench address --file " + file + " --questions 3 --turn 5ms --connections 2 --dir " + dir
+	code, out, complaints := run(t, nil, line)
+	if code != 0 || !strings.Contains(out, "FALSE EXACT") || !strings.Contains(out, "wrong postcode") {
+		t.Errorf("exit %d: %s%s", code, out, complaints)
+	}
+	_, out, _ = run(t, nil, line+" --json")
+	scores := 0
+	for figure := range strings.Lines(out) {
+		var got struct {
+			Kind  string `json:"bruit"`
+			Asked int    `json:"questions"`
+			First int    `json:"premier"`
+			Rows  int    `json:"lignes"`
+		}
+		if err := json.Unmarshal([]byte(figure), &got); err != nil || got.Rows == 0 && got.Kind == "" || got.First > got.Asked {
+			t.Errorf("%q: %v", figure, err)
+		}
+		if got.Kind == "clean" && got.First == 3 {
+			scores++
+		}
+	}
+	if scores != 1 {
+		t.Errorf("clean addresses are not found: %s", out)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for _, wrong := range []string{"--questions 0", "--meilisearch 127.0.0.1", "--meilisearch http://"} {
+		if code, out, _ := run(t, nil, "lieudit bench address "+wrong); code != 2 || out != "" {
+			t.Errorf("%s: exit %d, said %q; want 2 and nothing", wrong, code, out)
 		}
 	}
 }

@@ -60,7 +60,8 @@ func (p Program) placeFlags() []cli.Flag {
 		p.text("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
 		p.text("eventstore", "", "EventStoreDB or lieudit node for the log, as `esdb://…`; a journal in the data folder when left out"),
 		p.text("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
-		p.text("meilisearch", "", "Meilisearch, as `http://KEY@HOST:PORT`, for what is to be searched there: the sites (LIEUDIT_MEILISEARCH_KEY may hold the key)"),
+		p.text("meilisearch", "", "Meilisearch, as `http://KEY@HOST:PORT`, for what is to be searched there: the sites, and addresses with --address-index (LIEUDIT_MEILISEARCH_KEY may hold the key)"),
+		p.addressIndexFlag(),
 		p.text("vault-key-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none"),
 	}
 }
@@ -76,9 +77,20 @@ func (p Program) meilisearch(c *cli.Command) string {
 	return address
 }
 
-// onMeilisearch refuses an address that is none. What was given is not repeated, a key is in it.
+// addressIndexFlag says where the streets and communes that may be meant by a question are looked for.
+func (p Program) addressIndexFlag() cli.Flag {
+	f := p.text("address-index", service.OwnIndex, "`WHERE` addresses are searched: own (the vintage) or meilisearch (slower; needs --meilisearch)")
+	f.Validator = oneOf(service.OwnIndex, service.Meilisearch)
+	return f
+}
+
+// onMeilisearch refuses an address that is none, and its absence where it is needed. What was given is not repeated, a
+// key is in it.
 func onMeilisearch(c *cli.Command, config service.Config) error {
 	if config.Meilisearch == "" {
+		if config.AddressIndex == service.Meilisearch {
+			return wrong(c, "--address-index meilisearch needs --meilisearch (LIEUDIT_MEILISEARCH)")
+		}
 		return nil
 	}
 	if _, err := meili.Parse(config.Meilisearch); err != nil {
@@ -133,6 +145,7 @@ func (p Program) config(c *cli.Command) service.Config {
 		EventStore:   c.String("eventstore"),
 		Postgres:     c.String("postgres"),
 		Meilisearch:  p.meilisearch(c),
+		AddressIndex: c.String("address-index"),
 		Demo:         !c.Bool("no-demo"),
 		Grace:        c.Duration("grace"),
 		ToTheLetter:  c.Bool("count-to-the-letter"),

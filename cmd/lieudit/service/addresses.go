@@ -27,6 +27,9 @@ func (s *service) openAddresses(ctx context.Context) error {
 		return err
 	}
 	s.atlas = atlas.New(communes)
+	if err := s.openListings(); err != nil {
+		return err
+	}
 	folder := vintages.In(s.Data)
 	if err := folder.Clean(s.Now()); err != nil {
 		s.Log.Warn("leavings of imports stay", "reason", err)
@@ -44,8 +47,8 @@ func (s *service) openAddresses(ctx context.Context) error {
 		s.atlas.Swap(nil)
 		return nil
 	})
-	s.follower = vintages.NewFollower(folder, s.Log, s.atlas.Swap)
-	if err := s.follower.Load(); err != nil {
+	s.follower = vintages.NewFollower(folder, s.Log, s.swap)
+	if err := s.follower.Load(ctx); err != nil {
 		s.Log.Error("vintage refused; no addresses are served", "reason", err)
 	}
 	return nil

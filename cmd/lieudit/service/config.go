@@ -19,6 +19,7 @@ type Config struct {
 	EventStore   string        // esdb://… or "" for the journal
 	Postgres     string        // postgres://… or "" for SQLite
 	Meilisearch  string        // http://KEY@HOST:PORT, where what is asked of it is searched
+	AddressIndex string        // OwnIndex or Meilisearch: where the candidates of addresses come from
 	VaultKey     []byte        // master key of the vault, 32 bytes; nil for none
 	Demo         bool          // open the demo account on an empty log, and invent addresses where there are none
 	Grace        time.Duration // after its end, in which a period still takes what was on its way, before it is closed

@@ -49,6 +49,16 @@ func (s *service) gauges() {
 	if s.outbox != nil {
 		s.outboxGauges()
 	}
+	if s.listings != nil {
+		counter("lieudit_address_index_requests_total", "Requests for candidates of addresses.", func() int64 {
+			requests, _ := s.listings.Asked()
+			return requests
+		})
+		counter("lieudit_address_index_searches_total", "Searches in those requests.", func() int64 {
+			_, searches := s.listings.Asked()
+			return searches
+		})
+	}
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 

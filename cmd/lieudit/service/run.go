@@ -33,6 +33,9 @@ func (s *service) run(ctx context.Context) error {
 	parts.Go(func() error { return ended(behind, s.follower.Run(behind)) })
 	parts.Go(func() error { return ended(behind, s.count(behind)) })
 	parts.Go(func() error { return s.closePeriods(behind) })
+	if s.listings != nil {
+		parts.Go(func() error { return s.keepListed(behind) })
+	}
 
 	front, ctx := errgroup.WithContext(ctx)
 	for _, l := range []*listener{s.api, s.area, s.ops} {

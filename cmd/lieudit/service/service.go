@@ -25,6 +25,7 @@ import (
 	"lieudit/projections/pulse"
 	"lieudit/projections/tally"
 	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/directory"
 	"lieudit/queries/address/siting"
 	"lieudit/queries/places/meili"
 	"lieudit/schemas/table"
@@ -57,6 +58,7 @@ type service struct {
 	outbox    *outbox.Outbox // with sites
 	caughtUp  atomic.Bool    // the read models, once
 	atlas     *atlas.Atlas
+	listings  *directory.Directory // nil: vintages are searched by their own index
 	follower  *vintages.Follower
 
 	api, area, ops *listener

@@ -1,6 +1,7 @@
 package sheet
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ type result struct {
 }
 
 // verify asks the engine about a row.
-func (j Job) verify(h *head, r row) (result, error) {
+func (j Job) verify(ctx context.Context, h *head, r row) (result, error) {
 	ask := address.Query{Text: h.address(r), Limit: 1}
 	if code := r.at(h.postcode); code != "" {
 		ask.Filter.Postcodes = []string{code}
@@ -45,7 +46,7 @@ func (j Job) verify(h *head, r row) (result, error) {
 	case ask.Text == "":
 		return result{status: skipped}, nil
 	}
-	matches, err := j.Engine.Verify(ask)
+	matches, err := j.Engine.Verify(ctx, ask)
 	if errors.Is(err, address.ErrUnparsable) || err == nil && len(matches) == 0 {
 		return result{status: notFound}, nil
 	}

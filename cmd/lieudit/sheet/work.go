@@ -43,7 +43,7 @@ func (j Job) work(ctx context.Context, h head, d *draft) (err error) {
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() error {
 			for b := range jobs {
-				if err := j.answer(&h, b); err != nil {
+				if err := j.answer(ctx, &h, b); err != nil {
 					return err
 				}
 			}
@@ -88,10 +88,10 @@ func hand(ctx context.Context, to chan<- *batch, b *batch) bool {
 }
 
 // answer makes the lines of a batch.
-func (j Job) answer(h *head, b *batch) error {
+func (j Job) answer(ctx context.Context, h *head, b *batch) error {
 	var lines []byte
 	for _, r := range b.rows {
-		got, err := j.verify(h, r)
+		got, err := j.verify(ctx, h, r)
 		if err != nil {
 			return err
 		}

@@ -24,19 +24,20 @@ const (
 // Follower keeps a service on the current vintage.
 type Follower struct {
 	folder Folder
-	swap   func(*vintage.Vintage)
+	swap   func(context.Context, *vintage.Vintage)
 	log    *slog.Logger
 	now    string // the vintage answered from
 	bad    string // the one that was refused
 }
 
-// NewFollower is a follower that hands every vintage that becomes current to swap, which owns it from then on.
-func NewFollower(f Folder, log *slog.Logger, swap func(*vintage.Vintage)) *Follower {
+// NewFollower is a follower that hands every vintage that becomes current to swap, which owns it from then on, and serves
+// it by the time it returns.
+func NewFollower(f Folder, log *slog.Logger, swap func(context.Context, *vintage.Vintage)) *Follower {
 	return &Follower{folder: f, swap: swap, log: log}
 }
 
 // Load opens the current vintage, if there is one.
-func (f *Follower) Load() error {
+func (f *Follower) Load(ctx context.Context) error {
 	name, err := f.folder.Current()
 	if err != nil || name == "" || name == f.now || name == f.bad {
 		return err
@@ -49,7 +50,7 @@ func (f *Follower) Load() error {
 	if err := v.Prefault(); err != nil {
 		f.log.Warn("vintage not read ahead", "reason", err)
 	}
-	f.swap(v)
+	f.swap(ctx, v)
 	f.now = name
 	return nil
 }
@@ -76,7 +77,7 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 				return fmt.Errorf("vintages: %w", err)
 			}
 		}
-		said = f.turn(seat, said, lock != nil)
+		said = f.turn(ctx, seat, said, lock != nil)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -86,8 +87,8 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 }
 
 // turn looks once. Who speaks says what is answered from when that is not what it said last.
-func (f *Follower) turn(seat, said string, speaks bool) string {
-	err := f.Load()
+func (f *Follower) turn(ctx context.Context, seat, said string, speaks bool) string {
+	err := f.Load(ctx)
 	if err != nil {
 		f.log.Error("vintage refused; the one before is served on", "reason", err)
 	}

@@ -41,7 +41,7 @@ func following(t *testing.T, f Folder) <-chan *vintage.Vintage {
 	t.Helper()
 	handed := make(chan *vintage.Vintage, 8)
 	ctx, cancel := context.WithCancel(context.Background())
-	follower := NewFollower(f, slog.New(slog.NewTextHandler(t.Output(), nil)), func(v *vintage.Vintage) { handed <- v })
+	follower := NewFollower(f, slog.New(slog.NewTextHandler(t.Output(), nil)), func(_ context.Context, v *vintage.Vintage) { handed <- v })
 	ended := make(chan error, 1)
 	go func() { ended <- follower.Run(ctx) }()
 	t.Cleanup(func() {

@@ -1,5 +1,6 @@
-// Package yardstick measures the address engine on invented vintages of any size: how fast one is built, and
-// throughput and latency of every operation, in the engine on one processor and over HTTP on all of them.
+// Package yardstick measures the address engine on invented vintages of any size, or on real files: how fast one is
+// built, throughput and latency of every operation, in the engine on one processor and over HTTP on all of them, and how
+// often what is damaged is found. The own index and Meilisearch are asked the same questions in the same run.
 package yardstick
 
 import (
@@ -18,7 +19,10 @@ import (
 // Options say what to measure.
 type Options struct {
 	Dir         string        // for the vintages
-	Sizes       []int         // rows
+	Sizes       []int         // rows that are invented; none with Files
+	Files       []string      // of the base
+	Questions   int           // of each kind of noise, about Files
+	Meilisearch string        // http://KEY@HOST:PORT; empty: there is none
 	Turn        time.Duration // for each figure
 	Connections int           // over HTTP
 	Progress    func(what string, done, total int)
@@ -27,7 +31,7 @@ type Options struct {
 // Figure is one operation at one size.
 type Figure struct {
 	Rows      int     `json:"lignes"`
-	Where     string  `json:"ou"` // engine, http or disk
+	Where     string  `json:"ou"` // engine, meilisearch, http or disk
 	Operation string  `json:"operation"`
 	PerSecond float64 `json:"par_seconde"`
 	P50       float64 `json:"p50_ms"`
@@ -36,30 +40,40 @@ type Figure struct {
 	Bytes     int64   `json:"octets,omitempty"` // of the vintage
 }
 
-// Run measures all sizes and tells each figure when it is there.
-func Run(ctx context.Context, o Options, tell func(Figure) error) error {
+// Listener is told each figure when it is there.
+type Listener struct {
+	Speed    func(Figure) error
+	Accuracy func(Score) error
+}
+
+// Run measures the files, or all sizes.
+func Run(ctx context.Context, o Options, to Listener) error {
 	communes, err := commune.Load()
 	if err != nil {
 		return err
 	}
+	path := filepath.Join(o.Dir, "bench.vintage")
+	if len(o.Files) > 0 {
+		f, built, err := o.buildFiles(ctx, path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(to.Speed(built), o.measure(ctx, communes, path, f, to))
+	}
 	for _, rows := range o.Sizes {
-		if err := o.size(ctx, communes, rows, tell); err != nil {
+		f, built, err := o.build(ctx, communes, path, rows)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(to.Speed(built), o.measure(ctx, communes, path, f, to)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// size measures one size.
-func (o Options) size(ctx context.Context, communes *commune.Table, rows int, tell func(Figure) error) error {
-	path := filepath.Join(o.Dir, "bench.vintage")
-	f, built, err := o.build(ctx, communes, path, rows)
-	if err != nil {
-		return err
-	}
-	if err := tell(built); err != nil {
-		return err
-	}
+// measure measures one vintage.
+func (o Options) measure(ctx context.Context, communes *commune.Table, path string, f *field, to Listener) (err error) {
 	v, err := vintage.Open(path)
 	if err != nil {
 		return err
@@ -67,15 +81,31 @@ func (o Options) size(ctx context.Context, communes *commune.Table, rows int, te
 	held := atlas.New(communes)
 	held.Swap(v)
 	defer held.Swap(nil)
-	engine := address.New(v, communes)
-	for _, op := range operations() {
-		o.Progress("engine: "+op.name, 0, 0)
-		figure, err := o.alone(ctx, op, engine, f)
-		if err := errors.Join(err, tell(figure.of(rows, "engine", op.name))); err != nil {
+	all := []rival{{name: "engine", Engine: address.New(v, communes), asked: nothing}}
+	if o.Meilisearch != "" {
+		listed, end, err := o.list(ctx, communes, v, f.rows, to)
+		defer func() { err = errors.Join(err, end()) }()
+		if err != nil {
 			return err
 		}
+		all = append(all, listed)
 	}
-	return o.web(ctx, held, f, func(op string, figure Figure) error { return tell(figure.of(rows, "http", op)) })
+	for _, r := range all {
+		for _, op := range operations() {
+			if r.searches && !op.searches {
+				continue
+			}
+			o.Progress(r.name+": "+op.name, 0, 0)
+			figure, err := o.alone(ctx, op, r.Engine, f)
+			if err := errors.Join(err, to.Speed(figure.of(f.rows, r.name, op.name))); err != nil {
+				return err
+			}
+		}
+	}
+	if err := o.judge(ctx, all, f, to.Accuracy); err != nil {
+		return err
+	}
+	return o.web(ctx, held, f, func(op string, figure Figure) error { return to.Speed(figure.of(f.rows, "http", op)) })
 }
 
 func (f Figure) of(rows int, where, operation string) Figure {
@@ -86,17 +116,21 @@ func (f Figure) of(rows int, where, operation string) Figure {
 // alone asks one question after the other.
 func (o Options) alone(ctx context.Context, op operation, e *address.Engine, f *field) (Figure, error) {
 	for i := range min(200, len(f.questions)) { // what it needs is in memory then
-		op.ask(e, &f.questions[i])
+		if err := answered(op.ask(ctx, e, &f.questions[i])); err != nil {
+			return Figure{}, err
+		}
 	}
 	var took []time.Duration
 	began := time.Now()
-	for i := 0; time.Since(began) < o.Turn; i++ {
+	for i := 0; i == 0 || time.Since(began) < o.Turn; i++ {
 		if err := ctx.Err(); err != nil {
 			return Figure{}, err
 		}
 		q := &f.questions[i%len(f.questions)]
 		at := time.Now()
-		op.ask(e, q)
+		if err := answered(op.ask(ctx, e, q)); err != nil {
+			return Figure{}, err
+		}
 		took = append(took, time.Since(at))
 	}
 	return summary(took, time.Since(began)), nil

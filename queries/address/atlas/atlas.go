@@ -12,6 +12,9 @@ import (
 
 // Atlas holds one vintage or none. It is safe for concurrent use.
 type Atlas struct {
+	// Source is where the candidates of a vintage come from; nil: from its own index. It is set before the first swap.
+	Source func(*vintage.Vintage) address.Source
+
 	communes *commune.Table
 
 	mu  sync.Mutex
@@ -24,6 +27,8 @@ func New(communes *commune.Table) *Atlas { return &Atlas{communes: communes} }
 // Edition is a vintage in use. Done must be called once when nothing of it is used any more.
 type Edition struct {
 	*address.Engine
+	// Own is the same on the vintage's own index, for what is asked in thousands or must not wait.
+	Own  *address.Engine
 	Meta vintage.Meta
 
 	atlas   *Atlas
@@ -57,7 +62,11 @@ func (e *Edition) Done() {
 func (a *Atlas) Swap(v *vintage.Vintage) {
 	var next *Edition
 	if v != nil {
-		next = &Edition{Engine: address.New(v, a.communes), Meta: v.Meta, atlas: a, vintage: v, readers: 1}
+		own := address.New(v, a.communes)
+		next = &Edition{Engine: own, Own: own, Meta: v.Meta, atlas: a, vintage: v, readers: 1}
+		if a.Source != nil {
+			next.Engine = address.NewOn(v, a.communes, a.Source(v))
+		}
 	}
 	a.mu.Lock()
 	last := a.now

@@ -1,5 +1,7 @@
 package vintage
 
+import "sort"
+
 // Code is a commune's INSEE code, padded with zero bytes.
 type Code [8]byte
 
@@ -92,6 +94,14 @@ type Place struct {
 func (v *Vintage) Place(i uint32) Place {
 	r := v.places.at(i)
 	return Place{Name: r.u32(0), Commune: r.u32(4), Kind: PlaceKind(r.u32(8)), Code: r.code(12)}
+}
+
+// CommunePlaces are the places that a commune is known as.
+func (v *Vintage) CommunePlaces(commune uint32) (from, to uint32) {
+	first := func(least uint32) uint32 {
+		return uint32(sort.Search(v.places.len(), func(i int) bool { return v.places.at(uint32(i)).u32(4) >= least }))
+	}
+	return first(commune), first(commune + 1)
 }
 
 // Street is a named way of one commune, or a locality, which has no rows.
@@ -203,6 +213,16 @@ func (v *Vintage) Name(i uint32) []byte {
 		return nil
 	}
 	return v.names.at(i)
+}
+
+// BareTerms are the terms of a name without links, or all of them when there are no others.
+func (v *Vintage) BareTerms(name uint32) []uint32 {
+	column := v.NameTerms(name)
+	terms := make([]uint32, column.Len())
+	for i := range terms {
+		terms[i] = column.At(i)
+	}
+	return withoutLinks(terms, func(t uint32) string { return string(v.Term(t)) })
 }
 
 // NameTerms are the terms of a name, in its order.

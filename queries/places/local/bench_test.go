@@ -199,13 +199,8 @@ func BenchmarkLoad(b *testing.B) {
 	for i := range 2 {
 		s.put(b, chain(b, account(i), 11_000)...)
 	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	b.ReportAllocs()
-	worked, times := processor(), 0
 	for i := 0; b.Loop(); i++ {
 		s.ask(b, finder.Query{Account: account(i % 2)})
-		times++
 	}
-	b.ReportMetric(float64((processor()-worked).Milliseconds())/float64(times), "cpu-ms")
 }

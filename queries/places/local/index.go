@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"lieudit/queries/places/finder"
 	"lieudit/schemas/table"
@@ -86,7 +87,10 @@ func (x *index) changed(rows []table.Site, holds func(active bool) bool) (*index
 	if len(x.rows) == 0 {
 		made.primer = primerOf(rows)
 	}
-	squeezer := newSqueezer(made.primer)
+	read, err := readAll(rows, holds, made.primer)
+	if err != nil {
+		return nil, err
+	}
 	fresh := make([]entry, 0, len(rows))
 	var text strings.Builder
 	for i := range rows {
@@ -99,12 +103,9 @@ func (x *index) changed(rows []table.Site, holds func(active bool) bool) (*index
 		if !holds(r.Active) {
 			continue
 		}
-		e, err := entryOf(r)
-		if err != nil {
-			return nil, err
-		}
+		e := read[i].entry
 		e.at = uint64(len(x.texts))<<inText | uint64(text.Len())
-		wrap(&text, e.place, r, squeezer.squeeze(r.Content))
+		wrap(&text, e.place, r, read[i].squeezed)
 		fresh = append(fresh, e)
 	}
 	made.texts = append(made.texts, strings.Clone(text.String()))
@@ -132,6 +133,9 @@ func (x *index) size(ordinal uint32) int {
 // merge fills the index with the sites of another but those that left, and fresh ones.
 func (x *index) merge(old *index, left []bool, there int, fresh []entry) {
 	n := there + len(fresh)
+	var words, marks dict
+	var cut sync.WaitGroup
+	cut.Go(func() { words, marks = dictsOf(fresh) })
 	x.rows, x.lat, x.lon = make([]uint64, 0, n), make([]float64, 0, n), make([]float64, 0, n)
 	stay, come := make([]uint32, len(old.rows)), make([]uint32, len(fresh))
 	from := uint32(0)
@@ -148,7 +152,7 @@ func (x *index) merge(old *index, left []bool, there int, fresh []entry) {
 		come[i] = x.append(e.at, e.lat, e.lon)
 	}
 	carry(uint32(len(old.rows)))
-	words, marks := dictsOf(fresh)
+	cut.Wait()
 	x.words, x.marks = merged(&old.words, &words, stay, come), merged(&old.marks, &marks, stay, come)
 	x.sortIDs(old, stay, come)
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lieudit/cmd/lieudit/service"
+	"lieudit/cmd/lieudit/yardstick"
+	"lieudit/queries/address/directory"
+	"lieudit/queries/places/meili"
+	"lieudit/queries/places/meili/meilitest"
+)
+
+// onListings has addresses searched in a Meilisearch.
+func onListings(address string) func(*service.Config) {
+	return func(c *service.Config) { c.Meilisearch, c.AddressIndex = address, service.Meilisearch }
+}
+
+// listings is the real Meilisearch that tests may use, and what they leave there is removed.
+func listings(t *testing.T) string {
+	t.Helper()
+	server, key, _ := strings.Cut(os.Getenv(meilitest.Variable), "#")
+	if server == "" {
+		t.Skipf("no Meilisearch: start one and name it in %s, as http://127.0.0.1:7700#KEY", meilitest.Variable)
+	}
+	address := strings.Replace(server, "://", "://"+key+"@", 1)
+	at, err := meili.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		later := directory.New(at.Client(), "later", func() time.Time { return time.Now().Add(time.Hour) })
+		if err := later.Prune(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return address
+}
+
+func TestSearchesOfAddressesFailAloneWhileMeilisearchIsAway(t *testing.T) {
+	t.Parallel()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	st := raise(t, onListings("http://key@"+gone.Addr().String()))
+	key := st.customer(t)
+	const row = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat;x;y\n48095_a_00003;3;;Rue Basse;48000;48095;Mende;3.4979;44.514163;739574.22;6379580.04\n"
+	file := filepath.Join(st.data, "rows.csv")
+	mustWrite(t, file, row)
+	st.run(t, "ban import --data "+st.data+" "+file)
+	for path, want := range map[string]int{
+		"/address/verify?q=3+rue+basse+mende": http.StatusInternalServerError, "/address/autocomplete?q=rue+bas": http.StatusInternalServerError,
+		"/address/proximity?center=rue+basse+mende": http.StatusInternalServerError,
+		"/address/view/48095_a_00003":               http.StatusOK, "/address/proximity?lat=44.5142&lon=3.4979": http.StatusOK,
+		"/address/proximity?center=48095_a_00003": http.StatusOK, "/locality/search?q=mende": http.StatusOK,
+		"/address/autocomplete?q=a": http.StatusOK,
+	} {
+		if got := st.ask(t, key, path, &struct{}{}); got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+	}
+	if reason := st.part(t, "address index"); reason == "ok" || strings.Contains(reason, "key@") {
+		t.Errorf("readiness says %q of the address index", reason)
+	}
+}
+
+// part is what readiness says of a part.
+func (st *stage) part(t *testing.T, name string) string {
+	t.Helper()
+	resp, err := st.client.Get(st.ops + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var ready struct{ Parts map[string]string }
+	if err := json.NewDecoder(resp.Body).Decode(&ready); err != nil {
+		t.Fatal(err)
+	}
+	return ready.Parts[name]
+}
+
+func TestImportIsServedWithoutDroppingARequestOnMeilisearch(t *testing.T) {
+	t.Parallel()
+	importUnderLoad(t, raise(t, onListings(listings(t))))
+}
+
+// It does not run beside the others, which remove what they find when they end.
+func TestDamagedAddressesAreFoundInMeilisearch(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(sharedData(), "ban", "*.csv.gz"))
+	if err != nil || len(files) == 0 {
+		t.Skipf("no official data in %s; LIEUDIT_TEST_DATA says where it is", sharedData())
+	}
+	o := yardstick.Options{Dir: t.TempDir(), Files: files, Questions: 40, Meilisearch: listings(t), Turn: time.Millisecond, Connections: 1,
+		Progress: func(string, int, int) {}}
+	own := map[string]int{}
+	err = yardstick.Run(t.Context(), o, yardstick.Listener{
+		Speed: func(yardstick.Figure) error { return nil },
+		Accuracy: func(s yardstick.Score) error {
+			if s.Where == "engine" {
+				own[s.Kind] = s.First
+			}
+			if s.FalseExact > 0 || s.First < own[s.Kind]-s.Asked/20 {
+				t.Errorf("%s, %s: %d of %d first, %d false exact; the own index has %d", s.Kind, s.Where, s.First, s.Asked, s.FalseExact, own[s.Kind])
+			}
+			return nil
+		},
+	})
+	if err != nil || len(own) == 0 {
+		t.Errorf("%d kinds, %v", len(own), err)
+	}
+}
