@@ -110,11 +110,12 @@ func (d *drain) open(ctx context.Context) (sealed bool, err error) {
 	return false, d.enqueue(ctx, 0)
 }
 
-// holds says whether the index has as many sites as the tables, as far as that can be said.
+// holds says whether the index can have so many sites: at least those of which nothing is to be told.
 func (d *drain) holds(ctx context.Context, sites int) (bool, error) {
-	var waiting, there int
-	err := d.own.DB.QueryRow(ctx, "select (select count(*) from outbox), (select count(*) from site)").Scan(&waiting, &there)
-	return waiting > 0 || there == sites, err
+	var waiting, there, settled int
+	err := d.own.DB.QueryRow(ctx, "select (select count(*) from outbox), (select count(*) from site), "+
+		"(select count(*) from site where not exists (select 1 from outbox where outbox.id = site.id))").Scan(&waiting, &there, &settled)
+	return settled <= sites && sites <= there+waiting, err
 }
 
 // enqueue puts the sites that changed after a position into the outbox, few at a time: the lane writes meanwhile.

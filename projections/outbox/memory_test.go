@@ -188,6 +188,16 @@ func (w *world) until(reached func() (string, bool)) {
 	}
 }
 
+// sealed waits until the index was sealed so often.
+func (w *world) sealed(times int) {
+	w.t.Helper()
+	w.until(func() (string, bool) {
+		w.index.mu.Lock()
+		defer w.index.mu.Unlock()
+		return fmt.Sprintf("it was sealed %d times", w.index.seals), w.index.seals >= times
+	})
+}
+
 // lines counts log lines.
 type lines struct {
 	mu   sync.Mutex

@@ -23,10 +23,14 @@ const (
 // for the read model first. It fails with ErrDown at once while nothing is told or too much is to be, and with ctx's
 // error when that ends first.
 func (o *Outbox) Wait(ctx context.Context, position eventstore.Position) error {
+	seen := int64(0)
 	for {
 		told, poll := o.signal()
 		q, err := o.queue(ctx, position)
 		switch {
+		case err != nil && ctx.Err() != nil:
+			o.inVain(seen)
+			return ctx.Err()
 		case err != nil:
 			return fmt.Errorf("site search: %w", err)
 		case q.rows == 0:
@@ -34,12 +38,10 @@ func (o *Outbox) Wait(ctx context.Context, position eventstore.Position) error {
 		case q.rows >= longQueue || o.idle(q.oldest):
 			return ErrDown
 		}
+		seen = q.oldest
 		timer := time.NewTimer(poll)
 		select {
 		case <-ctx.Done():
-			o.inVain(q.oldest)
-			timer.Stop()
-			return ctx.Err()
 		case <-told:
 		case <-timer.C:
 		}
@@ -87,10 +89,13 @@ func (o *Outbox) idle(oldest int64) bool {
 	return o.reason != "" || o.stuck == oldest
 }
 
+// inVain notes the oldest row that somebody waited for in vain, if one was seen.
 func (o *Outbox) inVain(oldest int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.stuck = oldest
+	if oldest > 0 {
+		o.stuck = oldest
+	}
 }
 
 // State is how an outbox stands.
