@@ -160,7 +160,9 @@ func (d *drain) tell(ctx context.Context, rows []table.Outgoing) error {
 	switch {
 	case err == nil:
 		d.told = b.Position
-		return d.crossOut(ctx, rows)
+		err = d.crossOut(ctx, rows)
+		d.advanced()
+		return err
 	case !errors.Is(err, ErrRefused):
 		return err
 	case len(rows) == 1:

@@ -86,11 +86,14 @@ func (m *memory) Tell(_ context.Context, b outbox.Batch) error {
 func (m *memory) Seal(_ context.Context, b outbox.Batch) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.away != nil {
+		return m.away
+	}
 	m.told = outbox.Told{Fill: b.Fill, Position: b.Position}
 	m.seals++
 	maps.DeleteFunc(m.sites, func(key string, _ table.Site) bool { return m.fills[key] != b.Fill })
 	maps.DeleteFunc(m.fills, func(key string, _ string) bool { return m.sites[key].ID == "" })
-	return m.away
+	return nil
 }
 
 // change changes the index as somebody else would.

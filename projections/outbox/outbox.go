@@ -54,23 +54,27 @@ type Outbox struct {
 	index Index
 	shelf *table.Shelf
 
-	mu     sync.Mutex
-	reason string // why the index cannot be told by this instance, "" when it can or another instance does
-	stuck  int64  // the oldest position somebody waited for in vain
+	mu      sync.Mutex
+	telling bool          // this instance tells the index
+	told    chan struct{} // closed when it told something
+	reason  string        // why it cannot, "" when it can or another instance does
+	stuck   int64         // the oldest position somebody waited for in vain
 }
 
 // New is the outbox of the places on a shelf. Nothing happens before Run.
 func New(index Index, shelf *table.Shelf) *Outbox {
-	return &Outbox{Log: slog.Default(), index: index, shelf: shelf}
+	return &Outbox{Log: slog.Default(), index: index, shelf: shelf, told: make(chan struct{})}
 }
 
 const (
 	firstPause = 250 * time.Millisecond
-	longest    = 15 * time.Second // pause between two attempts
+	longest    = 5 * time.Second // pause between two attempts
 )
 
 // Run tells the index what is in the outbox of a copy, until ctx ends: it is what the places model has done Beside it.
 func (o *Outbox) Run(ctx context.Context, own projector.Owned) {
+	o.tells(true)
+	defer o.tells(false)
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longest) {
 		d := &drain{Outbox: o, own: own, fill: fillOf(own.Copy), aside: map[string]trial{}}
 		began := time.Now()
@@ -84,9 +88,13 @@ func (o *Outbox) Run(ctx context.Context, own projector.Owned) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// tells notes whether this instance tells the index. If it does not, another does, or none at all.
+func (o *Outbox) tells(here bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.reason = "" // another instance tells it now, or none at all
+	o.telling, o.reason = here, ""
 }
 
 // fillOf names what a copy fills an index with, as no other copy ever did.

@@ -227,3 +227,44 @@ func TestOneInstanceTells(t *testing.T) {
 		}
 	})
 }
+
+func TestNobodyWaitsForAnIndexThatIsFarBehindOrNotTold(t *testing.T) {
+	t.Parallel()
+	address := t.TempDir()
+	w := start(t, address)
+	w.open()
+	w.put(row(event.SiteCreated, "p", 1))
+	w.holds("p/1")
+	w.Restart(inventory.Model(true)) // nobody tells the index
+	at := w.put(row(event.SiteUpdated, "p", 2))
+	w.until(func() (string, bool) {
+		s, err := w.outbox.State(t.Context())
+		return fmt.Sprint(s, err), s.Waiting == 1
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if err := w.outbox.Wait(ctx, at); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
+	}
+	if err := w.outbox.Wait(t.Context(), at); !errors.Is(err, outbox.ErrDown) {
+		t.Errorf("the second who waits in vain: got %v, want %v", err, outbox.ErrDown)
+	}
+	if err := w.outbox.Wait(t.Context(), at-1); err != nil {
+		t.Errorf("what was told is waited for: %v", err)
+	}
+	rows := []event.SiteRow{}
+	for i := range 6000 {
+		rows = append(rows, row(event.SiteCreated, fmt.Sprint(i), 1))
+	}
+	w.Sync(stream, event.SitesWritten{Referential: "shops", Action: "sync", After: len(rows)}, rows)
+	w.until(func() (string, bool) {
+		s, err := w.outbox.State(t.Context())
+		return fmt.Sprint(s, err), s.Waiting == 6001
+	})
+	if err := w.outbox.Wait(t.Context(), at+1_000_000_000); !errors.Is(err, outbox.ErrDown) {
+		t.Errorf("a long queue: got %v, want %v", err, outbox.ErrDown)
+	}
+	if err := w.outbox.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "6001 sites to be told of") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -10,39 +10,74 @@ import (
 	"lieudit/schemas/table"
 )
 
-// ErrDown: the index is not told at the moment; waiting for it is no use.
+// ErrDown: the index is not told at the moment, or is so far behind that waiting for it is no use.
 var ErrDown = errors.New("site search is not told of changes")
 
-const pollEvery = 5 * time.Millisecond
+const (
+	pollEvery = 10 * time.Millisecond // where another instance tells the index
+	tellsHere = 10 * pollEvery        // where this one does, and says when it did
+	longQueue = 5000                  // rows that nobody waits for
+)
 
 // Wait returns when the index was told of all that the places read model held at a position, but for what it refused. Wait
-// for the read model first. It fails with ErrDown at once while nothing is told, and with ctx's error when that ends first.
+// for the read model first. It fails with ErrDown at once while nothing is told or too much is to be, and with ctx's
+// error when that ends first.
 func (o *Outbox) Wait(ctx context.Context, position eventstore.Position) error {
 	for {
-		oldest, err := o.oldest(ctx)
+		told, poll := o.signal()
+		q, err := o.queue(ctx, position)
 		switch {
 		case err != nil:
 			return fmt.Errorf("site search: %w", err)
-		case oldest == 0 || oldest > int64(position):
+		case q.rows == 0:
 			return nil
-		case o.idle(oldest):
+		case q.rows >= longQueue || o.idle(q.oldest):
 			return ErrDown
 		}
+		timer := time.NewTimer(poll)
 		select {
 		case <-ctx.Done():
-			o.inVain(oldest)
+			o.inVain(q.oldest)
+			timer.Stop()
 			return ctx.Err()
-		case <-time.After(pollEvery):
+		case <-told:
+		case <-timer.C:
 		}
+		timer.Stop()
 	}
 }
 
-// oldest is the position of the oldest row that is still to be told, 0 for none.
-func (o *Outbox) oldest(ctx context.Context) (at int64, err error) {
+// queue is what is to be told up to a position.
+type queue struct {
+	rows   int // counted up to longQueue
+	oldest int64
+}
+
+func (o *Outbox) queue(ctx context.Context, position eventstore.Position) (q queue, err error) {
 	err = o.shelf.Read(ctx, table.Places, func(db *table.DB) error {
-		return db.QueryRow(ctx, "select coalesce(min(position), 0) from outbox where position > 0").Scan(&at)
+		row := db.QueryRow(ctx, "select count(*), coalesce(min(position), 0) from (select position from outbox where position > 0 and position <= ? order by position limit ?) as waiting",
+			int64(position), longQueue)
+		return row.Scan(&q.rows, &q.oldest)
 	})
-	return at, err
+	return q, err
+}
+
+// signal is closed when this instance next tells something, and says how often to look all the same.
+func (o *Outbox) signal() (told <-chan struct{}, poll time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.telling {
+		return o.told, tellsHere
+	}
+	return nil, pollEvery
+}
+
+// advanced wakes those that wait.
+func (o *Outbox) advanced() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.told)
+	o.told = make(chan struct{})
 }
 
 // idle says whether the index is known not to be told: by this instance, or by whichever does, since somebody waited.

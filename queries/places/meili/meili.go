@@ -5,7 +5,6 @@ package meili
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -110,10 +109,4 @@ func codeOf(err error) string {
 		return e.code
 	}
 	return ""
-}
-
-// Health is nil when the server answers.
-func (x *Index) Health(ctx context.Context) error {
-	_, err := x.server.HealthWithContext(ctx)
-	return failed("health", err)
 }
