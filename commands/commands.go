@@ -48,24 +48,27 @@ func FactOf(r eventstore.Recorded, e event.Event) (Fact, error) {
 	return Fact{e, r.Time, m.Actor, m.Reason, r.Revision}, err
 }
 
-// factsOf is what one event of a stream adds: a fact, and before it those that it makes real.
-func factsOf(ctx context.Context, store eventstore.Store, r eventstore.Recorded) ([]Fact, error) {
+// factsOf is what one event of a stream adds: a fact, and before it those that it makes real. It also says how much
+// of the log had to be read for it, in bytes.
+func factsOf(ctx context.Context, store eventstore.Store, r eventstore.Recorded) (facts []Fact, read int, err error) {
 	last, err := decoded(r)
 	commit, ok := last.Event.(event.Staged)
 	if err != nil || !ok {
-		return []Fact{last}, err
+		return []Fact{last}, len(r.Data), err
 	}
 	rows, err := eventstore.Staged(ctx, store, r, commit)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	facts := make([]Fact, len(rows), len(rows)+1)
+	read = len(r.Data)
+	facts = make([]Fact, len(rows), len(rows)+1)
 	for i, row := range rows {
+		read += len(row.Data)
 		if facts[i], err = decoded(row); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	return append(facts, last), nil
+	return append(facts, last), read, nil
 }
 
 func decoded(r eventstore.Recorded) (Fact, error) {
@@ -87,4 +90,10 @@ type Aggregate[S any] struct {
 	Evolve   func(*S, Fact)
 	Weight   func(*S) int // what a state takes of Room; nil: 1
 	Room     int          // the states kept in memory weigh no more together; 0: 10,000
+
+	// Freeze is a state as bytes, for a desk that keeps files, and Thaw is the state again, or why the bytes are none.
+	// Form names the one way they are written.
+	Form   string
+	Freeze func(*S) []byte
+	Thaw   func([]byte) (S, error)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/google/uuid"
 
@@ -18,6 +19,7 @@ type Desk[S any] struct {
 	codec     *eventstore.Codec
 
 	shelf shelf[S]
+	files files[S]
 }
 
 // NewDesk is a desk over a log.
@@ -29,6 +31,12 @@ func NewDesk[S any](a Aggregate[S], store eventstore.Store, codec *eventstore.Co
 		a.Room = 10_000
 	}
 	return &Desk[S]{aggregate: a, store: store, codec: codec, shelf: newShelf[S](a.Category, a.Room)}
+}
+
+// Keep has the desk keep folds in files of a folder, which is this instance's: a stream that was long is then not read
+// from its beginning. The files can be thrown away at any time. Nothing may have been asked of the desk yet.
+func (d *Desk[S]) Keep(folder string, log *slog.Logger) {
+	d.files = files[S]{aggregate: d.aggregate, folder: folder, log: log}
 }
 
 // Do lets decide look at the aggregate's state and appends what it says. It returns the position of the last
@@ -85,5 +93,6 @@ func (d *Desk[S]) enter(ctx context.Context, id string) (*fold[S], error) {
 
 func (d *Desk[S]) leave(f *fold[S]) {
 	d.shelf.weigh(f, d.aggregate.Weight(&f.state))
+	d.files.freeze(f)
 	<-f.busy
 }

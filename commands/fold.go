@@ -16,6 +16,9 @@ type fold[S any] struct {
 	state    S
 	revision eventstore.Revision
 	mark     eventstore.Mark // of the event at revision
+	sought   bool            // its file was looked for
+	filed    int             // bytes of its file
+	unfiled  int             // bytes of the log that were folded since
 }
 
 func (f *fold[S]) lock(ctx context.Context) error {
@@ -30,6 +33,10 @@ func (f *fold[S]) lock(ctx context.Context) error {
 // forward brings the state up to the stream's end. When the event the state ends with is not in the stream
 // any more (the log was restored from a copy), the state is folded anew.
 func (f *fold[S]) forward(ctx context.Context, d *Desk[S]) error {
+	if !f.sought {
+		f.sought = true
+		d.files.thaw(f)
+	}
 	known := f.revision == eventstore.NoStream
 	for r, err := range d.store.ReadStream(ctx, f.stream, max(f.revision, 0), eventstore.Forward) {
 		if err != nil {
@@ -55,10 +62,11 @@ func (f *fold[S]) forward(ctx context.Context, d *Desk[S]) error {
 }
 
 func (f *fold[S]) evolve(ctx context.Context, d *Desk[S], r eventstore.Recorded) error {
-	facts, err := factsOf(ctx, d.store, r)
+	facts, read, err := factsOf(ctx, d.store, r)
 	if err != nil {
 		return err
 	}
+	f.unfiled += read
 	for _, fact := range facts {
 		d.aggregate.Evolve(&f.state, fact)
 	}

@@ -29,10 +29,16 @@ func TestAPIOnServers(t *testing.T) {
 	playAll(t, func(t *testing.T, c *service.Config) { onServers(startNode(t), tabletest.Postgres(t))(c) })
 }
 
-// playAll plays the scenes, side by side on one stage; those that need it get a stage of their own.
+// playAll plays all scenes.
 func playAll(t *testing.T, change func(*testing.T, *service.Config)) {
 	t.Helper()
-	files, err := filepath.Glob(scenes)
+	play(t, scenes, change)
+}
+
+// play plays scenes, side by side on one stage; those that need it get a stage of their own.
+func play(t *testing.T, which string, change func(*testing.T, *service.Config)) {
+	t.Helper()
+	files, err := filepath.Glob(which)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenes: %v", err)
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +29,51 @@ func TestAnErasedNameIsInNoFileOfTheDataFolder(t *testing.T) {
 	st.run(t, "account erase zeb")
 	if holds(t, data, "Zébulon") {
 		t.Error("a file still holds the name")
+	}
+}
+
+func TestErasedSitesAreInNoFileOfTheDataFolder(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	st := raise(t, func(c *service.Config) { c.Data = data })
+	st.run(t, `account open Mende --id zeb --plan STARTER`)
+	key := strings.TrimSpace(st.run(t, `key issue zeb`))
+	st.post(t, key, "/locations/referentiels", `{"code":"m"}`)
+	st.post(t, key, "/locations/referentiels/m/sites:sync", `{"sites":[{"external_id":"1","nom":"Zébulon","lat":44.5,"lon":3.5,"proprietes":{"long":"`+
+		strings.Repeat("Zébulon, ", 1500)+`"}},{"external_id":"2","nom":"Zébulon aussi","lat":44.5,"lon":3.5}]}`)
+	st.run(t, `projections rebuild places`)
+	st.await(t, "a retired copy that knows the sites", func() bool {
+		return strings.Contains(st.run(t, "projections status"), "retired")
+	})
+	if !holds(t, data, "Zébulon") {
+		t.Fatal("the sites are in no file while they are in use")
+	}
+	st.run(t, "account close zeb")
+	st.run(t, "account erase zeb")
+	if holds(t, data, "Zébulon") {
+		t.Error("a file still holds what was said of a site")
+	}
+	if told := st.run(t, "audit log zeb --kind sites --subject m/1"); !strings.Contains(told, "created site 1 of m") {
+		t.Errorf("the history of the site is %q", told)
+	}
+}
+
+// post is a request with a key and a body, which must succeed.
+func (st *stage) post(t *testing.T, key, path, body string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, st.api+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := st.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if said, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode >= 300 {
+		t.Fatalf("%s: %s, %s, %v", path, resp.Status, said, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,7 +34,7 @@ func (n names) keep(t *testing.T, name, answer string) {
 	}
 }
 
-// fill puts the words in. ${x*1000} is a thousand x, and ${today} the day in Paris.
+// fill puts the words in. ${x*1000} is a thousand x, ${sites 3-5} the rows of three sites, and ${today} the day in Paris.
 func (n names) fill(t *testing.T, text string) string {
 	t.Helper()
 	return regexp.MustCompile(`\$\{[^}]+\}`).ReplaceAllStringFunc(text, func(found string) string {
@@ -44,6 +45,9 @@ func (n names) fill(t *testing.T, text string) string {
 		if name == "today" {
 			return plan.DateOf(time.Now()).String()
 		}
+		if span, ok := strings.CutPrefix(name, "sites "); ok {
+			return rowsOf(t, span)
+		}
 		part, times, ok := strings.Cut(name, "*")
 		count, err := strconv.Atoi(times)
 		if !ok || err != nil {
@@ -51,6 +55,20 @@ func (n names) fill(t *testing.T, text string) string {
 		}
 		return strings.Repeat(part, count)
 	})
+}
+
+// rowsOf is the rows of sites from one number to another, as a body has them.
+func rowsOf(t *testing.T, span string) string {
+	t.Helper()
+	var first, last int
+	if _, err := fmt.Sscanf(span, "%d-%d", &first, &last); err != nil {
+		t.Fatalf("sites %s: %v", span, err)
+	}
+	var rows []string
+	for i := first; i <= last; i++ {
+		rows = append(rows, fmt.Sprintf(`{"external_id":"s%03d","nom":"Boutique %d","lat":%.3f,"lon":3.5}`, i, i, 44+float64(i)/1000))
+	}
+	return strings.Join(rows, ",")
 }
 
 // hide takes the words out again, the longest first, and then whatever else no two runs share.
@@ -93,6 +111,6 @@ func varying() []struct {
 		{regexp.MustCompile(`"(curseur|hash|proprietaire)": "[^"]+"`), `"$1": "$${$1}"`},
 		{regexp.MustCompile(`"version": "[^"]+"`), `"version": "$${version}"`},
 		{regexp.MustCompile(`"(position|retard)": \d+`), `"$1": $${$1}`},
-		{regexp.MustCompile(`"(score|score_suivant)": 0\.\d+`), `"$1": $${score}`}, // tuned, and tested where they are made
+		{regexp.MustCompile(`"(score|score_suivant|geocode_score)": 0\.\d+`), `"$1": $${score}`}, // tuned, and tested where they are made
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,15 +29,27 @@ func TestMain(m *testing.M) {
 // process is the program as the system runs it.
 type process struct {
 	*exec.Cmd
-	data, area string // its folder, and where the customer area listens
-	gone       chan struct{}
+	data           string // its folder
+	api, area, ops string // where it listens
+	gone           chan struct{}
+
+	mu    sync.Mutex
+	said  string
+	heard chan struct{} // closed at the next line
 }
 
-// begin starts a service in a process of its own and waits until it announces its listeners.
+// begin starts a service in a process and a folder of its own and waits until it announces its listeners.
 func begin(t *testing.T) *process {
 	t.Helper()
-	data := t.TempDir()
-	p := &process{data: data, gone: make(chan struct{}), Cmd: exec.Command(os.Args[0], "serve", "--drain", "1m",
+	p := start(t, t.TempDir())
+	p.await(t, "/locations/search") // the last line of a first start: the demo account is there
+	return p
+}
+
+// start starts a service on a folder.
+func start(t *testing.T, data string) *process {
+	t.Helper()
+	p := &process{data: data, gone: make(chan struct{}), heard: make(chan struct{}), Cmd: exec.Command(os.Args[0], "serve", "--drain", "1m",
 		"--data", data, "--listen", "127.0.0.1:0", "--area-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")}
 	p.Env = append(os.Environ(), asProgram+"=1")
 	p.Stderr = t.Output()
@@ -47,33 +60,57 @@ func begin(t *testing.T) *process {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ready := make(chan struct{})
-	go p.listen(out, ready)
-	t.Cleanup(func() {
-		p.Process.Kill()
-		<-p.gone
-	})
-	select {
-	case <-ready:
-	case <-p.gone:
-		t.Fatalf("it ended before it served: %v", p.ProcessState)
-	case <-time.After(30 * time.Second):
-		t.Fatal("it did not begin to serve")
-	}
+	go p.listen(out)
+	t.Cleanup(p.kill)
 	return p
 }
 
+// kill is kill -9.
+func (p *process) kill() {
+	p.Process.Kill()
+	<-p.gone
+}
+
+// await waits until the process says a word.
+func (p *process) await(t *testing.T, word string) {
+	t.Helper()
+	for late := time.After(30 * time.Second); ; {
+		p.mu.Lock()
+		said, more := p.said, p.heard
+		p.mu.Unlock()
+		if strings.Contains(said, word) {
+			return
+		}
+		select {
+		case <-more:
+		case <-p.gone:
+			t.Fatalf("it ended before it said %q: %v", word, p.ProcessState)
+		case <-late:
+			t.Fatalf("it did not say %q", word)
+		}
+	}
+}
+
+var announced = regexp.MustCompile(`^\s*(API|customer area|health, metrics)\s+http://([^/\s]+)`)
+
 // listen reads what the process says, to the end.
-func (p *process) listen(out io.Reader, ready chan<- struct{}) {
+func (p *process) listen(out io.Reader) {
 	defer close(p.gone)
-	said := bufio.NewScanner(out)
-	for said.Scan() {
-		if found := regexp.MustCompile(`customer area\s+http://([^/\s]+)`).FindStringSubmatch(said.Text()); found != nil {
-			p.area = found[1]
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		p.mu.Lock()
+		switch found := announced.FindStringSubmatch(lines.Text()); {
+		case found == nil:
+		case found[1] == "API":
+			p.api = found[2]
+		case found[1] == "customer area":
+			p.area = found[2]
+		default:
+			p.ops = found[2]
 		}
-		if strings.Contains(said.Text(), "/locations/search") { // the last line: the demo account is there
-			close(ready)
-		}
+		p.said += lines.Text() + "\n"
+		close(p.heard)
+		p.heard = make(chan struct{})
+		p.mu.Unlock()
 	}
 	p.Wait() // how it ended is in its state
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -114,7 +115,11 @@ func (s *scene) ask(t *testing.T, st *stage, text string) []byte {
 		t.Fatalf("%s: %v", lines[0], err)
 	}
 	defer resp.Body.Close()
-	return []byte(s.names.hide(tell(t, resp)))
+	told := tell(t, resp)
+	if found := regexp.MustCompile(`"curseur": "([^"]+)"`).FindStringSubmatch(told); found != nil {
+		s.names["curseur"] = found[1] // for the request after
+	}
+	return []byte(s.names.hide(told))
 }
 
 // early says whether an answer is to be asked for again: that of an instance with no time to look at its log, and

@@ -138,6 +138,7 @@ func (st *stage) try(t *testing.T, line string) (code int, printed, complaints s
 	env := map[string]string{
 		"LIEUDIT_AREA":  strings.TrimSuffix(st.area, "/customer-area/v1"),
 		"LIEUDIT_TOKEN": st.operator,
+		"LIEUDIT_URL":   strings.TrimSuffix(st.api, "/services/v1"),
 	}
 	p := console.Program{
 		In: strings.NewReader(""), Out: &out, Err: &errs, Zone: time.UTC, Serve: service.Run,

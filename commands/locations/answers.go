@@ -42,12 +42,15 @@ func (a *answers) keep(f commands.Fact, w event.SitesWritten) {
 	if w.Key == "" {
 		return
 	}
+	a.put(aged{answerName(w.Referential, w.Key), f.At}, answer{w.Action, w.Request, f.At, f.Revision})
+}
+
+func (a *answers) put(name aged, x answer) {
 	if a.kept == nil {
 		a.kept = map[string]answer{}
 	}
-	name := answerName(w.Referential, w.Key)
-	a.kept[name] = answer{w.Action, w.Request, f.At, f.Revision}
-	a.order = append(a.order, aged{name, f.At})
+	a.kept[name.name] = x
+	a.order = append(a.order, name)
 }
 
 // first is the answer that a request was given before, if it was.

@@ -1,7 +1,12 @@
 package locations
 
 import (
+	"fmt"
+	"runtime"
 	"testing"
+
+	"lieudit/commands"
+	"lieudit/schemas/event"
 )
 
 func BenchmarkSync(b *testing.B) {
@@ -51,4 +56,55 @@ func BenchmarkSync(b *testing.B) {
 			written(b, d, "magasins", Batch{Rows: rows, Whole: true})
 		}
 	})
+}
+
+// BenchmarkRestart is the first look at an account of 11,000 sites that was synced 40 times.
+func BenchmarkRestart(b *testing.B) {
+	s, folder := newStage(b), b.TempDir()
+	l := kept(s.desk(s.store), folder)
+	opened(b, l, "magasins")
+	for n := range 40 {
+		rows := many(11_000)
+		for i := n % 4; i < len(rows); i += 4 {
+			rows[i].Content.Phone = string(rune('a' + n))
+		}
+		written(b, l, "magasins", Batch{Rows: rows, Whole: true})
+	}
+	for name, start := range map[string]func() *Locations{
+		"without a file": func() *Locations { return s.desk(s.store) },
+		"with a file":    func() *Locations { return kept(s.desk(s.store), folder) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				if f, err := start().Figures(b.Context(), "a"); err != nil || f.Sites != 11_000 {
+					b.Fatal(f, err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkState measures what a site takes in memory.
+func BenchmarkState(b *testing.B) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	states := make([]State, 10)
+	for i := range states {
+		rows := make([]event.SiteRow, 11_000)
+		for n := range rows {
+			rows[n] = event.SiteRow{ExternalID: fmt.Sprintf("magasin-%06d", n), Op: event.SiteCreated, Version: 1, Digest: make([]byte, 32)}
+		}
+		Evolve(&states[i], commands.Fact{Event: event.ReferentialOpened{Code: "r"}})
+		Evolve(&states[i], commands.Fact{Event: had(rows...)})
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/110_000, "bytes/site")
+	runtime.KeepAlive(states)
+	for range b.N {
+		if _, err := thaw(freeze(&states[0])); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package locations
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"lieudit/commands"
@@ -36,6 +37,10 @@ type Locations struct {
 func New(store eventstore.Store, codec *eventstore.Codec, plans Plans, placer Placer, now func() time.Time) *Locations {
 	return &Locations{commands.NewDesk(Aggregate, store, codec), store, codec, plans, placer, now}
 }
+
+// Keep has states kept in files of a folder, which is this instance's, so that accounts with a long history are quickly at
+// hand after a restart. The files can be thrown away at any time. It is called before any command.
+func (l *Locations) Keep(folder string, log *slog.Logger) { l.desk.Keep(folder, log) }
 
 // Figures are how many active sites and referentials an account has, by all that is on the log.
 type Figures struct{ Sites, Referentials int }

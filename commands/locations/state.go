@@ -48,11 +48,14 @@ type place struct {
 	staged, row int32
 }
 
-// room is how many sites the states in memory hold together, of all accounts: some 150 bytes each.
-const room = 1_000_000
+// room is how many sites the states in memory hold together, of all accounts: some 170 bytes each.
+const room = 500_000
 
 // Aggregate is how streams of places are folded.
-var Aggregate = commands.Aggregate[State]{Category: "locations", Evolve: Evolve, Weight: weight, Room: room}
+var Aggregate = commands.Aggregate[State]{
+	Category: "locations", Evolve: Evolve, Weight: weight, Room: room,
+	Form: freezing, Freeze: freeze, Thaw: thaw,
+}
 
 func weight(s *State) int { return 8 + len(s.groups) + s.held + len(s.answers.kept) }
 
@@ -60,11 +63,7 @@ func weight(s *State) int { return 8 + len(s.groups) + s.held + len(s.answers.ke
 func Evolve(s *State, f commands.Fact) {
 	switch e := f.Event.(type) {
 	case event.ReferentialOpened:
-		if s.groups == nil {
-			s.groups = map[string]*group{}
-		}
-		s.groups[e.Code] = &group{code: e.Code, name: e.Name, created: f.At, sites: map[string]standing{}}
-		s.open++
+		s.add(&group{code: e.Code, name: e.Name, created: f.At, sites: map[string]standing{}})
 	case event.ReferentialRenamed:
 		s.groups[e.Code].name = e.Name
 	case event.ReferentialArchived:
@@ -111,6 +110,17 @@ func (g *group) evolve(r event.SiteRow, at int64, content place) {
 		x.digest, x.content, x.placed, x.lost = site.Digest(r.Digest), content, r.Placed, r.Lost
 	}
 	g.sites[r.ExternalID] = x
+}
+
+func (s *State) add(g *group) {
+	if s.groups == nil {
+		s.groups = map[string]*group{}
+	}
+	if s.groups[g.code] = g; g.archived.IsZero() {
+		s.open++
+	}
+	s.active += g.active
+	s.held += len(g.sites)
 }
 
 // find is a referential that exists.

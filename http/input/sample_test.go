@@ -29,6 +29,10 @@ type sync struct {
 	Agency  shape.Nullable[string] `json:"agence_de,omitzero" pattern:"^[a-z]{1,4}$"`
 	Extra   json.RawMessage        `json:"proprietes,omitempty"`
 	Tags    []string               `json:"tags,omitempty" max:"3" enum:"a b c"`
+	Marks   []string               `json:"marks,omitempty" each:"1 3" unique:"items"`
+	Free    json.RawMessage        `json:"libre,omitempty" members:"2" bytes:"20"`
+	Patch   shape.Nullable[place]  `json:"patch,omitzero"`
+	Skipped shape.Ignored          `json:"actif,omitzero"`
 }
 
 type site struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // feature is a site of a FeatureCollection.
@@ -86,7 +87,7 @@ func (f feature) row(line int) (Row, error) {
 		}
 	}
 	if _, ok := facts["external_id"]; !ok && f.ID != nil {
-		facts["external_id"] = f.ID
+		facts["external_id"] = named(f.ID)
 	}
 	if g := f.Geometry; g != nil {
 		if g.Type != "Point" || len(g.Coordinates) < 2 {
@@ -96,4 +97,16 @@ func (f feature) row(line int) (Row, error) {
 	}
 	text, err := encode(facts)
 	return Row{line, text}, err
+}
+
+// named is the id of a feature, which may be a number there.
+func named(id json.RawMessage) json.RawMessage {
+	if strings.HasPrefix(string(id), `"`) {
+		return id
+	}
+	text, err := json.Marshal(string(id))
+	if err != nil {
+		return id
+	}
+	return text
 }

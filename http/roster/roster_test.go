@@ -180,6 +180,21 @@ func TestSheetsOfPeopleAreReadAsTheyAreMeant(t *testing.T) {
 	}
 }
 
+func TestFeaturesOfMapsAreReadAsTheyAreMeant(t *testing.T) {
+	t.Parallel()
+	for feature, want := range map[string]string{
+		`{"id":7,"properties":{"nom":"A","email":null},"geometry":{"type":"Point","coordinates":[3.5,44.5,900]}}`:             `{"external_id":"7","lat":44.5,"lon":3.5,"nom":"A"}`,
+		`{"id":"f1","properties":{"external_id":"a","lat":1,"lon":2},"geometry":{"type":"Point","coordinates":[3.50,4.4e1]}}`: `{"external_id":"a","lat":4.4e1,"lon":3.50}`,
+		`{"properties":{"external_id":"a","lat":1,"lon":2},"geometry":null}`:                                                  `{"external_id":"a","lat":1,"lon":2}`,
+		`{"properties":null}`: `{}`,
+	} {
+		rows, err := roster.Read([]byte(`{"name":"layer","features":[` + feature + `],"type":"FeatureCollection"}`))
+		if err != nil || len(rows) != 1 || string(rows[0].JSON) != want {
+			t.Errorf("got %s, %v want %s", text(rows), err, want)
+		}
+	}
+}
+
 func TestRowsKnowTheirLine(t *testing.T) {
 	t.Parallel()
 	for name, file := range map[string]string{

@@ -35,7 +35,7 @@ func BenchmarkProjection(b *testing.B) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	for name, place := range benchPlaces {
 		for what, models := range map[string][]projector.Model{
-			"places": {inventory.Model(false)}, "outbox": {inventory.Model(true)}, "history": {history.Model}, "both": {inventory.Model(false), history.Model},
+			"inventory": {inventory.Model(false)}, "outbox": {inventory.Model(true)}, "history": {history.Model}, "both": {inventory.Model(false), history.Model},
 		} {
 			for syncs, version := range []string{"first", "twice"} {
 				b.Run(name+"/"+what+"/"+version, func(b *testing.B) { project(b, place, syncs+1, models) })
@@ -72,9 +72,7 @@ func project(b *testing.B, place func(*testing.B) string, syncs int, models []pr
 		ended := make(chan error)
 		b.StartTimer()
 		go func() { ended <- p.Run(ctx) }()
-		for p.Wait(ctx, end) != nil {
-			time.Sleep(time.Millisecond)
-		}
+		passed(b, p, end)
 		b.StopTimer()
 		stop()
 		if err := <-ended; err != nil {
@@ -83,6 +81,58 @@ func project(b *testing.B, place func(*testing.B) string, syncs int, models []pr
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(b.N*syncs*benchAccounts*benchSites)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// BenchmarkSync is how long it takes from a commit of 10,000 rows until all read models that are waited for show it: the first
+// sync of an account, and one that changes every site.
+func BenchmarkSync(b *testing.B) {
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	for name, place := range benchPlaces {
+		for what, models := range map[string][]projector.Model{
+			"inventory": {inventory.Model(false)}, "history": {history.Model}, "both": {inventory.Model(false), history.Model},
+		} {
+			for i, op := range []string{event.SiteCreated, event.SiteUpdated} {
+				b.Run(name+"/"+what+"/"+op, func(b *testing.B) { follow(b, place(b), i, models) })
+			}
+		}
+	}
+}
+
+func follow(b *testing.B, address string, updates int, models []projector.Model) {
+	log, codec := projectortest.Journal(b), eventstore.NewCodec(&projectortest.Vault{})
+	p := projector.New(log, codec, shelf(b, address), models...)
+	ctx, stop := context.WithCancel(b.Context())
+	ended := make(chan error)
+	go func() { ended <- p.Run(ctx) }()
+	written := written(benchSites)
+	n := 0
+	for b.Loop() {
+		b.StopTimer()
+		n++
+		stream := fmt.Sprint("locations-a", n)
+		projectortest.Append(b, log, codec, stream, event.ReferentialOpened{Code: code})
+		for i := range updates {
+			at := projectortest.Sync(b, log, codec, stream, written, projectortest.SiteRows(event.SiteCreated, int64(i+1), benchSites))
+			passed(b, p, at)
+		}
+		op := event.SiteCreated
+		if updates > 0 {
+			op = event.SiteUpdated
+		}
+		commit := projectortest.StageRows(b, log, codec, stream, written, projectortest.SiteRows(op, 2, benchSites))
+		b.StartTimer()
+		passed(b, p, projectortest.Append(b, log, codec, stream, commit))
+	}
+	stop()
+	if err := <-ended; err != nil {
+		b.Fatal(err)
+	}
+}
+
+func passed(b *testing.B, p *projector.Projector, at eventstore.Position) {
+	for p.Wait(b.Context(), at) != nil {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func shelf(b *testing.B, address string) *table.Shelf {

@@ -23,11 +23,14 @@ type drain struct {
 const (
 	atOnce    = 2000 // rows told at once
 	lookEvery = time.Second
-	noteEvery = 10 * time.Second
+	noteEvery = 5 * time.Second
 )
 
 // run tells the index until ctx ends or something fails.
 func (d *drain) run(ctx context.Context) error {
+	if err := d.begun(ctx); err != nil {
+		return err
+	}
 	sealed, err := d.open(ctx)
 	for err == nil && ctx.Err() == nil {
 		moved := d.own.Moved()
@@ -49,11 +52,28 @@ func (d *drain) run(ctx context.Context) error {
 	return err
 }
 
+// begun returns when the copy holds something of a log.
+func (d *drain) begun(ctx context.Context) error {
+	for {
+		moved, log := d.own.Moved(), ""
+		if err := d.own.DB.QueryRow(ctx, "select log from checkpoint").Scan(&log); err != nil || log != "" {
+			return err
+		}
+		if d.rest(ctx, moved); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
 // note has the index note how far it was told, at once where it was not sealed yet and else now and then: what is behind the note is told
 // again at the next start.
 func (d *drain) note(ctx context.Context, sealed bool) error {
-	if sealed && (d.noted == d.told || time.Since(d.at) < noteEvery) {
+	if sealed && time.Since(d.at) < noteEvery {
 		return nil
+	}
+	if sealed && d.noted == d.told { // nothing to note: is it still there?
+		d.at = time.Now()
+		return d.index.Tell(ctx, Batch{Fill: d.fill, Position: d.told})
 	}
 	err := d.index.Seal(ctx, Batch{Fill: d.fill, Position: d.told})
 	d.noted, d.at = d.told, time.Now()

@@ -84,7 +84,9 @@ func (o *Outbox) Run(ctx context.Context, own projector.Owned) {
 		case <-time.After(pause):
 		}
 	}
-	o.resumed() // another instance tells it now, or none at all
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reason = "" // another instance tells it now, or none at all
 }
 
 // fillOf names what a copy fills an index with, as no other copy ever did.

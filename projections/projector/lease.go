@@ -26,6 +26,7 @@ var errFenced = errors.New("another instance fills this copy now")
 type lease struct {
 	db    *table.DB
 	owner string
+	alone bool // no other instance can be alive
 }
 
 // claim asks for the lease and gives the checkpoint, held by this instance or by another.
@@ -33,8 +34,8 @@ func (l lease) claim(ctx context.Context) (table.Checkpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxClaim)
 	defer cancel()
 	// A lease longer than any is from before the clock was set back.
-	_, err := l.db.Exec(ctx, "update checkpoint set owner = ?, until = "+l.db.Now()+" + ? where owner = '' or owner = ? or until not between "+
-		l.db.Now()+" and "+l.db.Now()+" + ?", l.owner, leaseFor.Microseconds(), l.owner, leaseFor.Microseconds())
+	_, err := l.db.Exec(ctx, "update checkpoint set owner = ?, until = "+l.db.Now()+" + ? where ? or owner = '' or owner = ? or until not between "+
+		l.db.Now()+" and "+l.db.Now()+" + ?", l.owner, leaseFor.Microseconds(), l.alone, l.owner, leaseFor.Microseconds())
 	if err != nil {
 		return table.Checkpoint{}, err
 	}

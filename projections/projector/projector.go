@@ -19,6 +19,8 @@ import (
 // Projector fills the copies of read models on a shelf, together with the projectors of other instances.
 type Projector struct {
 	Log *slog.Logger // one line when a projection stops and when it goes on; slog.Default() unless set before Run
+	// Alone says, before Run, that no other instance can be alive: what one left behind is taken over at once.
+	Alone bool
 
 	store  eventstore.Store
 	codec  *eventstore.Codec
@@ -172,7 +174,7 @@ func (f *floor) start(ctx context.Context, m Model, c table.Copy) error {
 }
 
 func (p *Projector) lane(m Model, c table.Copy, db *table.DB) *lane {
-	l := &lane{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.shelf.Instance}, log: p.Log.With("projection", c.Name)}
+	l := &lane{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.shelf.Instance, p.Alone}, log: p.Log.With("projection", c.Name)}
 	l.standing.changed = make(chan struct{})
 	l.serve = p.server(l, c)
 	p.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/schemas/event"
 )
 
 // Pulse is safe for concurrent use.
@@ -39,9 +40,15 @@ func New(store eventstore.Store, log *slog.Logger) *Pulse {
 	}
 }
 
-var wanted = eventstore.Filter{"locations"}
+var wanted = eventstore.Filter{"locations", "account"}
 
-// Changed is the position of the last event of an account's places that was seen, 0 when there was none since the start.
+// concerns says whether an event changes places: one of theirs, or the erasure of their account.
+func concerns(r eventstore.Recorded) bool {
+	t, known := event.Lookup(r.Type)
+	return !known || t.Category() == "locations" || r.Type == event.AccountErased{}.EventType()
+}
+
+// Changed is the position of the last event seen that changed an account's places, 0 when there was none since the start.
 func (p *Pulse) Changed(account string) eventstore.Position {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -138,7 +145,7 @@ func (p *Pulse) from(ctx context.Context) (eventstore.Mark, error) {
 func (p *Pulse) take(s eventstore.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.Kind == eventstore.Event {
+	if s.Kind == eventstore.Event && concerns(s.Event) {
 		p.changed[eventstore.Subject(s.Event.Stream)] = s.Event.Position
 	}
 	p.begun, p.mark = true, s.Mark

@@ -67,6 +67,24 @@ func TestChangesOfPlacesAreTold(t *testing.T) {
 	}
 }
 
+func TestOfAccountsOnlyAnErasureConcernsPlaces(t *testing.T) {
+	t.Parallel()
+	log := projectortest.Journal(t)
+	p := pulse.New(log, quiet())
+	beating(t, p)
+	places := opened(t, log, "a", "m")
+	closed := projectortest.Append(t, log, codec, "account-a", event.AccountClosed{})
+	wait(t, p, closed)
+	if got := p.Changed("a"); got != places {
+		t.Errorf("closed: changed at %d, want %d", got, places)
+	}
+	erased := projectortest.Append(t, log, codec, "account-a", event.AccountErased{})
+	wait(t, p, erased)
+	if got := p.Changed("a"); got != erased {
+		t.Errorf("erased: changed at %d, want %d", got, erased)
+	}
+}
+
 func TestWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	p := pulse.New(projectortest.Journal(t), quiet())

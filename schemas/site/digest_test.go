@@ -2,6 +2,7 @@ package site_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -69,3 +70,12 @@ func TestContentsCompare(t *testing.T) {
 }
 
 var inf = math.Inf(1)
+
+// TestDigestsStayWhatTheyAre: they are on the log.
+func TestDigestsStayWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	const want = "f3fca364cebdced3213ade11c428e8f315ec7bf0b50732b4f452ed0c1ea38a3e"
+	if d := site.DigestOf(placed()); fmt.Sprintf("%x", d) != want {
+		t.Errorf("got %x, want %s", d, want)
+	}
+}

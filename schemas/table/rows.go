@@ -40,11 +40,20 @@ func Load[R any](ctx context.Context, a Asked, t Table[R], keys []string) ([]R, 
 	if a.arrays() {
 		return Select(ctx, a, t, "where "+column+" = any(?)", keys)
 	}
-	args := make([]any, len(keys))
-	for i, k := range keys {
-		args[i] = k
+	var found []R
+	for len(keys) > 0 { // a statement has only so many placeholders
+		n := group(len(keys))
+		args := make([]any, n)
+		for i, k := range keys[:n] {
+			args[i] = k
+		}
+		rows, err := Select(ctx, a, t, "where "+column+" in (?"+strings.Repeat(", ?", n-1)+")", args...)
+		if err != nil {
+			return nil, err
+		}
+		found, keys = append(found, rows...), keys[n:]
 	}
-	return Select(ctx, a, t, "where "+column+" in (?"+strings.Repeat(", ?", len(keys)-1)+")", args...)
+	return found, nil
 }
 
 // Upsert writes whole rows: new ones are added, those whose key is there are replaced. No key may come twice.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ func (p Program) placeFlags() []cli.Flag {
 		p.text("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
 		p.text("eventstore", "", "EventStoreDB or lieudit node for the log, as `esdb://…`; a journal in the data folder when left out"),
 		p.text("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
-		p.text("meilisearch", "", "Meilisearch, as `http://KEY@HOST:PORT`, for what is to be searched there"),
+		p.text("meilisearch", "", "Meilisearch, as `http://KEY@HOST:PORT`, for what is to be searched there: the sites, and addresses with --address-index (LIEUDIT_MEILISEARCH_KEY may hold the key)"),
 		p.addressIndexFlag(),
 		p.text("vault-key-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none"),
 	}
@@ -70,6 +71,17 @@ func (p Program) addressIndexFlag() cli.Flag {
 	f := p.text("address-index", service.OwnIndex, "`WHERE` addresses are searched: own (the vintage) or meilisearch (slower; needs --meilisearch)")
 	f.Validator = oneOf(service.OwnIndex, service.Meilisearch)
 	return f
+}
+
+// meilisearch is the address of Meilisearch with its key in it.
+func (p Program) meilisearch(c *cli.Command) string {
+	address := c.String("meilisearch")
+	key, _ := p.Env("LIEUDIT_MEILISEARCH_KEY")
+	if u, err := url.Parse(address); err == nil && address != "" && key != "" && u.User == nil {
+		u.User = url.User(key)
+		return u.String()
+	}
+	return address
 }
 
 // onMeilisearch refuses an address that is none, and its absence where it is needed. What was given is not repeated, a
@@ -132,7 +144,7 @@ func (p Program) config(c *cli.Command) service.Config {
 		OpsListen:    c.String("ops-listen"),
 		EventStore:   c.String("eventstore"),
 		Postgres:     c.String("postgres"),
-		Meilisearch:  c.String("meilisearch"),
+		Meilisearch:  p.meilisearch(c),
 		AddressIndex: c.String("address-index"),
 		Demo:         !c.Bool("no-demo"),
 		Grace:        c.Duration("grace"),

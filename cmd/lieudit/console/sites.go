@@ -88,7 +88,7 @@ func keyAdvice(err error) error {
 	case refused.Code == "reduction_suspecte":
 		return fmt.Errorf("%s\nnothing was written; --confirm says that it is meant", refused.Error())
 	case refused.Code == "capacite_sites_depassee":
-		return fmt.Errorf("%s %s\nnothing was written", refused.Error(), refused.Detail)
+		return fmt.Errorf("%s\nnothing was written", refused.Detail)
 	}
 	return err
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -49,7 +48,7 @@ func importSites(ctx context.Context, e errand) error {
 	}
 	rows, err := roster.Read(file, e.StringSlice("ignore")...)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return unreadable(name, err)
 	}
 	path := backoffice.Path("", "locations", "referentiels", e.String("referential")) + "/sites:sync"
 	raw, err := e.api.Post(ctx, path, wholeSet(rows, e.Bool("confirm"), e.Bool("dry-run")))
@@ -60,6 +59,14 @@ func importSites(ctx context.Context, e errand) error {
 		return err
 	}
 	return e.synced(raw)
+}
+
+// unreadable says where a file cannot be read.
+func unreadable(name string, err error) error {
+	if line := new(roster.LineError); errors.As(err, &line) {
+		return fmt.Errorf("%s:%d: %s", name, line.Line, line.Why)
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 func (e errand) readFile(name string) ([]byte, error) {
@@ -141,11 +148,9 @@ func (e errand) figures(s body.Synced) error {
 // lost names sites that have no position, not all of many.
 func lost(ids []string) string {
 	const most = 10
-	switch {
-	case len(ids) == 0:
-		return ""
-	case len(ids) > most:
-		return strconv.Itoa(len(ids)) + ": " + strings.Join(ids[:most], ", ") + ", …"
+	shown := strings.Join(ids[:min(len(ids), most)], ", ")
+	if len(ids) > most {
+		shown += ", …"
 	}
-	return strconv.Itoa(len(ids)) + ": " + strings.Join(ids, ", ")
+	return unless(len(ids) == 0, fmt.Sprintf("%s (%s)", grouped(len(ids)), shown))
 }

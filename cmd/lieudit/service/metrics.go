@@ -56,6 +56,9 @@ func (s *service) gauges() {
 			return searches
 		})
 	}
+	if s.outbox != nil {
+		s.outboxGauges()
+	}
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 

@@ -22,7 +22,7 @@ import (
 func (s *service) listen() (err error) {
 	api := server.New(server.Parts{
 		Ring: s.ring, Meter: server.Metered(s.ledger, s.counting(), s.Log), Throttle: s.throttle(), Atlas: s.atlas,
-		Locations: s.locations, Places: places.New(s.shelf), Search: s.search(), Cursors: s.cursorKey, Changed: s.pulse.Changed, Wait: s.wait(ofPlaces),
+		Locations: s.locations, Places: places.New(s.shelf), Search: s.search(), Cursors: s.cursorKey, Changed: s.pulse.Changed, Wait: s.found,
 		Tokens: s.Tokens, Now: s.Now, Log: s.Log, Version: s.version,
 	})
 	if s.api, err = s.listener("API", s.Listen, s.measured("api", api)); err != nil {
@@ -62,18 +62,14 @@ func (s *service) throttle() *throttle.Throttle {
 const maxWait = 2 * time.Second
 
 // wait is a function that returns when this instance shows what the core log held at the position of an event of a category:
-// in the read models it answers from, in the key ring, in what is told of places. Where one is known to stand still, or takes
-// too long, the answer goes out without it: what it says is on the log.
+// in the key ring, and in the read models it answers from. Where one is known to stand still, or takes too long, the answer
+// goes out without it: what it says is on the log.
 func (s *service) wait(category string) func(context.Context, eventstore.Position) {
-	models, follows := reading(category), s.ring.Wait
-	if category == ofPlaces {
-		follows = s.pulse.Wait
-	}
+	models := reading(category)
 	return func(ctx context.Context, at eventstore.Position) {
 		ctx, cancel := context.WithTimeout(ctx, maxWait)
 		defer cancel()
-		err := errors.Join(follows(ctx, at), s.projector.Wait(ctx, at, models...))
-		if err != nil {
+		if err := errors.Join(s.ring.Wait(ctx, at), s.projector.Wait(ctx, at, models...)); err != nil {
 			s.Log.Warn("answered before the read models", "position", at, "reason", err)
 		}
 	}
@@ -83,7 +79,6 @@ func (s *service) wait(category string) func(context.Context, eventstore.Positio
 const (
 	ofAccounts = "account"
 	ofTokens   = "token"
-	ofPlaces   = "locations"
 )
 
 // tallied returns when the read model of usage shows all that is counted by now.
@@ -115,6 +110,9 @@ func (s *service) parts() []ops.Part {
 	}
 	if s.listings != nil {
 		all = append(all, ops.Part{Name: "address index", Check: s.listed})
+	}
+	if s.outbox != nil {
+		all = append(all, ops.Part{Name: "site search", Check: s.outbox.Ready})
 	}
 	return all
 }

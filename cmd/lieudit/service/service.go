@@ -20,12 +20,14 @@ import (
 	"lieudit/eventstore/hold"
 	"lieudit/eventstore/vault"
 	"lieudit/projections/keyring"
+	"lieudit/projections/outbox"
 	"lieudit/projections/projector"
 	"lieudit/projections/pulse"
 	"lieudit/projections/tally"
 	"lieudit/queries/address/atlas"
 	"lieudit/queries/address/directory"
 	"lieudit/queries/address/siting"
+	"lieudit/queries/places/meili"
 	"lieudit/schemas/table"
 )
 
@@ -52,7 +54,9 @@ type service struct {
 	tokens    *access.Tokens
 	ledger    *usage.Ledger
 	locations *locations.Locations
-	caughtUp  atomic.Bool // the read models, once
+	sites     *meili.Index   // nil: sites are searched in memory
+	outbox    *outbox.Outbox // with sites
+	caughtUp  atomic.Bool    // the read models, once
 	atlas     *atlas.Atlas
 	listings  *directory.Directory // nil: vintages are searched by their own index
 	follower  *vintages.Follower
@@ -81,6 +85,9 @@ func open(ctx context.Context, c Config) (_ *service, err error) {
 	}
 	s.closing(s.logs.close)
 	if err := s.openTables(); err != nil {
+		return nil, err
+	}
+	if err := s.openSites(); err != nil {
 		return nil, err
 	}
 	if err := s.openAddresses(ctx); err != nil {
@@ -112,15 +119,16 @@ func (s *service) openTables() (err error) {
 func (s *service) assemble() {
 	codec := eventstore.NewCodec(s.vault)
 	s.ring = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, "keyring"), s.Log)
-	s.projector = projector.New(s.logs.core, codec, s.shelf, readModels()...)
+	s.projector = projector.New(s.logs.core, codec, s.shelf, s.models()...)
 	s.projector.Follow(s.logs.usage, tally.Model)
-	s.projector.Log = s.Log
+	s.projector.Log, s.projector.Alone = s.Log, s.Postgres == "" // the data folder is this instance's
 	s.pulse = pulse.New(s.logs.core, s.Log)
 	s.pulse.From = func(ctx context.Context) (eventstore.Mark, error) { return s.projector.Seen(ctx, table.Places.Name) }
 	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
 	s.locations = locations.New(s.logs.core, codec, s.accounts, siting.New(s.atlas), s.Now)
+	s.locations.Keep(filepath.Join(s.Data, "folds"), s.Log)
 	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live
 }
 

@@ -11,7 +11,8 @@ import (
 func (s *service) welcome(out io.Writer) {
 	fmt.Fprintf(out, "lieudit %s\n", s.version)
 	for _, line := range [][2]string{
-		{"log", s.Config.logName()}, {"read models", s.Config.tablesName()}, {"addresses", s.vintageName()}, {"address index", s.Config.indexName()},
+		{"log", s.Config.logName()}, {"read models", s.Config.tablesName()}, {"addresses", s.vintageName()},
+		{"address index", s.Config.indexName()}, {"site search", s.Config.searchName()},
 		{"API", s.api.url() + "/services/v1"}, {"customer area", s.area.url() + "/customer-area/v1"}, {"health, metrics", s.ops.url()},
 	} {
 		fmt.Fprintf(out, "  %-16s %s\n", line[0], line[1])
@@ -37,12 +38,6 @@ func (c Config) indexName() string {
 		return "Meilisearch, " + withoutKey(c.Meilisearch)
 	}
 	return "the vintage's own"
-}
-
-// withoutKey is an address as it may be shown, where even the user is a secret.
-func withoutKey(address string) string {
-	scheme, rest, _ := strings.Cut(address, "://")
-	return scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
 // withoutPassword is an address as it may be shown.
@@ -71,6 +66,8 @@ A demo account was opened. Its key is shown this once:
   curl -H "Authorization: Bearer $LIEUDIT_KEY" %s/me
   curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/address/autocomplete?q=rue+de+la+mairie'
   curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/address/verify?q=rue+de+la+mairie+toulouse'
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" -d '{"code": "boutiques"}' %s/locations/referentiels
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" -X PUT -d '{"nom": "Boutique de Mende", "lat": 44.5176, "lon": 3.5}' %s/locations/referentiels/boutiques/sites/mende-1
   curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/locations/search?q=mende'
-`, key, base, base, base, base, base)
+`, key, base, base, base, base, base, base, base)
 }

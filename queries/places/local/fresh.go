@@ -106,7 +106,7 @@ func (r *reading) read(c table.Copy, db *table.DB) (*snapshot, error) {
 		return nil, err
 	}
 	var err error
-	if old := r.old; old == nil || old.copy != fresh.copy || old.at > fresh.at {
+	if old := r.old; old == nil || old.copy != fresh.copy || old.at > fresh.at || old.outgrown() {
 		fresh.index, err = r.whole(db)
 	} else {
 		fresh.index, err = r.since(db)

@@ -171,6 +171,23 @@ func TestWhatIsNotAskedForLongestIsLetGoOf(t *testing.T) {
 	}
 }
 
+func TestWhatNobodyAsksForIsLetGoOf(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), local.Held)
+	s.put(t, named("a", "x", "Site"), named("b", "x", "Site"))
+	s.names(t, "a")
+	s.wait(59 * time.Minute)
+	s.names(t, "b")
+	if accounts, _ := s.engine.Holds(); accounts != 2 {
+		t.Errorf("%d accounts are held, want 2", accounts)
+	}
+	s.wait(2 * time.Minute)
+	s.names(t, "b")
+	if accounts, sites := s.engine.Holds(); accounts != 1 || sites != 1 {
+		t.Errorf("%d accounts with %d sites are held, want one", accounts, sites)
+	}
+}
+
 func TestAnAccountLargerThanAllRoomIsSearched(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), 3)

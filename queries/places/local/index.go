@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"lieudit/queries/places/finder"
 	"lieudit/schemas/table"
@@ -13,15 +14,17 @@ import (
 // index is a set of an account's sites. A site's ordinal is its place in the order of names. An index does not change: a
 // later one is made of it, and shares the texts.
 type index struct {
-	rows  []uint64 // where each site's parcel is: the text, and the byte in it
-	texts []string
-	lat   []float64 // NaN for a site without a position
-	lon   []float64
-	byID  []uint32 // ordinals in the order of external ids, whatever their case
-	words dict
-	marks dict
-	live  int // bytes of parcels that are in use
-	kept  int // bytes of texts
+	rows   []uint64 // where each site's parcel is: the text, and the byte in it
+	texts  []string
+	primer string    // of the contents in the parcels
+	primed int       // live when the primer was made
+	lat    []float64 // NaN for a site without a position
+	lon    []float64
+	byID   []uint32 // ordinals in the order of external ids, whatever their case
+	words  dict
+	marks  dict
+	live   int // bytes of parcels that are in use
+	kept   int // bytes of texts
 }
 
 const inText = 40 // bits of a row for the byte in its text
@@ -80,10 +83,16 @@ func (x *index) find(code, externalID string) (uint32, bool) {
 // changed is the index after rows took the place of those of the same sites. It has those that holds says.
 func (x *index) changed(rows []table.Site, holds func(active bool) bool) (*index, error) {
 	left, there := make([]bool, len(x.rows)), len(x.rows)
-	made := &index{texts: slices.Clip(x.texts), live: x.live, kept: x.kept}
+	made := &index{texts: slices.Clip(x.texts), primer: x.primer, primed: x.primed, live: x.live, kept: x.kept}
+	if len(x.rows) == 0 {
+		made.primer = primerOf(rows)
+	}
+	read, err := readAll(rows, holds, made.primer)
+	if err != nil {
+		return nil, err
+	}
 	fresh := make([]entry, 0, len(rows))
 	var text strings.Builder
-	text.Grow(room(rows))
 	for i := range rows {
 		r := &rows[i]
 		if n, ok := x.find(r.Referential, r.ExternalID); ok && !left[n] {
@@ -94,16 +103,16 @@ func (x *index) changed(rows []table.Site, holds func(active bool) bool) (*index
 		if !holds(r.Active) {
 			continue
 		}
-		e, err := entryOf(r)
-		if err != nil {
-			return nil, err
-		}
+		e := read[i].entry
 		e.at = uint64(len(x.texts))<<inText | uint64(text.Len())
-		wrap(&text, e.place, r)
+		wrap(&text, e.place, r, read[i].squeezed)
 		fresh = append(fresh, e)
 	}
-	made.texts = append(made.texts, text.String())
+	made.texts = append(made.texts, strings.Clone(text.String()))
 	made.live, made.kept = made.live+text.Len(), made.kept+text.Len()
+	if len(x.rows) == 0 {
+		made.primed = made.live
+	}
 	slices.SortFunc(fresh, func(a, b entry) int { return a.place.Compare(b.place) })
 	made.merge(x, left, there, fresh)
 	return made.packed(), nil
@@ -124,6 +133,9 @@ func (x *index) size(ordinal uint32) int {
 // merge fills the index with the sites of another but those that left, and fresh ones.
 func (x *index) merge(old *index, left []bool, there int, fresh []entry) {
 	n := there + len(fresh)
+	var words, marks dict
+	var cut sync.WaitGroup
+	cut.Go(func() { words, marks = dictsOf(fresh) })
 	x.rows, x.lat, x.lon = make([]uint64, 0, n), make([]float64, 0, n), make([]float64, 0, n)
 	stay, come := make([]uint32, len(old.rows)), make([]uint32, len(fresh))
 	from := uint32(0)
@@ -140,7 +152,7 @@ func (x *index) merge(old *index, left []bool, there int, fresh []entry) {
 		come[i] = x.append(e.at, e.lat, e.lon)
 	}
 	carry(uint32(len(old.rows)))
-	words, marks := dictsOf(fresh)
+	cut.Wait()
 	x.words, x.marks = merged(&old.words, &words, stay, come), merged(&old.marks, &marks, stay, come)
 	x.sortIDs(old, stay, come)
 }

@@ -17,7 +17,11 @@ import (
 // Held is how many sites are held in memory unless somebody says otherwise.
 const Held = 1_500_000
 
-const loadsAtOnce = 4
+const (
+	loadsAtOnce = 4
+	// idle is how long an index is held that nobody asks for: of an account that was erased nobody does.
+	idle = time.Hour
+)
 
 // Engine is the search in memory. It is safe for concurrent use.
 type Engine struct {
@@ -89,6 +93,7 @@ type holding struct {
 	turn    chan struct{}
 	now     atomic.Pointer[snapshot]
 	element *list.Element // nil once it is let go of
+	used    time.Time
 	weight  int
 }
 
@@ -104,14 +109,15 @@ type snapshot struct {
 func (e *Engine) holding(k key) *holding {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if h, ok := e.held[k]; ok {
-		e.recent.MoveToFront(h.element)
-		return h
+	h, ok := e.held[k]
+	if !ok {
+		h = &holding{key: k, turn: make(chan struct{}, 1), weight: 1}
+		h.element = e.recent.PushFront(h)
+		e.held[k] = h
+		e.sites++
 	}
-	h := &holding{key: k, turn: make(chan struct{}, 1), weight: 1}
-	h.element = e.recent.PushFront(h)
-	e.held[k] = h
-	e.sites++
+	h.used = e.now()
+	e.recent.MoveToFront(h.element)
 	e.shrink(h)
 	return h
 }
@@ -128,10 +134,14 @@ func (e *Engine) weigh(h *holding, sites int) {
 	e.shrink(h)
 }
 
-// shrink lets go of what was used longest ago until all fits, but not of h.
+// shrink lets go of what was used longest ago until all fits and nothing is idle, but not of h.
 func (e *Engine) shrink(h *holding) {
-	for e.sites > e.bound && e.recent.Back() != h.element {
-		last := e.recent.Remove(e.recent.Back()).(*holding)
+	for {
+		last := e.recent.Back().Value.(*holding)
+		if last == h || e.sites <= e.bound && e.now().Sub(last.used) < idle {
+			return
+		}
+		e.recent.Remove(last.element)
 		e.sites -= last.weight
 		last.element = nil
 		delete(e.held, last.key)

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"lieudit/queries/places"
 	"lieudit/queries/places/finder"
 	"lieudit/schemas/site"
@@ -48,18 +50,10 @@ func (p parcel) place() finder.Place {
 	return finder.Place{Name: p.text(), ExternalID: p.text(), Referential: p.text()}
 }
 
-// room is about how much the parcels of rows take.
-func room(rows []table.Site) (n int) {
-	for i := range rows {
-		n += len(rows[i].Content) + 160
-	}
-	return n
-}
-
 // wrap writes a row's parcel.
-func wrap(w *strings.Builder, place finder.Place, r *table.Site) {
+func wrap(w *strings.Builder, place finder.Place, r *table.Site, squeezed []byte) {
 	var number [binary.MaxVarintLen64]byte
-	for _, s := range []string{place.Name, r.ExternalID, r.Referential, r.Site, r.Content} {
+	for _, s := range []string{place.Name, r.ExternalID, r.Referential, raw(r.Site), string(squeezed)} {
 		w.Write(binary.AppendUvarint(number[:0], uint64(len(s))))
 		w.WriteString(s)
 	}
@@ -75,10 +69,25 @@ func flag(b bool) int {
 	return 0
 }
 
+// raw is a site's id in its 16 bytes, where it is one that they tell.
+func raw(siteID string) string {
+	if id, err := uuid.Parse(siteID); err == nil && id.String() == siteID {
+		return string(id[:])
+	}
+	return siteID
+}
+
+func unraw(raw string) string {
+	if id, err := uuid.FromBytes([]byte(raw)); err == nil {
+		return id.String()
+	}
+	return strings.Clone(raw)
+}
+
 // site is the site as it was stored.
-func (p parcel) site() (site.Site, error) {
+func (p parcel) site(primer string) (site.Site, error) {
 	p.text()
-	r := table.Site{ExternalID: strings.Clone(p.text()), Referential: strings.Clone(p.text()), Site: strings.Clone(p.text()), Content: p.text()}
+	r := table.Site{ExternalID: strings.Clone(p.text()), Referential: strings.Clone(p.text()), Site: unraw(p.text()), Content: stretch(primer, p.text())}
 	r.Version, r.Created, r.Modified = p.number(), table.Instant(p.number()), table.Instant(p.number())
 	r.Deactivated, r.Active = table.Instant(p.number()), p.number() != 0
 	return places.SiteOf(r)

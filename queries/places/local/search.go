@@ -122,7 +122,7 @@ func (s *search) page(found []pick) (r finder.Result, err error) {
 	r.Hits = make([]finder.Hit, len(found))
 	for i, p := range found {
 		h := &r.Hits[i]
-		if h.Site, err = s.x.parcel(p.ordinal).site(); err != nil {
+		if h.Site, err = s.x.parcel(p.ordinal).site(s.x.primer); err != nil {
 			return finder.Result{}, err
 		}
 		if s.Center != nil && h.Site.Lat != nil {

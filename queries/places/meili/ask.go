@@ -105,16 +105,19 @@ func (f found) rank(stand int) uint64 {
 // ask asks the server all sources at once, for what may be in the answer.
 func (s *search) ask(ctx context.Context, far reach) ([][]found, error) {
 	filter := s.filter(far)
-	m := &meilisearch.MultiSearchRequest{Queries: []*meilisearch.SearchRequest{{IndexUID: s.x.name, Filter: markFilter, Limit: 1, AttributesToRetrieve: shown[:1]}}}
+	if s.Asked() == "" && !s.native() {
+		return s.list(ctx, filter)
+	}
+	m := &meilisearch.MultiSearchRequest{Queries: []*meilisearch.SearchRequest{{IndexUID: s.index, Filter: markFilter, Limit: 1, AttributesToRetrieve: shown[:1]}}}
 	for _, from := range s.sources {
 		r := &meilisearch.SearchRequest{
-			IndexUID: s.x.name, Query: from.text, Filter: filter, Limit: int64(far.limit), AttributesToRetrieve: shown,
+			IndexUID: s.index, Query: from.text, Filter: filter, Limit: int64(far.limit), AttributesToRetrieve: shown,
 			MatchingStrategy: meilisearch.All, ShowRankingScoreDetails: s.order == finder.ByRelevance && from.text != "",
 		}
 		if from.filter != "" {
 			r.Filter = filter + " AND " + from.filter
 		}
-		if s.order == finder.ByName {
+		if s.native() {
 			r.Sort = sortedByName
 		}
 		m.Queries = append(m.Queries, r)
@@ -139,6 +142,31 @@ func (s *search) ask(ctx context.Context, far reach) ([][]found, error) {
 		}
 	}
 	return hits, nil
+}
+
+// list asks for what a filter holds for, in no order: the server need not rank what is found.
+func (s *search) list(ctx context.Context, filter string) ([][]found, error) {
+	var answer meilisearch.DocumentsResult
+	q := &meilisearch.DocumentsQuery{Filter: filter + " OR " + markFilter, Fields: shown, Limit: everything}
+	if err := s.x.server.Index(s.index).GetDocumentsWithContext(ctx, q, &answer); err != nil {
+		return nil, failed("list", err)
+	}
+	hits, marked := make([]found, 0, len(answer.Results)), false
+	for _, h := range answer.Results {
+		var f found
+		if err := h.DecodeInto(&f); err != nil {
+			return nil, fmt.Errorf("meilisearch: %w", err)
+		}
+		if f.ID == markID {
+			marked = true
+		} else {
+			hits = append(hits, f)
+		}
+	}
+	if !marked {
+		return nil, fmt.Errorf("%w: the index is being filled", finder.ErrBehind)
+	}
+	return [][]found{hits}, nil
 }
 
 // filter holds for what may be in the answer. Nothing that anybody wrote is in it.

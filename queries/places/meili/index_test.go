@@ -215,7 +215,7 @@ func TestServerThatIsAwayOrSilentIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := meili.New(meili.Server{URL: "http://" + silent.Addr().String(), Key: "secret"}, shelf)
+	index := meili.New(meili.Server{URL: "http://" + silent.Addr().String(), Key: "secret", Index: "sites"}, shelf)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	for _, q := range []finder.Query{{Account: "a", Limit: 1}, {Account: "a", Limit: 1, Text: "x"}} {

@@ -4,6 +4,7 @@
 package meili
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,11 +21,10 @@ import (
 
 // Index is the index of sites on a server. It is safe for concurrent use.
 type Index struct {
-	server meilisearch.ServiceManager
-	index  meilisearch.IndexManager
-	name   string
-	shelf  *table.Shelf
-	opened opened
+	server   meilisearch.ServiceManager
+	shelf    *table.Shelf
+	patience time.Duration
+	opened   opened
 }
 
 // Server says where a server is and how it is reached.
@@ -32,16 +32,13 @@ type Server struct {
 	URL       string            // http://127.0.0.1:7700
 	Key       string            // of its API, "" for none
 	Transport http.RoundTripper // Direct unless set
-	Index     string            // the name of the index, which changes with its settings; IndexName unless set
+	Index     string            // the name of the index; one that tells settings and logs apart unless set
+	Patience  time.Duration     // with a question; 5 s unless set
 }
 
 // New is the index on a server, of the sites whose rows are on a shelf. Nothing is asked before it is used.
 func New(s Server, shelf *table.Shelf) *Index {
-	if s.Index == "" {
-		s.Index = IndexName
-	}
-	server := s.Client()
-	return &Index{server: server, index: server.Index(s.Index), name: s.Index, shelf: shelf}
+	return &Index{server: s.Client(), shelf: shelf, patience: cmp.Or(s.Patience, searchTime), opened: opened{name: s.Index}}
 }
 
 // Client is how the server is reached. Nothing is tried again by itself, and no call goes on for ever.
@@ -63,7 +60,7 @@ func Direct() *http.Transport {
 
 const (
 	callTime   = 30 * time.Second // for one call, documents in their thousands among them
-	searchTime = 5 * time.Second  // for all a question takes
+	searchTime = 5 * time.Second
 )
 
 // Parse reads the address of a server as it is configured, http://KEY@HOST:PORT, where the key may be left out.

@@ -3,6 +3,7 @@ package meili
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -38,6 +39,7 @@ type opened struct {
 	mu   sync.Mutex
 	made time.Time // when it was created: another one of its name was created at another time
 	fill string    // what it was sealed with, "" before
+	name string    // "" until it is known
 }
 
 func (o *opened) now() (made time.Time, fill string) {
@@ -50,6 +52,16 @@ func (o *opened) set(made time.Time, fill string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.made, o.fill = made, fill
+}
+
+// named is the name that is known, from now on this one if none was.
+func (o *opened) named(name string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.name == "" {
+		o.name = name
+	}
+	return o.name
 }
 
 // mark is the document that says what the index was sealed with and how far it was told since.
@@ -70,7 +82,7 @@ const (
 func (x *Index) Open(ctx context.Context) (Told, error) {
 	made, err := x.made(ctx)
 	if codeOf(err) == "index_not_found" {
-		err = x.done(ctx)(x.server.CreateIndexWithContext(ctx, &meilisearch.IndexConfig{Uid: x.name, PrimaryKey: "id"}))
+		err = x.done(ctx)(x.server.CreateIndexWithContext(ctx, &meilisearch.IndexConfig{Uid: x.opened.named(""), PrimaryKey: "id"}))
 		if err == nil {
 			made, err = x.made(ctx)
 		}
@@ -88,17 +100,45 @@ func (x *Index) Open(ctx context.Context) (Told, error) {
 
 // made is when the index was created.
 func (x *Index) made(ctx context.Context) (time.Time, error) {
-	info, err := x.server.GetIndexWithContext(ctx, x.name)
+	name, err := x.Name(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	info, err := x.server.GetIndexWithContext(ctx, name)
 	if err != nil {
 		return time.Time{}, failed("index", err)
 	}
 	return info.CreatedAt, nil
 }
 
+// errEmpty: nothing was ever written, so there is nothing an index could be of.
+var errEmpty = errors.New("the log is empty")
+
+// Name is the name of the index. The log is in it, so that those of two logs on one server leave each other alone.
+func (x *Index) Name(ctx context.Context) (string, error) {
+	if name := x.opened.named(""); name != "" {
+		return name, nil
+	}
+	var log string
+	err := x.shelf.Read(ctx, table.Places, func(db *table.DB) error {
+		return db.QueryRow(ctx, "select log from checkpoint").Scan(&log)
+	})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("index of sites: %w", err)
+	case log == "":
+		return "", errEmpty
+	}
+	return x.opened.named(family + "-" + log), nil
+}
+
+// index is the index of the name, which is known since it was opened.
+func (x *Index) index() meilisearch.IndexManager { return x.server.Index(x.opened.named("")) }
+
 // marked reads the mark, and counts what is of its fill.
 func (x *Index) marked(ctx context.Context) (Told, error) {
 	var documents meilisearch.DocumentsResult
-	err := x.index.GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{Filter: markFilter, Limit: 1}, &documents)
+	err := x.index().GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{Filter: markFilter, Limit: 1}, &documents)
 	if err != nil || len(documents.Results) == 0 {
 		return Told{}, failed("mark", err)
 	}
@@ -106,14 +146,10 @@ func (x *Index) marked(ctx context.Context) (Told, error) {
 	if err := documents.Results[0].DecodeInto(&m); err != nil {
 		return Told{}, failed("mark", err)
 	}
-	err = x.index.GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{Filter: fillFilter("=", m.Fill), Limit: 1, Fields: shown[:1]}, &documents)
+	err = x.index().GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{Filter: fillFilter("=", m.Fill), Limit: 1, Fields: shown[:1]}, &documents)
 	return Told{m.Fill, m.Position, int(documents.Total) - 1}, failed("count", err)
 }
 
 func fillFilter(operator, fill string) string {
 	return "copie " + operator + " " + quoted(digest(fill))
-}
-
-func markOf(fill string, position int64) mark {
-	return mark{markID, true, digest(fill), fill, position}
 }

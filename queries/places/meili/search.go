@@ -27,8 +27,13 @@ func (x *Index) Search(ctx context.Context, q finder.Query) (finder.Result, erro
 	if s.sources = s.ways(); len(s.sources) == 0 {
 		return finder.Result{}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	ctx, cancel := context.WithTimeout(ctx, x.patience)
 	defer cancel()
+	if s.index, err = x.Name(ctx); errors.Is(err, errEmpty) {
+		return finder.Result{}, nil
+	} else if err != nil {
+		return finder.Result{}, err
+	}
 	for n := 0; ; n++ {
 		found, err := s.gather(ctx, s.reach(n))
 		if err != nil {
@@ -45,6 +50,7 @@ func (x *Index) Search(ctx context.Context, q finder.Query) (finder.Result, erro
 type search struct {
 	finder.Query
 	x       *Index
+	index   string
 	order   finder.Sort
 	words   vocabulary
 	after   *finder.Place // nil on the first page
@@ -102,9 +108,12 @@ func (s *search) reach(n int) reach {
 	return reach{limit: min(limit, everything)}
 }
 
-// native says whether the server's order is that of the question.
+// native says whether the server's order is that of the question. Where it is not, all that is found is put in order here.
 func (s *search) native() bool {
-	return s.order == finder.ByName || s.order == finder.ByRelevance && s.Center == nil
+	if s.order == finder.ByName {
+		return s.Asked() == ""
+	}
+	return s.order == finder.ByRelevance && s.Center == nil
 }
 
 // gather asks the server for candidates. What may be incomplete is left out: beyond the last candidate of a source that has more,

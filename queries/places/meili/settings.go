@@ -6,19 +6,19 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 )
 
-// IndexName is the name of the index. A change of settings, or of what documents hold, is a new index beside the old one.
-const IndexName = "sites-v1"
+// family is what the names of indexes begin with. A change of settings, or of what documents hold, is a new one, beside the old.
+const family = "sites-v1"
 
 var sortedByName = []string{"ordre0:asc", "ordre1:asc", "ordre2:asc", "ordre3:asc"}
 
-// settings are those of the index. The order of the rules is that of finder.ByRelevance, or that of the name alone.
+// settings are those of the index. The order of the rules is that of finder.ByRelevance.
 func settings() *meilisearch.Settings {
 	prefix := "indexingTime"
 	return &meilisearch.Settings{
 		SearchableAttributes: []string{"nom", "lieu", "adresse"},
 		DisplayedAttributes:  shown,
 		SortableAttributes:   []string{"ordre0", "ordre1", "ordre2", "ordre3"},
-		RankingRules:         append([]string{"sort", "words", "typo", "exactness", "attributeRank"}, sortedByName...),
+		RankingRules:         []string{"words", "typo", "exactness", "attributeRank", "sort"},
 		ProximityPrecision:   meilisearch.ByAttribute, // no rule looks at it
 		PrefixSearch:         &prefix,
 		SearchCutoffMs:       searchTime.Milliseconds(),
@@ -49,11 +49,11 @@ func filters(equality, comparison bool, attributes ...string) meilisearch.Attrib
 // furnish gives the index its settings. Where it has them nothing happens.
 func (x *Index) furnish(ctx context.Context) error {
 	rules := filterable()
-	if err := x.done(ctx)(x.index.UpdateFilterableAttributesWithContext(ctx, &rules)); err != nil {
+	if err := x.done(ctx)(x.index().UpdateFilterableAttributesWithContext(ctx, &rules)); err != nil {
 		return err
 	}
-	if err := x.done(ctx)(x.index.UpdateFacetSearchWithContext(ctx, false)); err != nil {
+	if err := x.done(ctx)(x.index().UpdateFacetSearchWithContext(ctx, false)); err != nil {
 		return err
 	}
-	return x.done(ctx)(x.index.UpdateSettingsWithContext(ctx, settings()))
+	return x.done(ctx)(x.index().UpdateSettingsWithContext(ctx, settings()))
 }

@@ -21,7 +21,7 @@ func (x *Index) Tell(ctx context.Context, b Batch) error {
 		return err
 	}
 	if len(documents) > 0 {
-		if err := x.done(ctx)(x.index.AddDocumentsWithContext(ctx, documents, nil)); err != nil {
+		if err := x.done(ctx)(x.index().AddDocumentsWithContext(ctx, documents, nil)); err != nil {
 			return err
 		}
 	}
@@ -52,12 +52,12 @@ func (x *Index) drop(ctx context.Context, gone []string) error {
 	}
 	if len(accounts) > 0 {
 		filter := "compte IN [" + strings.Join(accounts, ", ") + "]"
-		if err := x.done(ctx)(x.index.DeleteDocumentsByFilterWithContext(ctx, filter, nil)); err != nil {
+		if err := x.done(ctx)(x.index().DeleteDocumentsByFilterWithContext(ctx, filter, nil)); err != nil {
 			return err
 		}
 	}
 	if len(ids) > 0 {
-		return x.done(ctx)(x.index.DeleteDocumentsWithContext(ctx, ids, nil))
+		return x.done(ctx)(x.index().DeleteDocumentsWithContext(ctx, ids, nil))
 	}
 	return nil
 }
@@ -68,15 +68,15 @@ func (x *Index) Seal(ctx context.Context, b Batch) error {
 	made, fill := x.opened.now()
 	m := []mark{{markID, true, digest(b.Fill), b.Fill, b.Position}}
 	if fill == b.Fill { // the mark is there, or the index is lost
-		return x.done(ctx)(x.index.UpdateDocumentsWithContext(ctx, m, &meilisearch.DocumentOptions{SkipCreation: true}))
+		return x.done(ctx)(x.index().UpdateDocumentsWithContext(ctx, m, &meilisearch.DocumentOptions{SkipCreation: true}))
 	}
 	if err := x.still(ctx, made); err != nil {
 		return err
 	}
-	if err := x.done(ctx)(x.index.AddDocumentsWithContext(ctx, m, nil)); err != nil {
+	if err := x.done(ctx)(x.index().AddDocumentsWithContext(ctx, m, nil)); err != nil {
 		return err
 	}
-	if err := x.done(ctx)(x.index.DeleteDocumentsByFilterWithContext(ctx, fillFilter("!=", b.Fill), nil)); err != nil {
+	if err := x.done(ctx)(x.index().DeleteDocumentsByFilterWithContext(ctx, fillFilter("!=", b.Fill), nil)); err != nil {
 		return err
 	}
 	x.opened.set(made, b.Fill)

@@ -127,3 +127,58 @@ func TestNullableTellsLeftOutFromNull(t *testing.T) {
 		}
 	}
 }
+
+type bounded struct {
+	Words   []string                        `json:"words,omitempty" each:"1 64" unique:"items"`
+	Rows    []envelope                      `json:"rows,omitempty" unique:"status"`
+	Free    json.RawMessage                 `json:"free,omitempty" members:"50" bytes:"16384"`
+	Patch   shape.Nullable[json.RawMessage] `json:"patch,omitzero" members:"2"`
+	Any     shape.Nullable[json.RawMessage] `json:"any,omitzero"`
+	Inner   shape.Nullable[envelope]        `json:"inner,omitzero"`
+	Skipped shape.Ignored                   `json:"skipped,omitzero"`
+}
+
+func TestFreeJSONAndListsSayTheirBounds(t *testing.T) {
+	t.Parallel()
+	inner := `{"type":"object","properties":{"status":{"type":"string","description":"How it went"}},"required":["status"]}`
+	ref := func(s *shape.Shape) string {
+		if s.Kind == shape.Object && s.Struct() == reflect.TypeFor[envelope]() && s.Nullable {
+			return "#/elsewhere"
+		}
+		return ""
+	}
+	want := `{"type":"object","properties":{` + strings.Join([]string{
+		`"words":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"uniqueItems":true}`,
+		`"rows":{"type":"array","items":` + inner + `}`,
+		`"free":{"type":"object","maxProperties":50}`,
+		`"patch":{"type":["null","object"],"maxProperties":2}`,
+		`"any":true`,
+		`"inner":{"anyOf":[{"$ref":"#/elsewhere"},{"type":"null"}]}`,
+		`"skipped":true`,
+	}, ",") + `}}`
+	if got := schema(t, bounded{}, shape.Style{Ref: ref}); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestBoundsThatAreNoNumbersAreErrors(t *testing.T) {
+	t.Parallel()
+	for _, v := range []any{
+		struct {
+			X json.RawMessage `json:"x" members:"many"`
+		}{},
+		struct {
+			X json.RawMessage `json:"x" bytes:"1k"`
+		}{},
+		struct {
+			X []string `json:"x" each:"a 3"`
+		}{},
+		struct {
+			X []string `json:"x" each:"1 b"`
+		}{},
+	} {
+		if _, err := shape.Of(reflect.TypeOf(v)); err == nil {
+			t.Errorf("%T is read", v)
+		}
+	}
+}

@@ -29,13 +29,13 @@ var record = flag.Bool("record", false, "write what "+Variable+" answers to test
 // Server is a server for one test, with an index of its own.
 func Server(t testing.TB) meili.Server {
 	t.Helper()
-	s := meili.Server{Index: indexOf(t.Name())}
+	s := meili.Server{Index: indexOf(t.Name()), Patience: time.Minute} // what is slow here is the test
 	if !Real() {
 		tape, err := read(tapeOf(t.Name()))
 		if err != nil {
 			t.Fatalf("%v; record it with %s=… -record", err, Variable)
 		}
-		s.URL, s.Transport = "http://recorded", &player{t: t, tape: tape}
+		s.URL, s.Transport = "http://recorded", newPlayer(t, tape)
 		return s
 	}
 	s.URL, s.Key = address(t)

@@ -97,8 +97,16 @@ func asked(req *http.Request) (exchange, error) {
 type player struct {
 	t testing.TB
 
-	mu   sync.Mutex
-	tape tape
+	mu      sync.Mutex
+	answers map[string][]exchange // by key, those that were not given yet
+}
+
+func newPlayer(t testing.TB, recorded tape) *player {
+	p := &player{t: t, answers: map[string][]exchange{}}
+	for _, e := range recorded.exchanges {
+		p.answers[e.key()] = append(p.answers[e.key()], e)
+	}
+	return p
 }
 
 // RoundTrip is one of http.RoundTripper.
@@ -107,7 +115,7 @@ func (p *player) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, ok := p.answer(e)
+	answer, ok := p.answer(e.key())
 	if !ok {
 		p.t.Errorf("not in the recording: %.2000s", e.key())
 		return nil, fmt.Errorf("%s %s is not in the recording", e.Method, e.Path)
@@ -119,21 +127,17 @@ func (p *player) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func (p *player) answer(e exchange) (exchange, bool) {
+// answer is the next answer to a request. How a task ended can be asked again and again.
+func (p *player) answer(key string) (exchange, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := e.key()
-	for i := range p.tape.exchanges {
-		x := &p.tape.exchanges[i]
-		if x.Times < 0 || x.key() != key {
-			continue
-		}
-		if !aboutTask(e) {
-			if x.Times--; x.Times <= 0 {
-				x.Times = -1
-			}
-		}
-		return *x, true
+	left := p.answers[key]
+	if len(left) == 0 {
+		return exchange{}, false
 	}
-	return exchange{}, false
+	answer := left[0]
+	if left[0].Times--; left[0].Times <= 0 && !aboutTask(answer) {
+		p.answers[key] = left[1:]
+	}
+	return answer, true
 }

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lieudit/cmd/lieudit/service"
+	"lieudit/schemas/body"
+)
+
+// TestAnExportThatIsImportedChangesNothing: in every format, through the whole service, sites that hold what formats
+// stumble over stay as they are, version and all.
+func TestAnExportThatIsImportedChangesNothing(t *testing.T) {
+	t.Parallel()
+	st := raise(t, func(*service.Config) {})
+	st.run(t, `account open "Mairie de Mende" --id mende --plan STARTER`)
+	key := strings.TrimSpace(st.run(t, "key issue mende"))
+	file := filepath.Join(t.TempDir(), "sites")
+	st.send(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
+	const count = 150
+	st.send(t, key, "POST /locations/referentiels/shops/sites:sync", oddSites(count))
+	for _, format := range []string{"csv", "csv --excel", "geojson", "ndjson"} {
+		st.run(t, "sites export --referential shops --key "+key+" --out "+file+" --format "+format)
+		var done body.Synced
+		out := st.run(t, "sites import "+file+" --referential shops --json --key "+key)
+		if err := json.Unmarshal([]byte(out), &done); err != nil || done.Unchanged != count || done.Before != count || done.After != count {
+			t.Errorf("%s: %v %s", format, err, out)
+		}
+	}
+	if got := st.send(t, key, "GET /locations/referentiels/shops/sites?limit=1000", ""); strings.Count(got, `"version":1,`) != count {
+		t.Errorf("some sites are not of version 1: %.2000s", got)
+	}
+}
+
+// send sends a request with a key, which must succeed, and returns the body of the answer.
+func (st *stage) send(t *testing.T, key, target, content string) string {
+	t.Helper()
+	method, path, _ := strings.Cut(target, " ")
+	req, err := http.NewRequestWithContext(t.Context(), method, st.api+path, strings.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	resp, err := st.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var answer bytes.Buffer
+	if _, err := answer.ReadFrom(resp.Body); err != nil || resp.StatusCode/100 != 2 {
+		t.Fatalf("%s: %d %s %v", target, resp.StatusCode, answer.String(), err)
+	}
+	return answer.String()
+}
+
+// oddSites is a sync of n sites with texts that formats could stumble over.
+func oddSites(n int) string {
+	r := rand.New(rand.NewPCG(48, 2026))
+	odd := []string{
+		"Chez Paul", `"`, `""`, "a;b", "a,b", "a\nb", "a\r\nb", " a ", "=1+1", "+33 4", "@x", "é😀", "\u00a0x", `["a"]`, "1e-7", `\`, "\t", "\u2028", "<b>&", "4,5", "null",
+	}
+	word := func() string { return odd[r.IntN(len(odd))] }
+	var sites []map[string]any
+	for i := range n {
+		s := map[string]any{
+			"external_id": fmt.Sprintf("s.~_-%03d", i), "nom": word(), "telephone": word(), "email": word(), "horaires": map[string]any{"lun": word()},
+			"adresse": map[string]any{"ligne_1": word(), "commune": word()}, "tags": []string{"t" + word(), word() + "u"},
+			"proprietes": map[string]any{"x": word(), "y": json.Number("1e-7"), "z": map[string]any{word(): []any{nil, word(), 1.5}}},
+		}
+		if r.IntN(2) == 0 {
+			s["lat"], s["lon"] = 90*r.Float64(), -1e-7
+		}
+		sites = append(sites, s)
+	}
+	text, _ := json.Marshal(map[string]any{"sites": sites}) // made of what can be written
+	return string(text)
+}
