@@ -15,7 +15,7 @@ import (
 
 const (
 	batched = 10_000 // documents that are sent at a time
-	ahead   = 3      // batches that are sent before the first is done
+	ahead   = 1      // batches that are sent before the one before is done; whoever else has tasks waits that long
 )
 
 // settings are those of every index. What comes first in an answer is settled by the engine: here it is enough that the
