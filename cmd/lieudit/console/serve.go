@@ -66,13 +66,6 @@ func (p Program) placeFlags() []cli.Flag {
 	}
 }
 
-// addressIndexFlag says where the streets and communes that may be meant by a question are looked for.
-func (p Program) addressIndexFlag() cli.Flag {
-	f := p.text("address-index", service.OwnIndex, "`WHERE` addresses are searched: own (the vintage) or meilisearch (slower; needs --meilisearch)")
-	f.Validator = oneOf(service.OwnIndex, service.Meilisearch)
-	return f
-}
-
 // meilisearch is the address of Meilisearch with its key in it.
 func (p Program) meilisearch(c *cli.Command) string {
 	address := c.String("meilisearch")
@@ -82,6 +75,13 @@ func (p Program) meilisearch(c *cli.Command) string {
 		return u.String()
 	}
 	return address
+}
+
+// addressIndexFlag says where the streets and communes that may be meant by a question are looked for.
+func (p Program) addressIndexFlag() cli.Flag {
+	f := p.text("address-index", service.OwnIndex, "`WHERE` addresses are searched: own (the vintage) or meilisearch (slower; needs --meilisearch)")
+	f.Validator = oneOf(service.OwnIndex, service.Meilisearch)
+	return f
 }
 
 // onMeilisearch refuses an address that is none, and its absence where it is needed. What was given is not repeated, a

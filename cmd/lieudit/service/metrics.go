@@ -46,6 +46,9 @@ func (s *service) gauges() {
 		_, requests := s.ledger.Written()
 		return requests
 	})
+	if s.outbox != nil {
+		s.outboxGauges()
+	}
 	if s.listings != nil {
 		counter("lieudit_address_index_requests_total", "Requests for candidates of addresses.", func() int64 {
 			requests, _ := s.listings.Asked()
@@ -55,9 +58,6 @@ func (s *service) gauges() {
 			_, searches := s.listings.Asked()
 			return searches
 		})
-	}
-	if s.outbox != nil {
-		s.outboxGauges()
 	}
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }

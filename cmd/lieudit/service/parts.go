@@ -108,11 +108,11 @@ func (s *service) parts() []ops.Part {
 		{Name: "addresses", Check: s.haveAddresses},
 		{Name: "start", Required: true, Check: s.started},
 	}
-	if s.listings != nil {
-		all = append(all, ops.Part{Name: "address index", Check: s.listed})
-	}
 	if s.outbox != nil {
 		all = append(all, ops.Part{Name: "site search", Check: s.outbox.Ready})
+	}
+	if s.listings != nil {
+		all = append(all, ops.Part{Name: "address index", Check: s.listed})
 	}
 	return all
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -91,12 +90,6 @@ func (c Config) searchName() string {
 		return "in memory"
 	}
 	return "Meilisearch, " + withoutKey(c.Meilisearch)
-}
-
-// withoutKey is an address as it may be shown, where even the user is a secret.
-func withoutKey(address string) string {
-	scheme, rest, _ := strings.Cut(address, "://")
-	return scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
 // siteIndex is the index of sites as an outbox tells it.

@@ -11,8 +11,8 @@ import (
 func (s *service) welcome(out io.Writer) {
 	fmt.Fprintf(out, "lieudit %s\n", s.version)
 	for _, line := range [][2]string{
-		{"log", s.Config.logName()}, {"read models", s.Config.tablesName()}, {"addresses", s.vintageName()},
-		{"address index", s.Config.indexName()}, {"site search", s.Config.searchName()},
+		{"log", s.Config.logName()}, {"read models", s.Config.tablesName()}, {"addresses", s.vintageName()}, {"address index", s.Config.indexName()},
+		{"site search", s.Config.searchName()},
 		{"API", s.api.url() + "/services/v1"}, {"customer area", s.area.url() + "/customer-area/v1"}, {"health, metrics", s.ops.url()},
 	} {
 		fmt.Fprintf(out, "  %-16s %s\n", line[0], line[1])
@@ -38,6 +38,12 @@ func (c Config) indexName() string {
 		return "Meilisearch, " + withoutKey(c.Meilisearch)
 	}
 	return "the vintage's own"
+}
+
+// withoutKey is an address as it may be shown, where even the user is a secret.
+func withoutKey(address string) string {
+	scheme, rest, _ := strings.Cut(address, "://")
+	return scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
 // withoutPassword is an address as it may be shown.

@@ -76,7 +76,7 @@ func (o Options) crowd(ctx context.Context, op operation, c client, f *field) (F
 	var all errgroup.Group
 	for n := range o.Connections {
 		all.Go(func() error {
-			for time.Since(began) < o.Turn {
+			for len(took[n]) == 0 || time.Since(began) < o.Turn { // once at least: a turn may be short
 				q := &f.questions[int(turns.Add(1))%len(f.questions)]
 				at := time.Now()
 				if err := c.ask(ctx, op, q); err != nil {

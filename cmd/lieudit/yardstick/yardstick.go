@@ -122,7 +122,7 @@ func (o Options) alone(ctx context.Context, op operation, e *address.Engine, f *
 	}
 	var took []time.Duration
 	began := time.Now()
-	for i := 0; time.Since(began) < o.Turn; i++ {
+	for i := 0; i == 0 || time.Since(began) < o.Turn; i++ {
 		if err := ctx.Err(); err != nil {
 			return Figure{}, err
 		}
