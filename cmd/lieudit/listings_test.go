@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -11,8 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/meilisearch/meilisearch-go"
+	"golang.org/x/sync/errgroup"
+
 	"lieudit/cmd/lieudit/service"
 	"lieudit/cmd/lieudit/yardstick"
+	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/directory"
 	"lieudit/queries/places/meili"
 	"lieudit/queries/places/meili/meilitest"
@@ -116,5 +122,46 @@ func TestDamagedAddressesAreFoundInMeilisearch(t *testing.T) {
 	})
 	if err != nil || len(own) == 0 {
 		t.Errorf("%d kinds, %v", len(own), err)
+	}
+}
+
+// It does not run beside the others, which remove what they find when they end.
+func TestInstancesThatListAVintageAtOnceListItOnce(t *testing.T) {
+	at, err := meili.Parse(listings(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := addresstest.Memory(addresstest.Hamlet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { v.Close() })
+	var all errgroup.Group
+	for name := range 4 {
+		d := directory.New(at.Client(), fmt.Sprint("instance-", name), time.Now)
+		d.Name = "lieudit-addresses-at-once"
+		if name == 0 {
+			t.Cleanup(func() {
+				err := d.Forget(context.Background(), v)
+				if _, gone := at.Client().DeleteIndex(d.Name); err != nil || gone != nil {
+					t.Error(err, gone)
+				}
+			})
+		}
+		all.Go(func() error {
+			return errors.Join(d.Fill(t.Context(), v, nil), d.Ready(t.Context(), v))
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Error(err)
+	}
+	indexes, err := at.Client().ListIndexes(&meilisearch.IndexesQuery{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, index := range indexes.Results {
+		if strings.HasPrefix(index.UID, "lieudit-addresses-at-once") && strings.HasSuffix(index.UID, "-draft") {
+			t.Errorf("%s is left behind", index.UID)
+		}
 	}
 }

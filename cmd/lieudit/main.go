@@ -16,9 +16,7 @@ import (
 )
 
 func main() {
-	// After the first signal the next one is the runtime's again: it ends the process at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx := untilInterrupted()
 	os.Exit(console.Program{
 		Version:  service.Version(),
 		In:       os.Stdin,
@@ -30,4 +28,18 @@ func main() {
 		Serve:    service.Run,
 		Meek:     meek,
 	}.Run(ctx, os.Args))
+}
+
+// untilInterrupted is a context that ends with the first signal. By then the next signal is the runtime's again: it
+// ends the process at once.
+func untilInterrupted() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals)
+		cancel()
+	}()
+	return ctx
 }

@@ -66,10 +66,16 @@ func TestHostileQuestionsAreAnsweredSoonAndTheSameWay(t *testing.T) {
 	if raced() {
 		slower = 10
 	}
-	e := lozere(t)
+	for _, e := range []*Engine{lozere(t), onAsMany(lozere(t))} {
+		answersSoonAndTheSameWay(t, e, slower*tooLong)
+	}
+}
+
+func answersSoonAndTheSameWay(t *testing.T, e *Engine, most time.Duration) {
+	t.Helper()
 	e.Localities(LocalityQuery{Text: "mende", Limit: 1}) // makes a list first
 	for name, line := range hostile() {
-		checkSoon(t, e, name, line, slower*tooLong)
+		checkSoon(t, e, name, line, most)
 		a, errA := e.Verify(t.Context(), Query{Text: line, Limit: 20})
 		b, errB := e.Verify(t.Context(), Query{Text: line, Limit: 20})
 		if len(a) != len(b) || errA != errB || len(a) > 0 && a[0].ID != b[0].ID {

@@ -14,6 +14,7 @@ type named struct {
 	streets  []uint32 // in their order, which is that of communes
 	communes area     // theirs, and those named themselves
 	terms    []uint32 // of all their names
+	sounds   map[string][]uint32
 }
 
 // add takes in what asks led to.
@@ -45,7 +46,7 @@ func (n *named) readAll() {
 			n.read(n.v.Facet(f).LieuDit)
 		}
 	}
-	n.terms = sorted(n.terms)
+	n.terms, n.sounds = sorted(n.terms), nil
 }
 
 // read takes in the terms of a name.
@@ -71,8 +72,15 @@ func digits(term string) bool { return term != "" && term[0] >= '0' && term[0] <
 
 // Sounding calls yield with their terms that sound the same.
 func (n *named) Sounding(sound string, yield func(uint32) bool) {
-	for _, t := range n.terms {
-		if text.Sound(string(n.v.Term(t))) == sound && !yield(t) {
+	if n.sounds == nil {
+		n.sounds = make(map[string][]uint32, len(n.terms))
+		for _, t := range n.terms {
+			of := text.Sound(string(n.v.Term(t)))
+			n.sounds[of] = append(n.sounds[of], t)
+		}
+	}
+	for _, t := range n.sounds[sound] {
+		if !yield(t) {
 			return
 		}
 	}

@@ -71,7 +71,7 @@ func (p Program) measureAddress(ctx context.Context, c *cli.Command) (err error)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	o := yardstick.Options{Dir: dir, Turn: c.Duration("turn"), Connections: c.Int("connections"),
-		Files: c.StringSlice("file"), Questions: c.Int("questions"), Meilisearch: c.String("meilisearch")}
+		Files: c.StringSlice("file"), Questions: c.Int("questions"), Meilisearch: p.meilisearch(c)}
 	if err := onMeilisearch(c, service.Config{Meilisearch: o.Meilisearch}); err != nil {
 		return err
 	}

@@ -104,7 +104,10 @@ func (d *Directory) unclaim(ctx context.Context, ids ...string) error {
 		return nil
 	}
 	gone, err := d.client.Index(d.Name).DeleteDocumentsWithContext(ctx, ids, nil)
-	return d.done(ctx, "give claims up", gone, err)
+	if err = d.done(ctx, "give claims up", gone, err); is(err, "index_not_found") {
+		return nil
+	}
+	return err
 }
 
 // Forget removes the index of a vintage, whoever uses it.

@@ -15,7 +15,7 @@ import (
 
 const (
 	batched = 10_000 // documents that are sent at a time
-	ahead   = 3      // batches that are sent before the first is done
+	ahead   = 1      // batches that are sent before the one before is done; whoever else has tasks waits that long
 )
 
 // settings are those of every index. What comes first in an answer is settled by the engine: here it is enough that the
@@ -45,10 +45,17 @@ func (d *Directory) Fill(ctx context.Context, v *vintage.Vintage, progress func(
 	if progress == nil {
 		progress = func(int, int) {}
 	}
-	if err := d.write(ctx, v, progress); err != nil {
-		return fmt.Errorf("list the vintage: %w", err)
+	err := d.write(ctx, v, progress)
+	if err == nil {
+		err = d.publish(ctx, d.nameOf(v))
 	}
-	return d.publish(ctx, d.nameOf(v))
+	if err == nil {
+		return nil
+	}
+	if listed, _ := d.lists(ctx, v); listed { // another instance came first, and took the draft
+		return d.remove(ctx, d.nameOf(v)+draft)
+	}
+	return fmt.Errorf("list the vintage: %w", err)
 }
 
 // write writes all documents into a draft.
@@ -131,14 +138,10 @@ func batches(v *vintage.Vintage) iter.Seq2[[]byte, int] {
 	}
 }
 
-// publish gives a complete draft its name, unless another instance came first.
+// publish gives a complete draft its name, which must be free.
 func (d *Directory) publish(ctx context.Context, name string) error {
 	renamed, err := d.client.SwapIndexesWithContext(ctx, []*meilisearch.SwapIndexesParams{{Indexes: []string{name + draft, name}, Rename: true}})
-	err = d.done(ctx, "name the index", renamed, err)
-	if !is(err, "index_already_exists") {
-		return err
-	}
-	return d.remove(ctx, name+draft)
+	return d.done(ctx, "name the index", renamed, err)
 }
 
 // remove deletes an index, which need not be there.
