@@ -3,10 +3,10 @@ package meili
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 
+	"lieudit/queries/places"
 	"lieudit/queries/places/finder"
 	"lieudit/schemas/site"
 	"lieudit/schemas/table"
@@ -35,12 +35,11 @@ type document struct {
 
 // documentOf is the document of a row.
 func documentOf(fill string, r table.Site) (document, error) {
-	var s site.Stored
-	if err := json.Unmarshal([]byte(r.Content), &s); err != nil {
-		return document{}, fmt.Errorf("site %s: %w", r.ID, err)
+	c, err := places.SiteOf(r)
+	if err != nil {
+		return document{}, err
 	}
-	v, c := vocabularyOf(r.Account), s.Content
-	a := c.Address
+	v, a := vocabularyOf(r.Account), c.Address
 	if a == nil {
 		a = &site.Address{}
 	}
@@ -56,8 +55,8 @@ func documentOf(fill string, r table.Site) (document, error) {
 	for _, tag := range c.Tags {
 		d.Tags = append(d.Tags, digest(finder.Tag(tag)))
 	}
-	if at, _, _ := s.Show(); at.Lat != nil && at.Lon != nil && math.Abs(*at.Lat) <= 90 && math.Abs(*at.Lon) <= 180 {
-		d.Lat, d.Lon = at.Lat, at.Lon
+	if c.Lat != nil && c.Lon != nil && math.Abs(*c.Lat) <= 90 && math.Abs(*c.Lon) <= 180 {
+		d.Lat, d.Lon = c.Lat, c.Lon
 	}
 	return d, nil
 }

@@ -171,8 +171,10 @@ func TestWhatCannotBeTakenIsRefused(t *testing.T) {
 	}
 	odd := shop("a", "odd", "Magasin")
 	odd.Content = `{"content":{"nom":"Odd","lat":91,"lon":1e300}}`
-	s.Put(nil, odd, shop("a", "good", "Magasin"))
-	if got := s.found(finder.Query{}); !slices.Equal(got, []string{"good", "odd"}) {
+	empty := shop("a", "empty", "")
+	empty.Content = "" // its key was destroyed
+	s.Put(nil, odd, shop("a", "good", "Magasin"), empty)
+	if got := s.found(finder.Query{}); !slices.Equal(got, []string{"good", "odd", "empty"}) {
 		t.Errorf("got %v", got)
 	}
 }

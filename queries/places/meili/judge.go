@@ -1,11 +1,10 @@
 package meili
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
+	"lieudit/queries/places"
 	"lieudit/queries/places/finder"
 	"lieudit/schemas/site"
 	"lieudit/schemas/table"
@@ -16,7 +15,7 @@ func (s *search) judge(r table.Site) (finder.Hit, bool, error) {
 	if r.Account != s.Account || s.Referential != "" && r.Referential != s.Referential || !s.wants(r.Active) {
 		return finder.Hit{}, false, nil
 	}
-	shown, err := siteOf(r)
+	shown, err := places.SiteOf(r)
 	if err != nil {
 		return finder.Hit{}, false, err
 	}
@@ -99,17 +98,4 @@ func (s *search) placed(at *finder.Point, distance float64) bool {
 		return true
 	}
 	return at != nil && (s.Box == nil || s.Box.Holds(*at)) && (s.Radius == 0 || distance <= s.Radius)
-}
-
-func siteOf(r table.Site) (site.Site, error) {
-	var stored site.Stored
-	if err := json.Unmarshal([]byte(r.Content), &stored); err != nil {
-		return site.Site{}, fmt.Errorf("site %s: %w", r.ID, err)
-	}
-	s := site.Site{
-		ID: r.Site, Referential: r.Referential, ExternalID: r.ExternalID, Active: r.Active, Version: r.Version,
-		Created: r.Created.Time(), Modified: r.Modified.Time(), Deactivated: r.Deactivated.Time(),
-	}
-	s.Content, s.Source, s.Score = stored.Show()
-	return s, nil
 }
