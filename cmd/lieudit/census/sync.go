@@ -34,7 +34,25 @@ func (r *run) syncs(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := r.settled(ctx, last); err != nil {
+		return err
+	}
 	return r.fresh(ctx, last)
+}
+
+// settled measures how long after the last sync what it wrote is found: the search may have a backlog by then.
+func (r *run) settled(ctx context.Context, c customer) error {
+	r.Progress("time until the syncs are found")
+	s := r.sites(r.Sites, 0, true).Rows
+	s[0].Name = "Clôture des synchronisations"
+	if _, err := c.sync(ctx, set{s}); err != nil {
+		return err
+	}
+	answered := time.Now()
+	if err := c.seek(ctx, s[0].Name); err != nil {
+		return err
+	}
+	return r.tell(figure("until the last sync is found", 1, r.Sites, caller.Times{time.Since(answered)}))
 }
 
 func (r *run) threeSyncs(ctx context.Context, c customer, placed bool, kinds map[string]caller.Times) error {
@@ -100,9 +118,11 @@ func (r *run) fresh(ctx context.Context, c customer) error {
 	return r.tell(figure("until it is found, the search with it", 1, r.Sites, found))
 }
 
+const seekTime = 5 * time.Minute
+
 // seek searches until a site is found.
 func (c customer) seek(ctx context.Context, name string) error {
-	for late := time.Now().Add(10 * time.Second); ; {
+	for late := time.Now().Add(seekTime); ; {
 		var got struct {
 			Results []struct {
 				Name string `json:"nom"`
@@ -115,7 +135,7 @@ func (c customer) seek(ctx context.Context, name string) error {
 			return nil
 		}
 		if time.Now().After(late) {
-			return fmt.Errorf("%s is not found 10 s after it was written", name)
+			return fmt.Errorf("%s is not found %v after it was written", name, seekTime)
 		}
 	}
 }
