@@ -96,7 +96,11 @@ func (st *stage) part(t *testing.T, name string) string {
 
 func TestImportIsServedWithoutDroppingARequestOnMeilisearch(t *testing.T) {
 	t.Parallel()
-	importUnderLoad(t, raise(t, onListings(listings(t))))
+	address := listings(t)
+	importUnderLoad(t, raise(t, func(c *service.Config) {
+		onListings(address)(c)
+		t.Cleanup(func() { forgetSites(t, c) })
+	}))
 }
 
 // It does not run beside the others, which remove what they find when they end.

@@ -21,7 +21,7 @@ type drain struct {
 }
 
 const (
-	atOnce    = 2000 // rows told at once
+	atOnce    = 5000 // rows told at once
 	lookEvery = time.Second
 	noteEvery = 5 * time.Second
 )
