@@ -135,7 +135,7 @@ func (b *builder) run(ctx context.Context, dir string, rows iter.Seq2[ban.Row, e
 		return err
 	}
 	defer b.uuidFile.Close()
-	b.uuids = bufio.NewWriterSize(b.uuidFile, 1<<20)
+	b.uuids = bufio.NewWriterSize(&paced{file: b.uuidFile}, 1<<20)
 	s := newSpill(file)
 	if err := b.fill(ctx, s, rows); err != nil {
 		return err

@@ -34,7 +34,7 @@ func newSectionWriter(dir string) (*sectionWriter, error) {
 		if err != nil {
 			return nil, errors.Join(err, s.close())
 		}
-		s.parts[id] = &part{file: file, w: bufio.NewWriterSize(file, 64<<10)}
+		s.parts[id] = &part{file: file, w: bufio.NewWriterSize(&paced{file: file}, 64<<10)}
 	}
 	return s, nil
 }
@@ -124,12 +124,12 @@ func (s *sectionWriter) copy(out *os.File, e entry) error {
 	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if _, err := out.Seek(int64(e.offset), io.SeekStart); err != nil {
-		return err
-	}
-	n, err := io.Copy(out, p.file)
+	n, err := io.CopyBuffer(&paced{file: out, at: int64(e.offset)}, onlyReader{p.file}, make([]byte, 256<<10))
 	if err == nil && uint64(n) != e.length {
 		err = io.ErrShortWrite
 	}
 	return err
 }
+
+// onlyReader keeps a copy from going past the writer's own way to write.
+type onlyReader struct{ io.Reader }

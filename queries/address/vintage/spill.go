@@ -32,7 +32,7 @@ type segment struct {
 }
 
 func newSpill(file *os.File) *spill {
-	return &spill{file: file, w: bufio.NewWriterSize(file, 1<<20), segments: map[string][]segment{}, rows: map[string]int{}}
+	return &spill{file: file, w: bufio.NewWriterSize(&paced{file: file}, 1<<20), segments: map[string][]segment{}, rows: map[string]int{}}
 }
 
 // add writes one row.
