@@ -9,7 +9,7 @@ import (
 )
 
 // freezing names the form below: another form needs another name.
-const freezing = "places.1"
+const freezing = "places.2"
 
 // freeze is a state as bytes. Rows whose commit comes next are not in it: there are none between two commands.
 func freeze(s *State) []byte {
@@ -45,7 +45,7 @@ func (x standing) freeze(b []byte) []byte {
 		}
 	}
 	b = append(append(b, flags), x.digest[:]...)
-	for _, n := range []int64{int64(x.content.revision), int64(x.content.staged), int64(x.content.row), x.version, x.created, x.modified} {
+	for _, n := range []int64{int64(x.content.revision), int64(x.content.staged), int64(x.content.row), x.version, x.created, x.modified, x.deactivated} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	return b
@@ -132,7 +132,7 @@ func (b *frozen) standing() standing {
 	}
 	copy(x.digest[:], b.take(len(x.digest)))
 	x.content = place{eventstore.Revision(b.number()), int32(b.number()), int32(b.number())}
-	x.version, x.created, x.modified = b.number(), b.number(), b.number()
+	x.version, x.created, x.modified, x.deactivated = b.number(), b.number(), b.number(), b.number()
 	return x
 }
 

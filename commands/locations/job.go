@@ -24,6 +24,7 @@ type job struct {
 	rows                  []*wanted
 	named                 map[string]bool // external ids, of a whole batch
 	seen                  int64           // where not 0: the version the only site must have
+	quiet                 bool            // an inactive site stays inactive
 }
 
 func newJob(account, code, action string, b Batch) (*job, error) {
@@ -73,7 +74,7 @@ func (j *job) survey(s *State, now time.Time) (v verdict, refusal, err error) {
 		if j.seen != 0 && x.version != j.seen {
 			return v, nil, errMoved
 		}
-		w.judge(x, known)
+		w.judge(x, known, j.quiet)
 		v.count(w.op, 1)
 	}
 	if j.Whole {

@@ -137,7 +137,7 @@ func (m *model) write(code, action string, b Batch) (Outcome, error) {
 	o := Outcome{SitesWritten: event.SitesWritten{Referential: code, Action: action,
 		Before: r.active(), Active: m.figures().Sites, Capacity: m.plan.Sites, Ceiling: m.plan.Ceiling()}}
 	for _, row := range slices.SortedFunc(slices.Values(b.Rows), func(a, b Row) int { return cmp.Compare(a.ExternalID, b.ExternalID) }) {
-		m.row(&o, next, row)
+		m.row(&o, next, row, action == "patch")
 	}
 	if b.Whole {
 		omit(&o, next, b.Rows)
@@ -177,9 +177,9 @@ func omit(o *Outcome, sites map[string]modelSite, rows []Row) {
 }
 
 // row is what one row ought to do.
-func (m *model) row(o *Outcome, sites map[string]modelSite, row Row) {
+func (m *model) row(o *Outcome, sites map[string]modelSite, row Row, quiet bool) {
 	old, known := sites[row.ExternalID]
-	next := modelSite{Stored: m.stored(row.Content), active: true, version: old.version + 1}
+	next := modelSite{Stored: m.stored(row.Content), active: !known || old.active || !quiet, version: old.version + 1}
 	shown, source, _ := old.Show()
 	sameBody := bodyOf(row.Content) == bodyOf(old.Content)
 	said, seen := whereOf(row.Content) == whereOf(old.Content), whereOf(row.Content) == whereOf(shown)
@@ -187,7 +187,7 @@ func (m *model) row(o *Outcome, sites map[string]modelSite, row Row) {
 	case !known:
 		o.Created++
 	case same && (old.Position != nil || next.Position == nil):
-		if old.active {
+		if old.active == next.active {
 			o.Unchanged++
 			return
 		}
@@ -206,7 +206,7 @@ func (m *model) row(o *Outcome, sites map[string]modelSite, row Row) {
 		}
 		next.Stored = m.stored(bare)
 	}
-	if known && old.active {
+	if known && old.active == next.active {
 		o.Updated++
 	} else if known {
 		o.Reactivated++

@@ -30,7 +30,7 @@ func (l *Locations) Put(ctx context.Context, account string, in commands.Intent,
 }
 
 // Patch changes what the customer said of a site, as change says, whose error is returned as it is. It may be called
-// again, when the site was changed meanwhile. Then it is as with Put: an inactive site becomes active.
+// again, when the site was changed meanwhile. An inactive site stays inactive: who mends a closed shop does not open it.
 func (l *Locations) Patch(ctx context.Context, account string, in commands.Intent, code, externalID string, change func(site.Content) (site.Content, error)) (site.Site, eventstore.Position, error) {
 	at, err := l.patch(ctx, account, in, code, externalID, change)
 	for errors.Is(err, errMoved) {
@@ -63,7 +63,7 @@ func (l *Locations) patch(ctx context.Context, account string, in commands.Inten
 	if err != nil {
 		return 0, err
 	}
-	j.seen = x.version
+	j.seen, j.quiet = x.version, true
 	_, at, err := l.run(ctx, in, j)
 	return at, err
 }
@@ -144,7 +144,7 @@ func (l *Locations) show(ctx context.Context, account, code, externalID string) 
 	}
 	s.Content, s.Source, s.Score = stored.Show()
 	if !x.active {
-		s.Deactivated = s.Modified // nothing becomes of a site that is inactive but that it is active again
+		s.Deactivated = moment(x.deactivated)
 	}
 	return s, nil
 }

@@ -36,6 +36,7 @@ type standing struct {
 	content           place
 	version           int64
 	created, modified int64 // Unix microseconds by the log
+	deactivated       int64 // likewise, of an inactive site
 	active            bool
 	placed            bool // its position is its address's
 	lost              bool // it has no position
@@ -99,7 +100,13 @@ func (g *group) evolve(r event.SiteRow, at int64, content place) {
 	if x.active {
 		g.active--
 	}
-	if x.active = r.Op != event.SiteDeactivated; x.active {
+	switch r.Op {
+	case event.SiteCreated, event.SiteReactivated:
+		x.active, x.deactivated = true, 0
+	case event.SiteDeactivated:
+		x.active, x.deactivated = false, at
+	}
+	if x.active {
 		g.active++
 	}
 	if x.version == 0 {

@@ -51,7 +51,7 @@ func newWanted(r Row) *wanted {
 }
 
 // judge says what becomes of a row where the site stands so, or is not there.
-func (w *wanted) judge(s standing, known bool) {
+func (w *wanted) judge(s standing, known, quiet bool) {
 	w.stands, w.op, w.form, w.retry = s, "", nil, false
 	if !known {
 		w.op, w.form = event.SiteCreated, &w.said
@@ -67,7 +67,7 @@ func (w *wanted) judge(s standing, known bool) {
 	default:
 		w.op, w.form = event.SiteUpdated, &w.said
 	}
-	if !s.active {
+	if !s.active && !quiet {
 		w.op = event.SiteReactivated
 	}
 }
