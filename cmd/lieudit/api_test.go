@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/queries/address/officialtest"
 	"lieudit/schemas/table/tabletest"
 )
 
@@ -59,22 +60,14 @@ func play(t *testing.T, which string, change func(*testing.T, *service.Config)) 
 // at hand.
 func withAddresses(t *testing.T, change func(*service.Config)) *stage {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(sharedData(), "ban", "*.csv.gz"))
+	files, err := filepath.Glob(filepath.Join(officialtest.Folder(), "ban", "*.csv.gz"))
 	if err != nil || len(files) == 0 {
-		t.Logf("no scenes about addresses: no official data in %s; LIEUDIT_TEST_DATA says where it is", sharedData())
+		t.Logf("no scenes about addresses: no official data in %s; LIEUDIT_TEST_DATA says where it is", officialtest.Folder())
 		return nil
 	}
 	st := raise(t, change)
 	st.run(t, "ban import --millesime 2024-10-01 --data "+st.data+" "+strings.Join(files, " "))
 	return st
-}
-
-// sharedData is where data is that is no part of the project.
-func sharedData() string {
-	if dir := os.Getenv("LIEUDIT_TEST_DATA"); dir != "" {
-		return dir
-	}
-	return filepath.Join("..", "..", "..", "shared", "data")
 }
 
 // stage is where a scene plays: on the shared one, on the one with addresses, alone, or alone on a node that can go
@@ -86,7 +79,7 @@ func (s *scene) stage(t *testing.T, shared, france *stage, change func(*testing.
 		return shared
 	case "addresses":
 		if france == nil {
-			t.Skip("it needs official data: LIEUDIT_TEST_DATA says where it is")
+			officialtest.Missing(t, "this scene is about real addresses")
 		}
 		return france
 	case "node":

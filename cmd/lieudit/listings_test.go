@@ -20,6 +20,7 @@ import (
 	"lieudit/cmd/lieudit/yardstick"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/directory"
+	"lieudit/queries/address/officialtest"
 	"lieudit/queries/places/meili"
 	"lieudit/queries/places/meili/meilitest"
 )
@@ -79,7 +80,7 @@ func TestSearchesOfAddressesFailAloneWhileMeilisearchIsAway(t *testing.T) {
 	}
 }
 
-// part is what readiness says of a part.
+// part is what readiness says of a part, without which a service is ready all the same.
 func (st *stage) part(t *testing.T, name string) string {
 	t.Helper()
 	resp, err := st.client.Get(st.ops + "/readyz")
@@ -88,8 +89,8 @@ func (st *stage) part(t *testing.T, name string) string {
 	}
 	defer resp.Body.Close()
 	var ready struct{ Parts map[string]string }
-	if err := json.NewDecoder(resp.Body).Decode(&ready); err != nil {
-		t.Fatal(err)
+	if err := json.NewDecoder(resp.Body).Decode(&ready); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%d, %v", resp.StatusCode, err)
 	}
 	return ready.Parts[name]
 }
@@ -105,9 +106,9 @@ func TestImportIsServedWithoutDroppingARequestOnMeilisearch(t *testing.T) {
 
 // It does not run beside the others, which remove what they find when they end.
 func TestDamagedAddressesAreFoundInMeilisearch(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(sharedData(), "ban", "*.csv.gz"))
+	files, err := filepath.Glob(filepath.Join(officialtest.Folder(), "ban", "*.csv.gz"))
 	if err != nil || len(files) == 0 {
-		t.Skipf("no official data in %s; LIEUDIT_TEST_DATA says where it is", sharedData())
+		officialtest.Missing(t, err)
 	}
 	o := yardstick.Options{Dir: t.TempDir(), Files: files, Questions: 40, Meilisearch: listings(t), Turn: time.Millisecond, Connections: 1,
 		Progress: func(string, int, int) {}}

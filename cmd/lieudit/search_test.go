@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -146,21 +145,6 @@ func (g *gate) shut(closed bool) {
 	clear(g.conns)
 }
 
-// reason is what readiness says of the search of sites.
-func (st *stage) reason(t *testing.T) string {
-	t.Helper()
-	resp, err := st.client.Get(st.ops + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var ready struct{ Parts map[string]string }
-	if err := json.NewDecoder(resp.Body).Decode(&ready); err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%d, %v", resp.StatusCode, err)
-	}
-	return ready.Parts["site search"]
-}
-
 func TestWritesGoOnWhileMeilisearchIsAway(t *testing.T) {
 	t.Parallel()
 	nobody, err := net.Listen("tcp", "127.0.0.1:0")
@@ -171,7 +155,7 @@ func TestWritesGoOnWhileMeilisearchIsAway(t *testing.T) {
 	st := raise(t, func(c *service.Config) { c.Meilisearch = "http://hidden@" + nobody.Addr().String() })
 	key := st.customer(t)
 	st.send(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
-	st.await(t, "readiness to say that Meilisearch is away", func() bool { return strings.Contains(st.reason(t), "refused") })
+	st.await(t, "readiness to say that Meilisearch is away", func() bool { return strings.Contains(st.part(t, "site search"), "refused") })
 	began := time.Now()
 	for i := range 5 {
 		st.send(t, key, "PUT /locations/referentiels/shops/sites/"+fmt.Sprint(i), `{"nom":"Magasin","lat":44.5,"lon":3.5}`)
@@ -185,7 +169,7 @@ func TestWritesGoOnWhileMeilisearchIsAway(t *testing.T) {
 	if got := st.send(t, key, "GET /locations/referentiels/shops/sites", ""); strings.Count(got, `"external_id"`) != 5 {
 		t.Errorf("got %s", got)
 	}
-	reason := st.reason(t)
+	reason := st.part(t, "site search")
 	if !strings.HasPrefix(reason, "5 sites to be told of: ") || strings.Contains(reason, "hidden") {
 		t.Errorf("readiness says %q", reason)
 	}
@@ -244,7 +228,7 @@ func TestMeilisearchThatComesBackIsToldOfAll(t *testing.T) {
 	}
 	g.shut(false)
 	st.await(t, "Meilisearch to be told", func() bool { return found("boutique") == 20 && found("magasin") == 0 })
-	st.await(t, "readiness to say so", func() bool { return st.reason(t) == "ok" })
+	st.await(t, "readiness to say so", func() bool { return st.part(t, "site search") == "ok" })
 	st.run(t, "projections rebuild places")
-	st.await(t, "the fresh copy to be told", func() bool { return st.reason(t) == "ok" && found("boutique") == 20 })
+	st.await(t, "the fresh copy to be told", func() bool { return st.part(t, "site search") == "ok" && found("boutique") == 20 })
 }

@@ -135,7 +135,7 @@ func TestANodeWhoseListenerFailsSaysSo(t *testing.T) {
 
 func TestAnIdleClientMayPingEveryTenSeconds(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("LIEUDIT_TEST_LONG") == "" {
+	if os.Getenv("LIEUDIT_TEST_LONG") == "" && os.Getenv("LIEUDIT_CHECK") != "1" { // it only waits
 		t.Skip("takes 45 s: set LIEUDIT_TEST_LONG=1")
 	}
 	conn, err := grpc.NewClient(start(t).addr, grpc.WithTransportCredentials(insecure.NewCredentials()),

@@ -1,10 +1,7 @@
 package inventory_test
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -64,7 +61,7 @@ func TestAnErasedSiteIsInNoFileAnyMore(t *testing.T) {
 		s.Sync(fmt.Sprintf("locations-%d", a), written(20), rows)
 	}
 	projectortest.Rows(s, table.Places, table.Sites)
-	if !inFiles(t, folder, name(1, 19)) {
+	if !projectortest.InFiles(t, folder, name(1, 19)) {
 		t.Fatal("the name is in no file while it is in use")
 	}
 	for a := range accounts {
@@ -75,27 +72,9 @@ func TestAnErasedSiteIsInNoFileAnyMore(t *testing.T) {
 	projectortest.Rows(s, table.Places, table.Sites)
 	for a := range accounts {
 		for _, i := range []int{0, 10, 19} {
-			if got, want := inFiles(t, folder, name(a, i)), a%5 == 0; got != want {
+			if got, want := projectortest.InFiles(t, folder, name(a, i)), a%5 == 0; got != want {
 				t.Fatalf("site %d of account %d in files: %v, want %v", i, a, got, want)
 			}
 		}
 	}
-}
-
-// inFiles says whether a text is in a file of a folder.
-func inFiles(t *testing.T, folder, text string) bool {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	found := false
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found = found || bytes.Contains(data, []byte(text))
-	}
-	return found
 }

@@ -1,10 +1,7 @@
 package register_test
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,7 +24,7 @@ func TestAnErasedNameIsInNoFileAnyMore(t *testing.T) {
 		s.Append(stream(i), opened)
 	}
 	projectortest.Rows(s, table.Register, table.Accounts)
-	if !inFiles(t, folder, name(1)) {
+	if !projectortest.InFiles(t, folder, name(1)) {
 		t.Fatal("the name is in no file while it is in use")
 	}
 	for i := range accounts {
@@ -37,26 +34,8 @@ func TestAnErasedNameIsInNoFileAnyMore(t *testing.T) {
 	}
 	projectortest.Rows(s, table.Register, table.Accounts)
 	for i := range accounts {
-		if got, want := inFiles(t, folder, name(i)), i%10 == 0; got != want {
+		if got, want := projectortest.InFiles(t, folder, name(i)), i%10 == 0; got != want {
 			t.Fatalf("name %d in files: %v, want %v", i, got, want)
 		}
 	}
-}
-
-// inFiles says whether a name is in a file of a folder.
-func inFiles(t *testing.T, folder, name string) bool {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	found := false
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found = found || bytes.Contains(data, []byte(name))
-	}
-	return found
 }

@@ -63,7 +63,7 @@ type Site struct {
 	Referential string    `json:"referentiel"`
 	ExternalID  string    `json:"external_id"`
 	Content               // with Lat, Lon and IDBan as the position says, where there is one
-	Source      Source    `json:"position_source,omitempty" enum:"ban client"`
+	Source      Source    `json:"position_source,omitempty" enum:"ban client" doc:"Who said where it is; left out while nobody did: its address was not found"`
 	Score       float64   `json:"geocode_score,omitzero" doc:"How sure the verification is that placed it, 0 to 1"`
 	Active      bool      `json:"actif"`
 	Version     int64     `json:"version" doc:"1 at first, one more with each change"`

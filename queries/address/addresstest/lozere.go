@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"lieudit/queries/address/ban"
+	"lieudit/queries/address/officialtest"
 	"lieudit/queries/address/vintage"
 )
 
@@ -25,7 +26,7 @@ func Lozere(t testing.TB) Official {
 	t.Helper()
 	o, err := lozere()
 	if os.IsNotExist(err) {
-		t.Skipf("no official data (set LIEUDIT_TEST_DATA): %v", err)
+		officialtest.Missing(t, err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -43,20 +44,8 @@ var lozere = sync.OnceValues(func() (o Official, err error) {
 	return o, err
 })
 
-// folder is where the data is: beside the project, or where LIEUDIT_TEST_DATA says.
-func folder() string {
-	if dir := os.Getenv("LIEUDIT_TEST_DATA"); dir != "" {
-		return dir
-	}
-	for root := "."; ; root = filepath.Join(root, "..") {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil || len(root) > 64 {
-			return filepath.Join(root, "..", "shared", "data")
-		}
-	}
-}
-
 func (o *Official) read(name string) error {
-	file, err := os.Open(filepath.Join(folder(), "ban", name))
+	file, err := os.Open(filepath.Join(officialtest.Folder(), "ban", name))
 	if err != nil {
 		return err
 	}

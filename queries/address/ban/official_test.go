@@ -5,20 +5,16 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
+
+	"lieudit/queries/address/officialtest"
 )
 
 func official(t testing.TB, name string) []byte {
 	t.Helper()
-	dir := os.Getenv("LIEUDIT_TEST_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "ban", name))
+	data, err := io.ReadAll(officialtest.Open(t, "ban/"+name))
 	if err != nil {
-		t.Skipf("no official data (set LIEUDIT_TEST_DATA): %v", err)
+		t.Fatal(err)
 	}
 	return data
 }

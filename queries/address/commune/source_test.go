@@ -10,11 +10,12 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"lieudit/queries/address/officialtest"
 )
 
 var update = flag.Bool("update", false, "make communes.tsv.gz of its source again")
@@ -25,16 +26,7 @@ var kinds = map[string]Kind{"commune-actuelle": Current, "commune-deleguee": Del
 
 func source(t *testing.T) [][]string {
 	t.Helper()
-	dir := os.Getenv("LIEUDIT_TEST_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	file, err := os.Open(filepath.Join(dir, "communes", "communes-2026.csv.gz"))
-	if err != nil {
-		t.Skipf("no source of the communes (set LIEUDIT_TEST_DATA): %v", err)
-	}
-	defer file.Close()
-	plain, err := gzip.NewReader(file)
+	plain, err := gzip.NewReader(officialtest.Open(t, "communes/communes-2026.csv.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,21 +13,13 @@ import (
 	"testing"
 
 	"lieudit/queries/address/ban"
+	"lieudit/queries/address/officialtest"
 )
 
 // official reads rows of the official data for tests; the test is skipped where the data is not.
 func official(t testing.TB, name string) []ban.Row {
 	t.Helper()
-	dir := os.Getenv("LIEUDIT_TEST_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	file, err := os.Open(filepath.Join(dir, "ban", name))
-	if err != nil {
-		t.Skipf("no official data (set LIEUDIT_TEST_DATA): %v", err)
-	}
-	defer file.Close()
-	plain, err := gzip.NewReader(file)
+	plain, err := gzip.NewReader(officialtest.Open(t, "ban/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}
