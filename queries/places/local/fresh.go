@@ -15,7 +15,7 @@ const (
 	patience  = 2 * time.Second
 	pollEvery = 5 * time.Millisecond
 	// lookEvery is how long an index is used before the tables are asked whether it is all there is, although
-	// nobody told of a change: rows of an erased account vanish without one, and a copy may be filled anew.
+	// nobody told of a change: a copy may be filled anew.
 	lookEvery = 30 * time.Second
 )
 
