@@ -18,14 +18,15 @@ type step struct {
 	quiet   bool
 }
 
-func steps() []step {
+// steps are the checks in their order. limit bounds the tests of one package.
+func steps(limit time.Duration) []step {
 	return []step{
 		{"modules", []string{"go", "mod", "verify"}, false},
 		{"gofmt", []string{"gofmt", "-l", "."}, true},
 		{"vet", []string{"go", "vet", "./..."}, false},
 		{"staticcheck", []string{"go", "tool", "staticcheck", "./..."}, true},
 		{"build without cgo", []string{"env", "CGO_ENABLED=0", "go", "build", "-o", os.DevNull, "./cmd/lieudit"}, false},
-		{"tests", []string{"go", "test", "-race", "-timeout", "12m", "./..."}, false},
+		{"tests", []string{"go", "test", "-race", "-timeout", limit.String(), "./..."}, false},
 	}
 }
 

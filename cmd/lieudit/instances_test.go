@@ -14,6 +14,7 @@ import (
 	"lieudit/cmd/lieudit/service"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/table/tabletest"
 )
 
@@ -95,14 +96,7 @@ func (st *stage) answered(t *testing.T, path, key string) int {
 func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
 	t.Helper()
 	began := time.Now()
-	look := time.NewTicker(2 * time.Millisecond)
-	defer look.Stop()
-	for !holds() {
-		if time.Since(began) > limit {
-			t.Fatalf("%s took more than %v", what, limit)
-		}
-		<-look.C
-	}
+	deadlinetest.Until(t, limit, what, holds)
 	t.Logf("%s: %v", what, time.Since(began).Round(time.Millisecond))
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"lieudit/cmd/lieudit/contest"
 	"lieudit/cmd/lieudit/trial"
+	"lieudit/schemas/deadlinetest"
 )
 
 // TestMeteringIsExactWhileProcessesAreKilled: kill -9 of instances and of the node, connections cut as ticks pass.
@@ -57,7 +58,7 @@ func prove(t *testing.T, words ...string) (rep trial.Report) {
 func measured(t *testing.T, into any, words ...string) {
 	t.Helper()
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Limit(2*time.Minute))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], append(words, "--json", "--dir", dir)...)
 	cmd.Env = append(os.Environ(), asProgram+"=1")

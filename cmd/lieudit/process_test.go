@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"lieudit/schemas/deadlinetest"
 )
 
 // asProgram makes the test binary be the program.
@@ -74,7 +76,7 @@ func (p *process) kill() {
 // await waits until the process says a word.
 func (p *process) await(t *testing.T, word string) {
 	t.Helper()
-	for late := time.After(30 * time.Second); ; {
+	for late := time.After(deadlinetest.Limit(deadlinetest.Hang)); ; {
 		p.mu.Lock()
 		said, more := p.said, p.heard
 		p.mu.Unlock()
@@ -160,7 +162,7 @@ func (p *process) ended(t *testing.T) syscall.WaitStatus {
 	t.Helper()
 	select {
 	case <-p.gone:
-	case <-time.After(30 * time.Second):
+	case <-time.After(deadlinetest.Limit(deadlinetest.Hang)):
 		t.Fatal("it did not end")
 	}
 	return p.ProcessState.Sys().(syscall.WaitStatus)

@@ -18,6 +18,7 @@ import (
 
 	"lieudit/cmd/lieudit/console"
 	"lieudit/cmd/lieudit/service"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/token"
 )
 
@@ -64,11 +65,11 @@ func raiseUnready(t *testing.T, change func(*service.Config)) *stage {
 	case <-said.ready:
 	case err := <-ended:
 		t.Fatalf("the service ended: %v", err)
-	case <-time.After(30 * time.Second):
+	case <-time.After(deadlinetest.Limit(deadlinetest.Hang)):
 		cancel()
 		t.Fatalf("the service did not start: %s", said.text())
 	}
-	st := &stage{data: c.Data, client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}}}
+	st := &stage{data: c.Data, client: &http.Client{Timeout: deadlinetest.Limit(deadlinetest.Hang), Transport: &http.Transport{}}}
 	st.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	st.api, st.area, st.ops = said.place(t, "API"), said.place(t, "customer area"), said.place(t, "health, metrics")
 	st.stop = sync.OnceFunc(func() {
@@ -90,7 +91,7 @@ func raiseUnready(t *testing.T, change func(*service.Config)) *stage {
 // await returns when a condition holds.
 func (st *stage) await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(deadlinetest.Limit(deadlinetest.Hang))
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for !holds() {

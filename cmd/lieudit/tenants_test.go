@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/table/tabletest"
 )
 
@@ -154,7 +155,7 @@ var own = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d
 
 func (st *stage) does(t *testing.T, x tenant, d deed) string {
 	t.Helper()
-	for late := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for late := time.Now().Add(deadlinetest.Limit(deadlinetest.Hang)); ; time.Sleep(50 * time.Millisecond) {
 		status, text := st.tries(t, x, d)
 		if status != http.StatusServiceUnavailable || time.Now().After(late) {
 			return fmt.Sprintf("%d %s", status, text)

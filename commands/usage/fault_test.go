@@ -11,6 +11,7 @@ import (
 
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
@@ -49,11 +50,7 @@ func TestARevokedKeyEndsAtItsPlaceInTheStream(t *testing.T) {
 
 func until(t *testing.T, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("never")
-		}
-	}
+	deadlinetest.Until(t, deadlinetest.Hang, "what the test waits for", holds)
 }
 
 // gate is a log that can be shut: appends hang and are then unknown, made or not.

@@ -10,14 +10,15 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/schemas/deadlinetest"
 )
 
 // limit bounds every wait of these tests.
-const limit = 30 * time.Second
+const limit = deadlinetest.Hang
 
 func within(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
+	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Limit(d))
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -47,7 +48,7 @@ func settle(ctx context.Context, s eventstore.Store, stream string, expected eve
 // eventually tries until it works.
 func eventually(t testing.TB, what string, try func() error) {
 	t.Helper()
-	deadline := time.Now().Add(limit)
+	deadline := time.Now().Add(deadlinetest.Limit(limit))
 	for {
 		err := try()
 		if err == nil {

@@ -14,9 +14,8 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/feed"
+	"lieudit/schemas/deadlinetest"
 )
-
-const patience = 20 * time.Second
 
 // reader subscribes to a tape and keeps the mark, as a projection's database would.
 type reader struct {
@@ -66,7 +65,7 @@ func (r *reader) next(t *testing.T) (*message.Message, feed.Batch) {
 			t.Fatal("the message holds no batch")
 		}
 		return m, b
-	case <-time.After(patience):
+	case <-time.After(deadlinetest.Limit(deadlinetest.Hang)):
 		t.Fatal("no message came")
 	}
 	return nil, feed.Batch{}

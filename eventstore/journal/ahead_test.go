@@ -6,11 +6,11 @@ import (
 	"io"
 	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/schemas/deadlinetest"
 )
 
 // turnstile is a folder whose syncs wait to be let through, each with the outcome it is given.
@@ -118,15 +118,7 @@ func (r *relay) contents(t *testing.T) map[string]int {
 
 func until(t *testing.T, reached func() bool) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(20 * time.Second); !reached(); {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatal("it never came to that")
-		}
-	}
+	deadlinetest.Until(t, deadlinetest.Hang, "what the test waits for", reached)
 }
 
 // The flusher goes on to the second group while the first is on disk but nobody was told: the writer stands between.

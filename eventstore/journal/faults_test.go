@@ -1,7 +1,6 @@
 package journal_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
+	"lieudit/schemas/deadlinetest"
 )
 
 const small = 16 << 10
@@ -184,8 +184,7 @@ func TestHealthRecoversWithoutAnAppendOnceThereIsRoom(t *testing.T) {
 	m.mu.Lock()
 	m.room = 0
 	m.mu.Unlock()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := deadlinetest.Context(t, deadlinetest.Hang)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for j.Health() != nil {

@@ -8,6 +8,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
+	"lieudit/schemas/deadlinetest"
 )
 
 // damageLast flips a bit in the last event of a log of one segment and says what opening it says.
@@ -43,7 +44,7 @@ func TestALogAtRestProvesItsLastEvent(t *testing.T) {
 	t.Parallel()
 	m := newMachine(1)
 	add(t, open(t, m), "a-1", "last")
-	tick, deadline := time.NewTicker(time.Millisecond), time.After(20*time.Second)
+	tick, deadline := time.NewTicker(time.Millisecond), time.After(deadlinetest.Limit(deadlinetest.Hang))
 	defer tick.Stop()
 	for {
 		m.mu.Lock()

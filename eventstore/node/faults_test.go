@@ -21,6 +21,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/node"
+	"lieudit/schemas/deadlinetest"
 )
 
 // spoilt is a log whose next appends and scans fail, or crash when the failure is nil.
@@ -147,7 +148,7 @@ func TestAnIdleClientMayPingEveryTenSeconds(t *testing.T) {
 	if _, err := send(t.Context(), conn, nil, anyOf("x-1"), message()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Limit(45*time.Second))
 	defer cancel()
 	if conn.WaitForStateChange(ctx, connectivity.Ready) {
 		t.Errorf("the connection is %v", conn.GetState())

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/schemas/deadlinetest"
 )
 
 // restart stops a node and starts another on the same folder, at the same address.
@@ -113,8 +113,7 @@ func attempt(ctx context.Context, c *esdb.Client, stream string, expected esdb.E
 func TestNoAcknowledgedAppendIsLostOrDoubledByARestart(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
+	ctx := deadlinetest.Context(t, deadlinetest.Hang)
 	c := connect(t, "esdb://unused?tls=false&maxDiscoverAttempts=10000&discoveryInterval=5", s.addr)
 	const writers, each = 4, 60
 	ended := make(chan error, writers)

@@ -75,7 +75,7 @@ func brokenReads() []fault {
 		}},
 		{name: "leaves a goroutine a read", breaks: []string{"calls that end, stop early or are cut short leave no goroutine"}, wrap: func(m *memory) eventstore.Store {
 			return &faulty{memory: m, onStream: func(seq iter.Seq2[eventstore.Recorded, error]) iter.Seq2[eventstore.Recorded, error] {
-				go func() { time.Sleep(2 * promptly) }()
+				go func() { time.Sleep(2 * promptly()) }()
 				return seq
 			}}
 		}},

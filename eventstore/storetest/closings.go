@@ -71,7 +71,7 @@ func closeAmongCalls(ctx context.Context, l *log) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(promptly):
+	case <-time.After(promptly()):
 		return errors.New("calls go on after Close")
 	}
 }

@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/schemas/deadlinetest"
 )
 
 // promptly is what a call may take to notice the end of its context on a machine that is busy with other tests.
-const promptly = 2 * time.Second
+func promptly() time.Duration { return deadlinetest.Limit(2 * time.Second) }
 
 func contexts() []rule {
 	return []rule{
@@ -106,7 +107,7 @@ func endsPromptly(ctx context.Context, read func(context.Context) iter.Seq2[even
 			cancel()
 		}
 	}
-	if took := time.Since(cancelled); took > promptly {
+	if took := time.Since(cancelled); took > promptly() {
 		return fmt.Errorf("ended %v after its context", took)
 	}
 	return want("sequence whose context was cancelled", last, context.Canceled)

@@ -20,7 +20,7 @@ func leftBehind(ctx context.Context, do func(context.Context) error) error {
 	if failed != nil {
 		return failed
 	}
-	deadline := time.Now().Add(promptly)
+	deadline := time.Now().Add(promptly())
 	for {
 		left := labelled(id)
 		if left == "" {

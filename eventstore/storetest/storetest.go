@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/schemas/deadlinetest"
 )
 
 // Options says what an implementation allows beyond the calls of a Store.
@@ -66,7 +67,7 @@ func run(t *testing.T, r rule, store eventstore.Store, open func(t *testing.T) e
 	if r.own || r.reopens {
 		store = open(t)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), o.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Limit(o.Patience))
 	defer cancel()
 	l := &log{Store: store, reopen: func(s eventstore.Store) eventstore.Store { return o.Reopen(t, s) }}
 	if err := r.check(ctx, l); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/vault"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/table"
 	"lieudit/schemas/table/tabletest"
 )
@@ -120,7 +121,7 @@ func TestAPostgresThatWasAwayServesAgain(t *testing.T) {
 	for _, subject := range []string{"b", "c"} {
 		cut(t, address)
 		_, err := v.Key(t.Context(), subject, true)
-		for end := time.Now().Add(10 * time.Second); err != nil; _, err = v.Key(t.Context(), subject, true) {
+		for end := time.Now().Add(deadlinetest.Limit(deadlinetest.Hang)); err != nil; _, err = v.Key(t.Context(), subject, true) {
 			if time.Now().After(end) {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package keyring
 
 import (
-	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 )
 
@@ -41,9 +41,7 @@ func book(t *testing.T) (*journal.Journal, func(stream string, events ...event.E
 
 func await(t *testing.T, r *Ring, at eventstore.Position) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if err := r.Wait(ctx, at); err != nil {
+	if err := r.Wait(deadlinetest.Context(t, deadlinetest.Hang), at); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 )
 
@@ -149,9 +150,5 @@ func (l *ledger) Subscribe(ctx context.Context, after eventstore.Mark, want even
 // until waits for a condition, as long as a test may.
 func until(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !cond(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
+	deadlinetest.Until(t, deadlinetest.Hang, what, cond)
 }

@@ -18,6 +18,7 @@ import (
 	"lieudit/projections/outbox"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 )
@@ -177,7 +178,7 @@ func (w *world) holds(want ...string) {
 
 func (w *world) until(reached func() (string, bool)) {
 	w.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(deadlinetest.Limit(deadlinetest.Hang)); ; time.Sleep(5 * time.Millisecond) {
 		got, ok := reached()
 		if ok {
 			return

@@ -13,6 +13,7 @@ import (
 	"lieudit/projections/outbox"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 	"lieudit/schemas/table/tabletest"
@@ -26,8 +27,7 @@ func TestWhatChangedIsToldAsItStands(t *testing.T) {
 		w.put(row(event.SiteCreated, "p", 1), row(event.SiteCreated, "q", 1), row(event.SiteCreated, "r", 1))
 		w.holds("p/1", "q/1", "r/1")
 		at := w.put(row(event.SiteUpdated, "p", 2), row(event.SiteDeactivated, "q", 2))
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
+		ctx := deadlinetest.Context(t, deadlinetest.Hang)
 		w.until(func() (string, bool) { // the read model first
 			rows := projectortest.Rows(w.Stage, table.Places, table.Sites)
 			return "the read model never got there", int64(at) <= rows[0].Position

@@ -16,6 +16,7 @@ import (
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/projections/register"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
@@ -37,11 +38,10 @@ func (i *instance) reason(t *testing.T, model string) (reason string) {
 	return reason
 }
 
-// down fails unless waiting for a position is given up long before the patience ends.
+// down fails unless waiting for a position is given up long before the test's limit.
 func (i *instance) down(t *testing.T, position eventstore.Position) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := deadlinetest.Context(t, deadlinetest.Hang)
 	if err := i.Wait(ctx, position); !errors.Is(err, projector.ErrDown) {
 		t.Errorf("got %v, want %v", err, projector.ErrDown)
 	}
@@ -201,7 +201,7 @@ func TestFollowerSeesWhatTheOwnerWrites(t *testing.T) {
 		b := s.start(t, register.Model)
 		for range 5 {
 			end := projectortest.Append(t, s.log, s.codec, "account-a000000", event.AccountClosed{})
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Limit(deadlinetest.Hang))
 			begin := time.Now()
 			if err := b.Wait(ctx, end, "register"); err != nil {
 				t.Error(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -13,12 +12,11 @@ import (
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/projections/register"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 	"lieudit/schemas/table/tabletest"
 )
-
-const patience = 60 * time.Second
 
 // scene is one database and one log, with any number of instances over them.
 type scene struct {
@@ -79,13 +77,7 @@ func (s *scene) run(t *testing.T, p *projector.Projector, shelf *table.Shelf) *i
 // until waits for a condition.
 func until(t *testing.T, what string, reached func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !reached() {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	deadlinetest.Until(t, deadlinetest.Hang, what, reached)
 }
 
 // passed waits until the named models the instance answers from, or all of them, hold a position.
@@ -93,8 +85,7 @@ func (i *instance) passed(t *testing.T, position eventstore.Position, names ...s
 	t.Helper()
 	var err error
 	until(t, "position passed", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
+		ctx := deadlinetest.Context(t, deadlinetest.Hang)
 		err = i.Wait(ctx, position, names...)
 		return err == nil
 	})

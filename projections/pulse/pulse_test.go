@@ -12,10 +12,9 @@ import (
 	"lieudit/eventstore"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/projections/pulse"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 )
-
-const patience = 20 * time.Second
 
 var codec = eventstore.NewCodec(&projectortest.Vault{})
 
@@ -37,9 +36,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func wait(t *testing.T, p *pulse.Pulse, at eventstore.Position) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := p.Wait(ctx, at); err != nil {
+	if err := p.Wait(deadlinetest.Context(t, deadlinetest.Hang), at); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/table"
 	"lieudit/schemas/table/tabletest"
 )
@@ -130,11 +131,7 @@ func TestReadersSeeNoErrorWhileCopiesComeAndGo(t *testing.T) {
 
 func until(t *testing.T, what string, reached func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !reached(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
+	deadlinetest.Until(t, deadlinetest.Hang, what, reached)
 }
 
 func TestPruneDropsOnlyWhatNobodyUses(t *testing.T) {

@@ -7,13 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"lieudit/schemas/deadlinetest"
 )
 
 func TestNodeServesUntilItIsStopped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), deadlinetest.Limit(deadlinetest.Hang))
 	defer stop()
 	out, told := io.Pipe()
 	var complaints bytes.Buffer

@@ -13,6 +13,7 @@ import (
 
 	"lieudit/eventstore/hold"
 	"lieudit/queries/address/vintage"
+	"lieudit/schemas/deadlinetest"
 )
 
 const rows = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n48095_a_00003;3;;Rue Basse;48000;48095;Mende;3.5;44.5\n"
@@ -54,7 +55,7 @@ func following(t *testing.T, f Folder) <-chan *vintage.Vintage {
 			v.Close()
 		}
 	})
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(deadlinetest.Limit(deadlinetest.Hang)); ; time.Sleep(time.Millisecond) {
 		if _, running, err := f.Served(); err != nil || running {
 			return handed
 		}
@@ -158,7 +159,7 @@ func TestTwoServicesOnOneFolderBothFollow(t *testing.T) {
 		select {
 		case v := <-handed:
 			v.Close()
-		case <-time.After(10 * time.Second):
+		case <-time.After(deadlinetest.Limit(deadlinetest.Hang)):
 			t.Fatal("one does not follow")
 		}
 	}

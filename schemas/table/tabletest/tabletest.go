@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/table"
 )
 
@@ -69,7 +69,7 @@ func Within(t testing.TB, server, database string) string {
 
 func administer(t testing.TB, server, statement string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), deadlinetest.Limit(deadlinetest.Hang))
 	defer cancel()
 	db, err := table.Open(ctx, server, table.Options{})
 	if err != nil {
