@@ -1,8 +1,6 @@
 package vintage
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -106,8 +104,7 @@ func (v *Vintage) lay(small int) (err error) {
 	if v.table, err = cut(v.data); err != nil {
 		return err
 	}
-	sum := sha256.Sum256(v.data[:headerSize+sections*entrySize])
-	v.digest = hex.EncodeToString(sum[:8])
+	v.digest = digestOf(v.data[:headerSize+sections*entrySize])
 	for id, e := range v.table {
 		part := v.data[e.offset : e.offset+e.length : e.offset+e.length]
 		if len(part) <= small && checksum(part) != e.sum {

@@ -68,6 +68,19 @@ func opened(t *testing.T) (*Vintage, string) {
 	return v, path
 }
 
+func TestVerifyChecksTheTableOfSectionsToo(t *testing.T) {
+	t.Parallel()
+	v, path := opened(t)
+	data := append([]byte(nil), v.data...)
+	data[headerSize+3*entrySize] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Verify(t.Context()); !errors.Is(err, ErrDamaged) {
+		t.Errorf("got %v, want %v", err, ErrDamaged)
+	}
+}
+
 func TestAFileCutShortUnderAReaderEndsTheReadAndNotTheProcess(t *testing.T) {
 	t.Parallel()
 	v, path := opened(t)

@@ -2,6 +2,8 @@ package vintage
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -24,21 +26,41 @@ func (v *Vintage) VerifyGently(ctx context.Context) error {
 }
 
 func (v *Vintage) verify(ctx context.Context, rest func(worked time.Duration)) error {
+	err := v.verifyHead()
 	buf := make([]byte, piece)
-	for id := secMeta; id < sectionEnd; id++ {
-		sum, err := v.sumOf(ctx, v.table[id], buf, rest)
-		switch {
-		case errors.Is(err, os.ErrClosed) || ctx.Err() != nil:
-			return err
-		case errors.Is(err, io.EOF):
-			return v.Condemn(fmt.Errorf("%w: it was cut short", ErrDamaged))
-		case err != nil:
-			return v.Condemn(fmt.Errorf("%w: section %d: %w", ErrDamaged, id, err))
-		case sum != v.table[id].sum:
-			return v.Condemn(fmt.Errorf("%w: section %d", ErrDamaged, id))
+	for id := secMeta; id < sectionEnd && err == nil; id++ {
+		var sum uint32
+		if sum, err = v.sumOf(ctx, v.table[id], buf, rest); err == nil && sum != v.table[id].sum {
+			err = fmt.Errorf("%w: section %d", ErrDamaged, id)
 		}
 	}
-	return v.Damage()
+	switch {
+	case err == nil || ctx.Err() != nil || errors.Is(err, os.ErrClosed):
+		return errors.Join(err, v.Damage())
+	case errors.Is(err, io.EOF):
+		err = fmt.Errorf("%w: it was cut short", ErrDamaged)
+	case !errors.Is(err, ErrDamaged):
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return v.Condemn(err)
+}
+
+// verifyHead checks that the header and the table of sections are those that were opened.
+func (v *Vintage) verifyHead() error {
+	head := make([]byte, headerSize+sections*entrySize)
+	if _, err := v.file.ReadAt(head, 0); err != nil {
+		return err
+	}
+	if digestOf(head) != v.digest {
+		return fmt.Errorf("%w: header", ErrDamaged)
+	}
+	return nil
+}
+
+// digestOf is the digest of a vintage, by its header and table of sections.
+func digestOf(head []byte) string {
+	sum := sha256.Sum256(head)
+	return hex.EncodeToString(sum[:8])
 }
 
 func (v *Vintage) sumOf(ctx context.Context, e entry, buf []byte, rest func(time.Duration)) (sum uint32, err error) {
