@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -287,5 +288,36 @@ func TestImportKilledLeavesTheServedVintage(t *testing.T) {
 	var version body.Version
 	if st.ask(t, "", "/version", &version); version.Vintage == "" || version.Vintage == vintages.Demo {
 		t.Errorf("%q is served", version.Vintage)
+	}
+}
+
+// TestAFileCutShortEndsRequestsAndNotTheProcess cuts the mapped file of a real process under its requests.
+func TestAFileCutShortEndsRequestsAndNotTheProcess(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	p.mu.Lock()
+	key := regexp.MustCompile(`ld_sk_[0-9A-Za-z]{38}`).FindString(p.said)
+	p.mu.Unlock()
+	st := &stage{api: "http://" + p.api + "/services/v1", ops: "http://" + p.ops, data: p.data, client: &http.Client{Timeout: time.Minute}}
+	st.await(t, "the demonstration to answer", func() bool {
+		return st.ask(t, key, "/address/verify?q=1+rue+de+la+mairie+toulouse", &struct{}{}) == http.StatusOK
+	})
+	if err := os.Truncate(st.current(t), 100); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		"/address/verify?q=1+rue+de+la+mairie+toulouse", "/address/autocomplete?q=rue+de+la+mairie", "/address/proximity?lat=43.6&lon=1.44",
+		"/address/view/48095", "/locality/search?q=mende", "/locations/search?near=1+rue+de+la+mairie+toulouse",
+	} {
+		st.await(t, path+" to fail", func() bool { return st.ask(t, key, path, &struct{}{}) == http.StatusInternalServerError })
+	}
+	st.await(t, "readiness to say so", func() bool { return strings.Contains(st.readiness(t, "addresses"), "lieudit ban import") })
+	if got := st.ask(t, key, "/me", &struct{}{}); got != http.StatusOK {
+		t.Errorf("/me: %d, want 200: the rest of the service goes on", got)
+	}
+	select {
+	case <-p.gone:
+		t.Fatalf("the process ended: %v", p.ProcessState)
+	default:
 	}
 }
