@@ -21,6 +21,9 @@ type Intent struct {
 	Correlation string // empty: the command's own id
 }
 
+// ByAgency says whether an agency acts by its own token: what it sets stays within its contract.
+func (in Intent) ByAgency() bool { return in.OnBehalfOf != "" }
+
 // Metadata is the envelope of the events of a command.
 func (in Intent) Metadata(command uuid.UUID) eventstore.Metadata {
 	m := eventstore.Metadata{

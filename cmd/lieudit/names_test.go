@@ -108,6 +108,7 @@ func varying() []struct {
 		{regexp.MustCompile(`ld_(sk|pk|ct)_[0-9A-Za-z]{38}`), "ld_${1}_$${token}"},
 		{regexp.MustCompile(`ld_(sk|pk|ct)_…[0-9A-Za-z]{4}`), "ld_${1}_…$${end}"},
 		{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "$${uuid}"},
+		{regexp.MustCompile(`"id": "[a-z2-7]{12}"`), `"id": "$${generated}"`},
 		{regexp.MustCompile(`"(curseur|hash|proprietaire)": "[^"]+"`), `"$1": "$${$1}"`},
 		{regexp.MustCompile(`"version": "[^"]+"`), `"version": "$${version}"`},
 		{regexp.MustCompile(`"(position|retard)": \d+`), `"$1": $${$1}`},

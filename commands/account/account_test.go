@@ -47,8 +47,13 @@ func publishable(id string) event.PublishableKeyIssued {
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	active := agency{exists: true, active: true, plan: plan.Growth}
-	joined := event.AgencyJoined{Agency: "g", Effective: now.Add(-time.Minute)}
+	joined := event.AgencyJoined{Agency: "g", Effective: now.Add(-2 * time.Hour)} // all is recorded an hour ago
 	joining := event.AgencyJoined{Agency: "g", Effective: next}
+	leaving := event.AgencyLeft{Agency: "g", Effective: next}
+	left := event.AgencyLeft{Agency: "g", Effective: now.Add(-time.Second)}
+	sold := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 99_999_999_999, Effective: now.Add(-2 * time.Hour)}
+	fallback := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 500_000, Effective: next}
+	lowered := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 7, Effective: next}
 	closed := event.AccountClosed{}
 	revoked := event.KeyRevoked{Key: "k", Hint: "h", Hash: []byte("k")}
 	issued := func(on plan.Name, kind token.Kind, typed ...string) commands.Decision[State] {
@@ -70,7 +75,12 @@ func TestDecisions(t *testing.T) {
 	join := func(to string, g agency) commands.Decision[State] {
 		return func(s *State) ([]event.Event, error) { return joinAgency(s, to, g, now) }
 	}
-	leave := func(s *State) ([]event.Event, error) { return leaveAgency(s, now) }
+	volumes := func(name plan.Name, quota int64) commands.Decision[State] {
+		g := agency{exists: true, active: true, plan: plan.Growth, volume: 600_000}
+		return func(s *State) ([]event.Event, error) { return changeVolume(s, Terms{name, quota}, g, now) }
+	}
+	leave := func(s *State) ([]event.Event, error) { return leaveAgency(s, true, now) }
+	askToLeave := func(s *State) ([]event.Event, error) { return leaveAgency(s, false, now) }
 	activate := func(s *State) ([]event.Event, error) { return activateAgency(s, now) }
 	origins := func(key string, typed ...string) commands.Decision[State] {
 		return func(s *State) ([]event.Event, error) {
@@ -122,6 +132,18 @@ func TestDecisions(t *testing.T) {
 		{"DISCOVERY has no more than 20000 requests", given(plan.Starter), plans(plan.Discovery, 20_001), refused("change-plan", "quota_trop_grand"), &QuotaError{20_001, 20_000}},
 		{"a sub-client's plan is its agency's", given(plan.Starter, joined), plans(plan.Business, 0), refused("change-plan", "plan_de_l_agence"), ErrAgencyPlan},
 		{"a sub-client's volume is its own", given(plan.Growth, joined), plans(plan.Growth, 600_000), changed(plan.Growth, plan.Growth, 600_000, now), nil},
+		{"an agency gives a sub-client as much as its contract", given(plan.Growth, joined), volumes(plan.Growth, 600_000), changed(plan.Growth, plan.Growth, 600_000, now), nil},
+		{"an agency gives a sub-client no more than its contract", given(plan.Growth, joined), volumes(plan.Growth, 600_001), refused("change-plan", "quota_trop_grand"), &QuotaError{600_001, 600_000}},
+		{"an agency lowers a volume at the next period", given(plan.Growth, joined), volumes(plan.Growth, 3), changed(plan.Growth, plan.Growth, 3, next), nil},
+		{"the plan's volume is no more than the contract", given(plan.Business, joined), func(s *State) ([]event.Event, error) {
+			return changeVolume(s, Terms{plan.Business, 0}, agency{plan: plan.Business, volume: 5}, now)
+		}, changed(plan.Business, plan.Business, 5, next), nil},
+		{"an agency lowers what an older release let it sell", given(plan.Growth, joined, sold), volumes(plan.Growth, 0), changed(plan.Growth, plan.Growth, 500_000, next), nil},
+		{"an agency's hand leaves a sub-client's own plan", given(plan.Starter, joined), volumes(plan.Growth, 600_000), changed(plan.Starter, plan.Starter, 600_000, now), nil},
+		{"an agency sells no other plan", given(plan.Growth, joined), volumes(plan.Business, 0), refused("change-plan", "plan_de_l_agence"), ErrAgencyPlan},
+		{"an agency sets nothing for who is leaving", given(plan.Growth, joined, leaving, fallback), volumes(plan.Growth, 600_000), refused("change-plan", "sous_client_sur_le_depart"), ErrLeaving},
+		{"an agency sets nothing for who has left", given(plan.Growth, joined, left), volumes(plan.Growth, 600_000), refused("change-plan", "pas_sous_client"), ErrNotSubClient},
+		{"an agency sets nothing for who is closed", given(plan.Growth, joined, closed), volumes(plan.Growth, 600_000), refused("change-plan", "compte_ferme"), ErrClosed},
 		{"a closed account keeps its plan", given(plan.Starter, closed), plans(plan.Business, 0), refused("change-plan", "compte_ferme"), ErrClosed},
 
 		{"agency mode is activated", given(plan.Starter), activate, []event.Event{event.AgencyActivated{}}, nil},
@@ -133,6 +155,13 @@ func TestDecisions(t *testing.T) {
 		{"an agency has no agency", given(plan.Starter, event.AgencyActivated{}), join("g", active), refused("join-agency", "agence_imbriquee"), ErrNested},
 		{"an account that is no agency takes nobody", given(plan.Starter), join("g", agency{exists: true}), refused("join-agency", "agence_inconnue"), ErrNoAgency},
 		{"a sub-client leaves at its next period", given(plan.Starter, joined), leave, []event.Event{event.AgencyLeft{Agency: "g", Effective: next}}, nil},
+		{"an agency only asks that one leaves", given(plan.Starter, joined), askToLeave, refused("leave-agency", "depart_a_confirmer"), ErrUnconfirmed},
+		{"who leaves goes back to its plan's volume", given(plan.Growth, joined, sold), leave, []event.Event{leaving, fallback}, nil},
+		{"who leaves loses what was to be", given(plan.Growth, joined, lowered), leave, []event.Event{leaving, fallback}, nil},
+		{"leaving twice is once", given(plan.Growth, joined, sold, leaving, fallback), leave, nil, nil},
+		{"leaving again mends what an older release recorded", given(plan.Growth, joined, sold, leaving), leave, []event.Event{fallback}, nil},
+		{"leaving again keeps what an operator settled since", given(plan.Growth, joined, sold, leaving, lowered), leave, nil, nil},
+		{"a sub-client asks for no other agency's state", given(plan.Starter, joined), join("h", agency{exists: true, nested: true}), refused("join-agency", "deja_sous_client"), ErrSubClient},
 		{"a membership that has not begun ends at once", given(plan.Starter, joining), leave, []event.Event{event.AgencyLeft{Agency: "g", Effective: now}}, nil},
 		{"who has no agency leaves none", given(plan.Starter), leave, refused("leave-agency", "pas_sous_client"), ErrNotSubClient},
 
@@ -194,6 +223,29 @@ func TestOpenUnderAnAgency(t *testing.T) {
 				t.Errorf("got plan %s, want %s", got.Plan, c.g.plan)
 			}
 		})
+	}
+}
+
+func TestOpenedByAnAgencyWithinItsContract(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rule                  string
+		asked, contract, want int64
+		most                  int64 // of the refusal
+	}{
+		{rule: "as much as the contract", asked: 600_000, contract: 600_000, want: 600_000},
+		{rule: "no more than the contract", asked: 600_001, contract: 600_000, most: 600_000},
+		{rule: "the plan's own volume", contract: 600_000, want: 500_000},
+		{rule: "the plan's own volume within the contract", contract: 5, want: 5},
+		{rule: "an operator's word is not bound", asked: 99_999_999_999, want: 99_999_999_999},
+	} {
+		got, err := Open{ID: "s", Plan: plan.Growth, Quota: c.asked, Agency: "g", contract: c.contract}.decide(new(State))
+		if above, ok := errors.AsType[*QuotaError](err); ok != (c.most > 0) || ok && above.Max != c.most {
+			t.Errorf("%s: %v, want at most %d", c.rule, err, c.most)
+		}
+		if err == nil && got[0].(event.AccountOpened).Quota != c.want {
+			t.Errorf("%s: opened with %d, want %d", c.rule, got[0].(event.AccountOpened).Quota, c.want)
+		}
 	}
 }
 

@@ -42,6 +42,7 @@ func (a *Accounts) do(ctx context.Context, id string, in commands.Intent, decide
 type agency struct {
 	exists, active, nested bool
 	plan                   plan.Name
+	volume                 int64 // requests a month it has, or is about to have when that is less
 }
 
 func (a *Accounts) agency(ctx context.Context, id string) (agency, error) {
@@ -50,22 +51,32 @@ func (a *Accounts) agency(ctx context.Context, id string) (agency, error) {
 		now := a.now()
 		g = agency{
 			exists: s.Exists(), active: s.AgencyMode && !s.Closed(), nested: s.Agency.At(now) != "",
-			plan: s.Terms.At(now).Plan,
+			plan: s.Terms.At(now).Plan, volume: s.Terms.At(now).Quota,
+		}
+		if next, _, ok := s.Terms.Next(now); ok {
+			g.volume = min(g.volume, next.Quota)
 		}
 	})
 	return g, err
 }
 
-// PlanOf is the plan that limits an account now: its agency's, for a sub-client.
-func (a *Accounts) PlanOf(ctx context.Context, id string) (plan.Plan, error) {
-	var name plan.Name
+// agencyAbove is the agency that an account is a sub-client of at this moment, and the account's own plan. The zero
+// agency: it has none.
+func (a *Accounts) agencyAbove(ctx context.Context, id string) (g agency, own plan.Name, err error) {
 	var parent string
-	err := a.desk.View(ctx, id, func(s *State) {
-		name, parent = s.Terms.At(a.now()).Plan, s.Agency.At(a.now())
+	err = a.desk.View(ctx, id, func(s *State) {
+		own, parent = s.Terms.At(a.now()).Plan, s.Agency.At(a.now())
 	})
 	if err == nil && parent != "" {
-		var g agency
 		g, err = a.agency(ctx, parent)
+	}
+	return g, own, err
+}
+
+// PlanOf is the plan that limits an account now: its agency's, for a sub-client.
+func (a *Accounts) PlanOf(ctx context.Context, id string) (plan.Plan, error) {
+	g, name, err := a.agencyAbove(ctx, id)
+	if g.exists {
 		name = g.plan
 	}
 	p, _ := plan.Lookup(name)

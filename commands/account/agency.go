@@ -7,6 +7,7 @@ import (
 	"lieudit/commands"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
 )
 
 // ActivateAgency lets the account have sub-clients. Twice is once.
@@ -43,37 +44,60 @@ func joinAgency(s *State, parent string, g agency, now time.Time) ([]event.Event
 		return refuse(action, ErrClosed)
 	case s.bound(now) == parent:
 		return nil, nil
-	case s.AgencyMode || g.nested:
+	case s.AgencyMode:
 		return refuse(action, ErrNested)
-	case s.belongs(now):
+	case s.belongs(now): // before a word on the other account, which may be none of the asker's business
 		return refuse(action, ErrSubClient)
+	case g.nested:
+		return refuse(action, ErrNested)
 	case !g.active:
 		return refuse(action, ErrNoAgency)
 	}
 	return []event.Event{event.AgencyJoined{Agency: parent, Effective: s.nextPeriod(now).UTC()}}, nil
 }
 
-// LeaveAgency gives a sub-client its own plan back from its next period on.
+// LeaveAgency makes a sub-client an account of its own from its next period on, with its own plan and that plan's own
+// volume, whatever its agency had set. Only an operator can: what an agency asks for is recorded, and refused.
 func (a *Accounts) LeaveAgency(ctx context.Context, id string, in commands.Intent) (eventstore.Position, error) {
-	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) { return leaveAgency(s, a.now()) })
+	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) { return leaveAgency(s, !in.ByAgency(), a.now()) })
 }
 
-func leaveAgency(s *State, now time.Time) ([]event.Event, error) {
+func leaveAgency(s *State, confirmed bool, now time.Time) ([]event.Event, error) {
 	const action = "leave-agency"
 	switch {
 	case s.Closed():
 		return refuse(action, ErrClosed)
 	case !s.belongs(now):
 		return refuse(action, ErrNotSubClient)
+	case !confirmed:
+		return refuse(action, ErrUnconfirmed)
+	case s.Agency.At(now) == "": // it has not begun: it never does, and no agency has set anything
+		return []event.Event{event.AgencyLeft{Agency: s.bound(now), Effective: now.UTC()}}, nil
 	case s.bound(now) == "":
-		return nil, nil
+		return s.settleLeaving(now), nil
 	}
-	parent := s.bound(now)
 	effective := s.nextPeriod(now)
-	if s.Agency.At(now) == "" { // it has not begun: it never does
-		effective = now
+	left := event.AgencyLeft{Agency: s.bound(now), Effective: effective.UTC()}
+	return append([]event.Event{left}, s.fallBack(effective, now)...), nil
+}
+
+// settleLeaving adds what a leaving lacks that a release before this rule recorded. Terms that were set since stay.
+func (s *State) settleLeaving(now time.Time) []event.Event {
+	if _, _, ok := s.Terms.Next(now); ok {
+		return nil
 	}
-	return []event.Event{event.AgencyLeft{Agency: parent, Effective: effective.UTC()}}, nil
+	_, effective, _ := s.Agency.Next(now)
+	return s.fallBack(effective, now)
+}
+
+// fallBack is what gives a leaving sub-client the volume of its own plan. Terms that have not begun never do.
+func (s *State) fallBack(effective, now time.Time) []event.Event {
+	own := s.Terms.At(now)
+	p, _ := plan.Lookup(own.Plan)
+	if _, _, scheduled := s.Terms.Next(now); !scheduled && own.Quota == p.Requests {
+		return nil
+	}
+	return []event.Event{event.PlanChanged{From: own.Plan, To: own.Plan, Quota: p.Requests, Effective: effective.UTC()}}
 }
 
 // belongs says whether the account is, or is about to be, somebody's sub-client.

@@ -10,7 +10,12 @@ import (
 
 // Close ends the account and, with it, every key of it and of its sub-clients. Twice is once.
 func (a *Accounts) Close(ctx context.Context, id string, in commands.Intent) (eventstore.Position, error) {
-	return a.do(ctx, id, in, closing)
+	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) {
+		if in.ByAgency() && s.Agency.At(a.now()) == "" { // it left a moment ago
+			return nil, ErrUnknown
+		}
+		return closing(s)
+	})
 }
 
 func closing(s *State) ([]event.Event, error) {

@@ -18,6 +18,8 @@ type Open struct {
 	Quota  int64
 	Anchor plan.Date
 	Agency string
+
+	contract int64 // the volume of the agency that opens it; 0: an operator does
 }
 
 // Open opens an account under an id that no account ever had.
@@ -32,6 +34,9 @@ func (a *Accounts) Open(ctx context.Context, in commands.Intent, o Open) (events
 		}
 		if o, err = o.under(g); err != nil {
 			return 0, err
+		}
+		if in.ByAgency() {
+			o.contract = g.volume
 		}
 	}
 	return a.desk.Do(ctx, o.ID, in, o.decide)
@@ -73,7 +78,7 @@ func (o Open) decide(s *State) ([]event.Event, error) {
 	if s.Exists() {
 		return nil, ErrAlreadyOpen
 	}
-	quota, err := volume(o.Plan, o.Quota)
+	quota, err := volume(o.Plan, o.Quota, o.contract)
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +87,19 @@ func (o Open) decide(s *State) ([]event.Event, error) {
 	}}, nil
 }
 
-// volume is the monthly volume on a plan: the one asked for, or the plan's own.
-func volume(name plan.Name, asked int64) (int64, error) {
+// volume is the monthly volume on a plan: the one asked for, or the plan's own. What an agency sets is within its
+// contract, so that the plan's own number becomes the contract's when that is less; a contract of 0 is none.
+func volume(name plan.Name, asked, contract int64) (int64, error) {
 	p, _ := plan.Lookup(name)
-	if asked == 0 {
-		return p.Requests, nil
+	most := p.MaxRequests
+	if contract > 0 {
+		most = min(most, contract)
 	}
-	if asked > p.MaxRequests {
-		return 0, &QuotaError{asked, p.MaxRequests}
+	switch {
+	case asked == 0:
+		return min(p.Requests, most), nil
+	case asked > most:
+		return 0, &QuotaError{asked, most}
 	}
 	return asked, nil
 }

@@ -32,6 +32,8 @@ var (
 	ErrNested          = &Refusal{"agence_imbriquee", "Une agence ne peut pas être le sous-client d'une autre."}
 	ErrSubClient       = &Refusal{"deja_sous_client", "Ce compte est déjà le sous-client d'une agence."}
 	ErrNotSubClient    = &Refusal{"pas_sous_client", "Ce compte n'est le sous-client d'aucune agence."}
+	ErrUnconfirmed     = &Refusal{"depart_a_confirmer", "Un opérateur confirme le départ d'un sous-client : demandez-le-lui."}
+	ErrLeaving         = &Refusal{"sous_client_sur_le_depart", "Ce sous-client quitte l'agence : ses conditions sont arrêtées."}
 	ErrAgencyPlan      = &Refusal{"plan_de_l_agence", "Le plan d'un sous-client est celui de son agence."}
 	ErrSecretNoOrigins = &Refusal{"origines_sur_cle_secrete", "Seules les clés publiables déclarent des origines."}
 	ErrKeyRevoked      = &Refusal{"cle_revoquee", "Cette clé est révoquée."}

@@ -30,13 +30,13 @@ func given(events ...event.Event) *State {
 // town is a placer that knows what it holds.
 type town map[string]site.Position
 
-func (p town) Place(_ context.Context, c site.Content) (site.Position, bool) {
+func (p town) Place(_ context.Context, c site.Content) (site.Position, bool, error) {
 	if c.Address == nil {
 		found, ok := p[c.IDBan]
-		return found, ok
+		return found, ok, nil
 	}
 	found, ok := p[c.Address.Line1]
-	return found, ok
+	return found, ok, nil
 }
 
 var mende = town{
@@ -67,7 +67,7 @@ func stored(c site.Content) site.Stored { return mende.stored(c) }
 func (p town) stored(c site.Content) site.Stored {
 	s := site.Stored{Content: c, Position: c.Own()}
 	if s.Position == nil {
-		if p, ok := p.Place(context.Background(), c); ok {
+		if p, ok, _ := p.Place(context.Background(), c); ok {
 			p.Source = site.FromBan
 			s.Position = &p
 		}

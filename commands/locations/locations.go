@@ -17,9 +17,10 @@ type Plans interface {
 }
 
 // Placer looks a site's address up. A content that names none, or none that is found, has no position; so has any when
-// the context ends. It is safe for concurrent use.
+// the context ends. An error says that it could not be looked up, and the write fails: stored without a position, the
+// site would stay without. It is safe for concurrent use.
 type Placer interface {
-	Place(ctx context.Context, c site.Content) (site.Position, bool)
+	Place(ctx context.Context, c site.Content) (site.Position, bool, error)
 }
 
 // Locations takes the commands on places. Each command returns the position to wait for before its effect shows in a

@@ -19,9 +19,9 @@ type content = site.Content
 // placing is a placer that finds nothing, and says that it was asked.
 type placing func()
 
-func (p placing) Place(context.Context, content) (site.Position, bool) {
+func (p placing) Place(context.Context, content) (site.Position, bool, error) {
 	p()
-	return site.Position{}, false
+	return site.Position{}, false, nil
 }
 
 func TestRequestWithAKeyIsAnsweredOnce(t *testing.T) {

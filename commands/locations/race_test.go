@@ -12,6 +12,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/site"
 )
 
 // flaky is a log that the replies of some appends are lost of, before or after they are made.
@@ -153,6 +154,28 @@ func TestPatchOfASiteThatChangesMeanwhileIsMadeOnWhatItIsThen(t *testing.T) {
 	no := errors.New("no")
 	if _, _, err := here.Patch(t.Context(), "a", shop, "magasins", "x", func(content) (content, error) { return content{}, no }); err != no {
 		t.Errorf("got %v, want the patch's own error", err)
+	}
+}
+
+// broken is a placer that cannot look anything up.
+type broken struct{ reason error }
+
+func (b broken) Place(context.Context, content) (site.Position, bool, error) {
+	return site.Position{}, false, b.reason
+}
+
+func TestASiteThatCannotBeLookedUpIsNotStoredWithoutAPosition(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	opened(t, s.desk(s.store), "magasins")
+	l, reason := s.desk(s.store), errors.New("the vintage is damaged")
+	l.placer = broken{reason}
+	_, _, err := l.Write(t.Context(), "a", shop, "magasins", Batch{Rows: []Row{in("x", "X", "1 rue", "Mende")}})
+	if !errors.Is(err, reason) {
+		t.Errorf("got %v, want %v", err, reason)
+	}
+	if got := s.events(t, "locations-a"); len(got) != 1 {
+		t.Errorf("got %v, want nothing written", got)
 	}
 }
 

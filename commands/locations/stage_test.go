@@ -49,11 +49,12 @@ func (b *ban) learn(city string) {
 	b.known[city] = true
 }
 
-func (b *ban) Place(_ context.Context, c site.Content) (site.Position, bool) {
+func (b *ban) Place(_ context.Context, c site.Content) (site.Position, bool, error) {
 	b.mu.Lock()
 	b.asked++
 	b.mu.Unlock()
-	return b.find(c)
+	p, found := b.find(c)
+	return p, found, nil
 }
 
 func (b *ban) find(c site.Content) (site.Position, bool) {

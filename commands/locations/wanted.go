@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"lieudit/schemas/event"
@@ -93,8 +94,8 @@ func (w *wanted) row() (event.SiteRow, bool) {
 func (f *form) make(ctx context.Context, placer Placer, sum site.Sum) error {
 	f.position = f.content.Own()
 	if f.position == nil {
-		p, found := placer.Place(ctx, f.content)
-		if err := ctx.Err(); err != nil {
+		p, found, err := placer.Place(ctx, f.content)
+		if err := errors.Join(ctx.Err(), err); err != nil {
 			return fmt.Errorf("place a site: %w", err)
 		}
 		if found {

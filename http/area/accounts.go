@@ -16,6 +16,9 @@ import (
 
 func (a *area) openAccount(r *http.Request, c call, in body.OpenAccount) (reply, error) {
 	if c.pass.Role == grant.Agency {
+		if in.ID != "" {
+			return reply{}, chosenID(in)
+		}
 		if in.Agency != "" && in.Agency != c.pass.Account {
 			return reply{}, account.ErrNoAgency
 		}
@@ -36,6 +39,14 @@ func (a *area) openAccount(r *http.Request, c call, in body.OpenAccount) (reply,
 	}
 	shown, err := a.shown(r, in.ID)
 	return reply{status: http.StatusCreated, body: shown}, err
+}
+
+// chosenID: ids of an agency's sub-clients are generated, so that none tells which ids others have.
+func chosenID(in body.OpenAccount) error {
+	return problem.Violations(problem.Violation{
+		Type: "extra_forbidden", Loc: []any{"body", "id"}, Msg: "Extra inputs are not permitted",
+		Input: map[string]any{"id": in.ID},
+	})
 }
 
 // startsLater: a first period cannot begin after today.
@@ -60,11 +71,28 @@ func (a *area) changePlan(r *http.Request, c call, in body.ChangePlan) (reply, e
 }
 
 func (a *area) closeAccount(r *http.Request, c call, in body.CloseAccount) (reply, error) {
+	if err := confirmed(c, in.ID); err != nil {
+		return reply{}, err
+	}
 	at, err := a.Accounts.Close(r.Context(), c.account(), c.intent(in.Reason))
 	if err := a.shows(r.Context(), at, err); err != nil {
 		return reply{}, err
 	}
 	return a.showAccount(r, c, body.Empty{})
+}
+
+// confirmed checks that what cannot be taken back names its account twice. An agency must, an operator may.
+func confirmed(c call, again string) error {
+	switch {
+	case again == c.account(), again == "" && c.pass.Role != grant.Agency:
+		return nil
+	case again == "":
+		return problem.BadRequest()
+	}
+	return problem.Violations(problem.Violation{
+		Type: "value_error", Loc: []any{"body", "id"}, Msg: "Value error, not the account of the path",
+		Input: map[string]any{"id": again},
+	})
 }
 
 func (a *area) eraseAccount(r *http.Request, c call, in body.EraseAccount) (reply, error) {
@@ -112,6 +140,9 @@ func (a *area) shown(r *http.Request, id string) (body.Account, error) {
 	if shown.Agency != "" {
 		if err := a.inherit(r, &shown, now); err != nil {
 			return body.Account{}, err
+		}
+		if shown.Next != nil && s.Agency.At(shown.Next.Effective) == shown.Agency {
+			shown.Next.Plan = shown.Plan
 		}
 	}
 	period := plan.PeriodAt(shown.Start, now)

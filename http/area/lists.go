@@ -42,6 +42,9 @@ func (a *area) listed(account keys.Account) body.Account {
 	}
 	if n := account.Next; n != nil {
 		shown.Next = &body.NextTerms{Plan: n.Plan, Quota: n.Quota, Effective: n.From}
+		if shown.Agency != "" && (account.Joining == nil || account.Joining.From.After(n.From)) { // then it is a sub-client still
+			shown.Next.Plan = shown.Plan
+		}
 	}
 	return shown
 }

@@ -8,6 +8,7 @@ import (
 
 	"lieudit/http/problem"
 	"lieudit/queries/address"
+	"lieudit/queries/address/atlas"
 	"lieudit/queries/places/finder"
 	"lieudit/schemas/body"
 	"lieudit/schemas/token"
@@ -88,12 +89,7 @@ func (a *api) centre(ctx context.Context, in body.SearchLocations) (*finder.Poin
 	case in.Near == "":
 		return nil, nil
 	}
-	e, err := a.edition()
-	if err != nil {
-		return nil, err
-	}
-	defer e.Done()
-	return resolved(ctx, e.Engine, in.Near)
+	return asking(a, func(e *atlas.Edition) (*finder.Point, error) { return resolved(ctx, e.Engine, in.Near) })
 }
 
 func resolved(ctx context.Context, e *address.Engine, near string) (*finder.Point, error) {

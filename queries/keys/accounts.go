@@ -53,11 +53,13 @@ func (k *Keys) Account(ctx context.Context, id string) (Account, error) {
 	return found[0], nil
 }
 
-// Accounts are all accounts in the order of their ids, or those that are or will be sub-clients of an agency.
+// Accounts are all accounts in the order of their ids, or those that are or will be sub-clients of an agency: one
+// that has left is no longer its former agency's business, though its row says so until its next event.
 func (k *Keys) Accounts(ctx context.Context, agency string, p Page) (found []Account, next string, err error) {
 	where, args := "where id > ? order by id", []any{p.Cursor}
 	if agency != "" {
-		where, args = "where (agency = ? or next_agency = ?) and id > ? order by id", []any{agency, agency, p.Cursor}
+		where = "where (agency = ? and (next_agency_from = 0 or next_agency_from > ?) or next_agency = ?) and id > ? order by id"
+		args = []any{agency, int64(table.At(k.now())), agency, p.Cursor}
 	}
 	rows, next, err := pageOf(ctx, k, table.Accounts, p, accountPlace, where, args...)
 	if err != nil {

@@ -3,6 +3,7 @@ package keys_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -164,6 +165,26 @@ func TestListsComeInPagesWithoutGap(t *testing.T) {
 		}
 		if _, _, err := k.Keys(t.Context(), "a", keys.Page{Cursor: "nonsense", Limit: 1}); !errors.Is(err, keys.ErrCursor) {
 			t.Errorf("got %v, want %v", err, keys.ErrCursor)
+		}
+	})
+}
+
+func TestAnAgencyListsItsSubClientsUntilTheyHaveLeft(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		rows := []table.Account{
+			account("stays", func(a *table.Account) { a.Agency = "x" }),
+			account("leaves", func(a *table.Account) { a.Agency, a.NextAgencyFrom = "x", table.At(soon) }),
+			account("left", func(a *table.Account) { a.Agency, a.NextAgencyFrom = "x", table.At(now) }),
+			account("joins", func(a *table.Account) { a.NextAgency, a.NextAgencyFrom = "x", table.At(soon) }),
+			account("joined", func(a *table.Account) { a.NextAgency, a.NextAgencyFrom = "x", table.At(now) }),
+			account("elsewhere", func(a *table.Account) { a.Agency = "y" }),
+		}
+		k := asked(t, address, func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, table.Accounts, rows) })
+		found, _, err := k.Accounts(t.Context(), "x", keys.Page{Limit: 10})
+		got := ids(found, func(a keys.Account) string { return a.ID })
+		if want := []string{"joined", "joins", "leaves", "stays"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %v, %v, want %v", got, err, want)
 		}
 	})
 }

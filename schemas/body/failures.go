@@ -46,10 +46,13 @@ var (
 	noAgency      = coded("agence_inconnue", 409, "Aucun compte en mode agence ne porte cet identifiant.")
 	nestedAgency  = coded("agence_imbriquee", 409, "Une agence ne peut pas être le sous-client d'une autre.")
 	subClient     = coded("deja_sous_client", 409, "Ce compte est déjà le sous-client d'une agence.")
+	leavingAgency = coded("sous_client_sur_le_depart", 409, "Ce sous-client quitte l'agence : ses conditions sont arrêtées.")
 	notSubClient  = coded("pas_sous_client", 409, "Ce compte n'est le sous-client d'aucune agence.")
-	planOfAgency  = coded("plan_de_l_agence", 409, "Le plan d'un sous-client est celui de son agence.")
-	secretsHaveNo = coded("origines_sur_cle_secrete", 409, "Seules les clés publiables déclarent des origines.")
-	keyRevoked    = coded("cle_revoquee", 409, "Cette clé est révoquée.")
+
+	leavingUnconfirmed = coded("depart_a_confirmer", 409, "Un opérateur confirme le départ d'un sous-client : demandez-le-lui.")
+	planOfAgency       = coded("plan_de_l_agence", 409, "Le plan d'un sous-client est celui de son agence.")
+	secretsHaveNo      = coded("origines_sur_cle_secrete", 409, "Seules les clés publiables déclarent des origines.")
+	keyRevoked         = coded("cle_revoquee", 409, "Cette clé est révoquée.")
 
 	notClosed = coded("periode_non_close", 409, "Cette période n'est pas close : seule une période close se corrige.")
 	otherDay  = coded("jour_hors_periode", 409, "Ce jour n'est pas dans la période.")

@@ -42,7 +42,7 @@ func accountOperations() []openapi.Operation {
 		{Method: "GET", Path: "/accounts", Summary: "The accounts", Query: PageQuery{}, Answer: Accounts{}, Failures: guarded()},
 		{Method: "GET", Path: "/accounts/{id}", Summary: "An account", Query: Empty{}, Answer: Account{}, Failures: guarded(unknown)},
 		{Method: "POST", Path: "/accounts/{id}:plan", Summary: "Change the plan: an upgrade acts now, a downgrade at the next period",
-			Body: ChangePlan{}, Answer: Account{}, Failures: guarded(unknown, accountClosed, planOfAgency, bodyTooLarge)},
+			Body: ChangePlan{}, Answer: Account{}, Failures: guarded(unknown, accountClosed, planOfAgency, notSubClient, leavingAgency, bodyTooLarge)},
 		{Method: "POST", Path: "/accounts/{id}:close", Summary: "Close the account and end its keys for good",
 			Body: CloseAccount{}, Answer: Account{}, Failures: guarded(unknown, bodyTooLarge)},
 		{Method: "POST", Path: "/accounts/{id}:erase", Summary: "Make the personal data of a closed account unreadable for good; twice is once",
@@ -50,7 +50,7 @@ func accountOperations() []openapi.Operation {
 			Failures: guarded(unknown, coded("compte_ouvert", 409, "Ce compte est ouvert : fermez-le d'abord."), bodyTooLarge)},
 		{Method: "POST", Path: "/accounts/{id}:agency", Summary: "Activate agency mode, join an agency or leave it",
 			Body: ChangeAgency{}, Answer: Account{},
-			Failures: guarded(unknown, accountClosed, noAgency, nestedAgency, subClient, notSubClient, bodyTooLarge)},
+			Failures: guarded(unknown, accountClosed, noAgency, nestedAgency, subClient, notSubClient, leavingUnconfirmed, bodyTooLarge)},
 	}
 }
 

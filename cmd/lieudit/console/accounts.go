@@ -193,7 +193,7 @@ func (p Program) accountAgency() *cli.Command {
   lieudit account agency mende --leave`,
 		Flags: p.areaFlags(
 			&cli.StringFlag{Name: "join", Usage: "become a sub-client of the agency `ID` at the next period"},
-			&cli.BoolFlag{Name: "leave", Usage: "leave its agency at the next period"},
+			&cli.BoolFlag{Name: "leave", Usage: "leave its agency at the next period, with the own plan's number of requests; an operator's token alone can"},
 		),
 		Action: p.visiting(changeAgency),
 	}
@@ -222,7 +222,8 @@ func (p Program) accountClose() *cli.Command {
 		Description: `  lieudit account close mende --reason "contract ended"`,
 		Flags:       p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
 		Action: p.visiting(func(ctx context.Context, v visit) error {
-			raw, err := v.api.Post(ctx, backoffice.Path("close", "accounts", v.Args().First()), body.CloseAccount{Reason: v.String("reason")})
+			id := v.Args().First()
+			raw, err := v.api.Post(ctx, backoffice.Path("close", "accounts", id), body.CloseAccount{ID: id, Reason: v.String("reason")})
 			return v.showAccount(raw, err)
 		}),
 	}

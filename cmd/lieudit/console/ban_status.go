@@ -45,6 +45,9 @@ func (p Program) vintageStatus(_ context.Context, c *cli.Command) error {
 	name, err := folder.Current()
 	if err == nil && name == "" {
 		err = errNoVintage
+		if lost := folder.Lost(); lost != nil {
+			err = lost
+		}
 	}
 	if err != nil {
 		return err

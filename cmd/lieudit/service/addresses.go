@@ -15,12 +15,11 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-const demoMillesime = "demo"
-
 // DemoVintage is the invented vintage that a service begins with where it has no other.
 func DemoVintage() specimen.Order { return specimen.Order{Addresses: 20_000, Seed: 2026} }
 
-// openAddresses serves the current vintage. One that cannot be opened is told and leaves the rest of the service be.
+// openAddresses serves the current vintage. One that cannot be served is told and leaves the rest of the service be;
+// invented addresses are made only where there never were real ones.
 func (s *service) openAddresses(ctx context.Context) error {
 	communes, err := commune.Load()
 	if err != nil {
@@ -35,10 +34,7 @@ func (s *service) openAddresses(ctx context.Context) error {
 		s.Log.Warn("leavings of imports stay", "reason", err)
 	}
 	current, err := folder.Current()
-	if err != nil {
-		return fmt.Errorf("vintages: %w", err)
-	}
-	if current == "" && s.Demo {
+	if err == nil && current == "" && s.Demo && folder.Held() == "" {
 		if err := s.addDemo(ctx, folder, communes); err != nil {
 			return fmt.Errorf("demo vintage: %w", err)
 		}
@@ -47,16 +43,14 @@ func (s *service) openAddresses(ctx context.Context) error {
 		s.atlas.Swap(nil)
 		return nil
 	})
-	s.follower = vintages.NewFollower(folder, s.Log, s.swap)
-	if err := s.follower.Load(ctx); err != nil {
-		s.Log.Error("vintage refused; no addresses are served", "reason", err)
-	}
+	s.follower = vintages.NewFollower(folder, s.Log, s.swap, s.atlas.Withdraw)
+	s.follower.Load(ctx)
 	return nil
 }
 
 // addDemo makes a small vintage of invented addresses, unless an import is at work on a real one.
 func (s *service) addDemo(ctx context.Context, folder vintages.Folder, communes *commune.Table) error {
-	_, _, err := folder.Add(s.Now(), func(path, _ string) (vintage.Summary, error) {
+	_, _, err := folder.Add(ctx, s.Now(), func(path, _ string) (vintage.Summary, error) {
 		r, w := io.Pipe()
 		written := make(chan error, 1)
 		go func() {
@@ -65,7 +59,7 @@ func (s *service) addDemo(ctx context.Context, folder vintages.Folder, communes 
 			w.CloseWithError(err)
 		}()
 		sum, err := vintage.Build(ctx, path, ban.Read(r, "demo", &ban.Report{}),
-			vintage.Options{Millesime: demoMillesime, Synthetic: true})
+			vintage.Options{Millesime: vintages.Demo, Synthetic: true})
 		r.CloseWithError(io.ErrClosedPipe) // ends a writer nobody reads
 		return sum, errors.Join(err, <-written)
 	})
@@ -75,20 +69,25 @@ func (s *service) addDemo(ctx context.Context, folder vintages.Folder, communes 
 	return err
 }
 
-// haveAddresses is nil while a vintage is served.
+// haveAddresses is nil while the current vintage is served and whole.
 func (s *service) haveAddresses(context.Context) error {
-	e, ok := s.atlas.Use()
-	if !ok {
-		return errors.New("no vintage is served: lieudit ban import FILE")
+	if err := s.follower.Problem(); err != nil {
+		return err
 	}
-	e.Done()
-	return nil
+	_, err := atlas.Ask(s.atlas, func(*atlas.Edition) (struct{}, error) { return struct{}{}, nil })
+	if _, withdrawn := errors.AsType[*atlas.WithdrawnError](err); err != nil && !withdrawn {
+		return fmt.Errorf("%w: lieudit ban import FILE", err)
+	}
+	return err
 }
 
 // vintageName is what is served, for people.
 func (s *service) vintageName() string {
 	e, ok := s.atlas.Use()
 	if !ok {
+		if err := s.follower.Problem(); err != nil {
+			return "NONE IS SERVED: " + err.Error()
+		}
 		return "none yet: lieudit ban import FILE"
 	}
 	defer e.Done()

@@ -59,11 +59,13 @@ func (s *service) swap(ctx context.Context, v *vintage.Vintage) {
 // fill lists a vintage unless it is, and says so: one of all France takes minutes.
 func (s *service) fill(ctx context.Context, v *vintage.Vintage) error {
 	began, begun := time.Now(), false
-	err := s.listings.Fill(ctx, v, func(_, total int) {
-		if !begun {
-			s.Log.Info("vintage is being listed in Meilisearch", "millesime", v.Millesime, "documents", total)
-		}
-		begun = true
+	err := v.Guard(func() error {
+		return s.listings.Fill(ctx, v, func(_, total int) {
+			if !begun {
+				s.Log.Info("vintage is being listed in Meilisearch", "millesime", v.Millesime, "documents", total)
+			}
+			begun = true
+		})
 	})
 	if begun && err == nil {
 		s.Log.Info("vintage is listed in Meilisearch", "millesime", v.Millesime, "took", time.Since(began).Round(time.Millisecond))

@@ -1,9 +1,11 @@
 // Package vintages is the folder of address vintages beside a service's other data: immutable files, the name of the
 // current one, and a word from the running service which it answers from. Imports take turns by a lock of their
-// own; whatever an import leaves when it is killed is removed by the next.
+// own; whatever an import leaves when it is killed is removed by the next. A folder that ever held real addresses never
+// gets invented ones by itself, whatever became of its files: a note beside it remembers.
 package vintages
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,7 +23,11 @@ const (
 	pointer   = "current" // the name of the current vintage
 	serving   = "serving" // the folder held by the service that answers from here
 	extension = ".vintage"
+	note      = "last-vintage" // beside the folder: the name of the last one of real addresses
 )
+
+// Demo is the millésime of the invented vintage that a service makes for itself.
+const Demo = "demo"
 
 // Folder is where the vintages of a data folder are.
 type Folder struct{ dir string }
@@ -72,7 +78,7 @@ type Build func(path, current string) (vintage.Summary, error)
 
 // Add builds a vintage and makes it the current one. A second import at the same time is a *hold.HeldError. What fails
 // leaves the folder as it was.
-func (f Folder) Add(now time.Time, build Build) (name string, s vintage.Summary, err error) {
+func (f Folder) Add(ctx context.Context, now time.Time, build Build) (name string, s vintage.Summary, err error) {
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return "", s, err
 	}
@@ -81,10 +87,7 @@ func (f Folder) Add(now time.Time, build Build) (name string, s vintage.Summary,
 		return "", s, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	current, err := f.Current()
-	if err != nil {
-		return "", s, err
-	}
+	current, unreadable := f.repaired(ctx)
 	if err := f.sweep(current); err != nil {
 		return "", s, err
 	}
@@ -96,8 +99,21 @@ func (f Folder) Add(now time.Time, build Build) (name string, s vintage.Summary,
 	if err := os.Rename(draft, f.Path(name)); err != nil {
 		return "", s, errors.Join(err, os.Remove(draft))
 	}
-	return name, s, writeName(filepath.Join(f.dir, pointer), name)
+	if !s.Synthetic {
+		if err := f.remember(name); err != nil {
+			return "", s, err
+		}
+	}
+	if unreadable != nil { // whatever it is, it is no name
+		if err := os.RemoveAll(filepath.Join(f.dir, pointer)); err != nil {
+			return "", s, err
+		}
+	}
+	return name, s, f.point(name)
 }
+
+// point makes a vintage the current one.
+func (f Folder) point(name string) error { return writeName(filepath.Join(f.dir, pointer), name) }
 
 // Clean removes what killed imports left, unless an import is at work.
 func (f Folder) Clean(now time.Time) error {
@@ -108,23 +124,25 @@ func (f Folder) Clean(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	current, err := f.Current()
-	if err == nil {
-		err = f.sweep(current)
-	}
-	return errors.Join(err, lock.Close())
+	current, _ := f.Current() // where that cannot be read no vintage is removed
+	return errors.Join(f.sweep(current), lock.Close())
 }
 
 // sweep removes what nothing needs: leavings of killed imports, and vintages that are not current. One that is served
-// still stays in memory until its service lets go.
+// still stays in memory until its service lets go. Where the current one is not there, none is removed: one of them may
+// be all that is left.
 func (f Folder) sweep(current string) error {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
 		return err
 	}
-	keep := []string{pointer, serving, "lock", current + extension}
+	_, err = os.Stat(f.Path(current))
+	lost := current == "" || err != nil
+	err = nil
 	for _, e := range entries {
-		if !slices.Contains(keep, e.Name()) {
+		needed := slices.Contains([]string{pointer, serving, "lock", current + extension}, e.Name()) ||
+			lost && filepath.Ext(e.Name()) == extension
+		if !needed {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(f.dir, e.Name())))
 		}
 	}

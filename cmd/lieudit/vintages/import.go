@@ -24,7 +24,7 @@ type Import struct {
 type CurrentError struct{ Err error }
 
 func (e *CurrentError) Error() string {
-	return fmt.Sprintf("the current vintage cannot be opened, so no id_ban can be carried over from it: %v", e.Err)
+	return fmt.Sprintf("the current vintage cannot be read, so no id_ban can be carried over from it: %v", e.Err)
 }
 
 func (e *CurrentError) Unwrap() error { return e.Err }
@@ -36,16 +36,16 @@ func (i Import) Run(ctx context.Context) (name string, s vintage.Summary, err er
 		return "", s, err
 	}
 	if finished {
-		return i.Add(i.Now, func(path, _ string) (vintage.Summary, error) { return i.Sources.adopt(path, i.SHA256) })
+		return i.Add(ctx, i.Now, func(path, _ string) (vintage.Summary, error) { return i.Sources.adopt(path, i.SHA256) })
 	}
 	if i.SHA256 != "" {
 		return "", s, ErrUnfinished
 	}
 	rows, stop := i.Sources.Peeked()
 	defer stop()
-	return i.Add(i.Now, func(path, current string) (s vintage.Summary, err error) {
+	return i.Add(ctx, i.Now, func(path, current string) (s vintage.Summary, err error) {
 		synthetic := i.Sources.Report.Synthetic > 0
-		previous, err := i.previous(current, synthetic)
+		previous, err := i.previous(ctx, current, synthetic)
 		if err != nil {
 			return s, err
 		}
@@ -58,9 +58,19 @@ func (i Import) Run(ctx context.Context) (name string, s vintage.Summary, err er
 	})
 }
 
-// previous is the vintage whose ids live on; nil: none. Nothing is carried from invented addresses to real ones.
-func (i Import) previous(current string, synthetic bool) (*vintage.Vintage, error) {
-	if current == "" || i.Fresh {
+// previous is the vintage whose ids live on; nil: none. Nothing is carried from invented addresses to real ones, and
+// nothing from a vintage that is not whole.
+func (i Import) previous(ctx context.Context, current string, synthetic bool) (*vintage.Vintage, error) {
+	if i.Fresh {
+		return nil, nil
+	}
+	if current == "" {
+		if lost := i.Lost(); lost != nil && !synthetic {
+			return nil, &CurrentError{lost}
+		}
+		return nil, nil
+	}
+	if invented(current) && !synthetic {
 		return nil, nil
 	}
 	v, err := i.Open(current)
@@ -69,6 +79,9 @@ func (i Import) previous(current string, synthetic bool) (*vintage.Vintage, erro
 	}
 	if v.Synthetic != synthetic {
 		return nil, v.Close()
+	}
+	if err := v.Verify(ctx); err != nil {
+		return nil, &CurrentError{errors.Join(err, v.Close())}
 	}
 	return v, nil
 }

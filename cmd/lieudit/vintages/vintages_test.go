@@ -21,6 +21,15 @@ const rows = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\
 // add imports rows of a file into a folder.
 func add(t *testing.T, f Folder, now time.Time) string {
 	t.Helper()
+	name, err := tryAdd(t, f, now, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func tryAdd(t *testing.T, f Folder, now time.Time, fresh bool) (string, error) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "adresses-2026-01-02.csv")
 	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
 		t.Fatal(err)
@@ -30,11 +39,8 @@ func add(t *testing.T, f Folder, now time.Time) string {
 		t.Fatal(err)
 	}
 	defer sources.Close()
-	name, _, err := Import{Folder: f, Sources: sources, Millesime: sources.Millesime(), Now: now}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return name
+	name, _, err := Import{Folder: f, Sources: sources, Millesime: sources.Millesime(), Fresh: fresh, Now: now}.Run(t.Context())
+	return name, err
 }
 
 // following runs a follower until the test ends and returns what it was handed.
@@ -42,7 +48,7 @@ func following(t *testing.T, f Folder) <-chan *vintage.Vintage {
 	t.Helper()
 	handed := make(chan *vintage.Vintage, 8)
 	ctx, cancel := context.WithCancel(context.Background())
-	follower := NewFollower(f, slog.New(slog.NewTextHandler(t.Output(), nil)), func(_ context.Context, v *vintage.Vintage) { handed <- v })
+	follower := NewFollower(f, slog.New(slog.NewTextHandler(t.Output(), nil)), func(_ context.Context, v *vintage.Vintage) { handed <- v }, func(error) {})
 	ended := make(chan error, 1)
 	go func() { ended <- follower.Run(ctx) }()
 	t.Cleanup(func() {
@@ -91,7 +97,7 @@ func TestAVintageThatCannotBeOpenedIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	f := In(t.TempDir())
 	handed := following(t, f)
-	bad, _, err := f.Add(time.UnixMilli(1), func(path, _ string) (vintage.Summary, error) {
+	bad, _, err := f.Add(t.Context(), time.UnixMilli(1), func(path, _ string) (vintage.Summary, error) {
 		return vintage.Summary{}, os.WriteFile(path, []byte(strings.Repeat("x", 100)), 0o600)
 	})
 	if err != nil {
@@ -109,8 +115,8 @@ func TestAVintageThatCannotBeOpenedIsRefusedByName(t *testing.T) {
 func TestImportsTakeTurns(t *testing.T) {
 	t.Parallel()
 	f := In(t.TempDir())
-	_, _, err := f.Add(time.UnixMilli(1), func(string, string) (vintage.Summary, error) {
-		_, _, err := f.Add(time.UnixMilli(2), nil)
+	_, _, err := f.Add(t.Context(), time.UnixMilli(1), func(string, string) (vintage.Summary, error) {
+		_, _, err := f.Add(t.Context(), time.UnixMilli(2), nil)
 		return vintage.Summary{}, err
 	})
 	var held *hold.HeldError

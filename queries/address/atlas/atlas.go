@@ -1,8 +1,11 @@
 // Package atlas holds the vintage that is served. It can be exchanged at any time: who asked before goes on with the old
-// one, which is unmapped when its last reader is gone, never before.
+// one, which is unmapped when its last reader is gone, never before. Every question goes through Ask: a vintage that
+// turns out to be damaged, under a question or otherwise, answers none any more.
 package atlas
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 
 	"lieudit/queries/address"
@@ -19,7 +22,18 @@ type Atlas struct {
 
 	mu  sync.Mutex
 	now *Edition
+	why error // why none is served, nil where there never was one
 }
+
+// ErrNone: no vintage is served.
+var ErrNone = errors.New("no vintage is served")
+
+// WithdrawnError says that there is a vintage, and why it is not served.
+type WithdrawnError struct{ Reason error }
+
+func (e *WithdrawnError) Error() string { return fmt.Sprintf("%v: %v", ErrNone, e.Reason) }
+
+func (e *WithdrawnError) Unwrap() []error { return []error{ErrNone, e.Reason} }
 
 // New is an empty atlas.
 func New(communes *commune.Table) *Atlas { return &Atlas{communes: communes} }
@@ -36,15 +50,65 @@ type Edition struct {
 	readers int // of them the atlas is one, while it is served
 }
 
-// Use is the vintage served now; false: there is none yet.
+// Ask asks the vintage served now. Where there is none the error is ErrNone, a *WithdrawnError where there is one that
+// must not be asked; a vintage that proves damaged under the question is withdrawn with it.
+func Ask[T any](a *Atlas, f func(*Edition) (T, error)) (answer T, err error) {
+	e, ok := a.Use()
+	if !ok {
+		return answer, a.absence()
+	}
+	defer e.Done()
+	err = e.vintage.Guard(func() (err error) {
+		answer, err = f(e)
+		return err
+	})
+	if damage := e.vintage.Damage(); damage != nil {
+		var none T
+		a.withdraw(e, damage)
+		return none, &WithdrawnError{damage}
+	}
+	return answer, err
+}
+
+// Use is the vintage served now; false: there is none. What it says of itself can be read; questions go through Ask.
 func (a *Atlas) Use() (*Edition, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.now == nil {
+	if a.now == nil || a.now.vintage.Damage() != nil {
 		return nil, false
 	}
 	a.now.readers++
 	return a.now, true
+}
+
+func (a *Atlas) absence() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.now != nil && a.now.vintage.Damage() != nil:
+		return &WithdrawnError{a.now.vintage.Damage()}
+	case a.why != nil:
+		return &WithdrawnError{a.why}
+	}
+	return ErrNone
+}
+
+// Withdraw serves nothing from now on, and says why.
+func (a *Atlas) Withdraw(why error) { a.withdraw(nil, why) }
+
+// withdraw takes an edition, or whichever is served, out of service. One that was replaced meanwhile is of no interest.
+func (a *Atlas) withdraw(e *Edition, why error) {
+	a.mu.Lock()
+	last := a.now
+	if e != nil && last != e {
+		a.mu.Unlock()
+		return
+	}
+	a.now, a.why = nil, why
+	a.mu.Unlock()
+	if last != nil {
+		last.Done()
+	}
 }
 
 // Done gives a vintage back.
@@ -70,7 +134,7 @@ func (a *Atlas) Swap(v *vintage.Vintage) {
 	}
 	a.mu.Lock()
 	last := a.now
-	a.now = next
+	a.now, a.why = next, nil
 	a.mu.Unlock()
 	if last != nil {
 		last.Done()

@@ -1,10 +1,14 @@
 package atlas
 
 import (
+	"context"
+	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 
+	"lieudit/queries/address"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/vintage"
@@ -12,6 +16,13 @@ import (
 
 // made is a vintage of one address.
 func made(t *testing.T, millesime string) *vintage.Vintage {
+	t.Helper()
+	v, _ := madeAt(t, millesime)
+	return v
+}
+
+// madeAt also says where its file is.
+func madeAt(t *testing.T, millesime string) (*vintage.Vintage, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "v")
 	row := ban.Row{ID: "48095_0275_00003", Numero: 3, Voie: "Rue Haute", CodePostal: "48000", CodeInsee: "48095", Commune: "Mende",
@@ -24,7 +35,7 @@ func made(t *testing.T, millesime string) *vintage.Vintage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	return v, path
 }
 
 func empty(t *testing.T) *Atlas {
@@ -85,4 +96,93 @@ func TestSwapsUnderReadersLoseNoAnswer(t *testing.T) {
 	}
 	readers.Wait()
 	a.Swap(nil)
+}
+
+// questions are all that can be asked of an atlas.
+func questions(ctx context.Context) map[string]func(*Edition) (any, error) {
+	const text = "3 rue haute 48000 mende"
+	return map[string]func(*Edition) (any, error){
+		"complete":   func(e *Edition) (any, error) { return e.Complete(ctx, address.Query{Text: text}) },
+		"verify":     func(e *Edition) (any, error) { return e.Verify(ctx, address.Query{Text: text}) },
+		"verify own": func(e *Edition) (any, error) { return e.Own.Verify(ctx, address.Query{Text: text}) },
+		"view":       func(e *Edition) (any, error) { r, _ := e.View("48095_0275_00003"); return r, nil },
+		"near":       func(e *Edition) (any, error) { return e.Near(address.Position{Lon: 3.5, Lat: 44.52}, 500, 5), nil },
+	}
+}
+
+func TestAFileCutShortWithdrawsTheVintageUnderEveryQuestion(t *testing.T) {
+	t.Parallel()
+	a := empty(t)
+	for name, question := range questions(t.Context()) {
+		v, path := madeAt(t, "2024-01-01")
+		a.Swap(v)
+		if _, err := Ask(a, question); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			_, err := Ask(a, question)
+			if _, ok := errors.AsType[*WithdrawnError](err); !ok || !errors.Is(err, vintage.ErrDamaged) || !errors.Is(err, ErrNone) {
+				t.Errorf("%s: %v, want a *WithdrawnError", name, err)
+			}
+		}
+		if e, ok := a.Use(); ok {
+			t.Errorf("%s: it is served still", name)
+			e.Done()
+		}
+	}
+	a.Swap(nil)
+}
+
+func TestOneVintageWithdrawnUnderManyReadersIsUnmappedOnce(t *testing.T) {
+	t.Parallel()
+	a := empty(t)
+	v, path := madeAt(t, "2024-01-01")
+	a.Swap(v)
+	var readers sync.WaitGroup
+	for range 8 {
+		readers.Go(func() {
+			for {
+				for _, question := range questions(t.Context()) {
+					if _, err := Ask(a, question); errors.Is(err, ErrNone) {
+						return
+					}
+				}
+			}
+		})
+	}
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	readers.Wait()
+	if err := v.Verify(t.Context()); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("its last reader left it open: %v", err)
+	}
+}
+
+func TestAnEmptyAtlasSaysWhy(t *testing.T) {
+	t.Parallel()
+	a := empty(t)
+	ask := func() error {
+		_, err := Ask(a, func(*Edition) (int, error) { return 1, nil })
+		return err
+	}
+	if err := ask(); err != ErrNone {
+		t.Errorf("got %v, want %v", err, ErrNone)
+	}
+	reason := errors.New("gone")
+	a.Withdraw(reason)
+	if err := ask(); !errors.Is(err, reason) {
+		t.Errorf("got %v, want %v", err, reason)
+	}
+	a.Swap(made(t, "2025-01-01"))
+	if err := ask(); err != nil {
+		t.Errorf("got %v", err)
+	}
+	a.Swap(nil)
+	if err := ask(); err != ErrNone {
+		t.Errorf("got %v, want %v", err, ErrNone)
+	}
 }

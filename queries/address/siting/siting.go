@@ -5,6 +5,7 @@ package siting
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"lieudit/queries/address"
@@ -19,21 +20,24 @@ type Siting struct{ atlas *atlas.Atlas }
 // New places sites on an atlas.
 func New(a *atlas.Atlas) *Siting { return &Siting{a} }
 
-// Place is where the address of a site is, with the score of its verification; false where the BAN does not have it. An
-// id_ban that the base knows is the address.
-func (s *Siting) Place(ctx context.Context, c site.Content) (site.Position, bool) {
-	e, ok := s.atlas.Use()
-	if !ok {
-		return site.Position{}, false
+// Place is where the address of a site is, with the score of its verification; false where the BAN does not have it, or
+// no vintage was ever there. An id_ban that the base knows is the address. A vintage that must not be asked is an error.
+func (s *Siting) Place(ctx context.Context, c site.Content) (p site.Position, found bool, err error) {
+	best, err := atlas.Ask(s.atlas, func(e *atlas.Edition) (site.Position, error) { return place(ctx, e, c), nil })
+	if _, withdrawn := errors.AsType[*atlas.WithdrawnError](err); errors.Is(err, atlas.ErrNone) && !withdrawn {
+		return site.Position{}, false, nil
 	}
-	defer e.Done()
+	return best, best.Score > 0, err
+}
+
+func place(ctx context.Context, e *atlas.Edition, c site.Content) site.Position {
 	if c.IDBan != "" {
 		if r, ok := e.View(c.IDBan); ok {
-			return position(&r, 1), true
+			return position(&r, 1)
 		}
 	}
 	if c.Address == nil || !french(c.Address.Country) {
-		return site.Position{}, false
+		return site.Position{}
 	}
 	var best address.Match
 	for _, ask := range readings(*c.Address) {
@@ -45,7 +49,7 @@ func (s *Siting) Place(ctx context.Context, c site.Content) (site.Position, bool
 			break
 		}
 	}
-	return position(&best.Record, best.Score), best.Score > 0
+	return position(&best.Record, best.Score)
 }
 
 func position(r *address.Record, score float64) site.Position {

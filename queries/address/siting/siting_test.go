@@ -1,6 +1,7 @@
 package siting_test
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -81,7 +82,10 @@ func TestASiteIsPlacedWhereItsAddressCanBeMeantAlone(t *testing.T) {
 		"not by an empty address":    {at("", "", "", ""), 0, 0},
 		"not by what is no address":  {at("-", "", "", ""), 0, 0},
 	} {
-		p, ok := s.Place(t.Context(), c.content)
+		p, ok, err := s.Place(t.Context(), c.content)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 		if ok != (c.lat != 0) || ok && (p.Lat < c.lat-0.03 || p.Lat > c.lat+0.03 || c.sure == 1 && p.Lat != c.lat) || p.Score < c.sure {
 			t.Errorf("%s: %+v, %v, want latitude %v with %v at least", name, p, ok, c.lat, c.sure)
 		}
@@ -111,7 +115,17 @@ func TestWithoutAVintageNothingIsPlaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, ok := siting.New(atlas.New(communes)).Place(t.Context(), at("3 rue de l'Ermitage", "", "48000", "Mende")); ok {
-		t.Errorf("placed at %+v", p)
+	if p, ok, err := siting.New(atlas.New(communes)).Place(t.Context(), at("3 rue de l'Ermitage", "", "48000", "Mende")); ok || err != nil {
+		t.Errorf("placed at %+v, %v", p, err)
+	}
+}
+
+func TestAVintageThatIsWithdrawnPlacesNothingWithoutAWord(t *testing.T) {
+	t.Parallel()
+	a := served(t)
+	reason := errors.New("the vintage is damaged")
+	a.Withdraw(reason)
+	if p, ok, err := siting.New(a).Place(t.Context(), at("3 rue de l'Ermitage", "", "48000", "Mende")); ok || !errors.Is(err, reason) {
+		t.Errorf("placed at %+v, %v, %v, want the error %v", p, ok, err, reason)
 	}
 }

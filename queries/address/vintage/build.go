@@ -140,8 +140,14 @@ func (b *builder) run(ctx context.Context, dir string, rows iter.Seq2[ban.Row, e
 	if err := b.fill(ctx, s, rows); err != nil {
 		return err
 	}
-	if b.Previous != nil {
-		b.prior = newLineage(b.Previous)
+	err = b.inheriting(func() error {
+		if b.Previous != nil {
+			b.prior = newLineage(b.Previous)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if err := b.writeCommunes(ctx, s); err != nil {
 		return err
@@ -188,15 +194,28 @@ func byImportance(rows map[string]int) []string {
 func (b *builder) writeCommunes(ctx context.Context, s *spill) error {
 	codes := byImportance(s.rows)
 	err := ahead(ctx, s.communes(codes), 1, func(batch []sorted) error {
-		for i := range batch {
-			b.writeCommune(uint32(b.summary.Communes), &batch[i])
-			b.summary.Communes++
-		}
-		b.Progress("build", b.summary.Addresses, 0)
-		return nil
+		return b.inheriting(func() error {
+			for i := range batch {
+				b.writeCommune(uint32(b.summary.Communes), &batch[i])
+				b.summary.Communes++
+			}
+			b.Progress("build", b.summary.Addresses, 0)
+			return nil
+		})
 	})
 	b.closeRecords()
 	return errors.Join(err, b.w.failed())
+}
+
+// inheriting does what may read the vintage before.
+func (b *builder) inheriting(f func() error) error {
+	if b.Previous == nil {
+		return f()
+	}
+	if err := b.Previous.Guard(f); err != nil {
+		return fmt.Errorf("carry over the id_ban of the vintage before: %w", err)
+	}
+	return nil
 }
 
 // closeRecords ends communes and streets with a record that says where the last one ends.

@@ -92,7 +92,7 @@ func FuzzReader(f *testing.F) {
 	f.Add(data[len(data)/2:len(data)/2+512], uint32(9), "48095")
 	f.Fuzz(func(t *testing.T, junk []byte, at uint32, word string) {
 		v := &Vintage{data: data}
-		if err := v.lay(); err != nil {
+		if err := v.lay(smallSection); err != nil {
 			t.Fatal(err)
 		}
 		id := section(at%uint32(sections)) + 1

@@ -1,13 +1,11 @@
 package vintage
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,13 +22,17 @@ type Meta struct {
 }
 
 // Vintage is an open file. It is safe for concurrent use until it is closed; what its methods return as bytes or
-// columns lies in the mapping and must not be used after Close.
+// columns lies in the mapping and must not be used after Close. Who reads it while the file may change under it does
+// so in Guard.
 type Vintage struct {
 	Meta
-	data     []byte
-	parts    [sectionEnd][]byte
-	sums     [sectionEnd]uint32
-	modified time.Time
+	file    *os.File // for Verify
+	info    os.FileInfo
+	data    []byte
+	table   [sectionEnd]entry
+	parts   [sectionEnd][]byte
+	digest  string
+	damaged atomic.Pointer[error]
 
 	terms       texts
 	termStreets lists
@@ -49,12 +51,18 @@ type Vintage struct {
 
 // Open maps a vintage after a look at its header and at its small sections. The file must not be changed while it is
 // open: vintages are written beside each other and renamed into place.
-func Open(path string) (*Vintage, error) {
+func Open(path string) (*Vintage, error) { return open(path, smallSection) }
+
+func open(path string, small int) (v *Vintage, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() {
+		if err != nil {
+			file.Close()
+		}
+	}()
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -66,53 +74,43 @@ func Open(path string) (*Vintage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map %s: %w", path, err)
 	}
-	v := &Vintage{data: data, modified: info.ModTime()}
-	if err := v.lay(); err != nil {
+	v = &Vintage{file: file, info: info, data: data}
+	if err := v.Guard(func() error { return v.lay(small) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), unix.Munmap(data))
 	}
 	return v, nil
 }
 
-// Close unmaps the file. No reader may be left.
-func (v *Vintage) Close() error { return unix.Munmap(v.data) }
+// Close unmaps the file. No reader may be left but a Verify, which ends.
+func (v *Vintage) Close() error { return errors.Join(v.file.Close(), unix.Munmap(v.data)) }
 
 // Size is the size of the file in bytes.
-func (v *Vintage) Size() int64 { return int64(len(v.data)) }
+func (v *Vintage) Size() int64 { return v.info.Size() }
 
 // Digest tells a vintage from every other. The same file has the same one wherever it is.
-func (v *Vintage) Digest() string {
-	sum := sha256.Sum256(v.data[:headerSize+sections*entrySize])
-	return hex.EncodeToString(sum[:8])
-}
+func (v *Vintage) Digest() string { return v.digest }
 
 // Modified is when the file was written.
-func (v *Vintage) Modified() time.Time { return v.modified }
+func (v *Vintage) Modified() time.Time { return v.info.ModTime() }
+
+// Info is the file as it was when it was opened.
+func (v *Vintage) Info() os.FileInfo { return v.info }
 
 // Prefault asks the system to read the file ahead, so that the first questions find it in memory.
 func (v *Vintage) Prefault() error { return unix.Madvise(v.data, unix.MADV_WILLNEED) }
 
-// Verify reads the whole file and checks every section.
-func (v *Vintage) Verify(ctx context.Context) error {
-	for id := range sectionEnd {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if id > 0 && checksum(v.parts[id]) != v.sums[id] {
-			return fmt.Errorf("%w: section %d", ErrDamaged, id)
-		}
-	}
-	return nil
-}
-
 // lay checks the file and lays the views over its sections.
-func (v *Vintage) lay() (err error) {
-	if v.parts, v.sums, err = cut(v.data); err != nil {
+func (v *Vintage) lay(small int) (err error) {
+	if v.table, err = cut(v.data); err != nil {
 		return err
 	}
-	for id := secMeta; id < sectionEnd; id++ {
-		if part := v.parts[id]; len(part) <= smallSection && checksum(part) != v.sums[id] {
+	v.digest = digestOf(v.data[:headerSize+sections*entrySize])
+	for id, e := range v.table {
+		part := v.data[e.offset : e.offset+e.length : e.offset+e.length]
+		if len(part) <= small && checksum(part) != e.sum {
 			return fmt.Errorf("%w: section %d", ErrDamaged, id)
 		}
+		v.parts[id] = part
 	}
 	if err := json.Unmarshal(v.parts[secMeta], &v.Meta); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)

@@ -1,6 +1,7 @@
 // Package vintage holds one vintage of the address base as one immutable file, mapped into memory: built with bounded
-// memory, the same bytes for the same rows, checked when opened. Damage is an error that names the section; a damaged
-// file that passes the quick look gives wrong answers at worst, never a crash.
+// memory, the same bytes for the same rows, checked when opened: small sections by Open, all of it by Verify. Damage is
+// an error that names the section; a damaged file that passes the quick look gives wrong answers at worst, never a crash,
+// and one that is cut short while it is mapped ends what runs in Guard, not the process.
 package vintage
 
 import (
@@ -119,41 +120,41 @@ func head(entries []entry, size uint64) []byte {
 	return append(out, table...)
 }
 
-// cut checks the header and the table and gives the sections of a whole file.
-func cut(data []byte) (found [sectionEnd][]byte, sums [sectionEnd]uint32, err error) {
+// cut checks the header and the table of a whole file and says where its sections lie.
+func cut(data []byte) (found [sectionEnd]entry, err error) {
 	if len(data) < headerSize || string(data[:len(magic)]) != magic {
-		return found, sums, ErrNotVintage
+		return found, ErrNotVintage
 	}
 	if v := binary.LittleEndian.Uint32(data[16:]); v != formatVersion {
-		return found, sums, fmt.Errorf("%w: its format is %d, this program reads %d", ErrNotVintage, v, formatVersion)
+		return found, fmt.Errorf("%w: its format is %d, this program reads %d", ErrNotVintage, v, formatVersion)
 	}
 	if checksum(data[:headerSize-4]) != binary.LittleEndian.Uint32(data[headerSize-4:]) {
-		return found, sums, fmt.Errorf("%w: header", ErrDamaged)
+		return found, fmt.Errorf("%w: header", ErrDamaged)
 	}
 	count, size := binary.LittleEndian.Uint32(data[20:]), binary.LittleEndian.Uint64(data[24:])
 	if size != uint64(len(data)) {
-		return found, sums, fmt.Errorf("%w: it has %d bytes and should have %d", ErrDamaged, len(data), size)
+		return found, fmt.Errorf("%w: it has %d bytes and should have %d", ErrDamaged, len(data), size)
 	}
 	end := uint64(headerSize) + uint64(count)*entrySize
 	if int(count) != sections || end > size {
-		return found, sums, fmt.Errorf("%w: table of sections", ErrDamaged)
+		return found, fmt.Errorf("%w: table of sections", ErrDamaged)
 	}
 	table := data[headerSize:end]
 	if checksum(table) != binary.LittleEndian.Uint32(data[32:]) {
-		return found, sums, fmt.Errorf("%w: table of sections", ErrDamaged)
+		return found, fmt.Errorf("%w: table of sections", ErrDamaged)
 	}
 	return cutTable(data, table)
 }
 
-func cutTable(data, table []byte) (found [sectionEnd][]byte, sums [sectionEnd]uint32, err error) {
+func cutTable(data, table []byte) (found [sectionEnd]entry, err error) {
 	for ; len(table) >= entrySize; table = table[entrySize:] {
 		id := section(binary.LittleEndian.Uint32(table))
 		offset, length := binary.LittleEndian.Uint64(table[8:]), binary.LittleEndian.Uint64(table[16:])
 		size := uint64(len(data))
 		if id == 0 || id >= sectionEnd || offset > size || length > size-offset {
-			return found, sums, fmt.Errorf("%w: bounds of section %d", ErrDamaged, id)
+			return found, fmt.Errorf("%w: bounds of section %d", ErrDamaged, id)
 		}
-		found[id], sums[id] = data[offset:offset+length:offset+length], binary.LittleEndian.Uint32(table[4:])
+		found[id] = entry{id, binary.LittleEndian.Uint32(table[4:]), offset, length}
 	}
-	return found, sums, nil
+	return found, nil
 }

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"compress/gzip"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lieudit/cmd/lieudit/service"
+	"lieudit/cmd/lieudit/vintages"
+	"lieudit/queries/address/officialtest"
+	"lieudit/schemas/body"
+)
+
+// readiness is what a part of the service says of itself.
+func (st *stage) readiness(t *testing.T, part string) string {
+	t.Helper()
+	resp, err := st.client.Get(st.ops + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var report struct{ Parts map[string]string }
+	if err := json.NewDecoder(resp.Body).Decode(&report); err != nil {
+		t.Fatal(err)
+	}
+	return report.Parts[part]
+}
+
+// current is the file of the current vintage.
+func (st *stage) current(t *testing.T) string {
+	t.Helper()
+	folder := vintages.In(st.data)
+	name, err := folder.Current()
+	if err != nil || name == "" {
+		t.Fatalf("no current vintage: %v", err)
+	}
+	return folder.Path(name)
+}
+
+// lozere is the official file and every n-th id in it.
+func lozere(t *testing.T, every int) (file string, ids []string) {
+	t.Helper()
+	file = officialtest.Open(t, "ban/adresses-48.csv.gz").Name()
+	packed := officialtest.Open(t, "ban/adresses-48.csv.gz")
+	plain, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := csv.NewReader(plain)
+	rows.Comma, rows.LazyQuotes = ';', true
+	head, err := rows.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := slices.Index(head, "id")
+	for n := 0; ; n++ {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return file, ids
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n%every == 0 {
+			ids = append(ids, row[column])
+		}
+	}
+}
+
+// answers are what ids lead to: the id_ban, or the status of a refusal.
+func (st *stage) answers(t *testing.T, key string, ids []string) []string {
+	t.Helper()
+	got := make([]string, len(ids))
+	for i, id := range ids {
+		for {
+			var a body.Address
+			status := st.ask(t, key, "/address/view/"+url.PathEscape(id), &a)
+			if status == http.StatusServiceUnavailable { // a busy machine has no time for keys
+				continue
+			}
+			if got[i] = a.BanID; status != http.StatusOK {
+				got[i] = fmt.Sprint(status)
+			}
+			break
+		}
+	}
+	return got
+}
+
+// wrong are the answers that are neither right nor a 500.
+func wrong(got, want []string) (n, failed int) {
+	for i := range got {
+		switch got[i] {
+		case want[i]:
+		case "500":
+			failed++
+		default:
+			n++
+		}
+	}
+	return n, failed
+}
+
+// stretch overwrites a part of a file with other bytes.
+func stretch(t *testing.T, path string, from, to int64) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteAt([]byte(strings.Repeat("\xa5", int(to-from))), from); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKnownIdsOfADamagedVintageAreRightOrFail damages the vintage of Lozère under a running service and at rest: each of
+// 400 known ids is right or a 500, never a 404 or another address, readiness says why, and the file put back heals it.
+func TestKnownIdsOfADamagedVintageAreRightOrFail(t *testing.T) {
+	t.Parallel()
+	file, ids := lozere(t, 100)
+	ids = ids[:min(len(ids), 400)]
+	st := raise(t, func(c *service.Config) { c.Demo = true })
+	key := st.customer(t)
+	st.run(t, "ban import --data "+st.data+" "+file)
+	want := st.answers(t, key, ids)
+	if len(ids) < 400 || slices.Contains(want, "404") || slices.Contains(want, "500") {
+		t.Fatalf("%d ids, and not all are known", len(ids))
+	}
+	path := st.current(t)
+	whole := mustRead(t, path)
+	size := int64(len(whole))
+	for name, harm := range map[string]func(){
+		"bytes in the middle": func() { stretch(t, path, size/2, size/2+size/10) },
+		"bytes at the end":    func() { stretch(t, path, size-size/10, size) },
+		"cut in half":         func() { os.Truncate(path, size/2) },
+		"emptied":             func() { os.Truncate(path, 0) },
+	} {
+		harm()
+		st.await(t, name+": readiness to say so", func() bool { return strings.Contains(st.readiness(t, "addresses"), "lieudit ban import --fresh FILE") })
+		if bad, failed := wrong(st.answers(t, key, ids), want); bad != 0 || failed != len(ids) {
+			t.Errorf("%s: %d wrong answers, %d of %d failed", name, bad, failed, len(ids))
+		}
+		if err := os.WriteFile(path, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		st.await(t, name+": the file put back to be served", func() bool { return st.readiness(t, "addresses") == "ok" })
+		if bad, failed := wrong(st.answers(t, key, ids), want); bad != 0 || failed != 0 {
+			t.Errorf("%s, put back: %d wrong answers, %d failed", name, bad, failed)
+		}
+	}
+
+	st.stop()
+	stretch(t, path, size/2, size/2+size/10)
+	again := raise(t, func(c *service.Config) { c.Data, c.Demo = st.data, true })
+	if bad, failed := wrong(again.answers(t, key, ids), want); bad != 0 || failed != len(ids) {
+		t.Errorf("damaged at rest: %d wrong answers, %d of %d failed", bad, failed, len(ids))
+	}
+	if code, _, complaints := again.try(t, "ban import --data "+st.data+" "+file); code != 1 || !strings.Contains(complaints, "--fresh") {
+		t.Errorf("ids carried over from it: exit %d, %s", code, complaints)
+	}
+	again.run(t, "ban import --fresh --data "+st.data+" "+file)
+	if bad, failed := wrong(again.answers(t, key, ids), want); bad != 0 || failed != 0 {
+		t.Errorf("imported anew: %d wrong answers, %d failed", bad, failed)
+	}
+}
+
+const aRow = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n48095_a_00003;3;;Rue Basse;48000;48095;Mende;3.5;44.5\n"
+
+// TestRealAddressesNeverGiveWayToInventedOnes: with the demonstration allowed, nothing that happens to the files of a
+// vintage brings it.
+func TestRealAddressesNeverGiveWayToInventedOnes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lose func(t *testing.T, st *stage, path string)
+		word string // of readiness; empty: it is served
+	}{
+		"the name":   {func(t *testing.T, st *stage, path string) { os.Remove(filepath.Join(filepath.Dir(path), "current")) }, ""},
+		"the file":   {func(t *testing.T, st *stage, path string) { os.Remove(path) }, "whose file is gone"},
+		"the folder": {func(t *testing.T, st *stage, path string) { os.RemoveAll(filepath.Dir(path)) }, "is gone"},
+		"its bytes":  {func(t *testing.T, st *stage, path string) { os.Truncate(path, 100) }, "is damaged"},
+		"the name, for another": {func(t *testing.T, st *stage, path string) {
+			mustWrite(t, filepath.Join(filepath.Dir(path), "current"), "2020-01-01-1")
+		}, "whose file is gone"},
+		"all an older release knows": {func(t *testing.T, st *stage, path string) {
+			os.Remove(filepath.Join(st.data, "last-vintage"))
+			os.RemoveAll(filepath.Join(filepath.Dir(path), "serving"))
+			os.Truncate(path, 100)
+			os.Remove(filepath.Join(filepath.Dir(path), "current"))
+		}, "is damaged"},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			st := raise(t, func(c *service.Config) { c.Demo = true })
+			key := st.customer(t)
+			row := filepath.Join(t.TempDir(), "adresses-2026-01-02.csv")
+			mustWrite(t, row, aRow)
+			st.run(t, "ban import --data "+st.data+" "+row)
+			path := st.current(t)
+			st.stop()
+			c.lose(t, st, path)
+			again := raise(t, func(config *service.Config) { config.Data, config.Demo = st.data, true })
+			want := http.StatusInternalServerError
+			if c.word == "" {
+				want = http.StatusOK
+			}
+			var a body.Address
+			if got := again.ask(t, key, "/address/view/48095_a_00003", &a); got != want {
+				t.Errorf("a known id: %d, want %d", got, want)
+			}
+			var version body.Version
+			if again.ask(t, "", "/version", &version); version.Vintage == vintages.Demo {
+				t.Error("invented addresses are served")
+			}
+			said := again.readiness(t, "addresses")
+			if c.word == "" {
+				if said != "ok" {
+					t.Errorf("readiness: %s", said)
+				}
+				return
+			}
+			if !strings.Contains(said, c.word) || !strings.Contains(said, "lieudit ban import --fresh FILE") {
+				t.Errorf("readiness says %q, want %q and the command that mends it", said, c.word)
+			}
+			again.run(t, "ban import --fresh --data "+st.data+" "+row)
+			if got := again.ask(t, key, "/address/view/48095_a_00003", &a); got != http.StatusOK || again.readiness(t, "addresses") != "ok" {
+				t.Errorf("mended: %d, %s", got, again.readiness(t, "addresses"))
+			}
+		})
+	}
+}
+
+// TestImportKilledLeavesTheServedVintage kills imports at any moment: the vintage from before, or the new one, is current
+// and whole, and a service that starts then answers from it.
+func TestImportKilledLeavesTheServedVintage(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	file := filepath.Join(data, "a.csv.gz")
+	program := func(words ...string) *exec.Cmd {
+		p := exec.Command(os.Args[0], words...)
+		p.Env = append(os.Environ(), asProgram+"=1")
+		return p
+	}
+	if out, err := program("ban", "generate", "--addresses", "3000", "--out", file).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	folder := vintages.In(data)
+	begun := time.Now()
+	if out, err := program("ban", "import", "--data", data, file).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	took := time.Since(begun)
+	const kills = 12
+	for i := range kills {
+		p := program("ban", "import", "--data", data, file)
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		late := time.AfterFunc(took*time.Duration(i+1)/kills, func() { p.Process.Kill() })
+		p.Wait()
+		late.Stop()
+		name, err := folder.Current()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := folder.Open(name)
+		if err != nil {
+			t.Fatalf("killed at %d of %d: %v", i+1, kills, err)
+		}
+		if err := errors.Join(v.Verify(t.Context()), v.Close()); err != nil {
+			t.Errorf("killed at %d of %d: %v", i+1, kills, err)
+		}
+	}
+	st := raise(t, func(c *service.Config) { c.Data, c.Demo = data, true })
+	var version body.Version
+	if st.ask(t, "", "/version", &version); version.Vintage == "" || version.Vintage == vintages.Demo {
+		t.Errorf("%q is served", version.Vintage)
+	}
+}
+
+// TestAFileCutShortEndsRequestsAndNotTheProcess cuts the mapped file of a real process under its requests.
+func TestAFileCutShortEndsRequestsAndNotTheProcess(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	p.mu.Lock()
+	key := regexp.MustCompile(`ld_sk_[0-9A-Za-z]{38}`).FindString(p.said)
+	p.mu.Unlock()
+	st := &stage{api: "http://" + p.api + "/services/v1", ops: "http://" + p.ops, data: p.data, client: &http.Client{Timeout: time.Minute}}
+	st.await(t, "the demonstration to answer", func() bool {
+		return st.ask(t, key, "/address/verify?q=1+rue+de+la+mairie+toulouse", &struct{}{}) == http.StatusOK
+	})
+	if err := os.Truncate(st.current(t), 100); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		"/address/verify?q=1+rue+de+la+mairie+toulouse", "/address/autocomplete?q=rue+de+la+mairie", "/address/proximity?lat=43.6&lon=1.44",
+		"/address/view/48095", "/locality/search?q=mende", "/locations/search?near=1+rue+de+la+mairie+toulouse",
+	} {
+		st.await(t, path+" to fail", func() bool { return st.ask(t, key, path, &struct{}{}) == http.StatusInternalServerError })
+	}
+	st.await(t, "readiness to say so", func() bool { return strings.Contains(st.readiness(t, "addresses"), "lieudit ban import") })
+	if got := st.ask(t, key, "/me", &struct{}{}); got != http.StatusOK {
+		t.Errorf("/me: %d, want 200: the rest of the service goes on", got)
+	}
+	select {
+	case <-p.gone:
+		t.Fatalf("the process ended: %v", p.ProcessState)
+	default:
+	}
+}

@@ -1,0 +1,350 @@
+package vintages
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lieudit/queries/address/vintage"
+)
+
+// served is what a follower has its service do.
+type served struct {
+	*Follower
+	now       *vintage.Vintage
+	withdrawn error
+	checks    atomic.Int64
+}
+
+// serves is a follower that is asked to look, and checks with a count.
+func serves(t *testing.T, f Folder) *served {
+	t.Helper()
+	s := &served{}
+	swap := func(_ context.Context, v *vintage.Vintage) { s.end(); s.now, s.withdrawn = v, nil }
+	s.Follower = NewFollower(f, slog.New(slog.NewTextHandler(t.Output(), nil)), swap, func(why error) { s.end(); s.withdrawn = why })
+	t.Cleanup(s.end)
+	return s
+}
+
+func (s *served) end() {
+	if s.now != nil {
+		s.now.Close()
+		s.now = nil
+	}
+}
+
+// looks once and returns what is wrong.
+func (s *served) looks(t *testing.T) string {
+	t.Helper()
+	s.settle(s.load(t.Context(), func(v *vintage.Vintage, ctx context.Context) error {
+		s.checks.Add(1)
+		return v.Verify(ctx)
+	}))
+	if err := s.Problem(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFolderThatHeldRealAddressesIsKnown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		left func(t *testing.T, f Folder, name string)
+		want bool
+	}{
+		"nothing":         {func(*testing.T, Folder, string) {}, false},
+		"a demonstration": {func(t *testing.T, f Folder, _ string) { write(t, f.Path("demo-1"), nil) }, false},
+		"a file":          {func(t *testing.T, f Folder, name string) { write(t, f.Path(name), nil) }, true},
+		"a name":          {func(t *testing.T, f Folder, name string) { write(t, filepath.Join(f.dir, pointer), []byte(name)) }, true},
+		"what was served": {func(t *testing.T, f Folder, name string) {
+			write(t, filepath.Join(f.dir, serving, answering), []byte(name))
+		}, true},
+		"a note":              {func(t *testing.T, f Folder, name string) { f.remember(name) }, true},
+		"a name out of reach": {func(t *testing.T, f Folder, _ string) { os.Mkdir(filepath.Join(f.dir, pointer), 0o700) }, true},
+		"a note, and no folder": {func(t *testing.T, f Folder, name string) {
+			if err := errors.Join(f.remember(name), os.RemoveAll(f.dir)); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+	} {
+		f := In(t.TempDir())
+		if err := os.MkdirAll(filepath.Join(f.dir, serving), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		c.left(t, f, "2026-01-02-7")
+		if got := f.Held(); (got != "") != c.want {
+			t.Errorf("%s: held %q, want any: %v", name, got, c.want)
+		}
+		if err := f.Clean(time.UnixMilli(9)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := f.Held(); (got != "") != c.want {
+			t.Errorf("%s, swept: held %q, want any: %v", name, got, c.want)
+		}
+	}
+}
+
+func TestAnImportOfRealAddressesIsNoted(t *testing.T) {
+	t.Parallel()
+	f := In(t.TempDir())
+	name := add(t, f, time.UnixMilli(7))
+	if err := os.RemoveAll(f.dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Held(); got != name {
+		t.Errorf("held %q, want %q", got, name)
+	}
+}
+
+func TestWhereTheNameIsGoneTheOnlyVintageIsCurrentAgain(t *testing.T) {
+	t.Parallel()
+	f := In(t.TempDir())
+	name := add(t, f, time.UnixMilli(7))
+	write(t, f.Path("demo-1"), []byte("x")) // what a first start left counts for nothing
+	remove(t, filepath.Join(f.dir, pointer))
+	s := serves(t, f)
+	if problem := s.looks(t); problem != "" || s.now == nil {
+		t.Errorf("served %v, problem %q", s.now != nil, problem)
+	}
+	if got, err := f.Current(); got != name || err != nil {
+		t.Errorf("current is %q, %v, want %q", got, err, name)
+	}
+	remove(t, filepath.Join(f.dir, pointer)) // while it is served
+	if problem := s.looks(t); problem != "" || s.checks.Load() != 1 {
+		t.Errorf("problem %q after %d checks", problem, s.checks.Load())
+	}
+	if got, err := f.Current(); got != name || err != nil {
+		t.Errorf("current is %q, %v, want %q", got, err, name)
+	}
+}
+
+func TestWhatIsLostIsNamedWithWhatMendsIt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lose  func(t *testing.T, f Folder, name string)
+		words []string
+	}{
+		"the name and the file": {func(t *testing.T, f Folder, name string) {
+			remove(t, filepath.Join(f.dir, pointer))
+			remove(t, f.Path(name))
+		}, []string{"names no vintage", "2026-01-02-7", "is gone"}},
+		"the file": {func(t *testing.T, f Folder, name string) { remove(t, f.Path(name)) }, []string{"2026-01-02-7", "whose file is gone"}},
+		"the name, of two": {func(t *testing.T, f Folder, name string) {
+			write(t, f.Path("2026-02-03-8"), read(t, f.Path(name)))
+			remove(t, filepath.Join(f.dir, pointer))
+		}, []string{"any of 2026-01-02-7, 2026-02-03-8"}},
+		"the name, into a folder": {func(t *testing.T, f Folder, _ string) {
+			remove(t, filepath.Join(f.dir, pointer))
+			os.Mkdir(filepath.Join(f.dir, pointer), 0o700)
+		}, []string{"vintages/current cannot be read"}},
+		"half the file": {func(t *testing.T, f Folder, name string) {
+			data := read(t, f.Path(name))
+			write(t, f.Path(name), data[:len(data)/2])
+		}, []string{"vintage 2026-01-02-7", "is damaged"}},
+	} {
+		f := In(t.TempDir())
+		c.lose(t, f, add(t, f, time.UnixMilli(7)))
+		s := serves(t, f)
+		problem := s.looks(t)
+		for _, word := range append(c.words, "lieudit ban import --fresh FILE", "from a backup") {
+			if !strings.Contains(problem, word) {
+				t.Errorf("%s: %q does not say %q", name, problem, word)
+			}
+		}
+		if s.now != nil {
+			t.Errorf("%s: it is served", name)
+		}
+		if _, err := tryAdd(t, f, time.UnixMilli(8), false); !isCurrentError(err) {
+			t.Errorf("%s: imported with %v, want a *CurrentError", name, err)
+		}
+		if _, err := tryAdd(t, f, time.UnixMilli(9), true); err != nil {
+			t.Errorf("%s: begun anew with %v", name, err)
+		}
+		if problem := s.looks(t); problem != "" || s.now == nil {
+			t.Errorf("%s: an import does not mend it: %q", name, problem)
+		}
+	}
+}
+
+func isCurrentError(err error) bool {
+	_, ok := errors.AsType[*CurrentError](err)
+	return ok
+}
+
+func TestAnImportGoesOnFromTheOnlyVintageThatIsThere(t *testing.T) {
+	t.Parallel()
+	f := In(t.TempDir())
+	add(t, f, time.UnixMilli(7))
+	remove(t, filepath.Join(f.dir, pointer))
+	if _, err := tryAdd(t, f, time.UnixMilli(8), false); err != nil {
+		t.Errorf("got %v, want the ids of the vintage that is there carried over", err)
+	}
+}
+
+func TestAServedVintageWhoseFileIsGoneIsServedOn(t *testing.T) {
+	t.Parallel()
+	f := In(t.TempDir())
+	name := add(t, f, time.UnixMilli(7))
+	s := serves(t, f)
+	s.looks(t)
+	data := read(t, f.Path(name))
+	remove(t, f.Path(name))
+	if problem := s.looks(t); s.now == nil || !strings.Contains(problem, "whose file is gone") {
+		t.Errorf("served %v, problem %q", s.now != nil, problem)
+	}
+	write(t, f.Path(name), data)
+	if problem := s.looks(t); s.now == nil || problem != "" || s.checks.Load() != 2 {
+		t.Errorf("put back: served %v, problem %q after %d checks", s.now != nil, problem, s.checks.Load())
+	}
+}
+
+func TestAServedFileThatIsCutShortIsWithdrawnAndComesBackWhole(t *testing.T) {
+	t.Parallel()
+	f := In(t.TempDir())
+	name := add(t, f, time.UnixMilli(7))
+	s := serves(t, f)
+	s.looks(t)
+	data := read(t, f.Path(name))
+	if err := os.Truncate(f.Path(name), 500); err != nil {
+		t.Fatal(err)
+	}
+	if problem := s.looks(t); s.now != nil || s.withdrawn == nil || !strings.Contains(problem, "damaged") {
+		t.Errorf("withdrawn with %v, problem %q", s.withdrawn, problem)
+	}
+	write(t, f.Path(name), data)
+	if problem := s.looks(t); s.now == nil || problem != "" {
+		t.Errorf("put back: served %v, problem %q", s.now != nil, problem)
+	}
+}
+
+// spoil flips a bit in the middle of a file, which looks as it did.
+func spoil(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	at, b := info.Size()/2, make([]byte, 1)
+	if _, err := file.ReadAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 8
+	if _, err := file.WriteAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, time.Time{}, info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDamageIsFoundBesideTheQuestionsAndMendedByAnImport(t *testing.T) {
+	t.Parallel()
+	f := In(t.TempDir())
+	name := add(t, f, time.UnixMilli(7))
+	changes := make(chan error, 8) // nil: a vintage is served
+	var last *vintage.Vintage
+	end := func() {
+		if last != nil {
+			last.Close()
+		}
+		last = nil
+	}
+	follower := NewFollower(f, slog.New(slog.NewTextHandler(t.Output(), nil)),
+		func(_ context.Context, v *vintage.Vintage) { end(); last = v; changes <- nil },
+		func(why error) { end(); changes <- why })
+	follower.every = 10 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- follower.Run(ctx) }()
+	next := func() error {
+		select {
+		case change := <-changes:
+			return change
+		case <-time.After(time.Minute):
+			t.Fatal("nothing happens")
+			return nil
+		}
+	}
+	if err := next(); err != nil {
+		t.Fatal(err)
+	}
+	spoil(t, f.Path(name))
+	if why := next(); !errors.Is(why, vintage.ErrDamaged) {
+		t.Errorf("withdrawn with %v, want %v", why, vintage.ErrDamaged)
+	}
+	if _, err := tryAdd(t, f, time.UnixMilli(8), false); !isCurrentError(err) {
+		t.Errorf("ids are carried over from a damaged vintage: %v", err)
+	}
+	if _, err := tryAdd(t, f, time.UnixMilli(9), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := next(); err != nil {
+		t.Errorf("the import is not served: %v", err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	end()
+}
+
+func TestAFileIsCheckedBeforeItIsServedUnlessItWasBefore(t *testing.T) {
+	t.Parallel()
+	f := In(t.TempDir())
+	name := add(t, f, time.UnixMilli(7))
+	starts := func() (checks int64, problem string) {
+		s := serves(t, f)
+		problem = s.looks(t)
+		return s.checks.Load(), problem
+	}
+	for start, want := range []int64{1, 0, 0} {
+		if checks, problem := starts(); checks != want || problem != "" {
+			t.Errorf("start %d: %d checks, want %d: %s", start, checks, want, problem)
+		}
+	}
+	if err := os.Chtimes(f.Path(name), time.Time{}, time.UnixMilli(5)); err != nil { // somebody wrote to it
+		t.Fatal(err)
+	}
+	if checks, problem := starts(); checks != 1 || problem != "" {
+		t.Errorf("changed: %d checks, want 1: %s", checks, problem)
+	}
+	spoil(t, f.Path(name))
+	s := serves(t, f)
+	if problem := s.looks(t); s.now != nil || !strings.Contains(problem, "damaged") {
+		t.Errorf("damaged: served %v, %q", s.now != nil, problem)
+	}
+}
