@@ -79,9 +79,8 @@ func decoded(r eventstore.Recorded) (Fact, error) {
 	return FactOf(r, e)
 }
 
-// Decision is what a command makes of a state: what happens, and why it is refused if it is. A refusal may come
-// with the event that records it.
-type Decision[S any] func(*S) ([]event.Event, error)
+// Decision is what a command makes of a state.
+type Decision[S any] func(*S) Result
 
 // Aggregate is how one kind of stream is folded: the streams are category-id, and Evolve changes a state by one fact.
 // Personal fields are sealed in what it sees: no decision depends on them.
