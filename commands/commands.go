@@ -48,10 +48,13 @@ func FactOf(r eventstore.Recorded, e event.Event) (Fact, error) {
 	return Fact{e, r.Time, m.Actor, m.Reason, r.Revision}, err
 }
 
-// factsOf is what one event of a stream adds: a fact, and before it those that it makes real. It also says how much
-// of the log had to be read for it, in bytes.
+// factsOf is what one event of a stream adds: a fact, and before it those that it makes real. A commit that names no
+// staging adds nothing. It also says how much of the log had to be read for it, in bytes.
 func factsOf(ctx context.Context, store eventstore.Store, r eventstore.Recorded) (facts []Fact, read int, err error) {
 	last, err := decoded(r)
+	if err == nil && eventstore.IsEmptyCommit(last.Event) {
+		return nil, len(r.Data), nil
+	}
 	commit, ok := last.Event.(event.Staged)
 	if err != nil || !ok {
 		return []Fact{last}, len(r.Data), err
@@ -72,7 +75,7 @@ func factsOf(ctx context.Context, store eventstore.Store, r eventstore.Recorded)
 }
 
 func decoded(r eventstore.Recorded) (Fact, error) {
-	e, err := event.Decode(r.Type, r.Data)
+	e, err := eventstore.DecodeSealed(r)
 	if err != nil {
 		return Fact{}, err
 	}

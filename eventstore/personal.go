@@ -26,6 +26,9 @@ type Vault interface {
 // ErrNoKey: the subject has no data key, or no longer.
 var ErrNoKey = errors.New("no data key")
 
+// errNotSealed: a personal field does not have the form of an encrypted one.
+var errNotSealed = errors.New("personal field")
+
 // sealed begins every encrypted value: base64 of nonce and AES-256-GCM follow, bound to the stream's name.
 const sealed = "sealed.v1:"
 
@@ -57,7 +60,7 @@ func (c *Codec) Forget(ctx context.Context, stream string) error {
 func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
 	text, ok := strings.CutPrefix(string(p), sealed)
 	if !ok {
-		return "", fmt.Errorf("personal field is not encrypted")
+		return "", fmt.Errorf("%w: it is not encrypted", errNotSealed)
 	}
 	key, err := c.vault.Key(ctx, Subject(stream), false)
 	if errors.Is(err, ErrNoKey) {
@@ -76,7 +79,7 @@ func unseal(key []byte, stream, text string) (event.Personal, error) {
 	}
 	box, err := base64.RawStdEncoding.Strict().DecodeString(text)
 	if err != nil || len(box) < aead.NonceSize() {
-		return "", fmt.Errorf("personal field is cut")
+		return "", fmt.Errorf("%w: it is cut", errNotSealed)
 	}
 	plain, err := aead.Open(nil, box[:aead.NonceSize()], box[aead.NonceSize():], []byte(stream))
 	if err != nil {
