@@ -33,19 +33,22 @@ func Corrects(r Recorded) (Revision, bool) {
 // CheckEvent is nil for an event that can be used, with all that it makes real, and an *UnusableError for one that cannot.
 // It needs no vault: whether personal fields open is another question than whether they have the form of sealed ones.
 func CheckEvent(ctx context.Context, store Store, r Recorded) error {
-	e, err := checkForm(r)
+	e, err := CheckForm(r)
 	commit, stages := e.(event.Staged)
 	if err != nil || !stages {
 		return err
 	}
 	rows, err := Staged(ctx, store, r, commit)
 	for i := 0; i < len(rows) && err == nil; i++ {
-		_, err = checkForm(rows[i])
+		_, err = CheckForm(rows[i])
 	}
 	return err
 }
 
-func checkForm(r Recorded) (event.Event, error) {
+// CheckForm is the event that r records, its personal fields as they stand on the log. It is an *UnusableError where the
+// event, its envelope or a personal field is not of the form it has to be, and event.ErrUnknownType where the catalog does
+// not hold it.
+func CheckForm(r Recorded) (event.Event, error) {
 	e, err := DecodeSealed(r)
 	if err == nil {
 		_, err = r.Meta()
