@@ -26,6 +26,9 @@ type Vault interface {
 // ErrNoKey: the subject has no data key, or no longer.
 var ErrNoKey = errors.New("no data key")
 
+// errNotSealed: a personal field does not have the form of an encrypted one.
+var errNotSealed = errors.New("personal field")
+
 // sealed begins every encrypted value: base64 of nonce and AES-256-GCM follow, bound to the stream's name.
 const sealed = "sealed.v1:"
 
@@ -55,9 +58,9 @@ func (c *Codec) Forget(ctx context.Context, stream string) error {
 }
 
 func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
-	text, ok := strings.CutPrefix(string(p), sealed)
-	if !ok {
-		return "", fmt.Errorf("personal field is not encrypted")
+	box, err := boxOf(p)
+	if err != nil {
+		return "", err
 	}
 	key, err := c.vault.Key(ctx, Subject(stream), false)
 	if errors.Is(err, ErrNoKey) {
@@ -66,19 +69,31 @@ func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (even
 	if err != nil {
 		return "", fmt.Errorf("data key of %s: %w", stream, err)
 	}
-	return unseal(key, stream, text)
+	return unseal(key, stream, box)
 }
 
-func unseal(key []byte, stream, text string) (event.Personal, error) {
+// nonceSize is how many bytes of a box are its nonce.
+const nonceSize = 12
+
+// boxOf is what a personal field holds as it stands on the log: the nonce and what is sealed.
+func boxOf(p event.Personal) ([]byte, error) {
+	text, ok := strings.CutPrefix(string(p), sealed)
+	if !ok {
+		return nil, fmt.Errorf("%w: it is not encrypted", errNotSealed)
+	}
+	box, err := base64.RawStdEncoding.Strict().DecodeString(text)
+	if err != nil || len(box) < nonceSize {
+		return nil, fmt.Errorf("%w: it is cut", errNotSealed)
+	}
+	return box, nil
+}
+
+func unseal(key []byte, stream string, box []byte) (event.Personal, error) {
 	aead, err := aeadOf(key)
 	if err != nil {
 		return "", err
 	}
-	box, err := base64.RawStdEncoding.Strict().DecodeString(text)
-	if err != nil || len(box) < aead.NonceSize() {
-		return "", fmt.Errorf("personal field is cut")
-	}
-	plain, err := aead.Open(nil, box[:aead.NonceSize()], box[aead.NonceSize():], []byte(stream))
+	plain, err := aead.Open(nil, box[:nonceSize], box[nonceSize:], []byte(stream))
 	if err != nil {
 		return "", fmt.Errorf("personal field does not open: %w", err)
 	}

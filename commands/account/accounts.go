@@ -8,7 +8,6 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore"
-	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
@@ -30,9 +29,9 @@ func New(store eventstore.Store, codec *eventstore.Codec, tokens token.Prefixes,
 
 // do decides on an account that must exist.
 func (a *Accounts) do(ctx context.Context, id string, in commands.Intent, decide commands.Decision[State]) (eventstore.Position, error) {
-	return a.desk.Do(ctx, id, in, func(s *State) ([]event.Event, error) {
+	return a.desk.Do(ctx, id, in, func(s *State) commands.Result {
 		if !s.Exists() {
-			return nil, ErrUnknown
+			return commands.Refuse(ErrUnknown)
 		}
 		return decide(s)
 	})
@@ -118,12 +117,20 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 // The zero instant is the end of the stream: its events may bear times of a clock that is ahead. An account not opened
 // by then is ErrUnknown.
 func (a *Accounts) State(ctx context.Context, id string, asOf time.Time) (s State, last eventstore.Recorded, err error) {
-	for r, err := range a.store.ReadStream(ctx, Aggregate.Category+"-"+id, 0, eventstore.Forward) {
+	stream := Aggregate.Category + "-" + id
+	voided, err := commands.Voided(ctx, a.store, stream, 0)
+	if err != nil {
+		return State{}, last, err
+	}
+	for r, err := range a.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
 		if err != nil {
 			return State{}, last, err
 		}
 		if !asOf.IsZero() && r.Time.After(asOf) {
 			break
+		}
+		if voided[r.Revision] {
+			continue
 		}
 		e, err := a.codec.Decode(ctx, r)
 		if err != nil {
@@ -146,9 +153,9 @@ func (a *Accounts) State(ctx context.Context, id string, asOf time.Time) (s Stat
 // stream.
 func (a *Accounts) Volume(ctx context.Context, id string, at time.Time) (requests int64, asOf eventstore.Position, err error) {
 	known := false
-	asOf, err = a.desk.Do(ctx, id, commands.Intent{}, func(s *State) ([]event.Event, error) {
+	asOf, err = a.desk.Do(ctx, id, commands.Intent{}, func(s *State) commands.Result {
 		requests, known = s.Terms.At(at).Quota, s.Exists()
-		return nil, nil
+		return commands.Result{}
 	})
 	if err == nil && !known {
 		err = ErrUnknown

@@ -12,10 +12,10 @@ import (
 
 // ActivateAgency lets the account have sub-clients. Twice is once.
 func (a *Accounts) ActivateAgency(ctx context.Context, id string, in commands.Intent) (eventstore.Position, error) {
-	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) { return activateAgency(s, a.now()) })
+	return a.do(ctx, id, in, func(s *State) commands.Result { return activateAgency(s, a.now()) })
 }
 
-func activateAgency(s *State, now time.Time) ([]event.Event, error) {
+func activateAgency(s *State, now time.Time) commands.Result {
 	const action = "activate-agency"
 	switch {
 	case s.Closed():
@@ -23,9 +23,9 @@ func activateAgency(s *State, now time.Time) ([]event.Event, error) {
 	case s.belongs(now):
 		return refuse(action, ErrNested)
 	case s.AgencyMode:
-		return nil, nil
+		return commands.Result{}
 	}
-	return []event.Event{event.AgencyActivated{}}, nil
+	return commands.Append(event.AgencyActivated{})
 }
 
 // JoinAgency makes the account a sub-client of an agency from its next period on.
@@ -34,16 +34,16 @@ func (a *Accounts) JoinAgency(ctx context.Context, id string, in commands.Intent
 	if err != nil {
 		return 0, err
 	}
-	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) { return joinAgency(s, parent, g, a.now()) })
+	return a.do(ctx, id, in, func(s *State) commands.Result { return joinAgency(s, parent, g, a.now()) })
 }
 
-func joinAgency(s *State, parent string, g agency, now time.Time) ([]event.Event, error) {
+func joinAgency(s *State, parent string, g agency, now time.Time) commands.Result {
 	const action = "join-agency"
 	switch {
 	case s.Closed():
 		return refuse(action, ErrClosed)
 	case s.bound(now) == parent:
-		return nil, nil
+		return commands.Result{}
 	case s.AgencyMode:
 		return refuse(action, ErrNested)
 	case s.belongs(now): // before a word on the other account, which may be none of the asker's business
@@ -53,16 +53,16 @@ func joinAgency(s *State, parent string, g agency, now time.Time) ([]event.Event
 	case !g.active:
 		return refuse(action, ErrNoAgency)
 	}
-	return []event.Event{event.AgencyJoined{Agency: parent, Effective: s.nextPeriod(now).UTC()}}, nil
+	return commands.Append(event.AgencyJoined{Agency: parent, Effective: s.nextPeriod(now).UTC()})
 }
 
 // LeaveAgency makes a sub-client an account of its own from its next period on, with its own plan and that plan's own
 // volume, whatever its agency had set. Only an operator can: what an agency asks for is recorded, and refused.
 func (a *Accounts) LeaveAgency(ctx context.Context, id string, in commands.Intent) (eventstore.Position, error) {
-	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) { return leaveAgency(s, !in.ByAgency(), a.now()) })
+	return a.do(ctx, id, in, func(s *State) commands.Result { return leaveAgency(s, !in.ByAgency(), a.now()) })
 }
 
-func leaveAgency(s *State, confirmed bool, now time.Time) ([]event.Event, error) {
+func leaveAgency(s *State, confirmed bool, now time.Time) commands.Result {
 	const action = "leave-agency"
 	switch {
 	case s.Closed():
@@ -72,13 +72,13 @@ func leaveAgency(s *State, confirmed bool, now time.Time) ([]event.Event, error)
 	case !confirmed:
 		return refuse(action, ErrUnconfirmed)
 	case s.Agency.At(now) == "": // it has not begun: it never does, and no agency has set anything
-		return []event.Event{event.AgencyLeft{Agency: s.bound(now), Effective: now.UTC()}}, nil
+		return commands.Append(event.AgencyLeft{Agency: s.bound(now), Effective: now.UTC()})
 	case s.bound(now) == "":
-		return s.settleLeaving(now), nil
+		return commands.Append(s.settleLeaving(now)...)
 	}
 	effective := s.nextPeriod(now)
 	left := event.AgencyLeft{Agency: s.bound(now), Effective: effective.UTC()}
-	return append([]event.Event{left}, s.fallBack(effective, now)...), nil
+	return commands.Append(append([]event.Event{left}, s.fallBack(effective, now)...)...)
 }
 
 // settleLeaving adds what a leaving lacks that a release before this rule recorded. Terms that were set since stay.

@@ -10,17 +10,17 @@ import (
 
 // Close ends the account and, with it, every key of it and of its sub-clients. Twice is once.
 func (a *Accounts) Close(ctx context.Context, id string, in commands.Intent) (eventstore.Position, error) {
-	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) {
+	return a.do(ctx, id, in, func(s *State) commands.Result {
 		if in.ByAgency() && s.Agency.At(a.now()) == "" { // it left a moment ago
-			return nil, ErrUnknown
+			return commands.Refuse(ErrUnknown)
 		}
 		return closing(s)
 	})
 }
 
-func closing(s *State) ([]event.Event, error) {
+func closing(s *State) commands.Result {
 	if s.Closed() {
-		return nil, nil
+		return commands.Result{}
 	}
-	return []event.Event{event.AccountClosed{}}, nil
+	return commands.Append(event.AccountClosed{})
 }

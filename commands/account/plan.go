@@ -19,7 +19,7 @@ func (a *Accounts) ChangePlan(ctx context.Context, id string, in commands.Intent
 	if err != nil {
 		return 0, err
 	}
-	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) {
+	return a.do(ctx, id, in, func(s *State) commands.Result {
 		if in.ByAgency() {
 			return changeVolume(s, to, g, a.now())
 		}
@@ -27,7 +27,7 @@ func (a *Accounts) ChangePlan(ctx context.Context, id string, in commands.Intent
 	})
 }
 
-func changePlan(s *State, to Terms, agencyPlan plan.Name, now time.Time) ([]event.Event, error) {
+func changePlan(s *State, to Terms, agencyPlan plan.Name, now time.Time) commands.Result {
 	if s.Closed() {
 		return refuse(changingPlan, ErrClosed)
 	}
@@ -38,11 +38,11 @@ func changePlan(s *State, to Terms, agencyPlan plan.Name, now time.Time) ([]even
 	if err != nil {
 		return refuse(changingPlan, err)
 	}
-	return s.become(Terms{to.Plan, quota}, now), nil
+	return commands.Append(s.become(Terms{to.Plan, quota}, now)...)
 }
 
 // changeVolume is changePlan as the agency g may do it. A sub-client that is about to leave has its terms settled.
-func changeVolume(s *State, to Terms, g agency, now time.Time) ([]event.Event, error) {
+func changeVolume(s *State, to Terms, g agency, now time.Time) commands.Result {
 	switch {
 	case s.Closed():
 		return refuse(changingPlan, ErrClosed)
@@ -57,7 +57,7 @@ func changeVolume(s *State, to Terms, g agency, now time.Time) ([]event.Event, e
 	if err != nil {
 		return refuse(changingPlan, err)
 	}
-	return s.become(Terms{s.Terms.At(now).Plan, quota}, now), nil
+	return commands.Append(s.become(Terms{s.Terms.At(now).Plan, quota}, now)...)
 }
 
 const changingPlan = "change-plan"

@@ -69,6 +69,9 @@ func (g *Gate) find(text string) (grant.Grant, error) {
 	if !ok {
 		return grant.Grant{}, problem.KeyInvalid()
 	}
+	if found.Stopped {
+		return grant.Grant{}, problem.Internal()
+	}
 	return found, nil
 }
 

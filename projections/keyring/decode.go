@@ -69,6 +69,9 @@ func (c *cursor) state() (*state, eventstore.Mark) {
 	words := c.texts()
 	s.words.list.Store(&words)
 	c.words = uint64(len(words))
+	stopped, err := parseStopped(c.texts())
+	c.bad = c.bad || err != nil
+	s.stopped.Store(&stopped)
 	c.accounts = c.upTo(uint64(len(c.rest)))
 	keys := c.upTo(uint64(len(c.rest)))
 	c.accountRows(s)

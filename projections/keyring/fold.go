@@ -13,13 +13,14 @@ import (
 var wanted = eventstore.Filter{"account", "token"}
 
 // fold applies one recorded event. Personal fields stay sealed: the ring needs none, and so no vault.
-// An event it does not know is an error: it may be one that takes a key away.
+// An event it does not know is an error: it may be one that takes a key away. One that cannot be used is an
+// *eventstore.UnusableError.
 func (s *state) fold(r eventstore.Recorded) error {
-	e, err := event.Decode(r.Type, r.Data)
-	if err == nil {
-		err = s.apply(r, e)
-	}
+	e, err := eventstore.CheckForm(r)
 	if err != nil {
+		return err
+	}
+	if err := s.apply(r, e); err != nil {
 		return fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
 	}
 	s.changes++
@@ -53,7 +54,7 @@ func (s *state) apply(r eventstore.Recorded, e event.Event) error {
 		return s.revoke(e.Hash)
 	case event.TokenRevoked:
 		return s.revoke(e.Hash)
-	case event.AgencyActivated, event.AccountErased, event.AccountActionRefused: // change nothing that a key gives
+	case event.AgencyActivated, event.AccountErased, event.AccountActionRefused, event.AccountEventVoided, event.TokenEventVoided: // change nothing that a key gives
 		return nil
 	default:
 		return fmt.Errorf("%s is not for a key ring", r.Type)

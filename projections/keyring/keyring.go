@@ -35,11 +35,12 @@ type Ring struct {
 
 	mu     sync.Mutex // one writer at a time; guards what follows and all changes of state
 	mark   eventstore.Mark
-	synced bool      // a look has reached the log's end
-	lost   bool      // the log is another than the mark is of
-	lostAt time.Time // only looks that begin later count again
-	reason string    // why the last look failed
-	told   string    // the reason that was logged
+	synced bool            // a look has reached the log's end
+	voided map[voided]bool // events that corrections name and that are not to be folded again
+	lost   bool            // the log is another than the mark is of
+	lostAt time.Time       // only looks that begin later count again
+	reason string          // why the last look failed
+	told   string          // the reason that was logged
 	waits  []wait
 }
 
@@ -60,7 +61,8 @@ func New(store eventstore.Store, clock func() time.Time, file string, log *slog.
 }
 
 // Find is what the API key with a hash gives at an instant. It is false for a key that is unknown or revoked,
-// or whose account, or the account's agency at that instant, is closed.
+// or whose account, or the account's agency at that instant, is closed. Of an account that is stopped, or whose agency
+// is, it is Stopped, whatever else is known.
 func (r *Ring) Find(hash token.Hash, now time.Time) (grant.Grant, bool) {
 	s := r.state.Load()
 	k, ok := s.key(&hash)
@@ -68,11 +70,12 @@ func (r *Ring) Find(hash token.Hash, now time.Time) (grant.Grant, bool) {
 		return grant.Grant{}, false
 	}
 	account, terms, ok := s.terms(k.account-1, now)
-	if !ok {
+	stopped := s.isStopped("account", account) || terms.Agency != "" && s.isStopped("account", terms.Agency)
+	if !ok && !stopped {
 		return grant.Grant{}, false
 	}
 	return grant.Grant{
-		Key: k.id(), Kind: k.kind.kind(), Hint: k.hint(), Origins: k.origins, Account: account, Terms: terms,
+		Key: k.id(), Kind: k.kind.kind(), Hint: k.hint(), Origins: k.origins, Account: account, Terms: terms, Stopped: stopped,
 	}, true
 }
 
@@ -84,7 +87,7 @@ func (k kind) kind() token.Kind {
 }
 
 // FindPass is what the customer-area token with a hash gives. It is false for a token that is unknown or revoked,
-// or whose account is closed.
+// or whose account is closed, and of a token or an account that is stopped.
 func (r *Ring) FindPass(hash token.Hash) (grant.Pass, bool) {
 	s := r.state.Load()
 	k, ok := s.key(&hash)
@@ -92,12 +95,15 @@ func (r *Ring) FindPass(hash token.Hash) (grant.Pass, bool) {
 		return grant.Pass{}, false
 	}
 	pass := grant.Pass{Token: k.id(), Hint: k.hint(), Role: grant.Role(s.words.text(k.role))}
+	if s.isStopped("token", pass.Token) {
+		return grant.Pass{}, false
+	}
 	if k.account == 0 {
 		return pass, true
 	}
 	p, i := s.accounts.at(k.account - 1)
 	pass.Account = p.text(i)
-	return pass, p.rows[i].open()
+	return pass, p.rows[i].open() && !s.isStopped("account", pass.Account)
 }
 
 // Terms are the conditions of an account at an instant. It is false when the account is unknown or closed, or its

@@ -59,7 +59,7 @@ func (r *Ring) take(signal eventstore.Signal) error {
 		return nil
 	}
 	if signal.Kind == eventstore.Event {
-		if err := r.state.Load().fold(signal.Event); err != nil {
+		if err := r.foldNext(signal.Event); err != nil {
 			return err
 		}
 	}
@@ -139,6 +139,7 @@ func (r *Ring) begin(s *state, mark eventstore.Mark) {
 	defer r.mu.Unlock()
 	r.state.Store(s)
 	r.mark, r.lost = mark, false
+	r.release() // who waits for what a snapshot held
 }
 
 // freeze is what the ring knows at this instant.
@@ -147,5 +148,5 @@ func (r *Ring) freeze() snapshot {
 	defer r.mu.Unlock()
 	s := r.state.Load()
 	s.changes = 0
-	return snapshot{r.mark, s.words.all(), s.accounts.freeze(), s.keys.freeze(), s.byHash.live}
+	return snapshot{r.mark, s.words.all(), s.stoppedOf().texts(), s.accounts.freeze(), s.keys.freeze(), s.byHash.live}
 }

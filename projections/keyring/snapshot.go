@@ -17,13 +17,14 @@ import (
 type snapshot struct {
 	mark     eventstore.Mark
 	words    []string
+	stopped  []string // events that cannot be used
 	accounts frozen[account]
 	keys     frozen[key]
 	live     int // keys
 }
 
 // header begins every file of the present format; another format is another header.
-const header = "lieudit key ring, format 1\n"
+const header = "lieudit key ring, format 2\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -70,6 +71,7 @@ func (s snapshot) appendHead(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(s.mark.Position))
 	b = append(b, s.mark.Event[:]...)
 	b = appendTexts(b, s.words)
+	b = appendTexts(b, s.stopped)
 	b = binary.AppendUvarint(b, uint64(s.accounts.rows))
 	return binary.AppendUvarint(b, uint64(s.live))
 }

@@ -21,7 +21,8 @@ type state struct {
 	byID     index
 	seed     maphash.Seed
 	words    words
-	changes  int // since the last snapshot
+	stopped  atomic.Pointer[stopped] // nil: nothing is
+	changes  int                     // since the last snapshot
 }
 
 func newState() *state { return &state{seed: maphash.MakeSeed()} }

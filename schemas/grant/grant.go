@@ -15,6 +15,7 @@ type Grant struct {
 	Origins []string // of a publishable key, in canonical form
 	Account string
 	Terms
+	Stopped bool // an event of the account, or of its agency, cannot be used: nothing else here is to be relied on
 }
 
 // Terms are the conditions of an account at one instant. A sub-client has its agency's plan and anchor.

@@ -1,0 +1,126 @@
+package keyring
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lieudit/eventstore"
+)
+
+// An event that cannot be used may be the one that takes a key away. It stops its stream, and no other: the keys of a
+// stopped account, and of the sub-clients of a stopped agency, are found and give nothing; a stopped token is not found.
+// A correction that names the event lets the stream go on. Since the event was never folded, nothing is to be taken back.
+
+// stopped are the events that cannot be used and that no correction names, by stream. It is replaced, never changed.
+type stopped map[string][]eventstore.Revision
+
+// isStopped says whether a stream holds an event that cannot be used.
+func (s *state) isStopped(category, id string) bool {
+	all := s.stopped.Load()
+	if all == nil || len(*all) == 0 {
+		return false
+	}
+	return len((*all)[category+"-"+id]) > 0
+}
+
+// stop notes an event that cannot be used.
+func (s *state) stop(r eventstore.Recorded) {
+	s.restop(r.Stream, append(slices.Clone(s.stoppedOf()[r.Stream]), r.Revision))
+}
+
+// resume notes that a correction names an event. It is false for an event that was folded.
+func (s *state) resume(stream string, at eventstore.Revision) bool {
+	events := s.stoppedOf()[stream]
+	i := slices.Index(events, at)
+	if i < 0 {
+		return false
+	}
+	s.restop(stream, slices.Delete(slices.Clone(events), i, i+1))
+	return true
+}
+
+func (s *state) stoppedOf() stopped {
+	if all := s.stopped.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+func (s *state) restop(stream string, events []eventstore.Revision) {
+	changed := maps.Clone(s.stoppedOf())
+	if changed == nil {
+		changed = stopped{}
+	}
+	if changed[stream] = events; len(events) == 0 {
+		delete(changed, stream)
+	}
+	s.stopped.Store(&changed)
+}
+
+// texts are the events as a snapshot keeps them.
+func (s stopped) texts() (all []string) {
+	for stream, events := range s {
+		for _, at := range events {
+			all = append(all, stream+"@"+strconv.FormatInt(int64(at), 10))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// parseStopped is what texts told of.
+func parseStopped(texts []string) (stopped, error) {
+	all := stopped{}
+	for _, text := range texts {
+		stream, revision, _ := strings.Cut(text, "@")
+		at, err := strconv.ParseInt(revision, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no event: %w", text, err)
+		}
+		all[stream] = append(all[stream], eventstore.Revision(at))
+	}
+	return all, nil
+}
+
+// errFolded: a correction names an event that the ring has folded. It folds the log again without it.
+var errFolded = errors.New("a correction names an event that was folded")
+
+// voided is an event that a correction names.
+type voided struct {
+	stream   string
+	revision eventstore.Revision
+}
+
+// foldNext folds the next event of the log, or passes over it. Who calls it holds mu.
+func (r *Ring) foldNext(e eventstore.Recorded) error {
+	s := r.state.Load()
+	at, corrects := eventstore.Corrects(e)
+	switch {
+	case r.voided[voided{e.Stream, e.Revision}]:
+		return nil
+	case !corrects:
+		err := s.fold(e)
+		if _, unusable := errors.AsType[*eventstore.UnusableError](err); unusable {
+			s.stop(e)
+			r.log.Error("an event cannot be used: its account is stopped", "stream", e.Stream, "position", e.Position, "reason", err)
+			return nil
+		}
+		return err
+	case s.resume(e.Stream, at):
+		r.log.Info("a correction names the event that stopped an account", "stream", e.Stream, "position", e.Position)
+		return nil
+	case r.voided[voided{e.Stream, at}]:
+		return nil
+	}
+	if r.voided == nil {
+		r.voided = map[voided]bool{}
+	}
+	r.voided[voided{e.Stream, at}] = true
+	r.lost, r.synced, r.lostAt = true, false, r.clock() // Run begins again from zero
+	r.looked.Store(never)
+	return fmt.Errorf("%s@%d: %w", e.Stream, at, errFolded)
+}
