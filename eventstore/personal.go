@@ -16,15 +16,41 @@ import (
 // Vault keeps the data keys that personal fields are encrypted with, outside the log. It is safe for
 // concurrent use.
 type Vault interface {
-	// Key is the subject's 32-byte data key. With create it is made, durably, when the subject never had one;
-	// otherwise a subject without a key, or whose key was destroyed, is ErrNoKey.
+	// Key is the subject's 32-byte data key. With create, which says that something will be sealed with it, it is
+	// made, durably, when the subject never had one; otherwise a subject without a key is ErrNoKey. A subject whose
+	// key was destroyed is ErrDestroyed. A vault that knows the log says *UnreadableError where a key cannot
+	// be had, or does not open what the log holds, and the log does not say that the subject was erased.
 	Key(ctx context.Context, subject string, create bool) ([]byte, error)
 	// Destroy makes everything encrypted for the subject unreadable for good. Twice is once.
 	Destroy(ctx context.Context, subject string) error
 }
 
-// ErrNoKey: the subject has no data key, or no longer.
-var ErrNoKey = errors.New("no data key")
+var (
+	// ErrNoKey: there is no data key of the subject, and nothing says why.
+	ErrNoKey = errors.New("no data key")
+	// ErrDestroyed: the subject was erased, and its data key with it.
+	ErrDestroyed = errors.New("data key was destroyed")
+	// ErrUnreadable is what every *UnreadableError is.
+	ErrUnreadable = errors.New("personal field is unreadable")
+)
+
+// UnreadableError says that personal fields of a subject cannot be read although the log holds no erasure: the key is
+// missing, or is not the one they were sealed with. They are readable again once the right key is back, so nothing may be written or shown
+// in their place.
+type UnreadableError struct {
+	Subject string
+	Why     error
+}
+
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("personal fields of %s are unreadable: %v", e.Subject, e.Why)
+}
+
+// Is makes errors.Is(err, ErrUnreadable) true.
+func (e *UnreadableError) Is(target error) bool { return target == ErrUnreadable }
+
+// Unwrap is why.
+func (e *UnreadableError) Unwrap() error { return e.Why }
 
 // sealed begins every encrypted value: base64 of nonce and AES-256-GCM follow, bound to the stream's name.
 const sealed = "sealed.v1:"
@@ -41,7 +67,7 @@ func seal(key []byte, stream string, p event.Personal) (event.Personal, error) {
 }
 
 // Reveal opens a personal value as it stands in the events of a stream, for who folded them sealed. The empty
-// value is itself; one whose key was destroyed is "".
+// value is itself; one whose key was destroyed is "". It fails with an *UnreadableError as Decode does.
 func (c *Codec) Reveal(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
 	if p == "" {
 		return "", nil
@@ -59,14 +85,33 @@ func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (even
 	if !ok {
 		return "", fmt.Errorf("personal field is not encrypted")
 	}
-	key, err := c.vault.Key(ctx, Subject(stream), false)
-	if errors.Is(err, ErrNoKey) {
+	subject := Subject(stream)
+	key, err := c.vault.Key(ctx, subject, false)
+	switch {
+	case errors.Is(err, ErrDestroyed):
 		return "", nil
-	}
-	if err != nil {
+	case errors.Is(err, ErrUnreadable):
+		return "", err
+	case errors.Is(err, ErrNoKey):
+		return "", &UnreadableError{subject, err}
+	case err != nil:
 		return "", fmt.Errorf("data key of %s: %w", stream, err)
 	}
-	return unseal(key, stream, text)
+	plain, err := unseal(key, stream, text)
+	if err != nil {
+		err = &UnreadableError{subject, err}
+	}
+	return plain, err
+}
+
+// Opens says whether a sealed field of a stream opens with a key.
+func Opens(key []byte, stream string, p event.Personal) bool {
+	text, ok := strings.CutPrefix(string(p), sealed)
+	if !ok {
+		return false
+	}
+	_, err := unseal(key, stream, text)
+	return err == nil
 }
 
 func unseal(key []byte, stream, text string) (event.Personal, error) {
@@ -76,11 +121,11 @@ func unseal(key []byte, stream, text string) (event.Personal, error) {
 	}
 	box, err := base64.RawStdEncoding.Strict().DecodeString(text)
 	if err != nil || len(box) < aead.NonceSize() {
-		return "", fmt.Errorf("personal field is cut")
+		return "", errors.New("the field is cut")
 	}
 	plain, err := aead.Open(nil, box[:aead.NonceSize()], box[aead.NonceSize():], []byte(stream))
 	if err != nil {
-		return "", fmt.Errorf("personal field does not open: %w", err)
+		return "", errors.New("the key does not open the field")
 	}
 	return event.Personal(plain), nil
 }
