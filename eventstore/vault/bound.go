@@ -187,7 +187,6 @@ const (
 // Run looks after the vault until ctx ends. It ends early, with a *WrongError, only when the first verdict is that the vault is wrong:
 // then the service has not begun to rely on it.
 func (b *Bound) Run(ctx context.Context) error {
-	defer b.vault.release(b.instance)
 	compared := time.Now()
 	for {
 		full := time.Since(compared) >= compareEvery
@@ -211,6 +210,12 @@ func (b *Bound) everSound() bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.sound
+}
+
+// Close frees everything. No call may be running, nor come later.
+func (b *Bound) Close() error {
+	b.vault.release(b.instance)
+	return b.vault.Close()
 }
 
 // Ready is nil unless the vault was never found whole since the start, or is wrong now.

@@ -61,7 +61,7 @@ func (w *world) start(t *testing.T) *instance {
 	i := &instance{Bound: vault.Bind(v, w.log, quiet(t)), log: w.log}
 	i.codec = eventstore.NewCodec(i.Bound)
 	i.close = sync.OnceFunc(func() {
-		if err := v.Close(); err != nil {
+		if err := i.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -42,6 +42,7 @@ func (s *service) run(ctx context.Context) error {
 		front.Go(func() error { return l.serve(ctx, s.DrainTimeout) })
 	}
 	front.Go(func() error { return s.begin(ctx) })
+	front.Go(func() error { return s.keys.Run(ctx) })
 	err := front.Wait()
 	stop()
 	return errors.Join(err, parts.Wait())
