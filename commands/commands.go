@@ -48,10 +48,13 @@ func FactOf(r eventstore.Recorded, e event.Event) (Fact, error) {
 	return Fact{e, r.Time, m.Actor, m.Reason, r.Revision}, err
 }
 
-// factsOf is what one event of a stream adds: a fact, and before it those that it makes real. It also says how much
-// of the log had to be read for it, in bytes.
+// factsOf is what one event of a stream adds: a fact, and before it those that it makes real. A commit that names no
+// staging adds nothing. It also says how much of the log had to be read for it, in bytes.
 func factsOf(ctx context.Context, store eventstore.Store, r eventstore.Recorded) (facts []Fact, read int, err error) {
 	last, err := decoded(r)
+	if err == nil && eventstore.IsEmptyCommit(last.Event) {
+		return nil, len(r.Data), nil
+	}
 	commit, ok := last.Event.(event.Staged)
 	if err != nil || !ok {
 		return []Fact{last}, len(r.Data), err
@@ -72,16 +75,15 @@ func factsOf(ctx context.Context, store eventstore.Store, r eventstore.Recorded)
 }
 
 func decoded(r eventstore.Recorded) (Fact, error) {
-	e, err := event.Decode(r.Type, r.Data)
+	e, err := eventstore.DecodeSealed(r)
 	if err != nil {
 		return Fact{}, err
 	}
 	return FactOf(r, e)
 }
 
-// Decision is what a command makes of a state: what happens, and why it is refused if it is. A refusal may come
-// with the event that records it.
-type Decision[S any] func(*S) ([]event.Event, error)
+// Decision is what a command makes of a state.
+type Decision[S any] func(*S) Result
 
 // Aggregate is how one kind of stream is folded: the streams are category-id, and Evolve changes a state by one fact.
 // Personal fields are sealed in what it sees: no decision depends on them.

@@ -40,7 +40,8 @@ func (d *Desk[S]) Keep(folder string, log *slog.Logger) {
 }
 
 // Do lets decide look at the aggregate's state and appends what it says. It returns the position of the last
-// event that the state or the append holds, for readers to wait for, and decide's own refusal as it is.
+// event that the state or the append holds, for readers to wait for, and decide's own refusal as it is. A decision that
+// failed appends nothing; its error is returned as it is, without a position.
 // eventstore.ErrUnknown means that the context ended before the outcome was known.
 func (d *Desk[S]) Do(ctx context.Context, id string, in Intent, decide Decision[S]) (eventstore.Position, error) {
 	f, err := d.enter(ctx, id)
@@ -53,18 +54,21 @@ func (d *Desk[S]) Do(ctx context.Context, id string, in Intent, decide Decision[
 		if err := f.forward(ctx, d); err != nil {
 			return 0, err
 		}
-		events, refusal := decide(&f.state)
-		if len(events) == 0 {
-			return f.mark.Position, refusal
+		result := decide(&f.state)
+		if result.failure != nil {
+			return 0, result.failure
 		}
-		batch, err := d.codec.Encode(ctx, f.stream, uuid.NewSHA1(command, []byte{attempt}), in.Metadata(command), events)
+		if len(result.events) == 0 {
+			return f.mark.Position, result.refusal
+		}
+		batch, err := d.codec.Encode(ctx, f.stream, uuid.NewSHA1(command, []byte{attempt}), in.Metadata(command), result.events)
 		if err != nil {
 			return 0, err
 		}
 		done, err := Settle(ctx, d.store, f.stream, f.revision, batch)
 		switch {
 		case err == nil:
-			return done.Position, refusal
+			return done.Position, result.refusal
 		case !errors.Is(err, eventstore.ErrConflict):
 			return 0, fmt.Errorf("append to %s: %w", f.stream, err)
 		}

@@ -3,6 +3,7 @@ package eventstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -56,16 +57,38 @@ func (c *Codec) encode(ctx context.Context, stream string, meta Metadata, e even
 }
 
 // Decode reads a recorded event. Personal fields whose key was destroyed are empty; those that cannot be read for
-// another reason are an *UnreadableError. An event the catalog does not hold is event.ErrUnknownType.
+// another reason are an *UnreadableError. An event the catalog does not hold is event.ErrUnknownType; one that is not what
+// its type says is an *UnusableError.
 func (c *Codec) Decode(ctx context.Context, r Recorded) (event.Event, error) {
-	e, err := event.Decode(r.Type, r.Data)
-	if err == nil {
-		e, err = event.MapPersonal(e, func(p event.Personal) (event.Personal, error) {
-			return c.open(ctx, r.Stream, p)
-		})
+	e, err := DecodeSealed(r)
+	if err != nil {
+		return nil, err
+	}
+	e, err = event.MapPersonal(e, func(p event.Personal) (event.Personal, error) {
+		return c.open(ctx, r.Stream, p)
+	})
+	if errors.Is(err, errNotSealed) {
+		return nil, unusable(r, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
 	}
 	return e, nil
+}
+
+// DecodeSealed reads a recorded event and leaves its personal fields as they stand on the log. Its errors are those of
+// Decode.
+func DecodeSealed(r Recorded) (event.Event, error) {
+	e, err := event.Decode(r.Type, r.Data)
+	switch {
+	case errors.Is(err, event.ErrUnknownType):
+		return nil, fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
+	case err != nil:
+		return nil, unusable(r, err)
+	}
+	return e, nil
+}
+
+func unusable(r Recorded, err error) *UnusableError {
+	return &UnusableError{Stream: r.Stream, Revision: r.Revision, Position: r.Position, Err: err}
 }

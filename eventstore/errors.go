@@ -45,6 +45,38 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("the log is not the one position %d was read from: %s", e.Mark.Position, e.Why)
 }
 
+// UnusableError: an event stands on the log whole and is not what its type says. It cannot be decoded, or it commits what
+// is not staged. Reading it again changes nothing. It stops the account whose stream it is in, and no other.
+type UnusableError struct {
+	Stream   string
+	Revision Revision
+	Position Position
+	Err      error
+}
+
+func (e *UnusableError) Error() string {
+	return fmt.Sprintf("%s@%d cannot be used: %v", e.Stream, e.Revision, e.Err)
+}
+
+func (e *UnusableError) Unwrap() error { return e.Err }
+
+// UnreadableError: a personal field was sealed with a key that is not at hand, or does not open it, and the log holds no
+// erasure of it. It stops the account whose field it is until the vault opens it, and no other; until then nothing may be shown or
+// written in its place.
+type UnreadableError struct {
+	Subject string
+	Err     error
+}
+
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("personal fields of %s cannot be read: %v", e.Subject, e.Err)
+}
+
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// Is makes errors.Is(err, ErrUnreadable) true.
+func (e *UnreadableError) Is(target error) bool { return target == ErrUnreadable }
+
 // CorruptError names the place where a log's bytes are not what was written.
 type CorruptError struct {
 	Position Position

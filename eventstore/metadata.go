@@ -16,14 +16,15 @@ type Metadata struct {
 	End         bool   `json:"end,omitempty"` // the last event of its append
 }
 
-// Meta reads the envelope of a recorded event. An event without one has the zero Metadata.
+// Meta reads the envelope of a recorded event. An event without one has the zero Metadata; one whose
+// envelope is not JSON is an *UnusableError.
 func (r Recorded) Meta() (Metadata, error) {
 	var m Metadata
 	if len(r.Metadata) == 0 {
 		return m, nil
 	}
 	if err := json.Unmarshal(r.Metadata, &m); err != nil {
-		return m, fmt.Errorf("metadata of %s@%d: %w", r.Stream, r.Revision, err)
+		return m, unusable(r, fmt.Errorf("metadata: %w", err))
 	}
 	return m, nil
 }

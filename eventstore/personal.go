@@ -34,23 +34,8 @@ var (
 	ErrUnreadable = errors.New("personal field is unreadable")
 )
 
-// UnreadableError says that personal fields of a subject cannot be read although the log holds no erasure: the key is
-// missing, or is not the one they were sealed with. They are readable again once the right key is back, so nothing may be written or shown
-// in their place.
-type UnreadableError struct {
-	Subject string
-	Why     error
-}
-
-func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("personal fields of %s are unreadable: %v", e.Subject, e.Why)
-}
-
-// Is makes errors.Is(err, ErrUnreadable) true.
-func (e *UnreadableError) Is(target error) bool { return target == ErrUnreadable }
-
-// Unwrap is why.
-func (e *UnreadableError) Unwrap() error { return e.Why }
+// errNotSealed: a personal field does not have the form of an encrypted one.
+var errNotSealed = errors.New("personal field")
 
 // sealed begins every encrypted value: base64 of nonce and AES-256-GCM follow, bound to the stream's name.
 const sealed = "sealed.v1:"
@@ -83,7 +68,7 @@ func (c *Codec) Forget(ctx context.Context, stream string) error {
 func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
 	text, ok := strings.CutPrefix(string(p), sealed)
 	if !ok {
-		return "", fmt.Errorf("personal field is not encrypted")
+		return "", fmt.Errorf("%w: it is not encrypted", errNotSealed)
 	}
 	subject := Subject(stream)
 	key, err := c.vault.Key(ctx, subject, false)
@@ -98,7 +83,7 @@ func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (even
 		return "", fmt.Errorf("data key of %s: %w", stream, err)
 	}
 	plain, err := unseal(key, stream, text)
-	if err != nil {
+	if err != nil && !errors.Is(err, errNotSealed) {
 		err = &UnreadableError{subject, err}
 	}
 	return plain, err
@@ -121,7 +106,7 @@ func unseal(key []byte, stream, text string) (event.Personal, error) {
 	}
 	box, err := base64.RawStdEncoding.Strict().DecodeString(text)
 	if err != nil || len(box) < aead.NonceSize() {
-		return "", errors.New("the field is cut")
+		return "", fmt.Errorf("%w: it is cut", errNotSealed)
 	}
 	plain, err := aead.Open(nil, box[:aead.NonceSize()], box[aead.NonceSize():], []byte(stream))
 	if err != nil {

@@ -24,7 +24,7 @@ func TestReconcileNamesWhatWasAltered(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
 		st := raise(t, func(*service.Config) {})
-		alter(t, st, filepath.Join(st.data, "readmodels", "usage-v1-g1.db"))
+		alter(t, st, filepath.Join(st.data, "readmodels", "usage-v2-g1.db"))
 	})
 	t.Run("servers", func(t *testing.T) {
 		t.Parallel()
@@ -70,7 +70,7 @@ func alter(t *testing.T, st *stage, address string) {
 		t.Fatalf("exit %d before anything was altered: %+v", code, found)
 	}
 	whileCounting(t, st)
-	db, err := table.Open(t.Context(), address, table.Options{Schema: "usage_v1_g1"})
+	db, err := table.Open(t.Context(), address, table.Options{Schema: "usage_v2_g1"})
 	if err != nil {
 		t.Fatal(err)
 	}

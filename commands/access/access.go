@@ -87,14 +87,14 @@ func (t *Tokens) Claim(ctx context.Context, in commands.Intent, id, clear string
 	made := event.TokenIssued{
 		Token: id, Role: string(i.Role), Account: i.Account, Label: i.Label, Hash: hash[:], Hint: t.prefixes.Hint(clear),
 	}
-	at, err := t.desk.Do(ctx, id, in, func(s *State) ([]event.Event, error) {
+	at, err := t.desk.Do(ctx, id, in, func(s *State) commands.Result {
 		switch {
 		case s.Issued.Token == "":
-			return []event.Event{made}, nil
+			return commands.Append(made)
 		case bytes.Equal(s.Issued.Hash, hash[:]):
-			return nil, nil
+			return commands.Result{}
 		}
-		return nil, ErrTaken
+		return commands.Refuse(ErrTaken)
 	})
 	return Issued{made, clear, at}, err
 }
@@ -102,16 +102,16 @@ func (t *Tokens) Claim(ctx context.Context, in commands.Intent, id, clear string
 // Revoke ends a token for good. Twice is once.
 func (t *Tokens) Revoke(ctx context.Context, in commands.Intent, id string) (State, eventstore.Position, error) {
 	var ended State
-	at, err := t.desk.Do(ctx, id, in, func(s *State) ([]event.Event, error) {
+	at, err := t.desk.Do(ctx, id, in, func(s *State) commands.Result {
 		if s.Issued.Token == "" {
-			return nil, ErrUnknown
+			return commands.Refuse(ErrUnknown)
 		}
 		if ended = *s; !s.RevokedAt.IsZero() {
-			return nil, nil
+			return commands.Result{}
 		}
 		ended.RevokedAt, ended.RevokedBy, ended.Reason = t.now().UTC().Truncate(time.Microsecond), in.Actor, in.Reason
 		e := s.Issued
-		return []event.Event{event.TokenRevoked{Token: e.Token, Role: e.Role, Account: e.Account, Hash: e.Hash, Hint: e.Hint}}, nil
+		return commands.Append(event.TokenRevoked{Token: e.Token, Role: e.Role, Account: e.Account, Hash: e.Hash, Hint: e.Hint})
 	})
 	return ended, at, err
 }

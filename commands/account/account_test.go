@@ -52,15 +52,15 @@ func TestDecisions(t *testing.T) {
 	closed := event.AccountClosed{}
 	revoked := event.KeyRevoked{Key: "k", Hint: "h", Hash: []byte("k")}
 	issued := func(on plan.Name, kind token.Kind, typed ...string) commands.Decision[State] {
-		return func(s *State) ([]event.Event, error) {
+		return func(s *State) commands.Result {
 			limit, _ := plan.Lookup(on)
 			k := Key{ID: "n", Label: "l", Hint: "h", Kind: kind, Hash: []byte("n"), Token: "t"}
-			events, _, err := issue(s, k, typed, limit)
-			return events, err
+			result, _ := issue(s, k, typed, limit)
+			return result
 		}
 	}
 	plans := func(name plan.Name, quota int64) commands.Decision[State] {
-		return func(s *State) ([]event.Event, error) {
+		return func(s *State) commands.Result {
 			return changePlan(s, Terms{name, quota}, plan.Growth, now)
 		}
 	}
@@ -68,18 +68,18 @@ func TestDecisions(t *testing.T) {
 		return []event.Event{event.PlanChanged{From: from, To: to, Quota: quota, Effective: at}}
 	}
 	join := func(to string, g agency) commands.Decision[State] {
-		return func(s *State) ([]event.Event, error) { return joinAgency(s, to, g, now) }
+		return func(s *State) commands.Result { return joinAgency(s, to, g, now) }
 	}
-	leave := func(s *State) ([]event.Event, error) { return leaveAgency(s, now) }
-	activate := func(s *State) ([]event.Event, error) { return activateAgency(s, now) }
+	leave := func(s *State) commands.Result { return leaveAgency(s, now) }
+	activate := func(s *State) commands.Result { return activateAgency(s, now) }
 	origins := func(key string, typed ...string) commands.Decision[State] {
-		return func(s *State) ([]event.Event, error) {
-			events, _, err := changeOrigins(s, key, typed)
-			return events, err
+		return func(s *State) commands.Result {
+			result, _ := changeOrigins(s, key, typed)
+			return result
 		}
 	}
 	revoking := func(key string) commands.Decision[State] {
-		return func(s *State) ([]event.Event, error) { return revoke(s, key) }
+		return func(s *State) commands.Result { return revoke(s, key) }
 	}
 	fresh := publishable("n")
 	full := &KeyCapError{Cap: 1, Active: 1}
@@ -147,7 +147,11 @@ func TestDecisions(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(c.rule, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			got, err := c.decide(c.given)
+			result := c.decide(c.given)
+			got, err := result.Events(), result.Err()
+			if result.Failed() {
+				t.Errorf("%v is called a failure", err)
+			}
 			if c.want != nil || err == nil {
 				if diff := cmp.Diff(c.want, got); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)

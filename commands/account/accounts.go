@@ -8,7 +8,6 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore"
-	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
@@ -30,9 +29,9 @@ func New(store eventstore.Store, codec *eventstore.Codec, tokens token.Prefixes,
 
 // do decides on an account that must exist.
 func (a *Accounts) do(ctx context.Context, id string, in commands.Intent, decide commands.Decision[State]) (eventstore.Position, error) {
-	return a.desk.Do(ctx, id, in, func(s *State) ([]event.Event, error) {
+	return a.desk.Do(ctx, id, in, func(s *State) commands.Result {
 		if !s.Exists() {
-			return nil, ErrUnknown
+			return commands.Refuse(ErrUnknown)
 		}
 		return decide(s)
 	})
@@ -135,9 +134,9 @@ func (a *Accounts) State(ctx context.Context, id string, asOf time.Time) (s Stat
 // stream.
 func (a *Accounts) Volume(ctx context.Context, id string, at time.Time) (requests int64, asOf eventstore.Position, err error) {
 	known := false
-	asOf, err = a.desk.Do(ctx, id, commands.Intent{}, func(s *State) ([]event.Event, error) {
+	asOf, err = a.desk.Do(ctx, id, commands.Intent{}, func(s *State) commands.Result {
 		requests, known = s.Terms.At(at).Quota, s.Exists()
-		return nil, nil
+		return commands.Result{}
 	})
 	if err == nil && !known {
 		err = ErrUnknown

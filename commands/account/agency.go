@@ -11,10 +11,10 @@ import (
 
 // ActivateAgency lets the account have sub-clients. Twice is once.
 func (a *Accounts) ActivateAgency(ctx context.Context, id string, in commands.Intent) (eventstore.Position, error) {
-	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) { return activateAgency(s, a.now()) })
+	return a.do(ctx, id, in, func(s *State) commands.Result { return activateAgency(s, a.now()) })
 }
 
-func activateAgency(s *State, now time.Time) ([]event.Event, error) {
+func activateAgency(s *State, now time.Time) commands.Result {
 	const action = "activate-agency"
 	switch {
 	case s.Closed():
@@ -22,9 +22,9 @@ func activateAgency(s *State, now time.Time) ([]event.Event, error) {
 	case s.belongs(now):
 		return refuse(action, ErrNested)
 	case s.AgencyMode:
-		return nil, nil
+		return commands.Result{}
 	}
-	return []event.Event{event.AgencyActivated{}}, nil
+	return commands.Append(event.AgencyActivated{})
 }
 
 // JoinAgency makes the account a sub-client of an agency from its next period on.
@@ -33,16 +33,16 @@ func (a *Accounts) JoinAgency(ctx context.Context, id string, in commands.Intent
 	if err != nil {
 		return 0, err
 	}
-	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) { return joinAgency(s, parent, g, a.now()) })
+	return a.do(ctx, id, in, func(s *State) commands.Result { return joinAgency(s, parent, g, a.now()) })
 }
 
-func joinAgency(s *State, parent string, g agency, now time.Time) ([]event.Event, error) {
+func joinAgency(s *State, parent string, g agency, now time.Time) commands.Result {
 	const action = "join-agency"
 	switch {
 	case s.Closed():
 		return refuse(action, ErrClosed)
 	case s.bound(now) == parent:
-		return nil, nil
+		return commands.Result{}
 	case s.AgencyMode || g.nested:
 		return refuse(action, ErrNested)
 	case s.belongs(now):
@@ -50,15 +50,15 @@ func joinAgency(s *State, parent string, g agency, now time.Time) ([]event.Event
 	case !g.active:
 		return refuse(action, ErrNoAgency)
 	}
-	return []event.Event{event.AgencyJoined{Agency: parent, Effective: s.nextPeriod(now).UTC()}}, nil
+	return commands.Append(event.AgencyJoined{Agency: parent, Effective: s.nextPeriod(now).UTC()})
 }
 
 // LeaveAgency gives a sub-client its own plan back from its next period on.
 func (a *Accounts) LeaveAgency(ctx context.Context, id string, in commands.Intent) (eventstore.Position, error) {
-	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) { return leaveAgency(s, a.now()) })
+	return a.do(ctx, id, in, func(s *State) commands.Result { return leaveAgency(s, a.now()) })
 }
 
-func leaveAgency(s *State, now time.Time) ([]event.Event, error) {
+func leaveAgency(s *State, now time.Time) commands.Result {
 	const action = "leave-agency"
 	switch {
 	case s.Closed():
@@ -66,14 +66,14 @@ func leaveAgency(s *State, now time.Time) ([]event.Event, error) {
 	case !s.belongs(now):
 		return refuse(action, ErrNotSubClient)
 	case s.bound(now) == "":
-		return nil, nil
+		return commands.Result{}
 	}
 	parent := s.bound(now)
 	effective := s.nextPeriod(now)
 	if s.Agency.At(now) == "" { // it has not begun: it never does
 		effective = now
 	}
-	return []event.Event{event.AgencyLeft{Agency: parent, Effective: effective.UTC()}}, nil
+	return commands.Append(event.AgencyLeft{Agency: parent, Effective: effective.UTC()})
 }
 
 // belongs says whether the account is, or is about to be, somebody's sub-client.

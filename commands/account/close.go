@@ -13,9 +13,9 @@ func (a *Accounts) Close(ctx context.Context, id string, in commands.Intent) (ev
 	return a.do(ctx, id, in, closing)
 }
 
-func closing(s *State) ([]event.Event, error) {
+func closing(s *State) commands.Result {
 	if s.Closed() {
-		return nil, nil
+		return commands.Result{}
 	}
-	return []event.Event{event.AccountClosed{}}, nil
+	return commands.Append(event.AccountClosed{})
 }

@@ -18,12 +18,12 @@ func (a *Accounts) Erase(ctx context.Context, id string, in commands.Intent) (ev
 	return at, a.codec.Forget(ctx, Aggregate.Category+"-"+id)
 }
 
-func erase(s *State) ([]event.Event, error) {
+func erase(s *State) commands.Result {
 	switch {
 	case s.Erased:
-		return nil, nil
+		return commands.Result{}
 	case !s.Closed():
 		return refuse("erase", ErrOpen)
 	}
-	return []event.Event{event.AccountErased{}}, nil
+	return commands.Append(event.AccountErased{})
 }

@@ -33,10 +33,10 @@ func (a *Accounts) IssueKey(ctx context.Context, id string, in commands.Intent, 
 		return Issued{}, err
 	}
 	made := a.mint(in, i)
-	made.Position, err = a.do(ctx, id, in, func(s *State) ([]event.Event, error) {
-		events, origins, err := issue(s, made.Key, i.Origins, limit)
-		made.Origins = origins
-		return events, err
+	made.Position, err = a.do(ctx, id, in, func(s *State) commands.Result {
+		var result commands.Result
+		result, made.Origins = issue(s, made.Key, i.Origins, limit)
+		return result
 	})
 	return made, err
 }
@@ -53,84 +53,81 @@ func (a *Accounts) mint(in commands.Intent, i Issue) Issued {
 	return Issued{Key: k, Clear: text}
 }
 
-func issue(s *State, k Key, typed []string, limit plan.Plan) ([]event.Event, []string, error) {
+func issue(s *State, k Key, typed []string, limit plan.Plan) (commands.Result, []string) {
 	action := "issue-" + string(k.Kind) + "-key"
 	if s.Closed() {
-		events, err := refuse(action, ErrClosed)
-		return events, nil, err
+		return refuse(action, ErrClosed), nil
 	}
 	if k.Kind == token.Secret {
-		return []event.Event{event.SecretKeyIssued{Key: k.ID, Label: k.Label, Hash: k.Hash, Hint: k.Hint}}, nil, nil
+		return commands.Append(event.SecretKeyIssued{Key: k.ID, Label: k.Label, Hash: k.Hash, Hint: k.Hint}), nil
 	}
 	origins, err := origin.Normalize(typed)
 	if err == nil && s.activePublishable() >= limit.PublishableKeys {
 		err = &KeyCapError{Cap: limit.PublishableKeys, Active: s.activePublishable()}
 	}
 	if err != nil {
-		events, err := refuse(action, err)
-		return events, nil, err
+		return refuse(action, err), nil
 	}
-	return []event.Event{event.PublishableKeyIssued{
+	return commands.Append(event.PublishableKeyIssued{
 		Key: k.ID, Label: k.Label, Hash: k.Hash, Hint: k.Hint, Token: k.Token, Origins: origins,
-	}}, origins, nil
+	}), origins
 }
 
 // RevokeKey ends a key for good. Twice is once.
 func (a *Accounts) RevokeKey(ctx context.Context, id string, in commands.Intent, key string) (Key, eventstore.Position, error) {
 	var ended Key
-	at, err := a.do(ctx, id, in, func(s *State) ([]event.Event, error) {
-		events, err := revoke(s, key)
-		if err == nil {
+	at, err := a.do(ctx, id, in, func(s *State) commands.Result {
+		result := revoke(s, key)
+		if result.Err() == nil {
 			ended = *s.Keys[key]
 		}
-		if len(events) > 0 {
+		if len(result.Events()) > 0 {
 			ended.RevokedAt, ended.RevokedBy, ended.Reason = a.stamp(), in.Actor, in.Reason
 		}
-		return events, err
+		return result
 	})
 	return ended, at, err
 }
 
-func revoke(s *State, key string) ([]event.Event, error) {
+func revoke(s *State, key string) commands.Result {
 	k, ok := s.Keys[key]
 	if !ok {
-		return nil, ErrUnknownKey
+		return commands.Refuse(ErrUnknownKey)
 	}
 	if !k.Active() {
-		return nil, nil
+		return commands.Result{}
 	}
-	return []event.Event{event.KeyRevoked{Key: k.ID, Hint: k.Hint, Hash: k.Hash}}, nil
+	return commands.Append(event.KeyRevoked{Key: k.ID, Hint: k.Hint, Hash: k.Hash})
 }
 
 // ChangeOrigins replaces the origins of a publishable key; the key stays the same. The same origins again
 // change nothing.
 func (a *Accounts) ChangeOrigins(ctx context.Context, id string, in commands.Intent, key string, typed []string) (Key, eventstore.Position, error) {
 	var changed Key
-	at, err := a.do(ctx, id, in, func(s *State) ([]event.Event, error) {
-		events, k, err := changeOrigins(s, key, typed)
-		changed = k
-		return events, err
+	at, err := a.do(ctx, id, in, func(s *State) commands.Result {
+		var result commands.Result
+		result, changed = changeOrigins(s, key, typed)
+		return result
 	})
 	return changed, at, err
 }
 
-func changeOrigins(s *State, key string, typed []string) ([]event.Event, Key, error) {
+func changeOrigins(s *State, key string, typed []string) (commands.Result, Key) {
 	const action = "change-origins"
 	k, ok := s.Keys[key]
 	if !ok {
-		return nil, Key{}, ErrUnknownKey
+		return commands.Refuse(ErrUnknownKey), Key{}
 	}
 	origins, err := allowed(s, k, typed)
 	if err != nil {
-		events, err := refuse(action, err)
-		return events, Key{}, err
+		return refuse(action, err), Key{}
 	}
 	changed := *k
 	changed.Origins = origins
 	if slices.Equal(k.Origins, origins) {
-		return nil, changed, nil
+		return commands.Result{}, changed
 	}
-	return []event.Event{event.KeyOriginsChanged{Key: k.ID, Hash: k.Hash, Before: k.Origins, Origins: origins}}, changed, nil
+	return commands.Append(event.KeyOriginsChanged{Key: k.ID, Hash: k.Hash, Before: k.Origins, Origins: origins}), changed
 }
 
 func allowed(s *State, k *Key, typed []string) ([]string, error) {

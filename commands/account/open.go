@@ -43,13 +43,16 @@ func (a *Accounts) OpenWithKey(ctx context.Context, in commands.Intent, o Open, 
 		o.Anchor = plan.DateOf(a.now())
 	}
 	made := a.mint(in, i)
-	at, err := a.desk.Do(ctx, o.ID, in, func(s *State) ([]event.Event, error) {
-		opened, err := o.decide(s)
-		if err != nil {
-			return opened, err
+	at, err := a.desk.Do(ctx, o.ID, in, func(s *State) commands.Result {
+		opened := o.decide(s)
+		if opened.Err() != nil {
+			return opened
 		}
-		issued, _, err := issue(s, made.Key, i.Origins, plan.Plan{})
-		return append(opened, issued...), err
+		issued, _ := issue(s, made.Key, i.Origins, plan.Plan{})
+		if err := issued.Err(); err != nil {
+			return commands.Refuse(err) // not recorded: there is no account it could be recorded in
+		}
+		return commands.Append(append(opened.Events(), issued.Events()...)...)
 	})
 	made.Position = at
 	return made, err
@@ -69,17 +72,17 @@ func (o Open) under(g agency) (Open, error) {
 	return o, nil
 }
 
-func (o Open) decide(s *State) ([]event.Event, error) {
+func (o Open) decide(s *State) commands.Result {
 	if s.Exists() {
-		return nil, ErrAlreadyOpen
+		return commands.Refuse(ErrAlreadyOpen)
 	}
 	quota, err := volume(o.Plan, o.Quota)
 	if err != nil {
-		return nil, err
+		return commands.Refuse(err)
 	}
-	return []event.Event{event.AccountOpened{
+	return commands.Append(event.AccountOpened{
 		Account: o.ID, Name: event.Personal(o.Name), Plan: o.Plan, Quota: quota, Anchor: o.Anchor, Agency: o.Agency,
-	}}, nil
+	})
 }
 
 // volume is the monthly volume on a plan: the one asked for, or the plan's own.

@@ -18,12 +18,12 @@ func (a *Accounts) ChangePlan(ctx context.Context, id string, in commands.Intent
 	if err != nil {
 		return 0, err
 	}
-	return a.do(ctx, id, in, func(s *State) ([]event.Event, error) {
+	return a.do(ctx, id, in, func(s *State) commands.Result {
 		return changePlan(s, to, limit.Name, a.now())
 	})
 }
 
-func changePlan(s *State, to Terms, agencyPlan plan.Name, now time.Time) ([]event.Event, error) {
+func changePlan(s *State, to Terms, agencyPlan plan.Name, now time.Time) commands.Result {
 	const action = "change-plan"
 	own := s.Terms.At(now)
 	if s.Closed() {
@@ -42,13 +42,13 @@ func changePlan(s *State, to Terms, agencyPlan plan.Name, now time.Time) ([]even
 		target = next
 	}
 	if to == target {
-		return nil, nil
+		return commands.Result{}
 	}
 	effective := now
 	if !to.above(own) && to != own {
 		effective = s.nextPeriod(now)
 	}
-	return []event.Event{event.PlanChanged{From: own.Plan, To: to.Plan, Quota: to.Quota, Effective: effective.UTC()}}, nil
+	return commands.Append(event.PlanChanged{From: own.Plan, To: to.Plan, Quota: to.Quota, Effective: effective.UTC()})
 }
 
 // above says whether t gives more than u: the larger plan, or more volume on the same.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"lieudit/commands"
 	"lieudit/schemas/event"
 )
 
@@ -56,11 +57,11 @@ func (e *KeyCapError) Code() string { return "capacite_cles_publiables_depassee"
 func (e *QuotaError) Code() string { return "quota_trop_grand" }
 
 // refuse is the decision to do nothing but record who tried what.
-func refuse(action string, err error) ([]event.Event, error) {
+func refuse(action string, err error) commands.Result {
 	refused := event.AccountActionRefused{Action: action, Code: "refuse"}
 	var coded interface{ Code() string }
 	if errors.As(err, &coded) {
 		refused.Code = coded.Code()
 	}
-	return []event.Event{refused}, err
+	return commands.RefuseAndRecord(err, refused)
 }

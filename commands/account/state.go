@@ -77,7 +77,11 @@ func Evolve(s *State, f commands.Fact) {
 	}
 }
 
+// evolveKeys leaves alone what is said of a key that the state does not have: a correction names the event that issued it.
 func evolveKeys(s *State, f commands.Fact) {
+	if s.Keys == nil {
+		s.Keys = map[string]*Key{}
+	}
 	switch e := f.Event.(type) {
 	case event.SecretKeyIssued:
 		s.Keys[e.Key] = &Key{ID: e.Key, Kind: token.Secret, Label: e.Label, Hint: e.Hint, Hash: e.Hash,
@@ -86,10 +90,13 @@ func evolveKeys(s *State, f commands.Fact) {
 		s.Keys[e.Key] = &Key{ID: e.Key, Kind: token.Publishable, Label: e.Label, Hint: e.Hint, Hash: e.Hash,
 			Token: e.Token, Origins: e.Origins, IssuedAt: f.At, IssuedBy: f.Actor}
 	case event.KeyRevoked:
-		k := s.Keys[e.Key]
-		k.RevokedAt, k.RevokedBy, k.Reason = f.At, f.Actor, f.Reason
+		if k, ok := s.Keys[e.Key]; ok {
+			k.RevokedAt, k.RevokedBy, k.Reason = f.At, f.Actor, f.Reason
+		}
 	case event.KeyOriginsChanged:
-		s.Keys[e.Key].Origins = e.Origins
+		if k, ok := s.Keys[e.Key]; ok {
+			k.Origins = e.Origins
+		}
 	}
 }
 

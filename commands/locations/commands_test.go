@@ -14,19 +14,19 @@ import (
 func TestCommandsDecide(t *testing.T) {
 	t.Parallel()
 	opening := func(code string) commands.Decision[State] {
-		return func(s *State) ([]event.Event, error) {
+		return func(s *State) commands.Result {
 			return open(s, tiny, event.ReferentialOpened{Code: code, Name: "N"})
 		}
 	}
 	renaming := func(code, name string) commands.Decision[State] {
-		return func(s *State) ([]event.Event, error) { return rename(s, code, name) }
+		return func(s *State) commands.Result { return rename(s, code, name) }
 	}
 	turning := func(action, code, id string) commands.Decision[State] {
-		return func(s *State) ([]event.Event, error) {
+		return func(s *State) commands.Result {
 			return inline(turn{account: "a", code: code, externalID: id, action: action, limit: tiny}.decide(s))
 		}
 	}
-	archiving := func(s *State) ([]event.Event, error) { return inline(archive(s, s.groups["r"], "a", tiny), nil) }
+	archiving := func(s *State) commands.Result { return inline(archive(s, s.groups["r"], "a", tiny), nil) }
 	changed := func(w event.SitesWritten, rows ...event.SiteRow) []event.Event {
 		w.Referential, w.Capacity, w.Ceiling = "r", 10, 11
 		return []event.Event{event.SitesChanged{SitesWritten: w, Rows: rows}}
@@ -70,7 +70,8 @@ func TestCommandsDecide(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(c.rule, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			got, err := c.decide(c.given)
+			result := c.decide(c.given)
+			got, err := result.Events(), result.Err()
 			if !sameError(err, c.err) {
 				t.Errorf("got error %v, want %v", err, c.err)
 			}
@@ -82,9 +83,9 @@ func TestCommandsDecide(t *testing.T) {
 }
 
 // inline are the events of a change that needs no staging.
-func inline(c change, err error) ([]event.Event, error) {
+func inline(c change, err error) commands.Result {
 	if err != nil {
-		return nil, err
+		return commands.Refuse(err)
 	}
-	return (&stager{}).events(context.Background(), c)
+	return (&stager{}).result(context.Background(), c)
 }

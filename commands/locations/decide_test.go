@@ -131,7 +131,11 @@ func (c decision) check(t *testing.T) {
 	if c.placer == nil {
 		c.placer = mende
 	}
-	v, err := j.decide(t.Context(), c.given, c.placer, now)
+	v, refusal, err := j.decide(t.Context(), c.given, c.placer, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = refusal
 	if c.batch.DryRun && err == nil {
 		err = v.outcome.Refused
 	}

@@ -55,8 +55,9 @@ type verdict struct {
 }
 
 // survey judges every row and counts what becomes of the sites, before any is placed. Sites that are omitted are in
-// the change already. The refusal of a dry run is told at the end, with its figures.
-func (j *job) survey(s *State, now time.Time) (v verdict, refusal, err error) {
+// the change already. refused is a refusal that a dry run tells at the end, with its figures; refusal is one that has
+// none.
+func (j *job) survey(s *State, now time.Time) (v verdict, refused, refusal error) {
 	g, err := s.find(j.code)
 	if err != nil {
 		return v, nil, err
@@ -111,30 +112,29 @@ func (j *job) reduced(w event.SitesWritten) error {
 	return nil
 }
 
-// decide is what the job does to a state. A row that was not placed before is placed now.
-func (j *job) decide(ctx context.Context, s *State, placer Placer, now time.Time) (verdict, error) {
-	v, refusal, err := j.survey(s, now)
-	if err == nil && !j.DryRun {
-		err = refusal
+// decide is what the job does to a state, or which rule forbids it. A row that was not placed before is placed now; err
+// is why one could not be.
+func (j *job) decide(ctx context.Context, s *State, placer Placer, now time.Time) (v verdict, refusal, err error) {
+	v, refused, refusal := j.survey(s, now)
+	if refusal == nil && !j.DryRun {
+		refusal = refused
 	}
-	if err != nil || v.before != nil {
-		return v, err
+	if refusal != nil || v.before != nil {
+		return v, refusal, nil
 	}
 	for _, w := range j.rows {
 		if err := w.make(ctx, placer); err != nil {
-			return v, err
+			return v, nil, err
 		}
-		if err := v.take(j.account, w); err != nil {
-			return v, err
-		}
+		v.take(j.account, w)
 	}
 	v.sort()
-	v.outcome.SitesWritten, v.outcome.Refused = v.SitesWritten, refusal
-	return v, nil
+	v.outcome.SitesWritten, v.outcome.Refused = v.SitesWritten, refused
+	return v, nil, nil
 }
 
 // take adds a judged row to the change.
-func (v *verdict) take(account string, w *wanted) error {
+func (v *verdict) take(account string, w *wanted) {
 	judged := w.op
 	r, written := w.row()
 	if w.op != judged {
@@ -142,7 +142,7 @@ func (v *verdict) take(account string, w *wanted) error {
 		v.count(w.op, 1)
 	}
 	if !written {
-		return nil
+		return
 	}
 	v.add(account, w.stands, r)
 	if r.Placed {
@@ -153,7 +153,6 @@ func (v *verdict) take(account string, w *wanted) error {
 		p = w.form.position
 	}
 	v.outcome.tell(r, p)
-	return nil
 }
 
 // prepare makes the contents that the job would write on the state it was surveyed on.

@@ -28,32 +28,35 @@ func (l *Locations) Open(ctx context.Context, account string, in commands.Intent
 	if err != nil {
 		return Referential{}, 0, err
 	}
-	return l.decide(ctx, account, in, code, func(s *State) ([]event.Event, error) {
+	return l.decide(ctx, account, in, code, func(s *State) commands.Result {
 		return open(s, limit, event.ReferentialOpened{Code: code, Name: name})
 	})
 }
 
-func open(s *State, limit plan.Plan, e event.ReferentialOpened) ([]event.Event, error) {
+func open(s *State, limit plan.Plan, e event.ReferentialOpened) commands.Result {
 	if s.open >= limit.Referentials {
-		return nil, &ReferentialCapError{Active: s.open, Maximum: limit.Referentials}
+		return commands.Refuse(&ReferentialCapError{Active: s.open, Maximum: limit.Referentials})
 	}
 	if _, taken := s.groups[e.Code]; taken {
-		return nil, ErrCodeTaken
+		return commands.Refuse(ErrCodeTaken)
 	}
-	return []event.Event{e}, nil
+	return commands.Append(e)
 }
 
 // Rename gives a referential another name. The name it has changes nothing.
 func (l *Locations) Rename(ctx context.Context, account string, in commands.Intent, code, name string) (Referential, eventstore.Position, error) {
-	return l.decide(ctx, account, in, code, func(s *State) ([]event.Event, error) { return rename(s, code, name) })
+	return l.decide(ctx, account, in, code, func(s *State) commands.Result { return rename(s, code, name) })
 }
 
-func rename(s *State, code, name string) ([]event.Event, error) {
+func rename(s *State, code, name string) commands.Result {
 	g, err := s.writable(code)
-	if err != nil || g.name == name {
-		return nil, err
+	switch {
+	case err != nil:
+		return commands.Refuse(err)
+	case g.name == name:
+		return commands.Result{}
 	}
-	return []event.Event{event.ReferentialRenamed{Code: code, Before: g.name, Name: name}}, nil
+	return commands.Append(event.ReferentialRenamed{Code: code, Before: g.name, Name: name})
 }
 
 // Archive ends a referential for writes and makes its sites inactive, all at once. Twice is once.
@@ -63,16 +66,19 @@ func (l *Locations) Archive(ctx context.Context, account string, in commands.Int
 		return Referential{}, 0, err
 	}
 	stage := l.stager(account, in)
-	return l.decide(ctx, account, in, code, func(s *State) ([]event.Event, error) {
+	return l.decide(ctx, account, in, code, func(s *State) commands.Result {
 		g, err := s.find(code)
-		if err != nil || !g.archived.IsZero() {
-			return nil, err
+		switch {
+		case err != nil:
+			return commands.Refuse(err)
+		case !g.archived.IsZero():
+			return commands.Result{}
 		}
 		events, err := stage.events(ctx, archive(s, g, account, limit))
 		if err != nil {
-			return nil, err
+			return commands.Fail(err)
 		}
-		return append(events, event.ReferentialArchived{Code: code}), nil
+		return commands.Append(append(events, event.ReferentialArchived{Code: code})...)
 	})
 }
 

@@ -91,12 +91,12 @@ func (l *Locations) turn(ctx context.Context, in commands.Intent, t turn) (site.
 		return site.Site{}, 0, err
 	}
 	stage := l.stager(t.account, in)
-	at, err := l.desk.Do(ctx, t.account, in, func(s *State) ([]event.Event, error) {
+	at, err := l.desk.Do(ctx, t.account, in, func(s *State) commands.Result {
 		c, err := t.decide(s)
 		if err != nil {
-			return nil, err
+			return commands.Refuse(err)
 		}
-		return stage.events(ctx, c)
+		return stage.result(ctx, c)
 	})
 	if err != nil {
 		return site.Site{}, at, err

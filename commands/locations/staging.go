@@ -36,6 +36,15 @@ func (l *Locations) stager(account string, in commands.Intent) *stager {
 	return &stager{log: l, account: account, in: in}
 }
 
+// result is a decision to make a change happen. Where its rows cannot be staged nothing happens.
+func (s *stager) result(ctx context.Context, c change) commands.Result {
+	events, err := s.events(ctx, c)
+	if err != nil {
+		return commands.Fail(err)
+	}
+	return commands.Append(events...)
+}
+
 // events are what makes a change happen.
 func (s *stager) events(ctx context.Context, c change) ([]event.Event, error) {
 	switch {
@@ -50,8 +59,11 @@ func (s *stager) events(ctx context.Context, c change) ([]event.Event, error) {
 	if err == nil && !kept {
 		err = s.stage(ctx, c.rows)
 	}
+	if err != nil {
+		return nil, err
+	}
 	s.commit.SitesWritten = c.SitesWritten
-	return []event.Event{s.commit}, err
+	return []event.Event{s.commit}, nil
 }
 
 // stands says whether the rows are staged, and still on the log: one restored from a copy may be without them.

@@ -66,9 +66,9 @@ func Evolve(s *State, f commands.Fact) {
 	case event.ReferentialOpened:
 		s.add(&group{code: e.Code, name: e.Name, created: f.At, sites: map[string]standing{}})
 	case event.ReferentialRenamed:
-		s.groups[e.Code].name = e.Name
+		s.group(e.Code, f.At).name = e.Name
 	case event.ReferentialArchived:
-		s.groups[e.Code].archived = f.At
+		s.group(e.Code, f.At).archived = f.At
 		s.open--
 	case event.SyncStaged:
 		s.pending = append(s.pending, e.Rows)
@@ -83,7 +83,7 @@ func Evolve(s *State, f commands.Fact) {
 }
 
 func (s *State) evolveSites(f commands.Fact, w event.SitesWritten, staged [][]event.SiteRow) {
-	g := s.groups[w.Referential]
+	g := s.group(w.Referential, f.At)
 	sites, active := len(g.sites), g.active
 	for i, rows := range staged {
 		for n, r := range rows {
@@ -117,6 +117,15 @@ func (g *group) evolve(r event.SiteRow, at int64, content place) {
 		x.digest, x.content, x.placed, x.lost = site.Digest(r.Digest), content, r.Placed, r.Lost
 	}
 	g.sites[r.ExternalID] = x
+}
+
+// group is a referential of an account. Where a correction names the event that opened it, the next that speaks of it
+// does.
+func (s *State) group(code string, at time.Time) *group {
+	if _, ok := s.groups[code]; !ok {
+		s.add(&group{code: code, created: at, sites: map[string]standing{}})
+	}
+	return s.groups[code]
 }
 
 func (s *State) add(g *group) {

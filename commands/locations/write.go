@@ -79,13 +79,18 @@ func (l *Locations) run(ctx context.Context, in commands.Intent, j *job) (Outcom
 	}
 	stage := l.stager(j.account, in)
 	var v verdict
-	at, err := l.desk.Do(ctx, j.account, in, func(s *State) ([]event.Event, error) {
-		var err error
-		v, err = j.decide(ctx, s, l.placer, l.now())
-		if err != nil || v.before != nil || j.DryRun {
-			return nil, err
+	at, err := l.desk.Do(ctx, j.account, in, func(s *State) commands.Result {
+		var refusal, err error
+		v, refusal, err = j.decide(ctx, s, l.placer, l.now())
+		switch {
+		case err != nil:
+			return commands.Fail(err)
+		case refusal != nil:
+			return commands.Refuse(refusal)
+		case v.before != nil || j.DryRun:
+			return commands.Result{}
 		}
-		return stage.events(ctx, v.change)
+		return stage.result(ctx, v.change)
 	})
 	if err == nil && v.before != nil {
 		v.outcome, err = l.recall(ctx, j.account, v.before.revision)

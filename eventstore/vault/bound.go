@@ -171,7 +171,7 @@ func (b *Bound) explain(ctx context.Context, subject string, why error) error {
 		if errors.Is(why, eventstore.ErrDestroyed) {
 			why = errors.New("its data key was destroyed, but the log holds no erasure")
 		}
-		return &eventstore.UnreadableError{Subject: subject, Why: why}
+		return &eventstore.UnreadableError{Subject: subject, Err: why}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

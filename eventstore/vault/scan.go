@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
@@ -46,17 +47,23 @@ func fieldsOf(r eventstore.Recorded) (found []event.Personal, err error) {
 // firstSealed is the first sealed field in the streams of a subject, nil when they hold none. It is nearly always in
 // the first event that is read: the opening of the account.
 func firstSealed(ctx context.Context, log eventstore.Store, subject string) (*field, error) {
-	seen := map[string]bool{}
-	for _, kind := range event.All() {
-		if kind.Personals() == 0 || seen[kind.Category()] {
-			continue
-		}
-		seen[kind.Category()] = true
-		if f, err := firstSealedIn(ctx, log, kind.Category()+"-"+subject); f != nil || err != nil {
+	for _, category := range sealing() {
+		if f, err := firstSealedIn(ctx, log, category+"-"+subject); f != nil || err != nil {
 			return f, err
 		}
 	}
 	return nil, nil
+}
+
+// sealing are the categories of streams with sealed fields, those in which subjects begin first.
+func sealing() []string {
+	all := slices.Clone([]string(openings))
+	for _, kind := range event.All() {
+		if kind.Personals() > 0 && !slices.Contains(all, kind.Category()) {
+			all = append(all, kind.Category())
+		}
+	}
+	return all
 }
 
 func firstSealedIn(ctx context.Context, log eventstore.Store, stream string) (*field, error) {

@@ -22,6 +22,17 @@ var Model = projector.Model{
 		projector.On(committed),
 		projector.On(kept),
 	},
+	Drop: drop,
+}
+
+// drop takes the entries of an account away, or those of the one stream of a token. Entries about tokens stand in the
+// history of the account that they act for, and do not come from its streams.
+func drop(b *projector.Batch, owner string, _ eventstore.Position) {
+	if token, ok := strings.CutPrefix(owner, "/token-"); ok {
+		projector.WipeWhere(b, table.Entries, "kind = ? and subject = ?", table.KindToken, token)
+		return
+	}
+	projector.WipeWhere(b, table.Entries, "account = ? and kind <> ?", owner, table.KindToken)
 }
 
 func record(b *projector.Batch, e event.Event, r projector.Record) {
@@ -60,6 +71,10 @@ func about(e event.Event, r projector.Record) (kind, subject string) {
 		return table.KindToken, e.Token
 	case event.TokenRevoked:
 		return table.KindToken, e.Token
+	case event.TokenEventVoided:
+		return table.KindToken, eventstore.Subject(r.Stream)
+	case event.LocationsEventVoided:
+		return table.KindSites, eventstore.Subject(r.Stream)
 	case event.AccountActionRefused:
 		if strings.Contains(e.Action, "key") || strings.Contains(e.Action, "origins") {
 			return table.KindKeys, eventstore.Subject(r.Stream)
@@ -75,6 +90,8 @@ func owner(e event.Event, r projector.Record) string {
 		return e.Account
 	case event.TokenRevoked:
 		return e.Account
+	case event.TokenEventVoided:
+		return ""
 	}
 	return eventstore.Subject(r.Stream)
 }

@@ -37,7 +37,22 @@ func Model(outbox bool) projector.Model {
 			projector.Ignore[event.KeyRevoked](),
 			projector.Ignore[event.KeyOriginsChanged](),
 			projector.Ignore[event.AccountActionRefused](),
+			projector.Ignore[event.AccountEventVoided](),
+			projector.Ignore[event.LocationsEventVoided](),
 		},
+		Drop: f.drop,
+	}
+}
+
+// drop takes the places of an account away. An index outside is told that they are gone, and then of those that are
+// written again.
+func (f filling) drop(b *projector.Batch, account string, at eventstore.Position) {
+	projector.Erase(b)
+	projector.Wipe(b, table.Referentials, "account", account)
+	projector.Wipe(b, table.Sites, "account", account)
+	projector.Wipe(b, table.Erasures, "stream", category+"-"+account)
+	if f.outbox {
+		projector.Put(b, table.Outbox, table.Outgoing{ID: account + "/", Position: int64(at)})
 	}
 }
 
@@ -70,7 +85,10 @@ func counted(b *projector.Batch, e event.SitesWritten, r projector.Record) {
 }
 
 func referential(b *projector.Batch, code string, r projector.Record, change func(*table.Referential)) {
-	projector.Change(b, table.Referentials, table.RefID(account(r), code), func(t *table.Referential) {
+	missing := func() table.Referential {
+		return table.Referential{ID: table.RefID(account(r), code), Account: account(r), Code: code, Created: table.At(r.Time)}
+	}
+	projector.ChangeOr(b, table.Referentials, table.RefID(account(r), code), missing, func(t *table.Referential) {
 		change(t)
 		t.Position = int64(r.Position)
 	})

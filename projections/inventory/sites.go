@@ -32,7 +32,8 @@ func (f filling) rows(b *projector.Batch, code string, rows []event.SiteRow, r p
 		if row.Op == event.SiteCreated {
 			projector.Put(b, table.Sites, created(id, code, row, r))
 		} else {
-			projector.Change(b, table.Sites, id, func(s *table.Site) { become(s, row, r) })
+			missing := func() table.Site { return unmade(id, code, row, r) }
+			projector.ChangeOr(b, table.Sites, id, missing, func(s *table.Site) { become(s, row, r) })
 		}
 		if f.outbox {
 			projector.Put(b, table.Outbox, table.Outgoing{ID: id, Position: int64(r.Position)})
@@ -41,12 +42,17 @@ func (f filling) rows(b *projector.Batch, code string, rows []event.SiteRow, r p
 }
 
 func created(id, code string, row event.SiteRow, r projector.Record) table.Site {
-	s := table.Site{
-		ID: id, Account: account(r), Referential: code, ExternalID: row.ExternalID, Site: row.Site,
-		Active: true, Created: table.At(r.Time),
-	}
+	s := unmade(id, code, row, r)
+	s.Active = true
 	become(&s, row, r)
 	return s
+}
+
+// unmade is a site before anything was said of it.
+func unmade(id, code string, row event.SiteRow, r projector.Record) table.Site {
+	return table.Site{
+		ID: id, Account: account(r), Referential: code, ExternalID: row.ExternalID, Site: row.Site, Created: table.At(r.Time),
+	}
 }
 
 // become makes a site what a row says. A row without content leaves the content as it is.

@@ -53,7 +53,7 @@ func (s *state) apply(r eventstore.Recorded, e event.Event) error {
 		return s.revoke(e.Hash)
 	case event.TokenRevoked:
 		return s.revoke(e.Hash)
-	case event.AgencyActivated, event.AccountErased, event.AccountActionRefused: // change nothing that a key gives
+	case event.AgencyActivated, event.AccountErased, event.AccountActionRefused, event.AccountEventVoided, event.TokenEventVoided: // change nothing that a key gives
 		return nil
 	default:
 		return fmt.Errorf("%s is not for a key ring", r.Type)

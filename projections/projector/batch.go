@@ -14,6 +14,9 @@ type Batch struct {
 	tables map[string]flusher
 	erases bool
 	states map[string]any // by table
+
+	repaired map[string]bool // owners of streams that are folded without some of their events
+	lenient  bool            // the event that is applied is of one of them
 }
 
 type flusher interface {
@@ -46,24 +49,39 @@ func Add[R any](b *Batch, t table.Table[R], row R) {
 }
 
 // Change changes the row of a key, which is there: rows of this batch and rows written long ago alike. t has a key of
-// one column of text.
+// one column of text. Only where the event that made the row may be one that a correction names, nothing happens without
+// the row.
 func Change[R any](b *Batch, t table.Table[R], key string, change func(*R)) {
+	ChangeOr(b, t, key, nil, change)
+}
+
+// ChangeOr is Change that, where the event that made the row may be one that a correction names, begins with the row of
+// missing.
+func ChangeOr[R any](b *Batch, t table.Table[R], key string, missing func() R, change func(*R)) {
 	p := pendingOf(b, t)
 	if row, ok := p.rows[key]; ok {
 		change(row)
 		return
 	}
 	p.changes[key] = append(p.changes[key], change)
+	if b.lenient {
+		p.missing[key] = missing
+	}
 }
 
 // Wipe drops the rows of a table whose column, one of text, holds a value: those written long ago and those of this batch
 // alike. Rows that come later stay.
 func Wipe[R any](b *Batch, t table.Table[R], column, value string) {
+	WipeWhere(b, t, column+" = ?", value)
+}
+
+// WipeWhere is Wipe for the rows that a condition of SQL holds for.
+func WipeWhere[R any](b *Batch, t table.Table[R], condition string, args ...any) {
 	p := pendingOf(b, t)
-	before := &pending[R]{p.table, p.rows, p.changes, nil}
-	p.rows, p.changes = map[string]*R{}, map[string][]func(*R){}
+	before := &pending[R]{p.table, p.rows, p.changes, p.missing, nil}
+	p.rows, p.changes, p.missing = map[string]*R{}, map[string][]func(*R){}, map[string]func() R{}
 	p.first = append(p.first, before.flush, func(ctx context.Context, tx *table.Tx) error {
-		_, err := tx.Exec(ctx, "delete from "+t.Name+" where "+column+" = ?", value)
+		_, err := tx.Exec(ctx, "delete from "+t.Name+" where "+condition, args...)
 		return err
 	})
 }
@@ -73,6 +91,7 @@ type pending[R any] struct {
 	table   table.Table[R]
 	rows    map[string]*R
 	changes map[string][]func(*R)                    // of rows that are still to be read
+	missing map[string]func() R                      // what rows begin with that may not be there; nil: they need not be
 	first   []func(context.Context, *table.Tx) error // what is to be done before any of these
 }
 
@@ -80,7 +99,7 @@ func pendingOf[R any](b *Batch, t table.Table[R]) *pending[R] {
 	if p, ok := b.tables[t.Name].(*pending[R]); ok {
 		return p
 	}
-	p := &pending[R]{t, map[string]*R{}, map[string][]func(*R){}, nil}
+	p := &pending[R]{t, map[string]*R{}, map[string][]func(*R){}, map[string]func() R{}, nil}
 	b.tables[t.Name] = p
 	return p
 }
@@ -142,18 +161,28 @@ func (p *pending[R]) load(ctx context.Context, tx *table.Tx) error {
 		return err
 	}
 	for i := range loaded {
-		row := &loaded[i]
-		key := keyOf(p.table, row)
-		for _, change := range p.changes[key] {
-			change(row)
-		}
-		p.rows[key] = row
-		delete(p.changes, key)
+		p.change(keyOf(p.table, &loaded[i]), &loaded[i])
 	}
 	for key := range p.changes {
-		return fmt.Errorf("%s %q is to be changed but is not there", p.table.Name, key)
+		begin, tolerated := p.missing[key]
+		switch {
+		case !tolerated:
+			return fmt.Errorf("%s %q is to be changed but is not there", p.table.Name, key)
+		case begin != nil:
+			row := begin()
+			p.change(key, &row)
+		}
 	}
 	return nil
+}
+
+// change makes the changes of a key to its row, which is written then.
+func (p *pending[R]) change(key string, row *R) {
+	for _, change := range p.changes[key] {
+		change(row)
+	}
+	p.rows[key] = row
+	delete(p.changes, key)
 }
 
 // flush writes everything.

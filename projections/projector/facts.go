@@ -102,7 +102,11 @@ func appends(events []eventstore.Recorded) iter.Seq2[int, int] {
 	}
 }
 
-func stages(f fact) bool { return f.staged() > 0 }
+// stages says whether the fact makes events real, none of which need be there.
+func stages(f fact) bool {
+	_, ok := f.event.(event.Staged)
+	return ok && !f.empty
+}
 
 // staged is how many events the fact makes real.
 func (f fact) staged() int {
@@ -121,28 +125,39 @@ func (m Model) whole(ctx context.Context, l *lane, facts []fact) ([]fact, error)
 	}
 	all := make([]fact, 0, len(facts))
 	for _, f := range facts {
-		if e, ok := f.event.(event.Staged); ok {
-			staged, err := m.staged(ctx, l, f.record.Recorded, e)
+		if stages(f) {
+			staged, err := m.staged(ctx, l, f)
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, staged...)
+			continue
 		}
 		all = append(all, f)
 	}
 	return all, nil
 }
 
-func (m Model) staged(ctx context.Context, l *lane, commit eventstore.Recorded, e event.Staged) ([]fact, error) {
-	rows, err := eventstore.Staged(ctx, l.store, commit, e)
+// staged is what a commit makes real, and after that the commit. Where any of it cannot be used all of it stops the
+// account: a commit is real as a whole or not at all.
+func (m Model) staged(ctx context.Context, l *lane, commit fact) ([]fact, error) {
+	e := commit.event.(event.Staged)
+	rows, err := eventstore.Staged(ctx, l.store, commit.record.Recorded, e)
 	if err != nil {
-		return nil, err
+		if m.Drop == nil {
+			return nil, err
+		}
+		stop, err := stoppedBy(commit.record.Recorded, err)
+		return []fact{stop}, err
 	}
 	facts, err := m.facts(ctx, l.codec, rows)
 	for i := range facts {
+		if facts[i].stop != nil {
+			return facts[i : i+1], nil
+		}
 		facts[i].record.Commit, facts[i].record.Nth = e, i+1
 	}
-	return facts, err
+	return append(facts, commit), err
 }
 
 // staging is the category of the events that those of a type make real.

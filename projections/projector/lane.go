@@ -16,12 +16,14 @@ import (
 
 // lane is this instance's part in filling one copy: as its owner, or waiting to become it.
 type lane struct {
-	model Model
-	lease lease
-	store eventstore.Store
-	codec *eventstore.Codec
-	log   *slog.Logger
-	serve func(context.Context) error // makes the copy answer, when it may; tried again until it does
+	model   Model
+	lease   lease
+	store   eventstore.Store
+	codec   *eventstore.Codec
+	log     *slog.Logger
+	said    *said
+	mending chan struct{}               // an account is to be refolded
+	serve   func(context.Context) error // makes the copy answer, when it may; tried again until it does
 
 	mu       sync.Mutex
 	standing standing
@@ -133,18 +135,30 @@ func (l *lane) write(ctx context.Context, p part) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWrite)
 	defer cancel()
 	erases := false
+	var sifted *sieve
 	err := l.lease.db.Tx(ctx, func(tx *table.Tx) error {
 		if err := l.lease.advance(ctx, tx, p.Batch); err != nil {
 			return err
 		}
-		rows, err := l.model.fold(ctx, tx, p.facts)
+		var err error
+		if sifted, err = sift(ctx, tx, p.facts); err != nil {
+			return err
+		}
+		rows, err := l.model.fold(ctx, tx, sifted.kept, sifted.repaired)
 		if err != nil {
 			return err
 		}
 		erases = rows.erases
 		return rows.flush(ctx, tx)
 	})
-	if err == nil && erases {
+	if err != nil {
+		return err
+	}
+	l.tell(sifted.news)
+	if sifted.refolds() {
+		wake(l.mending)
+	}
+	if erases {
 		err = l.lease.db.Scrub(ctx)
 	}
 	return err

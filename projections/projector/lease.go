@@ -83,6 +83,15 @@ func (l lease) advance(ctx context.Context, tx *table.Tx, b feed.Batch) error {
 	return err
 }
 
+// hold keeps the checkpoint as it is until a transaction ends; it fails when the lease is not this instance's any more.
+func (l lease) hold(ctx context.Context, tx *table.Tx) error {
+	n, err := tx.Exec(ctx, "update checkpoint set until = "+l.db.Now()+" + ? where owner = ?", leaseFor.Microseconds(), l.owner)
+	if err == nil && n != 1 {
+		err = errFenced
+	}
+	return err
+}
+
 // markOf is where a copy goes on.
 func markOf(c table.Checkpoint) (eventstore.Mark, error) {
 	if c.Position == 0 && c.Log == "" {

@@ -1,6 +1,10 @@
 // Package projector fills read models from the log. A read model is data: its tables, the categories it reads, and a rule
 // for each event of theirs. Rows and checkpoint change in one transaction, by one instance at a time; what
-// cannot go on stops, says why, and resumes: no event is ever skipped.
+// cannot go on stops, says why, and resumes: no event is ever skipped. An event that cannot be used stops its account
+// alone, until the account's rows are written again from its streams.
+//
+//	feed ──> lane.take ──> Model.facts ──> sift ──────> Model.fold ──> rows, checkpoint
+//	                                        └> account_status ──> refold ──> rows of one account
 package projector
 
 import (
@@ -23,8 +27,12 @@ type Model struct {
 	Bare       bool // its rules see no envelopes
 	States     []Stateful
 	Rules      []Rule
-	Batch      int           // events that go into one transaction while it catches up; 0 for the feed's own number
-	Pace       time.Duration // least time between two transactions after that
+	// Drop takes the rows of one account away, for them to be written again from its streams: those that events of the
+	// streams of an owner (see table.OwnerOf) have written. at is how far the copy is. A model without it stops as a whole
+	// where one with it stops an account.
+	Drop  func(b *Batch, owner string, at eventstore.Position)
+	Batch int           // events that go into one transaction while it catches up; 0 for the feed's own number
+	Pace  time.Duration // least time between two transactions after that
 	// Beside, if there is one, runs while this instance fills the copy that serves, and returns when its context ends.
 	Beside func(context.Context, Owned)
 }
@@ -91,16 +99,28 @@ type fact struct {
 	rule   Rule
 	event  event.Event
 	record Record
+	stop   error // why it stops its account, nil for one that does not
+	empty  bool  // it is a commit that makes nothing real, which is passed over
 }
 
-func (m Model) fact(ctx context.Context, codec *eventstore.Codec, r eventstore.Recorded) (f fact, err error) {
-	var ok bool
-	if f.rule, ok = m.rule(r.Type); !ok {
-		return f, fmt.Errorf("%s@%d: no rule for %s", r.Stream, r.Revision, r.Type)
+// fact is an event as the model sees it. One of a type that the catalog lacks stops the projection, for it may say
+// anything; one of the catalog that the model has no rule for changes nothing.
+func (m Model) fact(ctx context.Context, codec *eventstore.Codec, r eventstore.Recorded) (fact, error) {
+	f := fact{record: Record{Recorded: r}}
+	var err error
+	if _, known := event.Lookup(r.Type); !known {
+		return f, fmt.Errorf("%s@%d: %w %q", r.Stream, r.Revision, event.ErrUnknownType, r.Type)
 	}
-	f.record.Recorded = r
+	f.rule, _ = m.rule(r.Type)
+	if f.rule.apply == nil && !eventstore.IsCorrection(r.Type) {
+		return f, nil
+	}
 	if f.event, err = m.decode(ctx, codec, r); err == nil && !m.Bare {
 		f.record.Meta, err = r.Meta()
+	}
+	f.empty = eventstore.IsEmptyCommit(f.event)
+	if err != nil && m.Drop != nil {
+		return stoppedBy(r, err)
 	}
 	return f, err
 }
@@ -109,19 +129,17 @@ func (m Model) decode(ctx context.Context, codec *eventstore.Codec, r eventstore
 	if m.Personal {
 		return codec.Decode(ctx, r)
 	}
-	e, err := event.Decode(r.Type, r.Data)
-	if err == nil {
-		e, err = event.MapPersonal(e, func(event.Personal) (event.Personal, error) { return "", nil })
-	}
+	e, err := eventstore.DecodeSealed(r)
 	if err != nil {
-		return nil, fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
+		return nil, err
 	}
-	return e, nil
+	return event.MapPersonal(e, func(event.Personal) (event.Personal, error) { return "", nil })
 }
 
-// fold is what facts do to the rows.
-func (m Model) fold(ctx context.Context, tx *table.Tx, facts []fact) (*Batch, error) {
+// fold is what facts do to the rows. repaired are the owners of streams that are folded without some of their events.
+func (m Model) fold(ctx context.Context, tx *table.Tx, facts []fact, repaired map[string]bool) (*Batch, error) {
 	b := newBatch()
+	b.repaired = repaired
 	for _, s := range m.States {
 		if err := s.open(ctx, tx, b, facts); err != nil {
 			return nil, err
@@ -147,7 +165,10 @@ func (b *Batch) apply(facts []fact) (err error) {
 		}
 	}()
 	for _, f = range facts {
-		f.rule.apply(b, f.event, f.record)
+		if f.rule.apply != nil {
+			b.lenient = len(b.repaired) > 0 && b.repaired[table.OwnerOf(f.record.Stream)]
+			f.rule.apply(b, f.event, f.record)
+		}
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ type Projector struct {
 	mu    sync.Mutex
 	lanes map[string]*lane // by copy
 	down  error            // why the registry cannot be read
+	said  said
 }
 
 // New is a projector of models. Nothing happens before Run.
@@ -168,13 +169,17 @@ func (f *floor) start(ctx context.Context, m Model, c table.Copy) error {
 	keeping, stop := context.WithCancel(ctx)
 	r.stop = stop
 	r.keeper.Go(func() { l.keep(keeping) })
+	if m.Drop != nil {
+		r.keeper.Go(func() { l.mend(keeping) })
+	}
 	r.keeper.Go(func() { l.attend(keeping, Owned{Copy: c, DB: db}, f.p.serves(m, c)) })
 	f.running[c.Name] = r
 	return nil
 }
 
 func (p *Projector) lane(m Model, c table.Copy, db *table.DB) *lane {
-	l := &lane{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.shelf.Instance, p.Alone}, log: p.Log.With("projection", c.Name)}
+	l := &lane{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.shelf.Instance, p.Alone}, log: p.Log.With("projection", c.Name),
+		said: &p.said, mending: make(chan struct{}, 1)}
 	l.standing.changed = make(chan struct{})
 	l.serve = p.server(l, c)
 	p.mu.Lock()

@@ -116,7 +116,7 @@ func TestModelsOfTwoLogsAreEachFilledFromTheirOwn(t *testing.T) {
 		})
 		until(t, "the copy of before is dropped", func() bool {
 			dropped, err := i.Prune(t.Context())
-			return err == nil && strings.Join(dropped, " ") == "usage-v1-g1"
+			return err == nil && strings.Join(dropped, " ") == "usage-v2-g1"
 		})
 	})
 }

@@ -4,6 +4,7 @@ package register
 
 import (
 	"encoding/json"
+	"strings"
 
 	"lieudit/eventstore"
 	"lieudit/projections/projector"
@@ -30,9 +31,23 @@ var Model = projector.Model{
 		projector.On(keyRevoked),
 		projector.On(originsChanged),
 		projector.Ignore[event.AccountActionRefused](),
+		projector.Ignore[event.AccountEventVoided](),
 		projector.On(tokenIssued),
 		projector.On(tokenRevoked),
+		projector.Ignore[event.TokenEventVoided](),
 	},
+	Drop: drop,
+}
+
+// drop takes an account and its keys away, or the token of a stream.
+func drop(b *projector.Batch, owner string, _ eventstore.Position) {
+	if token, ok := strings.CutPrefix(owner, "/token-"); ok {
+		projector.Wipe(b, table.Tokens, "id", token)
+		return
+	}
+	projector.Erase(b)
+	projector.Wipe(b, table.Accounts, "id", owner)
+	projector.Wipe(b, table.Keys, "account", owner)
 }
 
 // account is the account whose stream an event is in.

@@ -6,6 +6,7 @@ package tally
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"lieudit/eventstore"
@@ -34,11 +35,21 @@ var Model = projector.Model{
 		projector.Ignore[event.IncarnationStarted](),
 		projector.Ignore[event.IncarnationEnded](),
 	},
+	Drop:  drop,
 	Batch: 4000,
 	Pace:  200 * time.Millisecond, // ticks of one account go together: a row costs more than they do
 }
 
 const category = "usage"
+
+// drop takes a contract's period away. When its keys were used last stays: it only ever rises.
+func drop(b *projector.Batch, owner string, _ eventstore.Position) {
+	stream := strings.TrimPrefix(owner, "/")
+	projector.Wipe(b, table.UsagePeriods, "stream", stream)
+	if contract, first, ok := ledger.Parse(stream); ok {
+		projector.WipeWhere(b, table.UsageLines, "contract = ? and first = ?", contract, first.String())
+	}
+}
 
 var periods = projector.State[table.UsagePeriod, *period]{
 	Table: table.UsagePeriods, Category: category, Open: resume, Close: settle,

@@ -15,15 +15,18 @@ var catalog = []Type{
 	define[KeyOriginsChanged]("changed the origins of key {key} from {before} to {origins}"),
 	define[AccountActionRefused]("was refused: {action} ({code})"),
 
+	define[AccountEventVoided]("voided event {revision} of the account's stream ({type}), which cannot be used: {why}"),
 	define[TokenIssued]("issued {role} token {token} ({hint})"),
 	define[TokenRevoked]("revoked {role} token {token} ({hint})"),
 
+	define[TokenEventVoided]("voided event {revision} of the token's stream ({type}), which cannot be used: {why}"),
 	define[ReferentialOpened]("opened referential {code}"),
 	define[ReferentialRenamed]("renamed referential {code} from {before} to {name}"),
 	define[ReferentialArchived]("archived referential {code}"),
 	define[SitesChanged]("wrote sites of {referential} ({action}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
 	define[SyncCommitted]("wrote sites of {referential} ({action}, as staged in {sync}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
 	define[RequestKept]("was asked to write sites of {referential} ({action}) and had nothing to change"),
+	define[LocationsEventVoided]("voided event {revision} of the places' stream ({type}), which cannot be used: {why}"),
 	define[SyncStaged]("staged rows of a sync"),
 
 	define[UsageOpened]("opened the period from {first} of contract {contract} with {cap} requests"),

@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"strings"
 	"time"
 
 	"lieudit/schemas/event"
@@ -16,6 +17,18 @@ const Early = time.Minute
 // Stream is the stream of a contract's period.
 func Stream(contract string, first plan.Date) string {
 	return "usage-" + contract + "-" + first.String()
+}
+
+// Parse is the contract and the first day of the period that a stream is of.
+func Parse(stream string) (contract string, first plan.Date, ok bool) {
+	const day = len("-2026-11-21")
+	name, found := strings.CutPrefix(stream, "usage-")
+	if !found || len(name) <= day {
+		return "", plan.Date{}, false
+	}
+	contract = name[:len(name)-day]
+	first, err := plan.ParseDate(name[len(contract)+1:])
+	return contract, first, err == nil && Stream(contract, first) == stream
 }
 
 // Verdict is what an event came to.

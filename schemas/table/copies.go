@@ -19,7 +19,7 @@ const (
 
 // Copy is one filling of a read model's tables: a SQLite file or a Postgres schema of its own.
 type Copy struct {
-	Name       string // register-v1-g2
+	Name       string // register-v2-g2
 	Model      string
 	Version    int64
 	Generation int64
@@ -152,7 +152,7 @@ func (s *Shelf) furnish(ctx context.Context, m Model, c Copy) error {
 }
 
 func (db *DB) furnish(ctx context.Context, m Model, c Copy) error {
-	if err := db.Create(ctx, append([]Def{Checkpoints.Def}, m.Tables...)...); err != nil {
+	if err := db.Create(ctx, append([]Def{Checkpoints.Def, AccountStatuses.Def}, m.Tables...)...); err != nil {
 		return err
 	}
 	return db.Tx(ctx, func(tx *Tx) error {

@@ -38,7 +38,7 @@ var Entries = Table[Entry]{
 }
 
 // History is the read model of the trail: one row an event, and one for every site that an event changed.
-var History = Model{Name: "history", Version: 2, Tables: []Def{Entries.Def}}
+var History = Model{Name: "history", Version: 3, Tables: []Def{Entries.Def}}
 
 // SiteSubject is what entries about a site have as their subject.
 func SiteSubject(code, externalID string) string { return code + "/" + externalID }

@@ -79,7 +79,7 @@ var Erasures = Table[Erasure]{
 }
 
 // Places is the read model of referentials and sites.
-var Places = Model{Name: "places", Version: 1, Tables: []Def{Referentials.Def, Sites.Def, Outbox.Def, Erasures.Def}}
+var Places = Model{Name: "places", Version: 2, Tables: []Def{Referentials.Def, Sites.Def, Outbox.Def, Erasures.Def}}
 
 // RefID is the key of a referential's row. Neither accounts nor codes have a slash in them.
 func RefID(account, code string) string { return account + "/" + code }

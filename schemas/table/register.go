@@ -86,4 +86,4 @@ var (
 )
 
 // Register is the read model of accounts, keys and customer-area tokens, for lists.
-var Register = Model{Name: "register", Version: 1, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}
+var Register = Model{Name: "register", Version: 2, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}

@@ -76,7 +76,7 @@ var (
 // A period is called by its first day; fin is the first day after it. utilise is what was held against limite; total, lignes
 // and empreinte are what the period was closed with, and later corrections are in usage_par_jour alone.
 var Usage = Model{
-	Name: "usage", Version: 1,
+	Name: "usage", Version: 2,
 	Tables: []Def{UsagePeriods.Def, UsageLines.Def, KeyUses.Def},
 	Views: []View{
 		{"usage_par_jour", `select account as compte, contract as contrat, first as periode, day as jour, api_key as cle, endpoint, requests as requetes

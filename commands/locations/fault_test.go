@@ -1,0 +1,208 @@
+package locations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lieudit/eventstore"
+)
+
+// faulty is a log and a vault in which one call fails, until they are healed.
+type faulty struct {
+	eventstore.Store
+	eventstore.Vault
+
+	healed  atomic.Bool
+	appends func(stream string) error // what becomes of an append
+	reads   func(stream string) error // what becomes of a read
+	keys    func() error              // what becomes of a look at the vault
+}
+
+func (f *faulty) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
+	if err := f.fault(f.appends, stream); err != nil {
+		return eventstore.Committed{}, err
+	}
+	return f.Store.Append(ctx, stream, expected, events)
+}
+
+func (f *faulty) ReadStream(ctx context.Context, stream string, from eventstore.Revision, d eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
+	if err := f.fault(f.reads, stream); err != nil {
+		return func(yield func(eventstore.Recorded, error) bool) { yield(eventstore.Recorded{}, err) }
+	}
+	return f.Store.ReadStream(ctx, stream, from, d)
+}
+
+func (f *faulty) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
+	if f.keys != nil && !f.healed.Load() {
+		if err := f.keys(); err != nil {
+			return nil, err
+		}
+	}
+	return f.Vault.Key(ctx, subject, create)
+}
+
+func (f *faulty) fault(of func(string) error, stream string) error {
+	if of == nil || f.healed.Load() {
+		return nil
+	}
+	return of(stream)
+}
+
+// staged says whether a stream is one of staged rows.
+func isStaging(stream string) bool { return strings.HasPrefix(stream, "sync-") }
+
+// nth fails the n-th call, from 1, and all after it.
+func nth(n int, err error) func() error {
+	var calls atomic.Int64
+	return func() error {
+		if calls.Add(1) >= int64(n) {
+			return err
+		}
+		return nil
+	}
+}
+
+// stagings fails the n-th append of staged rows.
+func stagings(n int, err error) func(string) error {
+	fails := nth(n, err)
+	return func(stream string) error {
+		if isStaging(stream) {
+			return fails()
+		}
+		return nil
+	}
+}
+
+// TestSyncWhoseStagingFailsAppendsNothing: whatever fails at whichever step, the account's stream is as it was, the same
+// instance and others go on, and the same request made again is done as if for the first time.
+func TestSyncWhoseStagingFailsAppendsNothing(t *testing.T) {
+	t.Parallel()
+	const rows = 5_000 // three appends of staged rows
+	broken := errors.New("it is broken")
+	type scene struct {
+		name string
+		set  func(f *faulty, cancel context.CancelFunc)
+	}
+	var scenes []scene
+	for _, n := range []int{1, 2, rows / 2, rows} {
+		scenes = append(scenes, scene{fmt.Sprintf("vault_at_key_%d", n), func(f *faulty, _ context.CancelFunc) { f.keys = nth(n, broken) }})
+	}
+	for n := 1; n <= 3; n++ {
+		for _, err := range []error{eventstore.ErrUnavailable, eventstore.ErrTooLarge, eventstore.ErrMismatch, eventstore.ErrClosed, broken} {
+			scenes = append(scenes, scene{fmt.Sprintf("append_%d_%s", n, strings.ReplaceAll(err.Error(), " ", "_")),
+				func(f *faulty, _ context.CancelFunc) { f.appends = stagings(n, err) }})
+		}
+		scenes = append(scenes, scene{fmt.Sprintf("append_%d_of_unknown_outcome", n), func(f *faulty, cancel context.CancelFunc) {
+			f.appends = stagings(n, eventstore.ErrUnknown)
+			time.AfterFunc(50*time.Millisecond, cancel)
+		}})
+		scenes = append(scenes, scene{fmt.Sprintf("context_ends_at_append_%d", n), func(f *faulty, cancel context.CancelFunc) {
+			fails := stagings(n, broken)
+			f.appends = func(stream string) error {
+				if fails(stream) != nil {
+					cancel()
+				}
+				return nil
+			}
+		}})
+	}
+	for _, c := range scenes {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s := newStage(t)
+			opened(t, s.desk(s.store), "magasins")
+			put(t, s.desk(s.store), at("x", "X", 44))
+			f := &faulty{Store: s.store, Vault: s.vault}
+			l := New(f, eventstore.NewCodec(f), s.plans, s.ban, time.Now)
+			c.set(f, cancel)
+			fails(t, ctx, s, l, f, Batch{Rows: many(rows), Key: "k", Request: []byte("r")}, rows)
+		})
+	}
+}
+
+// fails writes a batch that cannot be staged, and then the same when nothing is broken any more.
+func fails(t *testing.T, ctx context.Context, s *stage, l *Locations, f *faulty, b Batch, rows int) {
+	t.Helper()
+	before := s.events(t, "locations-a")
+	if o, at, err := l.Write(ctx, "a", shop, "magasins", b); err == nil || at != 0 {
+		t.Fatalf("got %+v at %d, want an error", o.SitesWritten, at)
+	}
+	if after := s.events(t, "locations-a"); len(after) != len(before) {
+		t.Fatalf("the sync that failed appended %v", after[len(before):])
+	}
+	f.healed.Store(true)
+	for _, instance := range []*Locations{l, s.desk(s.store)} {
+		if got, err := instance.Figures(t.Context(), "a"); err != nil || got != (Figures{Sites: 1, Referentials: 1}) {
+			t.Fatalf("got %+v, %v after the sync that failed", got, err)
+		}
+	}
+	put(t, l, at("y", "Y", 45))
+	if o := written(t, l, "magasins", b); o.Created != rows || o.Active != 2 {
+		t.Errorf("the same request again: got %+v", o.SitesWritten)
+	}
+	if o := written(t, s.desk(s.store), "magasins", b); o.Created != rows || o.Active != 2 {
+		t.Errorf("the same request a third time: got %+v, want the second answer", o.SitesWritten)
+	}
+	if got, err := s.desk(s.store).Figures(t.Context(), "a"); err != nil || got.Sites != rows+2 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// TestSyncThatMeetsAnotherAndThenFailsAppendsNothing: rows that were staged before a conflict are not committed with the
+// figures of the decision after it.
+func TestSyncThatMeetsAnotherAndThenFailsAppendsNothing(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("it is broken")
+	for _, c := range []struct {
+		name string
+		set  func(f *faulty)
+	}{
+		{"the_vault", func(f *faulty) { f.keys = func() error { return broken } }},
+		{"the_append", func(f *faulty) { f.appends = stagings(1, eventstore.ErrUnavailable) }},
+		{"the_look_at_what_is_staged", func(f *faulty) {
+			f.reads = func(stream string) error {
+				if isStaging(stream) {
+					return eventstore.ErrUnavailable
+				}
+				return nil
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			opened(t, s.desk(s.store), "magasins")
+			f := &faulty{Store: s.store, Vault: s.vault}
+			raced := false
+			f.appends = func(stream string) error {
+				if stream == "locations-a" && !raced {
+					raced = true
+					row := many(1)[0]
+					if c.name == "the_look_at_what_is_staged" {
+						row = at("x", "X", 44) // the staged rows stay the same
+					}
+					put(t, s.desk(s.store), row)
+					c.set(f)
+				}
+				return nil
+			}
+			l := New(f, eventstore.NewCodec(f), s.plans, s.ban, time.Now)
+			if _, _, err := l.Write(t.Context(), "a", shop, "magasins", Batch{Rows: many(1_000)}); err == nil || !raced {
+				t.Fatalf("got %v, want an error after a conflict", err)
+			}
+			if got := s.events(t, "locations-a"); len(got) != 2 {
+				t.Fatalf("got %v, want the opening and the other's change", got)
+			}
+			f.healed.Store(true)
+			written(t, l, "magasins", Batch{Rows: many(1_000)})
+		})
+	}
+}
