@@ -24,7 +24,13 @@ func (s *service) openKeys(ctx context.Context) error {
 	}
 	s.keys = vault.Bind(v, s.logs.core, s.Log)
 	s.closing(s.keys.Close)
-	s.keys.AcceptLost = s.AcceptLostKeys
+	s.keys.AcceptLost, s.keysChanged = s.AcceptLostKeys, make(chan struct{}, 1)
+	s.keys.Changed = func() {
+		select {
+		case s.keysChanged <- struct{}{}:
+		default: // it is told already
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, maxFirstCheck)
 	defer cancel()
 	err = s.keys.Check(ctx)

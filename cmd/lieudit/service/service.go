@@ -43,23 +43,24 @@ type service struct {
 	version string
 	metrics *prometheus.Registry
 
-	closers   []func() error
-	logs      logs
-	keys      *vault.Bound // of personal fields
-	shelf     *table.Shelf
-	ring      *keyring.Ring
-	projector *projector.Projector
-	pulse     *pulse.Pulse
-	accounts  *account.Accounts
-	tokens    *access.Tokens
-	ledger    *usage.Ledger
-	locations *locations.Locations
-	sites     *meili.Index   // nil: sites are searched in memory
-	outbox    *outbox.Outbox // with sites
-	caughtUp  atomic.Bool    // the read models, once
-	atlas     *atlas.Atlas
-	listings  *directory.Directory // nil: vintages are searched by their own index
-	follower  *vintages.Follower
+	closers     []func() error
+	logs        logs
+	keys        *vault.Bound  // of personal fields
+	keysChanged chan struct{} // told when a vault is whole again
+	shelf       *table.Shelf
+	ring        *keyring.Ring
+	projector   *projector.Projector
+	pulse       *pulse.Pulse
+	accounts    *account.Accounts
+	tokens      *access.Tokens
+	ledger      *usage.Ledger
+	locations   *locations.Locations
+	sites       *meili.Index   // nil: sites are searched in memory
+	outbox      *outbox.Outbox // with sites
+	caughtUp    atomic.Bool    // the read models, once
+	atlas       *atlas.Atlas
+	listings    *directory.Directory // nil: vintages are searched by their own index
+	follower    *vintages.Follower
 
 	api, area, ops *listener
 }
