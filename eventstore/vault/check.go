@@ -41,12 +41,24 @@ func (b *Bound) look(ctx context.Context, full bool) error {
 	if err != nil && !errors.Is(err, errMoved) && !table.IsMissing(err) {
 		return b.note(ctx, fmt.Errorf("vault: %w", err))
 	}
-	if err == nil && same && !full {
-		return b.note(ctx, nil)
-	}
 	checking, cancel := context.WithTimeout(ctx, maxCheck)
 	defer cancel()
+	if err == nil && same {
+		if full {
+			err = b.catchUp(checking)
+		}
+		return b.note(ctx, err)
+	}
 	return b.note(ctx, b.check(checking))
+}
+
+// catchUp compares the database with what was added to the log.
+func (b *Bound) catchUp(ctx context.Context) error {
+	now, err := b.vault.glance(ctx)
+	if err != nil {
+		return fmt.Errorf("vault: %w", err)
+	}
+	return b.complete(ctx, now.binding)
 }
 
 func (b *Bound) begin(ctx context.Context) error {
@@ -233,18 +245,25 @@ func (b *Bound) compare(ctx context.Context, now contents, log uuid.UUID) error 
 		}
 	}
 	b.vault.expect(now.binding)
-	missing, err := b.follow(ctx, now.binding)
+	return b.complete(ctx, now.binding)
+}
+
+// complete refuses a database that lacks keys of what was added to the log since they were compared.
+func (b *Bound) complete(ctx context.Context, now binding) error {
+	missing, err := b.follow(ctx, now)
 	if err != nil {
 		return fmt.Errorf("vault: %w", err)
 	}
-	if len(missing) > 0 {
-		if err := b.lost(&WrongError{fmt.Sprintf("at %s lacks the keys of %s: it is older than the log", at, named(missing)), putBack + orAccept, true}); err != nil {
-			return err
-		}
-		b.mu.Lock()
-		b.missing = missing
-		b.mu.Unlock()
+	if len(missing) == 0 {
+		return nil
 	}
+	why := fmt.Sprintf("at %s lacks the keys of %s: it is older than the log", b.vault.place(), named(missing))
+	if err := b.lost(&WrongError{why, putBack + orAccept, true}); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.missing = missing
 	return nil
 }
 
