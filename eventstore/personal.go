@@ -66,9 +66,9 @@ func (c *Codec) Forget(ctx context.Context, stream string) error {
 }
 
 func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
-	text, ok := strings.CutPrefix(string(p), sealed)
-	if !ok {
-		return "", fmt.Errorf("%w: it is not encrypted", errNotSealed)
+	box, err := boxOf(p)
+	if err != nil {
+		return "", err
 	}
 	subject := Subject(stream)
 	key, err := c.vault.Key(ctx, subject, false)
@@ -82,8 +82,8 @@ func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (even
 	case err != nil:
 		return "", fmt.Errorf("data key of %s: %w", stream, err)
 	}
-	plain, err := unseal(key, stream, text)
-	if err != nil && !errors.Is(err, errNotSealed) {
+	plain, err := unseal(key, stream, box)
+	if err != nil {
 		err = &UnreadableError{subject, err}
 	}
 	return plain, err
@@ -91,24 +91,35 @@ func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (even
 
 // Opens says whether a sealed field of a stream opens with a key.
 func Opens(key []byte, stream string, p event.Personal) bool {
-	text, ok := strings.CutPrefix(string(p), sealed)
-	if !ok {
-		return false
+	box, err := boxOf(p)
+	if err == nil {
+		_, err = unseal(key, stream, box)
 	}
-	_, err := unseal(key, stream, text)
 	return err == nil
 }
 
-func unseal(key []byte, stream, text string) (event.Personal, error) {
+// nonceSize is how many bytes of a box are its nonce.
+const nonceSize = 12
+
+// boxOf is what a personal field holds as it stands on the log: the nonce and what is sealed.
+func boxOf(p event.Personal) ([]byte, error) {
+	text, ok := strings.CutPrefix(string(p), sealed)
+	if !ok {
+		return nil, fmt.Errorf("%w: it is not encrypted", errNotSealed)
+	}
+	box, err := base64.RawStdEncoding.Strict().DecodeString(text)
+	if err != nil || len(box) < nonceSize {
+		return nil, fmt.Errorf("%w: it is cut", errNotSealed)
+	}
+	return box, nil
+}
+
+func unseal(key []byte, stream string, box []byte) (event.Personal, error) {
 	aead, err := aeadOf(key)
 	if err != nil {
 		return "", err
 	}
-	box, err := base64.RawStdEncoding.Strict().DecodeString(text)
-	if err != nil || len(box) < aead.NonceSize() {
-		return "", fmt.Errorf("%w: it is cut", errNotSealed)
-	}
-	plain, err := aead.Open(nil, box[:aead.NonceSize()], box[aead.NonceSize():], []byte(stream))
+	plain, err := aead.Open(nil, box[:nonceSize], box[nonceSize:], []byte(stream))
 	if err != nil {
 		return "", errors.New("the key does not open the field")
 	}

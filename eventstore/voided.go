@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"context"
 	"reflect"
 
 	"lieudit/schemas/event"
@@ -27,4 +28,37 @@ func Corrects(r Recorded) (Revision, bool) {
 		return 0, false
 	}
 	return Revision(correction.Voids()), true
+}
+
+// CheckEvent is nil for an event that can be used, with all that it makes real, and an *UnusableError for one that cannot.
+// It needs no vault: whether personal fields open is another question than whether they have the form of sealed ones.
+func CheckEvent(ctx context.Context, store Store, r Recorded) error {
+	e, err := checkForm(r)
+	commit, stages := e.(event.Staged)
+	if err != nil || !stages {
+		return err
+	}
+	rows, err := Staged(ctx, store, r, commit)
+	for i := 0; i < len(rows) && err == nil; i++ {
+		_, err = checkForm(rows[i])
+	}
+	return err
+}
+
+func checkForm(r Recorded) (event.Event, error) {
+	e, err := DecodeSealed(r)
+	if err == nil {
+		_, err = r.Meta()
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, err = event.MapPersonal(e, func(p event.Personal) (event.Personal, error) {
+		_, err := boxOf(p)
+		return p, err
+	})
+	if err != nil {
+		return nil, unusable(r, err)
+	}
+	return e, nil
 }

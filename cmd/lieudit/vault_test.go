@@ -335,3 +335,54 @@ func TestAServiceStartsWhileItsVaultIsAway(t *testing.T) {
 	st.whole(t, "one", key)
 }
 
+// TestAnAccountWhoseKeyIsLostIsUnreadableAlone: nothing stands in the place of what it sealed, nothing is written to it, and once
+// the key is back so are its rows, without a restart or a rebuild.
+func TestAnAccountWhoseKeyIsLostIsUnreadableAlone(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]string{
+		"another":   "update data_keys set key = (select key from data_keys where subject = 'two') where subject = 'one'",
+		"destroyed": "update data_keys set key = substr(key, 1, 0), destroyed = 1 where subject = 'one'",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, here func(*service.Config), box *strongbox) {
+				st := raise(t, here)
+				one, two := st.shop(t, "one"), st.shop(t, "two")
+				st.stop()
+				back := box.save(t)
+				box.exec(t, lose)
+				st = raise(t, here)
+				for _, model := range []string{"register", "places", "history"} {
+					st.run(t, "projections rebuild "+model)
+				}
+				st.await(t, "the read models to be made anew", func() bool { return strings.Count(st.run(t, "projections status"), "retired") == 3 })
+				for _, target := range []string{"GET /locations/referentiels/m/sites", "GET /locations/referentiels/m/sites:export?format=csv", "GET /locations/search"} {
+					if got := st.code(t, one, target, ""); got != http.StatusInternalServerError {
+						t.Errorf("%s: %d, want 500", target, got)
+					}
+					if got := st.code(t, two, target, ""); got != http.StatusOK {
+						t.Errorf("%s of another account: %d, want 200", target, got)
+					}
+				}
+				for _, target := range []string{"PUT /locations/referentiels/m/sites/3", "PATCH /locations/referentiels/m/sites/1"} {
+					if got := st.code(t, one, target, `{"nom":"Autre"}`); got != http.StatusInternalServerError {
+						t.Errorf("%s: %d, want 500", target, got)
+					}
+				}
+				if code, shown, _ := st.try(t, "account show one"); code == 0 {
+					t.Errorf("the account is shown as %s", shown)
+				}
+				st.whole(t, "two", two)
+				if got := st.ready(t); !strings.Contains(got, "one") || st.status(t, st.ops+"/readyz") != http.StatusOK {
+					t.Errorf("readiness says %s, want the account named and the instance ready", got)
+				}
+				back()
+				st.await(t, "the account to be readable again", func() bool { return st.code(t, one, "GET /locations/referentiels/m/sites", "") == http.StatusOK })
+				st.whole(t, "one", one)
+				if got := box.keys(t); got != 2 {
+					t.Errorf("%d keys, want 2", got)
+				}
+			})
+		})
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/commands"
+	"lieudit/eventstore"
 	"lieudit/schemas/event"
 	"lieudit/schemas/origin"
 	"lieudit/schemas/plan"
@@ -204,7 +205,7 @@ func TestOpenUnderAnAgency(t *testing.T) {
 func TestEvolveKnowsEveryAccountEvent(t *testing.T) {
 	t.Parallel()
 	for _, typ := range event.All() {
-		if typ.Category() != Aggregate.Category || typ.Name == (event.AccountActionRefused{}).EventType() ||
+		if typ.Category() != Aggregate.Category || eventstore.IsCorrection(typ.Name) || typ.Name == (event.AccountActionRefused{}).EventType() ||
 			typ.Name == (event.AccountOpened{}).EventType() {
 			continue
 		}

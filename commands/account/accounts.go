@@ -106,12 +106,20 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 // The zero instant is the end of the stream: its events may bear times of a clock that is ahead. An account not opened
 // by then is ErrUnknown.
 func (a *Accounts) State(ctx context.Context, id string, asOf time.Time) (s State, last eventstore.Recorded, err error) {
-	for r, err := range a.store.ReadStream(ctx, Aggregate.Category+"-"+id, 0, eventstore.Forward) {
+	stream := Aggregate.Category + "-" + id
+	voided, err := commands.Voided(ctx, a.store, stream, 0)
+	if err != nil {
+		return State{}, last, err
+	}
+	for r, err := range a.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
 		if err != nil {
 			return State{}, last, err
 		}
 		if !asOf.IsZero() && r.Time.After(asOf) {
 			break
+		}
+		if voided[r.Revision] {
+			continue
 		}
 		e, err := a.codec.Decode(ctx, r)
 		if err != nil {

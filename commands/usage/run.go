@@ -117,7 +117,13 @@ func (l *Ledger) hear(ctx context.Context, r eventstore.Recorded) error {
 			return b.tell(ctx, account, "closed "+account, event.UsageAccountClosed{Account: account})
 		})
 	case event.PlanChanged:
-		return l.each(account, func(b *book) error { return b.recap(ctx, account, l.clock()) })
+		err = l.each(account, func(b *book) error { return b.recap(ctx, account, l.clock()) })
+		var unusable *eventstore.UnusableError
+		if errors.As(err, &unusable) {
+			l.log.Warn("an account's volume cannot be known", "account", account, "reason", err)
+			return nil // its volume stays as it is; the others are not kept waiting
+		}
+		return err
 	}
 	return nil
 }

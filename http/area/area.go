@@ -11,6 +11,7 @@ import (
 
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/repair"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/http/lookup"
@@ -41,6 +42,8 @@ type ReadModels interface {
 	Rebuild(ctx context.Context, name string) error
 	// Prune drops the copies that nobody reads.
 	Prune(context.Context) error
+	// Refold has the rows of an account, where they are stopped, written again from its streams.
+	Refold(ctx context.Context, account string) error
 }
 
 // Parts is what the customer area is made of.
@@ -52,6 +55,7 @@ type Parts struct {
 	Consumption *consumption.Consumption
 	Passes      Passes
 	ReadModels  ReadModels
+	Repairs     *repair.Repairs
 	// Wait returns when this instance shows what the log held at the position of an event of an account, or when that takes
 	// too long; WaitTokens does for an event of a token.
 	Wait, WaitTokens func(context.Context, eventstore.Position)

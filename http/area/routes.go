@@ -54,6 +54,7 @@ func (a *area) routes() []route {
 
 		{"GET", "/projections", operators, everything, asks(a.projections)},
 		{"POST", "/projections/{name:[a-z0-9-]+}:rebuild", operators, everything, takes(a.rebuild)},
+		{"POST", "/projections:repair", operators, everything, takes(a.repair)},
 		{"POST", "/projections:prune", operators, everything, takes(a.prune)},
 	}
 }

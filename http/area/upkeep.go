@@ -2,6 +2,7 @@ package area
 
 import (
 	"net/http"
+	"strings"
 
 	"lieudit/schemas/body"
 )
@@ -25,4 +26,27 @@ func (a *area) prune(r *http.Request, c call, _ body.Empty) (reply, error) {
 		return reply{}, err
 	}
 	return a.projections(r, c, body.Empty{})
+}
+
+// repair voids the events of an account that cannot be used. The read models write its rows again when they come to the
+// corrections. Where there are none, rows that are stopped for another reason are written again.
+func (a *area) repair(r *http.Request, c call, in body.Repair) (reply, error) {
+	do, id := a.Repairs.Account, in.Account
+	if token, ok := strings.CutPrefix(in.Account, "/token-"); ok {
+		do, id = a.Repairs.Token, token
+	}
+	found, err := do(r.Context(), id, c.intent(in.Reason))
+	if err == nil && len(found) == 0 {
+		err = a.ReadModels.Refold(r.Context(), in.Account)
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	shown := body.Repaired{Envelope: body.OK, Results: make([]body.VoidedEvent, len(found))}
+	for i, v := range found {
+		shown.Results[i] = body.VoidedEvent{
+			Stream: v.Stream, Revision: v.Revision, Position: uint64(v.Position), Event: v.Event, Type: v.Type, Why: v.Why,
+		}
+	}
+	return ok(shown)
 }

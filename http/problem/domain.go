@@ -6,6 +6,7 @@ import (
 
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/commands/repair"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/schemas/origin"
@@ -34,7 +35,7 @@ func ofDomain(err error) (Problem, bool) {
 	if e, ok := errors.AsType[*usage.Refusal](err); ok {
 		return coded(409, e.Code(), e.Error()), true
 	}
-	for _, missing := range []error{account.ErrUnknown, account.ErrUnknownKey, access.ErrUnknown, usage.ErrNoPeriod} {
+	for _, missing := range []error{repair.ErrNothing, account.ErrUnknown, account.ErrUnknownKey, access.ErrUnknown, usage.ErrNoPeriod} {
 		if errors.Is(err, missing) {
 			return NotFound(), true
 		}

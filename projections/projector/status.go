@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"lieudit/eventstore"
@@ -134,4 +135,38 @@ func (p *Projector) UnreadableAccounts(ctx context.Context, after string, limit 
 	slices.Sort(all)
 	all = slices.Compact(all)
 	return all[:min(limit, len(all))], err
+}
+
+// Incidents is nil when no account is stopped and no empty commit was passed over; else it names them. It is no reason not
+// to be ready: the other accounts are served.
+func (p *Projector) Incidents(ctx context.Context) error {
+	all, err := p.StoppedAccounts(ctx)
+	if err != nil {
+		return err
+	}
+	var texts []string
+	copies := map[string][]string{} // by text
+	for _, s := range all {
+		for _, text := range s.texts() {
+			if copies[text] == nil {
+				texts = append(texts, text)
+			}
+			copies[text] = append(copies[text], s.Copy)
+		}
+	}
+	for _, text := range texts {
+		err = errors.Join(err, fmt.Errorf("%s: %s", strings.Join(copies[text], ", "), text))
+	}
+	return err
+}
+
+// texts are what is to be said of the account.
+func (s StoppedAccount) texts() (all []string) {
+	if s.Stopped() {
+		all = append(all, (&table.StoppedError{AccountStatus: s.AccountStatus}).Error())
+	}
+	if s.Empty != 0 {
+		all = append(all, fmt.Sprintf("account %s: a commit without a sync id at position %d changed nothing and was passed over", s.Account, s.Empty))
+	}
+	return all
 }

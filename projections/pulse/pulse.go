@@ -45,7 +45,7 @@ var wanted = eventstore.Filter{"locations", "account"}
 // concerns says whether an event changes places: one of theirs, or the erasure of their account.
 func concerns(r eventstore.Recorded) bool {
 	t, known := event.Lookup(r.Type)
-	return !known || t.Category() == "locations" || r.Type == event.AccountErased{}.EventType()
+	return !known || t.Category() == "locations" || r.Type == event.AccountErased{}.EventType() || eventstore.IsCorrection(r.Type)
 }
 
 // Changed is the position of the last event seen that changed an account's places, 0 when there was none since the start.

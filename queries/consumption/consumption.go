@@ -89,7 +89,11 @@ func (u *Usage) standing(ctx context.Context, db *table.DB, q Question) error {
 	if err != nil {
 		return err
 	}
-	rows, err := table.Load(ctx, db, table.UsagePeriods, []string{ledger.Stream(u.Contract, q.First)})
+	stream := ledger.Stream(u.Contract, q.First)
+	if err := table.CheckAccount(ctx, db, table.OwnerOf(stream)); err != nil {
+		return err
+	}
+	rows, err := table.Load(ctx, db, table.UsagePeriods, []string{stream})
 	if err != nil || len(rows) == 0 {
 		return err
 	}

@@ -17,7 +17,7 @@ type Period struct {
 // Unclosed are up to limit periods that ended on a day or before and were not closed, the oldest first.
 func (c *Consumption) Unclosed(ctx context.Context, by plan.Date, limit int) (periods []Period, err error) {
 	err = c.shelf.Read(ctx, table.Usage, func(db *table.DB) error {
-		rows, err := table.Select(ctx, db, table.UsagePeriods, "where closed = 0 and next <= ? order by next, stream limit ?", by.String(), limit)
+		rows, err := table.Select(ctx, db, table.UsagePeriods, "where closed = 0 and next <= ? and "+table.Running("'/' || stream")+" order by next, stream limit ?", by.String(), limit)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,9 @@ package consumption
 import (
 	"context"
 	"iter"
+	"strings"
 
+	"lieudit/schemas/ledger"
 	"lieudit/schemas/table"
 )
 
@@ -19,7 +21,7 @@ const pageSize = 2000
 
 // Export yields what counts in the periods that are called so, all of an account together: 2026-11-21, or 2026-11 for all
 // that begin in that month, or "" for all there are. It holds a page of lines at a time; each line is as it stands when it is
-// read. An error is the last element.
+// read. An error is the last element; one is that a period of those cannot be read in full, for nobody bills a part.
 func (c *Consumption) Export(ctx context.Context, period string) iter.Seq2[Billed, error] {
 	return func(yield func(Billed, error) bool) {
 		for after := (table.UsageLine{First: period}); ; {
@@ -44,6 +46,15 @@ func (c *Consumption) Export(ctx context.Context, period string) iter.Seq2[Bille
 // page are the lines after one, in the order of their keys. Periods that begin so end before the digits do.
 func (c *Consumption) page(ctx context.Context, period string, after table.UsageLine) (rows []table.UsageLine, err error) {
 	err = c.shelf.Read(ctx, table.Usage, func(db *table.DB) error {
+		stopped, err := table.Select(ctx, db, table.AccountStatuses, "where kind <> ''")
+		if err != nil {
+			return err
+		}
+		for _, s := range stopped {
+			if _, first, ok := ledger.Parse(s.Stream); !ok || strings.HasPrefix(first.String(), period) {
+				return &table.StoppedError{AccountStatus: s}
+			}
+		}
 		rows, err = table.Select(ctx, db, table.UsageLines, `where (first, account, contract, day, api_key, endpoint) > (?, ?, ?, ?, ?, ?)
 			and first < ? and requests <> 0 order by first, account, contract, day, api_key, endpoint limit ?`,
 			after.First, after.Account, after.Contract, after.Day, after.Key, after.Endpoint, period+"~", pageSize)

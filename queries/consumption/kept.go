@@ -47,6 +47,9 @@ type Kept struct {
 func (c *Consumption) Kept(ctx context.Context, p Named) (k Kept, err error) {
 	err = c.shelf.Read(ctx, table.Usage, func(db *table.DB) error {
 		k = Kept{Lines: ledger.Lines{}}
+		if err := table.CheckAccount(ctx, db, table.OwnerOf(p.Stream())); err != nil {
+			return err
+		}
 		rows, err := db.Query(ctx, `select day, account, api_key, endpoint, requests, 0, 0, 0, 0, 0, '' from usage_line where first = ? and contract = ? and requests <> 0
 			union all select '', '', '', '', revision, cap, used, closed, total, lines, digest from usage_period where stream = ?`, p.First, p.Contract, p.Stream())
 		if err != nil {

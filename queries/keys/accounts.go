@@ -39,7 +39,7 @@ type Joining struct {
 
 // Account is one account, or ErrUnknown.
 func (k *Keys) Account(ctx context.Context, id string) (Account, error) {
-	rows, _, err := pageOf(ctx, k, table.Accounts, Page{Limit: 1}, accountPlace, "where id = ?", id)
+	rows, _, err := pageOf(ctx, k, id, table.Accounts, Page{Limit: 1}, accountPlace, "where id = ?", id)
 	if err == nil && len(rows) == 0 {
 		err = ErrUnknown
 	}
@@ -55,11 +55,11 @@ func (k *Keys) Account(ctx context.Context, id string) (Account, error) {
 
 // Accounts are all accounts in the order of their ids, or those that are or will be sub-clients of an agency.
 func (k *Keys) Accounts(ctx context.Context, agency string, p Page) (found []Account, next string, err error) {
-	where, args := "where id > ? order by id", []any{p.Cursor}
+	where, args := "where id > ? and "+table.Running("id")+" order by id", []any{p.Cursor}
 	if agency != "" {
-		where, args = "where (agency = ? or next_agency = ?) and id > ? order by id", []any{agency, agency, p.Cursor}
+		where, args = "where (agency = ? or next_agency = ?) and id > ? and "+table.Running("id")+" order by id", []any{agency, agency, p.Cursor}
 	}
-	rows, next, err := pageOf(ctx, k, table.Accounts, p, accountPlace, where, args...)
+	rows, next, err := pageOf(ctx, k, "", table.Accounts, p, accountPlace, where, args...)
 	if err != nil {
 		return nil, "", err
 	}

@@ -71,7 +71,7 @@ func (k *Keys) Keys(ctx context.Context, account string, p Page) (found []Key, n
 	if err != nil {
 		return nil, "", err
 	}
-	rows, next, err := pageOf(ctx, k, table.Keys, p, keyPlace,
+	rows, next, err := pageOf(ctx, k, account, table.Keys, p, keyPlace,
 		"where account = ? and (created, id) > (?, ?) order by account, created, id", account, created, id)
 	for _, row := range rows {
 		key, keyErr := keyOf(row)
@@ -86,7 +86,7 @@ func (k *Keys) Tokens(ctx context.Context, p Page) (found []Token, next string, 
 	if err != nil {
 		return nil, "", err
 	}
-	rows, next, err := pageOf(ctx, k, table.Tokens, p, tokenPlace, "where (created, id) > (?, ?) order by created, id", created, id)
+	rows, next, err := pageOf(ctx, k, "", table.Tokens, p, tokenPlace, "where (created, id) > (?, ?) and "+table.Running("'/token-' || id")+" order by created, id", created, id)
 	for _, r := range rows {
 		found = append(found, Token{r.ID, grant.Role(r.Role), r.Account, r.Label, r.Hint,
 			r.Created.Time(), r.CreatedBy, r.Revoked.Time(), r.RevokedBy, r.Reason})
@@ -103,9 +103,10 @@ func keyOf(r table.Key) (Key, error) {
 	return k, nil
 }
 
-// pageOf reads one row more than the page holds, to know whether there is a next one.
-func pageOf[R any](ctx context.Context, k *Keys, t table.Table[R], p Page, place func(R) string, rest string, args ...any) (rows []R, next string, err error) {
-	err = k.shelf.Read(ctx, table.Register, func(db *table.DB) error {
+// pageOf reads one row more than the page holds, to know whether there is a next one. account is whose rows they are, ""
+// for those of many: then those of stopped accounts are to be left out.
+func pageOf[R any](ctx context.Context, k *Keys, account string, t table.Table[R], p Page, place func(R) string, rest string, args ...any) (rows []R, next string, err error) {
+	err = k.shelf.ReadAccount(ctx, table.Register, account, func(db *table.DB) error {
 		rows, err = table.Select(ctx, db, t, rest+" limit ?", append(args, p.Limit+1)...)
 		return err
 	})

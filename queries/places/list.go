@@ -33,7 +33,7 @@ func (p *Places) Sites(ctx context.Context, account, code string, status Status,
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err := p.rows(ctx, table.RefID(account, code), after, status, page.Limit+1)
+	rows, err := p.rows(ctx, account, code, after, status, page.Limit+1)
 	if err != nil {
 		return nil, "", err
 	}
@@ -78,12 +78,13 @@ func (p *Places) Active(ctx context.Context, account, code string) iter.Seq2[sit
 
 // rows are those of a referential after an external id. Their keys begin with the referential's and a slash; "0" is what comes
 // after a slash.
-func (p *Places) rows(ctx context.Context, referential, after string, s Status, limit int) ([]table.Site, error) {
+func (p *Places) rows(ctx context.Context, account, code, after string, s Status, limit int) ([]table.Site, error) {
+	referential := table.RefID(account, code)
 	where, args := "where id > ? and id < ? ", []any{referential + "/" + after, referential + "0"}
 	if s == Active || s == Inactive {
 		where, args = where+"and active = ? ", append(args, s == Active)
 	}
-	return selected(ctx, p, table.Sites, where+"order by id limit ?", append(args, limit)...)
+	return selected(ctx, p, account, table.Sites, where+"order by id limit ?", append(args, limit)...)
 }
 
 // An external id as a cursor: opaque, so that nobody builds one.

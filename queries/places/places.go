@@ -1,5 +1,6 @@
 // Package places answers which referentials and sites an account has, from the tables of places. Answers are as old as the
-// tables are; whoever must see a write waits for its position first.
+// tables are; whoever must see a write waits for its position first. Of an account that is stopped nothing is answered: each
+// question is a *table.StoppedError.
 package places
 
 import (
@@ -43,7 +44,7 @@ const (
 // Referentials are those of an account, by code: of a status, or all of them where it is "".
 func (p *Places) Referentials(ctx context.Context, account, status string) ([]Referential, error) {
 	where := map[string]string{StatusActive: "and archived = 0 ", StatusArchived: "and archived <> 0 "}[status]
-	rows, err := selected(ctx, p, table.Referentials, "where account = ? "+where+"order by account, code", account)
+	rows, err := selected(ctx, p, account, table.Referentials, "where account = ? "+where+"order by account, code", account)
 	found := make([]Referential, len(rows))
 	for i, r := range rows {
 		found[i] = referentialOf(r)
@@ -53,7 +54,7 @@ func (p *Places) Referentials(ctx context.Context, account, status string) ([]Re
 
 // Referential is one of an account's, or ErrUnknown.
 func (p *Places) Referential(ctx context.Context, account, code string) (Referential, error) {
-	r, err := one(ctx, p, table.Referentials, table.RefID(account, code))
+	r, err := one(ctx, p, account, table.Referentials, table.RefID(account, code))
 	return referentialOf(r), err
 }
 
@@ -63,7 +64,7 @@ func referentialOf(r table.Referential) Referential {
 
 // Site is one of a referential's, active or not, or ErrUnknown.
 func (p *Places) Site(ctx context.Context, account, code, externalID string) (site.Site, error) {
-	row, err := one(ctx, p, table.Sites, table.SiteID(account, code, externalID))
+	row, err := one(ctx, p, account, table.Sites, table.SiteID(account, code, externalID))
 	if err != nil {
 		return site.Site{}, err
 	}
@@ -87,8 +88,8 @@ func SiteOf(row table.Site) (site.Site, error) {
 }
 
 // one is the row of a key.
-func one[R any](ctx context.Context, p *Places, t table.Table[R], key string) (row R, err error) {
-	rows, err := selected(ctx, p, t, "where id = ?", key)
+func one[R any](ctx context.Context, p *Places, account string, t table.Table[R], key string) (row R, err error) {
+	rows, err := selected(ctx, p, account, t, "where id = ?", key)
 	if err == nil && len(rows) == 0 {
 		err = fmt.Errorf("%s: %w", key, ErrUnknown)
 	}
@@ -98,8 +99,8 @@ func one[R any](ctx context.Context, p *Places, t table.Table[R], key string) (r
 	return rows[0], nil
 }
 
-func selected[R any](ctx context.Context, p *Places, t table.Table[R], rest string, args ...any) (rows []R, err error) {
-	err = p.shelf.Read(ctx, table.Places, func(db *table.DB) error {
+func selected[R any](ctx context.Context, p *Places, account string, t table.Table[R], rest string, args ...any) (rows []R, err error) {
+	err = p.shelf.ReadAccount(ctx, table.Places, account, func(db *table.DB) error {
 		rows, err = table.Select(ctx, db, t, rest, args...)
 		return err
 	})

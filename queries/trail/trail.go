@@ -73,7 +73,7 @@ type Entry struct {
 func (t *Trail) History(ctx context.Context, q Question) (found []Entry, more bool, err error) {
 	where, args := q.where()
 	var rows []table.Entry
-	err = t.shelf.Read(ctx, table.History, func(db *table.DB) error {
+	err = t.shelf.ReadAccount(ctx, table.History, q.Account, func(db *table.DB) error {
 		rows, err = table.Select(ctx, db, table.Entries, where+" order by account, position, part limit ?", append(args, q.Limit+1)...)
 		return err
 	})

@@ -75,6 +75,40 @@ type Projection struct {
 	Lag      *int   `json:"retard,omitempty" doc:"Events of the log it does not hold yet, counted up to 10000; left out when that cannot be known"`
 	Owner    string `json:"proprietaire" doc:"The instance that writes it"`
 	Reason   string `json:"raison,omitempty" doc:"Why it stands still"`
+
+	Stopped []StoppedAccount `json:"comptes_arretes,omitempty" doc:"Accounts whose rows it does not show, at most 100"`
+}
+
+// StoppedAccount is an account that a copy of a read model does not show.
+type StoppedAccount struct {
+	Account  string `json:"compte" doc:"The account; for a customer-area token, /token- and its id"`
+	Kind     string `json:"nature" enum:"unusable unreadable refold" doc:"unusable: an event cannot be used and waits for a repair. unreadable: a personal field cannot be opened for now. refold: its rows are being written again"`
+	Stream   string `json:"flux"`
+	Revision int64  `json:"revision"`
+	Position uint64 `json:"position" doc:"Place in the log of the event that stopped it"`
+	Reason   string `json:"raison"`
+}
+
+// Repair is POST /projections:repair.
+type Repair struct {
+	Account string `json:"compte" pattern:"^(/token-)?[a-z0-9-]{1,64}$" doc:"As comptes_arretes and readiness name it"`
+	Reason  string `json:"motif,omitempty" max:"500"`
+}
+
+// Repaired is what a repair voided.
+type Repaired struct {
+	Envelope
+	Results []VoidedEvent `json:"results"`
+}
+
+// VoidedEvent is an event that is passed over from now on, because it cannot be used.
+type VoidedEvent struct {
+	Stream   string `json:"flux"`
+	Revision int64  `json:"revision"`
+	Position uint64 `json:"position"`
+	Event    string `json:"evenement" doc:"Its id"`
+	Type     string `json:"type"`
+	Why      string `json:"raison"`
 }
 
 // Projections is GET /projections.

@@ -99,11 +99,13 @@ func Running(column string) string {
 }
 
 // ReadAccount is Read for a question about one account. It fails with a *StoppedError while the account's rows are not to
-// be shown.
+// be shown. The account is "" for a question about many; then rows of those that do not run are to be left out.
 func (s *Shelf) ReadAccount(ctx context.Context, m Model, account string, f func(*DB) error) error {
 	return s.Read(ctx, m, func(db *DB) error {
-		if err := CheckAccount(ctx, db, account); err != nil {
-			return err
+		if account != "" {
+			if err := CheckAccount(ctx, db, account); err != nil {
+				return err
+			}
 		}
 		return f(db)
 	})

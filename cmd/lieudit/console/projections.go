@@ -16,7 +16,7 @@ func projectionHeads() []string {
 
 func (p Program) projections() *cli.Command {
 	return group("projections", "How the read models stand; make them anew",
-		p.projectionsStatus(), p.projectionsRebuild(), p.projectionsPrune())
+		p.projectionsStatus(), p.projectionsRebuild(), p.projectionsRepair(), p.projectionsPrune())
 }
 
 func (p Program) projectionsStatus() *cli.Command {
@@ -45,6 +45,28 @@ func (p Program) projectionsRebuild() *cli.Command {
 			return v.upkeep(ctx, backoffice.Path("rebuild", "projections", v.Args().First()))
 		}),
 	}
+}
+
+func (p Program) projectionsRepair() *cli.Command {
+	return &cli.Command{
+		Name:      "repair",
+		Usage:     "Let an account go on that an unusable event stopped",
+		ArgsUsage: "ACCOUNT",
+		Description: "  lieudit projections repair mende --reason \"damaged by the restore of 21 November\"\n\n" +
+			"Events of the account that cannot be used stay on the log; corrections that name them are appended,\n" +
+			"and from then on they are passed over. What they said is lost: ask for it again.",
+		Flags: append(p.areaFlags(), &cli.StringFlag{Name: "reason", Usage: "why, for the auditor"}),
+		Action: p.visiting(func(ctx context.Context, v visit) error {
+			in := body.Repair{Account: v.Args().First(), Reason: v.String("reason")}
+			return list(v, v.api.Submit(ctx, "/projections:repair", in), repairedHeads(), repairedRow)
+		}),
+	}
+}
+
+func repairedHeads() []string { return []string{"STREAM", "REVISION", "POSITION", "TYPE", "REASON"} }
+
+func repairedRow(e body.VoidedEvent) []string {
+	return []string{e.Stream, fmt.Sprint(e.Revision), fmt.Sprint(e.Position), e.Type, e.Why}
 }
 
 // upkeep asks for something to be done about the read models and prints how they stand then.

@@ -12,23 +12,23 @@ import (
 
 // Config is what a service runs on. Empty addresses of servers mean the embedded part in Data.
 type Config struct {
-	Data           string        // folder for everything embedded
-	Listen         string        // the API
-	AreaListen     string        // the customer area
-	OpsListen      string        // health, metrics, profiles
-	EventStore     string        // esdb://… or "" for the journal
-	Postgres       string        // postgres://… or "" for SQLite
-	Meilisearch    string        // http://KEY@HOST:PORT, where what is asked of it is searched
-	AddressIndex   string        // OwnIndex or Meilisearch: where the candidates of addresses come from
-	VaultKey       []byte        // master key of the vault, 32 bytes; nil for none
-	AcceptLostKeys bool          // serve although the vault lost keys that the log needs
-	Demo           bool          // open the demo account on an empty log, and invent addresses where there are none
-	Grace          time.Duration // after its end, in which a period still takes what was on its way, before it is closed
-	ToTheLetter    bool          // count all that the specification does not exempt
-	Unthrottled    bool          // a proxy holds publishable keys to their pace
-	Tokens         token.Prefixes
-	Log            *slog.Logger
-	Out            io.Writer // what people read at start
-	Now            func() time.Time
-	DrainTimeout   time.Duration // how long running requests may take to end at shutdown
+	Data         string        // folder for everything embedded
+	Listen       string        // the API
+	AreaListen   string        // the customer area
+	OpsListen    string        // health, metrics, profiles
+	EventStore   string        // esdb://… or "" for the journal
+	Postgres     string        // postgres://… or "" for SQLite
+	Meilisearch  string        // http://KEY@HOST:PORT, where what is asked of it is searched
+	AddressIndex string        // OwnIndex or Meilisearch: where the candidates of addresses come from
+	VaultKey     []byte        // master key of the vault, 32 bytes; nil for none
+	AcceptLost   bool          // serve although the vault lost keys that the log needs
+	Demo         bool          // open the demo account on an empty log, and invent addresses where there are none
+	Grace        time.Duration // after its end, in which a period still takes what was on its way, before it is closed
+	ToTheLetter  bool          // count all that the specification does not exempt
+	Unthrottled  bool          // a proxy holds publishable keys to their pace
+	Tokens       token.Prefixes
+	Log          *slog.Logger
+	Out          io.Writer // what people read at start
+	Now          func() time.Time
+	DrainTimeout time.Duration // how long running requests may take to end at shutdown
 }

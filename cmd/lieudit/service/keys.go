@@ -24,10 +24,10 @@ func (s *service) openKeys(ctx context.Context) error {
 	}
 	s.keys = vault.Bind(v, s.logs.core, s.Log)
 	s.closing(s.keys.Close)
-	s.keys.AcceptLost, s.keysChanged = s.AcceptLostKeys, make(chan struct{}, 1)
+	s.keys.AcceptLost, s.reopen = s.AcceptLost, make(chan struct{}, 1)
 	s.keys.Changed = func() {
 		select {
-		case s.keysChanged <- struct{}{}:
+		case s.reopen <- struct{}{}:
 		default: // it is told already
 		}
 	}

@@ -31,7 +31,7 @@ func (s *service) listen() (err error) {
 	customers := area.New(area.Parts{
 		Accounts: s.accounts, Tokens: s.tokens, Passes: s.ring,
 		Register: keys.New(s.shelf, s.Now), Trail: trail.New(s.shelf), Consumption: consumption.New(s.shelf),
-		ReadModels: readModelsOf{s.projector}, Wait: s.wait(ofAccounts), WaitTokens: s.wait(ofTokens), Tallied: s.tallied, Ledger: s.ledger, Alive: s.shelf.Instances,
+		ReadModels: readModelsOf{s.projector}, Repairs: s.repairs, Wait: s.wait(ofAccounts), WaitTokens: s.wait(ofTokens), Tallied: s.tallied, Ledger: s.ledger, Alive: s.shelf.Instances,
 		Prefixes: s.Tokens, Now: s.Now, Log: s.Log,
 	})
 	if s.area, err = s.listener("customer area", s.AreaListen, s.measured("area", customers)); err != nil {
@@ -106,7 +106,7 @@ func (s *service) parts() []ops.Part {
 		}},
 		{Name: "vault", Required: true, Check: s.keys.Ready},
 		{Name: "data keys", Check: s.keys.Reachable},
-		{Name: "read models", Check: s.projector.Ready},
+		{Name: "read models", Check: s.readModels},
 		{Name: "addresses", Check: s.haveAddresses},
 		{Name: "start", Required: true, Check: s.started},
 	}
@@ -117,6 +117,11 @@ func (s *service) parts() []ops.Part {
 		all = append(all, ops.Part{Name: "address index", Check: s.listed})
 	}
 	return all
+}
+
+// readModels is nil while every read model goes on and none of them has stopped an account or passed over an empty commit.
+func (s *service) readModels(ctx context.Context) error {
+	return errors.Join(s.projector.Ready(ctx), s.projector.Incidents(ctx))
 }
 
 // started is nil once the read models have caught up for the first time: before that an instance is not to be relied

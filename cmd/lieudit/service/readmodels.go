@@ -33,6 +33,10 @@ type readModelsOf struct{ projector *projector.Projector }
 
 func (m readModelsOf) Status(ctx context.Context) ([]body.Projection, error) {
 	all, err := m.projector.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stopped, err := m.projector.StoppedAccounts(ctx)
 	shown := make([]body.Projection, len(all))
 	for i, s := range all {
 		shown[i] = body.Projection{
@@ -42,8 +46,25 @@ func (m readModelsOf) Status(ctx context.Context) ([]body.Projection, error) {
 		if s.Behind >= 0 {
 			shown[i].Lag = &s.Behind
 		}
+		shown[i].Stopped = stoppedIn(s.Copy, stopped)
 	}
 	return shown, err
+}
+
+// stoppedIn are the accounts that a copy has stopped.
+func stoppedIn(name string, all []projector.StoppedAccount) (shown []body.StoppedAccount) {
+	for _, s := range all {
+		if s.Copy == name && s.Stopped() {
+			shown = append(shown, body.StoppedAccount{
+				Account: s.Account, Kind: s.Kind, Stream: s.Stream, Revision: s.Revision, Position: uint64(s.Position), Reason: s.Reason,
+			})
+		}
+	}
+	return shown
+}
+
+func (m readModelsOf) Refold(ctx context.Context, account string) error {
+	return m.projector.Refold(ctx, account)
 }
 
 func (m readModelsOf) Rebuild(ctx context.Context, name string) error {

@@ -43,7 +43,7 @@ func (s *service) reopener() *reopener {
 			}
 			return err
 		},
-		changed: s.keysChanged, tried: map[string]trial{},
+		changed: s.reopen, tried: map[string]trial{},
 	}
 }
 

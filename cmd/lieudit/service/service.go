@@ -15,6 +15,7 @@ import (
 	"lieudit/commands/access"
 	"lieudit/commands/account"
 	"lieudit/commands/locations"
+	"lieudit/commands/repair"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/hold"
@@ -43,24 +44,25 @@ type service struct {
 	version string
 	metrics *prometheus.Registry
 
-	closers     []func() error
-	logs        logs
-	keys        *vault.Bound  // of personal fields
-	keysChanged chan struct{} // told when a vault is whole again
-	shelf       *table.Shelf
-	ring        *keyring.Ring
-	projector   *projector.Projector
-	pulse       *pulse.Pulse
-	accounts    *account.Accounts
-	tokens      *access.Tokens
-	ledger      *usage.Ledger
-	locations   *locations.Locations
-	sites       *meili.Index   // nil: sites are searched in memory
-	outbox      *outbox.Outbox // with sites
-	caughtUp    atomic.Bool    // the read models, once
-	atlas       *atlas.Atlas
-	listings    *directory.Directory // nil: vintages are searched by their own index
-	follower    *vintages.Follower
+	closers   []func() error
+	logs      logs
+	keys      *vault.Bound  // of personal fields
+	reopen    chan struct{} // told when a vault is whole again
+	shelf     *table.Shelf
+	ring      *keyring.Ring
+	projector *projector.Projector
+	pulse     *pulse.Pulse
+	accounts  *account.Accounts
+	tokens    *access.Tokens
+	repairs   *repair.Repairs
+	ledger    *usage.Ledger
+	locations *locations.Locations
+	sites     *meili.Index   // nil: sites are searched in memory
+	outbox    *outbox.Outbox // with sites
+	caughtUp  atomic.Bool    // the read models, once
+	atlas     *atlas.Atlas
+	listings  *directory.Directory // nil: vintages are searched by their own index
+	follower  *vintages.Follower
 
 	api, area, ops *listener
 }
@@ -125,6 +127,7 @@ func (s *service) assemble() {
 	s.pulse.From = func(ctx context.Context) (eventstore.Mark, error) { return s.projector.Seen(ctx, table.Places.Name) }
 	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
+	s.repairs = repair.New(s.logs.core, codec)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
 	s.locations = locations.New(s.logs.core, codec, s.accounts, siting.New(s.atlas), s.Now)
 	s.locations.Keep(filepath.Join(s.Data, "folds"), s.Log)

@@ -55,6 +55,12 @@ func (e *Engine) turn(ctx, waiting context.Context, h *holding, position uint64)
 		r.ctx = waiting
 	}
 	fresh, err := e.refresh(&r, waiting)
+	var stopped *table.StoppedError
+	if errors.As(err, &stopped) { // what is held may be of before its rows were written again
+		h.now.Store(nil)
+		e.weigh(h, 0)
+		return nil, err
+	}
 	if err != nil && enough { // it was only to be looked whether all is well
 		again := *old
 		again.looked = e.now()
@@ -101,11 +107,18 @@ type reading struct {
 // read gives nil while the copy has not passed the position. How far the copy is is read before its rows: these may be
 // newer, and are then read again next time.
 func (r *reading) read(c table.Copy, db *table.DB) (*snapshot, error) {
-	fresh := &snapshot{copy: c.Name, looked: r.now()}
+	fresh := &snapshot{looked: r.now()}
 	if err := db.QueryRow(r.ctx, "select position from checkpoint").Scan(&fresh.at); err != nil || fresh.at < r.position {
 		return nil, err
 	}
-	var err error
+	status, err := table.StatusOf(r.ctx, db, r.of.account)
+	if err == nil && status.Stopped() {
+		err = &table.StoppedError{AccountStatus: status}
+	}
+	if err != nil {
+		return nil, err
+	}
+	fresh.copy = fmt.Sprintf("%s, refolded %d times", c.Name, status.Refolds)
 	if old := r.old; old == nil || old.copy != fresh.copy || old.at > fresh.at || old.outgrown() {
 		fresh.index, err = r.whole(db)
 	} else {

@@ -100,7 +100,7 @@ type holding struct {
 // snapshot is an index and how old it is. Neither changes any more.
 type snapshot struct {
 	*index
-	copy   string // of the read model, which it was read from
+	copy   string // of the read model, which it was read from, and which writing of the account's rows
 	at     uint64 // it holds all changes up to this position
 	looked time.Time
 }

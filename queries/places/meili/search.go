@@ -20,6 +20,9 @@ func (x *Index) Search(ctx context.Context, q finder.Query) (finder.Result, erro
 	if err != nil {
 		return finder.Result{}, err
 	}
+	if err := x.stopped(ctx, q.Account); err != nil {
+		return finder.Result{}, fmt.Errorf("sites of %s: %w", q.Account, err)
+	}
 	s := &search{Query: q, x: x, order: q.Order(), words: vocabularyOf(q.Account)}
 	if paged {
 		s.after = &after
@@ -44,6 +47,16 @@ func (x *Index) Search(ctx context.Context, q finder.Query) (finder.Result, erro
 			return r, err
 		}
 	}
+}
+
+// stopped is why nothing is to be shown of an account, whatever the server finds. Where that cannot be known, the rows
+// cannot be read either.
+func (x *Index) stopped(ctx context.Context, account string) error {
+	err := x.shelf.ReadAccount(ctx, table.Places, account, func(*table.DB) error { return nil })
+	if stop, ok := errors.AsType[*table.StoppedError](err); ok {
+		return stop
+	}
+	return nil
 }
 
 // search is one question.
@@ -220,7 +233,7 @@ func (s *search) rows(ctx context.Context, candidates []candidate) (map[string]t
 		keys[i] = c.row
 	}
 	rows := make(map[string]table.Site, len(keys))
-	err := s.x.shelf.Read(ctx, table.Places, func(db *table.DB) error {
+	err := s.x.shelf.ReadAccount(ctx, table.Places, s.Account, func(db *table.DB) error {
 		loaded, err := table.Load(ctx, db, table.Sites, keys)
 		for _, r := range loaded {
 			rows[r.ID] = r

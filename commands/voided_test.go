@@ -1,0 +1,194 @@
+package commands_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/commands/account"
+	"lieudit/commands/locations"
+	"lieudit/eventstore"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/site"
+)
+
+// raw appends an event as it is, and gives its revision.
+func raw(t *testing.T, log eventstore.Store, stream, name, data string) eventstore.Revision {
+	t.Helper()
+	done, err := log.Append(t.Context(), stream, eventstore.Any, []eventstore.Proposed{
+		{ID: uuid.New(), Type: name, Data: []byte(data), Metadata: []byte(`{"end":true}`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done.Revision
+}
+
+// void appends a correction of an event.
+func void(t *testing.T, log eventstore.Store, stream string, correction event.Event) {
+	t.Helper()
+	batch, err := eventstore.NewCodec(keys{}).Encode(t.Context(), stream, uuid.New(), eventstore.Metadata{}, []event.Event{correction})
+	if err == nil {
+		_, err = log.Append(t.Context(), stream, eventstore.Any, batch)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func accountVoided(at eventstore.Revision) event.Event {
+	return event.AccountEventVoided{EventVoided: event.EventVoided{Revision: int64(at)}}
+}
+
+func locationsVoided(at eventstore.Revision) event.Event {
+	return event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: int64(at)}}
+}
+
+// TestUnusableEventRefusesItsAccountUntilACorrectionNamesIt: nothing is decided on a state that may be wrong, and nothing
+// else is held up.
+func TestUnusableEventRefusesItsAccountUntilACorrectionNamesIt(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	a := accounts(log)
+	opened(t, a, "a", plan.Starter)
+	opened(t, a, "b", plan.Starter)
+	at := raw(t, log, "account-a", "account.plan-changed.v1", `{"quota": "many"}`)
+	for _, instance := range []*account.Accounts{a, accounts(log)} {
+		var unusable *eventstore.UnusableError
+		if _, err := instance.IssueKey(t.Context(), "a", operator, publishable("l")); !errors.As(err, &unusable) || unusable.Revision != at {
+			t.Errorf("got %v, want an unusable event at %d", err, at)
+		}
+		if _, err := instance.PlanOf(t.Context(), "a"); !errors.As(err, &unusable) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := instance.IssueKey(t.Context(), "b", operator, account.Issue{Kind: "secret"}); err != nil {
+			t.Errorf("another account: %v", err)
+		}
+	}
+	void(t, log, "account-a", accountVoided(at))
+	for _, instance := range []*account.Accounts{a, accounts(log)} {
+		if _, err := instance.IssueKey(t.Context(), "a", operator, account.Issue{Kind: "secret"}); err != nil {
+			t.Errorf("after the correction: %v", err)
+		}
+		if s, _, err := instance.State(t.Context(), "a", time.Time{}); err != nil || s.Terms.At(time.Now()).Plan != plan.Starter {
+			t.Errorf("got %+v, %v", s.Terms, err)
+		}
+	}
+}
+
+func TestUsableEventThatACorrectionNamesIsTakenOutOfTheState(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	a := accounts(log)
+	opened(t, a, "a", plan.Starter)
+	at, err := a.Close(t.Context(), "a", operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := eventstore.Revision(-1)
+	for r := range log.ReadStream(t.Context(), "account-a", 0, eventstore.Forward) {
+		if r.Position == at {
+			closed = r.Revision
+		}
+	}
+	void(t, log, "account-a", accountVoided(closed))
+	for _, instance := range []*account.Accounts{a, accounts(log)} { // one that had folded it, and one that had not
+		if s, err := instance.Current(t.Context(), "a"); err != nil || s.Closed() {
+			t.Errorf("got %+v, %v, want it open", s, err)
+		}
+		if s, _, err := instance.State(t.Context(), "a", time.Time{}); err != nil || s.Closed() {
+			t.Errorf("got %+v, %v, want it open", s, err)
+		}
+	}
+}
+
+// TestWhatFollowsAnEventThatWasVoidedIsStillFolded although it speaks of what was never made.
+func TestWhatFollowsAnEventThatWasVoidedIsStillFolded(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	a := accounts(log)
+	opened(t, a, "a", plan.Starter)
+	at := raw(t, log, "account-a", "account.secret-key-issued.v1", `{"key": 3}`)
+	raw(t, log, "account-a", "account.key-origins-changed.v1", `{"key": "k"}`)
+	raw(t, log, "account-a", "account.key-revoked.v1", `{"key": "k"}`)
+	void(t, log, "account-a", accountVoided(at))
+	if _, err := a.Current(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+	unopened := raw(t, log, "account-z", "account.opened.v1", `{"anchor": 3}`)
+	raw(t, log, "account-z", "account.secret-key-issued.v1", `{"key": "k"}`)
+	void(t, log, "account-z", accountVoided(unopened))
+	if _, err := a.Current(t.Context(), "z"); !errors.Is(err, account.ErrUnknown) {
+		t.Errorf("got %v, want an account that was never opened", err)
+	}
+	opened(t, a, "z", plan.Starter)
+
+	at = raw(t, log, "locations-a", "locations.referential-opened.v1", `[]`)
+	raw(t, log, "locations-a", "locations.sites-changed.v1", `{"referential":"m","after":1,"rows":[{"externalId":"x","op":"created","version":1}]}`)
+	raw(t, log, "locations-a", "locations.referential-renamed.v1", `{"code":"n","name":"N"}`)
+	void(t, log, "locations-a", locationsVoided(at))
+	l := places(log, a)
+	if f, err := l.Figures(t.Context(), "a"); err != nil || f != (locations.Figures{Sites: 1, Referentials: 2}) {
+		t.Errorf("got %+v, %v", f, err)
+	}
+}
+
+func places(log eventstore.Store, a *account.Accounts) *locations.Locations {
+	return locations.New(log, eventstore.NewCodec(keys{}), a, unplaced{}, time.Now)
+}
+
+type unplaced struct{}
+
+func (unplaced) Place(context.Context, site.Content) (site.Position, bool) {
+	return site.Position{}, false
+}
+
+// rowsOf are so many rows with positions of their own.
+func rowsOf(n int) []locations.Row {
+	rows := make([]locations.Row, n)
+	for i := range rows {
+		lat, lon := 44+float64(i)/1e5, 3.5
+		rows[i] = locations.Row{ExternalID: fmt.Sprintf("id-%05d", i), Content: site.Content{Name: "Boulangerie du marché", Lat: &lat, Lon: &lon}}
+	}
+	return rows
+}
+
+// TestEmptyCommitChangesNothingOfAState: neither figures, nor answers, nor what a file keeps.
+func TestEmptyCommitChangesNothingOfAState(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	a := accounts(log)
+	opened(t, a, "a", plan.Business)
+	folder := filepath.Join(t.TempDir(), "folds")
+	keeping := func() *locations.Locations {
+		l := places(log, a)
+		l.Keep(folder, slog.New(slog.DiscardHandler))
+		return l
+	}
+	l := keeping()
+	if _, _, err := l.Open(t.Context(), "a", operator, "m", "M"); err != nil {
+		t.Fatal(err)
+	}
+	batch := locations.Batch{Rows: rowsOf(3_000), Whole: true, Key: "k", Request: []byte("r")}
+	raw(t, log, "locations-a", "locations.sync-committed.v1", `{"referential":"m","action":"sync","created":3000,"before":0,"after":3000,"active":0,`+
+		`"key":"8254c329a92850f6d539dd376f4816ee2764517da5e0235514af433164480d7a","request":"72","sync":"","events":0,"rows":0,"digest":null}`)
+	for round, instance := range []*locations.Locations{l, keeping()} {
+		o, _, err := instance.Write(t.Context(), "a", operator, "m", batch)
+		if err != nil || o.Created != 3_000 || o.Active != 0 {
+			t.Errorf("round %d: got %+v, %v: the key was never answered", round, o.SitesWritten, err)
+		}
+		raw(t, log, "locations-a", "locations.sync-committed.v1", `{"referential":"none","after":9}`)
+	}
+	if files, _ := filepath.Glob(filepath.Join(folder, "*.fold")); len(files) != 1 {
+		t.Errorf("got files %v, want the fold's", files)
+	}
+	if f, err := keeping().Figures(t.Context(), "a"); err != nil || f != (locations.Figures{Sites: 3_000, Referentials: 1}) {
+		t.Errorf("got %+v, %v", f, err)
+	}
+}
