@@ -22,7 +22,6 @@ import (
 // strongbox is where a service keeps its data keys, as somebody with tools of his own sees it.
 type strongbox struct {
 	address string
-	tables  []string
 	copies  int
 }
 

@@ -467,6 +467,33 @@ func TestErasedStaysErasedWithAnOlderVault(t *testing.T) {
 	})
 }
 
+// TestAnErasureThatWasCutIsFinished: the log said it, and the vault was away when the key was to be destroyed.
+func TestAnErasureThatWasCutIsFinished(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		w := newWorld(t, address)
+		i := w.serve(t)
+		i.open(t, "a")
+		if err := i.try(t, "a", event.AccountErased{}); err != nil {
+			t.Fatal(err)
+		}
+		i.close()
+		if got := stored(t, w.address); len(got) != 32 {
+			t.Fatalf("%d bytes of keys before it is finished, want one key", len(got))
+		}
+		i = w.serve(t)
+		if got, err := i.name(t, "a"); err != nil || got != "" {
+			t.Errorf("got %q, %v, want it erased", got, err)
+		}
+		db := w.database(t)
+		defer db.Close()
+		var live int
+		if err := db.QueryRow(t.Context(), "select count(*) from data_keys where destroyed = 0").Scan(&live); err != nil || live != 0 {
+			t.Errorf("%d keys left, %v", live, err)
+		}
+	})
+}
+
 // TestOneKeyThatIsLostMakesItsAccountUnreadableAlone: missing, another, or destroyed though the log erased nothing.
 func TestOneKeyThatIsLostMakesItsAccountUnreadableAlone(t *testing.T) {
 	t.Parallel()
