@@ -56,8 +56,9 @@ func (c *Codec) encode(ctx context.Context, stream string, meta Metadata, e even
 	return Proposed{Type: e.EventType(), Data: data, Metadata: envelope}, err
 }
 
-// Decode reads a recorded event. Personal fields whose key was destroyed are empty. An event the catalog does
-// not hold is event.ErrUnknownType; one that is not what its type says is an *UnusableError.
+// Decode reads a recorded event. Personal fields whose key was destroyed are empty; those that cannot be read for
+// another reason are an *UnreadableError. An event the catalog does not hold is event.ErrUnknownType; one that is not what
+// its type says is an *UnusableError.
 func (c *Codec) Decode(ctx context.Context, r Recorded) (event.Event, error) {
 	e, err := DecodeSealed(r)
 	if err != nil {

@@ -60,8 +60,9 @@ func (e *UnusableError) Error() string {
 
 func (e *UnusableError) Unwrap() error { return e.Err }
 
-// UnreadableError: a personal field was sealed with a key that is not at hand, and the log holds no erasure of it. It stops
-// the account whose field it is until the vault opens it, and no other.
+// UnreadableError: a personal field was sealed with a key that is not at hand, or does not open it, and the log holds no
+// erasure of it. It stops the account whose field it is until the vault opens it, and no other; until then nothing may be shown or
+// written in its place.
 type UnreadableError struct {
 	Subject string
 	Err     error
@@ -72,6 +73,9 @@ func (e *UnreadableError) Error() string {
 }
 
 func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// Is makes errors.Is(err, ErrUnreadable) true.
+func (e *UnreadableError) Is(target error) bool { return target == ErrUnreadable }
 
 // CorruptError names the place where a log's bytes are not what was written.
 type CorruptError struct {

@@ -33,8 +33,11 @@ func (k *keys) Key(_ context.Context, subject string, create bool) ([]byte, erro
 		key = bytes.Repeat([]byte{byte(len(k.held) + 1)}, 32)
 		k.held[subject] = key
 	}
-	if key == nil {
+	if !known && key == nil {
 		return nil, eventstore.ErrNoKey
+	}
+	if key == nil {
+		return nil, eventstore.ErrDestroyed
 	}
 	return key, nil
 }

@@ -16,15 +16,23 @@ import (
 // Vault keeps the data keys that personal fields are encrypted with, outside the log. It is safe for
 // concurrent use.
 type Vault interface {
-	// Key is the subject's 32-byte data key. With create it is made, durably, when the subject never had one;
-	// otherwise a subject without a key, or whose key was destroyed, is ErrNoKey.
+	// Key is the subject's 32-byte data key. With create, which says that something will be sealed with it, it is
+	// made, durably, when the subject never had one; otherwise a subject without a key is ErrNoKey. A subject whose
+	// key was destroyed is ErrDestroyed. A vault that knows the log says *UnreadableError where a key cannot
+	// be had, or does not open what the log holds, and the log does not say that the subject was erased.
 	Key(ctx context.Context, subject string, create bool) ([]byte, error)
 	// Destroy makes everything encrypted for the subject unreadable for good. Twice is once.
 	Destroy(ctx context.Context, subject string) error
 }
 
-// ErrNoKey: the subject has no data key, or no longer.
-var ErrNoKey = errors.New("no data key")
+var (
+	// ErrNoKey: there is no data key of the subject, and nothing says why.
+	ErrNoKey = errors.New("no data key")
+	// ErrDestroyed: the subject was erased, and its data key with it.
+	ErrDestroyed = errors.New("data key was destroyed")
+	// ErrUnreadable is what every *UnreadableError is.
+	ErrUnreadable = errors.New("personal field is unreadable")
+)
 
 // errNotSealed: a personal field does not have the form of an encrypted one.
 var errNotSealed = errors.New("personal field")
@@ -44,7 +52,7 @@ func seal(key []byte, stream string, p event.Personal) (event.Personal, error) {
 }
 
 // Reveal opens a personal value as it stands in the events of a stream, for who folded them sealed. The empty
-// value is itself; one whose key was destroyed is "".
+// value is itself; one whose key was destroyed is "". It fails with an *UnreadableError as Decode does.
 func (c *Codec) Reveal(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
 	if p == "" {
 		return "", nil
@@ -62,14 +70,32 @@ func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (even
 	if err != nil {
 		return "", err
 	}
-	key, err := c.vault.Key(ctx, Subject(stream), false)
-	if errors.Is(err, ErrNoKey) {
+	subject := Subject(stream)
+	key, err := c.vault.Key(ctx, subject, false)
+	switch {
+	case errors.Is(err, ErrDestroyed):
 		return "", nil
-	}
-	if err != nil {
+	case errors.Is(err, ErrUnreadable):
+		return "", err
+	case errors.Is(err, ErrNoKey):
+		return "", &UnreadableError{subject, err}
+	case err != nil:
 		return "", fmt.Errorf("data key of %s: %w", stream, err)
 	}
-	return unseal(key, stream, box)
+	plain, err := unseal(key, stream, box)
+	if err != nil {
+		err = &UnreadableError{subject, err}
+	}
+	return plain, err
+}
+
+// Opens says whether a sealed field of a stream opens with a key.
+func Opens(key []byte, stream string, p event.Personal) bool {
+	box, err := boxOf(p)
+	if err == nil {
+		_, err = unseal(key, stream, box)
+	}
+	return err == nil
 }
 
 // nonceSize is how many bytes of a box are its nonce.
@@ -95,7 +121,7 @@ func unseal(key []byte, stream string, box []byte) (event.Personal, error) {
 	}
 	plain, err := aead.Open(nil, box[:nonceSize], box[nonceSize:], []byte(stream))
 	if err != nil {
-		return "", fmt.Errorf("personal field does not open: %w", err)
+		return "", errors.New("the key does not open the field")
 	}
 	return event.Personal(plain), nil
 }

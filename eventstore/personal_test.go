@@ -81,8 +81,8 @@ func TestWithItsKeyDestroyedAPersonalFieldIsEmpty(t *testing.T) {
 		if diff := cmp.Diff(example(t, line, ""), got); diff != "" {
 			t.Errorf("%s: %s", line.Name, diff)
 		}
-		if _, err := c.Encode(t.Context(), streamOf(line), uuid.New(), eventstore.Metadata{}, []event.Event{example(t, line, "again")}); !errors.Is(err, eventstore.ErrNoKey) {
-			t.Errorf("%s: encoded again: %v, want ErrNoKey", line.Name, err)
+		if _, err := c.Encode(t.Context(), streamOf(line), uuid.New(), eventstore.Metadata{}, []event.Event{example(t, line, "again")}); !errors.Is(err, eventstore.ErrDestroyed) {
+			t.Errorf("%s: encoded again: %v, want ErrDestroyed", line.Name, err)
 		}
 	}
 }
@@ -106,6 +106,26 @@ func TestAPersonalFieldOpensInItsOwnStreamAlone(t *testing.T) {
 	}
 	if _, err := c.Encode(t.Context(), "account-a", uuid.New(), eventstore.Metadata{}, []event.Event{zoe}); !errors.Is(err, vault.fail) {
 		t.Errorf("vault away: encoded with %v, want its error", err)
+	}
+}
+
+// TestAFieldWhoseKeyIsMissingOrAnotherIsUnreadable: nothing says that it was erased, so it must not read as erased.
+func TestAFieldWhoseKeyIsMissingOrAnotherIsUnreadable(t *testing.T) {
+	t.Parallel()
+	for _, line := range personal(t) {
+		for name, lose := range map[string]func(k *keys, subject string){
+			"missing": func(k *keys, subject string) { delete(k.held, subject) },
+			"another": func(k *keys, subject string) { k.held[subject] = bytes.Repeat([]byte{9}, 32) },
+		} {
+			c, vault := newCodec()
+			p := encode(t, c, streamOf(line), example(t, line, "Chez Zoé"))[0]
+			lose(vault, eventstore.Subject(streamOf(line)))
+			got, err := c.Decode(t.Context(), recorded(streamOf(line), p))
+			var why *eventstore.UnreadableError
+			if !errors.Is(err, eventstore.ErrUnreadable) || !errors.As(err, &why) || why.Subject != eventstore.Subject(streamOf(line)) {
+				t.Errorf("%s, key %s: got %v, %v, want it unreadable", line.Name, name, got, err)
+			}
+		}
 	}
 }
 

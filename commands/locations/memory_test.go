@@ -153,7 +153,7 @@ func TestErasedAccountFoldsAndReadsAsEmpty(t *testing.T) {
 	if o := written(t, l, "magasins", b); o.Created != 1_001 || len(o.Placements) != 1 {
 		t.Errorf("got %+v and %v, want the first answer", o.SitesWritten, o.Placements)
 	}
-	if _, _, _, err := l.Put(t.Context(), "a", shop, "magasins", at("n", "N", 44)); !errors.Is(err, eventstore.ErrNoKey) {
+	if _, _, _, err := l.Put(t.Context(), "a", shop, "magasins", at("n", "N", 44)); !errors.Is(err, eventstore.ErrDestroyed) {
 		t.Errorf("got %v, want nothing written that could not be sealed", err)
 	}
 	if f, err := l.Figures(t.Context(), "a"); err != nil || f.Sites != 1_000 {

@@ -21,7 +21,7 @@ type vault struct{ gone atomic.Bool }
 
 func (v *vault) Key(context.Context, string, bool) ([]byte, error) {
 	if v.gone.Load() {
-		return nil, eventstore.ErrNoKey
+		return nil, eventstore.ErrDestroyed
 	}
 	return make([]byte, 32), nil
 }

@@ -35,7 +35,10 @@ func (f *follower) follows(r row) bool {
 // readAhead remembers the keys made after r's. It is a favour: where it fails, they are asked for one by one.
 func (v *Vault) readAhead(ctx context.Context, r row) {
 	db, asked := v.db.Load(), v.clock()
-	next, err := table.Select(ctx, db, keys, "where created >= ? order by created limit ?", int64(r.Created), ahead)
+	if db == nil {
+		return
+	}
+	next, err := table.Select(ctx, db.DB, keys, "where created >= ? order by created limit ?", int64(r.Created), ahead)
 	if err != nil {
 		return
 	}

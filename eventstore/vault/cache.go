@@ -39,7 +39,7 @@ func (c *cache) find(subject string) (key []byte, known bool) {
 func (c *cache) put(subject string, key []byte, asked time.Time) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old, ok := c.known[subject]; ok && old.key == nil {
+	if old, ok := c.known[subject]; ok && old.key == nil && !asked.After(old.asked) {
 		key = nil
 	}
 	if c.known == nil {
@@ -59,6 +59,20 @@ func (c *cache) forget(subject string) {
 	if c.known[subject].key != nil {
 		delete(c.known, subject)
 	}
+}
+
+// drop forgets what is known of a subject.
+func (c *cache) drop(subject string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.known, subject)
+}
+
+// clear forgets everything.
+func (c *cache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.known)
 }
 
 // shrink forgets what is too old, and if need be a quarter of the rest, whichever comes.

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -17,7 +18,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Vault implements eventstore.Vault on Postgres or in a SQLite file. The database may be away when it is opened,
+// Vault implements eventstore.Vault on Postgres or in a SQLite file, knowing nothing of the log: see Bound. The database may be away when it is opened,
 // and come and go later: keys used a moment ago are there all the same.
 type Vault struct {
 	address string
@@ -26,8 +27,16 @@ type Vault struct {
 	cache   cache
 	reader  follower
 
-	turn chan struct{} // holds one when nobody reaches for the database
-	db   atomic.Pointer[table.DB]
+	turn  chan struct{} // holds one when nobody reaches for the database
+	db    atomic.Pointer[database]
+	bound atomic.Pointer[binding] // what answers must come from, nil as long as that is not known
+	seen  atomic.Int64            // the highest version of the binding
+}
+
+// database is an open database and, on SQLite, the file it was when it was opened.
+type database struct {
+	*table.DB
+	file os.FileInfo
 }
 
 // row is a subject's key. A destroyed one has no key left, and keeps the subject from ever getting another.
@@ -85,7 +94,7 @@ func (v *Vault) Key(ctx context.Context, subject string, create bool) ([]byte, e
 
 func usable(key []byte) ([]byte, error) {
 	if key == nil {
-		return nil, eventstore.ErrNoKey
+		return nil, eventstore.ErrDestroyed
 	}
 	return key, nil
 }
@@ -96,47 +105,78 @@ func (v *Vault) row(ctx context.Context, subject string, create bool) (*row, err
 	if err != nil {
 		return nil, err
 	}
-	found, err := table.Select(ctx, db, keys, "where subject = ?", subject)
-	if err == nil && len(found) == 0 && create {
+	found, err := v.lookUp(ctx, db, subject)
+	if err == nil && found == nil && create {
 		if err = v.insert(ctx, db, subject); err == nil {
-			found, err = table.Select(ctx, db, keys, "where subject = ?", subject)
+			found, err = v.lookUp(ctx, db, subject)
 		}
 	}
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
+	return found, err
 }
 
 // insert makes a key, unless another instance was faster: then that one's is the key.
 func (v *Vault) insert(ctx context.Context, db *table.DB, subject string) error {
 	key := make([]byte, keyLen)
 	rand.Read(key) // never fails: the runtime ends the program first
-	_, err := db.Exec(ctx, "insert into data_keys (subject, key, created, destroyed) values (?, ?, ?, 0) on conflict do nothing",
-		subject, v.wrapper.seal(subject, key), int64(table.At(v.clock())))
+	err := db.Tx(ctx, func(tx *table.Tx) error {
+		if err := v.enter(ctx, tx); err != nil {
+			return err
+		}
+		n, err := tx.Exec(ctx, "insert into data_keys (subject, key, created, destroyed) values (?, ?, ?, 0) on conflict do nothing",
+			subject, v.wrapper.seal(subject, key), int64(table.At(v.clock())))
+		if err != nil {
+			return err
+		}
+		return v.made(ctx, tx, n)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = v.reach(ctx) // the file that has the key is still the one that is found at its path
 	return err
 }
 
 // Destroy ends a subject's key, here at once and on the other instances within a minute. A subject that has no
 // key will never have one. Backups of the database are beyond its reach.
-func (v *Vault) Destroy(ctx context.Context, subject string) error {
-	v.cache.forget(subject)
+func (v *Vault) Destroy(ctx context.Context, subject string) error { return v.destroy(ctx, subject) }
+
+func (v *Vault) destroy(ctx context.Context, subjects ...string) error {
+	for _, subject := range subjects {
+		v.cache.forget(subject)
+	}
 	db, err := v.reach(ctx)
 	if err == nil {
-		err = v.overwrite(ctx, db, subject)
+		err = v.overwrite(ctx, db, subjects)
 	}
 	if err != nil {
 		return fmt.Errorf("vault: %w", err)
 	}
-	v.cache.put(subject, nil, v.clock())
+	for _, subject := range subjects {
+		v.cache.put(subject, nil, v.clock())
+	}
 	return nil
 }
 
-func (v *Vault) overwrite(ctx context.Context, db *table.DB, subject string) error {
+func (v *Vault) overwrite(ctx context.Context, db *table.DB, subjects []string) error {
 	now := int64(table.At(v.clock()))
-	_, err := db.Exec(ctx, "insert into data_keys (subject, key, created, destroyed) values (?, ?, ?, ?)"+
-		" on conflict (subject) do update set key = excluded.key, destroyed = excluded.destroyed where data_keys.destroyed = 0",
-		subject, []byte{}, now, now)
+	err := db.Tx(ctx, func(tx *table.Tx) error {
+		if err := v.enter(ctx, tx); err != nil {
+			return err
+		}
+		for _, subject := range subjects {
+			n, err := tx.Exec(ctx, "insert into data_keys (subject, key, created, destroyed) values (?, ?, ?, ?) on conflict do nothing", subject, []byte{}, now, now)
+			if err == nil && n == 0 {
+				_, err = tx.Exec(ctx, "update data_keys set key = ?, destroyed = ? where subject = ? and destroyed = 0", []byte{}, now, subject)
+			}
+			if err == nil {
+				err = v.made(ctx, tx, n)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -145,10 +185,11 @@ func (v *Vault) overwrite(ctx context.Context, db *table.DB, subject string) err
 
 func (v *Vault) remote() bool { return strings.HasPrefix(v.address, "postgres") }
 
-// reach is the database, opened by whoever needs it first.
+// reach is the database, opened by whoever needs it first. It is errMoved when the file at its path is another than the
+// one that was opened: what is written to that may be gone when it is closed.
 func (v *Vault) reach(ctx context.Context) (*table.DB, error) {
-	if db := v.db.Load(); db != nil {
-		return db, nil
+	if d := v.db.Load(); d != nil {
+		return d.DB, v.moved(d)
 	}
 	select {
 	case <-v.turn:
@@ -156,28 +197,79 @@ func (v *Vault) reach(ctx context.Context) (*table.DB, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if db := v.db.Load(); db != nil { // somebody was faster
-		return db, nil
+	if d := v.db.Load(); d != nil { // somebody was faster
+		return d.DB, v.moved(d)
 	}
-	db, err := v.open(ctx)
-	if err == nil {
-		v.db.Store(db)
-	}
-	return db, err
-}
-
-func (v *Vault) open(ctx context.Context) (*table.DB, error) {
-	if err := v.prepare(); err != nil {
-		return nil, err
-	}
-	db, err := table.Open(ctx, v.address, table.Options{Name: "data keys", Schema: "vault", Full: true})
+	d, err := v.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Create(ctx, keys.Def); err != nil {
+	v.db.Store(d)
+	return d.DB, nil
+}
+
+// moved is errMoved when a database is no longer the one at its path.
+func (v *Vault) moved(d *database) error {
+	if d.file == nil {
+		return nil
+	}
+	if there, err := os.Stat(v.address); err != nil || !os.SameFile(there, d.file) {
+		return errMoved
+	}
+	return nil
+}
+
+// refresh lets go of a database that is no longer the one at its path, and of all that is known from it.
+func (v *Vault) refresh() error {
+	d := v.db.Load()
+	if d == nil || v.moved(d) == nil {
+		return nil
+	}
+	v.db.Store(nil)
+	v.forget()
+	return d.Close()
+}
+
+// forget drops all that is remembered of a database: it is not what it was.
+func (v *Vault) forget() {
+	v.cache.clear()
+	v.bound.Store(nil)
+	v.seen.Store(0)
+}
+
+// exists says whether there is a database to open. Of a server only opening it tells.
+func (v *Vault) exists() (bool, error) {
+	if v.remote() {
+		return true, nil
+	}
+	_, err := os.Stat(v.address)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (v *Vault) open(ctx context.Context) (*database, error) {
+	d := &database{}
+	if err := v.prepare(); err != nil {
+		return nil, err
+	}
+	if !v.remote() {
+		file, err := os.Stat(v.address)
+		if err != nil {
+			return nil, err
+		}
+		d.file = file
+	}
+	db, err := table.Open(ctx, v.address, table.Options{Name: "data keys", Schema: "vault", Full: true, Single: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Create(ctx, keys.Def, bindings.Def, leases.Def); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return db, nil
+	d.DB = db
+	return d, nil
 }
 
 // prepare makes a file that nobody else can read.
@@ -194,8 +286,19 @@ func (v *Vault) prepare() error {
 
 // Close frees everything. No call may be running, nor come later.
 func (v *Vault) Close() error {
-	if db := v.db.Load(); db != nil {
-		return db.Close()
+	if d := v.db.Load(); d != nil {
+		return d.Close()
 	}
 	return nil
+}
+
+// place is where the database is, without what would let somebody in.
+func (v *Vault) place() string {
+	if !v.remote() {
+		return v.address
+	}
+	if u, err := url.Parse(v.address); err == nil {
+		return "postgres://" + u.Host + u.Path
+	}
+	return "Postgres"
 }

@@ -52,11 +52,36 @@ func (w wrapper) open(subject string, stored []byte) ([]byte, error) {
 		return stored, nil
 	}
 	if w.aead == nil {
-		return nil, fmt.Errorf("the data key of %s needs the master key it was stored with", subject)
+		return nil, &wrappedError{subject, "needs the master key it was stored with"}
 	}
 	key, err := w.aead.Open(nil, nil, stored, []byte(subject))
 	if err != nil || len(key) != keyLen {
-		return nil, fmt.Errorf("the data key of %s does not open with this master key", subject)
+		return nil, &wrappedError{subject, "does not open with this master key"}
 	}
 	return key, nil
+}
+
+// wrappedError says that a data key is there and does not open.
+type wrappedError struct{ subject, why string }
+
+func (e *wrappedError) Error() string { return "the data key of " + e.subject + " " + e.why }
+
+// proven is what a proof is sealed for. No subject has such a name.
+const proven = "\x00master key"
+
+// proof is something that only this master key opens; empty without one.
+func (w wrapper) proof() []byte {
+	if w.aead == nil {
+		return []byte{}
+	}
+	return w.seal(proven, make([]byte, keyLen))
+}
+
+// proves says whether a proof was made with this master key. One that is empty is anybody's.
+func (w wrapper) proves(proof []byte) bool {
+	if len(proof) == 0 {
+		return true
+	}
+	_, err := w.open(proven, proof)
+	return err == nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,6 +120,21 @@ func (p *Projector) Ready(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// UnreadableAccounts are accounts that copies have stopped because a personal field did not open: the first ones after
+// an account in the order of their ids, at most limit.
+func (p *Projector) UnreadableAccounts(ctx context.Context, after string, limit int) (all []string, err error) {
+	err = p.eachCopy(ctx, func(_ table.Copy, db *table.DB) error {
+		rows, err := table.Select(ctx, db, table.AccountStatuses, "where kind = ? and account > ? order by account limit ?", table.AccountUnreadable, after, limit)
+		for _, s := range rows {
+			all = append(all, s.Account)
+		}
+		return err
+	})
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return all[:min(limit, len(all))], err
 }
 
 // Incidents is nil when no account is stopped and no empty commit was passed over; else it names them. It is no reason not

@@ -23,6 +23,7 @@ type Options struct {
 	Name   string // what errors call it
 	Schema string // Postgres only: the schema its tables are in, which Create makes when missing
 	Full   bool   // what is committed survives a crash of the machine; else its last moments may be lost, whole transactions at a time
+	Single bool   // SQLite only: the file alone holds all that is committed, so that it can be copied and put back; readers wait for writers
 }
 
 // Open opens a database: postgres://… or the path of a SQLite file, made when missing.

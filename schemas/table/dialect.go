@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -123,11 +124,14 @@ func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
 }
 
 func openSQLite(path string, o Options) (write, read *sql.DB, err error) {
-	sync := "normal"
+	sync, journal := "normal", "wal"
 	if o.Full {
 		sync = "full"
 	}
-	pragmas := []string{"busy_timeout(5000)", "journal_mode(wal)", "synchronous(" + sync + ")", "secure_delete(on)", "cache_size(-16384)"}
+	if o.Single {
+		journal = "truncate"
+	}
+	pragmas := []string{"busy_timeout(5000)", "journal_mode(" + journal + ")", "synchronous(" + sync + ")", "secure_delete(on)", "cache_size(-16384)"}
 	if write, err = sql.Open("sqlite", dsn(path, "immediate", pragmas)); err != nil {
 		return nil, nil, err
 	}
@@ -165,4 +169,14 @@ func begin(ctx context.Context, db *sql.DB) error {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// IsMissing says whether an error is that a table, or its schema, is not there.
+func IsMissing(err error) bool {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) {
+		return refused.Code == "42P01" || refused.Code == "3F000"
+	}
+	var here *driver.Error
+	return errors.As(err, &here) && strings.Contains(here.Error(), "no such table")
 }

@@ -68,7 +68,7 @@ func (p Program) root() *cli.Command {
 		Commands: []*cli.Command{
 			p.serve(), p.node(),
 			p.ban(), p.geocode(), p.sites(),
-			p.accounts(), p.keys(), p.usage(), p.tokens(), p.audit(), p.projections(),
+			p.accounts(), p.keys(), p.usage(), p.tokens(), p.audit(), p.projections(), p.vault(),
 			p.bench(), p.version(),
 		},
 		Reader: p.In, Writer: p.Out, ErrWriter: p.Err,

@@ -2,17 +2,14 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/service"
-	"lieudit/eventstore/vault"
 	"lieudit/queries/places/meili"
 	"lieudit/schemas/token"
 )
@@ -43,7 +40,7 @@ func (p Program) serve() *cli.Command {
 				return err
 			}
 			var err error
-			if config.VaultKey, err = p.vaultKey(c); err != nil {
+			if config.VaultKey, err = p.masterKey(c, vaultKey); err != nil {
 				return err
 			}
 			return p.Serve(ctx, config)
@@ -62,7 +59,7 @@ func (p Program) placeFlags() []cli.Flag {
 		p.text("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
 		p.text("meilisearch", "", "Meilisearch, as `http://KEY@HOST:PORT`, for what is to be searched there: the sites, and addresses with --address-index (LIEUDIT_MEILISEARCH_KEY may hold the key)"),
 		p.addressIndexFlag(),
-		p.text("vault-key-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none"),
+		p.vaultKeyFlag(),
 	}
 }
 
@@ -108,19 +105,6 @@ func onPostgres(c *cli.Command, address string) error {
 	return wrong(c, "--postgres (LIEUDIT_POSTGRES) is not of the form postgres://USER@HOST/DATABASE")
 }
 
-// vaultKey is the vault's master key: from its file, from the environment, or nil.
-func (p Program) vaultKey(c *cli.Command) ([]byte, error) {
-	text, _ := p.Env("LIEUDIT_VAULT_KEY")
-	if file := c.String("vault-key-file"); file != "" {
-		kept, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("vault key: %w", err)
-		}
-		text = string(kept)
-	}
-	return vault.ParseMaster(strings.TrimSpace(text))
-}
-
 // habitFlags say how it behaves.
 func (p Program) habitFlags() []cli.Flag {
 	return []cli.Flag{
@@ -131,6 +115,7 @@ func (p Program) habitFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "grace", Value: time.Hour, Usage: "how long a period that has ended takes late requests before its books are closed", Sources: p.from("LIEUDIT_GRACE")},
 		&cli.BoolFlag{Name: "count-to-the-letter", Usage: "count also what a valid key was refused (403, 404, 405, 413) and what failed (5xx)", Sources: p.from("LIEUDIT_COUNT_TO_THE_LETTER")},
 		&cli.BoolFlag{Name: "no-throttle", Usage: "do not hold publishable keys to 20 requests a second and address: a proxy does", Sources: p.from("LIEUDIT_NO_THROTTLE")},
+		&cli.BoolFlag{Name: "accept-lost-keys", Usage: "start although the vault lost keys that the log needs; what was sealed with them stays unreadable", Sources: p.from("LIEUDIT_ACCEPT_LOST_KEYS")},
 		&cli.BoolFlag{Name: "no-demo", Usage: "open no demo account on an empty log", Sources: p.from("LIEUDIT_NO_DEMO")},
 		p.logFlag(),
 	}
@@ -146,6 +131,7 @@ func (p Program) config(c *cli.Command) service.Config {
 		Postgres:     c.String("postgres"),
 		Meilisearch:  p.meilisearch(c),
 		AddressIndex: c.String("address-index"),
+		AcceptLost:   c.Bool("accept-lost-keys"),
 		Demo:         !c.Bool("no-demo"),
 		Grace:        c.Duration("grace"),
 		ToTheLetter:  c.Bool("count-to-the-letter"),

@@ -21,6 +21,7 @@ type Config struct {
 	Meilisearch  string        // http://KEY@HOST:PORT, where what is asked of it is searched
 	AddressIndex string        // OwnIndex or Meilisearch: where the candidates of addresses come from
 	VaultKey     []byte        // master key of the vault, 32 bytes; nil for none
+	AcceptLost   bool          // serve although the vault lost keys that the log needs
 	Demo         bool          // open the demo account on an empty log, and invent addresses where there are none
 	Grace        time.Duration // after its end, in which a period still takes what was on its way, before it is closed
 	ToTheLetter  bool          // count all that the specification does not exempt

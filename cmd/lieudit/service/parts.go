@@ -104,6 +104,8 @@ func (s *service) parts() []ops.Part {
 			}
 			return nil
 		}},
+		{Name: "vault", Required: true, Check: s.keys.Ready},
+		{Name: "data keys", Check: s.keys.Reachable},
 		{Name: "read models", Check: s.readModels},
 		{Name: "addresses", Check: s.haveAddresses},
 		{Name: "start", Required: true, Check: s.started},

@@ -26,5 +26,5 @@ func (s *service) found(ctx context.Context, at eventstore.Position) {
 
 // cursorKey is what the cursors of an account are sealed with: they are of no use any more when it is erased.
 func (s *service) cursorKey(ctx context.Context, account string) ([]byte, error) {
-	return s.vault.Key(ctx, account, true)
+	return s.keys.Key(ctx, account, true)
 }

@@ -33,6 +33,7 @@ func (s *service) run(ctx context.Context) error {
 	parts.Go(func() error { return ended(behind, s.follower.Run(behind)) })
 	parts.Go(func() error { return ended(behind, s.count(behind)) })
 	parts.Go(func() error { return s.closePeriods(behind) })
+	parts.Go(func() error { return s.reopener().run(behind) })
 	if s.listings != nil {
 		parts.Go(func() error { return s.keepListed(behind) })
 	}
@@ -42,6 +43,7 @@ func (s *service) run(ctx context.Context) error {
 		front.Go(func() error { return l.serve(ctx, s.DrainTimeout) })
 	}
 	front.Go(func() error { return s.begin(ctx) })
+	front.Go(func() error { return s.keys.Run(ctx) })
 	err := front.Wait()
 	stop()
 	return errors.Join(err, parts.Wait())

@@ -46,7 +46,8 @@ type service struct {
 
 	closers   []func() error
 	logs      logs
-	vault     *vault.Vault
+	keys      *vault.Bound  // of personal fields
+	reopen    chan struct{} // told when a vault is whole again
 	shelf     *table.Shelf
 	ring      *keyring.Ring
 	projector *projector.Projector
@@ -89,6 +90,9 @@ func open(ctx context.Context, c Config) (_ *service, err error) {
 	if err := s.openTables(); err != nil {
 		return nil, err
 	}
+	if err := s.openKeys(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.openSites(); err != nil {
 		return nil, err
 	}
@@ -100,26 +104,21 @@ func open(ctx context.Context, c Config) (_ *service, err error) {
 	return s, s.listen()
 }
 
-// openTables opens the databases: the read models' and the vault's, which is apart because it cannot be made again
-// from the log.
+// openTables opens the databases of the read models.
 func (s *service) openTables() (err error) {
-	models, keys := s.Postgres, s.Postgres
+	models := s.Postgres
 	if s.Postgres == "" {
-		models, keys = filepath.Join(s.Data, "readmodels"), filepath.Join(s.Data, "vault.db")
+		models = filepath.Join(s.Data, "readmodels")
 	}
 	if s.shelf, err = table.OpenShelf(models); err != nil {
 		return err
 	}
 	s.closing(s.shelf.Close)
-	if s.vault, err = vault.New(keys, s.VaultKey, s.Now); err != nil {
-		return err
-	}
-	s.closing(s.vault.Close)
 	return nil
 }
 
 func (s *service) assemble() {
-	codec := eventstore.NewCodec(s.vault)
+	codec := eventstore.NewCodec(s.keys)
 	s.ring = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, "keyring"), s.Log)
 	s.projector = projector.New(s.logs.core, codec, s.shelf, s.models()...)
 	s.projector.Follow(s.logs.usage, tally.Model)

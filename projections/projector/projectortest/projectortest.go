@@ -36,7 +36,7 @@ type Vault struct{ destroyed sync.Map }
 // Key is one of eventstore.Vault.
 func (v *Vault) Key(_ context.Context, subject string, _ bool) ([]byte, error) {
 	if _, gone := v.destroyed.Load(subject); gone {
-		return nil, eventstore.ErrNoKey
+		return nil, eventstore.ErrDestroyed
 	}
 	key := sha256.Sum256([]byte(subject))
 	return key[:], nil

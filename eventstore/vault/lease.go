@@ -1,0 +1,66 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"lieudit/schemas/table"
+)
+
+// lease says that an instance uses the vault. It is kept on Postgres alone: the folder of a SQLite file has a lock.
+type lease struct {
+	Instance string
+	Until    table.Instant // by the database's clock
+}
+
+var leases = table.Table[lease]{
+	Def:    table.Def{Name: "lease", Key: 1, Columns: []table.Column{{Name: "instance", Type: table.Text}, {Name: "until", Type: table.Moment}}},
+	Fields: func(r *lease) []any { return []any{&r.Instance, &r.Until} },
+}
+
+// leaseFor is how long an instance that died keeps others from what needs the vault for itself.
+const leaseFor = 10 * time.Second
+
+// ErrInUse: an instance of the service uses the vault.
+var ErrInUse = errors.New("an instance of the service is running, or was until a moment ago: stop them all, and try again after 10 seconds")
+
+// renew keeps the lease of an instance.
+func (v *Vault) renew(ctx context.Context, instance string) error {
+	if !v.remote() {
+		return nil
+	}
+	db, err := v.reach(ctx)
+	if err != nil {
+		return err
+	}
+	return db.Tx(ctx, func(tx *table.Tx) error {
+		if _, err := tx.Exec(ctx, "delete from lease where until < "+db.Now()); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "insert into lease (instance, until) values (?, "+db.Now()+" + cast(? as bigint))"+
+			" on conflict (instance) do update set until = excluded.until", instance, leaseFor.Microseconds())
+		return err
+	})
+}
+
+// release gives the lease back. Where that fails it runs out.
+func (v *Vault) release(instance string) {
+	d := v.db.Load()
+	if d == nil || !v.remote() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	d.Exec(ctx, "delete from lease where instance = ?", instance)
+}
+
+// unused is ErrInUse while an instance has a lease.
+func unused(ctx context.Context, db *table.DB, tx *table.Tx) error {
+	var n int
+	err := tx.QueryRow(ctx, "select count(*) from lease where until > "+db.Now()).Scan(&n)
+	if err == nil && n > 0 {
+		err = ErrInUse
+	}
+	return err
+}
