@@ -62,7 +62,7 @@ func (f Filter) Matches(stream string) bool {
 }
 
 // Proposed is an event on its way into a stream. ID names it for ever: the same ID always goes with
-// the same bytes, which is what makes sending an append again safe.
+// the same bytes, which is what makes sending an append again safe. Twice in one append it stands there twice.
 type Proposed struct {
 	ID       uuid.UUID
 	Type     string

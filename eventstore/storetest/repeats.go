@@ -18,6 +18,7 @@ func repeats() []rule {
 		{name: "a mismatch adds nothing, wherever the known id stands", check: mismatchAddsNothing, strict: true},
 		{name: "part of an earlier append is a mismatch", check: partOfAnother, strict: true},
 		{name: "an id known from another stream is a mismatch", check: otherStream, strict: true},
+		{name: "an id may stand twice in one append, which is recognised like any other", check: idTwice},
 		{name: "the same append sent many times at once lands once", check: repeatAtOnce},
 	}
 }
@@ -226,6 +227,21 @@ func otherStream(ctx context.Context, l *log) error {
 		return err
 	}
 	return l.holds(ctx, c+"-1", batch)
+}
+
+func idTwice(ctx context.Context, l *log) error {
+	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
+		batch := events(3)
+		batch[2] = batch[0]
+		first, err := l.Append(ctx, stream, expected, batch)
+		if err != nil {
+			return err
+		}
+		if err := l.again(ctx, stream, expected, batch, first); err != nil {
+			return err
+		}
+		return l.holds(ctx, stream, append(held, batch...))
+	})
 }
 
 func repeatAtOnce(ctx context.Context, l *log) error {
