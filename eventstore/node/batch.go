@@ -169,6 +169,10 @@ func (o *batch) add(messages []*streams.BatchAppendReq_ProposedMessage) error {
 
 // enqueue puts a batch at the end of its stream's lane, once there is room in the call.
 func (b *batcher) enqueue(ctx context.Context, one *batch) error {
+	if b.n.o.Faults.DropRepeats > 0 && !b.n.sent.add(one.events) {
+		b.lanes.Go(func() { b.drop(ctx, one) })
+		return nil
+	}
 	if err := b.flight.Acquire(ctx, one.weight()); err != nil {
 		return err
 	}
@@ -204,9 +208,10 @@ func (b *batcher) run(ctx context.Context, stream string) {
 }
 
 func (b *batcher) finish(ctx context.Context, one *batch) {
+	defer b.n.sent.remove(one.events)
 	if !one.deadline.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, one.deadline.Sub(b.n.o.Clock()))
+		ctx, cancel = context.WithTimeout(ctx, one.deadline.Sub(b.n.o.Clock())-b.n.o.Faults.EarlyTimeout)
 		defer cancel()
 	}
 	var done eventstore.Committed
