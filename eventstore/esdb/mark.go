@@ -166,7 +166,7 @@ func (c *conn) check(ctx context.Context, m eventstore.Mark) (eventstore.Mark, e
 		return eventstore.Mark{Log: id}, nil
 	}
 	if m.Log != id {
-		return m, &eventstore.DivergedError{Mark: m, Why: fmt.Sprintf("this is log %s, not %s", id, m.Log)}
+		return m, &eventstore.DivergedError{Mark: m, Why: fmt.Sprintf("this is log %s, not %s", id, m.Log), Other: true}
 	}
 	e, found, err := c.readMark(ctx, m.Position)
 	switch {
