@@ -177,6 +177,9 @@ func (p *Projector) lane(m Model, c table.Copy, db *table.DB) *lane {
 	l := &lane{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.shelf.Instance, p.Alone}, log: p.Log.With("projection", c.Name)}
 	l.standing.changed = make(chan struct{})
 	l.serve = p.server(l, c)
+	l.setAstray = func(astray bool) { p.shelf.SetAstray(c, astray) }
+	l.verify = func(ctx context.Context) { p.verify(ctx, m, c) }
+	l.isAstray = func() bool { return p.shelf.IsAstray(c) }
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lanes[c.Name] = l

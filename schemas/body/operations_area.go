@@ -92,6 +92,8 @@ func trailOperations() []openapi.Operation {
 		{Method: "GET", Path: "/projections", Summary: "How the read models stand", Query: Empty{}, Answer: Projections{}, Failures: guarded()},
 		{Method: "POST", Path: "/projections/{name}:rebuild", Summary: "Fill a fresh copy of a read model while the other serves",
 			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: guarded(unknown)},
+		{Method: "POST", Path: "/projections:rebuild", Summary: "Fill a fresh copy of every read model while the others serve",
+			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: guarded()},
 		{Method: "POST", Path: "/projections:prune", Summary: "Drop the copies of read models that nobody reads",
 			Body: Empty{}, Answer: Projections{}, Failures: guarded()},
 	}
