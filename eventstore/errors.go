@@ -37,8 +37,9 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 // DivergedError says that a mark does not stand in the log it is read from: another log, or a copy that is older
 // than the mark. Going on would skip events, so nothing does.
 type DivergedError struct {
-	Mark Mark
-	Why  string
+	Mark  Mark
+	Why   string
+	Other bool // the mark is of a log with another identity; else of this one, as it was before a copy was restored
 }
 
 func (e *DivergedError) Error() string {

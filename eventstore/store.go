@@ -62,7 +62,7 @@ func (f Filter) Matches(stream string) bool {
 }
 
 // Proposed is an event on its way into a stream. ID names it for ever: the same ID always goes with
-// the same bytes, which is what makes sending an append again safe.
+// the same bytes, which is what makes sending an append again safe. Twice in one append it stands there twice.
 type Proposed struct {
 	ID       uuid.UUID
 	Type     string
@@ -120,12 +120,16 @@ type Store interface {
 	//
 	// Sending the very same batch again (same ids, same order, same expectation) returns what the first
 	// sending did and adds nothing: always when expected is a revision or NoStream, and with Any as long as the
-	// log remembers the ids, which it does for at least its last 10,000 appends while it stays open.
+	// log remembers the ids, which it does for at least its last 10,000 appends while it stays open. A log that was
+	// opened again, or that another node leads now, may have forgotten them and add the batch a second time: what is
+	// appended with Any is for folds to which a repeat is nothing. Sent many times at once it lands once, but while one
+	// sending is on its way another may be ErrUnknown.
 	//
 	// It fails with a *ConflictError when the stream is elsewhere, ErrTooLarge above MaxAppend, ErrMismatch when
 	// an id comes back in another batch (none of them is added), ErrUnavailable when certainly nothing was
 	// added, ErrClosed after Close. ErrUnknown means that it cannot be known: send the very same batch again to settle it. An
-	// append whose context ends early is ErrUnknown too, and wraps the context's error.
+	// append whose context ends early is ErrUnknown too, and wraps the context's error, unless a server gave it up a
+	// little before.
 	Append(ctx context.Context, stream string, expected Revision, events []Proposed) (Committed, error)
 
 	// ReadStream yields the events of one stream from a revision on, inclusive, and ends at the stream's end

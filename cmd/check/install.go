@@ -9,8 +9,8 @@ import (
 	"sort"
 )
 
-// install gets what is missing: a C compiler for the race detector, Postgres for the read models and a browser for the
-// pages. It can do so as root on a machine with Debian's packages; Postgres may come from a container engine too.
+// install gets what is missing: a C compiler for the race detector, Postgres for the read models, a browser for the
+// pages, and Node.js for the official client that a node is asked by. It can do so as root on a machine with Debian's packages; Postgres may come from a container engine too.
 func install(ctx context.Context) error {
 	var missing []string
 	if _, err := exec.LookPath("gcc"); err != nil {
@@ -21,6 +21,12 @@ func install(ctx context.Context) error {
 	}
 	if _, err := exec.LookPath("chromium"); err != nil {
 		missing = append(missing, "chromium")
+	}
+	if _, err := exec.LookPath("node"); err != nil {
+		missing = append(missing, "nodejs")
+	}
+	if _, err := exec.LookPath("npm"); err != nil {
+		missing = append(missing, "npm")
 	}
 	if len(missing) == 0 {
 		return nil

@@ -22,6 +22,7 @@ import (
 type server struct {
 	dir, socket string
 	stop        func()
+	faults      node.Faults
 }
 
 func (n *server) address() string { return "esdb+unix://" + n.socket }
@@ -38,7 +39,9 @@ func (n *server) start(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- node.New(j, node.Options{Grace: 10 * time.Millisecond}).Serve(ctx, ln) }()
+	go func() {
+		ended <- node.New(j, node.Options{Grace: 10 * time.Millisecond, Faults: n.faults}).Serve(ctx, ln)
+	}()
 	n.stop = func() {
 		n.stop = func() {} // a test that fails while it is stopped stops it again
 		cancel()
@@ -53,7 +56,12 @@ func (n *server) start(t *testing.T) {
 
 func startNode(t *testing.T) *server {
 	t.Helper()
-	n := &server{dir: t.TempDir(), socket: filepath.Join(t.TempDir(), "node.sock")}
+	return startNodeWith(t, node.Faults{})
+}
+
+func startNodeWith(t *testing.T, faults node.Faults) *server {
+	t.Helper()
+	n := &server{dir: t.TempDir(), socket: filepath.Join(t.TempDir(), "node.sock"), faults: faults}
 	n.start(t)
 	t.Cleanup(func() { n.stop() })
 	return n

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -9,7 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+	"lieudit/eventstore/node"
 	"lieudit/schemas/table/tabletest"
 )
 
@@ -28,88 +34,160 @@ func (st *stage) ready(t *testing.T) string {
 	return string(text)
 }
 
-func TestOlderCopyOfTheLogStopsTheReadModels(t *testing.T) {
+// restoration is how an older copy of the log comes back under a service.
+type restoration struct {
+	served  bool // by a node that has EventStoreDB's ways with marks, and the read models are in Postgres
+	running bool // while the service runs
+	longer  bool // another instance has written on: the marks that were lost are inside records
+}
+
+func restorations() map[string]restoration {
+	all := map[string]restoration{}
+	for _, longer := range []bool{false, true} {
+		length := map[bool]string{false: "shorter", true: "longer"}[longer]
+		all["embedded, stopped, "+length] = restoration{longer: longer}
+		all["servers, stopped, "+length] = restoration{served: true, longer: longer}
+		all["servers, running, "+length] = restoration{served: true, running: true, longer: longer}
+	}
+	return all
+}
+
+func TestWhatARestoredLogDoesNotHoldIsNotShown(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(t *testing.T) (logDir string, change func(*service.Config), swap func(func())){
-		"embedded": nil,
-		"servers": func(t *testing.T) (string, func(*service.Config), func(func())) {
-			n := startNode(t)
-			return n.dir, onServers(n, tabletest.Postgres(t)), func(restore func()) {
-				n.stop()
-				restore()
-				n.start(t)
-			}
-		},
-	} {
+	for name, r := range restorations() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if start == nil {
-				restoredBetweenRuns(t)
-				return
-			}
-			dir, change, swap := start(t)
-			restoredWhileRunning(t, dir, change, swap)
+			newRestored(t, r).play(t)
 		})
 	}
 }
 
-// restoredBetweenRuns: the log is restored while the service is down. Keys follow the log, read models stand still
-// until they are rebuilt.
-func restoredBetweenRuns(t *testing.T) {
+// restored is a service whose log is to be restored.
+type restored struct {
+	restoration
+	*stage
+	node   *server // nil: the log is in the data folder
+	logs   string  // the folder of all that is to be restored
+	change func(*service.Config)
+}
+
+func newRestored(t *testing.T, r restoration) *restored {
+	t.Helper()
 	data := t.TempDir()
-	here := func(c *service.Config) { c.Data = data }
-	st := raise(t, here)
-	st.run(t, `account open "Chez Paul" --id paul --plan STARTER`)
-	st.stop()
+	all := &restored{restoration: r, logs: filepath.Join(data, "log"), change: func(c *service.Config) { c.Data = data }}
+	if r.served {
+		all.node = startNodeWith(t, node.Faults{InsideRecord: node.FailedInside})
+		all.logs = all.node.dir
+		onServers := onServers(all.node, tabletest.Postgres(t))
+		all.change = func(c *service.Config) { c.Data = data; onServers(c) }
+	}
+	return all
+}
+
+// play: of 150 sites and a key that only the lost log held nothing is shown, and nobody waits for what cannot come.
+func (r *restored) play(t *testing.T) {
+	r.stage = raise(t, r.change)
+	r.run(t, `account open "Chez Paul" --id paul --plan STARTER`)
+	key := strings.TrimSpace(r.run(t, `key issue paul --label kept`))
+	const sites = "/locations/referentiels/shops/sites"
+	r.send(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
+	r.send(t, key, "POST "+sites+":sync", oddSites(50))
 	older := filepath.Join(t.TempDir(), "older")
-	copyFolder(t, filepath.Join(data, "log"), older)
+	r.off(t, func() { copyFolder(t, r.logs, older) })
+	r.send(t, key, "POST "+sites+":sync", oddSites(150))
+	lost := strings.TrimSpace(r.run(t, `key issue paul --label lost`))
+	r.send(t, key, "GET /locations/search?q=paul", "") // its index is in memory now
 
-	st = raise(t, here)
-	lost := strings.TrimSpace(st.run(t, `key issue paul --label lost`))
-	st.stop()
-	restore(t, older, filepath.Join(data, "log"))
+	r.off(t, func() {
+		restore(t, older, r.logs)
+		if r.longer {
+			r.writeOn(t)
+		}
+	})
+	within(t, 10*time.Second, "readiness says what to do", func() bool {
+		return strings.Contains(r.ready(t), "projections rebuild --all")
+	})
+	within(t, 10*time.Second, "a key that only the lost log held is refused", func() bool {
+		return r.me(t, lost) == http.StatusUnauthorized && r.me(t, key) == http.StatusOK
+	})
+	for _, path := range []string{sites, "/locations/search?q=paul"} {
+		if got := r.answered(t, path, key); got != http.StatusInternalServerError {
+			t.Errorf("%s: got %d, want 500", path, got)
+		}
+	}
+	r.writes(t, key, sites)
+	r.run(t, "projections rebuild --all")
+	r.await(t, "the rebuilt read models to answer", func() bool {
+		return !strings.Contains(r.ready(t), "not the one") && r.status(t, r.ops+"/readyz") == http.StatusOK
+	})
+	if got := strings.Count(r.send(t, key, "GET "+sites+"?limit=1000", ""), `"external_id"`); got != 50+newSites {
+		t.Errorf("%d sites are shown, want the 50 that the log holds and the %d written since", got, newSites)
+	}
+	r.send(t, key, "GET /locations/search?q=paul", "")
+	if got := r.run(t, `key list paul`); !strings.Contains(got, "kept") || strings.Contains(got, "lost") {
+		t.Errorf("the list is %q, want the kept key and not the lost one", got)
+	}
+}
 
-	st = raiseUnready(t, here)
-	st.await(t, "the read models to say why they stand still", func() bool {
-		return strings.Contains(st.ready(t), "the log is not the one")
-	})
-	within(t, 5*time.Second, "a key the restored log does not hold is refused", func() bool {
-		return st.me(t, lost) == http.StatusUnauthorized
-	})
-	kept := strings.TrimSpace(st.run(t, `key issue paul --label kept`))
-	if got := st.me(t, kept); got != http.StatusOK {
-		t.Errorf("a key issued on the restored log: got %d, want 200", got)
+const newSites = 3 // sites, while the read models are not asked
+
+// writes writes sites. None waits for read models that cannot move: at least one is answered long before that wait
+// would end, however busy the machine.
+func (r *restored) writes(t *testing.T, key, sites string) {
+	t.Helper()
+	fastest := time.Hour
+	for i := range newSites {
+		began := time.Now()
+		r.send(t, key, fmt.Sprintf("PUT %s/new%d", sites, i), `{"nom":"Chez Paul"}`)
+		fastest = min(fastest, time.Since(began))
 	}
-	for _, model := range []string{"register", "history", "places", "usage"} {
-		st.run(t, "projections rebuild "+model)
+	if fastest > 1500*time.Millisecond {
+		t.Errorf("the fastest write took %v", fastest)
 	}
-	st.await(t, "the rebuilt read models to answer", func() bool {
-		return !strings.Contains(st.ready(t), "the log is not the one") && st.status(t, st.ops+"/readyz") == http.StatusOK
-	})
-	within(t, time.Second, "the list holds the kept key and not the lost one", func() bool {
-		got := st.run(t, `key list paul`)
-		return strings.Contains(got, "kept") && !strings.Contains(got, "lost")
+}
+
+// off does something with the log while nobody has it open: the service is stopped, or the node alone.
+func (r *restored) off(t *testing.T, do func()) {
+	t.Helper()
+	if !r.running {
+		r.stop()
+	}
+	if r.served {
+		r.node.stop()
+	}
+	do()
+	if r.served {
+		r.node.start(t)
+	}
+	if !r.running {
+		r.stage = raiseUnready(t, r.change)
+	}
+	r.await(t, "the log to be there", func() bool {
+		return !strings.Contains(r.ready(t), "connect") && r.status(t, r.ops+"/healthz") == http.StatusOK
 	})
 }
 
-// restoredWhileRunning: the log is restored under a running service, which must not serve what the log does not say.
-func restoredWhileRunning(t *testing.T, dir string, change func(*service.Config), swap func(func())) {
-	st := raise(t, change)
-	st.run(t, `account open "Chez Paul" --id paul --plan STARTER`)
-	older := filepath.Join(t.TempDir(), "older")
-	swap(func() { copyFolder(t, dir, older) })
-	st.await(t, "the service to be back", func() bool { return st.status(t, st.ops+"/readyz") == http.StatusOK })
-	lost := strings.TrimSpace(st.run(t, `key issue paul --label lost`))
-	if got := st.me(t, lost); got != http.StatusOK {
-		t.Fatalf("got %d, want 200", got)
+// writeOn lets another instance write what nobody here reads.
+func (r *restored) writeOn(t *testing.T) {
+	t.Helper()
+	for _, dir := range []string{r.logs, filepath.Join(r.logs, "core"), filepath.Join(r.logs, "usage")} {
+		if segments, err := filepath.Glob(filepath.Join(dir, "*.log")); err != nil || len(segments) == 0 {
+			continue
+		}
+		j, err := journal.Open(dir, journal.Options{SegmentSize: 4 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 400 {
+			event := eventstore.Proposed{ID: uuid.New(), Type: "filler.filled.v1", Data: []byte(`{"x":"` + strings.Repeat("x", 2000) + `"}`), Metadata: []byte(`{"actor":"system","end":true}`)}
+			if _, err := j.Append(t.Context(), "filler-1", eventstore.Any, []eventstore.Proposed{event}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	swap(func() { restore(t, older, dir) })
-	within(t, 5*time.Second, "readiness says that the log is another", func() bool {
-		return strings.Contains(st.ready(t), "the log is not the one")
-	})
-	within(t, 1200*time.Millisecond, "a key that only the lost log held gets 503", func() bool {
-		return st.me(t, lost) == http.StatusServiceUnavailable
-	})
 }
 
 func copyFolder(t *testing.T, from, to string) {

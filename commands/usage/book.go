@@ -31,6 +31,7 @@ type book struct {
 	fold     *ledger.Book
 	revision eventstore.Revision
 	position eventstore.Position  // of the event at revision
+	last     uuid.UUID            // its id, noEvent where it was not read; flights alone use it
 	since    int                  // events since the last balance
 	checked  map[string]time.Time // by account: when its cap was last looked up
 	asked    batch                // what was frozen last
@@ -66,7 +67,7 @@ func (b *book) day(now time.Time) plan.Date {
 // forward folds what others, and this instance, have appended since. A stream that is not the one that was folded is
 // errGone.
 func (b *book) forward(ctx context.Context) error {
-	for r, err := range b.ledger.store.ReadStream(ctx, b.stream, b.revision+1, eventstore.Forward) {
+	for r, err := range func(yield func(eventstore.Recorded, error) bool) { b.readOn(ctx, yield) } {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", b.stream, err)
 		}
@@ -78,6 +79,7 @@ func (b *book) forward(ctx context.Context) error {
 			return fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
 		}
 		b.advance(e, r.Revision, r.Position, r.Time)
+		b.last = r.ID
 	}
 	return nil
 }

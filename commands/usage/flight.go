@@ -174,6 +174,7 @@ func (f *flight) landed(ctx context.Context, p batch, done eventstore.Committed)
 	for _, e := range p.events {
 		f.advance(e, f.revision+1, done.Position, time.Time{})
 	}
+	f.last = p.proposed[len(p.proposed)-1].ID
 	return nil
 }
 

@@ -20,6 +20,7 @@ type Refold struct {
 
 	store  eventstore.Store
 	period string
+	ended  map[string]bool // incarnations that have said their last word: what is said again after it is a repeat
 }
 
 // Refolded is one stream, and where what it says of itself is not what its events come to.
@@ -50,7 +51,7 @@ type LastTick struct {
 
 // Refold folds the periods whose first day begins so, all for "", as far as the log goes now.
 func (l *Ledger) Refold(ctx context.Context, period string) (*Refold, error) {
-	f := &Refold{Streams: map[string]*Refolded{}, Incarnations: map[string]*Incarnation{}, store: l.store, period: period}
+	f := &Refold{Streams: map[string]*Refolded{}, Incarnations: map[string]*Incarnation{}, store: l.store, period: period, ended: map[string]bool{}}
 	for s, err := range l.store.ReadAll(ctx, eventstore.Mark{}, eventstore.Filter{"usage", "incarnation"}) {
 		if err == nil && s.Kind == eventstore.Event {
 			err = f.take(ctx, s.Event)
@@ -69,10 +70,14 @@ func (f *Refold) take(ctx context.Context, r eventstore.Recorded) error {
 	}
 	switch e := e.(type) {
 	case event.IncarnationStarted:
-		f.incarnation(e.Incarnation).Started = r.Time
+		if i := f.incarnation(e.Incarnation); i.Started.IsZero() {
+			i.Started = r.Time
+		}
+		f.clear(e.Incarnation)
 		return nil
 	case event.IncarnationEnded: // the last thing it says
-		delete(f.Incarnations, e.Incarnation)
+		f.ended[e.Incarnation] = true
+		f.clear(e.Incarnation)
 		return nil
 	}
 	if !strings.HasPrefix(firstDay(r.Stream), f.period) {
@@ -82,8 +87,16 @@ func (f *Refold) take(ctx context.Context, r eventstore.Recorded) error {
 	verdict, err := s.take(ctx, f.store, r, e)
 	if tick, ok := e.(event.UsageTicked); ok && err == nil {
 		f.incarnation(tick.Incarnation).note(r, tick, verdict)
+		f.clear(tick.Incarnation)
 	}
 	return err
+}
+
+// clear forgets an incarnation that has ended in good order.
+func (f *Refold) clear(incarnation string) {
+	if f.ended[incarnation] {
+		delete(f.Incarnations, incarnation)
+	}
 }
 
 func (f *Refold) stream(name string) *Refolded {

@@ -25,7 +25,7 @@ const (
 func (l *Ledger) Run(ctx context.Context, core eventstore.Store, after eventstore.Mark) error {
 	var parts errgroup.Group
 	parts.Go(func() error { return l.sayStarted(ctx) })
-	parts.Go(func() error { return l.follow(ctx, core, after) })
+	parts.Go(func() error { return l.followOn(ctx, core, after) })
 	parts.Go(func() error { return l.tidy(ctx) })
 	err := parts.Wait()
 	time.AfterFunc(farewell, l.end)

@@ -35,6 +35,8 @@ type conn struct {
 
 	naming sync.Mutex // held while the identity is found
 	id     uuid.UUID
+
+	markPatience time.Duration // see readMark
 }
 
 // connect reaches the node that leads: the one named by hint, else the server, else whom gossip names.
@@ -74,6 +76,7 @@ func (t target) reach(ctx context.Context, address string) (*conn, error) {
 		return nil, fmt.Errorf("connecting to %s: %w", address, err)
 	}
 	c := &conn{address: address, cc: cc, streams: streams.NewStreamsClient(cc), lanes: newLanes()}
+	c.markPatience = t.markPatience
 	err = c.greet(ctx)
 	if err == nil {
 		return c, nil

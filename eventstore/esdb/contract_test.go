@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/esdb"
@@ -29,10 +30,12 @@ type running struct {
 	stop    func()
 }
 
+const segmentSize = 4 << 20
+
 // serve opens the journal in dir and serves it at an address ("127.0.0.1:0" or "unix:PATH") until the test ends.
 func serve(t testing.TB, dir, address string) *running {
 	t.Helper()
-	j, err := journal.Open(dir, journal.Options{SegmentSize: 4 << 20})
+	j, err := journal.Open(dir, journal.Options{SegmentSize: segmentSize})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,14 +43,14 @@ func serve(t testing.TB, dir, address string) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return start(t, dir, ln, j)
+	return start(t, dir, ln, j, node.Options{})
 }
 
-func start(t testing.TB, dir string, ln net.Listener, j *journal.Journal) *running {
+func start(t testing.TB, dir string, ln net.Listener, j *journal.Journal, o node.Options) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- node.New(j, node.Options{}).Serve(ctx, ln) }()
+	go func() { ended <- node.New(j, o).Serve(ctx, ln) }()
 	stopped := false
 	r := &running{dir: dir, at: ln.Addr(), address: connection(ln.Addr())}
 	r.stop = func() {
@@ -109,23 +112,55 @@ func TestContract(t *testing.T) {
 	for name, address := range addresses {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			storetest.RunWith(t, func(t *testing.T) eventstore.Store {
-				r := serve(t, t.TempDir(), address(short(t)))
-				return &served{connected(t, r.address), r}
-			}, storetest.Options{Reopen: func(t *testing.T, s eventstore.Store) eventstore.Store {
-				old := s.(*served).node
-				old.stop()
-				r := serve(t, old.dir, address(short(t)))
-				return &served{connected(t, r.address), r}
-			}})
+			overNode(t, func(t *testing.T, dir string) *running { return serve(t, dir, address(short(t))) })
 		})
 	}
+	t.Run("node that behaves as EventStoreDB does", func(t *testing.T) {
+		t.Parallel()
+		overNode(t, serveUnkindly)
+	})
 	if connection := os.Getenv("LIEUDIT_TEST_EVENTSTORE"); connection != "" {
 		t.Run("EventStoreDB", func(t *testing.T) {
 			t.Parallel()
 			foreign(t, connection)
 		})
 	}
+}
+
+// overNode runs the contract on nodes that open serves from a folder.
+func overNode(t *testing.T, open func(t *testing.T, dir string) *running) {
+	t.Helper()
+	reopen := func(t *testing.T, s eventstore.Store) eventstore.Store {
+		t.Helper()
+		old := s.(*served).node
+		old.stop()
+		r := open(t, old.dir)
+		return &served{connected(t, r.address), r}
+	}
+	storetest.RunWith(t, func(t *testing.T) eventstore.Store {
+		r := open(t, t.TempDir())
+		return &served{connected(t, r.address), r}
+	}, storetest.Options{
+		Reopen: reopen,
+		Forget: func(t *testing.T, s eventstore.Store) eventstore.Store {
+			storetest.FillSegment(t, s, segmentSize)
+			return reopen(t, s)
+		},
+	})
+}
+
+// serveUnkindly is serve by a node that fails inside a record and drops repeats of what is on its way.
+func serveUnkindly(t *testing.T, dir string) *running {
+	t.Helper()
+	j, err := journal.Open(dir, journal.Options{SegmentSize: segmentSize})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := node.Listen(t.Context(), "unix:"+filepath.Join(short(t), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, dir, ln, j, node.Options{Faults: node.Faults{InsideRecord: node.FailedInside, DropRepeats: 50 * time.Millisecond}})
 }
 
 // foreign runs the contract on a server that is not ours. Its log is shared and its idempotency is EventStoreDB's own.

@@ -20,6 +20,7 @@ import (
 const (
 	maxMessage   = 17 << 20 // what the official client takes
 	streamWindow = 1 << 20  // bytes a server may send ahead of a reader
+	markPatience = 10 * time.Second
 )
 
 // target is where the log is, and how to speak to it.
@@ -28,6 +29,8 @@ type target struct {
 	gossip  bool     // the seeds are asked who leads; without it the one seed is the server
 	options []grpc.DialOption
 	timeout time.Duration // of one question to one server while connecting
+
+	markPatience time.Duration // with a server that is silent when asked for a mark
 }
 
 func parse(connection string) (target, error) {
@@ -46,7 +49,7 @@ func parse(connection string) (target, error) {
 	if c.NodePreference != client.NodePreferenceLeader {
 		return target{}, fmt.Errorf("nodePreference=%s: reads would lag behind appends, only leader is possible", c.NodePreference)
 	}
-	t := target{seeds: []string{c.Address}, gossip: c.DnsDiscover || len(c.GossipSeeds) > 0, timeout: 2 * time.Second}
+	t := target{seeds: []string{c.Address}, gossip: c.DnsDiscover || len(c.GossipSeeds) > 0, timeout: 2 * time.Second, markPatience: markPatience}
 	if limit := time.Duration(c.GossipTimeout) * time.Second; limit > 0 {
 		t.timeout = min(t.timeout, limit)
 	}

@@ -82,7 +82,7 @@ func (j *Journal) reader(ctx context.Context, after eventstore.Mark, want events
 // seek puts the cursor behind a mark, having made sure that it stands in this log.
 func (r *allReader) seek(v view, after eventstore.Mark) error {
 	if after.Log != uuid.Nil && after.Log != r.j.id {
-		return &eventstore.DivergedError{Mark: after, Why: "it is of log " + after.Log.String()}
+		return &eventstore.DivergedError{Mark: after, Why: "it is of log " + after.Log.String(), Other: true}
 	}
 	if after.Position == 0 {
 		s := v.segs[0]

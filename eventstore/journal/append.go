@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/google/uuid"
-
 	"lieudit/eventstore"
 )
 
@@ -63,18 +61,7 @@ func (j *Journal) admit(stream string, expected eventstore.Revision, events []ev
 	if int64(framed) > j.o.SegmentSize {
 		return fmt.Errorf("%w: %d events", eventstore.ErrTooLarge, len(events))
 	}
-	if len(events) > 1 && repeated(events) {
-		return eventstore.ErrMismatch
-	}
 	return nil
-}
-
-func repeated(events []eventstore.Proposed) bool {
-	seen := make(map[uuid.UUID]struct{}, len(events))
-	for i := range events {
-		seen[events[i].ID] = struct{}{}
-	}
-	return len(seen) < len(events)
 }
 
 // request encodes an append. It holds nothing of the caller's but the stream's name.

@@ -8,11 +8,14 @@ import (
 	"lieudit/eventstore/storetest"
 )
 
+// segmentSize is that of the tests: a journal that is opened again remembers the ids of its last segment.
+const segmentSize = 4 << 20
+
 func TestContract(t *testing.T) {
 	t.Parallel()
 	open := func(t *testing.T, dir string) eventstore.Store {
 		t.Helper()
-		j, err := journal.Open(dir, journal.Options{SegmentSize: 4 << 20})
+		j, err := journal.Open(dir, journal.Options{SegmentSize: segmentSize})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,12 +26,18 @@ func TestContract(t *testing.T) {
 		})
 		return &in{j, dir}
 	}
+	reopen := func(t *testing.T, s eventstore.Store) eventstore.Store {
+		t.Helper()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return open(t, s.(*in).dir)
+	}
 	storetest.RunWith(t, func(t *testing.T) eventstore.Store { return open(t, t.TempDir()) }, storetest.Options{
-		Reopen: func(t *testing.T, s eventstore.Store) eventstore.Store {
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			return open(t, s.(*in).dir)
+		Reopen: reopen,
+		Forget: func(t *testing.T, s eventstore.Store) eventstore.Store {
+			storetest.FillSegment(t, s, segmentSize)
+			return reopen(t, s)
 		},
 	})
 }

@@ -23,6 +23,7 @@ const (
 // batch is one append of a BatchAppend call.
 type batch struct {
 	id       *shared.UUID
+	named    *shared.StreamIdentifier // as the client sent it; every answer repeats it
 	stream   string
 	expected eventstore.Revision
 	deadline time.Time // zero: none
@@ -126,7 +127,7 @@ func (b *batcher) take(ctx context.Context, req *streams.BatchAppendReq) error {
 // begin makes a batch of a request that carries options.
 func begin(req *streams.BatchAppendReq, now time.Time) (*batch, error) {
 	o := req.GetOptions()
-	one := &batch{id: req.GetCorrelationId()}
+	one := &batch{id: req.GetCorrelationId(), named: o.GetStreamIdentifier()}
 	var err error
 	if one.stream, err = streamName(o.GetStreamIdentifier()); err != nil {
 		return one, err
@@ -168,6 +169,10 @@ func (o *batch) add(messages []*streams.BatchAppendReq_ProposedMessage) error {
 
 // enqueue puts a batch at the end of its stream's lane, once there is room in the call.
 func (b *batcher) enqueue(ctx context.Context, one *batch) error {
+	if b.n.o.Faults.DropRepeats > 0 && !b.n.sent.add(one.events) {
+		b.lanes.Go(func() { b.drop(ctx, one) })
+		return nil
+	}
 	if err := b.flight.Acquire(ctx, one.weight()); err != nil {
 		return err
 	}
@@ -203,9 +208,10 @@ func (b *batcher) run(ctx context.Context, stream string) {
 }
 
 func (b *batcher) finish(ctx context.Context, one *batch) {
+	defer b.n.sent.remove(one.events)
 	if !one.deadline.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, one.deadline.Sub(b.n.o.Clock()))
+		ctx, cancel = context.WithTimeout(ctx, one.deadline.Sub(b.n.o.Clock())-b.n.o.Faults.EarlyTimeout)
 		defer cancel()
 	}
 	var done eventstore.Committed
@@ -223,9 +229,7 @@ func (b *batcher) finish(ctx context.Context, one *batch) {
 // answer fails only when the call is over, which its reader learns by itself.
 func (b *batcher) answer(one *batch, resp *streams.BatchAppendResp) error {
 	resp.CorrelationId = one.id
-	if one.stream != "" {
-		resp.StreamIdentifier = named(one.stream)
-	}
+	resp.StreamIdentifier = one.named
 	b.reply.Lock()
 	defer b.reply.Unlock()
 	return b.call.Send(resp)

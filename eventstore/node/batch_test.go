@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,6 +155,27 @@ func TestABatchThatCannotBeMadeIsAnsweredAlone(t *testing.T) {
 	}
 	if got := ask(t, call, batch("held-1", 1, at(2))); got.GetSuccess().GetCurrentRevision() != 3 {
 		t.Errorf("a good one after them: got %v", got)
+	}
+}
+
+// The official client for Node.js dies of an answer that names no stream.
+func TestTheAnswerToABatchNamesItsStreamEvenWithoutAName(t *testing.T) {
+	t.Parallel()
+	got := ask(t, pipeline(t, start(t)), batch("", 1))
+	if got.GetError() == nil || got.GetStreamIdentifier() == nil || len(got.GetStreamIdentifier().GetStreamName()) != 0 {
+		t.Errorf("got %v, want a refusal that names the stream as it was asked for", got)
+	}
+}
+
+func TestABatchOfNothingIsAnsweredWithTheLogsEnd(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	end := put(t, s.client(t), "held-1", esdb.NoStream{}, events(2)...)
+	for stream, want := range map[string]string{"held-1": "current_revision:1", "missing-1": "no_stream:{}"} {
+		ok := ask(t, pipeline(t, s), batch(stream, 0)).GetSuccess()
+		if ok.GetPosition().GetCommitPosition() != end.CommitPosition || !strings.HasPrefix(ok.String(), want) {
+			t.Errorf("%s: got %v, want %s at the log's end", stream, ok, want)
+		}
 	}
 }
 

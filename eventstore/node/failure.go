@@ -58,6 +58,11 @@ func invalidTransaction() *failure {
 	return &failure{codes.InvalidArgument, "Invalid Transaction", metadata.Pairs("exception", "invalid-transaction")}
 }
 
+// unhandled is what EventStoreDB says where it does not look at what it is asked.
+func unhandled() *failure {
+	return &failure{code: codes.Unknown, text: "Exception was thrown by handler."}
+}
+
 // notReady says that nothing was done.
 func notReady() *failure { return &failure{code: codes.Unavailable, text: "Server Is Not Ready"} }
 

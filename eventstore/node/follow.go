@@ -23,8 +23,12 @@ func (n *Node) followStream(ctx context.Context, q *query, out reply) error {
 	if err != nil {
 		return err
 	}
-	if err := out.caughtUp(); err != nil {
-		return err
+	// EventStoreDB does not say that it has caught up with a stream that is not there, before there are events.
+	told := s.last >= 0 && !s.deleted
+	if told {
+		if err := out.caughtUp(); err != nil {
+			return err
+		}
 	}
 	for seen := eventstore.Position(0); ; {
 		if seen, err = n.log.Wait(ctx, seen); err != nil {
@@ -35,7 +39,8 @@ func (n *Node) followStream(ctx context.Context, q *query, out reply) error {
 			return err
 		}
 		next += sent
-		if sent > pageSize {
+		if sent > pageSize || sent > 0 && !told {
+			told = true
 			if err := out.caughtUp(); err != nil {
 				return err
 			}

@@ -35,6 +35,8 @@ type Options struct {
 	Grace     time.Duration    // how long running calls get to end when a node stops; 5 s when zero
 	Logger    *slog.Logger     // slog.Default when nil
 	Clock     func() time.Time // for $maxAge; time.Now when nil
+
+	Faults Faults // to test with
 }
 
 // Node serves one log. It is safe for concurrent use and does not close the log.
@@ -43,6 +45,7 @@ type Node struct {
 	o     Options
 	seed  maphash.Seed
 	locks [256]sync.RWMutex // by stream: appends share, deletions exclude
+	sent  onTheirWay        // for the fault that drops repeats
 }
 
 // New makes a node that serves log.
@@ -55,6 +58,9 @@ func New(log Log, o Options) *Node {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Faults.InsideRecord != RefusedInside {
+		log = unkind{log, o.Faults.InsideRecord}
 	}
 	return &Node{log: log, o: o, seed: maphash.MakeSeed()}
 }

@@ -47,6 +47,9 @@ func parse(req *streams.ReadReq) (*query, error) {
 func (q *query) parseSource(o *streams.ReadReq_Options) (err error) {
 	switch source := o.GetStreamOption().(type) {
 	case *streams.ReadReq_Options_Stream:
+		if len(source.Stream.GetStreamIdentifier().GetStreamName()) == 0 {
+			return unhandled()
+		}
 		if q.stream, err = streamName(source.Stream.GetStreamIdentifier()); err != nil {
 			return err
 		}

@@ -145,10 +145,10 @@ func TestRefusalsSayWhyInTrailers(t *testing.T) {
 func TestAnAppendOfNoEventsChecksItsExpectation(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	put(t, s.client(t), "x-1", esdb.NoStream{}, events(2)...)
+	end := put(t, s.client(t), "x-1", esdb.NoStream{}, events(2)...)
 	conn := s.conn(t)
 	resp, err := send(t.Context(), conn, nil, anyOf("x-1"))
-	if err != nil || resp.GetSuccess().GetCurrentRevision() != 1 || resp.GetSuccess().GetNoPosition() == nil {
+	if err != nil || resp.GetSuccess().GetCurrentRevision() != 1 || resp.GetSuccess().GetPosition().GetCommitPosition() != end.CommitPosition {
 		t.Errorf("got %v, %v", resp, err)
 	}
 	resp, err = send(t.Context(), conn, nil, anyOf("y-1"))

@@ -88,7 +88,6 @@ func TestAMalformedReadIsAnInvalidArgument(t *testing.T) {
 		"no id option":              reading(func(o *api.ReadReq_Options) { o.UuidOption = nil }),
 		"no source":                 reading(func(o *api.ReadReq_Options) { o.StreamOption = nil }),
 		"no position":               reading(func(o *api.ReadReq_Options) { o.GetAll().AllOption = nil }),
-		"no stream":                 reading(ofStream("", 0)),
 		"no revision":               reading(ofStream("x-1", 0), func(o *api.ReadReq_Options) { o.GetStream().RevisionOption = nil }),
 		"too far a revision":        reading(ofStream("x-1", 1<<63)),
 		"no count":                  reading(func(o *api.ReadReq_Options) { o.CountOption = nil }),
@@ -113,6 +112,16 @@ func TestAMalformedReadIsAnInvalidArgument(t *testing.T) {
 				t.Errorf("got %v, want an invalid argument", err)
 			}
 		})
+	}
+}
+
+func TestAReadOfAStreamWithoutANameIsUnknown(t *testing.T) {
+	t.Parallel()
+	conn := start(t).conn(t)
+	for _, req := range []*api.ReadReq{reading(ofStream("", 0)), reading(ofStream("", 0), following)} {
+		if _, err := collect(t, conn, req); status.Code(err) != codes.Unknown {
+			t.Errorf("got %v, want the status unknown", err)
+		}
 	}
 }
 

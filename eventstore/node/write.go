@@ -39,7 +39,7 @@ func (n *Node) append(ctx context.Context, stream string, expected eventstore.Re
 		return eventstore.Committed{}, err
 	}
 	if len(events) == 0 {
-		return eventstore.Committed{Revision: s.last}, s.check(stream, expected)
+		return n.appendNothing(ctx, s, stream, expected)
 	}
 	done, err := n.add(ctx, s, stream, expected, events)
 	if err != nil {
@@ -49,6 +49,16 @@ func (n *Node) append(ctx context.Context, stream string, expected eventstore.Re
 		_, err = n.settled(ctx, stream)
 	}
 	return done, unsettled(err)
+}
+
+// appendNothing checks the expectation alone. EventStoreDB answers it with a position; the log's end is one that
+// whoever waits for it will see passed.
+func (n *Node) appendNothing(ctx context.Context, s state, stream string, expected eventstore.Revision) (eventstore.Committed, error) {
+	if err := s.check(stream, expected); err != nil {
+		return eventstore.Committed{}, err
+	}
+	end, err := n.head(ctx)
+	return eventstore.Committed{Revision: s.last, Position: end}, err
 }
 
 // add hands events to the log, with the two expectations that mean something else there.

@@ -91,7 +91,7 @@ func brokenAppends() []fault {
 		}},
 		{name: "forgets what it was sent", breaks: []string{
 			"the same append sent again returns what the first sending did and adds nothing",
-			"the same append sent many times at once lands once",
+			"the same append sent many times at once lands once, and who asks again is told so",
 		}, wrap: func(m *memory) eventstore.Store {
 			return &faulty{memory: m, onAppend: func(ctx context.Context, s string, r eventstore.Revision, b []eventstore.Proposed) (eventstore.Committed, error) {
 				m.mu.Lock()

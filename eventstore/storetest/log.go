@@ -17,6 +17,7 @@ import (
 type log struct {
 	eventstore.Store
 	reopen func(eventstore.Store) eventstore.Store
+	forget func(eventstore.Store) eventstore.Store
 }
 
 // category is one that nobody else writes to.

@@ -18,6 +18,10 @@ type Options struct {
 	// that need a second life are skipped.
 	Reopen func(t *testing.T, s eventstore.Store) eventstore.Store
 
+	// Forget is Reopen by which the log also forgets which ids it was sent, as a server's restart or a new leader may
+	// have it. Without it the rules about that are skipped.
+	Forget func(t *testing.T, s eventstore.Store) eventstore.Store
+
 	// FirstIDOnly: the log looks for a repeated append by the id of its first event and in the same stream only, as
 	// EventStoreDB itself does. The rules that ask for more are skipped.
 	FirstIDOnly bool
@@ -27,11 +31,11 @@ type Options struct {
 }
 
 // rule is one sentence of the contract. own: the rule closes or restarts its store, so it is not given the one
-// all others share. strict: see Options.FirstIDOnly. reopens: see Options.Reopen.
+// all others share. strict: see Options.FirstIDOnly. reopens: see Options.Reopen. forgets: see Options.Forget.
 type rule struct {
-	name                 string
-	check                func(ctx context.Context, l *log) error
-	own, strict, reopens bool
+	name                          string
+	check                         func(ctx context.Context, l *log) error
+	own, strict, reopens, forgets bool
 }
 
 // Run holds the stores that open gives to the contract: one for most rules at once, and one more for every rule that
@@ -57,6 +61,9 @@ func RunWith(t *testing.T, open func(t *testing.T) eventstore.Store, o Options) 
 			if r.reopens && o.Reopen == nil {
 				t.Skip("this log cannot be reopened here")
 			}
+			if r.forgets && o.Forget == nil {
+				t.Skip("this log cannot be made to forget here")
+			}
 			run(t, r, shared, open, o)
 		})
 	}
@@ -64,12 +71,16 @@ func RunWith(t *testing.T, open func(t *testing.T) eventstore.Store, o Options) 
 
 func run(t *testing.T, r rule, store eventstore.Store, open func(t *testing.T) eventstore.Store, o Options) {
 	t.Helper()
-	if r.own || r.reopens {
+	if r.own || r.reopens || r.forgets {
 		store = open(t)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Limit(o.Patience))
 	defer cancel()
-	l := &log{Store: store, reopen: func(s eventstore.Store) eventstore.Store { return o.Reopen(t, s) }}
+	l := &log{
+		Store:  store,
+		reopen: func(s eventstore.Store) eventstore.Store { return o.Reopen(t, s) },
+		forget: func(s eventstore.Store) eventstore.Store { return o.Forget(t, s) },
+	}
 	if err := r.check(ctx, l); err != nil {
 		t.Error(err)
 	}
@@ -77,7 +88,7 @@ func run(t *testing.T, r rule, store eventstore.Store, open func(t *testing.T) e
 
 func rules() []rule {
 	var all []rule
-	for _, group := range [][]rule{appends(), repeats(), limits(), contention(), streams(), logs(), filters(), marks(), subscriptions(), followers(), contexts(), closings()} {
+	for _, group := range [][]rule{appends(), repeats(), forgetting(), limits(), contention(), streams(), logs(), filters(), marks(), subscriptions(), followers(), contexts(), closings()} {
 		all = append(all, group...)
 	}
 	return all

@@ -40,6 +40,8 @@ type ReadModels interface {
 	Status(context.Context) ([]body.Projection, error)
 	// Rebuild fills a fresh copy of a read model beside the one that serves; an unknown one is a problem.NotFound.
 	Rebuild(ctx context.Context, name string) error
+	// RebuildAll is Rebuild of every read model there is.
+	RebuildAll(context.Context) error
 	// Prune drops the copies that nobody reads.
 	Prune(context.Context) error
 	// Refold has the rows of an account, where they are stopped, written again from its streams.

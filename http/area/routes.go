@@ -55,6 +55,7 @@ func (a *area) routes() []route {
 		{"GET", "/projections", operators, everything, asks(a.projections)},
 		{"POST", "/projections/{name:[a-z0-9-]+}:rebuild", operators, everything, takes(a.rebuild)},
 		{"POST", "/projections:repair", operators, everything, takes(a.repair)},
+		{"POST", "/projections:rebuild", operators, everything, takes(a.rebuildAll)},
 		{"POST", "/projections:prune", operators, everything, takes(a.prune)},
 	}
 }

@@ -16,8 +16,20 @@ func (a *area) rebuild(r *http.Request, c call, _ body.Empty) (reply, error) {
 	if err := a.ReadModels.Rebuild(r.Context(), c.vars["name"]); err != nil {
 		return reply{}, err
 	}
+	return a.begun(r, c)
+}
+
+func (a *area) rebuildAll(r *http.Request, c call, _ body.Empty) (reply, error) {
+	if err := a.ReadModels.RebuildAll(r.Context()); err != nil {
+		return reply{}, err
+	}
+	return a.begun(r, c)
+}
+
+// begun answers a rebuild, which is not done yet.
+func (a *area) begun(r *http.Request, c call) (reply, error) {
 	shown, err := a.projections(r, c, body.Empty{})
-	shown.status = http.StatusAccepted // begun, not done
+	shown.status = http.StatusAccepted
 	return shown, err
 }
 

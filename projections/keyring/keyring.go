@@ -33,15 +33,16 @@ type Ring struct {
 	state  atomic.Pointer[state]
 	looked atomic.Int64 // when the last successful look began, since epoch
 
-	mu     sync.Mutex // one writer at a time; guards what follows and all changes of state
-	mark   eventstore.Mark
-	synced bool            // a look has reached the log's end
-	voided map[voided]bool // events that corrections name and that are not to be folded again
-	lost   bool            // the log is another than the mark is of
-	lostAt time.Time       // only looks that begin later count again
-	reason string          // why the last look failed
-	told   string          // the reason that was logged
-	waits  []wait
+	mu        sync.Mutex // one writer at a time; guards what follows and all changes of state
+	mark      eventstore.Mark
+	synced    bool            // a look has reached the log's end
+	voided    map[voided]bool // events that corrections name and that are not to be folded again
+	lost      bool            // the mark is not on the log, or what was folded up to it is to be folded again
+	elsewhere bool            // because that is another log altogether
+	lostAt    time.Time       // only looks that begin later count again
+	reason    string          // why the last look failed
+	told      string          // the reason that was logged
+	waits     []wait
 }
 
 type wait struct {

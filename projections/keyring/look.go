@@ -98,8 +98,7 @@ func (r *Ring) seen(begun time.Time) {
 	r.lost, r.synced, r.reason, r.told = false, true, "", ""
 }
 
-// blind records why a look failed. A log that is not the one the ring was folded from stops it at once; with any
-// other trouble the ring goes stale by itself. A look that ran out of time on its way is no trouble.
+// blind records why a look failed. A log that the ring's mark is not on stops it at once; with any other trouble the ring goes stale by itself. A look that ran out of time on its way is no trouble.
 func (r *Ring) blind(err error, from eventstore.Mark) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,8 +109,9 @@ func (r *Ring) blind(err error, from eventstore.Mark) {
 		r.reason = fmt.Sprintf("catching up with the log, at position %d", r.mark.Position)
 		return
 	}
-	if diverged(err) {
-		r.lost, r.lostAt = true, r.clock()
+	if d := diverged(err); d != nil {
+		r.lost, r.elsewhere, r.lostAt = true, d.Other, r.clock()
+		r.voided = nil // which named events of the log that was
 		r.looked.Store(never)
 	}
 	r.reason = err.Error()
@@ -121,9 +121,11 @@ func (r *Ring) blind(err error, from eventstore.Mark) {
 	}
 }
 
-func diverged(err error) bool {
+// diverged is the error that the log is not the one a mark is of, nil when it is not among the errors.
+func diverged(err error) *eventstore.DivergedError {
 	var d *eventstore.DivergedError
-	return errors.As(err, &d)
+	errors.As(err, &d)
+	return d
 }
 
 // standing: the log is, as far as is known, the one the ring was folded from. synced: a look has reached its end.
@@ -133,12 +135,19 @@ func (r *Ring) standing() (standing, synced bool) {
 	return !r.lost, r.synced
 }
 
+// isElsewhere says whether the log that was found has another identity than the ring's.
+func (r *Ring) isElsewhere() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.elsewhere
+}
+
 // begin makes s, folded up to mark, what the ring knows. Nothing reads the log meanwhile.
 func (r *Ring) begin(s *state, mark eventstore.Mark) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.Store(s)
-	r.mark, r.lost = mark, false
+	r.mark, r.synced, r.lost, r.elsewhere = mark, false, false, false
 	r.release() // who waits for what a snapshot held
 }
 

@@ -18,10 +18,10 @@ const (
 
 // Run keeps the ring up with the log until the context ends, and then leaves a snapshot.
 //
-// A snapshot that is missing, damaged or of another log is not used. A log that turns out, while
-// running, not to be the one the ring was folded from (swapped, or restored from an older copy) stops the
-// ring: it is not Fresh until the right log is back. Serving from the restored log takes a restart, which is
-// somebody's decision.
+// A snapshot that is missing, damaged or of another log is not used. When the log turns out, while running, to have been
+// restored from an older copy, the ring is not Fresh, begins again from zero and is Fresh again when it has read
+// that log to its end. A log with another identity stops it: it is not Fresh until the right log is back, because none
+// of its keys would be known there.
 func (r *Ring) Run(ctx context.Context) {
 	k := &keeper{Ring: r, saver: saver{file: r.file, log: r.log, at: r.clock()}}
 	k.restore()
@@ -54,7 +54,7 @@ func (k *keeper) turn(ctx context.Context) {
 	if !standing && k.tailing.Load() {
 		k.stop()
 	}
-	if !standing && !synced {
+	if !standing && (!synced || !k.isElsewhere()) {
 		k.reset()
 		standing = true
 	}
@@ -76,6 +76,9 @@ func (k *keeper) turn(ctx context.Context) {
 func (k *keeper) tail() {
 	defer k.tailing.Store(false)
 	err := k.follow(k.reading)
+	if diverged(err) != nil {
+		k.blind(err, k.at())
+	}
 	if !errors.Is(err, context.Canceled) {
 		k.log.Debug("key ring's subscription ended", "error", err)
 	}
@@ -116,10 +119,10 @@ func (k *keeper) restore() {
 	}
 }
 
-// reset begins again from zero: what was loaded is of another log than this one.
+// reset begins again from zero: what the ring knows is not what this log holds.
 func (k *keeper) reset() {
 	k.stop()
-	k.log.Warn("key ring begins again from zero: what it knew was of another log", "file", k.file)
+	k.log.Warn("key ring begins again from zero: what it knew is not on the log", "file", k.file)
 	k.begin(newState(), eventstore.Mark{})
 }
 

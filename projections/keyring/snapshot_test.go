@@ -37,27 +37,64 @@ func TestARestartGoesOnFromTheSnapshot(t *testing.T) {
 	})
 }
 
-func TestALogSwappedUnderneathStopsTheRingUntilTheRightOneIsBack(t *testing.T) {
+func TestALogRestoredUnderneathIsReadFromZero(t *testing.T) {
+	for name, restored := range map[string]func(*ledger){
+		"shorter than the mark": func(l *ledger) { l.events = slices.Clone(l.events[:2]) },
+		"longer than the mark, as another instance wrote on": func(l *ledger) {
+			l.events = slices.Clone(l.events[:2])
+			l.id[0]++ // which the ids of events begin with
+			for range 8 {
+				l.put("account-a", time.Now(), event.AccountActionRefused{}.EventType(), []byte(`{}`))
+			}
+			l.id[0]--
+		},
+	} {
+		for who, habit := range map[string]func(*ledger){
+			"all learn it": func(*ledger) {}, "only looks do": func(l *ledger) { l.mute = true }, "only the subscription does": func(l *ledger) { l.hushed = true },
+		} {
+			t.Run(name+", "+who, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					l := newLedger()
+					l.set(habit)
+					l.add("account-a", time.Now(), opened("a"), issueSecret("kept"), issueSecret("lost"), issueSecret("lost, too"))
+					r, _ := run(t, l, "")
+					until(t, "the ring is fresh", func() bool { return fresh(r) && has(r, "lost") })
+					l.set(restored)
+					if l.hushed {
+						time.Sleep(21 * time.Second)
+					}
+					until(t, "the ring has begun again", func() bool { return fresh(r) && !has(r, "lost") })
+					if st := r.Status(time.Now()); !has(r, "kept") || st.Keys != 1 || st.Position != l.events[len(l.events)-1].Position {
+						t.Errorf("kept %v, status %+v, want one key at the log's end", has(r, "kept"), st)
+					}
+					at := l.add("account-a", time.Now(), issueSecret("new"))
+					if err := r.Wait(t.Context(), at); err != nil || !has(r, "new") {
+						t.Errorf("a key issued since: %v, %v", has(r, "new"), err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAnotherLogUnderneathStopsTheRingUntilTheRightOneIsBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLedger()
 		l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
 		r, _ := run(t, l, "")
 		until(t, "the ring is fresh", func() bool { return fresh(r) })
-		all := l.events
-		l.set(func(l *ledger) { l.events = slices.Clone(all[:1]) })
+		id, events, other := l.id, l.events, newLedger()
+		other.add("account-b", time.Now(), opened("b"), issueSecret("j"), issueSecret("i"))
+		l.set(func(l *ledger) { l.id, l.events = other.id, other.events })
 		until(t, "the ring is stopped", func() bool { return !fresh(r) })
-		l.set(func(l *ledger) {
-			l.put("account-a", time.Now(), "account.closed.v1", []byte("{}"))
-			l.events[1].ID[0]++
-		})
 		time.Sleep(time.Minute)
 		if st := r.Status(time.Now()); st.Fresh || st.Reason == "" || st.Position != 20 {
 			t.Errorf("status %+v, want stopped at 20 with a reason", st)
 		}
-		l.set(func(l *ledger) { l.events = all })
+		l.set(func(l *ledger) { l.id, l.events = id, events })
 		until(t, "the ring is fresh", func() bool { return fresh(r) })
-		if !has(r, "k") {
-			t.Error("the key is gone")
+		if !has(r, "k") || has(r, "j") {
+			t.Errorf("its own key %v, the other log's %v", has(r, "k"), has(r, "j"))
 		}
 	})
 }

@@ -29,6 +29,16 @@ func (p *Projector) Rebuild(ctx context.Context, name string) (string, error) {
 	return c.Name, err
 }
 
+// RebuildAll is Rebuild of every model.
+func (p *Projector) RebuildAll(ctx context.Context) error {
+	for _, m := range p.models {
+		if _, err := p.Rebuild(ctx, m.Name); err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
 // Prune drops the copies no instance uses any more, and gives their names.
 func (p *Projector) Prune(ctx context.Context) ([]string, error) {
 	models := make([]table.Model, len(p.models))
@@ -95,7 +105,7 @@ func (p *Projector) ahead(ctx context.Context, l *lane) (bool, error) {
 		ahead = uint64(c.Position) > uint64(l.now().mark.Position)
 		return err
 	})
-	if errors.Is(err, table.ErrNone) {
+	if errors.Is(err, table.ErrNone) || errors.Is(err, table.ErrAstray) {
 		err = nil
 	}
 	return ahead, err

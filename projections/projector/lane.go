@@ -25,6 +25,10 @@ type lane struct {
 	mending chan struct{}               // an account is to be refolded
 	serve   func(context.Context) error // makes the copy answer, when it may; tried again until it does
 
+	setAstray func(bool) // see astray.go
+	isAstray  func() bool
+	verify    func(context.Context)
+
 	mu       sync.Mutex
 	standing standing
 }
@@ -70,6 +74,7 @@ func (l *lane) from(ctx context.Context) (eventstore.Mark, error) {
 			return l.begin(ctx, c)
 		}
 		l.set(func(s *standing) { s.reason = c.Reason })
+		l.reverify(ctx, c)
 		select {
 		case <-ctx.Done():
 			return eventstore.Mark{}, ctx.Err()
@@ -165,6 +170,7 @@ func (l *lane) write(ctx context.Context, p part) error {
 }
 
 func (l *lane) advanced(b feed.Batch) {
+	l.setAstray(false)
 	if l.now().reason != "" {
 		l.log.Info("projection goes on", "position", b.To.Position)
 	}
@@ -183,7 +189,7 @@ func (l *lane) ended(err error) {
 	if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) {
 		return
 	}
-	reason := err.Error()
+	reason := l.stopReason(err)
 	if l.now().reason == "" { // one line an incident; the status has its latest reason
 		l.log.Error("projection stopped", "reason", reason)
 	}

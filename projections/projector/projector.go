@@ -182,6 +182,9 @@ func (p *Projector) lane(m Model, c table.Copy, db *table.DB) *lane {
 		said: &p.said, mending: make(chan struct{}, 1)}
 	l.standing.changed = make(chan struct{})
 	l.serve = p.server(l, c)
+	l.setAstray = func(astray bool) { p.shelf.SetAstray(c, astray) }
+	l.verify = func(ctx context.Context) { p.verify(ctx, m, c) }
+	l.isAstray = func() bool { return p.shelf.IsAstray(c) }
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lanes[c.Name] = l

@@ -27,6 +27,8 @@ type Pulse struct {
 	begun   bool
 	mark    eventstore.Mark
 	changed map[string]eventstore.Position // by account
+	floor   eventstore.Position            // where it began again, after a log that was restored
+	again   bool                           // it is to begin again
 	waits   map[chan struct{}]eventstore.Position
 	told    bool // that it cannot follow
 }
@@ -48,11 +50,12 @@ func concerns(r eventstore.Recorded) bool {
 	return !known || t.Category() == "locations" || r.Type == event.AccountErased{}.EventType() || eventstore.IsCorrection(r.Type)
 }
 
-// Changed is the position of the last event seen that changed an account's places, 0 when there was none since the start.
+// Changed is the position of the last event seen that changed an account's places, 0 when there was none since the start. It
+// may be later: nobody knows what changed before the pulse began again on a log that was restored.
 func (p *Pulse) Changed(account string) eventstore.Position {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.changed[account]
+	return max(p.changed[account], p.floor)
 }
 
 // Wait returns once every event up to a position was seen, or with the context's error.
@@ -84,8 +87,8 @@ func (p *Pulse) wait(at eventstore.Position) chan struct{} {
 	return passed
 }
 
-// Run follows the log until ctx ends or the log is closed. A log that is not the one it followed stands still for it until
-// the right one is back.
+// Run follows the log until ctx ends or the log is closed. On a log that does not hold what it has seen (an older copy was
+// restored) it begins again where the tables are, once they are on that log.
 func (p *Pulse) Run(ctx context.Context) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		seen := p.Position()
@@ -97,6 +100,10 @@ func (p *Pulse) Run(ctx context.Context) error {
 			pause = firstPause
 		}
 		p.tell(err)
+		var diverged *eventstore.DivergedError
+		if errors.As(err, &diverged) {
+			p.forget()
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -122,6 +129,7 @@ func (p *Pulse) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.begin(from)
 	for signal, err := range p.store.Subscribe(ctx, from, wanted) {
 		if err != nil {
 			return err
@@ -129,6 +137,15 @@ func (p *Pulse) follow(ctx context.Context) error {
 		p.take(signal)
 	}
 	return errors.New("the subscription ended without saying why")
+}
+
+// begin notes where it begins again: what is in the tables there may be anything but what was read before.
+func (p *Pulse) begin(from eventstore.Mark) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.again && !p.begun {
+		p.floor = from.Position
+	}
 }
 
 // from is where to go on: what was seen once is not left out later.
@@ -140,6 +157,14 @@ func (p *Pulse) from(ctx context.Context) (eventstore.Mark, error) {
 		return mark, nil
 	}
 	return p.From(ctx)
+}
+
+// forget leaves nothing of what was seen on a log that is gone.
+func (p *Pulse) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begun, p.again, p.mark = false, true, eventstore.Mark{}
+	clear(p.changed)
 }
 
 func (p *Pulse) take(s eventstore.Signal) {

@@ -94,6 +94,8 @@ func trailOperations() []openapi.Operation {
 			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: guarded(unknown)},
 		{Method: "POST", Path: "/projections:repair", Summary: "Void the events of an account that cannot be used, by corrections on its streams, and write its rows again",
 			Body: Repair{}, Answer: Repaired{}, Failures: guarded(unknown, bodyTooLarge)},
+		{Method: "POST", Path: "/projections:rebuild", Summary: "Fill a fresh copy of every read model while the others serve",
+			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: guarded()},
 		{Method: "POST", Path: "/projections:prune", Summary: "Drop the copies of read models that nobody reads",
 			Body: Empty{}, Answer: Projections{}, Failures: guarded()},
 	}

@@ -20,7 +20,8 @@ type reading struct {
 }
 
 // Read runs f on the copy of a model that serves. f only reads; it may run twice when the copy is replaced under it,
-// and begins anew then. Where no copy has ever been ready the error is ErrNone.
+// and begins anew then. Where no copy has ever been ready the error is ErrNone, and ErrAstray where the one that serves is
+// known to hold what is not on the log.
 func (s *Shelf) Read(ctx context.Context, m Model, f func(*DB) error) error {
 	return s.ReadCopy(ctx, m, func(_ Copy, db *DB) error { return f(db) })
 }
@@ -46,6 +47,9 @@ func (s *Shelf) ReadCopy(ctx context.Context, m Model, f func(Copy, *DB) error) 
 func (s *Shelf) Reads(ctx context.Context, m Model) (Copy, error) { return s.current(ctx, m, 0) }
 
 func (s *Shelf) read(ctx context.Context, c Copy, f func(Copy, *DB) error) error {
+	if err := s.onLog(c); err != nil {
+		return err
+	}
 	db, release, err := s.Use(ctx, c)
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ type Shelf struct {
 	wanted  map[string]int // by copy, how many are about to open it
 	reading map[string]*reading
 	renewed time.Time
+	strays  strays
 }
 
 // turn is a mutex that can be waited for with a context.

@@ -37,13 +37,24 @@ func projectionRow(m body.Projection) []string {
 func (p Program) projectionsRebuild() *cli.Command {
 	return &cli.Command{
 		Name:        "rebuild",
-		Usage:       "Make a fresh copy of a read model from the log while the old one serves",
-		ArgsUsage:   "NAME",
-		Description: "  lieudit projections rebuild accounts\n  lieudit projections status",
-		Flags:       p.areaFlags(),
-		Action: p.visiting(func(ctx context.Context, v visit) error {
-			return v.upkeep(ctx, backoffice.Path("rebuild", "projections", v.Args().First()))
-		}),
+		Usage:       "Make a fresh copy of a read model, or of --all, from the log while the old one serves",
+		ArgsUsage:   "[NAME]",
+		Description: "  lieudit projections rebuild accounts\n  lieudit projections rebuild --all\n  lieudit projections status",
+		Flags:       p.areaFlags(&cli.BoolFlag{Name: "all", Usage: "every read model, as after an older copy of the log was restored"}),
+		Action:      p.visiting(rebuild),
+	}
+}
+
+func rebuild(ctx context.Context, v visit) error {
+	switch all, name := v.Bool("all"), v.Args().First(); {
+	case all && name != "":
+		return wrong(v.Command, "a NAME or --all, not both")
+	case all:
+		return v.upkeep(ctx, "/projections:rebuild")
+	case name == "":
+		return wrong(v.Command, "NAME or --all is missing: %s [NAME]", v.FullName())
+	default:
+		return v.upkeep(ctx, backoffice.Path("rebuild", "projections", name))
 	}
 }
 

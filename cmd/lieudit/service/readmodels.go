@@ -75,6 +75,8 @@ func (m readModelsOf) Rebuild(ctx context.Context, name string) error {
 	return err
 }
 
+func (m readModelsOf) RebuildAll(ctx context.Context) error { return m.projector.RebuildAll(ctx) }
+
 func (m readModelsOf) Prune(ctx context.Context) error {
 	_, err := m.projector.Prune(ctx)
 	return err

@@ -21,6 +21,7 @@ func Run(ctx context.Context, c Config) error {
 }
 
 func (s *service) run(ctx context.Context) error {
+	s.projector.Verify(ctx)
 	behind, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var parts errgroup.Group

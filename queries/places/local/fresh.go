@@ -22,7 +22,7 @@ const (
 // current is the index of a key with all that is known to be written in it.
 func (e *Engine) current(ctx context.Context, k key) (*index, error) {
 	h, position := e.holding(k), e.changed(k.account)
-	if s := h.now.Load(); s.has(position) && e.now().Sub(s.looked) < lookEvery {
+	if s := e.loaded(h); s.has(position) && e.now().Sub(s.looked) < lookEvery {
 		return s.index, nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
@@ -37,6 +37,14 @@ func (e *Engine) current(ctx context.Context, k key) (*index, error) {
 // has says whether all changes up to a position are in the snapshot.
 func (s *snapshot) has(position uint64) bool { return s != nil && s.at >= position }
 
+// loaded is the snapshot of a holding. One of rows that turned out not to be on the log counts as none.
+func (e *Engine) loaded(h *holding) *snapshot {
+	if s := h.now.Load(); s != nil && s.strays == e.shelf.Strays(table.Places) {
+		return s
+	}
+	return nil
+}
+
 // turn refreshes a holding, one caller at a time. It waits for the read model until waiting ends.
 func (e *Engine) turn(ctx, waiting context.Context, h *holding, position uint64) (*snapshot, error) {
 	select {
@@ -45,7 +53,7 @@ func (e *Engine) turn(ctx, waiting context.Context, h *holding, position uint64)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	old := h.now.Load()
+	strays, old := e.shelf.Strays(table.Places), e.loaded(h)
 	if old.has(position) && e.now().Sub(old.looked) < lookEvery { // somebody else did it meanwhile
 		return old, nil
 	}
@@ -67,6 +75,7 @@ func (e *Engine) turn(ctx, waiting context.Context, h *holding, position uint64)
 		fresh, err = &again, nil
 	}
 	if err == nil {
+		fresh.strays = strays
 		h.now.Store(fresh)
 		e.weigh(h, len(fresh.rows))
 	}

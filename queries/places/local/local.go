@@ -103,6 +103,7 @@ type snapshot struct {
 	copy   string // of the read model, which it was read from, and which writing of the account's rows
 	at     uint64 // it holds all changes up to this position
 	looked time.Time
+	strays uint64 // of the shelf, when it was read
 }
 
 // holding is the place of a key, which becomes the one used last.
