@@ -35,6 +35,7 @@ type Options struct {
 	Grace     time.Duration    // how long running calls get to end when a node stops; 5 s when zero
 	Logger    *slog.Logger     // slog.Default when nil
 	Clock     func() time.Time // for $maxAge; time.Now when nil
+	Silence   *Silence         // for tests: makes the node fall silent; it always speaks when nil
 }
 
 // Node serves one log. It is safe for concurrent use and does not close the log.
