@@ -40,14 +40,14 @@ func serve(t testing.TB, dir, address string) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return start(t, dir, ln, j)
+	return start(t, dir, ln, j, node.Options{})
 }
 
-func start(t testing.TB, dir string, ln net.Listener, j *journal.Journal) *running {
+func start(t testing.TB, dir string, ln net.Listener, j *journal.Journal, o node.Options) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- node.New(j, node.Options{}).Serve(ctx, ln) }()
+	go func() { ended <- node.New(j, o).Serve(ctx, ln) }()
 	stopped := false
 	r := &running{dir: dir, at: ln.Addr(), address: connection(ln.Addr())}
 	r.stop = func() {
