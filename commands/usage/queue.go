@@ -5,14 +5,13 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"lieudit/eventstore/waiting"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 )
-
-// patience is how long a request waits for its tick to become durable before it is refused.
-const patience = 900 * time.Millisecond
 
 // errGone: the book is not in use any more: its period was closed, or it was put away.
 var errGone = errors.New("book is not in use any more")
@@ -31,38 +30,70 @@ const (
 	probe              // to be told whether it would count, by all that the log holds
 )
 
-// waiter is somebody who waits for the next flight.
+// waiter is somebody who waits for the next flight. Its fate is decided once: it is answered, or it leaves before.
 type waiter struct {
 	entry
-	kind kind
-	done chan error
+	kind  kind
+	fate  atomic.Int32
+	done  chan error
+	brief *time.Timer
 }
 
-var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan error, 1)} }}
+const (
+	waits int32 = iota
+	answered
+	left
+)
+
+func newWaiter() *waiter {
+	w := &waiter{done: make(chan error, 1), brief: time.NewTimer(waiting.Brief)}
+	w.brief.Stop()
+	return w
+}
+
+// newRefund is a refund that nobody waits for.
+func newRefund(e entry) *waiter { return &waiter{entry: e, kind: refund, done: make(chan error, 1)} }
+
+// answer tells the waiter what came of it, unless it has left. It is not touched again by whoever answered it.
+func (w *waiter) answer(err error) bool {
+	if !w.fate.CompareAndSwap(waits, answered) {
+		return false
+	}
+	w.done <- err
+	return true
+}
+
+// leave ends the wait, unless there is an answer already.
+func (w *waiter) leave() bool { return w.fate.CompareAndSwap(waits, left) }
+
+func (w *waiter) hasLeft() bool { return w.fate.Load() == left }
 
 // queue holds who waits while a flight is under way.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*waiter
 	flying  bool
-	stuck   bool // the fate of an append is being found out
+	began   time.Time // the flight under way
 	gone    bool
 }
 
-// join adds a waiter. Lead means that nobody flies: the caller has to.
-func (q *queue) join(w *waiter) (lead bool, err error) {
+// join adds a waiter. Lead means that nobody flies: the caller has to see to it. Where the log is lost nobody waits
+// behind a flight that hangs.
+func (q *queue) join(w *waiter, lost bool) (lead bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case w.kind == refund:
 	case q.gone:
 		return false, errGone
-	case q.stuck:
+	case lost && q.flying && time.Since(q.began) > waiting.Brief:
 		return false, ErrUnavailable
 	}
 	q.waiting = append(q.waiting, w)
 	lead = !q.flying
-	q.flying = true
+	if lead {
+		q.flying, q.began = true, time.Now()
+	}
 	return lead, nil
 }
 
@@ -72,35 +103,18 @@ func (q *queue) next() []*waiter {
 	defer q.mu.Unlock()
 	all := q.waiting
 	q.waiting = nil
-	q.flying = len(all) > 0
+	q.flying, q.began = len(all) > 0, time.Now()
 	return all
 }
 
-// setStuck says whether an append's fate is being found out. Who waits to be served is refused meanwhile; who waits
-// for a refund stays.
-func (q *queue) setStuck(stuck bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.stuck = stuck
-	if !stuck {
+// again puts waiters back to where they will be tried again, before those who came after them.
+func (q *queue) again(all []*waiter) {
+	if len(all) == 0 {
 		return
 	}
-	left := q.waiting[:0]
-	for _, w := range q.waiting {
-		if w.kind == refund {
-			left = append(left, w)
-		} else {
-			w.done <- ErrUnavailable
-		}
-	}
-	q.waiting = left
-}
-
-// again puts refunds back to where they will be tried again.
-func (q *queue) again(refunds []*waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting = append(refunds, q.waiting...)
+	q.waiting = append(all, q.waiting...)
 }
 
 // close ends the use of the book for all but refunds.
@@ -118,77 +132,90 @@ func (q *queue) retire() bool {
 	return q.gone
 }
 
-// pass lets a waiter through the next flight. The first of several flies itself; one that comes while a flight is
+// pass lets a waiter through the next flight. The first of several begins the flying; one that comes while a flight is
 // under way shares the next. It returns the entry as it was made.
 func (b *book) pass(ctx context.Context, k kind, e entry) (entry, error) {
-	w := waiters.Get().(*waiter)
+	l := b.ledger
+	w := l.waiters.Get().(*waiter)
 	w.entry, w.kind = e, k
-	lead, err := b.queue.join(w)
+	w.fate.Store(waits)
+	lead, err := b.queue.join(w, l.isLost())
 	if err != nil {
-		waiters.Put(w)
+		l.waiters.Put(w)
 		return e, err
 	}
 	if lead {
-		b.lead()
+		l.flights.Go(b.goOn)
 	}
 	if k == refund {
 		return e, b.outlast(ctx, w)
 	}
-	err = <-w.done // a flight answers within its patience
+	err, ok := b.await(ctx, w)
+	if !ok { // a flight may still look at the waiter
+		return e, err
+	}
 	e = w.entry
-	waiters.Put(w)
+	l.waiters.Put(w)
 	return e, err
 }
 
-// outlast waits for a refund no longer than patience: it is made in the end all the same.
+// await waits for the answer, a moment for nothing and then as long as a request may. It is not ok when the waiter left
+// without one.
+func (b *book) await(ctx context.Context, w *waiter) (answer error, ok bool) {
+	w.brief.Reset(waiting.Brief)
+	select {
+	case answer = <-w.done:
+		w.brief.Stop()
+		return answer, true
+	case <-w.brief.C:
+	}
+	v := b.ledger.visit(ctx, w.count.Account)
+	defer v.end()
+	if answer, ok = wait(v, w.done); ok {
+		return answer, true
+	}
+	if w.leave() {
+		return ErrUnavailable, false
+	}
+	return <-w.done, true
+}
+
+// outlast waits for a refund no longer than a request may: it is made in the end all the same.
 func (b *book) outlast(ctx context.Context, w *waiter) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waiting.Longest)
 	defer cancel()
 	select {
 	case err := <-w.done:
-		waiters.Put(w)
+		b.ledger.waiters.Put(w)
 		return err
 	case <-ctx.Done():
 		return ErrUnavailable
 	}
 }
 
-// lead flies once for itself and whoever has joined, and leaves the rest to a goroutine.
-func (b *book) lead() {
-	frozen, ok := b.fly(b.queue.next())
-	var more []*waiter
-	if frozen == nil {
-		if more = b.queue.next(); len(more) == 0 {
-			return
-		}
-	}
-	b.ledger.flights.Go(func() { b.goOn(more, frozen, ok) })
-}
-
-// goOn flies for as long as somebody waits. frozen is the batch of the flight before when its fate is not known, ok
-// says whether that flight got through.
-func (b *book) goOn(more []*waiter, frozen *batch, ok bool) {
+// goOn flies for as long as somebody waits.
+func (b *book) goOn() {
 	for {
-		switch {
-		case frozen != nil:
-			b.resolve(*frozen)
-		case !ok:
-			b.ledger.pause(retryAfter)
-		default:
-			runtime.Gosched() // who is about to join shares the flight: a third fewer events under 64 connections
-		}
-		if len(more) == 0 {
-			more = b.queue.next()
-		}
-		if len(more) == 0 {
+		all := b.queue.next()
+		if len(all) == 0 {
 			return
 		}
 		if b.ledger.life.Err() != nil {
-			b.strand(more)
-			return
+			b.strand(all)
+			continue
 		}
-		frozen, ok = b.fly(more)
-		more = nil
+		if b.fly(all) {
+			runtime.Gosched() // who is about to join shares the flight: a third fewer events under 64 connections
+		} else {
+			b.ledger.pause(retryAfter)
+		}
+	}
+}
+
+// strand refuses who waits in a ledger that has ended.
+func (b *book) strand(all []*waiter) {
+	for _, w := range all {
+		w.answer(ErrUnavailable)
 	}
 }
 
