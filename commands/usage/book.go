@@ -67,7 +67,7 @@ func (b *book) day(now time.Time) plan.Date {
 // forward folds what others, and this instance, have appended since. A stream that is not the one that was folded is
 // errGone.
 func (b *book) forward(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, attempts)
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	for r, err := range b.ledger.store.ReadStream(ctx, b.stream, b.revision+1, eventstore.Forward) {
 		if err != nil {
@@ -158,21 +158,15 @@ func (l *Ledger) encode(ctx context.Context, stream, name string, events ...even
 	return l.codec.Encode(ctx, stream, id, eventstore.Metadata{Actor: "system"}, events)
 }
 
-// attempts end when a store has not answered for so long: it gives a silent log up by itself sooner.
-const attempts = waiting.Lost + waiting.Lost/2
-
-// attempt sends a batch once.
-func (l *Ledger) attempt(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.Proposed) (eventstore.Committed, error) {
-	ctx, cancel := context.WithTimeout(ctx, attempts)
-	defer cancel()
-	return l.store.Append(ctx, stream, expected, batch)
-}
+// readLimit ends a read that a server has forgotten. A log that is silent altogether is given up sooner by its store, and
+// so is an append that got no answer.
+const readLimit = waiting.Lost + waiting.Lost/2
 
 // append appends a batch, and sends it again as long as its fate is not known and there is time.
 func (l *Ledger) append(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.Proposed) (eventstore.Committed, error) {
 	unknown := false
 	for pause := time.Millisecond; ; pause = min(2*pause, retryAfter) {
-		done, err := l.attempt(ctx, stream, expected, batch)
+		done, err := l.store.Append(ctx, stream, expected, batch)
 		unknown = unknown || errors.Is(err, eventstore.ErrUnknown)
 		switch {
 		case err == nil || !unknown || errors.Is(err, eventstore.ErrConflict):

@@ -24,13 +24,18 @@ func (b *book) agree(ctx context.Context, g grant.Grant, now time.Time) error {
 	if known && (requests == g.Quota || now.Sub(checked) < recheck && !now.Before(checked)) {
 		return nil
 	}
-	return b.ledger.share(ctx, g.Account, "cap "+b.stream+" "+g.Account, func(ctx context.Context) error {
-		if err := b.recap(ctx, g.Account, now); err != nil {
+	return b.shareRecap(ctx, g.Account, now)
+}
+
+// shareRecap waits until the cap of an account was looked up.
+func (b *book) shareRecap(ctx context.Context, account string, now time.Time) error {
+	return b.ledger.share(ctx, account, "cap "+b.stream+" "+account, func(ctx context.Context) error {
+		if err := b.recap(ctx, account, now); err != nil {
 			return err
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.checked[g.Account] = now
+		b.checked[account] = now
 		return nil
 	})
 }

@@ -167,7 +167,7 @@ func (f *flight) land(ctx context.Context, p batch) error {
 	for pause := time.Millisecond; ; pause = min(2*pause, retryAfter) {
 		var err error
 		if !stands {
-			if done, err = f.ledger.attempt(ctx, f.stream, eventstore.Any, p.proposed); err == nil {
+			if done, err = f.ledger.store.Append(ctx, f.stream, eventstore.Any, p.proposed); err == nil {
 				stands = true
 				f.ledger.heard()
 			}

@@ -18,10 +18,10 @@ type visit struct {
 	leave func() // nil: there was no place, or no time
 }
 
-// visit begins to wait, after the moment that is free.
-func (l *Ledger) visit(ctx context.Context, account string) *visit {
+// visit begins to wait, after the moment that is free, for one who came at an instant.
+func (l *Ledger) visit(ctx context.Context, account string, came time.Time) *visit {
 	v := &visit{ctx: ctx}
-	left := min(waiting.Longest-waiting.Brief, waiting.Lost-l.silence())
+	left := min(waiting.Longest-time.Since(came), waiting.Lost-l.silence())
 	if leave, ok := l.room.Enter(account); ok && left > 0 {
 		v.leave, v.timer = leave, time.NewTimer(left)
 	} else if ok {
@@ -113,7 +113,7 @@ func (l *Ledger) begin(name string, do func(context.Context) error) *task {
 	t := &task{done: make(chan struct{})}
 	l.tasks.running[name] = t
 	l.flights.Go(func() {
-		ctx, cancel := context.WithTimeout(l.life, attempts)
+		ctx, cancel := context.WithTimeout(l.life, readLimit)
 		defer cancel()
 		if t.err = do(ctx); t.err == nil {
 			l.heard()
@@ -128,7 +128,7 @@ func (l *Ledger) begin(name string, do func(context.Context) error) *task {
 
 // share waits for a task, as long as a request of an account may, and begins it again where the log was away.
 func (l *Ledger) share(ctx context.Context, account, name string, do func(context.Context) error) error {
-	t := l.begin(name, do)
+	came, t := time.Now(), l.begin(name, do)
 	brief := time.NewTimer(waiting.Brief)
 	defer brief.Stop()
 	select {
@@ -138,7 +138,7 @@ func (l *Ledger) share(ctx context.Context, account, name string, do func(contex
 		}
 	case <-brief.C:
 	}
-	v := l.visit(ctx, account)
+	v := l.visit(ctx, account, came)
 	defer v.end()
 	for {
 		if _, ok := wait(v, t.done); !ok {

@@ -33,10 +33,9 @@ const (
 // waiter is somebody who waits for the next flight. Its fate is decided once: it is answered, or it leaves before.
 type waiter struct {
 	entry
-	kind  kind
-	fate  atomic.Int32
-	done  chan error
-	brief *time.Timer
+	kind kind
+	fate atomic.Int32
+	done chan error
 }
 
 const (
@@ -45,11 +44,7 @@ const (
 	left
 )
 
-func newWaiter() *waiter {
-	w := &waiter{done: make(chan error, 1), brief: time.NewTimer(waiting.Brief)}
-	w.brief.Stop()
-	return w
-}
+func newWaiter() *waiter { return &waiter{done: make(chan error, 1)} }
 
 // newRefund is a refund that nobody waits for.
 func newRefund(e entry) *waiter { return &waiter{entry: e, kind: refund, done: make(chan error, 1)} }
@@ -73,38 +68,63 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []*waiter
 	flying  bool
-	began   time.Time // the flight under way
 	gone    bool
+
+	watch  *time.Timer   // of the flight under way
+	slow   chan struct{} // closed while that takes longer than a moment
+	isSlow bool
 }
 
-// join adds a waiter. Lead means that nobody flies: the caller has to see to it. Where the log is lost nobody waits
-// behind a flight that hangs.
-func (q *queue) join(w *waiter, lost bool) (lead bool, err error) {
+// join adds a waiter. Lead means that nobody flies: the caller has to see to it. slow is closed once the flying takes
+// longer than a moment. Where the log is lost nobody waits behind a flight that does.
+func (q *queue) join(w *waiter, lost bool) (lead bool, slow <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case w.kind == refund:
 	case q.gone:
-		return false, errGone
-	case lost && q.flying && time.Since(q.began) > waiting.Brief:
-		return false, ErrUnavailable
+		return false, nil, errGone
+	case lost && q.flying && q.isSlow:
+		return false, nil, ErrUnavailable
+	}
+	if q.slow == nil {
+		q.slow = make(chan struct{})
 	}
 	q.waiting = append(q.waiting, w)
 	lead = !q.flying
-	if lead {
-		q.flying, q.began = true, time.Now()
-	}
-	return lead, nil
+	q.flying = true
+	return lead, q.slow, nil
 }
 
-// next takes all that wait, or ends the flying when nobody does.
-func (q *queue) next() []*waiter {
+// next takes all that wait, or ends the flying when nobody does. got says whether the flight before got through.
+func (q *queue) next(got bool) []*waiter {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all := q.waiting
 	q.waiting = nil
-	q.flying, q.began = len(all) > 0, time.Now()
+	q.flying = len(all) > 0
+	if q.isSlow && (got || !q.flying) {
+		q.isSlow, q.slow = false, make(chan struct{})
+	}
+	switch {
+	case !q.flying && q.watch != nil:
+		q.watch.Stop()
+	case q.flying && q.watch != nil:
+		q.watch.Reset(waiting.Brief)
+	case q.flying:
+		q.watch = time.AfterFunc(waiting.Brief, q.slowDown)
+	}
 	return all
+}
+
+// slowDown tells who waits, and who will, that the flight under way takes long.
+func (q *queue) slowDown() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.flying && !q.isSlow {
+		q.isSlow = true
+		close(q.slow)
+	}
 }
 
 // again puts waiters back to where they will be tried again, before those who came after them.
@@ -139,18 +159,18 @@ func (b *book) pass(ctx context.Context, k kind, e entry) (entry, error) {
 	w := l.waiters.Get().(*waiter)
 	w.entry, w.kind = e, k
 	w.fate.Store(waits)
-	lead, err := b.queue.join(w, l.isLost())
+	lead, slow, err := b.queue.join(w, l.isLost())
 	if err != nil {
 		l.waiters.Put(w)
 		return e, err
 	}
 	if lead {
-		l.flights.Go(b.goOn)
+		l.launch(b)
 	}
 	if k == refund {
 		return e, b.outlast(ctx, w)
 	}
-	err, ok := b.await(ctx, w)
+	err, ok := b.await(ctx, w, slow, time.Now())
 	if !ok { // a flight may still look at the waiter
 		return e, err
 	}
@@ -161,15 +181,13 @@ func (b *book) pass(ctx context.Context, k kind, e entry) (entry, error) {
 
 // await waits for the answer, a moment for nothing and then as long as a request may. It is not ok when the waiter left
 // without one.
-func (b *book) await(ctx context.Context, w *waiter) (answer error, ok bool) {
-	w.brief.Reset(waiting.Brief)
+func (b *book) await(ctx context.Context, w *waiter, slow <-chan struct{}, came time.Time) (answer error, ok bool) {
 	select {
 	case answer = <-w.done:
-		w.brief.Stop()
 		return answer, true
-	case <-w.brief.C:
+	case <-slow:
 	}
-	v := b.ledger.visit(ctx, w.count.Account)
+	v := b.ledger.visit(ctx, w.count.Account, came)
 	defer v.end()
 	if answer, ok = wait(v, w.done); ok {
 		return answer, true
@@ -193,10 +211,39 @@ func (b *book) outlast(ctx context.Context, w *waiter) error {
 	}
 }
 
+// maxIdle is how many workers wait for the next book: one that has flown has a stack that need not grow again.
+const maxIdle = 64
+
+// launch has a worker fly a book.
+func (l *Ledger) launch(b *book) {
+	select {
+	case l.idle <- b:
+	default:
+		l.flights.Go(func() { l.work(b) })
+	}
+}
+
+// work flies one book after the other.
+func (l *Ledger) work(b *book) {
+	for {
+		b.goOn()
+		if l.idlers.Add(1) > maxIdle {
+			l.idlers.Add(-1)
+			return
+		}
+		select {
+		case b = <-l.idle:
+			l.idlers.Add(-1)
+		case <-l.serving.Done():
+			return
+		}
+	}
+}
+
 // goOn flies for as long as somebody waits.
 func (b *book) goOn() {
-	for {
-		all := b.queue.next()
+	for got := true; ; {
+		all := b.queue.next(got)
 		if len(all) == 0 {
 			return
 		}
@@ -204,7 +251,7 @@ func (b *book) goOn() {
 			b.strand(all)
 			continue
 		}
-		if b.fly(all) {
+		if got = b.fly(all); got {
 			runtime.Gosched() // who is about to join shares the flight: a third fewer events under 64 connections
 		} else {
 			b.ledger.pause(retryAfter)

@@ -28,6 +28,7 @@ func (l *Ledger) Run(ctx context.Context, core eventstore.Store, after eventstor
 	parts.Go(func() error { return l.follow(ctx, core, after) })
 	parts.Go(func() error { return l.tidy(ctx) })
 	err := parts.Wait()
+	l.close()
 	time.AfterFunc(farewell, l.end)
 	l.flights.Wait()
 	clean := l.life.Err() == nil

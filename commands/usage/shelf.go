@@ -42,14 +42,18 @@ func (l *Ledger) book(ctx context.Context, g grant.Grant) (*book, error) {
 	c := l.contract(contractOf(g))
 	b := c.book.Load()
 	if b == nil || now.UnixMicro() >= c.until.Load() || b.isGone() {
-		err := l.share(ctx, g.Account, "open "+c.id, func(ctx context.Context) error { return l.turnTo(ctx, c, g.Anchor, now) })
-		if err != nil {
+		if err := l.shareOpening(ctx, g, c, now); err != nil {
 			return nil, err
 		}
 		b = c.book.Load()
 	}
 	b.used.Store(now.Unix())
 	return b, b.agree(ctx, g, now)
+}
+
+// shareOpening waits until the contract's book is open.
+func (l *Ledger) shareOpening(ctx context.Context, g grant.Grant, c *contract, now time.Time) error {
+	return l.share(ctx, g.Account, "open "+c.id, func(ctx context.Context) error { return l.turnTo(ctx, c, g.Anchor, now) })
 }
 
 func (b *book) isGone() bool {

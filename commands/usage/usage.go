@@ -63,6 +63,10 @@ type Ledger struct {
 	events    atomic.Int64 // that were appended
 	requests  atomic.Int64 // that were counted
 	contracts sync.Map     // id -> *contract
+	idle      chan *book   // to the workers that have none
+	idlers    atomic.Int32
+	serving   context.Context // ends when no request comes any more
+	close     context.CancelFunc
 	life      context.Context
 	end       context.CancelFunc
 	flights   sync.WaitGroup
@@ -75,6 +79,8 @@ func New(store eventstore.Store, codec *eventstore.Codec, terms Terms, clock fun
 		room: waiting.NewRoom(waiting.Places), epoch: time.Now().Add(-time.Hour),
 		waiters: sync.Pool{New: func() any { return newWaiter() }}, tasks: tasks{running: map[string]*task{}},
 	}
+	l.idle = make(chan *book)
+	l.serving, l.close = context.WithCancel(context.Background())
 	l.life, l.end = context.WithCancel(context.Background())
 	return l
 }
