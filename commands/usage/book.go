@@ -50,7 +50,7 @@ func (b *book) spending(account string) Spending {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	limit, _, _ := b.fold.Cap(account)
-	return Spending{b.fold.Used(account), limit, b.position}
+	return Spending{Used: b.fold.Used(account), Limit: limit, Position: b.position}
 }
 
 // day is the day a request made now is kept under. A clock that is off does not carry it out of its period.

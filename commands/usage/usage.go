@@ -108,6 +108,18 @@ func (l *Ledger) Admit(ctx context.Context, g grant.Grant, endpoint string) erro
 type Spending struct {
 	Used, Limit int64
 	Position    eventstore.Position // of the last event that was folded to know
+
+	counted Receipt // the request it was asked with; zero: none was counted
+}
+
+// TakeBack refunds the request that was counted last. It returns when that is durable; where it fails, it is tried on
+// behind.
+func (s Spending) TakeBack(ctx context.Context) error {
+	if s.counted.book == nil {
+		return nil
+	}
+	_, err := s.counted.book.pass(ctx, refund, s.counted.entry)
+	return err
 }
 
 // Count counts one request, durably, or says why it must not be served. The spending is its account's, this request
@@ -117,7 +129,9 @@ func (l *Ledger) Count(ctx context.Context, g grant.Grant, endpoint string) (Spe
 	if err != nil {
 		return Spending{}, err
 	}
-	return r.book.spending(g.Account), nil
+	s := r.book.spending(g.Account)
+	s.counted = r
+	return s, nil
 }
 
 // Receipt is what was counted for one request that may still have to be refunded.

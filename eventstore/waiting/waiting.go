@@ -4,11 +4,17 @@
 package waiting
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"lieudit/eventstore"
 )
 
 const (
+	// Staleness is how old the last successful look at the log may be of which something is answered.
+	Staleness = time.Second
 	// Longest is how long a request waits from its arrival, over all that it waits for.
 	Longest = 3 * time.Second
 	// Lost is the silence of a log after which nobody waits for it any more.
@@ -57,4 +63,29 @@ func (r *Room) Taken() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.taken
+}
+
+// Wait does what asks the log for an account's sake, with a place, for as long as a request may wait, and again where
+// the log was away for a moment. Without a place it has only a moment.
+func (r *Room) Wait(ctx context.Context, account string, ask func(context.Context) error) error {
+	limit := Brief
+	if leave, ok := r.Enter(account); ok {
+		defer leave()
+		limit = Longest
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		err := ask(ctx)
+		if !errors.Is(err, eventstore.ErrUnavailable) {
+			return err
+		}
+		again := time.NewTimer(limit / 60)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return err
+		}
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/hold"
 	"lieudit/eventstore/vault"
+	"lieudit/eventstore/waiting"
 	"lieudit/projections/keyring"
 	"lieudit/projections/outbox"
 	"lieudit/projections/projector"
@@ -47,6 +48,7 @@ type service struct {
 	logs      logs
 	vault     *vault.Vault
 	shelf     *table.Shelf
+	waiting   *waiting.Room // for a log that is slow
 	ring      *keyring.Ring
 	projector *projector.Projector
 	pulse     *pulse.Pulse
@@ -126,7 +128,9 @@ func (s *service) assemble() {
 	s.pulse.From = func(ctx context.Context) (eventstore.Mark, error) { return s.projector.Seen(ctx, table.Places.Name) }
 	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
+	s.waiting = waiting.NewRoom(waiting.Places)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
+	s.ledger.WaitIn(s.waiting)
 	s.locations = locations.New(s.logs.core, codec, s.accounts, siting.New(s.atlas), s.Now)
 	s.locations.Keep(filepath.Join(s.Data, "folds"), s.Log)
 	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live
