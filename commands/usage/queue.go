@@ -70,7 +70,7 @@ type queue struct {
 	flying  bool
 	gone    bool
 
-	watch  *time.Timer   // of the flight under way
+	watch  *time.Timer   // of the flight under way, and of those before it that failed
 	slow   chan struct{} // closed while that takes longer than a moment
 	isSlow bool
 }
@@ -107,12 +107,12 @@ func (q *queue) next(got bool) []*waiter {
 		q.isSlow, q.slow = false, make(chan struct{})
 	}
 	switch {
-	case !q.flying && q.watch != nil:
-		q.watch.Stop()
-	case q.flying && q.watch != nil:
-		q.watch.Reset(waiting.Brief)
-	case q.flying:
+	case q.watch == nil:
 		q.watch = time.AfterFunc(waiting.Brief, q.slowDown)
+	case !q.flying:
+		q.watch.Stop()
+	case got: // flights that fail are one wait for those who are in them
+		q.watch.Reset(waiting.Brief)
 	}
 	return all
 }

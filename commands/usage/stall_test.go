@@ -243,7 +243,7 @@ func TestALostLogRefusesAtOnceUntilItIsBack(t *testing.T) {
 				s.work.Wait()
 				for i, r := range all {
 					waited := r.went - r.came
-					if !errors.Is(r.err, usage.ErrUnavailable) || r.came > waiting.Lost && waited > waiting.Brief || r.went > waiting.Lost+waiting.Brief && r.came < waiting.Lost-waiting.Brief {
+					if !errors.Is(r.err, usage.ErrUnavailable) || waited > waiting.Longest || r.came > waiting.Lost && waited > waiting.Brief || r.went > waiting.Lost+waiting.Brief && r.came < waiting.Lost-waiting.Brief {
 						s.Errorf("request %d, come at %v: %v after %v", i, r.came, r.err, waited)
 					}
 				}

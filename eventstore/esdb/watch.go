@@ -123,11 +123,10 @@ func (w *watcher) seekLeader() {
 
 // stopSeeking ends the search, and closes what it found that nobody took.
 func (w *watcher) stopSeeking() {
-	if w.seeking == nil {
-		return
+	if w.seeking != nil {
+		w.seeking()
+		w.seeking = nil
 	}
-	w.seeking()
-	w.seeking = nil
 	select {
 	case c := <-w.found:
 		c.close()
