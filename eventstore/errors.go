@@ -3,6 +3,7 @@ package eventstore
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 var (
@@ -87,3 +88,19 @@ type CorruptError struct {
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("log damaged at position %d: %s", e.Position, e.Why)
 }
+
+// StallError says that a log has not answered for a while and is not taken for lost yet: it may answer in a moment.
+type StallError struct {
+	For time.Duration
+	Err error // what is known of the reason; may be nil
+}
+
+func (e *StallError) Error() string {
+	text := fmt.Sprintf("the event log stalls: no good answer for %v", e.For.Round(100*time.Millisecond))
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+func (e *StallError) Unwrap() error { return e.Err }

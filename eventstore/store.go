@@ -148,7 +148,8 @@ type Store interface {
 	// ends only with an error: the context's, a *DivergedError, a *CorruptError or ErrClosed.
 	Subscribe(ctx context.Context, after Mark, want Filter) iter.Seq2[Signal, error]
 
-	// Health is nil while appends and reads are expected to work, else why they are not.
+	// Health is nil while appends and reads are expected to work, else why they are not: a *StallError when the
+	// log is silent and not given up yet.
 	Health() error
 
 	// Close lets running calls end with ErrClosed (or ErrUnknown) and frees everything.

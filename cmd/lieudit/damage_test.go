@@ -3,7 +3,6 @@ package main
 import (
 	"compress/gzip"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,19 +23,11 @@ import (
 	"lieudit/schemas/body"
 )
 
-// readiness is what a part of the service says of itself.
-func (st *stage) readiness(t *testing.T, part string) string {
+// readyPart is what a part of the service says of itself in readiness.
+func (st *stage) readyPart(t *testing.T, part string) string {
 	t.Helper()
-	resp, err := st.client.Get(st.ops + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var report struct{ Parts map[string]string }
-	if err := json.NewDecoder(resp.Body).Decode(&report); err != nil {
-		t.Fatal(err)
-	}
-	return report.Parts[part]
+	_, parts := st.readiness(t)
+	return parts[part]
 }
 
 // current is the file of the current vintage.
@@ -150,14 +141,14 @@ func TestKnownIdsOfADamagedVintageAreRightOrFail(t *testing.T) {
 		"emptied":             func() { os.Truncate(path, 0) },
 	} {
 		harm()
-		st.await(t, name+": readiness to say so", func() bool { return strings.Contains(st.readiness(t, "addresses"), "lieudit ban import --fresh FILE") })
+		st.await(t, name+": readiness to say so", func() bool { return strings.Contains(st.readyPart(t, "addresses"), "lieudit ban import --fresh FILE") })
 		if bad, failed := wrong(st.answers(t, key, ids), want); bad != 0 || failed != len(ids) {
 			t.Errorf("%s: %d wrong answers, %d of %d failed", name, bad, failed, len(ids))
 		}
 		if err := os.WriteFile(path, whole, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		st.await(t, name+": the file put back to be served", func() bool { return st.readiness(t, "addresses") == "ok" })
+		st.await(t, name+": the file put back to be served", func() bool { return st.readyPart(t, "addresses") == "ok" })
 		if bad, failed := wrong(st.answers(t, key, ids), want); bad != 0 || failed != 0 {
 			t.Errorf("%s, put back: %d wrong answers, %d failed", name, bad, failed)
 		}
@@ -225,7 +216,7 @@ func TestRealAddressesNeverGiveWayToInventedOnes(t *testing.T) {
 			if again.ask(t, "", "/version", &version); version.Vintage == vintages.Demo {
 				t.Error("invented addresses are served")
 			}
-			said := again.readiness(t, "addresses")
+			said := again.readyPart(t, "addresses")
 			if c.word == "" {
 				if said != "ok" {
 					t.Errorf("readiness: %s", said)
@@ -236,8 +227,8 @@ func TestRealAddressesNeverGiveWayToInventedOnes(t *testing.T) {
 				t.Errorf("readiness says %q, want %q and the command that mends it", said, c.word)
 			}
 			again.run(t, "ban import --fresh --data "+st.data+" "+row)
-			if got := again.ask(t, key, "/address/view/48095_a_00003", &a); got != http.StatusOK || again.readiness(t, "addresses") != "ok" {
-				t.Errorf("mended: %d, %s", got, again.readiness(t, "addresses"))
+			if got := again.ask(t, key, "/address/view/48095_a_00003", &a); got != http.StatusOK || again.readyPart(t, "addresses") != "ok" {
+				t.Errorf("mended: %d, %s", got, again.readyPart(t, "addresses"))
 			}
 		})
 	}
@@ -311,7 +302,7 @@ func TestAFileCutShortEndsRequestsAndNotTheProcess(t *testing.T) {
 	} {
 		st.await(t, path+" to fail", func() bool { return st.ask(t, key, path, &struct{}{}) == http.StatusInternalServerError })
 	}
-	st.await(t, "readiness to say so", func() bool { return strings.Contains(st.readiness(t, "addresses"), "lieudit ban import") })
+	st.await(t, "readiness to say so", func() bool { return strings.Contains(st.readyPart(t, "addresses"), "lieudit ban import") })
 	if got := st.ask(t, key, "/me", &struct{}{}); got != http.StatusOK {
 		t.Errorf("/me: %d, want 200: the rest of the service goes on", got)
 	}

@@ -21,6 +21,8 @@ import (
 // server is a node that can be stopped and started again on the same journal and the same socket.
 type server struct {
 	dir, socket string
+	journal     *journal.Journal
+	silence     node.Silence
 	stop        func()
 	faults      node.Faults
 }
@@ -33,22 +35,34 @@ func (n *server) start(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := node.Listen(t.Context(), "unix:"+n.socket)
+	n.journal = j
+	end := n.serve(t, n.socket, &n.silence)
+	n.stop = func() {
+		n.stop = func() {} // a test that fails while it is stopped stops it again
+		end()
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// serve serves the journal at a socket, until it is told to stop.
+func (n *server) serve(t *testing.T, socket string, silence *node.Silence) (stop func()) {
+	t.Helper()
+	ln, err := node.Listen(t.Context(), "unix:"+socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- node.New(j, node.Options{Grace: 10 * time.Millisecond, Faults: n.faults}).Serve(ctx, ln)
+		faults := n.faults
+		faults.Silence = silence
+		ended <- node.New(n.journal, node.Options{Grace: 10 * time.Millisecond, Faults: faults}).Serve(ctx, ln)
 	}()
-	n.stop = func() {
-		n.stop = func() {} // a test that fails while it is stopped stops it again
+	return func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if err := j.Close(); err != nil {
 			t.Error(err)
 		}
 	}

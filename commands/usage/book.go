@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/waiting"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
@@ -50,7 +51,7 @@ func (b *book) spending(account string) Spending {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	limit, _, _ := b.fold.Cap(account)
-	return Spending{b.fold.Used(account), limit, b.position}
+	return Spending{Used: b.fold.Used(account), Limit: limit, Position: b.position}
 }
 
 // day is the day a request made now is kept under. A clock that is off does not carry it out of its period.
@@ -67,6 +68,8 @@ func (b *book) day(now time.Time) plan.Date {
 // forward folds what others, and this instance, have appended since. A stream that is not the one that was folded is
 // errGone.
 func (b *book) forward(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
 	for r, err := range func(yield func(eventstore.Recorded, error) bool) { b.readOn(ctx, yield) } {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", b.stream, err)
@@ -157,16 +160,20 @@ func (l *Ledger) encode(ctx context.Context, stream, name string, events ...even
 	return l.codec.Encode(ctx, stream, id, eventstore.Metadata{Actor: "system"}, events)
 }
 
+// readLimit ends a read that a server has forgotten. A log that is silent altogether is given up sooner by its store, and
+// so is an append that got no answer.
+const readLimit = waiting.Lost + waiting.Lost/2
+
 // append appends a batch, and sends it again as long as its fate is not known and there is time.
 func (l *Ledger) append(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.Proposed) (eventstore.Committed, error) {
 	unknown := false
-	for pause := time.Millisecond; ; pause *= 2 {
+	for pause := time.Millisecond; ; pause = min(2*pause, retryAfter) {
 		done, err := l.store.Append(ctx, stream, expected, batch)
 		unknown = unknown || errors.Is(err, eventstore.ErrUnknown)
 		switch {
 		case err == nil || !unknown || errors.Is(err, eventstore.ErrConflict):
 			return done, err
-		case !wait(ctx, pause):
+		case !sleep(ctx, pause):
 			return done, fmt.Errorf("%w: %w", eventstore.ErrUnknown, err)
 		}
 	}

@@ -24,19 +24,24 @@ func (b *book) agree(ctx context.Context, g grant.Grant, now time.Time) error {
 	if known && (requests == g.Quota || now.Sub(checked) < recheck && !now.Before(checked)) {
 		return nil
 	}
-	if err := b.recap(ctx, g.Account, now); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.checked[g.Account] = now
-	return nil
+	return b.shareRecap(ctx, g.Account, now)
+}
+
+// shareRecap waits until the cap of an account was looked up.
+func (b *book) shareRecap(ctx context.Context, account string, now time.Time) error {
+	return b.ledger.share(ctx, account, "cap "+b.stream+" "+account, func(ctx context.Context) error {
+		if err := b.recap(ctx, account, now); err != nil {
+			return err
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.checked[account] = now
+		return nil
+	})
 }
 
 // recap writes what an account may use into the book, when its own stream has something newer than the book.
 func (b *book) recap(ctx context.Context, account string, now time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	requests, asOf, err := b.ledger.terms.Volume(ctx, account, latest(now, b.period.Start()))
 	if err != nil {
 		return err

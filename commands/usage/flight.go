@@ -9,41 +9,40 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/waiting"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 )
 
-// flight is one turn of a book: it answers all that waited when it began.
+// flight is one turn of a book: it answers all that waited when it began, and are still there.
 type flight struct {
 	*book
 	charges, refunds, probes []*waiter
-	fresh                    bool   // the fold holds all that was on the log when the flight began
-	unsettled                *batch // of unknown fate
+	fresh                    bool // the fold holds all that was on the log when the flight began
+	sent                     bool // the last batch may be on the log, and was not folded
 }
 
-// fly answers waiters, within patience whatever the log does. When the fate of its append is not known by then, it
-// returns the batch: that has to be found out before the next flight. It says whether it got through.
-func (b *book) fly(waiting []*waiter) (frozen *batch, ok bool) {
-	ctx, cancel := context.WithTimeout(b.ledger.life, patience)
-	defer cancel()
+// fly answers waiters, however long the log takes: they mind their own time. It says whether it got through.
+func (b *book) fly(all []*waiter) (ok bool) {
 	f := flight{book: b}
-	for _, w := range waiting {
-		switch w.kind {
-		case charge:
-			f.charges = append(f.charges, w)
-		case refund:
+	for _, w := range all {
+		switch {
+		case w.kind == refund:
 			f.refunds = append(f.refunds, w)
+		case w.hasLeft():
+		case w.kind == charge:
+			f.charges = append(f.charges, w)
 		default:
 			f.probes = append(f.probes, w)
 		}
 	}
-	err := f.run(ctx)
+	err := f.run(b.ledger.life)
 	b.ledger.report(b.stream, err)
 	if err != nil {
 		f.fail(err)
 	}
-	return f.unsettled, err == nil
+	return err == nil
 }
 
 // run goes on until everybody is answered: a tick that others' ticks left no room for is made again, smaller.
@@ -74,7 +73,9 @@ func (f *flight) run(ctx context.Context) error {
 
 func (f *flight) refresh(ctx context.Context) error {
 	err := f.forward(ctx)
-	f.fresh = err == nil
+	if f.fresh = err == nil; f.fresh {
+		f.ledger.heard()
+	}
 	return err
 }
 
@@ -86,6 +87,7 @@ type refusal struct {
 
 // draft is the tick for those who would count if it were next in the stream, and the others.
 func (f *flight) draft() (counts []event.UsageCount, refused []refusal) {
+	f.charges = slices.DeleteFunc(f.charges, (*waiter).hasLeft)
 	d := f.fold.Draft()
 	for _, w := range f.charges {
 		if v := d.Take(w.count.Account, w.count.Key); v != ledger.Counts {
@@ -115,16 +117,16 @@ func plus(counts []event.UsageCount, c event.UsageCount) []event.UsageCount {
 func (f *flight) refuse(refused []refusal) {
 	for _, r := range refused {
 		f.charges = slices.DeleteFunc(f.charges, func(w *waiter) bool { return w == r.waiter })
-		r.done <- f.problem(r.count.Account, r.why)
+		r.answer(f.problem(r.count.Account, r.why))
 	}
 }
 
 func (f *flight) answerProbes() {
 	for _, w := range f.probes {
 		if _, v := f.fold.Room(w.count.Account, w.count.Key); v != ledger.Counts {
-			w.done <- f.problem(w.count.Account, v)
+			w.answer(f.problem(w.count.Account, v))
 		} else {
-			w.done <- nil
+			w.answer(nil)
 		}
 	}
 	f.probes = nil
@@ -148,22 +150,40 @@ func (f *flight) problem(account string, v ledger.Verdict) error {
 // append makes the tick and the refunds durable and answers those it settles.
 func (f *flight) append(ctx context.Context, counts []event.UsageCount) error {
 	p, err := f.freeze(ctx, counts, f.today(), f.refundEvents())
-	if err != nil {
-		return err
-	}
-	done, err := f.ledger.append(ctx, f.stream, eventstore.Any, p.proposed)
-	if err != nil && !errors.Is(err, eventstore.ErrUnknown) {
-		return err // nothing was added
-	}
 	if err == nil {
-		err = f.landed(ctx, p, done)
+		err = f.land(ctx, p)
 	}
 	if err != nil {
-		f.unsettled, f.refunds = &p, nil // the refunds are in it
-		f.queue.setStuck(true)
 		return err
 	}
 	return f.settle(p)
+}
+
+// land sends a batch until it is on the log and folded. What became of it is found out before anything else is
+// appended to the stream, whatever that takes; only where certainly nothing was added it gives up.
+func (f *flight) land(ctx context.Context, p batch) error {
+	var done eventstore.Committed
+	stands := false
+	for pause := time.Millisecond; ; pause = min(2*pause, retryAfter) {
+		var err error
+		if !stands {
+			if done, err = f.ledger.store.Append(ctx, f.stream, eventstore.Any, p.proposed); err == nil {
+				stands = true
+				f.ledger.heard()
+			}
+		}
+		if stands {
+			err = f.landed(ctx, p, done)
+		}
+		if f.sent = err != nil && (f.sent || stands || errors.Is(err, eventstore.ErrUnknown)); !f.sent || errors.Is(err, errGone) {
+			return err
+		}
+		f.ledger.report(f.stream, err)
+		f.ledger.silence() // begins to count
+		if !f.ledger.pause(pause) {
+			return err
+		}
+	}
 }
 
 // landed folds a batch that is on the log, and what others appended before it.
@@ -178,11 +198,12 @@ func (f *flight) landed(ctx context.Context, p batch, done eventstore.Committed)
 	return nil
 }
 
-// settle answers who was in a batch that the fold now holds. Those whose tick is void stay, to be tried again.
+// settle answers who was in a batch that the fold now holds. Those whose tick is void stay, to be tried again; what was
+// counted for those who left meanwhile is taken back.
 func (f *flight) settle(p batch) error {
 	f.ledger.events.Add(int64(len(p.events)))
 	for _, w := range f.refunds {
-		w.done <- nil
+		w.answer(nil)
 	}
 	f.refunds = nil
 	v, err := f.verdict(p)
@@ -190,11 +211,15 @@ func (f *flight) settle(p batch) error {
 		f.fresh = true
 		return err
 	}
-	f.ledger.requests.Add(int64(len(f.charges)))
+	var late []*waiter
 	for _, w := range f.charges {
-		w.done <- nil
+		if !w.answer(nil) {
+			late = append(late, newRefund(w.entry))
+		}
 	}
+	f.ledger.requests.Add(int64(len(f.charges) - len(late)))
 	f.charges = nil
+	f.queue.again(late)
 	return nil
 }
 
@@ -225,17 +250,25 @@ func (f *flight) refundEvents() []event.UsageRefunded {
 	return all
 }
 
-// fail refuses who is still waiting to be served. Refunds are tried again.
+// fail refuses who is still waiting to be served, unless the log was only away for a moment: then they are tried again,
+// until they leave by themselves. Refunds are always tried again, but those that may be on the log.
 func (f *flight) fail(cause error) {
+	served := slices.Concat(f.charges, f.probes)
+	if f.sent {
+		f.refunds = nil
+	} else if isPassing(cause) && f.ledger.silence() < waiting.Lost {
+		f.queue.again(slices.Concat(f.refunds, served))
+		return
+	}
 	answer := ErrUnavailable
 	if errors.Is(cause, errGone) {
 		f.queue.close()
-		if f.unsettled == nil {
+		if !f.sent {
 			answer = errGone
 		}
 	}
-	for _, w := range slices.Concat(f.charges, f.probes) {
-		w.done <- answer
+	for _, w := range served {
+		w.answer(answer)
 	}
 	f.queue.again(f.refunds)
 }

@@ -28,6 +28,7 @@ func (l *Ledger) Run(ctx context.Context, core eventstore.Store, after eventstor
 	parts.Go(func() error { return l.followOn(ctx, core, after) })
 	parts.Go(func() error { return l.tidy(ctx) })
 	err := parts.Wait()
+	l.close()
 	time.AfterFunc(farewell, l.end)
 	l.flights.Wait()
 	clean := l.life.Err() == nil
@@ -47,7 +48,7 @@ func (l *Ledger) sayStarted(ctx context.Context) error {
 		if err == nil {
 			_, err = l.append(ctx, l.selfStream(), eventstore.Any, proposed)
 		}
-		if err == nil || !wait(ctx, time.Second) {
+		if err == nil || !sleep(ctx, time.Second) {
 			return nil
 		}
 	}
@@ -62,15 +63,18 @@ func (l *Ledger) sayEnded() {
 		if _, err = l.append(ctx, l.selfStream(), eventstore.Any, proposed); err == nil {
 			return
 		}
-		if errors.Is(err, eventstore.ErrUnavailable) && wait(ctx, retryAfter) {
+		if errors.Is(err, eventstore.ErrUnavailable) && sleep(ctx, retryAfter) {
 			err = nil
 		}
 	}
 	l.log.Warn("the end of this instance's counting is not on the log", "incarnation", l.incarnation, "reason", err)
 }
 
-// wait waits, and says whether ctx goes on.
-func wait(ctx context.Context, d time.Duration) bool {
+// pause waits, and says whether the ledger goes on.
+func (l *Ledger) pause(d time.Duration) bool { return sleep(l.life, d) }
+
+// sleep waits, and says whether ctx goes on.
+func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -92,7 +96,7 @@ func (l *Ledger) follow(ctx context.Context, core eventstore.Store, after events
 			continue
 		}
 		for err := l.hear(ctx, signal.Event); err != nil; err = l.hear(ctx, signal.Event) {
-			if !wait(ctx, retryAfter) {
+			if !sleep(ctx, retryAfter) {
 				return nil
 			}
 		}
@@ -157,7 +161,7 @@ func ended(ctx context.Context, err error) error {
 }
 
 func (l *Ledger) tidy(ctx context.Context) error {
-	for wait(ctx, sweep) {
+	for sleep(ctx, sweep) {
 		l.contracts.Range(func(id, c any) bool {
 			b := c.(*contract).book.Load()
 			if b != nil && l.clock().Unix()-b.used.Load() > int64(idle.Seconds()) && b.held.Load() == 0 && b.queue.retire() {

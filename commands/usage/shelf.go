@@ -17,7 +17,6 @@ import (
 // contract is who pays, and the book that is open for them.
 type contract struct {
 	id    string
-	turn  chan struct{} // held while a book is opened
 	book  atomic.Pointer[book]
 	until atomic.Int64 // when to look for another one, Unix microseconds
 }
@@ -33,7 +32,7 @@ func (l *Ledger) contract(id string) *contract {
 	if c, ok := l.contracts.Load(id); ok {
 		return c.(*contract)
 	}
-	c, _ := l.contracts.LoadOrStore(id, &contract{id: id, turn: make(chan struct{}, 1)})
+	c, _ := l.contracts.LoadOrStore(id, &contract{id: id})
 	return c.(*contract)
 }
 
@@ -43,13 +42,18 @@ func (l *Ledger) book(ctx context.Context, g grant.Grant) (*book, error) {
 	c := l.contract(contractOf(g))
 	b := c.book.Load()
 	if b == nil || now.UnixMicro() >= c.until.Load() || b.isGone() {
-		var err error
-		if b, err = l.turnTo(ctx, c, g.Anchor, now); err != nil {
+		if err := l.shareOpening(ctx, g, c, now); err != nil {
 			return nil, err
 		}
+		b = c.book.Load()
 	}
 	b.used.Store(now.Unix())
 	return b, b.agree(ctx, g, now)
+}
+
+// shareOpening waits until the contract's book is open.
+func (l *Ledger) shareOpening(ctx context.Context, g grant.Grant, c *contract, now time.Time) error {
+	return l.share(ctx, g.Account, "open "+c.id, func(ctx context.Context) error { return l.turnTo(ctx, c, g.Anchor, now) })
 }
 
 func (b *book) isGone() bool {
@@ -58,33 +62,26 @@ func (b *book) isGone() bool {
 	return b.queue.gone
 }
 
-// turnTo opens the book of the period that an instant is in. A clock that was set back never turns to an earlier one.
-func (l *Ledger) turnTo(ctx context.Context, c *contract, anchor plan.Date, now time.Time) (*book, error) {
-	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+// turnTo opens the book of the period that an instant is in; one at a time does so for a contract. A clock that was set
+// back never turns to an earlier one.
+func (l *Ledger) turnTo(ctx context.Context, c *contract, anchor plan.Date, now time.Time) error {
 	open := c.book.Load()
 	if open != nil && !open.isGone() && now.UnixMicro() < c.until.Load() {
-		return open, nil // somebody was faster
+		return nil // somebody was faster
 	}
 	period := plan.PeriodAt(anchor, now)
 	if open != nil && period.Start().Before(open.period.Start()) {
 		period = open.period
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	b, until, err := l.opened(ctx, c.id, anchor, period)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if open == nil || open.isGone() || open.stream != b.stream {
 		c.book.Store(b)
 	}
 	c.until.Store(until.UnixMicro())
-	return c.book.Load(), nil
+	return nil
 }
 
 // errEarly: the period has not begun by the log's clock.

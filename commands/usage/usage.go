@@ -2,7 +2,8 @@
 // period. Ticks are appended whatever the stream holds, and whether one counts is what the fold of the stream up to it says
 // (schemas/ledger); so any number of instances share a cap exactly, without a lease, a lock or a conflict. Requests
 // that wait while an append is on its way share the next tick. What became of an append is always found out
-// before the next one of the same stream, and what was counted for a request that got no answer is refunded.
+// before the next one of the same stream, however long the log takes; each request waits only its own time, and what
+// is counted for one that left without an answer is refunded.
 package usage
 
 import (
@@ -17,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/waiting"
 	"lieudit/schemas/event"
 	"lieudit/schemas/grant"
 )
@@ -51,10 +53,20 @@ type Ledger struct {
 	incarnation uuid.UUID
 	sequence    atomic.Int64 // of what the incarnation says, in all streams: never used twice, whatever becomes of a log
 
+	room     *waiting.Room
+	epoch    time.Time    // what troubled counts from
+	troubled atomic.Int64 // since when the log does not answer; 0: it does
+	waiters  sync.Pool
+	tasks    tasks
+
 	failing   atomic.Bool  // since the last flight that did not
 	events    atomic.Int64 // that were appended
 	requests  atomic.Int64 // that were counted
 	contracts sync.Map     // id -> *contract
+	idle      chan *book   // to the workers that have none
+	idlers    atomic.Int32
+	serving   context.Context // ends when no request comes any more
+	close     context.CancelFunc
 	life      context.Context
 	end       context.CancelFunc
 	flights   sync.WaitGroup
@@ -62,10 +74,20 @@ type Ledger struct {
 
 // New is the ledger of an instance that has just begun, over the log that holds the ticks.
 func New(store eventstore.Store, codec *eventstore.Codec, terms Terms, clock func() time.Time, log *slog.Logger) *Ledger {
-	l := &Ledger{store: store, codec: codec, terms: terms, clock: clock, log: log, incarnation: uuid.New()}
+	l := &Ledger{
+		store: store, codec: codec, terms: terms, clock: clock, log: log, incarnation: uuid.New(),
+		room: waiting.NewRoom(waiting.Places), epoch: time.Now().Add(-time.Hour),
+		waiters: sync.Pool{New: func() any { return newWaiter() }}, tasks: tasks{running: map[string]*task{}},
+	}
+	l.idle = make(chan *book)
+	l.serving, l.close = context.WithCancel(context.Background())
 	l.life, l.end = context.WithCancel(context.Background())
 	return l
 }
+
+// WaitIn has requests wait in a room that others use too, instead of one of the ledger's own. Nothing may have been
+// asked of the ledger yet.
+func (l *Ledger) WaitIn(room *waiting.Room) { l.room = room }
 
 // Written is how many events this instance has written to count, and how many requests it has counted, since it began.
 func (l *Ledger) Written() (events, requests int64) { return l.events.Load(), l.requests.Load() }
@@ -86,6 +108,18 @@ func (l *Ledger) Admit(ctx context.Context, g grant.Grant, endpoint string) erro
 type Spending struct {
 	Used, Limit int64
 	Position    eventstore.Position // of the last event that was folded to know
+
+	counted Receipt // the request it was asked with; zero: none was counted
+}
+
+// TakeBack refunds the request that was counted last. It returns when that is durable; where it fails, it is tried on
+// behind.
+func (s Spending) TakeBack(ctx context.Context) error {
+	if s.counted.book == nil {
+		return nil
+	}
+	_, err := s.counted.book.pass(ctx, refund, s.counted.entry)
+	return err
 }
 
 // Count counts one request, durably, or says why it must not be served. The spending is its account's, this request
@@ -95,7 +129,9 @@ func (l *Ledger) Count(ctx context.Context, g grant.Grant, endpoint string) (Spe
 	if err != nil {
 		return Spending{}, err
 	}
-	return r.book.spending(g.Account), nil
+	s := r.book.spending(g.Account)
+	s.counted = r
+	return s, nil
 }
 
 // Receipt is what was counted for one request that may still have to be refunded.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"strconv"
 	"strings"
@@ -24,11 +23,12 @@ import (
 
 // conn is one connection to one node, from when it first answered to when it is lost. It is never repaired.
 type conn struct {
-	address string
-	cc      *grpc.ClientConn
-	streams streams.StreamsClient
-	heard   atomic.Int64 // when the server last answered, Unix nanoseconds
-	watcher sync.WaitGroup
+	address  string
+	cc       *grpc.ClientConn
+	streams  streams.StreamsClient
+	heard    atomic.Int64 // when the server last answered, Unix nanoseconds
+	speaking atomic.Int64 // since when it has answered without a gap
+	watcher  sync.WaitGroup
 
 	lanes [lanes]lane
 	turn  atomic.Uint32 // whose turn it is
@@ -39,32 +39,75 @@ type conn struct {
 	markPatience time.Duration // see readMark
 }
 
-// connect reaches the node that leads: the one named by hint, else the server, else whom gossip names.
+// connect reaches the node that leads: the one named by hint, else the server, else whom gossip names. The error wraps
+// a *notLeaderError when a node that was reached names another one.
 func (t target) connect(ctx context.Context, hint string) (*conn, error) {
 	if hint != "" {
 		if c, err := t.reach(ctx, hint); err == nil {
 			return c, nil
 		}
 	}
-	var failed error
-	for _, i := range rand.Perm(len(t.seeds)) {
-		address := t.seeds[i]
-		if t.gossip {
-			leader, err := t.ask(ctx, address)
-			if err != nil {
-				failed = errors.Join(failed, fmt.Errorf("asking %s who leads: %w", address, err))
-				continue
-			}
-			address = leader
-		}
-		c, err := t.reach(ctx, address)
-		var elsewhere *notLeaderError
-		if err == nil || errors.As(err, &elsewhere) {
-			return c, err
-		}
-		failed = errors.Join(failed, err)
+	c, err := t.reachLeader(ctx)
+	var elsewhere *notLeaderError
+	if err == nil || errors.As(err, &elsewhere) {
+		return c, err
 	}
-	return nil, fmt.Errorf("%w: %v", eventstore.ErrUnavailable, failed) // whose deadlines are not the callers'
+	return nil, fmt.Errorf("%w: %v", eventstore.ErrUnavailable, err) // whose deadlines are not the callers'
+}
+
+// reachLeader connects to the server, or asks all seeds at once who leads and connects to the first who answers as
+// the leader: a seed that is silent holds up nobody.
+func (t target) reachLeader(ctx context.Context) (*conn, error) {
+	if !t.gossip {
+		return t.reach(ctx, t.seeds[0])
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	answers := make(chan reached, len(t.seeds))
+	for _, seed := range t.seeds {
+		asking.Go(func() { answers <- t.reachNamed(ctx, seed) })
+	}
+	defer func() {
+		cancel()
+		asking.Wait()
+		close(answers)
+		for r := range answers {
+			r.drop()
+		}
+	}()
+	var failed error
+	for range t.seeds {
+		r := <-answers
+		var elsewhere *notLeaderError
+		if r.err == nil || errors.As(r.err, &elsewhere) {
+			return r.conn, r.err
+		}
+		failed = errors.Join(failed, r.err)
+	}
+	return nil, failed
+}
+
+// reached is what became of an attempt to connect.
+type reached struct {
+	conn *conn
+	err  error
+}
+
+// drop closes a connection that nobody needs.
+func (r reached) drop() {
+	if r.conn != nil {
+		r.conn.close()
+	}
+}
+
+// reachNamed connects to the node that a seed says is the leader.
+func (t target) reachNamed(ctx context.Context, seed string) reached {
+	leader, err := t.ask(ctx, seed)
+	if err != nil {
+		return reached{nil, fmt.Errorf("asking %s who leads: %w", seed, err)}
+	}
+	c, err := t.reach(ctx, leader)
+	return reached{c, err}
 }
 
 // reach connects to a node and wants an answer from it.
@@ -151,9 +194,21 @@ func (c *conn) close() {
 	c.watcher.Wait()
 }
 
+// speechGap is the longest silence within which a server still counts as speaking. One that nobody asks anything
+// answers a probe every probeAfter.
+const speechGap = 900 * time.Millisecond
+
 // answered notes a sign of life.
-func (c *conn) answered() { c.heard.Store(time.Now().UnixNano()) }
+func (c *conn) answered() {
+	now := time.Now().UnixNano()
+	if now-c.heard.Swap(now) > int64(speechGap) {
+		c.speaking.Store(now)
+	}
+}
 
 func (c *conn) silence() time.Duration { return time.Since(time.Unix(0, c.heard.Load())) }
 
 func (c *conn) heardSince(t time.Time) bool { return c.heard.Load() >= t.UnixNano() }
+
+// speaksSince is since when the server has answered without a gap.
+func (c *conn) speaksSince() time.Time { return time.Unix(0, c.speaking.Load()) }

@@ -36,7 +36,8 @@ func Open(ctx context.Context, connection string, log *slog.Logger) (*Store, err
 	return &Store{link: newLink(context.WithoutCancel(ctx), t, log)}, nil
 }
 
-// Health is nil while the last that calls and a probe every second saw of the server was good.
+// Health is nil while the last that calls and probes saw of the server was good. A silence under ten seconds, and a
+// connection lost less than three seconds ago, is a *eventstore.StallError.
 func (s *Store) Health() error { return s.link.health() }
 
 // Close ends every running call and waits for the connection to be gone.

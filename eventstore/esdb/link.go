@@ -14,13 +14,12 @@ import (
 
 const (
 	stateKnown  = 700 * time.Millisecond // after which a connection being made counts as down
-	probeEvery  = time.Second            // without any other sign of life
-	probeLimit  = 1500 * time.Millisecond
-	minPause    = 50 * time.Millisecond // between attempts to connect
-	maxPause    = time.Second
+	minPause    = 50 * time.Millisecond  // between attempts to connect
+	maxPause    = 500 * time.Millisecond
 	lasting     = 2 * time.Second        // a connection that was lost sooner was hardly one
 	maxRest     = 250 * time.Millisecond // after such a one: outages are to be over soon all the same
 	refusalFor  = 5 * time.Second        // how long a refused append counts against health
+	downAfter   = 3 * time.Second        // without a connection: until then a new leader may be found
 	leaderHints = 4                      // not-leader answers followed in a row
 )
 
@@ -38,9 +37,12 @@ type link struct {
 	conn    *conn         // nil while there is none
 	why     error         // why there is none; nil: not known yet
 	changed chan struct{} // closed when conn or why changes
+	since   time.Time     // when conn was lost; zero: there was none yet
 	leader  string        // where a node said the leader is
 	refused time.Time     // when the server last refused an append it should have taken
+	refuses time.Time     // since when it has refused them
 	refusal error
+	unread  error // what the server said to the last probe
 }
 
 func newLink(ctx context.Context, t target, log *slog.Logger) *link {
@@ -59,25 +61,25 @@ func (l *link) close() {
 func (l *link) keep() {
 	defer close(l.done)
 	var pause time.Duration
-	for l.ctx.Err() == nil {
-		c := l.reconnect()
-		if c == nil {
-			break
-		}
+	for c := l.reconnect(); c != nil; {
 		began := time.Now()
 		l.set(c, nil)
-		why := l.watch(c)
-		l.set(nil, nil)
+		next, why := l.watch(c)
+		l.set(next, nil)
 		c.close()
 		if l.ctx.Err() == nil {
 			l.log.Warn("event log connection lost", "address", c.address, "why", why)
 		}
-		if time.Since(began) > lasting {
-			pause = 0
+		if c = next; c != nil {
 			continue
 		}
-		l.rest(pause, why)
-		pause = min(max(minPause, 2*pause), maxRest)
+		if time.Since(began) > lasting {
+			pause = 0
+		} else {
+			l.rest(pause, why)
+			pause = min(max(minPause, 2*pause), maxRest)
+		}
+		c = l.reconnect()
 	}
 	l.set(nil, eventstore.ErrClosed)
 }
@@ -126,51 +128,6 @@ func (l *link) attempt() (*conn, error) {
 		hint = elsewhere.leader
 	}
 	return nil, fmt.Errorf("%w: the nodes do not agree on who leads", eventstore.ErrUnavailable)
-}
-
-// watch returns why the connection is no longer good.
-func (l *link) watch(c *conn) error {
-	lost := c.lost()
-	tick := time.NewTicker(probeEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-l.ctx.Done():
-			return eventstore.ErrClosed
-		case <-lost:
-			return fmt.Errorf("%w: connection lost", eventstore.ErrUnavailable)
-		case suspect := <-l.look:
-			if suspect != c {
-				continue
-			}
-		case <-tick.C:
-			if c.silence() < probeEvery && !l.elsewhere() {
-				continue
-			}
-		}
-		if l.elsewhere() {
-			return fmt.Errorf("%w: another node leads", eventstore.ErrUnavailable)
-		}
-		if err := l.probe(c); err != nil {
-			return err
-		}
-	}
-}
-
-// probe asks for the log's last event. Silence is forgiven when other calls were answered meanwhile.
-func (l *link) probe(c *conn) error {
-	ctx, cancel := context.WithTimeout(l.ctx, probeLimit)
-	defer cancel()
-	asked := time.Now()
-	_, _, err := c.lastEvent(ctx)
-	if err == nil || c.heardSince(asked) {
-		return nil
-	}
-	var elsewhere *notLeaderError
-	if errors.As(err, &elsewhere) {
-		l.follow(elsewhere.leader)
-	}
-	return err
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -166,9 +166,6 @@ func (p *pipeline) do(ctx context.Context, req *streams.BatchAppendReq) (*stream
 	case resp := <-answer:
 		return resp, nil
 	case <-ctx.Done():
-		if p.silent() {
-			p.cancel()
-		}
 		return nil, ctx.Err()
 	case <-p.ended:
 		return nil, p.err
@@ -187,12 +184,39 @@ func (p *pipeline) owe(n uint64) {
 	}
 }
 
-// silent says whether the server has not answered for so long that it may never: each caller alone may not have the
-// patience to see it.
-func (p *pipeline) silent() bool {
+// forgets says whether the pipeline has owed an answer for too long to one who has spoken since an instant. What the
+// whole server is silent about, it has not forgotten.
+func (p *pipeline) forgets(speaksSince time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.owing.IsZero() && time.Since(p.owing) > silentAfter
+	if p.owing.IsZero() {
+		return false
+	}
+	since := p.owing
+	if speaksSince.After(since) {
+		since = speaksSince
+	}
+	return time.Since(since) > forgottenAfter
+}
+
+// dropForgetfulPipelines ends the pipelines that say nothing while the server speaks: each caller alone may not have
+// the patience to see it.
+func (c *conn) dropForgetfulPipelines() {
+	if c.silence() > speechGap {
+		return
+	}
+	for i := range c.lanes {
+		l := &c.lanes[i]
+		select {
+		case l.held <- struct{}{}:
+		default:
+			continue
+		}
+		if l.pipeline != nil && l.pipeline.forgets(c.speaksSince()) {
+			l.pipeline.cancel()
+		}
+		<-l.held
+	}
 }
 
 // unsent is the error of an append that found its pipeline ended.

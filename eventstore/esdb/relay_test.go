@@ -23,6 +23,7 @@ type relay struct {
 	cc *grpc.ClientConn
 
 	calls  atomic.Int64 // begun so far
+	batch  atomic.Int64 // of them, pipelines of appends
 	forget atomic.Int64 // the calls up to here whose appends are not answered
 
 	mu     sync.Mutex
@@ -90,6 +91,9 @@ func (r *relay) scripted() (refuse func(string, metadata.MD) (metadata.MD, error
 func (r *relay) handle(_ any, call grpc.ServerStream) error {
 	full, _ := grpc.MethodFromServerStream(call)
 	method, n := full[strings.LastIndex(full, "/")+1:], r.calls.Add(1)
+	if method == "BatchAppend" {
+		r.batch.Add(1)
+	}
 	md, _ := metadata.FromIncomingContext(call.Context())
 	if refuse, _ := r.scripted(); refuse != nil {
 		if trailer, err := refuse(method, md); err != nil {

@@ -12,9 +12,12 @@ import (
 func (l *link) set(c *conn, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.conn != nil && c == nil {
+		l.since = time.Now()
+	}
 	l.conn, l.why = c, why
 	if c != nil {
-		l.refusal = nil // which was the last connection's
+		l.refusal, l.unread = nil, nil // which were the last connection's
 	}
 	close(l.changed)
 	l.changed = make(chan struct{})
@@ -116,19 +119,53 @@ func (l *link) elsewhere() bool {
 func (l *link) writes(refusal error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.refusal, l.refused = refusal, time.Now()
+	now := time.Now()
+	if l.refusal == nil || now.Sub(l.refused) > refusalFor {
+		l.refuses = now
+	}
+	l.refusal, l.refused = refusal, now
 }
 
+// reads remembers what the server said to the last probe.
+func (l *link) reads(refusal error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unread = refusal
+}
+
+// health is nil while all is well. What may be over in a moment is a *eventstore.StallError.
 func (l *link) health() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.ctx.Err() != nil:
 		return eventstore.ErrClosed
-	case l.conn != nil && l.refusal != nil && time.Since(l.refused) < refusalFor:
-		return l.refusal
-	case l.conn == nil && l.why == nil:
-		return fmt.Errorf("%w: connecting", eventstore.ErrUnavailable)
+	case l.conn == nil:
+		return l.unconnected()
+	case l.conn.silence() >= slowAfter:
+		return &eventstore.StallError{For: l.conn.silence(), Err: l.unread}
+	case l.refusal != nil && time.Since(l.refused) < refusalFor:
+		return passing(time.Since(l.refuses), lostAfter, l.refusal)
 	}
-	return l.why
+	return nil
+}
+
+// unconnected is why there is no connection.
+func (l *link) unconnected() error {
+	why := l.why
+	if why == nil {
+		why = fmt.Errorf("%w: connecting", eventstore.ErrUnavailable)
+	}
+	if l.since.IsZero() {
+		return why
+	}
+	return passing(time.Since(l.since), downAfter, why)
+}
+
+// passing is an error that is a stall until it has lasted for so long.
+func passing(lasted, limit time.Duration, why error) error {
+	if lasted < limit {
+		return &eventstore.StallError{For: lasted, Err: why}
+	}
+	return why
 }

@@ -135,8 +135,9 @@ func (timeless) Deadline() (time.Time, bool) { return time.Time{}, false }
 // serverLimit is how long a server may take for one append. What it does then is unknown.
 const serverLimit = 10 * time.Second
 
-// silentAfter is how long a pipeline may owe answers before those who leave unanswered take it with them.
-const silentAfter = 2 * time.Second
+// forgottenAfter is how long a pipeline may owe answers while the server answers others. A server that is only slow
+// says so within its own limit of a write, which is 2 s by default.
+const forgottenAfter = 5 * time.Second
 
 // appending is an append as one message of a pipeline, all but its number.
 func appending(stream string, expected eventstore.Revision, events []eventstore.Proposed) *streams.BatchAppendReq {

@@ -23,6 +23,8 @@ type Faults struct {
 	DropRepeats time.Duration
 	// EarlyTimeout is how long before an append's deadline it is answered "Timeout", if it is not done by then.
 	EarlyTimeout time.Duration
+	// Silence makes the node fall silent while it lasts; a node speaks always where it is nil.
+	Silence *Silence
 }
 
 // InsideRecord is an answer to a read from inside a record.

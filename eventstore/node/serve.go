@@ -53,6 +53,9 @@ func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
 	defer kill()
 	calls := &service{n: n, draining: ctx, hard: hard}
 	s := n.server(calls)
+	if n.o.Faults.Silence != nil {
+		ln = silenced{ln, n.o.Faults.Silence}
+	}
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

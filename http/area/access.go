@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"lieudit/eventstore/waiting"
 	"lieudit/http/auth"
 	"lieudit/http/problem"
 	"lieudit/schemas/grant"
@@ -20,14 +21,29 @@ func (a *area) pass(r *http.Request) (grant.Pass, error) {
 	if kind, ok := a.Prefixes.Kind(text); !ok || kind != token.Area {
 		return grant.Pass{}, problem.KeyInvalid()
 	}
-	if !a.Passes.Fresh(a.Now()) {
+	hash := token.HashOf(text)
+	if !a.Passes.Fresh(a.Now()) && !a.awaitPasses(r.Context(), hash) {
 		return grant.Pass{}, problem.AuthUnavailable()
 	}
-	found, ok := a.Passes.FindPass(token.HashOf(text))
+	found, ok := a.Passes.FindPass(hash)
 	if !ok {
 		return grant.Pass{}, problem.KeyInvalid()
 	}
 	return found, nil
+}
+
+// awaitPasses waits until the passes are fresh, with a token that the stale ones know, and says whether they are.
+func (a *area) awaitPasses(ctx context.Context, hash token.Hash) bool {
+	passes, follows := a.Passes.(auth.Follower)
+	known, ok := a.Passes.FindPass(hash)
+	if !ok || !follows {
+		return false
+	}
+	account := known.Account
+	if account == "" {
+		account = "token " + known.Token // which is no account's name
+	}
+	return auth.Await(ctx, passes, a.Waiting, account, a.Now(), waiting.Longest)
 }
 
 // reach is whose accounts a route may be used on.

@@ -14,6 +14,7 @@ import (
 	"lieudit/commands/repair"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/eventstore/waiting"
 	"lieudit/http/lookup"
 	"lieudit/http/problem"
 	"lieudit/queries/consumption"
@@ -55,7 +56,8 @@ type Parts struct {
 	Register    *keys.Keys
 	Trail       *trail.Trail
 	Consumption *consumption.Consumption
-	Passes      Passes
+	Passes      Passes        // where they are an auth.Follower too, requests wait for them
+	Waiting     *waiting.Room // where that is; nil: a room of their own
 	ReadModels  ReadModels
 	Repairs     *repair.Repairs
 	// Wait returns when this instance shows what the log held at the position of an event of an account, or when that takes
@@ -73,6 +75,9 @@ type Parts struct {
 
 // New is the customer area.
 func New(p Parts) http.Handler {
+	if p.Waiting == nil {
+		p.Waiting = waiting.NewRoom(waiting.Places)
+	}
 	p.Log = slog.New(p.Prefixes.Redacting(p.Log.Handler()))
 	a := &area{Parts: p}
 	a.paths = lookup.New(Base, a.routes(), route.place)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lieudit/eventstore/waiting"
 	"lieudit/http/problem"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/origin"
@@ -25,52 +26,41 @@ type Ring interface {
 
 // Gate lets requests in.
 type Gate struct {
-	ring   Ring
-	tokens token.Prefixes
-	open   string // the one path publishable keys open
-	now    func() time.Time
+	ring     Ring
+	follower Follower // the ring, when it follows a log
+	room     *waiting.Room
+	tokens   token.Prefixes
+	open     string // the one path publishable keys open
+	now      func() time.Time
 }
 
-// NewGate is a gate where publishable keys open GET of one path.
+// NewGate is a gate where publishable keys open GET of one path. Where the ring is a Follower that is stale, requests
+// wait for it.
 func NewGate(ring Ring, tokens token.Prefixes, open string, now func() time.Time) *Gate {
-	return &Gate{ring, tokens, open, now}
+	follower, _ := ring.(Follower)
+	return &Gate{ring, follower, waiting.NewRoom(waiting.Places), tokens, open, now}
 }
 
-// Admit is what the request's key gives, or the problem to answer with. A refusal that a web page must be
-// able to read gets its CORS header in h.
-func (g *Gate) Admit(h http.Header, r *http.Request) (grant.Grant, error) {
+// WaitIn has requests wait in a room that others use too, instead of one of the gate's own.
+func (g *Gate) WaitIn(room *waiting.Room) { g.room = room }
+
+// Admit is what the request's key gives, or the problem to answer with: what the token's form already tells is told
+// whatever the ring's state. A refusal that a web page must be able to read gets its CORS header in h.
+func (g *Gate) Admit(h http.Header, r *http.Request) (Admission, error) {
 	text, ok := Bearer(r.Header)
 	if !ok {
-		return grant.Grant{}, problem.KeyRequired()
+		return Admission{}, problem.KeyRequired()
 	}
-	found, err := g.find(text)
+	if kind, ok := g.tokens.Kind(text); !ok || kind == token.Area {
+		return Admission{}, problem.KeyInvalid()
+	}
+	found, err := g.find(r.Context(), token.HashOf(text), waiting.Longest)
 	if err != nil || found.Kind != token.Publishable {
 		return found, err
 	}
 	if err := g.page(r, found.Origins); err != nil {
 		AllowPages(h)
-		return grant.Grant{}, err
-	}
-	return found, nil
-}
-
-// find looks a token up. What its form already tells is told whatever the ring's state; beyond that a ring that is
-// not fresh knows nothing, not even that a key is unknown: it may have been issued a moment ago.
-func (g *Gate) find(text string) (grant.Grant, error) {
-	kind, ok := g.tokens.Kind(text)
-	if !ok || kind == token.Area {
-		return grant.Grant{}, problem.KeyInvalid()
-	}
-	now := g.now()
-	if !g.ring.Fresh(now) {
-		return grant.Grant{}, problem.AuthUnavailable()
-	}
-	found, ok := g.ring.Find(token.HashOf(text), now)
-	if !ok {
-		return grant.Grant{}, problem.KeyInvalid()
-	}
-	if found.Stopped {
-		return grant.Grant{}, problem.Internal()
+		return Admission{}, err
 	}
 	return found, nil
 }

@@ -25,20 +25,26 @@ type counted struct {
 	at eventstore.Position // of the last change that was known before it was counted
 }
 
-// count is how many places an account has.
-func (f *figures) count(ctx context.Context, account string) (locations.Figures, error) {
+// known is how many places an account has, if that is remembered.
+func (f *figures) known(account string) (figures locations.Figures, at eventstore.Position, ok bool) {
 	if f.changed == nil {
-		return f.of(ctx, account)
+		return figures, 0, false
 	}
-	at := f.changed(account)
+	at = f.changed(account)
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	have, ok := f.kept[account]
-	f.mu.Unlock()
-	if ok && have.at == at {
-		return have.Figures, nil
+	return have.Figures, at, ok && have.at == at
+}
+
+// count is how many places an account has, by the log where that is not remembered.
+func (f *figures) count(ctx context.Context, account string) (locations.Figures, error) {
+	have, at, ok := f.known(account)
+	if ok {
+		return have, nil
 	}
 	now, err := f.of(ctx, account)
-	if err != nil {
+	if err != nil || f.changed == nil {
 		return now, err
 	}
 	f.mu.Lock()

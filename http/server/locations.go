@@ -21,13 +21,14 @@ func (c call) account() string    { return c.grant.Account }
 func (c call) code() string       { return c.vars["code"] }
 func (c call) externalID() string { return c.vars["external_id"] }
 
-// writing is an endpoint's work that changes places: it ends, whatever the log does.
+// writing is an endpoint's work that changes places. It was counted before, durably, and goes on until it is settled,
+// though its client goes away; it ends, whatever the log does.
 func writing[T any](a *api, do func(context.Context, call, T) (any, error)) func(context.Context, call, T) (any, error) {
 	return func(ctx context.Context, c call, in T) (any, error) {
 		if a.Locations == nil {
 			return nil, problem.Internal()
 		}
-		ctx, cancel := context.WithTimeout(ctx, maxWork)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxWork)
 		defer cancel()
 		return do(ctx, c, in)
 	}

@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"lieudit/commands/locations"
 	"lieudit/commands/usage"
+	"lieudit/eventstore"
 	"lieudit/schemas/body"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
@@ -65,6 +68,22 @@ func (a *api) places(ctx context.Context, g grant.Grant) (mine, error) {
 	if a.figures == nil {
 		return mine{}, nil
 	}
-	f, err := a.figures.count(ctx, g.Account)
+	f, _, known := a.figures.known(g.Account)
+	if known {
+		return mine{&f.Sites, &f.Referentials}, nil
+	}
+	f, err := a.countPlaces(ctx, g.Account)
 	return mine{&f.Sites, &f.Referentials}, err
+}
+
+// countPlaces reads the log, and waits for it like all that does.
+func (a *api) countPlaces(ctx context.Context, account string) (f locations.Figures, err error) {
+	err = a.Waiting.Wait(ctx, account, func(ctx context.Context) (err error) {
+		f, err = a.figures.count(ctx, account)
+		return err
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	return f, err
 }

@@ -41,8 +41,12 @@ type Counting struct {
 // ToTheLetter counts all that the specification does not exempt.
 var ToTheLetter = Counting{Refused: true, Failed: true}
 
-// counted says whether a request that was let into the work counts, by the status of its answer.
+// counted says whether a request that was let into the work counts, by the status of its answer. One whose key turns out
+// to be no good any more, or cannot be checked, never does.
 func (c Counting) counted(status int) bool {
+	if status == http.StatusUnauthorized || status == http.StatusServiceUnavailable {
+		return false
+	}
 	return c.Failed || status < http.StatusInternalServerError && status != http.StatusRequestEntityTooLarge
 }
 

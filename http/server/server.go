@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"lieudit/commands/locations"
+	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/eventstore/waiting"
 	"lieudit/http/answer"
 	"lieudit/http/auth"
 	"lieudit/http/lookup"
@@ -36,6 +38,7 @@ const (
 // Parts is what the API is made of.
 type Parts struct {
 	Ring     auth.Ring
+	Waiting  *waiting.Room      // where requests wait for a silent log; nil: a room of their own
 	Meter    Meter              // nil: nothing is counted, nothing refused
 	Throttle *throttle.Throttle // of publishable keys; nil: none
 	Atlas    *atlas.Atlas       // of addresses; nil: none
@@ -61,8 +64,12 @@ func New(p Parts) http.Handler {
 	if p.Meter == nil {
 		p.Meter = unmetered{}
 	}
+	if p.Waiting == nil {
+		p.Waiting = waiting.NewRoom(waiting.Places)
+	}
 	p.Log = slog.New(p.Tokens.Redacting(p.Log.Handler()))
 	a := &api{Parts: p, gate: auth.NewGate(p.Ring, p.Tokens, searchPath, p.Now)}
+	a.gate.WaitIn(p.Waiting)
 	if p.Locations != nil {
 		a.figures = &figures{of: p.Locations.Figures, changed: p.Changed}
 	}
@@ -128,10 +135,11 @@ func (a *api) write(w http.ResponseWriter, r *http.Request, v any, err error) {
 
 // keyed is the order of checks: key, scope, route, method, plan, syntax, quota; then the work.
 func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
-	g, err := a.gate.Admit(w.Header(), r)
+	admitted, err := a.gate.Admit(w.Header(), r)
 	if err != nil {
 		return nil, err
 	}
+	g := admitted.Grant
 	route, vars, err := a.paths.Find(r, true)
 	if err != nil {
 		return nil, a.refused(r.Context(), g, r.Method+" "+elsewhere, err)
@@ -146,7 +154,7 @@ func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	return a.metered(r.Context(), route, func(ctx context.Context) (any, error) {
 		return do(ctx, call{grant: g, now: a.Now(), vars: vars})
-	}, g)
+	}, a.caller(admitted))
 }
 
 // bounded is the body of a request up to a limit. Of one that says it is larger nothing is read.
@@ -177,14 +185,14 @@ func (a *api) refused(ctx context.Context, g grant.Grant, endpoint string, cause
 }
 
 // metered does the work between the two halves of metering it. Work that panics is settled as the 500 it becomes.
-func (a *api) metered(ctx context.Context, rt route, do func(context.Context) (any, error), g grant.Grant) (v any, err error) {
-	settle, err := a.Meter.Admit(ctx, g, rt.name(), rt.writes())
+func (a *api) metered(ctx context.Context, rt route, do func(context.Context) (any, error), c *caller) (v any, err error) {
+	settle, err := a.admit(ctx, rt, c)
 	if err != nil {
 		return nil, err
 	}
 	status := http.StatusInternalServerError
 	defer func() {
-		spent, refused := settle(ctx, status)
+		spent, refused := a.settle(ctx, rt, c, settle, status)
 		if f, ok := v.(*file); ok && refused != nil {
 			f.drop()
 		}
@@ -198,6 +206,40 @@ func (a *api) metered(ctx context.Context, rt route, do func(context.Context) (a
 	v, err = do(ctx)
 	status = statusOf(err)
 	return v, err
+}
+
+// admit lets a request into the work. One that was counted for it and whose key holds no longer is taken back.
+func (a *api) admit(ctx context.Context, rt route, c *caller) (settle Settle, err error) {
+	refused, err := c.spend(ctx, func(ctx context.Context) (err error) {
+		settle, err = a.Meter.Admit(ctx, c.Grant, rt.name(), rt.writes())
+		return err
+	})
+	if refused == nil {
+		return settle, err
+	}
+	if err == nil && rt.writes() {
+		settle(ctx, statusOf(refused))
+	}
+	return nil, refused
+}
+
+// settle ends the metering of a request. What was read is answered only while the key holds; a write is done, and its
+// answer says so.
+func (a *api) settle(ctx context.Context, rt route, c *caller, settle Settle, status int) (spent usage.Spending, err error) {
+	if rt.writes() {
+		return settle(ctx, status)
+	}
+	refused, err := c.spend(ctx, func(ctx context.Context) (err error) {
+		spent, err = settle(ctx, status)
+		return err
+	})
+	if refused == nil {
+		return spent, err
+	}
+	if back := spent.TakeBack(context.WithoutCancel(ctx)); back != nil {
+		a.Log.Warn("a refund is not durable yet", "account", c.Account, "endpoint", rt.name(), "reason", back)
+	}
+	return usage.Spending{}, refused
 }
 
 // statusOf is the status of the answer to what came out of the work.

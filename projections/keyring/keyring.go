@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/waiting"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
 
 // Staleness is how old the last successful look at the log may be while the ring is Fresh.
-const Staleness = time.Second
+const Staleness = waiting.Staleness
 
 // Ring is the key ring of one instance of the program. Its questions may be asked at any time by anyone; they
 // take no lock and never wait.
@@ -43,6 +44,7 @@ type Ring struct {
 	reason    string          // why the last look failed
 	told      string          // the reason that was logged
 	waits     []wait
+	turned    chan struct{} // closed by the next look that succeeds; nil: nobody waits for it
 }
 
 type wait struct {

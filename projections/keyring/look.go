@@ -92,6 +92,7 @@ func (r *Ring) seen(begun time.Time) {
 		return
 	}
 	r.looked.Store(since)
+	r.turn()
 	if !r.synced || r.told != "" {
 		r.log.Info("key ring follows the log", "position", r.mark.Position, "credentials", r.state.Load().byHash.live)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -25,6 +27,8 @@ The protocol is spoken in the clear and without users: keep the address private.
 			&cli.StringFlag{Name: "data", Value: "./lieudit-data/node", Usage: "`FOLDER` of the journal", TakesFile: true, Sources: p.from("LIEUDIT_NODE_DATA")},
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:2113", Usage: "`ADDRESS`, or unix:PATH", Sources: p.from("LIEUDIT_NODE_LISTEN")},
 			&cli.StringFlag{Name: "advertise", Usage: "`HOST:PORT` that clients are sent to when they ask; the address they came by when left out", Sources: p.from("LIEUDIT_NODE_ADVERTISE")},
+			&cli.DurationFlag{Name: "stall", Usage: "for chaos tests: fall silent for `TIME` now and then", Hidden: true},
+			&cli.DurationFlag{Name: "stall-every", Usage: "how often that begins", Value: 10 * time.Second, Hidden: true},
 			p.logFlag(),
 		},
 		Action: p.serveJournal,
@@ -33,6 +37,10 @@ The protocol is spoken in the clear and without users: keep the address private.
 
 func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	log := p.logger(c.String("log"))
+	stall, every := c.Duration("stall"), c.Duration("stall-every")
+	if stall < 0 || stall > 0 && stall >= every {
+		return wrong(c, "--stall must be shorter than --stall-every")
+	}
 	j, err := journal.Open(c.String("data"), journal.Options{Logger: log})
 	if err != nil {
 		return fmt.Errorf("opening the journal in %s: %w", c.String("data"), err)
@@ -45,7 +53,23 @@ func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	if err := p.say("The journal in %s is served at %s. Ctrl-C ends it.", c.String("data"), reach(ln.Addr())); err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	return node.New(j, node.Options{Advertise: c.String("advertise"), Logger: log}).Serve(ctx, ln)
+	o := node.Options{Advertise: c.String("advertise"), Logger: log}
+	if stall > 0 {
+		o.Faults.Silence = &node.Silence{}
+		defer repeat(ctx, o.Faults.Silence, stall, every)()
+	}
+	return node.New(j, o).Serve(ctx, ln)
+}
+
+// repeat makes a node fall silent every so often until it is told to stop.
+func repeat(ctx context.Context, s *node.Silence, length, every time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var repeating sync.WaitGroup
+	repeating.Go(func() { s.Repeat(ctx, length, every) })
+	return func() {
+		cancel()
+		repeating.Wait()
+	}
 }
 
 // reach is what a service is given to reach a node.

@@ -6,16 +6,20 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/pprof"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"lieudit/eventstore"
 )
 
 // Part is one thing an instance depends on. Check is nil while it works, else why it does not. An instance is not
-// ready while a required part fails; the others are only told.
+// ready while a required part fails; the others are only told, and so is a stall of the event log
+// (*eventstore.StallError): requests wait for its end.
 type Part struct {
 	Name     string
 	Required bool
@@ -56,7 +60,8 @@ func readiness(ctx context.Context, parts []Part) (int, Report) {
 		report.Parts[p.Name] = "ok"
 		if err := p.Check(ctx); err != nil {
 			report.Parts[p.Name] = err.Error()
-			if p.Required {
+			var stall *eventstore.StallError
+			if p.Required && !errors.As(err, &stall) {
 				report.Ready, status = false, http.StatusServiceUnavailable
 			}
 		}

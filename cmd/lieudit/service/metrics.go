@@ -26,6 +26,9 @@ func (s *service) gauges() {
 		}
 		return 0
 	})
+	gauge("lieudit_requests_waiting", "Requests that wait for a silent event log.", func() float64 {
+		return float64(s.waiting.Taken())
+	})
 	gauge("lieudit_addresses", "Addresses of the vintage that is served.", func() float64 {
 		e, ok := s.atlas.Use()
 		if !ok {

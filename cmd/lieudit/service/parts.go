@@ -8,6 +8,7 @@ import (
 
 	"lieudit/cmd/lieudit/ops"
 	"lieudit/eventstore"
+	"lieudit/eventstore/waiting"
 	"lieudit/http/area"
 	"lieudit/http/server"
 	"lieudit/http/throttle"
@@ -21,7 +22,7 @@ import (
 // listen opens the three listeners. Nothing is answered before they serve.
 func (s *service) listen() (err error) {
 	api := server.New(server.Parts{
-		Ring: s.ring, Meter: server.Metered(s.ledger, s.counting(), s.Log), Throttle: s.throttle(), Atlas: s.atlas,
+		Ring: s.ring, Waiting: s.waiting, Meter: server.Metered(s.ledger, s.counting(), s.Log), Throttle: s.throttle(), Atlas: s.atlas,
 		Locations: s.locations, Places: places.New(s.shelf), Search: s.search(), Cursors: s.cursorKey, Changed: s.pulse.Changed, Wait: s.found,
 		Tokens: s.Tokens, Now: s.Now, Log: s.Log, Version: s.version,
 	})
@@ -29,7 +30,7 @@ func (s *service) listen() (err error) {
 		return err
 	}
 	customers := area.New(area.Parts{
-		Accounts: s.accounts, Tokens: s.tokens, Passes: s.ring,
+		Accounts: s.accounts, Tokens: s.tokens, Passes: s.ring, Waiting: s.waiting,
 		Register: keys.New(s.shelf, s.Now), Trail: trail.New(s.shelf), Consumption: consumption.New(s.shelf),
 		ReadModels: readModelsOf{s.projector}, Repairs: s.repairs, Wait: s.wait(ofAccounts), WaitTokens: s.wait(ofTokens), Tallied: s.tallied, Ledger: s.ledger, Alive: s.shelf.Instances,
 		Prefixes: s.Tokens, Now: s.Now, Log: s.Log,
@@ -98,12 +99,7 @@ func (s *service) parts() []ops.Part {
 	all := []ops.Part{
 		{Name: "log", Required: true, Check: health(s.logs.core)},
 		{Name: "usage log", Required: true, Check: health(s.logs.usage)},
-		{Name: "key ring", Required: true, Check: func(context.Context) error {
-			if st := s.ring.Status(s.Now()); !st.Fresh {
-				return errors.New(st.Reason)
-			}
-			return nil
-		}},
+		{Name: "key ring", Required: true, Check: s.followsKeys},
 		{Name: "vault", Required: true, Check: s.keys.Ready},
 		{Name: "data keys", Check: s.keys.Reachable},
 		{Name: "read models", Check: s.readModels},
@@ -122,6 +118,21 @@ func (s *service) parts() []ops.Part {
 // readModels is nil while every read model goes on and none of them has stopped an account or passed over an empty commit.
 func (s *service) readModels(ctx context.Context) error {
 	return errors.Join(s.projector.Ready(ctx), s.projector.Incidents(ctx))
+}
+
+// followsKeys is nil while the key ring is fresh. One that was a moment ago waits for a log that stalls.
+func (s *service) followsKeys(context.Context) error {
+	now := s.Now()
+	st := s.ring.Status(now)
+	why := errors.New(st.Reason)
+	switch silence := now.Sub(st.Looked); {
+	case st.Fresh:
+		return nil
+	case s.ring.FreshUntil().IsZero() || silence >= waiting.Lost:
+		return why
+	default:
+		return &eventstore.StallError{For: silence, Err: why}
+	}
 }
 
 // started is nil once the read models have caught up for the first time: before that an instance is not to be relied

@@ -20,6 +20,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/hold"
 	"lieudit/eventstore/vault"
+	"lieudit/eventstore/waiting"
 	"lieudit/projections/keyring"
 	"lieudit/projections/outbox"
 	"lieudit/projections/projector"
@@ -49,6 +50,7 @@ type service struct {
 	keys      *vault.Bound  // of personal fields
 	reopen    chan struct{} // told when a vault is whole again
 	shelf     *table.Shelf
+	waiting   *waiting.Room // for a log that is slow
 	ring      *keyring.Ring
 	projector *projector.Projector
 	pulse     *pulse.Pulse
@@ -128,7 +130,9 @@ func (s *service) assemble() {
 	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
 	s.repairs = repair.New(s.logs.core, codec)
+	s.waiting = waiting.NewRoom(waiting.Places)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
+	s.ledger.WaitIn(s.waiting)
 	s.locations = locations.New(s.logs.core, codec, s.accounts, siting.New(s.atlas), s.Now)
 	s.locations.Keep(filepath.Join(s.Data, "folds"), s.Log)
 	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live

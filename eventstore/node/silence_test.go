@@ -1,0 +1,70 @@
+package node_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"google.golang.org/grpc/connectivity"
+
+	"lieudit/eventstore/node"
+)
+
+func TestWhatIsAskedInASilenceIsAnsweredAfterItOnTheSameConnection(t *testing.T) {
+	t.Parallel()
+	var silence node.Silence
+	s := launchWith(t, t.TempDir(), socket(t), node.Options{Faults: node.Faults{Silence: &silence}})
+	t.Cleanup(s.stop)
+	conn := s.conn(t)
+	if _, err := send(t.Context(), conn, nil, anyOf("x-1"), message()); err != nil {
+		t.Fatal(err)
+	}
+	silence.Begin()
+	answered := make(chan error, 1)
+	go func() {
+		_, err := send(t.Context(), conn, nil, anyOf("x-1"), message())
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		t.Fatalf("answered in the silence: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if n := conn.GetState(); n != connectivity.Ready {
+		t.Errorf("the connection is %v", n)
+	}
+	silence.End()
+	if err := <-answered; err != nil {
+		t.Errorf("after the silence: %v", err)
+	}
+}
+
+func TestASilentNodeStops(t *testing.T) {
+	t.Parallel()
+	var silence node.Silence
+	s := launchWith(t, t.TempDir(), socket(t), node.Options{Silence: &silence, Grace: 100 * time.Millisecond})
+	put(t, s.client(t), "x-1", esdb.Any{}, event("e"))
+	silence.Begin()
+	s.stop()
+}
+
+func TestARepeatedSilenceLeavesTheNodeSpeaking(t *testing.T) {
+	t.Parallel()
+	var silence node.Silence
+	s := launchWith(t, t.TempDir(), socket(t), node.Options{Faults: node.Faults{Silence: &silence}})
+	t.Cleanup(s.stop)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		silence.Repeat(ctx, 5*time.Millisecond, 10*time.Millisecond)
+	}()
+	c := s.client(t)
+	for range 20 {
+		put(t, c, "x-1", esdb.Any{}, event("e"))
+	}
+	cancel()
+	<-ended
+	put(t, c, "x-1", esdb.Any{}, event("e"))
+}
