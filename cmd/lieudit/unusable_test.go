@@ -138,7 +138,9 @@ func stopAndRepair(t *testing.T, st *stage, log tamperer) {
 	}
 
 	st = log.tamper(t, st, "locations-mende", "locations.sites-changed.v1", `{"rows":[`)
-	st.await(t, "readiness to name the account", func() bool { return strings.Contains(st.ready(t), "history-v3-g1, places-v2-g1: account mende is stopped (unusable)") })
+	st.await(t, "readiness to name the account", func() bool {
+		return strings.Contains(st.ready(t), "history-v3-g1, places-v2-g1: account mende is stopped (unusable)")
+	})
 	if got := st.status(t, st.ops+"/readyz"); got != http.StatusOK {
 		t.Errorf("readiness: %d, want 200", got)
 	}
