@@ -61,12 +61,15 @@ func (l *lane) mend(ctx context.Context) {
 
 func (l *lane) mendAll(ctx context.Context) error {
 	due, err := table.Select(ctx, l.lease.db, table.AccountStatuses, "where kind = ? order by account", table.AccountRefolds)
+	if err != nil {
+		return nil // the lane says that the database is away
+	}
 	for _, s := range due {
 		if err := (&refold{lane: l, owner: s.Account}).run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", s.Account, err)
 		}
 	}
-	return err
+	return nil
 }
 
 // run ends with the account running, or stopped again by what its streams still hold.

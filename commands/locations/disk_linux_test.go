@@ -1,0 +1,102 @@
+package locations
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+)
+
+// smallDisk is a file system of a few MiB that is gone after the test.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size="+size); err != nil {
+		if os.Getenv("LIEUDIT_CHECK") == "1" {
+			t.Fatalf("mount a small disk: %v; run the checks as root", err)
+		}
+		t.Skipf("mount a small disk: %v; run the test as root", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(folder, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
+}
+
+// TestSyncOnAFullDiskAppendsNothing fills the disk of the log at each segment that a large sync takes. Once there is room
+// again, the same request is done by the same instance.
+func TestSyncOnAFullDiskAppendsNothing(t *testing.T) {
+	const rows, segment, step = 8_000, 2 << 20, 2 << 20
+	smallDisk(t, "1m") // else this is skipped, or fails under the checks
+	failed := 0
+	for free := 1; ; free++ {
+		done := false
+		t.Run(fmt.Sprintf("%d_KiB_free", free*step>>10), func(t *testing.T) {
+			folder := smallDisk(t, "32m")
+			j, err := journal.Open(filepath.Join(folder, "log"), journal.Options{SegmentSize: segment})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { j.Close() })
+			s := newStage(t)
+			s.store = j
+			opened(t, s.desk(j), "magasins")
+			put(t, s.desk(j), at("x", "X", 44))
+			ballast := filepath.Join(folder, "ballast")
+			fill(t, folder, ballast, free*step)
+			f := &faulty{Store: j, Vault: s.vault}
+			l := New(f, eventstore.NewCodec(f), s.plans, s.ban, time.Now)
+			b := Batch{Rows: many(rows), Key: "k", Request: []byte("r")}
+			before := s.events(t, "locations-a")
+			_, _, err = l.Write(t.Context(), "a", shop, "magasins", b)
+			if done = err == nil; done {
+				return
+			}
+			if failed++; !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("got %v, want a full disk", err)
+			}
+			if after := s.events(t, "locations-a"); len(after) != len(before) {
+				t.Fatalf("the sync that failed appended %v", after[len(before):])
+			}
+			if got, err := l.Figures(t.Context(), "a"); err != nil || got.Sites != 1 {
+				t.Errorf("got %+v, %v on the full disk", got, err)
+			}
+			if err := os.Remove(ballast); err != nil {
+				t.Fatal(err)
+			}
+			o, _, err := l.Write(t.Context(), "a", shop, "magasins", b)
+			for late := time.Now().Add(time.Minute); errors.Is(err, eventstore.ErrUnavailable) && time.Now().Before(late); {
+				o, _, err = l.Write(t.Context(), "a", shop, "magasins", b) // the log looks for room now and then
+			}
+			if err != nil || o.Created != rows || o.Active != 1 {
+				t.Errorf("with room again: got %+v, %v", o.SitesWritten, err)
+			}
+		})
+		if done || t.Failed() || free > 10 {
+			break
+		}
+	}
+	if failed < 2 {
+		t.Errorf("the disk was full at %d places, want several", failed)
+	}
+}
+
+// fill leaves so many bytes of a disk free.
+func fill(t *testing.T, disk, ballast string, free int) {
+	t.Helper()
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(disk, &stat); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(ballast, make([]byte, int(stat.Bavail)*int(stat.Bsize)-free), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
