@@ -124,7 +124,7 @@ func TestKnownIdsOfADamagedVintageAreRightOrFail(t *testing.T) {
 	t.Parallel()
 	file, ids := lozere(t, 100)
 	ids = ids[:min(len(ids), 400)]
-	st := raise(t, func(c *service.Config) { c.Demo = true })
+	st := raise(t, func(*service.Config) {})
 	key := st.customer(t)
 	st.run(t, "ban import --data "+st.data+" "+file)
 	want := st.answers(t, key, ids)
@@ -195,7 +195,7 @@ func TestRealAddressesNeverGiveWayToInventedOnes(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			st := raise(t, func(c *service.Config) { c.Demo = true })
+			st := raise(t, func(*service.Config) {})
 			key := st.customer(t)
 			row := filepath.Join(t.TempDir(), "adresses-2026-01-02.csv")
 			mustWrite(t, row, aRow)

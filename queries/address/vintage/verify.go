@@ -13,7 +13,7 @@ import (
 )
 
 // piece is how much of a file is checked between two looks at the context.
-const piece = 128 << 10
+const piece = 256 << 10
 
 // Verify reads the whole file and checks every section. It reads the file and not the mapping, so that a slow disk
 // stops no other reader, and one that fails is an error. What it finds is damage for good.
