@@ -19,6 +19,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/hold"
 	"lieudit/eventstore/vault"
+	"lieudit/http/bodies"
 	"lieudit/projections/keyring"
 	"lieudit/projections/outbox"
 	"lieudit/projections/projector"
@@ -61,6 +62,8 @@ type service struct {
 	listings  *directory.Directory // nil: vintages are searched by their own index
 	follower  *vintages.Follower
 
+	bodies         *bodies.Budget
+	memory         memory
 	api, area, ops *listener
 }
 
@@ -129,6 +132,8 @@ func (s *service) assemble() {
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
 	s.locations = locations.New(s.logs.core, codec, s.accounts, siting.New(s.atlas), s.Now)
 	s.locations.Keep(filepath.Join(s.Data, "folds"), s.Log)
+	s.bodies = s.bodyBudget()
+	s.memory = watch(s.bodies)
 	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live
 }
 
