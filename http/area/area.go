@@ -94,7 +94,7 @@ func (a *area) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const (
 	maxBody = 1 << 20          // the most a request may hold
-	maxWork = 15 * time.Second // how long a command tries to learn what became of it
+	maxWork = 15 * time.Second // how long a command tries to learn what became of it, once the request is read
 )
 
 // keyed is the order of checks: token, route, role, account, syntax; then the work.
@@ -113,7 +113,5 @@ func (a *area) keyed(r *http.Request) (reply, error) {
 	}
 	defer a.Bodies.Limit(r, bodies.Admission{Account: p.Account, Limit: maxBody})()
 	r.Body = &concealing{ReadCloser: r.Body, tokens: a.Prefixes}
-	ctx, cancel := context.WithTimeout(r.Context(), maxWork)
-	defer cancel()
-	return rt.endpoint(r.WithContext(ctx), c)
+	return rt.endpoint(r, c)
 }

@@ -11,8 +11,8 @@ func TestFileDescriptorsAreKeptBackForTheLog(t *testing.T) {
 		{8192, 1 << 20, 40, connections{8192, 8192, 64}},
 		{8192, 20_000, 40, connections{8192, 8192, 64}},
 		{8192, 4096, 40, connections{1484, 1484, 64}}, // a quarter is kept back
-		{8192, 400, 40, connections{114, 114, 33}},
-		{50, 400, 40, connections{50, 50, 33}},
+		{8192, 400, 40, connections{114, 114, 32}},
+		{50, 400, 40, connections{50, 50, 32}},
 		{8192, 4096, 2000, connections{504, 504, 64}}, // a long log
 	} {
 		got, err := share(c.wanted, c.descriptors, c.open)
