@@ -1,7 +1,6 @@
 package connection
 
 import (
-	"container/list"
 	"io"
 	"net"
 	"sync"
@@ -24,7 +23,7 @@ type conn struct {
 	listener *Listener
 	writing  atomic.Int64 // since when, in nanoseconds after the listener began; 0: it is not being written to
 
-	place *list.Element // among the idle; nil: it serves a request. The listener's lock guards it
+	idle atomic.Int64 // its turn to be taken away; 0: it serves a request
 
 	once sync.Once
 	gone chan struct{} // closed when it is
@@ -36,6 +35,16 @@ func (c *conn) Write(p []byte) (int, error) {
 	c.writing.Store(max(int64(time.Since(c.listener.began)), 1))
 	defer c.writing.Store(0)
 	return c.Conn.Write(p)
+}
+
+// setIdle notes that the connection serves no request any more, or that it does.
+func (c *conn) setIdle(idle bool) {
+	if !idle {
+		c.idle.Store(0)
+		return
+	}
+	c.idle.Store(c.listener.turns.Add(1))
+	c.listener.makeRoom()
 }
 
 // Close closes the connection and counts it out.
@@ -60,7 +69,7 @@ func (c *conn) CloseWrite() error {
 // reset, which can overtake the answer. What comes meanwhile is read up to a limit; then a client that goes on
 // sending fills its window and is left to read. The connection counts as idle.
 func (c *conn) linger() {
-	c.listener.setIdle(c, true)
+	c.setIdle(true)
 	end := time.NewTimer(maxLinger)
 	defer end.Stop()
 	c.CloseWrite()

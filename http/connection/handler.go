@@ -17,8 +17,12 @@ const maxIgnored = 256 << 10
 type handler struct{ next http.Handler }
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Body == nil || r.Body == http.NoBody {
+		h.next.ServeHTTP(w, r)
+		return
+	}
 	c, ok := r.Context().Value(key{}).(*conn)
-	if !ok || r.Body == nil || r.Body == http.NoBody {
+	if !ok {
 		h.next.ServeHTTP(w, r)
 		return
 	}
@@ -133,8 +137,8 @@ func (x *exchange) finish() {
 // drain reads what is left of a small body; it is false where that does not come in time. The connection counts as idle
 // meanwhile.
 func (x *exchange) drain() bool {
-	x.conn.listener.setIdle(x.conn, true)
-	defer x.conn.listener.setIdle(x.conn, false)
+	x.conn.setIdle(true)
+	defer x.conn.setIdle(false)
 	x.conn.SetReadDeadline(time.Now().Add(maxLinger))
 	defer x.conn.SetReadDeadline(time.Time{})
 	_, err := io.CopyN(io.Discard, x.body.ReadCloser, x.unread+1)

@@ -11,13 +11,15 @@
 package connection
 
 import (
-	"container/list"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -42,14 +44,25 @@ type Listener struct {
 
 	mu      sync.Mutex
 	open    map[*conn]struct{}
-	idle    list.List // of *conn, the longest idle first
+	idle    []candidate // found idle longest at the last look, the longest last
 	evicted int64
-	waiting bool // for room
+
+	turns   atomic.Int64 // that connections fell idle in
+	waiting atomic.Bool  // for room
 
 	room   chan struct{} // one connection ended or fell idle
 	closed chan struct{}
 	close  func() error
 }
+
+// candidate is a connection that was idle, and since which turn.
+type candidate struct {
+	*conn
+	turn int64
+}
+
+// maxCandidates are found at one look over all connections.
+const maxCandidates = 128
 
 // Limit puts a cap on a listener.
 func Limit(l net.Listener, limit int, log *slog.Logger) *Listener {
@@ -62,7 +75,7 @@ func Limit(l net.Listener, limit int, log *slog.Logger) *Listener {
 // Serve has a server take its connections from the listener, as http.Server.Serve does.
 func (l *Listener) Serve(s *http.Server) error {
 	s.Handler = handler{s.Handler}
-	s.ConnState = func(c net.Conn, state http.ConnState) { l.track(c, state) }
+	s.ConnState = track
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, key{}, c) }
 	return s.Serve(l)
 }
@@ -107,6 +120,7 @@ func lacksDescriptors(err error) bool {
 // admit takes a connection in as soon as there is room.
 func (l *Listener) admit(raw net.Conn) (net.Conn, error) {
 	c := &conn{Conn: raw, listener: l, gone: make(chan struct{})}
+	c.setIdle(true) // it has not asked for anything yet
 	for pause := firstPause; !l.add(c); pause = min(2*pause, lastPause) {
 		if l.evict() {
 			continue
@@ -132,17 +146,16 @@ func (l *Listener) pause(longest time.Duration) bool {
 	return true
 }
 
-// add counts a connection in if there is room, as idle: it has not asked for anything yet.
+// add counts a connection in if there is room.
 func (l *Listener) add(c *conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting = len(l.open) >= l.limit
-	if l.waiting {
-		return false
+	full := len(l.open) >= l.limit
+	l.waiting.Store(full)
+	if !full {
+		l.open[c] = struct{}{}
 	}
-	l.open[c] = struct{}{}
-	c.place = l.idle.PushBack(c)
-	return true
+	return !full
 }
 
 // evict closes the connection that is idle longest; it is false where none is.
@@ -158,16 +171,42 @@ func (l *Listener) evict() bool {
 func (l *Listener) longestIdle() *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var longest *conn
-	if front := l.idle.Front(); front != nil {
-		longest = front.Value.(*conn)
-	} else {
+	longest := l.nextIdle()
+	if longest == nil {
+		l.findIdle()
+		longest = l.nextIdle()
+	}
+	if longest == nil {
 		longest = l.longestUnread()
 	}
 	if longest != nil {
 		l.evicted++
 	}
 	return longest
+}
+
+// nextIdle takes the next candidate that is idle still. Who fell idle since comes after all of them. The lock is held.
+func (l *Listener) nextIdle() *conn {
+	for len(l.idle) > 0 {
+		last := l.idle[len(l.idle)-1]
+		l.idle = l.idle[:len(l.idle)-1]
+		if _, open := l.open[last.conn]; open && last.idle.Load() == last.turn {
+			return last.conn
+		}
+	}
+	return nil
+}
+
+// findIdle finds the connections that are idle longest. The lock is held.
+func (l *Listener) findIdle() {
+	var all []candidate
+	for c := range l.open {
+		if turn := c.idle.Load(); turn != 0 {
+			all = append(all, candidate{c, turn})
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(b.turn, a.turn) })
+	l.idle = slices.Clone(all[max(0, len(all)-maxCandidates):])
 }
 
 // longestUnread is the connection whose client has left its answer unread longest, and for maxUnread. The lock is held.
@@ -183,33 +222,10 @@ func (l *Listener) longestUnread() *conn {
 }
 
 // track is told by the server what a connection does.
-func (l *Listener) track(nc net.Conn, state http.ConnState) {
+func track(nc net.Conn, state http.ConnState) {
 	c, ok := nc.(*conn)
-	if !ok {
-		return
-	}
-	switch state {
-	case http.StateActive:
-		l.setIdle(c, false)
-	case http.StateIdle:
-		l.setIdle(c, true)
-	}
-}
-
-// setIdle notes that a connection serves no request any more, or that it does.
-func (l *Listener) setIdle(c *conn, idle bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, open := l.open[c]; !open {
-		return
-	}
-	switch {
-	case idle && c.place == nil:
-		c.place = l.idle.PushBack(c)
-		l.makeRoom()
-	case !idle && c.place != nil:
-		l.idle.Remove(c.place)
-		c.place = nil
+	if ok && (state == http.StateActive || state == http.StateIdle) {
+		c.setIdle(state == http.StateIdle)
 	}
 }
 
@@ -218,16 +234,12 @@ func (l *Listener) remove(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.open, c)
-	if c.place != nil {
-		l.idle.Remove(c.place)
-		c.place = nil
-	}
 	l.makeRoom()
 }
 
-// makeRoom wakes who waits for room. The lock is held.
+// makeRoom wakes who waits for room.
 func (l *Listener) makeRoom() {
-	if !l.waiting {
+	if !l.waiting.Load() {
 		return
 	}
 	select {
@@ -247,5 +259,5 @@ type Status struct {
 func (l *Listener) Status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Status{Open: len(l.open), Limit: l.limit, Evicted: l.evicted, Full: l.waiting}
+	return Status{Open: len(l.open), Limit: l.limit, Evicted: l.evicted, Full: l.waiting.Load()}
 }

@@ -2,8 +2,11 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -11,6 +14,7 @@ import (
 	"time"
 
 	"lieudit/http/bodies"
+	"lieudit/http/connection"
 	"lieudit/http/problem"
 	"lieudit/http/server"
 	"lieudit/schemas/grant"
@@ -88,6 +92,47 @@ func (b *bench) post(method, path, key string, text io.Reader) *httptest.Respons
 	w := httptest.NewRecorder()
 	b.ServeHTTP(w, r)
 	return w
+}
+
+// TestABodyIsAskedForOnlyOnceItMayBeRead has clients that send their bodies when they are told to.
+func TestABodyIsAskedForOnlyOnceItMayBeRead(t *testing.T) {
+	t.Parallel()
+	b, spent := newBench(t), problem.QuotaSpent(plan.Growth, 1)
+	for _, c := range []struct {
+		key    string
+		refuse error
+		room   int64
+		want   string
+	}{
+		{"GROWTH publishable", nil, 1 << 20, "HTTP/1.1 403 "},
+		{"DISCOVERY secret", nil, 1 << 20, "HTTP/1.1 403 "},
+		{"GROWTH secret", spent, 1 << 20, "HTTP/1.1 429 "},
+		{"GROWTH secret", nil, 1, "HTTP/1.1 500 "},
+		{"GROWTH secret", nil, 1 << 20, "HTTP/1.1 100 "},
+	} {
+		inner, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &http.Server{Handler: server.New(server.Parts{
+			Ring: b.ring, Tokens: token.Default, Now: func() time.Time { return noon }, Meter: &ledger{refuse: c.refuse},
+			Bodies: bodies.NewBudget(c.room, c.room), Log: slog.New(slog.DiscardHandler),
+		})}
+		go connection.Limit(inner, 10, slog.New(slog.DiscardHandler)).Serve(s)
+		conn, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.SetDeadline(time.Now().Add(time.Minute))
+		fmt.Fprintf(conn, "POST %s%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\nContent-Length: 100000\r\n\r\n",
+			server.Base, syncPath, b.keys[c.key])
+		got := make([]byte, len(c.want))
+		if _, err := io.ReadFull(conn, got); err != nil || string(got) != c.want {
+			t.Errorf("%s: %q, %v; want %q", c.key, got, err, c.want)
+		}
+		conn.Close()
+		s.Close()
+	}
 }
 
 // holding is a meter that sees what is in use of a budget while a request is at work.
