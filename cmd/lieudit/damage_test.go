@@ -71,8 +71,8 @@ func lozere(t *testing.T, every int) (file string, ids []string) {
 	}
 }
 
-// answers are what ids lead to: the id_ban, or the status of a refusal.
-func (st *stage) answers(t *testing.T, key string, ids []string) []string {
+// viewed is what ids lead to: the id_ban, or the status of a refusal.
+func (st *stage) viewed(t *testing.T, key string, ids []string) []string {
 	t.Helper()
 	got := make([]string, len(ids))
 	for i, id := range ids {
@@ -127,7 +127,7 @@ func TestKnownIdsOfADamagedVintageAreRightOrFail(t *testing.T) {
 	st := raise(t, func(*service.Config) {})
 	key := st.customer(t)
 	st.run(t, "ban import --data "+st.data+" "+file)
-	want := st.answers(t, key, ids)
+	want := st.viewed(t, key, ids)
 	if len(ids) < 400 || slices.Contains(want, "404") || slices.Contains(want, "500") {
 		t.Fatalf("%d ids, and not all are known", len(ids))
 	}
@@ -142,14 +142,14 @@ func TestKnownIdsOfADamagedVintageAreRightOrFail(t *testing.T) {
 	} {
 		harm()
 		st.await(t, name+": readiness to say so", func() bool { return strings.Contains(st.readyPart(t, "addresses"), "lieudit ban import --fresh FILE") })
-		if bad, failed := wrong(st.answers(t, key, ids), want); bad != 0 || failed != len(ids) {
+		if bad, failed := wrong(st.viewed(t, key, ids), want); bad != 0 || failed != len(ids) {
 			t.Errorf("%s: %d wrong answers, %d of %d failed", name, bad, failed, len(ids))
 		}
 		if err := os.WriteFile(path, whole, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		st.await(t, name+": the file put back to be served", func() bool { return st.readyPart(t, "addresses") == "ok" })
-		if bad, failed := wrong(st.answers(t, key, ids), want); bad != 0 || failed != 0 {
+		if bad, failed := wrong(st.viewed(t, key, ids), want); bad != 0 || failed != 0 {
 			t.Errorf("%s, put back: %d wrong answers, %d failed", name, bad, failed)
 		}
 	}
@@ -157,14 +157,14 @@ func TestKnownIdsOfADamagedVintageAreRightOrFail(t *testing.T) {
 	st.stop()
 	stretch(t, path, size/2, size/2+size/10)
 	again := raise(t, func(c *service.Config) { c.Data, c.Demo = st.data, true })
-	if bad, failed := wrong(again.answers(t, key, ids), want); bad != 0 || failed != len(ids) {
+	if bad, failed := wrong(again.viewed(t, key, ids), want); bad != 0 || failed != len(ids) {
 		t.Errorf("damaged at rest: %d wrong answers, %d of %d failed", bad, failed, len(ids))
 	}
 	if code, _, complaints := again.try(t, "ban import --data "+st.data+" "+file); code != 1 || !strings.Contains(complaints, "--fresh") {
 		t.Errorf("ids carried over from it: exit %d, %s", code, complaints)
 	}
 	again.run(t, "ban import --fresh --data "+st.data+" "+file)
-	if bad, failed := wrong(again.answers(t, key, ids), want); bad != 0 || failed != 0 {
+	if bad, failed := wrong(again.viewed(t, key, ids), want); bad != 0 || failed != 0 {
 		t.Errorf("imported anew: %d wrong answers, %d failed", bad, failed)
 	}
 }

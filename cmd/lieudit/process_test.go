@@ -51,8 +51,15 @@ func begin(t *testing.T) *process {
 // start starts a service on a folder.
 func start(t *testing.T, data string) *process {
 	t.Helper()
-	p := &process{data: data, gone: make(chan struct{}), heard: make(chan struct{}), Cmd: exec.Command(os.Args[0], "serve", "--drain", "1m",
-		"--data", data, "--listen", "127.0.0.1:0", "--area-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")}
+	return launch(t, data, os.Args[0])
+}
+
+// launch starts a service on a folder by a command, which is to become the program, with more flags.
+func launch(t *testing.T, data string, command ...string) *process {
+	t.Helper()
+	command = append(command, "serve", "--drain", "1m",
+		"--data", data, "--listen", "127.0.0.1:0", "--area-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	p := &process{data: data, gone: make(chan struct{}), heard: make(chan struct{}), Cmd: exec.Command(command[0], command[1:]...)}
 	p.Env = append(os.Environ(), asProgram+"=1")
 	p.Stderr = t.Output()
 	out, err := p.StdoutPipe()

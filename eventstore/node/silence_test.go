@@ -43,7 +43,7 @@ func TestWhatIsAskedInASilenceIsAnsweredAfterItOnTheSameConnection(t *testing.T)
 func TestASilentNodeStops(t *testing.T) {
 	t.Parallel()
 	var silence node.Silence
-	s := launchWith(t, t.TempDir(), socket(t), node.Options{Silence: &silence, Grace: 100 * time.Millisecond})
+	s := launchWith(t, t.TempDir(), socket(t), node.Options{Faults: node.Faults{Silence: &silence}, Grace: 100 * time.Millisecond})
 	put(t, s.client(t), "x-1", esdb.Any{}, event("e"))
 	silence.Begin()
 	s.stop()

@@ -15,6 +15,7 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/waiting"
+	"lieudit/http/bodies"
 	"lieudit/http/lookup"
 	"lieudit/http/problem"
 	"lieudit/queries/consumption"
@@ -66,6 +67,7 @@ type Parts struct {
 	// Tallied returns when the read model of usage shows all that was counted by now, or when that takes too long.
 	Tallied func(context.Context)
 	Ledger  *usage.Ledger
+	Bodies  *bodies.Budget // of large bodies; nil: none
 	// Alive are the instances that run, by what they are called in the ledger.
 	Alive    func(context.Context) (map[string]bool, error)
 	Prefixes token.Prefixes
@@ -92,7 +94,7 @@ type area struct {
 // ServeHTTP sends what was asked for, or why not. Nothing of it is to be kept by anyone on the way.
 func (a *area) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	answered, err := a.keyed(w, r)
+	answered, err := a.keyed(r)
 	if err == nil {
 		err = answered.send(w, r)
 	}
@@ -103,11 +105,11 @@ func (a *area) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const (
 	maxBody = 1 << 20          // the most a request may hold
-	maxWork = 15 * time.Second // how long a command tries to learn what became of it
+	maxWork = 15 * time.Second // how long a command tries to learn what became of it, once the request is read
 )
 
 // keyed is the order of checks: token, route, role, account, syntax; then the work.
-func (a *area) keyed(w http.ResponseWriter, r *http.Request) (reply, error) {
+func (a *area) keyed(r *http.Request) (reply, error) {
 	p, err := a.pass(r)
 	if err != nil {
 		return reply{}, err
@@ -120,8 +122,7 @@ func (a *area) keyed(w http.ResponseWriter, r *http.Request) (reply, error) {
 	if err := a.allow(r.Context(), p, rt, c.account()); err != nil {
 		return reply{}, err
 	}
-	r.Body = &concealing{ReadCloser: http.MaxBytesReader(w, r.Body, maxBody), tokens: a.Prefixes}
-	ctx, cancel := context.WithTimeout(r.Context(), maxWork)
-	defer cancel()
-	return rt.endpoint(r.WithContext(ctx), c)
+	defer a.Bodies.Limit(r, bodies.Admission{Account: p.Account, Limit: maxBody})()
+	r.Body = &concealing{ReadCloser: r.Body, tokens: a.Prefixes}
+	return rt.endpoint(r, c)
 }

@@ -80,6 +80,8 @@ func reads[T any](read func(*http.Request) (T, error), do func(*http.Request, ca
 		if err != nil {
 			return reply{}, err
 		}
-		return do(r, c, in)
+		ctx, cancel := context.WithTimeout(r.Context(), maxWork)
+		defer cancel()
+		return do(r.WithContext(ctx), c, in)
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"io"
 	"net/http"
 	"reflect"
+	"slices"
 
 	"lieudit/http/problem"
 	"lieudit/schemas/body/shape"
@@ -27,30 +29,51 @@ func For[T any]() Decoder[T] {
 }
 
 // Body reads the body of a request. No body at all is read as {}. A body over the limit its reader sets
-// is problem.TooLarge. There is no parameter beside a body: each one is a broken rule.
-func (d Decoder[T]) Body(r *http.Request) (T, error) {
-	v, _, err := d.Sent(r)
-	return v, err
-}
+// is problem.TooLarge; a problem its reader fails with is passed on. There is no parameter beside a body: each one is a
+// broken rule.
+func (d Decoder[T]) Body(r *http.Request) (T, error) { return d.Examine(r, nil) }
 
-// Sent is Body, and the text of the body as it was sent.
-func (d Decoder[T]) Sent(r *http.Request) (T, []byte, error) {
-	var sent bytes.Buffer
-	sent.Grow(int(min(max(r.ContentLength, 0), firstRead)) + bytes.MinRead)
-	if _, err := sent.ReadFrom(r.Body); err != nil {
+// Examine is Body, and shows examine the text of the body as it was sent, once it is whole. The text must not be kept.
+func (d Decoder[T]) Examine(r *http.Request, examine func(text []byte)) (T, error) {
+	text, err := readWhole(r.Body, r.ContentLength)
+	if err != nil {
 		var none T
-		return none, nil, unread(err)
+		return none, unread(err)
 	}
-	v, err := d.Text(sent.Bytes())
+	if examine != nil {
+		examine(text)
+	}
+	v, err := d.Text(text)
 	beside := noQuery(r.URL.RawQuery)
 	if isMalformed(beside) && !isMalformed(err) {
-		return v, sent.Bytes(), beside
+		return v, beside
 	}
-	return v, sent.Bytes(), cmp.Or(err, beside)
+	return v, cmp.Or(err, beside)
 }
 
-// firstRead is the most that is made room for on the word of the sender alone.
-const firstRead = 1 << 20
+// firstRead is the most that is made room for before a body has begun to come.
+const firstRead = 64 << 10
+
+// readWhole reads a body to its end. Room for all of the length that was declared is made once the first of it is there:
+// by then it is within its limits.
+func readWhole(body io.Reader, declared int64) ([]byte, error) {
+	text := make([]byte, 0, min(max(declared, 0), firstRead)+bytes.MinRead)
+	for {
+		n, err := body.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		switch {
+		case err == io.EOF:
+			return text, nil
+		case err != nil:
+			return nil, err
+		case cap(text)-len(text) >= bytes.MinRead:
+		case declared > int64(len(text)):
+			text = slices.Grow(text, int(declared)-len(text)+bytes.MinRead)
+		default:
+			text = slices.Grow(text, max(len(text), bytes.MinRead))
+		}
+	}
+}
 
 // noQuery says what is wrong with a query where there should be none.
 func noQuery(raw string) error {
@@ -63,10 +86,10 @@ func isMalformed(err error) bool {
 	return ok && p.Status == http.StatusBadRequest
 }
 
-// unread is the answer to a body that did not arrive whole.
+// unread is the answer to a body that did not arrive whole, or was not read.
 func unread(err error) error {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return problem.TooLarge()
+	if p, known := problem.Of(err); known {
+		return p
 	}
 	return problem.BadRequest()
 }

@@ -3,12 +3,14 @@ package problem
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	"lieudit/commands/access"
 	"lieudit/commands/account"
 	"lieudit/commands/repair"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/http/bodies"
 	"lieudit/schemas/origin"
 )
 
@@ -42,6 +44,20 @@ func ofDomain(err error) (Problem, bool) {
 	}
 	if errors.Is(err, eventstore.ErrUnavailable) {
 		return AuthUnavailable(), true
+	}
+	return ofBody(err)
+}
+
+// ofBody is the answer to a body that was not read to its end.
+func ofBody(err error) (Problem, bool) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return TooLarge(), true
+	}
+	switch {
+	case errors.Is(err, bodies.ErrOverloaded):
+		return Overloaded(), true
+	case errors.Is(err, bodies.ErrSlow):
+		return BadRequest(), true
 	}
 	return Problem{}, false
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"lieudit/commands/locations"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/http/bodies"
 	"lieudit/http/problem"
 	"lieudit/queries/places"
 	"lieudit/schemas/body"
@@ -56,6 +58,9 @@ var answers = []struct {
 	{problem.QuotaSpent("GROWTH", 500000), 429, `"Your plan (GROWTH) has exceeded the rate limit for this service. Please upgrade your plan."`},
 	{problem.Internal(), 500, `"Internal error"`},
 	{problem.RoutingUnavailable(), 500, `"Routing engine unavailable"`},
+	{fmt.Errorf("read: %w", bodies.ErrOverloaded), 500, `"Service overloaded"`},
+	{fmt.Errorf("read: %w", bodies.ErrSlow), 400, `"Request too short or invalid"`},
+	{fmt.Errorf("read: %w", &http.MaxBytesError{Limit: 1}), 413, `"Request body too large"`},
 	{problem.AuthUnavailable(), 503, `"Authentication service unavailable"`},
 	{
 		problem.Violations(problem.Violation{

@@ -80,6 +80,9 @@ func Failed(text string) Problem { return detail(http.StatusInternalServerError,
 // RoutingUnavailable: no routing engine answers.
 func RoutingUnavailable() Problem { return Failed("Routing engine unavailable") }
 
+// Overloaded: there was no room for the body of the request in time.
+func Overloaded() Problem { return Failed("Service overloaded") }
+
 // AuthUnavailable: keys cannot be checked just now, so nothing is served.
 func AuthUnavailable() Problem {
 	return detail(http.StatusServiceUnavailable, "Authentication service unavailable")

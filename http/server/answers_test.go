@@ -84,6 +84,11 @@ func (l *ledger) Refused(_ context.Context, _ grant.Grant, endpoint string) erro
 	return nil
 }
 
+func (l *ledger) Known(context.Context, grant.Grant, string) error {
+	l.note("known")
+	return l.refuse
+}
+
 func (l *ledger) Admit(_ context.Context, g grant.Grant, endpoint string, _ bool) (server.Settle, error) {
 	l.note("admit " + g.Account + " " + endpoint)
 	if l.refuse != nil {

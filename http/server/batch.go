@@ -33,16 +33,20 @@ func row(r body.SiteRow) locations.Row {
 func batch[T any](a *api, of func(T) locations.Batch) endpoint {
 	in := input.For[T]()
 	return reads(func(r *http.Request) (locations.Batch, error) {
-		told, text, err := in.Sent(r)
+		key, wrong := idempotencyKey(r.Header)
+		var digest []byte
+		told, err := in.Examine(r, func(text []byte) {
+			if key != "" {
+				sum := sha256.Sum256(text)
+				digest = sum[:]
+			}
+		})
 		if err != nil {
 			return locations.Batch{}, err
 		}
 		b := of(told)
-		if b.Key, err = idempotencyKey(r.Header); b.Key != "" {
-			digest := sha256.Sum256(text)
-			b.Request = digest[:]
-		}
-		return b, err
+		b.Key, b.Request = key, digest
+		return b, wrong
 	}, writing(a, a.writeSites))
 }
 

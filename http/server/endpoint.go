@@ -10,8 +10,8 @@ import (
 	"lieudit/schemas/grant"
 )
 
-// endpoint reads a request and says what is to be done about it. Its error is that the request cannot be read; all
-// else that is wrong with a request is told by the work, which comes after the quota.
+// endpoint reads a request and says what is to be done about it. Its error is that the request cannot be read, or that its
+// body was not; all else that is wrong with a request is told by the work, which comes after the quota.
 type endpoint func(*http.Request) (work, error)
 
 // work does what a request asks for and returns the body of the answer.
@@ -60,7 +60,7 @@ func needs[T interface{ Nothing() bool }](read func() reader[T], do func(context
 func reads[T any](read func(*http.Request) (T, error), do func(context.Context, call, T) (any, error)) endpoint {
 	return func(r *http.Request) (work, error) {
 		in, err := read(r)
-		if statusOf(err) == http.StatusBadRequest {
+		if precedesQuota(statusOf(err)) {
 			return nil, err
 		}
 		return func(ctx context.Context, c call) (any, error) {
@@ -70,4 +70,10 @@ func reads[T any](read func(*http.Request) (T, error), do func(context.Context, 
 			return do(ctx, c, in)
 		}, nil
 	}
+}
+
+// precedesQuota says whether the failure to read a request with a status is told at once, and never counts: it is no
+// request, or its large body was not read.
+func precedesQuota(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
 }

@@ -18,6 +18,9 @@ type Meter interface {
 	// when the work is done and before its answer is sent.
 	Admit(ctx context.Context, g grant.Grant, endpoint string, writes bool) (Settle, error)
 
+	// Known is nil, or the refusal of an account that is known to be at its cap. It counts nothing.
+	Known(ctx context.Context, g grant.Grant, endpoint string) error
+
 	// Refused is told of a request that is refused before its work and not for its quota.
 	Refused(ctx context.Context, g grant.Grant, endpoint string) error
 }
@@ -76,6 +79,10 @@ func (m metered) Admit(ctx context.Context, g grant.Grant, endpoint string, writ
 	}, nil
 }
 
+func (m metered) Known(ctx context.Context, g grant.Grant, endpoint string) error {
+	return m.problem(g, m.Ledger.Admit(ctx, g, endpoint))
+}
+
 // hold counts before the work, and takes back what does not count after all before the answer is sent.
 func (m metered) hold(ctx context.Context, g grant.Grant, endpoint string) (Settle, error) {
 	receipt, err := m.Hold(ctx, g, endpoint)
@@ -126,5 +133,7 @@ type unmetered struct{}
 func (unmetered) Admit(_ context.Context, g grant.Grant, _ string, _ bool) (Settle, error) {
 	return func(context.Context, int) (usage.Spending, error) { return usage.Spending{Limit: g.Quota}, nil }, nil
 }
+
+func (unmetered) Known(context.Context, grant.Grant, string) error { return nil }
 
 func (unmetered) Refused(context.Context, grant.Grant, string) error { return nil }

@@ -11,8 +11,11 @@ import (
 // small is the most a body may hold, in bytes; large is the most whole sets of sites may.
 const (
 	small = 1 << 20
-	large = 64 << 20
+	large = MaxBody
 )
+
+// MaxBody is the most bytes that any body may hold.
+const MaxBody = 64 << 20
 
 const (
 	referentials   = "/locations/referentiels"

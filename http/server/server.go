@@ -4,7 +4,6 @@ package server
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"lieudit/eventstore/waiting"
 	"lieudit/http/answer"
 	"lieudit/http/auth"
+	"lieudit/http/bodies"
 	"lieudit/http/lookup"
 	"lieudit/http/problem"
 	"lieudit/http/throttle"
@@ -41,6 +41,7 @@ type Parts struct {
 	Waiting  *waiting.Room      // where requests wait for a silent log; nil: a room of their own
 	Meter    Meter              // nil: nothing is counted, nothing refused
 	Throttle *throttle.Throttle // of publishable keys; nil: none
+	Bodies   *bodies.Budget     // of large bodies; nil: none
 	Atlas    *atlas.Atlas       // of addresses; nil: none
 
 	Locations *locations.Locations // commands on places; nil: none are taken
@@ -133,7 +134,8 @@ func (a *api) write(w http.ResponseWriter, r *http.Request, v any, err error) {
 	}
 }
 
-// keyed is the order of checks: key, scope, route, method, plan, syntax, quota; then the work.
+// keyed is the order of checks: key, scope, route, method, plan, syntax, quota; then the work. A large body is read once the
+// plan is checked and the quota is not known to be spent, and its share of the budget is held until there is an answer.
 func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
 	admitted, err := a.gate.Admit(w.Header(), r)
 	if err != nil {
@@ -147,7 +149,9 @@ func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
 	if !includes(g.Plan, route.service) {
 		return nil, a.refused(r.Context(), g, route.name(), problem.PlanInsufficient(g.Plan))
 	}
-	r.Body = bounded(w, r, route.limit)
+	defer a.Bodies.Limit(r, bodies.Admission{Account: g.Account, Limit: route.limit, Allow: func() error {
+		return a.Meter.Known(r.Context(), g, route.name())
+	}})()
 	do, err := route.endpoint(r)
 	if err != nil {
 		return nil, err
@@ -156,22 +160,6 @@ func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
 		return do(ctx, call{grant: g, now: a.Now(), vars: vars})
 	}, a.caller(admitted))
 }
-
-// bounded is the body of a request up to a limit. Of one that says it is larger nothing is read.
-func bounded(w http.ResponseWriter, r *http.Request, limit int64) io.ReadCloser {
-	if r.ContentLength > limit {
-		return oversized{r.Body, limit}
-	}
-	return http.MaxBytesReader(w, r.Body, limit)
-}
-
-// oversized is a body that is not read.
-type oversized struct {
-	io.Closer
-	limit int64
-}
-
-func (o oversized) Read([]byte) (int, error) { return 0, &http.MaxBytesError{Limit: o.limit} }
 
 // elsewhere stands for every path that is no route.
 const elsewhere = "*"

@@ -39,6 +39,9 @@ func (p Program) serve() *cli.Command {
 			if err := onMeilisearch(c, config); err != nil {
 				return err
 			}
+			if err := withinLimits(c); err != nil {
+				return err
+			}
 			var err error
 			if config.VaultKey, err = p.masterKey(c, vaultKey); err != nil {
 				return err
@@ -116,9 +119,24 @@ func (p Program) habitFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "count-to-the-letter", Usage: "count also what a valid key was refused (403, 404, 405, 413) and what failed (5xx)", Sources: p.from("LIEUDIT_COUNT_TO_THE_LETTER")},
 		&cli.BoolFlag{Name: "no-throttle", Usage: "do not hold publishable keys to 20 requests a second and address: a proxy does", Sources: p.from("LIEUDIT_NO_THROTTLE")},
 		&cli.BoolFlag{Name: "accept-lost-keys", Usage: "start although the vault lost keys that the log needs; what was sealed with them stays unreadable", Sources: p.from("LIEUDIT_ACCEPT_LOST_KEYS")},
+		&cli.IntFlag{Name: "connections", Value: service.DefaultConnections, Usage: "the `MOST` connections of the API, and of the customer area; at it the longest idle one goes", Sources: p.from("LIEUDIT_CONNECTIONS"), Validator: atLeastOne},
+		&cli.IntFlag{Name: "body-budget", Value: service.DefaultBodyBudget >> 20, Usage: "`MIB` of large request bodies in memory at once; others wait", Sources: p.from("LIEUDIT_BODY_BUDGET")},
+		&cli.IntFlag{Name: "account-body-budget", Usage: "`MIB` of these for one account; half of them when left out", Sources: p.from("LIEUDIT_ACCOUNT_BODY_BUDGET")},
 		&cli.BoolFlag{Name: "no-demo", Usage: "open no demo account on an empty log", Sources: p.from("LIEUDIT_NO_DEMO")},
 		p.logFlag(),
 	}
+}
+
+// withinLimits refuses a budget of bodies in which the largest one would never fit.
+func withinLimits(c *cli.Command) error {
+	total, account := c.Int("body-budget"), c.Int("account-body-budget")
+	switch {
+	case account == 0 && total < 2*service.MinAccountBody>>20:
+		return wrong(c, "--body-budget (LIEUDIT_BODY_BUDGET) is at least %d: half of it has to hold the largest body", 2*service.MinAccountBody>>20)
+	case account != 0 && (account < service.MinAccountBody>>20 || account > total):
+		return wrong(c, "--account-body-budget (LIEUDIT_ACCOUNT_BODY_BUDGET) is from %d, the largest body, to the whole --body-budget", service.MinAccountBody>>20)
+	}
+	return nil
 }
 
 func (p Program) config(c *cli.Command) service.Config {
@@ -136,6 +154,9 @@ func (p Program) config(c *cli.Command) service.Config {
 		Grace:        c.Duration("grace"),
 		ToTheLetter:  c.Bool("count-to-the-letter"),
 		Unthrottled:  c.Bool("no-throttle"),
+		Connections:  c.Int("connections"),
+		BodyBudget:   int64(c.Int("body-budget")) << 20,
+		AccountBody:  int64(c.Int("account-body-budget")) << 20,
 		Tokens:       token.Prefixes{Secret: c.String("secret-prefix"), Publishable: c.String("publishable-prefix"), Area: c.String("area-prefix")},
 		Log:          p.logger(c.String("log")),
 		Out:          p.Out,

@@ -132,16 +132,19 @@ func TestServeTakesFlagsBeforeVariablesBeforeDefaults(t *testing.T) {
 	usual := service.Config{
 		Data: "./lieudit-data", Listen: "127.0.0.1:8080", AreaListen: "127.0.0.1:8081", OpsListen: "127.0.0.1:8082",
 		AddressIndex: service.OwnIndex, Grace: time.Hour, Demo: true, Tokens: token.Default, DrainTimeout: 10 * time.Second,
+		Connections: 8192, BodyBudget: 256 << 20,
 	}
 	variables := map[string]string{
 		"LIEUDIT_DATA": "/d", "LIEUDIT_LISTEN": ":1", "LIEUDIT_AREA_LISTEN": ":2", "LIEUDIT_OPS_LISTEN": ":3",
 		"LIEUDIT_EVENTSTORE": "esdb://a", "LIEUDIT_POSTGRES": "postgres://b", "LIEUDIT_NO_DEMO": "true",
 		"LIEUDIT_SECRET_PREFIX": "s_", "LIEUDIT_PUBLISHABLE_PREFIX": "p_", "LIEUDIT_AREA_PREFIX": "a_", "LIEUDIT_DRAIN": "1m",
 		"LIEUDIT_GRACE": "2h", "LIEUDIT_MEILISEARCH": "http://c", "LIEUDIT_MEILISEARCH_KEY": "k", "LIEUDIT_ADDRESS_INDEX": "meilisearch", "LIEUDIT_NO_THROTTLE": "true", "LIEUDIT_ACCEPT_LOST_KEYS": "true", "LIEUDIT_COUNT_TO_THE_LETTER": "true",
+		"LIEUDIT_CONNECTIONS": "99", "LIEUDIT_BODY_BUDGET": "512", "LIEUDIT_ACCOUNT_BODY_BUDGET": "64",
 	}
 	set := service.Config{
 		Data: "/d", Listen: ":1", AreaListen: ":2", OpsListen: ":3", EventStore: "esdb://a", Postgres: "postgres://b",
 		Meilisearch: "http://k@c", AddressIndex: service.Meilisearch, Grace: 2 * time.Hour, ToTheLetter: true, Unthrottled: true, AcceptLost: true, Tokens: token.Prefixes{Secret: "s_", Publishable: "p_", Area: "a_"}, DrainTimeout: time.Minute,
+		Connections: 99, BodyBudget: 512 << 20, AccountBody: 64 << 20,
 	}
 	overridden := set
 	overridden.Data, overridden.Listen = "/e", ":9"

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"lieudit/http/server"
 	"lieudit/schemas/token"
 )
 
@@ -26,9 +27,21 @@ type Config struct {
 	Grace        time.Duration // after its end, in which a period still takes what was on its way, before it is closed
 	ToTheLetter  bool          // count all that the specification does not exempt
 	Unthrottled  bool          // a proxy holds publishable keys to their pace
+	Connections  int           // the most of the API, and of the customer area; 0: DefaultConnections
+	BodyBudget   int64         // bytes of large request bodies in memory; 0: DefaultBodyBudget
+	AccountBody  int64         // those of one account; 0: half of them
 	Tokens       token.Prefixes
 	Log          *slog.Logger
 	Out          io.Writer // what people read at start
 	Now          func() time.Time
 	DrainTimeout time.Duration // how long running requests may take to end at shutdown
 }
+
+const (
+	// DefaultConnections is how many connections the API takes, and the customer area.
+	DefaultConnections = 8192
+	// DefaultBodyBudget is how many bytes of large request bodies are in memory at once.
+	DefaultBodyBudget = 256 << 20
+	// MinAccountBody is the least of it that one account needs: its largest body.
+	MinAccountBody = server.MaxBody
+)

@@ -8,21 +8,27 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"lieudit/http/connection"
 )
 
+// maxHeader is how long the headers of a request may take.
+const maxHeader = 30 * time.Second
+
 // listener is one of the service's listeners. The service sets no timeout on a client's work: only on the time
-// that headers and idle connections may take.
+// that headers, bodies (package bodies) and idle connections may take.
 type listener struct {
 	name   string
-	socket net.Listener
+	socket *connection.Listener
 	server *http.Server
 }
 
-func (s *service) listener(name, address string, handler http.Handler) (*listener, error) {
-	socket, err := net.Listen("tcp", address)
+func (s *service) listener(name, address string, connections int, handler http.Handler) (*listener, error) {
+	inner, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	socket := connection.Limit(inner, connections, s.Log)
 	s.closing(func() error {
 		socket.Close() // closed already if it served
 		return nil
@@ -31,7 +37,7 @@ func (s *service) listener(name, address string, handler http.Handler) (*listene
 		Handler: handler,
 		// OPTIONS * is the handler's too.
 		DisableGeneralOptionsHandler: true,
-		ReadHeaderTimeout:            10 * time.Second,
+		ReadHeaderTimeout:            maxHeader,
 		IdleTimeout:                  2 * time.Minute,
 		MaxHeaderBytes:               64 << 10,
 		ErrorLog:                     slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
@@ -44,7 +50,7 @@ func (l *listener) url() string { return "http://" + l.socket.Addr().String() }
 // serve answers until the context ends, then lets running requests end for as long as drain, and cuts the rest.
 func (l *listener) serve(ctx context.Context, drain time.Duration) error {
 	done := make(chan error, 1)
-	go func() { done <- l.server.Serve(l.socket) }()
+	go func() { done <- l.socket.Serve(l.server) }()
 	select {
 	case err := <-done:
 		return fmt.Errorf("%s: %w", l.name, err)

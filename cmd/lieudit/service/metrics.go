@@ -65,6 +65,34 @@ func (s *service) gauges() {
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
+// connectionGauges are about what those outside can use up: the budget of bodies, and the connections of the listeners.
+func (s *service) connectionGauges() {
+	register := func(name, help string, labels prometheus.Labels, counts bool, value func() float64) {
+		if counts {
+			s.metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, value))
+			return
+		}
+		s.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value))
+	}
+	register("lieudit_body_bytes", "Bytes of the budget of large request bodies that are in use.", nil, false, func() float64 {
+		return float64(s.bodies.Status().Used)
+	})
+	register("lieudit_bodies_waiting", "Large request bodies that wait for their share of the budget.", nil, false, func() float64 {
+		return float64(s.bodies.Status().Waiting)
+	})
+	register("lieudit_bodies_overloaded_total", "Large request bodies that got no share of the budget.", nil, true, func() float64 {
+		return float64(s.bodies.Status().Overloaded)
+	})
+	for name, l := range map[string]*listener{"api": s.api, "area": s.area, "ops": s.ops} {
+		labels := prometheus.Labels{"listener": name}
+		register("lieudit_connections", "Connections that are open.", labels, false, func() float64 { return float64(l.socket.Status().Open) })
+		register("lieudit_connections_limit", "Connections that may be open.", labels, false, func() float64 { return float64(l.socket.Status().Limit) })
+		register("lieudit_connections_evicted_total", "Idle connections closed for new ones.", labels, true, func() float64 {
+			return float64(l.socket.Status().Evicted)
+		})
+	}
+}
+
 // measured counts and times the answers of a listener.
 func (s *service) measured(name string, next http.Handler) http.Handler {
 	labels := prometheus.Labels{"listener": name}

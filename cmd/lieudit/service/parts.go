@@ -21,25 +21,32 @@ import (
 
 // listen opens the three listeners. Nothing is answered before they serve.
 func (s *service) listen() (err error) {
+	room, err := s.shareConnections()
+	if err != nil {
+		return err
+	}
 	api := server.New(server.Parts{
-		Ring: s.ring, Waiting: s.waiting, Meter: server.Metered(s.ledger, s.counting(), s.Log), Throttle: s.throttle(), Atlas: s.atlas,
+		Ring: s.ring, Waiting: s.waiting, Meter: server.Metered(s.ledger, s.counting(), s.Log), Throttle: s.throttle(), Atlas: s.atlas, Bodies: s.bodies,
 		Locations: s.locations, Places: places.New(s.shelf), Search: s.search(), Cursors: s.cursorKey, Changed: s.pulse.Changed, Wait: s.found,
 		Tokens: s.Tokens, Now: s.Now, Log: s.Log, Version: s.version,
 	})
-	if s.api, err = s.listener("API", s.Listen, s.measured("api", api)); err != nil {
+	if s.api, err = s.listener("API", s.Listen, room.api, s.measured("api", api)); err != nil {
 		return err
 	}
 	customers := area.New(area.Parts{
 		Accounts: s.accounts, Tokens: s.tokens, Passes: s.ring, Waiting: s.waiting,
 		Register: keys.New(s.shelf, s.Now), Trail: trail.New(s.shelf), Consumption: consumption.New(s.shelf),
-		ReadModels: readModelsOf{s.projector}, Repairs: s.repairs, Wait: s.wait(ofAccounts), WaitTokens: s.wait(ofTokens), Tallied: s.tallied, Ledger: s.ledger, Alive: s.shelf.Instances,
+		ReadModels: readModelsOf{s.projector}, Repairs: s.repairs, Wait: s.wait(ofAccounts), WaitTokens: s.wait(ofTokens), Tallied: s.tallied, Ledger: s.ledger, Bodies: s.bodies, Alive: s.shelf.Instances,
 		Prefixes: s.Tokens, Now: s.Now, Log: s.Log,
 	})
-	if s.area, err = s.listener("customer area", s.AreaListen, s.measured("area", customers)); err != nil {
+	if s.area, err = s.listener("customer area", s.AreaListen, room.area, s.measured("area", customers)); err != nil {
 		return err
 	}
-	s.ops, err = s.listener("ops", s.OpsListen, ops.Handler(s.parts(), s.metrics))
-	return err
+	if s.ops, err = s.listener("ops", s.OpsListen, room.ops, ops.Handler(s.parts(), s.metrics)); err != nil {
+		return err
+	}
+	s.connectionGauges()
+	return nil
 }
 
 // counting is what counts: in the customer's favour, unless the operator has it otherwise.
@@ -104,6 +111,7 @@ func (s *service) parts() []ops.Part {
 		{Name: "data keys", Check: s.keys.Reachable},
 		{Name: "read models", Check: s.readModels},
 		{Name: "addresses", Check: s.haveAddresses},
+		{Name: "connections", Check: s.haveRoom},
 		{Name: "start", Required: true, Check: s.started},
 	}
 	if s.outbox != nil {

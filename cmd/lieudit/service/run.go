@@ -29,6 +29,10 @@ func (s *service) run(ctx context.Context) error {
 		s.ring.Run(behind)
 		return nil
 	})
+	parts.Go(func() error {
+		s.memory.run(behind)
+		return nil
+	})
 	parts.Go(func() error { return ended(behind, s.projector.Run(behind)) })
 	parts.Go(func() error { return ended(behind, s.pulse.Run(behind)) })
 	parts.Go(func() error { return ended(behind, s.follower.Run(behind)) })

@@ -21,6 +21,7 @@ import (
 	"lieudit/eventstore/hold"
 	"lieudit/eventstore/vault"
 	"lieudit/eventstore/waiting"
+	"lieudit/http/bodies"
 	"lieudit/projections/keyring"
 	"lieudit/projections/outbox"
 	"lieudit/projections/projector"
@@ -66,6 +67,8 @@ type service struct {
 	listings  *directory.Directory // nil: vintages are searched by their own index
 	follower  *vintages.Follower
 
+	bodies         *bodies.Budget
+	memory         memory
 	api, area, ops *listener
 }
 
@@ -135,6 +138,8 @@ func (s *service) assemble() {
 	s.ledger.WaitIn(s.waiting)
 	s.locations = locations.New(s.logs.core, codec, s.accounts, siting.New(s.atlas), s.Now)
 	s.locations.Keep(filepath.Join(s.Data, "folds"), s.Log)
+	s.bodies = s.bodyBudget()
+	s.memory = watch(s.bodies)
 	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live
 }
 

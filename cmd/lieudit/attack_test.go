@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// attacked is a service in a process of its own, and a stage to ask it from.
+func attacked(t *testing.T, command ...string) (*process, *stage) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("file descriptors and memory are looked at as Linux tells them")
+	}
+	p := launch(t, t.TempDir(), command...)
+	p.await(t, "/locations/search")
+	st := &stage{
+		data: p.data, api: "http://" + p.api + "/services/v1", area: "http://" + p.area + "/customer-area/v1", ops: "http://" + p.ops,
+		operator: strings.TrimSpace(string(mustRead(t, filepath.Join(p.data, "operator-token")))),
+		client:   &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{DisableKeepAlives: true}},
+	}
+	return p, st
+}
+
+// shop opens an account with a referential and returns its key.
+func (st *stage) shop(t *testing.T, id string) string {
+	t.Helper()
+	st.run(t, "account open Chaîne --id "+id+" --plan BUSINESS")
+	key := strings.TrimSpace(st.run(t, "key issue "+id))
+	st.send(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
+	return key
+}
+
+const shopSync = "/locations/referentiels/shops/sites:sync"
+
+// bulky is a sync of some bytes, in rows as large as they may be.
+func bulky(bytes int, rest string) string {
+	var b strings.Builder
+	b.WriteString(`{"sites":[`)
+	for i := 0; b.Len() < bytes-17_000; i++ {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"external_id":"s%d","lat":44.5,"lon":3.5,"proprietes":{"note":"%s"}}`, i, strings.Repeat("x", 16_000))
+	}
+	b.WriteString("]" + rest + "}")
+	return b.String()
+}
+
+// TestTenThousandConnectionsWithUnreadBodiesLeaveHealthAndLogServing has 400 file descriptors, and 10,000 connections that
+// send headers with a body to come, or half of their headers, and stay. Meanwhile probes and customers are
+// answered, and the log makes its next segment.
+func TestTenThousandConnectionsWithUnreadBodiesLeaveHealthAndLogServing(t *testing.T) {
+	p, st := attacked(t, "sh", "-c", `ulimit -n 400 && exec "$0" "$@"`, os.Args[0])
+	key := st.shop(t, "chain")
+	const attackers, each = 8, 1250
+	var held sync.WaitGroup
+	var opened atomic.Int64
+	leave := make(chan struct{})
+	for n := range attackers {
+		address := []string{p.api, p.area}[n%2]
+		held.Go(func() {
+			for i := range each {
+				conn, err := net.DialTimeout("tcp", address, time.Minute)
+				if err != nil {
+					t.Errorf("connection %d: %v", i, err)
+					return
+				}
+				defer conn.Close()
+				if opened.Add(1); i%2 == 0 {
+					fmt.Fprint(conn, "POST /services/v1/me HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n")
+				} else {
+					fmt.Fprint(conn, "POST /services/v1/me HTTP/1.1\r\nHost:")
+				}
+			}
+			<-leave
+		})
+	}
+	probed := 0
+	for opened.Load() < attackers*each && !t.Failed() {
+		if resp, err := st.client.Get(st.ops + "/healthz"); err != nil || resp.StatusCode != 200 {
+			t.Fatalf("health: %v, %v", resp, err)
+		}
+		probed++
+	}
+	if status, got := st.upload(t, key, shopSync, strings.NewReader(bulky(48<<20, "")), -1); status != 200 {
+		t.Errorf("a sync: %d %s", status, got)
+	}
+	close(leave)
+	held.Wait()
+	segments, err := filepath.Glob(filepath.Join(p.data, "log", "core", "*.log"))
+	if err != nil || len(segments) < 2 {
+		t.Errorf("the log has the segments %q, %v; want a second one", segments, err)
+	}
+	if resp, err := st.client.Get(st.ops + "/readyz"); err != nil || resp.StatusCode != 200 {
+		t.Errorf("readiness: %v, %v", resp, err)
+	}
+	t.Logf("health was asked for %d times; connections taken away: %s", probed, st.metric(t, `lieudit_connections_evicted_total{listener="api"}`))
+}
+
+// peakMemory is the most memory that the process had, in MiB.
+func (p *process) peakMemory(t *testing.T) int {
+	t.Helper()
+	found := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(mustRead(t, fmt.Sprintf("/proc/%d/status", p.Process.Pid)))
+	if found == nil {
+		t.Fatal("the system does not tell the memory of the process")
+	}
+	kib, err := strconv.Atoi(string(found[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kib >> 10
+}
+
+// TestBodiesOfManyClientsStayWithinTheirBudget has twelve bodies of 64 MiB sent at once to a service with a budget of 128 MiB.
+// What a body costs while it is decoded and judged is some 2.5 times its length, and garbage a quarter of that.
+func TestBodiesOfManyClientsStayWithinTheirBudget(t *testing.T) {
+	t.Setenv("LIEUDIT_BODY_BUDGET", "128")
+	p, st := attacked(t, os.Args[0])
+	keys := []string{st.shop(t, "a"), st.shop(t, "b"), st.shop(t, "c")}
+	text := bulky(64<<20, `,"dry_run":true`)
+	var clients sync.WaitGroup
+	var served, overloaded atomic.Int64
+	before := p.peakMemory(t)
+	for n := range 12 {
+		clients.Go(func() {
+			switch status, got := st.upload(t, keys[n%3], shopSync, strings.NewReader(text), int64(len(text))); {
+			case status == 200:
+				served.Add(1)
+			case status == 500 && strings.Contains(got, "Service overloaded"):
+				overloaded.Add(1)
+			default:
+				t.Errorf("got %d %s", status, got)
+			}
+		})
+	}
+	clients.Wait()
+	const most = 4 * 128
+	if took := p.peakMemory(t) - before; took > most {
+		t.Errorf("the bodies took %d MiB, want at most %d", took, most)
+	} else {
+		t.Logf("the bodies took %d MiB; %d were served, %d found no room", took, served.Load(), overloaded.Load())
+	}
+	if served.Load() == 0 {
+		t.Error("none was served")
+	}
+	if left := st.metric(t, "lieudit_body_bytes"); left != "0" {
+		t.Errorf("%s bytes are not given back", left)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package service
+
+// maxDescriptors is not known.
+func maxDescriptors() (int, bool) { return 0, false }

@@ -1,0 +1,15 @@
+//go:build unix
+
+package service
+
+import "golang.org/x/sys/unix"
+
+// maxDescriptors is how many file descriptors the process may have. The runtime has raised the limit to the hard one by
+// now (package os).
+func maxDescriptors() (int, bool) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, false
+	}
+	return int(min(uint64(limit.Cur), 1<<30)), true
+}

@@ -1,0 +1,70 @@
+package bodies
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+)
+
+const (
+	// maxSilence is how long a client may send nothing of a body.
+	maxSilence = 30 * time.Second
+	// paceWindow is the time over which a body has to bring minPace bytes a second.
+	paceWindow = 30 * time.Second
+	minPace    = 64 << 10
+	// windowBytes is what a window has to bring.
+	windowBytes = minPace * int64(paceWindow/time.Second)
+)
+
+// ErrSlow: the client sent nothing for maxSilence, or less than minPace over paceWindow.
+var ErrSlow = errors.New("request body too slow")
+
+// Paced is a body whose client has to send. Only the time that reads wait for the client counts: a body that is not
+// asked for is not late. It fails with ErrSlow. It is read by one goroutine.
+type Paced struct {
+	io.ReadCloser
+	// SetReadDeadline is that of the body's connection.
+	SetReadDeadline func(time.Time) error
+
+	waited time.Duration // in this window
+	bytes  int64         // in this window
+	total  int64
+	err    error // io.EOF: it was read to its end
+}
+
+// Progress is how many bytes were read, and with which error reading ended: io.EOF where the body was read whole.
+func (p *Paced) Progress() (bytes int64, err error) { return p.total, p.err }
+
+func (p *Paced) Read(buf []byte) (int, error) {
+	if p.err != nil {
+		return 0, p.err
+	}
+	began := time.Now()
+	p.SetReadDeadline(began.Add(p.patience()))
+	n, err := p.ReadCloser.Read(buf)
+	p.waited += time.Since(began)
+	p.bytes += int64(n)
+	p.total += int64(n)
+	switch {
+	case err == io.EOF:
+		p.SetReadDeadline(time.Time{}) // the connection is listened to while the request is worked on
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = ErrSlow
+	case err == nil && p.waited >= paceWindow:
+		if p.bytes < windowBytes {
+			err = ErrSlow
+		}
+		p.waited, p.bytes = 0, 0
+	}
+	p.err = err
+	return n, err
+}
+
+// patience is how long the next read may wait.
+func (p *Paced) patience() time.Duration {
+	if p.bytes >= windowBytes {
+		return maxSilence
+	}
+	return min(maxSilence, paceWindow-p.waited)
+}
