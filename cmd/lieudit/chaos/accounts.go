@@ -24,6 +24,7 @@ type account struct {
 	limits       limits
 	key          string // secret
 	referentials []*referential
+	broken       bool // it is not answered any more: what follows from that is no news
 
 	mu   sync.Mutex
 	keys []*key // besides

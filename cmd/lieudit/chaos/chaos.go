@@ -16,8 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -59,9 +59,6 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		}
 		profiles = append(profiles, p)
 	}
-	if os.Getuid() != 0 {
-		rep.LeftOut = append(rep.LeftOut, "disk full: only root can mount a disk to fill")
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, ErrTimeUp)
 	defer cancel()
 	for n, p := range profiles {
@@ -83,8 +80,12 @@ type run struct {
 	dice    *rand.Rand
 	bill    *bill
 	began   time.Time
-	round   int
+	stopped <-chan struct{} // closed when the run is given up
+	round   atomic.Int64
 	outages int
+
+	healthTime time.Duration // until everything is well again, once nothing fails any more
+	foundTime  time.Duration // until a write is found
 
 	quiet sync.RWMutex // held for reading by a client's request, for writing by a check
 
@@ -95,11 +96,15 @@ type run struct {
 }
 
 func newRun(o Options, p Profile, n uint64) *run {
-	return &run{Options: o, system: &system{profile: p}, dice: rand.New(rand.NewPCG(o.Seed, n)), bill: newBill(), began: time.Now()}
+	return &run{
+		Options: o, system: &system{profile: p}, dice: rand.New(rand.NewPCG(o.Seed, n)), bill: newBill(), began: time.Now(),
+		healthTime: time.Minute, foundTime: 15 * time.Second,
+	}
 }
 
 func (r *run) do(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, r.clear(r.Keep)) }()
+	r.stopped = ctx.Done()
 	if err := r.raise(ctx, r.Options); err != nil {
 		return err
 	}
@@ -121,7 +126,7 @@ func (r *run) do(ctx context.Context) (err error) {
 func (r *run) rounds(ctx context.Context) error {
 	faults := deck{all: r.faults(), dice: r.dice}
 	for done := 0; done < r.Kills && (r.clean() || r.KeepGoing); {
-		r.round++
+		r.round.Add(1)
 		kills := min(r.PerRound, r.Kills-done)
 		if err := r.one(ctx, kills, faults.deal()); err != nil {
 			return err
@@ -136,7 +141,7 @@ func (r *run) rounds(ctx context.Context) error {
 
 // one is a round: kills and a fault under load, then a check.
 func (r *run) one(ctx context.Context, kills int, f fault) error {
-	r.note("round %d: %d kills, and %s", r.round, kills, f)
+	r.note("round %d: %d kills, and %s", r.round.Load(), kills, f)
 	during, over := context.WithCancel(ctx)
 	defer over()
 	var work errgroup.Group
@@ -188,17 +193,25 @@ func (r *run) count(f func(*Totals)) {
 	f(&r.totals)
 }
 
-// violate tells what does not hold.
+// violate tells what does not hold. Of a run that is given up nothing is known any more.
 func (r *run) violate(format string, args ...any) {
-	what := fmt.Sprintf("%s, round %d: %s", r.profile, r.round, fmt.Sprintf(format, args...))
+	select {
+	case <-r.stopped:
+		return
+	default:
+	}
+	what := fmt.Sprintf("%s, round %d: %s", r.profile, r.round.Load(), fmt.Sprintf(format, args...))
 	r.note("VIOLATED: %s", what)
 	r.noted.Lock()
 	defer r.noted.Unlock()
 	r.violations = append(r.violations, what)
 }
 
-func (r *run) clean() bool {
+func (r *run) clean() bool { return r.found() == 0 }
+
+// found is how many violations there are.
+func (r *run) found() int {
 	r.noted.Lock()
 	defer r.noted.Unlock()
-	return len(r.violations) == 0
+	return len(r.violations)
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,23 +17,25 @@ import (
 	"lieudit/schemas/site"
 )
 
-const (
-	healthTime = 60 * time.Second // until everything is well again, once nothing fails any more
-	foundTime  = 15 * time.Second // until a write is found
-	checkers   = 4                // accounts that are checked at a time
-)
+// checkers is how many accounts are checked at a time.
+const checkers = 4
 
 // check holds what is there against what was acknowledged. No client sends anything meanwhile, and nothing fails.
 func (r *run) check(ctx context.Context) {
 	began := time.Now()
-	before := len(r.violations)
+	before := r.found()
+	defer func() {
+		if r.found() > before {
+			r.tellComplaints()
+		}
+	}()
 	if !r.healthy(ctx) || !r.caughtUp(ctx) {
 		return
 	}
-	dice := rand.New(rand.NewPCG(r.Seed, uint64(r.round)))
+	dice := rand.New(rand.NewPCG(r.Seed, uint64(r.round.Load())))
 	var work errgroup.Group
 	work.SetLimit(checkers)
-	for _, a := range r.opened() {
+	for _, a := range r.working() {
 		at, probe := r.any(dice), int(dice.Int32())
 		work.Go(func() error {
 			r.checkAccount(ctx, at, a, probe)
@@ -43,7 +46,7 @@ func (r *run) check(ctx context.Context) {
 	r.caughtUp(ctx)
 	r.checkBills(ctx, r.any(dice))
 	r.count(func(t *Totals) { t.Rounds++ })
-	r.note("checked in %.1f s: %d accounts, %d violations", time.Since(began).Seconds(), len(r.opened()), len(r.violations)-before)
+	r.note("checked in %.1f s: %d accounts, %d violations", time.Since(began).Seconds(), len(r.working()), r.found()-before)
 }
 
 // eventually tries until there is no error any more, or the time is up.
@@ -61,19 +64,34 @@ func (r *run) healthy(ctx context.Context) bool {
 	well := true
 	for _, i := range r.instances {
 		at := i.current.Load()
-		if err := eventually(ctx, healthTime, func() error { return ready(ctx, at) }); err != nil {
-			r.violate("%s is not well %v after everything is: %v", at.name, healthTime, err)
+		if err := eventually(ctx, r.healthTime, func() error { return ready(ctx, at) }); err != nil {
+			r.violate("%s is not well %v after everything is: %v", at.name, r.healthTime, err)
 			well = false
 			continue
 		}
-		for _, a := range r.opened() {
-			if err := eventually(ctx, healthTime, func() error { return r.answers(ctx, at, a) }); err != nil {
+		for _, a := range r.working() {
+			if err := eventually(ctx, r.healthTime, func() error { return r.answers(ctx, at, a) }); err != nil {
 				r.violate("%s does not answer %s: %v", at.name, a.id, err)
-				well = false
+				a.broken = true
 			}
 		}
 	}
 	return well
+}
+
+// working are the accounts that no violation was told of.
+func (r *run) working() []*account {
+	return slices.DeleteFunc(slices.Clone(r.opened()), func(a *account) bool { return a.broken })
+}
+
+// tellComplaints tells what the instances said last: it may explain a violation.
+func (r *run) tellComplaints() {
+	for _, i := range r.instances {
+		if l := i.current.Load(); l != nil {
+			said := l.process.Complaint()
+			r.note("%s said last: %s", l.name, said[max(0, len(said)-800):])
+		}
+	}
 }
 
 // ready is nil when an instance is ready, and each of its parts says that it is well.
@@ -152,7 +170,7 @@ func (r *run) checkReferential(ctx context.Context, at *life, f *referential, pr
 	if err := f.acknowledge(w, said); err != nil {
 		return err
 	}
-	return eventually(ctx, foundTime, func() error { return r.search(ctx, at, f, w.rows[0]) })
+	return eventually(ctx, r.foundTime, func() error { return r.search(ctx, at, f, w.rows[0]) })
 }
 
 // list is what a referential holds, as its list says.
@@ -275,7 +293,7 @@ func (r *run) checkKey(ctx context.Context, at *life, a *account, k *key) error 
 		r.mustRefuse(ctx, at, a, k)
 		return nil
 	}
-	return eventually(ctx, foundTime, func() error {
+	return eventually(ctx, r.foundTime, func() error {
 		got := r.send(ctx, at, request{account: a, key: k.token, endpoint: "GET /me", method: http.MethodGet, path: "/me"})
 		if got.status == http.StatusOK || a.spent && got.status == http.StatusTooManyRequests {
 			return nil
@@ -289,7 +307,7 @@ func (r *run) caughtUp(ctx context.Context) bool {
 	all := true
 	for _, i := range r.instances {
 		at := i.current.Load()
-		if err := eventually(ctx, healthTime, func() error {
+		if err := eventually(ctx, r.healthTime, func() error {
 			_, err := r.copies(ctx, at)
 			return err
 		}); err != nil {
@@ -345,12 +363,13 @@ func (r *run) checkBills(ctx context.Context, at *life) {
 	for _, d := range found.Differences {
 		r.violate("reconcile: %+v", d)
 	}
-	var billed, unanswered, listed int64
+	listed := map[string]int64{} // by account
 	for _, u := range found.Unanswered {
-		if !u.Running {
-			listed += u.Requests
+		for _, l := range u.Lines {
+			listed[l.Account] += l.Requests * int64(count(!u.Running))
 		}
 	}
+	var billed, unanswered, unlisted int64
 	for _, a := range r.opened() {
 		usage, err := r.usage(ctx, at, a)
 		if err != nil {
@@ -361,12 +380,12 @@ func (r *run) checkBills(ctx context.Context, at *life) {
 		for _, w := range wrong {
 			r.violate("%s", w)
 		}
-		billed, unanswered = billed+usage.total, unanswered+n
+		billed, unanswered, unlisted = billed+usage.total, unanswered+n, unlisted+max(0, n-listed[a.id])
 		if usage.total > a.quota {
 			r.violate("%s is billed %d requests, its quota is %d", a.id, usage.total, a.quota)
 		}
 	}
-	r.count(func(t *Totals) { t.Billed, t.BilledUnanswered, t.Listed = billed, unanswered, listed })
+	r.count(func(t *Totals) { t.Billed, t.BilledUnanswered, t.Unlisted = billed, unanswered, unlisted })
 }
 
 type usage struct {

@@ -337,13 +337,13 @@ func (c *client) readArea(ctx context.Context) {
 	}
 }
 
-// maxNewcomers is how many accounts are opened under load.
-const maxNewcomers = 12
+// newcomers is how many accounts are opened in a round at most.
+const newcomers = 2
 
 // newcomer opens an account and gives it its first sites: its keys are made while things fail.
 func (c *client) newcomer(ctx context.Context) {
 	n := len(c.opened())
-	if n >= maxNewcomers || c.any(c.dice) == nil || c.dice.IntN(3) > 0 {
+	if n >= 5+newcomers*int(c.round.Load()) || c.any(c.dice) == nil || c.dice.IntN(3) > 0 {
 		return
 	}
 	a := accountOf(fmt.Sprintf("new-%d", n), plan.Growth, plenty, min(c.Rows, 1500))

@@ -267,7 +267,8 @@ func stateOf(sites []site.Site) (state, error) {
 
 // differences is how many sites differ between two states, with the first of them in words.
 func differences(want, got state) (n int, first string) {
-	ids := maps.Clone(want.sites)
+	ids := map[int]record{}
+	maps.Copy(ids, want.sites)
 	maps.Copy(ids, got.sites)
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		w, wanted := want.sites[id]

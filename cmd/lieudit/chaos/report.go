@@ -18,7 +18,7 @@ type Totals struct {
 
 	Billed           int64 `json:"billed"`
 	BilledUnanswered int64 `json:"billed_unanswered"` // beyond what was answered
-	Listed           int64 `json:"listed"`            // of these, by reconcile
+	Unlisted         int64 `json:"unlisted"`          // of these, what reconcile does not list for its account
 
 	Seconds float64 `json:"seconds"`
 }
@@ -47,5 +47,6 @@ func (rep *Report) add(r *run) {
 	}
 	r.totals.Seconds = time.Since(r.began).Seconds()
 	rep.Totals[r.profile] = r.totals
+	rep.LeftOut = append(rep.LeftOut, r.leftOut...)
 	rep.Violations = append(rep.Violations, r.violations...)
 }

@@ -92,11 +92,11 @@ func (p Program) tellChaos(c *cli.Command, rep chaos.Report) error {
 	if c.Bool("json") {
 		return json.NewEncoder(p.Out).Encode(rep)
 	}
-	t := table{{"PROFILE", "KILLS", "NODE KILLS", "ROUNDS", "REQUESTS", "5XX", "UNANSWERED", "WRITES", "IN DOUBT", "REVOKED", "ACCOUNTS", "SITES", "BILLED", "NOT ANSWERED", "LISTED", "SECONDS"}}
+	t := table{{"PROFILE", "KILLS", "NODE KILLS", "ROUNDS", "REQUESTS", "5XX", "UNANSWERED", "WRITES", "IN DOUBT", "REVOKED", "ACCOUNTS", "SITES", "BILLED", "NOT ANSWERED", "NOT LISTED", "SECONDS"}}
 	for _, name := range []chaos.Profile{chaos.Embedded, chaos.Servers} {
 		if f, ran := rep.Totals[name]; ran {
 			row := []string{string(name)}
-			for _, n := range []int{f.Kills, f.NodeKills, f.Rounds, f.Requests, f.Failed, f.Unanswered, f.Acknowledged, f.InDoubt, f.Revocations, f.Accounts, f.Sites, int(f.Billed), int(f.BilledUnanswered), int(f.Listed), int(f.Seconds)} {
+			for _, n := range []int{f.Kills, f.NodeKills, f.Rounds, f.Requests, f.Failed, f.Unanswered, f.Acknowledged, f.InDoubt, f.Revocations, f.Accounts, f.Sites, int(f.Billed), int(f.BilledUnanswered), int(f.Unlisted), int(f.Seconds)} {
 				row = append(row, grouped(n))
 			}
 			t = append(t, row)
