@@ -164,23 +164,6 @@ func (s *system) any(dice *rand.Rand) *life {
 	return nil
 }
 
-// end ends every instance in good order, then the node.
-func (s *system) end() error {
-	var errs []error
-	for _, i := range s.instances {
-		if l := i.current.Load(); l != nil {
-			l.killed.Store(true)
-			errs = append(errs, l.process.End())
-			i.current.Store(nil)
-		}
-	}
-	if s.node != nil {
-		errs = append(errs, s.node.End())
-		s.node = nil
-	}
-	return errors.Join(errs...)
-}
-
 // clear kills what still runs and removes everything, unless it is to be kept.
 func (s *system) clear(keep bool) error {
 	for _, i := range s.instances {
