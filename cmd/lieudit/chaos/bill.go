@@ -73,10 +73,11 @@ func (b *bill) killed(l *life) {
 }
 
 // judge compares the lines of one account with those it is billed. unanswered is how many requests it is billed beyond
-// those that were answered.
-func (b *bill) judge(account string, billed map[string]int64) (unanswered int64, wrong []string) {
+// those that were answered, by endpoint.
+func (b *bill) judge(account string, billed map[string]int64) (unanswered map[string]int64, wrong []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	unanswered = map[string]int64{}
 	endpoints := maps.Clone(billed)
 	for l := range b.lines {
 		if l.account == account {
@@ -85,7 +86,7 @@ func (b *bill) judge(account string, billed map[string]int64) (unanswered int64,
 	}
 	for _, endpoint := range slices.Sorted(maps.Keys(endpoints)) {
 		c, n := b.of(line{account, endpoint}), billed[endpoint]
-		unanswered += n - c.answered
+		unanswered[endpoint] = n - c.answered
 		switch {
 		case n < c.answered:
 			wrong = append(wrong, fmt.Sprintf("%s: %d requests of %s were answered and only %d are billed", account, c.answered, endpoint, n))

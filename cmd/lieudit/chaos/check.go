@@ -363,29 +363,63 @@ func (r *run) checkBills(ctx context.Context, at *life) {
 	for _, d := range found.Differences {
 		r.violate("reconcile: %+v", d)
 	}
-	listed := map[string]int64{} // by account
-	for _, u := range found.Unanswered {
-		for _, l := range u.Lines {
-			listed[l.Account] += l.Requests * int64(count(!u.Running))
-		}
-	}
-	var billed, unanswered, unlisted int64
+	listed := listedBy(found)
+	books := books{unlisted: map[string]int64{}}
 	for _, a := range r.opened() {
 		usage, err := r.usage(ctx, at, a)
 		if err != nil {
 			r.violate("%v", err)
 			continue
 		}
-		n, wrong := r.bill.judge(a.id, usage.lines)
+		unanswered, wrong := r.bill.judge(a.id, usage.lines)
 		for _, w := range wrong {
 			r.violate("%s", w)
 		}
-		billed, unanswered, unlisted = billed+usage.total, unanswered+n, unlisted+max(0, n-listed[a.id])
 		if usage.total > a.quota {
 			r.violate("%s is billed %d requests, its quota is %d", a.id, usage.total, a.quota)
 		}
+		books.add(a.id, usage.total, unanswered, listed)
 	}
-	r.count(func(t *Totals) { t.Billed, t.BilledUnanswered, t.Unlisted = billed, unanswered, unlisted })
+	r.count(books.tell)
+	if len(books.unlisted) > 0 {
+		r.note("billed without an answer and not listed by reconcile: %v", books.unlisted)
+	}
+}
+
+// listedBy is what reconcile lists of instances that have ended.
+func listedBy(found body.Reconciliation) map[line]int64 {
+	listed := map[line]int64{}
+	for _, u := range found.Unanswered {
+		for _, l := range u.Lines {
+			if !u.Running {
+				listed[line{l.Account, l.Endpoint}] += l.Requests
+			}
+		}
+	}
+	return listed
+}
+
+// books are sums over all accounts.
+type books struct {
+	billed, unanswered int64
+	unlisted           map[string]int64 // by endpoint
+}
+
+func (b *books) add(account string, billed int64, unanswered map[string]int64, listed map[line]int64) {
+	b.billed += billed
+	for endpoint, n := range unanswered {
+		b.unanswered += n
+		if more := n - listed[line{account, endpoint}]; more > 0 {
+			b.unlisted[endpoint] += more
+		}
+	}
+}
+
+func (b *books) tell(t *Totals) {
+	t.Billed, t.BilledUnanswered, t.Unlisted = b.billed, b.unanswered, 0
+	for _, n := range b.unlisted {
+		t.Unlisted += n
+	}
 }
 
 type usage struct {

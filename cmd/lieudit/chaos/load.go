@@ -84,6 +84,7 @@ func (c *client) sendWrite(ctx context.Context, at *life, f *referential, w writ
 	case 0:
 		if a.sent {
 			f.doubt(w)
+			c.count(func(t *Totals) { t.Cut += count(len(w.rows) >= staged) })
 		}
 	default:
 		if a.status < http.StatusInternalServerError {
@@ -97,6 +98,9 @@ func (c *client) sendWrite(ctx context.Context, at *life, f *referential, w writ
 		c.count(func(t *Totals) { t.InDoubt++ })
 	}
 }
+
+// staged is how many rows are surely too many for one event: they are staged.
+const staged = 500
 
 // sendAgain sends the last sync with an Idempotency-Key again.
 func (c *client) sendAgain(ctx context.Context, at *life, f *referential) {

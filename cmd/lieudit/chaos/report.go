@@ -14,11 +14,12 @@ type Totals struct {
 	Unanswered   int `json:"unanswered"`
 	Acknowledged int `json:"writes_acknowledged"`
 	InDoubt      int `json:"writes_in_doubt"`
+	Cut          int `json:"large_syncs_cut"` // whose connection broke while they ran
 	Revocations  int `json:"revocations"`
 
 	Billed           int64 `json:"billed"`
 	BilledUnanswered int64 `json:"billed_unanswered"` // beyond what was answered
-	Unlisted         int64 `json:"unlisted"`          // of these, what reconcile does not list for its account
+	Unlisted         int64 `json:"unlisted"`          // of these, what reconcile does not list for account and endpoint
 
 	Seconds float64 `json:"seconds"`
 }

@@ -72,7 +72,7 @@ func (p Program) runChaos(ctx context.Context, c *cli.Command) error {
 	o := chaos.Options{
 		Dir: c.String("dir"), Kills: c.Int("kills"), PerRound: c.Int("per-round"), Instances: c.Int("instances"), Rows: c.Int("rows"),
 		Seed: c.Uint64("seed"), Limit: time.Duration(c.Int("minutes")) * time.Minute, KeepGoing: c.Bool("keep-going"), Keep: c.Bool("keep"),
-		Pause: 2500 * time.Millisecond, ShortOutage: 5 * time.Second, LongOutage: 50 * time.Second,
+		Pause: 3500 * time.Millisecond, ShortOutage: 5 * time.Second, LongOutage: 50 * time.Second,
 		Tell: func(what string) { fmt.Fprintln(p.Err, what) },
 	}
 	for _, name := range c.StringSlice("profile") {
@@ -92,11 +92,11 @@ func (p Program) tellChaos(c *cli.Command, rep chaos.Report) error {
 	if c.Bool("json") {
 		return json.NewEncoder(p.Out).Encode(rep)
 	}
-	t := table{{"PROFILE", "KILLS", "NODE KILLS", "ROUNDS", "REQUESTS", "5XX", "UNANSWERED", "WRITES", "IN DOUBT", "REVOKED", "ACCOUNTS", "SITES", "BILLED", "NOT ANSWERED", "NOT LISTED", "SECONDS"}}
+	t := table{{"PROFILE", "KILLS", "NODE KILLS", "ROUNDS", "REQUESTS", "5XX", "UNANSWERED", "WRITES", "IN DOUBT", "LARGE SYNCS CUT", "REVOKED", "ACCOUNTS", "SITES", "BILLED", "NOT ANSWERED", "NOT LISTED", "SECONDS"}}
 	for _, name := range []chaos.Profile{chaos.Embedded, chaos.Servers} {
 		if f, ran := rep.Totals[name]; ran {
 			row := []string{string(name)}
-			for _, n := range []int{f.Kills, f.NodeKills, f.Rounds, f.Requests, f.Failed, f.Unanswered, f.Acknowledged, f.InDoubt, f.Revocations, f.Accounts, f.Sites, int(f.Billed), int(f.BilledUnanswered), int(f.Unlisted), int(f.Seconds)} {
+			for _, n := range []int{f.Kills, f.NodeKills, f.Rounds, f.Requests, f.Failed, f.Unanswered, f.Acknowledged, f.InDoubt, f.Cut, f.Revocations, f.Accounts, f.Sites, int(f.Billed), int(f.BilledUnanswered), int(f.Unlisted), int(f.Seconds)} {
 				row = append(row, grouped(n))
 			}
 			t = append(t, row)
