@@ -112,7 +112,7 @@ func (r *run) do(ctx context.Context) (err error) {
 		return err
 	}
 	load, stop := context.WithCancel(ctx)
-	clients := r.load(load)
+	clients := r.load(ctx, load.Done())
 	err = r.rounds(ctx)
 	stop()
 	clients.Wait()

@@ -24,12 +24,12 @@ type client struct {
 	rest time.Duration // between two requests, on average
 }
 
-// load starts the clients; they end with ctx.
-func (r *run) load(ctx context.Context) *sync.WaitGroup {
+// load starts the clients. They end when they have their answers once end is closed.
+func (r *run) load(ctx context.Context, end <-chan struct{}) *sync.WaitGroup {
 	var all sync.WaitGroup
 	begin := func(rest time.Duration, step func(*client, context.Context)) {
 		c := &client{r, rand.New(rand.NewPCG(r.dice.Uint64(), 3)), rest}
-		all.Go(func() { c.repeat(ctx, func() { step(c, ctx) }) })
+		all.Go(func() { c.repeat(end, func() { step(c, ctx) }) })
 	}
 	for _, a := range r.opened() {
 		for _, f := range a.referentials {
@@ -43,13 +43,16 @@ func (r *run) load(ctx context.Context) *sync.WaitGroup {
 	return &all
 }
 
-// repeat does steps until ctx ends, none while the system is checked.
-func (c *client) repeat(ctx context.Context, step func()) {
-	for sleep(ctx, between(c.dice, 0, 2*c.rest)) {
-		c.quiet.RLock()
-		if ctx.Err() == nil {
-			step()
+// repeat does steps until the end, none while the system is checked.
+func (c *client) repeat(end <-chan struct{}, step func()) {
+	for {
+		select {
+		case <-end:
+			return
+		case <-time.After(between(c.dice, 0, 2*c.rest)):
 		}
+		c.quiet.RLock()
+		step()
 		c.quiet.RUnlock()
 	}
 }

@@ -20,6 +20,10 @@ import (
 func (r *run) last(ctx context.Context) {
 	r.quiet.Lock()
 	defer r.quiet.Unlock()
+	r.check(ctx)
+	if !r.clean() {
+		return
+	}
 	at := r.instances[0].current.Load()
 	for _, a := range r.opened() {
 		if err := r.checkHistory(ctx, at, a); err != nil {
