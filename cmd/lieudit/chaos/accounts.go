@@ -115,6 +115,7 @@ func (r *run) insistArea(ctx context.Context, dice *rand.Rand, path string, body
 	return r.until(ctx, dice, "POST "+path, func(at *life) answer { return r.sendArea(ctx, at, http.MethodPost, path, body) }, wanted)
 }
 
+// insist sends a request to the API until it is answered in one of the ways that are wanted.
 func (r *run) insist(ctx context.Context, dice *rand.Rand, q request, wanted ...int) error {
 	fresh := time.Now().Add(5 * time.Second) // a key reaches every instance by then
 	_, err := r.until(ctx, dice, q.endpoint, func(at *life) answer {
@@ -127,6 +128,7 @@ func (r *run) insist(ctx context.Context, dice *rand.Rand, q request, wanted ...
 	return err
 }
 
+// until tries at one instance after the other.
 func (r *run) until(ctx context.Context, dice *rand.Rand, what string, try func(*life) answer, wanted []int) (answer, error) {
 	var last answer
 	for ctx.Err() == nil {

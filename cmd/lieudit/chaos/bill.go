@@ -1,14 +1,19 @@
 package chaos
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"sync"
+
+	"lieudit/cmd/lieudit/backoffice"
+	"lieudit/schemas/body"
 )
 
-// line is what requests are billed by.
+// line is what requests are billed by. Endpoints are called as the service calls them: "GET /me".
 type line struct{ account, endpoint string }
 
 // counts are the requests of a line.
@@ -36,6 +41,8 @@ func (b *bill) of(l line) *counts {
 }
 
 // answer notes the answer to a request by one life of an instance. Status 0: the connection broke, the request was sent.
+// What is answered with 5xx is refunded, in the order of the account's ticks: an answer that counts comes after the
+// refunds of those before it. Until then a kill may prevent the refund.
 func (b *bill) answer(by *life, l line, status int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,4 +103,99 @@ func (b *bill) judge(account string, billed map[string]int64) (unanswered map[st
 		}
 	}
 	return unanswered, wrong
+}
+
+// checkBills compares what is billed with what was answered, lets the service compare its read model with its log, and
+// holds every account to its quota.
+func (r *run) checkBills(ctx context.Context, at *life) {
+	a := r.sendArea(ctx, at, http.MethodPost, "/usage:reconcile", body.ReconcileUsage{})
+	var found body.Reconciliation
+	if err := json.Unmarshal(a.body, &found); err != nil || a.status != http.StatusOK {
+		r.violate("reconcile: %s", a)
+		return
+	}
+	for _, d := range found.Differences {
+		r.violate("reconcile: %+v", d)
+	}
+	listed := listedBy(found)
+	books := books{unlisted: map[string]int64{}}
+	for _, a := range r.opened() {
+		usage, err := r.usage(ctx, at, a)
+		if err != nil {
+			r.violate("%v", err)
+			continue
+		}
+		unanswered, wrong := r.bill.judge(a.id, usage.lines)
+		for _, w := range wrong {
+			r.violate("%s", w)
+		}
+		if usage.total > a.quota {
+			r.violate("%s is billed %d requests, its quota is %d", a.id, usage.total, a.quota)
+		}
+		books.add(a.id, usage.total, unanswered, listed)
+	}
+	r.count(books.tell)
+	if len(books.unlisted) > 0 {
+		r.note("billed without an answer and not listed by reconcile: %v", books.unlisted)
+	}
+}
+
+// listedBy is what reconcile lists of instances that have ended.
+func listedBy(found body.Reconciliation) map[line]int64 {
+	listed := map[line]int64{}
+	for _, u := range found.Unanswered {
+		for _, l := range u.Lines {
+			if !u.Running {
+				listed[line{l.Account, l.Endpoint}] += l.Requests
+			}
+		}
+	}
+	return listed
+}
+
+// books are sums over all accounts.
+type books struct {
+	billed, unanswered int64
+	unlisted           map[string]int64 // by endpoint
+}
+
+func (b *books) add(account string, billed int64, unanswered map[string]int64, listed map[line]int64) {
+	b.billed += billed
+	for endpoint, n := range unanswered {
+		b.unanswered += n
+		if more := n - listed[line{account, endpoint}]; more > 0 {
+			b.unlisted[endpoint] += more
+		}
+	}
+}
+
+func (b *books) tell(t *Totals) {
+	t.Billed, t.BilledUnanswered, t.Unlisted = b.billed, b.unanswered, 0
+	for _, n := range b.unlisted {
+		t.Unlisted += n
+	}
+}
+
+// usage is what the customer area says an account is billed in its running period.
+type usage struct {
+	total int64
+	lines map[string]int64 // by endpoint
+}
+
+func (r *run) usage(ctx context.Context, at *life, a *account) (usage, error) {
+	got := r.sendArea(ctx, at, http.MethodGet, backoffice.Path("", "accounts", a.id, "usage")+"?by=endpoint", nil)
+	var told body.Usage
+	if err := json.Unmarshal(got.body, &told); err != nil || got.status != http.StatusOK {
+		return usage{}, fmt.Errorf("usage of %s: %s", a.id, got)
+	}
+	u := usage{told.Total, map[string]int64{}}
+	var sum int64
+	for _, l := range told.Lines {
+		u.lines[l.Endpoint] += l.Requests
+		sum += l.Requests
+	}
+	if sum != told.Total {
+		return u, fmt.Errorf("usage of %s: its lines add up to %d, its total is %d", a.id, sum, told.Total)
+	}
+	return u, nil
 }

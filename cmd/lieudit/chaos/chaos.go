@@ -8,7 +8,12 @@
 //	          └──> check ──> violations                       what is there, held against it
 //
 // A referential is written by one client, one request at a time. So all it may hold is known: one state, or several
-// while a write is in doubt, because its answer did not come.
+// while a write is in doubt, because its answer did not come. An answer that no possible state gives is a violation, and
+// so is a list that shows none of them: a lost row, half a sync, a write that came back. Every row says which write it is
+// of (its edition), and its version counts the writes.
+//
+// Requests are counted as they are answered, by account and endpoint. The bill must hold them all, and beyond them no
+// more than what a kill left without an answer.
 package chaos
 
 import (

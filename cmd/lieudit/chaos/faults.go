@@ -39,7 +39,8 @@ func (s *system) faults() []fault {
 // mayPreventStart says whether an instance need not start, nor live on, while the fault lasts.
 func (f fault) mayPreventStart() bool { return f == diskFull || f == fewDescriptors }
 
-// deck deals faults in random order, each as often as the others.
+// deck deals faults in random order, each as often as the others, so that some rounds see them all. A seed has its faults;
+// which request they meet is the machine's.
 type deck struct {
 	all, left []fault
 	dice      *rand.Rand
@@ -146,6 +147,7 @@ func (r *run) fillDisk(ctx context.Context, lasts time.Duration, left int64) err
 	return nil
 }
 
+// resize makes a mounted disk larger or smaller, with what it holds. It takes no memory, as a file that fills it would.
 func resize(mount, size string) error {
 	if said, err := exec.Command("mount", "-o", "remount,size="+size, mount).CombinedOutput(); err != nil {
 		return fmt.Errorf("resize the disk: %w: %s", err, said)

@@ -71,6 +71,7 @@ func (c *client) write(ctx context.Context, f *referential) {
 	}
 }
 
+// sendWrite sends a write and notes what its answer promises: an acknowledgement, or a doubt.
 func (c *client) sendWrite(ctx context.Context, at *life, f *referential, w write) {
 	a := c.send(ctx, at, w.request(f))
 	switch a.status {
@@ -196,6 +197,7 @@ func (f *referential) drawSync(now state, dice *rand.Rand) write {
 	return w
 }
 
+// drawUpsert is some sites, one edition for all.
 func (f *referential) drawUpsert(now state, dice *rand.Rand) write {
 	w := write{action: upsert}
 	share := []float64{0.01, 0.1, 0.4}[dice.IntN(3)]
@@ -276,6 +278,7 @@ func (c *client) rotateKey(ctx context.Context) {
 	}
 }
 
+// unrevoked is a key whose revocation is not acknowledged, or nil.
 func (a *account) unrevoked() *key {
 	for _, k := range a.keys {
 		if k.revoked.IsZero() {
@@ -285,6 +288,7 @@ func (a *account) unrevoked() *key {
 	return nil
 }
 
+// issue issues a key. One whose answer did not come is known to nobody.
 func (c *client) issue(ctx context.Context, at *life, a *account) {
 	got := c.sendArea(ctx, at, http.MethodPost, backoffice.Path("", "accounts", a.id, "keys"), body.IssueKey{Kind: token.Secret, Label: "rotated"})
 	switch {

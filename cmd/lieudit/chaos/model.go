@@ -28,6 +28,7 @@ type state struct {
 	sum    uint64 // tells states apart
 }
 
+// with is the state with another record of a site. It changes the map of s, which must be nobody else's.
 func (s state) with(id int, r record) state {
 	before, had := s.sites[id]
 	if had {
@@ -40,6 +41,7 @@ func (s state) with(id int, r record) state {
 	return s
 }
 
+// count is 1 or 0.
 func count(yes bool) int {
 	if yes {
 		return 1
@@ -47,6 +49,7 @@ func count(yes bool) int {
 	return 0
 }
 
+// hash is XORed into the sum of a state: two states with the same records have the same sum, in whatever order they came.
 func (r record) hash(id int) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %d %d %v", id, r.edition, r.version, r.active) // a hash takes everything
@@ -154,6 +157,7 @@ func (o *outcome) say(s state, r row, quiet bool) state {
 	return s
 }
 
+// applyOne is apply for a write of one site. A capacity is all that it can be refused for.
 func (w write) applyOne(s, next state, o outcome, l limits) (state, outcome) {
 	r := w.rows[0]
 	had, known := s.sites[r.id]
@@ -233,6 +237,7 @@ func contentOf(r row) site.Content {
 	}
 }
 
+// phoneOf tells editions apart as the name does: a site whose name and phone are of two editions is a mixture.
 func phoneOf(r row) string { return fmt.Sprintf("04 66 %06d", (r.id*31+r.edition)%1_000_000) }
 
 // editionOf is the edition that a site shows, which has to be one as it was sent.

@@ -39,6 +39,7 @@ func (r *referential) doubt(w write) {
 	r.possible = spread(r.possible, []write{w}, r.account.limits)
 }
 
+// same says whether a write is another one sent again. Editions are never used twice, so equal rows are the same request.
 func same(a, b write) bool {
 	return a.action == b.action && a.key == b.key && a.confirmed == b.confirmed && slices.Equal(a.rows, b.rows)
 }
@@ -55,6 +56,7 @@ func spread(from []state, writes []write, l limits) []state {
 	return all
 }
 
+// appendNew keeps each state once.
 func appendNew(all []state, s state) []state {
 	if slices.ContainsFunc(all, func(other state) bool { return other.sum == s.sum && len(other.sites) == len(s.sites) }) {
 		return all
@@ -62,7 +64,9 @@ func appendNew(all []state, s state) []state {
 	return append(all, s)
 }
 
-// acknowledge notes what a write was answered with. The error says that no possible state gives this answer.
+// acknowledge notes what a write was answered with: only states that give this answer remain possible. The error says
+// that none does. What is in doubt may happen until a later write is appended: then its own append, decided on an older
+// revision, conflicts. A later write that changed nothing does not prevent it.
 func (r *referential) acknowledge(w write, said outcome) error {
 	from := r.possible
 	again := r.pending != nil && same(*r.pending, w)

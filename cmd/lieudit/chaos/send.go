@@ -61,6 +61,7 @@ func (r *run) sendArea(ctx context.Context, at *life, method, path string, body 
 	return exchange(ctx, "http://"+at.process.Area+backoffice.BasePath, q)
 }
 
+// exchange sends a request and reads the whole answer. A connection that could not be made sent nothing.
 func exchange(ctx context.Context, base string, q request) answer {
 	req, err := http.NewRequestWithContext(ctx, q.method, base+q.path, bytes.NewReader(q.body))
 	if err != nil {
@@ -83,7 +84,7 @@ func exchange(ctx context.Context, base string, q request) answer {
 	return a
 }
 
-// read reads a list, page after page, with ask; every item of results is told.
+// readPages reads a list, page after page, with ask; every item of its results is told.
 func readPages(path string, ask func(path string) answer, tell func(json.RawMessage) error) error {
 	for cursor := ""; ; {
 		a := ask(path + cursor)
