@@ -108,7 +108,7 @@ func (b *bill) judge(account string, billed map[string]int64) (unanswered map[st
 // checkBills compares what is billed with what was answered, lets the service compare its read model with its log, and
 // holds every account to its quota.
 func (r *run) checkBills(ctx context.Context, at *life) {
-	a := r.sendArea(ctx, at, http.MethodPost, "/usage:reconcile", body.ReconcileUsage{})
+	a := r.askArea(ctx, at, http.MethodPost, "/usage:reconcile", body.ReconcileUsage{})
 	var found body.Reconciliation
 	if err := json.Unmarshal(a.body, &found); err != nil || a.status != http.StatusOK {
 		r.violate("reconcile: %s", a)
@@ -183,7 +183,7 @@ type usage struct {
 }
 
 func (r *run) usage(ctx context.Context, at *life, a *account) (usage, error) {
-	got := r.sendArea(ctx, at, http.MethodGet, backoffice.Path("", "accounts", a.id, "usage")+"?by=endpoint", nil)
+	got := r.askArea(ctx, at, http.MethodGet, backoffice.Path("", "accounts", a.id, "usage")+"?by=endpoint", nil)
 	var told body.Usage
 	if err := json.Unmarshal(got.body, &told); err != nil || got.status != http.StatusOK {
 		return usage{}, fmt.Errorf("usage of %s: %s", a.id, got)

@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -121,9 +122,27 @@ func (r *run) answers(ctx context.Context, at *life, a *account) error {
 	return fmt.Errorf("GET /me: %s", got)
 }
 
+// persist asks again what failed, as a client may: on a machine that is busy a request may fail without any fault.
+func (r *run) persist(ctx context.Context, ask func() answer) (last answer) {
+	eventually(ctx, r.foundTime, func() error {
+		if last = ask(); last.status == 0 || last.status >= http.StatusInternalServerError {
+			return errors.New("failed")
+		}
+		return nil
+	})
+	return last
+}
+
 // get asks the API with an account's key.
 func (r *run) get(ctx context.Context, at *life, a *account, endpoint, path string) answer {
-	return r.send(ctx, at, request{account: a, key: a.key, endpoint: endpoint, method: http.MethodGet, path: path})
+	return r.persist(ctx, func() answer {
+		return r.send(ctx, at, request{account: a, key: a.key, endpoint: endpoint, method: http.MethodGet, path: path})
+	})
+}
+
+// askArea asks the customer area.
+func (r *run) askArea(ctx context.Context, at *life, method, path string, body any) answer {
+	return r.persist(ctx, func() answer { return r.sendArea(ctx, at, method, path, body) })
 }
 
 // checkAccount reads every referential, writes to it, and asks with every key.
@@ -163,7 +182,13 @@ func (r *run) checkReferential(ctx context.Context, at *life, f *referential, pr
 	if had := f.possible[0].sites[w.rows[0].id]; !had.active && f.possible[0].active >= f.account.limits.ceiling {
 		return nil // there is no room
 	}
-	a := r.send(ctx, at, w.request(f))
+	a := r.persist(ctx, func() answer {
+		got := r.send(ctx, at, w.request(f))
+		if got.status == 0 || got.status >= http.StatusInternalServerError {
+			f.doubt(w)
+		}
+		return got
+	})
 	said, err := outcomeOf(w, a.status, a.body)
 	if a.status != http.StatusOK && a.status != http.StatusCreated || err != nil {
 		return fmt.Errorf("%s/%s takes no write: %s", f.account.id, f.code, a)
@@ -203,7 +228,7 @@ func (r *run) checkUnchanged(ctx context.Context, at *life, f *referential) erro
 	}
 	q := w.request(f)
 	q.body = w.batch(true)
-	a := r.send(ctx, at, q)
+	a := r.persist(ctx, func() answer { return r.send(ctx, at, q) })
 	said, err := outcomeOf(w, a.status, a.body)
 	want := outcome{Status: http.StatusOK, Unchanged: now.active, Before: now.active, After: now.active}
 	if err != nil || said != want {
@@ -258,7 +283,7 @@ func (r *run) checkMe(ctx context.Context, at *life, a *account) error {
 // the list says so too.
 func (r *run) checkKeys(ctx context.Context, at *life, a *account) error {
 	listed := map[string]body.Key{}
-	ask := func(path string) answer { return r.sendArea(ctx, at, http.MethodGet, path, nil) }
+	ask := func(path string) answer { return r.askArea(ctx, at, http.MethodGet, path, nil) }
 	err := readPages(backoffice.Path("", "accounts", a.id, "keys")+"?limit=1000", ask, func(one json.RawMessage) error {
 		var k body.Key
 		err := json.Unmarshal(one, &k)

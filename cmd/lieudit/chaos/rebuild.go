@@ -59,7 +59,7 @@ func (r *run) size(t *Totals) {
 // checkHistory: each version of a site is told once, in order, and the last is the one it has.
 func (r *run) checkHistory(ctx context.Context, at *life, a *account) error {
 	versions := map[string]int64{}
-	ask := func(path string) answer { return r.sendArea(ctx, at, http.MethodGet, path, nil) }
+	ask := func(path string) answer { return r.askArea(ctx, at, http.MethodGet, path, nil) }
 	err := readPages(backoffice.Path("", "accounts", a.id, "history")+"?limit=1000&kind=sites", ask, func(one json.RawMessage) error {
 		var e body.Incident
 		if err := json.Unmarshal(one, &e); err != nil || !strings.Contains(e.Subject, "/") {
@@ -147,7 +147,7 @@ func (r *run) rebuild(ctx context.Context, at *life, served map[string]string) e
 // rows are the digests of what the read models answer, by path.
 func (r *run) rows(ctx context.Context, at *life) (map[string]string, error) {
 	digests := map[string]string{}
-	area := func(path string) answer { return r.sendArea(ctx, at, http.MethodGet, path, nil) }
+	area := func(path string) answer { return r.askArea(ctx, at, http.MethodGet, path, nil) }
 	if err := digest(digests, "/accounts?limit=1000", area); err != nil {
 		return nil, err
 	}

@@ -114,14 +114,20 @@ func (s *system) words() (words []string) {
 	return words
 }
 
-// startTime is how long a process may take until it listens.
-const startTime = 30 * time.Second
+// How long a process may take until it listens, and one that may not be able to.
+const (
+	startTime   = 2 * time.Minute
+	limitedTime = 15 * time.Second
+)
 
 // start starts an instance's next life.
 func (s *system) start(ctx context.Context, i *instance) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	limit, patience := int(s.descriptors.Load()), startTime
+	if limit > 0 {
+		patience = limitedTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	limit := int(s.descriptors.Load())
 	p, err := fleet.Serve(ctx, s.ground.WithDescriptors(limit), i.name, "127.0.0.1:0", s.words()...)
 	if err != nil {
 		return err
