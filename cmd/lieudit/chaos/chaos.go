@@ -155,7 +155,7 @@ func (r *run) one(ctx context.Context, kills int, f fault) error {
 		defer over()
 		return r.strike(ctx, kills, f, ofKills)
 	})
-	work.Go(func() error { return r.inject(during, f, ofFaults) })
+	work.Go(func() error { return r.inject(ctx, during, f, ofFaults) })
 	if err := work.Wait(); err != nil {
 		return err
 	}

@@ -80,8 +80,9 @@ func (r *run) outage(dice *rand.Rand) time.Duration {
 	return between(dice, r.ShortOutage, 2*r.ShortOutage)
 }
 
-// inject makes a fault happen, again and again until ctx ends, and heals it. One that lasts goes on to its end.
-func (r *run) inject(ctx context.Context, f fault, dice *rand.Rand) error {
+// inject makes a fault happen, again and again until the kills are done and during ends, and heals it. Postgres is away
+// once, to the end of its time.
+func (r *run) inject(ctx, during context.Context, f fault, dice *rand.Rand) error {
 	switch f {
 	case postgresFrozen:
 		return r.away(ctx, f, r.outage(dice), r.cluster.Freeze, r.cluster.Thaw)
@@ -89,7 +90,7 @@ func (r *run) inject(ctx context.Context, f fault, dice *rand.Rand) error {
 		stop := func() error { r.cluster.Stop(); return nil }
 		return r.away(ctx, f, r.outage(dice), stop, func() error { return r.cluster.Start(context.WithoutCancel(ctx)) })
 	case diskFull, fewDescriptors, nodeStalled, nodeKilled:
-		return r.recur(ctx, f, dice)
+		return r.recur(during, f, dice)
 	}
 	return nil
 }
@@ -100,12 +101,11 @@ func (r *run) away(ctx context.Context, f fault, lasts time.Duration, begin, end
 	if err := begin(); err != nil {
 		return fmt.Errorf("%s: %w", f, err)
 	}
-	time.Sleep(lasts)
+	sleep(ctx, lasts)
 	r.note("postgres is back")
 	if err := end(); err != nil {
 		return fmt.Errorf("%s: %w", f, err)
 	}
-	<-ctx.Done()
 	return nil
 }
 

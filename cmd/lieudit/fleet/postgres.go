@@ -173,6 +173,9 @@ func (c *Cluster) signal(s syscall.Signal) error {
 
 // Clear ends the server and removes the cluster.
 func (c *Cluster) Clear() error {
+	if c.server != nil {
+		c.Thaw() // a frozen one does not end; one that is not there needs none
+	}
 	c.Stop()
 	return os.RemoveAll(c.dir)
 }
