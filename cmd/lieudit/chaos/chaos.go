@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -205,12 +206,15 @@ func (r *run) violate(format string, args ...any) {
 		return
 	default:
 	}
-	what := fmt.Sprintf("%s, round %d: %s", r.profile, r.round.Load(), fmt.Sprintf(format, args...))
+	what := fmt.Sprintf("%s, round %d: %s", r.profile, r.round.Load(), oneLine(fmt.Sprintf(format, args...)))
 	r.note("VIOLATED: %s", what)
 	r.noted.Lock()
 	defer r.noted.Unlock()
 	r.violations = append(r.violations, what)
 }
+
+// oneLine is a text as a line of the report.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (r *run) clean() bool { return r.found() == 0 }
 

@@ -74,7 +74,7 @@ func (s *system) raise(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	} else if err := s.mountDisk(ctx); err != nil {
-		s.leftOut = append(s.leftOut, fmt.Sprintf("disk full: %v", err))
+		s.leftOut = append(s.leftOut, "disk full: "+oneLine(err.Error()))
 	}
 	for n := range instances {
 		i := &instance{name: fmt.Sprintf("instance-%d", n+1)}
