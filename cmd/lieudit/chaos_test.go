@@ -16,7 +16,7 @@ func TestNothingAcknowledgedIsLostWhileInstancesAreKilled(t *testing.T) {
 		t.Run(string(profile), func(t *testing.T) {
 			t.Parallel()
 			var rep chaos.Report
-			measured(t, &rep, "bench", "chaos", "--profile", string(profile), "--kills", "3", "--rows", "600", "--minutes", "7")
+			measured(t, &rep, "bench", "chaos", "--profile", string(profile), "--kills", "3", "--rows", "550", "--minutes", "7")
 			if len(rep.Violations) > 0 {
 				t.Errorf("violated: %s", strings.Join(rep.Violations, "; "))
 			}
