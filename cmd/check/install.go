@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"sort"
+
+	"lieudit/cmd/lieudit/fleet"
 )
 
 // install gets what is missing: a C compiler for the race detector, Postgres for the read models, a browser for the
@@ -16,7 +16,7 @@ func install(ctx context.Context) error {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		missing = append(missing, "gcc", "libc6-dev")
 	}
-	if postgresBin() == "" && !engine(ctx) {
+	if fleet.PostgresBin() == "" && !engine(ctx) {
 		missing = append(missing, "postgresql")
 	}
 	if _, err := exec.LookPath("chromium"); err != nil {
@@ -43,21 +43,6 @@ func install(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// postgresBin is the folder of the newest Postgres server on this machine, or "".
-func postgresBin() string {
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
-	sort.Slice(found, func(i, j int) bool {
-		return len(found[i]) < len(found[j]) || len(found[i]) == len(found[j]) && found[i] < found[j]
-	})
-	if len(found) > 0 {
-		return filepath.Dir(found[len(found)-1])
-	}
-	if path, err := exec.LookPath("postgres"); err == nil {
-		return filepath.Dir(path)
-	}
-	return ""
 }
 
 // engine says whether a container engine answers.

@@ -32,8 +32,8 @@ func attacked(t *testing.T, command ...string) (*process, *stage) {
 	return p, st
 }
 
-// shop opens an account with a referential and returns its key.
-func (st *stage) shop(t *testing.T, id string) string {
+// chain opens an account with a referential and returns its key.
+func (st *stage) chain(t *testing.T, id string) string {
 	t.Helper()
 	st.run(t, "account open Chaîne --id "+id+" --plan BUSINESS")
 	key := strings.TrimSpace(st.run(t, "key issue "+id))
@@ -62,7 +62,7 @@ func bulky(bytes int, rest string) string {
 // answered, and the log makes its next segment.
 func TestTenThousandConnectionsWithUnreadBodiesLeaveHealthAndLogServing(t *testing.T) {
 	p, st := attacked(t, "sh", "-c", `ulimit -n 400 && exec "$0" "$@"`, os.Args[0])
-	key := st.shop(t, "chain")
+	key := st.chain(t, "chain")
 	const attackers, each = 8, 1250
 	var held sync.WaitGroup
 	var opened atomic.Int64
@@ -127,7 +127,7 @@ func (p *process) peakMemory(t *testing.T) int {
 func TestBodiesOfManyClientsStayWithinTheirBudget(t *testing.T) {
 	t.Setenv("LIEUDIT_BODY_BUDGET", "128")
 	p, st := attacked(t, os.Args[0])
-	keys := []string{st.shop(t, "a"), st.shop(t, "b"), st.shop(t, "c")}
+	keys := []string{st.chain(t, "a"), st.chain(t, "b"), st.chain(t, "c")}
 	text := bulky(64<<20, `,"dry_run":true`)
 	var clients sync.WaitGroup
 	var served, overloaded atomic.Int64

@@ -58,7 +58,7 @@ func prove(t *testing.T, words ...string) (rep trial.Report) {
 func measured(t *testing.T, into any, words ...string) {
 	t.Helper()
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Limit(2*time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Limit(8*time.Minute))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], append(words, "--json", "--dir", dir)...)
 	cmd.Env = append(os.Environ(), asProgram+"=1")

@@ -14,7 +14,7 @@ import (
 
 func (p Program) bench() *cli.Command {
 	return group("bench", "Measure this machine, the raw limit beside every figure",
-		p.benchLog(), p.benchAddress(), p.benchAPI(), p.benchMeter(), p.benchLocations(), p.leashed(), p.empty())
+		p.benchLog(), p.benchAddress(), p.benchAPI(), p.benchMeter(), p.benchLocations(), p.benchChaos(), p.leashed(), p.empty())
 }
 
 func (p Program) benchLog() *cli.Command {

@@ -107,6 +107,7 @@ func TestBenchesOfProcessesRefuseWhatCannotBeMeant(t *testing.T) {
 	for _, line := range []string{
 		"bench meter --instances 0", "bench meter --cap 0", "bench meter --seed x", "bench meter --postgres postgres://x --runs 2",
 		"bench api --connections 0", "bench api --connections 1,x", "bench api --log tape", "bench api --seconds 0",
+		"bench chaos --kills 0", "bench chaos --profile tape", "bench chaos --rows 6001", "bench chaos --minutes 0",
 	} {
 		if code, out, _ := run(t, nil, "lieudit "+line); code != 2 || out != "" {
 			t.Errorf("%s: exit %d, said %q; want 2 and nothing", line, code, out)

@@ -8,7 +8,16 @@ import (
 
 // Ground is where processes keep what they need: their folders, and their sockets apart from these, because the name of
 // a socket has to be short.
-type Ground struct{ folders, sockets string }
+type Ground struct {
+	folders, sockets string
+	descriptors      int // that a process may have open; 0: as many as this one
+}
+
+// WithDescriptors is the ground for processes that may have no more than n files and connections open.
+func (g Ground) WithDescriptors(n int) Ground {
+	g.descriptors = n
+	return g
+}
 
 // NewGround makes a ground with its folders in dir.
 func NewGround(dir string) (Ground, error) {

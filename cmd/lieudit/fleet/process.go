@@ -46,7 +46,7 @@ func Start(g Ground, name string, command ...string) (*Process, error) {
 		return nil, err
 	}
 	defer complaints.Close()
-	p.cmd = exec.Command(self, append(Leashed[:], command...)...)
+	p.cmd = g.command(self, append(Leashed[:], command...)...)
 	p.cmd.Stderr = complaints
 	if p.leash, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -60,6 +60,16 @@ func Start(g Ground, name string, command ...string) (*Process, error) {
 	}
 	go p.listen(out)
 	return p, nil
+}
+
+// command is the program with its words. The shell lowers the hard limit of descriptors, which the program cannot raise
+// again, and becomes the program.
+func (g Ground) command(name string, words ...string) *exec.Cmd {
+	if g.descriptors == 0 {
+		return exec.Command(name, words...)
+	}
+	limited := []string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, g.descriptors), name}
+	return exec.Command("/bin/sh", append(limited, words...)...)
 }
 
 // listen hears what the process says, to its end.
@@ -128,6 +138,15 @@ func (p *Process) End() error {
 	}
 	return nil
 }
+
+// Signal sends the process a signal. One that has ended gets none.
+func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
+
+// Gone is closed when the process has ended.
+func (p *Process) Gone() <-chan struct{} { return p.gone }
+
+// Complaint is the end of what the process wrote to its standard error.
+func (p *Process) Complaint() string { return p.complaint() }
 
 // ID is the process's id.
 func (p *Process) ID() int { return p.cmd.Process.Pid }
