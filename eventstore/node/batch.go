@@ -174,6 +174,7 @@ func (b *batcher) enqueue(ctx context.Context, one *batch) error {
 		return nil
 	}
 	if err := b.flight.Acquire(ctx, one.weight()); err != nil {
+		b.n.sent.remove(one.events)
 		return err
 	}
 	b.mu.Lock()
@@ -208,7 +209,6 @@ func (b *batcher) run(ctx context.Context, stream string) {
 }
 
 func (b *batcher) finish(ctx context.Context, one *batch) {
-	defer b.n.sent.remove(one.events)
 	if !one.deadline.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, one.deadline.Sub(b.n.o.Clock())-b.n.o.Faults.EarlyTimeout)
@@ -219,6 +219,7 @@ func (b *batcher) finish(ctx context.Context, one *batch) {
 		done, err = b.n.append(ctx, one.stream, one.expected, one.events)
 		return err
 	})
+	b.n.sent.remove(one.events) // before the answer: who has it may send the same again
 	if err != nil {
 		_ = b.answer(one, refusal(one, err))
 		return
