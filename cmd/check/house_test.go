@@ -144,7 +144,7 @@ func TestTopLevelHoldsOnlyWhatIsAgreed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := []string{"compose.yaml", "go.mod", "go.sum", "README.md", "LICENSE", "lieudit-data"}
+	files := []string{"compose.yaml", "go.mod", "go.sum", "README.md", "CONTRIBUTING.md", "LICENSE", "lieudit-data"}
 	for _, e := range entries {
 		name := e.Name()
 		if _, folder := mayImport[name]; !folder && !strings.HasPrefix(name, ".") && !slices.Contains(files, name) {
