@@ -20,7 +20,7 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	if len(e.Left) > 0 {
+	if slices.Contains(e.Left, e.Last) {
 		return fmt.Sprintf("vintages/%s names no vintage, and any of %s may have been current: write the right name into it, or %s",
 			pointer, strings.Join(e.Left, ", "), mend)
 	}
@@ -75,17 +75,20 @@ func (f Folder) all() (names []string) {
 	return names
 }
 
-// sole is the vintage that must have been current where nothing says so: the only one, invented ones aside if there are
-// others. Empty: there is none, or no telling.
+// sole is the vintage that must have been current where the pointer is gone: the only one, invented ones aside if there
+// are others, and the last one that is known of. Empty: there is none, or no telling.
 func (f Folder) sole() string {
 	all := f.all()
 	if found := slices.DeleteFunc(slices.Clone(all), invented); len(found) > 0 {
 		all = found
 	}
-	if len(all) == 1 {
-		return all[0]
+	if len(all) != 1 {
+		return ""
 	}
-	return ""
+	if last := f.Held(); last != "" && last != all[0] { // the demonstration, or an older vintage
+		return ""
+	}
+	return all[0]
 }
 
 // Lost is the error of a folder without a current vintage; nil where there never was a real one.

@@ -157,6 +157,16 @@ func TestWhatIsLostIsNamedWithWhatMendsIt(t *testing.T) {
 			remove(t, filepath.Join(f.dir, pointer))
 			remove(t, f.Path(name))
 		}, []string{"names no vintage", "2026-01-02-7", "is gone"}},
+		"the name and the file, beside the demonstration": {func(t *testing.T, f Folder, name string) {
+			write(t, f.Path("demo-1"), read(t, f.Path(name)))
+			remove(t, filepath.Join(f.dir, pointer))
+			remove(t, f.Path(name))
+		}, []string{"names no vintage", "2026-01-02-7", "is gone"}},
+		"the name and the file, beside an older vintage": {func(t *testing.T, f Folder, name string) {
+			write(t, f.Path("2025-01-02-1"), read(t, f.Path(name)))
+			remove(t, filepath.Join(f.dir, pointer))
+			remove(t, f.Path(name))
+		}, []string{"names no vintage", "2026-01-02-7", "is gone"}},
 		"the file": {func(t *testing.T, f Folder, name string) { remove(t, f.Path(name)) }, []string{"2026-01-02-7", "whose file is gone"}},
 		"the name, of two": {func(t *testing.T, f Folder, name string) {
 			write(t, f.Path("2026-02-03-8"), read(t, f.Path(name)))
