@@ -15,6 +15,7 @@ import (
 
 	"lieudit/cmd/lieudit/service"
 	"lieudit/eventstore/waiting"
+	"lieudit/schemas/table/tabletest"
 	"lieudit/schemas/token"
 )
 
@@ -249,8 +250,9 @@ func TestARevocationMadeInASilenceHoldsWithinASecond(t *testing.T) {
 	n := startNode(t)
 	other := filepath.Join(t.TempDir(), "other.sock")
 	t.Cleanup(n.serve(t, other, nil))
-	here := raise(t, onNode(n))
-	there := raiseBeside(t, here, func(c *service.Config) { c.EventStore = "esdb+unix://" + other })
+	postgres := tabletest.Postgres(t)
+	here := raise(t, onServers(n, postgres))
+	there := raiseBeside(t, here, func(c *service.Config) { c.EventStore, c.Postgres = "esdb+unix://"+other, postgres })
 	c := crowded(t, here, 2, 16)
 	var listed struct{ ID string }
 	if err := json.Unmarshal([]byte(strings.SplitN(there.run(t, `key list town-0 --json`), "\n", 2)[0]), &listed); err != nil {

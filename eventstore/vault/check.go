@@ -168,7 +168,7 @@ func (b *Bound) present(ctx context.Context) error {
 	sealed, err := b.holdsSealed(ctx)
 	if err == nil && sealed {
 		err = b.lost(&WrongError{"is not at " + b.vault.place() + ", but the log holds fields that were sealed with its keys",
-			"Put the newest copy of it back there; nothing was written" + orAccept, true})
+			"Put the newest copy of it back there; nothing was written. Instances that share a log share a vault, in Postgres (--postgres)" + orAccept, true})
 	}
 	return err
 }

@@ -210,7 +210,7 @@ func TestDocumentedFailuresAreWhatIsSent(t *testing.T) {
 func refusals() []error {
 	return []error{
 		account.ErrAlreadyOpen, account.ErrClosed, account.ErrOpen, account.ErrNoAgency, account.ErrNested, account.ErrSubClient,
-		account.ErrNotSubClient, account.ErrAgencyPlan, account.ErrSecretNoOrigins, account.ErrKeyRevoked,
+		account.ErrNotSubClient, account.ErrUnconfirmed, account.ErrLeaving, account.ErrAgencyPlan, account.ErrSecretNoOrigins, account.ErrKeyRevoked,
 		usage.ErrNotClosed, usage.ErrOtherDay, usage.ErrNotInIt, usage.ErrBelowZero, usage.ErrNothing,
 	}
 }

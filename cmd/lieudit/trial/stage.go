@@ -100,8 +100,11 @@ func (r *run) raise(ctx context.Context, p *post, listen string) (err error) {
 		socket = p.cutter.path
 	}
 	words := []string{"--no-demo", "--eventstore", "esdb+unix://" + socket}
-	if r.Postgres != "" {
+	switch {
+	case r.Postgres != "":
 		words = append(words, "--postgres", r.Postgres)
+	case p.number > 1: // the first instance has the vault; the others are asked for nothing that is sealed
+		words = append(words, "--accept-lost-keys")
 	}
 	p.instance, err = fleet.Serve(ctx, r.ground, fmt.Sprintf("instance-%d", p.number), listen, words...)
 	return err
