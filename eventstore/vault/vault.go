@@ -6,7 +6,7 @@
 //	             │              └── create: insert        └── binding: which log, how many keys, which version
 //	             └── ReadStream: is the key missing because the subject was erased?
 //
-//	Bound.Run ──> probe ──> runCheck: requireMasterKey, bindDatabase, compareBinding, compareKeys ──> verdict
+//	Bound.Run ──> probe ──> runCheck: requireMasterKey, bindDatabase, compareBinding, compareKeys ──> recordResult
 //
 // Vault is the database alone. Bound adds the log: it refuses a database that belongs to another log, or that lost keys.
 // The service uses Bound; `lieudit vault rewrap` uses Rewrap.
