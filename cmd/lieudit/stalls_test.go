@@ -172,6 +172,11 @@ func TestSilencesAreSeenByNoClient(t *testing.T) {
 	c.billed(t, c.served(t, never))
 }
 
+// waitedLongest says whether an answer is the 503 of a request that waited as long as one may.
+func waitedLongest(a reply) bool {
+	return a.status == 503 && a.took() >= waiting.Longest-waiting.Brief
+}
+
 func TestASilenceOfThreeAndAHalfSecondsRefusesThoseAloneWhoWaitedThree(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
@@ -182,7 +187,7 @@ func TestASilenceOfThreeAndAHalfSecondsRefusesThoseAloneWhoWaitedThree(t *testin
 	}
 	pass(t, 500*time.Millisecond)
 	c.end()
-	served := c.served(t, func(a reply) bool { return a.status == 503 && a.took() >= waiting.Longest-waiting.Brief })
+	served := c.served(t, waitedLongest)
 	for _, a := range c.answers {
 		if a.status == 503 && a.took() > 2*waiting.Longest {
 			t.Errorf("%s: refused after %v, want %v", a.line, a.took(), waiting.Longest)
@@ -261,14 +266,14 @@ func TestARevocationMadeInASilenceHoldsWithinASecond(t *testing.T) {
 	n.silence.Begin()
 	pass(t, 300*time.Millisecond) // before the ring is stale: what is admitted now waits for its tick
 	there.run(t, "key revoke town-0 "+listed.ID+" --reason leak")
-	at := time.Now()
-	pass(t, 2*time.Second)
+	at := time.Now() // the command has waited for read models that the silent instance fills
+	pass(t, 1200*time.Millisecond)
 	n.silence.End()
 	pass(t, 500*time.Millisecond)
 	c.end()
 	late := 0
 	for _, a := range c.answers {
-		if a.key != 0 || a.went.Before(at.Add(time.Second)) {
+		if a.key != 0 || a.went.Before(at.Add(time.Second)) || waitedLongest(a) {
 			continue
 		}
 		if late++; a.status != 401 && (a.status/100 != 2 || strings.HasPrefix(a.line, "GET")) { // a write that was begun is answered
@@ -278,5 +283,5 @@ func TestARevocationMadeInASilenceHoldsWithinASecond(t *testing.T) {
 	if late == 0 {
 		t.Error("nobody asked with the revoked key")
 	}
-	c.billed(t, c.served(t, func(a reply) bool { return a.status == 401 && a.key == 0 }))
+	c.billed(t, c.served(t, func(a reply) bool { return a.status == 401 && a.key == 0 || waitedLongest(a) }))
 }

@@ -1,7 +1,11 @@
-// Package repair lets a stream go on that holds an event which cannot be used. It never edits: it appends one correction
-// for each such event, and whoever folds the stream folds it without those events from then on. Data passes through it
-// in one go: Repair reads the account's streams, eventstore.CheckEvent says which events are unusable, and one append a
-// stream names them.
+// Package repair voids the unusable events of a stream, so that the stream can be folded again. An unusable event is one
+// that eventstore.CheckEvent refuses, for instance because it cannot be decoded. The constraint: the log is never edited.
+// For each unusable event the package appends one correction (event.Correction), which names it; from then on every reader
+// that folds the stream skips the named event.
+//
+//	Repairs.Account ──> findUnusable: ReadStream, CheckEvent ──> newCorrection ──> commands.Settle: one append a stream
+//
+// The read side follows in projections/projector, which writes the account's rows again.
 package repair
 
 import (
@@ -16,48 +20,48 @@ import (
 	"lieudit/schemas/event"
 )
 
-// ErrNothing: the log holds no such streams.
+// ErrNothing: the log holds no stream of that account or token.
 var ErrNothing = errors.New("no streams of that account")
 
-// Repairs takes the command on accounts that are stopped. It is safe for concurrent use.
+// Repairs handles the repair command. It is safe for concurrent use.
 type Repairs struct {
 	store eventstore.Store
 	codec *eventstore.Codec
 }
 
-// New takes repairs of the streams of a log.
+// New returns the handler for the streams of a log.
 func New(store eventstore.Store, codec *eventstore.Codec) *Repairs { return &Repairs{store, codec} }
 
-// Voided is an event that is passed over from now on.
+// Voided is an unusable event that a repair has voided: readers skip it from now on.
 type Voided struct {
 	Stream   string
 	Position eventstore.Position
 	event.EventVoided
 }
 
-// corrections make the event that says so in the streams of a category.
-var corrections = map[string]func(event.EventVoided) event.Event{
+// newCorrection has, by category of stream, the function that makes its type of correction.
+var newCorrection = map[string]func(event.EventVoided) event.Event{
 	"account":   func(e event.EventVoided) event.Event { return event.AccountEventVoided{EventVoided: e} },
 	"locations": func(e event.EventVoided) event.Event { return event.LocationsEventVoided{EventVoided: e} },
 	"token":     func(e event.EventVoided) event.Event { return event.TokenEventVoided{EventVoided: e} },
 }
 
-// Account voids every event of an account's streams that cannot be used, and says which. There are none where a repair was
-// made before: twice is once. An account without streams is ErrNothing.
+// Account voids every unusable event of an account's streams and returns them. It is idempotent: a second repair finds
+// none. For an account without streams it returns ErrNothing.
 func (r *Repairs) Account(ctx context.Context, account string, in commands.Intent) ([]Voided, error) {
-	return r.streams(ctx, in, "account-"+account, "locations-"+account)
+	return r.repairStreams(ctx, in, "account-"+account, "locations-"+account)
 }
 
-// Token is Account for the stream of a customer-area token.
+// Token does the same as Account for the stream of a customer-area token.
 func (r *Repairs) Token(ctx context.Context, token string, in commands.Intent) ([]Voided, error) {
-	return r.streams(ctx, in, "token-"+token)
+	return r.repairStreams(ctx, in, "token-"+token)
 }
 
-func (r *Repairs) streams(ctx context.Context, in commands.Intent, names ...string) ([]Voided, error) {
+func (r *Repairs) repairStreams(ctx context.Context, in commands.Intent, names ...string) ([]Voided, error) {
 	var all []Voided
 	known := false
 	for _, stream := range names {
-		found, there, err := r.stream(ctx, stream, in)
+		found, there, err := r.repairStream(ctx, stream, in)
 		if err != nil {
 			return all, fmt.Errorf("repair %s: %w", stream, err)
 		}
@@ -69,17 +73,18 @@ func (r *Repairs) streams(ctx context.Context, in commands.Intent, names ...stri
 	return all, nil
 }
 
-// stream repairs one stream, if it is there. A write that comes between is looked at too.
-func (r *Repairs) stream(ctx context.Context, stream string, in commands.Intent) (found []Voided, there bool, err error) {
+// repairStream repairs one stream; there says whether it exists. If another write is appended between the read and the
+// append, it reads the stream again.
+func (r *Repairs) repairStream(ctx context.Context, stream string, in commands.Intent) (found []Voided, there bool, err error) {
 	command := uuid.New()
 	for attempt := byte(0); ; attempt++ {
-		found, last, err := r.unusable(ctx, stream)
+		found, last, err := r.findUnusable(ctx, stream)
 		if err != nil || len(found) == 0 {
 			return nil, last != eventstore.NoStream, err
 		}
 		events := make([]event.Event, len(found))
 		for i, v := range found {
-			events[i] = corrections[category(stream)](v.EventVoided)
+			events[i] = newCorrection[categoryOf(stream)](v.EventVoided)
 		}
 		batch, err := r.codec.Encode(ctx, stream, uuid.NewSHA1(command, []byte{attempt}), in.Metadata(command), events)
 		if err == nil {
@@ -91,8 +96,8 @@ func (r *Repairs) stream(ctx context.Context, stream string, in commands.Intent)
 	}
 }
 
-// unusable are the events of a stream that cannot be used and that no correction names, and the revision it ends at.
-func (r *Repairs) unusable(ctx context.Context, stream string) ([]Voided, eventstore.Revision, error) {
+// findUnusable returns the unusable events of a stream that no correction names yet, and the stream's last revision.
+func (r *Repairs) findUnusable(ctx context.Context, stream string) ([]Voided, eventstore.Revision, error) {
 	last := eventstore.NoStream
 	voided, err := commands.Voided(ctx, r.store, stream, 0)
 	if err != nil {
@@ -120,6 +125,6 @@ func (r *Repairs) unusable(ctx context.Context, stream string) ([]Voided, events
 	return found, last, nil
 }
 
-func category(stream string) string {
+func categoryOf(stream string) string {
 	return stream[:len(stream)-len(eventstore.Subject(stream))-1]
 }

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	inOrder = 8   // rows asked for in the order they were made before the next ones are read ahead
-	ahead   = 500 // rows read ahead at a time
+	inOrder = 8   // consecutive lookups in the order of creation after which the following rows are prefetched
+	ahead   = 500 // rows prefetched at a time
 )
 
-// follower notices who replays a log: such a reader asks for keys in about the order they were made, and asking the
-// database for each alone would be the slowest part of it.
+// follower detects a replay of the log. A replay needs keys in about the order in which they were created, and one query
+// for each key would take most of its time. It is safe for concurrent use.
 type follower struct {
 	mu     sync.Mutex
 	last   table.Instant
 	streak int
 }
 
-// follows notes a row that had to be asked for, and says whether the next ones are likely to be.
+// follows records a row that was not cached, and reports whether the rows created after it are likely to be needed next.
 func (f *follower) follows(r row) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -32,7 +32,7 @@ func (f *follower) follows(r row) bool {
 	return f.streak > inOrder
 }
 
-// readAhead remembers the keys made after r's. It is a favour: where it fails, they are asked for one by one.
+// readAhead caches the keys created after r. It ignores errors: a key that is not cached is read on its own.
 func (v *Vault) readAhead(ctx context.Context, r row) {
 	db, asked := v.db.Load(), v.clock()
 	if db == nil {

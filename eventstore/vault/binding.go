@@ -11,16 +11,16 @@ import (
 	"lieudit/schemas/table"
 )
 
-// binding is the one row that says which log the keys are of, and how far the log was compared with them. It travels with
-// the keys: an older copy of the database says by itself what it does not know of.
+// binding is the single row that says which log the keys belong to, and up to which event the log was compared with them.
+// It is stored beside the keys, so a backup that is restored carries its own, older, position and version.
 type binding struct {
 	ID       int64  // always 1
-	Log      string // the log's UUID, "" for no log yet
-	Position int64  // up to here every subject of the log had its key, and every erasure was done,
-	Event    string // where this event stands
-	Keys     int64  // rows that there are at least
-	Version  int64  // rises with every key made or destroyed
-	Master   []byte // something that only the master key opens, empty as long as no key is wrapped
+	Log      string // UUID of the log; "": not bound yet
+	Position int64  // up to this position of the log every subject has its key and every erased subject has none
+	Event    string // UUID of the event at Position
+	Keys     int64  // how many rows data_keys has at least; fewer mean that keys were lost
+	Version  int64  // grows with every change of data_keys
+	Master   []byte // a proof (see wrapper.proof) of the master key; empty as long as no key is wrapped
 }
 
 var bindings = table.Table[binding]{
@@ -34,10 +34,10 @@ var bindings = table.Table[binding]{
 	},
 }
 
-// errMoved: the database is not the one that was checked, or no longer what it was then. It has to be checked again.
-var errMoved = errors.New("the database of the data keys is not the one that was checked")
+// errDatabaseChanged: the database was replaced or restored since the last check. It must be checked again before use.
+var errDatabaseChanged = errors.New("the database of the data keys is not the one that was checked")
 
-// mark is the place of the log that the keys were compared up to.
+// mark returns Position and Event as a mark of the log; the zero mark before the first comparison.
 func (b binding) mark() (eventstore.Mark, error) {
 	if b.Position == 0 {
 		return eventstore.Mark{}, nil
@@ -50,21 +50,21 @@ func (b binding) mark() (eventstore.Mark, error) {
 	return eventstore.Mark{Log: log, Position: eventstore.Position(b.Position), Event: id}, err
 }
 
-// contents are what the database holds, as far as it says whether it is whole.
+// contents are the parts of the database by which a check decides.
 type contents struct {
 	binding
-	rows    int64 // all that there are; 0 or 1 where they were not counted
-	wrapped *row  // one whose key is wrapped, if any
+	rows    int64 // rows of data_keys; readBinding stops counting at 1
+	wrapped *row  // a row whose key is wrapped; nil: there is none, or readBinding did not look
 }
 
-// glance reads the binding and whether there are keys at all.
-func (v *Vault) glance(ctx context.Context) (contents, error) {
-	return v.read(ctx, "select count(*) from (select 1 from data_keys limit 1) as one")
+// readBinding reads the binding and whether data_keys has any row. It is cheap: it runs every probeInterval.
+func (v *Vault) readBinding(ctx context.Context) (contents, error) {
+	return v.queryContents(ctx, "select count(*) from (select 1 from data_keys limit 1) as one")
 }
 
-// inspect reads the binding, counts the keys and finds one that is wrapped.
-func (v *Vault) inspect(ctx context.Context) (contents, error) {
-	c, err := v.read(ctx, "select count(*) from data_keys")
+// readContents reads the binding, counts the rows of data_keys and finds one whose key is wrapped.
+func (v *Vault) readContents(ctx context.Context) (contents, error) {
+	c, err := v.queryContents(ctx, "select count(*) from data_keys")
 	if err != nil {
 		return c, err
 	}
@@ -79,7 +79,7 @@ func (v *Vault) inspect(ctx context.Context) (contents, error) {
 	return c, err
 }
 
-func (v *Vault) read(ctx context.Context, count string) (c contents, err error) {
+func (v *Vault) queryContents(ctx context.Context, count string) (c contents, err error) {
 	db, err := v.reach(ctx)
 	if err != nil {
 		return c, err
@@ -95,8 +95,8 @@ func (v *Vault) read(ctx context.Context, count string) (c contents, err error) 
 	return c, err
 }
 
-// bind makes the database be a log's, unless another instance was faster.
-func (v *Vault) bind(ctx context.Context, log uuid.UUID) error {
+// insertBinding binds the database to a log. If another instance bound it first, that binding stays.
+func (v *Vault) insertBinding(ctx context.Context, log uuid.UUID) error {
 	db, err := v.reach(ctx)
 	if err != nil {
 		return err
@@ -112,23 +112,23 @@ func (v *Vault) bind(ctx context.Context, log uuid.UUID) error {
 	})
 }
 
-// expect has every answer from now on come from a database that is bound as b says.
-func (v *Vault) expect(b binding) {
+// requireBinding makes every later lookup and change fail with errDatabaseChanged unless the database has this binding.
+func (v *Vault) requireBinding(b binding) {
 	v.bound.Store(&b)
-	v.notice(b.Version)
+	v.raiseVersion(b.Version)
 }
 
-// notice remembers the highest version that was seen: a lower one is an older copy's.
-func (v *Vault) notice(version int64) {
-	for seen := v.seen.Load(); version > seen; seen = v.seen.Load() {
-		if v.seen.CompareAndSwap(seen, version) {
+// raiseVersion keeps the highest version that was read.
+func (v *Vault) raiseVersion(version int64) {
+	for seen := v.maxVersion.Load(); version > seen; seen = v.maxVersion.Load() {
+		if v.maxVersion.CompareAndSwap(seen, version) {
 			return
 		}
 	}
 }
 
-// advance notes how far the log was compared with the keys.
-func (v *Vault) advance(ctx context.Context, b binding, to eventstore.Mark) error {
+// storeMark stores up to where the log was compared with the keys.
+func (v *Vault) storeMark(ctx context.Context, b binding, to eventstore.Mark) error {
 	db, err := v.reach(ctx)
 	if err != nil {
 		return err
@@ -137,8 +137,8 @@ func (v *Vault) advance(ctx context.Context, b binding, to eventstore.Mark) erro
 	return err
 }
 
-// recount takes the keys that there are for all that there should be.
-func (v *Vault) recount(ctx context.Context, rows int64) error {
+// storeKeyCount accepts a loss of keys: the rows that are left become the expected number.
+func (v *Vault) storeKeyCount(ctx context.Context, rows int64) error {
 	db, err := v.reach(ctx)
 	if err == nil {
 		_, err = db.Exec(ctx, "update binding set keys = ?, version = version + 1 where id = 1", rows)
@@ -146,9 +146,9 @@ func (v *Vault) recount(ctx context.Context, rows int64) error {
 	return err
 }
 
-// enter begins to change keys in a transaction: the row of the binding is this one's until the end, and is what it was when
-// it was checked.
-func (v *Vault) enter(ctx context.Context, tx *table.Tx) error {
+// lockBinding begins a change of data_keys in a transaction. Its update locks the row of the binding until the transaction
+// ends, and fails with errDatabaseChanged unless the binding is still the one that was checked.
+func (v *Vault) lockBinding(ctx context.Context, tx *table.Tx) error {
 	b := v.bound.Load()
 	if b == nil {
 		return nil
@@ -156,18 +156,18 @@ func (v *Vault) enter(ctx context.Context, tx *table.Tx) error {
 	before := append([]byte{}, b.Master...)
 	after := before
 	if len(before) == 0 {
-		after = v.wrapper.proof() // the first key that is wrapped says with which master key all are
+		after = v.wrapper.proof() // stored with the first wrapped key; every later key must be wrapped with the same one
 	}
 	n, err := tx.Exec(ctx, "update binding set version = version + 1, master = ? where id = 1 and log = ? and master = ? and version >= ?"+
 		" and (keys = 0 or exists (select 1 from data_keys))", after, b.Log, before, b.Version)
 	if err == nil && n != 1 {
-		err = errMoved
+		err = errDatabaseChanged
 	}
 	return err
 }
 
-// made notes rows that were added in the transaction.
-func (v *Vault) made(ctx context.Context, tx *table.Tx, rows int64) error {
+// addToKeyCount adds the rows inserted in the transaction to binding.Keys.
+func (v *Vault) addToKeyCount(ctx context.Context, tx *table.Tx, rows int64) error {
 	if v.bound.Load() == nil || rows == 0 {
 		return nil
 	}
@@ -175,8 +175,8 @@ func (v *Vault) made(ctx context.Context, tx *table.Tx, rows int64) error {
 	return err
 }
 
-// proveMaster leaves something in the database that only the master key opens, before the first key is wrapped with it.
-func (v *Vault) proveMaster(ctx context.Context) error {
+// storeMasterProof stores a proof of the master key where the binding has none yet.
+func (v *Vault) storeMasterProof(ctx context.Context) error {
 	db, err := v.reach(ctx)
 	if err == nil {
 		_, err = db.Exec(ctx, "update binding set master = ?, version = version + 1 where id = 1 and length(master) = 0", v.wrapper.proof())
@@ -184,9 +184,10 @@ func (v *Vault) proveMaster(ctx context.Context) error {
 	return err
 }
 
-// lookUp reads a row as the database has it now, together with the binding.
-func (v *Vault) lookUp(ctx context.Context, db *table.DB, subject string) (*row, error) {
-	expected, seen := v.bound.Load(), v.seen.Load()
+// lookUpRow reads a row and the binding in one query, so that the row is known to come from the database that was
+// checked. Otherwise it fails with errDatabaseChanged. nil: the subject has no row.
+func (v *Vault) lookUpRow(ctx context.Context, db *table.DB, subject string) (*row, error) {
+	expected, seen := v.bound.Load(), v.maxVersion.Load()
 	found, err := db.Query(ctx, "select coalesce(b.log, ''), coalesce(b.version, 0), k.key, k.created, k.destroyed from (select 1 as id) as one"+
 		" left join binding b on b.id = one.id left join data_keys k on k.subject = ?", subject)
 	if err != nil {
@@ -204,9 +205,9 @@ func (v *Vault) lookUp(ctx context.Context, db *table.DB, subject string) (*row,
 		return nil, fmt.Errorf("key of %s: %w", subject, err)
 	}
 	if expected != nil && (log != expected.Log || version < seen) {
-		return nil, errMoved
+		return nil, errDatabaseChanged
 	}
-	v.notice(version)
+	v.raiseVersion(version)
 	if created == nil {
 		return nil, nil
 	}

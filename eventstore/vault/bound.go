@@ -13,123 +13,134 @@ import (
 	"lieudit/eventstore"
 )
 
-// Bound is a vault as the one keeper of a log's keys. Between a log and its database of keys it holds apart what looks
-// alike to either of them: a database that cannot be reached (calls fail, later ones may not), one that is not the
-// log's or is no longer whole (*WrongError, until another is there), a key that is missing or does not open what the log holds
-// (*eventstore.UnreadableError), and an erasure, which is one only if the log says so (eventstore.ErrDestroyed).
-// No key is made for a subject of which the log holds a sealed field, and none is handed out to seal with that does not
-// open it.
+// Bound is a vault that belongs to one log. It implements eventstore.Vault and is safe for concurrent use. A missing key
+// has several possible causes, and Bound tells them apart with the help of the log:
 //
-//	Check ──> Vault.inspect ──> tryKeys (unbound) ──> follow (from where the database was compared up to)
-//	Key ────> Vault.Key ──> isErased, firstSealed (only where a key is missing, or is used to seal for the first time)
+//   - The database cannot be reached: the call fails with an ordinary error, and a later one may succeed.
+//   - The database is wrong: it belongs to another log, or it lost keys. Calls fail with a *WrongError until a check
+//     finds the right database.
+//   - One key is missing, or does not decrypt what the log holds: *eventstore.UnreadableError.
+//   - The subject was erased: eventstore.ErrDestroyed, only if the log holds the erasure.
+//
+// Two promises follow for writing ("sealed" means encrypted with a data key): no key is created for a subject that
+// already has a sealed field on the log, and no key is returned for sealing that does not open that field.
+//
+//	Check ──> Vault.readContents ──> bindDatabase: testKeys (only where unbound) ──> compareBinding ──> compareKeys
+//	Key ────> Vault.Key ──> verifyKey: firstSealed      (a key is used to seal for the first time)
+//	                   ├──> createKey: firstSealed      (a key is missing and wanted)
+//	                   └──> explainMissingKey: isErased (a key is missing)
 type Bound struct {
-	// AcceptLost, before the first Check, takes a database that lost keys as it is: their subjects are unreadable.
+	// AcceptLost makes a check accept a database that lost keys. Fields of the subjects concerned are unreadable. It is set
+	// before the first Check.
 	AcceptLost bool
-	// Changed, if set before the first Check, is told when a database was found to be whole that was not known to be.
+	// Changed is called when the first check succeeds, and each time one succeeds after one that failed. It is set before
+	// the first Check; nil: nothing is called.
 	Changed func()
 
 	vault    *Vault
 	log      eventstore.Store
 	logger   *slog.Logger
-	instance string
+	instance string // holder of the lease
 
-	turn chan struct{} // holds one when nobody checks
+	checkLock chan struct{} // lock for checks that a context can interrupt: it holds one value while free
 
-	mu      sync.RWMutex
-	err     error // why the last check did not find the vault whole
-	sound   bool  // a check ever did
-	proven  map[string][keyLen]byte
-	erased  map[string]bool
-	missing map[string]bool // subjects without a key, where AcceptLost took them
+	mu        sync.RWMutex
+	err       error                   // of the last check or probe
+	everValid bool                    // a check succeeded once
+	verified  map[string][keyLen]byte // by subject: keys that verifyKey or createKey found right
+	erased    map[string]bool         // subjects whose erasure was found on the log
+	missing   map[string]bool         // subjects whose lost keys AcceptLost accepted
 }
 
-// WrongError says why a vault must not be used with a log, and what to do about it.
+// WrongError says why a vault must not be used with a log (Why, which completes "the vault of data keys …"), and what the
+// operator does about it (Do).
 type WrongError struct {
 	Why, Do string
-	lost    bool // keys that are gone, not another's
 }
 
 func (e *WrongError) Error() string { return "the vault of data keys " + e.Why + ". " + e.Do }
 
-const maxProven = 50_000 // subjects whose key is known to be the right one
+const maxVerified = 50_000 // entries of Bound.verified
 
-// Bind is the vault as the keeper of a log's keys. Nothing is asked of either before Check or Run.
+// Bind returns the vault of a log. It reads neither the database nor the log: Check and Run do.
 func Bind(v *Vault, log eventstore.Store, logger *slog.Logger) *Bound {
-	b := &Bound{vault: v, log: log, logger: logger, instance: uuid.NewString(), turn: make(chan struct{}, 1),
-		proven: map[string][keyLen]byte{}, erased: map[string]bool{}, err: errors.New("the vault was not checked yet")}
-	b.turn <- struct{}{}
+	b := &Bound{vault: v, log: log, logger: logger, instance: uuid.NewString(), checkLock: make(chan struct{}, 1),
+		verified: map[string][keyLen]byte{}, erased: map[string]bool{}, err: errors.New("the vault was not checked yet")}
+	b.checkLock <- struct{}{}
 	return b
 }
 
-// Key is one of eventstore.Vault.
+// Key implements eventstore.Vault.
 func (b *Bound) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
-	key, err := b.ask(ctx, func() ([]byte, error) { return b.vault.Key(ctx, subject, false) })
+	key, err := b.callChecked(ctx, func() ([]byte, error) { return b.vault.Key(ctx, subject, false) })
 	var wrapped *wrappedError
 	switch {
 	case err == nil && create:
-		return b.prove(ctx, subject, key)
+		return b.verifyKey(ctx, subject, key)
 	case err == nil:
 		return key, nil
 	case errors.Is(err, eventstore.ErrNoKey) && create:
-		return b.make(ctx, subject)
+		return b.createKey(ctx, subject)
 	case errors.Is(err, eventstore.ErrNoKey), errors.Is(err, eventstore.ErrDestroyed), errors.As(err, &wrapped):
-		return nil, b.explain(ctx, subject, err)
+		return nil, b.explainMissingKey(ctx, subject, err)
 	}
 	return nil, err
 }
 
-// Destroy is one of eventstore.Vault.
+// Destroy implements eventstore.Vault.
 func (b *Bound) Destroy(ctx context.Context, subject string) error {
-	_, err := b.ask(ctx, func() ([]byte, error) { return nil, b.vault.Destroy(ctx, subject) })
+	_, err := b.callChecked(ctx, func() ([]byte, error) { return nil, b.vault.Destroy(ctx, subject) })
 	return err
 }
 
-// ask asks a vault that is known to be the right one, and checks it again where it turns out to be another.
-func (b *Bound) ask(ctx context.Context, question func() ([]byte, error)) ([]byte, error) {
-	if err := b.admit(); err != nil {
+// callChecked runs a call on the vault once a check has succeeded. If the database has changed since, it checks again and
+// repeats the call once.
+func (b *Bound) callChecked(ctx context.Context, call func() ([]byte, error)) ([]byte, error) {
+	if err := b.checkReady(); err != nil {
 		return nil, err
 	}
-	key, err := question()
-	if errors.Is(err, errMoved) {
+	key, err := call()
+	if errors.Is(err, errDatabaseChanged) {
 		if err := b.Check(ctx); err != nil {
 			return nil, err
 		}
-		key, err = question()
+		key, err = call()
 	}
 	return key, err
 }
 
-// admit is nil when the database was found whole and nothing but outages have come since.
-func (b *Bound) admit() error {
+// checkReady returns nil when a check succeeded once and none has found the vault wrong since. An outage does not count:
+// cached keys are served meanwhile.
+func (b *Bound) checkReady() error {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	var wrong *WrongError
-	if !b.sound || b.vault.bound.Load() == nil || errors.As(b.err, &wrong) {
+	if !b.everValid || b.vault.bound.Load() == nil || errors.As(b.err, &wrong) {
 		return b.err
 	}
 	return nil
 }
 
-// make makes a key for a subject, unless the log holds something that was sealed with one.
-func (b *Bound) make(ctx context.Context, subject string) ([]byte, error) {
+// createKey creates a key for a subject, unless the log holds a field of it: that was sealed with a key that is missing.
+func (b *Bound) createKey(ctx context.Context, subject string) ([]byte, error) {
 	f, err := firstSealed(ctx, b.log, subject)
 	if err != nil {
 		return nil, err
 	}
 	if f != nil {
-		return nil, b.explain(ctx, subject, eventstore.ErrNoKey)
+		return nil, b.explainMissingKey(ctx, subject, eventstore.ErrNoKey)
 	}
-	key, err := b.ask(ctx, func() ([]byte, error) { return b.vault.Key(ctx, subject, true) })
+	key, err := b.callChecked(ctx, func() ([]byte, error) { return b.vault.Key(ctx, subject, true) })
 	if err == nil {
-		b.trust(subject, key)
+		b.rememberVerified(subject, key)
 	}
 	return key, err
 }
 
-// prove makes sure, once for each key, that what is sealed with it can be read beside what the log holds already.
-func (b *Bound) prove(ctx context.Context, subject string, key []byte) ([]byte, error) {
+// verifyKey returns the key if it opens the subject's first sealed field on the log. It reads the log once for each key.
+func (b *Bound) verifyKey(ctx context.Context, subject string, key []byte) ([]byte, error) {
 	b.mu.RLock()
-	known, ok := b.proven[subject]
+	known, ok := b.verified[subject]
 	b.mu.RUnlock()
 	if ok && known == [keyLen]byte(key) {
 		return key, nil
@@ -139,23 +150,24 @@ func (b *Bound) prove(ctx context.Context, subject string, key []byte) ([]byte, 
 		return nil, err
 	}
 	if f != nil && !eventstore.Opens(key, f.stream, f.text) {
-		return nil, b.explain(ctx, subject, errors.New("its data key is another"))
+		return nil, b.explainMissingKey(ctx, subject, errors.New("its data key is another"))
 	}
-	b.trust(subject, key)
+	b.rememberVerified(subject, key)
 	return key, nil
 }
 
-func (b *Bound) trust(subject string, key []byte) {
+func (b *Bound) rememberVerified(subject string, key []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.proven) >= maxProven {
-		clear(b.proven)
+	if len(b.verified) >= maxVerified {
+		clear(b.verified)
 	}
-	b.proven[subject] = [keyLen]byte(key)
+	b.verified[subject] = [keyLen]byte(key)
 }
 
-// explain is why a subject has no key that opens: it was erased, if the log says so, else it is unreadable.
-func (b *Bound) explain(ctx context.Context, subject string, why error) error {
+// explainMissingKey returns the error for a key that is missing or does not open: ErrDestroyed if the log holds the
+// erasure of the subject, else an UnreadableError with the cause why.
+func (b *Bound) explainMissingKey(ctx context.Context, subject string, why error) error {
 	b.mu.RLock()
 	erased := b.erased[subject]
 	b.mu.RUnlock()
@@ -167,7 +179,7 @@ func (b *Bound) explain(ctx context.Context, subject string, why error) error {
 		return err
 	}
 	if !erased {
-		b.vault.cache.drop(subject) // the right one may be back at any time
+		b.vault.cache.remove(subject) // an operator may restore the right key at any time
 		if errors.Is(why, eventstore.ErrDestroyed) {
 			why = errors.New("its data key was destroyed, but the log holds no erasure")
 		}
@@ -180,54 +192,55 @@ func (b *Bound) explain(ctx context.Context, subject string, why error) error {
 }
 
 const (
-	lookEvery    = 2 * time.Second // how often it is looked whether the database is still the one that was checked
-	compareEvery = time.Minute     // how often it is compared with what was added to the log
+	probeInterval   = 2 * time.Second // between two probes whether the database is still the one that was checked
+	compareInterval = time.Minute     // between two comparisons with the new events of the log
 )
 
-// Run looks after the vault until ctx ends. It ends early, with a *WrongError, only when the first verdict is that the vault is wrong:
-// then the service has not begun to rely on it.
+// Run probes the vault until ctx ends, and checks it again when it has changed. It returns early, with a *WrongError, only
+// if the vault is wrong before any check has succeeded: then nothing has used it yet, and the service need not start.
 func (b *Bound) Run(ctx context.Context) error {
 	compared := time.Now()
 	for {
-		full := time.Since(compared) >= compareEvery
-		err := b.look(ctx, full)
+		full := time.Since(compared) >= compareInterval
+		err := b.probe(ctx, full)
 		if full && err == nil {
 			compared = time.Now()
 		}
 		var wrong *WrongError
-		if errors.As(err, &wrong) && !b.everSound() {
+		if errors.As(err, &wrong) && !b.wasEverValid() {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(lookEvery):
+		case <-time.After(probeInterval):
 		}
 	}
 }
 
-func (b *Bound) everSound() bool {
+func (b *Bound) wasEverValid() bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.sound
+	return b.everValid
 }
 
-// Close frees everything. No call may be running, nor come later.
+// Close releases the lease and closes the vault. No other call may run at the same time or come later.
 func (b *Bound) Close() error {
-	b.vault.release(b.instance)
+	b.vault.releaseLease(b.instance)
 	return b.vault.Close()
 }
 
-// Ready is nil unless the vault was never found whole since the start, or is wrong now.
-func (b *Bound) Ready(context.Context) error { return b.admit() }
+// Ready returns an error if no check has succeeded since the start, or if the vault is wrong now. An outage of the
+// database is no such error: see Reachable.
+func (b *Bound) Ready(context.Context) error { return b.checkReady() }
 
-// Reachable is nil while the database of the keys answers; else keys in use serve for their minute. It names subjects
-// whose keys are lost, too.
+// Reachable returns the error of the last check or probe. While the database is unreachable, cached keys are served for up
+// to a minute. It also reports the subjects whose lost keys AcceptLost accepted.
 func (b *Bound) Reachable(context.Context) error {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if b.err == nil && len(b.missing) > 0 {
-		return fmt.Errorf("the data keys of %s are lost: what was sealed with them is unreadable", named(b.missing))
+		return fmt.Errorf("the data keys of %s are lost: what was sealed with them is unreadable", listSubjects(b.missing))
 	}
 	return b.err
 }

@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	remember = 45 * time.Second // after which a key is asked for again
-	most     = 50_000           // subjects remembered at a time
+	remember = 45 * time.Second // lifetime of an entry: below the minute that the package promises
+	most     = 50_000           // entries at a time
 )
 
-// cache remembers keys for a short while, and for as long that there is none any more.
+// cache keeps keys, and the fact that a key is destroyed, for the time remember. It is safe for concurrent use.
 type cache struct {
 	clock func() time.Time
 	mu    sync.RWMutex
 	known map[string]answer
 }
 
-// answer is what the database said: a key, or nil for a destroyed one.
+// answer is a result of the database. key is nil for a destroyed key; asked is the time just before the query.
 type answer struct {
 	key   []byte
 	asked time.Time
@@ -34,8 +34,8 @@ func (c *cache) find(subject string) (key []byte, known bool) {
 	return a.key, true
 }
 
-// put remembers an answer, by when it was asked for, and gives the one that counts: a destroyed key does not come
-// back by an answer from before.
+// put stores an answer and returns the key that is valid: nil where the key was found destroyed after this answer's
+// query began. So a slow query cannot bring a destroyed key back.
 func (c *cache) put(subject string, key []byte, asked time.Time) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *cache) put(subject string, key []byte, asked time.Time) []byte {
 	return key
 }
 
-// forget makes the next find ask again, unless the key is known to be destroyed.
+// forget removes the entry of a subject, unless it says that the key is destroyed.
 func (c *cache) forget(subject string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,21 +61,21 @@ func (c *cache) forget(subject string) {
 	}
 }
 
-// drop forgets what is known of a subject.
-func (c *cache) drop(subject string) {
+// remove removes the entry of a subject, whatever it says.
+func (c *cache) remove(subject string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.known, subject)
 }
 
-// clear forgets everything.
+// clear removes all entries.
 func (c *cache) clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.known)
 }
 
-// shrink forgets what is too old, and if need be a quarter of the rest, whichever comes.
+// shrink removes expired entries and, if that is not enough, arbitrary ones down to three quarters of most. The lock is held.
 func (c *cache) shrink() {
 	now := c.clock()
 	for subject, a := range c.known {

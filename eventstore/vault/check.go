@@ -15,95 +15,96 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Check compares the vault with the log. It is nil when its keys are the log's, and all there; a *WrongError when they
-// are not, or the master key is not theirs; another error when one of the two cannot be asked. A new vault is bound to
-// the log here, and one from before there were bindings as soon as it has opened something of it.
+// Check compares the vault with the log. It returns nil when the vault holds all keys of this log; a *WrongError when it
+// does not, or when the master key is another one; another error when the vault or the log cannot be read. Check binds an
+// empty vault to an empty log, and a vault that has keys but no binding once one of its keys opens a field of the log.
 func (b *Bound) Check(ctx context.Context) error {
-	if err := b.begin(ctx); err != nil {
+	if err := b.lockCheck(ctx); err != nil {
 		return err
 	}
-	defer b.end()
-	return b.note(ctx, b.check(ctx))
+	defer b.unlockCheck()
+	return b.recordResult(ctx, b.runCheck(ctx))
 }
 
 const (
-	maxLook  = 5 * time.Second  // after which a database that says nothing counts as away
-	maxCheck = 10 * time.Minute // for a first comparison with a log of many millions of accounts
+	maxProbe = 5 * time.Second  // timeout of a probe: a database that takes longer counts as unreachable
+	maxCheck = 10 * time.Minute // timeout of a check: the first one may compare many millions of accounts
 )
 
-// look is Check that does little while the database is the one that was checked.
-func (b *Bound) look(ctx context.Context, full bool) error {
-	if err := b.begin(ctx); err != nil {
+// probe checks the vault only if the database has changed since the last check. full: if it has not, the new events of the
+// log are compared with it.
+func (b *Bound) probe(ctx context.Context, full bool) error {
+	if err := b.lockCheck(ctx); err != nil {
 		return err
 	}
-	defer b.end()
-	same, err := b.unchanged(ctx)
-	if err != nil && !errors.Is(err, errMoved) && !table.IsMissing(err) {
-		return b.note(ctx, fmt.Errorf("vault: %w", err))
+	defer b.unlockCheck()
+	same, err := b.isUnchanged(ctx)
+	if err != nil && !errors.Is(err, errDatabaseChanged) && !table.IsMissing(err) {
+		return b.recordResult(ctx, fmt.Errorf("vault: %w", err))
 	}
 	checking, cancel := context.WithTimeout(ctx, maxCheck)
 	defer cancel()
 	if err == nil && same {
 		if full {
-			err = b.catchUp(checking)
+			err = b.compareNewEvents(checking)
 		}
-		return b.note(ctx, err)
+		return b.recordResult(ctx, err)
 	}
-	return b.note(ctx, b.check(checking))
+	return b.recordResult(ctx, b.runCheck(checking))
 }
 
-// catchUp compares the database with what was added to the log.
-func (b *Bound) catchUp(ctx context.Context) error {
-	now, err := b.vault.glance(ctx)
+// compareNewEvents compares the keys with the events added to the log since the last comparison.
+func (b *Bound) compareNewEvents(ctx context.Context) error {
+	now, err := b.vault.readBinding(ctx)
 	if err != nil {
 		return fmt.Errorf("vault: %w", err)
 	}
-	return b.complete(ctx, now.binding)
+	return b.requireKeys(ctx, now.binding)
 }
 
-func (b *Bound) begin(ctx context.Context) error {
+func (b *Bound) lockCheck(ctx context.Context) error {
 	select {
-	case <-b.turn:
+	case <-b.checkLock:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (b *Bound) end() { b.turn <- struct{}{} }
+func (b *Bound) unlockCheck() { b.checkLock <- struct{}{} }
 
-// unchanged says whether nothing has happened to the database since it was checked. The lease is renewed with it.
-func (b *Bound) unchanged(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxLook)
+// isUnchanged reports whether the database is the one that the last check found right. It also renews the lease.
+func (b *Bound) isUnchanged(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxProbe)
 	defer cancel()
-	expected, seen := b.vault.bound.Load(), b.vault.seen.Load()
+	expected, seen := b.vault.bound.Load(), b.vault.maxVersion.Load()
 	var wrong *WrongError
-	if expected == nil || errors.As(b.verdict(), &wrong) {
+	if expected == nil || errors.As(b.lastError(), &wrong) {
 		return false, nil
 	}
-	if err := b.vault.renew(ctx, b.instance); err != nil {
+	if err := b.vault.renewLease(ctx, b.instance); err != nil {
 		return false, err
 	}
-	now, err := b.vault.glance(ctx)
+	now, err := b.vault.readBinding(ctx)
 	return now.Log == expected.Log && now.Version >= seen && bytes.Equal(now.Master, expected.Master) && (now.rows > 0 || now.Keys == 0), err
 }
 
-func (b *Bound) verdict() error {
+func (b *Bound) lastError() error {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.err
 }
 
-// note remembers a verdict and tells of it once.
-func (b *Bound) note(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil { // who asked has gone: that says nothing
+// recordResult stores the result of a check, logs it if it differs from the one before, calls Changed, and returns err.
+func (b *Bound) recordResult(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil { // the caller cancelled: the error says nothing about the vault
 		return err
 	}
 	b.mu.Lock()
-	before, first, changed := b.err, !b.sound, err == nil && b.err != nil
-	b.err, b.sound = err, b.sound || err == nil
+	before, first, changed := b.err, !b.everValid, err == nil && b.err != nil
+	b.err, b.everValid = err, b.everValid || err == nil
 	if changed {
-		clear(b.proven)
+		clear(b.verified)
 	}
 	b.mu.Unlock()
 	var wrong *WrongError
@@ -124,141 +125,145 @@ func (b *Bound) note(ctx context.Context, err error) error {
 	return err
 }
 
-func (b *Bound) check(ctx context.Context) error {
-	if err := b.vault.refresh(); err != nil {
+// runCheck is Check without its lock and its record. Its steps go from cheap to expensive, and each returns a *WrongError
+// where it refuses the vault.
+func (b *Bound) runCheck(ctx context.Context) error {
+	if err := b.vault.closeReplaced(); err != nil {
 		return fmt.Errorf("vault: %w", err)
 	}
 	log, err := b.log.Identity(ctx)
 	if err != nil {
 		return fmt.Errorf("the vault cannot be checked without the log: %w", err)
 	}
-	if err := b.present(ctx); err != nil {
+	if err := b.requireDatabase(ctx); err != nil {
 		return err
 	}
-	err = b.vault.renew(ctx, b.instance)
+	err = b.vault.renewLease(ctx, b.instance)
 	var now contents
 	if err == nil {
-		now, err = b.vault.inspect(ctx)
+		now, err = b.vault.readContents(ctx)
 	}
 	if table.IsMissing(err) {
-		return &WrongError{"at " + b.vault.place() + " was emptied: its tables are gone", putBack, true}
+		return &WrongError{"at " + b.vault.redactedAddress() + " was emptied: its tables are gone", restoreHint}
 	}
 	if err != nil {
 		return fmt.Errorf("vault: %w", err)
 	}
-	if now.Version < b.vault.seen.Load() { // an older copy
-		b.vault.forget()
+	if now.Version < b.vault.maxVersion.Load() { // an older copy was restored
+		b.vault.forgetDatabase()
 	}
-	if err := b.openable(now); err != nil {
+	if err := b.requireMasterKey(now); err != nil {
 		return err
 	}
 	if now.Log == "" {
-		if now, err = b.bind(ctx, now, log); err != nil {
+		if now, err = b.bindDatabase(ctx, now, log); err != nil {
 			return err
 		}
 	}
-	return b.compare(ctx, now, log)
+	return b.compareBinding(ctx, now, log)
 }
 
-// present refuses a database that would have to be made although the log holds what was sealed with its keys.
-func (b *Bound) present(ctx context.Context) error {
-	if there, err := b.vault.exists(); there || err != nil {
+// requireDatabase refuses a missing SQLite file if the log holds sealed fields: a new file would have none of their keys.
+func (b *Bound) requireDatabase(ctx context.Context) error {
+	if there, err := b.vault.hasDatabase(); there || err != nil {
 		return err
 	}
-	sealed, err := b.holdsSealed(ctx)
+	sealed, err := b.hasSealedField(ctx)
 	if err == nil && sealed {
-		err = b.lost(&WrongError{"is not at " + b.vault.place() + ", but the log holds fields that were sealed with its keys",
-			"Put the newest copy of it back there; nothing was written. Instances that share a log share a vault, in Postgres (--postgres)" + orAccept, true})
+		err = b.refuseLoss(&WrongError{"is not at " + b.vault.redactedAddress() + ", but the log holds fields that were sealed with its keys",
+			"Put the newest copy of it back there; nothing was written. Instances that share a log share a vault, in Postgres (--postgres)" + acceptHint})
 	}
 	return err
 }
 
-// openable refuses a master key that is not the one that keys are wrapped with.
-func (b *Bound) openable(now contents) error {
+// requireMasterKey refuses a master key that does not open the proof in the binding or a wrapped key.
+func (b *Bound) requireMasterKey(now contents) error {
 	w, isWrapped := b.vault.wrapper, len(now.Master) > 0 || now.wrapped != nil
 	if w.aead == nil && isWrapped {
-		return &WrongError{"at " + b.vault.place() + " needs its master key: its keys are wrapped with one",
-			"Give it in LIEUDIT_VAULT_KEY or with --vault-key-file", false}
+		return &WrongError{"at " + b.vault.redactedAddress() + " needs its master key: its keys are wrapped with one",
+			"Give it in LIEUDIT_VAULT_KEY or with --vault-key-file"}
 	}
-	ok := w.proves(now.Master)
+	ok := w.opensProof(now.Master)
 	if ok && now.wrapped != nil {
 		_, err := w.open(now.wrapped.Subject, now.wrapped.Key)
 		ok = err == nil
 	}
 	if !ok {
-		return &WrongError{"at " + b.vault.place() + " does not open with this master key",
-			"Give the one its keys are wrapped with, in LIEUDIT_VAULT_KEY or with --vault-key-file; `lieudit vault rewrap` changes it", false}
+		return &WrongError{"at " + b.vault.redactedAddress() + " does not open with this master key",
+			"Give the one its keys are wrapped with, in LIEUDIT_VAULT_KEY or with --vault-key-file; `lieudit vault rewrap` changes it"}
 	}
 	return nil
 }
 
-// bind makes an unbound database the log's, if its keys open what the log holds, or there is neither.
-func (b *Bound) bind(ctx context.Context, now contents, log uuid.UUID) (contents, error) {
-	found, err := b.tryKeys(ctx)
+// bindDatabase binds a database to the log if one of its keys opens a field of the log, or if there is neither a key nor a
+// sealed field.
+func (b *Bound) bindDatabase(ctx context.Context, now contents, log uuid.UUID) (contents, error) {
+	found, err := b.testKeys(ctx)
 	if err != nil {
 		return now, fmt.Errorf("vault: %w", err)
 	}
-	switch at := b.vault.place(); {
+	switch at := b.vault.redactedAddress(); {
 	case found.opened:
-	case found.closed != "":
-		err = &WrongError{"at " + at + " is another log's: its key of " + found.closed + " does not open what this log holds", putBack, false}
+	case found.mismatched != "":
+		err = &WrongError{"at " + at + " is another log's: its key of " + found.mismatched + " does not open what this log holds", restoreHint}
 	case len(found.missing) > 0 && now.rows > 0:
-		err = &WrongError{"at " + at + " is another log's: it opens nothing that this log holds", putBack, false}
+		err = &WrongError{"at " + at + " is another log's: it opens nothing that this log holds", restoreHint}
 	case len(found.missing) > 0:
-		err = b.lost(&WrongError{"at " + at + " is empty, but the log holds fields that were sealed with its keys", putBack + orAccept, true})
+		err = b.refuseLoss(&WrongError{"at " + at + " is empty, but the log holds fields that were sealed with its keys", restoreHint + acceptHint})
 	case !found.sealed && now.rows > 0:
 		err = &WrongError{"at " + at + " holds keys, but this log nothing that was sealed: it is another log's",
-			"Put this log's vault there, or, where the log is new, move the vault away and keep it with the log it belongs to", false}
+			"Put this log's vault there, or, where the log is new, move the vault away and keep it with the log it belongs to"}
 	}
 	if err != nil {
 		return now, err
 	}
-	if err := b.vault.bind(ctx, log); err != nil {
+	if err := b.vault.insertBinding(ctx, log); err != nil {
 		return now, fmt.Errorf("vault: %w", err)
 	}
 	if now.wrapped != nil {
-		if err := b.vault.proveMaster(ctx); err != nil {
+		if err := b.vault.storeMasterProof(ctx); err != nil {
 			return now, fmt.Errorf("vault: %w", err)
 		}
 	}
 	b.logger.Info("the vault is bound to the log", "log", log)
-	now, err = b.vault.inspect(ctx)
+	now, err = b.vault.readContents(ctx)
 	if err != nil {
 		err = fmt.Errorf("vault: %w", err)
 	}
 	return now, err
 }
 
-// compare refuses a bound database that is another log's, or lost keys.
-func (b *Bound) compare(ctx context.Context, now contents, log uuid.UUID) error {
-	at := b.vault.place()
+// compareBinding refuses a database that is bound to another log or has fewer keys than its binding counts. Then it
+// compares the keys with the log.
+func (b *Bound) compareBinding(ctx context.Context, now contents, log uuid.UUID) error {
+	at := b.vault.redactedAddress()
 	if now.Log != log.String() {
-		return &WrongError{"at " + at + " belongs to the log " + now.Log + ", and this log is " + log.String(), putBack, false}
+		return &WrongError{"at " + at + " belongs to the log " + now.Log + ", and this log is " + log.String(), restoreHint}
 	}
 	if now.rows < now.Keys {
-		err := b.lost(&WrongError{fmt.Sprintf("at %s was emptied: it holds %d keys of %d", at, now.rows, now.Keys), putBack + orAccept, true})
+		err := b.refuseLoss(&WrongError{fmt.Sprintf("at %s was emptied: it holds %d keys of %d", at, now.rows, now.Keys), restoreHint + acceptHint})
 		if err == nil {
-			err = b.vault.recount(ctx, now.rows)
+			err = b.vault.storeKeyCount(ctx, now.rows)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	b.vault.expect(now.binding)
-	return b.complete(ctx, now.binding)
+	b.vault.requireBinding(now.binding)
+	return b.requireKeys(ctx, now.binding)
 }
 
-// complete refuses a database that lacks keys of what was added to the log since they were compared.
-func (b *Bound) complete(ctx context.Context, now binding) error {
-	missing, err := b.follow(ctx, now)
+// requireKeys refuses a database that lacks the key of a subject that the log opened since the last comparison.
+func (b *Bound) requireKeys(ctx context.Context, now binding) error {
+	missing, err := b.compareKeys(ctx, now)
 	if err != nil {
 		return fmt.Errorf("vault: %w", err)
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	why := fmt.Sprintf("at %s lacks the keys of %s: it is older than the log", b.vault.place(), named(missing))
-	if err := b.lost(&WrongError{why, putBack + orAccept, true}); err != nil {
+	why := fmt.Sprintf("at %s lacks the keys of %s: it is older than the log", b.vault.redactedAddress(), listSubjects(missing))
+	if err := b.refuseLoss(&WrongError{why, restoreHint + acceptHint}); err != nil {
 		return err
 	}
 	b.mu.Lock()
@@ -268,12 +273,12 @@ func (b *Bound) complete(ctx context.Context, now binding) error {
 }
 
 const (
-	putBack  = "Put the newest copy of this log's vault there"
-	orAccept = ". Only where no copy is left: --accept-lost-keys goes on without, and the accounts concerned can then be read no more, only closed and erased"
+	restoreHint = "Put the newest copy of this log's vault there"
+	acceptHint  = ". Only where no copy is left: --accept-lost-keys goes on without, and the accounts concerned can then be read no more, only closed and erased"
 )
 
-// lost is the error about keys that are lost, unless they were given up.
-func (b *Bound) lost(e *WrongError) error {
+// refuseLoss returns the error e about lost keys, or nil where AcceptLost accepts the loss.
+func (b *Bound) refuseLoss(e *WrongError) error {
 	if !b.AcceptLost {
 		return e
 	}
@@ -281,8 +286,8 @@ func (b *Bound) lost(e *WrongError) error {
 	return nil
 }
 
-// named are some subjects of many.
-func named(subjects map[string]bool) string {
+// listSubjects is a text with the subjects' names: all of a few, the first of many.
+func listSubjects(subjects map[string]bool) string {
 	const shown = 5
 	all := slices.Sorted(maps.Keys(subjects))
 	if len(all) > shown {

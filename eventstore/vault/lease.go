@@ -8,10 +8,10 @@ import (
 	"lieudit/schemas/table"
 )
 
-// lease says that an instance uses the vault. It is kept on Postgres alone: the folder of a SQLite file has a lock.
+// lease says that an instance uses the vault. Only Postgres needs it: the data folder of a SQLite file has a lock.
 type lease struct {
 	Instance string
-	Until    table.Instant // by the database's clock
+	Until    table.Instant // end of the lease, by the clock of the database
 }
 
 var leases = table.Table[lease]{
@@ -19,14 +19,14 @@ var leases = table.Table[lease]{
 	Fields: func(r *lease) []any { return []any{&r.Instance, &r.Until} },
 }
 
-// leaseFor is how long an instance that died keeps others from what needs the vault for itself.
-const leaseFor = 10 * time.Second
+// leaseDuration is how long an instance that died still blocks Rewrap, which needs the vault for itself.
+const leaseDuration = 10 * time.Second
 
 // ErrInUse: an instance of the service uses the vault.
 var ErrInUse = errors.New("an instance of the service is running, or was until a moment ago: stop them all, and try again after 10 seconds")
 
-// renew keeps the lease of an instance.
-func (v *Vault) renew(ctx context.Context, instance string) error {
+// renewLease takes or extends the lease of an instance, and deletes those that ran out.
+func (v *Vault) renewLease(ctx context.Context, instance string) error {
 	if !v.remote() {
 		return nil
 	}
@@ -39,13 +39,13 @@ func (v *Vault) renew(ctx context.Context, instance string) error {
 			return err
 		}
 		_, err := tx.Exec(ctx, "insert into lease (instance, until) values (?, "+db.Now()+" + cast(? as bigint))"+
-			" on conflict (instance) do update set until = excluded.until", instance, leaseFor.Microseconds())
+			" on conflict (instance) do update set until = excluded.until", instance, leaseDuration.Microseconds())
 		return err
 	})
 }
 
-// release gives the lease back. Where that fails it runs out.
-func (v *Vault) release(instance string) {
+// releaseLease deletes the lease of an instance. It ignores errors: the lease then runs out.
+func (v *Vault) releaseLease(instance string) {
 	d := v.db.Load()
 	if d == nil || !v.remote() {
 		return
@@ -55,8 +55,8 @@ func (v *Vault) release(instance string) {
 	d.Exec(ctx, "delete from lease where instance = ?", instance)
 }
 
-// unused is ErrInUse while an instance has a lease.
-func unused(ctx context.Context, db *table.DB, tx *table.Tx) error {
+// checkUnused returns ErrInUse while any instance has a lease.
+func checkUnused(ctx context.Context, db *table.DB, tx *table.Tx) error {
 	var n int
 	err := tx.QueryRow(ctx, "select count(*) from lease where until > "+db.Now()).Scan(&n)
 	if err == nil && n > 0 {

@@ -11,9 +11,10 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Rewrap wraps every key of the vault at an address with another master key, in one transaction, and says how many there
-// are. old is the one they are wrapped with, nil where they are in clear; both may stand side by side. Destroyed keys stay destroyed.
-// No instance may use the vault: one that does on Postgres is ErrInUse; whose file a vault is has to be seen to by the caller.
+// Rewrap wraps every key of the vault at an address with another master key, in one transaction, and returns how many
+// keys it wrapped. old is the present master key; nil: the keys are in clear. Keys in clear beside wrapped ones are fine.
+// Destroyed keys stay destroyed. No instance may use the vault meanwhile: on Postgres Rewrap then fails with ErrInUse; for
+// a SQLite file the caller must hold the lock of its folder.
 func Rewrap(ctx context.Context, address string, old, master []byte) (int, error) {
 	before, err := newWrapper(old)
 	if err != nil {
@@ -30,8 +31,8 @@ func Rewrap(ctx context.Context, address string, old, master []byte) (int, error
 	if err != nil {
 		return 0, err
 	}
-	if there, err := v.exists(); !there {
-		return 0, fmt.Errorf("vault: there is none at %s: %w", v.place(), errors.Join(os.ErrNotExist, err))
+	if there, err := v.hasDatabase(); !there {
+		return 0, fmt.Errorf("vault: there is none at %s: %w", v.redactedAddress(), errors.Join(os.ErrNotExist, err))
 	}
 	db, err := v.reach(ctx)
 	if err != nil {
@@ -39,11 +40,11 @@ func Rewrap(ctx context.Context, address string, old, master []byte) (int, error
 	}
 	n := 0
 	err = db.Tx(ctx, func(tx *table.Tx) error {
-		n, err = rewrapIn(ctx, db, tx, before, after)
+		n, err = rewrapKeys(ctx, db, tx, before, after)
 		return err
 	})
 	if err == nil {
-		err = db.Scrub(ctx) // the keys in clear are in no file any more
+		err = db.Scrub(ctx) // removes the old keys from the files of the database
 	}
 	if err = errors.Join(err, v.Close()); err != nil {
 		return 0, fmt.Errorf("vault: %w", err)
@@ -51,12 +52,13 @@ func Rewrap(ctx context.Context, address string, old, master []byte) (int, error
 	return n, nil
 }
 
-// rewrapIn takes the row of the binding first: an instance that makes a key meanwhile waits, and is then refused.
-func rewrapIn(ctx context.Context, db *table.DB, tx *table.Tx, before, after wrapper) (int, error) {
+// rewrapKeys locks the row of the binding first: an instance that creates a key meanwhile waits in lockBinding, and then
+// fails, because the proof of the master key has changed.
+func rewrapKeys(ctx context.Context, db *table.DB, tx *table.Tx, before, after wrapper) (int, error) {
 	if _, err := tx.Exec(ctx, "update binding set master = ?, version = version + 1 where id = 1", after.proof()); err != nil {
 		return 0, err
 	}
-	if err := unused(ctx, db, tx); err != nil {
+	if err := checkUnused(ctx, db, tx); err != nil {
 		return 0, err
 	}
 	n := 0

@@ -11,22 +11,25 @@ import (
 	"lieudit/schemas/table"
 )
 
-// openings are the streams in which every subject begins, with a field that is sealed, and ends, with its erasure.
-var openings = eventstore.Filter{"account"}
+// This file reads the log for Bound: which subjects must have a key (their account was opened with a sealed field), which
+// must have none (their account was erased), and whether the keys open what is there.
+
+// accountStreams selects the streams that hold each subject's first sealed field (its opening) and its erasure.
+var accountStreams = eventstore.Filter{"account"}
 
 const (
-	together = 500 // subjects that are asked for at a time
-	hopeless = 100 // subjects without a key after which no other is tried
+	batchSize  = 500 // subjects whose rows are read in one query
+	maxMissing = 100 // subjects without a key after which testKeys gives up
 )
 
-// field is a sealed field where it stands on the log.
-type field struct {
+// sealedField is a sealed field and the stream that it was sealed for.
+type sealedField struct {
 	stream string
 	text   event.Personal
 }
 
-// fieldsOf are the sealed fields of an event.
-func fieldsOf(r eventstore.Recorded) (found []event.Personal, err error) {
+// sealedFieldsOf returns the sealed fields of an event.
+func sealedFieldsOf(r eventstore.Recorded) (found []event.Personal, err error) {
 	kind, known := event.Lookup(r.Type)
 	if !known || kind.Personals() == 0 {
 		return nil, nil
@@ -44,10 +47,10 @@ func fieldsOf(r eventstore.Recorded) (found []event.Personal, err error) {
 	return found, nil
 }
 
-// firstSealed is the first sealed field in the streams of a subject, nil when they hold none. It is nearly always in
+// firstSealed returns the first sealed field in the streams of a subject; nil: they hold none. It is nearly always in
 // the first event that is read: the opening of the account.
-func firstSealed(ctx context.Context, log eventstore.Store, subject string) (*field, error) {
-	for _, category := range sealing() {
+func firstSealed(ctx context.Context, log eventstore.Store, subject string) (*sealedField, error) {
+	for _, category := range sealedCategories() {
 		if f, err := firstSealedIn(ctx, log, category+"-"+subject); f != nil || err != nil {
 			return f, err
 		}
@@ -55,9 +58,9 @@ func firstSealed(ctx context.Context, log eventstore.Store, subject string) (*fi
 	return nil, nil
 }
 
-// sealing are the categories of streams with sealed fields, those in which subjects begin first.
-func sealing() []string {
-	all := slices.Clone([]string(openings))
+// sealedCategories returns the categories of streams with sealed fields, accountStreams first.
+func sealedCategories() []string {
+	all := slices.Clone([]string(accountStreams))
 	for _, kind := range event.All() {
 		if kind.Personals() > 0 && !slices.Contains(all, kind.Category()) {
 			all = append(all, kind.Category())
@@ -66,12 +69,12 @@ func sealing() []string {
 	return all
 }
 
-func firstSealedIn(ctx context.Context, log eventstore.Store, stream string) (*field, error) {
+func firstSealedIn(ctx context.Context, log eventstore.Store, stream string) (*sealedField, error) {
 	for r, err := range log.ReadStream(ctx, stream, 0, eventstore.Forward) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", stream, err)
 		}
-		found, err := fieldsOf(r)
+		found, err := sealedFieldsOf(r)
 		if err == nil && len(found) == 0 {
 			found, err = stagedFields(ctx, log, r)
 		}
@@ -79,18 +82,19 @@ func firstSealedIn(ctx context.Context, log eventstore.Store, stream string) (*f
 			return nil, err
 		}
 		if len(found) > 0 {
-			return &field{stream, found[0]}, nil
+			return &sealedField{stream, found[0]}, nil
 		}
 	}
 	return nil, nil
 }
 
-// stagedFields are sealed fields that an event makes real. They are sealed for its stream.
+// stagedFields returns a sealed field of the staging stream that an event commits, where it commits one. It is sealed for
+// the stream of that event, not for the staging stream.
 func stagedFields(ctx context.Context, log eventstore.Store, r eventstore.Recorded) ([]event.Personal, error) {
 	e, err := event.Decode(r.Type, r.Data)
 	commit, ok := e.(event.Staged)
 	if err != nil || !ok {
-		return nil, nil // one that cannot be decoded seals nothing that is known of
+		return nil, nil // no field is known of an event that cannot be decoded
 	}
 	name, _, _ := commit.Staging()
 	f, err := firstSealedIn(ctx, log, name)
@@ -100,9 +104,9 @@ func stagedFields(ctx context.Context, log eventstore.Store, r eventstore.Record
 	return []event.Personal{f.text}, nil
 }
 
-// isErased says whether the log holds the erasure of a subject.
+// isErased reports whether the log holds the erasure of a subject.
 func isErased(ctx context.Context, log eventstore.Store, subject string) (bool, error) {
-	for _, category := range openings {
+	for _, category := range accountStreams {
 		stream := category + "-" + subject
 		for r, err := range log.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
 			if err != nil {
@@ -116,11 +120,11 @@ func isErased(ctx context.Context, log eventstore.Store, subject string) (bool, 
 	return false, nil
 }
 
-// subjects are the accounts that the log opens and erases after a mark, one after the other. The last thing said is where
-// the reading ended.
-func (b *Bound) subjects(ctx context.Context, after eventstore.Mark, each func(subject string, opening *field) error) (end eventstore.Mark, err error) {
+// scanSubjects calls each for every account opening (with its first sealed field) and every erasure (with nil) after a
+// mark, in the order of the log. end is the mark that it reached.
+func (b *Bound) scanSubjects(ctx context.Context, after eventstore.Mark, each func(subject string, opening *sealedField) error) (end eventstore.Mark, err error) {
 	end = after
-	for s, err := range b.log.ReadAll(ctx, after, openings) {
+	for s, err := range b.log.ReadAll(ctx, after, accountStreams) {
 		if err != nil {
 			return end, err
 		}
@@ -131,8 +135,8 @@ func (b *Bound) subjects(ctx context.Context, after eventstore.Mark, each func(s
 		subject := eventstore.Subject(s.Event.Stream)
 		if s.Event.Type == (event.AccountErased{}).EventType() {
 			err = each(subject, nil)
-		} else if found, bad := fieldsOf(s.Event); bad == nil && len(found) > 0 { // one that cannot be decoded is its account's matter
-			err = each(subject, &field{s.Event.Stream, found[0]})
+		} else if found, bad := sealedFieldsOf(s.Event); bad == nil && len(found) > 0 { // an event that cannot be decoded stops only its account, elsewhere
+			err = each(subject, &sealedField{s.Event.Stream, found[0]})
 		}
 		if err != nil {
 			return end, err
@@ -141,34 +145,35 @@ func (b *Bound) subjects(ctx context.Context, after eventstore.Mark, each func(s
 	return end, ctx.Err()
 }
 
-// errEnough ends a reading early.
-var errEnough = errors.New("enough")
+// errStopScan is returned by a callback of scanSubjects to end the scan early.
+var errStopScan = errors.New("enough")
 
-// holdsSealed says whether the log holds any sealed field.
-func (b *Bound) holdsSealed(ctx context.Context) (bool, error) {
-	_, err := b.subjects(ctx, eventstore.Mark{}, func(_ string, opening *field) error {
+// hasSealedField reports whether the log holds any sealed field.
+func (b *Bound) hasSealedField(ctx context.Context) (bool, error) {
+	_, err := b.scanSubjects(ctx, eventstore.Mark{}, func(_ string, opening *sealedField) error {
 		if opening != nil {
-			return errEnough
+			return errStopScan
 		}
 		return nil
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errStopScan) {
 		return true, nil
 	}
 	return false, err
 }
 
-// evidence is what tells whether keys are a log's.
-type evidence struct {
-	sealed  bool     // the log holds sealed fields
-	opened  bool     // one of them was opened
-	closed  string   // a subject whose field does not open with its key
-	missing []string // subjects that have no key and were not erased
+// keyEvidence is what testKeys found: whether the keys belong to the log.
+type keyEvidence struct {
+	sealed     bool     // the log holds sealed fields
+	opened     bool     // one of them was opened
+	mismatched string   // a subject whose field does not open with its key
+	missing    []string // subjects that have no key and were not erased
 }
 
-// tryKeys looks for a sealed field that opens with the key of its subject.
-func (b *Bound) tryKeys(ctx context.Context) (found evidence, err error) {
-	_, err = b.subjects(ctx, eventstore.Mark{}, func(subject string, opening *field) error {
+// testKeys tries the keys on the sealed fields of the log until one field opens, one does not, or maxMissing keys are
+// missing.
+func (b *Bound) testKeys(ctx context.Context) (found keyEvidence, err error) {
+	_, err = b.scanSubjects(ctx, eventstore.Mark{}, func(subject string, opening *sealedField) error {
 		if opening == nil {
 			return nil
 		}
@@ -178,10 +183,10 @@ func (b *Bound) tryKeys(ctx context.Context) (found evidence, err error) {
 		switch {
 		case err == nil && eventstore.Opens(key, opening.stream, opening.text):
 			found.opened = true
-			return errEnough
+			return errStopScan
 		case err == nil || errors.As(err, &wrapped):
-			found.closed = subject
-			return errEnough
+			found.mismatched = subject
+			return errStopScan
 		case !errors.Is(err, eventstore.ErrNoKey) && !errors.Is(err, eventstore.ErrDestroyed):
 			return err
 		}
@@ -189,67 +194,70 @@ func (b *Bound) tryKeys(ctx context.Context) (found evidence, err error) {
 		if err == nil && !erased {
 			found.missing = append(found.missing, subject)
 		}
-		if len(found.missing) == hopeless {
-			return errEnough
+		if len(found.missing) == maxMissing {
+			return errStopScan
 		}
 		return err
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errStopScan) {
 		err = nil
 	}
 	return found, err
 }
 
-// comparison collects, while the log is read, which subjects lack their keys.
-type comparison struct {
+// keyComparison collects subjects while the log is scanned, and checks batchSize of them at a time.
+type keyComparison struct {
 	vault   *Vault
-	opened  map[string]bool // not asked for yet
-	erased  map[string]bool // to be destroyed again
-	missing map[string]bool
+	created map[string]bool // must have a key; in this batch
+	erased  map[string]bool // must have none; in this batch
+	missing map[string]bool // result: have no key and should; over all batches
 }
 
-// follow compares the keys with what the log holds after the place they were compared up to: the erasures there are destroyed
-// again, and gives the subjects that lack a key. Where none does, the database notes how far it was compared.
-func (b *Bound) follow(ctx context.Context, at binding) (missing map[string]bool, err error) {
+// compareKeys compares the keys with the log after the position of the binding. It destroys the keys of erased subjects
+// again (a restored backup may have them) and returns the subjects that lack a key. If none does, it stores the new
+// position.
+func (b *Bound) compareKeys(ctx context.Context, at binding) (missing map[string]bool, err error) {
 	from, err := at.mark()
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{b.vault, map[string]bool{}, map[string]bool{}, map[string]bool{}}
-	to, err := b.subjects(ctx, from, func(subject string, opening *field) error { return c.take(ctx, subject, opening) })
+	c := &keyComparison{b.vault, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	to, err := b.scanSubjects(ctx, from, func(subject string, opening *sealedField) error { return c.addSubject(ctx, subject, opening) })
 	var diverged *eventstore.DivergedError
-	if errors.As(err, &diverged) { // an older copy of the log was restored: it is compared from its beginning
-		*c = comparison{b.vault, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	if errors.As(err, &diverged) { // an older copy of the log was restored: compare from its beginning
+		*c = keyComparison{b.vault, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 		from = eventstore.Mark{}
-		to, err = b.subjects(ctx, from, func(subject string, opening *field) error { return c.take(ctx, subject, opening) })
+		to, err = b.scanSubjects(ctx, from, func(subject string, opening *sealedField) error { return c.addSubject(ctx, subject, opening) })
 	}
 	if err == nil {
-		err = c.settle(ctx)
+		err = c.checkBatch(ctx)
 	}
 	if err == nil && to != from && (len(c.missing) == 0 || b.AcceptLost) {
-		err = b.vault.advance(ctx, at, to)
+		err = b.vault.storeMark(ctx, at, to)
 	}
 	return c.missing, err
 }
 
-func (c *comparison) take(ctx context.Context, subject string, opening *field) error {
+// addSubject adds an opening, or an erasure where opening is nil, to the batch, and checks a full batch.
+func (c *keyComparison) addSubject(ctx context.Context, subject string, opening *sealedField) error {
 	if opening != nil {
-		c.opened[subject] = true
+		c.created[subject] = true
 	} else {
-		delete(c.opened, subject)
+		delete(c.created, subject)
 		delete(c.missing, subject)
 		c.erased[subject] = true
 	}
-	if len(c.opened)+len(c.erased) < together {
+	if len(c.created)+len(c.erased) < batchSize {
 		return nil
 	}
-	return c.settle(ctx)
+	return c.checkBatch(ctx)
 }
 
-// settle asks for the keys of the subjects collected so far, and destroys those that were erased.
-func (c *comparison) settle(ctx context.Context) error {
-	asked := make([]string, 0, together)
-	for _, set := range []map[string]bool{c.opened, c.erased} {
+// checkBatch reads the rows of the batch, adds subjects without a row to missing, destroys the keys of erased ones, and
+// empties the batch.
+func (c *keyComparison) checkBatch(ctx context.Context) error {
+	asked := make([]string, 0, batchSize)
+	for _, set := range []map[string]bool{c.created, c.erased} {
 		for subject := range set {
 			asked = append(asked, subject)
 		}
@@ -266,22 +274,22 @@ func (c *comparison) settle(ctx context.Context) error {
 		return err
 	}
 	for _, r := range rows {
-		delete(c.opened, r.Subject)
+		delete(c.created, r.Subject)
 		if r.Destroyed != 0 {
 			delete(c.erased, r.Subject)
 		}
 	}
-	for subject := range c.opened {
+	for subject := range c.created {
 		c.missing[subject] = true
 	}
 	again := make([]string, 0, len(c.erased))
 	for subject := range c.erased {
 		again = append(again, subject)
 	}
-	clear(c.opened)
+	clear(c.created)
 	clear(c.erased)
 	if len(again) == 0 {
 		return nil
 	}
-	return c.vault.destroy(ctx, again...)
+	return c.vault.destroyKeys(ctx, again...)
 }

@@ -1,6 +1,15 @@
-// Package vault keeps the data keys of personal fields in a database of its own making, outside the log, where
-// they can be destroyed. Several instances share one and agree on every key; what one destroys, all
-// refuse within a minute, so no key is remembered for longer than that.
+// Package vault stores the data keys that encrypt personal fields, one key for each subject (an account). The log keeps
+// the encrypted fields for ever; the vault is a separate database, so destroying a key erases the fields. Its constraint:
+// a key that one instance destroys is refused by every instance within a minute, so no key is cached for longer.
+//
+//	codec ──> Bound.Key ──> Vault.Key ──> cache ──> lookUpRow ──> data_keys (Postgres or a SQLite file)
+//	             │              └── create: insert        └── binding: which log, how many keys, which version
+//	             └── ReadStream: is the key missing because the subject was erased?
+//
+//	Bound.Run ──> probe ──> runCheck: requireMasterKey, bindDatabase, compareBinding, compareKeys ──> recordResult
+//
+// Vault is the database alone. Bound adds the log: it refuses a database that belongs to another log, or that lost keys.
+// The service uses Bound; `lieudit vault rewrap` uses Rewrap.
 package vault
 
 import (
@@ -18,8 +27,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Vault implements eventstore.Vault on Postgres or in a SQLite file, knowing nothing of the log: see Bound. The database may be away when it is opened,
-// and come and go later: keys used a moment ago are there all the same.
+// Vault implements eventstore.Vault on Postgres or in a SQLite file. It does not know the log; Bound does. It is safe for
+// concurrent use. The database may be unavailable at the start and at any time later: cached keys are served meanwhile.
 type Vault struct {
 	address string
 	wrapper wrapper
@@ -27,19 +36,19 @@ type Vault struct {
 	cache   cache
 	reader  follower
 
-	turn  chan struct{} // holds one when nobody reaches for the database
-	db    atomic.Pointer[database]
-	bound atomic.Pointer[binding] // what answers must come from, nil as long as that is not known
-	seen  atomic.Int64            // the highest version of the binding
+	turn       chan struct{} // lock for opening the database that a context can interrupt: it holds one value while free
+	db         atomic.Pointer[database]
+	bound      atomic.Pointer[binding] // the binding that the database must have; nil before the first check
+	maxVersion atomic.Int64            // the highest binding.Version that was read; a lower one is an older copy
 }
 
-// database is an open database and, on SQLite, the file it was when it was opened.
+// database is an open database. On SQLite, file identifies the file that was opened (see checkFile).
 type database struct {
 	*table.DB
 	file os.FileInfo
 }
 
-// row is a subject's key. A destroyed one has no key left, and keeps the subject from ever getting another.
+// row is a subject's key. The row of a destroyed key stays, without the key, so that the subject never gets another one.
 type row struct {
 	Subject   string
 	Key       []byte
@@ -55,8 +64,9 @@ var keys = table.Table[row]{
 	Fields: func(r *row) []any { return []any{&r.Subject, &r.Key, &r.Created, &r.Destroyed} },
 }
 
-// New is the vault at an address: postgres://… or the path of a SQLite file, made when missing. With a
-// master key (see ParseMaster) the keys it makes are of no use without it; nil stores them as they are.
+// New returns the vault at an address: postgres://… or the path of a SQLite file, which the first use creates. New itself
+// opens nothing. With a master key (see ParseMaster) new keys are stored wrapped, that is encrypted; without one (nil)
+// they are stored in clear.
 func New(address string, master []byte, clock func() time.Time) (*Vault, error) {
 	w, err := newWrapper(master)
 	if err != nil {
@@ -67,7 +77,7 @@ func New(address string, master []byte, clock func() time.Time) (*Vault, error) 
 	return v, nil
 }
 
-// Key is the subject's data key, which must not be changed; see eventstore.Vault.
+// Key returns the subject's data key, as eventstore.Vault says. The caller must not change its bytes.
 func (v *Vault) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
 	if key, known := v.cache.find(subject); known {
 		return usable(key)
@@ -99,27 +109,27 @@ func usable(key []byte) ([]byte, error) {
 	return key, nil
 }
 
-// row is what the database holds for a subject, nil for nothing.
+// row reads the row of a subject, and inserts it where it is missing and create is set. nil: there is none.
 func (v *Vault) row(ctx context.Context, subject string, create bool) (*row, error) {
 	db, err := v.reach(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := v.lookUp(ctx, db, subject)
+	found, err := v.lookUpRow(ctx, db, subject)
 	if err == nil && found == nil && create {
 		if err = v.insert(ctx, db, subject); err == nil {
-			found, err = v.lookUp(ctx, db, subject)
+			found, err = v.lookUpRow(ctx, db, subject)
 		}
 	}
 	return found, err
 }
 
-// insert makes a key, unless another instance was faster: then that one's is the key.
+// insert stores a new random key. If another instance inserted one first, that key stays.
 func (v *Vault) insert(ctx context.Context, db *table.DB, subject string) error {
 	key := make([]byte, keyLen)
 	rand.Read(key) // never fails: the runtime ends the program first
 	err := db.Tx(ctx, func(tx *table.Tx) error {
-		if err := v.enter(ctx, tx); err != nil {
+		if err := v.lockBinding(ctx, tx); err != nil {
 			return err
 		}
 		n, err := tx.Exec(ctx, "insert into data_keys (subject, key, created, destroyed) values (?, ?, ?, 0) on conflict do nothing",
@@ -127,20 +137,22 @@ func (v *Vault) insert(ctx context.Context, db *table.DB, subject string) error 
 		if err != nil {
 			return err
 		}
-		return v.made(ctx, tx, n)
+		return v.addToKeyCount(ctx, tx, n)
 	})
 	if err != nil {
 		return err
 	}
-	_, err = v.reach(ctx) // the file that has the key is still the one that is found at its path
+	_, err = v.reach(ctx) // fails if the SQLite file was replaced meanwhile: the new file does not have the key
 	return err
 }
 
-// Destroy ends a subject's key, here at once and on the other instances within a minute. A subject that has no
-// key will never have one. Backups of the database are beyond its reach.
-func (v *Vault) Destroy(ctx context.Context, subject string) error { return v.destroy(ctx, subject) }
+// Destroy deletes a subject's key. This instance refuses it at once, the others within a minute. A subject that had no
+// key can never get one. Backups of the database keep the key.
+func (v *Vault) Destroy(ctx context.Context, subject string) error {
+	return v.destroyKeys(ctx, subject)
+}
 
-func (v *Vault) destroy(ctx context.Context, subjects ...string) error {
+func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 	for _, subject := range subjects {
 		v.cache.forget(subject)
 	}
@@ -160,7 +172,7 @@ func (v *Vault) destroy(ctx context.Context, subjects ...string) error {
 func (v *Vault) overwrite(ctx context.Context, db *table.DB, subjects []string) error {
 	now := int64(table.At(v.clock()))
 	err := db.Tx(ctx, func(tx *table.Tx) error {
-		if err := v.enter(ctx, tx); err != nil {
+		if err := v.lockBinding(ctx, tx); err != nil {
 			return err
 		}
 		for _, subject := range subjects {
@@ -169,7 +181,7 @@ func (v *Vault) overwrite(ctx context.Context, db *table.DB, subjects []string) 
 				_, err = tx.Exec(ctx, "update data_keys set key = ?, destroyed = ? where subject = ? and destroyed = 0", []byte{}, now, subject)
 			}
 			if err == nil {
-				err = v.made(ctx, tx, n)
+				err = v.addToKeyCount(ctx, tx, n)
 			}
 			if err != nil {
 				return err
@@ -185,11 +197,11 @@ func (v *Vault) overwrite(ctx context.Context, db *table.DB, subjects []string) 
 
 func (v *Vault) remote() bool { return strings.HasPrefix(v.address, "postgres") }
 
-// reach is the database, opened by whoever needs it first. It is errMoved when the file at its path is another than the
-// one that was opened: what is written to that may be gone when it is closed.
+// reach returns the database, and opens it on the first call. It fails with errDatabaseChanged when the SQLite file at the
+// path is no longer the one that was opened: what is written to the opened one would be lost when it is closed.
 func (v *Vault) reach(ctx context.Context) (*table.DB, error) {
 	if d := v.db.Load(); d != nil {
-		return d.DB, v.moved(d)
+		return d.DB, v.checkFile(d)
 	}
 	select {
 	case <-v.turn:
@@ -197,8 +209,8 @@ func (v *Vault) reach(ctx context.Context) (*table.DB, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if d := v.db.Load(); d != nil { // somebody was faster
-		return d.DB, v.moved(d)
+	if d := v.db.Load(); d != nil { // another goroutine opened it meanwhile
+		return d.DB, v.checkFile(d)
 	}
 	d, err := v.open(ctx)
 	if err != nil {
@@ -208,37 +220,38 @@ func (v *Vault) reach(ctx context.Context) (*table.DB, error) {
 	return d.DB, nil
 }
 
-// moved is errMoved when a database is no longer the one at its path.
-func (v *Vault) moved(d *database) error {
+// checkFile returns errDatabaseChanged when the file at the path is not the one that was opened.
+func (v *Vault) checkFile(d *database) error {
 	if d.file == nil {
 		return nil
 	}
 	if there, err := os.Stat(v.address); err != nil || !os.SameFile(there, d.file) {
-		return errMoved
+		return errDatabaseChanged
 	}
 	return nil
 }
 
-// refresh lets go of a database that is no longer the one at its path, and of all that is known from it.
-func (v *Vault) refresh() error {
+// closeReplaced closes a database whose file was replaced, and forgets everything that was read from it. The next call
+// opens the new file.
+func (v *Vault) closeReplaced() error {
 	d := v.db.Load()
-	if d == nil || v.moved(d) == nil {
+	if d == nil || v.checkFile(d) == nil {
 		return nil
 	}
 	v.db.Store(nil)
-	v.forget()
+	v.forgetDatabase()
 	return d.Close()
 }
 
-// forget drops all that is remembered of a database: it is not what it was.
-func (v *Vault) forget() {
+// forgetDatabase empties the cache and clears the expected binding: what was read before does not count any more.
+func (v *Vault) forgetDatabase() {
 	v.cache.clear()
 	v.bound.Store(nil)
-	v.seen.Store(0)
+	v.maxVersion.Store(0)
 }
 
-// exists says whether there is a database to open. Of a server only opening it tells.
-func (v *Vault) exists() (bool, error) {
+// hasDatabase reports whether the SQLite file exists. For Postgres it is always true: only opening it can tell.
+func (v *Vault) hasDatabase() (bool, error) {
 	if v.remote() {
 		return true, nil
 	}
@@ -272,7 +285,7 @@ func (v *Vault) open(ctx context.Context) (*database, error) {
 	return d, nil
 }
 
-// prepare makes a file that nobody else can read.
+// prepare creates the SQLite file where it is missing, readable by this user only.
 func (v *Vault) prepare() error {
 	if v.remote() {
 		return nil
@@ -284,7 +297,7 @@ func (v *Vault) prepare() error {
 	return f.Close()
 }
 
-// Close frees everything. No call may be running, nor come later.
+// Close closes the database. No other call may run at the same time or come later.
 func (v *Vault) Close() error {
 	if d := v.db.Load(); d != nil {
 		return d.Close()
@@ -292,8 +305,8 @@ func (v *Vault) Close() error {
 	return nil
 }
 
-// place is where the database is, without what would let somebody in.
-func (v *Vault) place() string {
+// redactedAddress is the address without user and password, for error messages.
+func (v *Vault) redactedAddress() string {
 	if !v.remote() {
 		return v.address
 	}

@@ -22,7 +22,8 @@ func ParseMaster(text string) ([]byte, error) {
 	return master, nil
 }
 
-// wrapper encrypts keys with a master key, or does nothing without one. A wrapped key tells itself by its length.
+// wrapper encrypts keys with the master key. Without one it returns them unchanged. A stored key of keyLen bytes is in
+// clear; a wrapped one is longer.
 type wrapper struct{ aead cipher.AEAD }
 
 func newWrapper(master []byte) (wrapper, error) {
@@ -61,27 +62,28 @@ func (w wrapper) open(subject string, stored []byte) ([]byte, error) {
 	return key, nil
 }
 
-// wrappedError says that a data key is there and does not open.
+// wrappedError says that a data key is stored, but cannot be decrypted with this master key.
 type wrappedError struct{ subject, why string }
 
 func (e *wrappedError) Error() string { return "the data key of " + e.subject + " " + e.why }
 
-// proven is what a proof is sealed for. No subject has such a name.
-const proven = "\x00master key"
+// proofSubject is the subject that a proof is encrypted for. No account can have this name.
+const proofSubject = "\x00master key"
 
-// proof is something that only this master key opens; empty without one.
+// proof returns a known text encrypted with the master key, which tells later whether a master key is the same one. It is
+// empty without a master key.
 func (w wrapper) proof() []byte {
 	if w.aead == nil {
 		return []byte{}
 	}
-	return w.seal(proven, make([]byte, keyLen))
+	return w.seal(proofSubject, make([]byte, keyLen))
 }
 
-// proves says whether a proof was made with this master key. One that is empty is anybody's.
-func (w wrapper) proves(proof []byte) bool {
+// opensProof reports whether a proof was made with this master key. An empty proof fits every master key.
+func (w wrapper) opensProof(proof []byte) bool {
 	if len(proof) == 0 {
 		return true
 	}
-	_, err := w.open(proven, proof)
+	_, err := w.open(proofSubject, proof)
 	return err == nil
 }

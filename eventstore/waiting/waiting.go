@@ -1,6 +1,10 @@
-// Package waiting bounds the wait for a log that is slow and not lost: how long a request waits, how many do, and how
-// many of them one account may have. Who waits enters the instance's one Room (Enter), whatever part of the log it
-// waits for, and leaves it when the log has answered, when its time is over or when its client goes away.
+// Package waiting limits how requests wait for a log that does not answer for a moment: for how long, how many at a time,
+// and how many of one account. Its constraint: an instance has one Room for all its requests, so that one account cannot
+// take all the places, whatever part of the service it waits in.
+//
+//	request ──> Room.Wait: Enter ──> ask (the call on the log), repeated while it is unavailable ──> leave
+//
+// A caller that waits in another way calls Enter itself.
 package waiting
 
 import (
@@ -13,39 +17,40 @@ import (
 )
 
 const (
-	// Staleness is how old the last successful look at the log may be of which something is answered.
+	// Staleness is how old a reading of the log may be that an answer relies on.
 	Staleness = time.Second
-	// Longest is how long a request waits from its arrival, over all that it waits for.
+	// Longest is how long one request waits in all, counted from its arrival.
 	Longest = 3 * time.Second
-	// Lost is the silence of a log after which nobody waits for it any more.
+	// Lost is how long the log is silent until requests stop waiting for it.
 	Lost = 10 * time.Second
-	// Brief is a wait that is no stall: it takes no place.
+	// Brief is how long a request may wait without a place.
 	Brief = 100 * time.Millisecond
-	// Places is how many requests of an instance wait at a time. One account gets half of them.
+	// Places is how many requests of an instance wait at a time. One account may take half of them.
 	Places = 4096
 )
 
-// Room holds who waits. It is safe for concurrent use.
+// Room counts the requests that wait. It is safe for concurrent use.
 type Room struct {
 	places int
 
-	mu    sync.Mutex
-	taken int
-	by    map[string]int // by account
+	mu      sync.Mutex
+	taken   int
+	takenBy map[string]int // by account
 }
 
-// NewRoom is a room with so many places.
-func NewRoom(places int) *Room { return &Room{places: places, by: map[string]int{}} }
+// NewRoom returns a room with that many places.
+func NewRoom(places int) *Room { return &Room{places: places, takenBy: map[string]int{}} }
 
-// Enter takes a place for a request of an account, if there is one. leave gives it back; more than once is fine.
+// Enter takes a place for a request of an account; ok is false where none is free. leave gives the place back, and may be
+// called more than once.
 func (r *Room) Enter(account string) (leave func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.taken >= r.places || r.by[account] >= r.places/2 {
+	if r.taken >= r.places || r.takenBy[account] >= r.places/2 {
 		return nil, false
 	}
 	r.taken++
-	r.by[account]++
+	r.takenBy[account]++
 	return sync.OnceFunc(func() { r.leave(account) }), true
 }
 
@@ -53,20 +58,20 @@ func (r *Room) leave(account string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.taken--
-	if r.by[account]--; r.by[account] == 0 {
-		delete(r.by, account)
+	if r.takenBy[account]--; r.takenBy[account] == 0 {
+		delete(r.takenBy, account)
 	}
 }
 
-// Taken is how many places are taken.
+// Taken returns how many places are taken.
 func (r *Room) Taken() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.taken
 }
 
-// Wait does what asks the log for an account's sake, with a place, for as long as a request may wait, and again where
-// the log was away for a moment. Without a place it has only a moment.
+// Wait calls ask, which reads the log for an account, and calls it again while it fails with eventstore.ErrUnavailable.
+// It returns the last error of ask after Longest, or after Brief where the room has no free place.
 func (r *Room) Wait(ctx context.Context, account string, ask func(context.Context) error) error {
 	limit := Brief
 	if leave, ok := r.Enter(account); ok {

@@ -1,11 +1,14 @@
-// Package bodies bounds what request bodies cost: how many of their bytes are in memory at once (Budget), and how long
-// a client may take to send them (Paced). Its constraint is the order of checks: nothing of a body over Small is read
-// before Admission.Allow has agreed and the body has its share.
+// Package bodies limits what request bodies cost: how many of their bytes are in memory at once (Budget), and how slowly
+// a client may send them (Paced). Its constraint is the order of checks: of a body larger than Small nothing is read
+// before Admission.Allow has agreed and the body holds its share of the budget. (Where the client declares no length, the
+// first Small+1 bytes are read to find out.)
 //
-//	connection ──> Paced ──> server, area: Budget.Limit ──> input: Read
-//	                                  └── Acquire ──> release, once the request is answered
+//	package connection ──> Paced ──> http/server, http/area: Budget.Limit ──> limitedBody ──> http/input: Read
+//	                                                                              │ first Read of a large body
+//	                                        Admission.Allow, Budget.Acquire <─────┘
+//	                                        release <── the request is answered
 //
-// x/sync/semaphore has neither turns by account nor a part that one account may hold, so the budget is our own.
+// x/sync/semaphore knows no accounts: it neither serves them in turn nor limits what one holds. So the budget is our own.
 package bodies
 
 import (
@@ -14,25 +17,26 @@ import (
 	"net/http"
 )
 
-// Small is the most bytes of a body that need no share of the budget.
+// Small is the largest body, in bytes, that needs no share of the budget.
 const Small = 64 << 10
 
-// Admission is what a large body has to pass before it is read.
+// Admission says by which rules Limit admits a body.
 type Admission struct {
-	Account string       // whose part of the budget it takes
-	Limit   int64        // the most bytes of the body
-	Allow   func() error // is asked before anything of a large body is read; nil: it may be read
+	Account string       // whose part of the budget a large body takes
+	Limit   int64        // bytes of the largest body that is read
+	Allow   func() error // called once before a large body is read; an error refuses it; nil: every body may be read
 }
 
-// Limit makes the body of a request one that is read within the admission's limit and the budget: reads beyond
-// the limit fail with a *http.MaxBytesError, and those of a large body with the error of Allow, ErrOverloaded or a cancelled
-// context where it is not admitted. The share is the length that was declared, else the limit. It is held until
-// release is called, which must be when nothing that was read is needed any more.
+// Limit replaces the body of a request by one that is read within the admission's limit and the budget. Reads beyond the
+// limit fail with a *http.MaxBytesError. Reads of a large body that is not admitted fail with the error of Allow, with
+// ErrOverloaded, or with the error of the request's context. A large body takes a share of its declared length, else of
+// the limit, on its first read. The caller must call release once it no longer needs what was read; the share is held
+// until then.
 func (b *Budget) Limit(r *http.Request, a Admission) (release func()) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}
 	}
-	l := &limited{ReadCloser: r.Body, budget: b, ctx: r.Context(), admission: a, declared: r.ContentLength}
+	l := &limitedBody{ReadCloser: r.Body, budget: b, ctx: r.Context(), admission: a, declared: r.ContentLength}
 	if r.ContentLength <= a.Limit {
 		l.ReadCloser = http.MaxBytesReader(nil, r.Body, a.Limit)
 	}
@@ -40,27 +44,27 @@ func (b *Budget) Limit(r *http.Request, a Admission) (release func()) {
 	return l.release
 }
 
-// limited is a body that Limit made. It is read by one goroutine.
-type limited struct {
+// limitedBody is the body that Limit puts in place. One goroutine reads it.
+type limitedBody struct {
 	io.ReadCloser
-	budget    *Budget
-	ctx       context.Context // of the request
-	admission Admission
-	declared  int64 // -1: the length is not known
-	read      int64
-	admitted  bool
-	err       error  // why it is not read on
-	share     func() // gives it back; nil: it holds none
+	budget       *Budget
+	ctx          context.Context // of the request
+	admission    Admission
+	declared     int64 // -1: the length is not known
+	read         int64
+	admitted     bool
+	err          error  // of admit; every later read returns it
+	releaseShare func() // gives it back; nil: it holds none
 }
 
-func (l *limited) Read(p []byte) (int, error) {
+func (l *limitedBody) Read(p []byte) (int, error) {
 	if l.err == nil && !l.admitted && (l.declared > Small || l.read > Small) {
 		l.err = l.admit()
 	}
 	if l.err != nil {
 		return 0, l.err
 	}
-	if !l.admitted && l.declared < 0 { // one byte more tells that it is large
+	if !l.admitted && l.declared < 0 { // the length is unknown: one byte more than Small shows that the body is large
 		p = p[:min(int64(len(p)), Small+1-l.read)]
 	}
 	n, err := l.ReadCloser.Read(p)
@@ -68,8 +72,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// admit waits for the share of a large body. Of one that says it is over the limit nothing is read.
-func (l *limited) admit() (err error) {
+// admit checks a large body and waits for its share of the budget.
+func (l *limitedBody) admit() (err error) {
 	if l.declared > l.admission.Limit {
 		return &http.MaxBytesError{Limit: l.admission.Limit}
 	}
@@ -82,14 +86,14 @@ func (l *limited) admit() (err error) {
 	if bytes < 0 {
 		bytes = l.admission.Limit
 	}
-	l.share, err = l.budget.Acquire(l.ctx, l.admission.Account, bytes)
+	l.releaseShare, err = l.budget.Acquire(l.ctx, l.admission.Account, bytes)
 	l.admitted = err == nil
 	return err
 }
 
-// release gives the share back.
-func (l *limited) release() {
-	if l.share != nil {
-		l.share()
+// release gives the share back, if the body holds one.
+func (l *limitedBody) release() {
+	if l.releaseShare != nil {
+		l.releaseShare()
 	}
 }

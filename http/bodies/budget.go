@@ -16,52 +16,53 @@ const (
 	maxAccountWaiting = maxWaiting / 2
 )
 
-// ErrOverloaded: the budget had no room for a body within MaxWait, or too many waited before it.
+// ErrOverloaded: a body got no share of the budget within MaxWait, too many bodies wait already, or the body is larger than
+// the part of one account.
 var ErrOverloaded = errors.New("no room for a request body")
 
-// Budget bounds the bytes of request bodies that are in memory at once, those of all accounts and those of one. A share
-// is taken whole, and once. Accounts that wait take turns; within an account the first come is the first served.
-// A share that does not fit yet holds back those whose turn comes later, so that a large one is not passed over for
-// ever; an account that holds its part holds back nobody else. A Budget is safe for concurrent use; a nil
-// Budget bounds nothing.
+// Budget limits the bytes of request bodies that are in memory at once: in total, and in part for each account. A share is
+// granted whole or not at all. Waiting accounts are served round-robin; within an account shares are served in the order
+// of arrival. A share that does not fit into the total blocks all that come after it, so that small ones cannot starve a
+// large one. An account that would exceed its own part is skipped and blocks nobody else. A Budget is safe for concurrent
+// use; a nil Budget limits nothing.
 type Budget struct {
 	total, part int64
 
-	mu         sync.Mutex
-	used       int64
-	waiting    int
-	overloaded int64
-	accounts   map[string]*account // those that hold or wait
-	turns      list.List           // of *account: those that wait, whose turn is next first
+	mu              sync.Mutex
+	used            int64
+	waiting         int
+	overloaded      int64
+	accounts        map[string]*account // those that hold or wait
+	waitingAccounts list.List           // of *account, in the order of their turns
 
 	level   int64
-	crossed func(above bool)
+	onCross func(above bool)
 }
 
-// account is what one account holds of a budget, and its shares to come.
+// account is what one account holds of a budget, and the shares that it waits for.
 type account struct {
-	name string
-	used int64
-	wait list.List // of *share
-	turn *list.Element
+	name  string
+	used  int64
+	queue list.List // of *share
+	turn  *list.Element
 }
 
-// share is bytes that are waited for.
+// share is a number of bytes of the budget, waited for or granted.
 type share struct {
 	account *account
 	bytes   int64
-	place   *list.Element // in account.wait; nil once granted
+	element *list.Element // in account.queue; nil once granted
 	granted chan struct{}
 }
 
-// NewBudget is a budget of bytes for all bodies and for those of one account.
+// NewBudget returns a budget of total bytes, of which one account may hold part.
 func NewBudget(total, part int64) *Budget {
 	return &Budget{total: total, part: min(part, total), accounts: make(map[string]*account)}
 }
 
-// Watch has crossed called each time that the bytes in use rise to a level or fall below it. It is called with the budget locked
-// and must not block. Watch is called before the budget is used.
-func (b *Budget) Watch(level int64, crossed func(above bool)) { b.level, b.crossed = level, crossed }
+// Watch makes the budget call crossed each time the bytes in use rise to the level or fall below it. The budget is locked
+// during that call, which must not block. Watch itself must be called before the budget is used.
+func (b *Budget) Watch(level int64, crossed func(above bool)) { b.level, b.onCross = level, crossed }
 
 // Acquire waits for a share of the budget and returns the function that gives it back, which may be called more than
 // once. It fails with ErrOverloaded, or with the error of ctx.
@@ -85,12 +86,12 @@ func (b *Budget) Acquire(ctx context.Context, name string, bytes int64) (release
 	}
 }
 
-// enqueue puts a share at the end of its account's line.
+// enqueue adds a share to the end of its account's queue, and grants it at once where it fits.
 func (b *Budget) enqueue(name string, bytes int64) (*share, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.accounts[name]
-	if bytes > b.part || b.waiting == maxWaiting || a != nil && a.wait.Len() == maxAccountWaiting {
+	if bytes > b.part || b.waiting == maxWaiting || a != nil && a.queue.Len() == maxAccountWaiting {
 		b.overloaded++
 		return nil, ErrOverloaded
 	}
@@ -99,104 +100,104 @@ func (b *Budget) enqueue(name string, bytes int64) (*share, error) {
 		b.accounts[name] = a
 	}
 	s := &share{account: a, bytes: bytes, granted: make(chan struct{})}
-	s.place = a.wait.PushBack(s)
+	s.element = a.queue.PushBack(s)
 	if a.turn == nil {
-		a.turn = b.turns.PushBack(a)
+		a.turn = b.waitingAccounts.PushBack(a)
 	}
 	b.waiting++
-	b.grant()
+	b.grantShares()
 	return s, nil
 }
 
-// release gives a share back.
+// release gives a granted share back.
 func (b *Budget) release(s *share) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.free(s)
+	b.returnBytes(s)
 }
 
-// withdraw ends a wait. A share that was granted meanwhile is given back.
+// withdraw ends the wait for a share. If the share was granted meanwhile, its bytes are given back.
 func (b *Budget) withdraw(s *share, overloaded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if overloaded {
 		b.overloaded++
 	}
-	if s.place == nil {
-		b.free(s)
+	if s.element == nil {
+		b.returnBytes(s)
 		return
 	}
 	b.dequeue(s)
-	b.forget(s.account)
-	b.grant() // those that it held back
+	b.dropIfIdle(s.account)
+	b.grantShares() // those that this share blocked
 }
 
-// free takes the bytes of a granted share off. The lock is held.
-func (b *Budget) free(s *share) {
-	b.use(s.account, -s.bytes)
-	b.forget(s.account)
-	b.grant()
+// returnBytes gives the bytes of a granted share back and grants waiting shares. The lock is held.
+func (b *Budget) returnBytes(s *share) {
+	b.addUsed(s.account, -s.bytes)
+	b.dropIfIdle(s.account)
+	b.grantShares()
 }
 
-// use notes that an account holds more bytes, or fewer. The lock is held.
-func (b *Budget) use(a *account, bytes int64) {
+// addUsed adds to the bytes that an account holds, or subtracts where bytes is negative. The lock is held.
+func (b *Budget) addUsed(a *account, bytes int64) {
 	before := b.used >= b.level
 	b.used += bytes
 	a.used += bytes
-	if above := b.used >= b.level; above != before && b.crossed != nil {
-		b.crossed(above)
+	if above := b.used >= b.level; above != before && b.onCross != nil {
+		b.onCross(above)
 	}
 }
 
-// dequeue takes a share out of its line. The lock is held.
+// dequeue removes a share from its account's queue. The lock is held.
 func (b *Budget) dequeue(s *share) {
 	a := s.account
-	a.wait.Remove(s.place)
-	s.place = nil
+	a.queue.Remove(s.element)
+	s.element = nil
 	b.waiting--
-	if a.wait.Len() == 0 {
-		b.turns.Remove(a.turn)
+	if a.queue.Len() == 0 {
+		b.waitingAccounts.Remove(a.turn)
 		a.turn = nil
 	}
 }
 
-// forget drops an account that neither holds nor waits. The lock is held.
-func (b *Budget) forget(a *account) {
-	if a.used == 0 && a.wait.Len() == 0 {
+// dropIfIdle removes an account that holds no bytes and waits for none. The lock is held.
+func (b *Budget) dropIfIdle(a *account) {
+	if a.used == 0 && a.queue.Len() == 0 {
 		delete(b.accounts, a.name)
 	}
 }
 
-// grant gives the accounts that wait what fits, in turn. The lock is held.
-func (b *Budget) grant() {
-	for turn := b.turns.Front(); turn != nil; {
+// grantShares grants what fits to the waiting accounts, round-robin. The lock is held.
+func (b *Budget) grantShares() {
+	for turn := b.waitingAccounts.Front(); turn != nil; {
 		a := turn.Value.(*account)
-		s := a.wait.Front().Value.(*share)
-		if a.used+s.bytes > b.part { // it waits for its own shares
+		s := a.queue.Front().Value.(*share)
+		if a.used+s.bytes > b.part { // it waits until the account gives shares back
 			turn = turn.Next()
 			continue
 		}
 		if b.used+s.bytes > b.total {
 			return
 		}
-		b.use(a, s.bytes)
+		b.addUsed(a, s.bytes)
 		b.dequeue(s)
 		close(s.granted)
 		if a.turn != nil {
-			b.turns.MoveToBack(a.turn)
+			b.waitingAccounts.MoveToBack(a.turn)
 		}
-		turn = b.turns.Front()
+		turn = b.waitingAccounts.Front()
 	}
 }
 
-// Status is how a budget stands.
+// Status are the figures of a budget.
 type Status struct {
 	Used       int64 // bytes
 	Waiting    int   // bodies
 	Overloaded int64 // bodies that got no share, since the start
 }
 
-// Status tells how the budget stands.
+// Status returns the present figures.
 func (b *Budget) Status() Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,20 +20,21 @@ const (
 // ErrSlow: the client sent nothing for maxSilence, or less than minPace over paceWindow.
 var ErrSlow = errors.New("request body too slow")
 
-// Paced is a body whose client has to send. Only the time that reads wait for the client counts: a body that is not
-// asked for is not late. It fails with ErrSlow. It is read by one goroutine.
+// Paced is a body that the client must send at a minimum pace; reads of a slower one fail with ErrSlow. Only the time
+// that reads wait for the client counts: a body that nobody reads is not late. One goroutine reads it.
 type Paced struct {
 	io.ReadCloser
-	// SetReadDeadline is that of the body's connection.
+	// SetReadDeadline is the method of the connection that the body comes from.
 	SetReadDeadline func(time.Time) error
 
 	waited time.Duration // in this window
 	bytes  int64         // in this window
 	total  int64
-	err    error // io.EOF: it was read to its end
+	err    error // that ended reading; io.EOF: the body was read whole
 }
 
-// Progress is how many bytes were read, and with which error reading ended: io.EOF where the body was read whole.
+// Progress returns how many bytes were read, and the error that ended reading: io.EOF where the body was read whole, nil
+// where reading can go on.
 func (p *Paced) Progress() (bytes int64, err error) { return p.total, p.err }
 
 func (p *Paced) Read(buf []byte) (int, error) {
@@ -41,14 +42,14 @@ func (p *Paced) Read(buf []byte) (int, error) {
 		return 0, p.err
 	}
 	began := time.Now()
-	p.SetReadDeadline(began.Add(p.patience()))
+	p.SetReadDeadline(began.Add(p.readTimeout()))
 	n, err := p.ReadCloser.Read(buf)
 	p.waited += time.Since(began)
 	p.bytes += int64(n)
 	p.total += int64(n)
 	switch {
 	case err == io.EOF:
-		p.SetReadDeadline(time.Time{}) // the connection is listened to while the request is worked on
+		p.SetReadDeadline(time.Time{}) // the server reads in the background while the handler works, to notice a client that leaves
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = ErrSlow
 	case err == nil && p.waited >= paceWindow:
@@ -61,8 +62,8 @@ func (p *Paced) Read(buf []byte) (int, error) {
 	return n, err
 }
 
-// patience is how long the next read may wait.
-func (p *Paced) patience() time.Duration {
+// readTimeout returns how long the next read may wait.
+func (p *Paced) readTimeout() time.Duration {
 	if p.bytes >= windowBytes {
 		return maxSilence
 	}

@@ -9,55 +9,55 @@ import (
 )
 
 const (
-	// maxLinger is how long a connection is listened to after an answer that closes it, maxDrain how much.
+	// maxLinger and maxDrain are for how long, and how many bytes, a connection is still read after an answer that closes it.
 	maxLinger = time.Second
 	maxDrain  = 256 << 10
 )
 
-// key is where a request's context has its connection.
-type key struct{}
+// connKey is the key of a request's context under which its *conn is found.
+type connKey struct{}
 
-// conn is a connection that its listener knows.
+// conn is a connection of a Listener. It records whether it is idle, for the listener's choice.
 type conn struct {
 	net.Conn
-	listener *Listener
-	writing  atomic.Int64 // since when, in nanoseconds after the listener began; 0: it is not being written to
+	listener   *Listener
+	writeStart atomic.Int64 // when the running Write began, in nanoseconds after Listener.began; 0: none runs
 
-	idle atomic.Int64 // its turn to be taken away; 0: it serves a request
+	idleTurn atomic.Int64 // place in the order in which connections became idle; 0: it serves a request
 
-	once sync.Once
-	gone chan struct{} // closed when it is
-	err  error         // of closing it
+	once   sync.Once
+	closed chan struct{} // closed with the connection
+	err    error         // of closing the connection
 }
 
-// Write writes, and notes since when.
+// Write records when it began, so that findLongestUnread sees a client that does not read.
 func (c *conn) Write(p []byte) (int, error) {
-	c.writing.Store(max(int64(time.Since(c.listener.began)), 1))
-	defer c.writing.Store(0)
+	c.writeStart.Store(max(int64(time.Since(c.listener.began)), 1))
+	defer c.writeStart.Store(0)
 	return c.Conn.Write(p)
 }
 
-// setIdle notes that the connection serves no request any more, or that it does.
+// setIdle records that the connection serves no request (true), or that it serves one (false).
 func (c *conn) setIdle(idle bool) {
 	if !idle {
-		c.idle.Store(0)
+		c.idleTurn.Store(0)
 		return
 	}
-	c.idle.Store(c.listener.turns.Add(1))
-	c.listener.makeRoom()
+	c.idleTurn.Store(c.listener.idleTurns.Add(1))
+	c.listener.signalRoom()
 }
 
-// Close closes the connection and counts it out.
+// Close closes the connection and removes it from the listener. Later calls return the error of the first.
 func (c *conn) Close() error {
 	c.once.Do(func() {
-		close(c.gone)
+		close(c.closed)
 		c.err = c.Conn.Close()
-		c.listener.remove(c)
+		c.listener.removeConn(c)
 	})
 	return c.err
 }
 
-// CloseWrite tells the client that nothing more will come.
+// CloseWrite closes the sending side, where the connection has one: the client sees the end of the answer.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -65,10 +65,10 @@ func (c *conn) CloseWrite() error {
 	return nil
 }
 
-// linger closes a connection whose client may still be sending: closed at once, the system would answer that with a
-// reset, which can overtake the answer. What comes meanwhile is read up to a limit; then a client that goes on
-// sending fills its window and is left to read. The connection counts as idle.
-func (c *conn) linger() {
+// lingerAndClose closes a connection whose client may still be sending. If it closed at once, the system would send a TCP
+// reset, and the client could lose the answer. So it closes the sending side, then discards up to maxDrain bytes and waits
+// for at most maxLinger, while the client can read the answer. The connection counts as idle meanwhile.
+func (c *conn) lingerAndClose() {
 	c.setIdle(true)
 	end := time.NewTimer(maxLinger)
 	defer end.Stop()
@@ -77,7 +77,7 @@ func (c *conn) linger() {
 	if _, err := io.CopyN(io.Discard, c.Conn, maxDrain); err == nil {
 		select {
 		case <-end.C:
-		case <-c.gone:
+		case <-c.closed:
 		}
 	}
 	c.Close()

@@ -8,12 +8,12 @@ import (
 	"lieudit/http/bodies"
 )
 
-// maxIgnored is how much of a body that no one asked for is read after an answer that is no refusal, so that the connection
-// can be kept. After a refusal it is bodies.Small: a larger body is not read.
+// maxIgnored is how many bytes of an unread body are discarded after a successful answer, so that the connection can be
+// kept. After a refusal (status 400 and above) the limit is bodies.Small.
 const maxIgnored = 256 << 10
 
-// handler sees to the bodies of requests on the connections of a Listener: they are paced, and what an answer left unread
-// is read after it where it is little; else the connection closes, as the answer says.
+// handler wraps the server's handler. It makes request bodies Paced. Once a request is answered, it discards a small rest of
+// the body and keeps the connection, or closes the connection where the rest is large.
 type handler struct{ next http.Handler }
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -21,42 +21,43 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	c, ok := r.Context().Value(key{}).(*conn)
+	c, ok := r.Context().Value(connKey{}).(*conn)
 	if !ok {
 		h.next.ServeHTTP(w, r)
 		return
 	}
 	x := &exchange{ResponseWriter: w, conn: c, body: &bodies.Paced{ReadCloser: r.Body, SetReadDeadline: c.SetReadDeadline}}
 	x.declared, x.expects = r.ContentLength, r.Header.Get("Expect") != ""
-	paced := *r // the server knows a body by its type
+	paced := *r // a copy: net/http looks at the type of the body in its own request
 	paced.Body = x.body
 	h.next.ServeHTTP(x, &paced)
 	x.finish()
 }
 
-// exchange is a request with a body, and its answer.
+// exchange is a request with a body, and its answer. It is the http.ResponseWriter of the wrapped handler.
 type exchange struct {
 	http.ResponseWriter
 	conn     *conn
 	body     *bodies.Paced
 	declared int64 // length of the body; -1: not known
-	expects  bool  // the client sends the body when it is told to
+	expects  bool  // Expect: 100-continue: the client waits before it sends the body
 
-	status int
-	after  after
-	unread int64 // how much of the body may be read after the answer
+	status      int
+	disposition disposition
+	drainLimit  int64 // bytes of the body that may be discarded after the answer
 }
 
-// after is what becomes of a connection once the answer is written.
-type after int
+// disposition is what happens to a connection once the answer is written.
+type disposition int
 
 const (
-	kept     after = iota // the server goes on with it
-	drained               // it is kept if the rest of the body is little and comes in time
-	lingered              // it is closed, as the answer says
+	keepOpen        disposition = iota // the server decides, as usual
+	drainThenKeep                      // kept if drainBody reaches the end of the body, else closed
+	lingerThenClose                    // closed by lingerAndClose; the answer says "Connection: close"
 )
 
-// WriteHeader decides what becomes of a body that was not read to its end.
+// WriteHeader decides what happens to a body that was not read to its end, before the header is sent: the decision may
+// add "Connection: close" to it.
 func (x *exchange) WriteHeader(status int) {
 	if x.status != 0 || status < http.StatusOK {
 		x.ResponseWriter.WriteHeader(status)
@@ -64,39 +65,40 @@ func (x *exchange) WriteHeader(status int) {
 	}
 	x.status = status
 	if read, err := x.body.Progress(); err != io.EOF {
-		x.settle(read, err)
+		x.decideDisposition(read, err)
 	}
 	x.ResponseWriter.WriteHeader(status)
-	if x.after == kept {
+	if x.disposition == keepOpen {
 		return
 	}
-	if !x.isWhole() { // its end is the server's to write: the server reads what is little before the answer, in time
-		x.after = kept
+	if !x.hasKnownEnd() { // only the server can end this answer. On Flush it discards a small rest of the body itself: limit its time
+		x.disposition = keepOpen
 		x.conn.SetReadDeadline(time.Now().Add(maxLinger))
 		http.NewResponseController(x.ResponseWriter).Flush()
 		x.conn.SetReadDeadline(time.Time{})
 	}
 }
 
-// settle decides by what was read of the body, and how that ended.
-func (x *exchange) settle(read int64, err error) {
-	x.unread = bodies.Small
+// decideDisposition sets disposition and drainLimit from how many bytes of the body were read, and the error that ended
+// reading.
+func (x *exchange) decideDisposition(read int64, err error) {
+	x.drainLimit = bodies.Small
 	if x.status < http.StatusBadRequest {
-		x.unread = maxIgnored
+		x.drainLimit = maxIgnored
 	}
-	if x.expects || err != nil || max(read, x.declared) > x.unread {
-		x.after = lingered
+	if x.expects || err != nil || max(read, x.declared) > x.drainLimit {
+		x.disposition = lingerThenClose
 		x.Header().Set("Connection", "close")
 		return
 	}
-	x.after = drained
-	if x.isWhole() { // it does not wait for the body
+	x.disposition = drainThenKeep
+	if x.hasKnownEnd() { // send the answer without reading the body first
 		http.NewResponseController(x.ResponseWriter).EnableFullDuplex()
 	}
 }
 
-// isWhole says whether the answer ends by itself.
-func (x *exchange) isWhole() bool {
+// hasKnownEnd reports whether the client can tell the end of the answer from its header alone.
+func (x *exchange) hasKnownEnd() bool {
 	return x.status == http.StatusNoContent || x.Header().Get("Content-Length") != ""
 }
 
@@ -107,7 +109,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 	return x.ResponseWriter.Write(p)
 }
 
-// FlushError is for http.ResponseController: what is flushed has a status.
+// FlushError implements what http.ResponseController looks for. It writes the status first where none was written.
 func (x *exchange) FlushError() error {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
@@ -115,32 +117,32 @@ func (x *exchange) FlushError() error {
 	return http.NewResponseController(x.ResponseWriter).Flush()
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap implements what http.ResponseController looks for.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// finish sends the answer, and then reads what was left of the body, or closes the connection.
+// finish sends the answer, and then does to the connection what disposition says.
 func (x *exchange) finish() {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
 	}
-	if x.after == kept {
+	if x.disposition == keepOpen {
 		return
 	}
 	x.FlushError()
-	if x.after == drained && x.drain() {
+	if x.disposition == drainThenKeep && x.drainBody() {
 		return
 	}
-	x.conn.linger()
-	panic(http.ErrAbortHandler) // the connection is closed
+	x.conn.lingerAndClose()
+	panic(http.ErrAbortHandler) // how a handler tells the server that the connection is closed; it is not logged
 }
 
-// drain reads what is left of a small body; it is false where that does not come in time. The connection counts as idle
-// meanwhile.
-func (x *exchange) drain() bool {
+// drainBody discards the rest of a small body. It returns false where the rest is larger than drainLimit or takes longer
+// than maxLinger. The connection counts as idle meanwhile.
+func (x *exchange) drainBody() bool {
 	x.conn.setIdle(true)
 	defer x.conn.setIdle(false)
 	x.conn.SetReadDeadline(time.Now().Add(maxLinger))
 	defer x.conn.SetReadDeadline(time.Time{})
-	_, err := io.CopyN(io.Discard, x.body.ReadCloser, x.unread+1)
+	_, err := io.CopyN(io.Discard, x.body.ReadCloser, x.drainLimit+1)
 	return err == io.EOF
 }

@@ -1,13 +1,14 @@
-// Package connection keeps the connections of a listener within a cap, and away from those who only hold them. Its
-// constraint is that no client's work and no slow reader is timed out: only what a client has to send is waited for with a
-// limit, and connections are taken away only where there are no others left.
+// Package connection limits the number of open connections of a listener, and closes idle ones to make room for new ones.
+// Its constraint: the handler's work and a client that reads slowly are never timed out. Only what a client has to send
+// has a time limit, and a connection is closed for another only at the limit.
 //
-//	net.Listener ──> Listener.Accept ──> *conn ──> http.Server ──> Handler ──> the listener's handler
-//	                     ^   evict           │ Track: active, idle      └── bodies.Paced, linger
-//	                     └────────── room ───┘
+//	net.Listener ──> Listener.Accept ──> *conn ──> http.Server ──> handler ──> exchange ──> the server's own handler
+//	                     ^                  │ trackState: active or idle          ├── bodies.Paced: the body in time
+//	                     │                  v                                     └── drainBody, lingerAndClose
+//	                     └─ evictIdle <── signalRoom: a connection is idle or closed
 //
-// netutil.LimitListener has a cap too, but at it nobody new comes in: those who hold idle connections would keep
-// everybody else out.
+// netutil.LimitListener also limits connections, but never closes one: clients that hold idle connections would lock all
+// others out.
 package connection
 
 import (
@@ -25,46 +26,47 @@ import (
 )
 
 const (
-	// maxUnread is how long a client may leave an answer unread before its connection counts as idle. It is cut
-	// only where the cap is reached and no other is idle.
+	// maxUnread is how long a client may read nothing of an answer before its connection may be closed for a new one. That
+	// happens only at the limit, and only when no connection is idle.
 	maxUnread = 30 * time.Second
-	// firstPause and lastPause bound the time between two looks for room.
-	firstPause, lastPause = 5 * time.Millisecond, time.Second
+	// minPause and maxPause bound the time between two attempts to find room.
+	minPause, maxPause = 5 * time.Millisecond, time.Second
 )
 
-// Listener is a listener with a cap on its connections. At the cap the connection that is idle longest goes for a new
-// one: one that serves no request, or else one whose client has not read for maxUnread. While none is idle,
-// new connections wait, the first of them here and the others with the system: none is turned away whom a moment's
-// patience would serve.
+// Listener is a listener with a limit on its open connections. At the limit it closes one for each new one: the
+// connection that has served no request for longest, or else one whose client has not read for maxUnread. Where there is
+// neither, new connections wait, the first in admitConn and the others in the system's accept queue; none is refused.
+// It is safe for concurrent use.
 type Listener struct {
 	net.Listener
 	limit int
 	log   *slog.Logger
 	began time.Time
 
-	mu      sync.Mutex
-	open    map[*conn]struct{}
-	idle    []candidate // found idle longest at the last look, the longest last
-	evicted int64
+	mu         sync.Mutex
+	open       map[*conn]struct{}
+	candidates []candidate // found idle longest at the last look, the longest last
+	evicted    int64
 
-	turns   atomic.Int64 // that connections fell idle in
-	waiting atomic.Bool  // for room
+	idleTurns atomic.Int64 // counts each time that a connection becomes idle: a lower number is idle longer
+	isWaiting atomic.Bool  // a new connection waits for room
 
-	room   chan struct{} // one connection ended or fell idle
+	room   chan struct{} // signals that a connection was closed or became idle
 	closed chan struct{}
 	close  func() error
 }
 
-// candidate is a connection that was idle, and since which turn.
+// candidate is a connection that was idle when collectCandidates ran, with its idleTurn then. It is valid only while the
+// connection still has that turn.
 type candidate struct {
 	*conn
 	turn int64
 }
 
-// maxCandidates are found at one look over all connections.
+// maxCandidates is how many candidates one pass over all connections collects.
 const maxCandidates = 128
 
-// Limit puts a cap on a listener.
+// Limit returns a listener that keeps at most limit connections open.
 func Limit(l net.Listener, limit int, log *slog.Logger) *Listener {
 	return &Listener{
 		Listener: l, limit: limit, log: log, began: time.Now(), open: make(map[*conn]struct{}),
@@ -72,15 +74,16 @@ func Limit(l net.Listener, limit int, log *slog.Logger) *Listener {
 	}
 }
 
-// Serve has a server take its connections from the listener, as http.Server.Serve does.
+// Serve runs a server on the listener, as http.Server.Serve does. It replaces the server's Handler, ConnState and
+// ConnContext.
 func (l *Listener) Serve(s *http.Server) error {
 	s.Handler = handler{s.Handler}
-	s.ConnState = track
-	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, key{}, c) }
+	s.ConnState = trackState
+	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
 	return s.Serve(l)
 }
 
-// Close ends the listener; connections stay.
+// Close stops the listener. Its connections stay open.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,22 +95,22 @@ func (l *Listener) Close() error {
 	return l.close()
 }
 
-// Accept waits for the next connection, and for room for it. File descriptors that are used up are no error: an idle
-// connection goes, and it is tried again.
+// Accept waits for the next connection and for room for it. When the process has no file descriptor left, Accept closes
+// an idle connection and tries again.
 func (l *Listener) Accept() (net.Conn, error) {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		c, err := l.Listener.Accept()
 		if err == nil {
-			return l.admit(c)
+			return l.admitConn(c)
 		}
 		if !lacksDescriptors(err) {
 			return nil, err
 		}
-		if pause == firstPause { // one line an incident
+		if pause == minPause { // log once, not at every attempt
 			l.log.Warn("no file descriptor for a new connection", "listener", l.Addr(), "reason", err)
 		}
-		l.evict()
-		if !l.pause(pause) {
+		l.evictIdle()
+		if !l.waitForRoom(pause) {
 			return nil, net.ErrClosed
 		}
 	}
@@ -117,15 +120,15 @@ func lacksDescriptors(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// admit takes a connection in as soon as there is room.
-func (l *Listener) admit(raw net.Conn) (net.Conn, error) {
-	c := &conn{Conn: raw, listener: l, gone: make(chan struct{})}
-	c.setIdle(true) // it has not asked for anything yet
-	for pause := firstPause; !l.add(c); pause = min(2*pause, lastPause) {
-		if l.evict() {
+// admitConn adds a connection as soon as there is room, and closes an idle one where there is none.
+func (l *Listener) admitConn(raw net.Conn) (net.Conn, error) {
+	c := &conn{Conn: raw, listener: l, closed: make(chan struct{})}
+	c.setIdle(true) // no request has come on it yet
+	for pause := minPause; !l.tryAdd(c); pause = min(2*pause, maxPause) {
+		if l.evictIdle() {
 			continue
 		}
-		if !l.pause(pause) {
+		if !l.waitForRoom(pause) {
 			raw.Close()
 			return nil, net.ErrClosed
 		}
@@ -133,8 +136,8 @@ func (l *Listener) admit(raw net.Conn) (net.Conn, error) {
 	return c, nil
 }
 
-// pause waits until there may be room, or for as long as it says; it is false once the listener is closed.
-func (l *Listener) pause(longest time.Duration) bool {
+// waitForRoom waits until there may be room, or until longest has passed. It returns false once the listener is closed.
+func (l *Listener) waitForRoom(longest time.Duration) bool {
 	timer := time.NewTimer(longest)
 	defer timer.Stop()
 	select {
@@ -146,21 +149,21 @@ func (l *Listener) pause(longest time.Duration) bool {
 	return true
 }
 
-// add counts a connection in if there is room.
-func (l *Listener) add(c *conn) bool {
+// tryAdd adds a connection if there is room, and reports whether it did.
+func (l *Listener) tryAdd(c *conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	full := len(l.open) >= l.limit
-	l.waiting.Store(full)
+	l.isWaiting.Store(full)
 	if !full {
 		l.open[c] = struct{}{}
 	}
 	return !full
 }
 
-// evict closes the connection that is idle longest; it is false where none is.
-func (l *Listener) evict() bool {
-	c := l.longestIdle()
+// evictIdle closes one connection as chooseEviction says. It returns false where there is none to close.
+func (l *Listener) evictIdle() bool {
+	c := l.chooseEviction()
 	if c == nil {
 		return false
 	}
@@ -168,16 +171,17 @@ func (l *Listener) evict() bool {
 	return true
 }
 
-func (l *Listener) longestIdle() *conn {
+// chooseEviction returns the connection that is idle longest, else one that findLongestUnread finds, else nil.
+func (l *Listener) chooseEviction() *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	longest := l.nextIdle()
+	longest := l.popCandidate()
 	if longest == nil {
-		l.findIdle()
-		longest = l.nextIdle()
+		l.collectCandidates()
+		longest = l.popCandidate()
 	}
 	if longest == nil {
-		longest = l.longestUnread()
+		longest = l.findLongestUnread()
 	}
 	if longest != nil {
 		l.evicted++
@@ -185,61 +189,63 @@ func (l *Listener) longestIdle() *conn {
 	return longest
 }
 
-// nextIdle takes the next candidate that is idle still. Who fell idle since comes after all of them. The lock is held.
-func (l *Listener) nextIdle() *conn {
-	for len(l.idle) > 0 {
-		last := l.idle[len(l.idle)-1]
-		l.idle = l.idle[:len(l.idle)-1]
-		if _, open := l.open[last.conn]; open && last.idle.Load() == last.turn {
+// popCandidate removes and returns the candidate that is idle longest, if it is still idle. Connections that became idle
+// later than collectCandidates ran come after all candidates, so they need not be looked at. The lock is held.
+func (l *Listener) popCandidate() *conn {
+	for len(l.candidates) > 0 {
+		last := l.candidates[len(l.candidates)-1]
+		l.candidates = l.candidates[:len(l.candidates)-1]
+		if _, open := l.open[last.conn]; open && last.idleTurn.Load() == last.turn {
 			return last.conn
 		}
 	}
 	return nil
 }
 
-// findIdle finds the connections that are idle longest. The lock is held.
-func (l *Listener) findIdle() {
+// collectCandidates collects the connections that are idle longest, the longest last. The lock is held.
+func (l *Listener) collectCandidates() {
 	var all []candidate
 	for c := range l.open {
-		if turn := c.idle.Load(); turn != 0 {
+		if turn := c.idleTurn.Load(); turn != 0 {
 			all = append(all, candidate{c, turn})
 		}
 	}
 	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(b.turn, a.turn) })
-	l.idle = slices.Clone(all[max(0, len(all)-maxCandidates):])
+	l.candidates = slices.Clone(all[max(0, len(all)-maxCandidates):])
 }
 
-// longestUnread is the connection whose client has left its answer unread longest, and for maxUnread. The lock is held.
-func (l *Listener) longestUnread() *conn {
+// findLongestUnread returns the connection whose client has read nothing of its answer for longest, and for at least
+// maxUnread; nil: there is none. The lock is held.
+func (l *Listener) findLongestUnread() *conn {
 	var longest *conn
 	since := int64(time.Since(l.began) - maxUnread)
 	for c := range l.open {
-		if began := c.writing.Load(); began != 0 && began <= since {
+		if began := c.writeStart.Load(); began != 0 && began <= since {
 			longest, since = c, began
 		}
 	}
 	return longest
 }
 
-// track is told by the server what a connection does.
-func track(nc net.Conn, state http.ConnState) {
+// trackState is the http.Server's ConnState: it marks a connection as idle or not.
+func trackState(nc net.Conn, state http.ConnState) {
 	c, ok := nc.(*conn)
 	if ok && (state == http.StateActive || state == http.StateIdle) {
 		c.setIdle(state == http.StateIdle)
 	}
 }
 
-// remove counts a connection out.
-func (l *Listener) remove(c *conn) {
+// removeConn removes a closed connection from the open ones.
+func (l *Listener) removeConn(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.open, c)
-	l.makeRoom()
+	l.signalRoom()
 }
 
-// makeRoom wakes who waits for room.
-func (l *Listener) makeRoom() {
-	if !l.waiting.Load() {
+// signalRoom wakes waitForRoom, if a new connection waits.
+func (l *Listener) signalRoom() {
+	if !l.isWaiting.Load() {
 		return
 	}
 	select {
@@ -248,16 +254,16 @@ func (l *Listener) makeRoom() {
 	}
 }
 
-// Status is how a listener stands.
+// Status are the figures of a listener.
 type Status struct {
 	Open, Limit int
 	Evicted     int64 // since the start
-	Full        bool  // a new connection waits: none is idle
+	Full        bool  // a new connection waits for room
 }
 
-// Status tells how the listener stands.
+// Status returns the present figures.
 func (l *Listener) Status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Status{Open: len(l.open), Limit: l.limit, Evicted: l.evicted, Full: l.waiting.Load()}
+	return Status{Open: len(l.open), Limit: l.limit, Evicted: l.evicted, Full: l.isWaiting.Load()}
 }

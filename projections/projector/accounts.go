@@ -10,13 +10,18 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Two kinds of errors stop one account and leave the others alone: an event that cannot be used, and a personal field
-// that cannot be opened. All others (the vault, the database, the log) stop the projection, which tries again. A stopped
-// account has a row in account_status, written in the transaction of the batch. Its later events are passed over until
-// refold.go has written its rows again from its streams.
+// This file stops single accounts. Two kinds of errors stop one account and leave the others alone: an event that cannot be
+// used, and a personal field that cannot be decrypted. All other errors (vault, database, log) stop the whole projection,
+// which retries. A stopped account has a row in account_status, written in the transaction of the batch. Its later events
+// are left out of the rows until a refold (refold.go) has written its rows again from its streams.
+//
+//	lane.take ──> Model.facts ──> stopFact: fact.stop ──> filterFacts ──> kept ──────────> Model.fold
+//	                                                           ├──> account_status
+//	                                                           └──> toLog, needsRefold ──> logAccounts, runRefolds
 
-// kindOf is how an error stops an account, or "" where it stops the projection.
-func kindOf(err error) string {
+// stopKind returns the kind (table.AccountUnusable, table.AccountUnreadable) in which an error stops an account, or
+// table.AccountRuns where it stops the projection.
+func stopKind(err error) string {
 	var unusable *eventstore.UnusableError
 	var unreadable *eventstore.UnreadableError
 	switch {
@@ -28,17 +33,17 @@ func kindOf(err error) string {
 	return table.AccountRuns
 }
 
-// stoppedBy is a fact that stops its account, or the error where it stops the projection.
-func stoppedBy(r eventstore.Recorded, err error) (fact, error) {
-	if kindOf(err) == table.AccountRuns {
+// stopFact returns a fact that stops the account of an event, or err where it stops the projection.
+func stopFact(r eventstore.Recorded, err error) (fact, error) {
+	if stopKind(err) == table.AccountRuns {
 		return fact{}, err
 	}
 	return fact{record: Record{Recorded: r}, stop: err}, nil
 }
 
-// status is what the fact makes of its account's status.
-func (f fact) status(s table.AccountStatus) table.AccountStatus {
-	s.Kind, s.Reason = kindOf(f.stop), ""
+// nextStatus returns the status of the fact's account after the fact.
+func (f fact) nextStatus(s table.AccountStatus) table.AccountStatus {
+	s.Kind, s.Reason = stopKind(f.stop), ""
 	if f.stop != nil {
 		s.Reason = f.stop.Error()
 	}
@@ -46,32 +51,33 @@ func (f fact) status(s table.AccountStatus) table.AccountStatus {
 	return s
 }
 
-// sieve keeps the facts of stopped accounts out of the rows, in one transaction.
-type sieve struct {
+// accountFilter drops the facts of stopped accounts from one batch, inside the batch's transaction. An owner is the
+// account or token whose stream an event is in (table.OwnerOf).
+type accountFilter struct {
 	stopped  map[string]table.AccountStatus // by owner
-	repaired map[string]bool                // owners of streams that are folded without some of their events
-	changed  map[string]table.AccountStatus // what is to be written
-	news     []table.AccountStatus          // what is to be said once the transaction is committed
-	kept     []fact
+	repaired map[string]bool                // owners of streams with events that corrections void
+	changed  map[string]table.AccountStatus // by owner: statuses to write in the transaction
+	toLog    []table.AccountStatus          // statuses to log once the transaction is committed
+	kept     []fact                         // to be folded
 }
 
-// sift gives the facts that are to be folded, and writes what became of accounts.
-func sift(ctx context.Context, tx *table.Tx, facts []fact) (*sieve, error) {
+// filterFacts finds which facts are to be folded (accountFilter.kept), and writes the changed statuses of accounts.
+func filterFacts(ctx context.Context, tx *table.Tx, facts []fact) (*accountFilter, error) {
 	rows, err := table.Select(ctx, tx, table.AccountStatuses, "where kind <> '' or voided > 0")
 	if err != nil {
 		return nil, err
 	}
-	v := &sieve{stopped: map[string]table.AccountStatus{}, repaired: map[string]bool{}, changed: map[string]table.AccountStatus{}}
+	v := &accountFilter{stopped: map[string]table.AccountStatus{}, repaired: map[string]bool{}, changed: map[string]table.AccountStatus{}}
 	for _, s := range rows {
 		if v.repaired[s.Account] = s.Voided > 0; s.Stopped() {
 			v.stopped[s.Account] = s
 		}
 	}
-	if err := v.load(ctx, tx, facts); err != nil {
+	if err := v.loadStatuses(ctx, tx, facts); err != nil {
 		return nil, err
 	}
 	for _, f := range facts {
-		v.take(f)
+		v.filterFact(f)
 	}
 	changed := make([]table.AccountStatus, 0, len(v.changed))
 	for _, s := range v.changed {
@@ -80,13 +86,13 @@ func sift(ctx context.Context, tx *table.Tx, facts []fact) (*sieve, error) {
 	return v, table.Upsert(ctx, tx, table.AccountStatuses, changed)
 }
 
-// load reads what is noted of accounts that run and of which something is to be noted now.
-func (v *sieve) load(ctx context.Context, tx *table.Tx, facts []fact) error {
+// loadStatuses reads the statuses of running accounts that these facts will change.
+func (v *accountFilter) loadStatuses(ctx context.Context, tx *table.Tx, facts []fact) error {
 	seen := map[string]bool{}
 	var owners []string
 	for _, f := range facts {
 		owner := table.OwnerOf(f.record.Stream)
-		if _, stopped := v.stopped[owner]; f.notable() && !stopped && !seen[owner] {
+		if _, stopped := v.stopped[owner]; f.changesStatus() && !stopped && !seen[owner] {
 			seen[owner], owners = true, append(owners, owner)
 		}
 	}
@@ -97,45 +103,47 @@ func (v *sieve) load(ctx context.Context, tx *table.Tx, facts []fact) error {
 	return err
 }
 
-// notable says whether the fact changes its account's status.
-func (f fact) notable() bool { return f.stop != nil || f.empty || f.corrects() }
+// changesStatus reports whether the fact changes its account's status.
+func (f fact) changesStatus() bool { return f.stop != nil || f.empty || f.isCorrection() }
 
-// corrects says whether the event says that another one is to be passed over.
-func (f fact) corrects() bool {
+// isCorrection reports whether the event is a correction, which voids another event of its stream.
+func (f fact) isCorrection() bool {
 	_, ok := f.event.(event.Correction)
 	return ok
 }
 
-func (v *sieve) take(f fact) {
+// filterFact keeps a fact, or drops it and changes the status of its account.
+// filterFact keeps a fact, or drops it and changes the status of its account.
+func (v *accountFilter) filterFact(f fact) {
 	owner := table.OwnerOf(f.record.Stream)
 	s, stopped := v.stopped[owner]
 	if !stopped {
-		if s = v.changed[owner]; !f.notable() {
+		if s = v.changed[owner]; !f.changesStatus() {
 			v.kept = append(v.kept, f)
 			return
 		}
 	}
 	s.Account, s.Passed = owner, int64(f.record.Position)
 	switch {
-	case f.corrects():
+	case f.isCorrection():
 		s.Kind, s.Reason = table.AccountRefolds, "its rows are being written again"
 		s.Stream, s.Revision, s.Position = f.record.Stream, int64(f.record.Revision), int64(f.record.Position)
 	case !stopped && f.empty:
 		if s.Empty == 0 {
 			s.Empty = int64(f.record.Position)
 		}
-		v.news = append(v.news, table.AccountStatus{Account: owner, Empty: int64(f.record.Position)})
+		v.toLog = append(v.toLog, table.AccountStatus{Account: owner, Empty: int64(f.record.Position)})
 	case !stopped:
-		s = f.status(s)
-		v.news = append(v.news, s)
+		s = f.nextStatus(s)
+		v.toLog = append(v.toLog, s)
 	}
 	if v.changed[owner] = s; s.Stopped() {
 		v.stopped[owner] = s
 	}
 }
 
-// refolds says whether an account's rows are to be written again now.
-func (v *sieve) refolds() bool {
+// needsRefold reports whether the rows of an account must be written again now.
+func (v *accountFilter) needsRefold() bool {
 	for _, s := range v.changed {
 		if s.Kind == table.AccountRefolds {
 			return true
@@ -144,11 +152,11 @@ func (v *sieve) refolds() bool {
 	return false
 }
 
-// tell says what became of accounts, each once however many copies come across it.
-func (l *lane) tell(news []table.AccountStatus) {
+// logAccounts logs the changes of accounts. Several copies meet the same event: it is logged once.
+func (l *lane) logAccounts(news []table.AccountStatus) {
 	for _, s := range news {
 		switch {
-		case !l.said.first(s.Account, max(s.Position, s.Empty)):
+		case !l.logged.markLogged(s.Account, max(s.Position, s.Empty)):
 		case s.Stopped():
 			l.log.Error("account stopped", "account", s.Account, "kind", s.Kind, "position", s.Position, "reason", s.Reason)
 		default:
@@ -157,10 +165,10 @@ func (l *lane) tell(news []table.AccountStatus) {
 	}
 }
 
-// said is what was said of accounts already.
-type said struct {
-	mu  sync.Mutex
-	all map[incident]bool
+// loggedIncidents are the incidents that were logged. It is safe for concurrent use.
+type loggedIncidents struct {
+	mu   sync.Mutex
+	seen map[incident]bool
 }
 
 // incident is one event of an account that cannot be used.
@@ -169,14 +177,14 @@ type incident struct {
 	position int64
 }
 
-// first says whether an incident was not said before.
-func (s *said) first(account string, position int64) bool {
+// markLogged records an incident, and reports whether it is the first time.
+func (s *loggedIncidents) markLogged(account string, position int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[incident]bool{}
+	if s.seen == nil {
+		s.seen = map[incident]bool{}
 	}
-	seen := s.all[incident{account, position}]
-	s.all[incident{account, position}] = true
+	seen := s.seen[incident{account, position}]
+	s.seen[incident{account, position}] = true
 	return !seen
 }

@@ -11,33 +11,35 @@ import (
 	"lieudit/schemas/table"
 )
 
-// A copy whose checkpoint is not on the log holds what the log does not: an older copy of the log was restored, and
-// may have been written on since. Each instance finds that out for itself, by its feed or by verify, and answers
-// nothing from the copy. The copy comes back when the log does; else a fresh one takes its place.
+// This file detects copies that are astray: their checkpoint names an event that the log does not hold, because an older
+// backup of the log was restored. The rows of such a copy may come from events that are gone, so nothing is answered from
+// it. Each instance finds out for itself: its feed fails with an eventstore.DivergedError, or verify reads one event after
+// the checkpoint. The copy is used again once the log holds the event again; otherwise a rebuild replaces it.
 
-// verifyLimit is how long the start of a lane waits to know whether its checkpoint is on the log.
-const verifyLimit = time.Second
+// verifyTimeout is how long Verify and verify wait for the log.
+const verifyTimeout = time.Second
 
-// remedy is what an operator does about a copy that is astray.
-const remedy = "`lieudit projections rebuild --all` makes the read models anew from the log as it is"
+// rebuildHint tells the operator what to do about a copy that is astray.
+const rebuildHint = "`lieudit projections rebuild --all` makes the read models anew from the log as it is"
 
-// stopReason is why a copy cannot be filled. A checkpoint that is not on the log takes the copy out of use.
+// stopReason returns the text why a copy cannot be filled. If its checkpoint is not on the log, it also marks the copy as
+// astray.
 func (l *lane) stopReason(err error) string {
 	var diverged *eventstore.DivergedError
 	if !errors.As(err, &diverged) {
 		return err.Error()
 	}
 	l.setAstray(true)
-	if diverged.Other { // rebuilding would be of no use to whoever has to put the right log back
+	if diverged.Other { // another log is connected: the operator must restore the right one, not rebuild
 		return fmt.Sprintf("%s; nothing is answered from it", err)
 	}
-	return fmt.Sprintf("%s; nothing is answered from it: %s", err, remedy)
+	return fmt.Sprintf("%s; nothing is answered from it: %s", err, rebuildHint)
 }
 
-// Verify finds out which of the copies that serve are not on the log, so that none of them is answered from before Run
-// does. It waits a second at most: what is not known by then counts as being on it.
+// Verify finds the serving copies that are astray. It is called before Run, so that none of them answers a query. It takes
+// a second at most; a copy that is not verified by then counts as right.
 func (p *Projector) Verify(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
 	all, err := p.shelf.Copies(ctx)
 	if err != nil {
@@ -52,9 +54,10 @@ func (p *Projector) Verify(ctx context.Context) {
 	checks.Wait()
 }
 
-// verify asks the log whether the checkpoint of a copy is on it. Without an answer in time all stays as it was.
+// verify reads from the checkpoint of a copy to find out whether the log holds it. If the log does not answer in time,
+// nothing changes.
 func (p *Projector) verify(ctx context.Context, m Model, c table.Copy) {
-	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
 	_, mark, err := p.checkpoint(ctx, c)
 	if err != nil {
@@ -69,8 +72,8 @@ func (p *Projector) verify(ctx context.Context, m Model, c table.Copy) {
 	}
 }
 
-// reverify looks again at a copy that this instance found astray, when another instance fills it.
-func (l *lane) reverify(ctx context.Context, c table.Checkpoint) {
+// verifyAgain verifies a copy that this instance found astray once another instance fills it without an error.
+func (l *lane) verifyAgain(ctx context.Context, c table.Checkpoint) {
 	if c.Reason == "" && l.isAstray() {
 		l.verify(ctx)
 	}

@@ -147,7 +147,7 @@ func (m Model) staged(ctx context.Context, l *lane, commit fact) ([]fact, error)
 		if m.Drop == nil {
 			return nil, err
 		}
-		stop, err := stoppedBy(commit.record.Recorded, err)
+		stop, err := stopFact(commit.record.Recorded, err)
 		return []fact{stop}, err
 	}
 	facts, err := m.facts(ctx, l.codec, rows)

@@ -16,14 +16,14 @@ import (
 
 // lane is this instance's part in filling one copy: as its owner, or waiting to become it.
 type lane struct {
-	model   Model
-	lease   lease
-	store   eventstore.Store
-	codec   *eventstore.Codec
-	log     *slog.Logger
-	said    *said
-	mending chan struct{}               // an account is to be refolded
-	serve   func(context.Context) error // makes the copy answer, when it may; tried again until it does
+	model      Model
+	lease      lease
+	store      eventstore.Store
+	codec      *eventstore.Codec
+	log        *slog.Logger
+	logged     *loggedIncidents
+	refoldWake chan struct{}               // wakes runRefolds: an account is to be refolded
+	serve      func(context.Context) error // makes the copy answer, when it may; tried again until it does
 
 	setAstray func(bool) // see astray.go
 	isAstray  func() bool
@@ -74,7 +74,7 @@ func (l *lane) from(ctx context.Context) (eventstore.Mark, error) {
 			return l.begin(ctx, c)
 		}
 		l.set(func(s *standing) { s.reason = c.Reason })
-		l.reverify(ctx, c)
+		l.verifyAgain(ctx, c)
 		select {
 		case <-ctx.Done():
 			return eventstore.Mark{}, ctx.Err()
@@ -140,16 +140,16 @@ func (l *lane) write(ctx context.Context, p part) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWrite)
 	defer cancel()
 	erases := false
-	var sifted *sieve
+	var filter *accountFilter
 	err := l.lease.db.Tx(ctx, func(tx *table.Tx) error {
 		if err := l.lease.advance(ctx, tx, p.Batch); err != nil {
 			return err
 		}
 		var err error
-		if sifted, err = sift(ctx, tx, p.facts); err != nil {
+		if filter, err = filterFacts(ctx, tx, p.facts); err != nil {
 			return err
 		}
-		rows, err := l.model.fold(ctx, tx, sifted.kept, sifted.repaired)
+		rows, err := l.model.fold(ctx, tx, filter.kept, filter.repaired)
 		if err != nil {
 			return err
 		}
@@ -159,9 +159,9 @@ func (l *lane) write(ctx context.Context, p part) error {
 	if err != nil {
 		return err
 	}
-	l.tell(sifted.news)
-	if sifted.refolds() {
-		wake(l.mending)
+	l.logAccounts(filter.toLog)
+	if filter.needsRefold() {
+		wake(l.refoldWake)
 	}
 	if erases {
 		err = l.lease.db.Scrub(ctx)

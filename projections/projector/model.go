@@ -3,7 +3,7 @@
 // cannot go on stops, says why, and resumes: no event is ever skipped. An event that cannot be used stops its account
 // alone, until the account's rows are written again from its streams.
 //
-//	feed ──> lane.take ──> Model.facts ──> sift ──────> Model.fold ──> rows, checkpoint
+//	feed ──> lane.take ──> Model.facts ──> filterFacts ──> Model.fold ──> rows, checkpoint
 //	                                        └> account_status ──> refold ──> rows of one account
 package projector
 
@@ -120,7 +120,7 @@ func (m Model) fact(ctx context.Context, codec *eventstore.Codec, r eventstore.R
 	}
 	f.empty = eventstore.IsEmptyCommit(f.event)
 	if err != nil && m.Drop != nil {
-		return stoppedBy(r, err)
+		return stopFact(r, err)
 	}
 	return f, err
 }

@@ -28,11 +28,11 @@ type Projector struct {
 	models []Model
 	others map[string]eventstore.Store // the logs of the models that are not about store, by model
 
-	nudge chan struct{} // look at the registry now
-	mu    sync.Mutex
-	lanes map[string]*lane // by copy
-	down  error            // why the registry cannot be read
-	said  said
+	nudge  chan struct{} // look at the registry now
+	mu     sync.Mutex
+	lanes  map[string]*lane // by copy
+	down   error            // why the registry cannot be read
+	logged loggedIncidents
 }
 
 // New is a projector of models. Nothing happens before Run.
@@ -170,7 +170,7 @@ func (f *floor) start(ctx context.Context, m Model, c table.Copy) error {
 	r.stop = stop
 	r.keeper.Go(func() { l.keep(keeping) })
 	if m.Drop != nil {
-		r.keeper.Go(func() { l.mend(keeping) })
+		r.keeper.Go(func() { l.runRefolds(keeping) })
 	}
 	r.keeper.Go(func() { l.attend(keeping, Owned{Copy: c, DB: db}, f.p.serves(m, c)) })
 	f.running[c.Name] = r
@@ -179,7 +179,7 @@ func (f *floor) start(ctx context.Context, m Model, c table.Copy) error {
 
 func (p *Projector) lane(m Model, c table.Copy, db *table.DB) *lane {
 	l := &lane{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.shelf.Instance, p.Alone}, log: p.Log.With("projection", c.Name),
-		said: &p.said, mending: make(chan struct{}, 1)}
+		logged: &p.logged, refoldWake: make(chan struct{}, 1)}
 	l.standing.changed = make(chan struct{})
 	l.serve = p.server(l, c)
 	l.setAstray = func(astray bool) { p.shelf.SetAstray(c, astray) }

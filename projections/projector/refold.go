@@ -12,40 +12,41 @@ import (
 	"lieudit/schemas/table"
 )
 
-// refold writes the rows of one stopped account again, from its streams, while the batches of the others go on:
+// refold writes the rows of one stopped account again, from its streams, while the batches of other accounts go on. It
+// skips the events that corrections void.
 //
-//	drop the rows ──> read up to the checkpoint ──> write in parts ──> passed over more since? ──> it runs again
-//	                          ^                                              │ yes
-//	                          └──────────────────────────────────────────────┘
+//	runRefolds ──> run: dropRows ──> readCorrections ──> writeRows: readChunks, transact ──> finish ──> the account runs
+//	                                       ^      up to the checkpoint                          │
+//	                                       └────── the batches skipped events since then ───────┘
 //
-// Every step is a transaction of its own that only the owner of the copy can make. The account stays stopped until the
-// last one, so nobody sees rows that are half there, and one that is cut begins anew.
+// Each transaction fails unless this instance still owns the copy. The account stays stopped until the last one, so no
+// query sees half of its rows. A refold that is interrupted starts again from dropRows.
 type refold struct {
 	*lane
-	owner  string
-	read   eventstore.Position // events up to here are in the rows
-	voided map[voided]bool     // events that corrections name
-	status table.AccountStatus // as the last transaction saw it
+	owner     string
+	writtenTo eventstore.Position // the rows contain the account's events up to here
+	voided    map[voided]bool     // events that corrections void
+	status    table.AccountStatus // that finish wrote
 }
 
-// voided is an event that a correction names.
+// voided is an event that a correction voids.
 type voided struct {
 	stream   string
 	revision eventstore.Revision
 }
 
 const (
-	mendEvery   = time.Second // how often the owner looks for accounts to refold, unless it knows of one
-	refoldBatch = 500         // events in one transaction
-	refoldBytes = 4 << 20     // or so many bytes of them
+	refoldInterval = time.Second // between two searches for accounts to refold; refoldWake shortens it
+	refoldBatch    = 500         // events in one transaction
+	refoldBytes    = 4 << 20     // a transaction also ends after this many bytes of events
 )
 
-// mend refolds the accounts that are to be refolded, whenever this instance owns the copy.
-func (l *lane) mend(ctx context.Context) {
+// runRefolds refolds the accounts whose status asks for it, while this instance owns the copy, until ctx ends.
+func (l *lane) runRefolds(ctx context.Context) {
 	told := ""
 	for ctx.Err() == nil {
 		if l.now().owns {
-			err := l.mendAll(ctx)
+			err := l.refoldDue(ctx)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, errFenced) && told != err.Error() {
 				told = err.Error()
 				l.log.Warn("an account's rows cannot be written again yet", "reason", err)
@@ -53,16 +54,16 @@ func (l *lane) mend(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-l.mending:
-		case <-time.After(mendEvery):
+		case <-l.refoldWake:
+		case <-time.After(refoldInterval):
 		}
 	}
 }
 
-func (l *lane) mendAll(ctx context.Context) error {
+func (l *lane) refoldDue(ctx context.Context) error {
 	due, err := table.Select(ctx, l.lease.db, table.AccountStatuses, "where kind = ? order by account", table.AccountRefolds)
 	if err != nil {
-		return nil // the lane says that the database is away
+		return nil // the lane logs that the database is unavailable
 	}
 	for _, s := range due {
 		if err := (&refold{lane: l, owner: s.Account}).run(ctx); err != nil {
@@ -72,9 +73,9 @@ func (l *lane) mendAll(ctx context.Context) error {
 	return nil
 }
 
-// run ends with the account running, or stopped again by what its streams still hold.
+// run refolds the account. It ends with the account running, or stopped again by another unusable event.
 func (r *refold) run(ctx context.Context) error {
-	if err := r.begin(ctx); err != nil {
+	if err := r.dropRows(ctx); err != nil {
 		return err
 	}
 	for {
@@ -82,26 +83,26 @@ func (r *refold) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		again, err := r.correct(ctx, eventstore.Position(bound.Position))
+		again, err := r.readCorrections(ctx, eventstore.Position(bound.Position))
 		if err == nil && again {
-			err = r.begin(ctx)
+			err = r.dropRows(ctx)
 		}
 		if err != nil {
 			return err
 		}
-		stop, err := r.write(ctx, eventstore.Position(bound.Position))
+		stop, err := r.writeRows(ctx, eventstore.Position(bound.Position))
 		if err != nil {
 			return err
 		}
-		if done, err := r.end(ctx, stop); done || err != nil {
+		if done, err := r.finish(ctx, stop); done || err != nil {
 			return err
 		}
 	}
 }
 
-// begin drops the rows.
-func (r *refold) begin(ctx context.Context) error {
-	r.read = 0
+// dropRows deletes the account's rows.
+func (r *refold) dropRows(ctx context.Context) error {
+	r.writtenTo = 0
 	b := newBatch()
 	return r.transact(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
 		position := int64(0)
@@ -113,8 +114,8 @@ func (r *refold) begin(ctx context.Context) error {
 	})
 }
 
-// transact runs f in a transaction that fails where this instance does not own the copy any more. f says whether it
-// took personal data away.
+// transact runs f in a transaction that fails if this instance no longer owns the copy. f returns whether it deleted
+// personal data, which is then scrubbed from the database's files.
 func (r *refold) transact(ctx context.Context, f func(context.Context, *table.Tx) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWrite)
 	defer cancel()
@@ -131,8 +132,9 @@ func (r *refold) transact(ctx context.Context, f func(context.Context, *table.Tx
 	return err
 }
 
-// correct notes which events corrections up to a position name. It says whether one of them is in the rows already.
-func (r *refold) correct(ctx context.Context, bound eventstore.Position) (again bool, err error) {
+// readCorrections reads which events the corrections up to bound void. again: there are new ones after rows were written,
+// so the rows may contain an event that is now void and must be dropped.
+func (r *refold) readCorrections(ctx context.Context, bound eventstore.Position) (again bool, err error) {
 	found := map[voided]bool{}
 	for _, stream := range table.StreamsOf(r.owner, r.model.Categories) {
 		for e, err := range r.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
@@ -147,15 +149,15 @@ func (r *refold) correct(ctx context.Context, bound eventstore.Position) (again 
 			}
 		}
 	}
-	again = r.read > 0 && len(found) > len(r.voided)
+	again = r.writtenTo > 0 && len(found) > len(r.voided)
 	r.voided = found
 	return again, nil
 }
 
-// write folds the events after those that are in the rows, up to a position. stop is the fact that stops the account
-// again, if there is one.
-func (r *refold) write(ctx context.Context, bound eventstore.Position) (stop *fact, err error) {
-	for chunk, err := range r.chunks(ctx, bound) {
+// writeRows folds the account's events after writtenTo up to bound into its rows. stop is the fact that stops the account
+// again; nil: none does.
+func (r *refold) writeRows(ctx context.Context, bound eventstore.Position) (stop *fact, err error) {
+	for chunk, err := range r.readChunks(ctx, bound) {
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +169,7 @@ func (r *refold) write(ctx context.Context, bound eventstore.Position) (stop *fa
 			if p.facts, err = r.model.whole(ctx, r.lane, p.facts); err != nil {
 				return nil, err
 			}
-			kept, stop := usable(p.facts)
+			kept, stop := factsBeforeStop(p.facts)
 			err := r.transact(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
 				rows, err := r.model.fold(ctx, tx, kept, map[string]bool{r.owner: len(r.voided) > 0})
 				if err != nil {
@@ -180,12 +182,12 @@ func (r *refold) write(ctx context.Context, bound eventstore.Position) (stop *fa
 			}
 		}
 	}
-	r.read = bound
+	r.writtenTo = bound
 	return nil, nil
 }
 
-// usable are the facts before the first that stops the account.
-func usable(facts []fact) (kept []fact, stop *fact) {
+// factsBeforeStop returns the facts to fold before the first that stops the account, and that one; nil: none stops it.
+func factsBeforeStop(facts []fact) (kept []fact, stop *fact) {
 	for i, f := range facts {
 		switch {
 		case f.stop != nil:
@@ -197,18 +199,18 @@ func usable(facts []fact) (kept []fact, stop *fact) {
 	return kept, nil
 }
 
-// chunks are the account's events after those that are in the rows, up to a position, without those that corrections
-// name, in the order of the log.
-func (r *refold) chunks(ctx context.Context, bound eventstore.Position) iter.Seq2[[]eventstore.Recorded, error] {
+// readChunks yields the account's events after writtenTo up to bound in the order of the log, without voided ones, in
+// chunks for one transaction.
+func (r *refold) readChunks(ctx context.Context, bound eventstore.Position) iter.Seq2[[]eventstore.Recorded, error] {
 	return func(yield func([]eventstore.Recorded, error) bool) {
 		var chunk []eventstore.Recorded
 		bytes := 0
-		for e, err := range r.merged(ctx) {
+		for e, err := range r.mergeStreams(ctx) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if e.Position <= r.read || e.Position > bound || r.voided[voided{e.Stream, e.Revision}] {
+			if e.Position <= r.writtenTo || e.Position > bound || r.voided[voided{e.Stream, e.Revision}] {
 				continue
 			}
 			chunk, bytes = append(chunk, e), bytes+len(e.Data)
@@ -226,25 +228,25 @@ func (r *refold) chunks(ctx context.Context, bound eventstore.Position) iter.Seq
 	}
 }
 
-// merged are the events of the account's streams in the order of the log.
-func (r *refold) merged(ctx context.Context) iter.Seq2[eventstore.Recorded, error] {
+// mergeStreams yields the events of all streams of the account in the order of the log.
+func (r *refold) mergeStreams(ctx context.Context) iter.Seq2[eventstore.Recorded, error] {
 	return func(yield func(eventstore.Recorded, error) bool) {
-		var heads []*head
+		var heads []*streamHead
 		for _, stream := range table.StreamsOf(r.owner, r.model.Categories) {
 			next, stop := iter.Pull2(r.store.ReadStream(ctx, stream, 0, eventstore.Forward))
 			defer stop()
-			h := &head{next: next}
+			h := &streamHead{next: next}
 			h.advance()
 			heads = append(heads, h)
 		}
 		for {
-			first := (*head)(nil)
+			first := (*streamHead)(nil)
 			for _, h := range heads {
 				if h.err != nil {
 					yield(eventstore.Recorded{}, h.err)
 					return
 				}
-				if h.there && (first == nil || h.event.Position < first.event.Position) {
+				if h.hasEvent && (first == nil || h.event.Position < first.event.Position) {
 					first = h
 				}
 			}
@@ -256,26 +258,27 @@ func (r *refold) merged(ctx context.Context) iter.Seq2[eventstore.Recorded, erro
 	}
 }
 
-// head is the next event of a stream.
-type head struct {
-	next  func() (eventstore.Recorded, error, bool)
-	event eventstore.Recorded
-	err   error
-	there bool
+// streamHead is the next event of a stream, for mergeStreams.
+type streamHead struct {
+	next     func() (eventstore.Recorded, error, bool)
+	event    eventstore.Recorded
+	err      error
+	hasEvent bool
 }
 
-func (h *head) advance() { h.event, h.err, h.there = h.next() }
+func (h *streamHead) advance() { h.event, h.err, h.hasEvent = h.next() }
 
-// end lets the account run again, unless more of its events were passed over or one of its events stops it again.
-func (r *refold) end(ctx context.Context, stop *fact) (done bool, err error) {
+// finish lets the account run again, or stops it again with the fact stop. done is false where the batches skipped more of
+// its events than writeRows has read.
+func (r *refold) finish(ctx context.Context, stop *fact) (done bool, err error) {
 	err = r.transact(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
 		s, err := table.StatusOf(ctx, tx, r.owner)
-		if err != nil || stop == nil && s.Passed > int64(r.read) {
+		if err != nil || stop == nil && s.Passed > int64(r.writtenTo) {
 			return false, err
 		}
 		done = true
 		if s.Refolds++; stop != nil {
-			s = stop.status(s)
+			s = stop.nextStatus(s)
 		} else {
 			s = table.AccountStatus{Account: r.owner, Refolds: s.Refolds, Voided: int64(len(r.voided)), Empty: s.Empty}
 		}
@@ -293,8 +296,8 @@ func (r *refold) end(ctx context.Context, stop *fact) (done bool, err error) {
 	return true, nil
 }
 
-// Refold has the rows of stopped accounts written again from their streams, in every copy that has stopped them. It
-// returns when that is asked for; accounts that cannot be refolded are stopped again.
+// Refold requests that the rows of stopped accounts are written again from their streams, in every copy that has stopped
+// them. It does not wait for that. An account whose streams still hold an unusable event is stopped again.
 func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
 	return p.eachCopy(ctx, func(c table.Copy, db *table.DB) error {
 		for _, account := range accounts {
@@ -303,22 +306,22 @@ func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
 			}
 		}
 		if l := p.laneOf(c.Name); l != nil {
-			wake(l.mending)
+			wake(l.refoldWake)
 		}
 		return nil
 	})
 }
 
-// StoppedAccount is an account that a copy of a model has stopped, or of which it passed over an empty commit.
+// StoppedAccount is an account that a copy of a model has stopped, or of which it skipped a commit without a sync id.
 type StoppedAccount struct {
 	Copy string
 	table.AccountStatus
 }
 
-// maxStopped bounds what is told of one copy.
+// maxStopped is the most accounts of one copy that StoppedAccounts returns.
 const maxStopped = 100
 
-// StoppedAccounts tells which accounts the copies that are filled have stopped, at most 100 of a copy.
+// StoppedAccounts returns the accounts that the copies in use or under construction have stopped, at most 100 of a copy.
 func (p *Projector) StoppedAccounts(ctx context.Context) (all []StoppedAccount, err error) {
 	err = p.eachCopy(ctx, func(c table.Copy, db *table.DB) error {
 		rows, err := table.Select(ctx, db, table.AccountStatuses, "where kind <> '' or empty <> 0 order by kind desc, account limit ?", maxStopped)
@@ -330,7 +333,7 @@ func (p *Projector) StoppedAccounts(ctx context.Context) (all []StoppedAccount, 
 	return all, err
 }
 
-// eachCopy runs f on the copies of this binary's models that are filled.
+// eachCopy runs f on the copies of this binary's models that serve or are being built.
 func (p *Projector) eachCopy(ctx context.Context, f func(table.Copy, *table.DB) error) error {
 	copies, err := p.shelf.Copies(ctx)
 	if err != nil {
@@ -341,14 +344,14 @@ func (p *Projector) eachCopy(ctx context.Context, f func(table.Copy, *table.DB) 
 		if unknown != nil || !c.Of(m.Model) || c.State != table.Serving && c.State != table.Building {
 			continue
 		}
-		if err := p.onCopy(ctx, c, f); err != nil {
+		if err := p.useCopy(ctx, c, f); err != nil {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}
 	return nil
 }
 
-func (p *Projector) onCopy(ctx context.Context, c table.Copy, f func(table.Copy, *table.DB) error) error {
+func (p *Projector) useCopy(ctx context.Context, c table.Copy, f func(table.Copy, *table.DB) error) error {
 	db, release, err := p.shelf.Use(ctx, c)
 	if err != nil {
 		return err

@@ -15,68 +15,69 @@ import (
 	"lieudit/schemas/token"
 )
 
-// account is a customer of the run.
+// account is a customer account that the run opened, with what the run knows of it.
 type account struct {
 	id           string
 	plan         plan.Name
 	quota        int64
-	spent        bool // its quota is small, and is used up
+	exhausted    bool // the run exhausts its quota: 429 is a right answer
 	limits       limits
 	key          string // secret
 	referentials []*referential
-	broken       bool // it is not answered any more: what follows from that is no news
+	excluded     bool // an instance did not answer it, which is reported: it is not checked any more
 
-	mu   sync.Mutex
-	keys []*key // besides
+	keysLock  sync.Mutex
+	extraKeys []*issuedKey // that rotateKey issued
 }
 
-// key is a secret key that a client issued.
-type key struct {
-	id, token string
-	asked     bool      // its revocation was sent
-	revoked   time.Time // when that was acknowledged; zero before
+// issuedKey is a secret key that a client issued.
+type issuedKey struct {
+	id, token  string
+	revokeSent bool      // its revocation was sent
+	revoked    time.Time // when that was acknowledged; zero before
 }
 
-// plenty is a quota that is not reached.
-const plenty = 1_000_000_000
+// unlimitedQuota is a quota that no run reaches.
+const unlimitedQuota = 1_000_000_000
 
-// accountOf is an account that is still to be opened.
-func accountOf(id string, name plan.Name, quota int64, rows ...int) *account {
-	p, _ := plan.Lookup(name) // a plan of the table
-	a := &account{id: id, plan: name, quota: quota, spent: quota < plenty, limits: limits{p.Sites, p.Ceiling()}}
+// newAccount returns an account that is still to be opened, with a referential for each of rows, which says how many sites
+// the referential may have.
+func newAccount(id string, name plan.Name, quota int64, rows ...int) *account {
+	p, _ := plan.Lookup(name) // the names are constants of package plan
+	a := &account{id: id, plan: name, quota: quota, exhausted: quota < unlimitedQuota, limits: limits{p.Sites, p.Ceiling()}}
 	for n, rows := range rows {
 		a.referentials = append(a.referentials, newReferential(a, fmt.Sprintf("ref-%d", n+1), rows))
 	}
 	return a
 }
 
-// spentQuota is the quota of the account that uses it up.
-const spentQuota = 400
+// smallQuota is the quota of the account that exhausts it.
+const smallQuota = 400
 
-// openAccounts opens the accounts that the load begins with.
+// openAccounts opens the accounts that exist before the load begins.
 func (r *run) openAccounts(ctx context.Context) error {
 	starter, _ := plan.Lookup(plan.Starter)
 	for _, a := range []*account{
-		accountOf("alpha", plan.Business, plenty, r.Rows, r.Rows/4),
-		accountOf("beta", plan.Business, plenty, r.Rows, r.Rows/2),
-		accountOf("gamma", plan.Growth, plenty, min(r.Rows, 2600)), // above what the plan may have
-		accountOf("delta", plan.Starter, plenty, starter.Ceiling()+20),
-		accountOf("spent", plan.Discovery, spentQuota),
+		newAccount("alpha", plan.Business, unlimitedQuota, r.Rows, r.Rows/4),
+		newAccount("beta", plan.Business, unlimitedQuota, r.Rows, r.Rows/2),
+		newAccount("gamma", plan.Growth, unlimitedQuota, min(r.Rows, 2600)), // more than the plan allows
+		newAccount("delta", plan.Starter, unlimitedQuota, starter.Ceiling()+20),
+		newAccount("spent", plan.Discovery, smallQuota),
 	} {
-		if err := r.open(ctx, a, r.dice); err != nil {
+		if err := r.openAccount(ctx, a, r.dice); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// open opens an account with its key and its referentials, however often that has to be tried.
-func (r *run) open(ctx context.Context, a *account, dice *rand.Rand) error {
+// openAccount opens an account with a key and its referentials, and retries each request until it succeeds.
+func (r *run) openAccount(ctx context.Context, a *account, dice *rand.Rand) error {
 	opening := body.OpenAccount{ID: a.id, Name: "Compte " + a.id, Plan: a.plan, Quota: a.quota}
-	if _, err := r.insistArea(ctx, dice, "/accounts", opening, http.StatusCreated, http.StatusConflict); err != nil {
+	if _, err := r.postAreaUntil(ctx, dice, "/accounts", opening, http.StatusCreated, http.StatusConflict); err != nil {
 		return err
 	}
-	issued, err := r.insistArea(ctx, dice, backoffice.Path("", "accounts", a.id, "keys"), body.IssueKey{Kind: token.Secret, Label: "main"}, http.StatusCreated)
+	issued, err := r.postAreaUntil(ctx, dice, backoffice.Path("", "accounts", a.id, "keys"), body.IssueKey{Kind: token.Secret, Label: "main"}, http.StatusCreated)
 	if err != nil {
 		return err
 	}
@@ -86,40 +87,40 @@ func (r *run) open(ctx context.Context, a *account, dice *rand.Rand) error {
 	}
 	a.key = key.Token
 	for _, f := range a.referentials {
-		if err := r.insist(ctx, dice, request{
+		if err := r.sendUntil(ctx, dice, request{
 			account: a, key: a.key, endpoint: "POST /locations/referentiels", method: http.MethodPost, path: "/locations/referentiels",
 			body: []byte(`{"code":"` + f.code + `"}`),
 		}, http.StatusCreated, http.StatusConflict); err != nil {
 			return err
 		}
 	}
-	r.noted.Lock()
-	defer r.noted.Unlock()
+	r.recordLock.Lock()
+	defer r.recordLock.Unlock()
 	r.accounts = append(r.accounts, a)
 	return nil
 }
 
-// opened are the accounts there are by now.
-func (r *run) opened() []*account {
-	r.noted.Lock()
-	defer r.noted.Unlock()
+// openedAccounts returns the accounts opened so far.
+func (r *run) openedAccounts() []*account {
+	r.recordLock.Lock()
+	defer r.recordLock.Unlock()
 	return r.accounts[:len(r.accounts):len(r.accounts)]
 }
 
-// retry is how long a client waits before it tries again.
-const retry = 50 * time.Millisecond
+// retryInterval is how long a client waits before it retries.
+const retryInterval = 50 * time.Millisecond
 
-// insistArea posts to the customer area until it is answered in one of the ways that are wanted. What else is answered
-// and is no 5xx is an error.
-func (r *run) insistArea(ctx context.Context, dice *rand.Rand, path string, body any, wanted ...int) (answer, error) {
-	return r.until(ctx, dice, "POST "+path, func(at *life) answer { return r.sendArea(ctx, at, http.MethodPost, path, body) }, wanted)
+// postAreaUntil posts to the customer area until the answer has one of the wanted statuses. Any other 4xx is an error.
+func (r *run) postAreaUntil(ctx context.Context, dice *rand.Rand, path string, body any, wanted ...int) (answer, error) {
+	return r.retryUntil(ctx, dice, "POST "+path, func(at *serverProcess) answer { return r.sendArea(ctx, at, http.MethodPost, path, body) }, wanted)
 }
 
-// insist sends a request to the API until it is answered in one of the ways that are wanted.
-func (r *run) insist(ctx context.Context, dice *rand.Rand, q request, wanted ...int) error {
-	fresh := time.Now().Add(5 * time.Second) // a key reaches every instance by then
-	_, err := r.until(ctx, dice, q.endpoint, func(at *life) answer {
-		a := r.send(ctx, at, q)
+// sendUntil sends a request to the API until the answer has one of the wanted statuses. Any other 4xx is an error; but 401
+// is retried for 5 seconds, because a new key takes time to reach every instance.
+func (r *run) sendUntil(ctx context.Context, dice *rand.Rand, q request, wanted ...int) error {
+	fresh := time.Now().Add(5 * time.Second)
+	_, err := r.retryUntil(ctx, dice, q.endpoint, func(at *serverProcess) answer {
+		a := r.sendAPI(ctx, at, q)
 		if a.status == http.StatusUnauthorized && time.Now().Before(fresh) {
 			return answer{err: fmt.Errorf("key not known yet")}
 		}
@@ -128,11 +129,11 @@ func (r *run) insist(ctx context.Context, dice *rand.Rand, q request, wanted ...
 	return err
 }
 
-// until tries at one instance after the other.
-func (r *run) until(ctx context.Context, dice *rand.Rand, what string, try func(*life) answer, wanted []int) (answer, error) {
+// retryUntil calls try, each time on a random running instance, until an answer has one of the wanted statuses.
+func (r *run) retryUntil(ctx context.Context, dice *rand.Rand, what string, try func(*serverProcess) answer, wanted []int) (answer, error) {
 	var last answer
 	for ctx.Err() == nil {
-		if at := r.any(dice); at != nil {
+		if at := r.anyRunning(dice); at != nil {
 			last = try(at)
 		}
 		for _, status := range wanted {
@@ -143,7 +144,7 @@ func (r *run) until(ctx context.Context, dice *rand.Rand, what string, try func(
 		if last.status >= 400 && last.status < 500 {
 			return last, fmt.Errorf("%s: %s", what, last)
 		}
-		sleep(ctx, retry)
+		sleep(ctx, retryInterval)
 	}
 	return last, fmt.Errorf("%s: %w; last: %s", what, context.Cause(ctx), last)
 }

@@ -13,25 +13,28 @@ import (
 	"lieudit/schemas/body"
 )
 
-// line is what requests are billed by. Endpoints are called as the service calls them: "GET /me".
-type line struct{ account, endpoint string }
+// billLine is the key under which requests are billed. endpoint is the service's name of it: "GET /me".
+type billLine struct{ account, endpoint string }
 
-// counts are the requests of a line.
+// counts are the requests of a billLine.
 type counts struct {
-	answered int64 // with what counts: all of them have to be billed
-	doubtful int64 // that a kill left without an answer, or without their refund: they may be billed
+	answered int64 // with a status that is billed: all of them must be billed
+	doubtful int64 // without an answer, or answered 5xx just before a kill: they may be billed
 }
 
-// bill is what clients were answered, to be held against what the service bills. It is safe for concurrent use.
+// bill counts the requests that clients sent, by their answers, for comparison with what the service bills. It is safe for
+// concurrent use.
 type bill struct {
-	mu    sync.Mutex
-	lines map[line]*counts
-	open  map[*life]map[line]int64 // answered with 5xx since the account was last answered: their refund may be under way
+	mu             sync.Mutex
+	lines          map[billLine]*counts
+	pendingRefunds map[*serverProcess]map[billLine]int64 // answered with 5xx since the account was last answered: their refund may be under way
 }
 
-func newBill() *bill { return &bill{lines: map[line]*counts{}, open: map[*life]map[line]int64{}} }
+func newBill() *bill {
+	return &bill{lines: map[billLine]*counts{}, pendingRefunds: map[*serverProcess]map[billLine]int64{}}
+}
 
-func (b *bill) of(l line) *counts {
+func (b *bill) countsOf(l billLine) *counts {
 	c := b.lines[l]
 	if c == nil {
 		c = &counts{}
@@ -40,28 +43,28 @@ func (b *bill) of(l line) *counts {
 	return c
 }
 
-// answer notes the answer to a request by one life of an instance. Status 0: the connection broke, the request was sent.
-// What is answered with 5xx is refunded, in the order of the account's ticks: an answer that counts comes after the
-// refunds of those before it. Until then a kill may prevent the refund.
-func (b *bill) answer(by *life, l line, status int) {
+// recordAnswer records the answer of a process to a request. Status 0: the request was sent, and the connection broke. The
+// service refunds a request that it answers with 5xx. It writes billed requests and refunds of an account in their order,
+// so once a later request is billed, the refunds before it are done. Until then a kill may prevent them.
+func (b *bill) recordAnswer(by *serverProcess, l billLine, status int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case status == 0:
-		b.of(l).doubtful++
+		b.countsOf(l).doubtful++
 	case status >= http.StatusInternalServerError:
-		if b.open[by] == nil {
-			b.open[by] = map[line]int64{}
+		if b.pendingRefunds[by] == nil {
+			b.pendingRefunds[by] = map[billLine]int64{}
 		}
-		b.open[by][l]++
-	case counted(status):
-		b.of(l).answered++
-		maps.DeleteFunc(b.open[by], func(other line, _ int64) bool { return other.account == l.account })
+		b.pendingRefunds[by][l]++
+	case isBilled(status):
+		b.countsOf(l).answered++
+		maps.DeleteFunc(b.pendingRefunds[by], func(other billLine, _ int64) bool { return other.account == l.account })
 	}
 }
 
-// counted says whether a request with a valid key to a known route counts, by its answer.
-func counted(status int) bool {
+// isBilled reports whether a request with a valid key to a known route is billed, by the status of its answer.
+func isBilled(status int) bool {
 	switch status {
 	case http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity:
 		return true
@@ -69,19 +72,19 @@ func counted(status int) bool {
 	return false
 }
 
-// killed notes that a life was killed: what it had to refund may stay billed.
-func (b *bill) killed(l *life) {
+// recordKill records that a process was killed: the requests that it had to refund may stay billed.
+func (b *bill) recordKill(l *serverProcess) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for at, n := range b.open[l] {
-		b.of(at).doubtful += n
+	for at, n := range b.pendingRefunds[l] {
+		b.countsOf(at).doubtful += n
 	}
-	delete(b.open, l)
+	delete(b.pendingRefunds, l)
 }
 
-// judge compares the lines of one account with those it is billed. unanswered is how many requests it is billed beyond
-// those that were answered, by endpoint.
-func (b *bill) judge(account string, billed map[string]int64) (unanswered map[string]int64, wrong []string) {
+// compareBilled compares the requests of one account with those that the service bills. unanswered is, by endpoint, how
+// many requests are billed beyond those that were answered; wrong are the violations.
+func (b *bill) compareBilled(account string, billed map[string]int64) (unanswered map[string]int64, wrong []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	unanswered = map[string]int64{}
@@ -92,7 +95,7 @@ func (b *bill) judge(account string, billed map[string]int64) (unanswered map[st
 		}
 	}
 	for _, endpoint := range slices.Sorted(maps.Keys(endpoints)) {
-		c, n := b.of(line{account, endpoint}), billed[endpoint]
+		c, n := b.countsOf(billLine{account, endpoint}), billed[endpoint]
 		unanswered[endpoint] = n - c.answered
 		switch {
 		case n < c.answered:
@@ -105,85 +108,85 @@ func (b *bill) judge(account string, billed map[string]int64) (unanswered map[st
 	return unanswered, wrong
 }
 
-// checkBills compares what is billed with what was answered, lets the service compare its read model with its log, and
-// holds every account to its quota.
-func (r *run) checkBills(ctx context.Context, at *life) {
-	a := r.askArea(ctx, at, http.MethodPost, "/usage:reconcile", body.ReconcileUsage{})
+// checkBills lets the service compare its read model of usage with its log (reconcile), compares what is billed with what
+// was answered, and checks that no account is billed more than its quota.
+func (r *run) checkBills(ctx context.Context, at *serverProcess) {
+	a := r.retryArea(ctx, at, http.MethodPost, "/usage:reconcile", body.ReconcileUsage{})
 	var found body.Reconciliation
 	if err := json.Unmarshal(a.body, &found); err != nil || a.status != http.StatusOK {
-		r.violate("reconcile: %s", a)
+		r.reportViolation("reconcile: %s", a)
 		return
 	}
 	for _, d := range found.Differences {
-		r.violate("reconcile: %+v", d)
+		r.reportViolation("reconcile: %+v", d)
 	}
-	listed := listedBy(found)
-	books := books{unlisted: map[string]int64{}}
-	for _, a := range r.opened() {
-		usage, err := r.usage(ctx, at, a)
+	listed := listedUnanswered(found)
+	books := billTotals{unlisted: map[string]int64{}}
+	for _, a := range r.openedAccounts() {
+		usage, err := r.readUsage(ctx, at, a)
 		if err != nil {
-			r.violate("%v", err)
+			r.reportViolation("%v", err)
 			continue
 		}
-		unanswered, wrong := r.bill.judge(a.id, usage.lines)
+		unanswered, wrong := r.bill.compareBilled(a.id, usage.lines)
 		for _, w := range wrong {
-			r.violate("%s", w)
+			r.reportViolation("%s", w)
 		}
 		if usage.total > a.quota {
-			r.violate("%s is billed %d requests, its quota is %d", a.id, usage.total, a.quota)
+			r.reportViolation("%s is billed %d requests, its quota is %d", a.id, usage.total, a.quota)
 		}
 		books.add(a.id, usage.total, unanswered, listed)
 	}
-	r.count(books.tell)
+	r.updateTotals(books.writeTotals)
 	if len(books.unlisted) > 0 {
-		r.note("billed without an answer and not listed by reconcile: %v", books.unlisted)
+		r.logf("billed without an answer and not listed by reconcile: %v", books.unlisted)
 	}
 }
 
-// listedBy is what reconcile lists of instances that have ended.
-func listedBy(found body.Reconciliation) map[line]int64 {
-	listed := map[line]int64{}
+// listedUnanswered returns the billed requests without an answer that reconcile lists for instances that have ended.
+func listedUnanswered(found body.Reconciliation) map[billLine]int64 {
+	listed := map[billLine]int64{}
 	for _, u := range found.Unanswered {
 		for _, l := range u.Lines {
 			if !u.Running {
-				listed[line{l.Account, l.Endpoint}] += l.Requests
+				listed[billLine{l.Account, l.Endpoint}] += l.Requests
 			}
 		}
 	}
 	return listed
 }
 
-// books are sums over all accounts.
-type books struct {
+// billTotals are sums over all accounts, for the report.
+type billTotals struct {
 	billed, unanswered int64
 	unlisted           map[string]int64 // by endpoint
 }
 
-func (b *books) add(account string, billed int64, unanswered map[string]int64, listed map[line]int64) {
+func (b *billTotals) add(account string, billed int64, unanswered map[string]int64, listed map[billLine]int64) {
 	b.billed += billed
 	for endpoint, n := range unanswered {
 		b.unanswered += n
-		if more := n - listed[line{account, endpoint}]; more > 0 {
+		if more := n - listed[billLine{account, endpoint}]; more > 0 {
 			b.unlisted[endpoint] += more
 		}
 	}
 }
 
-func (b *books) tell(t *Totals) {
+func (b *billTotals) writeTotals(t *Totals) {
 	t.Billed, t.BilledUnanswered, t.Unlisted = b.billed, b.unanswered, 0
 	for _, n := range b.unlisted {
 		t.Unlisted += n
 	}
 }
 
-// usage is what the customer area says an account is billed in its running period.
+// usage is what an account is billed in its current period, as the customer area shows it.
 type usage struct {
 	total int64
 	lines map[string]int64 // by endpoint
 }
 
-func (r *run) usage(ctx context.Context, at *life, a *account) (usage, error) {
-	got := r.askArea(ctx, at, http.MethodGet, backoffice.Path("", "accounts", a.id, "usage")+"?by=endpoint", nil)
+func (r *run) readUsage(ctx context.Context, at *serverProcess, a *account) (usage, error) {
+	got := r.retryArea(ctx, at, http.MethodGet, backoffice.Path("", "accounts", a.id, "usage")+"?by=endpoint", nil)
 	var told body.Usage
 	if err := json.Unmarshal(got.body, &told); err != nil || got.status != http.StatusOK {
 		return usage{}, fmt.Errorf("usage of %s: %s", a.id, got)

@@ -1,19 +1,25 @@
-// Package chaos is the chaos test of the whole service: real processes of this program under load, killed (kill -9)
-// while parts of what they stand on fail: the disk is full, Postgres is away, the log is silent, descriptors run out.
-// Clients note every answer. After each round, with everything healthy again, what was acknowledged must be there, and
-// what is there must have been asked for: sites, keys, revocations, quotas, bills, projections.
+// Package chaos is the chaos test of the whole service. It runs real processes of this program under load, kills them
+// (kill -9), and makes what they depend on fail: the disk is full, Postgres is unavailable, the log does not answer, file
+// descriptors run out. Load clients record every answer. After each round, with everything healthy again, the checks
+// compare the service with the record: all that was acknowledged must be there, and nothing else that no client requested:
+// sites, keys, revocations, quotas, bills, projections. Its constraint: only what the service promises is a violation, so a
+// request without an answer may have happened or not.
 //
-//	run ──> round ──> strike (kills), inject (a fault)       on a system: instances, node, Postgres, disk
-//	          │           clients ──> send ──> bill, referential   what was answered
-//	          └──> check ──> violations                       what is there, held against it
+//	Run ──> runProfile ──> startAll                        system: instances, log node, Postgres, disk
+//	            ├──> startClients: client ──> sendAPI ──> bill.recordAnswer
+//	            │                                   └──> referential.acknowledge, recordDoubt
+//	            ├──> runRound ──> killInstances, injectFault ──> restartMissing
+//	            │        └──> checkSystem ──> referential.matchState, bill.compareBilled ──> violations
+//	            └──> checkAtEnd: checkSystem, checkHistory, checkRebuild                         ──> Report
 //
-// A referential is written by one client, one request at a time. So all it may hold is known: one state, or several
-// while a write is in doubt, because its answer did not come. An answer that no possible state gives is a violation, and
-// so is a list that shows none of them: a lost row, half a sync, a write that came back. Every row says which write it is
-// of (its edition), and its version counts the writes.
+// A referential is written by one client, one request at a time. So the states that it may hold are known (model.go
+// computes them): one, or several while a write is in doubt, that is, sent without an answer. Two things are violations: an
+// answer that no possible state gives, and a list that equals none of the possible states, for instance because a row was
+// lost, or half of a sync was applied, or an old write was applied again. Every row carries an edition, the number of the
+// write that it comes from; its version counts the writes of the site.
 //
-// Requests are counted as they are answered, by account and endpoint. The bill must hold them all, and beyond them no
-// more than what a kill left without an answer.
+// Requests are counted by account and endpoint as they are answered. The service must bill all of them, and beyond them at
+// most those that a kill left without an answer.
 package chaos
 
 import (
@@ -31,30 +37,31 @@ import (
 	"lieudit/cmd/lieudit/fleet"
 )
 
-// Options say what a run is made of. All fields but Keep, LongOutage and Tell are required.
+// Options are the parameters of a run. All but KeepGoing, Keep, LongOutage and Tell are required.
 type Options struct {
 	Dir       string // on the disk to use
 	Profiles  []Profile
 	Kills     int // of instances, over all profiles
-	PerRound  int // kills between two checks, at most
+	PerRound  int // most kills between two checks
 	Instances int // of the servers profile
 	Rows      int // of the largest sync
 	Seed      uint64
-	Limit     time.Duration // of all profiles together
+	Limit     time.Duration // for all profiles together
 
-	Pause       time.Duration // between two kills, at most
-	ShortOutage time.Duration // of Postgres, at least; twice as long at most
-	LongOutage  time.Duration // of Postgres, now and then; 0 for never
+	Pause       time.Duration // longest time between two kills
+	ShortOutage time.Duration // shortest outage of Postgres; the usual ones last up to twice as long
+	LongOutage  time.Duration // length of every fourth outage of Postgres; 0: there is none
 
-	KeepGoing bool // after a round with violations
-	Keep      bool // the data, for who looks into it
-	Tell      func(what string)
+	KeepGoing bool              // go on after a round with violations
+	Keep      bool              // keep the data folders for inspection
+	Tell      func(what string) // receives the lines of the run's log; nil: none
 }
 
-// ErrTimeUp: the kills could not all be done within the limit.
+// ErrTimeUp: the limit passed before all kills were done.
 var ErrTimeUp = errors.New("the time was up before all kills were done")
 
-// Run runs every profile and reports on it. The error says why it could not be done; violations are in the report.
+// Run runs every profile, one after the other, and reports on it. The error says why a run could not be completed;
+// violations are no error but part of the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	rep := Report{Seed: o.Seed, Violations: []string{}}
 	profiles := []Profile{}
@@ -70,7 +77,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	for n, p := range profiles {
 		r := newRun(o, p, uint64(n))
 		r.Kills = o.Kills*(n+1)/len(profiles) - o.Kills*n/len(profiles)
-		err := r.do(ctx)
+		err := r.runProfile(ctx)
 		rep.add(r)
 		if err != nil {
 			return rep, fmt.Errorf("%s: %w", p, err)
@@ -79,23 +86,23 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return rep, nil
 }
 
-// run is one profile on its way.
+// run is the run of one profile. It is safe for concurrent use by its clients.
 type run struct {
 	Options
 	*system
 	dice    *rand.Rand
 	bill    *bill
 	began   time.Time
-	stopped <-chan struct{} // closed when the run is given up
+	givenUp <-chan struct{} // closed when the run is given up
 	round   atomic.Int64
-	outages int
+	outages int // of Postgres so far
 
-	healthTime time.Duration // until everything is well again, once nothing fails any more
-	foundTime  time.Duration // until a write is found
+	healthTimeout time.Duration // for everything to become healthy, once faults have ended
+	searchTimeout time.Duration // for the search to find a write, and for a failed request to succeed
 
-	quiet sync.RWMutex // held for reading by a client's request, for writing by a check
+	checkLock sync.RWMutex // clients hold it for reading during a request, a check for writing
 
-	noted      sync.Mutex // guards what follows
+	recordLock sync.Mutex // guards the fields below
 	accounts   []*account
 	totals     Totals
 	violations []string
@@ -104,37 +111,37 @@ type run struct {
 func newRun(o Options, p Profile, n uint64) *run {
 	return &run{
 		Options: o, system: &system{profile: p}, dice: rand.New(rand.NewPCG(o.Seed, n)), bill: newBill(), began: time.Now(),
-		healthTime: time.Minute, foundTime: 15 * time.Second,
+		healthTimeout: time.Minute, searchTimeout: 15 * time.Second,
 	}
 }
 
-func (r *run) do(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, r.clear(r.Keep)) }()
-	r.stopped = ctx.Done()
-	if err := r.raise(ctx, r.Options); err != nil {
+func (r *run) runProfile(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, r.tearDown(r.Keep)) }()
+	r.givenUp = ctx.Done()
+	if err := r.startAll(ctx, r.Options); err != nil {
 		return err
 	}
 	if err := r.openAccounts(ctx); err != nil {
 		return err
 	}
 	load, stop := context.WithCancel(ctx)
-	clients := r.load(ctx, load.Done())
-	err = r.rounds(ctx)
+	clients := r.startClients(ctx, load.Done())
+	err = r.runRounds(ctx)
 	stop()
 	clients.Wait()
-	if err == nil && r.clean() {
-		r.last(ctx)
+	if err == nil && r.hasNoViolations() {
+		r.checkAtEnd(ctx)
 	}
 	return err
 }
 
-// rounds does the kills, a check after so many.
-func (r *run) rounds(ctx context.Context) error {
-	faults := deck{all: r.faults(), dice: r.dice}
-	for done := 0; done < r.Kills && (r.clean() || r.KeepGoing); {
+// runRounds runs rounds of at most PerRound kills until all kills are done.
+func (r *run) runRounds(ctx context.Context) error {
+	faults := faultSequence{all: r.possibleFaults(), dice: r.dice}
+	for done := 0; done < r.Kills && (r.hasNoViolations() || r.KeepGoing); {
 		r.round.Add(1)
 		kills := min(r.PerRound, r.Kills-done)
-		if err := r.one(ctx, kills, faults.deal()); err != nil {
+		if err := r.runRound(ctx, kills, faults.next()); err != nil {
 			return err
 		}
 		done += kills
@@ -145,40 +152,40 @@ func (r *run) rounds(ctx context.Context) error {
 	return nil
 }
 
-// one is a round: kills and a fault under load, then a check.
-func (r *run) one(ctx context.Context, kills int, f fault) error {
-	r.note("round %d: %d kills, and %s", r.round.Load(), kills, f)
+// runRound runs one round: kills and a fault under load, then a check.
+func (r *run) runRound(ctx context.Context, kills int, f fault) error {
+	r.logf("round %d: %d kills, and %s", r.round.Load(), kills, f)
 	during, over := context.WithCancel(ctx)
 	defer over()
 	var work errgroup.Group
 	ofKills, ofFaults := rand.New(rand.NewPCG(r.dice.Uint64(), 1)), rand.New(rand.NewPCG(r.dice.Uint64(), 2))
 	work.Go(func() error {
 		defer over()
-		return r.strike(ctx, kills, f, ofKills)
+		return r.killInstances(ctx, kills, f, ofKills)
 	})
-	work.Go(func() error { return r.inject(ctx, during, f, ofFaults) })
+	work.Go(func() error { return r.injectFault(ctx, during, f, ofFaults) })
 	if err := work.Wait(); err != nil {
 		return err
 	}
-	if err := r.heal(ctx); err != nil {
+	if err := r.restartMissing(ctx); err != nil {
 		return err
 	}
-	r.quiet.Lock()
-	defer r.quiet.Unlock()
-	r.check(ctx)
+	r.checkLock.Lock()
+	defer r.checkLock.Unlock()
+	r.checkSystem(ctx)
 	return nil
 }
 
-// heal starts what does not run.
-func (r *run) heal(ctx context.Context) error {
+// restartMissing starts every instance that does not run, or that runs with few descriptors.
+func (r *run) restartMissing(ctx context.Context) error {
 	for _, i := range r.instances {
 		l := i.current.Load()
-		if l != nil && !l.gone() && !l.limited {
+		if l != nil && !l.endedByItself() && !l.limited {
 			continue
 		}
 		if l != nil {
 			i.kill()
-			r.bill.killed(l)
+			r.bill.recordKill(l)
 		}
 		if err := r.start(ctx, i); err != nil {
 			return fmt.Errorf("with everything healthy again: %w", err)
@@ -187,40 +194,42 @@ func (r *run) heal(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) note(format string, args ...any) {
+// logf passes a line to Options.Tell, with the profile and the time since the start.
+func (r *run) logf(format string, args ...any) {
 	if r.Tell != nil {
 		r.Tell(fmt.Sprintf("%-8s %7.1f s  %s", r.profile, time.Since(r.began).Seconds(), fmt.Sprintf(format, args...)))
 	}
 }
 
-func (r *run) count(f func(*Totals)) {
-	r.noted.Lock()
-	defer r.noted.Unlock()
+func (r *run) updateTotals(f func(*Totals)) {
+	r.recordLock.Lock()
+	defer r.recordLock.Unlock()
 	f(&r.totals)
 }
 
-// violate tells what does not hold. Of a run that is given up nothing is known any more.
-func (r *run) violate(format string, args ...any) {
+// reportViolation records and logs a violation. Once the run is given up it does nothing: requests then fail for that
+// reason.
+func (r *run) reportViolation(format string, args ...any) {
 	select {
-	case <-r.stopped:
+	case <-r.givenUp:
 		return
 	default:
 	}
 	what := fmt.Sprintf("%s, round %d: %s", r.profile, r.round.Load(), oneLine(fmt.Sprintf(format, args...)))
-	r.note("VIOLATED: %s", what)
-	r.noted.Lock()
-	defer r.noted.Unlock()
+	r.logf("VIOLATED: %s", what)
+	r.recordLock.Lock()
+	defer r.recordLock.Unlock()
 	r.violations = append(r.violations, what)
 }
 
-// oneLine is a text as a line of the report.
+// oneLine returns a text without line breaks.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-func (r *run) clean() bool { return r.found() == 0 }
+func (r *run) hasNoViolations() bool { return r.violationCount() == 0 }
 
-// found is how many violations there are.
-func (r *run) found() int {
-	r.noted.Lock()
-	defer r.noted.Unlock()
+// violationCount returns how many violations were recorded.
+func (r *run) violationCount() int {
+	r.recordLock.Lock()
+	defer r.recordLock.Unlock()
 	return len(r.violations)
 }

@@ -18,40 +18,41 @@ import (
 	"lieudit/schemas/site"
 )
 
-// checkers is how many accounts are checked at a time.
+// checkers is how many accounts are checked concurrently.
 const checkers = 4
 
-// check holds what is there against what was acknowledged. No client sends anything meanwhile, and nothing fails.
-func (r *run) check(ctx context.Context) {
+// checkSystem compares what the service holds with what it acknowledged, and reports violations. No client sends a request
+// and no fault is injected meanwhile.
+func (r *run) checkSystem(ctx context.Context) {
 	began := time.Now()
-	before := r.found()
+	before := r.violationCount()
 	defer func() {
-		if r.found() > before {
-			r.tellComplaints()
+		if r.violationCount() > before {
+			r.logLastOutput()
 		}
 	}()
-	if !r.healthy(ctx) || !r.caughtUp(ctx) {
+	if !r.waitHealthy(ctx) || !r.waitCaughtUp(ctx) {
 		return
 	}
 	dice := rand.New(rand.NewPCG(r.Seed, uint64(r.round.Load())))
 	var work errgroup.Group
 	work.SetLimit(checkers)
-	for _, a := range r.working() {
-		at, probe := r.any(dice), int(dice.Int32())
+	for _, a := range r.workingAccounts() {
+		at, probe := r.anyRunning(dice), int(dice.Int32())
 		work.Go(func() error {
 			r.checkAccount(ctx, at, a, probe)
 			return nil
 		})
 	}
 	work.Wait()
-	r.caughtUp(ctx)
-	r.checkBills(ctx, r.any(dice))
-	r.count(func(t *Totals) { t.Rounds++ })
-	r.note("checked in %.1f s: %d accounts, %d violations", time.Since(began).Seconds(), len(r.working()), r.found()-before)
+	r.waitCaughtUp(ctx)
+	r.checkBills(ctx, r.anyRunning(dice))
+	r.updateTotals(func(t *Totals) { t.Rounds++ })
+	r.logf("checked in %.1f s: %d accounts, %d violations", time.Since(began).Seconds(), len(r.workingAccounts()), r.violationCount()-before)
 }
 
-// eventually tries until there is no error any more, or the time is up.
-func eventually(ctx context.Context, patience time.Duration, try func() error) error {
+// retryFor calls try until it returns nil or patience has passed, and returns its last error.
+func retryFor(ctx context.Context, patience time.Duration, try func() error) error {
 	for late := time.Now().Add(patience); ; {
 		err := try()
 		if err == nil || time.Now().After(late) || !sleep(ctx, 50*time.Millisecond) {
@@ -60,44 +61,45 @@ func eventually(ctx context.Context, patience time.Duration, try func() error) e
 	}
 }
 
-// healthy waits until every part of every instance is well and every account is answered.
-func (r *run) healthy(ctx context.Context) bool {
+// waitHealthy waits until every part of every instance is healthy and every instance answers every account. It reports
+// what does not become healthy within healthTimeout, and returns false where that is an instance.
+func (r *run) waitHealthy(ctx context.Context) bool {
 	well := true
 	for _, i := range r.instances {
 		at := i.current.Load()
-		if err := eventually(ctx, r.healthTime, func() error { return ready(ctx, at) }); err != nil {
-			r.violate("%s is not well %v after everything is: %v", at.name, r.healthTime, err)
+		if err := retryFor(ctx, r.healthTimeout, func() error { return checkReadiness(ctx, at) }); err != nil {
+			r.reportViolation("%s is not well %v after everything is: %v", at.name, r.healthTimeout, err)
 			well = false
 			continue
 		}
-		for _, a := range r.working() {
-			if err := eventually(ctx, r.healthTime, func() error { return r.answers(ctx, at, a) }); err != nil {
-				r.violate("%s does not answer %s: %v", at.name, a.id, err)
-				a.broken = true
+		for _, a := range r.workingAccounts() {
+			if err := retryFor(ctx, r.healthTimeout, func() error { return r.checkAnswered(ctx, at, a) }); err != nil {
+				r.reportViolation("%s does not answer %s: %v", at.name, a.id, err)
+				a.excluded = true
 			}
 		}
 	}
 	return well
 }
 
-// working are the accounts that no violation was told of.
-func (r *run) working() []*account {
-	return slices.DeleteFunc(slices.Clone(r.opened()), func(a *account) bool { return a.broken })
+// workingAccounts returns the accounts that are not excluded from the checks.
+func (r *run) workingAccounts() []*account {
+	return slices.DeleteFunc(slices.Clone(r.openedAccounts()), func(a *account) bool { return a.excluded })
 }
 
-// tellComplaints tells what the instances said last: it may explain a violation.
-func (r *run) tellComplaints() {
+// logLastOutput logs the end of each instance's error output: it may explain a violation.
+func (r *run) logLastOutput() {
 	for _, i := range r.instances {
 		if l := i.current.Load(); l != nil {
 			said := l.process.Complaint()
-			r.note("%s said last: %s", l.name, said[max(0, len(said)-800):])
+			r.logf("%s said last: %s", l.name, said[max(0, len(said)-800):])
 		}
 	}
 }
 
-// ready is nil when an instance is ready, and each of its parts says that it is well.
-func ready(ctx context.Context, at *life) error {
-	a := exchange(ctx, "http://"+at.process.Ops, request{method: http.MethodGet, path: "/readyz"})
+// checkReadiness returns nil when an instance is ready and each of its parts is "ok".
+func checkReadiness(ctx context.Context, at *serverProcess) error {
+	a := doRequest(ctx, "http://"+at.process.Ops, request{method: http.MethodGet, path: "/readyz"})
 	if a.status != http.StatusOK {
 		return fmt.Errorf("readiness: %s", a)
 	}
@@ -113,19 +115,19 @@ func ready(ctx context.Context, at *life) error {
 	return nil
 }
 
-// answers asks for /me: of an account whose quota is used up, 429 is an answer.
-func (r *run) answers(ctx context.Context, at *life, a *account) error {
-	got := r.get(ctx, at, a, "GET /me", "/me")
-	if got.status == http.StatusOK || a.spent && got.status == http.StatusTooManyRequests {
+// checkAnswered requests /me for an account. If its quota is exhausted, 429 is right too.
+func (r *run) checkAnswered(ctx context.Context, at *serverProcess, a *account) error {
+	got := r.getAPI(ctx, at, a, "GET /me", "/me")
+	if got.status == http.StatusOK || a.exhausted && got.status == http.StatusTooManyRequests {
 		return nil
 	}
 	return fmt.Errorf("GET /me: %s", got)
 }
 
-// persist asks again what failed, as a client may: on a machine that is busy a request may fail without any fault.
-func (r *run) persist(ctx context.Context, ask func() answer) (last answer) {
-	eventually(ctx, r.foundTime, func() error {
-		if last = ask(); last.status == 0 || last.status >= http.StatusInternalServerError {
+// retryFailed retries a request that failed, as a client may: on a busy machine a request can fail without any fault.
+func (r *run) retryFailed(ctx context.Context, send func() answer) (last answer) {
+	retryFor(ctx, r.searchTimeout, func() error {
+		if last = send(); last.status == 0 || last.status >= http.StatusInternalServerError {
 			return errors.New("failed")
 		}
 		return nil
@@ -133,45 +135,45 @@ func (r *run) persist(ctx context.Context, ask func() answer) (last answer) {
 	return last
 }
 
-// get asks the API with an account's key.
-func (r *run) get(ctx context.Context, at *life, a *account, endpoint, path string) answer {
-	return r.persist(ctx, func() answer {
-		return r.send(ctx, at, request{account: a, key: a.key, endpoint: endpoint, method: http.MethodGet, path: path})
+// getAPI sends a GET to the API with an account's key, and retries where it fails.
+func (r *run) getAPI(ctx context.Context, at *serverProcess, a *account, endpoint, path string) answer {
+	return r.retryFailed(ctx, func() answer {
+		return r.sendAPI(ctx, at, request{account: a, key: a.key, endpoint: endpoint, method: http.MethodGet, path: path})
 	})
 }
 
-// askArea asks the customer area.
-func (r *run) askArea(ctx context.Context, at *life, method, path string, body any) answer {
-	return r.persist(ctx, func() answer { return r.sendArea(ctx, at, method, path, body) })
+// retryArea sends a request to the customer area, and retries where it fails.
+func (r *run) retryArea(ctx context.Context, at *serverProcess, method, path string, body any) answer {
+	return r.retryFailed(ctx, func() answer { return r.sendArea(ctx, at, method, path, body) })
 }
 
-// checkAccount reads every referential, writes to it, and asks with every key.
-func (r *run) checkAccount(ctx context.Context, at *life, a *account, probe int) {
+// checkAccount checks every referential of an account, its figures and its keys. probe picks the site that is written.
+func (r *run) checkAccount(ctx context.Context, at *serverProcess, a *account, probe int) {
 	for _, f := range a.referentials {
-		if f.broken {
+		if f.excluded {
 			continue
 		}
 		if err := r.checkReferential(ctx, at, f, probe); err != nil {
-			f.broken = true
-			r.violate("%v", err)
+			f.excluded = true
+			r.reportViolation("%v", err)
 		}
 	}
 	if err := r.checkMe(ctx, at, a); err != nil {
-		r.violate("%s: %v", a.id, err)
+		r.reportViolation("%s: %v", a.id, err)
 	}
 	if err := r.checkKeys(ctx, at, a); err != nil {
-		r.violate("%s: %v", a.id, err)
+		r.reportViolation("%s: %v", a.id, err)
 	}
 }
 
-// checkReferential compares what it lists with what it may hold; then the write side says that nothing of that would
-// change, takes a write, and the search finds it.
-func (r *run) checkReferential(ctx context.Context, at *life, f *referential, probe int) error {
-	got, err := r.list(ctx, at, f)
+// checkReferential checks one referential in four steps: its list is a possible state; a dry run of a sync of that list
+// changes nothing; a write succeeds; the search finds what was written.
+func (r *run) checkReferential(ctx context.Context, at *serverProcess, f *referential, probe int) error {
+	got, err := r.listSites(ctx, at, f)
 	if err != nil {
 		return err
 	}
-	if err := f.find(got); err != nil {
+	if err := f.matchState(got); err != nil {
 		return err
 	}
 	if err := r.checkUnchanged(ctx, at, f); err != nil {
@@ -180,12 +182,12 @@ func (r *run) checkReferential(ctx context.Context, at *life, f *referential, pr
 	f.edition++
 	w := write{action: put, rows: []row{{probe % f.rows, f.edition}}}
 	if had := f.possible[0].sites[w.rows[0].id]; !had.active && f.possible[0].active >= f.account.limits.ceiling {
-		return nil // there is no room
+		return nil // another active site would exceed the ceiling
 	}
-	a := r.persist(ctx, func() answer {
-		got := r.send(ctx, at, w.request(f))
+	a := r.retryFailed(ctx, func() answer {
+		got := r.sendAPI(ctx, at, w.newRequest(f))
 		if got.status == 0 || got.status >= http.StatusInternalServerError {
-			f.doubt(w)
+			f.recordDoubt(w)
 		}
 		return got
 	})
@@ -196,16 +198,16 @@ func (r *run) checkReferential(ctx context.Context, at *life, f *referential, pr
 	if err := f.acknowledge(w, said); err != nil {
 		return err
 	}
-	return eventually(ctx, r.foundTime, func() error { return r.search(ctx, at, f, w.rows[0]) })
+	return retryFor(ctx, r.searchTimeout, func() error { return r.searchSite(ctx, at, f, w.rows[0]) })
 }
 
-// list is what a referential holds, as its list says.
-func (r *run) list(ctx context.Context, at *life, f *referential) (state, error) {
+// listSites reads the state of a referential from its list.
+func (r *run) listSites(ctx context.Context, at *serverProcess, f *referential) (state, error) {
 	var all []site.Site
-	ask := func(path string) answer {
-		return r.get(ctx, at, f.account, "GET /locations/referentiels/{code}/sites", path)
+	get := func(path string) answer {
+		return r.getAPI(ctx, at, f.account, "GET /locations/referentiels/{code}/sites", path)
 	}
-	err := readPages("/locations/referentiels/"+f.code+"/sites?statut=tous&limit=1000", ask, func(one json.RawMessage) error {
+	err := readPages("/locations/referentiels/"+f.code+"/sites?statut=tous&limit=1000", get, func(one json.RawMessage) error {
 		var s site.Site
 		err := json.Unmarshal(one, &s)
 		all = append(all, s)
@@ -217,8 +219,8 @@ func (r *run) list(ctx context.Context, at *life, f *referential) (state, error)
 	return stateOf(all)
 }
 
-// checkUnchanged asks the write side what a sync of the sites there are would do.
-func (r *run) checkUnchanged(ctx context.Context, at *life, f *referential) error {
+// checkUnchanged sends a dry run of a sync of the active sites: the write side must answer that nothing would change.
+func (r *run) checkUnchanged(ctx context.Context, at *serverProcess, f *referential) error {
 	now := f.possible[0]
 	w := write{action: syncSites}
 	for id := range f.rows {
@@ -226,9 +228,9 @@ func (r *run) checkUnchanged(ctx context.Context, at *life, f *referential) erro
 			w.rows = append(w.rows, row{id, had.edition})
 		}
 	}
-	q := w.request(f)
-	q.body = w.batch(true)
-	a := r.persist(ctx, func() answer { return r.send(ctx, at, q) })
+	q := w.newRequest(f)
+	q.body = w.batchBody(true)
+	a := r.retryFailed(ctx, func() answer { return r.sendAPI(ctx, at, q) })
 	said, err := outcomeOf(w, a.status, a.body)
 	want := outcome{Status: http.StatusOK, Unchanged: now.active, Before: now.active, After: now.active}
 	if err != nil || said != want {
@@ -237,10 +239,10 @@ func (r *run) checkUnchanged(ctx context.Context, at *life, f *referential) erro
 	return nil
 }
 
-// search looks for a site by its name.
-func (r *run) search(ctx context.Context, at *life, f *referential, w row) error {
+// searchSite searches for a site by its name. The error says that it was not found.
+func (r *run) searchSite(ctx context.Context, at *serverProcess, f *referential, w row) error {
 	want := contentOf(w).Name
-	a := r.get(ctx, at, f.account, "GET /locations/search", "/locations/search?referentiel="+f.code+"&q="+url.QueryEscape(want))
+	a := r.getAPI(ctx, at, f.account, "GET /locations/search", "/locations/search?referentiel="+f.code+"&q="+url.QueryEscape(want))
 	var found body.Locations
 	if a.status != http.StatusOK {
 		return fmt.Errorf("%s/%s: search: %s", f.account.id, f.code, a)
@@ -249,17 +251,17 @@ func (r *run) search(ctx context.Context, at *life, f *referential, w row) error
 		return err
 	}
 	for _, s := range found.Results {
-		if s.ExternalID == name(w.id) && s.Name == want {
+		if s.ExternalID == externalID(w.id) && s.Name == want {
 			return nil
 		}
 	}
 	return fmt.Errorf("%s/%s: %s was written and is not found", f.account.id, f.code, want)
 }
 
-// checkMe compares the figures an account is told with those of its referentials.
-func (r *run) checkMe(ctx context.Context, at *life, a *account) error {
-	got := r.get(ctx, at, a, "GET /me", "/me")
-	if a.spent && got.status == http.StatusTooManyRequests {
+// checkMe compares the number of sites that /me shows with that of the account's referentials.
+func (r *run) checkMe(ctx context.Context, at *serverProcess, a *account) error {
+	got := r.getAPI(ctx, at, a, "GET /me", "/me")
+	if a.exhausted && got.status == http.StatusTooManyRequests {
 		return nil
 	}
 	var me body.Me
@@ -268,7 +270,7 @@ func (r *run) checkMe(ctx context.Context, at *life, a *account) error {
 	}
 	active := 0
 	for _, f := range a.referentials {
-		if f.broken {
+		if f.excluded {
 			return nil
 		}
 		active += f.possible[0].active
@@ -279,12 +281,12 @@ func (r *run) checkMe(ctx context.Context, at *life, a *account) error {
 	return nil
 }
 
-// checkKeys: a key whose revocation was acknowledged is refused by every instance, one that nobody revoked is served, and
-// the list says so too.
-func (r *run) checkKeys(ctx context.Context, at *life, a *account) error {
+// checkKeys checks that every instance refuses a key whose revocation was acknowledged and serves a key that was never
+// revoked, and that the list of keys agrees.
+func (r *run) checkKeys(ctx context.Context, at *serverProcess, a *account) error {
 	listed := map[string]body.Key{}
-	ask := func(path string) answer { return r.askArea(ctx, at, http.MethodGet, path, nil) }
-	err := readPages(backoffice.Path("", "accounts", a.id, "keys")+"?limit=1000", ask, func(one json.RawMessage) error {
+	get := func(path string) answer { return r.retryArea(ctx, at, http.MethodGet, path, nil) }
+	err := readPages(backoffice.Path("", "accounts", a.id, "keys")+"?limit=1000", get, func(one json.RawMessage) error {
 		var k body.Key
 		err := json.Unmarshal(one, &k)
 		listed[k.ID] = k
@@ -293,17 +295,17 @@ func (r *run) checkKeys(ctx context.Context, at *life, a *account) error {
 	if err != nil {
 		return err
 	}
-	for _, k := range a.keys {
+	for _, k := range a.extraKeys {
 		shown, found := listed[k.id]
 		switch {
 		case !found:
 			return fmt.Errorf("key %s was issued and is not listed", k.id)
 		case !k.revoked.IsZero() && shown.Revoked.IsZero():
 			return fmt.Errorf("key %s was revoked and is listed without that", k.id)
-		case !k.asked && !shown.Revoked.IsZero():
+		case !k.revokeSent && !shown.Revoked.IsZero():
 			return fmt.Errorf("key %s is listed as revoked, and nobody revoked it", k.id)
 		case k.revoked.IsZero() && !shown.Revoked.IsZero():
-			k.revoked = shown.Revoked // it was in doubt
+			k.revoked = shown.Revoked // the revocation was sent without an answer, and has happened
 		}
 		for _, i := range r.instances {
 			if err := r.checkKey(ctx, i.current.Load(), a, k); err != nil {
@@ -314,39 +316,40 @@ func (r *run) checkKeys(ctx context.Context, at *life, a *account) error {
 	return nil
 }
 
-// checkKey asks one instance with a key.
-func (r *run) checkKey(ctx context.Context, at *life, a *account, k *key) error {
+// checkKey checks that one instance serves or refuses a key.
+func (r *run) checkKey(ctx context.Context, at *serverProcess, a *account, k *issuedKey) error {
 	if !k.revoked.IsZero() {
-		r.mustRefuse(ctx, at, a, k)
+		r.checkRefused(ctx, at, a, k)
 		return nil
 	}
-	return eventually(ctx, r.foundTime, func() error {
-		got := r.send(ctx, at, request{account: a, key: k.token, endpoint: "GET /me", method: http.MethodGet, path: "/me"})
-		if got.status == http.StatusOK || a.spent && got.status == http.StatusTooManyRequests {
+	return retryFor(ctx, r.searchTimeout, func() error {
+		got := r.sendAPI(ctx, at, request{account: a, key: k.token, endpoint: "GET /me", method: http.MethodGet, path: "/me"})
+		if got.status == http.StatusOK || a.exhausted && got.status == http.StatusTooManyRequests {
 			return nil
 		}
 		return fmt.Errorf("key %s: GET /me: %s", k.id, got)
 	})
 }
 
-// caughtUp waits until every read model has caught up: what is listed then is what the log holds.
-func (r *run) caughtUp(ctx context.Context) bool {
+// waitCaughtUp waits until every read model has caught up with the log. It reports those that do not, and returns false.
+func (r *run) waitCaughtUp(ctx context.Context) bool {
 	all := true
 	for _, i := range r.instances {
 		at := i.current.Load()
-		if err := eventually(ctx, r.healthTime, func() error {
-			_, err := r.copies(ctx, at)
+		if err := retryFor(ctx, r.healthTimeout, func() error {
+			_, err := r.servingCopies(ctx, at)
 			return err
 		}); err != nil {
-			r.violate("%s: %v", at.name, err)
+			r.reportViolation("%s: %v", at.name, err)
 			all = false
 		}
 	}
 	return all
 }
 
-// copies are the copies of read models that serve, by model. The error says which does not go on or is behind.
-func (r *run) copies(ctx context.Context, at *life) (map[string]string, error) {
+// servingCopies returns the names of the serving copies of read models, by model. The error names one that is stopped or
+// behind the log.
+func (r *run) servingCopies(ctx context.Context, at *serverProcess) (map[string]string, error) {
 	a := r.sendArea(ctx, at, http.MethodGet, "/projections", nil)
 	var all body.Projections
 	if err := json.Unmarshal(a.body, &all); err != nil || a.status != http.StatusOK {
@@ -362,7 +365,7 @@ func (r *run) copies(ctx context.Context, at *life) (map[string]string, error) {
 		case p.Reason != "":
 			return serving, fmt.Errorf("projection %s stands still: %s", p.Copy, p.Reason)
 		case p.Lag == nil || *p.Lag > 0:
-			return serving, fmt.Errorf("projection %s is behind: %s", p.Copy, lag(p.Lag))
+			return serving, fmt.Errorf("projection %s is behind: %s", p.Copy, lagText(p.Lag))
 		}
 	}
 	if len(serving) == 0 {
@@ -371,7 +374,7 @@ func (r *run) copies(ctx context.Context, at *life) (map[string]string, error) {
 	return serving, nil
 }
 
-func lag(events *int) string {
+func lagText(events *int) string {
 	if events == nil {
 		return "nobody knows by how many events"
 	}

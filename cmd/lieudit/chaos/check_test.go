@@ -111,7 +111,7 @@ func (s *service) put(path string, sent []byte) (int, any) {
 func (s *service) sites(now state) (all []site.Site) {
 	for _, id := range slices.Sorted(maps.Keys(now.sites)) {
 		r := now.sites[id]
-		all = append(all, site.Site{ExternalID: name(id), Content: contentOf(row{id, r.edition}), Version: r.version, Active: r.active})
+		all = append(all, site.Site{ExternalID: externalID(id), Content: contentOf(row{id, r.edition}), Version: r.version, Active: r.active})
 	}
 	return all
 }
@@ -122,7 +122,7 @@ func (s *service) history(now state) (all []body.Incident) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(now.sites)) {
 		for v := range now.sites[id].version {
-			all = append(all, body.Incident{Subject: "ref-1/" + name(id), Data: json.RawMessage(fmt.Sprintf(`{"version":%d}`, v+1))})
+			all = append(all, body.Incident{Subject: "ref-1/" + externalID(id), Data: json.RawMessage(fmt.Sprintf(`{"version":%d}`, v+1))})
 		}
 	}
 	return all
@@ -139,16 +139,16 @@ func checked(t *testing.T, lies map[string]string) []string {
 	t.Cleanup(server.Close)
 	host := strings.TrimPrefix(server.URL, "http://")
 	i := &instance{name: "i"}
-	i.current.Store(&life{name: "life", process: &fleet.Instance{Process: new(fleet.Process), API: host, Area: host, Ops: host}})
+	i.current.Store(&serverProcess{name: "life", process: &fleet.Instance{Process: new(fleet.Process), API: host, Area: host, Ops: host}})
 	r.instances, r.accounts = []*instance{i}, []*account{f.account}
-	r.healthTime, r.foundTime = 0, 0
+	r.healthTimeout, r.searchTimeout = 0, 0
 	f.account.key = "main"
-	f.account.keys = []*key{{id: "live", token: "live"}, {id: "gone", token: "revoked", revoked: time.Now(), asked: true}}
-	r.check(t.Context())
-	if r.clean() {
+	f.account.extraKeys = []*issuedKey{{id: "live", token: "live"}, {id: "gone", token: "revoked", revoked: time.Now(), revokeSent: true}}
+	r.checkSystem(t.Context())
+	if r.hasNoViolations() {
 		for _, err := range []error{r.checkHistory(t.Context(), i.current.Load(), f.account), r.checkRebuild(t.Context(), i.current.Load())} {
 			if err != nil {
-				r.violate("%v", err)
+				r.reportViolation("%v", err)
 			}
 		}
 	}

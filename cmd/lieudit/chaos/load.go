@@ -17,63 +17,64 @@ import (
 	"lieudit/schemas/token"
 )
 
-// client does one kind of thing over and over.
+// client is a load client: it repeats one kind of request.
 type client struct {
 	*run
 	dice *rand.Rand
-	rest time.Duration // between two requests, on average
+	rest time.Duration // average time between two requests
 }
 
-// load starts the clients. They end when they have their answers once end is closed.
-func (r *run) load(ctx context.Context, end <-chan struct{}) *sync.WaitGroup {
+// startClients starts the load clients. Once end is closed, each finishes its running request and ends.
+func (r *run) startClients(ctx context.Context, end <-chan struct{}) *sync.WaitGroup {
 	var all sync.WaitGroup
 	begin := func(rest time.Duration, step func(*client, context.Context)) {
 		c := &client{r, rand.New(rand.NewPCG(r.dice.Uint64(), 3)), rest}
-		all.Go(func() { c.repeat(end, func() { step(c, ctx) }) })
+		all.Go(func() { c.repeatStep(end, func() { step(c, ctx) }) })
 	}
-	for _, a := range r.opened() {
+	for _, a := range r.openedAccounts() {
 		for _, f := range a.referentials {
-			begin(120*time.Millisecond, func(c *client, ctx context.Context) { c.write(ctx, f) })
+			begin(120*time.Millisecond, func(c *client, ctx context.Context) { c.writeOnce(ctx, f) })
 		}
-		begin(60*time.Millisecond, func(c *client, ctx context.Context) { c.read(ctx, a) })
+		begin(60*time.Millisecond, func(c *client, ctx context.Context) { c.readOnce(ctx, a) })
 	}
 	begin(400*time.Millisecond, (*client).rotateKey)
-	begin(200*time.Millisecond, (*client).readArea)
-	begin(time.Second, (*client).newcomer)
+	begin(200*time.Millisecond, (*client).readAreaOnce)
+	begin(time.Second, (*client).openNewAccount)
 	return &all
 }
 
-// repeat does steps until the end, none while the system is checked.
-func (c *client) repeat(end <-chan struct{}, step func()) {
+// repeatStep calls step until end is closed, but not while a check runs.
+func (c *client) repeatStep(end <-chan struct{}, step func()) {
 	for {
 		select {
 		case <-end:
 			return
-		case <-time.After(between(c.dice, 0, 2*c.rest)):
+		case <-time.After(randomDuration(c.dice, 0, 2*c.rest)):
 		}
-		c.quiet.RLock()
+		c.checkLock.RLock()
 		step()
-		c.quiet.RUnlock()
+		c.checkLock.RUnlock()
 	}
 }
 
-// write sends one write to a referential: a new one, or the one that was not acknowledged again.
-func (c *client) write(ctx context.Context, f *referential) {
-	at := c.any(c.dice)
+// writeOnce sends one write to a referential: a new one, the last sync with an Idempotency-Key again, or the write that was
+// not acknowledged again.
+func (c *client) writeOnce(ctx context.Context, f *referential) {
+	at := c.anyRunning(c.dice)
 	switch {
-	case at == nil || f.broken:
+	case at == nil || f.excluded:
 	case f.last != nil && f.pending == nil && c.dice.IntN(15) == 0:
-		c.sendAgain(ctx, at, f)
+		c.repeatLastSync(ctx, at, f)
 	case f.pending != nil && (len(f.possible) > 3 || c.dice.IntN(3) > 0):
 		c.sendWrite(ctx, at, f, *f.pending)
 	default:
-		c.sendWrite(ctx, at, f, f.draw(c.dice))
+		c.sendWrite(ctx, at, f, f.drawWrite(c.dice))
 	}
 }
 
-// sendWrite sends a write and notes what its answer promises: an acknowledgement, or a doubt.
-func (c *client) sendWrite(ctx context.Context, at *life, f *referential, w write) {
-	a := c.send(ctx, at, w.request(f))
+// sendWrite sends a write and records its answer in the referential: acknowledged, or in doubt.
+func (c *client) sendWrite(ctx context.Context, at *serverProcess, f *referential, w write) {
+	a := c.sendAPI(ctx, at, w.newRequest(f))
 	switch a.status {
 	case http.StatusOK, http.StatusCreated, http.StatusConflict, http.StatusNotFound:
 		said, err := outcomeOf(w, a.status, a.body)
@@ -81,81 +82,81 @@ func (c *client) sendWrite(ctx context.Context, at *life, f *referential, w writ
 			err = f.acknowledge(w, said)
 		}
 		if err != nil {
-			f.broken = true
-			c.violate("%v", err)
+			f.excluded = true
+			c.reportViolation("%v", err)
 		}
-		c.count(func(t *Totals) { t.Acknowledged++ })
+		c.updateTotals(func(t *Totals) { t.Acknowledged++ })
 	case 0:
 		if a.sent {
-			f.doubt(w)
-			c.count(func(t *Totals) { t.Cut += count(len(w.rows) >= staged) })
+			f.recordDoubt(w)
+			c.updateTotals(func(t *Totals) { t.Cut += intOf(len(w.rows) >= stagedRows) })
 		}
 	default:
 		if a.status < http.StatusInternalServerError {
-			f.broken = true
-			c.violate("%s of %s/%s: %s", w.action, f.account.id, f.code, a)
+			f.excluded = true
+			c.reportViolation("%s of %s/%s: %s", w.action, f.account.id, f.code, a)
 			return
 		}
-		f.doubt(w)
+		f.recordDoubt(w)
 	}
 	if a.sent && f.pending != nil {
-		c.count(func(t *Totals) { t.InDoubt++ })
+		c.updateTotals(func(t *Totals) { t.InDoubt++ })
 	}
 }
 
-// staged is how many rows are surely too many for one event: they are staged.
-const staged = 500
+// stagedRows is a number of rows that never fits into one event, so that the service stages them.
+const stagedRows = 500
 
-// sendAgain sends the last sync with an Idempotency-Key again.
-func (c *client) sendAgain(ctx context.Context, at *life, f *referential) {
-	a := c.send(ctx, at, f.last.write.request(f))
+// repeatLastSync sends the last sync with an Idempotency-Key again.
+func (c *client) repeatLastSync(ctx context.Context, at *serverProcess, f *referential) {
+	a := c.sendAPI(ctx, at, f.last.write.newRequest(f))
 	if a.status == 0 || a.status >= http.StatusInternalServerError {
 		return
 	}
 	said, err := outcomeOf(f.last.write, a.status, a.body)
 	if err == nil {
-		err = f.repeat(said)
+		err = f.checkRepeat(said)
 	}
 	if err != nil {
-		f.broken = true
-		c.violate("%v", err)
+		f.excluded = true
+		c.reportViolation("%v", err)
 	}
 }
 
-// request is a write as it is sent.
-func (w write) request(f *referential) request {
+// newRequest returns the request that sends a write.
+func (w write) newRequest(f *referential) request {
 	base := "/locations/referentiels/" + f.code + "/sites"
 	const oneSite = "/locations/referentiels/{code}/sites"
 	q := request{account: f.account, key: f.account.key, method: http.MethodPost, idempotencyKey: w.key}
 	switch w.action {
 	case syncSites, upsert:
-		q.path, q.endpoint, q.body = base+":"+string(w.action), "POST "+oneSite+":"+string(w.action), w.batch(false)
+		q.path, q.endpoint, q.body = base+":"+string(w.action), "POST "+oneSite+":"+string(w.action), w.batchBody(false)
 	case put:
-		q.method, q.path, q.endpoint = http.MethodPut, base+"/"+name(w.rows[0].id), "PUT "+oneSite+"/{external_id}"
-		q.body, _ = json.Marshal(contentOf(w.rows[0])) // of our own
+		q.method, q.path, q.endpoint = http.MethodPut, base+"/"+externalID(w.rows[0].id), "PUT "+oneSite+"/{external_id}"
+		q.body, _ = json.Marshal(contentOf(w.rows[0])) // never fails for this type
 	case patch:
-		q.method, q.path, q.endpoint = http.MethodPatch, base+"/"+name(w.rows[0].id), "PATCH "+oneSite+"/{external_id}"
+		q.method, q.path, q.endpoint = http.MethodPatch, base+"/"+externalID(w.rows[0].id), "PATCH "+oneSite+"/{external_id}"
 		said := contentOf(w.rows[0])
-		q.body, _ = json.Marshal(map[string]string{"nom": said.Name, "telephone": said.Phone}) // of our own
+		q.body, _ = json.Marshal(map[string]string{"nom": said.Name, "telephone": said.Phone}) // never fails for strings
 	default:
 		verb := ":" + string(w.action)
-		q.path, q.endpoint, q.body = base+"/"+name(w.rows[0].id)+verb, "POST "+oneSite+"/{external_id}"+verb, []byte("{}")
+		q.path, q.endpoint, q.body = base+"/"+externalID(w.rows[0].id)+verb, "POST "+oneSite+"/{external_id}"+verb, []byte("{}")
 	}
 	return q
 }
 
-// batch is the body of a sync or an upsert.
-func (w write) batch(dry bool) []byte {
+// batchBody returns the body of a sync or an upsert.
+func (w write) batchBody(dry bool) []byte {
 	all := body.SyncSites{Sites: make([]body.SiteRow, len(w.rows)), Confirm: w.confirmed, DryRun: dry}
 	for i, r := range w.rows {
-		all.Sites[i] = body.SiteRow{ExternalID: name(r.id), Content: contentOf(r)}
+		all.Sites[i] = body.SiteRow{ExternalID: externalID(r.id), Content: contentOf(r)}
 	}
-	text, _ := json.Marshal(all) // of our own
+	text, _ := json.Marshal(all) // never fails for this type
 	return text
 }
 
-// draw makes a write up.
-func (f *referential) draw(dice *rand.Rand) write {
+// drawWrite returns a random write.
+func (f *referential) drawWrite(dice *rand.Rand) write {
 	now := f.possible[dice.IntN(len(f.possible))]
 	f.edition++
 	if die := dice.IntN(10); die < 4 || now.active == 0 {
@@ -170,8 +171,8 @@ func (f *referential) draw(dice *rand.Rand) write {
 	return one
 }
 
-// drawSync is a whole set: mostly the sites there are, some of them changed, left out or new; now and then far fewer, or as
-// many as there can be.
+// drawSync returns a random sync. Usually most of its sites exist already, some are changed, missing or new; sometimes it
+// has far fewer sites, or all that the referential may have.
 func (f *referential) drawSync(now state, dice *rand.Rand) write {
 	w := write{action: syncSites, confirmed: dice.IntN(4) > 0}
 	changed := []float64{0, 0.01, 0.2, 1}[dice.IntN(4)]
@@ -197,7 +198,7 @@ func (f *referential) drawSync(now state, dice *rand.Rand) write {
 	return w
 }
 
-// drawUpsert is some sites, one edition for all.
+// drawUpsert returns a random upsert, whose sites all have the same edition.
 func (f *referential) drawUpsert(now state, dice *rand.Rand) write {
 	w := write{action: upsert}
 	share := []float64{0.01, 0.1, 0.4}[dice.IntN(3)]
@@ -209,8 +210,8 @@ func (f *referential) drawUpsert(now state, dice *rand.Rand) write {
 	return w
 }
 
-// reads are what a client asks for, and how it is billed.
-func reads(f *referential, dice *rand.Rand) []request {
+// readRequests returns the reads that a client chooses from, with the endpoints under which they are billed.
+func readRequests(f *referential, dice *rand.Rand) []request {
 	all := []request{
 		{endpoint: "GET /me", path: "/me"},
 		{endpoint: "GET /address/verify", path: "/address/verify?q=" + url.QueryEscape("12 rue de la mairie Mende")},
@@ -226,13 +227,13 @@ func reads(f *referential, dice *rand.Rand) []request {
 		request{endpoint: "GET /locations/search", path: "/locations/search?lat=44.5&lon=3.5&radius=50000"},
 		request{endpoint: "GET /locations/referentiels", path: "/locations/referentiels"},
 		request{endpoint: oneReferential + "/sites", path: base + "/sites?limit=50&statut=tous"},
-		request{endpoint: oneReferential + "/sites/{external_id}", path: base + "/sites/" + name(dice.IntN(f.rows))},
+		request{endpoint: oneReferential + "/sites/{external_id}", path: base + "/sites/" + externalID(dice.IntN(f.rows))},
 	)
 }
 
-// read asks for something. Whatever fails meanwhile, no answer may say that the key or the referential is not there.
-func (c *client) read(ctx context.Context, a *account) {
-	at := c.any(c.dice)
+// readOnce sends one random read. During a fault it may fail with 500 or 503; but no answer may say that the key is unknown.
+func (c *client) readOnce(ctx context.Context, a *account) {
+	at := c.anyRunning(c.dice)
 	if at == nil {
 		return
 	}
@@ -240,47 +241,47 @@ func (c *client) read(ctx context.Context, a *account) {
 	if len(a.referentials) > 0 {
 		f = a.referentials[c.dice.IntN(len(a.referentials))]
 	}
-	choice := reads(f, c.dice)
+	choice := readRequests(f, c.dice)
 	q := choice[c.dice.IntN(len(choice))]
 	q.account, q.key, q.method = a, a.key, http.MethodGet
-	got := c.send(ctx, at, q)
+	got := c.sendAPI(ctx, at, q)
 	allowed := []int{0, http.StatusOK, http.StatusInternalServerError, http.StatusServiceUnavailable}
 	if f != nil && q.path != "/me" {
 		allowed = append(allowed, http.StatusNotFound) // read models may be behind
 	}
-	if a.spent {
+	if a.exhausted {
 		allowed = append(allowed, http.StatusTooManyRequests)
 	}
 	if !slices.Contains(allowed, got.status) {
-		c.violate("%s of %s: %s", q.endpoint, a.id, got)
+		c.reportViolation("%s of %s: %s", q.endpoint, a.id, got)
 	}
 }
 
-// bound is how soon a revoked key is refused by every instance.
-const bound = time.Second
+// maxRevocationDelay is how long after its revocation an instance may still accept a key.
+const maxRevocationDelay = time.Second
 
-// rotateKey issues a key, or revokes one and asks with it.
+// rotateKey issues a key to a random account, or revokes one and checks that it is refused.
 func (c *client) rotateKey(ctx context.Context) {
-	at := c.any(c.dice)
+	at := c.anyRunning(c.dice)
 	if at == nil {
 		return
 	}
-	all := c.opened()
+	all := c.openedAccounts()
 	a := all[c.dice.IntN(len(all))]
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if live := a.unrevoked(); live != nil && c.dice.IntN(2) == 0 {
-		c.revoke(ctx, at, a, live)
+	a.keysLock.Lock()
+	defer a.keysLock.Unlock()
+	if live := a.unrevokedKey(); live != nil && c.dice.IntN(2) == 0 {
+		c.revokeKey(ctx, at, a, live)
 		return
 	}
-	if len(a.keys) < 8 {
-		c.issue(ctx, at, a)
+	if len(a.extraKeys) < 8 {
+		c.issueKey(ctx, at, a)
 	}
 }
 
-// unrevoked is a key whose revocation is not acknowledged, or nil.
-func (a *account) unrevoked() *key {
-	for _, k := range a.keys {
+// unrevokedKey returns a key whose revocation is not acknowledged, or nil.
+func (a *account) unrevokedKey() *issuedKey {
+	for _, k := range a.extraKeys {
 		if k.revoked.IsZero() {
 			return k
 		}
@@ -288,85 +289,86 @@ func (a *account) unrevoked() *key {
 	return nil
 }
 
-// issue issues a key. One whose answer did not come is known to nobody.
-func (c *client) issue(ctx context.Context, at *life, a *account) {
+// issueKey issues a key. If the answer does not come, the run does not know the key and does not check it.
+func (c *client) issueKey(ctx context.Context, at *serverProcess, a *account) {
 	got := c.sendArea(ctx, at, http.MethodPost, backoffice.Path("", "accounts", a.id, "keys"), body.IssueKey{Kind: token.Secret, Label: "rotated"})
 	switch {
 	case got.status == http.StatusCreated:
 		var k body.Key
 		if err := json.Unmarshal(got.body, &k); err != nil {
-			c.violate("issue of a key of %s: %v", a.id, err)
+			c.reportViolation("issue of a key of %s: %v", a.id, err)
 			return
 		}
-		a.keys = append(a.keys, &key{id: k.ID, token: k.Token})
+		a.extraKeys = append(a.extraKeys, &issuedKey{id: k.ID, token: k.Token})
 	case got.status >= 400 && got.status < 500:
-		c.violate("issue of a key of %s: %s", a.id, got)
+		c.reportViolation("issue of a key of %s: %s", a.id, got)
 	}
 }
 
-// revoke revokes a key and asks with it once the bound has passed.
-func (c *client) revoke(ctx context.Context, at *life, a *account, k *key) {
-	k.asked = true
+// revokeKey revokes a key and, after maxRevocationDelay, checks that every instance refuses it.
+func (c *client) revokeKey(ctx context.Context, at *serverProcess, a *account, k *issuedKey) {
+	k.revokeSent = true
 	got := c.sendArea(ctx, at, http.MethodPost, backoffice.Path("revoke", "accounts", a.id, "keys", k.id), body.RevokeKey{Reason: "rotation"})
 	if got.status >= 400 && got.status < 500 {
-		c.violate("revocation of key %s of %s: %s", k.id, a.id, got)
+		c.reportViolation("revocation of key %s of %s: %s", k.id, a.id, got)
 	}
 	if got.status != http.StatusOK {
 		return
 	}
 	k.revoked = time.Now()
-	c.count(func(t *Totals) { t.Revocations++ })
-	sleep(ctx, bound)
+	c.updateTotals(func(t *Totals) { t.Revocations++ })
+	sleep(ctx, maxRevocationDelay)
 	for _, i := range c.instances {
 		if l := i.current.Load(); l != nil {
-			c.mustRefuse(ctx, l, a, k)
+			c.checkRefused(ctx, l, a, k)
 		}
 	}
 }
 
-// mustRefuse asks with a key that was revoked.
-func (c *run) mustRefuse(ctx context.Context, at *life, a *account, k *key) {
-	got := c.send(ctx, at, request{account: a, key: k.token, endpoint: "GET /me", method: http.MethodGet, path: "/me"})
+// checkRefused sends a request with a revoked key, and reports a violation if it is accepted. An instance that is not
+// available (503, or no answer) is no violation.
+func (c *run) checkRefused(ctx context.Context, at *serverProcess, a *account, k *issuedKey) {
+	got := c.sendAPI(ctx, at, request{account: a, key: k.token, endpoint: "GET /me", method: http.MethodGet, path: "/me"})
 	if got.status != http.StatusUnauthorized && got.status != http.StatusServiceUnavailable && got.status != 0 {
-		c.violate("key %s of %s was revoked %.1f s ago; %s answers it %s", k.id, a.id, time.Since(k.revoked).Seconds(), at.name, got)
+		c.reportViolation("key %s of %s was revoked %.1f s ago; %s answers it %s", k.id, a.id, time.Since(k.revoked).Seconds(), at.name, got)
 	}
 }
 
-// readArea asks the customer area for something.
-func (c *client) readArea(ctx context.Context) {
-	at := c.any(c.dice)
+// readAreaOnce sends one random read to the customer area.
+func (c *client) readAreaOnce(ctx context.Context) {
+	at := c.anyRunning(c.dice)
 	if at == nil {
 		return
 	}
-	all := c.opened()
+	all := c.openedAccounts()
 	account := backoffice.Path("", "accounts", all[c.dice.IntN(len(all))].id)
 	paths := []string{"/accounts", "/projections", account, account + "/keys", account + "/usage", account + "/history?limit=50", account + "/state"}
 	path := paths[c.dice.IntN(len(paths))]
 	got := c.sendArea(ctx, at, http.MethodGet, path, nil)
 	if got.status >= 400 && got.status < 500 && got.status != http.StatusNotFound {
-		c.violate("GET %s in the customer area: %s", path, got)
+		c.reportViolation("GET %s in the customer area: %s", path, got)
 	}
 }
 
-// newcomers is how many accounts are opened in a round at most.
-const newcomers = 2
+// newAccountsPerRound is the most accounts that are opened in a round.
+const newAccountsPerRound = 2
 
-// newcomer opens an account and gives it its first sites: its keys are made while things fail.
-func (c *client) newcomer(ctx context.Context) {
-	n := len(c.opened())
-	if n >= 5+newcomers*int(c.round.Load()) || c.any(c.dice) == nil || c.dice.IntN(3) > 0 {
+// openNewAccount opens an account and writes its first sites during a fault, so that its data key is created then.
+func (c *client) openNewAccount(ctx context.Context) {
+	n := len(c.openedAccounts())
+	if n >= 5+newAccountsPerRound*int(c.round.Load()) || c.anyRunning(c.dice) == nil || c.dice.IntN(3) > 0 {
 		return
 	}
-	a := accountOf(fmt.Sprintf("new-%d", n), plan.Growth, plenty, min(c.Rows, 1500))
-	patient, cancel := context.WithTimeout(ctx, maxAnswer)
+	a := newAccount(fmt.Sprintf("new-%d", n), plan.Growth, unlimitedQuota, min(c.Rows, 1500))
+	patient, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if err := c.open(patient, a, c.dice); err != nil {
+	if err := c.openAccount(patient, a, c.dice); err != nil {
 		if ctx.Err() == nil && patient.Err() == nil {
-			c.violate("%v", err)
+			c.reportViolation("%v", err)
 		}
 		return
 	}
 	for range 5 {
-		c.write(ctx, a.referentials[0])
+		c.writeOnce(ctx, a.referentials[0])
 	}
 }

@@ -14,43 +14,46 @@ import (
 	"lieudit/schemas/site"
 )
 
-// record is one site as the model knows it. What a site says follows from its id and its edition.
-type record struct {
+// This file is the model of a referential: what each write makes of its sites, and what the service must answer. It repeats
+// the rules of commands/locations in as few lines as possible, so that a defect there shows as a difference.
+
+// siteRecord is one site in the model. Its content follows from its id and its edition (contentOf).
+type siteRecord struct {
 	edition int
 	version int64
 	active  bool
 }
 
-// state is what a referential holds: every site it ever had. A state is never changed; a write makes another one.
+// state is the content of a referential: every site it ever had, active or not. States are immutable: write.apply copies.
 type state struct {
-	sites  map[int]record
+	sites  map[int]siteRecord
 	active int
-	sum    uint64 // tells states apart
+	sum    uint64 // XOR of the records' hashes: equal states have equal sums
 }
 
-// with is the state with another record of a site. It changes the map of s, which must be nobody else's.
-func (s state) with(id int, r record) state {
+// with returns the state with another record of a site. It changes the map of s, so the caller must be its only owner.
+func (s state) with(id int, r siteRecord) state {
 	before, had := s.sites[id]
 	if had {
 		s.sum ^= before.hash(id)
-		s.active -= count(before.active)
+		s.active -= intOf(before.active)
 	}
 	s.sum ^= r.hash(id)
-	s.active += count(r.active)
+	s.active += intOf(r.active)
 	s.sites[id] = r
 	return s
 }
 
-// count is 1 or 0.
-func count(yes bool) int {
+// intOf returns 1 for true, 0 for false.
+func intOf(yes bool) int {
 	if yes {
 		return 1
 	}
 	return 0
 }
 
-// hash is XORed into the sum of a state: two states with the same records have the same sum, in whatever order they came.
-func (r record) hash(id int) uint64 {
+// hash returns what the record adds to the sum of a state by XOR, which does not depend on the order of records.
+func (r siteRecord) hash(id int) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %d %d %v", id, r.edition, r.version, r.active) // a hash takes everything
 	return h.Sum64()
@@ -68,7 +71,7 @@ const (
 	reactivate action = "reactivate"
 )
 
-// row is a site of a write.
+// row is one site of a write, and the edition that it gets.
 type row struct{ id, edition int }
 
 // write is a request that changes sites of one referential. Writes of one site have one row.
@@ -79,10 +82,11 @@ type write struct {
 	key       string // Idempotency-Key
 }
 
-// limits are what the account may have. Of an account with several referentials the ceiling is never reached.
+// limits are how many sites the account may have. The model counts the sites of one referential only, so an account with
+// several referentials must never reach the ceiling.
 type limits struct{ capacity, ceiling int }
 
-// outcome is what an answer says that was done.
+// outcome is what the answer to a write says was done.
 type outcome struct {
 	Status                                                int
 	Code                                                  string // of a refusal
@@ -93,19 +97,19 @@ type outcome struct {
 	Active                                                bool
 }
 
-// changes says whether a write of that outcome appended to the log.
-func (o outcome) changes(w write) bool {
+// appends reports whether a write with this outcome appended an event to the log.
+func (o outcome) appends(w write) bool {
 	if o.Status >= http.StatusBadRequest {
 		return false
 	}
 	return w.key != "" || o.Created+o.Updated+o.Reactivated+o.Deactivated > 0
 }
 
-// apply is what a write makes of a state, and what is answered.
+// apply returns the state after a write to s, and the outcome that the service must answer.
 func (w write) apply(s state, l limits) (state, outcome) {
 	next := state{maps.Clone(s.sites), s.active, s.sum}
 	if next.sites == nil {
-		next.sites = map[int]record{}
+		next.sites = map[int]siteRecord{}
 	}
 	o := outcome{Status: http.StatusOK, Before: s.active}
 	if alone := w.action != syncSites && w.action != upsert; alone {
@@ -114,22 +118,22 @@ func (w write) apply(s state, l limits) (state, outcome) {
 	named := make(map[int]bool, len(w.rows))
 	for _, r := range w.rows {
 		named[r.id] = true
-		next = o.say(next, r, false)
+		next = o.applyRow(next, r, false)
 	}
 	if w.action == syncSites {
 		for id, r := range s.sites {
 			if r.active && !named[id] {
-				next = next.with(id, record{r.edition, r.version + 1, false})
+				next = next.with(id, siteRecord{r.edition, r.version + 1, false})
 				o.Deactivated++
 			}
 		}
 	}
 	o.After = next.active
-	return w.judge(s, next, o, l)
+	return w.refuseExcess(s, next, o, l)
 }
 
-// judge refuses what the state does not allow.
-func (w write) judge(s, next state, o outcome, l limits) (state, outcome) {
+// refuseExcess refuses a write that exceeds the ceiling, and an unconfirmed sync that removes more than half of the sites.
+func (w write) refuseExcess(s, next state, o outcome, l limits) (state, outcome) {
 	switch {
 	case next.active > s.active && next.active > l.ceiling:
 		return s, outcome{Status: http.StatusConflict, Code: "capacite_sites_depassee"}
@@ -139,25 +143,25 @@ func (w write) judge(s, next state, o outcome, l limits) (state, outcome) {
 	return next, o
 }
 
-// say writes what a row says of its site. A quiet one leaves an inactive site inactive.
-func (o *outcome) say(s state, r row, quiet bool) state {
+// applyRow writes a row to its site. If quiet is set, an inactive site stays inactive.
+func (o *outcome) applyRow(s state, r row, quiet bool) state {
 	had, known := s.sites[r.id]
 	switch {
 	case !known:
 		o.Created++
-		return s.with(r.id, record{r.edition, 1, true})
+		return s.with(r.id, siteRecord{r.edition, 1, true})
 	case !had.active && !quiet:
 		o.Reactivated++
-		return s.with(r.id, record{r.edition, had.version + 1, true})
+		return s.with(r.id, siteRecord{r.edition, had.version + 1, true})
 	case had.edition != r.edition:
 		o.Updated++
-		return s.with(r.id, record{r.edition, had.version + 1, had.active})
+		return s.with(r.id, siteRecord{r.edition, had.version + 1, had.active})
 	}
 	o.Unchanged++
 	return s
 }
 
-// applyOne is apply for a write of one site. A capacity is all that it can be refused for.
+// applyOne is apply for a write of one site. It can be refused only for an unknown site or for the ceiling.
 func (w write) applyOne(s, next state, o outcome, l limits) (state, outcome) {
 	r := w.rows[0]
 	had, known := s.sites[r.id]
@@ -166,24 +170,24 @@ func (w write) applyOne(s, next state, o outcome, l limits) (state, outcome) {
 	}
 	switch w.action {
 	case put:
-		next = o.say(next, r, false)
+		next = o.applyRow(next, r, false)
 		if !known {
 			o.Status = http.StatusCreated
 		}
 	case patch:
-		next = o.say(next, r, true)
+		next = o.applyRow(next, r, true)
 	case deactivate:
 		if had.active {
-			next = next.with(r.id, record{had.edition, had.version + 1, false})
+			next = next.with(r.id, siteRecord{had.edition, had.version + 1, false})
 			o.Deactivated++
 		}
 	case reactivate:
 		if !had.active {
-			next = next.with(r.id, record{had.edition, had.version + 1, true})
+			next = next.with(r.id, siteRecord{had.edition, had.version + 1, true})
 			o.Reactivated++
 		}
 	}
-	next, o = w.judge(s, next, o, l)
+	next, o = w.refuseExcess(s, next, o, l)
 	if o.Status < http.StatusBadRequest {
 		now := next.sites[r.id]
 		o.Edition, o.Version, o.Active, o.After = now.edition, now.version, now.active, next.active
@@ -191,15 +195,15 @@ func (w write) applyOne(s, next state, o outcome, l limits) (state, outcome) {
 	return next, o
 }
 
-// seen is the part of an outcome that the answer to a write tells.
-func (o outcome) seen(w write) outcome {
+// visible returns the part of an outcome that the answer to the write contains.
+func (o outcome) visible(w write) outcome {
 	if w.action == syncSites || w.action == upsert || o.Status >= http.StatusBadRequest {
 		return o
 	}
 	return outcome{Status: o.Status, Edition: o.Edition, Version: o.Version, Active: o.Active}
 }
 
-// outcomeOf reads an answer.
+// outcomeOf decodes the answer to a write.
 func outcomeOf(w write, status int, text []byte) (outcome, error) {
 	o := outcome{Status: status}
 	var err error
@@ -224,10 +228,10 @@ func outcomeOf(w write, status int, text []byte) (outcome, error) {
 	return o, err
 }
 
-// name is the external id of a site.
-func name(id int) string { return fmt.Sprintf("site-%05d", id) }
+// externalID returns the external id of a site.
+func externalID(id int) string { return fmt.Sprintf("site-%05d", id) }
 
-// contentOf is what an edition says of a site.
+// contentOf returns the content of a site in an edition.
 func contentOf(r row) site.Content {
 	lat, lon := 42+float64(r.id%900)/100, 1+float64(r.id%700)/100
 	return site.Content{
@@ -237,10 +241,11 @@ func contentOf(r row) site.Content {
 	}
 }
 
-// phoneOf tells editions apart as the name does: a site whose name and phone are of two editions is a mixture.
+// phoneOf returns a phone number that depends on the edition, as the name does: if a site shows the name of one edition and
+// the phone of another, two writes were mixed.
 func phoneOf(r row) string { return fmt.Sprintf("04 66 %06d", (r.id*31+r.edition)%1_000_000) }
 
-// editionOf is the edition that a site shows, which has to be one as it was sent.
+// editionOf returns the id and the edition of a site that was read. The error says that no write sent this content.
 func editionOf(s site.Site) (id, edition int, err error) {
 	if id, err = strconv.Atoi(strings.TrimPrefix(s.ExternalID, "site-")); err != nil {
 		return 0, 0, fmt.Errorf("nobody wrote a site %q", s.ExternalID)
@@ -254,9 +259,9 @@ func editionOf(s site.Site) (id, edition int, err error) {
 	return id, edition, nil
 }
 
-// stateOf is a state as it was read.
+// stateOf returns the state that consists of the sites that were read.
 func stateOf(sites []site.Site) (state, error) {
-	s := state{sites: make(map[int]record, len(sites))}
+	s := state{sites: make(map[int]siteRecord, len(sites))}
 	for _, shown := range sites {
 		id, edition, err := editionOf(shown)
 		if err != nil {
@@ -265,14 +270,14 @@ func stateOf(sites []site.Site) (state, error) {
 		if _, twice := s.sites[id]; twice {
 			return s, fmt.Errorf("site %s is listed twice", shown.ExternalID)
 		}
-		s = s.with(id, record{edition, shown.Version, shown.Active})
+		s = s.with(id, siteRecord{edition, shown.Version, shown.Active})
 	}
 	return s, nil
 }
 
-// differences is how many sites differ between two states, with the first of them in words.
+// differences returns how many sites differ between two states, and a text about the first of them.
 func differences(want, got state) (n int, first string) {
-	ids := map[int]record{}
+	ids := map[int]siteRecord{}
 	maps.Copy(ids, want.sites)
 	maps.Copy(ids, got.sites)
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
@@ -282,13 +287,13 @@ func differences(want, got state) (n int, first string) {
 			continue
 		}
 		if n++; n == 1 {
-			first = fmt.Sprintf("%s: acknowledged %s, found %s", name(id), w.text(wanted), g.text(found))
+			first = fmt.Sprintf("%s: acknowledged %s, found %s", externalID(id), w.text(wanted), g.text(found))
 		}
 	}
 	return n, first
 }
 
-func (r record) text(there bool) string {
+func (r siteRecord) text(there bool) string {
 	if !there {
 		return "nothing"
 	}

@@ -11,7 +11,7 @@ import (
 // given is a referential of a STARTER account whose sites 0 to n-1 are active, in edition 1.
 func given(t *testing.T, n int) *referential {
 	t.Helper()
-	f := accountOf("a", plan.Starter, plenty, 300).referentials[0]
+	f := newAccount("a", plan.Starter, unlimitedQuota, 300).referentials[0]
 	w := write{action: syncSites}
 	for id := range n {
 		w.rows = append(w.rows, row{id, 1})
@@ -65,8 +65,8 @@ func TestTheModelAnswersAsTheServiceDoes(t *testing.T) {
 		for _, w := range c.first {
 			s, _ = w.apply(s, f.account.limits)
 		}
-		if _, got := c.write.apply(s, f.account.limits); got.seen(c.write) != c.want {
-			t.Errorf("%s: got %+v, want %+v", name, got.seen(c.write), c.want)
+		if _, got := c.write.apply(s, f.account.limits); got.visible(c.write) != c.want {
+			t.Errorf("%s: got %+v, want %+v", name, got.visible(c.write), c.want)
 		}
 	}
 }
@@ -76,14 +76,14 @@ func TestTheModelAnswersAsTheServiceDoes(t *testing.T) {
 func TestOnlyWhatWasAskedForMayBeThere(t *testing.T) {
 	t.Parallel()
 	set := func(edition int, ids ...int) state {
-		s := state{sites: map[int]record{}}
+		s := state{sites: map[int]siteRecord{}}
 		for _, id := range ids {
-			s = s.with(id, record{edition, int64(edition), true})
+			s = s.with(id, siteRecord{edition, int64(edition), true})
 		}
 		return s
 	}
 	doubtful := write{action: syncSites, rows: []row{{0, 2}, {1, 2}, {2, 2}, {3, 2}}}
-	half := set(2, 0, 1).with(2, record{1, 1, true}).with(3, record{1, 1, true})
+	half := set(2, 0, 1).with(2, siteRecord{1, 1, true}).with(3, siteRecord{1, 1, true})
 	for name, c := range map[string]struct {
 		doubt []write
 		found state
@@ -97,15 +97,15 @@ func TestOnlyWhatWasAskedForMayBeThere(t *testing.T) {
 		"a sync in doubt happened":      {doubt: []write{doubtful}, found: set(2, 0, 1, 2, 3)},
 		"a sync in doubt did not":       {doubt: []write{doubtful}, found: set(1, 0, 1, 2, 3)},
 		"half of it did":                {doubt: []write{doubtful}, found: half, want: "none of the 2 states"},
-		"it happened twice":             {doubt: []write{doubtful, doubtful}, found: set(2, 0, 1, 2, 3).with(0, record{2, 3, true}), want: "1 sites differ"},
-		"a site is inactive for no one": {found: set(1, 0, 1, 2, 3).with(1, record{1, 2, false}), want: "active false"},
+		"it happened twice":             {doubt: []write{doubtful, doubtful}, found: set(2, 0, 1, 2, 3).with(0, siteRecord{2, 3, true}), want: "1 sites differ"},
+		"a site is inactive for no one": {found: set(1, 0, 1, 2, 3).with(1, siteRecord{1, 2, false}), want: "active false"},
 	} {
 		f := given(t, 4)
 		for _, w := range c.doubt {
-			f.doubt(w)
+			f.recordDoubt(w)
 		}
 		got := ""
-		if err := f.find(c.found); err != nil {
+		if err := f.matchState(c.found); err != nil {
 			got = err.Error()
 		}
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
@@ -135,7 +135,7 @@ func TestAnAnswerMustFollowFromWhatWasAcknowledged(t *testing.T) {
 		"it is refused for no reason":             {all, all, outcome{Status: 409, Code: "reduction_suspecte"}, false},
 	} {
 		f := given(t, 4)
-		f.doubt(c.doubt)
+		f.recordDoubt(c.doubt)
 		if err := f.acknowledge(c.write, c.said); (err == nil) != c.ok {
 			t.Errorf("%s: got %v, want ok %v", name, err, c.ok)
 		}
@@ -146,20 +146,20 @@ func TestAnAnswerMustFollowFromWhatWasAcknowledged(t *testing.T) {
 func TestADoubtLastsUntilALaterWriteIsAppended(t *testing.T) {
 	t.Parallel()
 	f := given(t, 4)
-	f.doubt(write{action: put, rows: []row{{9, 2}}})
+	f.recordDoubt(write{action: put, rows: []row{{9, 2}}})
 	if err := f.acknowledge(write{action: deactivate, rows: []row{{0, 1}}}, outcome{Status: 200, Edition: 1, Version: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if len(f.possible) != 2 || len(f.doubts) != 0 {
-		t.Errorf("after a write that was appended: %d states, %d doubts; want 2 and 0", len(f.possible), len(f.doubts))
+	if len(f.possible) != 2 || len(f.inDoubt) != 0 {
+		t.Errorf("after a write that was appended: %d states, %d doubts; want 2 and 0", len(f.possible), len(f.inDoubt))
 	}
 	f = given(t, 4)
-	f.doubt(write{action: put, rows: []row{{9, 2}}})
+	f.recordDoubt(write{action: put, rows: []row{{9, 2}}})
 	if err := f.acknowledge(write{action: reactivate, rows: []row{{0, 1}}}, outcome{Status: 200, Edition: 1, Version: 1, Active: true}); err != nil {
 		t.Fatal(err)
 	}
-	if len(f.possible) != 2 || len(f.doubts) != 1 {
-		t.Errorf("after a write that changed nothing: %d states, %d doubts; want 2 and 1", len(f.possible), len(f.doubts))
+	if len(f.possible) != 2 || len(f.inDoubt) != 1 {
+		t.Errorf("after a write that changed nothing: %d states, %d doubts; want 2 and 1", len(f.possible), len(f.inDoubt))
 	}
 }
 
@@ -171,17 +171,17 @@ func TestARequestSentAgainWithItsKeyHasOneAnswer(t *testing.T) {
 	if err := f.acknowledge(w, said); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.repeat(said); err != nil {
+	if err := f.checkRepeat(said); err != nil {
 		t.Error(err)
 	}
-	if err := f.repeat(outcome{Status: 200, Unchanged: 3, Before: 3, After: 3}); err == nil {
+	if err := f.checkRepeat(outcome{Status: 200, Unchanged: 3, Before: 3, After: 3}); err == nil {
 		t.Error("another answer passed")
 	}
 }
 
 func TestBillsHoldWhatWasAnswered(t *testing.T) {
 	t.Parallel()
-	at := &life{}
+	at := &serverProcess{}
 	for name, c := range map[string]struct {
 		statuses []int // of GET /me, 0 for a broken connection
 		killed   bool  // afterwards
@@ -200,12 +200,12 @@ func TestBillsHoldWhatWasAnswered(t *testing.T) {
 	} {
 		b := newBill()
 		for _, status := range c.statuses {
-			b.answer(at, line{"a", "GET /me"}, status)
+			b.recordAnswer(at, billLine{"a", "GET /me"}, status)
 		}
 		if c.killed {
-			b.killed(at)
+			b.recordKill(at)
 		}
-		_, wrong := b.judge("a", map[string]int64{"GET /me": c.billed})
+		_, wrong := b.compareBilled("a", map[string]int64{"GET /me": c.billed})
 		if got := strings.Join(wrong, "; "); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}

@@ -15,39 +15,39 @@ import (
 	"lieudit/schemas/body"
 )
 
-// last is what is checked once, at the end: the history tells every version of every site, read models that are made
-// again from the log hold the same rows, and everything ends in good order.
-func (r *run) last(ctx context.Context) {
-	r.quiet.Lock()
-	defer r.quiet.Unlock()
-	r.check(ctx)
-	if !r.clean() {
+// checkAtEnd runs the checks that are done once, after the last round: the history has every version of every site, rebuilt
+// read models answer the same, and every process stops cleanly.
+func (r *run) checkAtEnd(ctx context.Context) {
+	r.checkLock.Lock()
+	defer r.checkLock.Unlock()
+	r.checkSystem(ctx)
+	if !r.hasNoViolations() {
 		return
 	}
 	at := r.instances[0].current.Load()
-	for _, a := range r.opened() {
+	for _, a := range r.openedAccounts() {
 		if err := r.checkHistory(ctx, at, a); err != nil {
-			r.violate("history of %s: %v", a.id, err)
+			r.reportViolation("history of %s: %v", a.id, err)
 		}
 	}
 	if err := r.checkRebuild(ctx, at); err != nil {
-		r.violate("%v", err)
+		r.reportViolation("%v", err)
 	}
-	r.check(ctx)
-	r.count(r.size)
+	r.checkSystem(ctx)
+	r.updateTotals(r.recordSize)
 	for _, i := range r.instances {
 		if l := i.current.Load(); l != nil {
 			l.killed.Store(true)
 			if err := l.process.End(); err != nil {
-				r.violate("%s: %v", l.name, err)
+				r.reportViolation("%s: %v", l.name, err)
 			}
 			i.current.Store(nil)
 		}
 	}
 }
 
-// size notes how much there is in the end.
-func (r *run) size(t *Totals) {
+// recordSize adds the number of accounts and active sites to the totals.
+func (r *run) recordSize(t *Totals) {
 	t.Accounts = len(r.accounts)
 	for _, a := range r.accounts {
 		for _, f := range a.referentials {
@@ -56,11 +56,11 @@ func (r *run) size(t *Totals) {
 	}
 }
 
-// checkHistory: each version of a site is told once, in order, and the last is the one it has.
-func (r *run) checkHistory(ctx context.Context, at *life, a *account) error {
+// checkHistory checks that the history has each version of a site once, in order, up to the site's present version.
+func (r *run) checkHistory(ctx context.Context, at *serverProcess, a *account) error {
 	versions := map[string]int64{}
-	ask := func(path string) answer { return r.askArea(ctx, at, http.MethodGet, path, nil) }
-	err := readPages(backoffice.Path("", "accounts", a.id, "history")+"?limit=1000&kind=sites", ask, func(one json.RawMessage) error {
+	get := func(path string) answer { return r.retryArea(ctx, at, http.MethodGet, path, nil) }
+	err := readPages(backoffice.Path("", "accounts", a.id, "history")+"?limit=1000&kind=sites", get, func(one json.RawMessage) error {
 		var e body.Incident
 		if err := json.Unmarshal(one, &e); err != nil || !strings.Contains(e.Subject, "/") {
 			return err
@@ -80,35 +80,35 @@ func (r *run) checkHistory(ctx context.Context, at *life, a *account) error {
 	}
 	for _, f := range a.referentials {
 		for id, had := range f.possible[0].sites {
-			if n := versions[f.code+"/"+name(id)]; n != had.version {
-				return fmt.Errorf("%s of %s has version %d, the last that is told is %d", name(id), f.code, had.version, n)
+			if n := versions[f.code+"/"+externalID(id)]; n != had.version {
+				return fmt.Errorf("%s of %s has version %d, the last that is told is %d", externalID(id), f.code, had.version, n)
 			}
 		}
 	}
 	return nil
 }
 
-// rebuildTime is how long all read models may take to be made again.
-const rebuildTime = 10 * time.Minute
+// rebuildTimeout is how long the rebuild of all read models may take.
+const rebuildTimeout = 10 * time.Minute
 
-// checkRebuild makes every read model again from the log and compares what it answers with what the one before did.
-func (r *run) checkRebuild(ctx context.Context, at *life) error {
+// checkRebuild rebuilds every read model from the log and compares its answers with those before the rebuild.
+func (r *run) checkRebuild(ctx context.Context, at *serverProcess) error {
 	began := time.Now()
-	before, err := r.rows(ctx, at)
+	before, err := r.digestLists(ctx, at)
 	if err != nil {
 		return fmt.Errorf("before the rebuild: %w", err)
 	}
-	if !r.caughtUp(ctx) {
-		return nil // told
+	if !r.waitCaughtUp(ctx) {
+		return nil // waitCaughtUp has reported it
 	}
-	served, err := r.copies(ctx, at)
+	served, err := r.servingCopies(ctx, at)
 	if err != nil {
 		return err
 	}
 	if err := r.rebuild(ctx, at, served); err != nil {
 		return err
 	}
-	after, err := r.rows(ctx, at)
+	after, err := r.digestLists(ctx, at)
 	if err != nil {
 		return fmt.Errorf("after the rebuild: %w", err)
 	}
@@ -117,20 +117,21 @@ func (r *run) checkRebuild(ctx context.Context, at *life) error {
 			return fmt.Errorf("%s is another once the read models are made again: %s, was %s", path, after[path], before[path])
 		}
 	}
-	r.note("read models made again in %.1f s: %d lists are the same", time.Since(began).Seconds(), len(before))
+	r.logf("read models made again in %.1f s: %d lists are the same", time.Since(began).Seconds(), len(before))
 	return nil
 }
 
-// rebuild has every read model made again, and waits until every instance answers from the fresh copies.
-func (r *run) rebuild(ctx context.Context, at *life, served map[string]string) error {
+// rebuild requests a rebuild of every read model, and waits until every instance serves the new copies. served are the
+// copies that serve now, by model.
+func (r *run) rebuild(ctx context.Context, at *serverProcess, served map[string]string) error {
 	for model := range served {
 		if a := r.sendArea(ctx, at, http.MethodPost, "/projections/"+model+":rebuild", struct{}{}); a.status != http.StatusAccepted {
 			return fmt.Errorf("rebuild of %s: %s", model, a)
 		}
 	}
 	for _, i := range r.instances {
-		if err := eventually(ctx, rebuildTime, func() error {
-			now, err := r.copies(ctx, i.current.Load())
+		if err := retryFor(ctx, rebuildTimeout, func() error {
+			now, err := r.servingCopies(ctx, i.current.Load())
 			for model, name := range now {
 				if err == nil && name == served[model] {
 					err = fmt.Errorf("%s still serves, not the rebuilt copy", name)
@@ -144,25 +145,25 @@ func (r *run) rebuild(ctx context.Context, at *life, served map[string]string) e
 	return nil
 }
 
-// rows are the digests of what the read models answer, by path.
-func (r *run) rows(ctx context.Context, at *life) (map[string]string, error) {
+// digestLists returns digests of the lists that the read models answer, by path.
+func (r *run) digestLists(ctx context.Context, at *serverProcess) (map[string]string, error) {
 	digests := map[string]string{}
-	area := func(path string) answer { return r.askArea(ctx, at, http.MethodGet, path, nil) }
-	if err := digest(digests, "/accounts?limit=1000", area); err != nil {
+	area := func(path string) answer { return r.retryArea(ctx, at, http.MethodGet, path, nil) }
+	if err := digestList(digests, "/accounts?limit=1000", area); err != nil {
 		return nil, err
 	}
-	for _, a := range r.opened() {
+	for _, a := range r.openedAccounts() {
 		account := backoffice.Path("", "accounts", a.id)
 		for _, path := range []string{account + "/keys?limit=1000", account + "/history?limit=1000"} {
-			if err := digest(digests, path, area); err != nil {
+			if err := digestList(digests, path, area); err != nil {
 				return nil, err
 			}
 		}
 		api := func(path string) answer {
-			return r.get(ctx, at, a, "GET /locations/referentiels/{code}/sites", path)
+			return r.getAPI(ctx, at, a, "GET /locations/referentiels/{code}/sites", path)
 		}
 		for _, f := range a.referentials {
-			if err := digest(digests, "/locations/referentiels/"+f.code+"/sites?statut=tous&limit=1000", api, a.id); err != nil {
+			if err := digestList(digests, "/locations/referentiels/"+f.code+"/sites?statut=tous&limit=1000", api, a.id); err != nil {
 				return nil, err
 			}
 		}
@@ -170,20 +171,20 @@ func (r *run) rows(ctx context.Context, at *life) (map[string]string, error) {
 	return digests, nil
 }
 
-// digest notes the digest of a list, with how many items it has.
-func digest(into map[string]string, path string, ask func(string) answer, of ...string) error {
+// digestList reads a list and puts its number of items and its digest into the map.
+func digestList(into map[string]string, path string, get func(string) answer, of ...string) error {
 	sum, n := sha256.New(), 0
-	err := readPages(path, ask, func(one json.RawMessage) error {
+	err := readPages(path, get, func(one json.RawMessage) error {
 		n++
-		sum.Write(withoutUse(one))
+		sum.Write(withoutLastUse(one))
 		return nil
 	})
 	into[strings.Join(append(of, path), " ")] = fmt.Sprintf("%d items, %x", n, sum.Sum(nil)[:8])
 	return err
 }
 
-// withoutUse is an item without the time of a key's last use, which the run's own questions move.
-func withoutUse(item json.RawMessage) []byte {
+// withoutLastUse returns an item without the time of a key's last use, which the run's own requests change.
+func withoutLastUse(item json.RawMessage) []byte {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(item, &fields) != nil {
 		return item

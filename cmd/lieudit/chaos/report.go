@@ -14,7 +14,7 @@ type Totals struct {
 	Unanswered   int `json:"unanswered"`
 	Acknowledged int `json:"writes_acknowledged"`
 	InDoubt      int `json:"writes_in_doubt"`
-	Cut          int `json:"large_syncs_cut"` // whose connection broke while they ran
+	Cut          int `json:"large_syncs_cut"` // large syncs whose connection broke before the answer
 	Revocations  int `json:"revocations"`
 
 	Billed           int64 `json:"billed"`
@@ -34,11 +34,11 @@ func (t *Totals) add(a answer) {
 	}
 }
 
-// Report is what came of a run.
+// Report is the result of all profiles.
 type Report struct {
 	Seed       uint64             `json:"seed"`
 	Totals     map[Profile]Totals `json:"profiles"`
-	LeftOut    []string           `json:"left_out,omitempty"` // what this machine does not allow
+	LeftOut    []string           `json:"left_out,omitempty"` // profiles and faults that this machine does not allow
 	Violations []string           `json:"violations"`
 }
 

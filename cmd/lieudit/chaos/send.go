@@ -14,14 +14,14 @@ import (
 	"lieudit/cmd/lieudit/backoffice"
 )
 
-// maxAnswer is how long a request may take: longer than a command tries to learn what became of it.
-const maxAnswer = 100 * time.Second
+// requestTimeout is how long a request may take. The service tries for less than that to find out what became of a write.
+const requestTimeout = 100 * time.Second
 
-// sender sends requests, each over a connection of its own: so none is sent twice by the transport, and what broke is
-// known to have been one request.
-var sender = &http.Client{Timeout: maxAnswer, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
+// httpClient sends each request over a new connection. So the transport never sends one twice, and a broken connection
+// concerns exactly one request.
+var httpClient = &http.Client{Timeout: requestTimeout, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
 
-// request is one to the API.
+// request is a request to the API, or to another server of an instance.
 type request struct {
 	account        *account
 	key            string // secret
@@ -31,38 +31,38 @@ type request struct {
 	idempotencyKey string
 }
 
-// answer is what came of a request.
+// answer is the result of a request.
 type answer struct {
-	status int // 0: none came
+	status int // 0: there is no answer
 	body   []byte
-	sent   bool // it may have been worked on
+	sent   bool // the connection was made: the service may have worked on the request
 	err    error
 }
 
-// send asks the API of a life, and notes the answer for the bill.
-func (r *run) send(ctx context.Context, at *life, q request) answer {
-	a := exchange(ctx, "http://"+at.process.API+backoffice.APIPath, q)
+// sendAPI sends a request to the API of a process once, and records the answer in the bill and the totals.
+func (r *run) sendAPI(ctx context.Context, at *serverProcess, q request) answer {
+	a := doRequest(ctx, "http://"+at.process.API+backoffice.APIPath, q)
 	if a.sent || a.status > 0 {
-		r.bill.answer(at, line{q.account.id, q.endpoint}, a.status)
+		r.bill.recordAnswer(at, billLine{q.account.id, q.endpoint}, a.status)
 	}
-	r.count(func(t *Totals) { t.add(a) })
+	r.updateTotals(func(t *Totals) { t.add(a) })
 	if a.status == 0 && !at.killed.Load() && errors.Is(a.err, context.DeadlineExceeded) && ctx.Err() == nil {
-		r.violate("%s of %s has no answer after %v", q.endpoint, q.account.id, maxAnswer)
+		r.reportViolation("%s of %s has no answer after %v", q.endpoint, q.account.id, requestTimeout)
 	}
 	return a
 }
 
-// sendArea asks the customer area of a life, as the operator.
-func (r *run) sendArea(ctx context.Context, at *life, method, path string, body any) answer {
+// sendArea sends a request to the customer area of a process once, as the operator.
+func (r *run) sendArea(ctx context.Context, at *serverProcess, method, path string, body any) answer {
 	q := request{key: r.operator, method: method, path: path}
 	if body != nil {
-		q.body, _ = json.Marshal(body) // bodies of our own
+		q.body, _ = json.Marshal(body) // never fails for the types of package body
 	}
-	return exchange(ctx, "http://"+at.process.Area+backoffice.BasePath, q)
+	return doRequest(ctx, "http://"+at.process.Area+backoffice.BasePath, q)
 }
 
-// exchange sends a request and reads the whole answer. A connection that could not be made sent nothing.
-func exchange(ctx context.Context, base string, q request) answer {
+// doRequest sends a request and reads the whole answer. answer.sent is false only where no connection could be made.
+func doRequest(ctx context.Context, base string, q request) answer {
 	req, err := http.NewRequestWithContext(ctx, q.method, base+q.path, bytes.NewReader(q.body))
 	if err != nil {
 		return answer{err: err}
@@ -71,7 +71,7 @@ func exchange(ctx context.Context, base string, q request) answer {
 	if q.idempotencyKey != "" {
 		req.Header.Set("Idempotency-Key", q.idempotencyKey)
 	}
-	resp, err := sender.Do(req)
+	resp, err := httpClient.Do(req)
 	if err != nil {
 		dial := new(net.OpError)
 		return answer{sent: !errors.As(err, &dial) || dial.Op != "dial", err: err}
@@ -79,15 +79,15 @@ func exchange(ctx context.Context, base string, q request) answer {
 	defer resp.Body.Close()
 	a := answer{status: resp.StatusCode, sent: true}
 	if a.body, err = io.ReadAll(resp.Body); err != nil {
-		return answer{sent: true, err: err} // half an answer is none
+		return answer{sent: true, err: err} // half an answer counts as none
 	}
 	return a
 }
 
-// readPages reads a list, page after page, with ask; every item of its results is told.
-func readPages(path string, ask func(path string) answer, tell func(json.RawMessage) error) error {
+// readPages reads a list page by page with get, and calls each for every item.
+func readPages(path string, get func(path string) answer, each func(json.RawMessage) error) error {
 	for cursor := ""; ; {
-		a := ask(path + cursor)
+		a := get(path + cursor)
 		if a.status != http.StatusOK {
 			return fmt.Errorf("GET %s: %s", path+cursor, a)
 		}
@@ -99,7 +99,7 @@ func readPages(path string, ask func(path string) answer, tell func(json.RawMess
 			return fmt.Errorf("GET %s: %w", path+cursor, err)
 		}
 		for _, one := range page.Results {
-			if err := tell(one); err != nil {
+			if err := each(one); err != nil {
 				return err
 			}
 		}
@@ -110,7 +110,7 @@ func readPages(path string, ask func(path string) answer, tell func(json.RawMess
 	}
 }
 
-// String is an answer in an error's words.
+// String is the answer as text for an error.
 func (a answer) String() string {
 	if a.status == 0 {
 		return fmt.Sprint(a.err)

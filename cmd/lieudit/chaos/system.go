@@ -19,16 +19,17 @@ import (
 // Profile is one of the ways to run the service.
 type Profile string
 
-// The profiles: one instance with all it needs in its data folder; several on one node and a Postgres of their own.
+// The profiles. Embedded: one instance with everything in its data folder. Servers: several instances that share a log node
+// and a Postgres.
 const (
 	Embedded Profile = "embedded"
 	Servers  Profile = "servers"
 )
 
-// diskSize is what the data folder of the embedded profile may hold, as mount(8) has it.
+// diskSize is the size of the embedded profile's file system, in the notation of mount(8).
 const diskSize = "4g"
 
-// system is the processes of one profile.
+// system starts, kills and stops the processes of one profile.
 type system struct {
 	profile   Profile
 	ground    fleet.Ground
@@ -38,29 +39,29 @@ type system struct {
 	operator  string   // token of the customer area
 	leftOut   []string // what this machine does not allow
 
-	mu   sync.Mutex // guards node against being stalled while it is killed
-	node *fleet.Process
+	nodeLock sync.Mutex // guards node against being stalled while it is killed
+	node     *fleet.Process
 
 	descriptors atomic.Int64 // that the next instance to start may have; 0: no limit
 }
 
-// instance is where one process after the other serves.
+// instance is one data folder, on which one process after the other serves.
 type instance struct {
 	name    string
-	current atomic.Pointer[life] // nil while none runs
-	lives   int
+	current atomic.Pointer[serverProcess] // nil while none runs
+	starts  int
 }
 
-// life is one process of an instance.
-type life struct {
+// serverProcess is one process of an instance, from its start to its end.
+type serverProcess struct {
 	name    string
 	process *fleet.Instance
-	limited bool // in its descriptors
+	limited bool // started with few file descriptors
 	killed  atomic.Bool
 }
 
-// raise starts everything and waits until it is ready.
-func (s *system) raise(ctx context.Context, o Options) (err error) {
+// startAll starts all processes of the profile and waits until the instances are ready.
+func (s *system) startAll(ctx context.Context, o Options) (err error) {
 	if s.ground, err = fleet.NewGround(o.Dir); err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (s *system) raise(ctx context.Context, o Options) (err error) {
 
 const nodeName = "node"
 
-// mountDisk gives the data folder a file system of its own, that can be filled. Mostly only root may.
+// mountDisk mounts a small file system as the data folder, so that fillDisk can fill it. That usually needs root.
 func (s *system) mountDisk(ctx context.Context) error {
 	folder := s.ground.Folder("instance-1")
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -106,39 +107,39 @@ func (s *system) mountDisk(ctx context.Context) error {
 	return nil
 }
 
-// words are the command line of an instance.
-func (s *system) words() (words []string) {
+// serveArgs returns the arguments of `lieudit serve` for this profile.
+func (s *system) serveArgs() (words []string) {
 	if s.profile == Servers {
 		words = append(words, "--eventstore", "esdb+unix://"+s.ground.Socket(nodeName), "--postgres", s.cluster.URL)
 	}
 	return words
 }
 
-// How long a process may take until it listens, and one that may not be able to.
+// How long a process may take until it listens: usually, and with few descriptors, where it may never listen.
 const (
-	startTime   = 2 * time.Minute
-	limitedTime = 15 * time.Second
+	startTimeout        = 2 * time.Minute
+	limitedStartTimeout = 15 * time.Second
 )
 
-// start starts an instance's next life.
+// start starts the next process of an instance.
 func (s *system) start(ctx context.Context, i *instance) error {
-	limit, patience := int(s.descriptors.Load()), startTime
+	limit, patience := int(s.descriptors.Load()), startTimeout
 	if limit > 0 {
-		patience = limitedTime
+		patience = limitedStartTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	p, err := fleet.Serve(ctx, s.ground.WithDescriptors(limit), i.name, "127.0.0.1:0", s.words()...)
+	p, err := fleet.Serve(ctx, s.ground.WithDescriptors(limit), i.name, "127.0.0.1:0", s.serveArgs()...)
 	if err != nil {
 		return err
 	}
-	i.lives++
-	i.current.Store(&life{name: fmt.Sprintf("%s, life %d", i.name, i.lives), process: p, limited: limit > 0})
+	i.starts++
+	i.current.Store(&serverProcess{name: fmt.Sprintf("%s, life %d", i.name, i.starts), process: p, limited: limit > 0})
 	return nil
 }
 
-// kill ends an instance as kill -9 does, and says which life that was.
-func (i *instance) kill() *life {
+// kill kills the instance's process with SIGKILL and returns it; nil: none ran.
+func (i *instance) kill() *serverProcess {
 	l := i.current.Load()
 	if l == nil {
 		return nil
@@ -149,8 +150,8 @@ func (i *instance) kill() *life {
 	return l
 }
 
-// gone says whether a life ended by itself.
-func (l *life) gone() bool {
+// endedByItself reports whether a process ended without being killed.
+func (l *serverProcess) endedByItself() bool {
 	select {
 	case <-l.process.Gone():
 		return !l.killed.Load()
@@ -159,8 +160,8 @@ func (l *life) gone() bool {
 	}
 }
 
-// any is an instance that runs, or nil.
-func (s *system) any(dice *rand.Rand) *life {
+// anyRunning returns a random process that runs, or nil.
+func (s *system) anyRunning(dice *rand.Rand) *serverProcess {
 	first := dice.IntN(len(s.instances))
 	for n := range s.instances {
 		if l := s.instances[(first+n)%len(s.instances)].current.Load(); l != nil {
@@ -170,8 +171,8 @@ func (s *system) any(dice *rand.Rand) *life {
 	return nil
 }
 
-// clear kills what still runs and removes everything, unless it is to be kept.
-func (s *system) clear(keep bool) error {
+// tearDown kills all processes and, unless keep is set, removes their data.
+func (s *system) tearDown(keep bool) error {
 	for _, i := range s.instances {
 		i.kill()
 	}
