@@ -145,7 +145,7 @@ func TestBodiesOfManyClientsStayWithinTheirBudget(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	const most = 4 * 128
+	const most = 4 * 128 * memoryFactor
 	if took := p.peakMemory(t) - before; took > most {
 		t.Errorf("the bodies took %d MiB, want at most %d", took, most)
 	} else {
