@@ -33,13 +33,14 @@ type Admission struct {
 func (g *Gate) Follows() bool { return g.follower != nil }
 
 // Confirm says whether an admission still holds at an instant. Once it is too old to be relied on the key is looked up
-// anew, in a ring that is fresh: at most left is waited for that.
+// anew, in a ring that is fresh: at most left is waited for that, and added to what was waited before.
 func (g *Gate) Confirm(ctx context.Context, a *Admission, now time.Time, left time.Duration) error {
 	if g.follower == nil || now.Before(a.until) {
 		return nil
 	}
 	again, err := g.find(ctx, a.hash, left)
 	a.until = again.until
+	a.Waited += again.Waited
 	return err
 }
 
@@ -66,10 +67,11 @@ func (g *Gate) find(ctx context.Context, hash token.Hash, left time.Duration) (A
 		case !known || g.follower == nil:
 			return a, problem.AuthUnavailable()
 		}
-		if !Await(ctx, g.follower, g.room, found.Account, now, left-a.Waited) {
+		isFresh := Await(ctx, g.follower, g.room, found.Account, now, left-a.Waited)
+		a.Waited += g.now().Sub(now)
+		if !isFresh {
 			return a, problem.AuthUnavailable()
 		}
-		a.Waited += g.now().Sub(now)
 	}
 }
 
