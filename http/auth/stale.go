@@ -50,12 +50,15 @@ func (g *Gate) find(ctx context.Context, hash token.Hash, left time.Duration) (A
 	for a := (Admission{hash: hash}); ; {
 		now, fresh := g.now(), false
 		if g.follower != nil {
-			a.until = g.follower.FreshUntil() // before it is asked: what it learns after that is only more
+			a.until = g.follower.FreshUntil() // before it is asked: what it learns after that is only more,
 			fresh = now.Before(a.until)
 		} else {
 			fresh = g.ring.Fresh(now)
 		}
 		found, known := g.ring.Find(hash, now)
+		if fresh && g.follower != nil && g.follower.FreshUntil().Before(a.until) { // unless it began again from zero
+			fresh = false
+		}
 		switch {
 		case fresh && known && found.Stopped:
 			return a, problem.Internal()
