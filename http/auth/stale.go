@@ -81,9 +81,10 @@ func (g *Gate) find(ctx context.Context, hash token.Hash, left time.Duration) (A
 // Await waits for a stale ring, with a place of an account in a room, and says whether it is fresh. It waits for so
 // long, and not for a log that is lost.
 func Await(ctx context.Context, ring Follower, room *waiting.Room, account string, now time.Time, left time.Duration) bool {
-	silence := now.Sub(ring.FreshUntil()) + waiting.Staleness
+	until := ring.FreshUntil()
+	silence := now.Sub(until) + waiting.Staleness
 	left = min(left, waiting.Lost-silence)
-	if left <= 0 {
+	if until.IsZero() || left <= 0 {
 		return false
 	}
 	leave, ok := room.Enter(account)
