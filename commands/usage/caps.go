@@ -16,7 +16,7 @@ import (
 const recheck = 100 * time.Millisecond
 
 // agree sees to it that the book has the cap of a grant's account.
-func (b *book) agree(ctx context.Context, g grant.Grant, now time.Time) error {
+func (b *book) agree(ctx context.Context, g grant.Grant, now, came time.Time) error {
 	b.mu.RLock()
 	requests, _, known := b.fold.Cap(g.Account)
 	checked := b.checked[g.Account]
@@ -24,12 +24,12 @@ func (b *book) agree(ctx context.Context, g grant.Grant, now time.Time) error {
 	if known && (requests == g.Quota || now.Sub(checked) < recheck && !now.Before(checked)) {
 		return nil
 	}
-	return b.shareRecap(ctx, g.Account, now)
+	return b.shareRecap(ctx, g.Account, now, came)
 }
 
 // shareRecap waits until the cap of an account was looked up.
-func (b *book) shareRecap(ctx context.Context, account string, now time.Time) error {
-	return b.ledger.share(ctx, account, "cap "+b.stream+" "+account, func(ctx context.Context) error {
+func (b *book) shareRecap(ctx context.Context, account string, now, came time.Time) error {
+	return b.ledger.share(ctx, account, "cap "+b.stream+" "+account, came, func(ctx context.Context) error {
 		if err := b.recap(ctx, account, now); err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (b *book) tell(ctx context.Context, account, name string, e event.Event) er
 	if err != nil {
 		return err
 	}
-	_, err = b.pass(ctx, probe, entry{count: event.UsageCount{Account: account}})
+	_, err = b.pass(ctx, probe, entry{count: event.UsageCount{Account: account}}, time.Now())
 	if spent := new(SpentError); errors.As(err, &spent) || errors.Is(err, ErrRevoked) {
 		return nil
 	}

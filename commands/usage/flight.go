@@ -41,8 +41,12 @@ func (b *book) fly(all []*waiter) (ok bool) {
 	b.ledger.report(b.stream, err)
 	if err != nil {
 		f.fail(err)
+		return false
 	}
-	return err == nil
+	if f.fresh {
+		b.ledger.heard() // who left meanwhile may have begun to count a silence that was over
+	}
+	return true
 }
 
 // run goes on until everybody is answered: a tick that others' ticks left no room for is made again, smaller.
@@ -220,6 +224,7 @@ func (f *flight) settle(p batch) error {
 	f.ledger.requests.Add(int64(len(f.charges) - len(late)))
 	f.charges = nil
 	f.queue.again(late)
+	f.ledger.heard() // as in fly
 	return nil
 }
 

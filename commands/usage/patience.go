@@ -126,9 +126,10 @@ func (l *Ledger) begin(name string, do func(context.Context) error) *task {
 	return t
 }
 
-// share waits for a task, as long as a request of an account may, and begins it again where the log was away.
-func (l *Ledger) share(ctx context.Context, account, name string, do func(context.Context) error) error {
-	came, t := time.Now(), l.begin(name, do)
+// share waits for a task, as long as a request of an account that came at an instant may, and begins it again where the log
+// was away.
+func (l *Ledger) share(ctx context.Context, account, name string, came time.Time, do func(context.Context) error) error {
+	t := l.begin(name, do)
 	brief := time.NewTimer(waiting.Brief)
 	defer brief.Stop()
 	select {
@@ -143,6 +144,9 @@ func (l *Ledger) share(ctx context.Context, account, name string, do func(contex
 	for {
 		if _, ok := wait(v, t.done); !ok {
 			return ErrUnavailable
+		}
+		if t.err == nil { // it may have been done before the visit began
+			l.heard()
 		}
 		if !isPassing(t.err) || l.isLost() {
 			return t.err

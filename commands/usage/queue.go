@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -137,6 +138,19 @@ func (q *queue) again(all []*waiter) {
 	q.waiting = append(all, q.waiting...)
 }
 
+// forget takes a waiter that has left out of the queue, unless a flight has it: as many as are refused at once while a flight is
+// slow would else be kept until it ends.
+func (q *queue) forget(w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := len(q.waiting) - 1; i >= 0; i-- { // who came last leaves first: there was no place
+		if q.waiting[i] == w {
+			q.waiting = slices.Delete(q.waiting, i, i+1)
+			return
+		}
+	}
+}
+
 // close ends the use of the book for all but refunds.
 func (q *queue) close() {
 	q.mu.Lock()
@@ -153,8 +167,9 @@ func (q *queue) retire() bool {
 }
 
 // pass lets a waiter through the next flight. The first of several begins the flying; one that comes while a flight is
-// under way shares the next. It returns the entry as it was made.
-func (b *book) pass(ctx context.Context, k kind, e entry) (entry, error) {
+// under way shares the next. It waits for as long as a request that came at an instant may, and returns the entry as it
+// was made.
+func (b *book) pass(ctx context.Context, k kind, e entry, came time.Time) (entry, error) {
 	l := b.ledger
 	w := l.waiters.Get().(*waiter)
 	w.entry, w.kind = e, k
@@ -170,7 +185,7 @@ func (b *book) pass(ctx context.Context, k kind, e entry) (entry, error) {
 	if k == refund {
 		return e, b.outlast(ctx, w)
 	}
-	err, ok := b.await(ctx, w, slow, time.Now())
+	err, ok := b.await(ctx, w, slow, came)
 	if !ok { // a flight may still look at the waiter
 		return e, err
 	}
@@ -189,13 +204,17 @@ func (b *book) await(ctx context.Context, w *waiter, slow <-chan struct{}, came 
 	}
 	v := b.ledger.visit(ctx, w.count.Account, came)
 	defer v.end()
-	if answer, ok = wait(v, w.done); ok {
-		return answer, true
+	if answer, ok = wait(v, w.done); !ok {
+		if w.leave() {
+			b.queue.forget(w)
+			return ErrUnavailable, false
+		}
+		answer = <-w.done
 	}
-	if w.leave() {
-		return ErrUnavailable, false
+	if !errors.Is(answer, ErrUnavailable) { // the log may have answered before the visit began
+		b.ledger.heard()
 	}
-	return <-w.done, true
+	return answer, true
 }
 
 // outlast waits for a refund no longer than a request may: it is made in the end all the same.

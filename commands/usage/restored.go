@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -11,13 +12,23 @@ import (
 )
 
 // followOn is follow that goes on when an older copy of the log was restored. The books were folded from what may be gone,
-// so they are opened again; what happened to accounts by then is in what they are opened with, and in the key ring.
+// so they are opened again; what happened to accounts by then is in what they are opened with, and in the key ring. A log
+// with another identity tells nothing about them: the right one is waited for.
 func (l *Ledger) followOn(ctx context.Context, core eventstore.Store, after eventstore.Mark) error {
-	for {
-		err := l.follow(ctx, core, after)
+	for told := false; ; {
+		err := l.follow(ctx, core, &after)
 		var diverged *eventstore.DivergedError
-		if !errors.As(err, &diverged) || diverged.Other {
+		if !errors.As(err, &diverged) {
 			return err
+		}
+		if diverged.Other {
+			if !told {
+				l.log.Warn("accounts are not followed: this is another log", "reason", err)
+			}
+			if told = true; !sleep(ctx, time.Second) {
+				return nil
+			}
+			continue
 		}
 		l.log.Warn("accounts are followed from the end of a log that was restored", "reason", err)
 		if after, err = endOf(ctx, core); err != nil {

@@ -170,3 +170,37 @@ func TestEndsOfKeysAreHeardOnARestoredLogToo(t *testing.T) {
 		}
 	}
 }
+
+// swapped is a log in whose place another one is found once.
+type swapped struct {
+	eventstore.Store
+	found sync.Once
+}
+
+func (s *swapped) Subscribe(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+	return func(yield func(eventstore.Signal, error) bool) {
+		isOther := false
+		if s.found.Do(func() { isOther = true }); isOther {
+			yield(eventstore.Signal{}, &eventstore.DivergedError{Mark: after, Why: "another log", Other: true})
+			return
+		}
+		s.Store.Subscribe(ctx, after, want)(yield)
+	}
+}
+
+func TestEndsOfKeysAreHeardOnceTheRightLogIsBack(t *testing.T) {
+	t.Parallel()
+	core, terms := openLog(t), &volumes{caps: map[string]int64{"a": 100}}
+	l := instance(t, openLog(t), &swapped{Store: core}, terms, time.Now)
+	serve(t, l, "a", 100, 1)
+	write(t, core, "account-a", event.KeyRevoked{Key: "key-a"})
+	revoked := func() bool {
+		_, err := l.Count(t.Context(), holder("a", 100), "GET /me")
+		return errors.Is(err, usage.ErrRevoked)
+	}
+	for end := time.Now().Add(30 * time.Second); !revoked(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the end of the key is not heard")
+		}
+	}
+}

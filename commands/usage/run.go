@@ -85,14 +85,15 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// follow carries the ends of keys and accounts, and new volumes, into the books that are open here. Books that are
-// opened later begin with what is so by then.
-func (l *Ledger) follow(ctx context.Context, core eventstore.Store, after eventstore.Mark) error {
-	for signal, err := range core.Subscribe(ctx, after, eventstore.Filter{"account"}) {
+// follow carries the ends of keys and accounts, and new volumes, into the books that are open here, and after with it.
+// Books that are opened later begin with what is so by then.
+func (l *Ledger) follow(ctx context.Context, core eventstore.Store, after *eventstore.Mark) error {
+	for signal, err := range core.Subscribe(ctx, *after, eventstore.Filter{"account"}) {
 		if err != nil {
 			return ended(ctx, err)
 		}
 		if signal.Kind != eventstore.Event {
+			*after = signal.Mark
 			continue
 		}
 		for err := l.hear(ctx, signal.Event); err != nil; err = l.hear(ctx, signal.Event) {
@@ -100,6 +101,7 @@ func (l *Ledger) follow(ctx context.Context, core eventstore.Store, after events
 				return nil
 			}
 		}
+		*after = signal.Mark
 	}
 	return nil
 }

@@ -37,23 +37,26 @@ func (l *Ledger) contract(id string) *contract {
 }
 
 // book is the open book of a grant's contract, in which the grant's account has its cap.
-func (l *Ledger) book(ctx context.Context, g grant.Grant) (*book, error) {
+func (l *Ledger) book(ctx context.Context, g grant.Grant, came time.Time) (*book, error) {
 	now := l.clock()
 	c := l.contract(contractOf(g))
 	b := c.book.Load()
 	if b == nil || now.UnixMicro() >= c.until.Load() || b.isGone() {
-		if err := l.shareOpening(ctx, g, c, now); err != nil {
+		if err := l.shareOpening(ctx, g, c, now, came); err != nil {
 			return nil, err
 		}
 		b = c.book.Load()
 	}
 	b.used.Store(now.Unix())
-	return b, b.agree(ctx, g, now)
+	return b, b.agree(ctx, g, now, came)
 }
 
-// shareOpening waits until the contract's book is open.
-func (l *Ledger) shareOpening(ctx context.Context, g grant.Grant, c *contract, now time.Time) error {
-	return l.share(ctx, g.Account, "open "+c.id, func(ctx context.Context) error { return l.turnTo(ctx, c, g.Anchor, now) })
+// shareOpening waits until the contract's book is open. One that was put away is another contract than the one of the
+// same id after it.
+func (l *Ledger) shareOpening(ctx context.Context, g grant.Grant, c *contract, now, came time.Time) error {
+	return l.share(ctx, g.Account, fmt.Sprintf("open %s %p", c.id, c), came, func(ctx context.Context) error {
+		return l.turnTo(ctx, c, g.Anchor, now)
+	})
 }
 
 func (b *book) isGone() bool {

@@ -26,6 +26,7 @@ type slow struct {
 	mu   sync.Mutex
 	over chan struct{} // nil: it speaks
 	away bool
+	lag  time.Duration // of every answer
 }
 
 func (s *slow) fallSilent() {
@@ -47,10 +48,17 @@ func (s *slow) setAway(away bool) {
 	s.away = away
 }
 
+func (s *slow) setLag(lag time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lag = lag
+}
+
 func (s *slow) answer(ctx context.Context) error {
 	s.mu.Lock()
-	over, away := s.over, s.away
+	over, away, lag := s.over, s.away, s.lag
 	s.mu.Unlock()
+	time.Sleep(lag)
 	if away {
 		return eventstore.ErrUnavailable
 	}
@@ -343,6 +351,86 @@ func TestAWriteWhoseTickLandsInTimeIsHeldAndRefundedAsEver(t *testing.T) {
 		}
 		if got := s.billed("a"); got != 1 {
 			s.Errorf("billed %d after the refund, want 1", got)
+		}
+	})
+}
+
+func TestARequestWaitsOnceForItsBookAndItsTick(t *testing.T) {
+	t.Parallel()
+	inBubble(t, false, waiting.Places, func(s *stage) {
+		s.log.setLag(700 * time.Millisecond) // four answers open a book
+		var r outcome
+		s.request(s.Context(), "cold", &r)
+		s.work.Wait()
+		if waited := r.went - r.came; !errors.Is(r.err, usage.ErrUnavailable) || waited > waiting.Longest+waiting.Brief {
+			s.Errorf("%v after %v, want a refusal after %v", r.err, waited, waiting.Longest)
+		}
+		time.Sleep(waiting.Lost)
+		s.log.setLag(0)
+		if got := s.billed("cold"); got != 0 {
+			s.Errorf("billed %d, want nothing", got)
+		}
+	})
+}
+
+func TestWhoIsRefusedAtOnceIsNotKeptUntilTheLogAnswers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, false, 8, func(s *stage) {
+		s.log.fallSilent()
+		var all [1000]outcome
+		s.request(s.Context(), "a", &all[0])
+		time.Sleep(2 * waiting.Brief)
+		for i := range all[1:] {
+			s.request(s.Context(), "a", &all[i+1])
+		}
+		synctest.Wait()
+		if got := s.Queued(); got > 8 {
+			s.Errorf("%d are queued, want no more than there are places", got)
+		}
+		time.Sleep(2 * waiting.Longest)
+		if got := s.Queued(); got != 0 {
+			s.Errorf("%d are queued after everybody has left", got)
+		}
+		s.log.speak()
+	})
+}
+
+func TestAnAnswerThatComesAsAWaitBeginsEndsTheSilence(t *testing.T) {
+	t.Parallel()
+	inBubble(t, false, waiting.Places, func(s *stage) {
+		for range 1000 {
+			s.log.fallSilent()
+			var r [3]outcome
+			for i := range r {
+				s.request(s.Context(), "a", &r[i])
+			}
+			time.Sleep(waiting.Brief)
+			s.log.speak()
+			s.work.Wait()
+			if s.CountsSilence() {
+				s.Fatal("the log has answered, and is thought to be silent")
+			}
+		}
+	})
+}
+
+func TestABookThatIsPutAwayWhileItIsOpenedIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, false, waiting.Places, func(s *stage) {
+		s.log.fallSilent()
+		var before, after outcome
+		s.request(s.Context(), "cold", &before)
+		synctest.Wait()
+		s.PutAway("cold")
+		s.request(s.Context(), "cold", &after)
+		time.Sleep(time.Second)
+		s.log.speak()
+		s.work.Wait()
+		if before.err != nil || after.err != nil {
+			s.Errorf("%v, %v", before.err, after.err)
+		}
+		if got := s.billed("cold"); got != 2 {
+			s.Errorf("billed %d, want 2", got)
 		}
 	})
 }

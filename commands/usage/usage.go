@@ -95,11 +95,11 @@ func (l *Ledger) Written() (events, requests int64) { return l.events.Load(), l.
 // Admit says whether a request would count as things stand, and counts nothing. It is never refused on what an
 // instance merely remembers.
 func (l *Ledger) Admit(ctx context.Context, g grant.Grant, endpoint string) error {
-	_, err := l.pass(ctx, g, endpoint, func(b *book, e entry) (entry, error) {
+	_, err := l.pass(ctx, g, endpoint, func(b *book, e entry, came time.Time) (entry, error) {
 		if b.hasRoom(e) {
 			return e, nil
 		}
-		return b.pass(ctx, probe, e)
+		return b.pass(ctx, probe, e, came)
 	})
 	return err
 }
@@ -118,14 +118,16 @@ func (s Spending) TakeBack(ctx context.Context) error {
 	if s.counted.book == nil {
 		return nil
 	}
-	_, err := s.counted.book.pass(ctx, refund, s.counted.entry)
+	_, err := s.counted.book.pass(ctx, refund, s.counted.entry, time.Now())
 	return err
 }
 
 // Count counts one request, durably, or says why it must not be served. The spending is its account's, this request
 // and those before it included.
 func (l *Ledger) Count(ctx context.Context, g grant.Grant, endpoint string) (Spending, error) {
-	r, err := l.pass(ctx, g, endpoint, func(b *book, e entry) (entry, error) { return b.pass(ctx, charge, e) })
+	r, err := l.pass(ctx, g, endpoint, func(b *book, e entry, came time.Time) (entry, error) {
+		return b.pass(ctx, charge, e, came)
+	})
 	if err != nil {
 		return Spending{}, err
 	}
@@ -142,8 +144,8 @@ type Receipt struct {
 
 // Hold is Count for a request whose work comes after. Keep or Refund has to be called once.
 func (l *Ledger) Hold(ctx context.Context, g grant.Grant, endpoint string) (Receipt, error) {
-	return l.pass(ctx, g, endpoint, func(b *book, e entry) (entry, error) {
-		e, err := b.pass(ctx, charge, e)
+	return l.pass(ctx, g, endpoint, func(b *book, e entry, came time.Time) (entry, error) {
+		e, err := b.pass(ctx, charge, e, came)
 		if err == nil {
 			b.held.Add(1)
 		}
@@ -156,7 +158,7 @@ func (r Receipt) Keep() { r.book.held.Add(-1) }
 
 // Refund takes back what was counted. It returns when that is durable; where it fails, it is tried on behind.
 func (r Receipt) Refund(ctx context.Context) error {
-	_, err := r.book.pass(ctx, refund, r.entry)
+	_, err := r.book.pass(ctx, refund, r.entry, time.Now())
 	r.Keep()
 	return err
 }
@@ -165,15 +167,17 @@ func (r Receipt) Refund(ctx context.Context) error {
 const maxTries = 5
 
 // pass does something in the book of the grant's contract at this moment, and again in the next one when that has
-// just ended. Books that go on ending are of a log that is being restored.
-func (l *Ledger) pass(ctx context.Context, g grant.Grant, endpoint string, do func(*book, entry) (entry, error)) (Receipt, error) {
+// just ended. Books that go on ending are of a log that is being restored. A request waits once for all of it, from when
+// it came.
+func (l *Ledger) pass(ctx context.Context, g grant.Grant, endpoint string, do func(*book, entry, time.Time) (entry, error)) (Receipt, error) {
+	came := time.Now()
 	for tries := 1; ; tries++ {
-		b, err := l.book(ctx, g)
+		b, err := l.book(ctx, g, came)
 		if err != nil {
 			return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		e := entry{b.day(l.clock()), event.UsageCount{Account: g.Account, Key: g.Key, Endpoint: endpoint, Requests: 1}}
-		if e, err = do(b, e); !errors.Is(err, errGone) {
+		if e, err = do(b, e, came); !errors.Is(err, errGone) {
 			return Receipt{b, e}, err
 		}
 		if tries == maxTries || ctx.Err() != nil {
@@ -184,11 +188,12 @@ func (l *Ledger) pass(ctx context.Context, g grant.Grant, endpoint string, do fu
 
 // Spending is how much the grant's account has used of its quota in the period, by all that is on the log.
 func (l *Ledger) Spending(ctx context.Context, g grant.Grant) (Spending, error) {
-	b, err := l.book(ctx, g)
+	came := time.Now()
+	b, err := l.book(ctx, g, came)
 	if err != nil {
 		return Spending{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	_, err = b.pass(ctx, probe, entry{count: event.UsageCount{Account: g.Account, Key: g.Key}})
+	_, err = b.pass(ctx, probe, entry{count: event.UsageCount{Account: g.Account, Key: g.Key}}, came)
 	if spent := new(SpentError); err != nil && !errors.As(err, &spent) {
 		return Spending{}, err
 	}

@@ -26,6 +26,9 @@ func (a *area) pass(r *http.Request) (grant.Pass, error) {
 		return grant.Pass{}, problem.AuthUnavailable()
 	}
 	found, ok := a.Passes.FindPass(hash)
+	if !a.Passes.Fresh(a.Now()) { // it grew old, or began again from zero, while it was asked
+		return grant.Pass{}, problem.AuthUnavailable()
+	}
 	if !ok {
 		return grant.Pass{}, problem.KeyInvalid()
 	}

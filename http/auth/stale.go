@@ -33,13 +33,14 @@ type Admission struct {
 func (g *Gate) Follows() bool { return g.follower != nil }
 
 // Confirm says whether an admission still holds at an instant. Once it is too old to be relied on the key is looked up
-// anew, in a ring that is fresh: at most left is waited for that.
+// anew, in a ring that is fresh: at most left is waited for that, and added to what was waited before.
 func (g *Gate) Confirm(ctx context.Context, a *Admission, now time.Time, left time.Duration) error {
 	if g.follower == nil || now.Before(a.until) {
 		return nil
 	}
 	again, err := g.find(ctx, a.hash, left)
 	a.until = again.until
+	a.Waited += again.Waited
 	return err
 }
 
@@ -49,12 +50,15 @@ func (g *Gate) find(ctx context.Context, hash token.Hash, left time.Duration) (A
 	for a := (Admission{hash: hash}); ; {
 		now, fresh := g.now(), false
 		if g.follower != nil {
-			a.until = g.follower.FreshUntil() // before it is asked: what it learns after that is only more
+			a.until = g.follower.FreshUntil() // before it is asked: what it learns after that is only more,
 			fresh = now.Before(a.until)
 		} else {
 			fresh = g.ring.Fresh(now)
 		}
 		found, known := g.ring.Find(hash, now)
+		if fresh && g.follower != nil && g.follower.FreshUntil().Before(a.until) { // unless it began again from zero
+			fresh = false
+		}
 		switch {
 		case fresh && known && found.Stopped:
 			return a, problem.Internal()
@@ -66,19 +70,21 @@ func (g *Gate) find(ctx context.Context, hash token.Hash, left time.Duration) (A
 		case !known || g.follower == nil:
 			return a, problem.AuthUnavailable()
 		}
-		if !Await(ctx, g.follower, g.room, found.Account, now, left-a.Waited) {
+		isFresh := Await(ctx, g.follower, g.room, found.Account, now, left-a.Waited)
+		a.Waited += g.now().Sub(now)
+		if !isFresh {
 			return a, problem.AuthUnavailable()
 		}
-		a.Waited += g.now().Sub(now)
 	}
 }
 
 // Await waits for a stale ring, with a place of an account in a room, and says whether it is fresh. It waits for so
 // long, and not for a log that is lost.
 func Await(ctx context.Context, ring Follower, room *waiting.Room, account string, now time.Time, left time.Duration) bool {
-	silence := now.Sub(ring.FreshUntil()) + waiting.Staleness
+	until := ring.FreshUntil()
+	silence := now.Sub(until) + waiting.Staleness
 	left = min(left, waiting.Lost-silence)
-	if left <= 0 {
+	if until.IsZero() || left <= 0 {
 		return false
 	}
 	leave, ok := room.Enter(account)

@@ -207,3 +207,24 @@ func TestWhatWasAdmittedIsConfirmedOnARingThatIsNoOlderThanASecond(t *testing.T)
 		}
 	})
 }
+
+// anew is a follower that begins again from zero whenever it is asked.
+type anew struct{ *follower }
+
+func (a anew) Find(token.Hash, time.Time) (grant.Grant, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.looked = time.Time{}
+	return grant.Grant{}, false
+}
+
+func TestARingThatBeginsAgainFromZeroWhileItIsAskedRefusesNoKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower()
+		g := auth.NewGate(anew{f}, token.Default, search, time.Now)
+		if e := <-enter(t.Context(), g, f.issue("a")); e.status() != 503 {
+			t.Errorf("a key that the new ring does not have yet: %d, want 503", e.status())
+		}
+	})
+}

@@ -22,6 +22,8 @@ type call struct {
 	grant grant.Grant
 	now   time.Time
 	vars  map[string]string // of the path
+
+	caller *caller
 }
 
 // noRouter answers for the routes: no routing engine is loaded.
@@ -73,7 +75,8 @@ func reads[T any](read func(*http.Request) (T, error), do func(context.Context, 
 }
 
 // precedesQuota says whether the failure to read a request with a status is told at once, and never counts: it is no
-// request, or its large body was not read.
+// request, or its large body was not read (the key ended, the quota is spent, there is no room).
 func precedesQuota(status int) bool {
-	return status == http.StatusBadRequest || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
+	return status == http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusTooManyRequests ||
+		status >= http.StatusInternalServerError
 }

@@ -34,7 +34,7 @@ func (a *api) me(ctx context.Context, c call, _ body.Empty) (any, error) {
 		return nil, fmt.Errorf("account %s has unknown plan %q", g.Account, g.Plan)
 	}
 	period := plan.PeriodAt(g.Anchor, c.now)
-	places, err := a.places(ctx, g)
+	places, err := a.places(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -64,23 +64,25 @@ func me(g grant.Grant, p plan.Plan, period plan.Period, spent usage.Spending) bo
 // mine are an account's figures, as far as they are known.
 type mine struct{ Sites, Referentials *int }
 
-func (a *api) places(ctx context.Context, g grant.Grant) (mine, error) {
+func (a *api) places(ctx context.Context, c call) (mine, error) {
 	if a.figures == nil {
 		return mine{}, nil
 	}
-	f, _, known := a.figures.known(g.Account)
+	f, _, known := a.figures.known(c.account())
 	if known {
 		return mine{&f.Sites, &f.Referentials}, nil
 	}
-	f, err := a.countPlaces(ctx, g.Account)
+	f, err := a.countPlaces(ctx, c)
 	return mine{&f.Sites, &f.Referentials}, err
 }
 
 // countPlaces reads the log, and waits for it like all that does.
-func (a *api) countPlaces(ctx context.Context, account string) (f locations.Figures, err error) {
-	err = a.Waiting.Wait(ctx, account, func(ctx context.Context) (err error) {
-		f, err = a.figures.count(ctx, account)
-		return err
+func (a *api) countPlaces(ctx context.Context, c call) (f locations.Figures, err error) {
+	err = c.caller.wait(ctx, func(ctx context.Context) error {
+		return a.Waiting.Wait(ctx, c.account(), func(ctx context.Context) (err error) {
+			f, err = a.figures.count(ctx, c.account())
+			return err
+		})
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)

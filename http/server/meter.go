@@ -94,11 +94,22 @@ func (m metered) hold(ctx context.Context, g grant.Grant, endpoint string) (Sett
 			receipt.Keep()
 			return usage.Spending{}, nil
 		}
-		if err := receipt.Refund(context.WithoutCancel(ctx)); err != nil {
+		ctx, cancel := outliving(ctx)
+		defer cancel()
+		if err := receipt.Refund(ctx); err != nil {
 			m.log.Warn("a refund is not durable yet", "account", g.Account, "endpoint", endpoint, "reason", err)
 		}
 		return usage.Spending{}, nil
 	}, nil
+}
+
+// outliving is a context that ends when a request's is due to, and not with its client.
+func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
+	outlives := context.WithoutCancel(ctx)
+	if due, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(outlives, due)
+	}
+	return outlives, func() {}
 }
 
 // Refused counts what counts of the requests that are refused all the same: at the cap the refusal stays what it is.

@@ -23,7 +23,6 @@ import (
 	"lieudit/queries/places"
 	"lieudit/queries/places/finder"
 	"lieudit/schemas/body"
-	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
 
@@ -141,35 +140,46 @@ func (a *api) keyed(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := admitted.Grant
+	g, caller := admitted.Grant, a.caller(admitted)
 	route, vars, err := a.paths.Find(r, true)
 	if err != nil {
-		return nil, a.refused(r.Context(), g, r.Method+" "+elsewhere, err)
+		return nil, a.refused(r.Context(), caller, r.Method+" "+elsewhere, err)
 	}
 	if !includes(g.Plan, route.service) {
-		return nil, a.refused(r.Context(), g, route.name(), problem.PlanInsufficient(g.Plan))
+		return nil, a.refused(r.Context(), caller, route.name(), problem.PlanInsufficient(g.Plan))
 	}
 	defer a.Bodies.Limit(r, bodies.Admission{Account: g.Account, Limit: route.limit, Allow: func() error {
-		return a.Meter.Known(r.Context(), g, route.name())
+		return a.known(r.Context(), caller, route.name())
 	}})()
 	do, err := route.endpoint(r)
 	if err != nil {
 		return nil, err
 	}
 	return a.metered(r.Context(), route, func(ctx context.Context) (any, error) {
-		return do(ctx, call{grant: g, now: a.Now(), vars: vars})
-	}, a.caller(admitted))
+		return do(ctx, call{grant: g, now: a.Now(), vars: vars, caller: caller})
+	}, caller)
 }
 
 // elsewhere stands for every path that is no route.
 const elsewhere = "*"
 
 // refused is the refusal of a request, or why even that cannot be counted.
-func (a *api) refused(ctx context.Context, g grant.Grant, endpoint string, cause error) error {
-	if err := a.Meter.Refused(ctx, g, endpoint); err != nil {
+func (a *api) refused(ctx context.Context, c *caller, endpoint string, cause error) error {
+	err := c.wait(ctx, func(ctx context.Context) error { return a.Meter.Refused(ctx, c.Grant, endpoint) })
+	if err != nil {
 		return err
 	}
 	return cause
+}
+
+// known is nil, or the refusal of a large body that is not to be read: the account is known to be at its cap, or the key
+// holds no longer.
+func (a *api) known(ctx context.Context, c *caller, endpoint string) error {
+	refused, err := c.spend(ctx, func(ctx context.Context) error { return a.Meter.Known(ctx, c.Grant, endpoint) })
+	if refused != nil {
+		return refused
+	}
+	return err
 }
 
 // metered does the work between the two halves of metering it. Work that panics is settled as the 500 it becomes.
@@ -206,7 +216,7 @@ func (a *api) admit(ctx context.Context, rt route, c *caller) (settle Settle, er
 		return settle, err
 	}
 	if err == nil && rt.writes() {
-		settle(ctx, statusOf(refused))
+		c.takeBack(ctx, func(ctx context.Context) { settle(ctx, statusOf(refused)) })
 	}
 	return nil, refused
 }
@@ -224,9 +234,11 @@ func (a *api) settle(ctx context.Context, rt route, c *caller, settle Settle, st
 	if refused == nil {
 		return spent, err
 	}
-	if back := spent.TakeBack(context.WithoutCancel(ctx)); back != nil {
-		a.Log.Warn("a refund is not durable yet", "account", c.Account, "endpoint", rt.name(), "reason", back)
-	}
+	c.takeBack(ctx, func(ctx context.Context) {
+		if back := spent.TakeBack(ctx); back != nil {
+			a.Log.Warn("a refund is not durable yet", "account", c.Account, "endpoint", rt.name(), "reason", back)
+		}
+	})
 	return usage.Spending{}, refused
 }
 

@@ -83,12 +83,13 @@ func (r *Ring) release() {
 	r.waits = kept
 }
 
-// seen records a look that reached the end of the log.
+// seen records a look that reached the end of the log. Of a ring that is to begin again from zero it says nothing: what
+// was folded stays wrong, however far the log was read since.
 func (r *Ring) seen(begun time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	since := int64(begun.Sub(r.epoch))
-	if r.lost && !begun.After(r.lostAt) || since <= r.looked.Load() {
+	if r.lost && (!r.elsewhere || !begun.After(r.lostAt)) || since <= r.looked.Load() {
 		return
 	}
 	r.looked.Store(since)

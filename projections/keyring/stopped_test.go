@@ -1,6 +1,7 @@
 package keyring
 
 import (
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
@@ -89,4 +90,23 @@ func TestCorrectionOfAnEventThatWasFoldedTakesItBack(t *testing.T) {
 	until(t, "the key works again", func() bool { return fresh(r) && has(r, "k") })
 	fromZero, _ := run(t, j, "")
 	until(t, "the key works on an instance that starts", func() bool { return fresh(fromZero) && has(fromZero, "k") })
+}
+
+// TestALookThatBeginsAfterACorrectionDoesNotMakeTheRingFreshBeforeItIsFoldedAgain: the ring's next turn folds it.
+func TestALookThatBeginsAfterACorrectionDoesNotMakeTheRingFreshBeforeItIsFoldedAgain(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	r := New(l, time.Now, "", slog.New(slog.DiscardHandler))
+	l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
+	r.look(t.Context())
+	if !fresh(r) || !has(r, "k") {
+		t.Fatal("the ring does not have the key")
+	}
+	l.add("account-a", time.Now(), event.AccountEventVoided{EventVoided: voids(0)})
+	for range 2 { // the first finds the correction
+		r.look(t.Context())
+		if standing, _ := r.standing(); standing || fresh(r) {
+			t.Fatalf("standing %v, fresh %v with an event that a correction names", standing, fresh(r))
+		}
+	}
 }
