@@ -18,11 +18,13 @@ import (
 //	                          ^                                              │ yes
 //	                          └──────────────────────────────────────────────┘
 //
-// Every step is a transaction of its own that only the owner of the copy can make. The account stays stopped until the
-// last one, so nobody sees rows that are half there, and one that is cut begins anew.
+// Every step is a transaction of its own that only the owner of the copy can make, and only while no other refold of the
+// account has begun: the copy may have had another owner in between. The account stays stopped until the last one, so
+// nobody sees rows that are half there, and one that is cut begins anew.
 type refold struct {
 	*lane
 	owner  string
+	round  int64               // which refold of the account this is
 	read   eventstore.Position // events up to here are in the rows
 	voided map[voided]bool     // events that corrections name
 	status table.AccountStatus // as the last transaction saw it
@@ -44,7 +46,7 @@ const (
 func (l *lane) mend(ctx context.Context) {
 	told := ""
 	for ctx.Err() == nil {
-		if l.now().owns {
+		if l.now().owns && !l.isAstray() {
 			err := l.mendAll(ctx)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, errFenced) && told != err.Error() {
 				told = err.Error()
@@ -59,58 +61,109 @@ func (l *lane) mend(ctx context.Context) {
 	}
 }
 
-func (l *lane) mendAll(ctx context.Context) error {
+// mendAll refolds what is due. An account that cannot be refolded yet keeps none of the others waiting; the error is the
+// first one's.
+func (l *lane) mendAll(ctx context.Context) (first error) {
 	due, err := table.Select(ctx, l.lease.db, table.AccountStatuses, "where kind = ? order by account", table.AccountRefolds)
 	if err != nil {
 		return nil // the lane says that the database is away
 	}
 	for _, s := range due {
-		if err := (&refold{lane: l, owner: s.Account}).run(ctx); err != nil {
-			return fmt.Errorf("%s: %w", s.Account, err)
+		err := (&refold{lane: l, owner: s.Account}).run(ctx)
+		if err != nil && first == nil {
+			first = fmt.Errorf("%s: %w", s.Account, err)
+		}
+		if errors.Is(err, errFenced) || l.isAstray() || ctx.Err() != nil {
+			break
 		}
 	}
-	return nil
+	return first
 }
 
 // run ends with the account running, or stopped again by what its streams still hold.
 func (r *refold) run(ctx context.Context) error {
-	if err := r.begin(ctx); err != nil {
-		return err
-	}
-	for {
-		bound, err := r.lane.lease.checkpoint(ctx)
+	for begun := false; ; {
+		bound, err := r.bound(ctx)
 		if err != nil {
 			return err
 		}
-		again, err := r.correct(ctx, eventstore.Position(bound.Position))
-		if err == nil && again {
+		again, err := r.correct(ctx, bound)
+		if err == nil && (again || !begun) {
 			err = r.begin(ctx)
 		}
 		if err != nil {
 			return err
 		}
-		stop, err := r.write(ctx, eventstore.Position(bound.Position))
+		stop, err := r.write(ctx, bound)
 		if err != nil {
 			return err
 		}
-		if done, err := r.end(ctx, stop); done || err != nil {
+		if done, err := r.end(ctx, bound, stop); done || err != nil {
 			return err
 		}
+		begun = stop == nil
 	}
+}
+
+// bound is how far the copy is. That has to be on the log: of an older copy that was restored, the streams lack events
+// that the copy takes to be in the rows.
+func (r *refold) bound(ctx context.Context) (eventstore.Position, error) {
+	c, err := r.lane.lease.checkpoint(ctx)
+	if err != nil {
+		return 0, err
+	}
+	mark, err := markOf(c)
+	if err != nil {
+		return 0, err
+	}
+	for _, err := range r.store.ReadAll(ctx, mark, r.model.Categories) {
+		var diverged *eventstore.DivergedError
+		if errors.As(err, &diverged) {
+			r.setAstray(true)
+		}
+		return mark.Position, err
+	}
+	return mark.Position, ctx.Err()
 }
 
 // begin drops the rows.
 func (r *refold) begin(ctx context.Context) error {
 	r.read = 0
-	b := newBatch()
 	return r.transact(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
-		position := int64(0)
-		if err := tx.QueryRow(ctx, "select position from checkpoint").Scan(&position); err != nil {
+		s, err := table.StatusOf(ctx, tx, r.owner)
+		if err == nil && s.Kind != table.AccountRefolds {
+			err = errFenced
+		}
+		if err != nil {
 			return false, err
 		}
-		r.model.Drop(b, r.owner, eventstore.Position(position))
-		return b.erases, b.flush(ctx, tx)
+		s.Refolds++
+		r.round = s.Refolds
+		if err := table.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s}); err != nil {
+			return false, err
+		}
+		return r.drop(ctx, tx)
 	})
+}
+
+// drop takes the rows away, and says whether that took personal data away.
+func (r *refold) drop(ctx context.Context, tx *table.Tx) (erases bool, err error) {
+	position := int64(0)
+	if err := tx.QueryRow(ctx, "select position from checkpoint").Scan(&position); err != nil {
+		return false, err
+	}
+	b := newBatch()
+	r.model.Drop(b, r.owner, eventstore.Position(position))
+	return b.erases, b.flush(ctx, tx)
+}
+
+// current is the account's status in a transaction of this refold. It fails where another one has begun since.
+func (r *refold) current(ctx context.Context, tx *table.Tx) (table.AccountStatus, error) {
+	s, err := table.StatusOf(ctx, tx, r.owner)
+	if err == nil && (s.Kind != table.AccountRefolds || s.Refolds != r.round) {
+		err = errFenced
+	}
+	return s, err
 }
 
 // transact runs f in a transaction that fails where this instance does not own the copy any more. f says whether it
@@ -169,6 +222,9 @@ func (r *refold) write(ctx context.Context, bound eventstore.Position) (stop *fa
 			}
 			kept, stop := usable(p.facts)
 			err := r.transact(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
+				if _, err := r.current(ctx, tx); err != nil {
+					return false, err
+				}
 				rows, err := r.model.fold(ctx, tx, kept, map[string]bool{r.owner: len(r.voided) > 0})
 				if err != nil {
 					return false, err
@@ -266,21 +322,26 @@ type head struct {
 
 func (h *head) advance() { h.event, h.err, h.there = h.next() }
 
-// end lets the account run again, unless more of its events were passed over or one of its events stops it again.
-func (r *refold) end(ctx context.Context, stop *fact) (done bool, err error) {
-	err = r.transact(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
-		s, err := table.StatusOf(ctx, tx, r.owner)
-		if err != nil || stop == nil && s.Passed > int64(r.read) {
+// end lets the account run again, unless more of its events were passed over or one of its events stops it again. A
+// correction that came after the bound may name that very event: then it begins anew. Of an account that is stopped again no
+// rows are left: its erasure may be among the events that are passed over.
+func (r *refold) end(ctx context.Context, bound eventstore.Position, stop *fact) (done bool, err error) {
+	err = r.transact(ctx, func(ctx context.Context, tx *table.Tx) (erases bool, err error) {
+		s, err := r.current(ctx, tx)
+		switch {
+		case err != nil, stop == nil && s.Passed > int64(r.read), stop != nil && s.Position > int64(bound):
 			return false, err
-		}
-		done = true
-		if s.Refolds++; stop != nil {
+		case stop != nil:
 			s = stop.status(s)
-		} else {
+			erases, err = r.drop(ctx, tx)
+		default:
 			s = table.AccountStatus{Account: r.owner, Refolds: s.Refolds, Voided: int64(len(r.voided)), Empty: s.Empty}
 		}
-		r.status = s
-		return false, table.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s})
+		if err != nil {
+			return false, err
+		}
+		done, r.status = true, s
+		return erases, table.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s})
 	})
 	if !done || err != nil {
 		return false, err
@@ -297,13 +358,27 @@ func (r *refold) end(ctx context.Context, stop *fact) (done bool, err error) {
 // returns when that is asked for; accounts that cannot be refolded are stopped again.
 func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
 	return p.eachCopy(ctx, func(c table.Copy, db *table.DB) error {
-		for _, account := range accounts {
-			if _, err := db.Exec(ctx, "update account_status set kind = ? where account = ? and kind <> ''", table.AccountRefolds, account); err != nil {
-				return err
-			}
+		if err := askRefold(ctx, db, accounts); err != nil {
+			return err
 		}
 		if l := p.laneOf(c.Name); l != nil {
 			wake(l.mending)
+		}
+		return nil
+	})
+}
+
+// askRefold marks the accounts in a transaction that takes the checkpoint first, as every batch does: one that is being
+// written would else put back what it read of their status before.
+func askRefold(ctx context.Context, db *table.DB, accounts []string) error {
+	return db.Tx(ctx, func(tx *table.Tx) error {
+		if _, err := tx.Exec(ctx, "update checkpoint set owner = owner"); err != nil {
+			return err
+		}
+		for _, account := range accounts {
+			if _, err := tx.Exec(ctx, "update account_status set kind = ? where account = ? and kind <> ''", table.AccountRefolds, account); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
