@@ -51,6 +51,7 @@ type sieve struct {
 	stopped  map[string]table.AccountStatus // by owner
 	repaired map[string]bool                // owners of streams that are folded without some of their events
 	changed  map[string]table.AccountStatus // what is to be written
+	erased   map[string]eventstore.Position // stopped accounts whose erasure is passed over, and where it stands
 	news     []table.AccountStatus          // what is to be said once the transaction is committed
 	kept     []fact
 }
@@ -61,7 +62,8 @@ func sift(ctx context.Context, tx *table.Tx, facts []fact) (*sieve, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &sieve{stopped: map[string]table.AccountStatus{}, repaired: map[string]bool{}, changed: map[string]table.AccountStatus{}}
+	v := &sieve{stopped: map[string]table.AccountStatus{}, repaired: map[string]bool{}, changed: map[string]table.AccountStatus{},
+		erased: map[string]eventstore.Position{}}
 	for _, s := range rows {
 		if v.repaired[s.Account] = s.Voided > 0; s.Stopped() {
 			v.stopped[s.Account] = s
@@ -116,6 +118,9 @@ func (v *sieve) take(f fact) {
 		}
 	}
 	s.Account, s.Passed = owner, int64(f.record.Position)
+	if _, erased := f.event.(event.AccountErased); erased && s.Kind != table.AccountRefolds { // a refold comes to it, or leaves no rows
+		v.erased[owner] = f.record.Position
+	}
 	switch {
 	case f.corrects():
 		s.Kind, s.Reason = table.AccountRefolds, "its rows are being written again"
@@ -131,6 +136,16 @@ func (v *sieve) take(f fact) {
 	}
 	if v.changed[owner] = s; s.Stopped() {
 		v.stopped[owner] = s
+	}
+}
+
+// drop takes away the rows of stopped accounts that were erased: what is personal in them must not wait for a repair.
+func (v *sieve) drop(m Model, b *Batch) {
+	if !m.Personal {
+		return
+	}
+	for owner, at := range v.erased {
+		m.Drop(b, owner, at)
 	}
 }
 

@@ -153,6 +153,7 @@ func (l *lane) write(ctx context.Context, p part) error {
 		if err != nil {
 			return err
 		}
+		sifted.drop(l.model, rows)
 		erases = rows.erases
 		return rows.flush(ctx, tx)
 	})

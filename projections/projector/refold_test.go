@@ -13,6 +13,7 @@ import (
 	"lieudit/projections/inventory"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
 	"lieudit/schemas/table/tabletest"
 )
@@ -193,6 +194,52 @@ func TestNoAccountIsRefoldedFromALogThatItsCopyIsAheadOf(t *testing.T) {
 			t.Error(err, diff)
 		}
 	})
+}
+
+// TestErasureOfAStoppedAccountTakesItsRowsAway: they must not wait for a repair, which may never come.
+func TestErasureOfAStoppedAccountTakesItsRowsAway(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]func(t *testing.T, s *scene, i *instance){
+		"stopped before": func(t *testing.T, s *scene, i *instance) {
+			i.passed(t, s.raw(t, "locations-a", sitesChanged, `{`))
+			i.stopped(t, table.Places, "a")
+			i.passed(t, s.append(t, "account-a", event.AccountErased{}))
+		},
+		"stopped again later": func(t *testing.T, s *scene, i *instance) {
+			i.passed(t, s.raw(t, "locations-a", sitesChanged, `{`))
+			s.append(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1))
+			s.raw(t, "locations-a", sitesChanged, `[]`)
+			s.append(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2}})
+			i.passed(t, s.append(t, "account-a", event.AccountErased{}))
+			until(t, "it is stopped again", func() bool { return i.stopped(t, table.Places, "a").Kind == table.AccountUnusable })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tabletest.Each(t, func(t *testing.T, address string) {
+				s := newScene(t, address)
+				s.append(t, "account-a", event.AccountOpened{Account: "a", Name: "N", Anchor: plan.Date{Year: 2026, Month: 11, Day: 21}})
+				at := s.append(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
+				i := s.start(t, inventory.Model(true))
+				i.passed(t, at)
+				test(t, s, i)
+				err := i.shelf.Read(t.Context(), table.Places, func(db *table.DB) error {
+					sites, err := table.Select(t.Context(), db, table.Sites, "where account = 'a'")
+					if err == nil && len(sites) > 0 {
+						t.Errorf("got %v, want no site of an erased account", names(sites))
+					}
+					told, outboxErr := table.Select(t.Context(), db, table.Outbox, "where id = 'a/'")
+					if outboxErr == nil && len(told) != 1 {
+						t.Errorf("got %v in the outbox, want the index told that the sites are gone", told)
+					}
+					return errors.Join(err, outboxErr)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 // TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting: a vault that does not answer for one, say.
