@@ -209,7 +209,8 @@ type comparison struct {
 }
 
 // follow compares the keys with what the log holds after the place they were compared up to: the erasures there are destroyed
-// again, and gives the subjects that lack a key. Where none does, the database notes how far it was compared.
+// again, and gives the subjects that lack a key. Where none does, the database notes how far it was compared. Another log
+// says nothing about these keys: accounts that it erased may bear the same ids.
 func (b *Bound) follow(ctx context.Context, at binding) (missing map[string]bool, err error) {
 	from, err := at.mark()
 	if err != nil {
@@ -218,7 +219,7 @@ func (b *Bound) follow(ctx context.Context, at binding) (missing map[string]bool
 	c := &comparison{b.vault, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	to, err := b.subjects(ctx, from, func(subject string, opening *field) error { return c.take(ctx, subject, opening) })
 	var diverged *eventstore.DivergedError
-	if errors.As(err, &diverged) { // an older copy of the log was restored: it is compared from its beginning
+	if errors.As(err, &diverged) && !diverged.Other { // an older copy of the log was restored: it is compared from its beginning
 		*c = comparison{b.vault, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 		from = eventstore.Mark{}
 		to, err = b.subjects(ctx, from, func(subject string, opening *field) error { return c.take(ctx, subject, opening) })
