@@ -2,11 +2,14 @@ package vault_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -464,6 +467,46 @@ func TestErasedStaysErasedWithAnOlderVault(t *testing.T) {
 		if err := db.QueryRow(t.Context(), "select count(*) from data_keys where subject = 'a' and length(key) > 0").Scan(&live); err != nil || live != 0 {
 			t.Errorf("%d keys of the erased account, %v", live, err)
 		}
+	})
+}
+
+// swapped is a log in whose place there can be another, as behind an address that leads to another cluster.
+type swapped struct {
+	eventstore.Store
+	log atomic.Pointer[eventstore.Store]
+}
+
+func (s *swapped) ReadAll(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+	return (*s.log.Load()).ReadAll(ctx, after, want)
+}
+
+// TestErasuresOfAnotherLogDestroyNoKey: accounts of both may bear the same id.
+func TestErasuresOfAnotherLogDestroyNoKey(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		w := newWorld(t, address)
+		log := &swapped{Store: w.log}
+		log.log.Store(&log.Store)
+		w.log = log
+		i := w.serve(t)
+		i.open(t, "a", "b")
+		if err := i.CatchUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		other := newWorld(t, fresh(t, address))
+		j := other.serve(t)
+		j.open(t, "a")
+		if err := j.try(t, "a", event.AccountErased{}); err != nil {
+			t.Fatal(err)
+		}
+		log.log.Store(&other.log)
+		var diverged *eventstore.DivergedError
+		if err := i.CatchUp(t.Context()); !errors.As(err, &diverged) {
+			t.Errorf("got %v, want the other log refused", err)
+		}
+		log.log.Store(&log.Store)
+		i.close()
+		w.serve(t).reads(t, "a", "b")
 	})
 }
 

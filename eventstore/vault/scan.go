@@ -215,7 +215,7 @@ type keyComparison struct {
 
 // compareKeys compares the keys with the log after the position of the binding. It destroys the keys of erased subjects
 // again (a restored backup may have them) and returns the subjects that lack a key. If none does, it stores the new
-// position.
+// position. Another log says nothing about these keys: accounts that it erased may bear the same ids.
 func (b *Bound) compareKeys(ctx context.Context, at binding) (missing map[string]bool, err error) {
 	from, err := at.mark()
 	if err != nil {
@@ -224,7 +224,7 @@ func (b *Bound) compareKeys(ctx context.Context, at binding) (missing map[string
 	c := &keyComparison{b.vault, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	to, err := b.scanSubjects(ctx, from, func(subject string, opening *sealedField) error { return c.addSubject(ctx, subject, opening) })
 	var diverged *eventstore.DivergedError
-	if errors.As(err, &diverged) { // an older copy of the log was restored: compare from its beginning
+	if errors.As(err, &diverged) && !diverged.Other { // an older copy of the log was restored: compare from its beginning
 		*c = keyComparison{b.vault, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 		from = eventstore.Mark{}
 		to, err = b.scanSubjects(ctx, from, func(subject string, opening *sealedField) error { return c.addSubject(ctx, subject, opening) })

@@ -57,6 +57,7 @@ type accountFilter struct {
 	stopped  map[string]table.AccountStatus // by owner
 	repaired map[string]bool                // owners of streams with events that corrections void
 	changed  map[string]table.AccountStatus // by owner: statuses to write in the transaction
+	erased   map[string]eventstore.Position // stopped accounts whose erasure is passed over, and its position
 	toLog    []table.AccountStatus          // statuses to log once the transaction is committed
 	kept     []fact                         // to be folded
 }
@@ -67,7 +68,8 @@ func filterFacts(ctx context.Context, tx *table.Tx, facts []fact) (*accountFilte
 	if err != nil {
 		return nil, err
 	}
-	v := &accountFilter{stopped: map[string]table.AccountStatus{}, repaired: map[string]bool{}, changed: map[string]table.AccountStatus{}}
+	v := &accountFilter{stopped: map[string]table.AccountStatus{}, repaired: map[string]bool{}, changed: map[string]table.AccountStatus{},
+		erased: map[string]eventstore.Position{}}
 	for _, s := range rows {
 		if v.repaired[s.Account] = s.Voided > 0; s.Stopped() {
 			v.stopped[s.Account] = s
@@ -124,6 +126,9 @@ func (v *accountFilter) filterFact(f fact) {
 		}
 	}
 	s.Account, s.Passed = owner, int64(f.record.Position)
+	if _, erased := f.event.(event.AccountErased); erased && s.Kind != table.AccountRefolds { // a refold comes to it, or leaves no rows
+		v.erased[owner] = f.record.Position
+	}
 	switch {
 	case f.isCorrection():
 		s.Kind, s.Reason = table.AccountRefolds, "its rows are being written again"
@@ -139,6 +144,16 @@ func (v *accountFilter) filterFact(f fact) {
 	}
 	if v.changed[owner] = s; s.Stopped() {
 		v.stopped[owner] = s
+	}
+}
+
+// dropErased deletes the rows of stopped accounts that were erased: personal data in them must not wait for a repair.
+func (v *accountFilter) dropErased(m Model, b *Batch) {
+	if !m.Personal {
+		return
+	}
+	for owner, at := range v.erased {
+		m.Drop(b, owner, at)
 	}
 }
 

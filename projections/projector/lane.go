@@ -153,6 +153,7 @@ func (l *lane) write(ctx context.Context, p part) error {
 		if err != nil {
 			return err
 		}
+		filter.dropErased(l.model, rows)
 		erases = rows.erases
 		return rows.flush(ctx, tx)
 	})

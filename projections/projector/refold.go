@@ -15,15 +15,17 @@ import (
 // refold writes the rows of one stopped account again, from its streams, while the batches of other accounts go on. It
 // skips the events that corrections void.
 //
-//	runRefolds ──> run: dropRows ──> readCorrections ──> writeRows: readChunks, transact ──> finish ──> the account runs
-//	                                       ^      up to the checkpoint                          │
-//	                                       └────── the batches skipped events since then ───────┘
+//	runRefolds ──> run: readCorrections ──> beginRound ──> writeRows: readChunks, transact ──> finish ──> the account runs
+//	                          ^                up to the checkpoint                              │
+//	                          └───────── the batches skipped events since then ─────────────────┘
 //
-// Each transaction fails unless this instance still owns the copy. The account stays stopped until the last one, so no
-// query sees half of its rows. A refold that is interrupted starts again from dropRows.
+// Each transaction fails unless this instance still owns the copy and no other refold of the account has begun since: the
+// copy may have had another owner in between. The account stays stopped until the last one, so no query sees half of its
+// rows. A refold that is interrupted starts again.
 type refold struct {
 	*lane
 	owner     string
+	round     int64               // which refold of the account this is
 	writtenTo eventstore.Position // the rows contain the account's events up to here
 	voided    map[voided]bool     // events that corrections void
 	status    table.AccountStatus // that finish wrote
@@ -45,7 +47,7 @@ const (
 func (l *lane) runRefolds(ctx context.Context) {
 	told := ""
 	for ctx.Err() == nil {
-		if l.now().owns {
+		if l.now().owns && !l.isAstray() {
 			err := l.refoldDue(ctx)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, errFenced) && told != err.Error() {
 				told = err.Error()
@@ -60,58 +62,109 @@ func (l *lane) runRefolds(ctx context.Context) {
 	}
 }
 
-func (l *lane) refoldDue(ctx context.Context) error {
+// refoldDue refolds the accounts whose status asks for it. An account that cannot be refolded yet keeps none of the others
+// waiting; the error is the first one's.
+func (l *lane) refoldDue(ctx context.Context) (first error) {
 	due, err := table.Select(ctx, l.lease.db, table.AccountStatuses, "where kind = ? order by account", table.AccountRefolds)
 	if err != nil {
 		return nil // the lane logs that the database is unavailable
 	}
 	for _, s := range due {
-		if err := (&refold{lane: l, owner: s.Account}).run(ctx); err != nil {
-			return fmt.Errorf("%s: %w", s.Account, err)
+		err := (&refold{lane: l, owner: s.Account}).run(ctx)
+		if err != nil && first == nil {
+			first = fmt.Errorf("%s: %w", s.Account, err)
+		}
+		if errors.Is(err, errFenced) || l.isAstray() || ctx.Err() != nil {
+			break
 		}
 	}
-	return nil
+	return first
 }
 
 // run refolds the account. It ends with the account running, or stopped again by another unusable event.
 func (r *refold) run(ctx context.Context) error {
-	if err := r.dropRows(ctx); err != nil {
-		return err
-	}
-	for {
-		bound, err := r.lane.lease.checkpoint(ctx)
+	for begun := false; ; {
+		bound, err := r.verifiedCheckpoint(ctx)
 		if err != nil {
 			return err
 		}
-		again, err := r.readCorrections(ctx, eventstore.Position(bound.Position))
-		if err == nil && again {
-			err = r.dropRows(ctx)
+		again, err := r.readCorrections(ctx, bound)
+		if err == nil && (again || !begun) {
+			err = r.beginRound(ctx)
 		}
 		if err != nil {
 			return err
 		}
-		stop, err := r.writeRows(ctx, eventstore.Position(bound.Position))
+		stop, err := r.writeRows(ctx, bound)
 		if err != nil {
 			return err
 		}
-		if done, err := r.finish(ctx, stop); done || err != nil {
+		if done, err := r.finish(ctx, bound, stop); done || err != nil {
 			return err
 		}
+		begun = stop == nil
 	}
 }
 
-// dropRows deletes the account's rows.
-func (r *refold) dropRows(ctx context.Context) error {
+// verifiedCheckpoint is the position of the copy, which has to be on the log: of an older copy of the log that was restored, the
+// streams lack events that the copy takes to be in the rows.
+func (r *refold) verifiedCheckpoint(ctx context.Context) (eventstore.Position, error) {
+	c, err := r.lane.lease.checkpoint(ctx)
+	if err != nil {
+		return 0, err
+	}
+	mark, err := markOf(c)
+	if err != nil {
+		return 0, err
+	}
+	for _, err := range r.store.ReadAll(ctx, mark, r.model.Categories) {
+		var diverged *eventstore.DivergedError
+		if errors.As(err, &diverged) {
+			r.setAstray(true)
+		}
+		return mark.Position, err
+	}
+	return mark.Position, ctx.Err()
+}
+
+// beginRound begins a refold of the account, which ends any earlier one, and deletes its rows.
+func (r *refold) beginRound(ctx context.Context) error {
 	r.writtenTo = 0
-	b := newBatch()
 	return r.transact(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
-		position := int64(0)
-		if err := tx.QueryRow(ctx, "select position from checkpoint").Scan(&position); err != nil {
+		s, err := table.StatusOf(ctx, tx, r.owner)
+		if err == nil && s.Kind != table.AccountRefolds {
+			err = errFenced
+		}
+		if err != nil {
 			return false, err
 		}
-		r.model.Drop(b, r.owner, eventstore.Position(position))
-		return b.erases, b.flush(ctx, tx)
+		s.Refolds++
+		r.round = s.Refolds
+		if err := table.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s}); err != nil {
+			return false, err
+		}
+		return r.dropRows(ctx, tx)
 	})
+}
+
+// dropRows deletes the account's rows, and returns whether that deleted personal data.
+func (r *refold) dropRows(ctx context.Context, tx *table.Tx) (erases bool, err error) {
+	position := int64(0)
+	if err := tx.QueryRow(ctx, "select position from checkpoint").Scan(&position); err != nil {
+		return false, err
+	}
+	b := newBatch()
+	r.model.Drop(b, r.owner, eventstore.Position(position))
+	return b.erases, b.flush(ctx, tx)
+}
+
+// currentStatus is the account's status in a transaction of this refold. It fails if another one has begun since.
+func (r *refold) currentStatus(ctx context.Context, tx *table.Tx) (table.AccountStatus, error) {
+	s, err := table.StatusOf(ctx, tx, r.owner)
+	if err == nil && (s.Kind != table.AccountRefolds || s.Refolds != r.round) {
+		err = errFenced
+	}
+	return s, err
 }
 
 // transact runs f in a transaction that fails if this instance no longer owns the copy. f returns whether it deleted
@@ -171,6 +224,9 @@ func (r *refold) writeRows(ctx context.Context, bound eventstore.Position) (stop
 			}
 			kept, stop := factsBeforeStop(p.facts)
 			err := r.transact(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
+				if _, err := r.currentStatus(ctx, tx); err != nil {
+					return false, err
+				}
 				rows, err := r.model.fold(ctx, tx, kept, map[string]bool{r.owner: len(r.voided) > 0})
 				if err != nil {
 					return false, err
@@ -269,21 +325,25 @@ type streamHead struct {
 func (h *streamHead) advance() { h.event, h.err, h.hasEvent = h.next() }
 
 // finish lets the account run again, or stops it again with the fact stop. done is false where the batches skipped more of
-// its events than writeRows has read.
-func (r *refold) finish(ctx context.Context, stop *fact) (done bool, err error) {
-	err = r.transact(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
-		s, err := table.StatusOf(ctx, tx, r.owner)
-		if err != nil || stop == nil && s.Passed > int64(r.writtenTo) {
+// its events than writeRows has read, or where a correction that came after the bound may name stop: then the refold runs
+// again. An account that is stopped again keeps no rows: its erasure may be among the events that are passed over.
+func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *fact) (done bool, err error) {
+	err = r.transact(ctx, func(ctx context.Context, tx *table.Tx) (erases bool, err error) {
+		s, err := r.currentStatus(ctx, tx)
+		switch {
+		case err != nil, stop == nil && s.Passed > int64(r.writtenTo), stop != nil && s.Position > int64(bound):
 			return false, err
-		}
-		done = true
-		if s.Refolds++; stop != nil {
+		case stop != nil:
 			s = stop.nextStatus(s)
-		} else {
+			erases, err = r.dropRows(ctx, tx)
+		default:
 			s = table.AccountStatus{Account: r.owner, Refolds: s.Refolds, Voided: int64(len(r.voided)), Empty: s.Empty}
 		}
-		r.status = s
-		return false, table.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s})
+		if err != nil {
+			return false, err
+		}
+		done, r.status = true, s
+		return erases, table.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s})
 	})
 	if !done || err != nil {
 		return false, err
@@ -300,13 +360,27 @@ func (r *refold) finish(ctx context.Context, stop *fact) (done bool, err error) 
 // them. It does not wait for that. An account whose streams still hold an unusable event is stopped again.
 func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
 	return p.eachCopy(ctx, func(c table.Copy, db *table.DB) error {
-		for _, account := range accounts {
-			if _, err := db.Exec(ctx, "update account_status set kind = ? where account = ? and kind <> ''", table.AccountRefolds, account); err != nil {
-				return err
-			}
+		if err := requestRefold(ctx, db, accounts); err != nil {
+			return err
 		}
 		if l := p.laneOf(c.Name); l != nil {
 			wake(l.refoldWake)
+		}
+		return nil
+	})
+}
+
+// requestRefold marks the accounts in a transaction that takes the checkpoint first, as every batch does: a batch that is
+// being written would else put back the status that it read before.
+func requestRefold(ctx context.Context, db *table.DB, accounts []string) error {
+	return db.Tx(ctx, func(tx *table.Tx) error {
+		if _, err := tx.Exec(ctx, "update checkpoint set owner = owner"); err != nil {
+			return err
+		}
+		for _, account := range accounts {
+			if _, err := tx.Exec(ctx, "update account_status set kind = ? where account = ? and kind <> ''", table.AccountRefolds, account); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

@@ -2,6 +2,7 @@ package consumption_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -158,6 +159,48 @@ func TestExportTellsEveryLineOfThePeriodsOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestOnlyAStoppedPeriodStopsTheExportOfItsOwn: nobody bills a part, and what bills nothing keeps nobody from billing.
+func TestOnlyAStoppedPeriodStopsTheExportOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for stream, want := range map[string]map[string]bool{
+		ledger.Stream("gevaudan", first): {"": true, "2026-11": true, "2026-12": false},
+		"usage-nonsense":                 {"": true, "2026-11": true, "2026-12": true},
+		"incarnation-x":                  {"": false, "2026-11": false, "2026-12": false},
+	} {
+		shelf, err := table.OpenShelf(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer shelf.Close()
+		c, err := shelf.Build(t.Context(), table.Usage, false)
+		if err == nil {
+			err = shelf.Serve(t.Context(), table.Usage, c)
+		}
+		if err == nil {
+			err = shelf.Read(t.Context(), table.Usage, func(db *table.DB) error {
+				return db.Tx(t.Context(), func(tx *table.Tx) error {
+					stopped := table.AccountStatus{Account: table.OwnerOf(stream), Kind: table.AccountUnusable, Stream: stream}
+					return table.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{stopped})
+				})
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for period, refused := range want {
+			var stopped *table.StoppedError
+			for _, err := range consumption.New(shelf).Export(t.Context(), period) {
+				if !errors.As(err, &stopped) {
+					t.Errorf("%s, %q: %v", stream, period, err)
+				}
+			}
+			if (stopped != nil) != refused {
+				t.Errorf("%s, %q: got %v, want it refused: %v", stream, period, stopped, refused)
+			}
+		}
+	}
 }
 
 func TestLastUseOfKeysIsThatOfTheirAccount(t *testing.T) {

@@ -51,7 +51,7 @@ func (c *Consumption) page(ctx context.Context, period string, after table.Usage
 			return err
 		}
 		for _, s := range stopped {
-			if _, first, ok := ledger.Parse(s.Stream); !ok || strings.HasPrefix(first.String(), period) {
+			if concerns(s, period) {
 				return &table.StoppedError{AccountStatus: s}
 			}
 		}
@@ -61,4 +61,12 @@ func (c *Consumption) page(ctx context.Context, period string, after table.Usage
 		return err
 	})
 	return rows, err
+}
+
+// concerns says whether a stopped stream may hold what counts in periods that begin so. One of another kind than those of
+// usage, of an incarnation say, holds nothing that is billed.
+func concerns(s table.AccountStatus, period string) bool {
+	category, _, _ := strings.Cut(s.Stream, "-")
+	_, first, ok := ledger.Parse(s.Stream)
+	return category == "usage" && (!ok || strings.HasPrefix(first.String(), period))
 }

@@ -3,6 +3,7 @@ package keys
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"lieudit/schemas/plan"
@@ -46,9 +47,12 @@ func (k *Keys) Account(ctx context.Context, id string) (Account, error) {
 	if err != nil {
 		return Account{}, fmt.Errorf("account %q: %w", id, err)
 	}
-	found, err := k.standing(ctx, rows)
+	found, stopped, err := k.standing(ctx, rows)
+	if err == nil {
+		err = stopped
+	}
 	if err != nil {
-		return Account{}, err
+		return Account{}, fmt.Errorf("account %q: %w", id, err)
 	}
 	return found[0], nil
 }
@@ -65,45 +69,64 @@ func (k *Keys) Accounts(ctx context.Context, agency string, p Page) (found []Acc
 	if err != nil {
 		return nil, "", err
 	}
-	found, err = k.standing(ctx, rows)
+	found, _, err = k.standing(ctx, rows)
 	return found, next, err
 }
 
 func accountPlace(a table.Account) string { return a.ID }
 
-// standing is how accounts stand now, with what they have from their agencies.
-func (k *Keys) standing(ctx context.Context, rows []table.Account) ([]Account, error) {
+// standing is how accounts stand now, with what they have from their agencies. Those whose agency is stopped are left out,
+// for nobody knows what they have; stopped is why, if there are some.
+func (k *Keys) standing(ctx context.Context, rows []table.Account) (found []Account, stopped, err error) {
 	now := table.At(k.now())
-	found := make([]Account, len(rows))
+	found = make([]Account, len(rows))
 	agencies := map[string]*Account{}
 	for i, row := range rows {
 		a, err := accountOf(row, now)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		found[i] = a
 		if a.Agency != "" {
 			agencies[a.Agency] = nil
 		}
 	}
-	if err := k.load(ctx, agencies, now); err != nil {
-		return nil, err
+	halted, err := k.load(ctx, agencies, now)
+	if err != nil {
+		return nil, nil, err
 	}
+	found = slices.DeleteFunc(found, func(a Account) bool {
+		s, ok := halted[a.Agency]
+		if ok {
+			stopped = &table.StoppedError{AccountStatus: s}
+		}
+		return ok
+	})
 	for i := range found {
 		if agency := agencies[found[i].Agency]; agency != nil {
 			found[i].Plan, found[i].Anchor = agency.Plan, agency.Anchor
 		}
 	}
-	return found, nil
+	return found, stopped, nil
 }
 
-// load reads the accounts whose ids are the keys of wanted.
-func (k *Keys) load(ctx context.Context, wanted map[string]*Account, now table.Instant) error {
+// load reads the accounts whose ids are the keys of wanted, and which of them are stopped.
+func (k *Keys) load(ctx context.Context, wanted map[string]*Account, now table.Instant) (stopped map[string]table.AccountStatus, err error) {
 	ids := make([]string, 0, len(wanted))
 	for id := range wanted {
 		ids = append(ids, id)
 	}
-	return k.shelf.Read(ctx, table.Register, func(db *table.DB) error {
+	err = k.shelf.Read(ctx, table.Register, func(db *table.DB) error {
+		noted, err := table.Load(ctx, db, table.AccountStatuses, ids)
+		if err != nil {
+			return err
+		}
+		stopped = map[string]table.AccountStatus{}
+		for _, s := range noted {
+			if s.Stopped() {
+				stopped[s.Account] = s
+			}
+		}
 		rows, err := table.Load(ctx, db, table.Accounts, ids)
 		if err != nil {
 			return err
@@ -117,6 +140,7 @@ func (k *Keys) load(ctx context.Context, wanted map[string]*Account, now table.I
 		}
 		return nil
 	})
+	return stopped, err
 }
 
 func accountOf(r table.Account, now table.Instant) (Account, error) {

@@ -112,6 +112,29 @@ func TestAccountShowsItsTermsOfNow(t *testing.T) {
 	}
 }
 
+func TestSubClientOfAStoppedAgencyIsNotShownWithAPlanOfItsOwn(t *testing.T) {
+	t.Parallel()
+	tabletest.Each(t, func(t *testing.T, address string) {
+		k := asked(t, address, func(tx *table.Tx) error { // the agency's rows are gone, or of before it stopped
+			stopped := table.AccountStatus{Account: "agency", Kind: table.AccountRefolds}
+			if err := table.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{stopped}); err != nil {
+				return err
+			}
+			return table.Upsert(t.Context(), tx, table.Accounts, []table.Account{
+				account("child", func(a *table.Account) { a.Agency = "agency" }), account("other", func(*table.Account) {}),
+			})
+		})
+		var stopped *table.StoppedError
+		if got, err := k.Account(t.Context(), "child"); !errors.As(err, &stopped) || stopped.Account != "agency" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		all, _, err := k.Accounts(t.Context(), "", keys.Page{Limit: 10})
+		if err != nil || len(all) != 1 || all[0].ID != "other" {
+			t.Errorf("got %+v, %v, want the other account alone", all, err)
+		}
+	})
+}
+
 func TestUnknownAccountIsUnknown(t *testing.T) {
 	t.Parallel()
 	tabletest.Each(t, func(t *testing.T, address string) {

@@ -17,7 +17,7 @@ type AccountStatus struct {
 	Position int64  // and its position in the log
 	Reason   string // why it stopped the account
 	Passed   int64  // position of the last event of the account that was passed over since
-	Refolds  int64  // how often the account's rows were written again from its streams
+	Refolds  int64  // how often it was begun to write the account's rows again from its streams
 	Voided   int64  // how many events of its streams corrections name
 	Empty    int64  // position of the first commit without a sync id that was passed over; 0 for none
 }

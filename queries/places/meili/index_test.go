@@ -110,11 +110,7 @@ func TestPageIsFullThoughWhatTheIndexHoldsIsGone(t *testing.T) {
 
 func TestIndexThatWasNeverFilledDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	shelf, err := table.OpenShelf(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shelf.Close()
+	shelf, _ := filled(t)
 	index := meili.New(meilitest.Server(t), shelf)
 	q := finder.Query{Account: "a", Limit: 1}
 	if _, err := index.Search(t.Context(), q); err == nil {
@@ -179,6 +175,35 @@ func TestWhatCannotBeTakenIsRefused(t *testing.T) {
 	}
 }
 
+// TestRowsThatAreNotToBeShownAreTheAnswerBeforeTheServerIsAsked: where it finds nothing, no row is read that would tell.
+func TestRowsThatAreNotToBeShownAreTheAnswerBeforeTheServerIsAsked(t *testing.T) {
+	t.Parallel()
+	shelf, serving := filled(t)
+	index := meili.New(meili.Server{URL: "http://127.0.0.1:1", Index: "sites"}, shelf)
+	shelf.SetAstray(serving, true)
+	if _, err := index.Search(t.Context(), finder.Query{Account: "a", Limit: 1}); !errors.Is(err, table.ErrAstray) {
+		t.Errorf("got %v, want %v", err, table.ErrAstray)
+	}
+}
+
+// filled is a shelf with places that serve, and hold nothing.
+func filled(t *testing.T) (*table.Shelf, table.Copy) {
+	t.Helper()
+	shelf, err := table.OpenShelf(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shelf.Close() })
+	c, err := shelf.Build(t.Context(), table.Places, false)
+	if err == nil {
+		err = shelf.Serve(t.Context(), table.Places, c)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shelf, c
+}
+
 func TestIndexThatIsLostIsNoticed(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -208,11 +233,7 @@ func TestIndexThatIsLostIsNoticed(t *testing.T) {
 
 func TestServerThatIsAwayOrSilentIsAnError(t *testing.T) {
 	t.Parallel()
-	shelf, err := table.OpenShelf(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shelf.Close()
+	shelf, _ := filled(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func (x *Index) Search(ctx context.Context, q finder.Query) (finder.Result, erro
 	if err != nil {
 		return finder.Result{}, err
 	}
-	if err := x.stopped(ctx, q.Account); err != nil {
+	if err := x.shown(ctx, q.Account); err != nil {
 		return finder.Result{}, fmt.Errorf("sites of %s: %w", q.Account, err)
 	}
 	s := &search{Query: q, x: x, order: q.Order(), words: vocabularyOf(q.Account)}
@@ -49,14 +49,10 @@ func (x *Index) Search(ctx context.Context, q finder.Query) (finder.Result, erro
 	}
 }
 
-// stopped is why nothing is to be shown of an account, whatever the server finds. Where that cannot be known, the rows
-// cannot be read either.
-func (x *Index) stopped(ctx context.Context, account string) error {
-	err := x.shelf.ReadAccount(ctx, table.Places, account, func(*table.DB) error { return nil })
-	if stop, ok := errors.AsType[*table.StoppedError](err); ok {
-		return stop
-	}
-	return nil
+// shown is nil where something may be shown of an account, whatever the server finds: where it finds nothing, no row is
+// read that would tell.
+func (x *Index) shown(ctx context.Context, account string) error {
+	return x.shelf.ReadAccount(ctx, table.Places, account, func(*table.DB) error { return nil })
 }
 
 // search is one question.
