@@ -163,7 +163,8 @@ func (r *restored) off(t *testing.T, do func()) {
 		r.stage = raiseUnready(t, r.change)
 	}
 	r.await(t, "the log to be there", func() bool {
-		return !strings.Contains(r.ready(t), "connect") && r.status(t, r.ops+"/healthz") == http.StatusOK
+		_, parts := r.readiness(t) // "connections" is another part
+		return !strings.Contains(parts["log"]+parts["usage log"], "connect") && r.status(t, r.ops+"/healthz") == http.StatusOK
 	})
 }
 
