@@ -26,9 +26,15 @@ func steps(limit time.Duration) []step {
 		{"vet", []string{"go", "vet", "./..."}, false},
 		{"staticcheck", []string{"go", "tool", "staticcheck", "./..."}, true},
 		{"build without cgo", []string{"env", "CGO_ENABLED=0", "go", "build", "-o", os.DevNull, "./cmd/lieudit"}, false},
-		{"tests", []string{"go", "test", "-race", "-timeout", limit.String(), "./..."}, false},
+		{"tests", []string{"sh", "-c", "go test -race -timeout " + limit.String() + " $(go list ./... | grep -v '^" + wholeService + "$')"}, false},
+		{"tests of the whole service", []string{"go", "test", "-timeout", limit.String(), wholeService}, false},
+		{"the API with the race detector", []string{"go", "test", "-race", "-timeout", limit.String(), "-run", "^TestAPI", wholeService}, false},
 	}
 }
+
+// wholeService is the package whose tests run whole services and processes, and mostly wait for them. With the race detector
+// all of it takes longer than all other packages together, so that it watches the scenes of the API alone.
+const wholeService = "lieudit/cmd/lieudit"
 
 func (s step) run(ctx context.Context, env []string) error {
 	began := time.Now()
