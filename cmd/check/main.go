@@ -23,7 +23,7 @@ import (
 const busyFactor = 3
 
 // testLimit is how long the tests of one package may take on a machine of their own.
-const testLimit = 20 * time.Minute
+const testLimit = 40 * time.Minute
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -15,9 +15,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/schemas/deadlinetest"
 )
 
 //go:embed testdata/browser/page.html
@@ -144,7 +144,7 @@ func TestPagesInABrowser(t *testing.T) {
 	st.run(t, "account open Boutiques --plan STARTER --id boutiques")
 	key := st.run(t, "key issue boutiques --kind publishable --label page --origin https://www.exemple.fr --origin https://*.exemple.fr")
 	bearer := map[string]string{"Authorization": "Bearer " + strings.TrimSpace(key)}
-	within(t, 5*time.Second, "the key opens the search", func() bool {
+	within(t, deadlinetest.Hang, "the key opens the search", func() bool {
 		resp := st.search(t, bearer["Authorization"], "https://www.exemple.fr")
 		return resp == http.StatusOK
 	})

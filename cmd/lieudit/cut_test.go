@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lieudit/schemas/deadlinetest"
 )
 
 // TestASyncCutByKillIsThereWholeOrNotAtAll kills the service while it takes syncs that are staged, and looks at what is
@@ -40,7 +42,7 @@ func TestASyncCutByKillIsThereWholeOrNotAtAll(t *testing.T) {
 		status := <-answered
 		p = start(t, data)
 		p.await(t, "health, metrics")
-		within(t, 20*time.Second, "the service is ready again", func() bool {
+		within(t, deadlinetest.Hang, "the service is ready again", func() bool {
 			resp, err := http.Get("http://" + p.ops + "/readyz")
 			return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 		})

@@ -155,7 +155,7 @@ func (p *process) interrupt(t *testing.T) {
 // closed waits until the process takes no more connections.
 func (p *process) closed(t *testing.T) {
 	t.Helper()
-	within(t, 10*time.Second, "the listener closes", func() bool {
+	within(t, deadlinetest.Hang, "the listener closes", func() bool {
 		conn, err := net.Dial("tcp", p.area)
 		if err == nil {
 			conn.Close()

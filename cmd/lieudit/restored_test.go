@@ -16,6 +16,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/table/tabletest"
 )
 
@@ -104,10 +105,10 @@ func (r *restored) play(t *testing.T) {
 			r.writeOn(t)
 		}
 	})
-	within(t, 10*time.Second, "readiness says what to do", func() bool {
+	within(t, deadlinetest.Hang, "readiness says what to do", func() bool {
 		return strings.Contains(r.ready(t), "projections rebuild --all")
 	})
-	within(t, 10*time.Second, "a key that only the lost log held is refused", func() bool {
+	within(t, deadlinetest.Hang, "a key that only the lost log held is refused", func() bool {
 		return r.me(t, lost) == http.StatusUnauthorized && r.me(t, key) == http.StatusOK
 	})
 	for _, path := range []string{sites, "/locations/search?q=paul"} {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/tools/txtar"
+
+	"lieudit/schemas/deadlinetest"
 )
 
 // scene is one file of testdata/api: a rule, the commands that set the stage (given), then requests (when) and
@@ -79,10 +81,10 @@ func (s *scene) prepare(t *testing.T, st *stage, commands string) {
 		case line == "log stop":
 			st.log.stop()
 			st.log.stop = func() {} // it is stopped
-			within(t, 5*time.Second, "keys are not served", func() bool { return !st.checked(t, s.names["KEY"]) })
+			within(t, deadlinetest.Hang, "keys are not served", func() bool { return !st.checked(t, s.names["KEY"]) })
 		case line == "log start":
 			st.log.start(t)
-			within(t, 20*time.Second, "keys are served again", func() bool { return st.me(t, s.names["KEY"]) == 200 })
+			within(t, deadlinetest.Hang, "keys are served again", func() bool { return st.me(t, s.names["KEY"]) == 200 })
 		case named:
 			s.names.keep(t, name, st.run(t, s.names.fill(t, command)+" --json"))
 		default:

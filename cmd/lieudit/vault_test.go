@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/table"
 	"lieudit/schemas/table/tabletest"
 	"lieudit/schemas/token"
@@ -251,7 +252,7 @@ func TestAVaultThatIsTakenAwayUnderAServiceIsNoticed(t *testing.T) {
 		key := st.shop(t, "one")
 		back := box.save(t)
 		box.remove(t)
-		within(t, 20*time.Second, "readiness says so", func() bool {
+		within(t, deadlinetest.Hang, "readiness says so", func() bool {
 			return st.status(t, st.ops+"/readyz") == http.StatusServiceUnavailable && strings.Contains(st.ready(t), "the vault of data keys")
 		})
 		if got := st.answered(t, "/locations/referentiels/m/sites", key); got != http.StatusOK {
@@ -261,7 +262,7 @@ func TestAVaultThatIsTakenAwayUnderAServiceIsNoticed(t *testing.T) {
 			t.Error("an account was opened without a vault for its name")
 		}
 		back()
-		within(t, 20*time.Second, "it is ready again", func() bool { return st.status(t, st.ops+"/readyz") == http.StatusOK })
+		within(t, deadlinetest.Hang, "it is ready again", func() bool { return st.status(t, st.ops+"/readyz") == http.StatusOK })
 		st.whole(t, "one", key)
 		if got := box.keys(t); got != 1 {
 			t.Errorf("%d keys, want 1", got)
@@ -322,7 +323,7 @@ func TestAServiceStartsWhileItsVaultIsAway(t *testing.T) {
 	st.stop()
 
 	st = raiseUnready(t, here)
-	within(t, 20*time.Second, "keys are served", func() bool { return st.me(t, key) == http.StatusOK })
+	within(t, deadlinetest.Hang, "keys are served", func() bool { return st.me(t, key) == http.StatusOK })
 	if got := st.ready(t); !strings.Contains(got, `"vault":"vault: `) || st.status(t, st.ops+"/readyz") != http.StatusServiceUnavailable {
 		t.Errorf("readiness says %s", got)
 	}
@@ -330,7 +331,7 @@ func TestAServiceStartsWhileItsVaultIsAway(t *testing.T) {
 		t.Errorf("a sealed write: %d, want 500", got)
 	}
 	g.shut(false)
-	within(t, 30*time.Second, "it is ready", func() bool { return st.status(t, st.ops+"/readyz") == http.StatusOK })
+	within(t, deadlinetest.Hang, "it is ready", func() bool { return st.status(t, st.ops+"/readyz") == http.StatusOK })
 	st.whole(t, "one", key)
 }
 
