@@ -81,6 +81,10 @@ func fill(t *testing.T, v reflect.Value, personal string) {
 			fill(t, v.Field(i), personal)
 		}
 	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 { // a SHA-256
+			v.SetBytes(bytes.Repeat([]byte{7}, 32))
+			return
+		}
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1)) // one: so that personal texts can be counted against fields
 		fill(t, v.Index(0), personal)
 	case reflect.Pointer:

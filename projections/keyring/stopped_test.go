@@ -14,9 +14,9 @@ import (
 )
 
 // damage appends an event that cannot be used.
-func damage(t *testing.T, j *journal.Journal, stream, kind string) (eventstore.Revision, eventstore.Position) {
+func damage(t *testing.T, j *journal.Journal, stream, kind, data string) (eventstore.Revision, eventstore.Position) {
 	t.Helper()
-	done, err := j.Append(t.Context(), stream, eventstore.Any, []eventstore.Proposed{{ID: uuid.New(), Type: kind, Data: []byte(`[`), Metadata: []byte(`{}`)}})
+	done, err := j.Append(t.Context(), stream, eventstore.Any, []eventstore.Proposed{{ID: uuid.New(), Type: kind, Data: []byte(data), Metadata: []byte(`{}`)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +41,8 @@ func TestUnusableEventStopsTheKeysOfItsAccountAlone(t *testing.T) {
 	say("account-a", opened("a"), event.AgencyActivated{}, issueSecret("ka"))
 	say("account-sub", sub, issueSecret("ksub"))
 	say("account-b", opened("b"), issueSecret("kb"))
-	at, _ := damage(t, j, "account-a", "account.key-revoked.v1")
-	token, _ := damage(t, j, "token-t", "token.revoked.v1")
+	at, _ := damage(t, j, "account-a", "account.key-revoked.v1", `[`)
+	token, _ := damage(t, j, "token-t", "token.revoked.v1", `{"token":"t","role":"operator","hash":"AAAA"}`)
 	say("token-t", event.TokenIssued{Token: "t", Role: "operator", Hash: hashBytes("t")})
 	end := say("account-b", issueSecret("kb2"))
 	for range 2 {

@@ -1,5 +1,10 @@
 package event
 
+import (
+	"crypto/sha256"
+	"fmt"
+)
+
 // TokenIssued makes a customer-area token valid. Only its SHA-256 is kept.
 type TokenIssued struct {
 	Token   string `json:"token"` // the token's id, never the token
@@ -22,3 +27,18 @@ type TokenRevoked struct {
 // EventType is the wire name.
 func (TokenIssued) EventType() string  { return "token.issued.v1" }
 func (TokenRevoked) EventType() string { return "token.revoked.v1" }
+
+// Whoever looks a credential up by its hash can only fold events that hold a whole one.
+func (e SecretKeyIssued) validate() error      { return checkHash(e.Hash) }
+func (e PublishableKeyIssued) validate() error { return checkHash(e.Hash) }
+func (e KeyOriginsChanged) validate() error    { return checkHash(e.Hash) }
+func (e KeyRevoked) validate() error           { return checkHash(e.Hash) }
+func (e TokenIssued) validate() error          { return checkHash(e.Hash) }
+func (e TokenRevoked) validate() error         { return checkHash(e.Hash) }
+
+func checkHash(hash []byte) error {
+	if len(hash) != sha256.Size {
+		return fmt.Errorf("hash of %d bytes, not of %d", len(hash), sha256.Size)
+	}
+	return nil
+}

@@ -147,3 +147,25 @@ func TestPersonalFieldsAreMappedInACopy(t *testing.T) {
 		}
 	}
 }
+
+func TestEventWithAHashThatIsNoSHA256IsRefused(t *testing.T) {
+	t.Parallel()
+	hashed := 0
+	for _, e := range event.All() {
+		if _, ok := e.Go.FieldByName("Hash"); !ok {
+			continue
+		}
+		hashed++
+		for _, hash := range []string{`""`, `null`, `"AAAA"`, `"` + strings.Repeat("A", 44) + `"`} {
+			if got, err := event.Decode(e.Name, []byte(`{"hash":`+hash+`}`)); err == nil {
+				t.Errorf("%s with the hash %s is read as %v", e.Name, hash, got)
+			}
+		}
+		if _, err := event.Decode(e.Name, []byte(`{"hash":"`+strings.Repeat("A", 43)+`="}`)); err != nil {
+			t.Errorf("%s with a whole hash: %v", e.Name, err)
+		}
+	}
+	if hashed != 6 {
+		t.Errorf("%d events hold a hash, want 6", hashed)
+	}
+}

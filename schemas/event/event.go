@@ -14,6 +14,10 @@ import (
 // Event is a fact, in the past tense. EventType is its wire name for ever: category.noun-past.vN.
 type Event interface{ EventType() string }
 
+// validator is an event with a rule that the types of its fields do not say. Decode refuses one that breaks it, so that
+// nobody who folds it has to.
+type validator interface{ validate() error }
+
 // Personal is text about a person. In the log it is encrypted with the data key of the subject whose stream it
 // is in, and it reads as "" once that key is destroyed.
 type Personal string
@@ -44,8 +48,13 @@ func define[E Event](sentence string) Type {
 		personal: personalOf(reflect.TypeFor[E]()),
 		decode: func(data []byte) (Event, error) {
 			var e E
-			err := json.Unmarshal(data, &e)
-			return e, err
+			if err := json.Unmarshal(data, &e); err != nil {
+				return e, err
+			}
+			if v, ok := any(e).(validator); ok {
+				return e, v.validate()
+			}
+			return e, nil
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"bytes"
 	"reflect"
 	"time"
 
@@ -30,6 +31,10 @@ func fill(v reflect.Value, name string) {
 			fill(v.Field(i), v.Type().Field(i).Name)
 		}
 	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 { // a SHA-256
+			v.SetBytes(bytes.Repeat([]byte{0xfe}, 32))
+			return
+		}
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 		fill(v.Index(0), name+"1")
 		fill(v.Index(1), name+"2")
