@@ -115,14 +115,14 @@ func TestWhatFollowsAnEventThatWasVoidedIsStillFolded(t *testing.T) {
 	a := accounts(log)
 	opened(t, a, "a", plan.Starter)
 	at := raw(t, log, "account-a", "account.secret-key-issued.v1", `{"key": 3}`)
-	raw(t, log, "account-a", "account.key-origins-changed.v1", `{"key": "k"}`)
-	raw(t, log, "account-a", "account.key-revoked.v1", `{"key": "k"}`)
+	raw(t, log, "account-a", "account.key-origins-changed.v1", `{"key": "k", "hash":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}`)
+	raw(t, log, "account-a", "account.key-revoked.v1", `{"key": "k", "hash":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}`)
 	void(t, log, "account-a", accountVoided(at))
 	if _, err := a.Current(t.Context(), "a"); err != nil {
 		t.Error(err)
 	}
 	unopened := raw(t, log, "account-z", "account.opened.v1", `{"anchor": 3}`)
-	raw(t, log, "account-z", "account.secret-key-issued.v1", `{"key": "k"}`)
+	raw(t, log, "account-z", "account.secret-key-issued.v1", `{"key": "k", "hash":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}`)
 	void(t, log, "account-z", accountVoided(unopened))
 	if _, err := a.Current(t.Context(), "z"); !errors.Is(err, account.ErrUnknown) {
 		t.Errorf("got %v, want an account that was never opened", err)

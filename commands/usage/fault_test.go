@@ -32,7 +32,7 @@ func write(t *testing.T, store eventstore.Store, stream string, e event.Event) {
 
 func TestARevokedKeyEndsAtItsPlaceInTheStream(t *testing.T) {
 	t.Parallel()
-	for _, e := range []event.Event{event.KeyRevoked{Key: "key-a"}, event.AccountClosed{}} {
+	for _, e := range []event.Event{event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)}, event.AccountClosed{}} {
 		log, core := openLog(t), openLog(t)
 		terms := &volumes{caps: map[string]int64{"a": 1000}}
 		heard, deaf := instance(t, log, core, terms, time.Now), instance(t, log, openLog(t), terms, time.Now)

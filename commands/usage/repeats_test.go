@@ -81,7 +81,7 @@ func TestWhatIsAppendedWithAnyCountsOnceHoweverOftenItLands(t *testing.T) {
 	terms.set("a", limit)
 	write(t, core, "account-a", event.PlanChanged{})
 	spend(t, ledgers, limit, &kept)
-	write(t, core, "account-a", event.KeyRevoked{Key: "key-a"})
+	write(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
 	until(t, func() bool {
 		return errors.Is(ledgers[0].Admit(t.Context(), holder("a", limit), "GET /me"), usage.ErrRevoked)
 	})

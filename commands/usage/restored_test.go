@@ -160,7 +160,7 @@ func TestEndsOfKeysAreHeardOnARestoredLogToo(t *testing.T) {
 	serve(t, l, "a", 100, 1)
 	core.restore(older)
 	revoked := func() bool {
-		write(t, core, "account-a", event.KeyRevoked{Key: "key-a"})
+		write(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
 		_, err := l.Count(t.Context(), holder("a", 100), "GET /me")
 		return errors.Is(err, usage.ErrRevoked)
 	}
@@ -193,7 +193,7 @@ func TestEndsOfKeysAreHeardOnceTheRightLogIsBack(t *testing.T) {
 	core, terms := openLog(t), &volumes{caps: map[string]int64{"a": 100}}
 	l := instance(t, openLog(t), &swapped{Store: core}, terms, time.Now)
 	serve(t, l, "a", 100, 1)
-	write(t, core, "account-a", event.KeyRevoked{Key: "key-a"})
+	write(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
 	revoked := func() bool {
 		_, err := l.Count(t.Context(), holder("a", 100), "GET /me")
 		return errors.Is(err, usage.ErrRevoked)

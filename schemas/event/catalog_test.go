@@ -72,6 +72,9 @@ func TestEventsAreReadAsTheyWereWritten(t *testing.T) {
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", e.Name, err, diff)
 		}
+		if hasHash(e) {
+			continue
+		}
 		if empty, err := event.Decode(e.Name, []byte(`{}`)); err != nil || !reflect.DeepEqual(empty, zero(e)) {
 			t.Errorf("%s without fields: %+v, %v", e.Name, empty, err)
 		}
@@ -81,8 +84,18 @@ func TestEventsAreReadAsTheyWereWritten(t *testing.T) {
 func TestFieldsOfALaterBinaryAreIgnored(t *testing.T) {
 	t.Parallel()
 	for _, e := range event.All() {
-		if got, err := event.Decode(e.Name, []byte(`{"of_a_later_binary": {"x": [1]}}`)); err != nil || !reflect.DeepEqual(got, zero(e)) {
-			t.Errorf("%s: %+v, %v", e.Name, got, err)
+		want := filled(e)
+		data, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		later := []byte(`{"of_a_later_binary": {"x": [1]}`)
+		if len(data) > len(`{}`) {
+			later = append(later, ',')
+		}
+		got, err := event.Decode(e.Name, append(later, data[1:]...))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", e.Name, err, diff)
 		}
 	}
 }
@@ -152,7 +165,7 @@ func TestEventWithAHashThatIsNoSHA256IsRefused(t *testing.T) {
 	t.Parallel()
 	hashed := 0
 	for _, e := range event.All() {
-		if _, ok := e.Go.FieldByName("Hash"); !ok {
+		if !hasHash(e) {
 			continue
 		}
 		hashed++
@@ -168,4 +181,9 @@ func TestEventWithAHashThatIsNoSHA256IsRefused(t *testing.T) {
 	if hashed != 6 {
 		t.Errorf("%d events hold a hash, want 6", hashed)
 	}
+}
+
+func hasHash(e event.Type) bool {
+	_, ok := e.Go.FieldByName("Hash")
+	return ok
 }
