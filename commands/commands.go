@@ -13,31 +13,31 @@ import (
 	"lieudit/schemas/event"
 )
 
-// Intent is who wants something done, for whom and why.
-type Intent struct {
-	Actor       string // opaque: "token:…", "system"
-	OnBehalfOf  string // the account an agency acts for
-	Reason      string
-	Correlation string // empty: the command's own id
+// Metadata is who wants something done, for whom and why.
+type Metadata struct {
+	Actor         string // opaque: "token:…", "system"
+	OnBehalfOf    string // the account an agency acts for
+	Reason        string
+	CorrelationID string // empty: the command's own id
 }
 
-// ByAgency says whether an agency acts by its own token: what it sets stays within its contract.
-func (in Intent) ByAgency() bool { return in.OnBehalfOf != "" }
+// IsByAgency says whether an agency acts by its own token: what it sets stays within its contract.
+func (meta Metadata) IsByAgency() bool { return meta.OnBehalfOf != "" }
 
-// Metadata is the envelope of the events of a command.
-func (in Intent) Metadata(command uuid.UUID) eventstore.Metadata {
+// EventMetadata is the envelope of the events of a command.
+func (meta Metadata) EventMetadata(commandID uuid.UUID) eventstore.Metadata {
 	m := eventstore.Metadata{
-		Correlation: in.Correlation, Causation: command.String(),
-		Actor: in.Actor, OnBehalfOf: in.OnBehalfOf, Reason: in.Reason,
+		CorrelationID: meta.CorrelationID, CausationID: commandID.String(),
+		Actor: meta.Actor, OnBehalfOf: meta.OnBehalfOf, Reason: meta.Reason,
 	}
-	if m.Correlation == "" {
-		m.Correlation = m.Causation
+	if m.CorrelationID == "" {
+		m.CorrelationID = m.CausationID
 	}
 	return m
 }
 
-// Fact is an event, when and where in its stream the log recorded it, and who caused it why.
-type Fact struct {
+// Record is an event, when and where in its stream the log recorded it, and who caused it why.
+type Record struct {
 	Event    event.Event
 	At       time.Time
 	Actor    string
@@ -45,44 +45,44 @@ type Fact struct {
 	Revision eventstore.Revision
 }
 
-// FactOf is a recorded event as an aggregate sees it.
-func FactOf(r eventstore.Recorded, e event.Event) (Fact, error) {
-	m, err := r.Meta()
-	return Fact{e, r.Time, m.Actor, m.Reason, r.Revision}, err
+// NewRecord is a recorded event as an aggregate sees it.
+func NewRecord(r eventstore.RecordedEvent, e event.Event) (Record, error) {
+	m, err := r.DecodeMetadata()
+	return Record{e, r.Time, m.Actor, m.Reason, r.Revision}, err
 }
 
-// factsOf is what one event of a stream adds: a fact, and before it those that it makes real. A commit that names no
+// readRecords is what one event of a stream adds: a fact, and before it those that it makes real. A commit that names no
 // staging adds nothing. It also says how much of the log had to be read for it, in bytes.
-func factsOf(ctx context.Context, store eventstore.Store, r eventstore.Recorded) (facts []Fact, read int, err error) {
-	last, err := decoded(r)
+func readRecords(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent) (records []Record, bytesRead int, err error) {
+	last, err := decodeRecord(r)
 	if err == nil && eventstore.IsEmptyCommit(last.Event) {
 		return nil, len(r.Data), nil
 	}
-	commit, ok := last.Event.(event.Staged)
+	commit, ok := last.Event.(event.StagedCommit)
 	if err != nil || !ok {
-		return []Fact{last}, len(r.Data), err
+		return []Record{last}, len(r.Data), err
 	}
-	rows, err := eventstore.Staged(ctx, store, r, commit)
+	rows, err := eventstore.ReadStagedEvents(ctx, store, r, commit)
 	if err != nil {
 		return nil, 0, err
 	}
-	read = len(r.Data)
-	facts = make([]Fact, len(rows), len(rows)+1)
+	bytesRead = len(r.Data)
+	records = make([]Record, len(rows), len(rows)+1)
 	for i, row := range rows {
-		read += len(row.Data)
-		if facts[i], err = decoded(row); err != nil {
+		bytesRead += len(row.Data)
+		if records[i], err = decodeRecord(row); err != nil {
 			return nil, 0, err
 		}
 	}
-	return append(facts, last), read, nil
+	return append(records, last), bytesRead, nil
 }
 
-func decoded(r eventstore.Recorded) (Fact, error) {
+func decodeRecord(r eventstore.RecordedEvent) (Record, error) {
 	e, err := eventstore.DecodeSealed(r)
 	if err != nil {
-		return Fact{}, err
+		return Record{}, err
 	}
-	return FactOf(r, e)
+	return NewRecord(r, e)
 }
 
 // Decision is what a command makes of a state.
@@ -91,14 +91,14 @@ type Decision[S any] func(*S) Result
 // Aggregate is how one kind of stream is folded: the streams are category-id, and Evolve changes a state by one fact.
 // Personal fields are sealed in what it sees: no decision depends on them.
 type Aggregate[S any] struct {
-	Category string
-	Evolve   func(*S, Fact)
-	Weight   func(*S) int // what a state takes of Room; nil: 1
-	Room     int          // the states kept in memory weigh no more together; 0: 10,000
+	Category  string
+	Evolve    func(*S, Record)
+	Weight    func(*S) int // what a state takes of Room; nil: 1
+	MaxWeight int          // the states kept in memory weigh no more together; 0: 10,000
 
 	// Freeze is a state as bytes, for a desk that keeps files, and Thaw is the state again, or why the bytes are none.
-	// Form names the one way they are written.
-	Form   string
-	Freeze func(*S) []byte
-	Thaw   func([]byte) (S, error)
+	// SnapshotFormat names the one way they are written.
+	SnapshotFormat    string
+	MarshalSnapshot   func(*S) []byte
+	UnmarshalSnapshot func([]byte) (S, error)
 }

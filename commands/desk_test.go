@@ -18,11 +18,11 @@ import (
 	"lieudit/schemas/token"
 )
 
-// keys is a vault that is never asked in vain.
-type keys struct{}
+// fakeVault is a vault that is never asked in vain.
+type fakeVault struct{}
 
-func (keys) Key(context.Context, string, bool) ([]byte, error) { return make([]byte, 32), nil }
-func (keys) Destroy(context.Context, string) error             { return nil }
+func (fakeVault) Key(context.Context, string, bool) ([]byte, error) { return make([]byte, 32), nil }
+func (fakeVault) DestroyKey(context.Context, string) error          { return nil }
 
 func openLog(t *testing.T, dir string) *journal.Journal {
 	t.Helper()
@@ -34,40 +34,40 @@ func openLog(t *testing.T, dir string) *journal.Journal {
 	return j
 }
 
-func accounts(store eventstore.Store) *account.Accounts {
-	return account.New(store, eventstore.NewCodec(keys{}), token.Default, time.Now)
+func newAccounts(store eventstore.Store) *account.Accounts {
+	return account.New(store, eventstore.NewCodec(fakeVault{}), token.DefaultPrefixes, time.Now)
 }
 
-var operator = commands.Intent{Actor: "token:operator"}
+var operator = commands.Metadata{Actor: "token:operator"}
 
-func opened(t *testing.T, a *account.Accounts, id string, on plan.Name) {
+func openAccount(t *testing.T, a *account.Accounts, id string, onPlan plan.Name) {
 	t.Helper()
-	if _, err := a.Open(t.Context(), operator, account.Open{ID: id, Name: "Chez " + id, Plan: on}); err != nil {
+	if _, err := a.OpenAccount(t.Context(), operator, account.OpenRequest{ID: id, Name: "Chez " + id, Plan: onPlan}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func publishable(label string) account.Issue {
-	return account.Issue{Kind: token.Publishable, Label: label, Origins: []string{"https://a.fr"}}
+func publishable(label string) account.KeyRequest {
+	return account.KeyRequest{Kind: token.Publishable, Label: label, Origins: []string{"https://a.fr"}}
 }
 
-// flaky loses the replies of some appends, before or after they are made.
-type flaky struct {
+// lossyStore loses the replies of some appends, before or after they are made.
+type lossyStore struct {
 	eventstore.Store
 	mu  sync.Mutex
 	rng *rand.Rand
 }
 
-func (f *flaky) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
-	f.mu.Lock()
-	dice := f.rng.IntN(4)
-	f.mu.Unlock()
+func (s *lossyStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	s.mu.Lock()
+	dice := s.rng.IntN(4)
+	s.mu.Unlock()
 	if dice == 0 {
-		return eventstore.Committed{}, eventstore.ErrUnknown
+		return eventstore.AppendResult{}, eventstore.ErrUnknown
 	}
-	done, err := f.Store.Append(ctx, stream, expected, events)
+	done, err := s.Store.Append(ctx, stream, expected, events)
 	if dice == 1 {
-		return eventstore.Committed{}, eventstore.ErrUnknown
+		return eventstore.AppendResult{}, eventstore.ErrUnknown
 	}
 	return done, err
 }
@@ -75,25 +75,25 @@ func (f *flaky) Append(ctx context.Context, stream string, expected eventstore.R
 func TestCapHoldsOnSeveralInstancesWithLostReplies(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
-	opened(t, accounts(log), "a", plan.Growth)
+	openAccount(t, newAccounts(log), "a", plan.Growth)
 	var wg sync.WaitGroup
-	won := make(chan bool, 200)
+	issuedKeys := make(chan bool, 200)
 	for instance := range 4 {
-		desk := accounts(&flaky{Store: log, rng: rand.New(rand.NewPCG(1, uint64(instance)))})
+		accounts := newAccounts(&lossyStore{Store: log, rng: rand.New(rand.NewPCG(1, uint64(instance)))})
 		for n := range 8 {
 			wg.Go(func() {
-				_, err := desk.IssueKey(t.Context(), "a", operator, publishable(fmt.Sprint(instance, n)))
+				_, err := accounts.IssueKey(t.Context(), "a", operator, publishable(fmt.Sprint(instance, n)))
 				if capped := new(account.KeyCapError); err != nil && !errors.As(err, &capped) {
 					t.Error(err)
 				}
-				won <- err == nil
+				issuedKeys <- err == nil
 			})
 		}
 	}
 	wg.Wait()
-	close(won)
+	close(issuedKeys)
 	issued := 0
-	for ok := range won {
+	for ok := range issuedKeys {
 		if ok {
 			issued++
 		}
@@ -121,8 +121,8 @@ func TestCapHoldsOnSeveralInstancesWithLostReplies(t *testing.T) {
 func TestNothingIsRefusedOnAStaleState(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
-	here, there := accounts(log), accounts(log)
-	opened(t, here, "a", plan.Starter)
+	here, there := newAccounts(log), newAccounts(log)
+	openAccount(t, here, "a", plan.Starter)
 	made, err := here.IssueKey(t.Context(), "a", operator, publishable("first"))
 	if err != nil {
 		t.Fatal(err)
@@ -135,21 +135,21 @@ func TestNothingIsRefusedOnAStaleState(t *testing.T) {
 	}
 }
 
-// swapped is a log that can be replaced under its users, as when it is restored from a copy.
-type swapped struct{ eventstore.Store }
+// replaceableStore is a log that can be replaced under its users, as when it is restored from a copy.
+type replaceableStore struct{ eventstore.Store }
 
-func TestFoldIsThrownAwayWhenTheLogWasRestored(t *testing.T) {
+func TestStateIsFoldedAgainWhenTheLogWasRestored(t *testing.T) {
 	t.Parallel()
 	older, newer := openLog(t, t.TempDir()), openLog(t, t.TempDir())
-	opened(t, accounts(older), "a", plan.Starter)
-	opened(t, accounts(newer), "a", plan.Starter)
-	log := &swapped{newer}
-	desk := accounts(log)
-	if _, err := desk.IssueKey(t.Context(), "a", operator, publishable("of the newer log")); err != nil {
+	openAccount(t, newAccounts(older), "a", plan.Starter)
+	openAccount(t, newAccounts(newer), "a", plan.Starter)
+	log := &replaceableStore{newer}
+	accounts := newAccounts(log)
+	if _, err := accounts.IssueKey(t.Context(), "a", operator, publishable("of the newer log")); err != nil {
 		t.Fatal(err)
 	}
 	log.Store = older
-	if _, err := desk.IssueKey(t.Context(), "a", operator, publishable("of the older log")); err != nil {
+	if _, err := accounts.IssueKey(t.Context(), "a", operator, publishable("of the older log")); err != nil {
 		t.Errorf("a slot taken only in the log that is gone still counts: %v", err)
 	}
 }
@@ -157,46 +157,46 @@ func TestFoldIsThrownAwayWhenTheLogWasRestored(t *testing.T) {
 func TestStateAsOf(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
-	a := accounts(log)
-	opened(t, a, "a", plan.Starter)
-	made, err := a.IssueKey(t.Context(), "a", operator, account.Issue{Kind: token.Secret, Label: "k"})
+	a := newAccounts(log)
+	openAccount(t, a, "a", plan.Starter)
+	made, err := a.IssueKey(t.Context(), "a", operator, account.KeyRequest{Kind: token.Secret, Label: "k"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := time.Now()
-	if _, _, err := a.RevokeKey(t.Context(), "a", commands.Intent{Actor: "token:x", Reason: "leak"}, made.ID); err != nil {
+	if _, _, err := a.RevokeKey(t.Context(), "a", commands.Metadata{Actor: "token:x", Reason: "leak"}, made.ID); err != nil {
 		t.Fatal(err)
 	}
-	then, _, err := a.State(t.Context(), "a", before)
+	then, _, err := a.StateAsOf(t.Context(), "a", before)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if k := then.Keys[made.ID]; k == nil || !k.Active() || then.Name != "Chez a" {
 		t.Errorf("before the revocation: got key %+v of %q, want an active one of %q", k, then.Name, "Chez a")
 	}
-	now, _, err := a.State(t.Context(), "a", time.Now())
+	now, _, err := a.StateAsOf(t.Context(), "a", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if k := now.Keys[made.ID]; k.Active() || k.RevokedBy != "token:x" || k.Reason != "leak" {
 		t.Errorf("after the revocation: got key %+v, want it revoked by token:x for a leak", k)
 	}
-	if _, _, err := a.State(t.Context(), "a", before.Add(-time.Hour)); !errors.Is(err, account.ErrUnknown) {
+	if _, _, err := a.StateAsOf(t.Context(), "a", before.Add(-time.Hour)); !errors.Is(err, account.ErrUnknownAccount) {
 		t.Errorf("before the opening: got %v, want ErrUnknown", err)
 	}
 }
 
 func TestSubClientHasItsAgencysPlan(t *testing.T) {
 	t.Parallel()
-	a := accounts(openLog(t, t.TempDir()))
-	opened(t, a, "agency", plan.Starter)
-	if _, err := a.Open(t.Context(), operator, account.Open{ID: "sub", Name: "Sub", Agency: "agency"}); !errors.Is(err, account.ErrNoAgency) {
+	a := newAccounts(openLog(t, t.TempDir()))
+	openAccount(t, a, "agency", plan.Starter)
+	if _, err := a.OpenAccount(t.Context(), operator, account.OpenRequest{ID: "sub", Name: "Sub", Agency: "agency"}); !errors.Is(err, account.ErrUnknownAgency) {
 		t.Fatalf("under an account that is no agency: got %v, want ErrNoAgency", err)
 	}
 	if _, err := a.ActivateAgency(t.Context(), "agency", operator); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Open(t.Context(), operator, account.Open{ID: "sub", Name: "Sub", Agency: "agency"}); err != nil {
+	if _, err := a.OpenAccount(t.Context(), operator, account.OpenRequest{ID: "sub", Name: "Sub", Agency: "agency"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.IssueKey(t.Context(), "sub", operator, publishable("1")); err != nil {

@@ -9,126 +9,126 @@ import (
 	"lieudit/eventstore"
 )
 
-// fold is one stream's state up to a revision, for one command at a time.
-type fold[S any] struct {
-	id       string
-	stream   string
-	weight   int // as the desk counts it
-	busy     chan struct{}
-	state    S
-	revision eventstore.Revision
-	mark     eventstore.Mark              // of the event at revision
-	sought   bool                         // its file was looked for
-	voided   map[eventstore.Revision]bool // events that corrections name
-	filed    int                          // bytes of its file
-	unfiled  int                          // bytes of the log that were folded since
+// streamState is one stream's state up to a revision, for one command at a time.
+type streamState[S any] struct {
+	id                 string
+	stream             string
+	weight             int // as the desk counts it
+	semaphore          chan struct{}
+	state              S
+	revision           eventstore.Revision
+	checkpoint         eventstore.Checkpoint        // of the event at revision
+	hasTriedSnapshot   bool                         // its file was looked for
+	voided             map[eventstore.Revision]bool // events that corrections name
+	snapshotSize       int                          // bytes of its file
+	bytesSinceSnapshot int                          // bytes of the log that were folded since
 }
 
-func (f *fold[S]) lock(ctx context.Context) error {
+func (s *streamState[S]) lock(ctx context.Context) error {
 	select {
-	case f.busy <- struct{}{}:
+	case s.semaphore <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, ctx.Err())
 	}
 }
 
-// forward brings the state up to the stream's end. When the event the state ends with is not in the stream
+// catchUp brings the state up to the stream's end. When the event the state ends with is not in the stream
 // any more (the log was restored from a copy), the state is folded anew. So it is when a correction names an event that
 // is in the state. An event that cannot be used ends it with an *eventstore.UnusableError, until a correction names it.
-func (f *fold[S]) forward(ctx context.Context, d *Desk[S]) error {
-	if !f.sought {
-		f.sought = true
-		d.files.thaw(f)
+func (s *streamState[S]) catchUp(ctx context.Context, h *Handler[S]) error {
+	if !s.hasTriedSnapshot {
+		s.hasTriedSnapshot = true
+		h.snapshots.loadSnapshot(s)
 	}
-	known := f.revision == eventstore.NoStream
-	for r, err := range d.store.ReadStream(ctx, f.stream, max(f.revision, 0), eventstore.Forward) {
+	isVerified := s.revision == eventstore.NoStream
+	for r, err := range h.store.ReadStream(ctx, s.stream, max(s.revision, 0), eventstore.Forward) {
 		if err != nil {
-			return fmt.Errorf("read %s: %w", f.stream, err)
+			return fmt.Errorf("read %s: %w", s.stream, err)
 		}
-		if !known {
-			if r.ID != f.mark.Event {
+		if !isVerified {
+			if r.ID != s.checkpoint.Event {
 				break
 			}
-			known = true
+			isVerified = true
 			continue
 		}
-		if named, ok := eventstore.Corrects(r); ok && !f.voided[named] {
-			return f.correct(ctx, d)
+		if voidedRevision, ok := eventstore.VoidedRevision(r); ok && !s.voided[voidedRevision] {
+			return s.refoldWithoutVoided(ctx, h)
 		}
-		if err := f.evolve(ctx, d, r); err != nil {
-			return fmt.Errorf("%s@%d: %w", f.stream, r.Revision, err)
+		if err := s.applyEvent(ctx, h, r); err != nil {
+			return fmt.Errorf("%s@%d: %w", s.stream, r.Revision, err)
 		}
 	}
-	if known {
+	if isVerified {
 		return nil
 	}
-	f.voided = nil
-	return f.restart(ctx, d)
+	s.voided = nil
+	return s.refold(ctx, h)
 }
 
-// restart folds the stream from its first event on.
-func (f *fold[S]) restart(ctx context.Context, d *Desk[S]) error {
+// refold folds the stream from its first event on.
+func (s *streamState[S]) refold(ctx context.Context, h *Handler[S]) error {
 	var zero S
-	f.state, f.revision, f.mark = zero, eventstore.NoStream, eventstore.Mark{}
-	return f.forward(ctx, d)
+	s.state, s.revision, s.checkpoint = zero, eventstore.NoStream, eventstore.Checkpoint{}
+	return s.catchUp(ctx, h)
 }
 
-// correct folds the stream again without the events that its corrections name.
-func (f *fold[S]) correct(ctx context.Context, d *Desk[S]) (err error) {
-	if f.voided, err = Voided(ctx, d.store, f.stream, 0); err != nil {
+// refoldWithoutVoided folds the stream again without the events that its corrections name.
+func (s *streamState[S]) refoldWithoutVoided(ctx context.Context, h *Handler[S]) (err error) {
+	if s.voided, err = ReadVoidedRevisions(ctx, h.store, s.stream, 0); err != nil {
 		return err
 	}
-	return f.restart(ctx, d)
+	return s.refold(ctx, h)
 }
 
-func (f *fold[S]) evolve(ctx context.Context, d *Desk[S], r eventstore.Recorded) error {
-	facts, read, err := f.facts(ctx, d.store, r)
+func (s *streamState[S]) applyEvent(ctx context.Context, h *Handler[S], r eventstore.RecordedEvent) error {
+	records, bytesRead, err := s.readUnvoidedRecords(ctx, h.store, r)
 	if err != nil {
 		return err
 	}
-	f.unfiled += read
-	for _, fact := range facts {
-		d.aggregate.Evolve(&f.state, fact)
+	s.bytesSinceSnapshot += bytesRead
+	for _, record := range records {
+		h.aggregate.Evolve(&s.state, record)
 	}
-	f.revision, f.mark = r.Revision, eventstore.Mark{Position: r.Position, Event: r.ID}
+	s.revision, s.checkpoint = r.Revision, eventstore.Checkpoint{Position: r.Position, Event: r.ID}
 	return nil
 }
 
-// facts are what an event adds. Of one that cannot be used it looks further on in the stream whether a correction names it.
-func (f *fold[S]) facts(ctx context.Context, store eventstore.Store, r eventstore.Recorded) ([]Fact, int, error) {
-	if f.voided[r.Revision] {
+// readUnvoidedRecords are what an event adds. Of one that cannot be used it looks further on in the stream whether a correction names it.
+func (s *streamState[S]) readUnvoidedRecords(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent) ([]Record, int, error) {
+	if s.voided[r.Revision] {
 		return nil, len(r.Data), nil
 	}
-	facts, read, err := factsOf(ctx, store, r)
+	records, bytesRead, err := readRecords(ctx, store, r)
 	var unusable *eventstore.UnusableError
 	if !errors.As(err, &unusable) {
-		return facts, read, err
+		return records, bytesRead, err
 	}
-	later, readErr := Voided(ctx, store, f.stream, r.Revision+1)
+	voidedLater, readErr := ReadVoidedRevisions(ctx, store, s.stream, r.Revision+1)
 	if readErr != nil {
 		return nil, 0, readErr
 	}
-	if !later[r.Revision] {
+	if !voidedLater[r.Revision] {
 		return nil, 0, err
 	}
-	if f.voided == nil {
-		f.voided = map[eventstore.Revision]bool{}
+	if s.voided == nil {
+		s.voided = map[eventstore.Revision]bool{}
 	}
-	maps.Copy(f.voided, later)
+	maps.Copy(s.voided, voidedLater)
 	return nil, len(r.Data), nil
 }
 
-// Voided are the events that corrections in a stream name, those from a revision on.
-func Voided(ctx context.Context, store eventstore.Store, stream string, from eventstore.Revision) (map[eventstore.Revision]bool, error) {
-	named := map[eventstore.Revision]bool{}
+// ReadVoidedRevisions are the events that corrections in a stream name, those from a revision on.
+func ReadVoidedRevisions(ctx context.Context, store eventstore.Store, stream string, from eventstore.Revision) (map[eventstore.Revision]bool, error) {
+	voided := map[eventstore.Revision]bool{}
 	for r, err := range store.ReadStream(ctx, stream, from, eventstore.Forward) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", stream, err)
 		}
-		if revision, ok := eventstore.Corrects(r); ok {
-			named[revision] = true
+		if revision, ok := eventstore.VoidedRevision(r); ok {
+			voided[revision] = true
 		}
 	}
-	return named, nil
+	return voided, nil
 }

@@ -15,75 +15,75 @@ import (
 func TestAppendOfUnknownOutcomeEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
-	opened(t, accounts(log), "a", plan.Starter)
+	openAccount(t, newAccounts(log), "a", plan.Starter)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := accounts(deaf{log}).Close(ctx, "a", operator)
+	_, err := newAccounts(unknownOutcomeStore{log}).CloseAccount(ctx, "a", operator)
 	if !errors.Is(err, eventstore.ErrUnknown) {
 		t.Errorf("got %v, want ErrUnknown", err)
 	}
 }
 
-// deaf never hears what became of an append.
-type deaf struct{ eventstore.Store }
+// unknownOutcomeStore never hears what became of an append.
+type unknownOutcomeStore struct{ eventstore.Store }
 
-func (deaf) Append(context.Context, string, eventstore.Revision, []eventstore.Proposed) (eventstore.Committed, error) {
-	return eventstore.Committed{}, eventstore.ErrUnknown
+func (unknownOutcomeStore) Append(context.Context, string, eventstore.Revision, []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	return eventstore.AppendResult{}, eventstore.ErrUnknown
 }
 
-// leaving makes an append, loses its reply, and is away for a while.
-type leaving struct {
+// unavailableAfterAppendStore makes an append, loses its reply, and is away for a while.
+type unavailableAfterAppendStore struct {
 	eventstore.Store
 	calls int
 }
 
-func (l *leaving) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
-	l.calls++
-	if l.calls > 1 && l.calls < 4 {
-		return eventstore.Committed{}, eventstore.ErrUnavailable
+func (s *unavailableAfterAppendStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	s.calls++
+	if s.calls > 1 && s.calls < 4 {
+		return eventstore.AppendResult{}, eventstore.ErrUnavailable
 	}
-	done, err := l.Store.Append(ctx, stream, expected, events)
-	if l.calls == 1 {
-		return eventstore.Committed{}, eventstore.ErrUnknown
+	done, err := s.Store.Append(ctx, stream, expected, events)
+	if s.calls == 1 {
+		return eventstore.AppendResult{}, eventstore.ErrUnknown
 	}
 	return done, err
 }
 
-func TestUnknownOutcomeIsNotTakenForNoneWhenTheLogIsAway(t *testing.T) {
+func TestUnknownOutcomeIsNotTakenForNoneWhenTheLogIsUnavailable(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
-	opened(t, accounts(log), "a", plan.Starter)
-	made, err := accounts(&leaving{Store: log}).IssueKey(t.Context(), "a", operator, account.Issue{Kind: token.Secret, Label: "k"})
+	openAccount(t, newAccounts(log), "a", plan.Starter)
+	made, err := newAccounts(&unavailableAfterAppendStore{Store: log}).IssueKey(t.Context(), "a", operator, account.KeyRequest{Kind: token.Secret, Label: "k"})
 	if err != nil {
 		t.Fatalf("the append was made, the command says %v", err)
 	}
-	s, _, err := accounts(log).State(t.Context(), "a", time.Now())
+	s, _, err := newAccounts(log).StateAsOf(t.Context(), "a", time.Now())
 	if err != nil || len(s.Keys) != 1 || s.Keys[made.ID] == nil {
 		t.Errorf("got keys %v, %v, want the one that was told", s.Keys, err)
 	}
 }
 
-// closing makes an append, loses its reply, and is closed.
-type closing struct {
+// closedAfterAppendStore makes an append, loses its reply, and is closed.
+type closedAfterAppendStore struct {
 	eventstore.Store
 	calls int
 }
 
-func (c *closing) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
-	if c.calls++; c.calls > 1 {
-		return eventstore.Committed{}, eventstore.ErrClosed
+func (s *closedAfterAppendStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	if s.calls++; s.calls > 1 {
+		return eventstore.AppendResult{}, eventstore.ErrClosed
 	}
-	if _, err := c.Store.Append(ctx, stream, expected, events); err != nil {
-		return eventstore.Committed{}, err
+	if _, err := s.Store.Append(ctx, stream, expected, events); err != nil {
+		return eventstore.AppendResult{}, err
 	}
-	return eventstore.Committed{}, eventstore.ErrUnknown
+	return eventstore.AppendResult{}, eventstore.ErrUnknown
 }
 
 func TestUnknownOutcomeIsNotTakenForNoneWhenTheLogIsClosed(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
-	opened(t, accounts(log), "a", plan.Starter)
-	if _, err := accounts(&closing{Store: log}).Close(t.Context(), "a", operator); !errors.Is(err, eventstore.ErrUnknown) {
+	openAccount(t, newAccounts(log), "a", plan.Starter)
+	if _, err := newAccounts(&closedAfterAppendStore{Store: log}).CloseAccount(t.Context(), "a", operator); !errors.Is(err, eventstore.ErrUnknown) {
 		t.Errorf("got %v, want ErrUnknown", err)
 	}
 }

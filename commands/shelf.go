@@ -7,51 +7,51 @@ import (
 	"lieudit/eventstore"
 )
 
-// shelf keeps the folds that were used last, by what they weigh together. One that makes room while a command is at work
+// stateCache keeps the folds that were used last, by what they weigh together. One that makes room while a command is at work
 // on it is as any other instance's then: what it decides is held to its revision.
-type shelf[S any] struct {
-	category string
-	room     int
+type stateCache[S any] struct {
+	category  string
+	maxWeight int
 
-	mu     sync.Mutex
-	folds  map[string]*list.Element
-	recent *list.List // of *fold[S], the last used first
-	weight int
+	mu          sync.Mutex
+	states      map[string]*list.Element
+	recent      *list.List // of *fold[S], the last used first
+	totalWeight int
 }
 
-func newShelf[S any](category string, room int) shelf[S] {
-	return shelf[S]{category: category, room: room, folds: map[string]*list.Element{}, recent: list.New()}
+func newStateCache[S any](category string, maxWeight int) stateCache[S] {
+	return stateCache[S]{category: category, maxWeight: maxWeight, states: map[string]*list.Element{}, recent: list.New()}
 }
 
-// take is the fold of a stream, an empty one when it is not kept.
-func (s *shelf[S]) take(id string) *fold[S] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e, ok := s.folds[id]; ok {
-		s.recent.MoveToFront(e)
-		return e.Value.(*fold[S])
+// findOrCreate is the fold of a stream, an empty one when it is not kept.
+func (c *stateCache[S]) findOrCreate(id string) *streamState[S] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.states[id]; ok {
+		c.recent.MoveToFront(e)
+		return e.Value.(*streamState[S])
 	}
-	f := &fold[S]{id: id, stream: s.category + "-" + id, revision: eventstore.NoStream, busy: make(chan struct{}, 1)}
-	s.folds[id] = s.recent.PushFront(f)
-	s.put(f, 1)
-	return f
+	s := &streamState[S]{id: id, stream: c.category + "-" + id, revision: eventstore.NoStream, semaphore: make(chan struct{}, 1)}
+	c.states[id] = c.recent.PushFront(s)
+	c.setWeight(s, 1)
+	return s
 }
 
-// weigh notes what a fold has come to weigh.
-func (s *shelf[S]) weigh(f *fold[S], weight int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e, ok := s.folds[f.id]; ok && e.Value == any(f) && weight != f.weight {
-		s.put(f, weight)
+// updateWeight notes what a fold has come to updateWeight.
+func (c *stateCache[S]) updateWeight(s *streamState[S], weight int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.states[s.id]; ok && e.Value == any(s) && weight != s.weight {
+		c.setWeight(s, weight)
 	}
 }
 
-func (s *shelf[S]) put(f *fold[S], weight int) {
-	s.weight += weight - f.weight
-	f.weight = weight
-	for s.weight > s.room && s.recent.Len() > 1 {
-		last := s.recent.Remove(s.recent.Back()).(*fold[S])
-		delete(s.folds, last.id)
-		s.weight -= last.weight
+func (c *stateCache[S]) setWeight(s *streamState[S], weight int) {
+	c.totalWeight += weight - s.weight
+	s.weight = weight
+	for c.totalWeight > c.maxWeight && c.recent.Len() > 1 {
+		last := c.recent.Remove(c.recent.Back()).(*streamState[S])
+		delete(c.states, last.id)
+		c.totalWeight -= last.weight
 	}
 }

@@ -5,59 +5,59 @@ import (
 	"testing"
 )
 
-// kept are the ids of the folds that a shelf has.
-func kept(s *shelf[int], of ...string) (ids string) {
-	for _, id := range of {
-		if _, ok := s.folds[id]; ok {
+// cachedIDs are the ids of the folds that a shelf has.
+func cachedIDs(c *stateCache[int], candidates ...string) (ids string) {
+	for _, id := range candidates {
+		if _, ok := c.states[id]; ok {
 			ids += id
 		}
 	}
 	return ids
 }
 
-func TestShelfMakesRoomWithWhatWasUsedLongestAgo(t *testing.T) {
+func TestStateCacheEvictsTheLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
-	s := newShelf[int]("c", 10)
+	c := newStateCache[int]("c", 10)
 	for _, id := range []string{"a", "b", "c"} {
-		s.weigh(s.take(id), 3)
+		c.updateWeight(c.findOrCreate(id), 3)
 	}
-	s.take("a")
-	s.weigh(s.take("d"), 4)
-	if got := kept(&s, "a", "b", "c", "d"); got != "acd" || s.weight != 10 {
-		t.Errorf("got %s of weight %d, want acd of 10", got, s.weight)
+	c.findOrCreate("a")
+	c.updateWeight(c.findOrCreate("d"), 4)
+	if got := cachedIDs(&c, "a", "b", "c", "d"); got != "acd" || c.totalWeight != 10 {
+		t.Errorf("got %s of weight %d, want acd of 10", got, c.totalWeight)
 	}
-	s.weigh(s.take("c"), 1)
-	if s.weight != 8 {
-		t.Errorf("got weight %d once c was lighter, want 8", s.weight)
+	c.updateWeight(c.findOrCreate("c"), 1)
+	if c.totalWeight != 8 {
+		t.Errorf("got weight %d once c was lighter, want 8", c.totalWeight)
 	}
 }
 
-func TestShelfKeepsOneThatWeighsMoreThanAll(t *testing.T) {
+func TestStateCacheKeepsOneStateThatWeighsMoreThanItsLimit(t *testing.T) {
 	t.Parallel()
-	s := newShelf[int]("c", 10)
-	s.take("a")
-	f := s.take("b")
-	s.weigh(f, 100)
-	if got := kept(&s, "a", "b"); got != "b" || s.take("b") != f {
+	c := newStateCache[int]("c", 10)
+	c.findOrCreate("a")
+	s := c.findOrCreate("b")
+	c.updateWeight(s, 100)
+	if got := cachedIDs(&c, "a", "b"); got != "b" || c.findOrCreate("b") != s {
 		t.Errorf("got %s, want b", got)
 	}
-	s.take("c")
-	if got := kept(&s, "a", "b", "c"); got != "c" || s.weight != 1 {
-		t.Errorf("got %s of weight %d, want c of 1", got, s.weight)
+	c.findOrCreate("c")
+	if got := cachedIDs(&c, "a", "b", "c"); got != "c" || c.totalWeight != 1 {
+		t.Errorf("got %s of weight %d, want c of 1", got, c.totalWeight)
 	}
-	s.weigh(f, 200) // it is on nobody's shelf
-	if s.weight != 1 {
-		t.Errorf("got weight %d, want 1", s.weight)
+	c.updateWeight(s, 200) // it is on nobody's shelf
+	if c.totalWeight != 1 {
+		t.Errorf("got weight %d, want 1", c.totalWeight)
 	}
 }
 
-func TestShelfIsBoundedByNumberToo(t *testing.T) {
+func TestStateCacheIsBoundedByNumberToo(t *testing.T) {
 	t.Parallel()
-	s := newShelf[int]("c", 10)
+	c := newStateCache[int]("c", 10)
 	for n := range 100 {
-		s.take(fmt.Sprint(n))
+		c.findOrCreate(fmt.Sprint(n))
 	}
-	if len(s.folds) != 10 || s.recent.Len() != 10 {
-		t.Errorf("got %d folds, want 10", len(s.folds))
+	if len(c.states) != 10 || c.recent.Len() != 10 {
+		t.Errorf("got %d folds, want 10", len(c.states))
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"lieudit/commands/locations"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
+	locationsschemas "lieudit/schemas/locations"
 	"lieudit/schemas/plan"
-	"lieudit/schemas/site"
 )
 
-// raw appends an event as it is, and gives its revision.
-func raw(t *testing.T, log eventstore.Store, stream, name, data string) eventstore.Revision {
+// appendRaw appends an event as it is, and gives its revision.
+func appendRaw(t *testing.T, log eventstore.Store, stream, name, data string) eventstore.Revision {
 	t.Helper()
-	done, err := log.Append(t.Context(), stream, eventstore.Any, []eventstore.Proposed{
+	done, err := log.Append(t.Context(), stream, eventstore.Any, []eventstore.ProposedEvent{
 		{ID: uuid.New(), Type: name, Data: []byte(data), Metadata: []byte(`{"end":true}`)}})
 	if err != nil {
 		t.Fatal(err)
@@ -30,10 +30,10 @@ func raw(t *testing.T, log eventstore.Store, stream, name, data string) eventsto
 	return done.Revision
 }
 
-// void appends a correction of an event.
-func void(t *testing.T, log eventstore.Store, stream string, correction event.Event) {
+// appendCorrection appends a correction of an event.
+func appendCorrection(t *testing.T, log eventstore.Store, stream string, correction event.Event) {
 	t.Helper()
-	batch, err := eventstore.NewCodec(keys{}).Encode(t.Context(), stream, uuid.New(), eventstore.Metadata{}, []event.Event{correction})
+	batch, err := eventstore.NewCodec(fakeVault{}).Encode(t.Context(), stream, uuid.New(), eventstore.Metadata{}, []event.Event{correction})
 	if err == nil {
 		_, err = log.Append(t.Context(), stream, eventstore.Any, batch)
 	}
@@ -55,11 +55,11 @@ func locationsVoided(at eventstore.Revision) event.Event {
 func TestUnusableEventRefusesItsAccountUntilACorrectionNamesIt(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
-	a := accounts(log)
-	opened(t, a, "a", plan.Starter)
-	opened(t, a, "b", plan.Starter)
-	at := raw(t, log, "account-a", "account.plan-changed.v1", `{"quota": "many"}`)
-	for _, instance := range []*account.Accounts{a, accounts(log)} {
+	a := newAccounts(log)
+	openAccount(t, a, "a", plan.Starter)
+	openAccount(t, a, "b", plan.Starter)
+	at := appendRaw(t, log, "account-a", "account.plan-changed.v1", `{"quota": "many"}`)
+	for _, instance := range []*account.Accounts{a, newAccounts(log)} {
 		var unusable *eventstore.UnusableError
 		if _, err := instance.IssueKey(t.Context(), "a", operator, publishable("l")); !errors.As(err, &unusable) || unusable.Revision != at {
 			t.Errorf("got %v, want an unusable event at %d", err, at)
@@ -67,16 +67,16 @@ func TestUnusableEventRefusesItsAccountUntilACorrectionNamesIt(t *testing.T) {
 		if _, err := instance.PlanOf(t.Context(), "a"); !errors.As(err, &unusable) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := instance.IssueKey(t.Context(), "b", operator, account.Issue{Kind: "secret"}); err != nil {
+		if _, err := instance.IssueKey(t.Context(), "b", operator, account.KeyRequest{Kind: "secret"}); err != nil {
 			t.Errorf("another account: %v", err)
 		}
 	}
-	void(t, log, "account-a", accountVoided(at))
-	for _, instance := range []*account.Accounts{a, accounts(log)} {
-		if _, err := instance.IssueKey(t.Context(), "a", operator, account.Issue{Kind: "secret"}); err != nil {
+	appendCorrection(t, log, "account-a", accountVoided(at))
+	for _, instance := range []*account.Accounts{a, newAccounts(log)} {
+		if _, err := instance.IssueKey(t.Context(), "a", operator, account.KeyRequest{Kind: "secret"}); err != nil {
 			t.Errorf("after the correction: %v", err)
 		}
-		if s, _, err := instance.State(t.Context(), "a", time.Time{}); err != nil || s.Terms.At(time.Now()).Plan != plan.Starter {
+		if s, _, err := instance.StateAsOf(t.Context(), "a", time.Time{}); err != nil || s.Terms.At(time.Now()).Plan != plan.Starter {
 			t.Errorf("got %+v, %v", s.Terms, err)
 		}
 	}
@@ -85,9 +85,9 @@ func TestUnusableEventRefusesItsAccountUntilACorrectionNamesIt(t *testing.T) {
 func TestUsableEventThatACorrectionNamesIsTakenOutOfTheState(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
-	a := accounts(log)
-	opened(t, a, "a", plan.Starter)
-	at, err := a.Close(t.Context(), "a", operator)
+	a := newAccounts(log)
+	openAccount(t, a, "a", plan.Starter)
+	at, err := a.CloseAccount(t.Context(), "a", operator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,12 +97,12 @@ func TestUsableEventThatACorrectionNamesIsTakenOutOfTheState(t *testing.T) {
 			closed = r.Revision
 		}
 	}
-	void(t, log, "account-a", accountVoided(closed))
-	for _, instance := range []*account.Accounts{a, accounts(log)} { // one that had folded it, and one that had not
-		if s, err := instance.Current(t.Context(), "a"); err != nil || s.Closed() {
+	appendCorrection(t, log, "account-a", accountVoided(closed))
+	for _, instance := range []*account.Accounts{a, newAccounts(log)} { // one that had folded it, and one that had not
+		if s, err := instance.CurrentState(t.Context(), "a"); err != nil || s.Closed() {
 			t.Errorf("got %+v, %v, want it open", s, err)
 		}
-		if s, _, err := instance.State(t.Context(), "a", time.Time{}); err != nil || s.Closed() {
+		if s, _, err := instance.StateAsOf(t.Context(), "a", time.Time{}); err != nil || s.Closed() {
 			t.Errorf("got %+v, %v, want it open", s, err)
 		}
 	}
@@ -112,49 +112,49 @@ func TestUsableEventThatACorrectionNamesIsTakenOutOfTheState(t *testing.T) {
 func TestWhatFollowsAnEventThatWasVoidedIsStillFolded(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
-	a := accounts(log)
-	opened(t, a, "a", plan.Starter)
-	at := raw(t, log, "account-a", "account.secret-key-issued.v1", `{"key": 3}`)
-	raw(t, log, "account-a", "account.key-origins-changed.v1", `{"key": "k", "hash":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}`)
-	raw(t, log, "account-a", "account.key-revoked.v1", `{"key": "k", "hash":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}`)
-	void(t, log, "account-a", accountVoided(at))
-	if _, err := a.Current(t.Context(), "a"); err != nil {
+	a := newAccounts(log)
+	openAccount(t, a, "a", plan.Starter)
+	at := appendRaw(t, log, "account-a", "account.secret-key-issued.v1", `{"key": 3}`)
+	appendRaw(t, log, "account-a", "account.key-origins-changed.v1", `{"key": "k", "hash":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}`)
+	appendRaw(t, log, "account-a", "account.key-revoked.v1", `{"key": "k", "hash":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}`)
+	appendCorrection(t, log, "account-a", accountVoided(at))
+	if _, err := a.CurrentState(t.Context(), "a"); err != nil {
 		t.Error(err)
 	}
-	unopened := raw(t, log, "account-z", "account.opened.v1", `{"anchor": 3}`)
-	raw(t, log, "account-z", "account.secret-key-issued.v1", `{"key": "k", "hash":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}`)
-	void(t, log, "account-z", accountVoided(unopened))
-	if _, err := a.Current(t.Context(), "z"); !errors.Is(err, account.ErrUnknown) {
+	unopened := appendRaw(t, log, "account-z", "account.opened.v1", `{"anchor": 3}`)
+	appendRaw(t, log, "account-z", "account.secret-key-issued.v1", `{"key": "k", "hash":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}`)
+	appendCorrection(t, log, "account-z", accountVoided(unopened))
+	if _, err := a.CurrentState(t.Context(), "z"); !errors.Is(err, account.ErrUnknownAccount) {
 		t.Errorf("got %v, want an account that was never opened", err)
 	}
-	opened(t, a, "z", plan.Starter)
+	openAccount(t, a, "z", plan.Starter)
 
-	at = raw(t, log, "locations-a", "locations.referential-opened.v1", `[]`)
-	raw(t, log, "locations-a", "locations.sites-changed.v1", `{"referential":"m","after":1,"rows":[{"externalId":"x","op":"created","version":1}]}`)
-	raw(t, log, "locations-a", "locations.referential-renamed.v1", `{"code":"n","name":"N"}`)
-	void(t, log, "locations-a", locationsVoided(at))
-	l := places(log, a)
-	if f, err := l.Figures(t.Context(), "a"); err != nil || f != (locations.Figures{Sites: 1, Referentials: 2}) {
+	at = appendRaw(t, log, "locations-a", "locations.referential-opened.v1", `[]`)
+	appendRaw(t, log, "locations-a", "locations.sites-changed.v1", `{"referential":"m","after":1,"rows":[{"externalId":"x","op":"created","version":1}]}`)
+	appendRaw(t, log, "locations-a", "locations.referential-renamed.v1", `{"code":"n","name":"N"}`)
+	appendCorrection(t, log, "locations-a", locationsVoided(at))
+	l := newLocations(log, a)
+	if f, err := l.CountLocations(t.Context(), "a"); err != nil || f != (locations.Counts{Sites: 1, Referentials: 2}) {
 		t.Errorf("got %+v, %v", f, err)
 	}
 }
 
-func places(log eventstore.Store, a *account.Accounts) *locations.Locations {
-	return locations.New(log, eventstore.NewCodec(keys{}), a, unplaced{}, time.Now)
+func newLocations(log eventstore.Store, a *account.Accounts) *locations.Locations {
+	return locations.New(log, eventstore.NewCodec(fakeVault{}), a, noGeocoder{}, time.Now)
 }
 
-type unplaced struct{}
+type noGeocoder struct{}
 
-func (unplaced) Place(context.Context, site.Content) (site.Position, bool, error) {
-	return site.Position{}, false, nil
+func (noGeocoder) Geocode(context.Context, locationsschemas.Content) (locationsschemas.Position, bool, error) {
+	return locationsschemas.Position{}, false, nil
 }
 
-// rowsOf are so many rows with positions of their own.
-func rowsOf(n int) []locations.Row {
+// makeRows are so many rows with positions of their own.
+func makeRows(n int) []locations.Row {
 	rows := make([]locations.Row, n)
 	for i := range rows {
 		lat, lon := 44+float64(i)/1e5, 3.5
-		rows[i] = locations.Row{ExternalID: fmt.Sprintf("id-%05d", i), Content: site.Content{Name: "Boulangerie du marché", Lat: &lat, Lon: &lon}}
+		rows[i] = locations.Row{ExternalID: fmt.Sprintf("id-%05d", i), Content: locationsschemas.Content{Name: "Boulangerie du marché", Lat: &lat, Lon: &lon}}
 	}
 	return rows
 }
@@ -163,32 +163,32 @@ func rowsOf(n int) []locations.Row {
 func TestEmptyCommitChangesNothingOfAState(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
-	a := accounts(log)
-	opened(t, a, "a", plan.Business)
+	a := newAccounts(log)
+	openAccount(t, a, "a", plan.Business)
 	folder := filepath.Join(t.TempDir(), "folds")
-	keeping := func() *locations.Locations {
-		l := places(log, a)
-		l.Keep(folder, slog.New(slog.DiscardHandler))
+	newInstance := func() *locations.Locations {
+		l := newLocations(log, a)
+		l.KeepSnapshots(folder, slog.New(slog.DiscardHandler))
 		return l
 	}
-	l := keeping()
-	if _, _, err := l.Open(t.Context(), "a", operator, "m", "M"); err != nil {
+	l := newInstance()
+	if _, _, err := l.OpenReferential(t.Context(), "a", operator, "m", "M"); err != nil {
 		t.Fatal(err)
 	}
-	batch := locations.Batch{Rows: rowsOf(3_000), Whole: true, Key: "k", Request: []byte("r")}
-	raw(t, log, "locations-a", "locations.sync-committed.v1", `{"referential":"m","action":"sync","created":3000,"before":0,"after":3000,"active":0,`+
+	batch := locations.Batch{Rows: makeRows(3_000), IsSync: true, IdempotencyKey: "k", RequestDigest: []byte("r")}
+	appendRaw(t, log, "locations-a", "locations.sync-committed.v1", `{"referential":"m","action":"sync","created":3000,"before":0,"after":3000,"active":0,`+
 		`"key":"8254c329a92850f6d539dd376f4816ee2764517da5e0235514af433164480d7a","request":"72","sync":"","events":0,"rows":0,"digest":null}`)
-	for round, instance := range []*locations.Locations{l, keeping()} {
-		o, _, err := instance.Write(t.Context(), "a", operator, "m", batch)
-		if err != nil || o.Created != 3_000 || o.Active != 0 {
-			t.Errorf("round %d: got %+v, %v: the key was never answered", round, o.SitesWritten, err)
+	for round, instance := range []*locations.Locations{l, newInstance()} {
+		o, _, err := instance.WriteBatch(t.Context(), "a", operator, "m", batch)
+		if err != nil || o.Created != 3_000 || o.AccountActive != 0 {
+			t.Errorf("round %d: got %+v, %v: the key was never answered", round, o.SiteWriteSummary, err)
 		}
-		raw(t, log, "locations-a", "locations.sync-committed.v1", `{"referential":"none","after":9}`)
+		appendRaw(t, log, "locations-a", "locations.sync-committed.v1", `{"referential":"none","after":9}`)
 	}
 	if files, _ := filepath.Glob(filepath.Join(folder, "*.fold")); len(files) != 1 {
 		t.Errorf("got files %v, want the fold's", files)
 	}
-	if f, err := keeping().Figures(t.Context(), "a"); err != nil || f != (locations.Figures{Sites: 3_000, Referentials: 1}) {
+	if f, err := newInstance().CountLocations(t.Context(), "a"); err != nil || f != (locations.Counts{Sites: 3_000, Referentials: 1}) {
 		t.Errorf("got %+v, %v", f, err)
 	}
 }

@@ -20,11 +20,11 @@ func NewCodec(vault Vault) *Codec { return &Codec{vault} }
 
 // Encode makes one append of events. Their ids follow from command, so the result, kept and sent again, is the
 // very same batch; the last event gets the end mark. An event the catalog does not hold is event.ErrUnknownType.
-func (c *Codec) Encode(ctx context.Context, stream string, command uuid.UUID, meta Metadata, events []event.Event) ([]Proposed, error) {
-	batch := make([]Proposed, len(events))
+func (c *Codec) Encode(ctx context.Context, stream string, command uuid.UUID, meta Metadata, events []event.Event) ([]ProposedEvent, error) {
+	batch := make([]ProposedEvent, len(events))
 	for i, e := range events {
-		meta.End = i == len(events)-1
-		p, err := c.encode(ctx, stream, meta, e)
+		meta.EndOfAppend = i == len(events)-1
+		p, err := c.encodeEvent(ctx, stream, meta, e)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s: %w", e.EventType(), err)
 		}
@@ -34,41 +34,41 @@ func (c *Codec) Encode(ctx context.Context, stream string, command uuid.UUID, me
 	return batch, nil
 }
 
-func (c *Codec) encode(ctx context.Context, stream string, meta Metadata, e event.Event) (Proposed, error) {
+func (c *Codec) encodeEvent(ctx context.Context, stream string, meta Metadata, e event.Event) (ProposedEvent, error) {
 	if _, ok := event.Lookup(e.EventType()); !ok { // nor is it known which of its fields are personal
-		return Proposed{}, event.ErrUnknownType
+		return ProposedEvent{}, event.ErrUnknownType
 	}
 	sealed, err := event.MapPersonal(e, func(p event.Personal) (event.Personal, error) {
-		key, err := c.vault.Key(ctx, Subject(stream), true)
+		key, err := c.vault.Key(ctx, EntityID(stream), true)
 		if err != nil {
 			return "", fmt.Errorf("data key of %s: %w", stream, err)
 		}
-		return seal(key, stream, p)
+		return sealField(key, stream, p)
 	})
 	if err != nil {
-		return Proposed{}, err
+		return ProposedEvent{}, err
 	}
 	data, err := json.Marshal(sealed)
 	if err != nil {
-		return Proposed{}, err
+		return ProposedEvent{}, err
 	}
 	envelope, err := json.Marshal(meta)
-	return Proposed{Type: e.EventType(), Data: data, Metadata: envelope}, err
+	return ProposedEvent{Type: e.EventType(), Data: data, Metadata: envelope}, err
 }
 
 // Decode reads a recorded event. Personal fields whose key was destroyed are empty; those that cannot be read for
 // another reason are an *UnreadableError. An event the catalog does not hold is event.ErrUnknownType; one that is not what
 // its type says is an *UnusableError.
-func (c *Codec) Decode(ctx context.Context, r Recorded) (event.Event, error) {
+func (c *Codec) Decode(ctx context.Context, r RecordedEvent) (event.Event, error) {
 	e, err := DecodeSealed(r)
 	if err != nil {
 		return nil, err
 	}
 	e, err = event.MapPersonal(e, func(p event.Personal) (event.Personal, error) {
-		return c.open(ctx, r.Stream, p)
+		return c.unsealField(ctx, r.Stream, p)
 	})
 	if errors.Is(err, errNotSealed) {
-		return nil, unusable(r, err)
+		return nil, newUnusableError(r, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
@@ -78,17 +78,17 @@ func (c *Codec) Decode(ctx context.Context, r Recorded) (event.Event, error) {
 
 // DecodeSealed reads a recorded event and leaves its personal fields as they stand on the log. Its errors are those of
 // Decode.
-func DecodeSealed(r Recorded) (event.Event, error) {
+func DecodeSealed(r RecordedEvent) (event.Event, error) {
 	e, err := event.Decode(r.Type, r.Data)
 	switch {
 	case errors.Is(err, event.ErrUnknownType):
 		return nil, fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
 	case err != nil:
-		return nil, unusable(r, err)
+		return nil, newUnusableError(r, err)
 	}
 	return e, nil
 }
 
-func unusable(r Recorded, err error) *UnusableError {
+func newUnusableError(r RecordedEvent, err error) *UnusableError {
 	return &UnusableError{Stream: r.Stream, Revision: r.Revision, Position: r.Position, Err: err}
 }

@@ -17,9 +17,9 @@ func TestEveryEventComesBackAsItWas(t *testing.T) {
 	t.Parallel()
 	for _, line := range event.All() {
 		t.Run(line.Name, func(t *testing.T) {
-			c, _ := newCodec()
-			want := example(t, line, "Chez Zoé")
-			got, err := c.Decode(t.Context(), recorded(streamOf(line), encode(t, c, streamOf(line), want)[0]))
+			c, _ := newTestCodec()
+			want := exampleEvent(t, line, "Chez Zoé")
+			got, err := c.Decode(t.Context(), newRecordedEvent(streamOf(line), encodeEvents(t, c, streamOf(line), want)[0]))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,13 +32,13 @@ func TestEveryEventComesBackAsItWas(t *testing.T) {
 
 func TestIDsFollowFromTheCommandAndThePlace(t *testing.T) {
 	t.Parallel()
-	c, _ := newCodec()
+	c, _ := newTestCodec()
 	many := make([]event.Event, 70_000)
 	for i := range many {
 		many[i] = event.AccountClosed{}
 	}
 	seen := map[uuid.UUID]int{}
-	first, second := encode(t, c, "account-a", many...), encode(t, c, "account-a", many[:10]...)
+	first, second := encodeEvents(t, c, "account-a", many...), encodeEvents(t, c, "account-a", many[:10]...)
 	for i, p := range first {
 		if j, twice := seen[p.ID]; twice {
 			t.Fatalf("events %d and %d have the same id", i, j)
@@ -58,15 +58,15 @@ func TestIDsFollowFromTheCommandAndThePlace(t *testing.T) {
 
 func TestOnlyTheLastEventHasTheEndMarkAndAllHaveTheEnvelope(t *testing.T) {
 	t.Parallel()
-	c, _ := newCodec()
-	want := eventstore.Metadata{Correlation: "c", Causation: "d", Actor: "token:1", OnBehalfOf: "a", Reason: "r", End: true}
+	c, _ := newTestCodec()
+	want := eventstore.Metadata{CorrelationID: "c", CausationID: "d", Actor: "token:1", OnBehalfOf: "a", Reason: "r", EndOfAppend: true}
 	batch, err := c.Encode(t.Context(), "account-a", uuid.New(), want, []event.Event{event.AgencyActivated{}, event.AccountClosed{}, event.AccountClosed{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, p := range batch {
-		want.End = i == len(batch)-1
-		got, err := recorded("account-a", p).Meta()
+		want.EndOfAppend = i == len(batch)-1
+		got, err := newRecordedEvent("account-a", p).DecodeMetadata()
 		if err != nil || got != want {
 			t.Errorf("event %d: got %+v, %v, want %+v", i, got, err, want)
 		}
@@ -78,20 +78,20 @@ func TestOnlyTheLastEventHasTheEndMarkAndAllHaveTheEnvelope(t *testing.T) {
 
 func TestAnEventThatIsNotInTheCatalogIsErrUnknownType(t *testing.T) {
 	t.Parallel()
-	c, _ := newCodec()
-	_, err := c.Decode(t.Context(), eventstore.Recorded{Stream: "account-a", Revision: 3, Type: "account.flown.v1", Data: []byte("{}")})
+	c, _ := newTestCodec()
+	_, err := c.Decode(t.Context(), eventstore.RecordedEvent{Stream: "account-a", Revision: 3, Type: "account.flown.v1", Data: []byte("{}")})
 	if !errors.Is(err, event.ErrUnknownType) || !strings.HasPrefix(fmt.Sprint(err), "account-a@3: ") {
 		t.Errorf("got %v, want ErrUnknownType at account-a@3", err)
 	}
-	_, err = c.Encode(t.Context(), "account-a", uuid.New(), eventstore.Metadata{}, []event.Event{unlisted{}})
+	_, err = c.Encode(t.Context(), "account-a", uuid.New(), eventstore.Metadata{}, []event.Event{uncataloguedEvent{}})
 	if !errors.Is(err, event.ErrUnknownType) {
 		t.Errorf("encoded: %v, want ErrUnknownType: nobody could read it back", err)
 	}
-	if e, err := c.Decode(t.Context(), eventstore.Recorded{Stream: "account-a", Type: "account.closed.v1", Data: []byte("{")}); err == nil {
+	if e, err := c.Decode(t.Context(), eventstore.RecordedEvent{Stream: "account-a", Type: "account.closed.v1", Data: []byte("{")}); err == nil {
 		t.Errorf("cut JSON: got %v, want an error", e)
 	}
 }
 
-type unlisted struct{ Name event.Personal }
+type uncataloguedEvent struct{ Name event.Personal }
 
-func (unlisted) EventType() string { return "account.unlisted.v1" }
+func (uncataloguedEvent) EventType() string { return "account.unlisted.v1" }

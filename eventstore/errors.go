@@ -13,8 +13,8 @@ var (
 	ErrUnavailable = errors.New("event log unavailable")
 	// ErrTooLarge: the append is over MaxAppend; nothing was added.
 	ErrTooLarge = errors.New("append too large")
-	// ErrMismatch: an event id was used before, in another batch; nothing was added.
-	ErrMismatch = errors.New("event id already used in another append")
+	// ErrIDReused: an event id was used before, in another batch; nothing was added.
+	ErrIDReused = errors.New("event id already used in another append")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("event log closed")
 	// ErrConflict is what every *ConflictError is.
@@ -38,13 +38,13 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 // DivergedError says that a mark does not stand in the log it is read from: another log, or a copy that is older
 // than the mark. Going on would skip events, so nothing does.
 type DivergedError struct {
-	Mark  Mark
-	Why   string
-	Other bool // the mark is of a log with another identity; else of this one, as it was before a copy was restored
+	Checkpoint Checkpoint
+	Reason     string
+	IsOtherLog bool // the mark is of a log with another identity; else of this one, as it was before a copy was restored
 }
 
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("the log is not the one position %d was read from: %s", e.Mark.Position, e.Why)
+	return fmt.Sprintf("the log is not the one position %d was read from: %s", e.Checkpoint.Position, e.Reason)
 }
 
 // UnusableError: an event stands on the log whole and is not what its type says. It cannot be decoded, or it commits what
@@ -82,21 +82,21 @@ func (e *UnreadableError) Is(target error) bool { return target == ErrUnreadable
 // CorruptError names the place where a log's bytes are not what was written.
 type CorruptError struct {
 	Position Position
-	Why      string
+	Reason   string
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("log damaged at position %d: %s", e.Position, e.Why)
+	return fmt.Sprintf("log damaged at position %d: %s", e.Position, e.Reason)
 }
 
 // StallError says that a log has not answered for a while and is not taken for lost yet: it may answer in a moment.
 type StallError struct {
-	For time.Duration
-	Err error // what is known of the reason; may be nil
+	Duration time.Duration
+	Err      error // what is known of the reason; may be nil
 }
 
 func (e *StallError) Error() string {
-	text := fmt.Sprintf("the event log stalls: no good answer for %v", e.For.Round(100*time.Millisecond))
+	text := fmt.Sprintf("the event log stalls: no good answer for %v", e.Duration.Round(100*time.Millisecond))
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}

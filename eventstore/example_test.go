@@ -15,23 +15,23 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// keys is a vault in memory.
-type keys struct {
+// memoryVault is a vault in memory.
+type memoryVault struct {
 	mu   sync.Mutex
-	held map[string][]byte
-	fail error
+	keys map[string][]byte
+	err  error
 }
 
-func (k *keys) Key(_ context.Context, subject string, create bool) ([]byte, error) {
+func (k *memoryVault) Key(_ context.Context, subject string, create bool) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.fail != nil {
-		return nil, k.fail
+	if k.err != nil {
+		return nil, k.err
 	}
-	key, known := k.held[subject]
+	key, known := k.keys[subject]
 	if !known && create {
-		key = bytes.Repeat([]byte{byte(len(k.held) + 1)}, 32)
-		k.held[subject] = key
+		key = bytes.Repeat([]byte{byte(len(k.keys) + 1)}, 32)
+		k.keys[subject] = key
 	}
 	if !known && key == nil {
 		return nil, eventstore.ErrNoKey
@@ -42,27 +42,27 @@ func (k *keys) Key(_ context.Context, subject string, create bool) ([]byte, erro
 	return key, nil
 }
 
-func (k *keys) Destroy(_ context.Context, subject string) error {
+func (k *memoryVault) DestroyKey(_ context.Context, subject string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.held[subject] = nil
+	k.keys[subject] = nil
 	return nil
 }
 
-func newCodec() (*eventstore.Codec, *keys) {
-	k := &keys{held: map[string][]byte{}}
-	return eventstore.NewCodec(k), k
+func newTestCodec() (*eventstore.Codec, *memoryVault) {
+	vault := &memoryVault{keys: map[string][]byte{}}
+	return eventstore.NewCodec(vault), vault
 }
 
-// example is an event of a type with something in every field; personal fields hold the text given.
-func example(t *testing.T, c event.Type, personal string) event.Event {
+// exampleEvent is an event of a type with something in every field; personal fields hold the text given.
+func exampleEvent(t *testing.T, c event.Type, personal string) event.Event {
 	t.Helper()
-	v := reflect.New(c.Go).Elem()
-	fill(t, v, personal)
+	v := reflect.New(c.GoType).Elem()
+	fillValue(t, v, personal)
 	return v.Interface().(event.Event)
 }
 
-func fill(t *testing.T, v reflect.Value, personal string) {
+func fillValue(t *testing.T, v reflect.Value, personal string) {
 	t.Helper()
 	switch v.Interface().(type) {
 	case event.Personal:
@@ -78,7 +78,7 @@ func fill(t *testing.T, v reflect.Value, personal string) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(t, v.Field(i), personal)
+			fillValue(t, v.Field(i), personal)
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 { // a SHA-256
@@ -86,16 +86,16 @@ func fill(t *testing.T, v reflect.Value, personal string) {
 			return
 		}
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1)) // one: so that personal texts can be counted against fields
-		fill(t, v.Index(0), personal)
+		fillValue(t, v.Index(0), personal)
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		fill(t, v.Elem(), personal)
+		fillValue(t, v.Elem(), personal)
 	default:
-		fillPlain(t, v)
+		fillPrimitive(t, v)
 	}
 }
 
-func fillPlain(t *testing.T, v reflect.Value) {
+func fillPrimitive(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Kind() {
 	case reflect.String:
@@ -114,7 +114,7 @@ func fillPlain(t *testing.T, v reflect.Value) {
 	}
 }
 
-func encode(t *testing.T, c *eventstore.Codec, stream string, events ...event.Event) []eventstore.Proposed {
+func encodeEvents(t *testing.T, c *eventstore.Codec, stream string, events ...event.Event) []eventstore.ProposedEvent {
 	t.Helper()
 	batch, err := c.Encode(t.Context(), stream, uuid.NameSpaceURL, eventstore.Metadata{Actor: "token:1"}, events)
 	if err != nil {
@@ -123,8 +123,8 @@ func encode(t *testing.T, c *eventstore.Codec, stream string, events ...event.Ev
 	return batch
 }
 
-func recorded(stream string, p eventstore.Proposed) eventstore.Recorded {
-	return eventstore.Recorded{Stream: stream, ID: p.ID, Type: p.Type, Data: p.Data, Metadata: p.Metadata}
+func newRecordedEvent(stream string, p eventstore.ProposedEvent) eventstore.RecordedEvent {
+	return eventstore.RecordedEvent{Stream: stream, ID: p.ID, Type: p.Type, Data: p.Data, Metadata: p.Metadata}
 }
 
 func streamOf(c event.Type) string { return c.Category() + "-le-lieu-dit" }

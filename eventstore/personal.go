@@ -21,8 +21,8 @@ type Vault interface {
 	// key was destroyed is ErrDestroyed. A vault that knows the log says *UnreadableError where a key cannot
 	// be had, or does not open what the log holds, and the log does not say that the subject was erased.
 	Key(ctx context.Context, subject string, create bool) ([]byte, error)
-	// Destroy makes everything encrypted for the subject unreadable for good. Twice is once.
-	Destroy(ctx context.Context, subject string) error
+	// DestroyKey makes everything encrypted for the subject unreadable for good. Twice is once.
+	DestroyKey(ctx context.Context, subject string) error
 }
 
 var (
@@ -37,40 +37,40 @@ var (
 // errNotSealed: a personal field does not have the form of an encrypted one.
 var errNotSealed = errors.New("personal field")
 
-// sealed begins every encrypted value: base64 of nonce and AES-256-GCM follow, bound to the stream's name.
-const sealed = "sealed.v1:"
+// sealedPrefix begins every encrypted value: base64 of nonce and AES-256-GCM follow, bound to the stream's name.
+const sealedPrefix = "sealed.v1:"
 
-func seal(key []byte, stream string, p event.Personal) (event.Personal, error) {
-	aead, err := aeadOf(key)
+func sealField(key []byte, stream string, p event.Personal) (event.Personal, error) {
+	aead, err := newAEAD(key)
 	if err != nil {
 		return "", err
 	}
 	nonce := make([]byte, aead.NonceSize())
 	rand.Read(nonce) // never fails: the runtime ends the program first
 	box := aead.Seal(nonce, nonce, []byte(p), []byte(stream))
-	return event.Personal(sealed + base64.RawStdEncoding.EncodeToString(box)), nil
+	return event.Personal(sealedPrefix + base64.RawStdEncoding.EncodeToString(box)), nil
 }
 
-// Reveal opens a personal value as it stands in the events of a stream, for who folded them sealed. The empty
+// Unseal opens a personal value as it stands in the events of a stream, for who folded them sealed. The empty
 // value is itself; one whose key was destroyed is "". It fails with an *UnreadableError as Decode does.
-func (c *Codec) Reveal(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
+func (c *Codec) Unseal(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
 	if p == "" {
 		return "", nil
 	}
-	return c.open(ctx, stream, p)
+	return c.unsealField(ctx, stream, p)
 }
 
-// Forget makes the personal fields of a stream's events unreadable for good.
-func (c *Codec) Forget(ctx context.Context, stream string) error {
-	return c.vault.Destroy(ctx, Subject(stream))
+// DestroyKey makes the personal fields of a stream's events unreadable for good.
+func (c *Codec) DestroyKey(ctx context.Context, stream string) error {
+	return c.vault.DestroyKey(ctx, EntityID(stream))
 }
 
-func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
-	box, err := boxOf(p)
+func (c *Codec) unsealField(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
+	box, err := parseSealedField(p)
 	if err != nil {
 		return "", err
 	}
-	subject := Subject(stream)
+	subject := EntityID(stream)
 	key, err := c.vault.Key(ctx, subject, false)
 	switch {
 	case errors.Is(err, ErrDestroyed):
@@ -82,18 +82,18 @@ func (c *Codec) open(ctx context.Context, stream string, p event.Personal) (even
 	case err != nil:
 		return "", fmt.Errorf("data key of %s: %w", stream, err)
 	}
-	plain, err := unseal(key, stream, box)
+	plain, err := decryptBox(key, stream, box)
 	if err != nil {
 		err = &UnreadableError{subject, err}
 	}
 	return plain, err
 }
 
-// Opens says whether a sealed field of a stream opens with a key.
-func Opens(key []byte, stream string, p event.Personal) bool {
-	box, err := boxOf(p)
+// CanUnseal says whether a sealed field of a stream opens with a key.
+func CanUnseal(key []byte, stream string, p event.Personal) bool {
+	box, err := parseSealedField(p)
 	if err == nil {
-		_, err = unseal(key, stream, box)
+		_, err = decryptBox(key, stream, box)
 	}
 	return err == nil
 }
@@ -101,9 +101,9 @@ func Opens(key []byte, stream string, p event.Personal) bool {
 // nonceSize is how many bytes of a box are its nonce.
 const nonceSize = 12
 
-// boxOf is what a personal field holds as it stands on the log: the nonce and what is sealed.
-func boxOf(p event.Personal) ([]byte, error) {
-	text, ok := strings.CutPrefix(string(p), sealed)
+// parseSealedField is what a personal field holds as it stands on the log: the nonce and what is sealed.
+func parseSealedField(p event.Personal) ([]byte, error) {
+	text, ok := strings.CutPrefix(string(p), sealedPrefix)
 	if !ok {
 		return nil, fmt.Errorf("%w: it is not encrypted", errNotSealed)
 	}
@@ -114,8 +114,8 @@ func boxOf(p event.Personal) ([]byte, error) {
 	return box, nil
 }
 
-func unseal(key []byte, stream string, box []byte) (event.Personal, error) {
-	aead, err := aeadOf(key)
+func decryptBox(key []byte, stream string, box []byte) (event.Personal, error) {
+	aead, err := newAEAD(key)
 	if err != nil {
 		return "", err
 	}
@@ -126,7 +126,7 @@ func unseal(key []byte, stream string, box []byte) (event.Personal, error) {
 	return event.Personal(plain), nil
 }
 
-func aeadOf(key []byte) (cipher.AEAD, error) {
+func newAEAD(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err

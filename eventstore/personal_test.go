@@ -15,12 +15,12 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// personal are the catalog's lines with personal fields.
-func personal(t *testing.T) []event.Type {
+// personalTypes are the catalog's lines with personalTypes fields.
+func personalTypes(t *testing.T) []event.Type {
 	t.Helper()
 	var lines []event.Type
 	for _, line := range event.All() {
-		if line.Personals() > 0 {
+		if line.PersonalFieldCount() > 0 {
 			lines = append(lines, line)
 		}
 	}
@@ -33,18 +33,18 @@ func personal(t *testing.T) []event.Type {
 func TestPersonalFieldsAreNeverInClear(t *testing.T) {
 	t.Parallel()
 	const secret = "Chez Zoé"
-	for _, line := range personal(t) {
-		c, _ := newCodec()
-		in := example(t, line, secret)
+	for _, line := range personalTypes(t) {
+		c, _ := newTestCodec()
+		in := exampleEvent(t, line, secret)
 		clear, err := json.Marshal(in)
-		if err != nil || strings.Count(string(clear), secret) != line.Personals() {
-			t.Fatalf("%s: %d personal fields known, but %s", line.Name, line.Personals(), clear)
+		if err != nil || strings.Count(string(clear), secret) != line.PersonalFieldCount() {
+			t.Fatalf("%s: %d personal fields known, but %s", line.Name, line.PersonalFieldCount(), clear)
 		}
-		p := encode(t, c, streamOf(line), in)[0]
+		p := encodeEvents(t, c, streamOf(line), in)[0]
 		if bytes.Contains(p.Data, []byte(secret)) || bytes.Contains(p.Metadata, []byte(secret)) {
 			t.Errorf("%s: in clear in %s", line.Name, p.Data)
 		}
-		if bytes.Equal(p.Data, encode(t, c, streamOf(line), in)[0].Data) {
+		if bytes.Equal(p.Data, encodeEvents(t, c, streamOf(line), in)[0].Data) {
 			t.Errorf("%s: the same text is encrypted to the same bytes", line.Name)
 		}
 		if got, _ := json.Marshal(in); !bytes.Equal(got, clear) {
@@ -56,32 +56,32 @@ func TestPersonalFieldsAreNeverInClear(t *testing.T) {
 func TestAPersonalFieldIsFoundWhereverATypeHasOne(t *testing.T) {
 	t.Parallel()
 	for _, line := range event.All() {
-		data, err := json.Marshal(example(t, line, "Chez Zoé"))
+		data, err := json.Marshal(exampleEvent(t, line, "Chez Zoé"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Count(string(data), "Chez Zoé"); got != line.Personals() {
-			t.Errorf("%s: the codec knows %d personal fields, the type has %d", line.Name, line.Personals(), got)
+		if got := strings.Count(string(data), "Chez Zoé"); got != line.PersonalFieldCount() {
+			t.Errorf("%s: the codec knows %d personal fields, the type has %d", line.Name, line.PersonalFieldCount(), got)
 		}
 	}
 }
 
 func TestWithItsKeyDestroyedAPersonalFieldIsEmpty(t *testing.T) {
 	t.Parallel()
-	for _, line := range personal(t) {
-		c, vault := newCodec()
-		p := encode(t, c, streamOf(line), example(t, line, "Chez Zoé"))[0]
-		if err := vault.Destroy(t.Context(), eventstore.Subject(streamOf(line))); err != nil {
+	for _, line := range personalTypes(t) {
+		c, vault := newTestCodec()
+		p := encodeEvents(t, c, streamOf(line), exampleEvent(t, line, "Chez Zoé"))[0]
+		if err := vault.DestroyKey(t.Context(), eventstore.EntityID(streamOf(line))); err != nil {
 			t.Fatal(err)
 		}
-		got, err := c.Decode(t.Context(), recorded(streamOf(line), p))
+		got, err := c.Decode(t.Context(), newRecordedEvent(streamOf(line), p))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(example(t, line, ""), got); diff != "" {
+		if diff := cmp.Diff(exampleEvent(t, line, ""), got); diff != "" {
 			t.Errorf("%s: %s", line.Name, diff)
 		}
-		if _, err := c.Encode(t.Context(), streamOf(line), uuid.New(), eventstore.Metadata{}, []event.Event{example(t, line, "again")}); !errors.Is(err, eventstore.ErrDestroyed) {
+		if _, err := c.Encode(t.Context(), streamOf(line), uuid.New(), eventstore.Metadata{}, []event.Event{exampleEvent(t, line, "again")}); !errors.Is(err, eventstore.ErrDestroyed) {
 			t.Errorf("%s: encoded again: %v, want ErrDestroyed", line.Name, err)
 		}
 	}
@@ -91,20 +91,20 @@ var zoe = event.AccountOpened{Account: "a", Name: "Chez Zoé", Anchor: plan.Date
 
 func TestAPersonalFieldOpensInItsOwnStreamAlone(t *testing.T) {
 	t.Parallel()
-	c, vault := newCodec()
-	p := encode(t, c, "account-a", zoe)[0]
-	encode(t, c, "account-b", zoe)
-	if e, err := c.Decode(t.Context(), recorded("account-b", p)); err == nil {
+	c, vault := newTestCodec()
+	p := encodeEvents(t, c, "account-a", zoe)[0]
+	encodeEvents(t, c, "account-b", zoe)
+	if e, err := c.Decode(t.Context(), newRecordedEvent("account-b", p)); err == nil {
 		t.Errorf("under another key: got %v, want an error", e)
 	}
-	if e, err := c.Decode(t.Context(), recorded("locations-a", p)); err == nil {
+	if e, err := c.Decode(t.Context(), newRecordedEvent("locations-a", p)); err == nil {
 		t.Errorf("under the same key: got %v, want an error", e)
 	}
-	vault.fail = errors.New("away")
-	if e, err := c.Decode(t.Context(), recorded("account-a", p)); !errors.Is(err, vault.fail) {
+	vault.err = errors.New("away")
+	if e, err := c.Decode(t.Context(), newRecordedEvent("account-a", p)); !errors.Is(err, vault.err) {
 		t.Errorf("vault away: got %v, %v, want its error", e, err)
 	}
-	if _, err := c.Encode(t.Context(), "account-a", uuid.New(), eventstore.Metadata{}, []event.Event{zoe}); !errors.Is(err, vault.fail) {
+	if _, err := c.Encode(t.Context(), "account-a", uuid.New(), eventstore.Metadata{}, []event.Event{zoe}); !errors.Is(err, vault.err) {
 		t.Errorf("vault away: encoded with %v, want its error", err)
 	}
 }
@@ -112,37 +112,37 @@ func TestAPersonalFieldOpensInItsOwnStreamAlone(t *testing.T) {
 // TestAFieldWhoseKeyIsMissingOrAnotherIsUnreadable: nothing says that it was erased, so it must not read as erased.
 func TestAFieldWhoseKeyIsMissingOrAnotherIsUnreadable(t *testing.T) {
 	t.Parallel()
-	for _, line := range personal(t) {
-		for name, lose := range map[string]func(k *keys, subject string){
-			"missing": func(k *keys, subject string) { delete(k.held, subject) },
-			"another": func(k *keys, subject string) { k.held[subject] = bytes.Repeat([]byte{9}, 32) },
+	for _, line := range personalTypes(t) {
+		for name, lose := range map[string]func(k *memoryVault, subject string){
+			"missing": func(k *memoryVault, subject string) { delete(k.keys, subject) },
+			"another": func(k *memoryVault, subject string) { k.keys[subject] = bytes.Repeat([]byte{9}, 32) },
 		} {
-			c, vault := newCodec()
-			p := encode(t, c, streamOf(line), example(t, line, "Chez Zoé"))[0]
-			lose(vault, eventstore.Subject(streamOf(line)))
-			got, err := c.Decode(t.Context(), recorded(streamOf(line), p))
+			c, vault := newTestCodec()
+			p := encodeEvents(t, c, streamOf(line), exampleEvent(t, line, "Chez Zoé"))[0]
+			lose(vault, eventstore.EntityID(streamOf(line)))
+			got, err := c.Decode(t.Context(), newRecordedEvent(streamOf(line), p))
 			var why *eventstore.UnreadableError
-			if !errors.Is(err, eventstore.ErrUnreadable) || !errors.As(err, &why) || why.Subject != eventstore.Subject(streamOf(line)) {
+			if !errors.Is(err, eventstore.ErrUnreadable) || !errors.As(err, &why) || why.Subject != eventstore.EntityID(streamOf(line)) {
 				t.Errorf("%s, key %s: got %v, %v, want it unreadable", line.Name, name, got, err)
 			}
 		}
 	}
 }
 
-func TestASealedFieldIsRevealedUntilItsStreamIsForgotten(t *testing.T) {
+func TestASealedFieldIsUnsealedUntilItsKeyIsDestroyed(t *testing.T) {
 	t.Parallel()
-	c, _ := newCodec()
-	p := encode(t, c, "account-a", zoe)[0]
+	c, _ := newTestCodec()
+	p := encodeEvents(t, c, "account-a", zoe)[0]
 	raw, err := event.Decode(p.Type, p.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := raw.(event.AccountOpened).Name
 	for _, want := range []event.Personal{"Chez Zoé", ""} {
-		if got, err := c.Reveal(t.Context(), "account-a", name); err != nil || got != want {
+		if got, err := c.Unseal(t.Context(), "account-a", name); err != nil || got != want {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
-		if err := c.Forget(t.Context(), "account-a"); err != nil {
+		if err := c.DestroyKey(t.Context(), "account-a"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,8 +150,8 @@ func TestASealedFieldIsRevealedUntilItsStreamIsForgotten(t *testing.T) {
 
 func TestWhateverIsDoneToAPersonalFieldIsAnError(t *testing.T) {
 	t.Parallel()
-	c, _ := newCodec()
-	p := encode(t, c, "account-a", zoe)[0]
+	c, _ := newTestCodec()
+	p := encodeEvents(t, c, "account-a", zoe)[0]
 	var fields map[string]any
 	if err := json.Unmarshal(p.Data, &fields); err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestWhateverIsDoneToAPersonalFieldIsAnError(t *testing.T) {
 	for _, name := range bad {
 		fields["name"] = name
 		data, _ := json.Marshal(fields)
-		if e, err := c.Decode(t.Context(), eventstore.Recorded{Stream: "account-a", Type: p.Type, Data: data}); err == nil {
+		if e, err := c.Decode(t.Context(), eventstore.RecordedEvent{Stream: "account-a", Type: p.Type, Data: data}); err == nil {
 			t.Errorf("name %q: got %v, want an error", name, e)
 		}
 	}
@@ -176,10 +176,10 @@ func TestWhateverIsDoneToAPersonalFieldIsAnError(t *testing.T) {
 
 func TestAnEmptyPersonalFieldNeedsNoKey(t *testing.T) {
 	t.Parallel()
-	c, vault := newCodec()
-	vault.fail = errors.New("away")
-	p := encode(t, c, "account-a", event.AccountOpened{Account: "a", Anchor: zoe.Anchor})
-	if e, err := c.Decode(t.Context(), recorded("account-a", p[0])); err != nil {
+	c, vault := newTestCodec()
+	vault.err = errors.New("away")
+	p := encodeEvents(t, c, "account-a", event.AccountOpened{Account: "a", Anchor: zoe.Anchor})
+	if e, err := c.Decode(t.Context(), newRecordedEvent("account-a", p[0])); err != nil {
 		t.Errorf("got %v, %v", e, err)
 	}
 }

@@ -27,9 +27,9 @@ const (
 // 0 is before every event.
 type Position uint64
 
-// Mark names a place in one log so that it can be checked later: which log, which position, and the id of the
-// event that stood there. The zero Mark is the beginning of whichever log is asked.
-type Mark struct {
+// Checkpoint names a place in one log so that it can be checked later: which log, which position, and the id of the
+// event that stood there. The zero Checkpoint is the beginning of whichever log is asked.
+type Checkpoint struct {
 	Log      uuid.UUID
 	Position Position
 	Event    uuid.UUID
@@ -61,18 +61,18 @@ func (f Filter) Matches(stream string) bool {
 	return false
 }
 
-// Proposed is an event on its way into a stream. ID names it for ever: the same ID always goes with
+// ProposedEvent is an event on its way into a stream. ID names it for ever: the same ID always goes with
 // the same bytes, which is what makes sending an append again safe. Twice in one append it stands there twice.
-type Proposed struct {
+type ProposedEvent struct {
 	ID       uuid.UUID
 	Type     string
 	Data     []byte // JSON
 	Metadata []byte // JSON, see Metadata
 }
 
-// Recorded is an event in its place. Data and Metadata must not be changed; they stay valid for as long
+// RecordedEvent is an event in its place. Data and Metadata must not be changed; they stay valid for as long
 // as they are referenced.
-type Recorded struct {
+type RecordedEvent struct {
 	Position Position
 	Stream   string
 	Revision Revision
@@ -83,31 +83,31 @@ type Recorded struct {
 	Metadata []byte
 }
 
-// Committed is where an append went: the revision and the position of its last event.
-type Committed struct {
+// AppendResult is where an append went: the revision and the position of its last event.
+type AppendResult struct {
 	Revision Revision
 	Position Position
 }
 
-// Kind tells what a Signal says.
-type Kind uint8
+// SignalKind tells what a Signal says.
+type SignalKind uint8
 
 const (
-	Event    Kind = iota // an event: Signal.Event is set
-	Progress             // nothing wanted up to Mark: resume from there
-	CaughtUp             // all that was durable when the reader reached Mark has been said
+	EventAppeared     SignalKind = iota // an event: Signal.Event is set
+	CheckpointReached                   // nothing wanted up to Mark: resume from there
+	CaughtUp                            // all that was durable when the reader reached Mark has been said
 )
 
 // Signal is one thing a reader of the whole log is told. Mark is always the place to resume after.
 type Signal struct {
-	Kind  Kind
-	Event Recorded
-	Mark  Mark
+	Kind       SignalKind
+	Event      RecordedEvent
+	Checkpoint Checkpoint
 }
 
-// MaxAppend is the most one append may hold, in bytes of type, data and metadata together. EventStoreDB's own
+// MaxAppendBytes is the most one append may hold, in bytes of type, data and metadata together. EventStoreDB's own
 // default is 1 MiB for the whole request; the rest is left to its framing.
-const MaxAppend = 1<<20 - 64<<10
+const MaxAppendBytes = 1<<20 - 64<<10
 
 // Store is a log. It is safe for concurrent use. No call outlives its context by more than a scheduling
 // delay, whatever the network or the disk does.
@@ -130,23 +130,23 @@ type Store interface {
 	// added, ErrClosed after Close. ErrUnknown means that it cannot be known: send the very same batch again to settle it. An
 	// append whose context ends early is ErrUnknown too, and wraps the context's error, unless a server gave it up a
 	// little before.
-	Append(ctx context.Context, stream string, expected Revision, events []Proposed) (Committed, error)
+	Append(ctx context.Context, stream string, expected Revision, events []ProposedEvent) (AppendResult, error)
 
 	// ReadStream yields the events of one stream from a revision on, inclusive, and ends at the stream's end
 	// (backward: at its first event). A stream that does not exist yields nothing. An error ends the
 	// sequence and is its last element; an end without an error is the true end.
-	ReadStream(ctx context.Context, stream string, from Revision, dir Direction) iter.Seq2[Recorded, error]
+	ReadStream(ctx context.Context, stream string, from Revision, dir Direction) iter.Seq2[RecordedEvent, error]
 
 	// ReadAll yields the wanted events after a mark, in the order of their positions, up to what was durable when
 	// it was called (or somewhat later), then one CaughtUp, and ends. A mark that is not in this log is a
 	// *DivergedError.
-	ReadAll(ctx context.Context, after Mark, want Filter) iter.Seq2[Signal, error]
+	ReadAll(ctx context.Context, after Checkpoint, want Filter) iter.Seq2[Signal, error]
 
 	// Subscribe is ReadAll that goes on: after CaughtUp it waits and yields events as they become durable. It
 	// says CaughtUp again after every burst it had to catch up with, and Progress now and then
 	// when unwanted events go by. It survives outages by itself, without gap or repetition, and
 	// ends only with an error: the context's, a *DivergedError, a *CorruptError or ErrClosed.
-	Subscribe(ctx context.Context, after Mark, want Filter) iter.Seq2[Signal, error]
+	Subscribe(ctx context.Context, after Checkpoint, want Filter) iter.Seq2[Signal, error]
 
 	// Health is nil while appends and reads are expected to work, else why they are not: a *StallError when the
 	// log is silent and not given up yet.

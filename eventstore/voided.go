@@ -10,12 +10,12 @@ import (
 // IsCorrection says whether events of a type name another one of their stream that is passed over.
 func IsCorrection(name string) bool {
 	t, known := event.Lookup(name)
-	return known && t.Go.Implements(reflect.TypeFor[event.Correction]())
+	return known && t.GoType.Implements(reflect.TypeFor[event.Correction]())
 }
 
-// Corrects is the revision of the event that a recorded one says is passed over. It is false for an event that says no
+// VoidedRevision is the revision of the event that a recorded one says is passed over. It is false for an event that says no
 // such thing.
-func Corrects(r Recorded) (Revision, bool) {
+func VoidedRevision(r RecordedEvent) (Revision, bool) {
 	if !IsCorrection(r.Type) {
 		return 0, false
 	}
@@ -27,41 +27,41 @@ func Corrects(r Recorded) (Revision, bool) {
 	if !ok {
 		return 0, false
 	}
-	return Revision(correction.Voids()), true
+	return Revision(correction.VoidedRevision()), true
 }
 
-// CheckEvent is nil for an event that can be used, with all that it makes real, and an *UnusableError for one that cannot.
+// ValidateEvent is nil for an event that can be used, with all that it makes real, and an *UnusableError for one that cannot.
 // It needs no vault: whether personal fields open is another question than whether they have the form of sealed ones.
-func CheckEvent(ctx context.Context, store Store, r Recorded) error {
-	e, err := CheckForm(r)
-	commit, stages := e.(event.Staged)
+func ValidateEvent(ctx context.Context, store Store, r RecordedEvent) error {
+	e, err := DecodeStrict(r)
+	commit, stages := e.(event.StagedCommit)
 	if err != nil || !stages {
 		return err
 	}
-	rows, err := Staged(ctx, store, r, commit)
+	rows, err := ReadStagedEvents(ctx, store, r, commit)
 	for i := 0; i < len(rows) && err == nil; i++ {
-		_, err = CheckForm(rows[i])
+		_, err = DecodeStrict(rows[i])
 	}
 	return err
 }
 
-// CheckForm is the event that r records, its personal fields as they stand on the log. It is an *UnusableError where the
+// DecodeStrict is the event that r records, its personal fields as they stand on the log. It is an *UnusableError where the
 // event, its envelope or a personal field is not of the form it has to be, and event.ErrUnknownType where the catalog does
 // not hold it.
-func CheckForm(r Recorded) (event.Event, error) {
+func DecodeStrict(r RecordedEvent) (event.Event, error) {
 	e, err := DecodeSealed(r)
 	if err == nil {
-		_, err = r.Meta()
+		_, err = r.DecodeMetadata()
 	}
 	if err != nil {
 		return nil, err
 	}
 	_, err = event.MapPersonal(e, func(p event.Personal) (event.Personal, error) {
-		_, err := boxOf(p)
+		_, err := parseSealedField(p)
 		return p, err
 	})
 	if err != nil {
-		return nil, unusable(r, err)
+		return nil, newUnusableError(r, err)
 	}
 	return e, nil
 }

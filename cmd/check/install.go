@@ -6,17 +6,17 @@ import (
 	"os"
 	"os/exec"
 
-	"lieudit/cmd/lieudit/fleet"
+	"lieudit/cmd/bench/harness"
 )
 
-// install gets what is missing: a C compiler for the race detector, Postgres for the read models, a browser for the
+// installMissingTools gets what is missing: a C compiler for the race detector, Postgres for the read models, a browser for the
 // pages, and Node.js for the official client that a node is asked by. It can do so as root on a machine with Debian's packages; Postgres may come from a container engine too.
-func install(ctx context.Context) error {
+func installMissingTools(ctx context.Context) error {
 	var missing []string
 	if _, err := exec.LookPath("gcc"); err != nil {
 		missing = append(missing, "gcc", "libc6-dev")
 	}
-	if fleet.PostgresBin() == "" && !engine(ctx) {
+	if harness.FindPostgres() == "" && !hasContainerEngine(ctx) {
 		missing = append(missing, "postgresql")
 	}
 	if _, err := exec.LookPath("chromium"); err != nil {
@@ -36,7 +36,7 @@ func install(ctx context.Context) error {
 	}
 	fmt.Println("== install:", missing)
 	for _, words := range [][]string{{"apt-get", "update", "-qq"}, append([]string{"apt-get", "install", "-y", "-qq", "--no-install-recommends"}, missing...)} {
-		cmd := command(ctx, words...)
+		cmd := newCommand(ctx, words...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("%v: %w", words, err)
@@ -45,7 +45,7 @@ func install(ctx context.Context) error {
 	return nil
 }
 
-// engine says whether a container engine answers.
-func engine(ctx context.Context) bool {
+// hasContainerEngine says whether a container hasContainerEngine answers.
+func hasContainerEngine(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "docker", "info").Run() == nil
 }

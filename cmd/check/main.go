@@ -43,7 +43,7 @@ func main() {
 }
 
 func run(ctx context.Context, factor int) error {
-	if err := install(ctx); err != nil {
+	if err := installMissingTools(ctx); err != nil {
 		return err
 	}
 	db, err := startPostgres(ctx)
@@ -51,7 +51,7 @@ func run(ctx context.Context, factor int) error {
 		return err
 	}
 	defer db.stop()
-	env := []string{"LIEUDIT_CHECK=1", "LIEUDIT_TEST_POSTGRES=" + db.url, deadlinetest.Variable + "=" + strconv.Itoa(factor)}
+	env := []string{"LIEUDIT_CHECK=1", "LIEUDIT_TEST_POSTGRES=" + db.url, deadlinetest.FactorVariable + "=" + strconv.Itoa(factor)}
 	for _, s := range steps(time.Duration(factor) * testLimit) {
 		if err := s.run(ctx, env); err != nil {
 			return err

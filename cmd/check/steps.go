@@ -13,9 +13,9 @@ import (
 
 // step is one check: a command that must succeed, and where quiet is set must print nothing.
 type step struct {
-	name    string
-	command []string
-	quiet   bool
+	name         string
+	command      []string
+	failOnOutput bool
 }
 
 // steps are the checks in their order. limit bounds the tests of one package.
@@ -26,36 +26,36 @@ func steps(limit time.Duration) []step {
 		{"vet", []string{"go", "vet", "./..."}, false},
 		{"staticcheck", []string{"go", "tool", "staticcheck", "./..."}, true},
 		{"build without cgo", []string{"env", "CGO_ENABLED=0", "go", "build", "-o", os.DevNull, "./cmd/lieudit"}, false},
-		{"tests", []string{"sh", "-c", "go test -race -timeout " + limit.String() + " $(go list ./... | grep -v '^" + wholeService + "$')"}, false},
-		{"tests of the whole service", []string{"go", "test", "-timeout", limit.String(), wholeService}, false},
-		{"the API with the race detector", []string{"go", "test", "-race", "-timeout", limit.String(), "-run", "^TestAPI", wholeService}, false},
+		{"tests", []string{"sh", "-c", "go test -race -timeout " + limit.String() + " $(go list ./... | grep -v '^" + wholeServicePackage + "$')"}, false},
+		{"tests of the whole service", []string{"go", "test", "-timeout", limit.String(), wholeServicePackage}, false},
+		{"the API with the race detector", []string{"go", "test", "-race", "-timeout", limit.String(), "-run", "^TestAPI", wholeServicePackage}, false},
 	}
 }
 
-// wholeService is the package whose tests run whole services and processes, and mostly wait for them. With the race detector
+// wholeServicePackage is the package whose tests run whole services and processes, and mostly wait for them. With the race detector
 // all of it takes longer than all other packages together, so that it watches the scenes of the API alone.
-const wholeService = "lieudit/cmd/lieudit"
+const wholeServicePackage = "lieudit/cmd/lieudit"
 
 func (s step) run(ctx context.Context, env []string) error {
-	began := time.Now()
+	startedAt := time.Now()
 	fmt.Printf("== %s: %s\n", s.name, strings.Join(s.command, " "))
-	var printed bytes.Buffer
-	cmd := command(ctx, s.command...)
+	var output bytes.Buffer
+	cmd := newCommand(ctx, s.command...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stdout = io.MultiWriter(os.Stdout, &printed)
+	cmd.Stdout = io.MultiWriter(os.Stdout, &output)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
-	if s.quiet && printed.Len() > 0 {
+	if s.failOnOutput && output.Len() > 0 {
 		return fmt.Errorf("%s: found something", s.name)
 	}
-	fmt.Printf("   %s: ok, %.1f s\n", s.name, time.Since(began).Seconds())
+	fmt.Printf("   %s: ok, %.1f s\n", s.name, time.Since(startedAt).Seconds())
 	return nil
 }
 
-// command is one whose output is seen and which ends gently with the context.
-func command(ctx context.Context, words ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+// newCommand is one whose output is seen and which ends gently with the context.
+func newCommand(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

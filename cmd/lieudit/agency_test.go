@@ -14,17 +14,17 @@ import (
 	"lieudit/schemas/body"
 )
 
-// inArea is a request to the customer area with a token, and what came of it.
-func (st *stage) inArea(t *testing.T, token, method, path, content string) (int, string) {
+// callArea is a request to the customer area with a token, and what came of it.
+func (svc *testService) callArea(t *testing.T, token, method, path, content string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, st.area+path, strings.NewReader(content))
+	req, err := http.NewRequestWithContext(t.Context(), method, svc.area+path, strings.NewReader(content))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/json")
 	for tries := 0; ; tries++ {
-		resp, err := st.client.Do(req)
+		resp, err := svc.client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func (st *stage) inArea(t *testing.T, token, method, path, content string) (int,
 		if resp.Body.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if !starved(answer) || tries == 100 {
+		if !isKeyRingUnavailable(answer) || tries == 100 {
 			return resp.StatusCode, string(answer)
 		}
 		req.Body = io.NopCloser(strings.NewReader(content))
@@ -40,11 +40,11 @@ func (st *stage) inArea(t *testing.T, token, method, path, content string) (int,
 	}
 }
 
-// used asks with keys in turn until none is served any more, and returns how many requests were.
-func (st *stage) used(t *testing.T, keys ...string) (served int) {
+// exhaustQuota asks with keys in turn until none is served any more, and returns how many requests were.
+func (svc *testService) exhaustQuota(t *testing.T, keys ...string) (served int) {
 	t.Helper()
 	for len(keys) > 0 {
-		switch got := st.ask(t, keys[0], "/me", &struct{}{}); got {
+		switch got := svc.getJSON(t, keys[0], "/me", &struct{}{}); got {
 		case http.StatusOK:
 			served++
 			keys = append(keys[1:], keys[0])
@@ -58,15 +58,15 @@ func (st *stage) used(t *testing.T, keys ...string) (served int) {
 	return served
 }
 
-// try is a request and the status that it should come to.
-type try struct {
+// quotaAttempt is a request and the status that it should come to.
+type quotaAttempt struct {
 	method, path, body string
 	want               int
 }
 
-// waysToMore are requests that would give an agency of GROWTH with 12 requests a month, or its sub-client, more than that.
-func waysToMore(id string) []try {
-	return []try{
+// quotaAttempts are requests that would give an agency of GROWTH with 12 requests a month, or its sub-client, more than that.
+func quotaAttempts(id string) []quotaAttempt {
+	return []quotaAttempt{
 		{"POST", "/accounts/" + id + ":plan", `{"plan":"GROWTH","quota":13}`, 422},
 		{"POST", "/accounts/" + id + ":plan", `{"plan":"GROWTH","quota":99999999999}`, 422},
 		{"POST", "/accounts/" + id + ":plan", `{"plan":"GROWTH","quota":9223372036854775808}`, 422},
@@ -102,60 +102,60 @@ func waysToMore(id string) []try {
 // TestAnAgencyCannotSellItselfVolume tries, with the agency's own token, every way to more requests than its contract has.
 func TestAnAgencyCannotSellItselfVolume(t *testing.T) {
 	t.Parallel()
-	var later atomic.Int64
-	st := raise(t, func(c *service.Config) {
-		c.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	var clockOffset atomic.Int64
+	svc := startService(t, func(c *service.Config) {
+		c.Now = func() time.Time { return time.Now().Add(time.Duration(clockOffset.Load())) }
 	})
 	const contract = 12
-	st.run(t, fmt.Sprintf("account open Gévaudan --plan GROWTH --id agency --quota %d", contract))
-	st.run(t, "account agency agency")
-	st.run(t, "account open Rivale --plan BUSINESS --id rival")
-	st.run(t, "account agency rival")
-	st.run(t, "account open Mende --plan BUSINESS --id theirs --agency-of rival")
-	st.run(t, "account open Florac --plan GROWTH --id sold --quota 99999999999 --agency-of agency") // as an older release let an agency do
-	agent := strings.TrimSpace(st.run(t, "token issue --role agency --account agency --label agent"))
+	svc.runCommand(t, fmt.Sprintf("account open Gévaudan --plan GROWTH --id agency --quota %d", contract))
+	svc.runCommand(t, "account agency agency")
+	svc.runCommand(t, "account open Rivale --plan BUSINESS --id rival")
+	svc.runCommand(t, "account agency rival")
+	svc.runCommand(t, "account open Mende --plan BUSINESS --id theirs --agency-of rival")
+	svc.runCommand(t, "account open Florac --plan GROWTH --id sold --quota 99999999999 --agency-of agency") // as an older release let an agency do
+	agent := strings.TrimSpace(svc.runCommand(t, "token issue --role agency --account agency --label agent"))
 
-	status, text := st.inArea(t, agent, "POST", "/accounts", `{"nom":"Langogne","plan":"GROWTH"}`)
+	status, text := svc.callArea(t, agent, "POST", "/accounts", `{"nom":"Langogne","plan":"GROWTH"}`)
 	var opened body.Account
 	if err := json.Unmarshal([]byte(text), &opened); err != nil || status != http.StatusCreated || opened.Quota != contract {
 		t.Fatalf("a sub-client without a quota: %d, %s, want 201 with the contract's %d", status, text, contract)
 	}
 	for _, id := range []string{opened.ID, "sold"} {
-		for _, c := range waysToMore(id) {
-			if got, text := st.inArea(t, agent, c.method, c.path, c.body); got != c.want {
+		for _, c := range quotaAttempts(id) {
+			if got, text := svc.callArea(t, agent, c.method, c.path, c.body); got != c.want {
 				t.Errorf("%s %s %s: %d, want %d: %s", c.method, c.path, c.body, got, c.want, text)
 			}
 		}
 	}
 
-	keys := []string{strings.TrimSpace(st.run(t, "key issue sold")), strings.TrimSpace(st.run(t, "key issue "+opened.ID)),
-		strings.TrimSpace(st.run(t, "key issue agency"))}
-	if got := st.used(t, keys...); got != contract {
+	keys := []string{strings.TrimSpace(svc.runCommand(t, "key issue sold")), strings.TrimSpace(svc.runCommand(t, "key issue "+opened.ID)),
+		strings.TrimSpace(svc.runCommand(t, "key issue agency"))}
+	if got := svc.exhaustQuota(t, keys...); got != contract {
 		t.Errorf("%d requests were served to an agency and its sub-clients, want %d", got, contract)
 	}
 
-	st.run(t, "account agency sold --leave")
-	if got, text := st.inArea(t, agent, "POST", "/accounts/sold:plan", `{"plan":"GROWTH","quota":12}`); got != 409 {
+	svc.runCommand(t, "account agency sold --leave")
+	if got, text := svc.callArea(t, agent, "POST", "/accounts/sold:plan", `{"plan":"GROWTH","quota":12}`); got != 409 {
 		t.Errorf("terms of one that leaves: %d, want 409: %s", got, text)
 	}
-	st.run(t, "account plan agency GROWTH --quota 5") // from the next period on
-	if got, text := st.inArea(t, agent, "POST", "/accounts/"+opened.ID+":plan", `{"plan":"GROWTH","quota":6}`); got != 422 {
+	svc.runCommand(t, "account plan agency GROWTH --quota 5") // from the next period on
+	if got, text := svc.callArea(t, agent, "POST", "/accounts/"+opened.ID+":plan", `{"plan":"GROWTH","quota":6}`); got != 422 {
 		t.Errorf("more than the contract is about to have: %d, want 422: %s", got, text)
 	}
-	later.Store(int64(32 * 24 * time.Hour))
-	st.await(t, "the sub-client to have left", func() bool {
-		got, _ := st.inArea(t, agent, "GET", "/accounts/sold", "")
+	clockOffset.Store(int64(32 * 24 * time.Hour))
+	svc.waitUntil(t, "the sub-client to have left", func() bool {
+		got, _ := svc.callArea(t, agent, "GET", "/accounts/sold", "")
 		return got == http.StatusNotFound
 	})
-	if _, text := st.inArea(t, agent, "GET", "/accounts", ""); strings.Contains(text, "sold") {
+	if _, text := svc.callArea(t, agent, "GET", "/accounts", ""); strings.Contains(text, "sold") {
 		t.Errorf("its former agency lists it still: %s", text)
 	}
 	var me body.Me
-	st.await(t, "its key to be served again", func() bool { return st.ask(t, keys[0], "/me", &me) == http.StatusOK })
+	svc.waitUntil(t, "its key to be served again", func() bool { return svc.getJSON(t, keys[0], "/me", &me) == http.StatusOK })
 	if me.Quota.Limit != 500_000 || me.Agency != "" {
 		t.Errorf("who left has %d requests a month of %q, want its plan's 500000", me.Quota.Limit, me.Agency)
 	}
-	if got := st.used(t, keys[1:]...); got != 5 {
+	if got := svc.exhaustQuota(t, keys[1:]...); got != 5 {
 		t.Errorf("%d requests were served in the next period, want the 5 of the contract", got)
 	}
 }

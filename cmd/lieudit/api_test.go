@@ -16,85 +16,85 @@ import (
 
 var update = flag.Bool("update", false, "write what is answered now into testdata/api")
 
-const scenes = "testdata/api/*.txtar"
+const scenePattern = "testdata/api/*.txtar"
 
 // TestAPI plays every scene on the embedded parts: journal and SQLite.
 func TestAPI(t *testing.T) {
 	t.Parallel()
-	playAll(t, func(*testing.T, *service.Config) {})
+	playAllScenes(t, func(*testing.T, *service.Config) {})
 }
 
 // TestAPIOnServers plays every scene again on a node and Postgres.
 func TestAPIOnServers(t *testing.T) {
 	t.Parallel()
-	playAll(t, func(t *testing.T, c *service.Config) { onServers(startNode(t), tabletest.Postgres(t))(c) })
+	playAllScenes(t, func(t *testing.T, c *service.Config) { withServers(startNode(t), tabletest.NewPostgresDatabase(t))(c) })
 }
 
-// playAll plays all scenes.
-func playAll(t *testing.T, change func(*testing.T, *service.Config)) {
+// playAllScenes plays all scenes.
+func playAllScenes(t *testing.T, change func(*testing.T, *service.Config)) {
 	t.Helper()
-	play(t, scenes, change)
+	playScenes(t, scenePattern, change)
 }
 
-// play plays scenes, side by side on one stage; those that need it get a stage of their own.
-func play(t *testing.T, which string, change func(*testing.T, *service.Config)) {
+// playScenes plays scenes, side by side on one stage; those that need it get a stage of their own.
+func playScenes(t *testing.T, which string, change func(*testing.T, *service.Config)) {
 	t.Helper()
 	files, err := filepath.Glob(which)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenes: %v", err)
 	}
-	shared := raise(t, func(c *service.Config) { change(t, c) })
-	france := withAddresses(t, func(c *service.Config) { change(t, c) })
+	shared := startService(t, func(c *service.Config) { change(t, c) })
+	withOfficialAddresses := startServiceWithAddresses(t, func(c *service.Config) { change(t, c) })
 	t.Run("scenes", func(t *testing.T) { // ends when all that run side by side have ended
 		for _, file := range files {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 				t.Parallel()
-				s := readScene(t, file)
-				compare(t, file, s.play(t, s.stage(t, shared, france, change)))
+				s := parseScene(t, file)
+				compareScene(t, file, s.play(t, s.selectService(t, shared, withOfficialAddresses, change)))
 			})
 		}
 	})
 }
 
-// withAddresses is a stage with the real addresses of Lozère and Bondy, imported while it runs; nil where they are not
+// startServiceWithAddresses is a stage with the real addresses of Lozère and Bondy, imported while it runs; nil where they are not
 // at hand.
-func withAddresses(t *testing.T, change func(*service.Config)) *stage {
+func startServiceWithAddresses(t *testing.T, change func(*service.Config)) *testService {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(officialtest.Folder(), "ban", "*.csv.gz"))
 	if err != nil || len(files) == 0 {
 		t.Logf("no scenes about addresses: no official data in %s; LIEUDIT_TEST_DATA says where it is", officialtest.Folder())
 		return nil
 	}
-	st := raise(t, change)
-	st.run(t, "ban import --millesime 2024-10-01 --data "+st.data+" "+strings.Join(files, " "))
-	return st
+	svc := startService(t, change)
+	svc.runCommand(t, "ban import --millesime 2024-10-01 --data "+svc.data+" "+strings.Join(files, " "))
+	return svc
 }
 
-// stage is where a scene plays: on the shared one, on the one with addresses, alone, or alone on a node that can go
+// selectService is where a scene plays: on the shared one, on the one with addresses, alone, or alone on a node that can go
 // away.
-func (s *scene) stage(t *testing.T, shared, france *stage, change func(*testing.T, *service.Config)) *stage {
+func (s *scene) selectService(t *testing.T, shared, withOfficialAddresses *testService, change func(*testing.T, *service.Config)) *testService {
 	t.Helper()
-	switch s.place {
+	switch s.fixture {
 	case "":
 		return shared
 	case "addresses":
-		if france == nil {
+		if withOfficialAddresses == nil {
 			officialtest.Missing(t, "this scene is about real addresses")
 		}
-		return france
+		return withOfficialAddresses
 	case "node":
 		n := startNode(t)
-		st := raise(t, func(c *service.Config) {
+		svc := startService(t, func(c *service.Config) {
 			change(t, c)
 			c.EventStore = n.address()
 		})
-		st.log = n
-		return st
+		svc.node = n
+		return svc
 	}
-	return raise(t, func(c *service.Config) { change(t, c) })
+	return startService(t, func(c *service.Config) { change(t, c) })
 }
 
-func compare(t *testing.T, file string, got []byte) {
+func compareScene(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
 		if err := os.WriteFile(file, got, 0o644); err != nil {
@@ -102,7 +102,7 @@ func compare(t *testing.T, file string, got []byte) {
 		}
 		return
 	}
-	if diff := cmp.Diff(string(mustRead(t, file)), string(got)); diff != "" {
+	if diff := cmp.Diff(string(mustReadFile(t, file)), string(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
 }

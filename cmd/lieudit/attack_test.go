@@ -16,35 +16,35 @@ import (
 	"time"
 )
 
-// attacked is a service in a process of its own, and a stage to ask it from.
-func attacked(t *testing.T, command ...string) (*process, *stage) {
+// startAttackedProcess is a service in a process of its own, and a stage to ask it from.
+func startAttackedProcess(t *testing.T, command ...string) (*process, *testService) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("file descriptors and memory are looked at as Linux tells them")
 	}
-	p := launch(t, t.TempDir(), command...)
-	p.await(t, "/locations/search")
-	st := &stage{
+	p := launchProcess(t, t.TempDir(), command...)
+	p.waitForOutput(t, "/locations/search")
+	svc := &testService{
 		data: p.data, api: "http://" + p.api + "/services/v1", area: "http://" + p.area + "/customer-area/v1", ops: "http://" + p.ops,
-		operator: strings.TrimSpace(string(mustRead(t, filepath.Join(p.data, "operator-token")))),
+		operator: strings.TrimSpace(string(mustReadFile(t, filepath.Join(p.data, "operator-token")))),
 		client:   &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
-	return p, st
+	return p, svc
 }
 
-// chain opens an account with a referential and returns its key.
-func (st *stage) chain(t *testing.T, id string) string {
+// openChainAccount opens an account with a referential and returns its key.
+func (svc *testService) openChainAccount(t *testing.T, id string) string {
 	t.Helper()
-	st.run(t, "account open Chaîne --id "+id+" --plan BUSINESS")
-	key := strings.TrimSpace(st.run(t, "key issue "+id))
-	st.send(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
+	svc.runCommand(t, "account open Chaîne --id "+id+" --plan BUSINESS")
+	key := strings.TrimSpace(svc.runCommand(t, "key issue "+id))
+	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
 	return key
 }
 
-const shopSync = "/locations/referentiels/shops/sites:sync"
+const shopSyncPath = "/locations/referentiels/shops/sites:sync"
 
-// bulky is a sync of some bytes, in rows as large as they may be.
-func bulky(bytes int, rest string) string {
+// bulkySync is a sync of some bytes, in rows as large as they may be.
+func bulkySync(bytes int, rest string) string {
 	var b strings.Builder
 	b.WriteString(`{"sites":[`)
 	for i := 0; b.Len() < bytes-17_000; i++ {
@@ -61,8 +61,8 @@ func bulky(bytes int, rest string) string {
 // send headers with a body to come, or half of their headers, and stay. Meanwhile probes and customers are
 // answered, and the log makes its next segment.
 func TestTenThousandConnectionsWithUnreadBodiesLeaveHealthAndLogServing(t *testing.T) {
-	p, st := attacked(t, "sh", "-c", `ulimit -n 400 && exec "$0" "$@"`, os.Args[0])
-	key := st.chain(t, "chain")
+	p, svc := startAttackedProcess(t, "sh", "-c", `ulimit -n 400 && exec "$0" "$@"`, os.Args[0])
+	key := svc.openChainAccount(t, "chain")
 	const attackers, each = 8, 1250
 	var held sync.WaitGroup
 	var opened atomic.Int64
@@ -88,12 +88,12 @@ func TestTenThousandConnectionsWithUnreadBodiesLeaveHealthAndLogServing(t *testi
 	}
 	probed := 0
 	for opened.Load() < attackers*each && !t.Failed() {
-		if resp, err := st.client.Get(st.ops + "/healthz"); err != nil || resp.StatusCode != 200 {
+		if resp, err := svc.client.Get(svc.ops + "/healthz"); err != nil || resp.StatusCode != 200 {
 			t.Fatalf("health: %v, %v", resp, err)
 		}
 		probed++
 	}
-	if status, got := st.upload(t, key, shopSync, strings.NewReader(bulky(48<<20, "")), -1); status != 200 {
+	if status, got := svc.upload(t, key, shopSyncPath, strings.NewReader(bulkySync(48<<20, "")), -1); status != 200 {
 		t.Errorf("a sync: %d %s", status, got)
 	}
 	close(leave)
@@ -102,16 +102,16 @@ func TestTenThousandConnectionsWithUnreadBodiesLeaveHealthAndLogServing(t *testi
 	if err != nil || len(segments) < 2 {
 		t.Errorf("the log has the segments %q, %v; want a second one", segments, err)
 	}
-	if resp, err := st.client.Get(st.ops + "/readyz"); err != nil || resp.StatusCode != 200 {
+	if resp, err := svc.client.Get(svc.ops + "/readyz"); err != nil || resp.StatusCode != 200 {
 		t.Errorf("readiness: %v, %v", resp, err)
 	}
-	t.Logf("health was asked for %d times; connections taken away: %s", probed, st.metric(t, `lieudit_connections_evicted_total{listener="api"}`))
+	t.Logf("health was asked for %d times; connections taken away: %s", probed, svc.metricValue(t, `lieudit_connections_evicted_total{listener="api"}`))
 }
 
-// peakMemory is the most memory that the process had, in MiB.
-func (p *process) peakMemory(t *testing.T) int {
+// peakMemoryMiB is the most memory that the process had, in MiB.
+func (p *process) peakMemoryMiB(t *testing.T) int {
 	t.Helper()
-	found := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(mustRead(t, fmt.Sprintf("/proc/%d/status", p.Process.Pid)))
+	found := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(mustReadFile(t, fmt.Sprintf("/proc/%d/status", p.Process.Pid)))
 	if found == nil {
 		t.Fatal("the system does not tell the memory of the process")
 	}
@@ -126,15 +126,15 @@ func (p *process) peakMemory(t *testing.T) int {
 // What a body costs while it is decoded and judged is some 2.5 times its length, and garbage a quarter of that.
 func TestBodiesOfManyClientsStayWithinTheirBudget(t *testing.T) {
 	t.Setenv("LIEUDIT_BODY_BUDGET", "128")
-	p, st := attacked(t, os.Args[0])
-	keys := []string{st.chain(t, "a"), st.chain(t, "b"), st.chain(t, "c")}
-	text := bulky(64<<20, `,"dry_run":true`)
+	p, svc := startAttackedProcess(t, os.Args[0])
+	keys := []string{svc.openChainAccount(t, "a"), svc.openChainAccount(t, "b"), svc.openChainAccount(t, "c")}
+	text := bulkySync(64<<20, `,"dry_run":true`)
 	var clients sync.WaitGroup
 	var served, overloaded atomic.Int64
-	before := p.peakMemory(t)
+	before := p.peakMemoryMiB(t)
 	for n := range 12 {
 		clients.Go(func() {
-			switch status, got := st.upload(t, keys[n%3], shopSync, strings.NewReader(text), int64(len(text))); {
+			switch status, got := svc.upload(t, keys[n%3], shopSyncPath, strings.NewReader(text), int64(len(text))); {
 			case status == 200:
 				served.Add(1)
 			case status == 500 && strings.Contains(got, "Service overloaded"):
@@ -146,7 +146,7 @@ func TestBodiesOfManyClientsStayWithinTheirBudget(t *testing.T) {
 	}
 	clients.Wait()
 	const most = 4 * 128 * memoryFactor
-	if took := p.peakMemory(t) - before; took > most {
+	if took := p.peakMemoryMiB(t) - before; took > most {
 		t.Errorf("the bodies took %d MiB, want at most %d", took, most)
 	} else {
 		t.Logf("the bodies took %d MiB; %d were served, %d found no room", took, served.Load(), overloaded.Load())
@@ -154,7 +154,7 @@ func TestBodiesOfManyClientsStayWithinTheirBudget(t *testing.T) {
 	if served.Load() == 0 {
 		t.Error("none was served")
 	}
-	if left := st.metric(t, "lieudit_body_bytes"); left != "0" {
+	if left := svc.metricValue(t, "lieudit_body_bytes"); left != "0" {
 		t.Errorf("%s bytes are not given back", left)
 	}
 }

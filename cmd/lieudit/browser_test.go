@@ -21,17 +21,17 @@ import (
 )
 
 //go:embed testdata/browser/page.html
-var page []byte
+var pageHTML []byte
 
 // browser is a real one, which finds the hosts of exemple.fr here, behind TLS: the service at api, the page at all others.
 type browser struct {
-	path, rules, profile string
-	mu                   sync.Mutex
-	preflights           []string // what browsers asked before: method, headers
+	path, hostRules, profile string
+	mu                       sync.Mutex
+	preflights               []string // what browsers asked before: method, headers
 }
 
-// chromium is the browser on this machine.
-func chromium(t *testing.T) string {
+// findChromium is the browser on this machine.
+func findChromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -47,7 +47,7 @@ func chromium(t *testing.T) string {
 
 func openBrowser(t *testing.T, api string) *browser {
 	t.Helper()
-	b := &browser{path: chromium(t), profile: t.TempDir()}
+	b := &browser{path: findChromium(t), profile: t.TempDir()}
 	target, err := url.Parse(api)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func openBrowser(t *testing.T, api string) *browser {
 	}
 	shown := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Write(page)
+		w.Write(pageHTML)
 	}
 	atAPI := secure(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodOptions {
@@ -74,12 +74,12 @@ func openBrowser(t *testing.T, api string) *browser {
 		}
 		service.ServeHTTP(w, r)
 	})
-	b.rules = fmt.Sprintf("MAP api.exemple.fr:443 %s,MAP *:443 %s", atAPI, secure(shown))
+	b.hostRules = fmt.Sprintf("MAP api.exemple.fr:443 %s,MAP *:443 %s", atAPI, secure(shown))
 	return b
 }
 
-// question is one request of the page's script, and answer what the script gets to see.
-type question struct {
+// pageRequest is one request of the page's script, and answer what the script gets to see.
+type pageRequest struct {
 	Name    string            `json:"name"`
 	URL     string            `json:"url"`
 	Method  string            `json:"method,omitempty"`
@@ -88,15 +88,15 @@ type question struct {
 	Body    string            `json:"body,omitempty"`
 }
 
-type answer struct {
+type pageResponse struct {
 	Name, Type, Body, Error string
 	Status                  int
 }
 
-var written = regexp.MustCompile(`SEEN([A-Za-z0-9+/=]*)NEES`)
+var pageOutputPattern = regexp.MustCompile(`SEEN([A-Za-z0-9+/=]*)NEES`)
 
-// visit opens a page and returns what its script saw, by question.
-func (b *browser) visit(t *testing.T, address string, questions ...question) map[string]answer {
+// openPage opens a page and returns what its script saw, by question.
+func (b *browser) openPage(t *testing.T, address string, questions ...pageRequest) map[string]pageResponse {
 	t.Helper()
 	list, err := json.Marshal(questions)
 	if err != nil {
@@ -104,34 +104,34 @@ func (b *browser) visit(t *testing.T, address string, questions ...question) map
 	}
 	cmd := exec.CommandContext(t.Context(), b.path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run", "--no-proxy-server",
-		"--ignore-certificate-errors", "--user-data-dir="+b.profile, "--host-resolver-rules="+b.rules,
+		"--ignore-certificate-errors", "--user-data-dir="+b.profile, "--host-resolver-rules="+b.hostRules,
 		"--timeout=30000", "--virtual-time-budget=20000", "--dump-dom", address+"#"+url.PathEscape(string(list)))
-	var complaints strings.Builder
-	cmd.Stderr = &complaints
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	dom, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("browser: %v\n%s", err, complaints.String())
+		t.Fatalf("browser: %v\n%s", err, stderr.String())
 	}
-	found := written.FindSubmatch(dom)
+	found := pageOutputPattern.FindSubmatch(dom)
 	if found == nil {
-		t.Fatalf("the page at %s saw nothing:\n%s\n%s", address, dom, complaints.String())
+		t.Fatalf("the page at %s saw nothing:\n%s\n%s", address, dom, stderr.String())
 	}
 	text, err := base64.StdEncoding.DecodeString(string(found[1]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []answer
+	var all []pageResponse
 	if err := json.Unmarshal(text, &all); err != nil || len(all) != len(questions) {
 		t.Fatalf("%d answers to %d questions: %v", len(all), len(questions), err)
 	}
-	seen := map[string]answer{}
+	seen := map[string]pageResponse{}
 	for _, a := range all {
 		seen[a.Name] = a
 	}
 	return seen
 }
 
-const searched = "https://api.exemple.fr/services/v1/locations/search"
+const searchURL = "https://api.exemple.fr/services/v1/locations/search"
 
 // TestPagesInABrowser holds the service to what scripts of web pages get to see in a real browser.
 func TestPagesInABrowser(t *testing.T) {
@@ -139,35 +139,35 @@ func TestPagesInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a browser takes its time")
 	}
-	st := raise(t, func(*service.Config) {})
-	b := openBrowser(t, st.api)
-	st.run(t, "account open Boutiques --plan STARTER --id boutiques")
-	key := st.run(t, "key issue boutiques --kind publishable --label page --origin https://www.exemple.fr --origin https://*.exemple.fr")
+	svc := startService(t, func(*service.Config) {})
+	b := openBrowser(t, svc.api)
+	svc.runCommand(t, "account open Boutiques --plan STARTER --id boutiques")
+	key := svc.runCommand(t, "key issue boutiques --kind publishable --label page --origin https://www.exemple.fr --origin https://*.exemple.fr")
 	bearer := map[string]string{"Authorization": "Bearer " + strings.TrimSpace(key)}
-	within(t, deadlinetest.Hang, "the key opens the search", func() bool {
-		resp := st.search(t, bearer["Authorization"], "https://www.exemple.fr")
+	waitWithin(t, deadlinetest.DefaultLimit, "the key opens the search", func() bool {
+		resp := svc.searchStatus(t, bearer["Authorization"], "https://www.exemple.fr")
 		return resp == http.StatusOK
 	})
-	search := question{Name: "search", URL: searched + "?q=mende", Headers: bearer}
-	me := question{Name: "me", URL: "https://api.exemple.fr/services/v1/me", Headers: bearer}
-	write := question{Name: "write", URL: "https://api.exemple.fr/services/v1/locations/referentiels", Method: "POST",
+	search := pageRequest{Name: "search", URL: searchURL + "?q=mende", Headers: bearer}
+	me := pageRequest{Name: "me", URL: "https://api.exemple.fr/services/v1/me", Headers: bearer}
+	write := pageRequest{Name: "write", URL: "https://api.exemple.fr/services/v1/locations/referentiels", Method: "POST",
 		Headers: map[string]string{"Authorization": bearer["Authorization"], "Content-Type": "application/json"}, Body: `{"code":"a"}`}
-	keyless := question{Name: "keyless", URL: searched}
-	secret := question{Name: "secret", URL: me.URL, Headers: map[string]string{
-		"Authorization": "Bearer " + strings.TrimSpace(st.run(t, "key issue boutiques --kind secret --label server")),
+	keyless := pageRequest{Name: "keyless", URL: searchURL}
+	secret := pageRequest{Name: "secret", URL: me.URL, Headers: map[string]string{
+		"Authorization": "Bearer " + strings.TrimSpace(svc.runCommand(t, "key issue boutiques --kind secret --label server")),
 	}}
 
-	seen := b.visit(t, "https://www.exemple.fr/magasins", search, me, write, keyless, secret)
-	sees(t, seen["search"], 200, "status")
-	sees(t, seen["me"], 403, "cle_publiable_hors_perimetre")
-	sees(t, seen["write"], 403, "cle_publiable_hors_perimetre")
-	sees(t, seen["keyless"], 401, "API key required")
+	seen := b.openPage(t, "https://www.exemple.fr/magasins", search, me, write, keyless, secret)
+	checkPageResponse(t, seen["search"], 200, "status")
+	checkPageResponse(t, seen["me"], 403, "cle_publiable_hors_perimetre")
+	checkPageResponse(t, seen["write"], 403, "cle_publiable_hors_perimetre")
+	checkPageResponse(t, seen["keyless"], 401, "API key required")
 	if a := seen["secret"]; a.Error == "" { // a secret key has no business in a page, and gets nothing there
 		t.Errorf("the script reads %+v with a secret key", a)
 	}
-	sees(t, b.visit(t, "https://lyon.exemple.fr/", search)["search"], 200, "status")
-	sees(t, b.visit(t, "https://www.exemple.com/", search)["search"], 403, "origine_non_autorisee")
-	sees(t, b.visit(t, "https://api.exemple.fr/page", search)["search"], 403, "origine_absente") // a page of the API's own origin sends none
+	checkPageResponse(t, b.openPage(t, "https://lyon.exemple.fr/", search)["search"], 200, "status")
+	checkPageResponse(t, b.openPage(t, "https://www.exemple.com/", search)["search"], 403, "origine_non_autorisee")
+	checkPageResponse(t, b.openPage(t, "https://api.exemple.fr/page", search)["search"], 403, "origine_absente") // a page of the API's own origin sends none
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -179,24 +179,24 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 }
 
-// sees checks that a script read an answer of a status whose body holds a word.
-func sees(t *testing.T, a answer, status int, word string) {
+// checkPageResponse checks that a script read an answer of a status whose body holds a word.
+func checkPageResponse(t *testing.T, a pageResponse, status int, word string) {
 	t.Helper()
 	if a.Error != "" || a.Status != status || !strings.Contains(a.Body, word) {
 		t.Errorf("%s: the script sees %+v, want %d with %q", a.Name, a, status, word)
 	}
 }
 
-// search is the status of a search with a key from an origin.
-func (st *stage) search(t *testing.T, authorization, origin string) int {
+// searchStatus is the status of a searchStatus with a key from an origin.
+func (svc *testService) searchStatus(t *testing.T, authorization, origin string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, st.api+"/locations/search", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, svc.api+"/locations/search", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", authorization)
 	req.Header.Set("Origin", origin)
-	resp, err := st.client.Do(req)
+	resp, err := svc.client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"lieudit/cmd/lieudit/chaos"
+	"lieudit/cmd/bench/chaos"
 )
 
 // TestNothingAcknowledgedIsLostWhileInstancesAreKilled: kill -9 under load, with a part failing besides, on each of the
@@ -16,7 +16,7 @@ func TestNothingAcknowledgedIsLostWhileInstancesAreKilled(t *testing.T) {
 		t.Run(string(profile), func(t *testing.T) {
 			t.Parallel()
 			var rep chaos.Report
-			measured(t, &rep, "bench", "chaos", "--profile", string(profile), "--kills", "3", "--rows", "550", "--minutes", "7")
+			runBenchProcess(t, &rep, "bench", "chaos", "--profile", string(profile), "--kills", "3", "--rows", "550", "--minutes", "7")
 			if len(rep.Violations) > 0 {
 				t.Errorf("violated: %s", strings.Join(rep.Violations, "; "))
 			}

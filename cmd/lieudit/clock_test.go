@@ -12,13 +12,13 @@ import (
 func TestTheStateNowHoldsAllThatIsOnALogWhoseClockIsAhead(t *testing.T) {
 	t.Parallel()
 	var behind atomic.Int64
-	st := raise(t, func(c *service.Config) {
+	svc := startService(t, func(c *service.Config) {
 		c.Now = func() time.Time { return time.Now().Add(-time.Duration(behind.Load())) }
 	})
-	st.run(t, `account open "Chez Paul" --id paul --plan STARTER`)
+	svc.runCommand(t, `account open "Chez Paul" --id paul --plan STARTER`)
 	behind.Store(int64(2 * time.Hour))
-	st.run(t, `key issue paul --label late`)
-	if got := st.run(t, "audit state paul --json"); !strings.Contains(got, `"late"`) {
+	svc.runCommand(t, `key issue paul --label late`)
+	if got := svc.runCommand(t, "audit state paul --json"); !strings.Contains(got, `"late"`) {
 		t.Errorf("got %s, want the key that was issued", got)
 	}
 }

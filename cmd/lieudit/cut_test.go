@@ -21,33 +21,33 @@ func TestASyncCutByKillIsThereWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	const sites, cuts = 1500, 5
 	data := t.TempDir()
-	p := start(t, data)
-	p.await(t, "/locations/search")
-	area := &stage{area: "http://" + p.area + "/customer-area/v1", operator: strings.TrimSpace(string(mustRead(t, filepath.Join(data, "operator-token"))))}
-	area.run(t, "account open Boutiques --plan BUSINESS --id cut")
-	key := strings.TrimSpace(area.run(t, "key issue cut --label test"))
-	if status, text := p.call(t, key, "POST", "/locations/referentiels", []byte(`{"code":"r"}`)); status != http.StatusCreated {
+	p := startProcess(t, data)
+	p.waitForOutput(t, "/locations/search")
+	area := &testService{area: "http://" + p.area + "/customer-area/v1", operator: strings.TrimSpace(string(mustReadFile(t, filepath.Join(data, "operator-token"))))}
+	area.runCommand(t, "account open Boutiques --plan BUSINESS --id cut")
+	key := strings.TrimSpace(area.runCommand(t, "key issue cut --label test"))
+	if status, text := p.mustSend(t, key, "POST", "/locations/referentiels", []byte(`{"code":"r"}`)); status != http.StatusCreated {
 		t.Fatalf("%d %s", status, text)
 	}
 	const sync = "/locations/referentiels/r/sites:sync"
-	if status, text := p.call(t, key, "POST", sync, generation(0, sites)); status != http.StatusOK {
+	if status, text := p.mustSend(t, key, "POST", sync, numberedSync(0, sites)); status != http.StatusOK {
 		t.Fatalf("%d %.300s", status, text)
 	}
-	dice, held, kept := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))), 0, 0
+	random, held, kept := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))), 0, 0
 	for n := 1; n <= cuts; n++ {
 		answered := make(chan int, 1)
-		go func() { answered <- p.tries(key, sync, generation(n, sites)) }()
-		time.Sleep(time.Duration(dice.Int64N(int64(60 * time.Millisecond)))) // when it is cut is the question
+		go func() { answered <- p.statusOrZero(key, sync, numberedSync(n, sites)) }()
+		time.Sleep(time.Duration(random.Int64N(int64(60 * time.Millisecond)))) // when it is cut is the question
 		p.kill()
 		status := <-answered
-		p = start(t, data)
-		p.await(t, "health, metrics")
-		within(t, deadlinetest.Hang, "the service is ready again", func() bool {
+		p = startProcess(t, data)
+		p.waitForOutput(t, "health, metrics")
+		waitWithin(t, deadlinetest.DefaultLimit, "the service is ready again", func() bool {
 			resp, err := http.Get("http://" + p.ops + "/readyz")
 			return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 		})
-		p.call(t, key, "PATCH", "/locations/referentiels/r", []byte(`{"nom":"same"}`)) // its answer waits for the tables
-		got := p.generations(t, key)
+		p.mustSend(t, key, "PATCH", "/locations/referentiels/r", []byte(`{"nom":"same"}`)) // its answer waits for the tables
+		got := p.countSitesByNumber(t, key)
 		if len(got) != 1 || got[held] != sites && got[n] != sites || status == http.StatusOK && got[n] != sites {
 			t.Fatalf("cut %d, answered %d after generation %d: sites by generation %v", n, status, held, got)
 		}
@@ -58,8 +58,8 @@ func TestASyncCutByKillIsThereWholeOrNotAtAll(t *testing.T) {
 	t.Logf("%d of %d syncs had happened when they were cut", kept, cuts)
 }
 
-// generation is a sync of which every site bears the number.
-func generation(n, sites int) []byte {
+// numberedSync is a sync of which every site bears the number.
+func numberedSync(n, sites int) []byte {
 	type row struct {
 		ID   string  `json:"external_id"`
 		Name string  `json:"nom"`
@@ -74,10 +74,10 @@ func generation(n, sites int) []byte {
 	return text
 }
 
-// generations counts the active sites by their number.
-func (p *process) generations(t *testing.T, key string) map[int]int {
+// countSitesByNumber counts the active sites by their number.
+func (p *process) countSitesByNumber(t *testing.T, key string) map[int]int {
 	t.Helper()
-	status, text := p.call(t, key, "GET", "/locations/referentiels/r/sites:export?format=ndjson", nil)
+	status, text := p.mustSend(t, key, "GET", "/locations/referentiels/r/sites:export?format=ndjson", nil)
 	if status != http.StatusOK {
 		t.Fatalf("%d %s", status, text)
 	}
@@ -96,10 +96,10 @@ func (p *process) generations(t *testing.T, key string) map[int]int {
 	return found
 }
 
-// call sends a request to the API and reads the answer.
-func (p *process) call(t *testing.T, key, method, path string, body []byte) (int, []byte) {
+// mustSend sends a request to the API and reads the answer.
+func (p *process) mustSend(t *testing.T, key, method, path string, body []byte) (int, []byte) {
 	t.Helper()
-	resp, err := p.send(key, method, path, body)
+	resp, err := p.sendRequest(key, method, path, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,9 +111,9 @@ func (p *process) call(t *testing.T, key, method, path string, body []byte) (int
 	return resp.StatusCode, text
 }
 
-// tries is the status of a request that may be cut: 0 then.
-func (p *process) tries(key, path string, body []byte) int {
-	resp, err := p.send(key, "POST", path, body)
+// statusOrZero is the status of a request that may be cut: 0 then.
+func (p *process) statusOrZero(key, path string, body []byte) int {
+	resp, err := p.sendRequest(key, "POST", path, body)
 	if err != nil {
 		return 0
 	}
@@ -121,7 +121,7 @@ func (p *process) tries(key, path string, body []byte) int {
 	return resp.StatusCode
 }
 
-func (p *process) send(key, method, path string, body []byte) (*http.Response, error) {
+func (p *process) sendRequest(key, method, path string, body []byte) (*http.Response, error) {
 	p.mu.Lock()
 	api := p.api
 	p.mu.Unlock()

@@ -23,17 +23,17 @@ import (
 	"lieudit/schemas/body"
 )
 
-// readyPart is what a part of the service says of itself in readiness.
-func (st *stage) readyPart(t *testing.T, part string) string {
+// componentStatus is what a part of the service says of itself in readiness.
+func (svc *testService) componentStatus(t *testing.T, part string) string {
 	t.Helper()
-	_, parts := st.readiness(t)
+	_, parts := svc.getReadiness(t)
 	return parts[part]
 }
 
-// current is the file of the current vintage.
-func (st *stage) current(t *testing.T) string {
+// currentVintagePath is the file of the currentVintagePath vintage.
+func (svc *testService) currentVintagePath(t *testing.T) string {
 	t.Helper()
-	folder := vintages.In(st.data)
+	folder := vintages.FolderIn(svc.data)
 	name, err := folder.Current()
 	if err != nil || name == "" {
 		t.Fatalf("no current vintage: %v", err)
@@ -41,8 +41,8 @@ func (st *stage) current(t *testing.T) string {
 	return folder.Path(name)
 }
 
-// lozere is the official file and every n-th id in it.
-func lozere(t *testing.T, every int) (file string, ids []string) {
+// loadOfficialIDs is the official file and every n-th id in it.
+func loadOfficialIDs(t *testing.T, every int) (file string, ids []string) {
 	t.Helper()
 	file = officialtest.Open(t, "ban/adresses-48.csv.gz").Name()
 	packed := officialtest.Open(t, "ban/adresses-48.csv.gz")
@@ -71,14 +71,14 @@ func lozere(t *testing.T, every int) (file string, ids []string) {
 	}
 }
 
-// viewed is what ids lead to: the id_ban, or the status of a refusal.
-func (st *stage) viewed(t *testing.T, key string, ids []string) []string {
+// viewAddresses is what ids lead to: the id_ban, or the status of a refusal.
+func (svc *testService) viewAddresses(t *testing.T, key string, ids []string) []string {
 	t.Helper()
 	got := make([]string, len(ids))
 	for i, id := range ids {
 		for {
 			var a body.Address
-			status := st.ask(t, key, "/address/view/"+url.PathEscape(id), &a)
+			status := svc.getJSON(t, key, "/address/view/"+url.PathEscape(id), &a)
 			if status == http.StatusServiceUnavailable { // a busy machine has no time for keys
 				continue
 			}
@@ -91,8 +91,8 @@ func (st *stage) viewed(t *testing.T, key string, ids []string) []string {
 	return got
 }
 
-// wrong are the answers that are neither right nor a 500.
-func wrong(got, want []string) (n, failed int) {
+// countWrongAnswers are the answers that are neither right nor a 500.
+func countWrongAnswers(got, want []string) (n, failed int) {
 	for i := range got {
 		switch got[i] {
 		case want[i]:
@@ -105,8 +105,8 @@ func wrong(got, want []string) (n, failed int) {
 	return n, failed
 }
 
-// stretch overwrites a part of a file with other bytes.
-func stretch(t *testing.T, path string, from, to int64) {
+// overwriteBytes overwrites a part of a file with other bytes.
+func overwriteBytes(t *testing.T, path string, from, to int64) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -122,72 +122,76 @@ func stretch(t *testing.T, path string, from, to int64) {
 // 400 known ids is right or a 500, never a 404 or another address, readiness says why, and the file put back heals it.
 func TestKnownIdsOfADamagedVintageAreRightOrFail(t *testing.T) {
 	t.Parallel()
-	file, ids := lozere(t, 100)
+	file, ids := loadOfficialIDs(t, 100)
 	ids = ids[:min(len(ids), 400)]
-	st := raise(t, func(*service.Config) {})
-	key := st.customer(t)
-	st.run(t, "ban import --data "+st.data+" "+file)
-	want := st.viewed(t, key, ids)
+	svc := startService(t, func(*service.Config) {})
+	key := svc.openCustomer(t)
+	svc.runCommand(t, "ban import --data "+svc.data+" "+file)
+	want := svc.viewAddresses(t, key, ids)
 	if len(ids) < 400 || slices.Contains(want, "404") || slices.Contains(want, "500") {
 		t.Fatalf("%d ids, and not all are known", len(ids))
 	}
-	path := st.current(t)
-	whole := mustRead(t, path)
+	path := svc.currentVintagePath(t)
+	whole := mustReadFile(t, path)
 	size := int64(len(whole))
 	for name, harm := range map[string]func(){
-		"bytes in the middle": func() { stretch(t, path, size/2, size/2+size/10) },
-		"bytes at the end":    func() { stretch(t, path, size-size/10, size) },
+		"bytes in the middle": func() { overwriteBytes(t, path, size/2, size/2+size/10) },
+		"bytes at the end":    func() { overwriteBytes(t, path, size-size/10, size) },
 		"cut in half":         func() { os.Truncate(path, size/2) },
 		"emptied":             func() { os.Truncate(path, 0) },
 	} {
 		harm()
-		st.await(t, name+": readiness to say so", func() bool { return strings.Contains(st.readyPart(t, "addresses"), "lieudit ban import --fresh FILE") })
-		if bad, failed := wrong(st.viewed(t, key, ids), want); bad != 0 || failed != len(ids) {
+		svc.waitUntil(t, name+": readiness to say so", func() bool {
+			return strings.Contains(svc.componentStatus(t, "addresses"), "lieudit ban import --fresh FILE")
+		})
+		if bad, failed := countWrongAnswers(svc.viewAddresses(t, key, ids), want); bad != 0 || failed != len(ids) {
 			t.Errorf("%s: %d wrong answers, %d of %d failed", name, bad, failed, len(ids))
 		}
 		if err := os.WriteFile(path, whole, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		st.await(t, name+": the file put back to be served", func() bool { return st.readyPart(t, "addresses") == "ok" })
-		if bad, failed := wrong(st.viewed(t, key, ids), want); bad != 0 || failed != 0 {
+		svc.waitUntil(t, name+": the file put back to be served", func() bool { return svc.componentStatus(t, "addresses") == "ok" })
+		if bad, failed := countWrongAnswers(svc.viewAddresses(t, key, ids), want); bad != 0 || failed != 0 {
 			t.Errorf("%s, put back: %d wrong answers, %d failed", name, bad, failed)
 		}
 	}
 
-	st.stop()
-	stretch(t, path, size/2, size/2+size/10)
-	again := raise(t, func(c *service.Config) { c.Data, c.Demo = st.data, true })
-	if bad, failed := wrong(again.viewed(t, key, ids), want); bad != 0 || failed != len(ids) {
+	svc.stop()
+	overwriteBytes(t, path, size/2, size/2+size/10)
+	again := startService(t, func(c *service.Config) { c.Data, c.Demo = svc.data, true })
+	if bad, failed := countWrongAnswers(again.viewAddresses(t, key, ids), want); bad != 0 || failed != len(ids) {
 		t.Errorf("damaged at rest: %d wrong answers, %d of %d failed", bad, failed, len(ids))
 	}
-	if code, _, complaints := again.try(t, "ban import --data "+st.data+" "+file); code != 1 || !strings.Contains(complaints, "--fresh") {
-		t.Errorf("ids carried over from it: exit %d, %s", code, complaints)
+	if code, _, stderr := again.tryCommand(t, "ban import --data "+svc.data+" "+file); code != 1 || !strings.Contains(stderr, "--fresh") {
+		t.Errorf("ids carried over from it: exit %d, %s", code, stderr)
 	}
-	again.run(t, "ban import --fresh --data "+st.data+" "+file)
-	if bad, failed := wrong(again.viewed(t, key, ids), want); bad != 0 || failed != 0 {
+	again.runCommand(t, "ban import --fresh --data "+svc.data+" "+file)
+	if bad, failed := countWrongAnswers(again.viewAddresses(t, key, ids), want); bad != 0 || failed != 0 {
 		t.Errorf("imported anew: %d wrong answers, %d failed", bad, failed)
 	}
 }
 
-const aRow = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n48095_a_00003;3;;Rue Basse;48000;48095;Mende;3.5;44.5\n"
+const oneAddressCSV = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n48095_a_00003;3;;Rue Basse;48000;48095;Mende;3.5;44.5\n"
 
 // TestRealAddressesNeverGiveWayToInventedOnes: with the demonstration allowed, nothing that happens to the files of a
 // vintage brings it.
 func TestRealAddressesNeverGiveWayToInventedOnes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		lose func(t *testing.T, st *stage, path string)
+		lose func(t *testing.T, svc *testService, path string)
 		word string // of readiness; empty: it is served
 	}{
-		"the name":   {func(t *testing.T, st *stage, path string) { os.Remove(filepath.Join(filepath.Dir(path), "current")) }, ""},
-		"the file":   {func(t *testing.T, st *stage, path string) { os.Remove(path) }, "whose file is gone"},
-		"the folder": {func(t *testing.T, st *stage, path string) { os.RemoveAll(filepath.Dir(path)) }, "is gone"},
-		"its bytes":  {func(t *testing.T, st *stage, path string) { os.Truncate(path, 100) }, "is damaged"},
-		"the name, for another": {func(t *testing.T, st *stage, path string) {
-			mustWrite(t, filepath.Join(filepath.Dir(path), "current"), "2020-01-01-1")
+		"the name": {func(t *testing.T, svc *testService, path string) {
+			os.Remove(filepath.Join(filepath.Dir(path), "current"))
+		}, ""},
+		"the file":   {func(t *testing.T, svc *testService, path string) { os.Remove(path) }, "whose file is gone"},
+		"the folder": {func(t *testing.T, svc *testService, path string) { os.RemoveAll(filepath.Dir(path)) }, "is gone"},
+		"its bytes":  {func(t *testing.T, svc *testService, path string) { os.Truncate(path, 100) }, "is damaged"},
+		"the name, for another": {func(t *testing.T, svc *testService, path string) {
+			mustWriteFile(t, filepath.Join(filepath.Dir(path), "current"), "2020-01-01-1")
 		}, "whose file is gone"},
-		"all an older release knows": {func(t *testing.T, st *stage, path string) {
-			os.Remove(filepath.Join(st.data, "last-vintage"))
+		"all an older release knows": {func(t *testing.T, svc *testService, path string) {
+			os.Remove(filepath.Join(svc.data, "last-vintage"))
 			os.RemoveAll(filepath.Join(filepath.Dir(path), "serving"))
 			os.Truncate(path, 100)
 			os.Remove(filepath.Join(filepath.Dir(path), "current"))
@@ -195,28 +199,28 @@ func TestRealAddressesNeverGiveWayToInventedOnes(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			st := raise(t, func(*service.Config) {})
-			key := st.customer(t)
+			svc := startService(t, func(*service.Config) {})
+			key := svc.openCustomer(t)
 			row := filepath.Join(t.TempDir(), "adresses-2026-01-02.csv")
-			mustWrite(t, row, aRow)
-			st.run(t, "ban import --data "+st.data+" "+row)
-			path := st.current(t)
-			st.stop()
-			c.lose(t, st, path)
-			again := raise(t, func(config *service.Config) { config.Data, config.Demo = st.data, true })
+			mustWriteFile(t, row, oneAddressCSV)
+			svc.runCommand(t, "ban import --data "+svc.data+" "+row)
+			path := svc.currentVintagePath(t)
+			svc.stop()
+			c.lose(t, svc, path)
+			again := startService(t, func(config *service.Config) { config.Data, config.Demo = svc.data, true })
 			want := http.StatusInternalServerError
 			if c.word == "" {
 				want = http.StatusOK
 			}
 			var a body.Address
-			if got := again.ask(t, key, "/address/view/48095_a_00003", &a); got != want {
+			if got := again.getJSON(t, key, "/address/view/48095_a_00003", &a); got != want {
 				t.Errorf("a known id: %d, want %d", got, want)
 			}
 			var version body.Version
-			if again.ask(t, "", "/version", &version); version.Vintage == vintages.Demo {
+			if again.getJSON(t, "", "/version", &version); version.Vintage == vintages.DemoMillesime {
 				t.Error("invented addresses are served")
 			}
-			said := again.readyPart(t, "addresses")
+			said := again.componentStatus(t, "addresses")
 			if c.word == "" {
 				if said != "ok" {
 					t.Errorf("readiness: %s", said)
@@ -226,9 +230,9 @@ func TestRealAddressesNeverGiveWayToInventedOnes(t *testing.T) {
 			if !strings.Contains(said, c.word) || !strings.Contains(said, "lieudit ban import --fresh FILE") {
 				t.Errorf("readiness says %q, want %q and the command that mends it", said, c.word)
 			}
-			again.run(t, "ban import --fresh --data "+st.data+" "+row)
-			if got := again.ask(t, key, "/address/view/48095_a_00003", &a); got != http.StatusOK || again.readyPart(t, "addresses") != "ok" {
-				t.Errorf("mended: %d, %s", got, again.readyPart(t, "addresses"))
+			again.runCommand(t, "ban import --fresh --data "+svc.data+" "+row)
+			if got := again.getJSON(t, key, "/address/view/48095_a_00003", &a); got != http.StatusOK || again.componentStatus(t, "addresses") != "ok" {
+				t.Errorf("mended: %d, %s", got, again.componentStatus(t, "addresses"))
 			}
 		})
 	}
@@ -242,13 +246,13 @@ func TestImportKilledLeavesTheServedVintage(t *testing.T) {
 	file := filepath.Join(data, "a.csv.gz")
 	program := func(words ...string) *exec.Cmd {
 		p := exec.Command(os.Args[0], words...)
-		p.Env = append(os.Environ(), asProgram+"=1")
+		p.Env = append(os.Environ(), asProgramVariable+"=1")
 		return p
 	}
 	if out, err := program("ban", "generate", "--addresses", "3000", "--out", file).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	folder := vintages.In(data)
+	folder := vintages.FolderIn(data)
 	begun := time.Now()
 	if out, err := program("ban", "import", "--data", data, file).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -275,9 +279,9 @@ func TestImportKilledLeavesTheServedVintage(t *testing.T) {
 			t.Errorf("killed at %d of %d: %v", i+1, kills, err)
 		}
 	}
-	st := raise(t, func(c *service.Config) { c.Data, c.Demo = data, true })
+	svc := startService(t, func(c *service.Config) { c.Data, c.Demo = data, true })
 	var version body.Version
-	if st.ask(t, "", "/version", &version); version.Vintage == "" || version.Vintage == vintages.Demo {
+	if svc.getJSON(t, "", "/version", &version); version.Vintage == "" || version.Vintage == vintages.DemoMillesime {
 		t.Errorf("%q is served", version.Vintage)
 	}
 }
@@ -285,29 +289,29 @@ func TestImportKilledLeavesTheServedVintage(t *testing.T) {
 // TestAFileCutShortEndsRequestsAndNotTheProcess cuts the mapped file of a real process under its requests.
 func TestAFileCutShortEndsRequestsAndNotTheProcess(t *testing.T) {
 	t.Parallel()
-	p := begin(t)
+	p := startProcessReady(t)
 	p.mu.Lock()
-	key := regexp.MustCompile(`ld_sk_[0-9A-Za-z]{38}`).FindString(p.said)
+	key := regexp.MustCompile(`ld_sk_[0-9A-Za-z]{38}`).FindString(p.output)
 	p.mu.Unlock()
-	st := &stage{api: "http://" + p.api + "/services/v1", ops: "http://" + p.ops, data: p.data, client: &http.Client{Timeout: time.Minute}}
-	st.await(t, "the demonstration to answer", func() bool {
-		return st.ask(t, key, "/address/verify?q=1+rue+de+la+mairie+toulouse", &struct{}{}) == http.StatusOK
+	svc := &testService{api: "http://" + p.api + "/services/v1", ops: "http://" + p.ops, data: p.data, client: &http.Client{Timeout: time.Minute}}
+	svc.waitUntil(t, "the demonstration to answer", func() bool {
+		return svc.getJSON(t, key, "/address/verify?q=1+rue+de+la+mairie+toulouse", &struct{}{}) == http.StatusOK
 	})
-	if err := os.Truncate(st.current(t), 100); err != nil {
+	if err := os.Truncate(svc.currentVintagePath(t), 100); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{
 		"/address/verify?q=1+rue+de+la+mairie+toulouse", "/address/autocomplete?q=rue+de+la+mairie", "/address/proximity?lat=43.6&lon=1.44",
 		"/address/view/48095", "/locality/search?q=mende", "/locations/search?near=1+rue+de+la+mairie+toulouse",
 	} {
-		st.await(t, path+" to fail", func() bool { return st.ask(t, key, path, &struct{}{}) == http.StatusInternalServerError })
+		svc.waitUntil(t, path+" to fail", func() bool { return svc.getJSON(t, key, path, &struct{}{}) == http.StatusInternalServerError })
 	}
-	st.await(t, "readiness to say so", func() bool { return strings.Contains(st.readyPart(t, "addresses"), "lieudit ban import") })
-	if got := st.ask(t, key, "/me", &struct{}{}); got != http.StatusOK {
+	svc.waitUntil(t, "readiness to say so", func() bool { return strings.Contains(svc.componentStatus(t, "addresses"), "lieudit ban import") })
+	if got := svc.getJSON(t, key, "/me", &struct{}{}); got != http.StatusOK {
 		t.Errorf("/me: %d, want 200: the rest of the service goes on", got)
 	}
 	select {
-	case <-p.gone:
+	case <-p.exited:
 		t.Fatalf("the process ended: %v", p.ProcessState)
 	default:
 	}

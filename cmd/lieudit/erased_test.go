@@ -16,18 +16,18 @@ import (
 func TestAnErasedNameIsInNoFileOfTheDataFolder(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	st := raise(t, func(c *service.Config) { c.Data = data })
-	st.run(t, `account open "Zébulon Retiré" --id zeb --plan STARTER`)
-	st.run(t, `projections rebuild register`)
-	st.await(t, "a retired copy that knows the name", func() bool {
-		return strings.Contains(st.run(t, "projections status"), "retired")
+	svc := startService(t, func(c *service.Config) { c.Data = data })
+	svc.runCommand(t, `account open "Zébulon Retiré" --id zeb --plan STARTER`)
+	svc.runCommand(t, `projections rebuild register`)
+	svc.waitUntil(t, "a retired copy that knows the name", func() bool {
+		return strings.Contains(svc.runCommand(t, "projections status"), "retired")
 	})
-	if !holds(t, data, "Zébulon") {
+	if !folderContains(t, data, "Zébulon") {
 		t.Fatal("the name is in no file while it is in use")
 	}
-	st.run(t, "account close zeb")
-	st.run(t, "account erase zeb")
-	if holds(t, data, "Zébulon") {
+	svc.runCommand(t, "account close zeb")
+	svc.runCommand(t, "account erase zeb")
+	if folderContains(t, data, "Zébulon") {
 		t.Error("a file still holds the name")
 	}
 }
@@ -35,39 +35,39 @@ func TestAnErasedNameIsInNoFileOfTheDataFolder(t *testing.T) {
 func TestErasedSitesAreInNoFileOfTheDataFolder(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	st := raise(t, func(c *service.Config) { c.Data = data })
-	st.run(t, `account open Mende --id zeb --plan STARTER`)
-	key := strings.TrimSpace(st.run(t, `key issue zeb`))
-	st.post(t, key, "/locations/referentiels", `{"code":"m"}`)
-	st.post(t, key, "/locations/referentiels/m/sites:sync", `{"sites":[{"external_id":"1","nom":"Zébulon","lat":44.5,"lon":3.5,"proprietes":{"long":"`+
+	svc := startService(t, func(c *service.Config) { c.Data = data })
+	svc.runCommand(t, `account open Mende --id zeb --plan STARTER`)
+	key := strings.TrimSpace(svc.runCommand(t, `key issue zeb`))
+	svc.postJSON(t, key, "/locations/referentiels", `{"code":"m"}`)
+	svc.postJSON(t, key, "/locations/referentiels/m/sites:sync", `{"sites":[{"external_id":"1","nom":"Zébulon","lat":44.5,"lon":3.5,"proprietes":{"long":"`+
 		strings.Repeat("Zébulon, ", 1500)+`"}},{"external_id":"2","nom":"Zébulon aussi","lat":44.5,"lon":3.5}]}`)
-	st.run(t, `projections rebuild places`)
-	st.await(t, "a retired copy that knows the sites", func() bool {
-		return strings.Contains(st.run(t, "projections status"), "retired")
+	svc.runCommand(t, `projections rebuild places`)
+	svc.waitUntil(t, "a retired copy that knows the sites", func() bool {
+		return strings.Contains(svc.runCommand(t, "projections status"), "retired")
 	})
-	if !holds(t, data, "Zébulon") {
+	if !folderContains(t, data, "Zébulon") {
 		t.Fatal("the sites are in no file while they are in use")
 	}
-	st.run(t, "account close zeb")
-	st.run(t, "account erase zeb")
-	if holds(t, data, "Zébulon") {
+	svc.runCommand(t, "account close zeb")
+	svc.runCommand(t, "account erase zeb")
+	if folderContains(t, data, "Zébulon") {
 		t.Error("a file still holds what was said of a site")
 	}
-	if told := st.run(t, "audit log zeb --kind sites --subject m/1"); !strings.Contains(told, "created site 1 of m") {
+	if told := svc.runCommand(t, "audit log zeb --kind sites --subject m/1"); !strings.Contains(told, "created site 1 of m") {
 		t.Errorf("the history of the site is %q", told)
 	}
 }
 
-// post is a request with a key and a body, which must succeed.
-func (st *stage) post(t *testing.T, key, path, body string) {
+// postJSON is a request with a key and a body, which must succeed.
+func (svc *testService) postJSON(t *testing.T, key, path, body string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, st.api+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, svc.api+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+key)
 	r.Header.Set("Content-Type", "application/json")
-	resp, err := st.client.Do(r)
+	resp, err := svc.client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +77,8 @@ func (st *stage) post(t *testing.T, key, path, body string) {
 	}
 }
 
-// holds says whether a text is in a file below a folder.
-func holds(t *testing.T, folder, text string) bool {
+// folderContains says whether a text is in a file below a folder.
+func folderContains(t *testing.T, folder, text string) bool {
 	t.Helper()
 	found := false
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {

@@ -10,8 +10,8 @@ import (
 	"lieudit/cmd/lieudit/service"
 )
 
-// wide is the rows of n sites, each of some 1,400 bytes.
-func wide(n int) string {
+// wideRows is the rows of n sites, each of some 1,400 bytes.
+func wideRows(n int) string {
 	rows := make([]string, n)
 	for i := range rows {
 		rows[i] = fmt.Sprintf(`{"external_id":"s%05d","nom":"Boutique %d","lat":44.5,"lon":3.5,"proprietes":{"note":"%s"}}`, i, i, strings.Repeat("x", 1300))
@@ -20,15 +20,15 @@ func wide(n int) string {
 }
 
 // upload sends a body of any length and returns the status and the beginning of the answer.
-func (st *stage) upload(t *testing.T, key, path string, content io.Reader, length int64) (int, string) {
+func (svc *testService) upload(t *testing.T, key, path string, content io.Reader, length int64) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, st.api+path, content)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, svc.api+path, content)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.ContentLength = length
 	req.Header.Set("Authorization", "Bearer "+key)
-	resp, err := st.client.Do(req)
+	resp, err := svc.client.Do(req)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -40,10 +40,10 @@ func (st *stage) upload(t *testing.T, key, path string, content io.Reader, lengt
 	return resp.StatusCode, string(text)
 }
 
-// forever is a body that has no end.
-type forever struct{}
+// endlessReader is a body that has no end.
+type endlessReader struct{}
 
-func (forever) Read(p []byte) (int, error) {
+func (endlessReader) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = ' '
 	}
@@ -52,12 +52,12 @@ func (forever) Read(p []byte) (int, error) {
 
 func TestBodiesOf15MBAreWrittenAndLargerOnesThan64MiBAreNot(t *testing.T) {
 	t.Parallel()
-	st := raise(t, func(*service.Config) {})
-	st.run(t, `account open Chaîne --id chain --plan BUSINESS`)
-	key := strings.TrimSpace(st.run(t, "key issue chain"))
-	st.send(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
+	svc := startService(t, func(*service.Config) {})
+	svc.runCommand(t, `account open Chaîne --id chain --plan BUSINESS`)
+	key := strings.TrimSpace(svc.runCommand(t, "key issue chain"))
+	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
 	const sync = "/locations/referentiels/shops/sites:sync"
-	rows := wide(11_000)
+	rows := wideRows(11_000)
 	for _, c := range []struct {
 		what    string
 		content io.Reader
@@ -68,15 +68,15 @@ func TestBodiesOf15MBAreWrittenAndLargerOnesThan64MiBAreNot(t *testing.T) {
 		{"15 MB", strings.NewReader(`{"sites":[` + rows + `]}`), -1, 200, `"crees":11000,`},
 		{"one site too many", strings.NewReader(`{"sites":[` + rows + `,{"external_id":"x"}]}`), -1, 409, `"sites_actifs":11000,"capacite":10000,"plafond":11000`},
 		{"broken off", strings.NewReader(`{"sites":[` + rows[:len(rows)/2]), -1, 400, `Request too short or invalid`},
-		{"200 MB, as it says", io.LimitReader(forever{}, 200<<20), 200 << 20, 413, `Request body too large`},
-		{"endless", forever{}, -1, 413, `Request body too large`},
+		{"200 MB, as it says", io.LimitReader(endlessReader{}, 200<<20), 200 << 20, 413, `Request body too large`},
+		{"endless", endlessReader{}, -1, 413, `Request body too large`},
 		{"unchanged", strings.NewReader(`{"sites":[` + rows + `]}`), -1, 200, `"inchanges":11000,`},
 	} {
-		if status, got := st.upload(t, key, sync, c.content, c.length); status != c.status || !strings.Contains(got, c.want) {
+		if status, got := svc.upload(t, key, sync, c.content, c.length); status != c.status || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %d %s", c.what, status, got)
 		}
 	}
-	if got := st.send(t, key, "GET /me", ""); !strings.Contains(got, `"utilise":5,`) { // neither 400 nor 413 count
+	if got := svc.mustSend(t, key, "GET /me", ""); !strings.Contains(got, `"utilise":5,`) { // neither 400 nor 413 count
 		t.Errorf("counted otherwise: %s", got)
 	}
 }

@@ -16,29 +16,29 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 	"golang.org/x/sync/errgroup"
 
+	"lieudit/cmd/bench/address"
 	"lieudit/cmd/lieudit/service"
-	"lieudit/cmd/lieudit/yardstick"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/directory"
 	"lieudit/queries/address/officialtest"
-	"lieudit/queries/places/meili"
-	"lieudit/queries/places/meili/meilitest"
+	"lieudit/queries/locations/meili"
+	"lieudit/queries/locations/meili/meilitest"
 )
 
-// onListings has addresses searched in a Meilisearch.
-func onListings(address string) func(*service.Config) {
-	return func(c *service.Config) { c.Meilisearch, c.AddressIndex = address, service.Meilisearch }
+// withMeilisearchAddresses has addresses searched in a Meilisearch.
+func withMeilisearchAddresses(address string) func(*service.Config) {
+	return func(c *service.Config) { c.Meilisearch, c.AddressIndex = address, service.MeilisearchIndex }
 }
 
-// listings is the real Meilisearch that tests may use, and what they leave there is removed.
-func listings(t *testing.T) string {
+// meilisearchForAddresses is the real Meilisearch that tests may use, and what they leave there is removed.
+func meilisearchForAddresses(t *testing.T) string {
 	t.Helper()
-	server, key, _ := strings.Cut(os.Getenv(meilitest.Variable), "#")
+	server, key, _ := strings.Cut(os.Getenv(meilitest.EnvVariable), "#")
 	if server == "" {
-		t.Skipf("no Meilisearch: start one and name it in %s, as http://127.0.0.1:7700#KEY", meilitest.Variable)
+		t.Skipf("no Meilisearch: start one and name it in %s, as http://127.0.0.1:7700#KEY", meilitest.EnvVariable)
 	}
 	address := strings.Replace(server, "://", "://"+key+"@", 1)
-	at, err := meili.Parse(address)
+	at, err := meili.ParseServer(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,12 +58,12 @@ func TestSearchesOfAddressesFailAloneWhileMeilisearchIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.Close()
-	st := raise(t, onListings("http://key@"+gone.Addr().String()))
-	key := st.customer(t)
+	svc := startService(t, withMeilisearchAddresses("http://key@"+gone.Addr().String()))
+	key := svc.openCustomer(t)
 	const row = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat;x;y\n48095_a_00003;3;;Rue Basse;48000;48095;Mende;3.4979;44.514163;739574.22;6379580.04\n"
-	file := filepath.Join(st.data, "rows.csv")
-	mustWrite(t, file, row)
-	st.run(t, "ban import --data "+st.data+" "+file)
+	file := filepath.Join(svc.data, "rows.csv")
+	mustWriteFile(t, file, row)
+	svc.runCommand(t, "ban import --data "+svc.data+" "+file)
 	for path, want := range map[string]int{
 		"/address/verify?q=3+rue+basse+mende": http.StatusInternalServerError, "/address/autocomplete?q=rue+bas": http.StatusInternalServerError,
 		"/address/proximity?center=rue+basse+mende": http.StatusInternalServerError,
@@ -71,19 +71,19 @@ func TestSearchesOfAddressesFailAloneWhileMeilisearchIsAway(t *testing.T) {
 		"/address/proximity?center=48095_a_00003": http.StatusOK, "/locality/search?q=mende": http.StatusOK,
 		"/address/autocomplete?q=a": http.StatusOK,
 	} {
-		if got := st.ask(t, key, path, &struct{}{}); got != want {
+		if got := svc.getJSON(t, key, path, &struct{}{}); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
 		}
 	}
-	if reason := st.part(t, "address index"); reason == "ok" || strings.Contains(reason, "key@") {
+	if reason := svc.readyComponent(t, "address index"); reason == "ok" || strings.Contains(reason, "key@") {
 		t.Errorf("readiness says %q of the address index", reason)
 	}
 }
 
-// part is what readiness says of a part, without which a service is ready all the same.
-func (st *stage) part(t *testing.T, name string) string {
+// readyComponent is what readiness says of a part, without which a service is ready all the same.
+func (svc *testService) readyComponent(t *testing.T, name string) string {
 	t.Helper()
-	resp, err := st.client.Get(st.ops + "/readyz")
+	resp, err := svc.client.Get(svc.ops + "/readyz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,10 +97,10 @@ func (st *stage) part(t *testing.T, name string) string {
 
 func TestImportIsServedWithoutDroppingARequestOnMeilisearch(t *testing.T) {
 	t.Parallel()
-	address := listings(t)
-	importUnderLoad(t, raise(t, func(c *service.Config) {
-		onListings(address)(c)
-		t.Cleanup(func() { forgetSites(t, c) })
+	address := meilisearchForAddresses(t)
+	importUnderLoad(t, startService(t, func(c *service.Config) {
+		withMeilisearchAddresses(address)(c)
+		t.Cleanup(func() { deleteSiteIndex(t, c) })
 	}))
 }
 
@@ -110,17 +110,17 @@ func TestDamagedAddressesAreFoundInMeilisearch(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		officialtest.Missing(t, err)
 	}
-	o := yardstick.Options{Dir: t.TempDir(), Files: files, Questions: 40, Meilisearch: listings(t), Turn: time.Millisecond, Connections: 1,
+	o := address.Options{Dir: t.TempDir(), Files: files, Questions: 40, Meilisearch: meilisearchForAddresses(t), FigureDuration: time.Millisecond, Connections: 1,
 		Progress: func(string, int, int) {}}
 	own := map[string]int{}
-	err = yardstick.Run(t.Context(), o, yardstick.Listener{
-		Speed: func(yardstick.Figure) error { return nil },
-		Accuracy: func(s yardstick.Score) error {
-			if s.Where == "engine" {
-				own[s.Kind] = s.First
+	err = address.Run(t.Context(), o, address.Reporter{
+		OnFigure: func(address.Figure) error { return nil },
+		OnScore: func(s address.Score) error {
+			if s.Target == "engine" {
+				own[s.Kind] = s.Top1
 			}
-			if s.FalseExact > 0 || s.First < own[s.Kind]-s.Asked/20 {
-				t.Errorf("%s, %s: %d of %d first, %d false exact; the own index has %d", s.Kind, s.Where, s.First, s.Asked, s.FalseExact, own[s.Kind])
+			if s.FalseExact > 0 || s.Top1 < own[s.Kind]-s.Questions/20 {
+				t.Errorf("%s, %s: %d of %d first, %d false exact; the own index has %d", s.Kind, s.Target, s.Top1, s.Questions, s.FalseExact, own[s.Kind])
 			}
 			return nil
 		},
@@ -132,7 +132,7 @@ func TestDamagedAddressesAreFoundInMeilisearch(t *testing.T) {
 
 // It does not run beside the others, which remove what they find when they end.
 func TestInstancesThatListAVintageAtOnceListItOnce(t *testing.T) {
-	at, err := meili.Parse(listings(t))
+	at, err := meili.ParseServer(meilisearchForAddresses(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,28 +11,28 @@ import (
 
 	"github.com/mattn/go-isatty"
 
-	"lieudit/cmd/lieudit/console"
+	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/lieudit/service"
 )
 
 func main() {
-	ctx := untilInterrupted()
-	os.Exit(console.Program{
-		Version:  service.Version(),
-		In:       os.Stdin,
-		Out:      os.Stdout,
-		Err:      os.Stderr,
-		Terminal: isatty.IsTerminal(os.Stdout.Fd()) || isatty.IsCygwinTerminal(os.Stdout.Fd()),
-		Env:      os.LookupEnv,
-		Zone:     time.Local,
-		Serve:    service.Run,
-		Meek:     meek,
+	ctx := newInterruptContext()
+	os.Exit(cli.Program{
+		Version:       service.Version(),
+		In:            os.Stdin,
+		Out:           os.Stdout,
+		Err:           os.Stderr,
+		IsTerminal:    isatty.IsTerminal(os.Stdout.Fd()) || isatty.IsCygwinTerminal(os.Stdout.Fd()),
+		LookupEnv:     os.LookupEnv,
+		TimeZone:      time.Local,
+		Serve:         service.Run,
+		LowerPriority: lowerPriority,
 	}.Run(ctx, os.Args))
 }
 
-// untilInterrupted is a context that ends with the first signal. By then the next signal is the runtime's again: it
+// newInterruptContext is a context that ends with the first signal. By then the next signal is the runtime's again: it
 // ends the process at once.
-func untilInterrupted() context.Context {
+func newInterruptContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/cmd/lieudit/contest"
-	"lieudit/cmd/lieudit/trial"
+	"lieudit/cmd/bench/api"
+	"lieudit/cmd/bench/metering"
 	"lieudit/schemas/deadlinetest"
 )
 
@@ -20,8 +20,8 @@ import (
 // The long form is lieudit bench meter --chaos.
 func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
 	t.Parallel()
-	rep := prove(t, "--chaos", "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
-	if !slices.ContainsFunc(rep.Lives, func(l trial.Life) bool { return l.Killed }) {
+	rep := runMeteringBench(t, "--chaos", "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
+	if !slices.ContainsFunc(rep.Processes, func(l metering.Process) bool { return l.Killed }) {
 		t.Error("no instance was killed")
 	}
 	t.Logf("seed %d: %d served of %d, %d incidents", rep.Seed, rep.Served, rep.Cap, len(rep.Incidents))
@@ -29,7 +29,7 @@ func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
 
 func TestACapIsExactOnProcessesThatShareANode(t *testing.T) {
 	t.Parallel()
-	rep := prove(t, "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
+	rep := runMeteringBench(t, "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
 	if rep.Served != 400 || rep.Counted != 400 {
 		t.Errorf("served %d, counted %d, want exactly 400", rep.Served, rep.Counted)
 	}
@@ -37,35 +37,35 @@ func TestACapIsExactOnProcessesThatShareANode(t *testing.T) {
 
 func TestBenchAPITellsWhatItMeasured(t *testing.T) {
 	t.Parallel()
-	var f contest.Figure
-	measured(t, &f, "bench", "api", "--log", "journal", "--connections", "2", "--accounts", "3", "--path", "/me", "--seconds", "1", "--turns", "1")
-	if f.PerSecond <= 0 || f.Empty <= 0 || f.P99 < f.P50 || f.Events < 500_000 || f.Events > 1_100_000 {
+	var f api.Figure
+	runBenchProcess(t, &f, "bench", "api", "--log", "journal", "--connections", "2", "--accounts", "3", "--path", "/me", "--seconds", "1", "--turns", "1")
+	if f.PerSecond <= 0 || f.EmptyPerSecond <= 0 || f.P99 < f.P50 || f.EventsPerMillion < 500_000 || f.EventsPerMillion > 1_100_000 {
 		t.Errorf("got %+v; want figures, and between one event for two requests and one for each, a balance now and then", f)
 	}
 }
 
-// prove runs lieudit bench meter, which must find nothing violated.
-func prove(t *testing.T, words ...string) (rep trial.Report) {
+// runMeteringBench runs lieudit bench meter, which must find nothing violated.
+func runMeteringBench(t *testing.T, words ...string) (rep metering.Report) {
 	t.Helper()
-	measured(t, &rep, append([]string{"bench", "meter"}, words...)...)
+	runBenchProcess(t, &rep, append([]string{"bench", "meter"}, words...)...)
 	if len(rep.Violations) > 0 {
 		t.Errorf("violated: %s", strings.Join(rep.Violations, "; "))
 	}
 	return rep
 }
 
-// measured runs the program in a process of its own and reads the JSON it prints. It must leave nothing behind.
-func measured(t *testing.T, into any, words ...string) {
+// runBenchProcess runs the program in a process of its own and reads the JSON it prints. It must leave nothing behind.
+func runBenchProcess(t *testing.T, into any, words ...string) {
 	t.Helper()
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Limit(8*time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Scale(8*time.Minute))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], append(words, "--json", "--dir", dir)...)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
-	var out, complaints bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &complaints
+	cmd.Env = append(os.Environ(), asProgramVariable+"=1")
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %s%s", err, &out, &complaints)
+		t.Fatalf("%v: %s%s", err, &out, &stderr)
 	}
 	if err := json.Unmarshal(out.Bytes(), into); err != nil {
 		t.Fatalf("%v: %s", err, &out)

@@ -13,11 +13,11 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// names are the words of a scene that differ from run to run.
-type names map[string]string
+// variables are the words of a scene that differ from run to run.
+type variables map[string]string
 
-// keep names the texts of an answer.
-func (n names) keep(t *testing.T, name, answer string) {
+// storeFields names the texts of an answer.
+func (n variables) storeFields(t *testing.T, name, answer string) {
 	t.Helper()
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(answer), &fields); err != nil {
@@ -34,8 +34,8 @@ func (n names) keep(t *testing.T, name, answer string) {
 	}
 }
 
-// fill puts the words in. ${x*1000} is a thousand x, ${sites 3-5} the rows of three sites, and ${today} the day in Paris.
-func (n names) fill(t *testing.T, text string) string {
+// substitute puts the words in. ${x*1000} is a thousand x, ${sites 3-5} the rows of three sites, and ${today} the day in Paris.
+func (n variables) substitute(t *testing.T, text string) string {
 	t.Helper()
 	return regexp.MustCompile(`\$\{[^}]+\}`).ReplaceAllStringFunc(text, func(found string) string {
 		name := found[2 : len(found)-1]
@@ -46,7 +46,7 @@ func (n names) fill(t *testing.T, text string) string {
 			return plan.DateOf(time.Now()).String()
 		}
 		if span, ok := strings.CutPrefix(name, "sites "); ok {
-			return rowsOf(t, span)
+			return siteRows(t, span)
 		}
 		part, times, ok := strings.Cut(name, "*")
 		count, err := strconv.Atoi(times)
@@ -57,8 +57,8 @@ func (n names) fill(t *testing.T, text string) string {
 	})
 }
 
-// rowsOf is the rows of sites from one number to another, as a body has them.
-func rowsOf(t *testing.T, span string) string {
+// siteRows is the rows of sites from one number to another, as a body has them.
+func siteRows(t *testing.T, span string) string {
 	t.Helper()
 	var first, last int
 	if _, err := fmt.Sscanf(span, "%d-%d", &first, &last); err != nil {
@@ -71,12 +71,12 @@ func rowsOf(t *testing.T, span string) string {
 	return strings.Join(rows, ",")
 }
 
-// hide takes the words out again, the longest first, and then whatever else no two runs share.
-func (n names) hide(text string) string {
-	plain := regexp.MustCompile(`\.(label|kind|role|cree_par|account)$`)
+// maskValues takes the words out again, the longest first, and then whatever else no two runs share.
+func (n variables) maskValues(text string) string {
+	neverMasked := regexp.MustCompile(`\.(label|kind|role|cree_par|account)$`)
 	keys := make([]string, 0, len(n))
 	for k, v := range n {
-		if v != "" && !plain.MatchString(k) {
+		if v != "" && !neverMasked.MatchString(k) {
 			keys = append(keys, k)
 		}
 	}
@@ -89,14 +89,14 @@ func (n names) hide(text string) string {
 	for _, k := range keys {
 		text = strings.ReplaceAll(text, n[k], "${"+k+"}")
 	}
-	for _, v := range varying() {
+	for _, v := range variablePatterns() {
 		text = v.pattern.ReplaceAllString(text, v.name)
 	}
 	return strings.ReplaceAll(text, plan.DateOf(time.Now()).String(), "${today}")
 }
 
-// varying is what no two runs share.
-func varying() []struct {
+// variablePatterns is what no two runs share.
+func variablePatterns() []struct {
 	pattern *regexp.Regexp
 	name    string
 } {

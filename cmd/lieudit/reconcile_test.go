@@ -23,13 +23,13 @@ func TestReconcileNamesWhatWasAltered(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		st := raise(t, func(*service.Config) {})
-		alter(t, st, filepath.Join(st.data, "readmodels", "usage-v2-g1.db"))
+		svc := startService(t, func(*service.Config) {})
+		checkAlterations(t, svc, filepath.Join(svc.data, "readmodels", "usage-v2-g1.db"))
 	})
 	t.Run("servers", func(t *testing.T) {
 		t.Parallel()
-		address := tabletest.Postgres(t)
-		alter(t, raise(t, onServers(startNode(t), address)), address)
+		address := tabletest.NewPostgresDatabase(t)
+		checkAlterations(t, startService(t, withServers(startNode(t), address)), address)
 	})
 }
 
@@ -54,53 +54,53 @@ func alterations() []alteration {
 	}
 }
 
-func alter(t *testing.T, st *stage, address string) {
+func checkAlterations(t *testing.T, svc *testService, address string) {
 	t.Helper()
 	for _, account := range []string{"florac", "mende"} {
-		st.run(t, "account open Mairie --plan STARTER --id "+account)
-		key := strings.TrimSpace(st.run(t, "key issue "+account))
+		svc.runCommand(t, "account open Mairie --plan STARTER --id "+account)
+		key := strings.TrimSpace(svc.runCommand(t, "key issue "+account))
 		for range 3 {
-			if status := st.me(t, key); status != http.StatusOK {
+			if status := svc.statusOfMe(t, key); status != http.StatusOK {
 				t.Fatalf("GET /me: %d", status)
 			}
 		}
 	}
-	code, found := st.reconcile(t)
+	code, found := svc.reconcileUsage(t)
 	if code != 0 || found.Requests != 6 || found.Periods != 2 || found.Lines != 2 || len(found.Differences) > 0 {
 		t.Fatalf("exit %d before anything was altered: %+v", code, found)
 	}
-	whileCounting(t, st)
+	reconcileWhileCounting(t, svc)
 	db, err := table.Open(t.Context(), address, table.Options{Schema: "usage_v2_g1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
 	for _, a := range alterations() {
-		a.named(t, st, db)
+		a.checkDetected(t, svc, db)
 	}
-	st.run(t, "projections rebuild usage")
-	st.await(t, "the log and the fresh copy to agree", func() bool {
-		code, _ := st.reconcile(t)
+	svc.runCommand(t, "projections rebuild usage")
+	svc.waitUntil(t, "the log and the fresh copy to agree", func() bool {
+		code, _ := svc.reconcileUsage(t)
 		return code == 0
 	})
 }
 
-// whileCounting reconciles while requests are counted: the log and the read model are compared where they are the same.
-func whileCounting(t *testing.T, st *stage) {
+// reconcileWhileCounting reconciles while requests are counted: the log and the read model are compared where they are the same.
+func reconcileWhileCounting(t *testing.T, svc *testService) {
 	t.Helper()
-	st.run(t, "account open Mairie --plan STARTER --id busy")
-	key := strings.TrimSpace(st.run(t, "key issue busy"))
+	svc.runCommand(t, "account open Mairie --plan STARTER --id busy")
+	key := strings.TrimSpace(svc.runCommand(t, "key issue busy"))
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	for range 2 {
 		clients.Go(func() {
 			for ctx.Err() == nil {
-				st.me(t, key)
+				svc.statusOfMe(t, key)
 			}
 		})
 	}
 	for range 3 {
-		if code, found := st.reconcile(t); code != 0 {
+		if code, found := svc.reconcileUsage(t); code != 0 {
 			t.Errorf("exit %d: %+v", code, found.Differences)
 		}
 	}
@@ -108,16 +108,16 @@ func whileCounting(t *testing.T, st *stage) {
 	clients.Wait()
 }
 
-// named makes the change, looks at what is said of it, and undoes it.
-func (a alteration) named(t *testing.T, st *stage, db *table.DB) {
+// checkDetected makes the change, looks at what is said of it, and undoes it.
+func (a alteration) checkDetected(t *testing.T, svc *testService, db *table.DB) {
 	t.Helper()
 	if _, err := db.Exec(t.Context(), a.statement); err != nil {
 		t.Fatal(err)
 	}
-	code, found := st.reconcile(t)
+	code, found := svc.reconcileUsage(t)
 	var got []string
 	for _, d := range found.Differences {
-		got = append(got, fmt.Sprintf("%s %s %s %s %s", d.Contract, d.Kind, d.Endpoint, d.Log, d.Shown))
+		got = append(got, fmt.Sprintf("%s %s %s %s %s", d.Contract, d.Kind, d.Endpoint, d.InLog, d.Shown))
 	}
 	slices.Sort(got)
 	if code != 1 || !slices.Equal(got, a.want) {
@@ -131,12 +131,12 @@ func (a alteration) named(t *testing.T, st *stage, db *table.DB) {
 	}
 }
 
-// reconcile runs the command and reads what it prints.
-func (st *stage) reconcile(t *testing.T) (code int, found body.Reconciliation) {
+// reconcileUsage runs the command and reads what it prints.
+func (svc *testService) reconcileUsage(t *testing.T) (code int, found body.Reconciliation) {
 	t.Helper()
-	code, out, complaints := st.try(t, "usage reconcile --json")
+	code, out, stderr := svc.tryCommand(t, "usage reconcile --json")
 	if err := json.Unmarshal([]byte(out), &found); err != nil {
-		t.Fatalf("exit %d, %q, %s", code, out, complaints)
+		t.Fatalf("exit %d, %q, %s", code, out, stderr)
 	}
 	return code, found
 }

@@ -14,13 +14,13 @@ import (
 // GET /accounts/{id}, and any. and area. begin the rules that all routes of a listener share.
 func TestEveryRouteHasAScene(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(scenes)
+	files, err := filepath.Glob(scenePattern)
 	if err != nil {
 		t.Fatal(err)
 	}
 	routes := []string{"any", "area"}
-	for _, operation := range slices.Concat(body.API().Operations, body.Area().Operations) {
-		routes = append(routes, nameOf(operation.Method, operation.Path))
+	for _, operation := range slices.Concat(body.API().Operations, body.CustomerArea().Operations) {
+		routes = append(routes, routeFileName(operation.Method, operation.Path))
 	}
 	played := map[string]bool{}
 	for _, file := range files {
@@ -37,8 +37,8 @@ func TestEveryRouteHasAScene(t *testing.T) {
 	}
 }
 
-// nameOf is the route a file name begins with.
-func nameOf(method, path string) string {
+// routeFileName is the route a file name begins with.
+func routeFileName(method, path string) string {
 	words := regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(path, "_")
 	return strings.ToLower(method) + strings.TrimSuffix(words, "_")
 }

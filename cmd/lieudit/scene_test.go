@@ -21,44 +21,44 @@ import (
 // scene is one file of testdata/api: a rule, the commands that set the stage (given), then requests (when) and
 // what is to be answered (then). A title may follow when and then behind a colon.
 type scene struct {
-	archive *txtar.Archive
-	place   string // "addresses": where there are some; "alone": on a service of its own; "node": whose log is on a node of its own
-	names   names
+	archive   *txtar.Archive
+	fixture   string // "addresses": where there are some; "alone": on a service of its own; "node": whose log is on a node of its own
+	variables variables
 }
 
-func readScene(t *testing.T, file string) *scene {
+func parseScene(t *testing.T, file string) *scene {
 	t.Helper()
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{archive: archive, names: names{}}
+	s := &scene{archive: archive, variables: variables{}}
 	for _, f := range archive.Files {
 		if slices.Contains([]string{"addresses", "alone", "node"}, f.Name) {
-			s.place = f.Name
+			s.fixture = f.Name
 		}
 	}
 	return s
 }
 
 // play acts a scene out and returns its file as it is to be when all that was answered is right.
-func (s *scene) play(t *testing.T, st *stage) []byte {
+func (s *scene) play(t *testing.T, svc *testService) []byte {
 	t.Helper()
-	s.names["operator"] = st.operator
+	s.variables["operator"] = svc.operator
 	for _, name := range []string{"account", "other", "agency"} {
-		s.names[name] = name + "-" + st.unique()
+		s.variables[name] = name + "-" + svc.uniqueName()
 	}
 	played := &txtar.Archive{Comment: s.archive.Comment}
 	for i, f := range s.archive.Files {
 		switch section, title, _ := strings.Cut(f.Name, ":"); section {
 		case "given":
-			s.prepare(t, st, string(f.Data))
+			s.runGivenCommands(t, svc, string(f.Data))
 			played.Files = append(played.Files, f)
 		case "when":
-			answer := s.ask(t, st, string(f.Data))
-			for tries := 0; tries < 50 && s.early(st, i, answer); tries++ {
+			answer := s.sendRequest(t, svc, string(f.Data))
+			for tries := 0; tries < 50 && s.isPremature(svc, i, answer); tries++ {
 				time.Sleep(100 * time.Millisecond)
-				answer = s.ask(t, st, string(f.Data))
+				answer = s.sendRequest(t, svc, string(f.Data))
 			}
 			played.Files = append(played.Files, f, txtar.File{Name: strings.TrimSuffix("then:"+title, ":"), Data: answer})
 		case "then": // made anew
@@ -69,9 +69,9 @@ func (s *scene) play(t *testing.T, st *stage) []byte {
 	return txtar.Format(played)
 }
 
-// prepare runs commands, one a line. NAME = in front of one keeps its answer: ${NAME.id} and so on, and as ${NAME}
+// runGivenCommands runs commands, one a line. NAME = in front of one keeps its answer: ${NAME.id} and so on, and as ${NAME}
 // the token. "log stop" and "log start" are not commands of the program: they take the node away and bring it back.
-func (s *scene) prepare(t *testing.T, st *stage, commands string) {
+func (s *scene) runGivenCommands(t *testing.T, svc *testService, commands string) {
 	t.Helper()
 	for line := range strings.Lines(commands) {
 		line = strings.TrimSpace(line)
@@ -79,29 +79,29 @@ func (s *scene) prepare(t *testing.T, st *stage, commands string) {
 		switch {
 		case line == "":
 		case line == "log stop":
-			st.log.stop()
-			st.log.stop = func() {} // it is stopped
-			within(t, deadlinetest.Hang, "keys are not served", func() bool { return !st.checked(t, s.names["KEY"]) })
+			svc.node.stop()
+			svc.node.stop = func() {} // it is stopped
+			waitWithin(t, deadlinetest.DefaultLimit, "keys are not served", func() bool { return !svc.areKeysChecked(t, s.variables["KEY"]) })
 		case line == "log start":
-			st.log.start(t)
-			within(t, deadlinetest.Hang, "keys are served again", func() bool { return st.me(t, s.names["KEY"]) == 200 })
+			svc.node.start(t)
+			waitWithin(t, deadlinetest.DefaultLimit, "keys are served again", func() bool { return svc.statusOfMe(t, s.variables["KEY"]) == 200 })
 		case named:
-			s.names.keep(t, name, st.run(t, s.names.fill(t, command)+" --json"))
+			s.variables.storeFields(t, name, svc.runCommand(t, s.variables.substitute(t, command)+" --json"))
 		default:
-			st.run(t, s.names.fill(t, line))
+			svc.runCommand(t, s.variables.substitute(t, line))
 		}
 	}
 }
 
-// ask sends a request: a line "GET /me" (of the API) or "area GET /accounts", headers, an empty line, a body.
-func (s *scene) ask(t *testing.T, st *stage, text string) []byte {
+// sendRequest sends a request: a line "GET /me" (of the API) or "area GET /accounts", headers, an empty line, a body.
+func (s *scene) sendRequest(t *testing.T, svc *testService, text string) []byte {
 	t.Helper()
-	head, content, _ := strings.Cut(s.names.fill(t, text), "\n\n")
+	head, content, _ := strings.Cut(s.variables.substitute(t, text), "\n\n")
 	lines := strings.Split(strings.TrimSpace(head), "\n")
 	target := strings.Fields(lines[0])
-	base := st.api
+	base := svc.api
 	if len(target) == 3 {
-		base = st.base(t, target[0])
+		base = svc.listenerURL(t, target[0])
 		target = target[1:]
 	}
 	req, err := http.NewRequestWithContext(t.Context(), target[0], base+target[1], strings.NewReader(strings.TrimSuffix(content, "\n")))
@@ -112,22 +112,22 @@ func (s *scene) ask(t *testing.T, st *stage, text string) []byte {
 		name, value, _ := strings.Cut(line, ":")
 		req.Header[name] = append(req.Header[name], strings.TrimSpace(value)) // as written, nothing tidied
 	}
-	resp, err := st.client.Do(req)
+	resp, err := svc.client.Do(req)
 	if err != nil {
 		t.Fatalf("%s: %v", lines[0], err)
 	}
 	defer resp.Body.Close()
-	told := tell(t, resp)
-	if found := regexp.MustCompile(`"curseur": "([^"]+)"`).FindStringSubmatch(told); found != nil {
-		s.names["curseur"] = found[1] // for the request after
+	response := formatResponse(t, resp)
+	if found := regexp.MustCompile(`"curseur": "([^"]+)"`).FindStringSubmatch(response); found != nil {
+		s.variables["curseur"] = found[1] // for the request after
 	}
-	return []byte(s.names.hide(told))
+	return []byte(s.variables.maskValues(response))
 }
 
-// early says whether an answer is to be asked for again: that of an instance with no time to look at its log, and
+// isPremature says whether an answer is to be asked for again: that of an instance with no time to look at its log, and
 // that of a list which is behind the write before, as it may be after a refusal, or on a machine that is too busy.
-func (s *scene) early(st *stage, when int, answer []byte) bool {
-	if st.log == nil && starved(answer) {
+func (s *scene) isPremature(svc *testService, when int, answer []byte) bool {
+	if svc.node == nil && isKeyRingUnavailable(answer) {
 		return true
 	}
 	follows := s.archive.Files[min(when+1, len(s.archive.Files)-1)]
@@ -135,14 +135,14 @@ func (s *scene) early(st *stage, when int, answer []byte) bool {
 		strings.HasPrefix(follows.Name, "then") && !*update && !bytes.Equal(follows.Data, answer)
 }
 
-// starved says whether an instance could not vouch for its keys. Nothing was done then; how outages are answered
+// isKeyRingUnavailable says whether an instance could not vouch for its keys. Nothing was done then; how outages are answered
 // has scenes of its own.
-func starved(answer []byte) bool {
+func isKeyRingUnavailable(answer []byte) bool {
 	return bytes.Contains(answer, []byte("Authentication service unavailable"))
 }
 
-// told are the headers that the contract is about.
-func told() []string {
+// contractHeaders are the headers that the contract is about.
+func contractHeaders() []string {
 	return []string{
 		"Content-Type", "Allow", "Location", "Retry-After", "X-Request-Id", "Set-Cookie", "Www-Authenticate",
 		"Access-Control-Allow-Origin", "Access-Control-Allow-Methods", "Access-Control-Allow-Headers",
@@ -150,12 +150,12 @@ func told() []string {
 	}
 }
 
-// tell writes an answer down: its status, the headers that matter, its body with JSON indented.
-func tell(t *testing.T, resp *http.Response) string {
+// formatResponse writes an answer down: its status, the headers that matter, its body with JSON indented.
+func formatResponse(t *testing.T, resp *http.Response) string {
 	t.Helper()
 	var out strings.Builder
 	fmt.Fprintln(&out, resp.StatusCode)
-	for _, name := range told() {
+	for _, name := range contractHeaders() {
 		for _, value := range resp.Header[name] {
 			fmt.Fprintf(&out, "%s: %s\n", name, value)
 		}
@@ -174,7 +174,7 @@ func tell(t *testing.T, resp *http.Response) string {
 	return out.String()
 }
 
-func mustRead(t *testing.T, file string) []byte {
+func mustReadFile(t *testing.T, file string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -183,7 +183,7 @@ func mustRead(t *testing.T, file string) []byte {
 	return text
 }
 
-func mustWrite(t *testing.T, file, text string) {
+func mustWriteFile(t *testing.T, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -18,36 +18,36 @@ import (
 // stumble over stay as they are, version and all.
 func TestAnExportThatIsImportedChangesNothing(t *testing.T) {
 	t.Parallel()
-	st := raise(t, func(*service.Config) {})
-	st.run(t, `account open "Mairie de Mende" --id mende --plan STARTER`)
-	key := strings.TrimSpace(st.run(t, "key issue mende"))
+	svc := startService(t, func(*service.Config) {})
+	svc.runCommand(t, `account open "Mairie de Mende" --id mende --plan STARTER`)
+	key := strings.TrimSpace(svc.runCommand(t, "key issue mende"))
 	file := filepath.Join(t.TempDir(), "sites")
-	st.send(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
+	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
 	const count = 150
-	st.send(t, key, "POST /locations/referentiels/shops/sites:sync", oddSites(count))
+	svc.mustSend(t, key, "POST /locations/referentiels/shops/sites:sync", sitesWithOddText(count))
 	for _, format := range []string{"csv", "csv --excel", "geojson", "ndjson"} {
-		st.run(t, "sites export --referential shops --key "+key+" --out "+file+" --format "+format)
+		svc.runCommand(t, "sites export --referential shops --key "+key+" --out "+file+" --format "+format)
 		var done body.Synced
-		out := st.run(t, "sites import "+file+" --referential shops --json --key "+key)
-		if err := json.Unmarshal([]byte(out), &done); err != nil || done.Unchanged != count || done.Before != count || done.After != count {
+		out := svc.runCommand(t, "sites import "+file+" --referential shops --json --key "+key)
+		if err := json.Unmarshal([]byte(out), &done); err != nil || done.Unchanged != count || done.ActiveBefore != count || done.ActiveAfter != count {
 			t.Errorf("%s: %v %s", format, err, out)
 		}
 	}
-	if got := st.send(t, key, "GET /locations/referentiels/shops/sites?limit=1000", ""); strings.Count(got, `"version":1,`) != count {
+	if got := svc.mustSend(t, key, "GET /locations/referentiels/shops/sites?limit=1000", ""); strings.Count(got, `"version":1,`) != count {
 		t.Errorf("some sites are not of version 1: %.2000s", got)
 	}
 }
 
-// send sends a request with a key, which must succeed, and returns the body of the answer.
-func (st *stage) send(t *testing.T, key, target, content string) string {
+// mustSend sends a request with a key, which must succeed, and returns the body of the answer.
+func (svc *testService) mustSend(t *testing.T, key, target, content string) string {
 	t.Helper()
 	method, path, _ := strings.Cut(target, " ")
-	req, err := http.NewRequestWithContext(t.Context(), method, st.api+path, strings.NewReader(content))
+	req, err := http.NewRequestWithContext(t.Context(), method, svc.api+path, strings.NewReader(content))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+key)
-	resp, err := st.client.Do(req)
+	resp, err := svc.client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +59,8 @@ func (st *stage) send(t *testing.T, key, target, content string) string {
 	return answer.String()
 }
 
-// oddSites is a sync of n sites with texts that formats could stumble over.
-func oddSites(n int) string {
+// sitesWithOddText is a sync of n sites with texts that formats could stumble over.
+func sitesWithOddText(n int) string {
 	r := rand.New(rand.NewPCG(48, 2026))
 	odd := []string{
 		"Chez Paul", `"`, `""`, "a;b", "a,b", "a\nb", "a\r\nb", " a ", "=1+1", "+33 4", "@x", "é😀", "\u00a0x", `["a"]`, "1e-7", `\`, "\t", "\u2028", "<b>&", "4,5", "null",

@@ -16,45 +16,45 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/cmd/lieudit/console"
+	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/lieudit/service"
 	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/token"
 )
 
-// stage is a running service that scenes are played on.
-type stage struct {
+// testService is a running service that scenes are played on.
+type testService struct {
 	api, area, ops string // where the three listeners begin
 	data           string
 	operator       string // the first operator's token
 	client         *http.Client
-	scenes         atomic.Int64
-	log            *server // of a scene that plays on a node of its own
-	stop           func()  // ends the service and waits for it
+	nameCount      atomic.Int64
+	node           *testNode // of a scene that plays on a node of its own
+	stop           func()    // ends the service and waits for it
 }
 
-// raise starts a service on free ports in a folder of its own, and ends it with the test.
-func raise(t *testing.T, change func(*service.Config)) *stage {
+// startService starts a service on free ports in a folder of its own, and ends it with the test.
+func startService(t *testing.T, change func(*service.Config)) *testService {
 	t.Helper()
-	st := raiseUnready(t, change)
-	st.await(t, "the service to be ready", func() bool {
-		resp, err := st.client.Get(st.ops + "/readyz")
+	svc := startServiceUnready(t, change)
+	svc.waitUntil(t, "the service to be ready", func() bool {
+		resp, err := svc.client.Get(svc.ops + "/readyz")
 		if err != nil {
 			return false
 		}
 		defer resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	})
-	return st
+	return svc
 }
 
-// raiseUnready is raise that does not wait for the service to be ready.
-func raiseUnready(t *testing.T, change func(*service.Config)) *stage {
+// startServiceUnready is raise that does not wait for the service to be ready.
+func startServiceUnready(t *testing.T, change func(*service.Config)) *testService {
 	t.Helper()
-	said := &announcement{ready: make(chan struct{})}
+	output := &startOutput{ready: make(chan struct{})}
 	c := service.Config{
 		Data: t.TempDir(), Listen: "127.0.0.1:0", AreaListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
-		Tokens: token.Default, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Out: said,
+		TokenPrefixes: token.DefaultPrefixes, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Out: output,
 		Now: time.Now, DrainTimeout: 5 * time.Second,
 	}
 	change(&c)
@@ -62,95 +62,95 @@ func raiseUnready(t *testing.T, change func(*service.Config)) *stage {
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx, c) }()
 	select {
-	case <-said.ready:
+	case <-output.ready:
 	case err := <-ended:
 		t.Fatalf("the service ended: %v", err)
-	case <-time.After(deadlinetest.Limit(deadlinetest.Hang)):
+	case <-time.After(deadlinetest.Scale(deadlinetest.DefaultLimit)):
 		cancel()
-		t.Fatalf("the service did not start: %s", said.text())
+		t.Fatalf("the service did not start: %s", output.text())
 	}
-	st := &stage{data: c.Data, client: &http.Client{Timeout: deadlinetest.Limit(deadlinetest.Hang), Transport: &http.Transport{}}}
-	st.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	st.api, st.area, st.ops = said.place(t, "API"), said.place(t, "customer area"), said.place(t, "health, metrics")
-	st.stop = sync.OnceFunc(func() {
-		st.client.CloseIdleConnections()
+	svc := &testService{data: c.Data, client: &http.Client{Timeout: deadlinetest.Scale(deadlinetest.DefaultLimit), Transport: &http.Transport{}}}
+	svc.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	svc.api, svc.area, svc.ops = output.listenerURL(t, "API"), output.listenerURL(t, "customer area"), output.listenerURL(t, "health, metrics")
+	svc.stop = sync.OnceFunc(func() {
+		svc.client.CloseIdleConnections()
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("the service ended with: %v", err)
 		}
 	})
-	t.Cleanup(st.stop)
-	st.await(t, "the operator's token", func() bool {
+	t.Cleanup(svc.stop)
+	svc.waitUntil(t, "the operator's token", func() bool {
 		text, err := os.ReadFile(filepath.Join(c.Data, "operator-token"))
-		st.operator = strings.TrimSpace(string(text))
+		svc.operator = strings.TrimSpace(string(text))
 		return err == nil
 	})
-	return st
+	return svc
 }
 
-// await returns when a condition holds.
-func (st *stage) await(t *testing.T, what string, holds func() bool) {
+// waitUntil returns when a condition holds.
+func (svc *testService) waitUntil(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	late := time.After(deadlinetest.Limit(deadlinetest.Hang))
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
+	timeout := time.After(deadlinetest.Scale(deadlinetest.DefaultLimit))
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
 	for !holds() {
 		select {
-		case <-look.C:
-		case <-late:
+		case <-ticker.C:
+		case <-timeout:
 			t.Fatalf("waited too long for %s", what)
 		}
 	}
 }
 
-// base is where the paths of a listener begin.
-func (st *stage) base(t *testing.T, listener string) string {
+// listenerURL is where the paths of a listener begin.
+func (svc *testService) listenerURL(t *testing.T, listener string) string {
 	t.Helper()
 	switch listener {
 	case "area":
-		return st.area
+		return svc.area
 	case "ops":
-		return st.ops
+		return svc.ops
 	}
 	t.Fatalf("there is no listener %q", listener)
 	return ""
 }
 
-// unique is a word that no other scene on the stage has.
-func (st *stage) unique() string { return fmt.Sprintf("scene%04d", st.scenes.Add(1)) }
+// uniqueName is a word that no other scene on the stage has.
+func (svc *testService) uniqueName() string { return fmt.Sprintf("scene%04d", svc.nameCount.Add(1)) }
 
-// run runs a command line of the program against the stage, which must succeed, and returns what it prints.
-func (st *stage) run(t *testing.T, line string) string {
+// runCommand runs a command line of the program against the stage, which must succeed, and returns what it prints.
+func (svc *testService) runCommand(t *testing.T, line string) string {
 	t.Helper()
-	code, out, complaints := st.try(t, line)
-	for tries := 0; code != 0 && starved([]byte(complaints)) && tries < 20; tries++ {
+	code, out, stderr := svc.tryCommand(t, line)
+	for tries := 0; code != 0 && isKeyRingUnavailable([]byte(stderr)) && tries < 20; tries++ {
 		time.Sleep(100 * time.Millisecond)
-		code, out, complaints = st.try(t, line)
+		code, out, stderr = svc.tryCommand(t, line)
 	}
 	if code != 0 {
-		t.Fatalf("lieudit %s: exit %d: %s", line, code, complaints)
+		t.Fatalf("lieudit %s: exit %d: %s", line, code, stderr)
 	}
 	return out
 }
 
-func (st *stage) try(t *testing.T, line string) (code int, printed, complaints string) {
+func (svc *testService) tryCommand(t *testing.T, line string) (code int, printed, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	env := map[string]string{
-		"LIEUDIT_AREA":  strings.TrimSuffix(st.area, "/customer-area/v1"),
-		"LIEUDIT_TOKEN": st.operator,
-		"LIEUDIT_URL":   strings.TrimSuffix(st.api, "/services/v1"),
+		"LIEUDIT_AREA":  strings.TrimSuffix(svc.area, "/customer-area/v1"),
+		"LIEUDIT_TOKEN": svc.operator,
+		"LIEUDIT_URL":   strings.TrimSuffix(svc.api, "/services/v1"),
 	}
-	p := console.Program{
-		In: strings.NewReader(""), Out: &out, Err: &errs, Zone: time.UTC, Serve: service.Run,
-		Env: func(k string) (string, bool) { v, ok := env[k]; return v, ok },
+	p := cli.Program{
+		In: strings.NewReader(""), Out: &out, Err: &errs, TimeZone: time.UTC, Serve: service.Run,
+		LookupEnv: func(k string) (string, bool) { v, ok := env[k]; return v, ok },
 	}
-	code = p.Run(t.Context(), words("lieudit "+line))
+	code = p.Run(t.Context(), splitWords("lieudit "+line))
 	return code, out.String(), errs.String()
 }
 
-// words splits a command line at spaces; quotes keep them.
-func words(line string) []string {
+// splitWords splits a command line at spaces; quotes keep them.
+func splitWords(line string) []string {
 	var out []string
 	for _, found := range regexp.MustCompile(`"([^"]*)"|'([^']*)'|\S+`).FindAllStringSubmatch(line, -1) {
 		switch found[0][0] {
@@ -165,34 +165,34 @@ func words(line string) []string {
 	return out
 }
 
-// announcement is what a service tells at start. It is ready when all listeners are named.
-type announcement struct {
-	mu    sync.Mutex
-	said  strings.Builder
-	once  sync.Once
-	ready chan struct{}
+// startOutput is what a service tells at start. It is ready when all listeners are named.
+type startOutput struct {
+	mu      sync.Mutex
+	written strings.Builder
+	once    sync.Once
+	ready   chan struct{}
 }
 
-var _ io.Writer = (*announcement)(nil)
+var _ io.Writer = (*startOutput)(nil)
 
-func (a *announcement) Write(b []byte) (int, error) {
+func (a *startOutput) Write(b []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.said.Write(b)
-	if strings.Contains(a.said.String(), "health, metrics") {
+	a.written.Write(b)
+	if strings.Contains(a.written.String(), "health, metrics") {
 		a.once.Do(func() { close(a.ready) })
 	}
 	return len(b), nil
 }
 
-func (a *announcement) text() string {
+func (a *startOutput) text() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.said.String()
+	return a.written.String()
 }
 
-// place is the address that was announced for a listener.
-func (a *announcement) place(t *testing.T, listener string) string {
+// listenerURL is the address that was announced for a listener.
+func (a *startOutput) listenerURL(t *testing.T, listener string) string {
 	t.Helper()
 	found := regexp.MustCompile(listener + `\s+(http://\S+)`).FindStringSubmatch(a.text())
 	if found == nil {

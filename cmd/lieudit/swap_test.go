@@ -16,15 +16,15 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-// ask is a request with a key, and its answer's status.
-func (st *stage) ask(t *testing.T, key, path string, into any) int {
+// getJSON is a request with a key, and its answer's status.
+func (svc *testService) getJSON(t *testing.T, key, path string, into any) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, st.api+path, nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, svc.api+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+key)
-	resp, err := st.client.Do(req)
+	resp, err := svc.client.Do(req)
 	if err != nil {
 		t.Errorf("%s: %v", path, err)
 		return 0
@@ -38,33 +38,33 @@ func (st *stage) ask(t *testing.T, key, path string, into any) int {
 	return resp.StatusCode
 }
 
-// customer opens an account and returns a key of it.
-func (st *stage) customer(t *testing.T) string {
+// openCustomer opens an account and returns a key of it.
+func (svc *testService) openCustomer(t *testing.T) string {
 	t.Helper()
-	name := "customer-" + st.unique()
-	st.run(t, "account open Mende --plan BUSINESS --id "+name)
-	return strings.TrimSpace(st.run(t, "key issue "+name))
+	name := "customer-" + svc.uniqueName()
+	svc.runCommand(t, "account open Mende --plan BUSINESS --id "+name)
+	return strings.TrimSpace(svc.runCommand(t, "key issue "+name))
 }
 
 func TestImportIsServedWithoutDroppingARequest(t *testing.T) {
 	t.Parallel()
-	importUnderLoad(t, raise(t, func(*service.Config) {}))
+	importUnderLoad(t, startService(t, func(*service.Config) {}))
 }
 
 func TestImportIsServedWithoutDroppingARequestOnServers(t *testing.T) {
 	t.Parallel()
-	importUnderLoad(t, raise(t, onServers(startNode(t), tabletest.Postgres(t))))
+	importUnderLoad(t, startService(t, withServers(startNode(t), tabletest.NewPostgresDatabase(t))))
 }
 
-func importUnderLoad(t *testing.T, st *stage) {
+func importUnderLoad(t *testing.T, svc *testService) {
 	t.Helper()
-	key := st.customer(t)
+	key := svc.openCustomer(t)
 	var files []string
 	for seed := range 2 {
 		files = append(files, filepath.Join(t.TempDir(), fmt.Sprintf("a%d.csv.gz", seed)))
-		st.run(t, fmt.Sprintf("ban generate --addresses 4000 --seed %d --out %s", seed, files[seed]))
+		svc.runCommand(t, fmt.Sprintf("ban generate --addresses 4000 --seed %d --out %s", seed, files[seed]))
 	}
-	st.run(t, "ban import --data "+st.data+" "+files[0])
+	svc.runCommand(t, "ban import --data "+svc.data+" "+files[0])
 	var asked atomic.Int64
 	done := make(chan struct{})
 	var askers sync.WaitGroup
@@ -78,7 +78,7 @@ func importUnderLoad(t *testing.T, st *stage) {
 					return
 				default:
 				}
-				if got := st.ask(t, key, path, &struct{}{}); got != http.StatusOK && got != http.StatusServiceUnavailable { // a busy machine has no time for keys
+				if got := svc.getJSON(t, key, path, &struct{}{}); got != http.StatusOK && got != http.StatusServiceUnavailable { // a busy machine has no time for keys
 					t.Errorf("%s: %d while vintages change", path, got)
 				}
 				asked.Add(1)
@@ -87,9 +87,9 @@ func importUnderLoad(t *testing.T, st *stage) {
 	}
 	for turn := range 3 {
 		millesime := fmt.Sprintf("2026-0%d-01", turn+1)
-		st.run(t, fmt.Sprintf("ban import --data %s --millesime %s %s", st.data, millesime, files[turn%2]))
+		svc.runCommand(t, fmt.Sprintf("ban import --data %s --millesime %s %s", svc.data, millesime, files[turn%2]))
 		var v body.Version
-		if st.ask(t, key, "/version", &v); v.Vintage != millesime {
+		if svc.getJSON(t, key, "/version", &v); v.Vintage != millesime {
 			t.Errorf("the import of %s has ended and %s is served", millesime, v.Vintage)
 		}
 	}
@@ -102,18 +102,18 @@ func importUnderLoad(t *testing.T, st *stage) {
 
 func TestOldIdsFindTheirAddressesInTheNextVintage(t *testing.T) {
 	t.Parallel()
-	st := raise(t, func(*service.Config) {})
-	key := st.customer(t)
+	svc := startService(t, func(*service.Config) {})
+	key := svc.openCustomer(t)
 	const header = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat;x;y\n"
-	before, after := filepath.Join(st.data, "before.csv"), filepath.Join(st.data, "after.csv")
-	mustWrite(t, before, header+"48095_old_00003;3;;Rue Basse;48000;48095;Mende;3.4979;44.514163;739574.22;6379580.04\n")
-	mustWrite(t, after, header+"48095_new_00003;3;;Rue Haute;48000;48095;Mende;3.4979;44.514180;739574.22;6379582.04\n")
-	st.run(t, "ban import --data "+st.data+" "+before)
+	before, after := filepath.Join(svc.data, "before.csv"), filepath.Join(svc.data, "after.csv")
+	mustWriteFile(t, before, header+"48095_old_00003;3;;Rue Basse;48000;48095;Mende;3.4979;44.514163;739574.22;6379580.04\n")
+	mustWriteFile(t, after, header+"48095_new_00003;3;;Rue Haute;48000;48095;Mende;3.4979;44.514180;739574.22;6379582.04\n")
+	svc.runCommand(t, "ban import --data "+svc.data+" "+before)
 	var first, second body.Address
-	st.ask(t, key, "/address/view/48095_old_00003", &first)
-	st.run(t, "ban import --data "+st.data+" "+after)
+	svc.getJSON(t, key, "/address/view/48095_old_00003", &first)
+	svc.runCommand(t, "ban import --data "+svc.data+" "+after)
 	for _, id := range []string{"48095_old_00003", "48095_new_00003", first.BanID} {
-		if got := st.ask(t, key, "/address/view/"+url.PathEscape(id), &second); got != http.StatusOK || second.ID != "48095_new_00003" || second.BanID != first.BanID {
+		if got := svc.getJSON(t, key, "/address/view/"+url.PathEscape(id), &second); got != http.StatusOK || second.ID != "48095_new_00003" || second.BanID != first.BanID {
 			t.Errorf("%s: %d, %s with id_ban %s, want 48095_new_00003 with %s", id, got, second.ID, second.BanID, first.BanID)
 		}
 	}
@@ -121,16 +121,16 @@ func TestOldIdsFindTheirAddressesInTheNextVintage(t *testing.T) {
 
 func TestRefusedVintageLeavesTheServedOneAndTellsTheImport(t *testing.T) {
 	t.Parallel()
-	st := raise(t, func(*service.Config) {})
-	file := filepath.Join(st.data, "a.csv")
-	st.run(t, "ban generate --addresses 300 --out "+file)
-	st.run(t, "ban import --millesime 2026-01-01 --data "+st.data+" "+file)
-	mustWrite(t, filepath.Join(st.data, "page.csv"), "<html>")
-	if code, _, complaints := st.try(t, "ban import --data "+st.data+" "+filepath.Join(st.data, "page.csv")); code != 1 || !strings.Contains(complaints, "web page") {
-		t.Errorf("exit %d, %q", code, complaints)
+	svc := startService(t, func(*service.Config) {})
+	file := filepath.Join(svc.data, "a.csv")
+	svc.runCommand(t, "ban generate --addresses 300 --out "+file)
+	svc.runCommand(t, "ban import --millesime 2026-01-01 --data "+svc.data+" "+file)
+	mustWriteFile(t, filepath.Join(svc.data, "page.csv"), "<html>")
+	if code, _, stderr := svc.tryCommand(t, "ban import --data "+svc.data+" "+filepath.Join(svc.data, "page.csv")); code != 1 || !strings.Contains(stderr, "web page") {
+		t.Errorf("exit %d, %q", code, stderr)
 	}
 	var v body.Version
-	if st.ask(t, "", "/version", &v); v.Vintage != "2026-01-01" {
+	if svc.getJSON(t, "", "/version", &v); v.Vintage != "2026-01-01" {
 		t.Errorf("%q is served, want the vintage from before", v.Vintage)
 	}
 }

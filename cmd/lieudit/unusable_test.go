@@ -23,50 +23,50 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-// tamperer writes events to the core log of a stage as they are, beside the service or between two runs of it.
-type tamperer interface {
-	tamper(t *testing.T, st *stage, stream, kind, data string) *stage
+// eventInjector writes events to the core log of a stage as they are, beside the service or between two runs of it.
+type eventInjector interface {
+	injectEvent(t *testing.T, st *testService, stream, kind, data string) *testService
 }
 
-// betweenRuns stops an embedded service for it.
-type betweenRuns struct{ change func(*service.Config) }
+// offlineInjector stops an embedded service for it.
+type offlineInjector struct{ change func(*service.Config) }
 
-func (b betweenRuns) tamper(t *testing.T, st *stage, stream, kind, data string) *stage {
+func (b offlineInjector) injectEvent(t *testing.T, svc *testService, stream, kind, data string) *testService {
 	t.Helper()
-	st.stop()
-	j, err := journal.Open(filepath.Join(st.data, "log", "core"), journal.Options{})
+	svc.stop()
+	j, err := journal.Open(filepath.Join(svc.data, "log", "core"), journal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	putRaw(t, j, stream, kind, data)
+	appendRawEvent(t, j, stream, kind, data)
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	folder := st.data
-	return raise(t, func(c *service.Config) {
+	folder := svc.data
+	return startService(t, func(c *service.Config) {
 		b.change(c)
 		c.Data = folder
 	})
 }
 
-// besideServers writes to the server while the service runs.
-type besideServers struct{ node *server }
+// liveInjector writes to the server while the service runs.
+type liveInjector struct{ node *testNode }
 
-func (b besideServers) tamper(t *testing.T, st *stage, stream, kind, data string) *stage {
+func (b liveInjector) injectEvent(t *testing.T, svc *testService, stream, kind, data string) *testService {
 	t.Helper()
 	log, err := esdb.Open(t.Context(), b.node.address(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	putRaw(t, log, stream, kind, data)
-	return st
+	appendRawEvent(t, log, stream, kind, data)
+	return svc
 }
 
-func putRaw(t *testing.T, log eventstore.Store, stream, kind, data string) {
+func appendRawEvent(t *testing.T, log eventstore.Store, stream, kind, data string) {
 	t.Helper()
-	e := eventstore.Proposed{ID: uuid.New(), Type: kind, Data: []byte(data), Metadata: []byte(`{"end":true}`)}
-	if _, err := log.Append(t.Context(), stream, eventstore.Any, []eventstore.Proposed{e}); err != nil {
+	e := eventstore.ProposedEvent{ID: uuid.New(), Type: kind, Data: []byte(data), Metadata: []byte(`{"end":true}`)}
+	if _, err := log.Append(t.Context(), stream, eventstore.Any, []eventstore.ProposedEvent{e}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -78,36 +78,36 @@ func TestAnUnusableEventStopsItsAccountUntilItIsRepaired(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
 		change := func(*service.Config) {}
-		stopAndRepair(t, raise(t, change), betweenRuns{change})
+		checkStopAndRepair(t, startService(t, change), offlineInjector{change})
 	})
 	t.Run("servers", func(t *testing.T) {
 		t.Parallel()
 		n := startNode(t)
-		stopAndRepair(t, raise(t, onServers(n, tabletest.Postgres(t))), besideServers{n})
+		checkStopAndRepair(t, startService(t, withServers(n, tabletest.NewPostgresDatabase(t))), liveInjector{n})
 	})
 }
 
-// asks are what an account's key and an auditor ask.
-var asks = []string{"/me", "/locations/referentiels", "/locations/referentiels/m/sites", "/locations/search?q=boutique", "/locations/referentiels/m/sites:export"}
+// accountPaths are what an account's key and an auditor ask.
+var accountPaths = []string{"/me", "/locations/referentiels", "/locations/referentiels/m/sites", "/locations/search?q=boutique", "/locations/referentiels/m/sites:export"}
 
-func (st *stage) answers(t *testing.T, key string, want int) {
+func (svc *testService) checkStatuses(t *testing.T, key string, want int) {
 	t.Helper()
-	for _, path := range asks {
-		if got := st.answered(t, path, key); got != want {
+	for _, path := range accountPaths {
+		if got := svc.getStatus(t, path, key); got != want {
 			t.Errorf("%s: got %d, want %d", path, got, want)
 		}
 	}
 }
 
-// write puts a site and gives the status.
-func (st *stage) write(t *testing.T, key, id string) int {
+// putSite puts a site and gives the status.
+func (svc *testService) putSite(t *testing.T, key, id string) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, st.api+"/locations/referentiels/m/sites/"+id, strings.NewReader(`{"nom":"Boutique","lat":44.5,"lon":3.5}`))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, svc.api+"/locations/referentiels/m/sites/"+id, strings.NewReader(`{"nom":"Boutique","lat":44.5,"lon":3.5}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+key)
-	resp, err := st.client.Do(r)
+	resp, err := svc.client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,102 +116,102 @@ func (st *stage) write(t *testing.T, key, id string) int {
 	return resp.StatusCode
 }
 
-func stopAndRepair(t *testing.T, st *stage, log tamperer) {
+func checkStopAndRepair(t *testing.T, svc *testService, log eventInjector) {
 	t.Helper()
 	keys := map[string]string{}
 	for _, account := range []string{"mende", "florac"} {
-		st.run(t, "account open Boutiques --plan BUSINESS --id "+account)
-		keys[account] = strings.TrimSpace(st.run(t, "key issue "+account))
-		st.send(t, keys[account], "POST /locations/referentiels", `{"code":"m"}`)
-		st.write(t, keys[account], "one")
-		st.answers(t, keys[account], http.StatusOK)
+		svc.runCommand(t, "account open Boutiques --plan BUSINESS --id "+account)
+		keys[account] = strings.TrimSpace(svc.runCommand(t, "key issue "+account))
+		svc.mustSend(t, keys[account], "POST /locations/referentiels", `{"code":"m"}`)
+		svc.putSite(t, keys[account], "one")
+		svc.checkStatuses(t, keys[account], http.StatusOK)
 	}
 
-	st = log.tamper(t, st, "locations-mende", "locations.sync-committed.v1", `{"referential":"m","action":"sync","created":9000,"after":9001,"sync":""}`)
-	st.await(t, "readiness to name the empty commit", func() bool { return strings.Contains(st.ready(t), "without a sync id") })
-	if got := st.write(t, keys["mende"], "two"); got != http.StatusCreated {
+	svc = log.injectEvent(t, svc, "locations-mende", "locations.sync-committed.v1", `{"referential":"m","action":"sync","created":9000,"after":9001,"sync":""}`)
+	svc.waitUntil(t, "readiness to name the empty commit", func() bool { return strings.Contains(svc.readinessText(t), "without a sync id") })
+	if got := svc.putSite(t, keys["mende"], "two"); got != http.StatusCreated {
 		t.Errorf("a write after the empty commit: %d", got)
 	}
-	st.answers(t, keys["mende"], http.StatusOK)
-	if got := st.send(t, keys["mende"], "GET /me", ""); !strings.Contains(got, `"sites":{"actifs":2,`) {
+	svc.checkStatuses(t, keys["mende"], http.StatusOK)
+	if got := svc.mustSend(t, keys["mende"], "GET /me", ""); !strings.Contains(got, `"sites":{"actifs":2,`) {
 		t.Errorf("got %s", got)
 	}
 
-	st = log.tamper(t, st, "locations-mende", "locations.sites-changed.v1", `{"rows":[`)
-	st.await(t, "readiness to name the account", func() bool {
-		return strings.Contains(st.ready(t), "history-v3-g1, places-v2-g1: account mende is stopped (unusable)")
+	svc = log.injectEvent(t, svc, "locations-mende", "locations.sites-changed.v1", `{"rows":[`)
+	svc.waitUntil(t, "readiness to name the account", func() bool {
+		return strings.Contains(svc.readinessText(t), "history-v3-g1, places-v2-g1: account mende is stopped (unusable)")
 	})
-	if got := st.status(t, st.ops+"/readyz"); got != http.StatusOK {
+	if got := svc.statusOfURL(t, svc.ops+"/readyz"); got != http.StatusOK {
 		t.Errorf("readiness: %d, want 200", got)
 	}
-	st.answers(t, keys["mende"], http.StatusInternalServerError)
-	if got := st.write(t, keys["mende"], "three"); got != http.StatusInternalServerError {
+	svc.checkStatuses(t, keys["mende"], http.StatusInternalServerError)
+	if got := svc.putSite(t, keys["mende"], "three"); got != http.StatusInternalServerError {
 		t.Errorf("a write to the stopped account: %d", got)
 	}
-	if code, _, _ := st.try(t, "audit log mende"); code == 0 {
+	if code, _, _ := svc.tryCommand(t, "audit log mende"); code == 0 {
 		t.Error("the history of the stopped account is shown")
 	}
-	st.answers(t, keys["florac"], http.StatusOK)
-	if got := st.write(t, keys["florac"], "two"); got != http.StatusCreated {
+	svc.checkStatuses(t, keys["florac"], http.StatusOK)
+	if got := svc.putSite(t, keys["florac"], "two"); got != http.StatusCreated {
 		t.Errorf("a write to another account: %d", got)
 	}
-	if got := st.run(t, "projections status --json"); !strings.Contains(got, `"compte":"mende","nature":"unusable"`) {
+	if got := svc.runCommand(t, "projections status --json"); !strings.Contains(got, `"compte":"mende","nature":"unusable"`) {
 		t.Errorf("got %s", got)
 	}
 
-	if got := st.run(t, `projections repair mende --reason "damaged by hand"`); !strings.Contains(got, "locations.sites-changed.v1") {
+	if got := svc.runCommand(t, `projections repair mende --reason "damaged by hand"`); !strings.Contains(got, "locations.sites-changed.v1") {
 		t.Errorf("got %s", got)
 	}
-	st.await(t, "the account to be written again", func() bool { return !strings.Contains(st.ready(t), "is stopped") })
-	st.answers(t, keys["mende"], http.StatusOK)
-	if got := st.write(t, keys["mende"], "three"); got != http.StatusCreated {
+	svc.waitUntil(t, "the account to be written again", func() bool { return !strings.Contains(svc.readinessText(t), "is stopped") })
+	svc.checkStatuses(t, keys["mende"], http.StatusOK)
+	if got := svc.putSite(t, keys["mende"], "three"); got != http.StatusCreated {
 		t.Errorf("a write after the repair: %d", got)
 	}
-	if got := st.send(t, keys["mende"], "GET /locations/search?q=boutique", ""); strings.Count(got, `"external_id"`) != 3 {
+	if got := svc.mustSend(t, keys["mende"], "GET /locations/search?q=boutique", ""); strings.Count(got, `"external_id"`) != 3 {
 		t.Errorf("got %s, want three sites", got)
 	}
-	if got := st.run(t, "audit log mende --kind sites"); !strings.Contains(got, "voided event") || !strings.Contains(got, "damaged by hand") {
+	if got := svc.runCommand(t, "audit log mende --kind sites"); !strings.Contains(got, "voided event") || !strings.Contains(got, "damaged by hand") {
 		t.Errorf("got %s", got)
 	}
-	if code, _, _ := st.try(t, "projections repair nobody"); code == 0 {
+	if code, _, _ := svc.tryCommand(t, "projections repair nobody"); code == 0 {
 		t.Error("an account that is not there was repaired")
 	}
 }
 
-// postgresGate stands between a service and Postgres.
-type postgresGate struct {
+// postgresProxy stands between a service and Postgres.
+type postgresProxy struct {
 	network, server string
 	listener        net.Listener
-	carriers        sync.WaitGroup
+	forwarding      sync.WaitGroup
 	mu              sync.Mutex
-	shut            bool
-	open            map[net.Conn]bool
+	isClosed        bool
+	connections     map[net.Conn]bool
 }
 
-// through is the address of a Postgres behind a gate.
-func through(t *testing.T, address string) (*postgresGate, string) {
+// proxyPostgres is the address of a Postgres behind a gate.
+func proxyPostgres(t *testing.T, address string) (*postgresProxy, string) {
 	t.Helper()
 	server, err := pgconn.ParseConfig(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &postgresGate{open: map[net.Conn]bool{}}
+	g := &postgresProxy{connections: map[net.Conn]bool{}}
 	g.network, g.server = pgconn.NetworkAddress(server.Host, server.Port)
 	if g.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
-	g.carriers.Go(g.accept)
+	g.forwarding.Go(g.accept)
 	t.Cleanup(func() {
 		g.listener.Close()
-		g.set(true)
-		g.carriers.Wait()
+		g.setClosed(true)
+		g.forwarding.Wait()
 	})
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(server.User, server.Password), Host: g.listener.Addr().String(), Path: server.Database}
 	u.RawQuery = url.Values{"sslmode": {"disable"}}.Encode()
 	return g, u.String()
 }
 
-func (g *postgresGate) accept() {
+func (g *postgresProxy) accept() {
 	for {
 		client, err := g.listener.Accept()
 		if err != nil {
@@ -223,14 +223,14 @@ func (g *postgresGate) accept() {
 			continue
 		}
 		g.mu.Lock()
-		g.open[client], g.open[server] = true, true
-		if g.shut {
+		g.connections[client], g.connections[server] = true, true
+		if g.isClosed {
 			client.Close()
 			server.Close()
 		}
 		g.mu.Unlock()
 		for to, from := range map[net.Conn]net.Conn{client: server, server: client} {
-			g.carriers.Go(func() {
+			g.forwarding.Go(func() {
 				io.Copy(to, from)
 				to.Close()
 				from.Close()
@@ -239,14 +239,14 @@ func (g *postgresGate) accept() {
 	}
 }
 
-// set shuts the gate, or opens it.
-func (g *postgresGate) set(shut bool) {
+// setClosed shuts the gate, or opens it.
+func (g *postgresProxy) setClosed(closed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.shut = shut
-	for c := range g.open {
+	g.isClosed = closed
+	for c := range g.connections {
 		c.Close()
-		delete(g.open, c)
+		delete(g.connections, c)
 	}
 }
 
@@ -255,18 +255,18 @@ func (g *postgresGate) set(shut bool) {
 func TestALargeSyncWhileTheVaultIsAwayHappensLaterOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	const sites = 10_000
-	g, address := through(t, tabletest.Postgres(t))
+	g, address := proxyPostgres(t, tabletest.NewPostgresDatabase(t))
 	n, folder := startNode(t), t.TempDir()
 	change := func(c *service.Config) {
-		onServers(n, address)(c)
+		withServers(n, address)(c)
 		c.Data = folder
 	}
-	st := raise(t, change)
+	svc := startService(t, change)
 	var keys []string
 	for _, account := range []string{"mende", "florac"} {
-		st.run(t, "account open Boutiques --plan BUSINESS --id "+account)
-		keys = append(keys, strings.TrimSpace(st.run(t, "key issue "+account)))
-		st.send(t, keys[len(keys)-1], "POST /locations/referentiels", `{"code":"m"}`)
+		svc.runCommand(t, "account open Boutiques --plan BUSINESS --id "+account)
+		keys = append(keys, strings.TrimSpace(svc.runCommand(t, "key issue "+account)))
+		svc.mustSend(t, keys[len(keys)-1], "POST /locations/referentiels", `{"code":"m"}`)
 	}
 	rows := make([]string, sites)
 	for i := range rows {
@@ -274,13 +274,13 @@ func TestALargeSyncWhileTheVaultIsAwayHappensLaterOrNotAtAll(t *testing.T) {
 	}
 	content := `{"sites":[` + strings.Join(rows, ",") + `]}`
 	sync := func(ctx context.Context) (int, string) {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, st.api+"/locations/referentiels/m/sites:sync", strings.NewReader(content))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, svc.api+"/locations/referentiels/m/sites:sync", strings.NewReader(content))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Header.Set("Authorization", "Bearer "+keys[0])
 		r.Header.Set("Idempotency-Key", "one")
-		resp, err := st.client.Do(r)
+		resp, err := svc.client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,19 +291,19 @@ func TestALargeSyncWhileTheVaultIsAwayHappensLaterOrNotAtAll(t *testing.T) {
 		}
 		return resp.StatusCode, string(text)
 	}
-	st.stop() // data keys are remembered for a minute
-	st = raise(t, change)
-	g.set(true)
+	svc.stop() // data keys are remembered for a minute
+	svc = startService(t, change)
+	g.setClosed(true)
 	for range 3 {
 		if status, text := sync(t.Context()); status != http.StatusInternalServerError {
 			t.Errorf("without a vault: %d %.300s", status, text)
 		}
-		if got := st.send(t, keys[0], "GET /me", ""); !strings.Contains(got, `"sites":{"actifs":0,`) {
+		if got := svc.mustSend(t, keys[0], "GET /me", ""); !strings.Contains(got, `"sites":{"actifs":0,`) {
 			t.Errorf("got %s", got)
 		}
 	}
-	g.set(false)
-	st.await(t, "the read models to be back", func() bool { return st.answered(t, "/locations/referentiels", keys[1]) == http.StatusOK })
+	g.setClosed(false)
+	svc.waitUntil(t, "the read models to be back", func() bool { return svc.getStatus(t, "/locations/referentiels", keys[1]) == http.StatusOK })
 	status, text := sync(t.Context())
 	for tries := 0; status >= 500 && tries < 50; tries++ { // a connection of before may be met once
 		status, text = sync(t.Context())
@@ -311,16 +311,16 @@ func TestALargeSyncWhileTheVaultIsAwayHappensLaterOrNotAtAll(t *testing.T) {
 	if status != http.StatusOK || !strings.Contains(text, `"crees":10000,`) {
 		t.Fatalf("when the vault is back: %d %.300s", status, text)
 	}
-	if got := st.send(t, keys[0], "GET /me", ""); !strings.Contains(got, `"sites":{"actifs":10000,`) {
+	if got := svc.mustSend(t, keys[0], "GET /me", ""); !strings.Contains(got, `"sites":{"actifs":10000,`) {
 		t.Errorf("got %s", got)
 	}
-	st.await(t, "the read models to hold it", func() bool {
-		return strings.Count(st.send(t, keys[0], "GET /locations/referentiels/m/sites:export?format=ndjson", ""), "\n") == sites
+	svc.waitUntil(t, "the read models to hold it", func() bool {
+		return strings.Count(svc.mustSend(t, keys[0], "GET /locations/referentiels/m/sites:export?format=ndjson", ""), "\n") == sites
 	})
-	if got := st.write(t, keys[1], "one"); got != http.StatusCreated {
+	if got := svc.putSite(t, keys[1], "one"); got != http.StatusCreated {
 		t.Errorf("another account: %d", got)
 	}
-	if got := st.ready(t); strings.Contains(got, "stopped") || strings.Contains(got, "sync id") {
+	if got := svc.readinessText(t); strings.Contains(got, "stopped") || strings.Contains(got, "sync id") {
 		t.Errorf("readiness: %s", got)
 	}
 }

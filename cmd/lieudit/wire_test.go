@@ -13,8 +13,8 @@ import (
 
 func TestAPreflightOfTheWholeServerIsAnsweredLikeAnyOther(t *testing.T) {
 	t.Parallel()
-	st := raise(t, func(*service.Config) {})
-	address, _, _ := strings.Cut(strings.TrimPrefix(st.api, "http://"), "/")
+	svc := startService(t, func(*service.Config) {})
+	address, _, _ := strings.Cut(strings.TrimPrefix(svc.api, "http://"), "/")
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)

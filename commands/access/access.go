@@ -12,19 +12,19 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore"
+	"lieudit/schemas/access"
 	"lieudit/schemas/event"
-	"lieudit/schemas/grant"
 	"lieudit/schemas/token"
 )
 
-// ErrUnknown: there is no such token.
-var ErrUnknown = errors.New("unknown token")
+// ErrUnknownToken: there is no such token.
+var ErrUnknownToken = errors.New("unknown token")
 
-// ErrTaken: a token of that id was issued before.
-var ErrTaken = errors.New("token issued before")
+// ErrAlreadyIssued: a token of that id was issued before.
+var ErrAlreadyIssued = errors.New("token issued before")
 
-// First is the id of the token that the first start makes.
-const First = "operator"
+// FirstTokenID is the id of the token that the first start makes.
+const FirstTokenID = "operator"
 
 // State is a token as its stream tells it.
 type State struct {
@@ -40,78 +40,78 @@ type State struct {
 var Aggregate = commands.Aggregate[State]{Category: "token", Evolve: Evolve}
 
 // Evolve changes the state by one fact.
-func Evolve(s *State, f commands.Fact) {
-	switch e := f.Event.(type) {
+func Evolve(s *State, rec commands.Record) {
+	switch e := rec.Event.(type) {
 	case event.TokenIssued:
-		*s = State{Issued: e, IssuedAt: f.At, IssuedBy: f.Actor}
+		*s = State{Issued: e, IssuedAt: rec.At, IssuedBy: rec.Actor}
 	case event.TokenRevoked:
-		s.RevokedAt, s.RevokedBy, s.Reason = f.At, f.Actor, f.Reason
+		s.RevokedAt, s.RevokedBy, s.Reason = rec.At, rec.Actor, rec.Reason
 	}
 }
 
 // Tokens takes the commands on customer-area tokens.
 type Tokens struct {
-	desk     *commands.Desk[State]
+	handler  *commands.Handler[State]
 	prefixes token.Prefixes
 	now      func() time.Time
 }
 
 // New takes commands on the tokens of a log.
 func New(store eventstore.Store, codec *eventstore.Codec, prefixes token.Prefixes, now func() time.Time) *Tokens {
-	return &Tokens{commands.NewDesk(Aggregate, store, codec), prefixes, now}
+	return &Tokens{commands.NewHandler(Aggregate, store, codec), prefixes, now}
 }
 
-// Issue is the wish for a token. Account says whose it is, for the roles that act for one.
-type Issue struct {
-	Role    grant.Role
+// TokenRequest is the wish for a token. Account says whose it is, for the roles that act for one.
+type TokenRequest struct {
+	Role    access.Role
 	Account string
 	Label   string
 }
 
-// Issued is a new token, shown this once.
-type Issued struct {
+// IssuedToken is a new token, shown this once.
+type IssuedToken struct {
 	event.TokenIssued
-	Clear    string
-	Position eventstore.Position
+	Plaintext string
+	Position  eventstore.Position
 }
 
 // Issue makes a token.
-func (t *Tokens) Issue(ctx context.Context, in commands.Intent, i Issue) (Issued, error) {
-	return t.Claim(ctx, in, uuid.Must(uuid.NewV7()).String(), t.prefixes.New(token.Area), i)
+func (t *Tokens) Issue(ctx context.Context, meta commands.Metadata, req TokenRequest) (IssuedToken, error) {
+	return t.Claim(ctx, meta, uuid.Must(uuid.NewV7()).String(), t.prefixes.New(token.Area), req)
 }
 
 // Claim records a token made beforehand under an id that only one caller can have: the others get ErrTaken. The
 // same token again is no error.
-func (t *Tokens) Claim(ctx context.Context, in commands.Intent, id, clear string, i Issue) (Issued, error) {
-	hash := token.HashOf(clear)
-	made := event.TokenIssued{
-		Token: id, Role: string(i.Role), Account: i.Account, Label: i.Label, Hash: hash[:], Hint: t.prefixes.Hint(clear),
+func (t *Tokens) Claim(ctx context.Context, meta commands.Metadata, id, plaintext string, req TokenRequest) (IssuedToken, error) {
+	hash := token.HashOf(plaintext)
+	issued := event.TokenIssued{
+		Token: id, Role: string(req.Role), Account: req.Account, Label: req.Label, Hash: hash[:], Hint: t.prefixes.Hint(plaintext),
 	}
-	at, err := t.desk.Do(ctx, id, in, func(s *State) commands.Result {
+	position, err := t.handler.Handle(ctx, id, meta, func(s *State) commands.Result {
 		switch {
 		case s.Issued.Token == "":
-			return commands.Append(made)
+			return commands.Append(issued)
 		case bytes.Equal(s.Issued.Hash, hash[:]):
 			return commands.Result{}
 		}
-		return commands.Refuse(ErrTaken)
+		return commands.Refuse(ErrAlreadyIssued)
 	})
-	return Issued{made, clear, at}, err
+	return IssuedToken{issued, plaintext, position}, err
 }
 
 // Revoke ends a token for good. Twice is once.
-func (t *Tokens) Revoke(ctx context.Context, in commands.Intent, id string) (State, eventstore.Position, error) {
-	var ended State
-	at, err := t.desk.Do(ctx, id, in, func(s *State) commands.Result {
+func (t *Tokens) Revoke(ctx context.Context, meta commands.Metadata, id string) (State, eventstore.Position, error) {
+	var revoked State
+	position, err := t.handler.Handle(ctx, id, meta, func(s *State) commands.Result {
 		if s.Issued.Token == "" {
-			return commands.Refuse(ErrUnknown)
+			return commands.Refuse(ErrUnknownToken)
 		}
-		if ended = *s; !s.RevokedAt.IsZero() {
+		if revoked = *s; !s.RevokedAt.IsZero() {
 			return commands.Result{}
 		}
-		ended.RevokedAt, ended.RevokedBy, ended.Reason = t.now().UTC().Truncate(time.Microsecond), in.Actor, in.Reason
+		revoked.RevokedAt, revoked.RevokedBy, revoked.Reason = t.now().UTC().Truncate(time.Microsecond), meta.Actor, meta.Reason
 		e := s.Issued
 		return commands.Append(event.TokenRevoked{Token: e.Token, Role: e.Role, Account: e.Account, Hash: e.Hash, Hint: e.Hint})
 	})
-	return ended, at, err
+	return revoked, position, err
 }

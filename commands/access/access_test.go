@@ -11,35 +11,37 @@ import (
 	"lieudit/commands/access"
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
-	"lieudit/schemas/grant"
+	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/token"
 )
 
-var system = commands.Intent{Actor: "system"}
+var system = commands.Metadata{Actor: "system"}
 
-func openTokens(t *testing.T) func() *access.Tokens {
+func newTokensFactory(t *testing.T) func() *access.Tokens {
 	t.Helper()
 	log, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	return func() *access.Tokens { return access.New(log, eventstore.NewCodec(nil), token.Default, time.Now) }
+	return func() *access.Tokens {
+		return access.New(log, eventstore.NewCodec(nil), token.DefaultPrefixes, time.Now)
+	}
 }
 
 func TestFirstTokenIsMadeOnceByManyInstances(t *testing.T) {
 	t.Parallel()
-	instance := openTokens(t)
+	newTokens := newTokensFactory(t)
 	var made, taken atomic.Int32
 	var wg sync.WaitGroup
 	for range 8 {
-		tokens := instance()
+		tokens := newTokens()
 		wg.Go(func() {
-			_, err := tokens.Claim(t.Context(), system, access.First, token.Default.New(token.Area), access.Issue{Role: grant.Operator})
+			_, err := tokens.Claim(t.Context(), system, access.FirstTokenID, token.DefaultPrefixes.New(token.Area), access.TokenRequest{Role: accessschemas.RoleOperator})
 			switch {
 			case err == nil:
 				made.Add(1)
-			case errors.Is(err, access.ErrTaken):
+			case errors.Is(err, access.ErrAlreadyIssued):
 				taken.Add(1)
 			default:
 				t.Error(err)
@@ -54,10 +56,10 @@ func TestFirstTokenIsMadeOnceByManyInstances(t *testing.T) {
 
 func TestClaimOfTheSameTokenAgainIsNoError(t *testing.T) {
 	t.Parallel()
-	instance := openTokens(t)
-	clear := token.Default.New(token.Area)
+	newTokens := newTokensFactory(t)
+	plaintext := token.DefaultPrefixes.New(token.Area)
 	for range 2 {
-		if _, err := instance().Claim(t.Context(), system, access.First, clear, access.Issue{Role: grant.Operator}); err != nil {
+		if _, err := newTokens().Claim(t.Context(), system, access.FirstTokenID, plaintext, access.TokenRequest{Role: accessschemas.RoleOperator}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,19 +67,19 @@ func TestClaimOfTheSameTokenAgainIsNoError(t *testing.T) {
 
 func TestRevoke(t *testing.T) {
 	t.Parallel()
-	tokens := openTokens(t)()
-	if _, _, err := tokens.Revoke(t.Context(), system, "nobody"); !errors.Is(err, access.ErrUnknown) {
+	tokens := newTokensFactory(t)()
+	if _, _, err := tokens.Revoke(t.Context(), system, "nobody"); !errors.Is(err, access.ErrUnknownToken) {
 		t.Errorf("unknown token: got %v, want ErrUnknown", err)
 	}
-	made, err := tokens.Issue(t.Context(), system, access.Issue{Role: grant.Auditor, Label: "audit"})
+	issued, err := tokens.Issue(t.Context(), system, access.TokenRequest{Role: accessschemas.RoleAuditor, Label: "audit"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, at, err := tokens.Revoke(t.Context(), system, made.Token)
+	first, position, err := tokens.Revoke(t.Context(), system, issued.Token)
 	if err != nil || first.RevokedAt.IsZero() || first.RevokedBy != "system" {
 		t.Fatalf("got %+v, %v", first, err)
 	}
-	if _, again, err := tokens.Revoke(t.Context(), system, made.Token); err != nil || again != at {
-		t.Errorf("twice is once: got position %d, %v, want %d", again, err, at)
+	if _, again, err := tokens.Revoke(t.Context(), system, issued.Token); err != nil || again != position {
+		t.Errorf("twice is once: got position %d, %v, want %d", again, err, position)
 	}
 }

@@ -20,15 +20,15 @@ import (
 // now is a Saturday in the first period of every account below, which all begin on the 15th.
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-var next = time.Date(2026, 12, 14, 23, 0, 0, 0, time.UTC) // midnight in Paris on 15 December
+var nextPeriod = time.Date(2026, 12, 14, 23, 0, 0, 0, time.UTC) // midnight in Paris on 15 December
 
 // given folds a history; the account is opened for it on the plan named.
-func given(on plan.Name, events ...event.Event) *State {
-	p, _ := plan.Lookup(on)
+func given(onPlan plan.Name, events ...event.Event) *State {
+	p, _ := plan.Lookup(onPlan)
 	var s State
-	opened := event.AccountOpened{Account: "a", Name: "A", Plan: on, Quota: p.Requests, Anchor: plan.Date{Year: 2026, Month: 10, Day: 15}}
+	opened := event.AccountOpened{Account: "a", Name: "A", Plan: onPlan, Quota: p.DefaultQuota, Anchor: plan.Date{Year: 2026, Month: 10, Day: 15}}
 	for _, e := range append([]event.Event{opened}, events...) {
-		Evolve(&s, commands.Fact{Event: e, At: now.Add(-time.Hour)})
+		Evolve(&s, commands.Record{Event: e, At: now.Add(-time.Hour)})
 	}
 	return &s
 }
@@ -47,21 +47,21 @@ func publishable(id string) event.PublishableKeyIssued {
 
 func TestDecisions(t *testing.T) {
 	t.Parallel()
-	active := agency{exists: true, active: true, plan: plan.Growth}
+	active := agencyState{exists: true, isActive: true, plan: plan.Growth}
 	joined := event.AgencyJoined{Agency: "g", Effective: now.Add(-2 * time.Hour)} // all is recorded an hour ago
-	joining := event.AgencyJoined{Agency: "g", Effective: next}
-	leaving := event.AgencyLeft{Agency: "g", Effective: next}
+	joining := event.AgencyJoined{Agency: "g", Effective: nextPeriod}
+	leaving := event.AgencyLeft{Agency: "g", Effective: nextPeriod}
 	left := event.AgencyLeft{Agency: "g", Effective: now.Add(-time.Second)}
-	sold := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 99_999_999_999, Effective: now.Add(-2 * time.Hour)}
-	fallback := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 500_000, Effective: next}
-	lowered := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 7, Effective: next}
+	oversold := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 99_999_999_999, Effective: now.Add(-2 * time.Hour)}
+	fallback := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 500_000, Effective: nextPeriod}
+	lowered := event.PlanChanged{From: plan.Growth, To: plan.Growth, Quota: 7, Effective: nextPeriod}
 	closed := event.AccountClosed{}
 	revoked := event.KeyRevoked{Key: "k", Hint: "h", Hash: []byte("k")}
-	issued := func(on plan.Name, kind token.Kind, typed ...string) commands.Decision[State] {
+	issued := func(onPlan plan.Name, kind token.Kind, rawOrigins ...string) commands.Decision[State] {
 		return func(s *State) commands.Result {
-			limit, _ := plan.Lookup(on)
+			limit, _ := plan.Lookup(onPlan)
 			k := Key{ID: "n", Label: "l", Hint: "h", Kind: kind, Hash: []byte("n"), Token: "t"}
-			result, _ := issue(s, k, typed, limit)
+			result, _ := issueKey(s, k, rawOrigins, limit)
 			return result
 		}
 	}
@@ -73,26 +73,26 @@ func TestDecisions(t *testing.T) {
 	changed := func(from, to plan.Name, quota int64, at time.Time) []event.Event {
 		return []event.Event{event.PlanChanged{From: from, To: to, Quota: quota, Effective: at}}
 	}
-	join := func(to string, g agency) commands.Decision[State] {
-		return func(s *State) commands.Result { return joinAgency(s, to, g, now) }
+	join := func(to string, agency agencyState) commands.Decision[State] {
+		return func(s *State) commands.Result { return joinAgency(s, to, agency, now) }
 	}
-	volumes := func(name plan.Name, quota int64) commands.Decision[State] {
-		g := agency{exists: true, active: true, plan: plan.Growth, volume: 600_000}
-		return func(s *State) commands.Result { return changeVolume(s, Terms{name, quota}, g, now) }
+	quotas := func(name plan.Name, quota int64) commands.Decision[State] {
+		agency := agencyState{exists: true, isActive: true, plan: plan.Growth, quota: 600_000}
+		return func(s *State) commands.Result { return changeSubClientQuota(s, Terms{name, quota}, agency, now) }
 	}
 	leave := func(s *State) commands.Result { return leaveAgency(s, true, now) }
 	askToLeave := func(s *State) commands.Result { return leaveAgency(s, false, now) }
 	activate := func(s *State) commands.Result { return activateAgency(s, now) }
-	origins := func(key string, typed ...string) commands.Decision[State] {
+	origins := func(key string, rawOrigins ...string) commands.Decision[State] {
 		return func(s *State) commands.Result {
-			result, _ := changeOrigins(s, key, typed)
+			result, _ := changeOrigins(s, key, rawOrigins)
 			return result
 		}
 	}
 	revoking := func(key string) commands.Decision[State] {
-		return func(s *State) commands.Result { return revoke(s, key) }
+		return func(s *State) commands.Result { return revokeKey(s, key) }
 	}
-	fresh := publishable("n")
+	newKey := publishable("n")
 	full := &KeyCapError{Cap: 1, Active: 1}
 	none := &KeyCapError{Cap: 0, Active: 0}
 
@@ -105,12 +105,12 @@ func TestDecisions(t *testing.T) {
 	}{
 		{"a secret key is issued without a cap", given(plan.Discovery, secret("k")), issued(plan.Discovery, token.Secret), []event.Event{secret("n")}, nil},
 		{"a closed account gets no key", given(plan.Starter, closed), issued(plan.Starter, token.Secret), refused("issue-secret-key", "compte_ferme"), ErrClosed},
-		{"a publishable key takes a slot", given(plan.Starter), issued(plan.Starter, token.Publishable, "https://a.fr"), []event.Event{fresh}, nil},
+		{"a publishable key takes a slot", given(plan.Starter), issued(plan.Starter, token.Publishable, "https://a.fr"), []event.Event{newKey}, nil},
 		{"the cap of publishable keys has no tolerance", given(plan.Starter, publishable("k")), issued(plan.Starter, token.Publishable, "https://a.fr"), refused("issue-publishable-key", full.Code()), full},
 		{"a plan without publishable keys says so", given(plan.Discovery), issued(plan.Discovery, token.Publishable, "https://a.fr"), refused("issue-publishable-key", none.Code()), none},
-		{"a revoked publishable key frees its slot", given(plan.Starter, publishable("k"), revoked), issued(plan.Starter, token.Publishable, "https://a.fr"), []event.Event{fresh}, nil},
+		{"a revoked publishable key frees its slot", given(plan.Starter, publishable("k"), revoked), issued(plan.Starter, token.Publishable, "https://a.fr"), []event.Event{newKey}, nil},
 		{"a faulty origin is refused before the cap", given(plan.Discovery), issued(plan.Discovery, token.Publishable, "http://a.fr"), nil, &origin.InvalidError{}},
-		{"origins are kept in their canonical form, each once", given(plan.Starter), issued(plan.Starter, token.Publishable, "HTTPS://A.FR", "https://a.fr"), []event.Event{fresh}, nil},
+		{"origins are kept in their canonical form, each once", given(plan.Starter), issued(plan.Starter, token.Publishable, "HTTPS://A.FR", "https://a.fr"), []event.Event{newKey}, nil},
 
 		{"a revoked key stays revoked", given(plan.Starter, publishable("k"), revoked), revoking("k"), nil, nil},
 		{"a key is revoked by id", given(plan.Starter, publishable("k")), revoking("k"), []event.Event{revoked}, nil},
@@ -119,61 +119,61 @@ func TestDecisions(t *testing.T) {
 
 		{"origins change and the key stays", given(plan.Starter, publishable("k")), origins("k", "https://b.fr"), []event.Event{event.KeyOriginsChanged{Key: "k", Hash: []byte("k"), Before: []string{"https://a.fr"}, Origins: []string{"https://b.fr"}}}, nil},
 		{"the same origins change nothing", given(plan.Starter, publishable("k")), origins("k", "https://a.fr"), nil, nil},
-		{"a secret key has no origins", given(plan.Starter, secret("k")), origins("k", "https://a.fr"), refused("change-origins", "origines_sur_cle_secrete"), ErrSecretNoOrigins},
+		{"a secret key has no origins", given(plan.Starter, secret("k")), origins("k", "https://a.fr"), refused("change-origins", "origines_sur_cle_secrete"), ErrOriginsOnSecretKey},
 		{"a revoked key keeps its origins", given(plan.Starter, publishable("k"), revoked), origins("k", "https://b.fr"), refused("change-origins", "cle_revoquee"), ErrKeyRevoked},
 		{"origins of an unknown key are not found", given(plan.Starter), origins("k", "https://b.fr"), nil, ErrUnknownKey},
 
 		{"an upgrade acts now", given(plan.Starter), plans(plan.Business, 0), changed(plan.Starter, plan.Business, 2_000_000, now), nil},
-		{"a downgrade acts at the next period", given(plan.Business), plans(plan.Starter, 0), changed(plan.Business, plan.Starter, 100_000, next), nil},
+		{"a downgrade acts at the next period", given(plan.Business), plans(plan.Starter, 0), changed(plan.Business, plan.Starter, 100_000, nextPeriod), nil},
 		{"more volume on the same plan acts now", given(plan.Starter), plans(plan.Starter, 150_000), changed(plan.Starter, plan.Starter, 150_000, now), nil},
-		{"less volume on the same plan acts at the next period", given(plan.Starter), plans(plan.Starter, 5), changed(plan.Starter, plan.Starter, 5, next), nil},
+		{"less volume on the same plan acts at the next period", given(plan.Starter), plans(plan.Starter, 5), changed(plan.Starter, plan.Starter, 5, nextPeriod), nil},
 		{"the same terms change nothing", given(plan.Starter), plans(plan.Starter, 0), nil, nil},
-		{"a downgrade asked for twice is one", given(plan.Business, event.PlanChanged{To: plan.Starter, Quota: 100_000, Effective: next}), plans(plan.Starter, 0), nil, nil},
-		{"a downgrade is taken back by asking for the present terms", given(plan.Business, event.PlanChanged{To: plan.Starter, Quota: 100_000, Effective: next}), plans(plan.Business, 0), changed(plan.Business, plan.Business, 2_000_000, now), nil},
+		{"a downgrade asked for twice is one", given(plan.Business, event.PlanChanged{To: plan.Starter, Quota: 100_000, Effective: nextPeriod}), plans(plan.Starter, 0), nil, nil},
+		{"a downgrade is taken back by asking for the present terms", given(plan.Business, event.PlanChanged{To: plan.Starter, Quota: 100_000, Effective: nextPeriod}), plans(plan.Business, 0), changed(plan.Business, plan.Business, 2_000_000, now), nil},
 		{"DISCOVERY has no more than 20000 requests", given(plan.Starter), plans(plan.Discovery, 20_001), refused("change-plan", "quota_trop_grand"), &QuotaError{20_001, 20_000}},
 		{"a sub-client's plan is its agency's", given(plan.Starter, joined), plans(plan.Business, 0), refused("change-plan", "plan_de_l_agence"), ErrAgencyPlan},
 		{"a sub-client's volume is its own", given(plan.Growth, joined), plans(plan.Growth, 600_000), changed(plan.Growth, plan.Growth, 600_000, now), nil},
-		{"an agency gives a sub-client as much as its contract", given(plan.Growth, joined), volumes(plan.Growth, 600_000), changed(plan.Growth, plan.Growth, 600_000, now), nil},
-		{"an agency gives a sub-client no more than its contract", given(plan.Growth, joined), volumes(plan.Growth, 600_001), refused("change-plan", "quota_trop_grand"), &QuotaError{600_001, 600_000}},
-		{"an agency lowers a volume at the next period", given(plan.Growth, joined), volumes(plan.Growth, 3), changed(plan.Growth, plan.Growth, 3, next), nil},
+		{"an agency gives a sub-client as much as its contract", given(plan.Growth, joined), quotas(plan.Growth, 600_000), changed(plan.Growth, plan.Growth, 600_000, now), nil},
+		{"an agency gives a sub-client no more than its contract", given(plan.Growth, joined), quotas(plan.Growth, 600_001), refused("change-plan", "quota_trop_grand"), &QuotaError{600_001, 600_000}},
+		{"an agency lowers a volume at the next period", given(plan.Growth, joined), quotas(plan.Growth, 3), changed(plan.Growth, plan.Growth, 3, nextPeriod), nil},
 		{"the plan's volume is no more than the contract", given(plan.Business, joined), func(s *State) commands.Result {
-			return changeVolume(s, Terms{plan.Business, 0}, agency{plan: plan.Business, volume: 5}, now)
-		}, changed(plan.Business, plan.Business, 5, next), nil},
-		{"an agency lowers what an older release let it sell", given(plan.Growth, joined, sold), volumes(plan.Growth, 0), changed(plan.Growth, plan.Growth, 500_000, next), nil},
-		{"an agency's hand leaves a sub-client's own plan", given(plan.Starter, joined), volumes(plan.Growth, 600_000), changed(plan.Starter, plan.Starter, 600_000, now), nil},
-		{"an agency sells no other plan", given(plan.Growth, joined), volumes(plan.Business, 0), refused("change-plan", "plan_de_l_agence"), ErrAgencyPlan},
-		{"an agency sets nothing for who is leaving", given(plan.Growth, joined, leaving, fallback), volumes(plan.Growth, 600_000), refused("change-plan", "sous_client_sur_le_depart"), ErrLeaving},
-		{"an agency sets nothing for who has left", given(plan.Growth, joined, left), volumes(plan.Growth, 600_000), refused("change-plan", "pas_sous_client"), ErrNotSubClient},
-		{"an agency sets nothing for who is closed", given(plan.Growth, joined, closed), volumes(plan.Growth, 600_000), refused("change-plan", "compte_ferme"), ErrClosed},
+			return changeSubClientQuota(s, Terms{plan.Business, 0}, agencyState{plan: plan.Business, quota: 5}, now)
+		}, changed(plan.Business, plan.Business, 5, nextPeriod), nil},
+		{"an agency lowers what an older release let it sell", given(plan.Growth, joined, oversold), quotas(plan.Growth, 0), changed(plan.Growth, plan.Growth, 500_000, nextPeriod), nil},
+		{"an agency's hand leaves a sub-client's own plan", given(plan.Starter, joined), quotas(plan.Growth, 600_000), changed(plan.Starter, plan.Starter, 600_000, now), nil},
+		{"an agency sells no other plan", given(plan.Growth, joined), quotas(plan.Business, 0), refused("change-plan", "plan_de_l_agence"), ErrAgencyPlan},
+		{"an agency sets nothing for who is leaving", given(plan.Growth, joined, leaving, fallback), quotas(plan.Growth, 600_000), refused("change-plan", "sous_client_sur_le_depart"), ErrLeaving},
+		{"an agency sets nothing for who has left", given(plan.Growth, joined, left), quotas(plan.Growth, 600_000), refused("change-plan", "pas_sous_client"), ErrNotSubClient},
+		{"an agency sets nothing for who is closed", given(plan.Growth, joined, closed), quotas(plan.Growth, 600_000), refused("change-plan", "compte_ferme"), ErrClosed},
 		{"a closed account keeps its plan", given(plan.Starter, closed), plans(plan.Business, 0), refused("change-plan", "compte_ferme"), ErrClosed},
 
 		{"agency mode is activated", given(plan.Starter), activate, []event.Event{event.AgencyActivated{}}, nil},
 		{"agency mode is activated once", given(plan.Starter, event.AgencyActivated{}), activate, nil, nil},
-		{"a sub-client is no agency", given(plan.Starter, joining), activate, refused("activate-agency", "agence_imbriquee"), ErrNested},
+		{"a sub-client is no agency", given(plan.Starter, joining), activate, refused("activate-agency", "agence_imbriquee"), ErrNestedAgency},
 		{"an account joins at its next period", given(plan.Starter), join("g", active), []event.Event{joining}, nil},
 		{"joining twice is once", given(plan.Starter, joining), join("g", active), nil, nil},
-		{"a sub-client has one agency", given(plan.Starter, joined), join("h", active), refused("join-agency", "deja_sous_client"), ErrSubClient},
-		{"an agency has no agency", given(plan.Starter, event.AgencyActivated{}), join("g", active), refused("join-agency", "agence_imbriquee"), ErrNested},
-		{"an account that is no agency takes nobody", given(plan.Starter), join("g", agency{exists: true}), refused("join-agency", "agence_inconnue"), ErrNoAgency},
-		{"a sub-client leaves at its next period", given(plan.Starter, joined), leave, []event.Event{event.AgencyLeft{Agency: "g", Effective: next}}, nil},
-		{"an agency only asks that one leaves", given(plan.Starter, joined), askToLeave, refused("leave-agency", "depart_a_confirmer"), ErrUnconfirmed},
-		{"who leaves goes back to its plan's volume", given(plan.Growth, joined, sold), leave, []event.Event{leaving, fallback}, nil},
+		{"a sub-client has one agency", given(plan.Starter, joined), join("h", active), refused("join-agency", "deja_sous_client"), ErrAlreadySubClient},
+		{"an agency has no agency", given(plan.Starter, event.AgencyActivated{}), join("g", active), refused("join-agency", "agence_imbriquee"), ErrNestedAgency},
+		{"an account that is no agency takes nobody", given(plan.Starter), join("g", agencyState{exists: true}), refused("join-agency", "agence_inconnue"), ErrUnknownAgency},
+		{"a sub-client leaves at its next period", given(plan.Starter, joined), leave, []event.Event{event.AgencyLeft{Agency: "g", Effective: nextPeriod}}, nil},
+		{"an agency only asks that one leaves", given(plan.Starter, joined), askToLeave, refused("leave-agency", "depart_a_confirmer"), ErrLeavingUnconfirmed},
+		{"who leaves goes back to its plan's volume", given(plan.Growth, joined, oversold), leave, []event.Event{leaving, fallback}, nil},
 		{"who leaves loses what was to be", given(plan.Growth, joined, lowered), leave, []event.Event{leaving, fallback}, nil},
-		{"leaving twice is once", given(plan.Growth, joined, sold, leaving, fallback), leave, nil, nil},
-		{"leaving again mends what an older release recorded", given(plan.Growth, joined, sold, leaving), leave, []event.Event{fallback}, nil},
-		{"leaving again keeps what an operator settled since", given(plan.Growth, joined, sold, leaving, lowered), leave, nil, nil},
-		{"a sub-client asks for no other agency's state", given(plan.Starter, joined), join("h", agency{exists: true, nested: true}), refused("join-agency", "deja_sous_client"), ErrSubClient},
+		{"leaving twice is once", given(plan.Growth, joined, oversold, leaving, fallback), leave, nil, nil},
+		{"leaving again mends what an older release recorded", given(plan.Growth, joined, oversold, leaving), leave, []event.Event{fallback}, nil},
+		{"leaving again keeps what an operator settled since", given(plan.Growth, joined, oversold, leaving, lowered), leave, nil, nil},
+		{"a sub-client asks for no other agency's state", given(plan.Starter, joined), join("h", agencyState{exists: true, isSubClient: true}), refused("join-agency", "deja_sous_client"), ErrAlreadySubClient},
 		{"a membership that has not begun ends at once", given(plan.Starter, joining), leave, []event.Event{event.AgencyLeft{Agency: "g", Effective: now}}, nil},
 		{"who has no agency leaves none", given(plan.Starter), leave, refused("leave-agency", "pas_sous_client"), ErrNotSubClient},
 
-		{"an account closes once", given(plan.Starter, closed), closing, nil, nil},
-		{"an account closes", given(plan.Starter), closing, []event.Event{closed}, nil},
-		{"a closed account is erased", given(plan.Starter, closed), erase, []event.Event{event.AccountErased{}}, nil},
-		{"an account is erased once", given(plan.Starter, closed, event.AccountErased{}), erase, nil, nil},
-		{"an open account is not erased", given(plan.Starter), erase, refused("erase", "compte_ouvert"), ErrOpen},
-		{"an id is opened once", given(plan.Starter), Open{ID: "a", Plan: plan.Starter}.decide, nil, ErrAlreadyOpen},
-		{"a closed id is not opened again", given(plan.Starter, closed), Open{ID: "a", Plan: plan.Starter}.decide, nil, ErrAlreadyOpen},
-		{"an account opens with the plan's volume", new(State), Open{ID: "a", Name: "A", Plan: plan.Starter}.decide, []event.Event{event.AccountOpened{Account: "a", Name: "A", Plan: plan.Starter, Quota: 100_000}}, nil},
+		{"an account closes once", given(plan.Starter, closed), closeAccount, nil, nil},
+		{"an account closes", given(plan.Starter), closeAccount, []event.Event{closed}, nil},
+		{"a closed account is erased", given(plan.Starter, closed), eraseAccount, []event.Event{event.AccountErased{}}, nil},
+		{"an account is erased once", given(plan.Starter, closed, event.AccountErased{}), eraseAccount, nil, nil},
+		{"an open account is not erased", given(plan.Starter), eraseAccount, refused("erase", "compte_ouvert"), ErrNotClosed},
+		{"an id is opened once", given(plan.Starter), OpenRequest{ID: "a", Plan: plan.Starter}.decide, nil, ErrAlreadyOpen},
+		{"a closed id is not opened again", given(plan.Starter, closed), OpenRequest{ID: "a", Plan: plan.Starter}.decide, nil, ErrAlreadyOpen},
+		{"an account opens with the plan's volume", new(State), OpenRequest{ID: "a", Name: "A", Plan: plan.Starter}.decide, []event.Event{event.AccountOpened{Account: "a", Name: "A", Plan: plan.Starter, Quota: 100_000}}, nil},
 	} {
 		t.Run(strings.ReplaceAll(c.rule, " ", "_"), func(t *testing.T) {
 			t.Parallel()
@@ -207,20 +207,20 @@ func TestOpenUnderAnAgency(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		rule string
-		g    agency
+		g    agencyState
 		plan plan.Name
 		want error
 	}{
-		{"takes the agency's plan", agency{exists: true, active: true, plan: plan.Growth}, "", nil},
-		{"may name the agency's plan", agency{exists: true, active: true, plan: plan.Growth}, plan.Growth, nil},
-		{"may not name another", agency{exists: true, active: true, plan: plan.Growth}, plan.Starter, ErrAgencyPlan},
-		{"needs an active agency", agency{exists: true, plan: plan.Growth}, "", ErrNoAgency},
-		{"needs an agency that exists", agency{}, "", ErrNoAgency},
-		{"has depth one", agency{exists: true, active: true, nested: true}, "", ErrNested},
+		{"takes the agency's plan", agencyState{exists: true, isActive: true, plan: plan.Growth}, "", nil},
+		{"may name the agency's plan", agencyState{exists: true, isActive: true, plan: plan.Growth}, plan.Growth, nil},
+		{"may not name another", agencyState{exists: true, isActive: true, plan: plan.Growth}, plan.Starter, ErrAgencyPlan},
+		{"needs an active agency", agencyState{exists: true, plan: plan.Growth}, "", ErrUnknownAgency},
+		{"needs an agency that exists", agencyState{}, "", ErrUnknownAgency},
+		{"has depth one", agencyState{exists: true, isActive: true, isSubClient: true}, "", ErrNestedAgency},
 	} {
 		t.Run(strings.ReplaceAll(c.rule, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			got, err := Open{ID: "s", Plan: c.plan}.under(c.g)
+			got, err := OpenRequest{ID: "s", Plan: c.plan}.withAgencyPlan(c.g)
 			if !errors.Is(err, c.want) {
 				t.Fatalf("got %v, want %v", err, c.want)
 			}
@@ -244,7 +244,7 @@ func TestOpenedByAnAgencyWithinItsContract(t *testing.T) {
 		{rule: "the plan's own volume within the contract", contract: 5, want: 5},
 		{rule: "an operator's word is not bound", asked: 99_999_999_999, want: 99_999_999_999},
 	} {
-		result := Open{ID: "s", Plan: plan.Growth, Quota: c.asked, Agency: "g", contract: c.contract}.decide(new(State))
+		result := OpenRequest{ID: "s", Plan: plan.Growth, Quota: c.asked, Agency: "g", agencyQuota: c.contract}.decide(new(State))
 		got, err := result.Events(), result.Err()
 		if above, ok := errors.AsType[*QuotaError](err); ok != (c.most > 0) || ok && above.Max != c.most {
 			t.Errorf("%s: %v, want at most %d", c.rule, err, c.most)
@@ -268,10 +268,10 @@ func TestEvolveKnowsEveryAccountEvent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if typ.Name == (event.AgencyLeft{}).EventType() {
-			Evolve(s, commands.Fact{Event: event.AgencyJoined{Agency: "g"}, At: now})
-			Evolve(before, commands.Fact{Event: event.AgencyJoined{Agency: "g"}, At: now})
+			Evolve(s, commands.Record{Event: event.AgencyJoined{Agency: "g"}, At: now})
+			Evolve(before, commands.Record{Event: event.AgencyJoined{Agency: "g"}, At: now})
 		}
-		Evolve(s, commands.Fact{Event: e, At: now})
+		Evolve(s, commands.Record{Event: e, At: now})
 		if cmp.Equal(s, before, cmp.Exporter(func(reflect.Type) bool { return true })) {
 			t.Errorf("%s changes nothing", typ.Name)
 		}

@@ -15,110 +15,110 @@ import (
 // Accounts takes the commands on accounts. Each command returns the position to wait for before its effect
 // shows in a read model.
 type Accounts struct {
-	desk   *commands.Desk[State]
-	store  eventstore.Store
-	codec  *eventstore.Codec
-	tokens token.Prefixes
-	now    func() time.Time
+	handler *commands.Handler[State]
+	store   eventstore.Store
+	codec   *eventstore.Codec
+	tokens  token.Prefixes
+	now     func() time.Time
 }
 
 // New takes commands on the accounts of a log. Tokens it makes have the prefixes given.
 func New(store eventstore.Store, codec *eventstore.Codec, tokens token.Prefixes, now func() time.Time) *Accounts {
-	return &Accounts{commands.NewDesk(Aggregate, store, codec), store, codec, tokens, now}
+	return &Accounts{commands.NewHandler(Aggregate, store, codec), store, codec, tokens, now}
 }
 
-// do decides on an account that must exist.
-func (a *Accounts) do(ctx context.Context, id string, in commands.Intent, decide commands.Decision[State]) (eventstore.Position, error) {
-	return a.desk.Do(ctx, id, in, func(s *State) commands.Result {
+// handleExisting decides on an account that must exist.
+func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.Metadata, decide commands.Decision[State]) (eventstore.Position, error) {
+	return a.handler.Handle(ctx, id, meta, func(s *State) commands.Result {
 		if !s.Exists() {
-			return commands.Refuse(ErrUnknown)
+			return commands.Refuse(ErrUnknownAccount)
 		}
 		return decide(s)
 	})
 }
 
-// agency is what a sub-client's decisions need of its agency.
-type agency struct {
-	exists, active, nested bool
-	plan                   plan.Name
-	volume                 int64 // requests a month it has, or is about to have when that is less
+// agencyState is what a sub-client's decisions need of its agencyState.
+type agencyState struct {
+	exists, isActive, isSubClient bool
+	plan                          plan.Name
+	quota                         int64 // requests a month it has, or is about to have when that is less
 }
 
-func (a *Accounts) agency(ctx context.Context, id string) (agency, error) {
-	var g agency
-	err := a.desk.View(ctx, id, func(s *State) {
+func (a *Accounts) readAgency(ctx context.Context, id string) (agencyState, error) {
+	var agency agencyState
+	err := a.handler.View(ctx, id, func(s *State) {
 		now := a.now()
-		g = agency{
-			exists: s.Exists(), active: s.AgencyMode && !s.Closed(), nested: s.Agency.At(now) != "",
-			plan: s.Terms.At(now).Plan, volume: s.Terms.At(now).Quota,
+		agency = agencyState{
+			exists: s.Exists(), isActive: s.IsAgency && !s.Closed(), isSubClient: s.Agency.At(now) != "",
+			plan: s.Terms.At(now).Plan, quota: s.Terms.At(now).Quota,
 		}
 		if next, _, ok := s.Terms.Next(now); ok {
-			g.volume = min(g.volume, next.Quota)
+			agency.quota = min(agency.quota, next.Quota)
 		}
 	})
-	return g, err
+	return agency, err
 }
 
-// agencyAbove is the agency that an account is a sub-client of at this moment, and the account's own plan. The zero
+// readParentAgency is the agency that an account is a sub-client of at this moment, and the account's own plan. The zero
 // agency: it has none.
-func (a *Accounts) agencyAbove(ctx context.Context, id string) (g agency, own plan.Name, err error) {
+func (a *Accounts) readParentAgency(ctx context.Context, id string) (agency agencyState, ownPlan plan.Name, err error) {
 	var parent string
-	err = a.desk.View(ctx, id, func(s *State) {
-		own, parent = s.Terms.At(a.now()).Plan, s.Agency.At(a.now())
+	err = a.handler.View(ctx, id, func(s *State) {
+		ownPlan, parent = s.Terms.At(a.now()).Plan, s.Agency.At(a.now())
 	})
 	if err == nil && parent != "" {
-		g, err = a.agency(ctx, parent)
+		agency, err = a.readAgency(ctx, parent)
 	}
-	return g, own, err
+	return agency, ownPlan, err
 }
 
 // PlanOf is the plan that limits an account now: its agency's, for a sub-client.
 func (a *Accounts) PlanOf(ctx context.Context, id string) (plan.Plan, error) {
-	g, name, err := a.agencyAbove(ctx, id)
-	if g.exists {
-		name = g.plan
+	agency, name, err := a.readParentAgency(ctx, id)
+	if agency.exists {
+		name = agency.plan
 	}
 	p, _ := plan.Lookup(name)
 	return p, err
 }
 
-// Current is the account as its stream tells it now, with its name in clear and without its keys.
-func (a *Accounts) Current(ctx context.Context, id string) (State, error) {
+// CurrentState is the account as its stream tells it now, with its name in clear and without its keys.
+func (a *Accounts) CurrentState(ctx context.Context, id string) (State, error) {
 	var s State
-	err := a.desk.View(ctx, id, func(now *State) { s = *now })
+	err := a.handler.View(ctx, id, func(current *State) { s = *current })
 	if err != nil {
 		return State{}, err
 	}
 	if s.Keys = nil; !s.Exists() {
-		return State{}, ErrUnknown
+		return State{}, ErrUnknownAccount
 	}
-	s.Name, err = a.codec.Reveal(ctx, Aggregate.Category+"-"+id, s.Name)
+	s.Name, err = a.codec.Unseal(ctx, Aggregate.Category+"-"+id, s.Name)
 	return s, err
 }
 
 // AgencyOf is the account that id is a sub-client of at this moment, or "". An account that does not exist is
 // ErrUnknown.
 func (a *Accounts) AgencyOf(ctx context.Context, id string) (parent string, err error) {
-	known := false
-	err = a.desk.View(ctx, id, func(s *State) { parent, known = s.Agency.At(a.now()), s.Exists() })
-	if err == nil && !known {
-		err = ErrUnknown
+	exists := false
+	err = a.handler.View(ctx, id, func(s *State) { parent, exists = s.Agency.At(a.now()), s.Exists() })
+	if err == nil && !exists {
+		err = ErrUnknownAccount
 	}
 	return parent, err
 }
 
-// stamp is now, as finely as the log records it.
-func (a *Accounts) stamp() time.Time { return a.now().UTC().Truncate(time.Microsecond) }
+// logTime is now, as finely as the log records it.
+func (a *Accounts) logTime() time.Time { return a.now().UTC().Truncate(time.Microsecond) }
 
 // newID makes an id no other thing has.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// State is the account as its stream tells it at an instant, with its name in clear, and the last event that says so.
+// StateAsOf is the account as its stream tells it at an instant, with its name in clear, and the last event that says so.
 // The zero instant is the end of the stream: its events may bear times of a clock that is ahead. An account not opened
 // by then is ErrUnknown.
-func (a *Accounts) State(ctx context.Context, id string, asOf time.Time) (s State, last eventstore.Recorded, err error) {
+func (a *Accounts) StateAsOf(ctx context.Context, id string, asOf time.Time) (s State, last eventstore.RecordedEvent, err error) {
 	stream := Aggregate.Category + "-" + id
-	voided, err := commands.Voided(ctx, a.store, stream, 0)
+	voided, err := commands.ReadVoidedRevisions(ctx, a.store, stream, 0)
 	if err != nil {
 		return State{}, last, err
 	}
@@ -136,29 +136,29 @@ func (a *Accounts) State(ctx context.Context, id string, asOf time.Time) (s Stat
 		if err != nil {
 			return State{}, last, err
 		}
-		f, err := commands.FactOf(r, e)
+		rec, err := commands.NewRecord(r, e)
 		if err != nil {
 			return State{}, last, err
 		}
-		Evolve(&s, f)
+		Evolve(&s, rec)
 		last = r
 	}
 	if !s.Exists() {
-		return State{}, last, ErrUnknown
+		return State{}, last, ErrUnknownAccount
 	}
 	return s, last, nil
 }
 
-// Volume is how many requests a month an account may make at an instant, and the position of the last event of its
+// QuotaAt is how many requests a month an account may make at an instant, and the position of the last event of its
 // stream.
-func (a *Accounts) Volume(ctx context.Context, id string, at time.Time) (requests int64, asOf eventstore.Position, err error) {
-	known := false
-	asOf, err = a.desk.Do(ctx, id, commands.Intent{}, func(s *State) commands.Result {
-		requests, known = s.Terms.At(at).Quota, s.Exists()
+func (a *Accounts) QuotaAt(ctx context.Context, id string, at time.Time) (quota int64, asOf eventstore.Position, err error) {
+	exists := false
+	asOf, err = a.handler.Handle(ctx, id, commands.Metadata{}, func(s *State) commands.Result {
+		quota, exists = s.Terms.At(at).Quota, s.Exists()
 		return commands.Result{}
 	})
-	if err == nil && !known {
-		err = ErrUnknown
+	if err == nil && !exists {
+		err = ErrUnknownAccount
 	}
-	return requests, asOf, err
+	return quota, asOf, err
 }

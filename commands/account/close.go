@@ -8,17 +8,17 @@ import (
 	"lieudit/schemas/event"
 )
 
-// Close ends the account and, with it, every key of it and of its sub-clients. Twice is once.
-func (a *Accounts) Close(ctx context.Context, id string, in commands.Intent) (eventstore.Position, error) {
-	return a.do(ctx, id, in, func(s *State) commands.Result {
-		if in.ByAgency() && s.Agency.At(a.now()) == "" { // it left a moment ago
-			return commands.Refuse(ErrUnknown)
+// CloseAccount ends the account and, with it, every key of it and of its sub-clients. Twice is once.
+func (a *Accounts) CloseAccount(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
+	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
+		if meta.IsByAgency() && s.Agency.At(a.now()) == "" { // it left a moment ago
+			return commands.Refuse(ErrUnknownAccount)
 		}
-		return closing(s)
+		return closeAccount(s)
 	})
 }
 
-func closing(s *State) commands.Result {
+func closeAccount(s *State) commands.Result {
 	if s.Closed() {
 		return commands.Result{}
 	}

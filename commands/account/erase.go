@@ -8,22 +8,22 @@ import (
 	"lieudit/schemas/event"
 )
 
-// Erase makes the personal data of a closed account unreadable for good: first the log says so, then the data key is
+// EraseAccount makes the personal data of a closed account unreadable for good: first the log says so, then the data key is
 // destroyed. Twice is once, and finishes an erasure that was cut between the two.
-func (a *Accounts) Erase(ctx context.Context, id string, in commands.Intent) (eventstore.Position, error) {
-	at, err := a.do(ctx, id, in, erase)
+func (a *Accounts) EraseAccount(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
+	position, err := a.handleExisting(ctx, id, meta, eraseAccount)
 	if err != nil {
-		return at, err
+		return position, err
 	}
-	return at, a.codec.Forget(ctx, Aggregate.Category+"-"+id)
+	return position, a.codec.DestroyKey(ctx, Aggregate.Category+"-"+id)
 }
 
-func erase(s *State) commands.Result {
+func eraseAccount(s *State) commands.Result {
 	switch {
 	case s.Erased:
 		return commands.Result{}
 	case !s.Closed():
-		return refuse("erase", ErrOpen)
+		return refuseAndRecord("erase", ErrNotClosed)
 	}
 	return commands.Append(event.AccountErased{})
 }

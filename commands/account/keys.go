@@ -12,61 +12,61 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Issue is the wish for a key. Origins are for a publishable key only, which must have some.
-type Issue struct {
+// KeyRequest is the wish for a key. Origins are for a publishable key only, which must have some.
+type KeyRequest struct {
 	Kind    token.Kind
 	Label   string
 	Origins []string // as typed
 }
 
-// Issued is a new key with its token in clear, which nobody can ask for again if it is secret.
-type Issued struct {
+// IssuedKey is a new key with its token in clear, which nobody can ask for again if it is secret.
+type IssuedKey struct {
 	Key
-	Clear    string
-	Position eventstore.Position
+	Plaintext string
+	Position  eventstore.Position
 }
 
 // IssueKey makes a key. A publishable one needs a free slot of the plan and origins that obey the rules.
-func (a *Accounts) IssueKey(ctx context.Context, id string, in commands.Intent, i Issue) (Issued, error) {
+func (a *Accounts) IssueKey(ctx context.Context, id string, meta commands.Metadata, req KeyRequest) (IssuedKey, error) {
 	limit, err := a.PlanOf(ctx, id)
 	if err != nil {
-		return Issued{}, err
+		return IssuedKey{}, err
 	}
-	made := a.mint(in, i)
-	made.Position, err = a.do(ctx, id, in, func(s *State) commands.Result {
+	generated := a.generateKey(meta, req)
+	generated.Position, err = a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
 		var result commands.Result
-		result, made.Origins = issue(s, made.Key, i.Origins, limit)
+		result, generated.Origins = issueKey(s, generated.Key, req.Origins, limit)
 		return result
 	})
-	return made, err
+	return generated, err
 }
 
-// mint makes a key that nobody has been given yet.
-func (a *Accounts) mint(in commands.Intent, i Issue) Issued {
-	text := a.tokens.New(i.Kind)
-	hash := token.HashOf(text)
-	k := Key{ID: newID(), Label: i.Label, Hint: a.tokens.Hint(text), Kind: i.Kind, Hash: hash[:],
-		IssuedAt: a.stamp(), IssuedBy: in.Actor}
+// generateKey makes a key that nobody has been given yet.
+func (a *Accounts) generateKey(meta commands.Metadata, req KeyRequest) IssuedKey {
+	plaintext := a.tokens.New(req.Kind)
+	hash := token.HashOf(plaintext)
+	k := Key{ID: newID(), Label: req.Label, Hint: a.tokens.Hint(plaintext), Kind: req.Kind, Hash: hash[:],
+		IssuedAt: a.logTime(), IssuedBy: meta.Actor}
 	if k.Kind == token.Publishable {
-		k.Token = text
+		k.Token = plaintext
 	}
-	return Issued{Key: k, Clear: text}
+	return IssuedKey{Key: k, Plaintext: plaintext}
 }
 
-func issue(s *State, k Key, typed []string, limit plan.Plan) (commands.Result, []string) {
+func issueKey(s *State, k Key, rawOrigins []string, limit plan.Plan) (commands.Result, []string) {
 	action := "issue-" + string(k.Kind) + "-key"
 	if s.Closed() {
-		return refuse(action, ErrClosed), nil
+		return refuseAndRecord(action, ErrClosed), nil
 	}
 	if k.Kind == token.Secret {
 		return commands.Append(event.SecretKeyIssued{Key: k.ID, Label: k.Label, Hash: k.Hash, Hint: k.Hint}), nil
 	}
-	origins, err := origin.Normalize(typed)
-	if err == nil && s.activePublishable() >= limit.PublishableKeys {
-		err = &KeyCapError{Cap: limit.PublishableKeys, Active: s.activePublishable()}
+	origins, err := origin.ParseList(rawOrigins)
+	if err == nil && s.countActivePublishableKeys() >= limit.MaxPublishableKeys {
+		err = &KeyCapError{Cap: limit.MaxPublishableKeys, Active: s.countActivePublishableKeys()}
 	}
 	if err != nil {
-		return refuse(action, err), nil
+		return refuseAndRecord(action, err), nil
 	}
 	return commands.Append(event.PublishableKeyIssued{
 		Key: k.ID, Label: k.Label, Hash: k.Hash, Hint: k.Hint, Token: k.Token, Origins: origins,
@@ -74,22 +74,22 @@ func issue(s *State, k Key, typed []string, limit plan.Plan) (commands.Result, [
 }
 
 // RevokeKey ends a key for good. Twice is once.
-func (a *Accounts) RevokeKey(ctx context.Context, id string, in commands.Intent, key string) (Key, eventstore.Position, error) {
-	var ended Key
-	at, err := a.do(ctx, id, in, func(s *State) commands.Result {
-		result := revoke(s, key)
+func (a *Accounts) RevokeKey(ctx context.Context, id string, meta commands.Metadata, key string) (Key, eventstore.Position, error) {
+	var revoked Key
+	position, err := a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
+		result := revokeKey(s, key)
 		if result.Err() == nil {
-			ended = *s.Keys[key]
+			revoked = *s.Keys[key]
 		}
 		if len(result.Events()) > 0 {
-			ended.RevokedAt, ended.RevokedBy, ended.Reason = a.stamp(), in.Actor, in.Reason
+			revoked.RevokedAt, revoked.RevokedBy, revoked.Reason = a.logTime(), meta.Actor, meta.Reason
 		}
 		return result
 	})
-	return ended, at, err
+	return revoked, position, err
 }
 
-func revoke(s *State, key string) commands.Result {
+func revokeKey(s *State, key string) commands.Result {
 	k, ok := s.Keys[key]
 	if !ok {
 		return commands.Refuse(ErrUnknownKey)
@@ -102,25 +102,25 @@ func revoke(s *State, key string) commands.Result {
 
 // ChangeOrigins replaces the origins of a publishable key; the key stays the same. The same origins again
 // change nothing.
-func (a *Accounts) ChangeOrigins(ctx context.Context, id string, in commands.Intent, key string, typed []string) (Key, eventstore.Position, error) {
+func (a *Accounts) ChangeOrigins(ctx context.Context, id string, meta commands.Metadata, key string, rawOrigins []string) (Key, eventstore.Position, error) {
 	var changed Key
-	at, err := a.do(ctx, id, in, func(s *State) commands.Result {
+	position, err := a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
 		var result commands.Result
-		result, changed = changeOrigins(s, key, typed)
+		result, changed = changeOrigins(s, key, rawOrigins)
 		return result
 	})
-	return changed, at, err
+	return changed, position, err
 }
 
-func changeOrigins(s *State, key string, typed []string) (commands.Result, Key) {
+func changeOrigins(s *State, key string, rawOrigins []string) (commands.Result, Key) {
 	const action = "change-origins"
 	k, ok := s.Keys[key]
 	if !ok {
 		return commands.Refuse(ErrUnknownKey), Key{}
 	}
-	origins, err := allowed(s, k, typed)
+	origins, err := resolveOrigins(s, k, rawOrigins)
 	if err != nil {
-		return refuse(action, err), Key{}
+		return refuseAndRecord(action, err), Key{}
 	}
 	changed := *k
 	changed.Origins = origins
@@ -130,14 +130,14 @@ func changeOrigins(s *State, key string, typed []string) (commands.Result, Key) 
 	return commands.Append(event.KeyOriginsChanged{Key: k.ID, Hash: k.Hash, Before: k.Origins, Origins: origins}), changed
 }
 
-func allowed(s *State, k *Key, typed []string) ([]string, error) {
+func resolveOrigins(s *State, k *Key, rawOrigins []string) ([]string, error) {
 	switch {
 	case s.Closed():
 		return nil, ErrClosed
 	case k.Kind != token.Publishable:
-		return nil, ErrSecretNoOrigins
+		return nil, ErrOriginsOnSecretKey
 	case !k.Active():
 		return nil, ErrKeyRevoked
 	}
-	return origin.Normalize(typed)
+	return origin.ParseList(rawOrigins)
 }

@@ -9,9 +9,9 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Open is the wish to open an account. Where Agency is set the account is its sub-client from the start, and Plan may
+// OpenRequest is the wish to open an account. Where Agency is set the account is its sub-client from the start, and Plan may
 // be empty. A Quota of 0 is the plan's own volume; a zero Anchor is today.
-type Open struct {
+type OpenRequest struct {
 	ID     string
 	Name   string
 	Plan   plan.Name
@@ -19,69 +19,69 @@ type Open struct {
 	Anchor plan.Date
 	Agency string
 
-	contract int64 // the volume of the agency that opens it; 0: an operator does
+	agencyQuota int64 // the volume of the agency that opens it; 0: an operator does
 }
 
-// Open opens an account under an id that no account ever had.
-func (a *Accounts) Open(ctx context.Context, in commands.Intent, o Open) (eventstore.Position, error) {
+// OpenAccount opens an account under an id that no account ever had.
+func (a *Accounts) OpenAccount(ctx context.Context, meta commands.Metadata, o OpenRequest) (eventstore.Position, error) {
 	if o.Anchor == (plan.Date{}) {
 		o.Anchor = plan.DateOf(a.now())
 	}
 	if o.Agency != "" {
-		g, err := a.agency(ctx, o.Agency)
+		agency, err := a.readAgency(ctx, o.Agency)
 		if err != nil {
 			return 0, err
 		}
-		if o, err = o.under(g); err != nil {
+		if o, err = o.withAgencyPlan(agency); err != nil {
 			return 0, err
 		}
-		if in.ByAgency() {
-			o.contract = g.volume
+		if meta.IsByAgency() {
+			o.agencyQuota = agency.quota
 		}
 	}
-	return a.desk.Do(ctx, o.ID, in, o.decide)
+	return a.handler.Handle(ctx, o.ID, meta, o.decide)
 }
 
-// OpenWithKey opens an account and issues its first secret key in one append: there is never one without the other.
-func (a *Accounts) OpenWithKey(ctx context.Context, in commands.Intent, o Open, i Issue) (Issued, error) {
+// OpenAccountWithKey opens an account and issues its first secret key in one append: there is never one without the other.
+func (a *Accounts) OpenAccountWithKey(ctx context.Context, meta commands.Metadata, o OpenRequest, req KeyRequest) (IssuedKey, error) {
 	if o.Anchor == (plan.Date{}) {
 		o.Anchor = plan.DateOf(a.now())
 	}
-	made := a.mint(in, i)
-	at, err := a.desk.Do(ctx, o.ID, in, func(s *State) commands.Result {
+	generated := a.generateKey(meta, req)
+	position, err := a.handler.Handle(ctx, o.ID, meta, func(s *State) commands.Result {
 		opened := o.decide(s)
 		if opened.Err() != nil {
 			return opened
 		}
-		issued, _ := issue(s, made.Key, i.Origins, plan.Plan{})
+		issued, _ := issueKey(s, generated.Key, req.Origins, plan.Plan{})
 		if err := issued.Err(); err != nil {
 			return commands.Refuse(err) // not recorded: there is no account it could be recorded in
 		}
 		return commands.Append(append(opened.Events(), issued.Events()...)...)
 	})
-	made.Position = at
-	return made, err
+	generated.Position = position
+	return generated, err
 }
 
-// under is the wish with the agency's plan, or why the agency cannot have the account.
-func (o Open) under(g agency) (Open, error) {
+// withAgencyPlan is the wish with the agency's plan, or why the agency cannot have the account.
+func (o OpenRequest) withAgencyPlan(agency agencyState) (OpenRequest, error) {
 	switch {
-	case !g.active:
-		return o, ErrNoAgency
-	case g.nested:
-		return o, ErrNested
-	case o.Plan != "" && o.Plan != g.plan:
+	case !agency.isActive:
+		return o, ErrUnknownAgency
+	case agency.isSubClient:
+		return o, ErrNestedAgency
+	case o.Plan != "" && o.Plan != agency.plan:
 		return o, ErrAgencyPlan
 	}
-	o.Plan = g.plan
+	o.Plan = agency.plan
 	return o, nil
 }
 
-func (o Open) decide(s *State) commands.Result {
+func (o OpenRequest) decide(s *State) commands.Result {
 	if s.Exists() {
 		return commands.Refuse(ErrAlreadyOpen)
 	}
-	quota, err := volume(o.Plan, o.Quota, o.contract)
+	quota, err := resolveQuota(o.Plan, o.Quota, o.agencyQuota)
 	if err != nil {
 		return commands.Refuse(err)
 	}
@@ -90,19 +90,19 @@ func (o Open) decide(s *State) commands.Result {
 	})
 }
 
-// volume is the monthly volume on a plan: the one asked for, or the plan's own. What an agency sets is within its
+// resolveQuota is the monthly resolveQuota on a plan: the one asked for, or the plan's own. What an agency sets is within its
 // contract, so that the plan's own number becomes the contract's when that is less; a contract of 0 is none.
-func volume(name plan.Name, asked, contract int64) (int64, error) {
+func resolveQuota(name plan.Name, requested, agencyQuota int64) (int64, error) {
 	p, _ := plan.Lookup(name)
-	most := p.MaxRequests
-	if contract > 0 {
-		most = min(most, contract)
+	maximum := p.MaxQuota
+	if agencyQuota > 0 {
+		maximum = min(maximum, agencyQuota)
 	}
 	switch {
-	case asked == 0:
-		return min(p.Requests, most), nil
-	case asked > most:
-		return 0, &QuotaError{asked, most}
+	case requested == 0:
+		return min(p.DefaultQuota, maximum), nil
+	case requested > maximum:
+		return 0, &QuotaError{requested, maximum}
 	}
-	return asked, nil
+	return requested, nil
 }

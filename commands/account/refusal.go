@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	// ErrUnknown: there is no such account.
-	ErrUnknown = errors.New("unknown account")
+	// ErrUnknownAccount: there is no such account.
+	ErrUnknownAccount = errors.New("unknown account")
 	// ErrUnknownKey: the account has no such key.
 	ErrUnknownKey = errors.New("unknown key")
 )
@@ -26,18 +26,18 @@ func (r *Refusal) Code() string { return r.code }
 
 // The rules of accounts and agencies.
 var (
-	ErrAlreadyOpen     = &Refusal{"compte_deja_ouvert", "Un compte existe déjà sous cet identifiant."}
-	ErrClosed          = &Refusal{"compte_ferme", "Ce compte est fermé."}
-	ErrOpen            = &Refusal{"compte_ouvert", "Ce compte est ouvert : fermez-le d'abord."}
-	ErrNoAgency        = &Refusal{"agence_inconnue", "Aucun compte en mode agence ne porte cet identifiant."}
-	ErrNested          = &Refusal{"agence_imbriquee", "Une agence ne peut pas être le sous-client d'une autre."}
-	ErrSubClient       = &Refusal{"deja_sous_client", "Ce compte est déjà le sous-client d'une agence."}
-	ErrNotSubClient    = &Refusal{"pas_sous_client", "Ce compte n'est le sous-client d'aucune agence."}
-	ErrUnconfirmed     = &Refusal{"depart_a_confirmer", "Un opérateur confirme le départ d'un sous-client : demandez-le-lui."}
-	ErrLeaving         = &Refusal{"sous_client_sur_le_depart", "Ce sous-client quitte l'agence : ses conditions sont arrêtées."}
-	ErrAgencyPlan      = &Refusal{"plan_de_l_agence", "Le plan d'un sous-client est celui de son agence."}
-	ErrSecretNoOrigins = &Refusal{"origines_sur_cle_secrete", "Seules les clés publiables déclarent des origines."}
-	ErrKeyRevoked      = &Refusal{"cle_revoquee", "Cette clé est révoquée."}
+	ErrAlreadyOpen        = &Refusal{"compte_deja_ouvert", "Un compte existe déjà sous cet identifiant."}
+	ErrClosed             = &Refusal{"compte_ferme", "Ce compte est fermé."}
+	ErrNotClosed          = &Refusal{"compte_ouvert", "Ce compte est ouvert : fermez-le d'abord."}
+	ErrUnknownAgency      = &Refusal{"agence_inconnue", "Aucun compte en mode agence ne porte cet identifiant."}
+	ErrNestedAgency       = &Refusal{"agence_imbriquee", "Une agence ne peut pas être le sous-client d'une autre."}
+	ErrAlreadySubClient   = &Refusal{"deja_sous_client", "Ce compte est déjà le sous-client d'une agence."}
+	ErrNotSubClient       = &Refusal{"pas_sous_client", "Ce compte n'est le sous-client d'aucune agence."}
+	ErrLeavingUnconfirmed = &Refusal{"depart_a_confirmer", "Un opérateur confirme le départ d'un sous-client : demandez-le-lui."}
+	ErrLeaving            = &Refusal{"sous_client_sur_le_depart", "Ce sous-client quitte l'agence : ses conditions sont arrêtées."}
+	ErrAgencyPlan         = &Refusal{"plan_de_l_agence", "Le plan d'un sous-client est celui de son agence."}
+	ErrOriginsOnSecretKey = &Refusal{"origines_sur_cle_secrete", "Seules les clés publiables déclarent des origines."}
+	ErrKeyRevoked         = &Refusal{"cle_revoquee", "Cette clé est révoquée."}
 )
 
 // KeyCapError: the plan's publishable keys are all in use. A Cap of 0 means the plan includes none.
@@ -58,8 +58,8 @@ func (e *KeyCapError) Code() string { return "capacite_cles_publiables_depassee"
 // Code names the rule.
 func (e *QuotaError) Code() string { return "quota_trop_grand" }
 
-// refuse is the decision to do nothing but record who tried what.
-func refuse(action string, err error) commands.Result {
+// refuseAndRecord is the decision to do nothing but record who tried what.
+func refuseAndRecord(action string, err error) commands.Result {
 	refused := event.AccountActionRefused{Action: action, Code: "refuse"}
 	var coded interface{ Code() string }
 	if errors.As(err, &coded) {

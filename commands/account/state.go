@@ -7,24 +7,24 @@ import (
 	"time"
 
 	"lieudit/commands"
+	"lieudit/schemas/access"
 	"lieudit/schemas/event"
-	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
 
 // State is an account as its stream tells it.
 type State struct {
-	ID         string
-	Name       event.Personal // sealed in decisions
-	OpenedAt   time.Time
-	ClosedAt   time.Time
-	Erased     bool // its personal data cannot be read any more
-	Anchor     plan.Date
-	Terms      grant.Scheduled[Terms]  // its own; a sub-client's plan is its agency's
-	Agency     grant.Scheduled[string] // the account it is a sub-client of, or ""
-	AgencyMode bool
-	Keys       map[string]*Key
+	ID       string
+	Name     event.Personal // sealed in decisions
+	OpenedAt time.Time
+	ClosedAt time.Time
+	Erased   bool // its personal data cannot be read any more
+	Anchor   plan.Date
+	Terms    access.Scheduled[Terms]  // its own; a sub-client's plan is its agency's
+	Agency   access.Scheduled[string] // the account it is a sub-client of, or ""
+	IsAgency bool
+	Keys     map[string]*Key
 }
 
 // Terms are an account's own plan and monthly volume.
@@ -54,44 +54,44 @@ func (k *Key) Active() bool { return k.RevokedAt.IsZero() }
 var Aggregate = commands.Aggregate[State]{Category: "account", Evolve: Evolve}
 
 // Evolve changes the state by one fact.
-func Evolve(s *State, f commands.Fact) {
-	switch e := f.Event.(type) {
+func Evolve(s *State, rec commands.Record) {
+	switch e := rec.Event.(type) {
 	case event.AccountOpened:
-		*s = State{ID: e.Account, Name: e.Name, OpenedAt: f.At, Anchor: e.Anchor, Keys: map[string]*Key{}}
-		s.Terms.Set(Terms{e.Plan, e.Quota}, f.At, f.At)
-		s.Agency.Set(e.Agency, f.At, f.At)
+		*s = State{ID: e.Account, Name: e.Name, OpenedAt: rec.At, Anchor: e.Anchor, Keys: map[string]*Key{}}
+		s.Terms.Set(Terms{e.Plan, e.Quota}, rec.At, rec.At)
+		s.Agency.Set(e.Agency, rec.At, rec.At)
 	case event.PlanChanged:
-		s.Terms.Set(Terms{e.To, e.Quota}, e.Effective, f.At)
+		s.Terms.Set(Terms{e.To, e.Quota}, e.Effective, rec.At)
 	case event.AgencyActivated:
-		s.AgencyMode = true
+		s.IsAgency = true
 	case event.AgencyJoined:
-		s.Agency.Set(e.Agency, e.Effective, f.At)
+		s.Agency.Set(e.Agency, e.Effective, rec.At)
 	case event.AgencyLeft:
-		s.Agency.Set("", e.Effective, f.At)
+		s.Agency.Set("", e.Effective, rec.At)
 	case event.AccountClosed:
-		s.ClosedAt = f.At
+		s.ClosedAt = rec.At
 	case event.AccountErased:
 		s.Name, s.Erased = "", true
 	default:
-		evolveKeys(s, f)
+		evolveKeys(s, rec)
 	}
 }
 
 // evolveKeys leaves alone what is said of a key that the state does not have: a correction names the event that issued it.
-func evolveKeys(s *State, f commands.Fact) {
+func evolveKeys(s *State, rec commands.Record) {
 	if s.Keys == nil {
 		s.Keys = map[string]*Key{}
 	}
-	switch e := f.Event.(type) {
+	switch e := rec.Event.(type) {
 	case event.SecretKeyIssued:
 		s.Keys[e.Key] = &Key{ID: e.Key, Kind: token.Secret, Label: e.Label, Hint: e.Hint, Hash: e.Hash,
-			IssuedAt: f.At, IssuedBy: f.Actor}
+			IssuedAt: rec.At, IssuedBy: rec.Actor}
 	case event.PublishableKeyIssued:
 		s.Keys[e.Key] = &Key{ID: e.Key, Kind: token.Publishable, Label: e.Label, Hint: e.Hint, Hash: e.Hash,
-			Token: e.Token, Origins: e.Origins, IssuedAt: f.At, IssuedBy: f.Actor}
+			Token: e.Token, Origins: e.Origins, IssuedAt: rec.At, IssuedBy: rec.Actor}
 	case event.KeyRevoked:
 		if k, ok := s.Keys[e.Key]; ok {
-			k.RevokedAt, k.RevokedBy, k.Reason = f.At, f.Actor, f.Reason
+			k.RevokedAt, k.RevokedBy, k.Reason = rec.At, rec.Actor, rec.Reason
 		}
 	case event.KeyOriginsChanged:
 		if k, ok := s.Keys[e.Key]; ok {
@@ -106,8 +106,8 @@ func (s *State) Exists() bool { return s.ID != "" }
 // Closed says whether the account was closed.
 func (s *State) Closed() bool { return !s.ClosedAt.IsZero() }
 
-// activePublishable counts the publishable keys that hold a slot.
-func (s *State) activePublishable() int {
+// countActivePublishableKeys counts the publishable keys that hold a slot.
+func (s *State) countActivePublishableKeys() int {
 	n := 0
 	for _, k := range s.Keys {
 		if k.Kind == token.Publishable && k.Active() {
@@ -117,5 +117,5 @@ func (s *State) activePublishable() int {
 	return n
 }
 
-// nextPeriod is the instant the account's next monthly period begins.
-func (s *State) nextPeriod(now time.Time) time.Time { return plan.PeriodAt(s.Anchor, now).End() }
+// nextPeriodStart is the instant the account's next monthly period begins.
+func (s *State) nextPeriodStart(now time.Time) time.Time { return plan.PeriodAt(s.Anchor, now).End() }

@@ -10,65 +10,65 @@ import (
 	"lieudit/schemas/event"
 )
 
-// remembered is how long the answer to a request with an Idempotency-Key is given again.
-const remembered = 24 * time.Hour
+// idempotencyWindow is how long the answer to a request with an Idempotency-Key is given again.
+const idempotencyWindow = 24 * time.Hour
 
-// answers are the requests with an Idempotency-Key of the last day of the stream.
-type answers struct {
-	kept  map[string]answer // by referential and key
-	order []aged            // the oldest first
+// idempotencyCache are the requests with an Idempotency-Key of the last day of the stream.
+type idempotencyCache struct {
+	requests    map[string]answeredRequest // by referential and key
+	oldestFirst []requestAge               // the oldest first
 }
 
-// answer is what was asked under a key, and the event that says what came of it.
-type answer struct {
+// answeredRequest is what was asked under a key, and the event that says what came of it.
+type answeredRequest struct {
 	action, request string
 	at              time.Time
 	revision        eventstore.Revision
 }
 
-type aged struct {
-	name string
-	at   time.Time
+type requestAge struct {
+	key        string
+	answeredAt time.Time
 }
 
-// keep notes the answer to a request with a key, and forgets those that a day has passed since.
-func (a *answers) keep(f commands.Fact, w event.SitesWritten) {
-	for len(a.order) > 0 && f.At.Sub(a.order[0].at) >= remembered {
-		if old := a.order[0]; a.kept[old.name].at.Equal(old.at) {
-			delete(a.kept, old.name)
+// remember notes the answer to a request with a key, and forgets those that a day has passed since.
+func (c *idempotencyCache) remember(rec commands.Record, w event.SiteWriteSummary) {
+	for len(c.oldestFirst) > 0 && rec.At.Sub(c.oldestFirst[0].answeredAt) >= idempotencyWindow {
+		if oldest := c.oldestFirst[0]; c.requests[oldest.key].at.Equal(oldest.answeredAt) {
+			delete(c.requests, oldest.key)
 		}
-		a.order = a.order[1:]
+		c.oldestFirst = c.oldestFirst[1:]
 	}
-	if w.Key == "" {
+	if w.IdempotencyKeyHash == "" {
 		return
 	}
-	a.put(aged{answerName(w.Referential, w.Key), f.At}, answer{w.Action, w.Request, f.At, f.Revision})
+	c.insert(requestAge{requestKey(w.Referential, w.IdempotencyKeyHash), rec.At}, answeredRequest{w.Action, w.RequestHash, rec.At, rec.Revision})
 }
 
-func (a *answers) put(name aged, x answer) {
-	if a.kept == nil {
-		a.kept = map[string]answer{}
+func (c *idempotencyCache) insert(age requestAge, request answeredRequest) {
+	if c.requests == nil {
+		c.requests = map[string]answeredRequest{}
 	}
-	a.kept[name.name] = x
-	a.order = append(a.order, name)
+	c.requests[age.key] = request
+	c.oldestFirst = append(c.oldestFirst, age)
 }
 
-// first is the answer that a request was given before, if it was.
-func (a *answers) first(w event.SitesWritten, now time.Time) (answer, bool, error) {
-	k, ok := a.kept[answerName(w.Referential, w.Key)]
-	if w.Key == "" || !ok || now.Sub(k.at) >= remembered {
-		return answer{}, false, nil
+// findAnswered is the answer that a request was given before, if it was.
+func (c *idempotencyCache) findAnswered(w event.SiteWriteSummary, now time.Time) (answeredRequest, bool, error) {
+	answered, ok := c.requests[requestKey(w.Referential, w.IdempotencyKeyHash)]
+	if w.IdempotencyKeyHash == "" || !ok || now.Sub(answered.at) >= idempotencyWindow {
+		return answeredRequest{}, false, nil
 	}
-	if k.action != w.Action || k.request != w.Request {
-		return answer{}, false, ErrOtherRequest
+	if answered.action != w.Action || answered.request != w.RequestHash {
+		return answeredRequest{}, false, ErrKeyReused
 	}
-	return k, true, nil
+	return answered, true, nil
 }
 
-func answerName(referential, key string) string { return referential + "/" + key }
+func requestKey(referential, key string) string { return referential + "/" + key }
 
-// fingerprint is a key as the log keeps it: "" for none.
-func fingerprint(key string) string {
+// hashIdempotencyKey is a key as the log keeps it: "" for none.
+func hashIdempotencyKey(key string) string {
 	if key == "" {
 		return ""
 	}

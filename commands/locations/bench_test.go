@@ -10,73 +10,73 @@ import (
 )
 
 func BenchmarkSync(b *testing.B) {
-	rows := many(10_000)
+	rows := manyRows(10_000)
 	b.Run("first", func(b *testing.B) {
 		for range b.N {
 			b.StopTimer()
-			l := newStage(b)
-			d := l.desk(l.store)
-			opened(b, d, "magasins")
+			l := newFixture(b)
+			d := l.newInstance(l.store)
+			mustOpen(b, d, "magasins")
 			b.StartTimer()
-			written(b, d, "magasins", Batch{Rows: rows, Whole: true})
+			mustWrite(b, d, "magasins", Batch{Rows: rows, IsSync: true})
 		}
 	})
 	b.Run("unchanged after a restart", func(b *testing.B) {
-		s := newStage(b)
-		d := s.desk(s.store)
-		opened(b, d, "magasins")
-		written(b, d, "magasins", Batch{Rows: rows, Whole: true})
+		s := newFixture(b)
+		d := s.newInstance(s.store)
+		mustOpen(b, d, "magasins")
+		mustWrite(b, d, "magasins", Batch{Rows: rows, IsSync: true})
 		b.ResetTimer()
 		for range b.N {
-			written(b, s.desk(s.store), "magasins", Batch{Rows: rows, Whole: true})
+			mustWrite(b, s.newInstance(s.store), "magasins", Batch{Rows: rows, IsSync: true})
 		}
 	})
 	b.Run("unchanged", func(b *testing.B) {
-		s := newStage(b)
-		d := s.desk(s.store)
-		opened(b, d, "magasins")
-		written(b, d, "magasins", Batch{Rows: rows, Whole: true})
-		written(b, d, "magasins", Batch{Rows: rows, Whole: true})
+		s := newFixture(b)
+		d := s.newInstance(s.store)
+		mustOpen(b, d, "magasins")
+		mustWrite(b, d, "magasins", Batch{Rows: rows, IsSync: true})
+		mustWrite(b, d, "magasins", Batch{Rows: rows, IsSync: true})
 		b.ResetTimer()
 		for range b.N {
-			written(b, d, "magasins", Batch{Rows: rows, Whole: true})
+			mustWrite(b, d, "magasins", Batch{Rows: rows, IsSync: true})
 		}
 	})
 	b.Run("1 percent changed", func(b *testing.B) {
-		s := newStage(b)
-		d := s.desk(s.store)
-		opened(b, d, "magasins")
-		written(b, d, "magasins", Batch{Rows: rows, Whole: true})
-		rows := many(10_000)
+		s := newFixture(b)
+		d := s.newInstance(s.store)
+		mustOpen(b, d, "magasins")
+		mustWrite(b, d, "magasins", Batch{Rows: rows, IsSync: true})
+		rows := manyRows(10_000)
 		b.ResetTimer()
 		for n := range b.N {
 			for i := 0; i < len(rows); i += 100 {
 				rows[i].Content.Phone = string(rune('a' + n%26))
 			}
-			written(b, d, "magasins", Batch{Rows: rows, Whole: true})
+			mustWrite(b, d, "magasins", Batch{Rows: rows, IsSync: true})
 		}
 	})
 }
 
 // BenchmarkRestart is the first look at an account of 11,000 sites that was synced 40 times.
 func BenchmarkRestart(b *testing.B) {
-	s, folder := newStage(b), b.TempDir()
-	l := kept(s.desk(s.store), folder)
-	opened(b, l, "magasins")
+	s, folder := newFixture(b), b.TempDir()
+	l := keepSnapshots(s.newInstance(s.store), folder)
+	mustOpen(b, l, "magasins")
 	for n := range 40 {
-		rows := many(11_000)
+		rows := manyRows(11_000)
 		for i := n % 4; i < len(rows); i += 4 {
 			rows[i].Content.Phone = string(rune('a' + n))
 		}
-		written(b, l, "magasins", Batch{Rows: rows, Whole: true})
+		mustWrite(b, l, "magasins", Batch{Rows: rows, IsSync: true})
 	}
 	for name, start := range map[string]func() *Locations{
-		"without a file": func() *Locations { return s.desk(s.store) },
-		"with a file":    func() *Locations { return kept(s.desk(s.store), folder) },
+		"without a file": func() *Locations { return s.newInstance(s.store) },
+		"with a file":    func() *Locations { return keepSnapshots(s.newInstance(s.store), folder) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {
-				if f, err := start().Figures(b.Context(), "a"); err != nil || f.Sites != 11_000 {
+				if f, err := start().CountLocations(b.Context(), "a"); err != nil || f.Sites != 11_000 {
 					b.Fatal(f, err)
 				}
 			}
@@ -93,17 +93,17 @@ func BenchmarkState(b *testing.B) {
 	for i := range states {
 		rows := make([]event.SiteRow, 11_000)
 		for n := range rows {
-			rows[n] = event.SiteRow{ExternalID: fmt.Sprintf("magasin-%06d", n), Op: event.SiteCreated, Version: 1, Digest: make([]byte, 32)}
+			rows[n] = event.SiteRow{ExternalID: fmt.Sprintf("magasin-%06d", n), Operation: event.SiteCreated, Version: 1, Digest: make([]byte, 32)}
 		}
-		Evolve(&states[i], commands.Fact{Event: event.ReferentialOpened{Code: "r"}})
-		Evolve(&states[i], commands.Fact{Event: had(rows...)})
+		Evolve(&states[i], commands.Record{Event: event.ReferentialOpened{Code: "r"}})
+		Evolve(&states[i], commands.Record{Event: sitesChanged(rows...)})
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/110_000, "bytes/site")
 	runtime.KeepAlive(states)
 	for range b.N {
-		if _, err := thaw(freeze(&states[0])); err != nil {
+		if _, err := unmarshalSnapshot(marshalSnapshot(&states[0])); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,26 +15,28 @@ func TestCommandsDecide(t *testing.T) {
 	t.Parallel()
 	opening := func(code string) commands.Decision[State] {
 		return func(s *State) commands.Result {
-			return open(s, tiny, event.ReferentialOpened{Code: code, Name: "N"})
+			return openReferential(s, tinyPlan, event.ReferentialOpened{Code: code, Name: "N"})
 		}
 	}
 	renaming := func(code, name string) commands.Decision[State] {
-		return func(s *State) commands.Result { return rename(s, code, name) }
+		return func(s *State) commands.Result { return renameReferential(s, code, name) }
 	}
-	turning := func(action, code, id string) commands.Decision[State] {
+	toggling := func(action, code, id string) commands.Decision[State] {
 		return func(s *State) commands.Result {
-			return inline(turn{account: "a", code: code, externalID: id, action: action, limit: tiny}.decide(s))
+			return buildInline(toggle{account: "a", code: code, externalID: id, action: action, limit: tinyPlan}.decide(s))
 		}
 	}
-	archiving := func(s *State) commands.Result { return inline(archive(s, s.groups["r"], "a", tiny), nil) }
-	changed := func(w event.SitesWritten, rows ...event.SiteRow) []event.Event {
+	archiving := func(s *State) commands.Result {
+		return buildInline(deactivateAllSites(s, s.referentials["r"], "a", tinyPlan), nil)
+	}
+	changed := func(w event.SiteWriteSummary, rows ...event.SiteRow) []event.Event {
 		w.Referential, w.Capacity, w.Ceiling = "r", 10, 11
-		return []event.Event{event.SitesChanged{SitesWritten: w, Rows: rows}}
+		return []event.Event{event.SitesChanged{SiteWriteSummary: w, Rows: rows}}
 	}
 	opened := func(code string) event.Event { return event.ReferentialOpened{Code: code, Name: "N"} }
 	archived := event.ReferentialArchived{Code: "r"}
-	one, off := had(created("x", said("A"))), had(deactivated("x", 2))
-	lost := had(created("x", addressed("A", "nowhere")))
+	one, off := sitesChanged(createdRow("x", contentWithPosition("A"))), sitesChanged(deactivatedRow("x", 2))
+	lost := sitesChanged(createdRow("x", contentWithAddress("A", "nowhere")))
 	for _, c := range []struct {
 		rule   string
 		given  *State
@@ -54,18 +56,18 @@ func TestCommandsDecide(t *testing.T) {
 		{"an archived referential keeps its name", given(archived), renaming("r", "S"), nil, ErrArchived},
 		{"an unknown referential has no name", given(), renaming("n", "S"), nil, ErrUnknownReferential},
 
-		{"a site is deactivated", given(one), turning("deactivate", "r", "x"), changed(event.SitesWritten{Action: "deactivate", Deactivated: 1, Before: 1, Active: 1}, deactivated("x", 2)), nil},
-		{"a site is deactivated once", given(one, off), turning("deactivate", "r", "x"), nil, nil},
-		{"an unknown site is not found", given(one), turning("deactivate", "r", "y"), nil, ErrUnknownSite},
-		{"a site of an archived referential stays", given(one, archived), turning("deactivate", "r", "x"), nil, ErrArchived},
-		{"a site of an unknown referential is not found", given(one), turning("deactivate", "n", "x"), nil, ErrUnknownReferential},
-		{"a site is reactivated", given(one, off), turning("reactivate", "r", "x"), changed(event.SitesWritten{Action: "reactivate", Reactivated: 1, After: 1}, row("x", event.SiteReactivated, 3, nil)), nil},
-		{"a lost site is lost when it is reactivated", given(lost, off), turning("reactivate", "r", "x"), changed(event.SitesWritten{Action: "reactivate", Reactivated: 1, After: 1}, lostRow(row("x", event.SiteReactivated, 3, nil))), nil},
-		{"an active site is not reactivated", given(one), turning("reactivate", "r", "x"), nil, nil},
-		{"a reactivation needs room", given(one, off, some(11)), turning("reactivate", "r", "x"), nil, &SiteCapError{11, 10, 11}},
-		{"a site of an archived referential does not come back", given(one, off, archived), turning("reactivate", "r", "x"), nil, ErrArchived},
+		{"a site is deactivated", given(one), toggling("deactivate", "r", "x"), changed(event.SiteWriteSummary{Action: "deactivate", Deactivated: 1, ActiveBefore: 1, AccountActive: 1}, deactivatedRow("x", 2)), nil},
+		{"a site is deactivated once", given(one, off), toggling("deactivate", "r", "x"), nil, nil},
+		{"an unknown site is not found", given(one), toggling("deactivate", "r", "y"), nil, ErrUnknownSite},
+		{"a site of an archived referential stays", given(one, archived), toggling("deactivate", "r", "x"), nil, ErrArchived},
+		{"a site of an unknown referential is not found", given(one), toggling("deactivate", "n", "x"), nil, ErrUnknownReferential},
+		{"a site is reactivated", given(one, off), toggling("reactivate", "r", "x"), changed(event.SiteWriteSummary{Action: "reactivate", Reactivated: 1, ActiveAfter: 1}, siteRow("x", event.SiteReactivated, 3, nil)), nil},
+		{"a lost site is lost when it is reactivated", given(lost, off), toggling("reactivate", "r", "x"), changed(event.SiteWriteSummary{Action: "reactivate", Reactivated: 1, ActiveAfter: 1}, unlocatedRow(siteRow("x", event.SiteReactivated, 3, nil))), nil},
+		{"an active site is not reactivated", given(one), toggling("reactivate", "r", "x"), nil, nil},
+		{"a reactivation needs room", given(one, off, createdSites(11)), toggling("reactivate", "r", "x"), nil, &SiteCapError{11, 10, 11}},
+		{"a site of an archived referential does not come back", given(one, off, archived), toggling("reactivate", "r", "x"), nil, ErrArchived},
 
-		{"an archived referential's sites are deactivated", given(some(2), had(deactivated("s00", 2))), archiving, changed(event.SitesWritten{Action: "archive", Deactivated: 1, Before: 1, Active: 1}, deactivated("s01", 2)), nil},
+		{"an archived referential's sites are deactivated", given(createdSites(2), sitesChanged(deactivatedRow("s00", 2))), archiving, changed(event.SiteWriteSummary{Action: "archive", Deactivated: 1, ActiveBefore: 1, AccountActive: 1}, deactivatedRow("s01", 2)), nil},
 		{"an empty referential has none to deactivate", given(), archiving, nil, nil},
 	} {
 		t.Run(strings.ReplaceAll(c.rule, " ", "_"), func(t *testing.T) {
@@ -82,10 +84,10 @@ func TestCommandsDecide(t *testing.T) {
 	}
 }
 
-// inline are the events of a change that needs no staging.
-func inline(c change, err error) commands.Result {
+// buildInline are the events of a change that needs no staging.
+func buildInline(c siteChanges, err error) commands.Result {
 	if err != nil {
 		return commands.Refuse(err)
 	}
-	return (&stager{}).result(context.Background(), c)
+	return (&stager{}).buildResult(context.Background(), c)
 }

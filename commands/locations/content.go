@@ -7,24 +7,24 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
-	"lieudit/schemas/site"
+	"lieudit/schemas/locations"
 )
 
-// stored is a content from where it stands on the log. One that was erased is empty.
-func (l *Locations) stored(ctx context.Context, account string, at place) (site.Stored, error) {
-	_, e, err := l.event(ctx, stream(account), at.revision)
+// readContent is a content from where it stands on the log. One that was erased is empty.
+func (l *Locations) readContent(ctx context.Context, account string, contentAt contentRef) (locations.StoredSite, error) {
+	_, e, err := l.readEvent(ctx, streamOf(account), contentAt.revision)
 	if commit, ok := e.(event.SyncCommitted); ok && err == nil {
-		name, _, _ := commit.Staging()
-		_, e, err = l.event(ctx, name, eventstore.Revision(at.staged))
+		staging, _, _ := commit.StagedStream()
+		_, e, err = l.readEvent(ctx, staging, eventstore.Revision(contentAt.stagedEvent))
 	}
 	if err != nil {
-		return site.Stored{}, err
+		return locations.StoredSite{}, err
 	}
 	rows := rowsOf(e)
-	if int(at.row) >= len(rows) {
-		return site.Stored{}, fmt.Errorf("%s@%d has no row %d", stream(account), at.revision, at.row)
+	if int(contentAt.row) >= len(rows) {
+		return locations.StoredSite{}, fmt.Errorf("%s@%d has no row %d", streamOf(account), contentAt.revision, contentAt.row)
 	}
-	return l.reveal(ctx, account, rows[at.row])
+	return l.unsealContent(ctx, account, rows[contentAt.row])
 }
 
 func rowsOf(e event.Event) []event.SiteRow {
@@ -37,54 +37,54 @@ func rowsOf(e event.Event) []event.SiteRow {
 	return nil
 }
 
-func (l *Locations) reveal(ctx context.Context, account string, r event.SiteRow) (site.Stored, error) {
-	var s site.Stored
-	text, err := l.codec.Reveal(ctx, stream(account), r.Content)
+func (l *Locations) unsealContent(ctx context.Context, account string, r event.SiteRow) (locations.StoredSite, error) {
+	var s locations.StoredSite
+	text, err := l.codec.Unseal(ctx, streamOf(account), r.Content)
 	if err == nil && text != "" {
 		err = json.Unmarshal([]byte(text), &s)
 	}
 	if err != nil {
-		err = fmt.Errorf("content of site %s: %w", r.Site, err)
+		err = fmt.Errorf("content of site %s: %w", r.SiteID, err)
 	}
 	return s, err
 }
 
-// event is the event of a stream at a revision, its personal fields sealed.
-func (l *Locations) event(ctx context.Context, name string, at eventstore.Revision) (eventstore.Recorded, event.Event, error) {
-	for r, err := range l.store.ReadStream(ctx, name, at, eventstore.Forward) {
+// readEvent is the readEvent of a stream at a revision, its personal fields sealed.
+func (l *Locations) readEvent(ctx context.Context, streamName string, at eventstore.Revision) (eventstore.RecordedEvent, event.Event, error) {
+	for r, err := range l.store.ReadStream(ctx, streamName, at, eventstore.Forward) {
 		if err != nil {
-			return r, nil, fmt.Errorf("read %s: %w", name, err)
+			return r, nil, fmt.Errorf("read %s: %w", streamName, err)
 		}
 		e, err := event.Decode(r.Type, r.Data)
 		return r, e, err
 	}
-	return eventstore.Recorded{}, nil, fmt.Errorf("read %s: nothing at %d", name, at)
+	return eventstore.RecordedEvent{}, nil, fmt.Errorf("read %s: nothing at %d", streamName, at)
 }
 
-// recall is the outcome that the event at a revision tells of.
-func (l *Locations) recall(ctx context.Context, account string, at eventstore.Revision) (Outcome, error) {
-	r, e, err := l.event(ctx, stream(account), at)
+// readOutcome is the outcome that the event at a revision tells of.
+func (l *Locations) readOutcome(ctx context.Context, account string, at eventstore.Revision) (Outcome, error) {
+	r, e, err := l.readEvent(ctx, streamOf(account), at)
 	if err != nil {
 		return Outcome{}, err
 	}
 	switch e := e.(type) {
-	case event.RequestKept:
-		return Outcome{SitesWritten: e.SitesWritten}, nil
+	case event.UnchangedWriteRecorded:
+		return Outcome{SiteWriteSummary: e.SiteWriteSummary}, nil
 	case event.SitesChanged:
-		return l.told(ctx, account, Outcome{SitesWritten: e.SitesWritten}, e.Rows)
+		return l.addPositions(ctx, account, Outcome{SiteWriteSummary: e.SiteWriteSummary}, e.Rows)
 	case event.SyncCommitted:
-		rows, err := l.staged(ctx, r, e)
+		rows, err := l.readStagedRows(ctx, r, e)
 		if err != nil {
 			return Outcome{}, err
 		}
-		return l.told(ctx, account, Outcome{SitesWritten: e.SitesWritten}, rows)
+		return l.addPositions(ctx, account, Outcome{SiteWriteSummary: e.SiteWriteSummary}, rows)
 	}
 	return Outcome{}, fmt.Errorf("%s@%d answers no request", r.Stream, r.Revision)
 }
 
-func (l *Locations) staged(ctx context.Context, commit eventstore.Recorded, e event.SyncCommitted) ([]event.SiteRow, error) {
-	events, err := eventstore.Staged(ctx, l.store, commit, e)
-	rows := make([]event.SiteRow, 0, e.Rows)
+func (l *Locations) readStagedRows(ctx context.Context, commit eventstore.RecordedEvent, e event.SyncCommitted) ([]event.SiteRow, error) {
+	events, err := eventstore.ReadStagedEvents(ctx, l.store, commit, e)
+	rows := make([]event.SiteRow, 0, e.RowCount)
 	for _, r := range events {
 		e, err := event.Decode(r.Type, r.Data)
 		if err != nil {
@@ -95,18 +95,18 @@ func (l *Locations) staged(ctx context.Context, commit eventstore.Recorded, e ev
 	return rows, err
 }
 
-// told is an outcome with what its rows tell.
-func (l *Locations) told(ctx context.Context, account string, o Outcome, rows []event.SiteRow) (Outcome, error) {
+// addPositions is an outcome with what its rows tell.
+func (l *Locations) addPositions(ctx context.Context, account string, o Outcome, rows []event.SiteRow) (Outcome, error) {
 	for _, r := range rows {
-		var p *site.Position
-		if r.Placed {
-			s, err := l.reveal(ctx, account, r)
+		var p *locations.Position
+		if r.Geocoded {
+			s, err := l.unsealContent(ctx, account, r)
 			if err != nil {
 				return o, err
 			}
 			p = s.Position
 		}
-		o.tell(r, p)
+		o.addPosition(r, p)
 	}
 	return o, nil
 }

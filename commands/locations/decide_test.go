@@ -8,111 +8,111 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"lieudit/schemas/event"
-	"lieudit/schemas/site"
+	"lieudit/schemas/locations"
 )
 
-type decision struct {
-	rule   string
-	given  *State
-	batch  Batch
-	want   event.SitesWritten // but for referential, action, capacity and ceiling
-	rows   []event.SiteRow
-	placed []Placement
-	lost   []string
-	placer town  // nil: mende
-	err    error // of a dry run: Refused
+type writeCase struct {
+	rule     string
+	given    *State
+	batch    Batch
+	want     event.SiteWriteSummary // but for referential, action, capacity and ceiling
+	rows     []event.SiteRow
+	placed   []GeocodedSite
+	lost     []string
+	geocoder fakeGeocoder // nil: mende
+	err      error        // of a dry run: Refused
 }
 
 func TestWriteDecides(t *testing.T) {
 	t.Parallel()
-	whole, confirmed, dry := Batch{Whole: true}, Batch{Whole: true, Confirmed: true}, Batch{Whole: true, DryRun: true}
-	a, b := said("A"), said("B")
-	one := had(created("x", a))
-	gone := []event.Event{one, had(deactivated("x", 2))}
-	placed := had(created("x", addressed("A", "1 rue")))
-	lost := had(created("x", addressed("A", "nowhere")))
-	found := town{"nowhere": {Lat: 1, Lon: 2, Score: 0.6}}
-	byID := site.Content{Name: "A", IDBan: "ban-2"}
-	shownByID, _, _ := stored(byID).Show()
+	whole, confirmed, dry := Batch{IsSync: true}, Batch{IsSync: true, Confirmed: true}, Batch{IsSync: true, DryRun: true}
+	a, b := contentWithPosition("A"), contentWithPosition("B")
+	one := sitesChanged(createdRow("x", a))
+	gone := []event.Event{one, sitesChanged(deactivatedRow("x", 2))}
+	placed := sitesChanged(createdRow("x", contentWithAddress("A", "1 rue")))
+	lost := sitesChanged(createdRow("x", contentWithAddress("A", "nowhere")))
+	found := fakeGeocoder{"nowhere": {Lat: 1, Lon: 2, Score: 0.6}}
+	byID := locations.Content{Name: "A", IDBan: "ban-2"}
+	shownByID, _, _ := storedContent(byID).ShownContent()
 	renamed := shownByID
 	renamed.Name = "B"
 	other := event.ReferentialOpened{Code: "o"}
-	elsewhere := event.SitesChanged{SitesWritten: event.SitesWritten{Referential: "o"}, Rows: []event.SiteRow{created("x", a), created("y", a)}}
-	for _, c := range []decision{
+	elsewhere := event.SitesChanged{SiteWriteSummary: event.SiteWriteSummary{Referential: "o"}, Rows: []event.SiteRow{createdRow("x", a), createdRow("y", a)}}
+	for _, c := range []writeCase{
 		{rule: "a new site is created", given: given(), batch: batchOf(Batch{}, "x", a),
-			want: event.SitesWritten{Created: 1, After: 1}, rows: []event.SiteRow{created("x", a)}},
+			want: event.SiteWriteSummary{Created: 1, ActiveAfter: 1}, rows: []event.SiteRow{createdRow("x", a)}},
 		{rule: "rows are in the order of their ids", given: given(), batch: batchOf(Batch{}, "y", a, "x", b),
-			want: event.SitesWritten{Created: 2, After: 2}, rows: []event.SiteRow{created("x", b), created("y", a)}},
+			want: event.SiteWriteSummary{Created: 2, ActiveAfter: 2}, rows: []event.SiteRow{createdRow("x", b), createdRow("y", a)}},
 		{rule: "the same site is unchanged", given: given(one), batch: batchOf(whole, "x", a),
-			want: event.SitesWritten{Unchanged: 1, Before: 1, After: 1, Active: 1}},
+			want: event.SiteWriteSummary{Unchanged: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1}},
 		{rule: "another content is an update", given: given(one), batch: batchOf(Batch{}, "x", b),
-			want: event.SitesWritten{Updated: 1, Before: 1, After: 1, Active: 1}, rows: []event.SiteRow{row("x", event.SiteUpdated, 2, &b)}},
+			want: event.SiteWriteSummary{Updated: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1}, rows: []event.SiteRow{siteRow("x", event.SiteUpdated, 2, &b)}},
 		{rule: "an inactive site comes back as it was", given: given(gone...), batch: batchOf(Batch{}, "x", a),
-			want: event.SitesWritten{Reactivated: 1, After: 1}, rows: []event.SiteRow{row("x", event.SiteReactivated, 3, nil)}},
+			want: event.SiteWriteSummary{Reactivated: 1, ActiveAfter: 1}, rows: []event.SiteRow{siteRow("x", event.SiteReactivated, 3, nil)}},
 		{rule: "an inactive site comes back as another", given: given(gone...), batch: batchOf(Batch{}, "x", b),
-			want: event.SitesWritten{Reactivated: 1, After: 1}, rows: []event.SiteRow{row("x", event.SiteReactivated, 3, &b)}},
-		{rule: "a sync deactivates what it omits", given: given(some(4)), batch: sites(whole, 3),
-			want: event.SitesWritten{Unchanged: 3, Deactivated: 1, Before: 4, After: 3, Active: 4}, rows: []event.SiteRow{deactivated("s03", 2)}},
-		{rule: "a sync does not deactivate twice", given: given(gone...), batch: whole, want: event.SitesWritten{}},
-		{rule: "an upsert omits nothing", given: given(some(4)), batch: sites(Batch{}, 1),
-			want: event.SitesWritten{Unchanged: 1, Before: 4, After: 4, Active: 4}},
+			want: event.SiteWriteSummary{Reactivated: 1, ActiveAfter: 1}, rows: []event.SiteRow{siteRow("x", event.SiteReactivated, 3, &b)}},
+		{rule: "a sync deactivates what it omits", given: given(createdSites(4)), batch: addSites(whole, 3),
+			want: event.SiteWriteSummary{Unchanged: 3, Deactivated: 1, ActiveBefore: 4, ActiveAfter: 3, AccountActive: 4}, rows: []event.SiteRow{deactivatedRow("s03", 2)}},
+		{rule: "a sync does not deactivate twice", given: given(gone...), batch: whole, want: event.SiteWriteSummary{}},
+		{rule: "an upsert omits nothing", given: given(createdSites(4)), batch: addSites(Batch{}, 1),
+			want: event.SiteWriteSummary{Unchanged: 1, ActiveBefore: 4, ActiveAfter: 4, AccountActive: 4}},
 		{rule: "a sync of another referential is none of ours", given: given(other, elsewhere, one), batch: batchOf(whole, "x", a),
-			want: event.SitesWritten{Unchanged: 1, Before: 1, After: 1, Active: 3}},
+			want: event.SiteWriteSummary{Unchanged: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 3}},
 
-		{rule: "half of the sites may go", given: given(some(4)), batch: sites(whole, 2),
-			want: event.SitesWritten{Unchanged: 2, Deactivated: 2, Before: 4, After: 2, Active: 4}, rows: []event.SiteRow{deactivated("s02", 2), deactivated("s03", 2)}},
-		{rule: "more than half may not", given: given(some(3)), batch: sites(whole, 1), err: &ReductionError{3, 1}},
-		{rule: "what is created does not make up for it", given: given(some(3)), batch: batchOf(whole, "n0", a, "n1", a, "n2", a), err: &ReductionError{3, 3}},
-		{rule: "more than half may go when it is meant", given: given(some(1)), batch: confirmed,
-			want: event.SitesWritten{Deactivated: 1, Before: 1, Active: 1}, rows: []event.SiteRow{deactivated("s00", 2)}},
-		{rule: "the ceiling can be reached", given: given(some(10)), batch: sites(Batch{}, 11),
-			want: event.SitesWritten{Created: 1, Unchanged: 10, Before: 10, After: 11, Active: 10}, rows: []event.SiteRow{created("s10", said("S"))}},
-		{rule: "the ceiling cannot be passed", given: given(some(10)), batch: sites(Batch{}, 12), err: &SiteCapError{10, 10, 11}},
-		{rule: "sites of all referentials count", given: given(other, elsewhere), batch: sites(Batch{}, 10), err: &SiteCapError{2, 10, 11}},
-		{rule: "who is above the ceiling may update", given: given(some(20)), batch: batchOf(Batch{}, "s00", b),
-			want: event.SitesWritten{Updated: 1, Before: 20, After: 20, Active: 20}, rows: []event.SiteRow{row("s00", event.SiteUpdated, 2, &b)}},
-		{rule: "who is above the ceiling may swap", given: given(some(20)), batch: batchOf(sites(whole, 19), "n", b),
-			want: event.SitesWritten{Created: 1, Unchanged: 19, Deactivated: 1, Before: 20, After: 20, Active: 20}, rows: []event.SiteRow{created("n", b), deactivated("s19", 2)}},
-		{rule: "who is above the ceiling may not grow", given: given(some(20)), batch: sites(Batch{}, 21), err: &SiteCapError{20, 10, 11}},
-		{rule: "a reactivation counts", given: given(some(11), had(deactivated("s00", 2)), had(created("n", a))), batch: sites(Batch{}, 1), err: &SiteCapError{11, 10, 11}},
-		{rule: "the capacity is refused before the reduction", given: given(some(3)), batch: batchOf(whole, pairs(12)...), err: &SiteCapError{3, 10, 11}},
-		{rule: "an archived referential takes no writes", given: given(event.ReferentialArchived{Code: "r"}), batch: sites(Batch{}, 20), err: ErrArchived},
-		{rule: "an unknown referential is not found", given: new(State), batch: sites(Batch{}, 1), err: ErrUnknownReferential},
+		{rule: "half of the sites may go", given: given(createdSites(4)), batch: addSites(whole, 2),
+			want: event.SiteWriteSummary{Unchanged: 2, Deactivated: 2, ActiveBefore: 4, ActiveAfter: 2, AccountActive: 4}, rows: []event.SiteRow{deactivatedRow("s02", 2), deactivatedRow("s03", 2)}},
+		{rule: "more than half may not", given: given(createdSites(3)), batch: addSites(whole, 1), err: &ReductionError{3, 1}},
+		{rule: "what is created does not make up for it", given: given(createdSites(3)), batch: batchOf(whole, "n0", a, "n1", a, "n2", a), err: &ReductionError{3, 3}},
+		{rule: "more than half may go when it is meant", given: given(createdSites(1)), batch: confirmed,
+			want: event.SiteWriteSummary{Deactivated: 1, ActiveBefore: 1, AccountActive: 1}, rows: []event.SiteRow{deactivatedRow("s00", 2)}},
+		{rule: "the ceiling can be reached", given: given(createdSites(10)), batch: addSites(Batch{}, 11),
+			want: event.SiteWriteSummary{Created: 1, Unchanged: 10, ActiveBefore: 10, ActiveAfter: 11, AccountActive: 10}, rows: []event.SiteRow{createdRow("s10", contentWithPosition("S"))}},
+		{rule: "the ceiling cannot be passed", given: given(createdSites(10)), batch: addSites(Batch{}, 12), err: &SiteCapError{10, 10, 11}},
+		{rule: "sites of all referentials count", given: given(other, elsewhere), batch: addSites(Batch{}, 10), err: &SiteCapError{2, 10, 11}},
+		{rule: "who is above the ceiling may update", given: given(createdSites(20)), batch: batchOf(Batch{}, "s00", b),
+			want: event.SiteWriteSummary{Updated: 1, ActiveBefore: 20, ActiveAfter: 20, AccountActive: 20}, rows: []event.SiteRow{siteRow("s00", event.SiteUpdated, 2, &b)}},
+		{rule: "who is above the ceiling may swap", given: given(createdSites(20)), batch: batchOf(addSites(whole, 19), "n", b),
+			want: event.SiteWriteSummary{Created: 1, Unchanged: 19, Deactivated: 1, ActiveBefore: 20, ActiveAfter: 20, AccountActive: 20}, rows: []event.SiteRow{createdRow("n", b), deactivatedRow("s19", 2)}},
+		{rule: "who is above the ceiling may not grow", given: given(createdSites(20)), batch: addSites(Batch{}, 21), err: &SiteCapError{20, 10, 11}},
+		{rule: "a reactivation counts", given: given(createdSites(11), sitesChanged(deactivatedRow("s00", 2)), sitesChanged(createdRow("n", a))), batch: addSites(Batch{}, 1), err: &SiteCapError{11, 10, 11}},
+		{rule: "the capacity is refused before the reduction", given: given(createdSites(3)), batch: batchOf(whole, newPairs(12)...), err: &SiteCapError{3, 10, 11}},
+		{rule: "an archived referential takes no writes", given: given(event.ReferentialArchived{Code: "r"}), batch: addSites(Batch{}, 20), err: ErrArchived},
+		{rule: "an unknown referential is not found", given: new(State), batch: addSites(Batch{}, 1), err: ErrUnknownReferential},
 
-		{rule: "a dry run says what it would do", given: given(one), batch: batchOf(dry, "x", a, "y", addressed("B", "1 rue")),
-			want: event.SitesWritten{Created: 1, Unchanged: 1, Placed: 1, Before: 1, After: 2, Active: 1},
-			rows: []event.SiteRow{created("y", addressed("B", "1 rue"))}, placed: []Placement{{"y", 0.9}}},
-		{rule: "a dry run says what it would be refused for", given: given(some(3)), batch: sites(dry, 1),
-			want: event.SitesWritten{Unchanged: 1, Deactivated: 2, Before: 3, After: 1, Active: 3},
-			rows: []event.SiteRow{deactivated("s01", 2), deactivated("s02", 2)}, err: &ReductionError{3, 1}},
+		{rule: "a dry run says what it would do", given: given(one), batch: batchOf(dry, "x", a, "y", contentWithAddress("B", "1 rue")),
+			want: event.SiteWriteSummary{Created: 1, Unchanged: 1, Geocoded: 1, ActiveBefore: 1, ActiveAfter: 2, AccountActive: 1},
+			rows: []event.SiteRow{createdRow("y", contentWithAddress("B", "1 rue"))}, placed: []GeocodedSite{{"y", 0.9}}},
+		{rule: "a dry run says what it would be refused for", given: given(createdSites(3)), batch: addSites(dry, 1),
+			want: event.SiteWriteSummary{Unchanged: 1, Deactivated: 2, ActiveBefore: 3, ActiveAfter: 1, AccountActive: 3},
+			rows: []event.SiteRow{deactivatedRow("s01", 2), deactivatedRow("s02", 2)}, err: &ReductionError{3, 1}},
 
-		{rule: "a site with an address alone is placed", given: given(), batch: batchOf(Batch{}, "x", addressed("A", "1 rue")),
-			want: event.SitesWritten{Created: 1, Placed: 1, After: 1}, rows: []event.SiteRow{created("x", addressed("A", "1 rue"))}, placed: []Placement{{"x", 0.9}}},
-		{rule: "a site that is not found is kept and told", given: given(), batch: batchOf(Batch{}, "x", addressed("A", "nowhere")),
-			want: event.SitesWritten{Created: 1, After: 1}, rows: []event.SiteRow{created("x", addressed("A", "nowhere"))}, lost: []string{"x"}},
-		{rule: "a placed site said again is unchanged", given: given(placed), batch: batchOf(Batch{}, "x", addressed("A", "1 rue")),
-			want: event.SitesWritten{Unchanged: 1, Before: 1, After: 1, Active: 1}},
-		{rule: "a placed site sent back as shown is unchanged", given: given(placed), batch: batchOf(Batch{}, "x", echoed("A", "1 rue")),
-			want: event.SitesWritten{Unchanged: 1, Before: 1, After: 1, Active: 1}},
+		{rule: "a site with an address alone is placed", given: given(), batch: batchOf(Batch{}, "x", contentWithAddress("A", "1 rue")),
+			want: event.SiteWriteSummary{Created: 1, Geocoded: 1, ActiveAfter: 1}, rows: []event.SiteRow{createdRow("x", contentWithAddress("A", "1 rue"))}, placed: []GeocodedSite{{"x", 0.9}}},
+		{rule: "a site that is not found is kept and told", given: given(), batch: batchOf(Batch{}, "x", contentWithAddress("A", "nowhere")),
+			want: event.SiteWriteSummary{Created: 1, ActiveAfter: 1}, rows: []event.SiteRow{createdRow("x", contentWithAddress("A", "nowhere"))}, lost: []string{"x"}},
+		{rule: "a placed site said again is unchanged", given: given(placed), batch: batchOf(Batch{}, "x", contentWithAddress("A", "1 rue")),
+			want: event.SiteWriteSummary{Unchanged: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1}},
+		{rule: "a placed site sent back as shown is unchanged", given: given(placed), batch: batchOf(Batch{}, "x", contentAsShown("A", "1 rue")),
+			want: event.SiteWriteSummary{Unchanged: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1}},
 		{rule: "a placed site sent back with another address is placed anew", given: given(placed),
-			batch: batchOf(Batch{}, "x", moved(echoed("A", "1 rue"), "2 rue")),
-			want:  event.SitesWritten{Updated: 1, Placed: 1, Before: 1, After: 1, Active: 1},
-			rows:  []event.SiteRow{row("x", event.SiteUpdated, 2, ptr(addressed("A", "2 rue")))}, placed: []Placement{{"x", 0.8}}},
-		{rule: "a lost site said again is unchanged while it is lost", given: given(lost), batch: batchOf(Batch{}, "x", addressed("A", "nowhere")),
-			want: event.SitesWritten{Unchanged: 1, Before: 1, After: 1, Active: 1}},
-		{rule: "a lost site that comes back is told", given: given(lost, had(deactivated("x", 2))), batch: batchOf(Batch{}, "x", addressed("A", "nowhere")),
-			want: event.SitesWritten{Reactivated: 1, After: 1}, rows: []event.SiteRow{lostRow(row("x", event.SiteReactivated, 3, nil))}, lost: []string{"x"}},
-		{rule: "a lost site is placed as soon as it can be", given: given(lost), batch: batchOf(Batch{}, "x", addressed("A", "nowhere")), placer: found,
-			want: event.SitesWritten{Updated: 1, Placed: 1, Before: 1, After: 1, Active: 1},
-			rows: []event.SiteRow{found.row("x", event.SiteUpdated, 2, addressed("A", "nowhere"))}, placed: []Placement{{"x", 0.6}}},
-		{rule: "a lost site is placed when it comes back", given: given(lost, had(deactivated("x", 2))), batch: batchOf(Batch{}, "x", addressed("A", "nowhere")), placer: found,
-			want: event.SitesWritten{Reactivated: 1, Placed: 1, After: 1},
-			rows: []event.SiteRow{found.row("x", event.SiteReactivated, 3, addressed("A", "nowhere"))}, placed: []Placement{{"x", 0.6}}},
-		{rule: "a site placed by its id alone is not lost when it is sent back", given: given(had(created("x", byID))), batch: batchOf(Batch{}, "x", renamed),
-			want: event.SitesWritten{Updated: 1, Placed: 1, Before: 1, After: 1, Active: 1},
-			rows: []event.SiteRow{row("x", event.SiteUpdated, 2, &site.Content{Name: "B", IDBan: "ban-2"})}, placed: []Placement{{"x", 1}}},
-		{rule: "a customer's position moved by a hair is the customer's", given: given(placed), batch: batchOf(Batch{}, "x", nudged(echoed("A", "1 rue"))),
-			want: event.SitesWritten{Updated: 1, Before: 1, After: 1, Active: 1}, rows: []event.SiteRow{row("x", event.SiteUpdated, 2, ptr(nudged(echoed("A", "1 rue"))))}},
+			batch: batchOf(Batch{}, "x", withAddress(contentAsShown("A", "1 rue"), "2 rue")),
+			want:  event.SiteWriteSummary{Updated: 1, Geocoded: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1},
+			rows:  []event.SiteRow{siteRow("x", event.SiteUpdated, 2, ptr(contentWithAddress("A", "2 rue")))}, placed: []GeocodedSite{{"x", 0.8}}},
+		{rule: "a lost site said again is unchanged while it is lost", given: given(lost), batch: batchOf(Batch{}, "x", contentWithAddress("A", "nowhere")),
+			want: event.SiteWriteSummary{Unchanged: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1}},
+		{rule: "a lost site that comes back is told", given: given(lost, sitesChanged(deactivatedRow("x", 2))), batch: batchOf(Batch{}, "x", contentWithAddress("A", "nowhere")),
+			want: event.SiteWriteSummary{Reactivated: 1, ActiveAfter: 1}, rows: []event.SiteRow{unlocatedRow(siteRow("x", event.SiteReactivated, 3, nil))}, lost: []string{"x"}},
+		{rule: "a lost site is placed as soon as it can be", given: given(lost), batch: batchOf(Batch{}, "x", contentWithAddress("A", "nowhere")), geocoder: found,
+			want: event.SiteWriteSummary{Updated: 1, Geocoded: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1},
+			rows: []event.SiteRow{found.siteRow("x", event.SiteUpdated, 2, contentWithAddress("A", "nowhere"))}, placed: []GeocodedSite{{"x", 0.6}}},
+		{rule: "a lost site is placed when it comes back", given: given(lost, sitesChanged(deactivatedRow("x", 2))), batch: batchOf(Batch{}, "x", contentWithAddress("A", "nowhere")), geocoder: found,
+			want: event.SiteWriteSummary{Reactivated: 1, Geocoded: 1, ActiveAfter: 1},
+			rows: []event.SiteRow{found.siteRow("x", event.SiteReactivated, 3, contentWithAddress("A", "nowhere"))}, placed: []GeocodedSite{{"x", 0.6}}},
+		{rule: "a site placed by its id alone is not lost when it is sent back", given: given(sitesChanged(createdRow("x", byID))), batch: batchOf(Batch{}, "x", renamed),
+			want: event.SiteWriteSummary{Updated: 1, Geocoded: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1},
+			rows: []event.SiteRow{siteRow("x", event.SiteUpdated, 2, &locations.Content{Name: "B", IDBan: "ban-2"})}, placed: []GeocodedSite{{"x", 1}}},
+		{rule: "a customer's position moved by a hair is the customer's", given: given(placed), batch: batchOf(Batch{}, "x", withMovedPosition(contentAsShown("A", "1 rue"))),
+			want: event.SiteWriteSummary{Updated: 1, ActiveBefore: 1, ActiveAfter: 1, AccountActive: 1}, rows: []event.SiteRow{siteRow("x", event.SiteUpdated, 2, ptr(withMovedPosition(contentAsShown("A", "1 rue"))))}},
 	} {
 		t.Run(strings.ReplaceAll(c.rule, " ", "_"), func(t *testing.T) {
 			t.Parallel()
@@ -121,17 +121,17 @@ func TestWriteDecides(t *testing.T) {
 	}
 }
 
-func (c decision) check(t *testing.T) {
+func (c writeCase) check(t *testing.T) {
 	t.Helper()
-	j, err := newJob("a", "r", "upsert", c.batch)
+	j, err := newWriteJob("a", "r", "upsert", c.batch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.limit = tiny
-	if c.placer == nil {
-		c.placer = mende
+	j.limit = tinyPlan
+	if c.geocoder == nil {
+		c.geocoder = mendeGeocoder
 	}
-	v, refusal, err := j.decide(t.Context(), c.given, c.placer, now)
+	v, refusal, err := j.decide(t.Context(), c.given, c.geocoder, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,8 +146,8 @@ func (c decision) check(t *testing.T) {
 		return
 	}
 	c.want.Referential, c.want.Action, c.want.Capacity, c.want.Ceiling = "r", "upsert", 10, 11
-	want := verdict{change: change{c.want, c.rows}, outcome: Outcome{SitesWritten: c.want, Placements: c.placed, NotPlaced: c.lost, Refused: c.err}}
-	if diff := cmp.Diff(want.change, v.change, cmp.AllowUnexported(change{}), cmpopts.EquateEmpty()); diff != "" {
+	want := jobResult{siteChanges: siteChanges{c.want, c.rows}, outcome: Outcome{SiteWriteSummary: c.want, GeocodedSites: c.placed, UnlocatedSites: c.lost, Refused: c.err}}
+	if diff := cmp.Diff(want.siteChanges, v.siteChanges, cmp.AllowUnexported(siteChanges{}), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("change (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(want.outcome, v.outcome, cmpopts.EquateErrors(), cmpopts.IgnoreFields(Outcome{}, "Refused")); diff != "" {

@@ -13,8 +13,8 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// smallDisk is a file system of a few MiB that is gone after the test.
-func smallDisk(t *testing.T, size string) string {
+// mountSmallDisk is a file system of a few MiB that is gone after the test.
+func mountSmallDisk(t *testing.T, size string) string {
 	t.Helper()
 	folder := t.TempDir()
 	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size="+size); err != nil {
@@ -35,28 +35,28 @@ func smallDisk(t *testing.T, size string) string {
 // again, the same request is done by the same instance.
 func TestSyncOnAFullDiskAppendsNothing(t *testing.T) {
 	const rows, segment, step = 8_000, 2 << 20, 2 << 20
-	smallDisk(t, "1m") // else this is skipped, or fails under the checks
+	mountSmallDisk(t, "1m") // else this is skipped, or fails under the checks
 	failed := 0
 	for free := 1; ; free++ {
 		done := false
 		t.Run(fmt.Sprintf("%d_KiB_free", free*step>>10), func(t *testing.T) {
-			folder := smallDisk(t, "32m")
+			folder := mountSmallDisk(t, "32m")
 			j, err := journal.Open(filepath.Join(folder, "log"), journal.Options{SegmentSize: segment})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { j.Close() })
-			s := newStage(t)
+			s := newFixture(t)
 			s.store = j
-			opened(t, s.desk(j), "magasins")
-			put(t, s.desk(j), at("x", "X", 44))
+			mustOpen(t, s.newInstance(j), "magasins")
+			mustPut(t, s.newInstance(j), rowAt("x", "X", 44))
 			ballast := filepath.Join(folder, "ballast")
-			fill(t, folder, ballast, free*step)
-			f := &faulty{Store: j, Vault: s.vault}
+			fillDisk(t, folder, ballast, free*step)
+			f := &faultyStore{Store: j, Vault: s.vault}
 			l := New(f, eventstore.NewCodec(f), s.plans, s.ban, time.Now)
-			b := Batch{Rows: many(rows), Key: "k", Request: []byte("r")}
+			b := Batch{Rows: manyRows(rows), IdempotencyKey: "k", RequestDigest: []byte("r")}
 			before := s.events(t, "locations-a")
-			_, _, err = l.Write(t.Context(), "a", shop, "magasins", b)
+			_, _, err = l.WriteBatch(t.Context(), "a", shopMeta, "magasins", b)
 			if done = err == nil; done {
 				return
 			}
@@ -66,18 +66,18 @@ func TestSyncOnAFullDiskAppendsNothing(t *testing.T) {
 			if after := s.events(t, "locations-a"); len(after) != len(before) {
 				t.Fatalf("the sync that failed appended %v", after[len(before):])
 			}
-			if got, err := l.Figures(t.Context(), "a"); err != nil || got.Sites != 1 {
+			if got, err := l.CountLocations(t.Context(), "a"); err != nil || got.Sites != 1 {
 				t.Errorf("got %+v, %v on the full disk", got, err)
 			}
 			if err := os.Remove(ballast); err != nil {
 				t.Fatal(err)
 			}
-			o, _, err := l.Write(t.Context(), "a", shop, "magasins", b)
+			o, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", b)
 			for late := time.Now().Add(time.Minute); errors.Is(err, eventstore.ErrUnavailable) && time.Now().Before(late); {
-				o, _, err = l.Write(t.Context(), "a", shop, "magasins", b) // the log looks for room now and then
+				o, _, err = l.WriteBatch(t.Context(), "a", shopMeta, "magasins", b) // the log looks for room now and then
 			}
-			if err != nil || o.Created != rows || o.Active != 1 {
-				t.Errorf("with room again: got %+v, %v", o.SitesWritten, err)
+			if err != nil || o.Created != rows || o.AccountActive != 1 {
+				t.Errorf("with room again: got %+v, %v", o.SiteWriteSummary, err)
 			}
 		})
 		if done || t.Failed() || free > 10 {
@@ -89,8 +89,8 @@ func TestSyncOnAFullDiskAppendsNothing(t *testing.T) {
 	}
 }
 
-// fill leaves so many bytes of a disk free.
-func fill(t *testing.T, disk, ballast string, free int) {
+// fillDisk leaves so many bytes of a disk free.
+func fillDisk(t *testing.T, disk, ballast string, free int) {
 	t.Helper()
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(disk, &stat); err != nil {

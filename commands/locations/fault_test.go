@@ -13,8 +13,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// faulty is a log and a vault in which one call fails, until they are healed.
-type faulty struct {
+// faultyStore is a log and a vault in which one call fails, until they are healed.
+type faultyStore struct {
 	eventstore.Store
 	eventstore.Vault
 
@@ -24,21 +24,21 @@ type faulty struct {
 	keys    func() error              // what becomes of a look at the vault
 }
 
-func (f *faulty) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
-	if err := f.fault(f.appends, stream); err != nil {
-		return eventstore.Committed{}, err
+func (f *faultyStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	if err := f.callHook(f.appends, stream); err != nil {
+		return eventstore.AppendResult{}, err
 	}
 	return f.Store.Append(ctx, stream, expected, events)
 }
 
-func (f *faulty) ReadStream(ctx context.Context, stream string, from eventstore.Revision, d eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
-	if err := f.fault(f.reads, stream); err != nil {
-		return func(yield func(eventstore.Recorded, error) bool) { yield(eventstore.Recorded{}, err) }
+func (f *faultyStore) ReadStream(ctx context.Context, stream string, from eventstore.Revision, d eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	if err := f.callHook(f.reads, stream); err != nil {
+		return func(yield func(eventstore.RecordedEvent, error) bool) { yield(eventstore.RecordedEvent{}, err) }
 	}
 	return f.Store.ReadStream(ctx, stream, from, d)
 }
 
-func (f *faulty) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
+func (f *faultyStore) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
 	if f.keys != nil && !f.healed.Load() {
 		if err := f.keys(); err != nil {
 			return nil, err
@@ -47,18 +47,18 @@ func (f *faulty) Key(ctx context.Context, subject string, create bool) ([]byte, 
 	return f.Vault.Key(ctx, subject, create)
 }
 
-func (f *faulty) fault(of func(string) error, stream string) error {
-	if of == nil || f.healed.Load() {
+func (f *faultyStore) callHook(hook func(string) error, stream string) error {
+	if hook == nil || f.healed.Load() {
 		return nil
 	}
-	return of(stream)
+	return hook(stream)
 }
 
 // staged says whether a stream is one of staged rows.
 func isStaging(stream string) bool { return strings.HasPrefix(stream, "sync-") }
 
-// nth fails the n-th call, from 1, and all after it.
-func nth(n int, err error) func() error {
+// failFromCall fails the n-th call, from 1, and all after it.
+func failFromCall(n int, err error) func() error {
 	var calls atomic.Int64
 	return func() error {
 		if calls.Add(1) >= int64(n) {
@@ -68,12 +68,12 @@ func nth(n int, err error) func() error {
 	}
 }
 
-// stagings fails the n-th append of staged rows.
-func stagings(n int, err error) func(string) error {
-	fails := nth(n, err)
+// failStagingFrom fails the n-th append of staged rows.
+func failStagingFrom(n int, err error) func(string) error {
+	failFrom := failFromCall(n, err)
 	return func(stream string) error {
 		if isStaging(stream) {
-			return fails()
+			return failFrom()
 		}
 		return nil
 	}
@@ -87,23 +87,23 @@ func TestSyncWhoseStagingFailsAppendsNothing(t *testing.T) {
 	broken := errors.New("it is broken")
 	type scene struct {
 		name string
-		set  func(f *faulty, cancel context.CancelFunc)
+		set  func(f *faultyStore, cancel context.CancelFunc)
 	}
 	var scenes []scene
 	for _, n := range []int{1, 2, rows / 2, rows} {
-		scenes = append(scenes, scene{fmt.Sprintf("vault_at_key_%d", n), func(f *faulty, _ context.CancelFunc) { f.keys = nth(n, broken) }})
+		scenes = append(scenes, scene{fmt.Sprintf("vault_at_key_%d", n), func(f *faultyStore, _ context.CancelFunc) { f.keys = failFromCall(n, broken) }})
 	}
 	for n := 1; n <= 2; n++ {
-		for _, err := range []error{eventstore.ErrUnavailable, eventstore.ErrTooLarge, eventstore.ErrMismatch, eventstore.ErrClosed, broken} {
+		for _, err := range []error{eventstore.ErrUnavailable, eventstore.ErrTooLarge, eventstore.ErrIDReused, eventstore.ErrClosed, broken} {
 			scenes = append(scenes, scene{fmt.Sprintf("append_%d_%s", n, strings.ReplaceAll(err.Error(), " ", "_")),
-				func(f *faulty, _ context.CancelFunc) { f.appends = stagings(n, err) }})
+				func(f *faultyStore, _ context.CancelFunc) { f.appends = failStagingFrom(n, err) }})
 		}
-		scenes = append(scenes, scene{fmt.Sprintf("append_%d_of_unknown_outcome", n), func(f *faulty, cancel context.CancelFunc) {
-			f.appends = stagings(n, eventstore.ErrUnknown)
+		scenes = append(scenes, scene{fmt.Sprintf("append_%d_of_unknown_outcome", n), func(f *faultyStore, cancel context.CancelFunc) {
+			f.appends = failStagingFrom(n, eventstore.ErrUnknown)
 			time.AfterFunc(50*time.Millisecond, cancel)
 		}})
-		scenes = append(scenes, scene{fmt.Sprintf("context_ends_at_append_%d", n), func(f *faulty, cancel context.CancelFunc) {
-			fails := stagings(n, broken)
+		scenes = append(scenes, scene{fmt.Sprintf("context_ends_at_append_%d", n), func(f *faultyStore, cancel context.CancelFunc) {
+			fails := failStagingFrom(n, broken)
 			f.appends = func(stream string) error {
 				if fails(stream) != nil {
 					cancel()
@@ -117,41 +117,41 @@ func TestSyncWhoseStagingFailsAppendsNothing(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			s := newStage(t)
-			opened(t, s.desk(s.store), "magasins")
-			put(t, s.desk(s.store), at("x", "X", 44))
-			f := &faulty{Store: s.store, Vault: s.vault}
+			s := newFixture(t)
+			mustOpen(t, s.newInstance(s.store), "magasins")
+			mustPut(t, s.newInstance(s.store), rowAt("x", "X", 44))
+			f := &faultyStore{Store: s.store, Vault: s.vault}
 			l := New(f, eventstore.NewCodec(f), s.plans, s.ban, time.Now)
 			c.set(f, cancel)
-			fails(t, ctx, s, l, f, Batch{Rows: many(rows), Key: "k", Request: []byte("r")}, rows)
+			checkFailedSync(t, ctx, s, l, f, Batch{Rows: manyRows(rows), IdempotencyKey: "k", RequestDigest: []byte("r")}, rows)
 		})
 	}
 }
 
-// fails writes a batch that cannot be staged, and then the same when nothing is broken any more.
-func fails(t *testing.T, ctx context.Context, s *stage, l *Locations, f *faulty, b Batch, rows int) {
+// checkFailedSync writes a batch that cannot be staged, and then the same when nothing is broken any more.
+func checkFailedSync(t *testing.T, ctx context.Context, s *fixture, l *Locations, f *faultyStore, b Batch, rows int) {
 	t.Helper()
 	before := s.events(t, "locations-a")
-	if o, at, err := l.Write(ctx, "a", shop, "magasins", b); err == nil || at != 0 {
-		t.Fatalf("got %+v at %d, want an error", o.SitesWritten, at)
+	if o, at, err := l.WriteBatch(ctx, "a", shopMeta, "magasins", b); err == nil || at != 0 {
+		t.Fatalf("got %+v at %d, want an error", o.SiteWriteSummary, at)
 	}
 	if after := s.events(t, "locations-a"); len(after) != len(before) {
 		t.Fatalf("the sync that failed appended %v", after[len(before):])
 	}
 	f.healed.Store(true)
-	for _, instance := range []*Locations{l, s.desk(s.store)} {
-		if got, err := instance.Figures(t.Context(), "a"); err != nil || got != (Figures{Sites: 1, Referentials: 1}) {
+	for _, instance := range []*Locations{l, s.newInstance(s.store)} {
+		if got, err := instance.CountLocations(t.Context(), "a"); err != nil || got != (Counts{Sites: 1, Referentials: 1}) {
 			t.Fatalf("got %+v, %v after the sync that failed", got, err)
 		}
 	}
-	put(t, l, at("y", "Y", 45))
-	if o := written(t, l, "magasins", b); o.Created != rows || o.Active != 2 {
-		t.Errorf("the same request again: got %+v", o.SitesWritten)
+	mustPut(t, l, rowAt("y", "Y", 45))
+	if o := mustWrite(t, l, "magasins", b); o.Created != rows || o.AccountActive != 2 {
+		t.Errorf("the same request again: got %+v", o.SiteWriteSummary)
 	}
-	if o := written(t, s.desk(s.store), "magasins", b); o.Created != rows || o.Active != 2 {
-		t.Errorf("the same request a third time: got %+v, want the second answer", o.SitesWritten)
+	if o := mustWrite(t, s.newInstance(s.store), "magasins", b); o.Created != rows || o.AccountActive != 2 {
+		t.Errorf("the same request a third time: got %+v, want the second answer", o.SiteWriteSummary)
 	}
-	if got, err := s.desk(s.store).Figures(t.Context(), "a"); err != nil || got.Sites != rows+2 {
+	if got, err := s.newInstance(s.store).CountLocations(t.Context(), "a"); err != nil || got.Sites != rows+2 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -163,11 +163,11 @@ func TestSyncThatMeetsAnotherAndThenFailsAppendsNothing(t *testing.T) {
 	broken := errors.New("it is broken")
 	for _, c := range []struct {
 		name string
-		set  func(f *faulty)
+		set  func(f *faultyStore)
 	}{
-		{"the_vault", func(f *faulty) { f.keys = func() error { return broken } }},
-		{"the_append", func(f *faulty) { f.appends = stagings(1, eventstore.ErrUnavailable) }},
-		{"the_look_at_what_is_staged", func(f *faulty) {
+		{"the_vault", func(f *faultyStore) { f.keys = func() error { return broken } }},
+		{"the_append", func(f *faultyStore) { f.appends = failStagingFrom(1, eventstore.ErrUnavailable) }},
+		{"the_look_at_what_is_staged", func(f *faultyStore) {
 			f.reads = func(stream string) error {
 				if isStaging(stream) {
 					return eventstore.ErrUnavailable
@@ -178,31 +178,31 @@ func TestSyncThatMeetsAnotherAndThenFailsAppendsNothing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
-			opened(t, s.desk(s.store), "magasins")
-			f := &faulty{Store: s.store, Vault: s.vault}
+			s := newFixture(t)
+			mustOpen(t, s.newInstance(s.store), "magasins")
+			f := &faultyStore{Store: s.store, Vault: s.vault}
 			raced := false
 			f.appends = func(stream string) error {
 				if stream == "locations-a" && !raced {
 					raced = true
-					row := many(1)[0]
+					row := manyRows(1)[0]
 					if c.name == "the_look_at_what_is_staged" {
-						row = at("x", "X", 44) // the staged rows stay the same
+						row = rowAt("x", "X", 44) // the staged rows stay the same
 					}
-					put(t, s.desk(s.store), row)
+					mustPut(t, s.newInstance(s.store), row)
 					c.set(f)
 				}
 				return nil
 			}
 			l := New(f, eventstore.NewCodec(f), s.plans, s.ban, time.Now)
-			if _, _, err := l.Write(t.Context(), "a", shop, "magasins", Batch{Rows: many(1_000)}); err == nil || !raced {
+			if _, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", Batch{Rows: manyRows(1_000)}); err == nil || !raced {
 				t.Fatalf("got %v, want an error after a conflict", err)
 			}
 			if got := s.events(t, "locations-a"); len(got) != 2 {
 				t.Fatalf("got %v, want the opening and the other's change", got)
 			}
 			f.healed.Store(true)
-			written(t, l, "magasins", Batch{Rows: many(1_000)})
+			mustWrite(t, l, "magasins", Batch{Rows: manyRows(1_000)})
 		})
 	}
 }

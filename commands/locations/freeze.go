@@ -8,138 +8,140 @@ import (
 	"lieudit/eventstore"
 )
 
-// freezing names the form below: another form needs another name.
-const freezing = "places.2"
+// snapshotFormat names the form below: another form needs another name.
+const snapshotFormat = "places.2"
 
-// freeze is a state as bytes. Rows whose commit comes next are not in it: there are none between two commands.
-func freeze(s *State) []byte {
-	b := binary.AppendUvarint(make([]byte, 0, 1024+128*s.held), uint64(len(s.groups)))
-	for _, g := range s.groups {
-		b = putText(b, g.code)
-		b = putText(b, g.name)
-		b = putTime(b, g.created)
-		b = putTime(b, g.archived)
-		b = binary.AppendUvarint(b, uint64(len(g.sites)))
-		for id, x := range g.sites {
-			b = x.freeze(putText(b, id))
+// marshalSnapshot is a state as bytes. Rows whose commit comes next are not in it: there are none between two commands.
+func marshalSnapshot(s *State) []byte {
+	b := binary.AppendUvarint(make([]byte, 0, 1024+128*s.totalSites), uint64(len(s.referentials)))
+	for _, ref := range s.referentials {
+		b = appendText(b, ref.code)
+		b = appendText(b, ref.name)
+		b = appendTime(b, ref.created)
+		b = appendTime(b, ref.archived)
+		b = binary.AppendUvarint(b, uint64(len(ref.sites)))
+		for id, state := range ref.sites {
+			b = state.appendBinary(appendText(b, id))
 		}
 	}
-	b = binary.AppendUvarint(b, uint64(len(s.answers.order)))
-	for _, old := range s.answers.order {
-		a := s.answers.kept[old.name]
-		b = putText(b, old.name)
-		b = putTime(b, old.at)
-		b = putText(b, a.action)
-		b = putText(b, a.request)
-		b = putTime(b, a.at)
+	b = binary.AppendUvarint(b, uint64(len(s.idempotency.oldestFirst)))
+	for _, age := range s.idempotency.oldestFirst {
+		a := s.idempotency.requests[age.key]
+		b = appendText(b, age.key)
+		b = appendTime(b, age.answeredAt)
+		b = appendText(b, a.action)
+		b = appendText(b, a.request)
+		b = appendTime(b, a.at)
 		b = binary.AppendUvarint(b, uint64(a.revision))
 	}
 	return b
 }
 
-func (x standing) freeze(b []byte) []byte {
+func (s siteState) appendBinary(b []byte) []byte {
 	flags := byte(0)
-	for i, set := range []bool{x.active, x.placed, x.lost} {
+	for i, set := range []bool{s.active, s.isGeocoded, s.isUnlocated} {
 		if set {
 			flags |= 1 << i
 		}
 	}
-	b = append(append(b, flags), x.digest[:]...)
-	for _, n := range []int64{int64(x.content.revision), int64(x.content.staged), int64(x.content.row), x.version, x.created, x.modified, x.deactivated} {
+	b = append(append(b, flags), s.digest[:]...)
+	for _, n := range []int64{int64(s.contentAt.revision), int64(s.contentAt.stagedEvent), int64(s.contentAt.row), s.version, s.created, s.modified, s.deactivated} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	return b
 }
 
-// thaw is the state that freeze made the bytes of.
-func thaw(text []byte) (State, error) {
+// unmarshalSnapshot is the state that freeze made the bytes of.
+func unmarshalSnapshot(data []byte) (State, error) {
 	s := State{}
-	b := frozen{rest: text}
-	groups := b.count()
-	for range groups {
-		g := &group{code: b.text(), name: b.text(), created: b.time(), archived: b.time()}
-		n := b.count()
-		g.sites = make(map[string]standing, n)
+	r := snapshotReader{rest: data}
+	count := r.readCount()
+	for range count {
+		ref := &referentialState{code: r.readText(), name: r.readText(), created: r.readTime(), archived: r.readTime()}
+		n := r.readCount()
+		ref.sites = make(map[string]siteState, n)
 		for range n {
-			id, x := b.text(), b.standing()
-			if g.sites[id] = x; x.active {
-				g.active++
+			id, state := r.readText(), r.readSiteState()
+			if ref.sites[id] = state; state.active {
+				ref.active++
 			}
 		}
-		s.add(g)
-		b.short = b.short || len(g.sites) != n
+		s.addReferential(ref)
+		r.isTruncated = r.isTruncated || len(ref.sites) != n
 	}
-	b.short = b.short || len(s.groups) != groups
-	for range b.count() {
-		old := aged{b.text(), b.time()}
-		s.answers.put(old, answer{b.text(), b.text(), b.time(), eventstore.Revision(b.number())})
+	r.isTruncated = r.isTruncated || len(s.referentials) != count
+	for range r.readCount() {
+		age := requestAge{r.readText(), r.readTime()}
+		s.idempotency.insert(age, answeredRequest{r.readText(), r.readText(), r.readTime(), eventstore.Revision(r.readNumber())})
 	}
-	if b.short || len(b.rest) > 0 {
+	if r.isTruncated || len(r.rest) > 0 {
 		return State{}, errors.New("it is not a state of places")
 	}
 	return s, nil
 }
 
-// frozen is bytes that are read from the front. What is missing reads as zero.
-type frozen struct {
-	rest  []byte
-	short bool
+// snapshotReader is bytes that are read from the front. What is missing reads as zero.
+type snapshotReader struct {
+	rest        []byte
+	isTruncated bool
 }
 
-func (b *frozen) take(n int) []byte {
-	if n > len(b.rest) {
-		b.rest, b.short = nil, true
+func (r *snapshotReader) readBytes(n int) []byte {
+	if n > len(r.rest) {
+		r.rest, r.isTruncated = nil, true
 		return nil
 	}
-	taken := b.rest[:n]
-	b.rest = b.rest[n:]
+	taken := r.rest[:n]
+	r.rest = r.rest[n:]
 	return taken
 }
 
-func (b *frozen) number() int64 {
-	x, n := binary.Uvarint(b.rest)
+func (r *snapshotReader) readNumber() int64 {
+	x, n := binary.Uvarint(r.rest)
 	if n <= 0 {
-		b.rest, b.short = nil, true
+		r.rest, r.isTruncated = nil, true
 		return 0
 	}
-	b.rest = b.rest[n:]
+	r.rest = r.rest[n:]
 	return int64(x)
 }
 
-// count is how many things follow, each of which takes bytes.
-func (b *frozen) count() int {
-	n := b.number()
-	if n < 0 || n > int64(len(b.rest)) {
-		b.rest, b.short = nil, true
+// readCount is how many things follow, each of which takes bytes.
+func (r *snapshotReader) readCount() int {
+	n := r.readNumber()
+	if n < 0 || n > int64(len(r.rest)) {
+		r.rest, r.isTruncated = nil, true
 		return 0
 	}
 	return int(n)
 }
 
-func (b *frozen) text() string { return string(b.take(b.count())) }
+func (r *snapshotReader) readText() string { return string(r.readBytes(r.readCount())) }
 
-func (b *frozen) time() time.Time {
-	if n := b.number(); n != 0 {
+func (r *snapshotReader) readTime() time.Time {
+	if n := r.readNumber(); n != 0 {
 		return time.Unix(0, n).UTC()
 	}
 	return time.Time{}
 }
 
-func (b *frozen) standing() standing {
-	var x standing
-	if flags := b.take(1); len(flags) == 1 {
-		x.active, x.placed, x.lost = flags[0]&1 != 0, flags[0]&2 != 0, flags[0]&4 != 0
+func (r *snapshotReader) readSiteState() siteState {
+	var state siteState
+	if flags := r.readBytes(1); len(flags) == 1 {
+		state.active, state.isGeocoded, state.isUnlocated = flags[0]&1 != 0, flags[0]&2 != 0, flags[0]&4 != 0
 	}
-	copy(x.digest[:], b.take(len(x.digest)))
-	x.content = place{eventstore.Revision(b.number()), int32(b.number()), int32(b.number())}
-	x.version, x.created, x.modified, x.deactivated = b.number(), b.number(), b.number(), b.number()
-	return x
+	copy(state.digest[:], r.readBytes(len(state.digest)))
+	state.contentAt = contentRef{eventstore.Revision(r.readNumber()), int32(r.readNumber()), int32(r.readNumber())}
+	state.version, state.created, state.modified, state.deactivated = r.readNumber(), r.readNumber(), r.readNumber(), r.readNumber()
+	return state
 }
 
-func putText(b []byte, s string) []byte { return append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
 
-// putTime keeps an instant of the log to the nanosecond; 0 is none.
-func putTime(b []byte, t time.Time) []byte {
+// appendTime keeps an instant of the log to the nanosecond; 0 is none.
+func appendTime(b []byte, t time.Time) []byte {
 	if t.IsZero() {
 		return binary.AppendUvarint(b, 0)
 	}

@@ -16,20 +16,20 @@ import (
 	"lieudit/schemas/event"
 )
 
-// kept has an instance keep its folds in a folder.
-func kept(l *Locations, folder string) *Locations {
-	l.Keep(folder, slog.New(slog.DiscardHandler))
+// keepSnapshots has an instance keep its folds in a folder.
+func keepSnapshots(l *Locations, folder string) *Locations {
+	l.KeepSnapshots(folder, slog.New(slog.DiscardHandler))
 	return l
 }
 
-// counted is a log that counts the events that are read of it.
-type counted struct {
+// countingStore is a log that counts the events that are read of it.
+type countingStore struct {
 	eventstore.Store
 	events int
 }
 
-func (s *counted) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
-	return func(yield func(eventstore.Recorded, error) bool) {
+func (s *countingStore) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		for r, err := range s.Store.ReadStream(ctx, stream, from, dir) {
 			if s.events++; !yield(r, err) {
 				return
@@ -38,15 +38,15 @@ func (s *counted) ReadStream(ctx context.Context, stream string, from eventstore
 	}
 }
 
-// longAgo is an account with a history that is worth a file, and the file.
-func longAgo(t *testing.T) (s *stage, folder, file string) {
+// newFixtureWithSnapshot is an account with a history that is worth a file, and the file.
+func newFixtureWithSnapshot(t *testing.T) (s *fixture, folder, file string) {
 	t.Helper()
-	s, folder = newStage(t), t.TempDir()
-	l := kept(s.desk(s.store), folder)
-	opened(t, l, "magasins")
-	opened(t, l, "depots")
-	written(t, l, "magasins", Batch{Rows: many(3_000), Key: "k", Request: []byte("1")})
-	if _, _, err := l.Archive(t.Context(), "a", shop, "depots"); err != nil {
+	s, folder = newFixture(t), t.TempDir()
+	l := keepSnapshots(s.newInstance(s.store), folder)
+	mustOpen(t, l, "magasins")
+	mustOpen(t, l, "depots")
+	mustWrite(t, l, "magasins", Batch{Rows: manyRows(3_000), IdempotencyKey: "k", RequestDigest: []byte("1")})
+	if _, _, err := l.ArchiveReferential(t.Context(), "a", shopMeta, "depots"); err != nil {
 		t.Fatal(err)
 	}
 	file = filepath.Join(folder, "locations-a.fold")
@@ -56,26 +56,26 @@ func longAgo(t *testing.T) (s *stage, folder, file string) {
 	return s, folder, file
 }
 
-// look is what an instance makes of the account, and how many events it read.
-func look(t *testing.T, s *stage, store eventstore.Store, folder string) (state *State, events int) {
+// loadState is what an instance makes of the account, and how many events it read.
+func loadState(t *testing.T, s *fixture, store eventstore.Store, folder string) (state *State, events int) {
 	t.Helper()
-	log := &counted{Store: store}
-	l := s.desk(log)
+	log := &countingStore{Store: store}
+	l := s.newInstance(log)
 	if folder != "" {
-		kept(l, folder)
+		keepSnapshots(l, folder)
 	}
-	if err := l.desk.View(t.Context(), "a", func(now *State) { state = now }); err != nil {
+	if err := l.handler.View(t.Context(), "a", func(now *State) { state = now }); err != nil {
 		t.Fatal(err)
 	}
 	return state, log.events
 }
 
-func TestFoldIsTakenFromItsFile(t *testing.T) {
+func TestStateIsReadFromItsSnapshot(t *testing.T) {
 	t.Parallel()
-	s, folder, _ := longAgo(t)
-	put(t, s.desk(s.store), at("new", "N", 44))
-	want, all := look(t, s, s.store, "")
-	got, some := look(t, s, s.store, folder)
+	s, folder, _ := newFixtureWithSnapshot(t)
+	mustPut(t, s.newInstance(s.store), rowAt("new", "N", 44))
+	want, all := loadState(t, s, s.store, "")
+	got, some := loadState(t, s, s.store, folder)
 	if some > 4 || all < 20 {
 		t.Errorf("read %d events, and %d without the file", some, all)
 	}
@@ -84,17 +84,17 @@ func TestFoldIsTakenFromItsFile(t *testing.T) {
 	}
 }
 
-func TestFileThatIsOfNoUseIsIgnoredAndReplaced(t *testing.T) {
+func TestUnusableSnapshotIsIgnoredAndReplaced(t *testing.T) {
 	t.Parallel()
 	for rule, spoil := range map[string]func([]byte) []byte{
 		"damaged":         func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
 		"cut":             func(b []byte) []byte { return b[:len(b)/3] },
 		"empty":           func([]byte) []byte { return nil },
-		"of another form": func(b []byte) []byte { return bytes.Replace(b, []byte(freezing), []byte("places.0"), 1) },
+		"of another form": func(b []byte) []byte { return bytes.Replace(b, []byte(snapshotFormat), []byte("places.0"), 1) },
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
-			s, folder, file := longAgo(t)
+			s, folder, file := newFixtureWithSnapshot(t)
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -102,75 +102,75 @@ func TestFileThatIsOfNoUseIsIgnoredAndReplaced(t *testing.T) {
 			if err := os.WriteFile(file, spoil(bytes.Clone(text)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			want, _ := look(t, s, s.store, "")
-			if got, _ := look(t, s, s.store, folder); !reflect.DeepEqual(got, want) {
+			want, _ := loadState(t, s, s.store, "")
+			if got, _ := loadState(t, s, s.store, folder); !reflect.DeepEqual(got, want) {
 				t.Error("the fold is another")
 			}
-			if _, events := look(t, s, s.store, folder); events > 4 {
+			if _, events := loadState(t, s, s.store, folder); events > 4 {
 				t.Errorf("the file was not replaced: %d events read", events)
 			}
 		})
 	}
 }
 
-func TestFileOfAnotherLogIsIgnored(t *testing.T) {
+func TestSnapshotOfAnotherLogIsIgnored(t *testing.T) {
 	t.Parallel()
-	_, folder, _ := longAgo(t)
-	other := newStage(t)
-	opened(t, other.desk(other.store), "magasins")
+	_, folder, _ := newFixtureWithSnapshot(t)
+	other := newFixture(t)
+	mustOpen(t, other.newInstance(other.store), "magasins")
 	for i := range 10 {
-		put(t, other.desk(other.store), at("x", "X", float64(i)))
+		mustPut(t, other.newInstance(other.store), rowAt("x", "X", float64(i)))
 	}
-	want, _ := look(t, other, other.store, "")
-	if got, _ := look(t, other, other.store, folder); !reflect.DeepEqual(got, want) || got.held != 1 {
+	want, _ := loadState(t, other, other.store, "")
+	if got, _ := loadState(t, other, other.store, folder); !reflect.DeepEqual(got, want) || got.totalSites != 1 {
 		t.Error("the fold is of another log")
 	}
 }
 
-func TestFolderThatCannotBeWrittenIsNotMissed(t *testing.T) {
+func TestSnapshotFolderThatCannotBeWrittenIsNoError(t *testing.T) {
 	t.Parallel()
-	s, folder := newStage(t), filepath.Join(t.TempDir(), "folds")
+	s, folder := newFixture(t), filepath.Join(t.TempDir(), "folds")
 	if err := os.WriteFile(folder, nil, 0o600); err != nil { // no folder
 		t.Fatal(err)
 	}
-	l := kept(s.desk(s.store), folder)
-	opened(t, l, "magasins")
-	written(t, l, "magasins", Batch{Rows: many(2_000)})
-	if f, err := l.Figures(t.Context(), "a"); err != nil || f.Sites != 2_000 {
+	l := keepSnapshots(s.newInstance(s.store), folder)
+	mustOpen(t, l, "magasins")
+	mustWrite(t, l, "magasins", Batch{Rows: manyRows(2_000)})
+	if f, err := l.CountLocations(t.Context(), "a"); err != nil || f.Sites != 2_000 {
 		t.Errorf("got %+v, %v", f, err)
 	}
 }
 
-func TestThawIsWhatWasFrozenOrNothing(t *testing.T) {
+func TestSnapshotRoundTripsOrIsRefused(t *testing.T) {
 	t.Parallel()
-	s := given(some(3), had(deactivated("s01", 2)), event.ReferentialOpened{Code: "o"}, event.ReferentialArchived{Code: "o"})
+	s := given(createdSites(3), sitesChanged(deactivatedRow("s01", 2)), event.ReferentialOpened{Code: "o"}, event.ReferentialArchived{Code: "o"})
 	for n, key := range []string{"k", "l", "k"} {
-		w := event.SitesWritten{Referential: "r", Key: key, Request: "q", Action: "sync"}
-		Evolve(s, commands.Fact{Event: event.RequestKept{SitesWritten: w}, At: now.Add(time.Duration(n)), Revision: eventstore.Revision(n)})
+		w := event.SiteWriteSummary{Referential: "r", IdempotencyKeyHash: key, RequestHash: "q", Action: "sync"}
+		Evolve(s, commands.Record{Event: event.UnchangedWriteRecorded{SiteWriteSummary: w}, At: now.Add(time.Duration(n)), Revision: eventstore.Revision(n)})
 	}
-	text := freeze(s)
-	got, err := thaw(text)
+	text := marshalSnapshot(s)
+	got, err := unmarshalSnapshot(text)
 	if err != nil || !reflect.DeepEqual(&got, s) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for n := range text {
-		if _, err := thaw(text[:n]); err == nil {
+		if _, err := unmarshalSnapshot(text[:n]); err == nil {
 			t.Fatalf("%d of %d bytes are a state", n, len(text))
 		}
 	}
-	if _, err := thaw(append(text, 0)); err == nil {
+	if _, err := unmarshalSnapshot(append(text, 0)); err == nil {
 		t.Error("a state with more behind it is one")
 	}
 }
 
-func FuzzThaw(f *testing.F) {
-	f.Add(freeze(given(some(2))))
+func FuzzUnmarshalSnapshot(f *testing.F) {
+	f.Add(marshalSnapshot(given(createdSites(2))))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := thaw(text)
+		s, err := unmarshalSnapshot(text)
 		if err != nil {
 			return
 		}
-		again, err := thaw(freeze(&s))
+		again, err := unmarshalSnapshot(marshalSnapshot(&s))
 		if err != nil || !reflect.DeepEqual(again, s) {
 			t.Errorf("got %+v, %v, want %+v", again, err, s)
 		}

@@ -9,121 +9,123 @@ import (
 	"lieudit/commands"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
+	"lieudit/schemas/locations"
 	"lieudit/schemas/plan"
-	"lieudit/schemas/site"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// tiny is a plan whose ceiling is 11 sites.
-var tiny = plan.Plan{Name: "TINY", Sites: 10, Referentials: 2}
+// tinyPlan is a plan whose ceiling is 11 sites.
+var tinyPlan = plan.Plan{Name: "TINY", SiteCapacity: 10, MaxReferentials: 2}
 
 // given folds a history of an account with the referential "r".
 func given(events ...event.Event) *State {
 	var s State
 	for i, e := range append([]event.Event{event.ReferentialOpened{Code: "r", Name: "R"}}, events...) {
-		Evolve(&s, commands.Fact{Event: e, At: now.Add(-time.Hour), Revision: eventstore.Revision(i)})
+		Evolve(&s, commands.Record{Event: e, At: now.Add(-time.Hour), Revision: eventstore.Revision(i)})
 	}
 	return &s
 }
 
-// town is a placer that knows what it holds.
-type town map[string]site.Position
+// fakeGeocoder is a placer that knows what it holds.
+type fakeGeocoder map[string]locations.Position
 
-func (p town) Place(_ context.Context, c site.Content) (site.Position, bool, error) {
+func (g fakeGeocoder) Geocode(_ context.Context, c locations.Content) (locations.Position, bool, error) {
 	if c.Address == nil {
-		found, ok := p[c.IDBan]
+		found, ok := g[c.IDBan]
 		return found, ok, nil
 	}
-	found, ok := p[c.Address.Line1]
+	found, ok := g[c.Address.Line1]
 	return found, ok, nil
 }
 
-var mende = town{
+var mendeGeocoder = fakeGeocoder{
 	"1 rue": {Lat: 44.5, Lon: 3.5, IDBan: "ban-1", Score: 0.9},
 	"2 rue": {Lat: 44.6, Lon: 3.6, IDBan: "ban-2", Score: 0.8},
 	"ban-2": {Lat: 44.6, Lon: 3.6, IDBan: "ban-2", Score: 1},
 }
 
-// said is a content with the customer's own position, addressed one with an address alone.
-func said(name string) site.Content {
+// contentWithPosition is a content with the customer's own position, addressed one with an address alone.
+func contentWithPosition(name string) locations.Content {
 	lat, lon := 44.0, 3.0
-	return site.Content{Name: name, Lat: &lat, Lon: &lon}
+	return locations.Content{Name: name, Lat: &lat, Lon: &lon}
 }
 
-func addressed(name, line string) site.Content {
-	return site.Content{Name: name, Address: &site.Address{Line1: line}}
+func contentWithAddress(name, line string) locations.Content {
+	return locations.Content{Name: name, Address: &locations.SiteAddress{Line1: line}}
 }
 
-// echoed is a content with the position as the site shows it.
-func echoed(name, line string) site.Content {
-	c, _, _ := stored(addressed(name, line)).Show()
+// contentAsShown is a content with the position as the site shows it.
+func contentAsShown(name, line string) locations.Content {
+	c, _, _ := storedContent(contentWithAddress(name, line)).ShownContent()
 	return c
 }
 
-// stored is a content as it is placed in Mende.
-func stored(c site.Content) site.Stored { return mende.stored(c) }
+// storedContent is a content as it is placed in Mende.
+func storedContent(c locations.Content) locations.StoredSite { return mendeGeocoder.storedContent(c) }
 
-func (p town) stored(c site.Content) site.Stored {
-	s := site.Stored{Content: c, Position: c.Own()}
+func (p fakeGeocoder) storedContent(c locations.Content) locations.StoredSite {
+	s := locations.StoredSite{Content: c, Position: c.OwnPosition()}
 	if s.Position == nil {
-		if p, ok, _ := p.Place(context.Background(), c); ok {
-			p.Source = site.FromBan
+		if p, ok, _ := p.Geocode(context.Background(), c); ok {
+			p.Source = locations.SourceBAN
 			s.Position = &p
 		}
 	}
 	return s
 }
 
-// row is what an event tells of a site; a content of nil is left out.
-func row(id, op string, version int64, c *site.Content) event.SiteRow {
+// siteRow is what an event tells of a site; a content of nil is left out.
+func siteRow(id, op string, version int64, c *locations.Content) event.SiteRow {
 	if c != nil {
-		return mende.row(id, op, version, *c)
+		return mendeGeocoder.siteRow(id, op, version, *c)
 	}
-	return event.SiteRow{ExternalID: id, Site: siteID("a", "r", id), Op: op, Version: version}
+	return event.SiteRow{ExternalID: id, SiteID: siteID("a", "r", id), Operation: op, Version: version}
 }
 
-func (p town) row(id, op string, version int64, c site.Content) event.SiteRow {
-	s := p.stored(c)
+func (p fakeGeocoder) siteRow(id, op string, version int64, c locations.Content) event.SiteRow {
+	s := p.storedContent(c)
 	text, _ := json.Marshal(s)
-	d := site.DigestOf(s)
-	return event.SiteRow{ExternalID: id, Site: siteID("a", "r", id), Op: op, Version: version,
+	d := locations.DigestOf(s)
+	return event.SiteRow{ExternalID: id, SiteID: siteID("a", "r", id), Operation: op, Version: version,
 		Content: event.Personal(text), Digest: d[:],
-		Lost: s.Position == nil, Placed: s.Position != nil && s.Position.Source == site.FromBan}
+		Unlocated: s.Position == nil, Geocoded: s.Position != nil && s.Position.Source == locations.SourceBAN}
 }
 
-func created(id string, c site.Content) event.SiteRow { return row(id, event.SiteCreated, 1, &c) }
-
-func deactivated(id string, version int64) event.SiteRow {
-	return row(id, event.SiteDeactivated, version, nil)
+func createdRow(id string, c locations.Content) event.SiteRow {
+	return siteRow(id, event.SiteCreated, 1, &c)
 }
 
-// had is an earlier change of "r".
-func had(rows ...event.SiteRow) event.Event {
-	return event.SitesChanged{SitesWritten: event.SitesWritten{Referential: "r", Action: "upsert"}, Rows: rows}
+func deactivatedRow(id string, version int64) event.SiteRow {
+	return siteRow(id, event.SiteDeactivated, version, nil)
 }
 
-// some are n created sites s00, s01…
-func some(n int) event.Event {
+// sitesChanged is an earlier change of "r".
+func sitesChanged(rows ...event.SiteRow) event.Event {
+	return event.SitesChanged{SiteWriteSummary: event.SiteWriteSummary{Referential: "r", Action: "upsert"}, Rows: rows}
+}
+
+// createdSites are n created sites s00, s01…
+func createdSites(n int) event.Event {
 	var rows []event.SiteRow
 	for i := range n {
-		rows = append(rows, created(fmt.Sprintf("s%02d", i), said("S")))
+		rows = append(rows, createdRow(fmt.Sprintf("s%02d", i), contentWithPosition("S")))
 	}
-	return had(rows...)
+	return sitesChanged(rows...)
 }
 
 // batchOf is rows in pairs of external id and content.
 func batchOf(b Batch, pairs ...any) Batch {
 	for i := 0; i < len(pairs); i += 2 {
-		b.Rows = append(b.Rows, Row{pairs[i].(string), pairs[i+1].(site.Content)})
+		b.Rows = append(b.Rows, Row{pairs[i].(string), pairs[i+1].(locations.Content)})
 	}
 	return b
 }
 
-// sites are n rows s00, s01…
-func sites(b Batch, n int) Batch {
+// addSites are n rows s00, s01…
+func addSites(b Batch, n int) Batch {
 	for i := range n {
-		b.Rows = append(b.Rows, Row{fmt.Sprintf("s%02d", i), said("S")})
+		b.Rows = append(b.Rows, Row{fmt.Sprintf("s%02d", i), contentWithPosition("S")})
 	}
 	return b
 }
@@ -132,27 +134,27 @@ func sameError(got, want error) bool {
 	return got == nil && want == nil || got != nil && want != nil && got.Error() == want.Error()
 }
 
-func pairs(n int) (all []any) {
+func newPairs(n int) (all []any) {
 	for i := range n {
-		all = append(all, fmt.Sprintf("n%02d", i), said("N"))
+		all = append(all, fmt.Sprintf("n%02d", i), contentWithPosition("N"))
 	}
 	return all
 }
 
-func moved(c site.Content, line string) site.Content {
-	c.Address = &site.Address{Line1: line}
+func withAddress(c locations.Content, line string) locations.Content {
+	c.Address = &locations.SiteAddress{Line1: line}
 	return c
 }
 
-func lostRow(r event.SiteRow) event.SiteRow {
-	r.Lost = true
+func unlocatedRow(r event.SiteRow) event.SiteRow {
+	r.Unlocated = true
 	return r
 }
 
-func nudged(c site.Content) site.Content {
+func withMovedPosition(c locations.Content) locations.Content {
 	lat := *c.Lat + 1e-6
 	c.Lat = &lat
 	return c
 }
 
-func ptr(c site.Content) *site.Content { return &c }
+func ptr(c locations.Content) *locations.Content { return &c }

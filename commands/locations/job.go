@@ -11,93 +11,93 @@ import (
 	"time"
 
 	"lieudit/schemas/event"
+	"lieudit/schemas/locations"
 	"lieudit/schemas/plan"
-	"lieudit/schemas/site"
 )
 
-// job is a batch on its way to a decision.
-type job struct {
+// writeJob is a batch on its way to a decision.
+type writeJob struct {
 	Batch
 	account, code, action string
 	limit                 plan.Plan
-	key                   string // as the log keeps it
-	rows                  []*wanted
-	named                 map[string]bool // external ids, of a whole batch
-	seen                  int64           // where not 0: the version the only site must have
-	quiet                 bool            // an inactive site stays inactive
+	keyHash               string // as the log keeps it
+	rows                  []*wantedSite
+	externalIDs           map[string]bool // external ids, of a whole batch
+	expectedVersion       int64           // where not 0: the version the only site must have
+	keepsInactive         bool            // an inactive site stays inactive
 }
 
-func newJob(account, code, action string, b Batch) (*job, error) {
-	j := &job{Batch: b, account: account, code: code, action: action, named: make(map[string]bool, len(b.Rows))}
+func newWriteJob(account, code, action string, b Batch) (*writeJob, error) {
+	j := &writeJob{Batch: b, account: account, code: code, action: action, externalIDs: make(map[string]bool, len(b.Rows))}
 	if !b.DryRun {
-		j.key = fingerprint(b.Key)
+		j.keyHash = hashIdempotencyKey(b.IdempotencyKey)
 	}
 	for _, r := range b.Rows {
-		if j.named[r.ExternalID] {
-			return nil, ErrTwice
+		if j.externalIDs[r.ExternalID] {
+			return nil, ErrDuplicateExternalID
 		}
-		j.named[r.ExternalID] = true
+		j.externalIDs[r.ExternalID] = true
 	}
-	j.rows = make([]*wanted, len(b.Rows))
-	everywhere(len(j.rows), func(i int) error {
-		j.rows[i] = newWanted(b.Rows[i])
+	j.rows = make([]*wantedSite, len(b.Rows))
+	runInParallel(len(j.rows), func(i int) error {
+		j.rows[i] = newWantedSite(b.Rows[i])
 		return nil
 	})
-	slices.SortFunc(j.rows, func(a, b *wanted) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
+	slices.SortFunc(j.rows, func(a, b *wantedSite) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
 	return j, nil
 }
 
-// verdict is what a job comes to on a state.
-type verdict struct {
-	change
-	outcome Outcome
-	before  *answer // the request was answered before
+// jobResult is what a job comes to on a state.
+type jobResult struct {
+	siteChanges
+	outcome  Outcome
+	answered *answeredRequest // the request was answered before
 }
 
-// survey judges every row and counts what becomes of the sites, before any is placed. Sites that are omitted are in
+// classifyRows judges every row and counts what becomes of the sites, before any is placed. Sites that are omitted are in
 // the change already. refused is a refusal that a dry run tells at the end, with its figures; refusal is one that has
 // none.
-func (j *job) survey(s *State, now time.Time) (v verdict, refused, refusal error) {
-	g, err := s.find(j.code)
+func (j *writeJob) classifyRows(s *State, now time.Time) (v jobResult, dryRunRefusal, refusal error) {
+	ref, err := s.findReferential(j.code)
 	if err != nil {
 		return v, nil, err
 	}
-	v.SitesWritten = s.figures(g, j.action, j.limit)
-	if v.Key = j.key; v.Key != "" {
-		v.Request = hex.EncodeToString(j.Request)
+	v.SiteWriteSummary = s.newWriteSummary(ref, j.action, j.limit)
+	if v.IdempotencyKeyHash = j.keyHash; v.IdempotencyKeyHash != "" {
+		v.RequestHash = hex.EncodeToString(j.RequestDigest)
 	}
-	if k, again, err := s.answers.first(v.SitesWritten, now); again || err != nil {
-		v.before = &k
+	if answered, isAnswered, err := s.idempotency.findAnswered(v.SiteWriteSummary, now); isAnswered || err != nil {
+		v.answered = &answered
 		return v, nil, err
 	}
 	for _, w := range j.rows {
-		x, known := g.sites[w.ExternalID]
-		if j.seen != 0 && x.version != j.seen {
-			return v, nil, errMoved
+		state, known := ref.sites[w.ExternalID]
+		if j.expectedVersion != 0 && state.version != j.expectedVersion {
+			return v, nil, errVersionChanged
 		}
-		w.judge(x, known, j.quiet)
-		v.count(w.op, 1)
+		w.classify(state, known, j.keepsInactive)
+		v.countSites(w.operation, 1)
 	}
-	if j.Whole {
-		for id, x := range g.sites {
-			if x.active && !j.named[id] {
-				v.deactivate(j.account, id, x)
+	if j.IsSync {
+		for id, state := range ref.sites {
+			if state.active && !j.externalIDs[id] {
+				v.deactivateSite(j.account, id, state)
 			}
 		}
 	}
-	_, archived := s.writable(j.code)
-	return v, cmp.Or(archived, crowded(v.SitesWritten), j.reduced(v.SitesWritten)), nil
+	_, archived := s.findWritableReferential(j.code)
+	return v, cmp.Or(archived, checkSiteCap(v.SiteWriteSummary), j.checkReduction(v.SiteWriteSummary)), nil
 }
 
-// count notes what becomes of a site that the batch names.
-func (c *change) count(op string, n int) {
+// countSites notes what becomes of a site that the batch names.
+func (c *siteChanges) countSites(op string, n int) {
 	switch op {
 	case event.SiteCreated:
 		c.Created += n
-		c.After += n
+		c.ActiveAfter += n
 	case event.SiteReactivated:
 		c.Reactivated += n
-		c.After += n
+		c.ActiveAfter += n
 	case event.SiteUpdated:
 		c.Updated += n
 	default:
@@ -105,71 +105,71 @@ func (c *change) count(op string, n int) {
 	}
 }
 
-func (j *job) reduced(w event.SitesWritten) error {
-	if j.Whole && !j.Confirmed && w.Deactivated*2 > w.Before {
-		return &ReductionError{Before: w.Before, After: w.After}
+func (j *writeJob) checkReduction(w event.SiteWriteSummary) error {
+	if j.IsSync && !j.Confirmed && w.Deactivated*2 > w.ActiveBefore {
+		return &ReductionError{Before: w.ActiveBefore, After: w.ActiveAfter}
 	}
 	return nil
 }
 
 // decide is what the job does to a state, or which rule forbids it. A row that was not placed before is placed now; err
 // is why one could not be.
-func (j *job) decide(ctx context.Context, s *State, placer Placer, now time.Time) (v verdict, refusal, err error) {
-	v, refused, refusal := j.survey(s, now)
+func (j *writeJob) decide(ctx context.Context, s *State, geocoder Geocoder, now time.Time) (v jobResult, refusal, err error) {
+	v, dryRunRefusal, refusal := j.classifyRows(s, now)
 	if refusal == nil && !j.DryRun {
-		refusal = refused
+		refusal = dryRunRefusal
 	}
-	if refusal != nil || v.before != nil {
+	if refusal != nil || v.answered != nil {
 		return v, refusal, nil
 	}
 	for _, w := range j.rows {
-		if err := w.make(ctx, placer); err != nil {
+		if err := w.prepare(ctx, geocoder); err != nil {
 			return v, nil, err
 		}
-		v.take(j.account, w)
+		v.addWanted(j.account, w)
 	}
-	v.sort()
-	v.outcome.SitesWritten, v.outcome.Refused = v.SitesWritten, refused
+	v.sortRows()
+	v.outcome.SiteWriteSummary, v.outcome.Refused = v.SiteWriteSummary, dryRunRefusal
 	return v, nil, nil
 }
 
-// take adds a judged row to the change.
-func (v *verdict) take(account string, w *wanted) {
-	judged := w.op
-	r, written := w.row()
-	if w.op != judged {
-		v.count(judged, -1)
-		v.count(w.op, 1)
+// addWanted adds a judged row to the change.
+func (v *jobResult) addWanted(account string, w *wantedSite) {
+	classifiedOp := w.operation
+	r, isWritten := w.eventRow()
+	if w.operation != classifiedOp {
+		v.countSites(classifiedOp, -1)
+		v.countSites(w.operation, 1)
 	}
-	if !written {
+	if !isWritten {
 		return
 	}
-	v.add(account, w.stands, r)
-	if r.Placed {
-		v.Placed++
+	v.addRow(account, w.current, r)
+	if r.Geocoded {
+		v.Geocoded++
 	}
-	var p *site.Position
-	if w.form != nil {
-		p = w.form.position
+	var p *locations.Position
+	if w.chosen != nil {
+		p = w.chosen.position
 	}
-	v.outcome.tell(r, p)
+	v.outcome.addPosition(r, p)
 }
 
-// prepare makes the contents that the job would write on the state it was surveyed on.
-func (j *job) prepare(ctx context.Context, placer Placer) error {
-	return everywhere(len(j.rows), func(i int) error { return j.rows[i].make(ctx, placer) })
+// prepareContents makes the contents that the job would write on the state it was surveyed on.
+func (j *writeJob) prepareContents(ctx context.Context, geocoder Geocoder) error {
+	return runInParallel(len(j.rows), func(i int) error { return j.rows[i].prepare(ctx, geocoder) })
 }
 
-// everywhere does n pieces of work on all processors, until one fails.
-func everywhere(n int, work func(i int) error) error {
-	const share = 16
+// runInParallel does n pieces of work on all processors, until one fails.
+func runInParallel(n int, work func(i int) error) error {
+	const chunk = 16
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (n+share-1)/share) {
+	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
 		wg.Go(func() {
-			for from := int(next.Add(share)) - share; from < n; from = int(next.Add(share)) - share {
-				for i := from; i < min(from+share, n) && failed.Load() == nil; i++ {
+			for start := int(next.Add(chunk)) - chunk; start < n; start = int(next.Add(chunk)) - chunk {
+				for i := start; i < min(start+chunk, n) && failed.Load() == nil; i++ {
 					if err := work(i); err != nil {
 						failed.Store(&err)
 					}

@@ -7,8 +7,8 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore"
+	"lieudit/schemas/locations"
 	"lieudit/schemas/plan"
-	"lieudit/schemas/site"
 )
 
 // Plans says what limits an account now.
@@ -16,42 +16,44 @@ type Plans interface {
 	PlanOf(ctx context.Context, account string) (plan.Plan, error)
 }
 
-// Placer looks a site's address up. A content that names none, or none that is found, has no position; so has any when
+// Geocoder looks a site's address up. A content that names none, or none that is found, has no position; so has any when
 // the context ends. An error says that it could not be looked up, and the write fails: stored without a position, the
 // site would stay without. It is safe for concurrent use.
-type Placer interface {
-	Place(ctx context.Context, c site.Content) (site.Position, bool, error)
+type Geocoder interface {
+	Geocode(ctx context.Context, c locations.Content) (locations.Position, bool, error)
 }
 
 // Locations takes the commands on places. Each command returns the position to wait for before its effect shows in a
 // read model. It is safe for concurrent use.
 type Locations struct {
-	desk   *commands.Desk[State]
-	store  eventstore.Store
-	codec  *eventstore.Codec
-	plans  Plans
-	placer Placer
-	now    func() time.Time
+	handler  *commands.Handler[State]
+	store    eventstore.Store
+	codec    *eventstore.Codec
+	plans    Plans
+	geocoder Geocoder
+	now      func() time.Time
 }
 
 // New takes commands on the places of a log.
-func New(store eventstore.Store, codec *eventstore.Codec, plans Plans, placer Placer, now func() time.Time) *Locations {
-	return &Locations{commands.NewDesk(Aggregate, store, codec), store, codec, plans, placer, now}
+func New(store eventstore.Store, codec *eventstore.Codec, plans Plans, geocoder Geocoder, now func() time.Time) *Locations {
+	return &Locations{commands.NewHandler(Aggregate, store, codec), store, codec, plans, geocoder, now}
 }
 
-// Keep has states kept in files of a folder, which is this instance's, so that accounts with a long history are quickly at
+// KeepSnapshots has states kept in files of a folder, which is this instance's, so that accounts with a long history are quickly at
 // hand after a restart. The files can be thrown away at any time. It is called before any command.
-func (l *Locations) Keep(folder string, log *slog.Logger) { l.desk.Keep(folder, log) }
+func (l *Locations) KeepSnapshots(folder string, log *slog.Logger) {
+	l.handler.KeepSnapshots(folder, log)
+}
 
-// Figures are how many active sites and referentials an account has, by all that is on the log.
-type Figures struct{ Sites, Referentials int }
+// Counts are how many active sites and referentials an account has, by all that is on the log.
+type Counts struct{ Sites, Referentials int }
 
-// Figures counts an account's places.
-func (l *Locations) Figures(ctx context.Context, account string) (Figures, error) {
-	var f Figures
-	err := l.desk.View(ctx, account, func(s *State) { f = Figures{s.active, s.open} })
+// CountLocations counts an account's places.
+func (l *Locations) CountLocations(ctx context.Context, account string) (Counts, error) {
+	var f Counts
+	err := l.handler.View(ctx, account, func(s *State) { f = Counts{s.activeSites, s.openReferentials} })
 	return f, err
 }
 
-// stream is where an account's places are decided.
-func stream(account string) string { return Aggregate.Category + "-" + account }
+// streamOf is where an account's places are decided.
+func streamOf(account string) string { return Aggregate.Category + "-" + account }

@@ -11,108 +11,108 @@ import (
 	"lieudit/commands"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
-	"lieudit/schemas/site"
+	"lieudit/schemas/locations"
 )
 
-type content = site.Content
+type content = locations.Content
 
-// placing is a placer that finds nothing, and says that it was asked.
-type placing func()
+// geocoderFunc is a placer that finds nothing, and says that it was asked.
+type geocoderFunc func()
 
-func (p placing) Place(context.Context, content) (site.Position, bool, error) {
+func (p geocoderFunc) Geocode(context.Context, content) (locations.Position, bool, error) {
 	p()
-	return site.Position{}, false, nil
+	return locations.Position{}, false, nil
 }
 
 func TestRequestWithAKeyIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	l := s.desk(s.store)
-	opened(t, l, "magasins")
-	opened(t, l, "depots")
-	b := Batch{Rows: []Row{at("x", "X", 44), in("y", "Y", "1 rue", "Mende"), in("z", "Z", "1 rue", "Atlantis")}, Whole: true, Key: "k", Request: []byte("1")}
-	first := written(t, l, "magasins", b)
-	put(t, l, at("w", "W", 44)) // the answer stays as it was
-	asked := s.ban.asked
-	for _, again := range []*Locations{l, s.desk(s.store)} {
-		if diff := cmp.Diff(first, written(t, again, "magasins", b)); diff != "" {
+	s := newFixture(t)
+	l := s.newInstance(s.store)
+	mustOpen(t, l, "magasins")
+	mustOpen(t, l, "depots")
+	b := Batch{Rows: []Row{rowAt("x", "X", 44), rowWithAddress("y", "Y", "1 rue", "Mende"), rowWithAddress("z", "Z", "1 rue", "Atlantis")}, IsSync: true, IdempotencyKey: "k", RequestDigest: []byte("1")}
+	first := mustWrite(t, l, "magasins", b)
+	mustPut(t, l, rowAt("w", "W", 44)) // the answer stays as it was
+	asked := s.ban.calls
+	for _, again := range []*Locations{l, s.newInstance(s.store)} {
+		if diff := cmp.Diff(first, mustWrite(t, again, "magasins", b)); diff != "" {
 			t.Errorf("(-first +again):\n%s", diff)
 		}
 	}
-	if s.ban.asked != asked {
-		t.Errorf("sites were placed %d times again", s.ban.asked-asked)
+	if s.ban.calls != asked {
+		t.Errorf("sites were placed %d times again", s.ban.calls-asked)
 	}
 	other := b
-	other.Request = []byte("2")
+	other.RequestDigest = []byte("2")
 	upsert := b
-	upsert.Whole = false
+	upsert.IsSync = false
 	for _, b := range []Batch{other, upsert} {
-		if _, _, err := l.Write(t.Context(), "a", shop, "magasins", b); !errors.Is(err, ErrOtherRequest) {
+		if _, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", b); !errors.Is(err, ErrKeyReused) {
 			t.Errorf("got %v, want ErrOtherRequest", err)
 		}
 	}
-	if o := written(t, l, "depots", other); o.Created != 3 {
+	if o := mustWrite(t, l, "depots", other); o.Created != 3 {
 		t.Errorf("got %+v, want a key of another referential to be another", o)
 	}
 	dry := other
 	dry.DryRun = true
-	if o := written(t, l, "magasins", dry); o.Deactivated != 1 || o.Key != "" {
+	if o := mustWrite(t, l, "magasins", dry); o.Deactivated != 1 || o.IdempotencyKeyHash != "" {
 		t.Errorf("got %+v, want a dry run that does not look at the key", o)
 	}
 }
 
 func TestRequestThatChangedNothingIsKept(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	l := s.desk(s.store)
-	opened(t, l, "magasins")
-	b := Batch{Rows: []Row{at("x", "X", 44)}, Whole: true}
-	written(t, l, "magasins", b)
-	b.Key, b.Request = "k", []byte("1")
-	first := written(t, l, "magasins", b)
-	put(t, l, at("x", "Y", 44))
-	if diff := cmp.Diff(first, written(t, l, "magasins", b)); diff != "" || first.Unchanged != 1 {
+	s := newFixture(t)
+	l := s.newInstance(s.store)
+	mustOpen(t, l, "magasins")
+	b := Batch{Rows: []Row{rowAt("x", "X", 44)}, IsSync: true}
+	mustWrite(t, l, "magasins", b)
+	b.IdempotencyKey, b.RequestDigest = "k", []byte("1")
+	first := mustWrite(t, l, "magasins", b)
+	mustPut(t, l, rowAt("x", "Y", 44))
+	if diff := cmp.Diff(first, mustWrite(t, l, "magasins", b)); diff != "" || first.Unchanged != 1 {
 		t.Errorf("got %+v at first, then\n%s", first, diff)
 	}
-	if got := s.events(t, "locations-a"); len(got) != 4 || got[2] != (event.RequestKept{}).EventType() {
+	if got := s.events(t, "locations-a"); len(got) != 4 || got[2] != (event.UnchangedWriteRecorded{}).EventType() {
 		t.Errorf("got %v, want the request kept once", got)
 	}
 }
 
 func TestRefusalIsNotKept(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	l := s.desk(s.store)
-	opened(t, l, "magasins")
-	written(t, l, "magasins", Batch{Rows: many(3)})
-	b := Batch{Rows: many(1), Whole: true, Key: "k", Request: []byte("1")}
+	s := newFixture(t)
+	l := s.newInstance(s.store)
+	mustOpen(t, l, "magasins")
+	mustWrite(t, l, "magasins", Batch{Rows: manyRows(3)})
+	b := Batch{Rows: manyRows(1), IsSync: true, IdempotencyKey: "k", RequestDigest: []byte("1")}
 	for range 2 {
 		var reduced *ReductionError
-		if _, _, err := l.Write(t.Context(), "a", shop, "magasins", b); !errors.As(err, &reduced) {
+		if _, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", b); !errors.As(err, &reduced) {
 			t.Errorf("got %v, want a suspicious reduction", err)
 		}
 	}
-	b.Confirmed, b.Request = true, []byte("2")
-	if o := written(t, l, "magasins", b); o.Deactivated != 2 {
+	b.Confirmed, b.RequestDigest = true, []byte("2")
+	if o := mustWrite(t, l, "magasins", b); o.Deactivated != 2 {
 		t.Errorf("got %+v", o)
 	}
 }
 
 func TestKeyIsForgottenAfterADay(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	l := s.desk(s.store)
-	opened(t, l, "magasins")
-	b := Batch{Rows: []Row{at("x", "X", 44)}, Key: "k", Request: []byte("1")}
-	written(t, l, "magasins", b)
-	put(t, l, at("x", "Y", 44))
+	s := newFixture(t)
+	l := s.newInstance(s.store)
+	mustOpen(t, l, "magasins")
+	b := Batch{Rows: []Row{rowAt("x", "X", 44)}, IdempotencyKey: "k", RequestDigest: []byte("1")}
+	mustWrite(t, l, "magasins", b)
+	mustPut(t, l, rowAt("x", "Y", 44))
 	s.clock.Store(int64(24*time.Hour - time.Minute))
-	if o := written(t, l, "magasins", b); o.Created != 1 {
-		t.Errorf("got %+v within the day, want the first answer", o.SitesWritten)
+	if o := mustWrite(t, l, "magasins", b); o.Created != 1 {
+		t.Errorf("got %+v within the day, want the first answer", o.SiteWriteSummary)
 	}
 	s.clock.Store(int64(24*time.Hour + time.Minute))
-	if o := written(t, l, "magasins", b); o.Updated != 1 {
-		t.Errorf("got %+v after a day, want it done again", o.SitesWritten)
+	if o := mustWrite(t, l, "magasins", b); o.Updated != 1 {
+		t.Errorf("got %+v after a day, want it done again", o.SiteWriteSummary)
 	}
 }
 
@@ -120,73 +120,73 @@ func TestStateHoldsTheKeysOfOneDay(t *testing.T) {
 	t.Parallel()
 	s := given()
 	fact := func(hour int, key string) {
-		w := event.SitesWritten{Referential: "r", Key: key}
-		Evolve(s, commands.Fact{Event: event.RequestKept{SitesWritten: w}, At: now.Add(time.Duration(hour) * time.Hour), Revision: eventstore.Revision(hour)})
+		w := event.SiteWriteSummary{Referential: "r", IdempotencyKeyHash: key}
+		Evolve(s, commands.Record{Event: event.UnchangedWriteRecorded{SiteWriteSummary: w}, At: now.Add(time.Duration(hour) * time.Hour), Revision: eventstore.Revision(hour)})
 	}
 	for hour := range 100 {
 		fact(hour, string(rune('a'+hour%30)))
-		if n := len(s.answers.kept); n != min(hour+1, 24) || len(s.answers.order) != n {
-			t.Fatalf("hour %d: got %d keys in %d places", hour, n, len(s.answers.order))
+		if n := len(s.idempotency.requests); n != min(hour+1, 24) || len(s.idempotency.oldestFirst) != n {
+			t.Fatalf("hour %d: got %d keys in %d places", hour, n, len(s.idempotency.oldestFirst))
 		}
 	}
 	fact(200, "")
-	if len(s.answers.kept) != 0 {
-		t.Errorf("got %v, want none after days without a key", s.answers.kept)
+	if len(s.idempotency.requests) != 0 {
+		t.Errorf("got %v, want none after days without a key", s.idempotency.requests)
 	}
 }
 
 func TestErasedAccountFoldsAndReadsAsEmpty(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	l := s.desk(s.store)
-	opened(t, l, "magasins")
-	b := Batch{Rows: append(many(1_000), in("x", "X", "1 rue", "Mende")), Key: "k", Request: []byte("1")}
-	written(t, l, "magasins", b)
-	if err := s.vault.Destroy(t.Context(), "a"); err != nil {
+	s := newFixture(t)
+	l := s.newInstance(s.store)
+	mustOpen(t, l, "magasins")
+	b := Batch{Rows: append(manyRows(1_000), rowWithAddress("x", "X", "1 rue", "Mende")), IdempotencyKey: "k", RequestDigest: []byte("1")}
+	mustWrite(t, l, "magasins", b)
+	if err := s.vault.DestroyKey(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	l = s.desk(s.store)
-	got, _, err := l.Deactivate(t.Context(), "a", shop, "magasins", "id-00500")
+	l = s.newInstance(s.store)
+	got, _, err := l.DeactivateSite(t.Context(), "a", shopMeta, "magasins", "id-00500")
 	if err != nil || got.Active || got.Version != 2 || got.Name != "" || got.Lat != nil {
 		t.Errorf("got %+v, %v, want a site without its content", got, err)
 	}
-	if o := written(t, l, "magasins", b); o.Created != 1_001 || len(o.Placements) != 1 {
-		t.Errorf("got %+v and %v, want the first answer", o.SitesWritten, o.Placements)
+	if o := mustWrite(t, l, "magasins", b); o.Created != 1_001 || len(o.GeocodedSites) != 1 {
+		t.Errorf("got %+v and %v, want the first answer", o.SiteWriteSummary, o.GeocodedSites)
 	}
-	if _, _, _, err := l.Put(t.Context(), "a", shop, "magasins", at("n", "N", 44)); !errors.Is(err, eventstore.ErrDestroyed) {
+	if _, _, _, err := l.PutSite(t.Context(), "a", shopMeta, "magasins", rowAt("n", "N", 44)); !errors.Is(err, eventstore.ErrDestroyed) {
 		t.Errorf("got %v, want nothing written that could not be sealed", err)
 	}
-	if f, err := l.Figures(t.Context(), "a"); err != nil || f.Sites != 1_000 {
+	if f, err := l.CountLocations(t.Context(), "a"); err != nil || f.Sites != 1_000 {
 		t.Errorf("got %+v, %v", f, err)
 	}
 }
 
 func TestNoExternalIDComesTwice(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	l := s.desk(s.store)
-	opened(t, l, "magasins")
-	_, _, err := l.Write(t.Context(), "a", shop, "magasins", Batch{Rows: []Row{at("x", "X", 44), at("y", "Y", 44), at("x", "Z", 44)}})
-	if !errors.Is(err, ErrTwice) {
+	s := newFixture(t)
+	l := s.newInstance(s.store)
+	mustOpen(t, l, "magasins")
+	_, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", Batch{Rows: []Row{rowAt("x", "X", 44), rowAt("y", "Y", 44), rowAt("x", "Z", 44)}})
+	if !errors.Is(err, ErrDuplicateExternalID) {
 		t.Errorf("got %v, want ErrTwice", err)
 	}
 }
 
 func TestShownTimesAreTheLogs(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.clock.Store(int64(time.Hour))
-	l := s.desk(s.store)
-	opened(t, l, "magasins")
-	created, _, _, err := l.Put(t.Context(), "a", shop, "magasins", at("x", "X", 44))
+	l := s.newInstance(s.store)
+	mustOpen(t, l, "magasins")
+	created, _, _, err := l.PutSite(t.Context(), "a", shopMeta, "magasins", rowAt("x", "X", 44))
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone, _, err := l.Deactivate(t.Context(), "a", shop, "magasins", "x")
+	gone, _, err := l.DeactivateSite(t.Context(), "a", shopMeta, "magasins", "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, _, err := l.Reactivate(t.Context(), "a", shop, "magasins", "x")
+	back, _, err := l.ReactivateSite(t.Context(), "a", shopMeta, "magasins", "x")
 	if err != nil {
 		t.Fatal(err)
 	}

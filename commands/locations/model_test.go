@@ -8,26 +8,26 @@ import (
 	"slices"
 
 	"lieudit/schemas/event"
+	"lieudit/schemas/locations"
 	"lieudit/schemas/plan"
-	"lieudit/schemas/site"
 )
 
 // model is what an account's places ought to be, said as plainly as can be.
 type model struct {
-	plan plan.Plan
-	ban  *ban
-	refs map[string]*modelRef
-	kept map[string]modelAnswer // by referential and key
+	plan         plan.Plan
+	ban          *fakeBan
+	referentials map[string]*modelReferential
+	answers      map[string]modelAnswer // by referential and key
 }
 
-type modelRef struct {
+type modelReferential struct {
 	name     string
 	archived bool
 	sites    map[string]modelSite
 }
 
 type modelSite struct {
-	site.Stored
+	locations.StoredSite
 	active  bool
 	version int64
 }
@@ -37,7 +37,7 @@ type modelAnswer struct {
 	outcome Outcome
 }
 
-func (r *modelRef) active() (n int) {
+func (r *modelReferential) active() (n int) {
 	for _, s := range r.sites {
 		if s.active {
 			n++
@@ -46,8 +46,8 @@ func (r *modelRef) active() (n int) {
 	return n
 }
 
-func (m *model) figures() (f Figures) {
-	for _, r := range m.refs {
+func (m *model) count() (f Counts) {
+	for _, r := range m.referentials {
 		f.Sites += r.active()
 		if !r.archived {
 			f.Referentials++
@@ -57,19 +57,19 @@ func (m *model) figures() (f Figures) {
 }
 
 func (m *model) open(code, name string) error {
-	if active := m.figures().Referentials; active >= m.plan.Referentials {
-		return &ReferentialCapError{active, m.plan.Referentials}
+	if active := m.count().Referentials; active >= m.plan.MaxReferentials {
+		return &ReferentialCapError{active, m.plan.MaxReferentials}
 	}
-	if m.refs[code] != nil {
+	if m.referentials[code] != nil {
 		return ErrCodeTaken
 	}
-	m.refs[code] = &modelRef{name: name, sites: map[string]modelSite{}}
+	m.referentials[code] = &modelReferential{name: name, sites: map[string]modelSite{}}
 	return nil
 }
 
-// ref is a referential for a write.
-func (m *model) ref(code string) (*modelRef, error) {
-	r := m.refs[code]
+// findWritable is a referential for a write.
+func (m *model) findWritable(code string) (*modelReferential, error) {
+	r := m.referentials[code]
 	switch {
 	case r == nil:
 		return nil, ErrUnknownReferential
@@ -80,7 +80,7 @@ func (m *model) ref(code string) (*modelRef, error) {
 }
 
 func (m *model) archive(code string) error {
-	r := m.refs[code]
+	r := m.referentials[code]
 	if r == nil {
 		return ErrUnknownReferential
 	}
@@ -98,8 +98,8 @@ func (m *model) archive(code string) error {
 	return nil
 }
 
-func (m *model) turn(code, id string, active bool) error {
-	r, err := m.ref(code)
+func (m *model) toggle(code, id string, active bool) error {
+	r, err := m.findWritable(code)
 	if err != nil {
 		return err
 	}
@@ -110,8 +110,8 @@ func (m *model) turn(code, id string, active bool) error {
 	if s.active == active {
 		return nil
 	}
-	if n := m.figures().Sites; active && n+1 > m.plan.Ceiling() {
-		return &SiteCapError{n, m.plan.Sites, m.plan.Ceiling()}
+	if n := m.count().Sites; active && n+1 > m.plan.SiteCeiling() {
+		return &SiteCapError{n, m.plan.SiteCapacity, m.plan.SiteCeiling()}
 	}
 	s.active = active
 	s.version++
@@ -121,35 +121,35 @@ func (m *model) turn(code, id string, active bool) error {
 
 // write is what a batch ought to do. The referential is changed when all goes well and nothing is dry.
 func (m *model) write(code, action string, b Batch) (Outcome, error) {
-	r, err := m.ref(code)
+	r, err := m.findWritable(code)
 	if errors.Is(err, ErrUnknownReferential) {
 		return Outcome{}, err
 	}
-	if !b.DryRun && b.Key != "" {
-		if k, ok := m.kept[code+"/"+b.Key]; ok {
-			if k.request != action+string(b.Request) {
-				return Outcome{}, ErrOtherRequest
+	if !b.DryRun && b.IdempotencyKey != "" {
+		if k, ok := m.answers[code+"/"+b.IdempotencyKey]; ok {
+			if k.request != action+string(b.RequestDigest) {
+				return Outcome{}, ErrKeyReused
 			}
 			return k.outcome, nil
 		}
 	}
 	next := maps.Clone(r.sites)
-	o := Outcome{SitesWritten: event.SitesWritten{Referential: code, Action: action,
-		Before: r.active(), Active: m.figures().Sites, Capacity: m.plan.Sites, Ceiling: m.plan.Ceiling()}}
+	o := Outcome{SiteWriteSummary: event.SiteWriteSummary{Referential: code, Action: action,
+		ActiveBefore: r.active(), AccountActive: m.count().Sites, Capacity: m.plan.SiteCapacity, Ceiling: m.plan.SiteCeiling()}}
 	for _, row := range slices.SortedFunc(slices.Values(b.Rows), func(a, b Row) int { return cmp.Compare(a.ExternalID, b.ExternalID) }) {
-		m.row(&o, next, row, action == "patch")
+		m.writeRow(&o, next, row, action == "patch")
 	}
-	if b.Whole {
-		omit(&o, next, b.Rows)
+	if b.IsSync {
+		deactivateOmitted(&o, next, b.Rows)
 	}
-	after := modelRef{sites: next}
-	o.After = after.active()
-	switch account := o.Active + o.After - o.Before; {
+	after := modelReferential{sites: next}
+	o.ActiveAfter = after.active()
+	switch account := o.AccountActive + o.ActiveAfter - o.ActiveBefore; {
 	case err != nil:
-	case account > o.Ceiling && account > o.Active:
-		err = &SiteCapError{o.Active, o.Capacity, o.Ceiling}
-	case b.Whole && !b.Confirmed && o.Deactivated*2 > o.Before:
-		err = &ReductionError{o.Before, o.After}
+	case account > o.Ceiling && account > o.AccountActive:
+		err = &SiteCapError{o.AccountActive, o.Capacity, o.Ceiling}
+	case b.IsSync && !b.Confirmed && o.Deactivated*2 > o.ActiveBefore:
+		err = &ReductionError{o.ActiveBefore, o.ActiveAfter}
 	}
 	if b.DryRun {
 		o.Refused = err
@@ -159,13 +159,13 @@ func (m *model) write(code, action string, b Batch) (Outcome, error) {
 		return Outcome{}, err
 	}
 	r.sites = next
-	if b.Key != "" {
-		m.kept[code+"/"+b.Key] = modelAnswer{action + string(b.Request), o}
+	if b.IdempotencyKey != "" {
+		m.answers[code+"/"+b.IdempotencyKey] = modelAnswer{action + string(b.RequestDigest), o}
 	}
 	return o, nil
 }
 
-func omit(o *Outcome, sites map[string]modelSite, rows []Row) {
+func deactivateOmitted(o *Outcome, sites map[string]modelSite, rows []Row) {
 	for id, s := range sites {
 		if s.active && !slices.ContainsFunc(rows, func(r Row) bool { return r.ExternalID == id }) {
 			s.active = false
@@ -176,14 +176,14 @@ func omit(o *Outcome, sites map[string]modelSite, rows []Row) {
 	}
 }
 
-// row is what one row ought to do.
-func (m *model) row(o *Outcome, sites map[string]modelSite, row Row, quiet bool) {
+// writeRow is what one row ought to do.
+func (m *model) writeRow(o *Outcome, sites map[string]modelSite, row Row, quiet bool) {
 	old, known := sites[row.ExternalID]
-	next := modelSite{Stored: m.stored(row.Content), active: !known || old.active || !quiet, version: old.version + 1}
-	shown, source, _ := old.Show()
-	sameBody := bodyOf(row.Content) == bodyOf(old.Content)
-	said, seen := whereOf(row.Content) == whereOf(old.Content), whereOf(row.Content) == whereOf(shown)
-	switch same := sameBody && (said || seen); {
+	next := modelSite{StoredSite: m.stored(row.Content), active: !known || old.active || !quiet, version: old.version + 1}
+	shown, source, _ := old.ShownContent()
+	isSameBody := bodyOf(row.Content) == bodyOf(old.Content)
+	isAsSaid, isAsShown := whereOf(row.Content) == whereOf(old.Content), whereOf(row.Content) == whereOf(shown)
+	switch same := isSameBody && (isAsSaid || isAsShown); {
 	case !known:
 		o.Created++
 	case same && (old.Position != nil || next.Position == nil):
@@ -191,20 +191,20 @@ func (m *model) row(o *Outcome, sites map[string]modelSite, row Row, quiet bool)
 			o.Unchanged++
 			return
 		}
-		next.Stored = old.Stored
+		next.StoredSite = old.StoredSite
 		o.Reactivated++
 		sites[row.ExternalID] = next
 		if old.Position == nil {
-			o.NotPlaced = append(o.NotPlaced, row.ExternalID)
+			o.UnlocatedSites = append(o.UnlocatedSites, row.ExternalID)
 		}
 		return
-	case !same && seen && !said && source == site.FromBan:
-		bare := row.Content
-		bare.Lat, bare.Lon = nil, nil
-		if bare.Address != nil {
-			bare.IDBan = ""
+	case !same && isAsShown && !isAsSaid && source == locations.SourceBAN:
+		withoutPosition := row.Content
+		withoutPosition.Lat, withoutPosition.Lon = nil, nil
+		if withoutPosition.Address != nil {
+			withoutPosition.IDBan = ""
 		}
-		next.Stored = m.stored(bare)
+		next.StoredSite = m.stored(withoutPosition)
 	}
 	if known && old.active == next.active {
 		o.Updated++
@@ -214,15 +214,15 @@ func (m *model) row(o *Outcome, sites map[string]modelSite, row Row, quiet bool)
 	sites[row.ExternalID] = next
 	switch p := next.Position; {
 	case p == nil:
-		o.NotPlaced = append(o.NotPlaced, row.ExternalID)
-	case p.Source == site.FromBan:
-		o.Placed++
-		o.Placements = append(o.Placements, Placement{row.ExternalID, p.Score})
+		o.UnlocatedSites = append(o.UnlocatedSites, row.ExternalID)
+	case p.Source == locations.SourceBAN:
+		o.Geocoded++
+		o.GeocodedSites = append(o.GeocodedSites, GeocodedSite{row.ExternalID, p.Score})
 	}
 }
 
-func (m *model) stored(c site.Content) site.Stored {
-	s := site.Stored{Content: c, Position: c.Own()}
+func (m *model) stored(c locations.Content) locations.StoredSite {
+	s := locations.StoredSite{Content: c, Position: c.OwnPosition()}
 	if s.Position != nil {
 		return s
 	}
@@ -232,13 +232,13 @@ func (m *model) stored(c site.Content) site.Stored {
 	return s
 }
 
-func bodyOf(c site.Content) string {
+func bodyOf(c locations.Content) string {
 	c.Lat, c.Lon, c.IDBan = nil, nil, ""
 	text, _ := json.Marshal(c)
 	return string(text)
 }
 
-func whereOf(c site.Content) string {
+func whereOf(c locations.Content) string {
 	text, _ := json.Marshal([]any{c.Lat, c.Lon, c.IDBan})
 	return string(text)
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
+	"lieudit/schemas/locations"
 	"lieudit/schemas/plan"
-	"lieudit/schemas/site"
 )
 
-// flaky is a log that the replies of some appends are lost of, before or after they are made.
-func flaky(store eventstore.Store, seed uint64) eventstore.Store {
+// newLossyStore is a log that the replies of some appends are lost of, before or after they are made.
+func newLossyStore(store eventstore.Store, seed uint64) eventstore.Store {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(seed, 2))
 	lose := func(string) error {
@@ -27,25 +27,25 @@ func flaky(store eventstore.Store, seed uint64) eventstore.Store {
 		}
 		return nil
 	}
-	return &tapped{Store: store, before: lose, after: lose}
+	return &hookedStore{Store: store, before: lose, after: lose}
 }
 
 func TestCeilingHoldsOnSeveralInstancesWithLostReplies(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	small, _ := plan.Lookup(plan.Starter)
 	s.plans.Store(&small)
-	opened(t, s.desk(s.store), "magasins")
+	mustOpen(t, s.newInstance(s.store), "magasins")
 	var wg sync.WaitGroup
 	for instance := range 3 {
-		l := s.desk(flaky(s.store, uint64(instance)))
+		l := s.newInstance(newLossyStore(s.store, uint64(instance)))
 		for n := range 40 {
 			wg.Go(func() {
-				rows := many(10 + n%3)
+				rows := manyRows(10 + n%3)
 				for i := range rows {
 					rows[i].ExternalID = fmt.Sprintf("%d-%d-%d", instance, n, i)
 				}
-				_, _, err := l.Write(t.Context(), "a", shop, "magasins", Batch{Rows: rows})
+				_, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", Batch{Rows: rows})
 				if full := new(SiteCapError); err != nil && !errors.As(err, &full) {
 					t.Error(err)
 				}
@@ -53,7 +53,7 @@ func TestCeilingHoldsOnSeveralInstancesWithLostReplies(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	f, err := s.desk(s.store).Figures(t.Context(), "a")
+	f, err := s.newInstance(s.store).CountLocations(t.Context(), "a")
 	if err != nil || f.Sites > 220 || f.Sites < 209 {
 		t.Errorf("got %d sites, %v, want the ceiling's 220 or a few less", f.Sites, err)
 	}
@@ -61,20 +61,20 @@ func TestCeilingHoldsOnSeveralInstancesWithLostReplies(t *testing.T) {
 
 func TestTwoSyncsAtOnceAreOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	opened(t, s.desk(s.store), "magasins")
+	s := newFixture(t)
+	mustOpen(t, s.newInstance(s.store), "magasins")
 	var wg sync.WaitGroup
 	for instance := range 2 {
-		l := s.desk(flaky(s.store, uint64(instance)))
-		rows := many(1_500)
+		l := s.newInstance(newLossyStore(s.store, uint64(instance)))
+		rows := manyRows(1_500)
 		for i := range rows {
 			rows[i].Content.Name = fmt.Sprint("of ", instance)
 		}
-		wg.Go(func() { written(t, l, "magasins", Batch{Rows: rows[:1_000+400*instance], Whole: true}) })
+		wg.Go(func() { mustWrite(t, l, "magasins", Batch{Rows: rows[:1_000+400*instance], IsSync: true}) })
 	}
 	wg.Wait()
-	l := s.desk(s.store)
-	last, err := l.show(t.Context(), "a", "magasins", "id-00000")
+	l := s.newInstance(s.store)
+	last, err := l.readSite(t.Context(), "a", "magasins", "id-00000")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,15 +83,15 @@ func TestTwoSyncsAtOnceAreOneAfterTheOther(t *testing.T) {
 		want = 1_400
 	}
 	active := 0
-	err = l.desk.View(t.Context(), "a", func(state *State) {
-		for id, x := range state.groups["magasins"].sites {
+	err = l.handler.View(t.Context(), "a", func(state *State) {
+		for id, x := range state.referentials["magasins"].sites {
 			if !x.active {
 				continue
 			}
 			if active++; active%50 != 0 {
 				continue
 			}
-			if got, err := l.stored(t.Context(), "a", x.content); err != nil || got.Content.Name != last.Name {
+			if got, err := l.readContent(t.Context(), "a", x.contentAt); err != nil || got.Content.Name != last.Name {
 				t.Errorf("%s: got %q, %v, want %q", id, got.Content.Name, err, last.Name)
 			}
 		}
@@ -103,23 +103,23 @@ func TestTwoSyncsAtOnceAreOneAfterTheOther(t *testing.T) {
 
 func TestOneOfManyWithTheSameKeyWrites(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	opened(t, s.desk(s.store), "magasins")
-	rows := append(many(1_000), in("here", "H", "1 rue", "Mende"), in("lost", "L", "1 rue", "Atlantis"))
+	s := newFixture(t)
+	mustOpen(t, s.newInstance(s.store), "magasins")
+	rows := append(manyRows(1_000), rowWithAddress("here", "H", "1 rue", "Mende"), rowWithAddress("lost", "L", "1 rue", "Atlantis"))
 	outcomes := make(chan Outcome, 12)
 	var wg sync.WaitGroup
 	for instance := range 3 {
-		l := s.desk(flaky(s.store, uint64(instance)))
+		l := s.newInstance(newLossyStore(s.store, uint64(instance)))
 		for range 4 {
 			wg.Go(func() {
-				outcomes <- written(t, l, "magasins", Batch{Rows: rows, Whole: true, Key: "k", Request: []byte("r")})
+				outcomes <- mustWrite(t, l, "magasins", Batch{Rows: rows, IsSync: true, IdempotencyKey: "k", RequestDigest: []byte("r")})
 			})
 		}
 	}
 	wg.Wait()
 	close(outcomes)
 	first := <-outcomes
-	if first.Created != 1_002 || len(first.Placements) != 1 || len(first.NotPlaced) != 1 {
+	if first.Created != 1_002 || len(first.GeocodedSites) != 1 || len(first.UnlocatedSites) != 1 {
 		t.Errorf("got %+v", first)
 	}
 	for o := range outcomes {
@@ -134,16 +134,16 @@ func TestOneOfManyWithTheSameKeyWrites(t *testing.T) {
 
 func TestPatchOfASiteThatChangesMeanwhileIsMadeOnWhatItIsThen(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	here, there := s.desk(s.store), s.desk(s.store)
-	opened(t, here, "magasins")
-	put(t, here, at("x", "A", 44))
+	s := newFixture(t)
+	here, there := s.newInstance(s.store), s.newInstance(s.store)
+	mustOpen(t, here, "magasins")
+	mustPut(t, here, rowAt("x", "A", 44))
 	calls := 0
-	got, _, err := here.Patch(t.Context(), "a", shop, "magasins", "x", func(c content) (content, error) {
+	got, _, err := here.PatchSite(t.Context(), "a", shopMeta, "magasins", "x", func(c content) (content, error) {
 		if calls++; calls == 1 {
-			next := at("x", "A", 44)
+			next := rowAt("x", "A", 44)
 			next.Content.Phone = "04"
-			put(t, there, next)
+			mustPut(t, there, next)
 		}
 		c.Name = "B"
 		return c, nil
@@ -152,25 +152,25 @@ func TestPatchOfASiteThatChangesMeanwhileIsMadeOnWhatItIsThen(t *testing.T) {
 		t.Errorf("got %+v, %v after %d calls", got, err, calls)
 	}
 	no := errors.New("no")
-	if _, _, err := here.Patch(t.Context(), "a", shop, "magasins", "x", func(content) (content, error) { return content{}, no }); err != no {
+	if _, _, err := here.PatchSite(t.Context(), "a", shopMeta, "magasins", "x", func(content) (content, error) { return content{}, no }); err != no {
 		t.Errorf("got %v, want the patch's own error", err)
 	}
 }
 
-// broken is a placer that cannot look anything up.
-type broken struct{ reason error }
+// failingGeocoder is a placer that cannot look anything up.
+type failingGeocoder struct{ reason error }
 
-func (b broken) Place(context.Context, content) (site.Position, bool, error) {
-	return site.Position{}, false, b.reason
+func (b failingGeocoder) Geocode(context.Context, content) (locations.Position, bool, error) {
+	return locations.Position{}, false, b.reason
 }
 
 func TestASiteThatCannotBeLookedUpIsNotStoredWithoutAPosition(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	opened(t, s.desk(s.store), "magasins")
-	l, reason := s.desk(s.store), errors.New("the vintage is damaged")
-	l.placer = broken{reason}
-	_, _, err := l.Write(t.Context(), "a", shop, "magasins", Batch{Rows: []Row{in("x", "X", "1 rue", "Mende")}})
+	s := newFixture(t)
+	mustOpen(t, s.newInstance(s.store), "magasins")
+	l, reason := s.newInstance(s.store), errors.New("the vintage is damaged")
+	l.geocoder = failingGeocoder{reason}
+	_, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", Batch{Rows: []Row{rowWithAddress("x", "X", "1 rue", "Mende")}})
 	if !errors.Is(err, reason) {
 		t.Errorf("got %v, want %v", err, reason)
 	}
@@ -181,12 +181,12 @@ func TestASiteThatCannotBeLookedUpIsNotStoredWithoutAPosition(t *testing.T) {
 
 func TestWriteEndsWithItsContextAndLosesNoSite(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	opened(t, s.desk(s.store), "magasins")
+	s := newFixture(t)
+	mustOpen(t, s.newInstance(s.store), "magasins")
 	ctx, cancel := context.WithCancel(t.Context())
-	l := s.desk(s.store)
-	l.placer = placing(func() { cancel() })
-	_, _, err := l.Write(ctx, "a", shop, "magasins", Batch{Rows: []Row{in("x", "X", "1 rue", "Mende"), in("y", "Y", "1 rue", "Mende")}})
+	l := s.newInstance(s.store)
+	l.geocoder = geocoderFunc(func() { cancel() })
+	_, _, err := l.WriteBatch(ctx, "a", shopMeta, "magasins", Batch{Rows: []Row{rowWithAddress("x", "X", "1 rue", "Mende"), rowWithAddress("y", "Y", "1 rue", "Mende")}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the context's error", err)
 	}

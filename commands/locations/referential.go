@@ -17,64 +17,64 @@ type Referential struct {
 	Active            int // sites
 }
 
-func (g *group) shown() Referential {
-	return Referential{g.code, g.name, g.created, g.archived, g.active}
+func (ref *referentialState) toReferential() Referential {
+	return Referential{ref.code, ref.name, ref.created, ref.archived, ref.active}
 }
 
-// Open gives an account a referential. The cap of active ones has no tolerance and is looked at first; then the code,
+// OpenReferential gives an account a referential. The cap of active ones has no tolerance and is looked at first; then the code,
 // which is taken for ever.
-func (l *Locations) Open(ctx context.Context, account string, in commands.Intent, code, name string) (Referential, eventstore.Position, error) {
+func (l *Locations) OpenReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (Referential, eventstore.Position, error) {
 	limit, err := l.plans.PlanOf(ctx, account)
 	if err != nil {
 		return Referential{}, 0, err
 	}
-	return l.decide(ctx, account, in, code, func(s *State) commands.Result {
-		return open(s, limit, event.ReferentialOpened{Code: code, Name: name})
+	return l.handleReferential(ctx, account, meta, code, func(s *State) commands.Result {
+		return openReferential(s, limit, event.ReferentialOpened{Code: code, Name: name})
 	})
 }
 
-func open(s *State, limit plan.Plan, e event.ReferentialOpened) commands.Result {
-	if s.open >= limit.Referentials {
-		return commands.Refuse(&ReferentialCapError{Active: s.open, Maximum: limit.Referentials})
+func openReferential(s *State, limit plan.Plan, e event.ReferentialOpened) commands.Result {
+	if s.openReferentials >= limit.MaxReferentials {
+		return commands.Refuse(&ReferentialCapError{Active: s.openReferentials, Maximum: limit.MaxReferentials})
 	}
-	if _, taken := s.groups[e.Code]; taken {
+	if _, taken := s.referentials[e.Code]; taken {
 		return commands.Refuse(ErrCodeTaken)
 	}
 	return commands.Append(e)
 }
 
-// Rename gives a referential another name. The name it has changes nothing.
-func (l *Locations) Rename(ctx context.Context, account string, in commands.Intent, code, name string) (Referential, eventstore.Position, error) {
-	return l.decide(ctx, account, in, code, func(s *State) commands.Result { return rename(s, code, name) })
+// RenameReferential gives a referential another name. The name it has changes nothing.
+func (l *Locations) RenameReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (Referential, eventstore.Position, error) {
+	return l.handleReferential(ctx, account, meta, code, func(s *State) commands.Result { return renameReferential(s, code, name) })
 }
 
-func rename(s *State, code, name string) commands.Result {
-	g, err := s.writable(code)
+func renameReferential(s *State, code, name string) commands.Result {
+	ref, err := s.findWritableReferential(code)
 	switch {
 	case err != nil:
 		return commands.Refuse(err)
-	case g.name == name:
+	case ref.name == name:
 		return commands.Result{}
 	}
-	return commands.Append(event.ReferentialRenamed{Code: code, Before: g.name, Name: name})
+	return commands.Append(event.ReferentialRenamed{Code: code, Before: ref.name, Name: name})
 }
 
-// Archive ends a referential for writes and makes its sites inactive, all at once. Twice is once.
-func (l *Locations) Archive(ctx context.Context, account string, in commands.Intent, code string) (Referential, eventstore.Position, error) {
+// ArchiveReferential ends a referential for writes and makes its sites inactive, all at once. Twice is once.
+func (l *Locations) ArchiveReferential(ctx context.Context, account string, meta commands.Metadata, code string) (Referential, eventstore.Position, error) {
 	limit, err := l.plans.PlanOf(ctx, account)
 	if err != nil {
 		return Referential{}, 0, err
 	}
-	stage := l.stager(account, in)
-	return l.decide(ctx, account, in, code, func(s *State) commands.Result {
-		g, err := s.find(code)
+	stager := l.newStager(account, meta)
+	return l.handleReferential(ctx, account, meta, code, func(s *State) commands.Result {
+		ref, err := s.findReferential(code)
 		switch {
 		case err != nil:
 			return commands.Refuse(err)
-		case !g.archived.IsZero():
+		case !ref.archived.IsZero():
 			return commands.Result{}
 		}
-		events, err := stage.events(ctx, archive(s, g, account, limit))
+		events, err := stager.buildEvents(ctx, deactivateAllSites(s, ref, account, limit))
 		if err != nil {
 			return commands.Fail(err)
 		}
@@ -82,28 +82,28 @@ func (l *Locations) Archive(ctx context.Context, account string, in commands.Int
 	})
 }
 
-func archive(s *State, g *group, account string, limit plan.Plan) change {
-	c := change{SitesWritten: s.figures(g, "archive", limit)}
-	for id, x := range g.sites {
-		if x.active {
-			c.deactivate(account, id, x)
+func deactivateAllSites(s *State, ref *referentialState, account string, limit plan.Plan) siteChanges {
+	c := siteChanges{SiteWriteSummary: s.newWriteSummary(ref, "archive", limit)}
+	for id, state := range ref.sites {
+		if state.active {
+			c.deactivateSite(account, id, state)
 		}
 	}
-	c.sort()
+	c.sortRows()
 	return c
 }
 
-// decide takes a decision on a referential and shows what it is then.
-func (l *Locations) decide(ctx context.Context, account string, in commands.Intent, code string, decision commands.Decision[State]) (Referential, eventstore.Position, error) {
-	at, err := l.desk.Do(ctx, account, in, decision)
+// handleReferential takes a decision on a referential and shows what it is then.
+func (l *Locations) handleReferential(ctx context.Context, account string, meta commands.Metadata, code string, decision commands.Decision[State]) (Referential, eventstore.Position, error) {
+	position, err := l.handler.Handle(ctx, account, meta, decision)
 	if err != nil {
-		return Referential{}, at, err
+		return Referential{}, position, err
 	}
-	var shown Referential
-	err = l.desk.View(ctx, account, func(s *State) {
-		if g, ok := s.groups[code]; ok {
-			shown = g.shown()
+	var referential Referential
+	err = l.handler.View(ctx, account, func(s *State) {
+		if ref, ok := s.referentials[code]; ok {
+			referential = ref.toReferential()
 		}
 	})
-	return shown, at, err
+	return referential, position, err
 }

@@ -14,10 +14,10 @@ var (
 	ErrArchived = errors.New("referential is archived")
 	// ErrCodeTaken: a referential of the account, archived ones included, has the code.
 	ErrCodeTaken = errors.New("code of a referential is taken")
-	// ErrOtherRequest: the Idempotency-Key came with another request in the last 24 hours.
-	ErrOtherRequest = errors.New("Idempotency-Key was used for another request")
-	// ErrTwice: a batch has an external id in two rows.
-	ErrTwice = errors.New("external id is given twice")
+	// ErrKeyReused: the Idempotency-Key came with another request in the last 24 hours.
+	ErrKeyReused = errors.New("Idempotency-Key was used for another request")
+	// ErrDuplicateExternalID: a batch has an external id in two rows.
+	ErrDuplicateExternalID = errors.New("external id is given twice")
 )
 
 // ReferentialCapError: the plan's referentials are all in use.

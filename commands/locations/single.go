@@ -8,152 +8,152 @@ import (
 	"lieudit/commands"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
+	"lieudit/schemas/locations"
 	"lieudit/schemas/plan"
-	"lieudit/schemas/site"
 )
 
-// errMoved: the site was changed since it was read.
-var errMoved = errors.New("site was changed meanwhile")
+// errVersionChanged: the site was changed since it was read.
+var errVersionChanged = errors.New("site was changed meanwhile")
 
-// Put says all there is to say of one site: it is created, updated or reactivated, or stays as it is.
-func (l *Locations) Put(ctx context.Context, account string, in commands.Intent, code string, r Row) (s site.Site, created bool, at eventstore.Position, err error) {
-	j, err := newJob(account, code, "put", Batch{Rows: []Row{r}})
+// PutSite says all there is to say of one site: it is created, updated or reactivated, or stays as it is.
+func (l *Locations) PutSite(ctx context.Context, account string, meta commands.Metadata, code string, r Row) (s locations.Site, created bool, position eventstore.Position, err error) {
+	j, err := newWriteJob(account, code, "put", Batch{Rows: []Row{r}})
 	if err != nil {
-		return site.Site{}, false, 0, err
+		return locations.Site{}, false, 0, err
 	}
-	o, at, err := l.run(ctx, in, j)
+	o, position, err := l.runJob(ctx, meta, j)
 	if err != nil {
-		return site.Site{}, false, at, err
+		return locations.Site{}, false, position, err
 	}
-	s, err = l.show(ctx, account, code, r.ExternalID)
-	return s, o.Created > 0, at, err
+	s, err = l.readSite(ctx, account, code, r.ExternalID)
+	return s, o.Created > 0, position, err
 }
 
-// Patch changes what the customer said of a site, as change says, whose error is returned as it is. It may be called
+// PatchSite changes what the customer said of a site, as change says, whose error is returned as it is. It may be called
 // again, when the site was changed meanwhile. An inactive site stays inactive: who mends a closed shop does not open it.
-func (l *Locations) Patch(ctx context.Context, account string, in commands.Intent, code, externalID string, change func(site.Content) (site.Content, error)) (site.Site, eventstore.Position, error) {
-	at, err := l.patch(ctx, account, in, code, externalID, change)
-	for errors.Is(err, errMoved) {
-		at, err = l.patch(ctx, account, in, code, externalID, change)
+func (l *Locations) PatchSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string, edit func(locations.Content) (locations.Content, error)) (locations.Site, eventstore.Position, error) {
+	position, err := l.tryPatchSite(ctx, account, meta, code, externalID, edit)
+	for errors.Is(err, errVersionChanged) {
+		position, err = l.tryPatchSite(ctx, account, meta, code, externalID, edit)
 	}
 	if err != nil {
-		return site.Site{}, at, err
+		return locations.Site{}, position, err
 	}
-	s, err := l.show(ctx, account, code, externalID)
-	return s, at, err
+	s, err := l.readSite(ctx, account, code, externalID)
+	return s, position, err
 }
 
-func (l *Locations) patch(ctx context.Context, account string, in commands.Intent, code, externalID string, change func(site.Content) (site.Content, error)) (eventstore.Position, error) {
-	x, err := l.look(ctx, account, func(s *State) (standing, error) {
-		_, x, err := s.site(code, externalID)
-		return x, err
+func (l *Locations) tryPatchSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string, edit func(locations.Content) (locations.Content, error)) (eventstore.Position, error) {
+	state, err := l.viewSite(ctx, account, func(s *State) (siteState, error) {
+		_, state, err := s.findWritableSite(code, externalID)
+		return state, err
 	})
 	if err != nil {
 		return 0, err
 	}
-	now, err := l.stored(ctx, account, x.content)
+	current, err := l.readContent(ctx, account, state.contentAt)
 	if err != nil {
 		return 0, err
 	}
-	content, err := change(now.Content)
+	content, err := edit(current.Content)
 	if err != nil {
 		return 0, err
 	}
-	j, err := newJob(account, code, "patch", Batch{Rows: []Row{{externalID, content}}})
+	j, err := newWriteJob(account, code, "patch", Batch{Rows: []Row{{externalID, content}}})
 	if err != nil {
 		return 0, err
 	}
-	j.seen, j.quiet = x.version, true
-	_, at, err := l.run(ctx, in, j)
-	return at, err
+	j.expectedVersion, j.keepsInactive = state.version, true
+	_, position, err := l.runJob(ctx, meta, j)
+	return position, err
 }
 
-// Deactivate takes a site out of every count; it keeps what it is. Twice is once.
-func (l *Locations) Deactivate(ctx context.Context, account string, in commands.Intent, code, externalID string) (site.Site, eventstore.Position, error) {
-	return l.turn(ctx, in, turn{account: account, code: code, externalID: externalID, action: "deactivate"})
+// DeactivateSite takes a site out of every count; it keeps what it is. Twice is once.
+func (l *Locations) DeactivateSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string) (locations.Site, eventstore.Position, error) {
+	return l.toggleSite(ctx, meta, toggle{account: account, code: code, externalID: externalID, action: "deactivate"})
 }
 
-// Reactivate makes a site active as it was. Twice is once. It is refused with *SiteCapError.
-func (l *Locations) Reactivate(ctx context.Context, account string, in commands.Intent, code, externalID string) (site.Site, eventstore.Position, error) {
-	return l.turn(ctx, in, turn{account: account, code: code, externalID: externalID, action: "reactivate"})
+// ReactivateSite makes a site active as it was. Twice is once. It is refused with *SiteCapError.
+func (l *Locations) ReactivateSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string) (locations.Site, eventstore.Position, error) {
+	return l.toggleSite(ctx, meta, toggle{account: account, code: code, externalID: externalID, action: "reactivate"})
 }
 
-// turn is the wish to have a site active or not.
-type turn struct {
+// toggle is the wish to have a site active or not.
+type toggle struct {
 	account, code, externalID string
 	action                    string
 	limit                     plan.Plan
 }
 
-func (l *Locations) turn(ctx context.Context, in commands.Intent, t turn) (site.Site, eventstore.Position, error) {
+func (l *Locations) toggleSite(ctx context.Context, meta commands.Metadata, t toggle) (locations.Site, eventstore.Position, error) {
 	var err error
 	if t.limit, err = l.plans.PlanOf(ctx, t.account); err != nil {
-		return site.Site{}, 0, err
+		return locations.Site{}, 0, err
 	}
-	stage := l.stager(t.account, in)
-	at, err := l.desk.Do(ctx, t.account, in, func(s *State) commands.Result {
+	stager := l.newStager(t.account, meta)
+	position, err := l.handler.Handle(ctx, t.account, meta, func(s *State) commands.Result {
 		c, err := t.decide(s)
 		if err != nil {
 			return commands.Refuse(err)
 		}
-		return stage.result(ctx, c)
+		return stager.buildResult(ctx, c)
 	})
 	if err != nil {
-		return site.Site{}, at, err
+		return locations.Site{}, position, err
 	}
-	shown, err := l.show(ctx, t.account, t.code, t.externalID)
-	return shown, at, err
+	shown, err := l.readSite(ctx, t.account, t.code, t.externalID)
+	return shown, position, err
 }
 
-func (t turn) decide(s *State) (change, error) {
-	g, x, err := s.site(t.code, t.externalID)
+func (t toggle) decide(s *State) (siteChanges, error) {
+	ref, state, err := s.findWritableSite(t.code, t.externalID)
 	if err != nil {
-		return change{}, err
+		return siteChanges{}, err
 	}
-	c := change{SitesWritten: s.figures(g, t.action, t.limit)}
+	c := siteChanges{SiteWriteSummary: s.newWriteSummary(ref, t.action, t.limit)}
 	switch {
-	case x.active && t.action == "deactivate":
-		c.deactivate(t.account, t.externalID, x)
-	case !x.active && t.action == "reactivate":
-		c.add(t.account, x, event.SiteRow{ExternalID: t.externalID, Op: event.SiteReactivated, Lost: x.lost})
-		c.count(event.SiteReactivated, 1)
-		return c, crowded(c.SitesWritten)
+	case state.active && t.action == "deactivate":
+		c.deactivateSite(t.account, t.externalID, state)
+	case !state.active && t.action == "reactivate":
+		c.addRow(t.account, state, event.SiteRow{ExternalID: t.externalID, Operation: event.SiteReactivated, Unlocated: state.isUnlocated})
+		c.countSites(event.SiteReactivated, 1)
+		return c, checkSiteCap(c.SiteWriteSummary)
 	}
 	return c, nil
 }
 
-// show is a site as it stands now, with its content from the log.
-func (l *Locations) show(ctx context.Context, account, code, externalID string) (site.Site, error) {
-	x, err := l.look(ctx, account, func(s *State) (standing, error) {
-		g, err := s.find(code)
+// readSite is a site as it stands now, with its content from the log.
+func (l *Locations) readSite(ctx context.Context, account, code, externalID string) (locations.Site, error) {
+	state, err := l.viewSite(ctx, account, func(s *State) (siteState, error) {
+		ref, err := s.findReferential(code)
 		if err != nil {
-			return standing{}, err
+			return siteState{}, err
 		}
-		return g.site(externalID)
+		return ref.findSite(externalID)
 	})
 	if err != nil {
-		return site.Site{}, err
+		return locations.Site{}, err
 	}
-	stored, err := l.stored(ctx, account, x.content)
+	stored, err := l.readContent(ctx, account, state.contentAt)
 	if err != nil {
-		return site.Site{}, err
+		return locations.Site{}, err
 	}
-	s := site.Site{
+	s := locations.Site{
 		ID: siteID(account, code, externalID), Referential: code, ExternalID: externalID,
-		Active: x.active, Version: x.version, Created: moment(x.created), Modified: moment(x.modified),
+		Active: state.active, Version: state.version, Created: timeOfMicros(state.created), Modified: timeOfMicros(state.modified),
 	}
-	s.Content, s.Source, s.Score = stored.Show()
-	if !x.active {
-		s.Deactivated = moment(x.deactivated)
+	s.Content, s.Source, s.Score = stored.ShownContent()
+	if !state.active {
+		s.Deactivated = timeOfMicros(state.deactivated)
 	}
 	return s, nil
 }
 
-func (l *Locations) look(ctx context.Context, account string, find func(*State) (standing, error)) (x standing, err error) {
-	if viewed := l.desk.View(ctx, account, func(s *State) { x, err = find(s) }); viewed != nil {
-		return x, viewed
+func (l *Locations) viewSite(ctx context.Context, account string, find func(*State) (siteState, error)) (state siteState, err error) {
+	if viewErr := l.handler.View(ctx, account, func(s *State) { state, err = find(s) }); viewErr != nil {
+		return state, viewErr
 	}
-	return x, err
+	return state, err
 }
 
-func moment(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+func timeOfMicros(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

@@ -12,117 +12,117 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/schemas/event"
+	"lieudit/schemas/locations"
 	"lieudit/schemas/plan"
-	"lieudit/schemas/site"
 )
 
-// vault has one key for all until it is destroyed.
-type vault struct{ gone atomic.Bool }
+// fakeVault has one key for all until it is destroyed.
+type fakeVault struct{ isDestroyed atomic.Bool }
 
-func (v *vault) Key(context.Context, string, bool) ([]byte, error) {
-	if v.gone.Load() {
+func (v *fakeVault) Key(context.Context, string, bool) ([]byte, error) {
+	if v.isDestroyed.Load() {
 		return nil, eventstore.ErrDestroyed
 	}
 	return make([]byte, 32), nil
 }
 
-func (v *vault) Destroy(context.Context, string) error {
-	v.gone.Store(true)
+func (v *fakeVault) DestroyKey(context.Context, string) error {
+	v.isDestroyed.Store(true)
 	return nil
 }
 
-// plans has everybody on one plan.
-type plans struct{ atomic.Pointer[plan.Plan] }
+// fakePlans has everybody on one plan.
+type fakePlans struct{ atomic.Pointer[plan.Plan] }
 
-func (p *plans) PlanOf(context.Context, string) (plan.Plan, error) { return *p.Load(), nil }
+func (p *fakePlans) PlanOf(context.Context, string) (plan.Plan, error) { return *p.Load(), nil }
 
-// ban places the addresses of communes it knows.
-type ban struct {
+// fakeBan places the addresses of communes it knows.
+type fakeBan struct {
 	mu    sync.Mutex
 	known map[string]bool
-	asked int
+	calls int
 }
 
-func (b *ban) learn(city string) {
+func (b *fakeBan) learn(city string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.known[city] = true
 }
 
-func (b *ban) Place(_ context.Context, c site.Content) (site.Position, bool, error) {
+func (b *fakeBan) Geocode(_ context.Context, c locations.Content) (locations.Position, bool, error) {
 	b.mu.Lock()
-	b.asked++
+	b.calls++
 	b.mu.Unlock()
 	p, found := b.find(c)
 	return p, found, nil
 }
 
-func (b *ban) find(c site.Content) (site.Position, bool) {
+func (b *fakeBan) find(c locations.Content) (locations.Position, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if c.Address == nil || !b.known[c.Address.City] {
-		return site.Position{}, false
+		return locations.Position{}, false
 	}
 	n := float64(len(c.Address.Line1))
-	return site.Position{Lat: 44 + n/100, Lon: 3, Source: site.FromBan, IDBan: "ban-" + c.Address.Line1, Score: 0.75}, true
+	return locations.Position{Lat: 44 + n/100, Lon: 3, Source: locations.SourceBAN, IDBan: "ban-" + c.Address.Line1, Score: 0.75}, true
 }
 
-// stage is a log with what the commands need.
-type stage struct {
+// fixture is a log with what the commands need.
+type fixture struct {
 	store eventstore.Store
-	vault *vault
-	plans *plans
-	ban   *ban
+	vault *fakeVault
+	plans *fakePlans
+	ban   *fakeBan
 	clock atomic.Int64 // what now is ahead of the time, nanoseconds
 }
 
-func newStage(t testing.TB) *stage {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 16 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { j.Close() })
-	s := &stage{store: j, vault: &vault{}, plans: &plans{}, ban: &ban{known: map[string]bool{"Mende": true}}}
+	s := &fixture{store: j, vault: &fakeVault{}, plans: &fakePlans{}, ban: &fakeBan{known: map[string]bool{"Mende": true}}}
 	business, _ := plan.Lookup(plan.Business)
 	s.plans.Store(&business)
 	return s
 }
 
-// desk is one instance's commands.
-func (s *stage) desk(store eventstore.Store) *Locations {
+// newInstance is one instance's commands.
+func (s *fixture) newInstance(store eventstore.Store) *Locations {
 	now := func() time.Time { return time.Now().Add(time.Duration(s.clock.Load())) }
 	return New(store, eventstore.NewCodec(s.vault), s.plans, s.ban, now)
 }
 
-var shop = commands.Intent{Actor: "key:1"}
+var shopMeta = commands.Metadata{Actor: "key:1"}
 
-func opened(t testing.TB, l *Locations, code string) {
+func mustOpen(t testing.TB, l *Locations, code string) {
 	t.Helper()
-	if _, _, err := l.Open(t.Context(), "a", shop, code, "Les "+code); err != nil {
+	if _, _, err := l.OpenReferential(t.Context(), "a", shopMeta, code, "Les "+code); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// at is a row with the customer's own position.
-func at(id, name string, lat float64) Row {
+// rowAt is a row with the customer's own position.
+func rowAt(id, name string, lat float64) Row {
 	lon := 3.5
-	return Row{ExternalID: id, Content: site.Content{Name: name, Lat: &lat, Lon: &lon}}
+	return Row{ExternalID: id, Content: locations.Content{Name: name, Lat: &lat, Lon: &lon}}
 }
 
-// in is a row with an address alone.
-func in(id, name, line, city string) Row {
-	return Row{ExternalID: id, Content: site.Content{Name: name, Address: &site.Address{Line1: line, City: city}}}
+// rowWithAddress is a row with an address alone.
+func rowWithAddress(id, name, line, city string) Row {
+	return Row{ExternalID: id, Content: locations.Content{Name: name, Address: &locations.SiteAddress{Line1: line, City: city}}}
 }
 
-// many are rows with ids from id-00000 on, of about 350 bytes each.
-func many(n int) []Row {
+// manyRows are rows with ids from id-00000 on, of about 350 bytes each.
+func manyRows(n int) []Row {
 	rows := make([]Row, n)
 	for i := range rows {
 		lat, lon := 44+float64(i)/1e5, 3+float64(i)/1e5
-		rows[i] = Row{ExternalID: fmt.Sprintf("id-%05d", i), Content: site.Content{
+		rows[i] = Row{ExternalID: fmt.Sprintf("id-%05d", i), Content: locations.Content{
 			Name:    fmt.Sprintf("Boulangerie du marché %d", i),
-			Address: &site.Address{Line1: fmt.Sprintf("%d rue de la République", i), PostalCode: "48000", City: "Mende"},
+			Address: &locations.SiteAddress{Line1: fmt.Sprintf("%d rue de la République", i), PostalCode: "48000", City: "Mende"},
 			Lat:     &lat, Lon: &lon, Phone: "+33 4 66 00 00 00", Website: "https://boulangerie.example/mende",
 			Hours: []byte(`{"lundi":[["08:00","12:30"],["14:00","19:00"]],"mardi":[["08:00","12:30"]]}`),
 			Tags:  []string{"pain", "ouvert-dimanche"},
@@ -131,9 +131,9 @@ func many(n int) []Row {
 	return rows
 }
 
-func written(t testing.TB, l *Locations, code string, b Batch) Outcome {
+func mustWrite(t testing.TB, l *Locations, code string, b Batch) Outcome {
 	t.Helper()
-	o, _, err := l.Write(t.Context(), "a", shop, code, b)
+	o, _, err := l.WriteBatch(t.Context(), "a", shopMeta, code, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func written(t testing.TB, l *Locations, code string, b Batch) Outcome {
 }
 
 // events are the types of a stream's events.
-func (s *stage) events(t testing.TB, stream string) []string {
+func (s *fixture) events(t testing.TB, stream string) []string {
 	t.Helper()
 	var types []string
 	for r, err := range s.store.ReadStream(t.Context(), stream, 0, eventstore.Forward) {

@@ -9,167 +9,169 @@ import (
 	"lieudit/commands"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
-	"lieudit/schemas/site"
+	"lieudit/schemas/locations"
 )
 
 // State is an account's places as its stream tells them.
 type State struct {
-	groups  map[string]*group // by code
-	open    int               // referentials that are not archived
-	active  int               // sites
-	held    int               // sites, active or not
-	answers answers
-	pending [][]event.SiteRow // staged rows whose commit comes next
+	referentials     map[string]*referentialState // by code
+	openReferentials int                          // referentials that are not archived
+	activeSites      int                          // sites
+	totalSites       int                          // sites, active or not
+	idempotency      idempotencyCache
+	pendingRows      [][]event.SiteRow // staged rows whose commit comes next
 }
 
-// group is a referential with its sites.
-type group struct {
+// referentialState is a referential with its sites.
+type referentialState struct {
 	code, name        string
 	created, archived time.Time
 	active            int
-	sites             map[string]standing // by external id
+	sites             map[string]siteState // by external id
 }
 
-// standing is what decisions need of a site.
-type standing struct {
-	digest            site.Digest
-	content           place
+// siteState is what decisions need of a site.
+type siteState struct {
+	digest            locations.Digest
+	contentAt         contentRef
 	version           int64
 	created, modified int64 // Unix microseconds by the log
 	deactivated       int64 // likewise, of an inactive site
 	active            bool
-	placed            bool // its position is its address's
-	lost              bool // it has no position
+	isGeocoded        bool // its position is its address's
+	isUnlocated       bool // it has no position
 }
 
-// place is where on the log a content stands: the event of the account's stream; where that is a commit, which of the
+// contentRef is where on the log a content stands: the event of the account's stream; where that is a commit, which of the
 // staged events; and which of its rows.
-type place struct {
-	revision    eventstore.Revision
-	staged, row int32
+type contentRef struct {
+	revision         eventstore.Revision
+	stagedEvent, row int32
 }
 
-// room is how many sites the states in memory hold together, of all accounts: some 170 bytes each.
-const room = 500_000
+// maxCachedWeight is how many sites the states in memory hold together, of all accounts: some 170 bytes each.
+const maxCachedWeight = 500_000
 
 // Aggregate is how streams of places are folded.
 var Aggregate = commands.Aggregate[State]{
-	Category: "locations", Evolve: Evolve, Weight: weight, Room: room,
-	Form: freezing, Freeze: freeze, Thaw: thaw,
+	Category: "locations", Evolve: Evolve, Weight: weighState, MaxWeight: maxCachedWeight,
+	SnapshotFormat: snapshotFormat, MarshalSnapshot: marshalSnapshot, UnmarshalSnapshot: unmarshalSnapshot,
 }
 
-func weight(s *State) int { return 8 + len(s.groups) + s.held + len(s.answers.kept) }
+func weighState(s *State) int {
+	return 8 + len(s.referentials) + s.totalSites + len(s.idempotency.requests)
+}
 
 // Evolve changes the state by one fact.
-func Evolve(s *State, f commands.Fact) {
-	switch e := f.Event.(type) {
+func Evolve(s *State, rec commands.Record) {
+	switch e := rec.Event.(type) {
 	case event.ReferentialOpened:
-		s.add(&group{code: e.Code, name: e.Name, created: f.At, sites: map[string]standing{}})
+		s.addReferential(&referentialState{code: e.Code, name: e.Name, created: rec.At, sites: map[string]siteState{}})
 	case event.ReferentialRenamed:
-		s.group(e.Code, f.At).name = e.Name
+		s.findOrAddReferential(e.Code, rec.At).name = e.Name
 	case event.ReferentialArchived:
-		s.group(e.Code, f.At).archived = f.At
-		s.open--
+		s.findOrAddReferential(e.Code, rec.At).archived = rec.At
+		s.openReferentials--
 	case event.SyncStaged:
-		s.pending = append(s.pending, e.Rows)
+		s.pendingRows = append(s.pendingRows, e.Rows)
 	case event.SyncCommitted:
-		s.evolveSites(f, e.SitesWritten, s.pending)
-		s.pending = nil
+		s.applySiteRows(rec, e.SiteWriteSummary, s.pendingRows)
+		s.pendingRows = nil
 	case event.SitesChanged:
-		s.evolveSites(f, e.SitesWritten, [][]event.SiteRow{e.Rows})
-	case event.RequestKept:
-		s.answers.keep(f, e.SitesWritten)
+		s.applySiteRows(rec, e.SiteWriteSummary, [][]event.SiteRow{e.Rows})
+	case event.UnchangedWriteRecorded:
+		s.idempotency.remember(rec, e.SiteWriteSummary)
 	}
 }
 
-func (s *State) evolveSites(f commands.Fact, w event.SitesWritten, staged [][]event.SiteRow) {
-	g := s.group(w.Referential, f.At)
-	sites, active := len(g.sites), g.active
+func (s *State) applySiteRows(rec commands.Record, w event.SiteWriteSummary, staged [][]event.SiteRow) {
+	ref := s.findOrAddReferential(w.Referential, rec.At)
+	sites, active := len(ref.sites), ref.active
 	for i, rows := range staged {
 		for n, r := range rows {
-			g.evolve(r, f.At.UnixMicro(), place{f.Revision, int32(i), int32(n)})
+			ref.applyRow(r, rec.At.UnixMicro(), contentRef{rec.Revision, int32(i), int32(n)})
 		}
 	}
-	s.held += len(g.sites) - sites
-	s.active += g.active - active
-	s.answers.keep(f, w)
+	s.totalSites += len(ref.sites) - sites
+	s.activeSites += ref.active - active
+	s.idempotency.remember(rec, w)
 }
 
-func (g *group) evolve(r event.SiteRow, at int64, content place) {
-	x := g.sites[r.ExternalID]
-	if x.active {
-		g.active--
+func (ref *referentialState) applyRow(r event.SiteRow, at int64, contentAt contentRef) {
+	state := ref.sites[r.ExternalID]
+	if state.active {
+		ref.active--
 	}
-	switch r.Op {
+	switch r.Operation {
 	case event.SiteCreated, event.SiteReactivated:
-		x.active, x.deactivated = true, 0
+		state.active, state.deactivated = true, 0
 	case event.SiteDeactivated:
-		x.active, x.deactivated = false, at
+		state.active, state.deactivated = false, at
 	}
-	if x.active {
-		g.active++
+	if state.active {
+		ref.active++
 	}
-	if x.version == 0 {
-		x.created = at
+	if state.version == 0 {
+		state.created = at
 	}
-	x.version, x.modified = r.Version, at
+	state.version, state.modified = r.Version, at
 	if len(r.Digest) > 0 { // else its content stays as it was
-		x.digest, x.content, x.placed, x.lost = site.Digest(r.Digest), content, r.Placed, r.Lost
+		state.digest, state.contentAt, state.isGeocoded, state.isUnlocated = locations.Digest(r.Digest), contentAt, r.Geocoded, r.Unlocated
 	}
-	g.sites[r.ExternalID] = x
+	ref.sites[r.ExternalID] = state
 }
 
-// group is a referential of an account. Where a correction names the event that opened it, the next that speaks of it
+// findOrAddReferential is a referential of an account. Where a correction names the event that opened it, the next that speaks of it
 // does.
-func (s *State) group(code string, at time.Time) *group {
-	if _, ok := s.groups[code]; !ok {
-		s.add(&group{code: code, created: at, sites: map[string]standing{}})
+func (s *State) findOrAddReferential(code string, at time.Time) *referentialState {
+	if _, ok := s.referentials[code]; !ok {
+		s.addReferential(&referentialState{code: code, created: at, sites: map[string]siteState{}})
 	}
-	return s.groups[code]
+	return s.referentials[code]
 }
 
-func (s *State) add(g *group) {
-	if s.groups == nil {
-		s.groups = map[string]*group{}
+func (s *State) addReferential(ref *referentialState) {
+	if s.referentials == nil {
+		s.referentials = map[string]*referentialState{}
 	}
-	if s.groups[g.code] = g; g.archived.IsZero() {
-		s.open++
+	if s.referentials[ref.code] = ref; ref.archived.IsZero() {
+		s.openReferentials++
 	}
-	s.active += g.active
-	s.held += len(g.sites)
+	s.activeSites += ref.active
+	s.totalSites += len(ref.sites)
 }
 
-// find is a referential that exists.
-func (s *State) find(code string) (*group, error) {
-	if g, ok := s.groups[code]; ok {
-		return g, nil
+// findReferential is a referential that exists.
+func (s *State) findReferential(code string) (*referentialState, error) {
+	if ref, ok := s.referentials[code]; ok {
+		return ref, nil
 	}
 	return nil, ErrUnknownReferential
 }
 
-// writable is a referential that takes writes.
-func (s *State) writable(code string) (*group, error) {
-	g, err := s.find(code)
-	if err == nil && !g.archived.IsZero() {
+// findWritableReferential is a referential that takes writes.
+func (s *State) findWritableReferential(code string) (*referentialState, error) {
+	ref, err := s.findReferential(code)
+	if err == nil && !ref.archived.IsZero() {
 		err = ErrArchived
 	}
-	return g, err
+	return ref, err
 }
 
-// site is a site of a referential that takes writes.
-func (s *State) site(code, externalID string) (*group, standing, error) {
-	g, err := s.writable(code)
+// findWritableSite is a site of a referential that takes writes.
+func (s *State) findWritableSite(code, externalID string) (*referentialState, siteState, error) {
+	ref, err := s.findWritableReferential(code)
 	if err != nil {
-		return g, standing{}, err
+		return ref, siteState{}, err
 	}
-	x, err := g.site(externalID)
-	return g, x, err
+	state, err := ref.findSite(externalID)
+	return ref, state, err
 }
 
-func (g *group) site(externalID string) (standing, error) {
-	x, ok := g.sites[externalID]
+func (ref *referentialState) findSite(externalID string) (siteState, error) {
+	state, ok := ref.sites[externalID]
 	if !ok {
-		return x, ErrUnknownSite
+		return state, ErrUnknownSite
 	}
-	return x, nil
+	return state, nil
 }

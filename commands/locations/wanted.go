@@ -8,102 +8,102 @@ import (
 	"fmt"
 
 	"lieudit/schemas/event"
-	"lieudit/schemas/site"
+	"lieudit/schemas/locations"
 )
 
-// wanted is one row of a batch. What is found out about it is kept for when it is judged again, on a later state.
-type wanted struct {
+// wantedSite is one row of a batch. What is found out about it is kept for when it is judged again, on a later state.
+type wantedSite struct {
 	Row
-	sum  site.Sum
-	said form // the content as it came
-	bare form // without the position, which the site showed
+	sum             locations.ContentHash
+	asGiven         preparedContent // the content as it came
+	withoutPosition preparedContent // without the position, which the site showed
 
 	// as judged last
-	stands standing
-	op     string // "" where nothing becomes of it, but for what retry finds
-	form   *form  // in which the content is written; nil where it stays
-	retry  bool   // the content is written only if it can be placed, which it could not be before
+	current        siteState
+	operation      string           // "" where nothing becomes of it, but for what retry finds
+	chosen         *preparedContent // in which the content is written; nil where it stays
+	isGeocodeRetry bool             // the content is written only if it can be placed, which it could not be before
 }
 
-// make makes the content that is to be written, if any.
-func (w *wanted) make(ctx context.Context, placer Placer) error {
-	if w.form == nil || w.form.made {
+// prepare makes the content that is to be written, if any.
+func (w *wantedSite) prepare(ctx context.Context, geocoder Geocoder) error {
+	if w.chosen == nil || w.chosen.isPrepared {
 		return nil
 	}
-	return w.form.make(ctx, placer, w.sum)
+	return w.chosen.prepare(ctx, geocoder, w.sum)
 }
 
-// form is a content as the log would keep it.
-type form struct {
-	content  site.Content
-	made     bool
-	position *site.Position
-	text     event.Personal // site.Stored
-	digest   site.Digest
+// preparedContent is a content as the log would keep it.
+type preparedContent struct {
+	content    locations.Content
+	isPrepared bool
+	position   *locations.Position
+	text       event.Personal // site.Stored
+	digest     locations.Digest
 }
 
-func newWanted(r Row) *wanted {
-	bare := r.Content
-	bare.Lat, bare.Lon = nil, nil
-	if a := bare.Address; a != nil && *a != (site.Address{}) {
-		bare.IDBan = "" // else it is all there is to be placed by
+func newWantedSite(r Row) *wantedSite {
+	withoutPosition := r.Content
+	withoutPosition.Lat, withoutPosition.Lon = nil, nil
+	if a := withoutPosition.Address; a != nil && *a != (locations.SiteAddress{}) {
+		withoutPosition.IDBan = "" // else it is all there is to be placed by
 	}
-	return &wanted{Row: r, sum: r.Content.Sum(), said: form{content: r.Content}, bare: form{content: bare}}
+	return &wantedSite{Row: r, sum: r.Content.Hash(), asGiven: preparedContent{content: r.Content}, withoutPosition: preparedContent{content: withoutPosition}}
 }
 
-// judge says what becomes of a row where the site stands so, or is not there.
-func (w *wanted) judge(s standing, known, quiet bool) {
-	w.stands, w.op, w.form, w.retry = s, "", nil, false
+// classify says what becomes of a row where the site stands so, or is not there.
+func (w *wantedSite) classify(s siteState, known, keepsInactive bool) {
+	w.current, w.operation, w.chosen, w.isGeocodeRetry = s, "", nil, false
 	if !known {
-		w.op, w.form = event.SiteCreated, &w.said
+		w.operation, w.chosen = event.SiteCreated, &w.asGiven
 		return
 	}
-	switch like := s.digest.Compare(w.sum); {
-	case like == site.Same:
-		if w.retry = s.lost; w.retry {
-			w.form = &w.said
+	switch likeness := s.digest.Compare(w.sum); {
+	case likeness == locations.Same:
+		if w.isGeocodeRetry = s.isUnlocated; w.isGeocodeRetry {
+			w.chosen = &w.asGiven
 		}
-	case like == site.Echoed && s.placed:
-		w.op, w.form = event.SiteUpdated, &w.bare
+	case likeness == locations.SameShownPosition && s.isGeocoded:
+		w.operation, w.chosen = event.SiteUpdated, &w.withoutPosition
 	default:
-		w.op, w.form = event.SiteUpdated, &w.said
+		w.operation, w.chosen = event.SiteUpdated, &w.asGiven
 	}
-	if !s.active && !quiet {
-		w.op = event.SiteReactivated
+	if !s.active && !keepsInactive {
+		w.operation = event.SiteReactivated
 	}
 }
 
-// row is what becomes of the site for the log, its content made. It is false where nothing does.
-func (w *wanted) row() (event.SiteRow, bool) {
-	if w.retry && w.form.position == nil {
-		w.form = nil
-	} else if w.retry && w.op == "" {
-		w.op = event.SiteUpdated
+// eventRow is what becomes of the site for the log, its content made. It is false where nothing does.
+func (w *wantedSite) eventRow() (event.SiteRow, bool) {
+	if w.isGeocodeRetry && w.chosen.position == nil {
+		w.chosen = nil
+	} else if w.isGeocodeRetry && w.operation == "" {
+		w.operation = event.SiteUpdated
 	}
-	r := event.SiteRow{ExternalID: w.ExternalID, Op: w.op}
-	if f := w.form; f != nil {
-		r.Content, r.Digest, r.Lost = f.text, f.digest[:], f.position == nil
-		r.Placed = f.position != nil && f.position.Source == site.FromBan
+	r := event.SiteRow{ExternalID: w.ExternalID, Operation: w.operation}
+	if f := w.chosen; f != nil {
+		r.Content, r.Digest, r.Unlocated = f.text, f.digest[:], f.position == nil
+		r.Geocoded = f.position != nil && f.position.Source == locations.SourceBAN
 	} else {
-		r.Lost = w.stands.lost
+		r.Unlocated = w.current.isUnlocated
 	}
-	return r, w.op != ""
+	return r, w.operation != ""
 }
 
-// make places the content and writes it down.
-func (f *form) make(ctx context.Context, placer Placer, sum site.Sum) error {
-	f.position = f.content.Own()
+// prepare places the content and writes it down.
+func (f *preparedContent) prepare(ctx context.Context, geocoder Geocoder, sum locations.ContentHash) error {
+	f.position = f.content.OwnPosition()
 	if f.position == nil {
-		p, found, err := placer.Place(ctx, f.content)
+		p, found, err := geocoder.Geocode(ctx, f.content)
 		if err := errors.Join(ctx.Err(), err); err != nil {
 			return fmt.Errorf("place a site: %w", err)
 		}
 		if found {
-			p.Source = site.FromBan
+			p.Source = locations.SourceBAN
 			f.position = &p
 		}
 	}
-	stored := site.Stored{Content: f.content, Position: f.position}
+	stored := locations.StoredSite{Content: f.content, Position: f.position}
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
@@ -111,6 +111,6 @@ func (f *form) make(ctx context.Context, placer Placer, sum site.Sum) error {
 		return fmt.Errorf("write down a site: %w", err)
 	}
 	f.text = event.Personal(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
-	f.digest, f.made = sum.Digest(stored), true
+	f.digest, f.isPrepared = sum.Digest(stored), true
 	return nil
 }

@@ -20,8 +20,8 @@ import (
 	"lieudit/schemas/event"
 )
 
-// ErrNothing: the log holds no stream of that account or token.
-var ErrNothing = errors.New("no streams of that account")
+// ErrNoStreams: the log holds no stream of that account or token.
+var ErrNoStreams = errors.New("no streams of that account")
 
 // Repairs handles the repair command. It is safe for concurrent use.
 type Repairs struct {
@@ -32,8 +32,8 @@ type Repairs struct {
 // New returns the handler for the streams of a log.
 func New(store eventstore.Store, codec *eventstore.Codec) *Repairs { return &Repairs{store, codec} }
 
-// Voided is an unusable event that a repair has voided: readers skip it from now on.
-type Voided struct {
+// VoidedEvent is an unusable event that a repair has voided: readers skip it from now on.
+type VoidedEvent struct {
 	Stream   string
 	Position eventstore.Position
 	event.EventVoided
@@ -46,37 +46,37 @@ var newCorrection = map[string]func(event.EventVoided) event.Event{
 	"token":     func(e event.EventVoided) event.Event { return event.TokenEventVoided{EventVoided: e} },
 }
 
-// Account voids every unusable event of an account's streams and returns them. It is idempotent: a second repair finds
+// RepairAccount voids every unusable event of an account's streams and returns them. It is idempotent: a second repair finds
 // none. For an account without streams it returns ErrNothing.
-func (r *Repairs) Account(ctx context.Context, account string, in commands.Intent) ([]Voided, error) {
-	return r.repairStreams(ctx, in, "account-"+account, "locations-"+account)
+func (r *Repairs) RepairAccount(ctx context.Context, account string, meta commands.Metadata) ([]VoidedEvent, error) {
+	return r.repairStreams(ctx, meta, "account-"+account, "locations-"+account)
 }
 
-// Token does the same as Account for the stream of a customer-area token.
-func (r *Repairs) Token(ctx context.Context, token string, in commands.Intent) ([]Voided, error) {
-	return r.repairStreams(ctx, in, "token-"+token)
+// RepairToken does the same as Account for the stream of a customer-area token.
+func (r *Repairs) RepairToken(ctx context.Context, token string, meta commands.Metadata) ([]VoidedEvent, error) {
+	return r.repairStreams(ctx, meta, "token-"+token)
 }
 
-func (r *Repairs) repairStreams(ctx context.Context, in commands.Intent, names ...string) ([]Voided, error) {
-	var all []Voided
+func (r *Repairs) repairStreams(ctx context.Context, meta commands.Metadata, names ...string) ([]VoidedEvent, error) {
+	var all []VoidedEvent
 	known := false
 	for _, stream := range names {
-		found, there, err := r.repairStream(ctx, stream, in)
+		found, exists, err := r.repairStream(ctx, stream, meta)
 		if err != nil {
 			return all, fmt.Errorf("repair %s: %w", stream, err)
 		}
-		all, known = append(all, found...), known || there
+		all, known = append(all, found...), known || exists
 	}
 	if !known {
-		return nil, ErrNothing
+		return nil, ErrNoStreams
 	}
 	return all, nil
 }
 
 // repairStream repairs one stream; there says whether it exists. If another write is appended between the read and the
 // append, it reads the stream again.
-func (r *Repairs) repairStream(ctx context.Context, stream string, in commands.Intent) (found []Voided, there bool, err error) {
-	command := uuid.New()
+func (r *Repairs) repairStream(ctx context.Context, stream string, meta commands.Metadata) (found []VoidedEvent, exists bool, err error) {
+	commandID := uuid.New()
 	for attempt := byte(0); ; attempt++ {
 		found, last, err := r.findUnusable(ctx, stream)
 		if err != nil || len(found) == 0 {
@@ -86,9 +86,9 @@ func (r *Repairs) repairStream(ctx context.Context, stream string, in commands.I
 		for i, v := range found {
 			events[i] = newCorrection[categoryOf(stream)](v.EventVoided)
 		}
-		batch, err := r.codec.Encode(ctx, stream, uuid.NewSHA1(command, []byte{attempt}), in.Metadata(command), events)
+		batch, err := r.codec.Encode(ctx, stream, uuid.NewSHA1(commandID, []byte{attempt}), meta.EventMetadata(commandID), events)
 		if err == nil {
-			_, err = commands.Settle(ctx, r.store, stream, last, batch)
+			_, err = commands.AppendUntilKnown(ctx, r.store, stream, last, batch)
 		}
 		if !errors.Is(err, eventstore.ErrConflict) {
 			return found, true, err
@@ -97,13 +97,13 @@ func (r *Repairs) repairStream(ctx context.Context, stream string, in commands.I
 }
 
 // findUnusable returns the unusable events of a stream that no correction names yet, and the stream's last revision.
-func (r *Repairs) findUnusable(ctx context.Context, stream string) ([]Voided, eventstore.Revision, error) {
+func (r *Repairs) findUnusable(ctx context.Context, stream string) ([]VoidedEvent, eventstore.Revision, error) {
 	last := eventstore.NoStream
-	voided, err := commands.Voided(ctx, r.store, stream, 0)
+	voided, err := commands.ReadVoidedRevisions(ctx, r.store, stream, 0)
 	if err != nil {
 		return nil, last, err
 	}
-	var found []Voided
+	var found []VoidedEvent
 	for e, err := range r.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
 		if err != nil {
 			return nil, last, err
@@ -112,12 +112,12 @@ func (r *Repairs) findUnusable(ctx context.Context, stream string) ([]Voided, ev
 		if voided[e.Revision] {
 			continue
 		}
-		err = eventstore.CheckEvent(ctx, r.store, e)
+		err = eventstore.ValidateEvent(ctx, r.store, e)
 		var unusable *eventstore.UnusableError
 		switch {
 		case errors.As(err, &unusable):
-			found = append(found, Voided{stream, e.Position, event.EventVoided{
-				Revision: int64(e.Revision), Event: e.ID.String(), Type: e.Type, Why: unusable.Err.Error()}})
+			found = append(found, VoidedEvent{stream, e.Position, event.EventVoided{
+				Revision: int64(e.Revision), EventID: e.ID.String(), Type: e.Type, Reason: unusable.Err.Error()}})
 		case err != nil:
 			return nil, last, err
 		}
@@ -126,5 +126,5 @@ func (r *Repairs) findUnusable(ctx context.Context, stream string) ([]Voided, ev
 }
 
 func categoryOf(stream string) string {
-	return stream[:len(stream)-len(eventstore.Subject(stream))-1]
+	return stream[:len(stream)-len(eventstore.EntityID(stream))-1]
 }

@@ -14,30 +14,30 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// correction is of the one line of told, which has 4 requests.
-func correction(requests int64) usage.Adjustment {
-	return usage.Adjustment{Contract: "a", First: firstDay, Line: ledger.Line{Day: firstDay, Account: "a", Key: "k", Endpoint: "GET /me"}, Requests: requests}
+// newAdjustment is of the one line of told, which has 4 requests.
+func newAdjustment(requests int64) usage.Adjustment {
+	return usage.Adjustment{Contract: "a", First: firstDay, Line: ledger.LineKey{Day: firstDay, Account: "a", Key: "k", Endpoint: "GET /me"}, Requests: requests}
 }
 
-var biller = commands.Intent{Actor: "token:biller", Reason: "outage"}
+var billerMeta = commands.Metadata{Actor: "token:biller", Reason: "outage"}
 
 func TestClosedPeriodsAreCorrectedAndTheirClosingStays(t *testing.T) {
 	t.Parallel()
-	log, stream := openLog(t), ledger.Stream("a", firstDay)
-	l := usage.New(log, eventstore.NewCodec(noVault{}), nil, time.Now, nil)
-	writeAll(t, log, stream, append(told(), linesOf(told()).Closing())...)
-	if got, err := l.Adjust(t.Context(), biller, correction(-3)); err != nil || got.Requests != 1 {
+	log, stream := openLog(t), ledger.StreamName("a", firstDay)
+	m := usage.New(log, eventstore.NewCodec(noVault{}), nil, time.Now, nil)
+	appendEvents(t, log, stream, append(sampleEvents(), linesOf(sampleEvents()).ClosingEvent())...)
+	if got, err := m.AdjustPeriod(t.Context(), billerMeta, newAdjustment(-3)); err != nil || got.Requests != 1 {
 		t.Fatalf("%d are left, %v, want 1", got.Requests, err)
 	}
-	s := look(t, log, "").Streams[stream]
-	if s.Lines.Total() != 1 || s.Closing.Total != 4 || s.Wrong != nil {
-		t.Errorf("%d requests, closed with %d, wrong %v", s.Lines.Total(), s.Closing.Total, s.Wrong)
+	s := refoldLog(t, log, "").Streams[stream]
+	if s.Lines.Total() != 1 || s.Closing.Total != 4 || s.Misstatements != nil {
+		t.Errorf("%d requests, closed with %d, wrong %v", s.Lines.Total(), s.Closing.Total, s.Misstatements)
 	}
 	for r, err := range log.ReadStream(t.Context(), stream, eventstore.End, eventstore.Backward) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err := r.Meta(); err != nil || m.Actor != biller.Actor || m.Reason != biller.Reason || !m.End {
+		if m, err := r.DecodeMetadata(); err != nil || m.Actor != billerMeta.Actor || m.Reason != billerMeta.Reason || !m.EndOfAppend {
 			t.Errorf("the envelope is %+v, %v", m, err)
 		}
 		break
@@ -47,14 +47,14 @@ func TestClosedPeriodsAreCorrectedAndTheirClosingStays(t *testing.T) {
 // TestCorrectionsAtOnceNeverTakeMoreThanThereIs: of ten that take one request each, four can be.
 func TestCorrectionsAtOnceNeverTakeMoreThanThereIs(t *testing.T) {
 	t.Parallel()
-	log, stream := openLog(t), ledger.Stream("a", firstDay)
-	writeAll(t, log, stream, append(told(), linesOf(told()).Closing())...)
+	log, stream := openLog(t), ledger.StreamName("a", firstDay)
+	appendEvents(t, log, stream, append(sampleEvents(), linesOf(sampleEvents()).ClosingEvent())...)
 	var writers sync.WaitGroup
 	refused := make(chan error, 10)
 	for range 10 {
-		l := usage.New(log, eventstore.NewCodec(noVault{}), nil, time.Now, nil)
+		m := usage.New(log, eventstore.NewCodec(noVault{}), nil, time.Now, nil)
 		writers.Go(func() {
-			_, err := l.Adjust(t.Context(), biller, correction(-1))
+			_, err := m.AdjustPeriod(t.Context(), billerMeta, newAdjustment(-1))
 			refused <- err
 		})
 	}
@@ -69,7 +69,7 @@ func TestCorrectionsAtOnceNeverTakeMoreThanThereIs(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if left := look(t, log, "").Streams[stream].Lines.Total(); made != 4 || left != 0 {
+	if left := refoldLog(t, log, "").Streams[stream].Lines.Total(); made != 4 || left != 0 {
 		t.Errorf("%d corrections were made and %d requests are left", made, left)
 	}
 }
@@ -82,28 +82,28 @@ func TestCorrectionsThatBreakARuleAreRefused(t *testing.T) {
 		want   error
 	}{
 		"of an open period":            {true, func(*usage.Adjustment) {}, usage.ErrNotClosed},
-		"of a period that never was":   {false, func(a *usage.Adjustment) { a.First.Year-- }, usage.ErrNoPeriod},
-		"of another contract":          {false, func(a *usage.Adjustment) { a.Contract = "b" }, usage.ErrNoPeriod},
-		"on a day before":              {false, func(a *usage.Adjustment) { a.Line.Day = plan.Date{Year: 2025, Month: 11, Day: 20} }, usage.ErrOtherDay},
-		"on the first day of the next": {false, func(a *usage.Adjustment) { a.Line.Day = lastDay }, usage.ErrOtherDay},
-		"of an account outside":        {false, func(a *usage.Adjustment) { a.Line.Account = "b" }, usage.ErrNotInIt},
+		"of a period that never was":   {false, func(a *usage.Adjustment) { a.First.Year-- }, usage.ErrUnknownPeriod},
+		"of another contract":          {false, func(a *usage.Adjustment) { a.Contract = "b" }, usage.ErrUnknownPeriod},
+		"on a day before":              {false, func(a *usage.Adjustment) { a.Line.Day = plan.Date{Year: 2025, Month: 11, Day: 20} }, usage.ErrDayOutsidePeriod},
+		"on the first day of the next": {false, func(a *usage.Adjustment) { a.Line.Day = lastDay }, usage.ErrDayOutsidePeriod},
+		"of an account outside":        {false, func(a *usage.Adjustment) { a.Line.Account = "b" }, usage.ErrAccountOutsideContract},
 		"below zero":                   {false, func(a *usage.Adjustment) { a.Requests = -5 }, usage.ErrBelowZero},
 		"of a line that is not there":  {false, func(a *usage.Adjustment) { a.Line.Key = "k2" }, usage.ErrBelowZero},
-		"of nothing":                   {false, func(a *usage.Adjustment) { a.Requests = 0 }, usage.ErrNothing},
+		"of nothing":                   {false, func(a *usage.Adjustment) { a.Requests = 0 }, usage.ErrZeroAdjustment},
 	} {
-		log, stream := openLog(t), ledger.Stream("a", firstDay)
-		events := told()
+		log, stream := openLog(t), ledger.StreamName("a", firstDay)
+		events := sampleEvents()
 		if !c.open {
-			events = append(events, event.Event(linesOf(events).Closing()))
+			events = append(events, event.Event(linesOf(events).ClosingEvent()))
 		}
-		writeAll(t, log, stream, events...)
-		a := correction(-1)
+		appendEvents(t, log, stream, events...)
+		a := newAdjustment(-1)
 		c.change(&a)
-		_, err := usage.New(log, eventstore.NewCodec(noVault{}), nil, time.Now, nil).Adjust(t.Context(), biller, a)
+		_, err := usage.New(log, eventstore.NewCodec(noVault{}), nil, time.Now, nil).AdjustPeriod(t.Context(), billerMeta, a)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", rule, err, c.want)
 		}
-		if now := look(t, log, "").Streams[stream]; int(now.Revision) != len(events)-1 {
+		if now := refoldLog(t, log, "").Streams[stream]; int(now.Revision) != len(events)-1 {
 			t.Errorf("%s: something was written", rule)
 		}
 	}

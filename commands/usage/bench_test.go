@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/schemas/grant"
+	"lieudit/schemas/access"
 )
 
 // BenchmarkCount is requests counted by 64 clients at once, durably, on one account and spread over a thousand.
@@ -16,19 +16,19 @@ func BenchmarkCount(b *testing.B) {
 		b.Run(fmt.Sprintf("accounts=%d", accounts), func(b *testing.B) {
 			log := openLog(b)
 			caps := map[string]int64{}
-			var grants []grant.Grant
+			var grants []access.Grant
 			for i := range accounts {
 				id := fmt.Sprint("a", i)
 				caps[id] = 1 << 50
-				grants = append(grants, holder(id, 1<<50))
+				grants = append(grants, grantOf(id, 1<<50))
 			}
-			l := instance(b, log, log, &volumes{caps: caps}, time.Now)
+			m := startMeter(b, log, log, &fakeQuotas{caps: caps}, time.Now)
 			var next atomic.Int64
 			var clients sync.WaitGroup
 			for range 64 {
 				clients.Go(func() {
 					for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
-						if _, err := l.Count(b.Context(), grants[n%int64(accounts)], "GET /me"); err != nil {
+						if _, err := m.CountRequest(b.Context(), grants[n%int64(accounts)], "GET /me"); err != nil {
 							b.Error(err)
 							return
 						}

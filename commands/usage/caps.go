@@ -7,67 +7,67 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/schemas/access"
 	"lieudit/schemas/event"
-	"lieudit/schemas/grant"
 )
 
-// recheck is how soon an account whose key ring and book disagree is looked up again: one of them is about to
+// capRecheckInterval is how soon an account whose key ring and book disagree is looked up again: one of them is about to
 // hear what the other knows.
-const recheck = 100 * time.Millisecond
+const capRecheckInterval = 100 * time.Millisecond
 
-// agree sees to it that the book has the cap of a grant's account.
-func (b *book) agree(ctx context.Context, g grant.Grant, now, came time.Time) error {
-	b.mu.RLock()
-	requests, _, known := b.fold.Cap(g.Account)
-	checked := b.checked[g.Account]
-	b.mu.RUnlock()
-	if known && (requests == g.Quota || now.Sub(checked) < recheck && !now.Before(checked)) {
+// ensureCap sees to it that the book has the cap of a grant's account.
+func (p *activePeriod) ensureCap(ctx context.Context, g access.Grant, now, arrivedAt time.Time) error {
+	p.mu.RLock()
+	requests, _, known := p.fold.Cap(g.Account)
+	checked := p.capCheckedAt[g.Account]
+	p.mu.RUnlock()
+	if known && (requests == g.Quota || now.Sub(checked) < capRecheckInterval && !now.Before(checked)) {
 		return nil
 	}
-	return b.shareRecap(ctx, g.Account, now, came)
+	return p.refreshCapShared(ctx, g.Account, now, arrivedAt)
 }
 
-// shareRecap waits until the cap of an account was looked up.
-func (b *book) shareRecap(ctx context.Context, account string, now, came time.Time) error {
-	return b.ledger.share(ctx, account, "cap "+b.stream+" "+account, came, func(ctx context.Context) error {
-		if err := b.recap(ctx, account, now); err != nil {
+// refreshCapShared waits until the cap of an account was looked up.
+func (p *activePeriod) refreshCapShared(ctx context.Context, account string, now, arrivedAt time.Time) error {
+	return p.meter.awaitShared(ctx, account, "cap "+p.stream+" "+account, arrivedAt, func(ctx context.Context) error {
+		if err := p.refreshCap(ctx, account, now); err != nil {
 			return err
 		}
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.checked[account] = now
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.capCheckedAt[account] = now
 		return nil
 	})
 }
 
-// recap writes what an account may use into the book, when its own stream has something newer than the book.
-func (b *book) recap(ctx context.Context, account string, now time.Time) error {
-	requests, asOf, err := b.ledger.terms.Volume(ctx, account, latest(now, b.period.Start()))
+// refreshCap writes what an account may use into the book, when its own stream has something newer than the book.
+func (p *activePeriod) refreshCap(ctx context.Context, account string, now time.Time) error {
+	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, account, latest(now, p.period.Start()))
 	if err != nil {
 		return err
 	}
-	b.mu.RLock()
-	had, known, ok := b.fold.Cap(account)
-	b.mu.RUnlock()
-	if ok && (known >= int64(asOf) || had == requests) {
+	p.mu.RLock()
+	knownCap, knownAsOf, isKnown := p.fold.Cap(account)
+	p.mu.RUnlock()
+	if isKnown && (knownAsOf >= int64(asOf) || knownCap == requests) {
 		return nil
 	}
-	e := event.UsageCapSet{Account: account, Cap: requests, AsOf: int64(asOf)}
-	return b.tell(ctx, account, fmt.Sprintf("cap %s %d", account, asOf), e)
+	e := event.UsageCapSet{Account: account, Cap: requests, AsOfPosition: int64(asOf)}
+	return p.appendAndFold(ctx, account, fmt.Sprintf("cap %s %d", account, asOf), e)
 }
 
-// tell appends an event about an account that is not counted, whatever the stream holds, and returns once the fold has
+// appendAndFold appends an event about an account that is not counted, whatever the stream holds, and returns once the fold has
 // it. Said twice it is said once.
-func (b *book) tell(ctx context.Context, account, name string, e event.Event) error {
-	proposed, err := b.ledger.encode(ctx, b.stream, name, e)
+func (p *activePeriod) appendAndFold(ctx context.Context, account, name string, e event.Event) error {
+	proposed, err := p.meter.encodeEvents(ctx, p.stream, name, e)
 	if err == nil {
-		_, err = b.ledger.append(ctx, b.stream, eventstore.Any, proposed)
+		_, err = p.meter.appendUntilKnown(ctx, p.stream, eventstore.Any, proposed)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = b.pass(ctx, probe, entry{count: event.UsageCount{Account: account}}, time.Now())
-	if spent := new(SpentError); errors.As(err, &spent) || errors.Is(err, ErrRevoked) {
+	_, err = p.submit(ctx, probeRequest, entry{count: event.UsageCount{Account: account}}, time.Now())
+	if spent := new(QuotaExceededError); errors.As(err, &spent) || errors.Is(err, ErrRevoked) {
 		return nil
 	}
 	return err

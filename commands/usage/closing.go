@@ -13,40 +13,40 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// ErrOpen: the period has not ended, or nothing was ever counted in it.
-var ErrOpen = errors.New("the period cannot be closed")
+// ErrNotClosable: the period has not ended, or nothing was ever counted in it.
+var ErrNotClosable = errors.New("the period cannot be closed")
 
-// Close ends a period of a contract for good, with its total and the digest of its lines. One that is closed
+// ClosePeriod ends a period of a contract for good, with its total and the digest of its lines. One that is closed
 // stays as it is. Whoever calls gives late requests their time first.
-func (l *Ledger) Close(ctx context.Context, contract string, period plan.Period) error {
-	if l.clock().Before(period.End()) {
-		return fmt.Errorf("%w: it ends on %s", ErrOpen, period.Next)
+func (m *Meter) ClosePeriod(ctx context.Context, contract string, period plan.Period) error {
+	if m.clock().Before(period.End()) {
+		return fmt.Errorf("%w: it ends on %s", ErrNotClosable, period.Next)
 	}
-	stream := ledger.Stream(contract, period.First)
+	stream := ledger.StreamName(contract, period.First)
 	for {
-		f, last, err := l.Fold(ctx, stream)
+		f, last, err := m.FoldStream(ctx, stream)
 		switch {
 		case err != nil:
 			return err
-		case f.Closed():
+		case f.IsClosed():
 			return nil
-		case !f.Opened():
-			return fmt.Errorf("%w: nobody has opened it", ErrOpen)
+		case !f.IsOpen():
+			return fmt.Errorf("%w: nobody has opened it", ErrNotClosable)
 		}
-		proposed, err := l.encode(ctx, stream, uuid.NewString(), f.Lines.Closing())
+		proposed, err := m.encodeEvents(ctx, stream, uuid.NewString(), f.Lines.ClosingEvent())
 		if err != nil {
 			return err
 		}
-		if _, err = l.append(ctx, stream, last, proposed); !errors.Is(err, eventstore.ErrConflict) {
+		if _, err = m.appendUntilKnown(ctx, stream, last, proposed); !errors.Is(err, eventstore.ErrConflict) {
 			return err
 		}
 	}
 }
 
-// Fold is a stream folded from its first event, and the revision of its last.
-func (l *Ledger) Fold(ctx context.Context, stream string) (*ledger.Folding, eventstore.Revision, error) {
-	f, last := ledger.NewFolding(), eventstore.NoStream
-	for r, err := range l.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
+// FoldStream is a stream folded from its first event, and the revision of its last.
+func (m *Meter) FoldStream(ctx context.Context, stream string) (*ledger.PeriodUsage, eventstore.Revision, error) {
+	f, last := ledger.NewPeriodUsage(), eventstore.NoStream
+	for r, err := range m.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("read %s: %w", stream, err)
 		}

@@ -20,21 +20,21 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// server is a node that can be stopped and started on the same journal.
-type server struct {
+// testNode is a node that can be stopped and started on the same journal.
+type testNode struct {
 	folder, socket string
 	stop           func()
 }
 
-func startServer(t *testing.T) *server {
+func startTestNode(t *testing.T) *testNode {
 	t.Helper()
-	s := &server{folder: t.TempDir(), socket: filepath.Join(t.TempDir(), "s")}
+	s := &testNode{folder: t.TempDir(), socket: filepath.Join(t.TempDir(), "s")}
 	s.start(t)
 	t.Cleanup(func() { s.stop() })
 	return s
 }
 
-func (s *server) start(t *testing.T) {
+func (s *testNode) start(t *testing.T) {
 	t.Helper()
 	j, err := journal.Open(s.folder, journal.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *server) start(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	n := node.New(j, node.Options{Grace: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	n := node.New(j, node.Options{StopTimeout: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
 	go func() { ended <- n.Serve(ctx, ln) }()
 	s.stop = func() {
 		cancel()
@@ -57,7 +57,7 @@ func (s *server) start(t *testing.T) {
 	}
 }
 
-func (s *server) connect(t *testing.T) eventstore.Store {
+func (s *testNode) connect(t *testing.T) eventstore.Store {
 	t.Helper()
 	store, err := esdb.Open(t.Context(), "esdb+unix://"+s.socket, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -67,17 +67,17 @@ func (s *server) connect(t *testing.T) eventstore.Store {
 	return store
 }
 
-// tally is what clients were told.
-type tally struct{ served, spent, refused atomic.Int64 }
+// clientCounts is what clients were told.
+type clientCounts struct{ served, spent, refused atomic.Int64 }
 
-func (y *tally) note(err error) {
-	switch capped := new(usage.SpentError); {
+func (c *clientCounts) record(err error) {
+	switch capped := new(usage.QuotaExceededError); {
 	case err == nil:
-		y.served.Add(1)
+		c.served.Add(1)
 	case errors.As(err, &capped):
-		y.spent.Add(1)
+		c.spent.Add(1)
 	default:
-		y.refused.Add(1)
+		c.refused.Add(1)
 		time.Sleep(time.Millisecond) // as a client does before it tries again
 	}
 }
@@ -89,18 +89,18 @@ func TestACapIsExactOnInstancesThatShareANode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const limit = 600
-			s := startServer(t)
-			terms := &volumes{caps: map[string]int64{"a": limit}}
-			var told tally
+			s := startTestNode(t)
+			terms := &fakeQuotas{caps: map[string]int64{"a": limit}}
+			var clientsCounted clientCounts
 			var clients sync.WaitGroup
 			for range 3 {
 				store := s.connect(t)
-				l := instance(t, store, store, terms, time.Now)
+				m := startMeter(t, store, store, terms, time.Now)
 				for range 16 {
 					clients.Go(func() {
 						for answered := 0; answered < 18; {
-							_, err := l.Count(t.Context(), holder("a", limit), "GET /me")
-							if told.note(err); !errors.Is(err, usage.ErrUnavailable) {
+							_, err := m.CountRequest(t.Context(), grantOf("a", limit), "GET /me")
+							if clientsCounted.record(err); !errors.Is(err, usage.ErrUnavailable) {
 								answered++
 							}
 						}
@@ -114,13 +114,16 @@ func TestACapIsExactOnInstancesThatShareANode(t *testing.T) {
 			}
 			clients.Wait()
 			store := s.connect(t)
-			stream := ledger.Stream("a", plan.PeriodAt(anchor, time.Now()).First)
-			settled := func() bool { f, _ := refold(t, store, stream); return f.Lines.Total() == told.served.Load() }
-			until(t, settled) // refunds of what was refused while its fate was unknown come behind
-			_, events := refold(t, store, stream)
-			t.Logf("served %d, spent %d, refused %d, %d events", told.served.Load(), told.spent.Load(), told.refused.Load(), events)
-			if told.served.Load() > limit || restarts == 0 && told.served.Load() != limit {
-				t.Errorf("%d served, want %d", told.served.Load(), limit)
+			stream := ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First)
+			settled := func() bool {
+				f, _ := foldStream(t, store, stream)
+				return f.Lines.Total() == clientsCounted.served.Load()
+			}
+			waitUntil(t, settled) // refunds of what was refused while its fate was unknown come behind
+			_, events := foldStream(t, store, stream)
+			t.Logf("served %d, spent %d, refused %d, %d events", clientsCounted.served.Load(), clientsCounted.spent.Load(), clientsCounted.refused.Load(), events)
+			if clientsCounted.served.Load() > limit || restarts == 0 && clientsCounted.served.Load() != limit {
+				t.Errorf("%d served, want %d", clientsCounted.served.Load(), limit)
 			}
 		})
 	}

@@ -1,20 +1,20 @@
 package usage
 
-// Queued is how many requests wait in the books for a flight that has not begun.
-func (l *Ledger) Queued() (n int) {
-	l.contracts.Range(func(_, c any) bool {
-		if b := c.(*contract).book.Load(); b != nil {
-			b.queue.mu.Lock()
-			defer b.queue.mu.Unlock()
-			n += len(b.queue.waiting)
+// QueuedRequests is how many requests wait in the books for a flight that has not begun.
+func (m *Meter) QueuedRequests() (n int) {
+	m.contracts.Range(func(_, c any) bool {
+		if p := c.(*contract).current.Load(); p != nil {
+			p.queue.mu.Lock()
+			defer p.queue.mu.Unlock()
+			n += len(p.queue.pending)
 		}
 		return true
 	})
 	return n
 }
 
-// CountsSilence says whether the log is thought to be silent.
-func (l *Ledger) CountsSilence() bool { return l.troubled.Load() != 0 }
+// IsLogSilent says whether the log is thought to be silent.
+func (m *Meter) IsLogSilent() bool { return m.silentSince.Load() != 0 }
 
-// PutAway forgets an account's contract, as it is done with one that nobody asks for.
-func (l *Ledger) PutAway(account string) { l.contracts.Delete(account) }
+// EvictContract forgets an account's contract, as it is done with one that nobody asks for.
+func (m *Meter) EvictContract(account string) { m.contracts.Delete(account) }

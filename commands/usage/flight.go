@@ -9,96 +9,96 @@ import (
 	"time"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/waiting"
+	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 )
 
-// flight is one turn of a book: it answers all that waited when it began, and are still there.
-type flight struct {
-	*book
-	charges, refunds, probes []*waiter
-	fresh                    bool // the fold holds all that was on the log when the flight began
-	sent                     bool // the last batch may be on the log, and was not folded
+// batch is one turn of a book: it answers all that waited when it began, and are still there.
+type batch struct {
+	*activePeriod
+	charges, refunds, probes []*pendingRequest
+	isFresh                  bool // the fold holds all that was on the log when the flight began
+	mayBeOnLog               bool // the last batch may be on the log, and was not folded
 }
 
-// fly answers waiters, however long the log takes: they mind their own time. It says whether it got through.
-func (b *book) fly(all []*waiter) (ok bool) {
-	f := flight{book: b}
-	for _, w := range all {
+// flush answers waiters, however long the log takes: they mind their own time. It says whether it got through.
+func (p *activePeriod) flush(pending []*pendingRequest) (ok bool) {
+	b := batch{activePeriod: p}
+	for _, w := range pending {
 		switch {
-		case w.kind == refund:
-			f.refunds = append(f.refunds, w)
-		case w.hasLeft():
-		case w.kind == charge:
-			f.charges = append(f.charges, w)
+		case w.kind == refundRequest:
+			b.refunds = append(b.refunds, w)
+		case w.isAbandoned():
+		case w.kind == chargeRequest:
+			b.charges = append(b.charges, w)
 		default:
-			f.probes = append(f.probes, w)
+			b.probes = append(b.probes, w)
 		}
 	}
-	err := f.run(b.ledger.life)
-	b.ledger.report(b.stream, err)
+	err := b.answerAll(p.meter.runCtx)
+	p.meter.reportHealth(p.stream, err)
 	if err != nil {
-		f.fail(err)
+		b.failRequests(err)
 		return false
 	}
-	if f.fresh {
-		b.ledger.heard() // who left meanwhile may have begun to count a silence that was over
+	if b.isFresh {
+		p.meter.clearSilence() // who left meanwhile may have begun to count a silence that was over
 	}
 	return true
 }
 
-// run goes on until everybody is answered: a tick that others' ticks left no room for is made again, smaller.
-func (f *flight) run(ctx context.Context) error {
+// answerAll goes on until everybody is answered: a tick that others' ticks left no room for is made again, smaller.
+func (b *batch) answerAll(ctx context.Context) error {
 	for {
-		if len(f.probes) > 0 && !f.fresh {
-			if err := f.refresh(ctx); err != nil {
+		if len(b.probes) > 0 && !b.isFresh {
+			if err := b.catchUpWithLog(ctx); err != nil {
 				return err
 			}
 		}
-		counts, refused := f.draft()
-		if len(refused) > 0 && !f.fresh { // nobody is refused on what is merely remembered
-			if err := f.refresh(ctx); err != nil {
+		counts, refused := b.draftTick()
+		if len(refused) > 0 && !b.isFresh { // nobody is refused on what is merely remembered
+			if err := b.catchUpWithLog(ctx); err != nil {
 				return err
 			}
 			continue
 		}
-		f.refuse(refused)
-		f.answerProbes()
-		if len(counts) == 0 && len(f.refunds) == 0 {
+		b.respondRefused(refused)
+		b.respondProbes()
+		if len(counts) == 0 && len(b.refunds) == 0 {
 			return nil
 		}
-		if err := f.append(ctx, counts); err != nil {
+		if err := b.appendTick(ctx, counts); err != nil {
 			return err
 		}
 	}
 }
 
-func (f *flight) refresh(ctx context.Context) error {
-	err := f.forward(ctx)
-	if f.fresh = err == nil; f.fresh {
-		f.ledger.heard()
+func (b *batch) catchUpWithLog(ctx context.Context) error {
+	err := b.catchUp(ctx)
+	if b.isFresh = err == nil; b.isFresh {
+		b.meter.clearSilence()
 	}
 	return err
 }
 
-// refusal is a waiter that would not count, and why.
-type refusal struct {
-	*waiter
-	why ledger.Verdict
+// refusedRequest is a waiter that would not count, and why.
+type refusedRequest struct {
+	*pendingRequest
+	verdict ledger.Verdict
 }
 
-// draft is the tick for those who would count if it were next in the stream, and the others.
-func (f *flight) draft() (counts []event.UsageCount, refused []refusal) {
-	f.charges = slices.DeleteFunc(f.charges, (*waiter).hasLeft)
-	d := f.fold.Draft()
-	for _, w := range f.charges {
-		if v := d.Take(w.count.Account, w.count.Key); v != ledger.Counts {
-			refused = append(refused, refusal{w, v})
+// draftTick is the tick for those who would count if it were next in the stream, and the others.
+func (b *batch) draftTick() (counts []event.UsageCount, refused []refusedRequest) {
+	b.charges = slices.DeleteFunc(b.charges, (*pendingRequest).isAbandoned)
+	d := b.fold.DraftTick()
+	for _, w := range b.charges {
+		if v := d.AddRequest(w.count.Account, w.count.Key); v != ledger.Counted {
+			refused = append(refused, refusedRequest{w, v})
 			continue
 		}
-		counts = plus(counts, w.count)
+		counts = addCount(counts, w.count)
 	}
 	slices.SortFunc(counts, func(a, b event.UsageCount) int {
 		return cmp.Or(strings.Compare(a.Account, b.Account), strings.Compare(a.Key, b.Key), strings.Compare(a.Endpoint, b.Endpoint))
@@ -106,174 +106,174 @@ func (f *flight) draft() (counts []event.UsageCount, refused []refusal) {
 	return counts, refused
 }
 
-// plus adds a count to counts.
-func plus(counts []event.UsageCount, c event.UsageCount) []event.UsageCount {
+// addCount adds a count to counts.
+func addCount(counts []event.UsageCount, c event.UsageCount) []event.UsageCount {
 	for i := range counts {
-		at := &counts[i]
-		if at.Account == c.Account && at.Key == c.Key && at.Endpoint == c.Endpoint {
-			at.Requests += c.Requests
+		existing := &counts[i]
+		if existing.Account == c.Account && existing.Key == c.Key && existing.Endpoint == c.Endpoint {
+			existing.Requests += c.Requests
 			return counts
 		}
 	}
 	return append(counts, c)
 }
 
-func (f *flight) refuse(refused []refusal) {
+func (b *batch) respondRefused(refused []refusedRequest) {
 	for _, r := range refused {
-		f.charges = slices.DeleteFunc(f.charges, func(w *waiter) bool { return w == r.waiter })
-		r.answer(f.problem(r.count.Account, r.why))
+		b.charges = slices.DeleteFunc(b.charges, func(w *pendingRequest) bool { return w == r.pendingRequest })
+		r.respond(b.refusalError(r.count.Account, r.verdict))
 	}
 }
 
-func (f *flight) answerProbes() {
-	for _, w := range f.probes {
-		if _, v := f.fold.Room(w.count.Account, w.count.Key); v != ledger.Counts {
-			w.answer(f.problem(w.count.Account, v))
+func (b *batch) respondProbes() {
+	for _, w := range b.probes {
+		if _, v := b.fold.Remaining(w.count.Account, w.count.Key); v != ledger.Counted {
+			w.respond(b.refusalError(w.count.Account, v))
 		} else {
-			w.answer(nil)
+			w.respond(nil)
 		}
 	}
-	f.probes = nil
+	b.probes = nil
 }
 
-// problem is why a request that the fold gives no room to is not served.
-func (f *flight) problem(account string, v ledger.Verdict) error {
+// refusalError is why a request that the fold gives no room to is not served.
+func (b *batch) refusalError(account string, v ledger.Verdict) error {
 	switch v {
-	case ledger.Spent:
-		return &SpentError{f.fold.Limit(account)}
-	case ledger.Revoked, ledger.Shut:
+	case ledger.CapReached:
+		return &QuotaExceededError{b.fold.LimitingCap(account)}
+	case ledger.KeyRevoked, ledger.AccountClosed:
 		return ErrRevoked
-	case ledger.Ended:
-		f.queue.close()
-		return errGone
+	case ledger.PeriodClosed:
+		b.queue.retire()
+		return errRetired
 	default:
 		return ErrUnavailable
 	}
 }
 
-// append makes the tick and the refunds durable and answers those it settles.
-func (f *flight) append(ctx context.Context, counts []event.UsageCount) error {
-	p, err := f.freeze(ctx, counts, f.today(), f.refundEvents())
+// appendTick makes the tick and the refunds durable and answers those it settles.
+func (b *batch) appendTick(ctx context.Context, counts []event.UsageCount) error {
+	prepared, err := b.prepareAppend(ctx, counts, b.assignTickDay(), b.buildRefunds())
 	if err == nil {
-		err = f.land(ctx, p)
+		err = b.appendUntilFolded(ctx, prepared)
 	}
 	if err != nil {
 		return err
 	}
-	return f.settle(p)
+	return b.respondFolded(prepared)
 }
 
-// land sends a batch until it is on the log and folded. What became of it is found out before anything else is
+// appendUntilFolded sends a batch until it is on the log and folded. What became of it is found out before anything else is
 // appended to the stream, whatever that takes; only where certainly nothing was added it gives up.
-func (f *flight) land(ctx context.Context, p batch) error {
-	var done eventstore.Committed
-	stands := false
-	for pause := time.Millisecond; ; pause = min(2*pause, retryAfter) {
+func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) error {
+	var done eventstore.AppendResult
+	isAppended := false
+	for pause := time.Millisecond; ; pause = min(2*pause, retryInterval) {
 		var err error
-		if !stands {
-			if done, err = f.ledger.store.Append(ctx, f.stream, eventstore.Any, p.proposed); err == nil {
-				stands = true
-				f.ledger.heard()
+		if !isAppended {
+			if done, err = b.meter.store.Append(ctx, b.stream, eventstore.Any, prepared.proposed); err == nil {
+				isAppended = true
+				b.meter.clearSilence()
 			}
 		}
-		if stands {
-			err = f.landed(ctx, p, done)
+		if isAppended {
+			err = b.foldAppended(ctx, prepared, done)
 		}
-		if f.sent = err != nil && (f.sent || stands || errors.Is(err, eventstore.ErrUnknown)); !f.sent || errors.Is(err, errGone) {
+		if b.mayBeOnLog = err != nil && (b.mayBeOnLog || isAppended || errors.Is(err, eventstore.ErrUnknown)); !b.mayBeOnLog || errors.Is(err, errRetired) {
 			return err
 		}
-		f.ledger.report(f.stream, err)
-		f.ledger.silence() // begins to count
-		if !f.ledger.pause(pause) {
+		b.meter.reportHealth(b.stream, err)
+		b.meter.logSilence() // begins to count
+		if !b.meter.sleep(pause) {
 			return err
 		}
 	}
 }
 
-// landed folds a batch that is on the log, and what others appended before it.
-func (f *flight) landed(ctx context.Context, p batch, done eventstore.Committed) error {
-	if done.Revision != f.revision+eventstore.Revision(len(p.events)) {
-		return f.refresh(ctx)
+// foldAppended folds a batch that is on the log, and what others appended before it.
+func (b *batch) foldAppended(ctx context.Context, prepared preparedAppend, done eventstore.AppendResult) error {
+	if done.Revision != b.revision+eventstore.Revision(len(prepared.events)) {
+		return b.catchUpWithLog(ctx)
 	}
-	for _, e := range p.events {
-		f.advance(e, f.revision+1, done.Position, time.Time{})
+	for _, e := range prepared.events {
+		b.applyEvent(e, b.revision+1, done.Position, time.Time{})
 	}
-	f.last = p.proposed[len(p.proposed)-1].ID
+	b.lastEventID = prepared.proposed[len(prepared.proposed)-1].ID
 	return nil
 }
 
-// settle answers who was in a batch that the fold now holds. Those whose tick is void stay, to be tried again; what was
+// respondFolded answers who was in a batch that the fold now holds. Those whose tick is void stay, to be tried again; what was
 // counted for those who left meanwhile is taken back.
-func (f *flight) settle(p batch) error {
-	f.ledger.events.Add(int64(len(p.events)))
-	for _, w := range f.refunds {
-		w.answer(nil)
+func (b *batch) respondFolded(prepared preparedAppend) error {
+	b.meter.eventsAppended.Add(int64(len(prepared.events)))
+	for _, w := range b.refunds {
+		w.respond(nil)
 	}
-	f.refunds = nil
-	v, err := f.verdict(p)
-	if err != nil || v != ledger.Counts {
-		f.fresh = true
+	b.refunds = nil
+	v, err := b.verdictOf(prepared)
+	if err != nil || v != ledger.Counted {
+		b.isFresh = true
 		return err
 	}
-	var late []*waiter
-	for _, w := range f.charges {
-		if !w.answer(nil) {
-			late = append(late, newRefund(w.entry))
+	var lateRefunds []*pendingRequest
+	for _, w := range b.charges {
+		if !w.respond(nil) {
+			lateRefunds = append(lateRefunds, newRefund(w.entry))
 		}
 	}
-	f.ledger.requests.Add(int64(len(f.charges) - len(late)))
-	f.charges = nil
-	f.queue.again(late)
-	f.ledger.heard() // as in fly
+	b.meter.requestsCounted.Add(int64(len(b.charges) - len(lateRefunds)))
+	b.charges = nil
+	b.queue.requeue(lateRefunds)
+	b.meter.clearSilence() // as in fly
 	return nil
 }
 
-// today is the day of the tick, that of its last request. It becomes the day of them all, for their refunds.
-func (f *flight) today() plan.Date {
-	n := len(f.charges)
+// assignTickDay is the day of the tick, that of its last request. It becomes the day of them all, for their refunds.
+func (b *batch) assignTickDay() plan.Date {
+	n := len(b.charges)
 	if n == 0 {
-		return f.period.First
+		return b.period.First
 	}
-	day := f.charges[n-1].day
-	for _, w := range f.charges {
+	day := b.charges[n-1].day
+	for _, w := range b.charges {
 		w.day = day
 	}
 	return day
 }
 
-// refundEvents are the refunds, those of one day together.
-func (f *flight) refundEvents() []event.UsageRefunded {
-	var all []event.UsageRefunded
-	for _, w := range f.refunds {
-		i := slices.IndexFunc(all, func(r event.UsageRefunded) bool { return r.Day == w.day })
+// buildRefunds are the refunds, those of one day together.
+func (b *batch) buildRefunds() []event.UsageRefunded {
+	var refunds []event.UsageRefunded
+	for _, w := range b.refunds {
+		i := slices.IndexFunc(refunds, func(r event.UsageRefunded) bool { return r.Day == w.day })
 		if i < 0 {
-			i = len(all)
-			all = append(all, event.UsageRefunded{Day: w.day})
+			i = len(refunds)
+			refunds = append(refunds, event.UsageRefunded{Day: w.day})
 		}
-		all[i].Counts = plus(all[i].Counts, w.count)
+		refunds[i].Counts = addCount(refunds[i].Counts, w.count)
 	}
-	return all
+	return refunds
 }
 
-// fail refuses who is still waiting to be served, unless the log was only away for a moment: then they are tried again,
+// failRequests refuses who is still waiting to be served, unless the log was only away for a moment: then they are tried again,
 // until they leave by themselves. Refunds are always tried again, but those that may be on the log.
-func (f *flight) fail(cause error) {
-	served := slices.Concat(f.charges, f.probes)
-	if f.sent {
-		f.refunds = nil
-	} else if isPassing(cause) && f.ledger.silence() < waiting.Lost {
-		f.queue.again(slices.Concat(f.refunds, served))
+func (b *batch) failRequests(cause error) {
+	unanswered := slices.Concat(b.charges, b.probes)
+	if b.mayBeOnLog {
+		b.refunds = nil
+	} else if isTransient(cause) && b.meter.logSilence() < waitlimit.MaxSilence {
+		b.queue.requeue(slices.Concat(b.refunds, unanswered))
 		return
 	}
-	answer := ErrUnavailable
-	if errors.Is(cause, errGone) {
-		f.queue.close()
-		if !f.sent {
-			answer = errGone
+	response := ErrUnavailable
+	if errors.Is(cause, errRetired) {
+		b.queue.retire()
+		if !b.mayBeOnLog {
+			response = errRetired
 		}
 	}
-	for _, w := range served {
-		w.answer(answer)
+	for _, w := range unanswered {
+		w.respond(response)
 	}
-	f.queue.again(f.refunds)
+	b.queue.requeue(b.refunds)
 }

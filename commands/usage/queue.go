@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lieudit/eventstore/waiting"
+	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 )
 
-// errGone: the book is not in use any more: its period was closed, or it was put away.
-var errGone = errors.New("book is not in use any more")
+// errRetired: the book is not in use any more: its period was closed, or it was put away.
+var errRetired = errors.New("book is not in use any more")
 
 // entry is one request in a book.
 type entry struct {
@@ -23,266 +23,270 @@ type entry struct {
 	count event.UsageCount
 }
 
-type kind uint8
+type requestKind uint8
 
 const (
-	charge kind = iota // to be counted
-	refund             // to be taken back
-	probe              // to be told whether it would count, by all that the log holds
+	chargeRequest requestKind = iota // to be counted
+	refundRequest                    // to be taken back
+	probeRequest                     // to be told whether it would count, by all that the log holds
 )
 
-// waiter is somebody who waits for the next flight. Its fate is decided once: it is answered, or it leaves before.
-type waiter struct {
+// pendingRequest is somebody who waits for the next flight. Its fate is decided once: it is answered, or it leaves before.
+type pendingRequest struct {
 	entry
-	kind kind
-	fate atomic.Int32
-	done chan error
+	kind   requestKind
+	status atomic.Int32
+	done   chan error
 }
 
 const (
-	waits int32 = iota
-	answered
-	left
+	statusWaiting int32 = iota
+	statusAnswered
+	statusAbandoned
 )
 
-func newWaiter() *waiter { return &waiter{done: make(chan error, 1)} }
+func newPendingRequest() *pendingRequest { return &pendingRequest{done: make(chan error, 1)} }
 
 // newRefund is a refund that nobody waits for.
-func newRefund(e entry) *waiter { return &waiter{entry: e, kind: refund, done: make(chan error, 1)} }
+func newRefund(e entry) *pendingRequest {
+	return &pendingRequest{entry: e, kind: refundRequest, done: make(chan error, 1)}
+}
 
-// answer tells the waiter what came of it, unless it has left. It is not touched again by whoever answered it.
-func (w *waiter) answer(err error) bool {
-	if !w.fate.CompareAndSwap(waits, answered) {
+// respond tells the waiter what came of it, unless it has left. It is not touched again by whoever answered it.
+func (w *pendingRequest) respond(err error) bool {
+	if !w.status.CompareAndSwap(statusWaiting, statusAnswered) {
 		return false
 	}
 	w.done <- err
 	return true
 }
 
-// leave ends the wait, unless there is an answer already.
-func (w *waiter) leave() bool { return w.fate.CompareAndSwap(waits, left) }
+// abandon ends the wait, unless there is an answer already.
+func (w *pendingRequest) abandon() bool {
+	return w.status.CompareAndSwap(statusWaiting, statusAbandoned)
+}
 
-func (w *waiter) hasLeft() bool { return w.fate.Load() == left }
+func (w *pendingRequest) isAbandoned() bool { return w.status.Load() == statusAbandoned }
 
 // queue holds who waits while a flight is under way.
 type queue struct {
-	mu      sync.Mutex
-	waiting []*waiter
-	flying  bool
-	gone    bool
+	mu         sync.Mutex
+	pending    []*pendingRequest
+	isFlushing bool
+	isRetired  bool
 
-	watch  *time.Timer   // of the flight under way, and of those before it that failed
-	slow   chan struct{} // closed while that takes longer than a moment
-	isSlow bool
+	slowTimer  *time.Timer   // of the flight under way, and of those before it that failed
+	slowSignal chan struct{} // closed while that takes longer than a moment
+	isSlow     bool
 }
 
-// join adds a waiter. Lead means that nobody flies: the caller has to see to it. slow is closed once the flying takes
+// enqueue adds a waiter. Lead means that nobody flies: the caller has to see to it. slow is closed once the flying takes
 // longer than a moment. Where the log is lost nobody waits behind a flight that does.
-func (q *queue) join(w *waiter, lost bool) (lead bool, slow <-chan struct{}, err error) {
+func (q *queue) enqueue(w *pendingRequest, isLogLost bool) (isFirst bool, slow <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
-	case w.kind == refund:
-	case q.gone:
-		return false, nil, errGone
-	case lost && q.flying && q.isSlow:
+	case w.kind == refundRequest:
+	case q.isRetired:
+		return false, nil, errRetired
+	case isLogLost && q.isFlushing && q.isSlow:
 		return false, nil, ErrUnavailable
 	}
-	if q.slow == nil {
-		q.slow = make(chan struct{})
+	if q.slowSignal == nil {
+		q.slowSignal = make(chan struct{})
 	}
-	q.waiting = append(q.waiting, w)
-	lead = !q.flying
-	q.flying = true
-	return lead, q.slow, nil
+	q.pending = append(q.pending, w)
+	isFirst = !q.isFlushing
+	q.isFlushing = true
+	return isFirst, q.slowSignal, nil
 }
 
-// next takes all that wait, or ends the flying when nobody does. got says whether the flight before got through.
-func (q *queue) next(got bool) []*waiter {
+// takePending takes all that wait, or ends the flying when nobody does. got says whether the flight before got through.
+func (q *queue) takePending(succeeded bool) []*pendingRequest {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	all := q.waiting
-	q.waiting = nil
-	q.flying = len(all) > 0
-	if q.isSlow && (got || !q.flying) {
-		q.isSlow, q.slow = false, make(chan struct{})
+	pending := q.pending
+	q.pending = nil
+	q.isFlushing = len(pending) > 0
+	if q.isSlow && (succeeded || !q.isFlushing) {
+		q.isSlow, q.slowSignal = false, make(chan struct{})
 	}
 	switch {
-	case q.watch == nil:
-		q.watch = time.AfterFunc(waiting.Brief, q.slowDown)
-	case !q.flying:
-		q.watch.Stop()
-	case got: // flights that fail are one wait for those who are in them
-		q.watch.Reset(waiting.Brief)
+	case q.slowTimer == nil:
+		q.slowTimer = time.AfterFunc(waitlimit.UncountedWait, q.markSlow)
+	case !q.isFlushing:
+		q.slowTimer.Stop()
+	case succeeded: // flights that fail are one wait for those who are in them
+		q.slowTimer.Reset(waitlimit.UncountedWait)
 	}
-	return all
+	return pending
 }
 
-// slowDown tells who waits, and who will, that the flight under way takes long.
-func (q *queue) slowDown() {
+// markSlow tells who waits, and who will, that the flight under way takes long.
+func (q *queue) markSlow() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.flying && !q.isSlow {
+	if q.isFlushing && !q.isSlow {
 		q.isSlow = true
-		close(q.slow)
+		close(q.slowSignal)
 	}
 }
 
-// again puts waiters back to where they will be tried again, before those who came after them.
-func (q *queue) again(all []*waiter) {
+// requeue puts waiters back to where they will be tried requeue, before those who came after them.
+func (q *queue) requeue(all []*pendingRequest) {
 	if len(all) == 0 {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting = append(all, q.waiting...)
+	q.pending = append(all, q.pending...)
 }
 
-// forget takes a waiter that has left out of the queue, unless a flight has it: as many as are refused at once while a flight is
+// remove takes a waiter that has left out of the queue, unless a flight has it: as many as are refused at once while a flight is
 // slow would else be kept until it ends.
-func (q *queue) forget(w *waiter) {
+func (q *queue) remove(w *pendingRequest) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i := len(q.waiting) - 1; i >= 0; i-- { // who came last leaves first: there was no place
-		if q.waiting[i] == w {
-			q.waiting = slices.Delete(q.waiting, i, i+1)
+	for i := len(q.pending) - 1; i >= 0; i-- { // who came last leaves first: there was no place
+		if q.pending[i] == w {
+			q.pending = slices.Delete(q.pending, i, i+1)
 			return
 		}
 	}
 }
 
-// close ends the use of the book for all but refunds.
-func (q *queue) close() {
+// retire ends the use of the book for all but refunds.
+func (q *queue) retire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.gone = true
+	q.isRetired = true
 }
 
-// retire is close, unless somebody flies.
-func (q *queue) retire() bool {
+// retireIfIdle is close, unless somebody flies.
+func (q *queue) retireIfIdle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.gone = q.gone || !q.flying
-	return q.gone
+	q.isRetired = q.isRetired || !q.isFlushing
+	return q.isRetired
 }
 
-// pass lets a waiter through the next flight. The first of several begins the flying; one that comes while a flight is
+// submit lets a waiter through the next flight. The first of several begins the flying; one that comes while a flight is
 // under way shares the next. It waits for as long as a request that came at an instant may, and returns the entry as it
 // was made.
-func (b *book) pass(ctx context.Context, k kind, e entry, came time.Time) (entry, error) {
-	l := b.ledger
-	w := l.waiters.Get().(*waiter)
+func (p *activePeriod) submit(ctx context.Context, k requestKind, e entry, arrivedAt time.Time) (entry, error) {
+	m := p.meter
+	w := m.requestPool.Get().(*pendingRequest)
 	w.entry, w.kind = e, k
-	w.fate.Store(waits)
-	lead, slow, err := b.queue.join(w, l.isLost())
+	w.status.Store(statusWaiting)
+	isFirst, slow, err := p.queue.enqueue(w, m.isLogLost())
 	if err != nil {
-		l.waiters.Put(w)
+		m.requestPool.Put(w)
 		return e, err
 	}
-	if lead {
-		l.launch(b)
+	if isFirst {
+		m.startFlush(p)
 	}
-	if k == refund {
-		return e, b.outlast(ctx, w)
+	if k == refundRequest {
+		return e, p.awaitRefund(ctx, w)
 	}
-	err, ok := b.await(ctx, w, slow, came)
+	err, ok := p.awaitResponse(ctx, w, slow, arrivedAt)
 	if !ok { // a flight may still look at the waiter
 		return e, err
 	}
 	e = w.entry
-	l.waiters.Put(w)
+	m.requestPool.Put(w)
 	return e, err
 }
 
-// await waits for the answer, a moment for nothing and then as long as a request may. It is not ok when the waiter left
+// awaitResponse waits for the answer, a moment for nothing and then as long as a request may. It is not ok when the waiter left
 // without one.
-func (b *book) await(ctx context.Context, w *waiter, slow <-chan struct{}, came time.Time) (answer error, ok bool) {
+func (p *activePeriod) awaitResponse(ctx context.Context, w *pendingRequest, slow <-chan struct{}, arrivedAt time.Time) (response error, ok bool) {
 	select {
-	case answer = <-w.done:
-		return answer, true
+	case response = <-w.done:
+		return response, true
 	case <-slow:
 	}
-	v := b.ledger.visit(ctx, w.count.Account, came)
-	defer v.end()
-	if answer, ok = wait(v, w.done); !ok {
-		if w.leave() {
-			b.queue.forget(w)
+	v := p.meter.startWait(ctx, w.count.Account, arrivedAt)
+	defer v.stop()
+	if response, ok = awaitValue(v, w.done); !ok {
+		if w.abandon() {
+			p.queue.remove(w)
 			return ErrUnavailable, false
 		}
-		answer = <-w.done
+		response = <-w.done
 	}
-	if !errors.Is(answer, ErrUnavailable) { // the log may have answered before the visit began
-		b.ledger.heard()
+	if !errors.Is(response, ErrUnavailable) { // the log may have answered before the visit began
+		p.meter.clearSilence()
 	}
-	return answer, true
+	return response, true
 }
 
-// outlast waits for a refund no longer than a request may: it is made in the end all the same.
-func (b *book) outlast(ctx context.Context, w *waiter) error {
-	ctx, cancel := context.WithTimeout(ctx, waiting.Longest)
+// awaitRefund waits for a refund no longer than a request may: it is made in the end all the same.
+func (p *activePeriod) awaitRefund(ctx context.Context, w *pendingRequest) error {
+	ctx, cancel := context.WithTimeout(ctx, waitlimit.MaxWait)
 	defer cancel()
 	select {
 	case err := <-w.done:
-		b.ledger.waiters.Put(w)
+		p.meter.requestPool.Put(w)
 		return err
 	case <-ctx.Done():
 		return ErrUnavailable
 	}
 }
 
-// maxIdle is how many workers wait for the next book: one that has flown has a stack that need not grow again.
-const maxIdle = 64
+// maxIdleWorkers is how many workers wait for the next book: one that has flown has a stack that need not grow again.
+const maxIdleWorkers = 64
 
-// launch has a worker fly a book.
-func (l *Ledger) launch(b *book) {
+// startFlush has a worker fly a book.
+func (m *Meter) startFlush(p *activePeriod) {
 	select {
-	case l.idle <- b:
+	case m.idleWorkers <- p:
 	default:
-		l.flights.Go(func() { l.work(b) })
+		m.goroutines.Go(func() { m.runWorker(p) })
 	}
 }
 
-// work flies one book after the other.
-func (l *Ledger) work(b *book) {
+// runWorker flies one book after the other.
+func (m *Meter) runWorker(p *activePeriod) {
 	for {
-		b.goOn()
-		if l.idlers.Add(1) > maxIdle {
-			l.idlers.Add(-1)
+		p.flushUntilEmpty()
+		if m.idleWorkerCount.Add(1) > maxIdleWorkers {
+			m.idleWorkerCount.Add(-1)
 			return
 		}
 		select {
-		case b = <-l.idle:
-			l.idlers.Add(-1)
-		case <-l.serving.Done():
+		case p = <-m.idleWorkers:
+			m.idleWorkerCount.Add(-1)
+		case <-m.servingCtx.Done():
 			return
 		}
 	}
 }
 
-// goOn flies for as long as somebody waits.
-func (b *book) goOn() {
-	for got := true; ; {
-		all := b.queue.next(got)
-		if len(all) == 0 {
+// flushUntilEmpty flies for as long as somebody waits.
+func (p *activePeriod) flushUntilEmpty() {
+	for succeeded := true; ; {
+		pending := p.queue.takePending(succeeded)
+		if len(pending) == 0 {
 			return
 		}
-		if b.ledger.life.Err() != nil {
-			b.strand(all)
+		if p.meter.runCtx.Err() != nil {
+			p.rejectAll(pending)
 			continue
 		}
-		if got = b.fly(all); got {
+		if succeeded = p.flush(pending); succeeded {
 			runtime.Gosched() // who is about to join shares the flight: a third fewer events under 64 connections
 		} else {
-			b.ledger.pause(retryAfter)
+			p.meter.sleep(retryInterval)
 		}
 	}
 }
 
-// strand refuses who waits in a ledger that has ended.
-func (b *book) strand(all []*waiter) {
-	for _, w := range all {
-		w.answer(ErrUnavailable)
+// rejectAll refuses who waits in a ledger that has ended.
+func (p *activePeriod) rejectAll(pending []*pendingRequest) {
+	for _, w := range pending {
+		w.respond(ErrUnavailable)
 	}
 }
 
-const retryAfter = 50 * time.Millisecond
+const retryInterval = 50 * time.Millisecond

@@ -20,19 +20,19 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// restorable is a log of which an older copy can take the place under those who use it, as on a server.
-type restorable struct {
+// restorableStore is a log of which an older copy can take the place under those who use it, as on a server.
+type restorableStore struct {
 	mu      sync.Mutex
 	journal *journal.Journal
 	dir     string
 }
 
-func openRestorable(t *testing.T, dir string) *restorable {
+func openRestorableStore(t *testing.T, dir string) *restorableStore {
 	t.Helper()
-	return &restorable{dir: dir, journal: openIn(t, dir)}
+	return &restorableStore{dir: dir, journal: openJournal(t, dir)}
 }
 
-func openIn(t *testing.T, dir string) *journal.Journal {
+func openJournal(t *testing.T, dir string) *journal.Journal {
 	t.Helper()
 	j, err := journal.Open(dir, journal.Options{SegmentSize: 4 << 20})
 	if err != nil {
@@ -42,14 +42,14 @@ func openIn(t *testing.T, dir string) *journal.Journal {
 	return j
 }
 
-func (r *restorable) now() *journal.Journal {
+func (r *restorableStore) current() *journal.Journal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.journal
 }
 
-// copied is a folder with the log as it is.
-func (r *restorable) copied(t *testing.T) string {
+// copyLog is a folder with the log as it is.
+func (r *restorableStore) copyLog(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(r.dir)); err != nil {
@@ -59,7 +59,7 @@ func (r *restorable) copied(t *testing.T) string {
 }
 
 // restore puts another journal in the log's place.
-func (r *restorable) restore(j *journal.Journal) {
+func (r *restorableStore) restore(j *journal.Journal) {
 	r.mu.Lock()
 	old := r.journal
 	r.journal = j
@@ -67,45 +67,47 @@ func (r *restorable) restore(j *journal.Journal) {
 	old.Close()
 }
 
-func (r *restorable) Identity(ctx context.Context) (uuid.UUID, error) { return r.now().Identity(ctx) }
-func (r *restorable) Health() error                                   { return r.now().Health() }
-func (r *restorable) Close() error                                    { return r.now().Close() }
+func (r *restorableStore) Identity(ctx context.Context) (uuid.UUID, error) {
+	return r.current().Identity(ctx)
+}
+func (r *restorableStore) Health() error { return r.current().Health() }
+func (r *restorableStore) Close() error  { return r.current().Close() }
 
-func (r *restorable) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
-	return r.now().Append(ctx, stream, expected, events)
+func (r *restorableStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	return r.current().Append(ctx, stream, expected, events)
 }
 
-func (r *restorable) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
-	return r.now().ReadStream(ctx, stream, from, dir)
+func (r *restorableStore) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	return r.current().ReadStream(ctx, stream, from, dir)
 }
 
-func (r *restorable) ReadAll(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
-	return r.now().ReadAll(ctx, after, want)
+func (r *restorableStore) ReadAll(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+	return r.current().ReadAll(ctx, after, want)
 }
 
-func (r *restorable) Subscribe(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+func (r *restorableStore) Subscribe(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
-		for j := r.now(); ; j = r.now() {
+		for j := r.current(); ; j = r.current() {
 			for s, err := range j.Subscribe(ctx, after, want) {
-				if errors.Is(err, eventstore.ErrClosed) && r.now() != j {
+				if errors.Is(err, eventstore.ErrClosed) && r.current() != j {
 					break
 				}
 				if !yield(s, err) || err != nil {
 					return
 				}
-				after = s.Mark
+				after = s.Checkpoint
 			}
 		}
 	}
 }
 
-// serve counts requests one by one until n are served or the cap is reached, and says how many were. A few may be refused
+// countUntil counts requests one by one until n are served or the cap is reached, and says how many were. A few may be refused
 // because they cannot be counted: those that find their stream changed.
-func serve(t *testing.T, l *usage.Ledger, account string, limit int64, n int) (served int) {
+func countUntil(t *testing.T, m *usage.Meter, account string, limit int64, n int) (served int) {
 	t.Helper()
 	for refused := 0; served < n; {
-		_, err := l.Count(t.Context(), holder(account, limit), "GET /me")
-		var spent *usage.SpentError
+		_, err := m.CountRequest(t.Context(), grantOf(account, limit), "GET /me")
+		var spent *usage.QuotaExceededError
 		switch {
 		case err == nil:
 			served++
@@ -128,19 +130,19 @@ func TestARestoredUsageLogIsCountedOnAsItIs(t *testing.T) {
 		t.Run(fmt.Sprintf("%d counted elsewhere", elsewhere), func(t *testing.T) {
 			t.Parallel()
 			const limit, before, lost = 300, 40, 50
-			terms := &volumes{caps: map[string]int64{"a": limit}}
-			log := openRestorable(t, t.TempDir())
-			l := instance(t, log, openLog(t), terms, time.Now)
-			serve(t, l, "a", limit, before)
-			copied := log.copied(t)
-			serve(t, l, "a", limit, lost)
+			terms := &fakeQuotas{caps: map[string]int64{"a": limit}}
+			log := openRestorableStore(t, t.TempDir())
+			m := startMeter(t, log, openLog(t), terms, time.Now)
+			countUntil(t, m, "a", limit, before)
+			copied := log.copyLog(t)
+			countUntil(t, m, "a", limit, lost)
 
-			older := openIn(t, copied)
-			other := instance(t, older, openLog(t), terms, time.Now)
-			serve(t, other, "a", limit, elsewhere)
+			older := openJournal(t, copied)
+			other := startMeter(t, older, openLog(t), terms, time.Now)
+			countUntil(t, other, "a", limit, elsewhere)
 			log.restore(older)
-			served := serve(t, l, "a", limit, 2*limit)
-			f, _ := refold(t, older, ledger.Stream("a", plan.PeriodAt(anchor, time.Now()).First))
+			served := countUntil(t, m, "a", limit, 2*limit)
+			f, _ := foldStream(t, older, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First))
 			// A tick that finds its stream changed is on the log, and its request was refused.
 			if got := before + elsewhere + served; f.Used("a") != limit || got > limit || got < limit-fewRefused {
 				t.Errorf("the log says %d of %d; %d were served that it holds", f.Used("a"), limit, got)
@@ -149,19 +151,19 @@ func TestARestoredUsageLogIsCountedOnAsItIs(t *testing.T) {
 	}
 }
 
-func TestEndsOfKeysAreHeardOnARestoredLogToo(t *testing.T) {
+func TestRevokedKeysAreSeenOnARestoredLogToo(t *testing.T) {
 	t.Parallel()
-	core := openRestorable(t, t.TempDir())
-	write(t, core, "account-b", event.AccountClosed{})
-	older := openIn(t, core.copied(t)) // which is closed after the instance has ended
-	terms := &volumes{caps: map[string]int64{"a": 100}}
-	l := instance(t, openLog(t), core, terms, time.Now)
-	write(t, core, "account-b", event.AccountClosed{})
-	serve(t, l, "a", 100, 1)
+	core := openRestorableStore(t, t.TempDir())
+	appendEvent(t, core, "account-b", event.AccountClosed{})
+	older := openJournal(t, core.copyLog(t)) // which is closed after the instance has ended
+	terms := &fakeQuotas{caps: map[string]int64{"a": 100}}
+	m := startMeter(t, openLog(t), core, terms, time.Now)
+	appendEvent(t, core, "account-b", event.AccountClosed{})
+	countUntil(t, m, "a", 100, 1)
 	core.restore(older)
 	revoked := func() bool {
-		write(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
-		_, err := l.Count(t.Context(), holder("a", 100), "GET /me")
+		appendEvent(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
+		_, err := m.CountRequest(t.Context(), grantOf("a", 100), "GET /me")
 		return errors.Is(err, usage.ErrRevoked)
 	}
 	for end := time.Now().Add(30 * time.Second); !revoked(); time.Sleep(20 * time.Millisecond) {
@@ -171,31 +173,31 @@ func TestEndsOfKeysAreHeardOnARestoredLogToo(t *testing.T) {
 	}
 }
 
-// swapped is a log in whose place another one is found once.
-type swapped struct {
+// otherLogOnceStore is a log in whose place another one is found once.
+type otherLogOnceStore struct {
 	eventstore.Store
 	found sync.Once
 }
 
-func (s *swapped) Subscribe(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+func (s *otherLogOnceStore) Subscribe(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		isOther := false
 		if s.found.Do(func() { isOther = true }); isOther {
-			yield(eventstore.Signal{}, &eventstore.DivergedError{Mark: after, Why: "another log", Other: true})
+			yield(eventstore.Signal{}, &eventstore.DivergedError{Checkpoint: after, Reason: "another log", IsOtherLog: true})
 			return
 		}
 		s.Store.Subscribe(ctx, after, want)(yield)
 	}
 }
 
-func TestEndsOfKeysAreHeardOnceTheRightLogIsBack(t *testing.T) {
+func TestRevokedKeysAreSeenOnceTheRightLogIsBack(t *testing.T) {
 	t.Parallel()
-	core, terms := openLog(t), &volumes{caps: map[string]int64{"a": 100}}
-	l := instance(t, openLog(t), &swapped{Store: core}, terms, time.Now)
-	serve(t, l, "a", 100, 1)
-	write(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
+	core, terms := openLog(t), &fakeQuotas{caps: map[string]int64{"a": 100}}
+	m := startMeter(t, openLog(t), &otherLogOnceStore{Store: core}, terms, time.Now)
+	countUntil(t, m, "a", 100, 1)
+	appendEvent(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
 	revoked := func() bool {
-		_, err := l.Count(t.Context(), holder("a", 100), "GET /me")
+		_, err := m.CountRequest(t.Context(), grantOf("a", 100), "GET /me")
 		return errors.Is(err, usage.ErrRevoked)
 	}
 	for end := time.Now().Add(30 * time.Second); !revoked(); time.Sleep(20 * time.Millisecond) {

@@ -8,178 +8,178 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/schemas/access"
 	"lieudit/schemas/event"
-	"lieudit/schemas/grant"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 )
 
 // contract is who pays, and the book that is open for them.
 type contract struct {
-	id    string
-	book  atomic.Pointer[book]
-	until atomic.Int64 // when to look for another one, Unix microseconds
+	id       string
+	current  atomic.Pointer[activePeriod]
+	switchAt atomic.Int64 // when to look for another one, Unix microseconds
 }
 
-func contractOf(g grant.Grant) string {
+func contractID(g access.Grant) string {
 	if g.Agency != "" {
 		return g.Agency
 	}
 	return g.Account
 }
 
-func (l *Ledger) contract(id string) *contract {
-	if c, ok := l.contracts.Load(id); ok {
+func (m *Meter) findOrAddContract(id string) *contract {
+	if c, ok := m.contracts.Load(id); ok {
 		return c.(*contract)
 	}
-	c, _ := l.contracts.LoadOrStore(id, &contract{id: id})
+	c, _ := m.contracts.LoadOrStore(id, &contract{id: id})
 	return c.(*contract)
 }
 
-// book is the open book of a grant's contract, in which the grant's account has its cap.
-func (l *Ledger) book(ctx context.Context, g grant.Grant, came time.Time) (*book, error) {
-	now := l.clock()
-	c := l.contract(contractOf(g))
-	b := c.book.Load()
-	if b == nil || now.UnixMicro() >= c.until.Load() || b.isGone() {
-		if err := l.shareOpening(ctx, g, c, now, came); err != nil {
+// currentPeriod is the open book of a grant's contract, in which the grant's account has its cap.
+func (m *Meter) currentPeriod(ctx context.Context, g access.Grant, arrivedAt time.Time) (*activePeriod, error) {
+	now := m.clock()
+	c := m.findOrAddContract(contractID(g))
+	p := c.current.Load()
+	if p == nil || now.UnixMicro() >= c.switchAt.Load() || p.isRetired() {
+		if err := m.openShared(ctx, g, c, now, arrivedAt); err != nil {
 			return nil, err
 		}
-		b = c.book.Load()
+		p = c.current.Load()
 	}
-	b.used.Store(now.Unix())
-	return b, b.agree(ctx, g, now, came)
+	p.lastUsedAt.Store(now.Unix())
+	return p, p.ensureCap(ctx, g, now, arrivedAt)
 }
 
-// shareOpening waits until the contract's book is open. One that was put away is another contract than the one of the
+// openShared waits until the contract's book is open. One that was put away is another contract than the one of the
 // same id after it.
-func (l *Ledger) shareOpening(ctx context.Context, g grant.Grant, c *contract, now, came time.Time) error {
-	return l.share(ctx, g.Account, fmt.Sprintf("open %s %p", c.id, c), came, func(ctx context.Context) error {
-		return l.turnTo(ctx, c, g.Anchor, now)
+func (m *Meter) openShared(ctx context.Context, g access.Grant, c *contract, now, arrivedAt time.Time) error {
+	return m.awaitShared(ctx, g.Account, fmt.Sprintf("open %s %p", c.id, c), arrivedAt, func(ctx context.Context) error {
+		return m.switchPeriod(ctx, c, g.Anchor, now)
 	})
 }
 
-func (b *book) isGone() bool {
-	b.queue.mu.Lock()
-	defer b.queue.mu.Unlock()
-	return b.queue.gone
+func (p *activePeriod) isRetired() bool {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	return p.queue.isRetired
 }
 
-// turnTo opens the book of the period that an instant is in; one at a time does so for a contract. A clock that was set
+// switchPeriod opens the book of the period that an instant is in; one at a time does so for a contract. A clock that was set
 // back never turns to an earlier one.
-func (l *Ledger) turnTo(ctx context.Context, c *contract, anchor plan.Date, now time.Time) error {
-	open := c.book.Load()
-	if open != nil && !open.isGone() && now.UnixMicro() < c.until.Load() {
+func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date, now time.Time) error {
+	current := c.current.Load()
+	if current != nil && !current.isRetired() && now.UnixMicro() < c.switchAt.Load() {
 		return nil // somebody was faster
 	}
 	period := plan.PeriodAt(anchor, now)
-	if open != nil && period.Start().Before(open.period.Start()) {
-		period = open.period
+	if current != nil && period.Start().Before(current.period.Start()) {
+		period = current.period
 	}
-	b, until, err := l.opened(ctx, c.id, anchor, period)
+	p, switchAt, err := m.openCountablePeriod(ctx, c.id, anchor, period)
 	if err != nil {
 		return err
 	}
-	if open == nil || open.isGone() || open.stream != b.stream {
-		c.book.Store(b)
+	if current == nil || current.isRetired() || current.stream != p.stream {
+		c.current.Store(p)
 	}
-	c.until.Store(until.UnixMicro())
+	c.switchAt.Store(switchAt.UnixMicro())
 	return nil
 }
 
 // errEarly: the period has not begun by the log's clock.
-type earlyError struct{ by time.Duration }
+type tooEarlyError struct{ by time.Duration }
 
-func (e earlyError) Error() string {
+func (e tooEarlyError) Error() string {
 	return fmt.Sprintf("the period begins in %v by the log's clock", e.by)
 }
 
-// opened is the book of a period that requests can be counted in: the one given, a later one when that is closed already,
+// openCountablePeriod is the book of a period that requests can be counted in: the one given, a later one when that is closed already,
 // the one before when the log says that it has not begun. It also says when to look again.
-func (l *Ledger) opened(ctx context.Context, id string, anchor plan.Date, period plan.Period) (*book, time.Time, error) {
-	for back := time.Duration(0); ; {
-		b, err := l.load(ctx, id, period)
-		early := earlyError{}
+func (m *Meter) openCountablePeriod(ctx context.Context, id string, anchor plan.Date, period plan.Period) (*activePeriod, time.Time, error) {
+	for lookAgainIn := time.Duration(0); ; {
+		p, err := m.loadPeriod(ctx, id, period)
+		early := tooEarlyError{}
 		switch {
-		case errors.As(err, &early) && back == 0:
-			back = max(early.by-ledger.Early/2, time.Second)
+		case errors.As(err, &early) && lookAgainIn == 0:
+			lookAgainIn = max(early.by-ledger.MaxEarlyOpening/2, time.Second)
 			period = plan.PeriodAt(anchor, period.Start().Add(-time.Nanosecond))
 		case err != nil:
 			return nil, time.Time{}, err
-		case b.fold.Closed() && back != 0:
+		case p.fold.IsClosed() && lookAgainIn != 0:
 			return nil, time.Time{}, early
-		case b.fold.Closed():
+		case p.fold.IsClosed():
 			period = plan.PeriodAt(anchor, period.End())
-		case back != 0:
-			return b, l.clock().Add(back), nil
+		case lookAgainIn != 0:
+			return p, m.clock().Add(lookAgainIn), nil
 		default:
-			return b, period.End(), nil
+			return p, period.End(), nil
 		}
 	}
 }
 
-// load folds the stream of a period, from its latest balance on, and opens it when nobody has.
-func (l *Ledger) load(ctx context.Context, id string, period plan.Period) (*book, error) {
-	b, err := l.read(ctx, ledger.Stream(id, period.First))
+// loadPeriod folds the stream of a period, from its latest balance on, and opens it when nobody has.
+func (m *Meter) loadPeriod(ctx context.Context, id string, period plan.Period) (*activePeriod, error) {
+	p, err := m.readPeriod(ctx, ledger.StreamName(id, period.First))
 	if err != nil {
 		return nil, err
 	}
-	b.period = period
-	for !b.fold.Opened() && !b.fold.Closed() {
-		if err := b.open(ctx, id); err != nil {
+	p.period = period
+	for !p.fold.IsOpen() && !p.fold.IsClosed() {
+		if err := p.openPeriod(ctx, id); err != nil {
 			return nil, err
 		}
 	}
-	return b, nil
+	return p, nil
 }
 
-// read is the book of a stream as the log has it.
-func (l *Ledger) read(ctx context.Context, stream string) (*book, error) {
-	b := &book{ledger: l, stream: stream, fold: &ledger.Book{}, revision: eventstore.NoStream, checked: map[string]time.Time{}}
-	for r, err := range l.store.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
+// readPeriod is the book of a stream as the log has it.
+func (m *Meter) readPeriod(ctx context.Context, stream string) (*activePeriod, error) {
+	p := &activePeriod{meter: m, stream: stream, fold: &ledger.PeriodState{}, revision: eventstore.NoStream, capCheckedAt: map[string]time.Time{}}
+	for r, err := range m.store.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", stream, err)
 		}
-		if r.Type != (event.UsageBalanced{}).EventType() {
+		if r.Type != (event.UsageSnapshotTaken{}).EventType() {
 			continue
 		}
 		e, err := event.Decode(r.Type, r.Data)
 		if err != nil {
 			return nil, err
 		}
-		balance := e.(event.UsageBalanced)
-		b.fold, b.revision = ledger.Resume(balance), eventstore.Revision(balance.AsOf)
+		snapshot := e.(event.UsageSnapshotTaken)
+		p.fold, p.revision = ledger.RestorePeriod(snapshot), eventstore.Revision(snapshot.AsOfRevision)
 		break
 	}
-	return b, b.forward(ctx)
+	return p, p.catchUp(ctx)
 }
 
-// open begins the period, or finds that somebody else has.
-func (b *book) open(ctx context.Context, id string) error {
-	requests, asOf, err := b.ledger.terms.Volume(ctx, id, latest(b.ledger.clock(), b.period.Start()))
+// openPeriod begins the period, or finds that somebody else has.
+func (p *activePeriod) openPeriod(ctx context.Context, id string) error {
+	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, id, latest(p.meter.clock(), p.period.Start()))
 	if err != nil {
 		return err
 	}
-	opening := event.UsageOpened{Contract: id, First: b.period.First, Next: b.period.Next, Cap: requests, AsOf: int64(asOf)}
-	name := fmt.Sprintf("open %d", b.revision)
-	proposed, err := b.ledger.encode(ctx, b.stream, name, opening)
+	opening := event.UsageOpened{Contract: id, First: p.period.First, Next: p.period.Next, Cap: requests, AsOfPosition: int64(asOf)}
+	name := fmt.Sprintf("open %d", p.revision)
+	proposed, err := p.meter.encodeEvents(ctx, p.stream, name, opening)
 	if err != nil {
 		return err
 	}
-	begun := b.ledger.clock()
-	if _, err = b.ledger.append(ctx, b.stream, b.revision, proposed); err != nil && !errors.Is(err, eventstore.ErrConflict) {
+	startedAt := p.meter.clock()
+	if _, err = p.meter.appendUntilKnown(ctx, p.stream, p.revision, proposed); err != nil && !errors.Is(err, eventstore.ErrConflict) {
 		return err
 	}
-	mine := err == nil
-	if err := b.forward(ctx); err != nil || !mine || b.fold.Opened() {
+	isOwn := err == nil
+	if err := p.catchUp(ctx); err != nil || !isOwn || p.fold.IsOpen() {
 		return err
 	}
-	return earlyError{b.period.Start().Sub(begun) + b.behind(ctx, begun)}
+	return tooEarlyError{p.period.Start().Sub(startedAt) + p.logClockLag(ctx, startedAt)}
 }
 
-// behind is how far the log's clock is behind an instant at which something was appended to the book.
-func (b *book) behind(ctx context.Context, at time.Time) time.Duration {
-	for r, err := range b.ledger.store.ReadStream(ctx, b.stream, b.revision, eventstore.Forward) {
+// logClockLag is how far the log's clock is logClockLag an instant at which something was appended to the book.
+func (p *activePeriod) logClockLag(ctx context.Context, at time.Time) time.Duration {
+	for r, err := range p.meter.store.ReadStream(ctx, p.stream, p.revision, eventstore.Forward) {
 		if err == nil {
 			return at.Sub(r.Time)
 		}

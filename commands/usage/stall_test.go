@@ -12,51 +12,51 @@ import (
 
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
-	"lieudit/eventstore/waiting"
+	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 )
 
-// slow is a log that falls silent, as a real EventStoreDB does: what is asked meanwhile is answered after it. It can be
+// silentStore is a log that falls silent, as a real EventStoreDB does: what is asked meanwhile is answered after it. It can be
 // away as well.
-type slow struct {
+type silentStore struct {
 	eventstore.Store
-	made bool // what is asked in a silence is done at once, and only its answer is late
+	appendsInSilence bool // what is asked in a silence is done at once, and only its answer is late
 
-	mu   sync.Mutex
-	over chan struct{} // nil: it speaks
-	away bool
-	lag  time.Duration // of every answer
+	mu            sync.Mutex
+	spoken        chan struct{} // nil: it speaks
+	isUnavailable bool
+	lag           time.Duration // of every answer
 }
 
-func (s *slow) fallSilent() {
+func (s *silentStore) beginSilence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over = make(chan struct{})
+	s.spoken = make(chan struct{})
 }
 
-func (s *slow) speak() {
+func (s *silentStore) endSilence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	close(s.over)
-	s.over = nil
+	close(s.spoken)
+	s.spoken = nil
 }
 
-func (s *slow) setAway(away bool) {
+func (s *silentStore) setUnavailable(away bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.away = away
+	s.isUnavailable = away
 }
 
-func (s *slow) setLag(lag time.Duration) {
+func (s *silentStore) setLag(lag time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lag = lag
 }
 
-func (s *slow) answer(ctx context.Context) error {
+func (s *silentStore) awaitAnswer(ctx context.Context) error {
 	s.mu.Lock()
-	over, away, lag := s.over, s.away, s.lag
+	over, away, lag := s.spoken, s.isUnavailable, s.lag
 	s.mu.Unlock()
 	time.Sleep(lag)
 	if away {
@@ -73,77 +73,77 @@ func (s *slow) answer(ctx context.Context) error {
 	}
 }
 
-func (s *slow) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (done eventstore.Committed, err error) {
-	if s.made {
+func (s *silentStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (done eventstore.AppendResult, err error) {
+	if s.appendsInSilence {
 		done, err = s.Store.Append(ctx, stream, expected, events)
 	}
-	if away := s.answer(ctx); away != nil {
+	if away := s.awaitAnswer(ctx); away != nil {
 		return done, away
 	}
-	if !s.made {
+	if !s.appendsInSilence {
 		return s.Store.Append(ctx, stream, expected, events)
 	}
 	return done, err
 }
 
-func (s *slow) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
-	return func(yield func(eventstore.Recorded, error) bool) {
-		if err := s.answer(ctx); err != nil {
-			yield(eventstore.Recorded{}, err)
+func (s *silentStore) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
+		if err := s.awaitAnswer(ctx); err != nil {
+			yield(eventstore.RecordedEvent{}, err)
 			return
 		}
 		s.Store.ReadStream(ctx, stream, from, dir)(yield)
 	}
 }
 
-// stage is a ledger over a log that can be slow, in time of its own, in which waiting costs nothing.
-type stage struct {
+// simulation is a ledger over a log that can be slow, in time of its own, in which waiting costs nothing.
+type simulation struct {
 	*testing.T
-	*usage.Ledger
-	log   *slow
-	wall  *clock
+	*usage.Meter
+	log   *silentStore
+	wall  *fakeClock
 	begun time.Time
 	work  sync.WaitGroup
 }
 
-func inBubble(t *testing.T, made bool, room int, run func(*stage)) {
+func runSimulation(t *testing.T, appendsInSilence bool, maxWaiting int, run func(*simulation)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := newClock(at(t, "2026-03-01T12:00:00+01:00"))
-		log := &slow{Store: logOf(t, c), made: made}
-		terms := &volumes{caps: map[string]int64{"a": 100_000, "b": 100_000, "cold": 100_000}}
-		l := instance(t, log, log.Store, terms, c.now)
-		l.WaitIn(waiting.NewRoom(room))
-		counts(t, l, "a", 100_000)
-		counts(t, l, "b", 100_000)
-		s := &stage{T: t, Ledger: l, log: log, wall: c, begun: time.Now()}
+		c := newFakeClock(parseTime(t, "2026-03-01T12:00:00+01:00"))
+		log := &silentStore{Store: openLogWithClock(t, c), appendsInSilence: appendsInSilence}
+		terms := &fakeQuotas{caps: map[string]int64{"a": 100_000, "b": 100_000, "cold": 100_000}}
+		m := startMeter(t, log, log.Store, terms, c.now)
+		m.SetWaitLimiter(waitlimit.New(maxWaiting))
+		mustCount(t, m, "a", 100_000)
+		mustCount(t, m, "b", 100_000)
+		s := &simulation{T: t, Meter: m, log: log, wall: c, begun: time.Now()}
 		run(s)
 		s.work.Wait()
 	})
 }
 
-// outcome is what became of a request, and when.
-type outcome struct {
-	came, went time.Duration // since the test began
-	err        error
+// requestOutcome is what became of a request, and when.
+type requestOutcome struct {
+	arrivedAt, answeredAt time.Duration // since the test began
+	err                   error
 }
 
-// request asks for one request of an account to be counted and notes what becomes of it.
-func (s *stage) request(ctx context.Context, account string, to *outcome) {
-	to.came = time.Since(s.begun)
+// startRequest asks for one startRequest of an account to be counted and notes what becomes of it.
+func (s *simulation) startRequest(ctx context.Context, account string, to *requestOutcome) {
+	to.arrivedAt = time.Since(s.begun)
 	s.work.Go(func() {
-		_, to.err = s.Count(ctx, holder(account, 100_000), "GET /me")
-		to.went = time.Since(s.begun)
+		_, to.err = s.CountRequest(ctx, grantOf(account, 100_000), "GET /me")
+		to.answeredAt = time.Since(s.begun)
 	})
 }
 
-// billed is what the log itself says was counted, when all that comes behind has come.
-func (s *stage) billed(account string) int64 {
+// readBilled is what the log itself says was counted, when all that comes behind has come.
+func (s *simulation) readBilled(account string) int64 {
 	s.Helper()
 	time.Sleep(time.Second) // in a bubble: until nothing moves any more
 	synctest.Wait()
-	f, _ := refold(s.T, s.log.Store, ledger.Stream(account, plan.PeriodAt(anchor, s.wall.now()).First))
-	spent, err := s.Spending(s.Context(), holder(account, 100_000))
+	f, _ := foldStream(s.T, s.log.Store, ledger.StreamName(account, plan.PeriodAt(anchor, s.wall.now()).First))
+	spent, err := s.ReadQuotaUsage(s.Context(), grantOf(account, 100_000))
 	if err != nil || spent.Used != f.Lines.Total() {
 		s.Errorf("%s: the instance says %d, %v, the log %d", account, spent.Used, err, f.Lines.Total())
 	}
@@ -155,21 +155,21 @@ func TestASilenceOfTwoAndAHalfSecondsRefusesNobody(t *testing.T) {
 	for _, made := range []bool{false, true} {
 		t.Run(fmt.Sprintf("done at once %v", made), func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, made, waiting.Places, func(s *stage) {
-				s.log.fallSilent()
-				var all [120]outcome
+			runSimulation(t, made, waitlimit.MaxRequests, func(s *simulation) {
+				s.log.beginSilence()
+				var all [120]requestOutcome
 				for i := range all {
-					s.request(s.Context(), []string{"a", "b", "cold"}[i%3], &all[i])
+					s.startRequest(s.Context(), []string{"a", "b", "cold"}[i%3], &all[i])
 					time.Sleep(2500 * time.Millisecond / time.Duration(len(all)))
 				}
-				s.log.speak()
+				s.log.endSilence()
 				s.work.Wait()
 				for i, r := range all {
 					if r.err != nil {
-						s.Errorf("request %d, come at %v: %v at %v", i, r.came, r.err, r.went)
+						s.Errorf("request %d, come at %v: %v at %v", i, r.arrivedAt, r.err, r.answeredAt)
 					}
 				}
-				if got := [3]int64{s.billed("a"), s.billed("b"), s.billed("cold")}; got != [3]int64{41, 41, 40} {
+				if got := [3]int64{s.readBilled("a"), s.readBilled("b"), s.readBilled("cold")}; got != [3]int64{41, 41, 40} {
 					s.Errorf("billed %v, want 40 each and one more of two", got)
 				}
 			})
@@ -182,31 +182,31 @@ func TestALongerSilenceRefusesThoseWhoWaitedThreeSecondsAndBillsNoneOfThem(t *te
 	for _, made := range []bool{false, true} {
 		t.Run(fmt.Sprintf("done at once %v", made), func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, made, waiting.Places, func(s *stage) {
+			runSimulation(t, made, waitlimit.MaxRequests, func(s *simulation) {
 				const silence = 3510 * time.Millisecond
-				s.log.fallSilent()
+				s.log.beginSilence()
 				began := time.Since(s.begun)
-				var all [140]outcome
+				var all [140]requestOutcome
 				for i := range all {
-					s.request(s.Context(), []string{"a", "b", "cold", "a"}[i%4], &all[i])
+					s.startRequest(s.Context(), []string{"a", "b", "cold", "a"}[i%4], &all[i])
 					time.Sleep(25 * time.Millisecond)
 				}
 				time.Sleep(10 * time.Millisecond)
-				s.log.speak()
+				s.log.endSilence()
 				s.work.Wait()
 				served := int64(0)
 				for i, r := range all {
-					waited := r.went - r.came
-					switch late := r.came+waiting.Longest < began+silence; {
-					case late && (!errors.Is(r.err, usage.ErrUnavailable) || waited != waiting.Longest):
-						s.Errorf("request %d, come at %v: %v after %v, want a refusal after %v", i, r.came, r.err, waited, waiting.Longest)
+					waited := r.answeredAt - r.arrivedAt
+					switch late := r.arrivedAt+waitlimit.MaxWait < began+silence; {
+					case late && (!errors.Is(r.err, usage.ErrUnavailable) || waited != waitlimit.MaxWait):
+						s.Errorf("request %d, come at %v: %v after %v, want a refusal after %v", i, r.arrivedAt, r.err, waited, waitlimit.MaxWait)
 					case !late && r.err != nil:
-						s.Errorf("request %d, come at %v: %v after %v", i, r.came, r.err, waited)
+						s.Errorf("request %d, come at %v: %v after %v", i, r.arrivedAt, r.err, waited)
 					case !late:
 						served++
 					}
 				}
-				if got := s.billed("a") + s.billed("b") + s.billed("cold") - 2; got != served {
+				if got := s.readBilled("a") + s.readBilled("b") + s.readBilled("cold") - 2; got != served {
 					s.Errorf("billed %d, want the %d that were served", got, served)
 				}
 			})
@@ -214,20 +214,20 @@ func TestALongerSilenceRefusesThoseWhoWaitedThreeSecondsAndBillsNoneOfThem(t *te
 	}
 }
 
-func TestALogThatIsAwayForAMomentRefusesNobody(t *testing.T) {
+func TestALogThatIsBrieflyUnavailableRefusesNobody(t *testing.T) {
 	t.Parallel()
-	inBubble(t, false, waiting.Places, func(s *stage) {
-		s.log.setAway(true)
-		var all [90]outcome
+	runSimulation(t, false, waitlimit.MaxRequests, func(s *simulation) {
+		s.log.setUnavailable(true)
+		var all [90]requestOutcome
 		for i := range all {
-			s.request(s.Context(), []string{"a", "b", "cold"}[i%3], &all[i])
+			s.startRequest(s.Context(), []string{"a", "b", "cold"}[i%3], &all[i])
 			time.Sleep(20 * time.Millisecond)
 		}
-		s.log.setAway(false)
+		s.log.setUnavailable(false)
 		s.work.Wait()
 		for i, r := range all {
 			if r.err != nil {
-				s.Errorf("request %d, come at %v: %v at %v", i, r.came, r.err, r.went)
+				s.Errorf("request %d, come at %v: %v at %v", i, r.arrivedAt, r.err, r.answeredAt)
 			}
 		}
 	})
@@ -235,31 +235,31 @@ func TestALogThatIsAwayForAMomentRefusesNobody(t *testing.T) {
 
 func TestALostLogRefusesAtOnceUntilItIsBack(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]struct{ away, back func(*slow) }{
-		"silent": {(*slow).fallSilent, (*slow).speak},
-		"away":   {func(s *slow) { s.setAway(true) }, func(s *slow) { s.setAway(false) }},
+	for name, lose := range map[string]struct{ away, back func(*silentStore) }{
+		"silent": {(*silentStore).beginSilence, (*silentStore).endSilence},
+		"away":   {func(s *silentStore) { s.setUnavailable(true) }, func(s *silentStore) { s.setUnavailable(false) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, false, waiting.Places, func(s *stage) {
+			runSimulation(t, false, waitlimit.MaxRequests, func(s *simulation) {
 				lose.away(s.log)
-				var all [260]outcome
+				var all [260]requestOutcome
 				for i := range all {
-					s.request(s.Context(), []string{"a", "cold"}[i%2], &all[i])
+					s.startRequest(s.Context(), []string{"a", "cold"}[i%2], &all[i])
 					time.Sleep(50 * time.Millisecond)
 				}
 				s.work.Wait()
 				for i, r := range all {
-					waited := r.went - r.came
-					if !errors.Is(r.err, usage.ErrUnavailable) || waited > waiting.Longest || r.came > waiting.Lost && waited > waiting.Brief || r.went > waiting.Lost+waiting.Brief && r.came < waiting.Lost-waiting.Brief {
-						s.Errorf("request %d, come at %v: %v after %v", i, r.came, r.err, waited)
+					waited := r.answeredAt - r.arrivedAt
+					if !errors.Is(r.err, usage.ErrUnavailable) || waited > waitlimit.MaxWait || r.arrivedAt > waitlimit.MaxSilence && waited > waitlimit.UncountedWait || r.answeredAt > waitlimit.MaxSilence+waitlimit.UncountedWait && r.arrivedAt < waitlimit.MaxSilence-waitlimit.UncountedWait {
+						s.Errorf("request %d, come at %v: %v after %v", i, r.arrivedAt, r.err, waited)
 					}
 				}
 				lose.back(s.log)
 				time.Sleep(time.Second)
-				counts(s.T, s.Ledger, "a", 100_000)
-				counts(s.T, s.Ledger, "cold", 100_000)
-				if got := s.billed("a") + s.billed("cold"); got != 3 {
+				mustCount(s.T, s.Meter, "a", 100_000)
+				mustCount(s.T, s.Meter, "cold", 100_000)
+				if got := s.readBilled("a") + s.readBilled("cold"); got != 3 {
 					s.Errorf("billed %d, want the 3 that were served", got)
 				}
 			})
@@ -269,34 +269,34 @@ func TestALostLogRefusesAtOnceUntilItIsBack(t *testing.T) {
 
 func TestOnlySoManyWaitAndHalfOfThemForOneAccount(t *testing.T) {
 	t.Parallel()
-	inBubble(t, false, 8, func(s *stage) {
-		s.log.fallSilent()
-		var a, b [8]outcome
+	runSimulation(t, false, 8, func(s *simulation) {
+		s.log.beginSilence()
+		var a, b [8]requestOutcome
 		for i := range a {
-			s.request(s.Context(), "a", &a[i])
+			s.startRequest(s.Context(), "a", &a[i])
 		}
-		time.Sleep(2 * waiting.Brief)
+		time.Sleep(2 * waitlimit.UncountedWait)
 		for i := range b {
-			s.request(s.Context(), "b", &b[i])
+			s.startRequest(s.Context(), "b", &b[i])
 		}
-		time.Sleep(2 * waiting.Brief)
-		s.log.speak()
+		time.Sleep(2 * waitlimit.UncountedWait)
+		s.log.endSilence()
 		s.work.Wait()
-		for name, all := range map[string][8]outcome{"a": a, "b": b} {
+		for name, all := range map[string][8]requestOutcome{"a": a, "b": b} {
 			served := 0
 			for _, r := range all {
 				switch {
 				case r.err == nil:
 					served++
-				case r.went-r.came > waiting.Brief:
-					s.Errorf("%s: refused after %v, want at once", name, r.went-r.came)
+				case r.answeredAt-r.arrivedAt > waitlimit.UncountedWait:
+					s.Errorf("%s: refused after %v, want at once", name, r.answeredAt-r.arrivedAt)
 				}
 			}
 			if served != 4 {
 				s.Errorf("%s: %d served, want 4 of 8 places", name, served)
 			}
 		}
-		if got := [2]int64{s.billed("a"), s.billed("b")}; got != [2]int64{5, 5} {
+		if got := [2]int64{s.readBilled("a"), s.readBilled("b")}; got != [2]int64{5, 5} {
 			s.Errorf("billed %v, want those served", got)
 		}
 	})
@@ -307,26 +307,26 @@ func TestAClientThatGoesAwayGivesItsPlaceBackAndIsNotBilled(t *testing.T) {
 	for _, account := range []string{"a", "cold"} {
 		t.Run(account, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, true, 2, func(s *stage) {
+			runSimulation(t, true, 2, func(s *simulation) {
 				before := map[string]int64{"a": 1, "cold": 0}[account]
-				s.log.fallSilent()
+				s.log.beginSilence()
 				ctx, goAway := context.WithCancel(s.Context())
-				var gone, stays outcome
-				s.request(ctx, account, &gone)
-				time.Sleep(2 * waiting.Brief)
+				var gone, stays requestOutcome
+				s.startRequest(ctx, account, &gone)
+				time.Sleep(2 * waitlimit.UncountedWait)
 				goAway()
 				synctest.Wait()
-				if gone.err == nil || gone.went-gone.came > 2*waiting.Brief {
+				if gone.err == nil || gone.answeredAt-gone.arrivedAt > 2*waitlimit.UncountedWait {
 					s.Errorf("the client that went: %+v", gone)
 				}
-				s.request(s.Context(), account, &stays) // the account's one place
-				time.Sleep(2 * waiting.Brief)
-				s.log.speak()
+				s.startRequest(s.Context(), account, &stays) // the account's one place
+				time.Sleep(2 * waitlimit.UncountedWait)
+				s.log.endSilence()
 				s.work.Wait()
 				if stays.err != nil {
 					s.Errorf("the client that stayed: %v", stays.err)
 				}
-				if got := s.billed(account); got != before+1 {
+				if got := s.readBilled(account); got != before+1 {
 					s.Errorf("billed %d, want %d", got, before+1)
 				}
 			})
@@ -334,40 +334,40 @@ func TestAClientThatGoesAwayGivesItsPlaceBackAndIsNotBilled(t *testing.T) {
 	}
 }
 
-func TestAWriteWhoseTickLandsInTimeIsHeldAndRefundedAsEver(t *testing.T) {
+func TestAReservationWhoseTickIsAppendedInTimeCanBeRefunded(t *testing.T) {
 	t.Parallel()
-	inBubble(t, true, waiting.Places, func(s *stage) {
-		s.log.fallSilent()
-		time.AfterFunc(2*time.Second, s.log.speak)
-		r, err := s.Hold(s.Context(), holder("a", 100_000), "PUT /x")
+	runSimulation(t, true, waitlimit.MaxRequests, func(s *simulation) {
+		s.log.beginSilence()
+		time.AfterFunc(2*time.Second, s.log.endSilence)
+		r, err := s.Reserve(s.Context(), grantOf("a", 100_000), "PUT /x")
 		if err != nil {
 			s.Fatal(err)
 		}
-		if got := s.billed("a"); got != 2 {
+		if got := s.readBilled("a"); got != 2 {
 			s.Errorf("billed %d, want 2", got)
 		}
 		if err := r.Refund(s.Context()); err != nil {
 			s.Error(err)
 		}
-		if got := s.billed("a"); got != 1 {
+		if got := s.readBilled("a"); got != 1 {
 			s.Errorf("billed %d after the refund, want 1", got)
 		}
 	})
 }
 
-func TestARequestWaitsOnceForItsBookAndItsTick(t *testing.T) {
+func TestARequestWaitsOnceForItsPeriodAndItsTick(t *testing.T) {
 	t.Parallel()
-	inBubble(t, false, waiting.Places, func(s *stage) {
+	runSimulation(t, false, waitlimit.MaxRequests, func(s *simulation) {
 		s.log.setLag(700 * time.Millisecond) // four answers open a book
-		var r outcome
-		s.request(s.Context(), "cold", &r)
+		var r requestOutcome
+		s.startRequest(s.Context(), "cold", &r)
 		s.work.Wait()
-		if waited := r.went - r.came; !errors.Is(r.err, usage.ErrUnavailable) || waited > waiting.Longest+waiting.Brief {
-			s.Errorf("%v after %v, want a refusal after %v", r.err, waited, waiting.Longest)
+		if waited := r.answeredAt - r.arrivedAt; !errors.Is(r.err, usage.ErrUnavailable) || waited > waitlimit.MaxWait+waitlimit.UncountedWait {
+			s.Errorf("%v after %v, want a refusal after %v", r.err, waited, waitlimit.MaxWait)
 		}
-		time.Sleep(waiting.Lost)
+		time.Sleep(waitlimit.MaxSilence)
 		s.log.setLag(0)
-		if got := s.billed("cold"); got != 0 {
+		if got := s.readBilled("cold"); got != 0 {
 			s.Errorf("billed %d, want nothing", got)
 		}
 	})
@@ -375,61 +375,61 @@ func TestARequestWaitsOnceForItsBookAndItsTick(t *testing.T) {
 
 func TestWhoIsRefusedAtOnceIsNotKeptUntilTheLogAnswers(t *testing.T) {
 	t.Parallel()
-	inBubble(t, false, 8, func(s *stage) {
-		s.log.fallSilent()
-		var all [1000]outcome
-		s.request(s.Context(), "a", &all[0])
-		time.Sleep(2 * waiting.Brief)
+	runSimulation(t, false, 8, func(s *simulation) {
+		s.log.beginSilence()
+		var all [1000]requestOutcome
+		s.startRequest(s.Context(), "a", &all[0])
+		time.Sleep(2 * waitlimit.UncountedWait)
 		for i := range all[1:] {
-			s.request(s.Context(), "a", &all[i+1])
+			s.startRequest(s.Context(), "a", &all[i+1])
 		}
 		synctest.Wait()
-		if got := s.Queued(); got > 8 {
+		if got := s.QueuedRequests(); got > 8 {
 			s.Errorf("%d are queued, want no more than there are places", got)
 		}
-		time.Sleep(2 * waiting.Longest)
-		if got := s.Queued(); got != 0 {
+		time.Sleep(2 * waitlimit.MaxWait)
+		if got := s.QueuedRequests(); got != 0 {
 			s.Errorf("%d are queued after everybody has left", got)
 		}
-		s.log.speak()
+		s.log.endSilence()
 	})
 }
 
 func TestAnAnswerThatComesAsAWaitBeginsEndsTheSilence(t *testing.T) {
 	t.Parallel()
-	inBubble(t, false, waiting.Places, func(s *stage) {
+	runSimulation(t, false, waitlimit.MaxRequests, func(s *simulation) {
 		for range 1000 {
-			s.log.fallSilent()
-			var r [3]outcome
+			s.log.beginSilence()
+			var r [3]requestOutcome
 			for i := range r {
-				s.request(s.Context(), "a", &r[i])
+				s.startRequest(s.Context(), "a", &r[i])
 			}
-			time.Sleep(waiting.Brief)
-			s.log.speak()
+			time.Sleep(waitlimit.UncountedWait)
+			s.log.endSilence()
 			s.work.Wait()
-			if s.CountsSilence() {
+			if s.IsLogSilent() {
 				s.Fatal("the log has answered, and is thought to be silent")
 			}
 		}
 	})
 }
 
-func TestABookThatIsPutAwayWhileItIsOpenedIsOpenedAgain(t *testing.T) {
+func TestAPeriodEvictedWhileItIsOpenedIsOpenedAgain(t *testing.T) {
 	t.Parallel()
-	inBubble(t, false, waiting.Places, func(s *stage) {
-		s.log.fallSilent()
-		var before, after outcome
-		s.request(s.Context(), "cold", &before)
+	runSimulation(t, false, waitlimit.MaxRequests, func(s *simulation) {
+		s.log.beginSilence()
+		var before, after requestOutcome
+		s.startRequest(s.Context(), "cold", &before)
 		synctest.Wait()
-		s.PutAway("cold")
-		s.request(s.Context(), "cold", &after)
+		s.EvictContract("cold")
+		s.startRequest(s.Context(), "cold", &after)
 		time.Sleep(time.Second)
-		s.log.speak()
+		s.log.endSilence()
 		s.work.Wait()
 		if before.err != nil || after.err != nil {
 			s.Errorf("%v, %v", before.err, after.err)
 		}
-		if got := s.billed("cold"); got != 2 {
+		if got := s.readBilled("cold"); got != 2 {
 			s.Errorf("billed %d, want 2", got)
 		}
 	})

@@ -18,9 +18,9 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/waiting"
+	"lieudit/eventstore/waitlimit"
+	"lieudit/schemas/access"
 	"lieudit/schemas/event"
-	"lieudit/schemas/grant"
 )
 
 var (
@@ -30,172 +30,174 @@ var (
 	ErrUnavailable = errors.New("usage cannot be counted")
 )
 
-// SpentError says that the requests of the period are used up.
-type SpentError struct{ Limit int64 }
+// QuotaExceededError says that the requests of the period are used up.
+type QuotaExceededError struct{ Limit int64 }
 
-func (e *SpentError) Error() string {
+func (e *QuotaExceededError) Error() string {
 	return fmt.Sprintf("all %d requests of the period are used", e.Limit)
 }
 
-// Terms are what accounts may use, as their own streams say.
-type Terms interface {
-	// Volume is an account's own monthly requests at an instant, and the position of the last event of its stream.
-	Volume(ctx context.Context, account string, at time.Time) (requests int64, asOf eventstore.Position, err error)
+// Quotas are what accounts may use, as their own streams say.
+type Quotas interface {
+	// QuotaAt is an account's own monthly requests at an instant, and the position of the last event of its stream.
+	QuotaAt(ctx context.Context, account string, at time.Time) (requests int64, asOf eventstore.Position, err error)
 }
 
-// Ledger counts the requests of one instance. It is safe for concurrent use; Run must be running.
-type Ledger struct {
-	store       eventstore.Store
-	codec       *eventstore.Codec
-	terms       Terms
-	clock       func() time.Time
-	log         *slog.Logger
-	incarnation uuid.UUID
-	sequence    atomic.Int64 // of what the incarnation says, in all streams: never used twice, whatever becomes of a log
+// Meter counts the requests of one instance. It is safe for concurrent use; Run must be running.
+type Meter struct {
+	store      eventstore.Store
+	codec      *eventstore.Codec
+	quotas     Quotas
+	clock      func() time.Time
+	log        *slog.Logger
+	instanceID uuid.UUID
+	sequence   atomic.Int64 // of what the incarnation says, in all streams: never used twice, whatever becomes of a log
 
-	room     *waiting.Room
-	epoch    time.Time    // what troubled counts from
-	troubled atomic.Int64 // since when the log does not answer; 0: it does
-	waiters  sync.Pool
-	tasks    tasks
+	waitLimiter *waitlimit.Limiter
+	epoch       time.Time    // what troubled counts from
+	silentSince atomic.Int64 // since when the log does not answer; 0: it does
+	requestPool sync.Pool
+	tasks       sharedTasks
 
-	failing   atomic.Bool  // since the last flight that did not
-	events    atomic.Int64 // that were appended
-	requests  atomic.Int64 // that were counted
-	contracts sync.Map     // id -> *contract
-	idle      chan *book   // to the workers that have none
-	idlers    atomic.Int32
-	serving   context.Context // ends when no request comes any more
-	close     context.CancelFunc
-	life      context.Context
-	end       context.CancelFunc
-	flights   sync.WaitGroup
+	isFailing       atomic.Bool        // since the last flight that did not
+	eventsAppended  atomic.Int64       // that were appended
+	requestsCounted atomic.Int64       // that were counted
+	contracts       sync.Map           // id -> *contract
+	idleWorkers     chan *activePeriod // to the workers that have none
+	idleWorkerCount atomic.Int32
+	servingCtx      context.Context // ends when no request comes any more
+	stopServing     context.CancelFunc
+	runCtx          context.Context
+	cancelRun       context.CancelFunc
+	goroutines      sync.WaitGroup
 }
 
 // New is the ledger of an instance that has just begun, over the log that holds the ticks.
-func New(store eventstore.Store, codec *eventstore.Codec, terms Terms, clock func() time.Time, log *slog.Logger) *Ledger {
-	l := &Ledger{
-		store: store, codec: codec, terms: terms, clock: clock, log: log, incarnation: uuid.New(),
-		room: waiting.NewRoom(waiting.Places), epoch: time.Now().Add(-time.Hour),
-		waiters: sync.Pool{New: func() any { return newWaiter() }}, tasks: tasks{running: map[string]*task{}},
+func New(store eventstore.Store, codec *eventstore.Codec, quotas Quotas, clock func() time.Time, log *slog.Logger) *Meter {
+	m := &Meter{
+		store: store, codec: codec, quotas: quotas, clock: clock, log: log, instanceID: uuid.New(),
+		waitLimiter: waitlimit.New(waitlimit.MaxRequests), epoch: time.Now().Add(-time.Hour),
+		requestPool: sync.Pool{New: func() any { return newPendingRequest() }}, tasks: sharedTasks{running: map[string]*sharedTask{}},
 	}
-	l.idle = make(chan *book)
-	l.serving, l.close = context.WithCancel(context.Background())
-	l.life, l.end = context.WithCancel(context.Background())
-	return l
+	m.idleWorkers = make(chan *activePeriod)
+	m.servingCtx, m.stopServing = context.WithCancel(context.Background())
+	m.runCtx, m.cancelRun = context.WithCancel(context.Background())
+	return m
 }
 
-// WaitIn has requests wait in a room that others use too, instead of one of the ledger's own. Nothing may have been
+// SetWaitLimiter has requests wait in a room that others use too, instead of one of the ledger's own. Nothing may have been
 // asked of the ledger yet.
-func (l *Ledger) WaitIn(room *waiting.Room) { l.room = room }
+func (m *Meter) SetWaitLimiter(limiter *waitlimit.Limiter) { m.waitLimiter = limiter }
 
-// Written is how many events this instance has written to count, and how many requests it has counted, since it began.
-func (l *Ledger) Written() (events, requests int64) { return l.events.Load(), l.requests.Load() }
+// Totals is how many events this instance has written to count, and how many requests it has counted, since it began.
+func (m *Meter) Totals() (events, requests int64) {
+	return m.eventsAppended.Load(), m.requestsCounted.Load()
+}
 
-// Admit says whether a request would count as things stand, and counts nothing. It is never refused on what an
+// CheckQuota says whether a request would count as things stand, and counts nothing. It is never refused on what an
 // instance merely remembers.
-func (l *Ledger) Admit(ctx context.Context, g grant.Grant, endpoint string) error {
-	_, err := l.pass(ctx, g, endpoint, func(b *book, e entry, came time.Time) (entry, error) {
-		if b.hasRoom(e) {
+func (m *Meter) CheckQuota(ctx context.Context, g access.Grant, endpoint string) error {
+	_, err := m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
+		if p.hasQuotaLeft(e) {
 			return e, nil
 		}
-		return b.pass(ctx, probe, e, came)
+		return p.submit(ctx, probeRequest, e, arrivedAt)
 	})
 	return err
 }
 
-// Spending is how much of a quota is used.
-type Spending struct {
+// QuotaUsage is how much of a quota is used.
+type QuotaUsage struct {
 	Used, Limit int64
 	Position    eventstore.Position // of the last event that was folded to know
 
-	counted Receipt // the request it was asked with; zero: none was counted
+	reservation Reservation // the request it was asked with; zero: none was counted
 }
 
-// TakeBack refunds the request that was counted last. It returns when that is durable; where it fails, it is tried on
+// Refund refunds the request that was counted last. It returns when that is durable; where it fails, it is tried on
 // behind.
-func (s Spending) TakeBack(ctx context.Context) error {
-	if s.counted.book == nil {
+func (u QuotaUsage) Refund(ctx context.Context) error {
+	if u.reservation.period == nil {
 		return nil
 	}
-	_, err := s.counted.book.pass(ctx, refund, s.counted.entry, time.Now())
+	_, err := u.reservation.period.submit(ctx, refundRequest, u.reservation.entry, time.Now())
 	return err
 }
 
-// Count counts one request, durably, or says why it must not be served. The spending is its account's, this request
+// CountRequest counts one request, durably, or says why it must not be served. The spending is its account's, this request
 // and those before it included.
-func (l *Ledger) Count(ctx context.Context, g grant.Grant, endpoint string) (Spending, error) {
-	r, err := l.pass(ctx, g, endpoint, func(b *book, e entry, came time.Time) (entry, error) {
-		return b.pass(ctx, charge, e, came)
+func (m *Meter) CountRequest(ctx context.Context, g access.Grant, endpoint string) (QuotaUsage, error) {
+	r, err := m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
+		return p.submit(ctx, chargeRequest, e, arrivedAt)
 	})
 	if err != nil {
-		return Spending{}, err
+		return QuotaUsage{}, err
 	}
-	s := r.book.spending(g.Account)
-	s.counted = r
-	return s, nil
+	u := r.period.quotaUsage(g.Account)
+	u.reservation = r
+	return u, nil
 }
 
-// Receipt is what was counted for one request that may still have to be refunded.
-type Receipt struct {
-	book  *book
-	entry entry
+// Reservation is what was counted for one request that may still have to be refunded.
+type Reservation struct {
+	period *activePeriod
+	entry  entry
 }
 
-// Hold is Count for a request whose work comes after. Keep or Refund has to be called once.
-func (l *Ledger) Hold(ctx context.Context, g grant.Grant, endpoint string) (Receipt, error) {
-	return l.pass(ctx, g, endpoint, func(b *book, e entry, came time.Time) (entry, error) {
-		e, err := b.pass(ctx, charge, e, came)
+// Reserve is Count for a request whose work comes after. Keep or Refund has to be called once.
+func (m *Meter) Reserve(ctx context.Context, g access.Grant, endpoint string) (Reservation, error) {
+	return m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
+		e, err := p.submit(ctx, chargeRequest, e, arrivedAt)
 		if err == nil {
-			b.held.Add(1)
+			p.openReservations.Add(1)
 		}
 		return e, err
 	})
 }
 
-// Keep ends the hold: the request is answered, and stays counted.
-func (r Receipt) Keep() { r.book.held.Add(-1) }
+// Confirm ends the hold: the request is answered, and stays counted.
+func (r Reservation) Confirm() { r.period.openReservations.Add(-1) }
 
 // Refund takes back what was counted. It returns when that is durable; where it fails, it is tried on behind.
-func (r Receipt) Refund(ctx context.Context) error {
-	_, err := r.book.pass(ctx, refund, r.entry, time.Now())
-	r.Keep()
+func (r Reservation) Refund(ctx context.Context) error {
+	_, err := r.period.submit(ctx, refundRequest, r.entry, time.Now())
+	r.Confirm()
 	return err
 }
 
-// maxTries is how many books a request may find ended: one closed, and one put away, are already unusual.
-const maxTries = 5
+// maxPeriodTries is how many books a request may find ended: one closed, and one put away, are already unusual.
+const maxPeriodTries = 5
 
-// pass does something in the book of the grant's contract at this moment, and again in the next one when that has
+// withCurrentPeriod does something in the book of the grant's contract at this moment, and again in the next one when that has
 // just ended. Books that go on ending are of a log that is being restored. A request waits once for all of it, from when
 // it came.
-func (l *Ledger) pass(ctx context.Context, g grant.Grant, endpoint string, do func(*book, entry, time.Time) (entry, error)) (Receipt, error) {
-	came := time.Now()
+func (m *Meter) withCurrentPeriod(ctx context.Context, g access.Grant, endpoint string, do func(*activePeriod, entry, time.Time) (entry, error)) (Reservation, error) {
+	arrivedAt := time.Now()
 	for tries := 1; ; tries++ {
-		b, err := l.book(ctx, g, came)
+		p, err := m.currentPeriod(ctx, g, arrivedAt)
 		if err != nil {
-			return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+			return Reservation{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
-		e := entry{b.day(l.clock()), event.UsageCount{Account: g.Account, Key: g.Key, Endpoint: endpoint, Requests: 1}}
-		if e, err = do(b, e, came); !errors.Is(err, errGone) {
-			return Receipt{b, e}, err
+		e := entry{p.billingDay(m.clock()), event.UsageCount{Account: g.Account, Key: g.KeyID, Endpoint: endpoint, Requests: 1}}
+		if e, err = do(p, e, arrivedAt); !errors.Is(err, errRetired) {
+			return Reservation{p, e}, err
 		}
-		if tries == maxTries || ctx.Err() != nil {
-			return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		if tries == maxPeriodTries || ctx.Err() != nil {
+			return Reservation{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 	}
 }
 
-// Spending is how much the grant's account has used of its quota in the period, by all that is on the log.
-func (l *Ledger) Spending(ctx context.Context, g grant.Grant) (Spending, error) {
-	came := time.Now()
-	b, err := l.book(ctx, g, came)
+// ReadQuotaUsage is how much the grant's account has used of its quota in the period, by all that is on the log.
+func (m *Meter) ReadQuotaUsage(ctx context.Context, g access.Grant) (QuotaUsage, error) {
+	arrivedAt := time.Now()
+	p, err := m.currentPeriod(ctx, g, arrivedAt)
 	if err != nil {
-		return Spending{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return QuotaUsage{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	_, err = b.pass(ctx, probe, entry{count: event.UsageCount{Account: g.Account, Key: g.Key}}, came)
-	if spent := new(SpentError); err != nil && !errors.As(err, &spent) {
-		return Spending{}, err
+	_, err = p.submit(ctx, probeRequest, entry{count: event.UsageCount{Account: g.Account, Key: g.KeyID}}, arrivedAt)
+	if spent := new(QuotaExceededError); err != nil && !errors.As(err, &spent) {
+		return QuotaUsage{}, err
 	}
-	return b.spending(g.Account), nil
+	return p.quotaUsage(g.Account), nil
 }

@@ -14,8 +14,8 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
+	"lieudit/schemas/access"
 	"lieudit/schemas/event"
-	"lieudit/schemas/grant"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
@@ -25,22 +25,22 @@ import (
 type noVault struct{}
 
 func (noVault) Key(context.Context, string, bool) ([]byte, error) { return nil, eventstore.ErrNoKey }
-func (noVault) Destroy(context.Context, string) error             { return nil }
+func (noVault) DestroyKey(context.Context, string) error          { return nil }
 
-// volumes is what accounts may use.
-type volumes struct {
+// fakeQuotas is what accounts may use.
+type fakeQuotas struct {
 	mu   sync.Mutex
 	caps map[string]int64
 	asOf eventstore.Position
 }
 
-func (v *volumes) Volume(_ context.Context, account string, _ time.Time) (int64, eventstore.Position, error) {
+func (v *fakeQuotas) QuotaAt(_ context.Context, account string, _ time.Time) (int64, eventstore.Position, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.caps[account], v.asOf, nil
 }
 
-func (v *volumes) set(account string, requests int64) {
+func (v *fakeQuotas) set(account string, requests int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.caps[account] = requests
@@ -49,10 +49,10 @@ func (v *volumes) set(account string, requests int64) {
 
 var anchor = plan.Date{Year: 2026, Month: 1, Day: 21}
 
-func holder(account string, quota int64) grant.Grant {
-	return grant.Grant{
-		Key: "key-" + account, Kind: token.Secret, Account: account,
-		Terms: grant.Terms{Plan: plan.Starter, Quota: quota, Anchor: anchor},
+func grantOf(account string, quota int64) access.Grant {
+	return access.Grant{
+		KeyID: "key-" + account, Kind: token.Secret, Account: account,
+		Terms: access.Terms{Plan: plan.Starter, Quota: quota, Anchor: anchor},
 	}
 }
 
@@ -66,14 +66,14 @@ func openLog(t testing.TB) *journal.Journal {
 	return j
 }
 
-// instance is a ledger that runs until the test ends.
-func instance(t testing.TB, store, core eventstore.Store, terms usage.Terms, clock func() time.Time) *usage.Ledger {
+// startMeter is a ledger that runs until the test ends.
+func startMeter(t testing.TB, store, core eventstore.Store, terms usage.Quotas, clock func() time.Time) *usage.Meter {
 	t.Helper()
-	l := usage.New(store, eventstore.NewCodec(noVault{}), terms, clock, slog.New(slog.DiscardHandler))
+	m := usage.New(store, eventstore.NewCodec(noVault{}), terms, clock, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := l.Run(ctx, core, eventstore.Mark{}); err != nil {
+		if err := m.Run(ctx, core, eventstore.Checkpoint{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -81,13 +81,13 @@ func instance(t testing.TB, store, core eventstore.Store, terms usage.Terms, clo
 		cancel()
 		running.Wait()
 	})
-	return l
+	return m
 }
 
-// refold is a stream folded from its first event.
-func refold(t testing.TB, store eventstore.Store, stream string) (*ledger.Folding, int) {
+// foldStream is a stream folded from its first event.
+func foldStream(t testing.TB, store eventstore.Store, stream string) (*ledger.PeriodUsage, int) {
 	t.Helper()
-	f, events := ledger.NewFolding(), 0
+	f, events := ledger.NewPeriodUsage(), 0
 	for r, err := range store.ReadStream(context.Background(), stream, 0, eventstore.Forward) {
 		if err != nil {
 			t.Fatal(err)
@@ -102,19 +102,19 @@ func refold(t testing.TB, store eventstore.Store, stream string) (*ledger.Foldin
 	return f, events
 }
 
-// lossy loses some replies of appends, before or after they are made.
-type lossy struct {
+// lossyStore loses some replies of appends, before or after they are made.
+type lossyStore struct {
 	eventstore.Store
 	percent int
 }
 
-func (l lossy) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
-	if rand.IntN(100) < l.percent {
-		return eventstore.Committed{}, eventstore.ErrUnknown
+func (s lossyStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	if rand.IntN(100) < s.percent {
+		return eventstore.AppendResult{}, eventstore.ErrUnknown
 	}
-	done, err := l.Store.Append(ctx, stream, expected, events)
-	if rand.IntN(100) < l.percent {
-		return eventstore.Committed{}, eventstore.ErrUnknown
+	done, err := s.Store.Append(ctx, stream, expected, events)
+	if rand.IntN(100) < s.percent {
+		return eventstore.AppendResult{}, eventstore.ErrUnknown
 	}
 	return done, err
 }
@@ -125,16 +125,16 @@ func TestACapIsExactOnSeveralInstances(t *testing.T) {
 		t.Run(fmt.Sprintf("%d%% of replies lost", percent), func(t *testing.T) {
 			t.Parallel()
 			log := openLog(t)
-			terms := &volumes{caps: map[string]int64{"a": 2000}}
+			terms := &fakeQuotas{caps: map[string]int64{"a": 2000}}
 			var served, spent, other atomic.Int64
 			var clients sync.WaitGroup
 			for range 3 {
-				l := instance(t, lossy{log, percent}, log, terms, time.Now)
+				m := startMeter(t, lossyStore{log, percent}, log, terms, time.Now)
 				for range 16 {
 					clients.Go(func() {
 						for range 100 {
-							_, err := l.Count(t.Context(), holder("a", 2000), "GET /me")
-							capped := new(usage.SpentError)
+							_, err := m.CountRequest(t.Context(), grantOf("a", 2000), "GET /me")
+							capped := new(usage.QuotaExceededError)
 							switch {
 							case err == nil:
 								served.Add(1)
@@ -148,7 +148,7 @@ func TestACapIsExactOnSeveralInstances(t *testing.T) {
 				}
 			}
 			clients.Wait()
-			f, events := refold(t, log, ledger.Stream("a", plan.PeriodAt(anchor, time.Now()).First))
+			f, events := foldStream(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First))
 			t.Logf("served %d, spent %d, other %d, %d events", served.Load(), spent.Load(), other.Load(), events)
 			if served.Load() != 2000 || other.Load() != 0 {
 				t.Errorf("%d served, want 2000", served.Load())

@@ -20,19 +20,19 @@ import (
 	"lieudit/eventstore"
 )
 
-func TestAStormOfUnavailableLeavesNothingBehind(t *testing.T) {
+func TestManyUnavailableAnswersLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
-	r := serve(t, t.TempDir(), "127.0.0.1:0")
-	re := newRelay(t, r.at)
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	re := newRelay(t, r.addr)
 	p := newProxy(t, re.ln.Addr())
 	s := dial(t, p.connection())
-	land(t, s, "a-1", proposals(1))
+	mustAppend(t, s, "a-1", proposals(1))
 	before := p.accepted.Load()
-	for name, storm := range storms(t) {
-		re.script(storm.refuse, storm.reply)
+	for name, storm := range refusalCases(t) {
+		re.setScript(storm.refuse, storm.reply)
 		for range 200 {
 			_, err := s.Append(t.Context(), "a-1", eventstore.Any, proposals(1))
-			if !errors.Is(err, eventstore.ErrUnavailable) && (storm.certain || !errors.Is(err, eventstore.ErrUnknown)) {
+			if !errors.Is(err, eventstore.ErrUnavailable) && (storm.isCertain || !errors.Is(err, eventstore.ErrUnknown)) {
 				t.Fatalf("%s: got %v, want unavailable", name, err)
 			}
 		}
@@ -43,26 +43,26 @@ func TestAStormOfUnavailableLeavesNothingBehind(t *testing.T) {
 	if n := p.accepted.Load() - before; n > 2 {
 		t.Errorf("%d new connections", n)
 	}
-	re.script(nil, nil)
-	land(t, s, "a-1", proposals(1))
+	re.setScript(nil, nil)
+	mustAppend(t, s, "a-1", proposals(1))
 	eventually(t, "health", s.Health)
 }
 
-type storm struct {
-	refuse  func(string, metadata.MD) (metadata.MD, error)
-	reply   func(string, []byte) ([]byte, error)
-	certain bool // that nothing was added
+type refusalCase struct {
+	refuse    func(string, metadata.MD) (metadata.MD, error)
+	reply     func(string, []byte) ([]byte, error)
+	isCertain bool // that nothing was added
 }
 
-// storms are the ways a server may refuse appends: each by itself, or the call that carries them.
-func storms(t *testing.T) map[string]storm {
+// refusalCases are the ways a server may refuse appends: each by itself, or the call that carries them.
+func refusalCases(t *testing.T) map[string]refusalCase {
 	t.Helper()
-	return map[string]storm{
-		"each append": {certain: true, reply: func(method string, payload []byte) ([]byte, error) {
+	return map[string]refusalCase{
+		"each append": {isCertain: true, reply: func(method string, payload []byte) ([]byte, error) {
 			if method != "BatchAppend" {
 				return payload, nil
 			}
-			return rewrite(payload, func(resp *streams.BatchAppendResp) {
+			return rewriteResponse(payload, func(resp *streams.BatchAppendResp) {
 				resp.Result = &streams.BatchAppendResp_Error{Error: &rpc.Status{Code: int32(codes.Unavailable), Message: "Server Is Too Busy"}}
 			})
 		}},
@@ -80,8 +80,8 @@ func storms(t *testing.T) map[string]storm {
 	}
 }
 
-// rewrite changes the answer to an append.
-func rewrite(payload []byte, change func(*streams.BatchAppendResp)) ([]byte, error) {
+// rewriteResponse changes the answer to an append.
+func rewriteResponse(payload []byte, change func(*streams.BatchAppendResp)) ([]byte, error) {
 	var resp streams.BatchAppendResp
 	if err := proto.Unmarshal(payload, &resp); err != nil {
 		return nil, err
@@ -92,32 +92,32 @@ func rewrite(payload []byte, change func(*streams.BatchAppendResp)) ([]byte, err
 
 func TestASilentSubscriptionIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	r := serve(t, t.TempDir(), "127.0.0.1:0")
-	re := newRelay(t, r.at)
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	re := newRelay(t, r.addr)
 	s := dial(t, re.connection())
-	mark := here(t, s)
-	told := make(chan error, 1)
+	checkpoint := mustCheckpoint(t, s)
+	collected := make(chan error, 1)
 	var seen []uuid.UUID
 	ready := make(chan struct{})
 	go func() {
 		close(ready)
-		told <- collect(within(t, limit), s, mark, 20, &seen)
+		collected <- collect(withTimeout(t, limit), s, checkpoint, 20, &seen)
 	}()
 	<-ready
-	land(t, s, "a-1", proposals(10))
+	mustAppend(t, s, "a-1", proposals(10))
 	var silent atomic.Int32
-	re.script(nil, func(method string, payload []byte) ([]byte, error) {
-		if method == "Read" && about(payload, "a-2") && silent.Add(1) <= 12 {
+	re.setScript(nil, func(method string, payload []byte) ([]byte, error) {
+		if method == "Read" && isEventOf(payload, "a-2") && silent.Add(1) <= 12 {
 			return nil, nil // swallowed: by the subscription, and by its first look
 		}
 		return payload, nil
 	})
-	land(t, s, "a-2", proposals(10))
-	check(t, s, mark, told, &seen, 20)
+	mustAppend(t, s, "a-2", proposals(10))
+	requireSameEvents(t, s, checkpoint, collected, &seen, 20)
 }
 
-// about says whether a reply is an event of the stream.
-func about(payload []byte, stream string) bool {
+// isEventOf says whether a reply is an event of the stream.
+func isEventOf(payload []byte, stream string) bool {
 	var resp streams.ReadResp
 	return proto.Unmarshal(payload, &resp) == nil &&
 		string(resp.GetEvent().GetEvent().GetStreamIdentifier().GetStreamName()) == stream
@@ -125,11 +125,11 @@ func about(payload []byte, stream string) bool {
 
 func TestALostAnswerIsUnknownAndTheSameAppendSettlesIt(t *testing.T) {
 	t.Parallel()
-	r := serve(t, t.TempDir(), "127.0.0.1:0")
-	re := newRelay(t, r.at)
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	re := newRelay(t, r.addr)
 	s := dial(t, re.connection())
 	for i, code := range []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Internal, codes.Unknown} {
-		re.script(nil, func(method string, payload []byte) ([]byte, error) {
+		re.setScript(nil, func(method string, payload []byte) ([]byte, error) {
 			if method == "BatchAppend" {
 				return nil, status.Error(code, "lost")
 			}
@@ -139,9 +139,9 @@ func TestALostAnswerIsUnknownAndTheSameAppendSettlesIt(t *testing.T) {
 		if _, err := s.Append(t.Context(), stream, eventstore.NoStream, batch); !errors.Is(err, eventstore.ErrUnknown) {
 			t.Errorf("%v: got %v, want unknown", code, err)
 		}
-		re.script(nil, nil)
-		c, err := settle(within(t, limit), s, stream, eventstore.NoStream, batch)
-		if err != nil || c.Revision != 1 || count(t, s, stream) != 2 {
+		re.setScript(nil, nil)
+		c, err := appendUntilKnown(withTimeout(t, limit), s, stream, eventstore.NoStream, batch)
+		if err != nil || c.Revision != 1 || countEvents(t, s, stream) != 2 {
 			t.Errorf("%v, sent again: %+v, %v, want revision 1 of 2 events", code, c, err)
 		}
 	}
@@ -149,20 +149,20 @@ func TestALostAnswerIsUnknownAndTheSameAppendSettlesIt(t *testing.T) {
 
 func TestAnAnswerWithoutAPositionIsCompleted(t *testing.T) {
 	t.Parallel()
-	r := serve(t, t.TempDir(), "127.0.0.1:0")
-	re := newRelay(t, r.at)
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	re := newRelay(t, r.addr)
 	s := dial(t, re.connection())
 	batch := proposals(3)
-	first := land(t, s, "a-1", batch)
-	re.script(nil, func(method string, payload []byte) ([]byte, error) {
+	first := mustAppend(t, s, "a-1", batch)
+	re.setScript(nil, func(method string, payload []byte) ([]byte, error) {
 		if method != "BatchAppend" {
 			return payload, nil
 		}
-		return rewrite(payload, func(resp *streams.BatchAppendResp) {
+		return rewriteResponse(payload, func(resp *streams.BatchAppendResp) {
 			resp.GetSuccess().PositionOption = &streams.BatchAppendResp_Success_NoPosition{}
 		})
 	})
-	if again := land(t, s, "a-1", batch); again != first {
+	if again := mustAppend(t, s, "a-1", batch); again != first {
 		t.Errorf("got %+v, want %+v", again, first)
 	}
 }
@@ -170,18 +170,18 @@ func TestAnAnswerWithoutAPositionIsCompleted(t *testing.T) {
 // Nobody waits long enough to see that no answer ever comes, and reads go on: the callers together must notice.
 func TestAPipelineThatForgetsItsAppendsIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	r := serve(t, t.TempDir(), "127.0.0.1:0")
-	re := newRelay(t, r.at)
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	re := newRelay(t, r.addr)
 	s := dial(t, re.connection())
 	const everyLane = 16
 	for range everyLane {
-		land(t, s, "a-1", proposals(1))
+		mustAppend(t, s, "a-1", proposals(1))
 	}
-	re.forget.Store(re.calls.Load())
+	re.unansweredCalls.Store(re.calls.Load())
 	var work errgroup.Group
 	for w := range everyLane {
 		work.Go(func() error {
-			batch, ctx := proposals(1), within(t, 10*time.Second)
+			batch, ctx := proposals(1), withTimeout(t, 10*time.Second)
 			for {
 				brief, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 				_, err := s.Append(brief, "b-"+strconv.Itoa(w), eventstore.NoStream, batch)
@@ -199,19 +199,19 @@ func TestAPipelineThatForgetsItsAppendsIsMadeAgain(t *testing.T) {
 
 func TestWhatCannotBeAnAppendIsRefusedAndHarmsNoOther(t *testing.T) {
 	t.Parallel()
-	s := dial(t, serve(t, t.TempDir(), "127.0.0.1:0").address)
-	land(t, s, "a-1", proposals(2))
+	s := dial(t, serveFolder(t, t.TempDir(), "127.0.0.1:0").connectionString)
+	mustAppend(t, s, "a-1", proposals(2))
 	broken := proposals(1)
 	broken[0].Type = "\xff"
-	for name, batch := range map[string][]eventstore.Proposed{"no events": nil, "a type that is no text": broken} {
+	for name, batch := range map[string][]eventstore.ProposedEvent{"no events": nil, "a type that is no text": broken} {
 		for _, expected := range []eventstore.Revision{eventstore.NoStream, 0, eventstore.Any} {
-			_, err := s.Append(within(t, limit), "a-1", expected, batch)
+			_, err := s.Append(withTimeout(t, limit), "a-1", expected, batch)
 			if err == nil || errors.Is(err, eventstore.ErrUnknown) || errors.Is(err, eventstore.ErrUnavailable) {
 				t.Errorf("%s, expecting %d: got %v, want a refusal", name, expected, err)
 			}
 		}
 	}
-	if got := count(t, s, "a-1"); got != 2 {
+	if got := countEvents(t, s, "a-1"); got != 2 {
 		t.Errorf("the stream holds %d events, want 2", got)
 	}
 }

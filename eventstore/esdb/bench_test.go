@@ -16,8 +16,8 @@ import (
 func BenchmarkAppend(b *testing.B) {
 	for _, writers := range []int{1, 32, 128, 512} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
-			s := dial(b, serve(b, b.TempDir(), "unix:"+filepath.Join(short(b), "s")).address)
-			land(b, s, "a-1", proposals(1))
+			s := dial(b, serveFolder(b, b.TempDir(), "unix:"+filepath.Join(shortTempDir(b), "s")).connectionString)
+			mustAppend(b, s, "a-1", proposals(1))
 			var left atomic.Int64
 			left.Store(int64(b.N))
 			var work sync.WaitGroup
@@ -41,7 +41,7 @@ func BenchmarkAppend(b *testing.B) {
 
 // BenchmarkHotStream makes durable appends with Any to one stream, as many writers do at once.
 func BenchmarkHotStream(b *testing.B) {
-	s := dial(b, serve(b, b.TempDir(), "unix:"+filepath.Join(short(b), "s")).address)
+	s := dial(b, serveFolder(b, b.TempDir(), "unix:"+filepath.Join(shortTempDir(b), "s")).connectionString)
 	b.SetParallelism(64)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -57,14 +57,14 @@ func BenchmarkHotStream(b *testing.B) {
 // BenchmarkRead reads a log of 100,000 events from its beginning, as a reader that catches up.
 func BenchmarkRead(b *testing.B) {
 	const n = 100_000
-	s := dial(b, serve(b, b.TempDir(), "unix:"+filepath.Join(short(b), "s")).address)
+	s := dial(b, serveFolder(b, b.TempDir(), "unix:"+filepath.Join(shortTempDir(b), "s")).connectionString)
 	for range n / 1000 {
-		land(b, s, "a-1", proposals(1000))
+		mustAppend(b, s, "a-1", proposals(1000))
 	}
 	for name, read := range map[string]func() int{
-		"log":          func() int { return told(b, s, false) },
-		"subscription": func() int { return told(b, s, true) },
-		"stream":       func() int { return count(b, s, "a-1") },
+		"log":          func() int { return readUntilCaughtUp(b, s, false) },
+		"subscription": func() int { return readUntilCaughtUp(b, s, true) },
+		"stream":       func() int { return countEvents(b, s, "a-1") },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -77,20 +77,20 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// told counts events up to the first CaughtUp.
-func told(b *testing.B, s eventstore.Store, subscribe bool) (n int) {
+// readUntilCaughtUp counts events up to the first CaughtUp.
+func readUntilCaughtUp(b *testing.B, s eventstore.Store, subscribe bool) (n int) {
 	read := s.ReadAll
 	if subscribe {
 		read = s.Subscribe
 	}
-	for signal, err := range read(b.Context(), eventstore.Mark{}, eventstore.Filter{"a"}) {
+	for signal, err := range read(b.Context(), eventstore.Checkpoint{}, eventstore.Filter{"a"}) {
 		if err != nil {
 			b.Fatal(err)
 		}
 		if signal.Kind == eventstore.CaughtUp {
 			return n
 		}
-		if signal.Kind == eventstore.Event {
+		if signal.Kind == eventstore.EventAppeared {
 			n++
 		}
 	}
@@ -101,7 +101,7 @@ func told(b *testing.B, s eventstore.Store, subscribe bool) (n int) {
 func BenchmarkOfficialClient(b *testing.B) {
 	for _, writers := range []int{1, 32, 128, 512} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
-			config, err := client.ParseConnectionString(serve(b, b.TempDir(), "127.0.0.1:0").address)
+			config, err := client.ParseConnectionString(serveFolder(b, b.TempDir(), "127.0.0.1:0").connectionString)
 			if err != nil {
 				b.Fatal(err)
 			}

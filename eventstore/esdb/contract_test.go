@@ -16,24 +16,24 @@ import (
 	"lieudit/eventstore/storetest"
 )
 
-// served is a store over a node over a journal, which can be restarted.
-type served struct {
+// nodeStore is a store over a node over a journal, which can be restarted.
+type nodeStore struct {
 	*esdb.Store
-	node *running
+	node *runningNode
 }
 
-// running is a journal served at an address until it is stopped.
-type running struct {
-	dir     string
-	at      net.Addr
-	address string // connection string
-	stop    func()
+// runningNode is a journal served at an address until it is stopped.
+type runningNode struct {
+	dir              string
+	addr             net.Addr
+	connectionString string // connection string
+	stop             func()
 }
 
 const segmentSize = 4 << 20
 
-// serve opens the journal in dir and serves it at an address ("127.0.0.1:0" or "unix:PATH") until the test ends.
-func serve(t testing.TB, dir, address string) *running {
+// serveFolder opens the journal in dir and serves it at an address ("127.0.0.1:0" or "unix:PATH") until the test ends.
+func serveFolder(t testing.TB, dir, address string) *runningNode {
 	t.Helper()
 	j, err := journal.Open(dir, journal.Options{SegmentSize: segmentSize})
 	if err != nil {
@@ -43,16 +43,16 @@ func serve(t testing.TB, dir, address string) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return start(t, dir, ln, j, node.Options{})
+	return serveJournal(t, dir, ln, j, node.Options{})
 }
 
-func start(t testing.TB, dir string, ln net.Listener, j *journal.Journal, o node.Options) *running {
+func serveJournal(t testing.TB, dir string, ln net.Listener, j *journal.Journal, o node.Options) *runningNode {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- node.New(j, o).Serve(ctx, ln) }()
 	stopped := false
-	r := &running{dir: dir, at: ln.Addr(), address: connection(ln.Addr())}
+	r := &runningNode{dir: dir, addr: ln.Addr(), connectionString: connectionString(ln.Addr())}
 	r.stop = func() {
 		if stopped {
 			return
@@ -70,7 +70,7 @@ func start(t testing.TB, dir string, ln net.Listener, j *journal.Journal, o node
 	return r
 }
 
-func connection(a net.Addr) string {
+func connectionString(a net.Addr) string {
 	if a.Network() == "unix" {
 		return "esdb+unix://" + a.String()
 	}
@@ -112,63 +112,63 @@ func TestContract(t *testing.T) {
 	for name, address := range addresses {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			overNode(t, func(t *testing.T, dir string) *running { return serve(t, dir, address(short(t))) })
+			runContractOnNode(t, func(t *testing.T, dir string) *runningNode { return serveFolder(t, dir, address(shortTempDir(t))) })
 		})
 	}
 	t.Run("node that behaves as EventStoreDB does", func(t *testing.T) {
 		t.Parallel()
-		overNode(t, serveUnkindly)
+		runContractOnNode(t, serveWithFaults)
 	})
 	if connection := os.Getenv("LIEUDIT_TEST_EVENTSTORE"); connection != "" {
 		t.Run("EventStoreDB", func(t *testing.T) {
 			t.Parallel()
-			foreign(t, connection)
+			runContractOnServer(t, connection)
 		})
 	}
 }
 
-// overNode runs the contract on nodes that open serves from a folder.
-func overNode(t *testing.T, open func(t *testing.T, dir string) *running) {
+// runContractOnNode runs the contract on nodes that open serves from a folder.
+func runContractOnNode(t *testing.T, open func(t *testing.T, dir string) *runningNode) {
 	t.Helper()
 	reopen := func(t *testing.T, s eventstore.Store) eventstore.Store {
 		t.Helper()
-		old := s.(*served).node
+		old := s.(*nodeStore).node
 		old.stop()
 		r := open(t, old.dir)
-		return &served{connected(t, r.address), r}
+		return &nodeStore{connected(t, r.connectionString), r}
 	}
-	storetest.RunWith(t, func(t *testing.T) eventstore.Store {
+	storetest.Run(t, func(t *testing.T) eventstore.Store {
 		r := open(t, t.TempDir())
-		return &served{connected(t, r.address), r}
+		return &nodeStore{connected(t, r.connectionString), r}
 	}, storetest.Options{
 		Reopen: reopen,
-		Forget: func(t *testing.T, s eventstore.Store) eventstore.Store {
+		ReopenWithoutIDs: func(t *testing.T, s eventstore.Store) eventstore.Store {
 			storetest.FillSegment(t, s, segmentSize)
 			return reopen(t, s)
 		},
 	})
 }
 
-// serveUnkindly is serve by a node that fails inside a record and drops repeats of what is on its way.
-func serveUnkindly(t *testing.T, dir string) *running {
+// serveWithFaults is serve by a node that fails inside a record and drops repeats of what is on its way.
+func serveWithFaults(t *testing.T, dir string) *runningNode {
 	t.Helper()
 	j, err := journal.Open(dir, journal.Options{SegmentSize: segmentSize})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := node.Listen(t.Context(), "unix:"+filepath.Join(short(t), "s"))
+	ln, err := node.Listen(t.Context(), "unix:"+filepath.Join(shortTempDir(t), "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return start(t, dir, ln, j, node.Options{Faults: node.Faults{InsideRecord: node.FailedInside, DropRepeats: 50 * time.Millisecond}})
+	return serveJournal(t, dir, ln, j, node.Options{Faults: node.Faults{InsideRecord: node.InsideRecordFailed, RepeatTimeout: 50 * time.Millisecond}})
 }
 
-// foreign runs the contract on a server that is not ours. Its log is shared and its idempotency is EventStoreDB's own.
-func foreign(t *testing.T, connection string) {
+// runContractOnServer runs the contract on a server that is not ours. Its log is shared and its idempotency is EventStoreDB's own.
+func runContractOnServer(t *testing.T, connection string) {
 	t.Helper()
 	open := func(t *testing.T) eventstore.Store { return connected(t, connection) }
-	storetest.RunWith(t, open, storetest.Options{
-		FirstIDOnly: true,
+	storetest.Run(t, open, storetest.Options{
+		ComparesFirstIDOnly: true,
 		Reopen: func(t *testing.T, s eventstore.Store) eventstore.Store {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)

@@ -16,7 +16,7 @@ var _ eventstore.Store = (*Store)(nil)
 
 // Store is a log on a server. It is safe for concurrent use.
 type Store struct {
-	link *link
+	connector *connector
 }
 
 // Open makes a Store from a connection string as the official clients take it:
@@ -29,19 +29,19 @@ type Store struct {
 // the server: a log that cannot be reached is one whose Health says so. ctx gives values only; log gets one line an
 // incident.
 func Open(ctx context.Context, connection string, log *slog.Logger) (*Store, error) {
-	t, err := parse(connection)
+	t, err := parseConnectionString(connection)
 	if err != nil {
-		return nil, fmt.Errorf("connection string: %w", withoutPassword(err))
+		return nil, fmt.Errorf("connection string: %w", redactPassword(err))
 	}
-	return &Store{link: newLink(context.WithoutCancel(ctx), t, log)}, nil
+	return &Store{connector: newConnector(context.WithoutCancel(ctx), t, log)}, nil
 }
 
 // Health is nil while the last that calls and probes saw of the server was good. A silence under ten seconds, and a
 // connection lost less than three seconds ago, is a *eventstore.StallError.
-func (s *Store) Health() error { return s.link.health() }
+func (s *Store) Health() error { return s.connector.health() }
 
 // Close ends every running call and waits for the connection to be gone.
 func (s *Store) Close() error {
-	s.link.close()
+	s.connector.close()
 	return nil
 }

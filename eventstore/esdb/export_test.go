@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// OpenImpatient is Open for tests that do not wait ten seconds for a server that is silent when asked for a mark.
-func OpenImpatient(t testing.TB, connection string, patience time.Duration) *Store {
+// OpenWithCheckpointTimeout is Open for tests that do not wait ten seconds for a server that is silent when asked for a mark.
+func OpenWithCheckpointTimeout(t testing.TB, connection string, timeout time.Duration) *Store {
 	t.Helper()
-	to, err := parse(connection)
+	to, err := parseConnectionString(connection)
 	if err != nil {
 		t.Fatal(err)
 	}
-	to.markPatience = patience
-	return &Store{link: newLink(context.WithoutCancel(t.Context()), to, slog.New(slog.DiscardHandler))}
+	to.checkpointTimeout = timeout
+	return &Store{connector: newConnector(context.WithoutCancel(t.Context()), to, slog.New(slog.DiscardHandler))}
 }

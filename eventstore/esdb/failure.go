@@ -22,40 +22,40 @@ type notLeaderError struct{ leader string }
 
 func (e *notLeaderError) Error() string { return "the leader is " + e.leader }
 
-// named turns the trailers by which EventStoreDB tells its refusals apart into errors; nil when they name none.
-func named(trailer metadata.MD) error {
-	switch first(trailer, "exception") {
+// errorFromTrailer turns the trailers by which EventStoreDB tells its refusals apart into errors; nil when they name none.
+func errorFromTrailer(trailer metadata.MD) error {
+	switch firstValue(trailer, "exception") {
 	case "not-leader":
-		return &notLeaderError{join(first(trailer, "leader-endpoint-host"), first(trailer, "leader-endpoint-port"))}
+		return &notLeaderError{joinHostPort(firstValue(trailer, "leader-endpoint-host"), firstValue(trailer, "leader-endpoint-port"))}
 	case "stream-deleted":
 		return errDeleted
 	}
 	return nil
 }
 
-func first(md metadata.MD, key string) string {
+func firstValue(md metadata.MD, key string) string {
 	if v := md.Get(key); len(v) > 0 {
 		return v[0]
 	}
 	return ""
 }
 
-// unread is the error of a call that changes nothing.
-func unread(ctx context.Context, err error, trailer metadata.MD) error {
+// readError is the error of a call that changes nothing.
+func readError(ctx context.Context, err error, trailer metadata.MD) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if refusal := named(trailer); refusal != nil {
+	if refusal := errorFromTrailer(trailer); refusal != nil {
 		return refusal
 	}
 	return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 }
 
-// broken is what the end of a pipeline means for the appends on their way. Only one that is refused at once, for what
+// pipelineError is what the end of a pipeline means for the appends on their way. Only one that is refused at once, for what
 // was wrong before the first append, certainly made none.
-func broken(err error, trailer metadata.MD, atOnce bool) error {
+func pipelineError(err error, trailer metadata.MD, atOnce bool) error {
 	if atOnce {
-		if refusal := named(trailer); refusal != nil {
+		if refusal := errorFromTrailer(trailer); refusal != nil {
 			return refusal
 		}
 		switch status.Code(err) {
@@ -66,30 +66,30 @@ func broken(err error, trailer metadata.MD, atOnce bool) error {
 	return fmt.Errorf("%w: %w", eventstore.ErrUnknown, err)
 }
 
-// verdict is what a server says of one append that it did not make, or may not have made.
-func verdict(s *rpc.Status, stream string, expected eventstore.Revision) error {
+// appendError is what a server says of one append that it did not make, or may not have made.
+func appendError(s *rpc.Status, stream string, expected eventstore.Revision) error {
 	for _, d := range s.GetDetails() {
 		var wrong shared.WrongExpectedVersion
 		switch {
 		case d.UnmarshalTo(&wrong) == nil:
-			return conflict(&wrong, stream, expected)
+			return newConflictError(&wrong, stream, expected)
 		case d.MessageIs(&shared.MaximumAppendSizeExceeded{}):
 			return eventstore.ErrTooLarge
 		case d.MessageIs(&shared.InvalidTransaction{}):
-			return eventstore.ErrMismatch
+			return eventstore.ErrIDReused
 		case d.MessageIs(&shared.StreamDeleted{}):
 			return errDeleted
 		}
 	}
 	err := status.Error(codes.Code(s.GetCode()), s.GetMessage())
-	if kind := outcome(s); kind != nil {
+	if kind := classifyStatus(s); kind != nil {
 		return fmt.Errorf("%w: %w", kind, err)
 	}
 	return fmt.Errorf("append refused: %w", err)
 }
 
-// outcome says which kind of failure a refusal without details of ours is; nil: the request itself is wrong.
-func outcome(s *rpc.Status) error {
+// classifyStatus says which kind of failure a refusal without details of ours is; nil: the request itself is wrong.
+func classifyStatus(s *rpc.Status) error {
 	for _, d := range s.GetDetails() {
 		if d.MessageIs(&shared.AccessDenied{}) {
 			return eventstore.ErrUnavailable
@@ -108,7 +108,7 @@ func outcome(s *rpc.Status) error {
 	return eventstore.ErrUnknown
 }
 
-func conflict(w *shared.WrongExpectedVersion, stream string, expected eventstore.Revision) error {
+func newConflictError(w *shared.WrongExpectedVersion, stream string, expected eventstore.Revision) error {
 	c := &eventstore.ConflictError{Stream: stream, Expected: expected, Current: eventstore.Revision(w.GetCurrentStreamRevision())}
 	if w.GetCurrentNoStream() != nil {
 		c.Current = eventstore.NoStream

@@ -25,9 +25,9 @@ func TestEveryRefusalOfAnAppendHasItsError(t *testing.T) {
 		details proto.Message
 		want    error
 	}{
-		"conflict":        {codes.AlreadyExists, "WrongExpectedVersion", at(7), eventstore.ErrConflict},
+		"conflict":        {codes.AlreadyExists, "WrongExpectedVersion", wrongVersionAt(7), eventstore.ErrConflict},
 		"too large":       {codes.InvalidArgument, "", &shared.MaximumAppendSizeExceeded{}, eventstore.ErrTooLarge},
-		"ids elsewhere":   {codes.FailedPrecondition, "", &shared.InvalidTransaction{}, eventstore.ErrMismatch},
+		"ids elsewhere":   {codes.FailedPrecondition, "", &shared.InvalidTransaction{}, eventstore.ErrIDReused},
 		"deleted":         {codes.NotFound, "", &shared.StreamDeleted{}, errDeleted},
 		"denied":          {codes.PermissionDenied, "", &shared.AccessDenied{}, eventstore.ErrUnavailable},
 		"timeout":         {codes.DeadlineExceeded, "", &shared.Timeout{}, eventstore.ErrUnknown},
@@ -41,7 +41,7 @@ func TestEveryRefusalOfAnAppendHasItsError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := verdict(&rpc.Status{Code: int32(c.code), Message: c.text, Details: []*anypb.Any{packed}}, kept, 3)
+		got := appendError(&rpc.Status{Code: int32(c.code), Message: c.text, Details: []*anypb.Any{packed}}, kept, 3)
 		if !errors.Is(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
@@ -52,25 +52,25 @@ func TestEveryRefusalOfAnAppendHasItsError(t *testing.T) {
 	}
 }
 
-func at(current uint64) *shared.WrongExpectedVersion {
+func wrongVersionAt(current uint64) *shared.WrongExpectedVersion {
 	return &shared.WrongExpectedVersion{CurrentStreamRevisionOption: &shared.WrongExpectedVersion_CurrentStreamRevision{CurrentStreamRevision: current}}
 }
 
 func TestTheEndOfAPipelineIsCertainOnlyWhenItIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
-	elsewhere := metadata.Pairs("exception", "not-leader", "leader-endpoint-host", "::1", "leader-endpoint-port", "2113")
+	notLeader := metadata.Pairs("exception", "not-leader", "leader-endpoint-host", "::1", "leader-endpoint-port", "2113")
 	denied := status.Error(codes.PermissionDenied, "no")
-	if err := broken(denied, nil, true); !errors.Is(err, eventstore.ErrUnavailable) {
+	if err := pipelineError(denied, nil, true); !errors.Is(err, eventstore.ErrUnavailable) {
 		t.Errorf("denied at once: %v", err)
 	}
 	var to *notLeaderError
-	if err := broken(denied, elsewhere, true); !errors.As(err, &to) || to.leader != "[::1]:2113" {
+	if err := pipelineError(denied, notLeader, true); !errors.As(err, &to) || to.leader != "[::1]:2113" {
 		t.Errorf("sent elsewhere at once: %v", err)
 	}
 	for name, err := range map[string]error{
-		"denied later":         broken(denied, nil, false),
-		"sent elsewhere later": broken(denied, elsewhere, false),
-		"cut":                  broken(status.Error(codes.Unavailable, "cut"), nil, true),
+		"denied later":         pipelineError(denied, nil, false),
+		"sent elsewhere later": pipelineError(denied, notLeader, false),
+		"cut":                  pipelineError(status.Error(codes.Unavailable, "cut"), nil, true),
 	} {
 		if !errors.Is(err, eventstore.ErrUnknown) {
 			t.Errorf("%s: got %v, want unknown", name, err)

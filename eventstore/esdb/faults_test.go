@@ -19,9 +19,9 @@ import (
 
 func TestCallsFailAtOnceWhileTheServerIsDown(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(short(t), "s")
+	path := filepath.Join(shortTempDir(t), "s")
 	s := dial(t, "esdb+unix://"+path)
-	for name, call := range calls(s) {
+	for name, call := range serverCalls(s) {
 		for i, most := range []time.Duration{time.Second, 100 * time.Millisecond} {
 			began := time.Now()
 			if err := call(t.Context()); !errors.Is(err, eventstore.ErrUnavailable) {
@@ -35,13 +35,13 @@ func TestCallsFailAtOnceWhileTheServerIsDown(t *testing.T) {
 	if s.Health() == nil {
 		t.Error("healthy without a server")
 	}
-	serve(t, t.TempDir(), "unix:"+path)
-	land(t, s, "a-1", proposals(1))
+	serveFolder(t, t.TempDir(), "unix:"+path)
+	mustAppend(t, s, "a-1", proposals(1))
 	eventually(t, "health", s.Health)
 }
 
-// calls are all the calls that ask the server once.
-func calls(s *esdb.Store) map[string]func(context.Context) error {
+// serverCalls are all the serverCalls that ask the server once.
+func serverCalls(s *esdb.Store) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"identity": func(ctx context.Context) error { _, err := s.Identity(ctx); return err },
 		"append": func(ctx context.Context) error {
@@ -55,7 +55,7 @@ func calls(s *esdb.Store) map[string]func(context.Context) error {
 			return nil
 		},
 		"read of the log": func(ctx context.Context) error {
-			for _, err := range s.ReadAll(ctx, eventstore.Mark{}, nil) {
+			for _, err := range s.ReadAll(ctx, eventstore.Checkpoint{}, nil) {
 				return err
 			}
 			return nil
@@ -65,13 +65,13 @@ func calls(s *esdb.Store) map[string]func(context.Context) error {
 
 func TestNoCallOutlivesItsContextOnAStalledServer(t *testing.T) {
 	t.Parallel()
-	p := newProxy(t, serve(t, t.TempDir(), "127.0.0.1:0").at)
+	p := newProxy(t, serveFolder(t, t.TempDir(), "127.0.0.1:0").addr)
 	s := dial(t, p.connection())
-	land(t, s, "a-1", proposals(1))
-	p.stall()
-	for name, call := range calls(s) {
+	mustAppend(t, s, "a-1", proposals(1))
+	p.holdAll()
+	for name, call := range serverCalls(s) {
 		began := time.Now()
-		err := call(within(t, 200*time.Millisecond))
+		err := call(withTimeout(t, 200*time.Millisecond))
 		if err == nil {
 			t.Errorf("%s succeeded on a stalled server", name)
 		}
@@ -85,17 +85,17 @@ func TestNoCallOutlivesItsContextOnAStalledServer(t *testing.T) {
 		}
 		return nil
 	})
-	p.flow()
-	land(t, s, "a-1", proposals(1))
+	p.releaseAll()
+	mustAppend(t, s, "a-1", proposals(1))
 	eventually(t, "health", s.Health)
 }
 
 func TestACallWithoutDeadlineEndsSoonAfterTheServerStalls(t *testing.T) {
 	t.Parallel()
-	p := newProxy(t, serve(t, t.TempDir(), "127.0.0.1:0").at)
+	p := newProxy(t, serveFolder(t, t.TempDir(), "127.0.0.1:0").addr)
 	s := dial(t, p.connection())
-	land(t, s, "a-1", proposals(1))
-	p.mute.Store(true) // the server gets the append, its answer is lost
+	mustAppend(t, s, "a-1", proposals(1))
+	p.holdsResponses.Store(true) // the server gets the append, its answer is lost
 	batch := proposals(2)
 	began := time.Now()
 	if _, err := s.Append(t.Context(), "a-1", 0, batch); !errors.Is(err, eventstore.ErrUnknown) {
@@ -104,12 +104,12 @@ func TestACallWithoutDeadlineEndsSoonAfterTheServerStalls(t *testing.T) {
 	if took := time.Since(began); took < 9*time.Second || took > 15*time.Second {
 		t.Errorf("took %v, want the ten seconds after which a silent server is given up", took)
 	}
-	p.flow()
-	c, err := settle(within(t, limit), s, "a-1", 0, batch)
+	p.releaseAll()
+	c, err := appendUntilKnown(withTimeout(t, limit), s, "a-1", 0, batch)
 	if err != nil || c.Revision != 2 {
 		t.Errorf("sent again: %+v, %v, want revision 2", c, err)
 	}
-	if n := count(t, s, "a-1"); n != 3 {
+	if n := countEvents(t, s, "a-1"); n != 3 {
 		t.Errorf("stream holds %d events, want 3", n)
 	}
 }
@@ -117,20 +117,20 @@ func TestACallWithoutDeadlineEndsSoonAfterTheServerStalls(t *testing.T) {
 func TestAppendsLandOnceThroughCutsAndRestarts(t *testing.T) {
 	t.Parallel()
 	const writers = 8
-	each, ctx := 40, within(t, limit)
+	each, ctx := 40, withTimeout(t, limit)
 	if os.Getenv("LIEUDIT_TEST_LONG") != "" {
-		each, ctx = 4000, within(t, 10*time.Minute)
+		each, ctx = 4000, withTimeout(t, 10*time.Minute)
 	}
-	r := serve(t, t.TempDir(), "127.0.0.1:0")
-	p := newProxy(t, r.at)
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	p := newProxy(t, r.addr)
 	s := dial(t, p.connection())
-	mark := here(t, s)
-	told := make(chan error, 1)
+	checkpoint := mustCheckpoint(t, s)
+	collected := make(chan error, 1)
 	var seen []uuid.UUID
-	go func() { told <- collect(ctx, s, mark, writers*each, &seen) }()
+	go func() { collected <- collect(ctx, s, checkpoint, writers*each, &seen) }()
 	var writing errgroup.Group
 	for w := range writers {
-		writing.Go(func() error { return write(ctx, s, fmt.Sprintf("a-%d", w), each, w%2 == 0) })
+		writing.Go(func() error { return appendMany(ctx, s, fmt.Sprintf("a-%d", w), each, w%2 == 0) })
 	}
 	done := make(chan error, 1)
 	go func() { done <- writing.Wait() }()
@@ -140,44 +140,44 @@ func TestAppendsLandOnceThroughCutsAndRestarts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("after %d faults: %v", i, err)
 			}
-			check(t, s, mark, told, &seen, writers*each)
+			requireSameEvents(t, s, checkpoint, collected, &seen, writers*each)
 			return
 		case <-time.After(time.Duration(50+rand.IntN(200)) * time.Millisecond):
-			r = misbehave(t, p, r, i)
+			r = injectFault(t, p, r, i)
 		}
 	}
 }
 
-// misbehave does the i-th bad thing to the server.
-func misbehave(t *testing.T, p *proxy, r *running, i int) *running {
+// injectFault does the i-th bad thing to the server.
+func injectFault(t *testing.T, p *proxy, r *runningNode, i int) *runningNode {
 	t.Helper()
 	switch i % 5 {
 	case 0, 2:
-		p.cut()
+		p.closeAll()
 	case 1: // what was asked is done, the answers are lost
-		p.mute.Store(true)
+		p.holdsResponses.Store(true)
 		time.Sleep(5 * time.Millisecond)
-		p.cut()
-		p.flow()
+		p.closeAll()
+		p.releaseAll()
 	case 3: // nothing that was asked arrives
-		p.deaf.Store(true)
+		p.holdsRequests.Store(true)
 		time.Sleep(5 * time.Millisecond)
-		p.cut()
-		p.flow()
+		p.closeAll()
+		p.releaseAll()
 	case 4:
 		r.stop()
-		r = serve(t, r.dir, "127.0.0.1:0")
-		up := r.at
+		r = serveFolder(t, r.dir, "127.0.0.1:0")
+		up := r.addr
 		p.upstream.Store(&up)
-		p.cut()
+		p.closeAll()
 	}
 	return r
 }
 
 func TestAServerThatNeverAnswersIsUnavailable(t *testing.T) {
 	t.Parallel()
-	p := newProxy(t, serve(t, t.TempDir(), "127.0.0.1:0").at)
-	p.stall()
+	p := newProxy(t, serveFolder(t, t.TempDir(), "127.0.0.1:0").addr)
+	p.holdAll()
 	s := dial(t, p.connection())
 	for range 3 {
 		began := time.Now()
@@ -188,14 +188,14 @@ func TestAServerThatNeverAnswersIsUnavailable(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 	}
-	p.flow()
-	land(t, s, "a-1", proposals(1))
+	p.releaseAll()
+	mustAppend(t, s, "a-1", proposals(1))
 }
 
 // A server that takes every connection and soon hangs up must not be run down by a client that comes back at once.
 func TestAConnectionThatNeverLastsIsMadeAgainEverMoreRarely(t *testing.T) {
 	t.Parallel()
-	p := newProxy(t, serve(t, t.TempDir(), "127.0.0.1:0").at)
+	p := newProxy(t, serveFolder(t, t.TempDir(), "127.0.0.1:0").addr)
 	s := dial(t, p.connection())
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -203,7 +203,7 @@ func TestAConnectionThatNeverLastsIsMadeAgainEverMoreRarely(t *testing.T) {
 		select {
 		case <-tick.C:
 			if s.Health() == nil {
-				p.cut()
+				p.closeAll()
 			}
 			continue
 		case <-over:
@@ -213,5 +213,5 @@ func TestAConnectionThatNeverLastsIsMadeAgainEverMoreRarely(t *testing.T) {
 	if n := p.accepted.Load(); n > 20 {
 		t.Errorf("%d connections in 2 s", n)
 	}
-	land(t, s, "a-1", proposals(1))
+	mustAppend(t, s, "a-1", proposals(1))
 }

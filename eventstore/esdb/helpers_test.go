@@ -14,25 +14,25 @@ import (
 )
 
 // limit bounds every wait of these tests.
-const limit = deadlinetest.Hang
+const limit = deadlinetest.DefaultLimit
 
-func within(t testing.TB, d time.Duration) context.Context {
+func withTimeout(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Limit(d))
+	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Scale(d))
 	t.Cleanup(cancel)
 	return ctx
 }
 
-func proposals(n int) []eventstore.Proposed {
-	batch := make([]eventstore.Proposed, n)
+func proposals(n int) []eventstore.ProposedEvent {
+	batch := make([]eventstore.ProposedEvent, n)
 	for i := range batch {
-		batch[i] = eventstore.Proposed{ID: uuid.New(), Type: "test.happened.v1", Data: []byte(`{}`), Metadata: []byte(`{"actor":"system"}`)}
+		batch[i] = eventstore.ProposedEvent{ID: uuid.New(), Type: "test.happened.v1", Data: []byte(`{}`), Metadata: []byte(`{"actor":"system"}`)}
 	}
 	return batch
 }
 
-// settle sends a batch until its fate is known.
-func settle(ctx context.Context, s eventstore.Store, stream string, expected eventstore.Revision, batch []eventstore.Proposed) (eventstore.Committed, error) {
+// appendUntilKnown sends a batch until its fate is known.
+func appendUntilKnown(ctx context.Context, s eventstore.Store, stream string, expected eventstore.Revision, batch []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	for {
 		c, err := s.Append(ctx, stream, expected, batch)
 		if ctx.Err() != nil || !errors.Is(err, eventstore.ErrUnknown) && !errors.Is(err, eventstore.ErrUnavailable) {
@@ -48,7 +48,7 @@ func settle(ctx context.Context, s eventstore.Store, stream string, expected eve
 // eventually tries until it works.
 func eventually(t testing.TB, what string, try func() error) {
 	t.Helper()
-	deadline := time.Now().Add(deadlinetest.Limit(limit))
+	deadline := time.Now().Add(deadlinetest.Scale(limit))
 	for {
 		err := try()
 		if err == nil {
@@ -61,18 +61,18 @@ func eventually(t testing.TB, what string, try func() error) {
 	}
 }
 
-func land(t testing.TB, s eventstore.Store, stream string, batch []eventstore.Proposed) eventstore.Committed {
+func mustAppend(t testing.TB, s eventstore.Store, stream string, batch []eventstore.ProposedEvent) eventstore.AppendResult {
 	t.Helper()
-	c, err := settle(within(t, limit), s, stream, eventstore.Any, batch)
+	c, err := appendUntilKnown(withTimeout(t, limit), s, stream, eventstore.Any, batch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func count(t testing.TB, s eventstore.Store, stream string) (n int) {
+func countEvents(t testing.TB, s eventstore.Store, stream string) (n int) {
 	t.Helper()
-	for _, err := range s.ReadStream(within(t, limit), stream, 0, eventstore.Forward) {
+	for _, err := range s.ReadStream(withTimeout(t, limit), stream, 0, eventstore.Forward) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,13 +81,13 @@ func count(t testing.TB, s eventstore.Store, stream string) (n int) {
 	return n
 }
 
-func write(ctx context.Context, s eventstore.Store, stream string, n int, exact bool) error {
+func appendMany(ctx context.Context, s eventstore.Store, stream string, n int, withRevision bool) error {
 	for i := range n {
 		expected := eventstore.Any
-		if exact {
+		if withRevision {
 			expected = eventstore.Revision(i - 1)
 		}
-		c, err := settle(ctx, s, stream, expected, proposals(1))
+		c, err := appendUntilKnown(ctx, s, stream, expected, proposals(1))
 		if err != nil || c.Revision != eventstore.Revision(i) {
 			return fmt.Errorf("event %d of %s went to %+v: %w", i, stream, c, err)
 		}
@@ -95,25 +95,25 @@ func write(ctx context.Context, s eventstore.Store, stream string, n int, exact 
 	return nil
 }
 
-func here(t testing.TB, s eventstore.Store) eventstore.Mark {
+func mustCheckpoint(t testing.TB, s eventstore.Store) eventstore.Checkpoint {
 	t.Helper()
 	batch := proposals(1)
-	c := land(t, s, "mark-"+batch[0].ID.String(), batch)
+	c := mustAppend(t, s, "mark-"+batch[0].ID.String(), batch)
 	var id uuid.UUID
 	eventually(t, "identity", func() (err error) {
-		id, err = s.Identity(within(t, limit))
+		id, err = s.Identity(withTimeout(t, limit))
 		return err
 	})
-	return eventstore.Mark{Log: id, Position: c.Position, Event: batch[0].ID}
+	return eventstore.Checkpoint{Log: id, Position: c.Position, Event: batch[0].ID}
 }
 
 // collect subscribes until n events were told.
-func collect(ctx context.Context, s eventstore.Store, after eventstore.Mark, n int, ids *[]uuid.UUID) error {
+func collect(ctx context.Context, s eventstore.Store, after eventstore.Checkpoint, n int, ids *[]uuid.UUID) error {
 	for signal, err := range s.Subscribe(ctx, after, eventstore.Filter{"a"}) {
 		if err != nil {
 			return err
 		}
-		if signal.Kind == eventstore.Event {
+		if signal.Kind == eventstore.EventAppeared {
 			*ids = append(*ids, signal.Event.ID)
 		}
 		if len(*ids) == n {
@@ -123,20 +123,20 @@ func collect(ctx context.Context, s eventstore.Store, after eventstore.Mark, n i
 	return errors.New("the subscription ended without an error")
 }
 
-// check compares what a subscription told with a read of the log.
-func check(t *testing.T, s eventstore.Store, after eventstore.Mark, told <-chan error, seen *[]uuid.UUID, n int) {
+// requireSameEvents compares what a subscription told with a read of the log.
+func requireSameEvents(t *testing.T, s eventstore.Store, after eventstore.Checkpoint, collected <-chan error, seen *[]uuid.UUID, n int) {
 	t.Helper()
-	if err := <-told; err != nil {
+	if err := <-collected; err != nil {
 		t.Fatalf("subscription, after %d of %d events: %v", len(*seen), n, err)
 	}
 	var want []uuid.UUID
 	eventually(t, "read of the log", func() error {
 		want = want[:0]
-		for signal, err := range s.ReadAll(within(t, limit), after, eventstore.Filter{"a"}) {
+		for signal, err := range s.ReadAll(withTimeout(t, limit), after, eventstore.Filter{"a"}) {
 			if err != nil {
 				return err
 			}
-			if signal.Kind == eventstore.Event {
+			if signal.Kind == eventstore.EventAppeared {
 				want = append(want, signal.Event.ID)
 			}
 		}

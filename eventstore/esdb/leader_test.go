@@ -16,23 +16,23 @@ import (
 
 func TestFollowsTheLeaderANodeNames(t *testing.T) {
 	t.Parallel()
-	r := serve(t, t.TempDir(), "127.0.0.1:0")
-	leader, other := newRelay(t, r.at), newRelay(t, r.at)
-	other.script(redirect(leader.ln.Addr()), nil)
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	leader, other := newRelay(t, r.addr), newRelay(t, r.addr)
+	other.setScript(redirectTo(leader.ln.Addr()), nil)
 	s := dial(t, other.connection())
-	land(t, s, "a-1", proposals(1))
+	mustAppend(t, s, "a-1", proposals(1))
 
-	leader.script(redirect(other.ln.Addr()), nil) // the two change roles
-	other.script(nil, nil)
+	leader.setScript(redirectTo(other.ln.Addr()), nil) // the two change roles
+	other.setScript(nil, nil)
 	for i := range 3 {
-		if _, err := s.Append(within(t, limit), "a-1", eventstore.Revision(i), proposals(1)); err != nil {
+		if _, err := s.Append(withTimeout(t, limit), "a-1", eventstore.Revision(i), proposals(1)); err != nil {
 			t.Errorf("append %d after the leader changed: %v", i, err)
 		}
 	}
 }
 
-// redirect answers as a node that does not lead.
-func redirect(leader net.Addr) func(string, metadata.MD) (metadata.MD, error) {
+// redirectTo answers as a node that does not lead.
+func redirectTo(leader net.Addr) func(string, metadata.MD) (metadata.MD, error) {
 	host, port, _ := net.SplitHostPort(leader.String())
 	return func(_ string, md metadata.MD) (metadata.MD, error) {
 		if len(md.Get("requires-leader")) == 0 {
@@ -45,20 +45,20 @@ func redirect(leader net.Addr) func(string, metadata.MD) (metadata.MD, error) {
 
 func TestFindsTheLeaderByGossip(t *testing.T) {
 	t.Parallel()
-	r := serve(t, t.TempDir(), "127.0.0.1:0")
-	first, second := newRelay(t, r.at), newRelay(t, r.at)
-	dead := r.at.(*net.TCPAddr).AddrPort().Port() // nobody listens at port 1
-	first.script(nil, members(t, 1))
-	second.script(nil, members(t, dead))
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	first, second := newRelay(t, r.addr), newRelay(t, r.addr)
+	dead := r.addr.(*net.TCPAddr).AddrPort().Port() // nobody listens at port 1
+	first.setScript(nil, gossipMembers(t, 1))
+	second.setScript(nil, gossipMembers(t, dead))
 	list := fmt.Sprintf("esdb://127.0.0.1:1,%s,%s?tls=false", first.ln.Addr(), second.ln.Addr())
 	for _, connection := range []string{list, "esdb+discover://" + second.ln.Addr().String() + "?tls=false"} {
 		s := dial(t, connection)
-		land(t, s, "a-1", proposals(1))
+		mustAppend(t, s, "a-1", proposals(1))
 	}
 }
 
-// members makes gossip name a follower, a dead leader and the leader at a port.
-func members(t *testing.T, port uint16) func(string, []byte) ([]byte, error) {
+// gossipMembers makes gossip name a follower, a dead leader and the leader at a port.
+func gossipMembers(t *testing.T, port uint16) func(string, []byte) ([]byte, error) {
 	one := func(state gossip.MemberInfo_VNodeState, alive bool, port uint16) *gossip.MemberInfo {
 		return &gossip.MemberInfo{State: state, IsAlive: alive, HttpEndPoint: &gossip.EndPoint{Address: "127.0.0.1", Port: uint32(port)}}
 	}

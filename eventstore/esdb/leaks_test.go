@@ -21,23 +21,23 @@ import (
 
 func TestNothingIsLeftAfterClose(t *testing.T) {
 	t.Parallel()
-	r := serve(t, t.TempDir(), "127.0.0.1:0")
-	p := newProxy(t, r.at)
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	p := newProxy(t, r.addr)
 	id := uuid.NewString()
 	pprof.Do(t.Context(), pprof.Labels("esdb", id), func(ctx context.Context) {
 		s, err := esdb.Open(ctx, p.connection(), slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
-		mark := here(t, s)
+		checkpoint := mustCheckpoint(t, s)
 		for i := range 20 {
 			go func() {
-				for range s.Subscribe(ctx, mark, eventstore.Filter{"a"}) {
+				for range s.Subscribe(ctx, checkpoint, eventstore.Filter{"a"}) {
 				}
 			}()
-			_, _ = settle(ctx, s, "a-1", eventstore.Any, proposals(1))
+			_, _ = appendUntilKnown(ctx, s, "a-1", eventstore.Any, proposals(1))
 			if i%5 == 0 {
-				p.cut()
+				p.closeAll()
 			}
 		}
 		if err := s.Close(); err != nil {
@@ -55,7 +55,7 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 	eventually(t, "connections", func() error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if n := len(p.open); n > 0 {
+		if n := len(p.openConns); n > 0 {
 			return fmt.Errorf("%d are left", n)
 		}
 		return nil
@@ -64,17 +64,17 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 
 func TestCloseAmongCallsIsSafeEveryTime(t *testing.T) {
 	t.Parallel()
-	r := serve(t, t.TempDir(), "unix:"+filepath.Join(short(t), "s"))
+	r := serveFolder(t, t.TempDir(), "unix:"+filepath.Join(shortTempDir(t), "s"))
 	for i := range 30 {
-		s, err := esdb.Open(t.Context(), r.address, slog.New(slog.DiscardHandler))
+		s, err := esdb.Open(t.Context(), r.connectionString, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var work errgroup.Group
-		for _, call := range calls(s) {
+		for _, call := range serverCalls(s) {
 			work.Go(func() error {
 				for {
-					err := call(within(t, limit))
+					err := call(withTimeout(t, limit))
 					if errors.Is(err, eventstore.ErrClosed) {
 						return nil
 					}

@@ -18,10 +18,10 @@ import (
 	"lieudit/eventstore/node"
 )
 
-// serveWith serves a log on a Unix socket until the test ends.
-func serveWith(t *testing.T, log node.Log, o node.Options) (connectionString string) {
+// serveLog serves a log on a Unix socket until the test ends.
+func serveLog(t *testing.T, log node.Log, o node.Options) (address string) {
 	t.Helper()
-	ln, err := node.Listen(t.Context(), "unix:"+short(t)+"/s")
+	ln, err := node.Listen(t.Context(), "unix:"+shortTempDir(t)+"/s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func serveWith(t *testing.T, log node.Log, o node.Options) (connectionString str
 			t.Error(err)
 		}
 	})
-	return connection(ln.Addr())
+	return connectionString(ln.Addr())
 }
 
 func openJournal(t *testing.T) *journal.Journal {
@@ -46,9 +46,9 @@ func openJournal(t *testing.T) *journal.Journal {
 	return j
 }
 
-func impatient(t *testing.T, connection string) *esdb.Store {
+func openWithShortTimeout(t *testing.T, connection string) *esdb.Store {
 	t.Helper()
-	s := esdb.OpenImpatient(t, connection, 100*time.Millisecond)
+	s := esdb.OpenWithCheckpointTimeout(t, connection, 100*time.Millisecond)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -57,37 +57,37 @@ func impatient(t *testing.T, connection string) *esdb.Store {
 	return s
 }
 
-// lookups are the two ways to read after a mark, until their first word.
-func lookups(s eventstore.Store) map[string]func(context.Context, eventstore.Mark) error {
+// checkpointReaders are the two ways to read after a mark, until their first word.
+func checkpointReaders(s eventstore.Store) map[string]func(context.Context, eventstore.Checkpoint) error {
 	first := func(seq iter.Seq2[eventstore.Signal, error]) error {
 		for _, err := range seq {
 			return err
 		}
 		return nil
 	}
-	return map[string]func(context.Context, eventstore.Mark) error{
-		"ReadAll":   func(ctx context.Context, m eventstore.Mark) error { return first(s.ReadAll(ctx, m, nil)) },
-		"Subscribe": func(ctx context.Context, m eventstore.Mark) error { return first(s.Subscribe(ctx, m, nil)) },
+	return map[string]func(context.Context, eventstore.Checkpoint) error{
+		"ReadAll":   func(ctx context.Context, m eventstore.Checkpoint) error { return first(s.ReadAll(ctx, m, nil)) },
+		"Subscribe": func(ctx context.Context, m eventstore.Checkpoint) error { return first(s.Subscribe(ctx, m, nil)) },
 	}
 }
 
-func TestAMarkInsideARecordHasDivergedHoweverTheServerSaysIt(t *testing.T) {
+func TestACheckpointInsideARecordHasDivergedHoweverTheServerSaysIt(t *testing.T) {
 	t.Parallel()
 	for name, inside := range map[string]node.InsideRecord{
-		"refused": node.RefusedInside, "failed": node.FailedInside, "silent": node.SilentInside,
+		"refused": node.InsideRecordRefused, "failed": node.InsideRecordFailed, "silent": node.InsideRecordSilent,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := impatient(t, serveWith(t, openJournal(t), node.Options{Faults: node.Faults{InsideRecord: inside}}))
-			good := here(t, s)
-			land(t, s, "a-1", proposals(3))
+			s := openWithShortTimeout(t, serveLog(t, openJournal(t), node.Options{Faults: node.Faults{InsideRecord: inside}}))
+			good := mustCheckpoint(t, s)
+			mustAppend(t, s, "a-1", proposals(3))
 			for by := range eventstore.Position(3) {
 				inside := good
 				inside.Position += by - 1
-				for way, look := range lookups(s) {
-					err := look(within(t, limit), inside)
+				for way, look := range checkpointReaders(s) {
+					err := look(withTimeout(t, limit), inside)
 					var diverged *eventstore.DivergedError
-					if by == 1 && err != nil || by != 1 && (!errors.As(err, &diverged) || diverged.Mark != inside) {
+					if by == 1 && err != nil || by != 1 && (!errors.As(err, &diverged) || diverged.Checkpoint != inside) {
 						t.Errorf("%s %d bytes after an event's place: got %v", way, int64(by)-1, err)
 					}
 				}
@@ -96,62 +96,62 @@ func TestAMarkInsideARecordHasDivergedHoweverTheServerSaysIt(t *testing.T) {
 	}
 }
 
-// moody is a log whose scans fail as long as a test wants it.
-type moody struct {
+// failingLog is a log whose scans fail as long as a test wants it.
+type failingLog struct {
 	node.Log
-	fail atomic.Pointer[func(from eventstore.Position, dir eventstore.Direction) error]
+	failure atomic.Pointer[func(from eventstore.Position, dir eventstore.Direction) error]
 }
 
-func (m *moody) Scan(ctx context.Context, from eventstore.Position, dir eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
-	if fail := m.fail.Load(); fail != nil {
+func (m *failingLog) Scan(ctx context.Context, from eventstore.Position, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	if fail := m.failure.Load(); fail != nil {
 		if err := (*fail)(from, dir); err != nil {
-			return func(yield func(eventstore.Recorded, error) bool) { yield(eventstore.Recorded{}, err) }
+			return func(yield func(eventstore.RecordedEvent, error) bool) { yield(eventstore.RecordedEvent{}, err) }
 		}
 	}
 	return m.Log.Scan(ctx, from, dir)
 }
 
-func TestAServerThatFailsToReadItsEndTooHasNotLostAMark(t *testing.T) {
+func TestAServerThatFailsToReadItsEndTooHasNotLostACheckpoint(t *testing.T) {
 	t.Parallel()
-	log := &moody{Log: openJournal(t)}
-	s := impatient(t, serveWith(t, log, node.Options{}))
-	mark := here(t, s)
-	land(t, s, "a-1", proposals(1))
+	log := &failingLog{Log: openJournal(t)}
+	s := openWithShortTimeout(t, serveLog(t, log, node.Options{}))
+	checkpoint := mustCheckpoint(t, s)
+	mustAppend(t, s, "a-1", proposals(1))
 	fail := func(eventstore.Position, eventstore.Direction) error {
 		return status.Error(codes.Unknown, "Unexpected ReadAllResult: Error")
 	}
-	log.fail.Store(&fail)
-	ctx, cancel := context.WithCancel(within(t, limit))
-	told := make(chan error, 1)
-	go func() { told <- lookups(s)["Subscribe"](ctx, mark) }()
+	log.failure.Store(&fail)
+	ctx, cancel := context.WithCancel(withTimeout(t, limit))
+	collected := make(chan error, 1)
+	go func() { collected <- checkpointReaders(s)["Subscribe"](ctx, checkpoint) }()
 	for range 3 {
-		if err := lookups(s)["ReadAll"](ctx, mark); !errors.Is(err, eventstore.ErrUnavailable) {
+		if err := checkpointReaders(s)["ReadAll"](ctx, checkpoint); !errors.Is(err, eventstore.ErrUnavailable) {
 			t.Errorf("got %v, want unavailable", err)
 		}
 	}
-	log.fail.Store(nil)
-	if err := <-told; err != nil {
+	log.failure.Store(nil)
+	if err := <-collected; err != nil {
 		t.Errorf("a subscription over the trouble ended: %v", err)
 	}
 	cancel()
 }
 
-func TestOneFailureIsNotEnoughToLoseAMark(t *testing.T) {
+func TestOneFailureIsNotEnoughToLoseACheckpoint(t *testing.T) {
 	t.Parallel()
-	log := &moody{Log: openJournal(t)}
-	s := impatient(t, serveWith(t, log, node.Options{}))
-	mark := here(t, s)
-	land(t, s, "a-1", proposals(1))
-	for way, look := range lookups(s) {
+	log := &failingLog{Log: openJournal(t)}
+	s := openWithShortTimeout(t, serveLog(t, log, node.Options{}))
+	checkpoint := mustCheckpoint(t, s)
+	mustAppend(t, s, "a-1", proposals(1))
+	for way, look := range checkpointReaders(s) {
 		var failed atomic.Bool
 		fail := func(from eventstore.Position, dir eventstore.Direction) error {
-			if dir == eventstore.Forward && from == mark.Position && failed.CompareAndSwap(false, true) {
+			if dir == eventstore.Forward && from == checkpoint.Position && failed.CompareAndSwap(false, true) {
 				return fmt.Errorf("one read of %d fails", from)
 			}
 			return nil
 		}
-		log.fail.Store(&fail)
-		if err := look(within(t, limit), mark); err != nil || !failed.Load() {
+		log.failure.Store(&fail)
+		if err := look(withTimeout(t, limit), checkpoint); err != nil || !failed.Load() {
 			t.Errorf("%s: got %v after one failure (%t), want the mark to stand", way, err, failed.Load())
 		}
 	}

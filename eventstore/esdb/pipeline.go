@@ -24,75 +24,75 @@ type pipeline struct {
 	err      error         // what that means for an append on its way; valid once ended is closed
 	work     sync.WaitGroup
 
-	mu      sync.Mutex
-	last    uint64
-	waiting map[uint64]chan<- *streams.BatchAppendResp
-	owing   time.Time // since when no answer came though one was due; zero: none is due
+	mu              sync.Mutex
+	lastID          uint64
+	pending         map[uint64]chan<- *streams.BatchAppendResp
+	unansweredSince time.Time // since when no answer came though one was due; zero: none is due
 }
 
-// lanes is how many pipelines a connection has. A server may make the appends to one stream that come down one
+// pipelinesPerConn is how many pipelines a connection has. A server may make the appends to one stream that come down one
 // pipeline one after the other; on several they share its flushes.
-const lanes = 8
+const pipelinesPerConn = 8
 
-// lane is the place of one pipeline.
-type lane struct {
-	held     chan struct{} // has room for one holder
+// pipelineSlot is the place of one pipeline.
+type pipelineSlot struct {
+	lock     chan struct{} // has room for one holder
 	pipeline *pipeline
 }
 
-func newLanes() (all [lanes]lane) {
-	for i := range all {
-		all[i].held = make(chan struct{}, 1)
+func newPipelineSlots() (slots [pipelinesPerConn]pipelineSlot) {
+	for i := range slots {
+		slots[i].lock = make(chan struct{}, 1)
 	}
-	return all
+	return slots
 }
 
-// pipe is the next lane's pipeline, made again when the last one ended.
-func (c *conn) pipe(ctx context.Context) (*pipeline, error) {
-	l := &c.lanes[c.turn.Add(1)%lanes]
+// acquirePipeline is the next lane's pipeline, made again when the last one ended.
+func (c *conn) acquirePipeline(ctx context.Context) (*pipeline, error) {
+	slot := &c.pipelines[c.nextPipeline.Add(1)%pipelinesPerConn]
 	select {
-	case l.held <- struct{}{}:
-		defer func() { <-l.held }()
+	case slot.lock <- struct{}{}:
+		defer func() { <-slot.lock }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if l.pipeline != nil {
+	if slot.pipeline != nil {
 		select {
-		case <-l.pipeline.ended:
-			l.pipeline.stop()
+		case <-slot.pipeline.ended:
+			slot.pipeline.stop()
 		default:
-			return l.pipeline, nil
+			return slot.pipeline, nil
 		}
 	}
 	p, err := c.newPipeline(ctx)
-	l.pipeline = p
+	slot.pipeline = p
 	return p, err
 }
 
 // stop ends the lane's pipeline, if there is one.
-func (l *lane) stop() {
-	l.held <- struct{}{}
-	defer func() { <-l.held }()
-	if l.pipeline != nil {
-		l.pipeline.stop()
+func (slot *pipelineSlot) stop() {
+	slot.lock <- struct{}{}
+	defer func() { <-slot.lock }()
+	if slot.pipeline != nil {
+		slot.pipeline.stop()
 	}
 }
 
 // newPipeline gives up when ctx ends, but does not end with it.
 func (c *conn) newPipeline(ctx context.Context) (*pipeline, error) {
-	own, cancel := context.WithCancel(context.Background())
-	letGo := context.AfterFunc(ctx, cancel)
-	call, err := c.streams.BatchAppend(leaderOnly(own))
-	if !letGo() || err != nil {
+	callCtx, cancel := context.WithCancel(context.Background())
+	stopCancel := context.AfterFunc(ctx, cancel)
+	call, err := c.streams.BatchAppend(requireLeader(callCtx))
+	if !stopCancel() || err != nil {
 		cancel()
-		return nil, unread(ctx, err, nil)
+		return nil, readError(ctx, err, nil)
 	}
 	p := &pipeline{
 		call: call, cancel: cancel, requests: make(chan *streams.BatchAppendReq), ended: make(chan struct{}),
-		waiting: map[uint64]chan<- *streams.BatchAppendResp{},
+		pending: map[uint64]chan<- *streams.BatchAppendResp{},
 	}
-	p.work.Go(p.send)
-	p.work.Go(func() { p.receive(c.answered) })
+	p.work.Go(p.sendLoop)
+	p.work.Go(func() { p.receiveLoop(c.recordResponse) })
 	return p, nil
 }
 
@@ -102,7 +102,7 @@ func (p *pipeline) stop() {
 	p.work.Wait()
 }
 
-func (p *pipeline) send() {
+func (p *pipeline) sendLoop() {
 	for {
 		select {
 		case req := <-p.requests:
@@ -115,53 +115,53 @@ func (p *pipeline) send() {
 	}
 }
 
-func (p *pipeline) receive(answered func()) {
+func (p *pipeline) receiveLoop(recordResponse func()) {
 	defer close(p.ended)
 	for refusedAtOnce := true; ; refusedAtOnce = false {
 		resp, err := p.call.Recv()
 		if err != nil {
-			p.err = broken(err, p.call.Trailer(), refusedAtOnce)
+			p.err = pipelineError(err, p.call.Trailer(), refusedAtOnce)
 			return
 		}
-		answered()
-		p.answer(resp)
+		recordResponse()
+		p.deliverResponse(resp)
 	}
 }
 
-func (p *pipeline) answer(resp *streams.BatchAppendResp) {
-	id := parseID(resp.GetCorrelationId())
+func (p *pipeline) deliverResponse(resp *streams.BatchAppendResp) {
+	id := parseUUID(resp.GetCorrelationId())
 	n := binary.BigEndian.Uint64(id[8:])
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.owing = time.Time{}
-	if len(p.waiting) > 1 {
-		p.owing = time.Now()
+	p.unansweredSince = time.Time{}
+	if len(p.pending) > 1 {
+		p.unansweredSince = time.Now()
 	}
-	if to := p.waiting[n]; to != nil {
-		to <- resp
-		delete(p.waiting, n)
+	if reply := p.pending[n]; reply != nil {
+		reply <- resp
+		delete(p.pending, n)
 	}
 }
 
-// do sends a request and waits for its answer. Once the sender has taken the request nobody knows how far it gets.
-func (p *pipeline) do(ctx context.Context, req *streams.BatchAppendReq) (*streams.BatchAppendResp, error) {
+// roundTrip sends a request and waits for its answer. Once the sender has taken the request nobody knows how far it gets.
+func (p *pipeline) roundTrip(ctx context.Context, req *streams.BatchAppendReq) (*streams.BatchAppendResp, error) {
 	answer := make(chan *streams.BatchAppendResp, 1)
-	n := p.enter(answer)
-	defer p.leave(n)
+	n := p.addPending(answer)
+	defer p.removePending(n)
 	var id uuid.UUID
 	binary.BigEndian.PutUint64(id[8:], n)
 	id[0] = 1 // a server may take zero for none
-	req.CorrelationId = structured(id)
+	req.CorrelationId = structuredUUID(id)
 	select {
 	case p.requests <- req:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-p.ended:
-		return nil, unsent(p.err)
+		return nil, unsentError(p.err)
 	}
-	p.owe(n)
-	late := time.NewTimer(serverLimit + serverLimit/4)
-	defer late.Stop()
+	p.startResponseClock(n)
+	timer := time.NewTimer(appendTimeout + appendTimeout/4)
+	defer timer.Stop()
 	select {
 	case resp := <-answer:
 		return resp, nil
@@ -169,75 +169,75 @@ func (p *pipeline) do(ctx context.Context, req *streams.BatchAppendReq) (*stream
 		return nil, ctx.Err()
 	case <-p.ended:
 		return nil, p.err
-	case <-late.C: // a server that forgets one append may forget them all
+	case <-timer.C: // a server that forgets one append may forget them all
 		p.cancel()
 		return nil, fmt.Errorf("%w: no answer", eventstore.ErrUnknown)
 	}
 }
 
-// owe notes that an answer is due from now on, unless it has come already.
-func (p *pipeline) owe(n uint64) {
+// startResponseClock notes that an answer is due from now on, unless it has come already.
+func (p *pipeline) startResponseClock(n uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiting[n] != nil && p.owing.IsZero() {
-		p.owing = time.Now()
+	if p.pending[n] != nil && p.unansweredSince.IsZero() {
+		p.unansweredSince = time.Now()
 	}
 }
 
-// forgets says whether the pipeline has owed an answer for too long to one who has spoken since an instant. What the
+// isUnresponsive says whether the pipeline has owed an answer for too long to one who has spoken since an instant. What the
 // whole server is silent about, it has not forgotten.
-func (p *pipeline) forgets(speaksSince time.Time) bool {
+func (p *pipeline) isUnresponsive(responsiveSince time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.owing.IsZero() {
+	if p.unansweredSince.IsZero() {
 		return false
 	}
-	since := p.owing
-	if speaksSince.After(since) {
-		since = speaksSince
+	since := p.unansweredSince
+	if responsiveSince.After(since) {
+		since = responsiveSince
 	}
-	return time.Since(since) > forgottenAfter
+	return time.Since(since) > unresponsiveAfter
 }
 
-// dropForgetfulPipelines ends the pipelines that say nothing while the server speaks: each caller alone may not have
+// cancelUnresponsivePipelines ends the pipelines that say nothing while the server speaks: each caller alone may not have
 // the patience to see it.
-func (c *conn) dropForgetfulPipelines() {
-	if c.silence() > speechGap {
+func (c *conn) cancelUnresponsivePipelines() {
+	if c.silence() > maxResponseGap {
 		return
 	}
-	for i := range c.lanes {
-		l := &c.lanes[i]
+	for i := range c.pipelines {
+		slot := &c.pipelines[i]
 		select {
-		case l.held <- struct{}{}:
+		case slot.lock <- struct{}{}:
 		default:
 			continue
 		}
-		if l.pipeline != nil && l.pipeline.forgets(c.speaksSince()) {
-			l.pipeline.cancel()
+		if slot.pipeline != nil && slot.pipeline.isUnresponsive(c.responsiveSince()) {
+			slot.pipeline.cancel()
 		}
-		<-l.held
+		<-slot.lock
 	}
 }
 
-// unsent is the error of an append that found its pipeline ended.
-func unsent(err error) error {
-	var elsewhere *notLeaderError
-	if errors.As(err, &elsewhere) {
+// unsentError is the error of an append that found its pipeline ended.
+func unsentError(err error) error {
+	var notLeader *notLeaderError
+	if errors.As(err, &notLeader) {
 		return err
 	}
 	return fmt.Errorf("%w: not sent: %v", eventstore.ErrUnavailable, err)
 }
 
-func (p *pipeline) enter(answer chan<- *streams.BatchAppendResp) uint64 {
+func (p *pipeline) addPending(answer chan<- *streams.BatchAppendResp) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.last++
-	p.waiting[p.last] = answer
-	return p.last
+	p.lastID++
+	p.pending[p.lastID] = answer
+	return p.lastID
 }
 
-func (p *pipeline) leave(n uint64) {
+func (p *pipeline) removePending(n uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.waiting, n)
+	delete(p.pending, n)
 }

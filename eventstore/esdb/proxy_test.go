@@ -11,17 +11,17 @@ import (
 
 // proxy passes bytes between a client and a server, until it is told to misbehave.
 type proxy struct {
-	ln       net.Listener
-	upstream atomic.Pointer[net.Addr]
-	down     atomic.Bool  // hang up on whoever connects
-	deaf     atomic.Bool  // read nothing that the client sends
-	mute     atomic.Bool  // send nothing to the client
-	accepted atomic.Int32 // connections so far
+	ln                 net.Listener
+	upstream           atomic.Pointer[net.Addr]
+	refusesConnections atomic.Bool  // hang up on whoever connects
+	holdsRequests      atomic.Bool  // read nothing that the client sends
+	holdsResponses     atomic.Bool  // send nothing to the client
+	accepted           atomic.Int32 // connections so far
 
-	mu   sync.Mutex
-	free *sync.Cond // told when deaf or mute ends
-	open map[net.Conn]bool
-	work sync.WaitGroup
+	mu        sync.Mutex
+	released  *sync.Cond // told when deaf or mute ends
+	openConns map[net.Conn]bool
+	work      sync.WaitGroup
 }
 
 func newProxy(t testing.TB, upstream net.Addr) *proxy {
@@ -30,20 +30,20 @@ func newProxy(t testing.TB, upstream net.Addr) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{ln: ln, open: map[net.Conn]bool{}}
-	p.free = sync.NewCond(&p.mu)
+	p := &proxy{ln: ln, openConns: map[net.Conn]bool{}}
+	p.released = sync.NewCond(&p.mu)
 	p.upstream.Store(&upstream)
 	p.work.Go(p.accept)
 	t.Cleanup(func() {
 		_ = ln.Close()
-		p.flow()
-		p.cut()
+		p.releaseAll()
+		p.closeAll()
 		p.work.Wait()
 	})
 	return p
 }
 
-func (p *proxy) connection() string { return connection(p.ln.Addr()) }
+func (p *proxy) connection() string { return connectionString(p.ln.Addr()) }
 
 func (p *proxy) accept() {
 	for {
@@ -54,7 +54,7 @@ func (p *proxy) accept() {
 		p.accepted.Add(1)
 		up := *p.upstream.Load()
 		s, err := net.Dial(up.Network(), up.String())
-		if err != nil || p.down.Load() {
+		if err != nil || p.refusesConnections.Load() {
 			_ = c.Close()
 			if err == nil {
 				_ = s.Close()
@@ -62,22 +62,22 @@ func (p *proxy) accept() {
 			continue
 		}
 		p.mu.Lock()
-		p.open[c], p.open[s] = true, true
+		p.openConns[c], p.openConns[s] = true, true
 		p.mu.Unlock()
-		p.work.Go(func() { p.pass(s, c, &p.deaf) })
-		p.work.Go(func() { p.pass(c, s, &p.mute) })
+		p.work.Go(func() { p.copyBytes(s, c, &p.holdsRequests) })
+		p.work.Go(func() { p.copyBytes(c, s, &p.holdsResponses) })
 	}
 }
 
-// pass copies one way and holds what it read for as long as it is told to.
-func (p *proxy) pass(to, from net.Conn, held *atomic.Bool) {
-	defer p.hangUp(to, from)
+// copyBytes copies one way and holds what it read for as long as it is told to.
+func (p *proxy) copyBytes(to, from net.Conn, held *atomic.Bool) {
+	defer p.closeConns(to, from)
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
 		p.mu.Lock()
-		for held.Load() && p.open[to] {
-			p.free.Wait()
+		for held.Load() && p.openConns[to] {
+			p.released.Wait()
 		}
 		p.mu.Unlock()
 		if n > 0 {
@@ -91,40 +91,40 @@ func (p *proxy) pass(to, from net.Conn, held *atomic.Bool) {
 	}
 }
 
-func (p *proxy) hangUp(conns ...net.Conn) {
+func (p *proxy) closeConns(conns ...net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range conns {
 		_ = c.Close()
-		delete(p.open, c)
+		delete(p.openConns, c)
 	}
-	p.free.Broadcast()
+	p.released.Broadcast()
 }
 
-// cut ends every connection there is. What is held is lost.
-func (p *proxy) cut() {
+// closeAll ends every connection there is. What is held is lost.
+func (p *proxy) closeAll() {
 	p.mu.Lock()
-	all := make([]net.Conn, 0, len(p.open))
-	for c := range p.open {
+	all := make([]net.Conn, 0, len(p.openConns))
+	for c := range p.openConns {
 		all = append(all, c)
 	}
 	p.mu.Unlock()
-	p.hangUp(all...)
+	p.closeConns(all...)
 }
 
-// stall holds everything, as a server that hangs or a cable that is out.
-func (p *proxy) stall() {
-	p.deaf.Store(true)
-	p.mute.Store(true)
+// holdAll holds everything, as a server that hangs or a cable that is out.
+func (p *proxy) holdAll() {
+	p.holdsRequests.Store(true)
+	p.holdsResponses.Store(true)
 }
 
-// flow ends what stall, deaf and mute did.
-func (p *proxy) flow() {
+// releaseAll ends what stall, deaf and mute did.
+func (p *proxy) releaseAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.deaf.Store(false)
-	p.mute.Store(false)
-	p.free.Broadcast()
+	p.holdsRequests.Store(false)
+	p.holdsResponses.Store(false)
+	p.released.Broadcast()
 }
 
 // copyFolder makes a copy of a folder as it is now.

@@ -8,52 +8,52 @@ import (
 	"lieudit/eventstore"
 )
 
-// message is what a subscription says: an event, a checkpoint (Progress) or that it has caught up.
-type message struct {
-	kind     eventstore.Kind
-	event    eventstore.Recorded
+// subscriptionMessage is what a subscription says: an event, a checkpoint (Progress) or that it has caught up.
+type subscriptionMessage struct {
+	kind     eventstore.SignalKind
+	event    eventstore.RecordedEvent
 	position eventstore.Position
 }
 
-// pump moves the messages of one subscription into a channel, so that its reader can look at the clock too.
-type pump struct {
-	messages chan message // closed at the end
-	err      error        // why it ended; valid once messages is closed
+// subscription moves the messages of one subscription into a channel, so that its reader can look at the clock too.
+type subscription struct {
+	messages chan subscriptionMessage // closed at the end
+	err      error                    // why it ended; valid once messages is closed
 	cancel   context.CancelFunc
 }
 
-// ahead is how many messages are received before their reader takes them: enough to keep both sides busy.
-const ahead = 64
+// messageBuffer is how many messages are received before their reader takes them: enough to keep both sides busy.
+const messageBuffer = 64
 
-func (c *conn) subscribe(ctx context.Context, after eventstore.Position, want eventstore.Filter) *pump {
-	within, cancel := context.WithCancel(timeless{ctx})
-	p := &pump{messages: make(chan message, ahead), cancel: cancel}
-	q := following(filtered(ofAll(after, eventstore.Forward, 0), want))
+func (c *conn) subscribe(ctx context.Context, after eventstore.Position, filter eventstore.Filter) *subscription {
+	callCtx, cancel := context.WithCancel(noDeadline{ctx})
+	s := &subscription{messages: make(chan subscriptionMessage, messageBuffer), cancel: cancel}
+	options := asSubscription(withFilter(allReadOptions(after, eventstore.Forward, 0), filter))
 	go func() {
-		defer close(p.messages)
-		p.err = c.pump(within, q, p.messages)
+		defer close(s.messages)
+		s.err = c.receiveMessages(callCtx, options, s.messages)
 	}()
-	return p
+	return s
 }
 
 // stop ends the subscription and waits for that.
-func (p *pump) stop() {
-	p.cancel()
-	for range p.messages { // until it is closed
+func (s *subscription) stop() {
+	s.cancel()
+	for range s.messages { // until it is closed
 	}
 }
 
-func (c *conn) pump(ctx context.Context, q *streams.ReadReq_Options, to chan<- message) error {
-	call, err := c.streams.Read(leaderOnly(ctx), &streams.ReadReq{Options: q})
+func (c *conn) receiveMessages(ctx context.Context, options *streams.ReadReq_Options, to chan<- subscriptionMessage) error {
+	call, err := c.streams.Read(requireLeader(ctx), &streams.ReadReq{Options: options})
 	if err != nil {
-		return unread(ctx, err, nil)
+		return readError(ctx, err, nil)
 	}
 	for {
 		resp, err := call.Recv()
 		if err != nil {
-			return unread(ctx, err, call.Trailer())
+			return readError(ctx, err, call.Trailer())
 		}
-		c.answered()
+		c.recordResponse()
 		m, ok := parseMessage(resp)
 		if !ok {
 			continue
@@ -66,14 +66,14 @@ func (c *conn) pump(ctx context.Context, q *streams.ReadReq_Options, to chan<- m
 	}
 }
 
-func parseMessage(resp *streams.ReadResp) (message, bool) {
+func parseMessage(resp *streams.ReadResp) (subscriptionMessage, bool) {
 	switch {
 	case resp.GetEvent().GetEvent() != nil:
-		return message{kind: eventstore.Event, event: recorded(resp.GetEvent().GetEvent())}, true
+		return subscriptionMessage{kind: eventstore.EventAppeared, event: parseRecordedEvent(resp.GetEvent().GetEvent())}, true
 	case resp.GetCheckpoint() != nil:
-		return message{kind: eventstore.Progress, position: eventstore.Position(resp.GetCheckpoint().GetCommitPosition())}, true
+		return subscriptionMessage{kind: eventstore.CheckpointReached, position: eventstore.Position(resp.GetCheckpoint().GetCommitPosition())}, true
 	case resp.GetCaughtUp() != nil:
-		return message{kind: eventstore.CaughtUp}, true
+		return subscriptionMessage{kind: eventstore.CaughtUp}, true
 	}
-	return message{}, false
+	return subscriptionMessage{}, false
 }

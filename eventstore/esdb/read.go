@@ -12,16 +12,16 @@ import (
 )
 
 // ReadStream keeps the contract. A connection lost on the way ends the sequence with ErrUnavailable.
-func (s *Store) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
-	return func(yield func(eventstore.Recorded, error) bool) {
-		c, err := s.link.get(ctx)
+func (s *Store) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
+		c, err := s.connector.currentConn(ctx)
 		if err != nil {
-			yield(eventstore.Recorded{}, err)
+			yield(eventstore.RecordedEvent{}, err)
 			return
 		}
-		for e, err := range c.read(ctx, ofStream(stream, from, dir, unlimited)) {
+		for e, err := range c.readEvents(ctx, streamReadOptions(stream, from, dir, noCountLimit)) {
 			if err != nil {
-				yield(e, s.unread(ctx, c, err))
+				yield(e, s.reportReadError(ctx, c, err))
 				return
 			}
 			if !yield(e, nil) {
@@ -31,48 +31,48 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from eventstore.R
 	}
 }
 
-// unread is failed for a read, which follows the leader for the calls to come.
-func (s *Store) unread(ctx context.Context, c *conn, err error) error {
-	var elsewhere *notLeaderError
-	if errors.As(err, &elsewhere) {
-		s.link.follow(elsewhere.leader)
+// reportReadError is failed for a read, which follows the leader for the calls to come.
+func (s *Store) reportReadError(ctx context.Context, c *conn, err error) error {
+	var notLeader *notLeaderError
+	if errors.As(err, &notLeader) {
+		s.connector.setLeaderHint(notLeader.leader)
 		err = errors.Join(eventstore.ErrUnavailable, err)
 	}
-	return s.failed(ctx, c, err)
+	return s.reportError(ctx, c, err)
 }
 
-// read yields the events a question asks for.
-func (c *conn) read(ctx context.Context, q *streams.ReadReq_Options) iter.Seq2[eventstore.Recorded, error] {
-	return func(yield func(eventstore.Recorded, error) bool) {
-		within, cancel := context.WithCancel(timeless{ctx})
+// readEvents yields the events a question asks for.
+func (c *conn) readEvents(ctx context.Context, options *streams.ReadReq_Options) iter.Seq2[eventstore.RecordedEvent, error] {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
+		callCtx, cancel := context.WithCancel(noDeadline{ctx})
 		defer cancel()
-		call, err := c.streams.Read(leaderOnly(within), &streams.ReadReq{Options: q})
+		call, err := c.streams.Read(requireLeader(callCtx), &streams.ReadReq{Options: options})
 		if err != nil {
-			yield(eventstore.Recorded{}, unread(ctx, err, nil))
+			yield(eventstore.RecordedEvent{}, readError(ctx, err, nil))
 			return
 		}
 		for {
 			resp, err := call.Recv()
 			if errors.Is(err, io.EOF) {
-				c.answered()
+				c.recordResponse()
 				return
 			}
 			if err != nil {
-				yield(eventstore.Recorded{}, unread(ctx, err, call.Trailer()))
+				yield(eventstore.RecordedEvent{}, readError(ctx, err, call.Trailer()))
 				return
 			}
-			c.answered()
-			if e := resp.GetEvent().GetEvent(); e != nil && !yield(recorded(e), nil) {
+			c.recordResponse()
+			if e := resp.GetEvent().GetEvent(); e != nil && !yield(parseRecordedEvent(e), nil) {
 				return
 			}
 		}
 	}
 }
 
-// one is the first event a question finds, if any.
-func (c *conn) one(ctx context.Context, q *streams.ReadReq_Options) (eventstore.Recorded, bool, error) {
-	for e, err := range c.read(ctx, q) {
+// readFirst is the first event a question finds, if any.
+func (c *conn) readFirst(ctx context.Context, options *streams.ReadReq_Options) (eventstore.RecordedEvent, bool, error) {
+	for e, err := range c.readEvents(ctx, options) {
 		return e, err == nil, err
 	}
-	return eventstore.Recorded{}, false, nil
+	return eventstore.RecordedEvent{}, false, nil
 }

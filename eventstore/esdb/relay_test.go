@@ -19,29 +19,29 @@ import (
 
 // relay passes gRPC calls on to a server, and can answer some by itself.
 type relay struct {
-	ln net.Listener
-	cc *grpc.ClientConn
+	ln       net.Listener
+	upstream *grpc.ClientConn
 
-	calls  atomic.Int64 // begun so far
-	batch  atomic.Int64 // of them, pipelines of appends
-	forget atomic.Int64 // the calls up to here whose appends are not answered
+	calls           atomic.Int64 // begun so far
+	pipelineCalls   atomic.Int64 // of them, pipelines of appends
+	unansweredCalls atomic.Int64 // the calls up to here whose appends are not answered
 
 	mu     sync.Mutex
 	refuse func(method string, md metadata.MD) (metadata.MD, error) // answers a call instead of the server
 	reply  func(method string, payload []byte) ([]byte, error)      // changes a reply; nil bytes: withholds it
 }
 
-// raw is a message nobody looks into.
-type raw struct{ b []byte }
+// rawMessage is a message nobody looks into.
+type rawMessage struct{ b []byte }
 
 type rawCodec struct{}
 
 func (rawCodec) Name() string { return "proto" }
 
-func (rawCodec) Marshal(v any) ([]byte, error) { return v.(*raw).b, nil }
+func (rawCodec) Marshal(v any) ([]byte, error) { return v.(*rawMessage).b, nil }
 
 func (rawCodec) Unmarshal(b []byte, v any) error {
-	v.(*raw).b = append([]byte(nil), b...)
+	v.(*rawMessage).b = append([]byte(nil), b...)
 	return nil
 }
 
@@ -61,7 +61,7 @@ func newRelay(t testing.TB, upstream net.Addr, options ...grpc.ServerOption) *re
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{ln: ln, cc: cc}
+	r := &relay{ln: ln, upstream: cc}
 	s := grpc.NewServer(append(options, grpc.ForceServerCodec(rawCodec{}), grpc.UnknownServiceHandler(r.handle), grpc.WaitForHandlers(true), grpc.MaxRecvMsgSize(32<<20))...)
 	var served sync.WaitGroup
 	served.Go(func() { _ = s.Serve(ln) })
@@ -73,16 +73,16 @@ func newRelay(t testing.TB, upstream net.Addr, options ...grpc.ServerOption) *re
 	return r
 }
 
-func (r *relay) connection() string { return connection(r.ln.Addr()) }
+func (r *relay) connection() string { return connectionString(r.ln.Addr()) }
 
-// script replaces what the relay does by itself.
-func (r *relay) script(refuse func(string, metadata.MD) (metadata.MD, error), reply func(string, []byte) ([]byte, error)) {
+// setScript replaces what the relay does by itself.
+func (r *relay) setScript(refuse func(string, metadata.MD) (metadata.MD, error), reply func(string, []byte) ([]byte, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refuse, r.reply = refuse, reply
 }
 
-func (r *relay) scripted() (refuse func(string, metadata.MD) (metadata.MD, error), reply func(string, []byte) ([]byte, error)) {
+func (r *relay) loadScript() (refuse func(string, metadata.MD) (metadata.MD, error), reply func(string, []byte) ([]byte, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.refuse, r.reply
@@ -92,10 +92,10 @@ func (r *relay) handle(_ any, call grpc.ServerStream) error {
 	full, _ := grpc.MethodFromServerStream(call)
 	method, n := full[strings.LastIndex(full, "/")+1:], r.calls.Add(1)
 	if method == "BatchAppend" {
-		r.batch.Add(1)
+		r.pipelineCalls.Add(1)
 	}
 	md, _ := metadata.FromIncomingContext(call.Context())
-	if refuse, _ := r.scripted(); refuse != nil {
+	if refuse, _ := r.loadScript(); refuse != nil {
 		if trailer, err := refuse(method, md); err != nil {
 			call.SetTrailer(trailer)
 			return err
@@ -103,23 +103,23 @@ func (r *relay) handle(_ any, call grpc.ServerStream) error {
 	}
 	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(call.Context(), md))
 	defer cancel()
-	up, err := r.cc.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, full)
+	up, err := r.upstream.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, full)
 	if err != nil {
 		return err
 	}
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		if err := pass(up.SendMsg, call.RecvMsg); errors.Is(err, io.EOF) {
+		if err := forwardMessages(up.SendMsg, call.RecvMsg); errors.Is(err, io.EOF) {
 			_ = up.CloseSend()
 		} else {
 			cancel()
 		}
 	})
-	err = pass(func(m any) error {
-		if method == "BatchAppend" && n <= r.forget.Load() {
+	err = forwardMessages(func(m any) error {
+		if method == "BatchAppend" && n <= r.unansweredCalls.Load() {
 			return nil
 		}
-		return r.answer(method, call, m.(*raw))
+		return r.sendResponse(method, call, m.(*rawMessage))
 	}, up.RecvMsg)
 	call.SetTrailer(up.Trailer())
 	cancel()
@@ -129,21 +129,21 @@ func (r *relay) handle(_ any, call grpc.ServerStream) error {
 	return err
 }
 
-func (r *relay) answer(method string, call grpc.ServerStream, m *raw) error {
-	if _, reply := r.scripted(); reply != nil {
+func (r *relay) sendResponse(method string, call grpc.ServerStream, m *rawMessage) error {
+	if _, reply := r.loadScript(); reply != nil {
 		b, err := reply(method, m.b)
 		if b == nil || err != nil {
 			return err
 		}
-		m = &raw{b}
+		m = &rawMessage{b}
 	}
 	return call.SendMsg(m)
 }
 
-// pass moves messages until either side fails, and says why.
-func pass(to, from func(any) error) error {
+// forwardMessages moves messages until either side fails, and says why.
+func forwardMessages(to, from func(any) error) error {
 	for {
-		m := &raw{}
+		m := &rawMessage{}
 		if err := from(m); err != nil {
 			return err
 		}

@@ -11,25 +11,25 @@ import (
 
 func TestALogRestoredFromAnOlderCopyHasDiverged(t *testing.T) {
 	t.Parallel()
-	r := serve(t, t.TempDir(), "127.0.0.1:0")
-	p := newProxy(t, r.at)
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	p := newProxy(t, r.addr)
 	s := dial(t, p.connection())
-	mark := here(t, s)
-	land(t, s, "a-1", proposals(5))
+	checkpoint := mustCheckpoint(t, s)
+	mustAppend(t, s, "a-1", proposals(5))
 	r.stop()
 	copied := copyFolder(t, r.dir)
-	r = serve(t, r.dir, "127.0.0.1:0")
-	p.upstream.Store(&r.at)
-	later := here(t, s)
-	land(t, s, "a-1", proposals(5))
-	told, reached := make(chan error, 1), make(chan struct{})
+	r = serveFolder(t, r.dir, "127.0.0.1:0")
+	p.upstream.Store(&r.addr)
+	later := mustCheckpoint(t, s)
+	mustAppend(t, s, "a-1", proposals(5))
+	collected, reached := make(chan error, 1), make(chan struct{})
 	go func() {
 		events := 0
-		for signal, err := range s.Subscribe(within(t, limit), mark, eventstore.Filter{"a"}) {
+		for signal, err := range s.Subscribe(withTimeout(t, limit), checkpoint, eventstore.Filter{"a"}) {
 			if err != nil {
-				told <- err
+				collected <- err
 			}
-			if signal.Kind == eventstore.Event && err == nil {
+			if signal.Kind == eventstore.EventAppeared && err == nil {
 				events++
 			}
 			if events == 10 && err == nil {
@@ -40,18 +40,18 @@ func TestALogRestoredFromAnOlderCopyHasDiverged(t *testing.T) {
 	}()
 	<-reached
 	r.stop()
-	r = serve(t, copied, "127.0.0.1:0")
-	p.upstream.Store(&r.at)
-	p.cut()
+	r = serveFolder(t, copied, "127.0.0.1:0")
+	p.upstream.Store(&r.addr)
+	p.closeAll()
 	var diverged *eventstore.DivergedError
-	if err := <-told; !errors.As(err, &diverged) {
+	if err := <-collected; !errors.As(err, &diverged) {
 		t.Errorf("subscription: got %v, want it to have diverged", err)
 	}
-	land(t, s, "b-1", proposals(40)) // grows past the marks of the other copy
-	if err := calls(s)["read of the log"](t.Context()); err != nil {
+	mustAppend(t, s, "b-1", proposals(40)) // grows past the marks of the other copy
+	if err := serverCalls(s)["read of the log"](t.Context()); err != nil {
 		t.Errorf("read of the restored log: %v", err)
 	}
-	for _, err := range s.ReadAll(within(t, limit), later, nil) {
+	for _, err := range s.ReadAll(withTimeout(t, limit), later, nil) {
 		if !errors.As(err, &diverged) {
 			t.Errorf("read after a mark that was lost: got %v, want it to have diverged", err)
 		}
@@ -60,10 +60,10 @@ func TestALogRestoredFromAnOlderCopyHasDiverged(t *testing.T) {
 
 func TestInstancesAgreeOnTheIdentityOfANewLog(t *testing.T) {
 	t.Parallel()
-	r := serve(t, t.TempDir(), "127.0.0.1:0")
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
 	ids := make(chan uuid.UUID, 10)
 	for range cap(ids) {
-		s := dial(t, r.address)
+		s := dial(t, r.connectionString)
 		go func() {
 			id, err := s.Identity(t.Context())
 			if err != nil {
@@ -82,43 +82,43 @@ func TestInstancesAgreeOnTheIdentityOfANewLog(t *testing.T) {
 
 func TestASubscriptionOutlivesAServerThatStalls(t *testing.T) {
 	t.Parallel()
-	p := newProxy(t, serve(t, t.TempDir(), "127.0.0.1:0").at)
-	s, other := dial(t, p.connection()), dial(t, connection(*p.upstream.Load()))
-	mark := here(t, s)
-	told := make(chan error, 1)
+	p := newProxy(t, serveFolder(t, t.TempDir(), "127.0.0.1:0").addr)
+	s, other := dial(t, p.connection()), dial(t, connectionString(*p.upstream.Load()))
+	checkpoint := mustCheckpoint(t, s)
+	collected := make(chan error, 1)
 	var seen []uuid.UUID
-	go func() { told <- collect(within(t, limit), s, mark, 30, &seen) }()
-	land(t, s, "a-1", proposals(10))
-	p.stall()
-	land(t, other, "a-1", proposals(10)) // the log goes on meanwhile
+	go func() { collected <- collect(withTimeout(t, limit), s, checkpoint, 30, &seen) }()
+	mustAppend(t, s, "a-1", proposals(10))
+	p.holdAll()
+	mustAppend(t, other, "a-1", proposals(10)) // the log goes on meanwhile
 	eventually(t, "the stall is noticed", func() error {
 		if s.Health() == nil {
 			return errors.New("still healthy")
 		}
 		return nil
 	})
-	p.flow()
-	land(t, s, "a-1", proposals(10))
-	check(t, other, mark, told, &seen, 30)
+	p.releaseAll()
+	mustAppend(t, s, "a-1", proposals(10))
+	requireSameEvents(t, other, checkpoint, collected, &seen, 30)
 }
 
 func TestAnotherLogAtTheSameAddressHasDiverged(t *testing.T) {
 	t.Parallel()
-	r := serve(t, t.TempDir(), "127.0.0.1:0")
-	p := newProxy(t, r.at)
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	p := newProxy(t, r.addr)
 	s := dial(t, p.connection())
-	mark := here(t, s)
-	told := make(chan error, 1)
+	checkpoint := mustCheckpoint(t, s)
+	collected := make(chan error, 1)
 	var seen []uuid.UUID
-	go func() { told <- collect(within(t, limit), s, mark, 1000, &seen) }()
-	fresh := serve(t, t.TempDir(), "127.0.0.1:0")
-	p.upstream.Store(&fresh.at)
+	go func() { collected <- collect(withTimeout(t, limit), s, checkpoint, 1000, &seen) }()
+	fresh := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	p.upstream.Store(&fresh.addr)
 	r.stop()
 	var diverged *eventstore.DivergedError
-	if err := <-told; !errors.As(err, &diverged) || diverged.Mark.Log != mark.Log {
+	if err := <-collected; !errors.As(err, &diverged) || diverged.Checkpoint.Log != checkpoint.Log {
 		t.Errorf("got %v, want it to have diverged", err)
 	}
-	if now := here(t, s); now.Log == mark.Log {
+	if now := mustCheckpoint(t, s); now.Log == checkpoint.Log {
 		t.Error("another log has the same identity")
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// short is a folder whose path leaves room for the name of a socket, which t.TempDir does not promise.
-func short(t testing.TB) string {
+// shortTempDir is a folder whose path leaves room for the name of a socket, which t.TempDir does not promise.
+func shortTempDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "es")
 	if err != nil {

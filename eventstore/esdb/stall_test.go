@@ -18,8 +18,8 @@ import (
 	"lieudit/eventstore/node"
 )
 
-// stalling is a node that can fall silent, behind a proxy that counts connections and a relay that counts calls.
-func stalling(t *testing.T) (*node.Silence, *running) {
+// serveWithSilence is a node that can fall silent, behind a proxy that counts connections and a relay that counts calls.
+func serveWithSilence(t *testing.T) (*node.Silence, *runningNode) {
 	t.Helper()
 	var silence node.Silence
 	dir := t.TempDir()
@@ -31,11 +31,11 @@ func stalling(t *testing.T) (*node.Silence, *running) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &silence, start(t, dir, ln, j, node.Options{Faults: node.Faults{Silence: &silence}})
+	return &silence, serveJournal(t, dir, ln, j, node.Options{Faults: node.Faults{Silence: &silence}})
 }
 
-// elapses waits until so much time has gone by: a silence is a time, nothing else tells its end.
-func elapses(t *testing.T, d time.Duration) {
+// sleepFor waits until so much time has gone by: a silence is a time, nothing else tells its end.
+func sleepFor(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
 	case <-time.After(d):
@@ -45,21 +45,21 @@ func elapses(t *testing.T, d time.Duration) {
 
 func TestAStallOfThreeSecondsLosesNeitherTheConnectionNorWhatIsOnItsWay(t *testing.T) {
 	t.Parallel()
-	silence, r := stalling(t)
-	re := newRelay(t, r.at)
+	silence, r := serveWithSilence(t)
+	re := newRelay(t, r.addr)
 	var appends atomic.Int64
 	p := newProxy(t, re.ln.Addr())
 	s := dial(t, p.connection())
 	for range 16 { // every lane has its pipeline
-		land(t, s, "a-1", proposals(1))
+		mustAppend(t, s, "a-1", proposals(1))
 	}
-	ctx := within(t, limit)
+	ctx := withTimeout(t, limit)
 	const writers = 64
-	mark := here(t, s)
-	told := make(chan error, 1)
+	checkpoint := mustCheckpoint(t, s)
+	collected := make(chan error, 1)
 	var seen []uuid.UUID
-	go func() { told <- collect(ctx, s, mark, writers, &seen) }()
-	before, calls := p.accepted.Load(), re.batch.Load()
+	go func() { collected <- collect(ctx, s, checkpoint, writers, &seen) }()
+	before, calls := p.accepted.Load(), re.pipelineCalls.Load()
 	silence.Begin()
 	var wrote sync.WaitGroup
 	for i := range writers {
@@ -71,22 +71,22 @@ func TestAStallOfThreeSecondsLosesNeitherTheConnectionNorWhatIsOnItsWay(t *testi
 			appends.Add(1)
 		})
 	}
-	elapses(t, 1500*time.Millisecond)
+	sleepFor(t, 1500*time.Millisecond)
 	var stall *eventstore.StallError
-	if err := s.Health(); !errors.As(err, &stall) || stall.For < time.Second {
+	if err := s.Health(); !errors.As(err, &stall) || stall.Duration < time.Second {
 		t.Errorf("health in the stall: %v, want a StallError", err)
 	}
-	elapses(t, 1900*time.Millisecond)
+	sleepFor(t, 1900*time.Millisecond)
 	if n := appends.Load(); n != 0 {
 		t.Errorf("%d appends were answered in the silence", n)
 	}
 	silence.End()
 	wrote.Wait()
-	check(t, s, mark, told, &seen, writers)
+	requireSameEvents(t, s, checkpoint, collected, &seen, writers)
 	if n := p.accepted.Load() - before; n != 0 {
 		t.Errorf("%d new connections", n)
 	}
-	if n := re.batch.Load() - calls; n != 0 {
+	if n := re.pipelineCalls.Load() - calls; n != 0 {
 		t.Errorf("%d new pipelines", n)
 	}
 	eventually(t, "health", s.Health)
@@ -94,14 +94,14 @@ func TestAStallOfThreeSecondsLosesNeitherTheConnectionNorWhatIsOnItsWay(t *testi
 
 func TestASilenceOfTenSecondsEndsTheConnection(t *testing.T) {
 	t.Parallel()
-	silence, r := stalling(t)
-	p := newProxy(t, r.at)
+	silence, r := serveWithSilence(t)
+	p := newProxy(t, r.addr)
 	s := dial(t, p.connection())
-	land(t, s, "a-1", proposals(1))
+	mustAppend(t, s, "a-1", proposals(1))
 	silence.Begin()
 	began := time.Now()
 	batch := proposals(1)
-	if _, err := s.Append(within(t, limit), "a-1", 0, batch); !errors.Is(err, eventstore.ErrUnknown) {
+	if _, err := s.Append(withTimeout(t, limit), "a-1", 0, batch); !errors.Is(err, eventstore.ErrUnknown) {
 		t.Errorf("the append on its way: %v, want unknown", err)
 	}
 	if took := time.Since(began); took < 9*time.Second || took > 15*time.Second {
@@ -116,7 +116,7 @@ func TestASilenceOfTenSecondsEndsTheConnection(t *testing.T) {
 		return nil
 	})
 	silence.End()
-	if c, err := settle(within(t, limit), s, "a-1", 0, batch); err != nil || c.Revision != 1 {
+	if c, err := appendUntilKnown(withTimeout(t, limit), s, "a-1", 0, batch); err != nil || c.Revision != 1 {
 		t.Errorf("sent again: %+v, %v, want revision 1", c, err)
 	}
 }
@@ -129,26 +129,26 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c, r := &cluster{}, serve(t, t.TempDir(), "127.0.0.1:0")
+	c, r := &cluster{}, serveFolder(t, t.TempDir(), "127.0.0.1:0")
 	for i := range c.relays {
-		c.relays[i] = newRelay(t, r.at)
+		c.relays[i] = newRelay(t, r.addr)
 		c.proxies[i] = newProxy(t, c.relays[i].ln.Addr())
 	}
-	c.elect(t, 0)
+	c.setLeader(t, 0)
 	return c
 }
 
-// elect makes all nodes say that one of them leads.
-func (c *cluster) elect(t *testing.T, leader int) {
+// setLeader makes all nodes say that one of them leads.
+func (c *cluster) setLeader(t *testing.T, leader int) {
 	t.Helper()
 	at := c.proxies[leader].ln.Addr()
-	named, elsewhere := members(t, at.(*net.TCPAddr).AddrPort().Port()), redirect(at)
+	named, notLeader := gossipMembers(t, at.(*net.TCPAddr).AddrPort().Port()), redirectTo(at)
 	for i, r := range c.relays {
-		r.script(func(method string, md metadata.MD) (metadata.MD, error) {
+		r.setScript(func(method string, md metadata.MD) (metadata.MD, error) {
 			if i == leader || len(md.Get("requires-leader")) == 0 { // who asks for gossip takes any node's word
 				return nil, nil
 			}
-			return elsewhere(method, md)
+			return notLeader(method, md)
 		}, named)
 	}
 }
@@ -157,26 +157,26 @@ func (c *cluster) connection() string {
 	return fmt.Sprintf("esdb://%s,%s,%s?tls=false", c.proxies[0].ln.Addr(), c.proxies[1].ln.Addr(), c.proxies[2].ln.Addr())
 }
 
-// kill ends a node: nobody listens there any more.
-func (c *cluster) kill(node int) {
-	c.proxies[node].down.Store(true)
-	c.proxies[node].cut()
+// killNode ends a node: nobody listens there any more.
+func (c *cluster) killNode(node int) {
+	c.proxies[node].refusesConnections.Store(true)
+	c.proxies[node].closeAll()
 }
 
-// soon is much less than the ten seconds after which a silent server is given up, on a busy machine too.
-const soon = 5 * time.Second
+// maxFailover is much less than the ten seconds after which a silent server is given up, on a busy machine too.
+const maxFailover = 5 * time.Second
 
 func TestALeaderThatFallsSilentIsLeftForTheOneTheOthersName(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := dial(t, c.connection())
-	land(t, s, "a-1", proposals(1))
-	c.proxies[0].stall()
-	elapses(t, 1200*time.Millisecond)
-	c.elect(t, 1)
+	mustAppend(t, s, "a-1", proposals(1))
+	c.proxies[0].holdAll()
+	sleepFor(t, 1200*time.Millisecond)
+	c.setLeader(t, 1)
 	elected := time.Now()
-	land(t, s, "a-1", proposals(1))
-	if took := time.Since(elected); took > soon {
+	mustAppend(t, s, "a-1", proposals(1))
+	if took := time.Since(elected); took > maxFailover {
 		t.Errorf("it took %v from the election, want about a second", took)
 	} else {
 		t.Logf("%v from the election to the next append", took)
@@ -187,16 +187,16 @@ func TestASilentLeaderWhomTheOthersStillNameIsKept(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := dial(t, c.connection())
-	land(t, s, "a-1", proposals(1))
+	mustAppend(t, s, "a-1", proposals(1))
 	leader, asked := c.proxies[0].accepted.Load(), c.proxies[1].accepted.Load()
-	c.proxies[0].stall()
+	c.proxies[0].holdAll()
 	wrote := make(chan error, 1)
 	go func() {
-		_, err := s.Append(within(t, limit), "a-1", 0, proposals(1))
+		_, err := s.Append(withTimeout(t, limit), "a-1", 0, proposals(1))
 		wrote <- err
 	}()
-	elapses(t, 3*time.Second)
-	c.proxies[0].flow()
+	sleepFor(t, 3*time.Second)
+	c.proxies[0].releaseAll()
 	if err := <-wrote; err != nil {
 		t.Errorf("the append on its way: %v", err)
 	}
@@ -212,13 +212,13 @@ func TestADeadLeaderIsFollowedAsSoonAsThereIsAnother(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := dial(t, c.connection())
-	land(t, s, "a-1", proposals(1))
-	c.kill(0)
-	elapses(t, time.Second) // that the cluster needs to elect another
-	c.elect(t, 2)
+	mustAppend(t, s, "a-1", proposals(1))
+	c.killNode(0)
+	sleepFor(t, time.Second) // that the cluster needs to elect another
+	c.setLeader(t, 2)
 	elected := time.Now()
-	land(t, s, "a-1", proposals(1))
-	if took := time.Since(elected); took > soon {
+	mustAppend(t, s, "a-1", proposals(1))
+	if took := time.Since(elected); took > maxFailover {
 		t.Errorf("it took %v from the election, want about a second", took)
 	} else {
 		t.Logf("%v from the election to the next append", took)
@@ -229,11 +229,11 @@ func TestAFollowersDeathIsNotNoticed(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := dial(t, c.connection())
-	land(t, s, "a-1", proposals(1))
+	mustAppend(t, s, "a-1", proposals(1))
 	leader := c.proxies[0].accepted.Load()
-	c.kill(1)
+	c.killNode(1)
 	for i := range 100 {
-		if _, err := s.Append(within(t, limit), "a-1", eventstore.Revision(i), proposals(1)); err != nil {
+		if _, err := s.Append(withTimeout(t, limit), "a-1", eventstore.Revision(i), proposals(1)); err != nil {
 			t.Fatal(err)
 		}
 	}

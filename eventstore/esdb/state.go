@@ -8,164 +8,164 @@ import (
 	"lieudit/eventstore"
 )
 
-// set publishes what is known of the connection.
-func (l *link) set(c *conn, why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.conn != nil && c == nil {
-		l.since = time.Now()
+// setConn publishes what is known of the connection.
+func (cr *connector) setConn(c *conn, cause error) {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	if cr.conn != nil && c == nil {
+		cr.lostAt = time.Now()
 	}
-	l.conn, l.why = c, why
+	cr.conn, cr.connErr = c, cause
 	if c != nil {
-		l.refusal, l.unread = nil, nil // which were the last connection's
+		cr.appendErr, cr.probeErr = nil, nil // which were the last connection's
 	}
-	close(l.changed)
-	l.changed = make(chan struct{})
+	close(cr.changed)
+	cr.changed = make(chan struct{})
 }
 
-// settle says why there is no connection, if nothing is known yet.
-func (l *link) settle(why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.conn == nil && l.why == nil {
-		l.why = why
-		close(l.changed)
-		l.changed = make(chan struct{})
+// setErrIfUnknown says why there is no connection, if nothing is known yet.
+func (cr *connector) setErrIfUnknown(cause error) {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	if cr.conn == nil && cr.connErr == nil {
+		cr.connErr = cause
+		close(cr.changed)
+		cr.changed = make(chan struct{})
 	}
 }
 
-// get is the connection, or why there is none. It waits only while that is not known, which is less than a second.
-func (l *link) get(ctx context.Context) (*conn, error) {
+// currentConn is the connection, or why there is none. It waits only while that is not known, which is less than a second.
+func (cr *connector) currentConn(ctx context.Context) (*conn, error) {
 	for {
-		c, changed, why := l.state()
+		c, changed, cause := cr.loadConn()
 		switch {
-		case l.ctx.Err() != nil:
+		case cr.ctx.Err() != nil:
 			return nil, eventstore.ErrClosed
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case c != nil || why != nil:
-			return c, why
+		case c != nil || cause != nil:
+			return c, cause
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-		case <-l.ctx.Done():
+		case <-cr.ctx.Done():
 		}
 	}
 }
 
-// wait is get that goes on until there is a connection.
-func (l *link) wait(ctx context.Context) (*conn, error) {
+// waitForConn is get that goes on until there is a connection.
+func (cr *connector) waitForConn(ctx context.Context) (*conn, error) {
 	for {
-		_, changed, _ := l.state()
-		c, err := l.get(ctx)
-		if err == nil || l.ctx.Err() != nil || ctx.Err() != nil {
+		_, changed, _ := cr.loadConn()
+		c, err := cr.currentConn(ctx)
+		if err == nil || cr.ctx.Err() != nil || ctx.Err() != nil {
 			return c, err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-		case <-l.ctx.Done():
+		case <-cr.ctx.Done():
 		}
 	}
 }
 
-// replaced waits until the connection is another one than c, and says whether there is one.
-func (l *link) replaced(ctx context.Context, c *conn) bool {
+// waitForReplacement waits until the connection is another one than c, and says whether there is one.
+func (cr *connector) waitForReplacement(ctx context.Context, c *conn) bool {
 	for {
-		now, changed, why := l.state()
-		if now != c && (now != nil || why != nil) {
-			return now != nil
+		current, changed, cause := cr.loadConn()
+		if current != c && (current != nil || cause != nil) {
+			return current != nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return false
-		case <-l.ctx.Done():
+		case <-cr.ctx.Done():
 			return false
 		}
 	}
 }
 
-func (l *link) state() (c *conn, changed <-chan struct{}, why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.conn, l.changed, l.why
+func (cr *connector) loadConn() (c *conn, changed <-chan struct{}, cause error) {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	return cr.conn, cr.changed, cr.connErr
 }
 
-// suspect asks the keeper to look at a connection on which a call failed.
-func (l *link) suspect(c *conn) {
+// requestProbe asks the keeper to look at a connection on which a call failed.
+func (cr *connector) requestProbe(c *conn) {
 	select {
-	case l.look <- c:
+	case cr.probeRequests <- c:
 	default:
 	}
 }
 
-// follow remembers where a node said the leader is.
-func (l *link) follow(leader string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.leader = leader
+// setLeaderHint remembers where a node said the leader is.
+func (cr *connector) setLeaderHint(leader string) {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	cr.leaderHint = leader
 }
 
-// elsewhere says whether a call was told that another node leads.
-func (l *link) elsewhere() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.leader != ""
+// hasLeaderHint says whether a call was told that another node leads.
+func (cr *connector) hasLeaderHint() bool {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	return cr.leaderHint != ""
 }
 
-// writes remembers whether the server takes appends.
-func (l *link) writes(refusal error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// recordAppendResult remembers whether the server takes appends.
+func (cr *connector) recordAppendResult(refusal error) {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
 	now := time.Now()
-	if l.refusal == nil || now.Sub(l.refused) > refusalFor {
-		l.refuses = now
+	if cr.appendErr == nil || now.Sub(cr.lastRefusedAt) > refusalLifetime {
+		cr.refusedSince = now
 	}
-	l.refusal, l.refused = refusal, now
+	cr.appendErr, cr.lastRefusedAt = refusal, now
 }
 
-// reads remembers what the server said to the last probe.
-func (l *link) reads(refusal error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.unread = refusal
+// recordProbeResult remembers what the server said to the last probe.
+func (cr *connector) recordProbeResult(refusal error) {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	cr.probeErr = refusal
 }
 
 // health is nil while all is well. What may be over in a moment is a *eventstore.StallError.
-func (l *link) health() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (cr *connector) health() error {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
 	switch {
-	case l.ctx.Err() != nil:
+	case cr.ctx.Err() != nil:
 		return eventstore.ErrClosed
-	case l.conn == nil:
-		return l.unconnected()
-	case l.conn.silence() >= slowAfter:
-		return &eventstore.StallError{For: l.conn.silence(), Err: l.unread}
-	case l.refusal != nil && time.Since(l.refused) < refusalFor:
-		return passing(time.Since(l.refuses), lostAfter, l.refusal)
+	case cr.conn == nil:
+		return cr.noConnError()
+	case cr.conn.silence() >= stallAfter:
+		return &eventstore.StallError{Duration: cr.conn.silence(), Err: cr.probeErr}
+	case cr.appendErr != nil && time.Since(cr.lastRefusedAt) < refusalLifetime:
+		return stallUntil(time.Since(cr.refusedSince), lostAfter, cr.appendErr)
 	}
 	return nil
 }
 
-// unconnected is why there is no connection.
-func (l *link) unconnected() error {
-	why := l.why
-	if why == nil {
-		why = fmt.Errorf("%w: connecting", eventstore.ErrUnavailable)
+// noConnError is why there is no connection.
+func (cr *connector) noConnError() error {
+	cause := cr.connErr
+	if cause == nil {
+		cause = fmt.Errorf("%w: connecting", eventstore.ErrUnavailable)
 	}
-	if l.since.IsZero() {
-		return why
+	if cr.lostAt.IsZero() {
+		return cause
 	}
-	return passing(time.Since(l.since), downAfter, why)
+	return stallUntil(time.Since(cr.lostAt), downAfter, cause)
 }
 
-// passing is an error that is a stall until it has lasted for so long.
-func passing(lasted, limit time.Duration, why error) error {
+// stallUntil is an error that is a stall until it has lasted for so long.
+func stallUntil(lasted, limit time.Duration, cause error) error {
 	if lasted < limit {
-		return &eventstore.StallError{For: lasted, Err: why}
+		return &eventstore.StallError{Duration: lasted, Err: cause}
 	}
-	return why
+	return cause
 }

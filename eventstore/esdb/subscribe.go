@@ -11,157 +11,157 @@ import (
 )
 
 // Subscribe keeps the contract over any number of connections: each begins by checking the mark it resumes after.
-func (s *Store) Subscribe(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+func (s *Store) Subscribe(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
-		f := &follower{mark: after, want: want, yield: yield}
-		pause := minPause
+		sub := &subscriber{checkpoint: after, filter: filter, yield: yield}
+		backoff := minBackoff
 		for {
-			c, err := s.link.wait(ctx)
+			c, err := s.connector.waitForConn(ctx)
 			if err != nil {
 				yield(eventstore.Signal{}, err)
 				return
 			}
-			heard := f.mark
-			err = f.follow(ctx, c)
-			if f.stopped {
+			before := sub.checkpoint
+			err = sub.runOn(ctx, c)
+			if sub.hasStopped {
 				return
 			}
-			if err = s.unread(ctx, c, err); final(ctx, err) {
+			if err = s.reportReadError(ctx, c, err); isFinal(ctx, err) {
 				yield(eventstore.Signal{}, err)
 				return
 			}
-			if f.mark != heard {
-				pause = minPause
+			if sub.checkpoint != before {
+				backoff = minBackoff
 			}
-			sleep(ctx, pause/2+rand.N(pause))
-			pause = min(2*pause, maxPause)
+			sleep(ctx, backoff/2+rand.N(backoff))
+			backoff = min(2*backoff, maxBackoff)
 		}
 	}
 }
 
-// final says whether a subscription ends with the error instead of trying again.
-func final(ctx context.Context, err error) bool {
+// isFinal says whether a subscription ends with the error instead of trying again.
+func isFinal(ctx context.Context, err error) bool {
 	var diverged *eventstore.DivergedError
 	return ctx.Err() != nil || errors.Is(err, eventstore.ErrClosed) || errors.As(err, &diverged)
 }
 
 const (
-	silence = time.Second            // after which a subscription looks whether it missed something
-	grace   = 250 * time.Millisecond // for what it seems to have missed to arrive after all
+	missedEventInterval = time.Second            // after which a subscription looks whether it missed something
+	arrivalGrace        = 250 * time.Millisecond // for what it seems to have missed to arrive after all
 )
 
-var errSilent = errors.New("the subscription was not told of an event that is in the log")
+var errMissedEvent = errors.New("the subscription was not told of an event that is in the log")
 
-// follower is a subscriber: how far it was told, and what it still has to be told.
-type follower struct {
-	mark    eventstore.Mark
-	want    eventstore.Filter
-	yield   func(eventstore.Signal, error) bool
-	stopped bool
-	burst   bool                // events were told since the last CaughtUp
-	missing eventstore.Position // of an event found in the log and not told yet
+// subscriber is a subscriber: how far it was told, and what it still has to be told.
+type subscriber struct {
+	checkpoint     eventstore.Checkpoint
+	filter         eventstore.Filter
+	yield          func(eventstore.Signal, error) bool
+	hasStopped     bool
+	needsCaughtUp  bool                // events were told since the last CaughtUp
+	missedPosition eventstore.Position // of an event found in the log and not told yet
 }
 
-// follow is one subscription on one connection. It ends when that does, or when the subscriber stops.
-func (f *follower) follow(ctx context.Context, c *conn) error {
-	mark, err := c.check(ctx, f.mark)
+// runOn is one subscription on one connection. It ends when that does, or when the subscriber stops.
+func (sub *subscriber) runOn(ctx context.Context, c *conn) error {
+	checkpoint, err := c.verifyCheckpoint(ctx, sub.checkpoint)
 	if err != nil {
 		return err
 	}
-	f.mark, f.burst, f.missing = mark, true, 0
-	p := c.subscribe(ctx, mark.Position, f.want)
-	defer p.stop()
-	idle := time.NewTimer(silence)
+	sub.checkpoint, sub.needsCaughtUp, sub.missedPosition = checkpoint, true, 0
+	stream := c.subscribe(ctx, checkpoint.Position, sub.filter)
+	defer stream.stop()
+	idle := time.NewTimer(missedEventInterval)
 	defer idle.Stop()
 	for {
 		select {
-		case m, ok := <-p.messages:
+		case m, ok := <-stream.messages:
 			if !ok {
-				return p.err
+				return stream.err
 			}
-			err = f.take(ctx, c, m)
-			idle.Reset(silence)
+			err = sub.handleMessage(ctx, c, m)
+			idle.Reset(missedEventInterval)
 		case <-idle.C:
-			err = f.look(ctx, c)
-			idle.Reset(f.nextLook())
+			err = sub.checkForMissedEvents(ctx, c)
+			idle.Reset(sub.nextCheckInterval())
 		}
-		if err != nil || f.stopped {
+		if err != nil || sub.hasStopped {
 			return err
 		}
 	}
 }
 
-func (f *follower) nextLook() time.Duration {
-	if f.missing > f.mark.Position {
-		return grace
+func (sub *subscriber) nextCheckInterval() time.Duration {
+	if sub.missedPosition > sub.checkpoint.Position {
+		return arrivalGrace
 	}
-	return silence
+	return missedEventInterval
 }
 
-// tell passes a signal on, at the mark where it stands.
-func (f *follower) tell(s eventstore.Signal) {
-	f.mark = s.Mark
-	f.stopped = !f.yield(s, nil)
+// emit passes a signal on, at the mark where it stands.
+func (sub *subscriber) emit(s eventstore.Signal) {
+	sub.checkpoint = s.Checkpoint
+	sub.hasStopped = !sub.yield(s, nil)
 }
 
-// take deals with one message of the subscription.
-func (f *follower) take(ctx context.Context, c *conn, m message) error {
+// handleMessage deals with one message of the subscription.
+func (sub *subscriber) handleMessage(ctx context.Context, c *conn, m subscriptionMessage) error {
 	switch m.kind {
-	case eventstore.Event:
-		f.event(m.event)
-	case eventstore.Progress:
-		return f.progress(ctx, c, m.position)
+	case eventstore.EventAppeared:
+		sub.emitEvent(m.event)
+	case eventstore.CheckpointReached:
+		return sub.emitCheckpoint(ctx, c, m.position)
 	case eventstore.CaughtUp:
-		f.burst = false
-		f.tell(eventstore.Signal{Kind: eventstore.CaughtUp, Mark: f.mark})
+		sub.needsCaughtUp = false
+		sub.emit(eventstore.Signal{Kind: eventstore.CaughtUp, Checkpoint: sub.checkpoint})
 	}
 	return nil
 }
 
-func (f *follower) event(e eventstore.Recorded) {
-	if e.Position <= f.mark.Position {
+func (sub *subscriber) emitEvent(e eventstore.RecordedEvent) {
+	if e.Position <= sub.checkpoint.Position {
 		return
 	}
-	s := event(f.mark, e)
-	if !f.want.Matches(e.Stream) {
-		f.mark = s.Mark
+	s := eventSignal(sub.checkpoint, e)
+	if !sub.filter.Matches(e.Stream) {
+		sub.checkpoint = s.Checkpoint
 		return
 	}
-	f.burst = true
-	f.tell(s)
+	sub.needsCaughtUp = true
+	sub.emit(s)
 }
 
-// progress tells of a checkpoint, once the event that stands there is known.
-func (f *follower) progress(ctx context.Context, c *conn, p eventstore.Position) error {
-	if p <= f.mark.Position {
+// emitCheckpoint tells of a checkpoint, once the event that stands there is known.
+func (sub *subscriber) emitCheckpoint(ctx context.Context, c *conn, p eventstore.Position) error {
+	if p <= sub.checkpoint.Position {
 		return nil
 	}
-	m, err := c.at(ctx, f.mark.Log, p)
-	if err == nil && m.Position > f.mark.Position {
-		f.tell(eventstore.Signal{Kind: eventstore.Progress, Mark: m})
+	m, err := c.checkpointAt(ctx, sub.checkpoint.Log, p)
+	if err == nil && m.Position > sub.checkpoint.Position {
+		sub.emit(eventstore.Signal{Kind: eventstore.CheckpointReached, Checkpoint: m})
 	}
 	return err
 }
 
-// look compares what was told with the log, because a server may stop telling without a word.
-func (f *follower) look(ctx context.Context, c *conn) error {
-	if f.missing > f.mark.Position {
-		return errSilent
+// checkForMissedEvents compares what was told with the log, because a server may stop telling without a word.
+func (sub *subscriber) checkForMissedEvents(ctx context.Context, c *conn) error {
+	if sub.missedPosition > sub.checkpoint.Position {
+		return errMissedEvent
 	}
-	end, err := c.end(ctx, f.mark)
+	end, err := c.resolveEnd(ctx, sub.checkpoint)
 	if err != nil {
 		return err
 	}
-	for e, err := range c.wanted(ctx, f.mark.Position, end.Position, f.want) {
-		f.missing = e.Position
+	for e, err := range c.readMatching(ctx, sub.checkpoint.Position, end.Position, sub.filter) {
+		sub.missedPosition = e.Position
 		return err
 	}
 	switch {
-	case f.burst:
-		f.burst = false
-		f.tell(eventstore.Signal{Kind: eventstore.CaughtUp, Mark: end})
-	case end.Position > f.mark.Position:
-		f.tell(eventstore.Signal{Kind: eventstore.Progress, Mark: end})
+	case sub.needsCaughtUp:
+		sub.needsCaughtUp = false
+		sub.emit(eventstore.Signal{Kind: eventstore.CaughtUp, Checkpoint: end})
+	case end.Position > sub.checkpoint.Position:
+		sub.emit(eventstore.Signal{Kind: eventstore.CheckpointReached, Checkpoint: end})
 	}
 	return nil
 }

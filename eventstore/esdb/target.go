@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	maxMessage   = 17 << 20 // what the official client takes
-	streamWindow = 1 << 20  // bytes a server may send ahead of a reader
-	markPatience = 10 * time.Second
+	maxMessageSize    = 17 << 20 // what the official client takes
+	streamWindowSize  = 1 << 20  // bytes a server may send ahead of a reader
+	checkpointTimeout = 10 * time.Second
 )
 
 // target is where the log is, and how to speak to it.
 type target struct {
-	seeds   []string // addresses to begin with
-	gossip  bool     // the seeds are asked who leads; without it the one seed is the server
-	options []grpc.DialOption
-	timeout time.Duration // of one question to one server while connecting
+	seeds       []string // addresses to begin with
+	usesGossip  bool     // the seeds are asked who leads; without it the one seed is the server
+	dialOptions []grpc.DialOption
+	timeout     time.Duration // of one question to one server while connecting
 
-	markPatience time.Duration // with a server that is silent when asked for a mark
+	checkpointTimeout time.Duration // with a server that is silent when asked for a mark
 }
 
-func parse(connection string) (target, error) {
-	connection, socket, err := unixSocket(connection)
+func parseConnectionString(connection string) (target, error) {
+	connection, socket, err := parseUnixSocket(connection)
 	if err != nil {
 		return target{}, err
 	}
@@ -49,7 +49,7 @@ func parse(connection string) (target, error) {
 	if c.NodePreference != client.NodePreferenceLeader {
 		return target{}, fmt.Errorf("nodePreference=%s: reads would lag behind appends, only leader is possible", c.NodePreference)
 	}
-	t := target{seeds: []string{c.Address}, gossip: c.DnsDiscover || len(c.GossipSeeds) > 0, timeout: 2 * time.Second, markPatience: markPatience}
+	t := target{seeds: []string{c.Address}, usesGossip: c.DnsDiscover || len(c.GossipSeeds) > 0, timeout: 2 * time.Second, checkpointTimeout: checkpointTimeout}
 	if limit := time.Duration(c.GossipTimeout) * time.Second; limit > 0 {
 		t.timeout = min(t.timeout, limit)
 	}
@@ -60,23 +60,23 @@ func parse(connection string) (target, error) {
 		}
 	}
 	if socket != "" {
-		t.seeds, t.gossip = []string{"unix:" + socket}, false
+		t.seeds, t.usesGossip = []string{"unix:" + socket}, false
 	}
-	t.options, err = dialOptions(c)
+	t.dialOptions, err = newDialOptions(c)
 	return t, err
 }
 
-// withoutPassword is why a connection string was refused. Who cannot parse it repeats it, or what it took for its port,
+// redactPassword is why a connection string was refused. Who cannot parse it repeats it, or what it took for its port,
 // and there may be a password in that.
-func withoutPassword(err error) error {
+func redactPassword(err error) error {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return errors.New("it is no address such as esdb://HOST:2113?tls=false; special characters of a password are written as %XX")
 	}
 	return err
 }
 
-// unixSocket turns a string that names a socket into one the parser takes, and the socket's path.
-func unixSocket(connection string) (rest, path string, err error) {
+// parseUnixSocket turns a string that names a socket into one the parser takes, and the socket's path.
+func parseUnixSocket(connection string) (rest, path string, err error) {
 	if !strings.HasPrefix(connection, "esdb+unix:") {
 		return connection, "", nil
 	}
@@ -89,26 +89,26 @@ func unixSocket(connection string) (rest, path string, err error) {
 	}
 	path = u.Path
 	u.Scheme, u.Host, u.Path, u.RawPath = "esdb", "localhost", "", ""
-	set := false
+	hasTLSOption := false
 	for k := range u.Query() {
-		set = set || strings.EqualFold(k, "tls")
+		hasTLSOption = hasTLSOption || strings.EqualFold(k, "tls")
 	}
-	if !set {
+	if !hasTLSOption {
 		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&tls=false", "&")
 	}
 	return u.String(), path, nil
 }
 
-func dialOptions(c *client.Configuration) ([]grpc.DialOption, error) {
-	secure, err := transport(c)
+func newDialOptions(c *client.Configuration) ([]grpc.DialOption, error) {
+	secure, err := transportCredentials(c)
 	if err != nil {
 		return nil, err
 	}
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(secure),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
-		grpc.WithInitialWindowSize(streamWindow),
-		grpc.WithInitialConnWindowSize(8 * streamWindow),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageSize)),
+		grpc.WithInitialWindowSize(streamWindowSize),
+		grpc.WithInitialConnWindowSize(8 * streamWindowSize),
 		grpc.WithIdleTimeout(0),
 		grpc.WithDisableRetry(),
 		grpc.WithDisableServiceConfig(),
@@ -119,12 +119,12 @@ func dialOptions(c *client.Configuration) ([]grpc.DialOption, error) {
 		}))
 	}
 	if c.Username != "" && !c.DisableTLS {
-		options = append(options, grpc.WithPerRPCCredentials(newBasic(c.Username, c.Password)))
+		options = append(options, grpc.WithPerRPCCredentials(newBasicAuth(c.Username, c.Password)))
 	}
 	return options, nil
 }
 
-func transport(c *client.Configuration) (credentials.TransportCredentials, error) {
+func transportCredentials(c *client.Configuration) (credentials.TransportCredentials, error) {
 	if c.DisableTLS {
 		return insecure.NewCredentials(), nil
 	}
@@ -142,14 +142,14 @@ func transport(c *client.Configuration) (credentials.TransportCredentials, error
 	return credentials.NewTLS(config), nil
 }
 
-// basic is a user's name and password, never sent in clear.
-type basic map[string]string
+// basicAuth is a user's name and password, never sent in clear.
+type basicAuth map[string]string
 
-func newBasic(user, password string) basic {
-	return basic{"authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))}
+func newBasicAuth(user, password string) basicAuth {
+	return basicAuth{"authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))}
 }
 
-func (b basic) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+func (b basicAuth) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
 	return b, nil
 }
-func (basic) RequireTransportSecurity() bool { return true }
+func (basicAuth) RequireTransportSecurity() bool { return true }

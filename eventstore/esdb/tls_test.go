@@ -28,10 +28,10 @@ import (
 
 func TestTLSAndCredentialsAreHonoured(t *testing.T) {
 	t.Parallel()
-	r := serve(t, t.TempDir(), "127.0.0.1:0")
-	pair, ca := certificate(t)
-	re := newRelay(t, r.at, grpc.Creds(credentials.NewServerTLSFromCert(&pair)))
-	re.script(func(_ string, md metadata.MD) (metadata.MD, error) {
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	pair, ca := newCertificate(t)
+	re := newRelay(t, r.addr, grpc.Creds(credentials.NewServerTLSFromCert(&pair)))
+	re.setScript(func(_ string, md metadata.MD) (metadata.MD, error) {
 		if got := md.Get("authorization"); len(got) != 1 || got[0] != "Basic YWRtaW46czNjcjN0" {
 			return nil, status.Error(codes.Unauthenticated, "who is there?")
 		}
@@ -39,14 +39,14 @@ func TestTLSAndCredentialsAreHonoured(t *testing.T) {
 	}, nil)
 	at := re.ln.Addr().String()
 	s := dial(t, "esdb://admin:s3cr3t@"+at+"?tlsCAFile="+ca)
-	land(t, s, "a-1", proposals(1))
+	mustAppend(t, s, "a-1", proposals(1))
 	for what, connection := range map[string]string{
 		"a wrong password": "esdb://admin:secret@" + at + "?tlsCAFile=" + ca,
 		"an unknown CA":    "esdb://admin:s3cr3t@" + at,
 		"no TLS":           "esdb://admin:s3cr3t@" + at + "?tls=false",
 	} {
 		s := dial(t, connection)
-		if _, err := s.Append(within(t, limit), "a-1", eventstore.Any, proposals(1)); !errors.Is(err, eventstore.ErrUnavailable) {
+		if _, err := s.Append(withTimeout(t, limit), "a-1", eventstore.Any, proposals(1)); !errors.Is(err, eventstore.ErrUnavailable) {
 			t.Errorf("%s: got %v, want unavailable", what, err)
 		}
 		if err := s.Health(); err == nil || strings.Contains(err.Error(), "s3cr3t") {
@@ -55,8 +55,8 @@ func TestTLSAndCredentialsAreHonoured(t *testing.T) {
 	}
 }
 
-// certificate makes one for 127.0.0.1 and a file that says to trust it.
-func certificate(t *testing.T) (tls.Certificate, string) {
+// newCertificate makes one for 127.0.0.1 and a file that says to trust it.
+func newCertificate(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -17,21 +17,21 @@ import (
 	"lieudit/eventstore"
 )
 
-// unlimited is the count of a read that goes to the end.
-const unlimited = math.MaxInt64
+// noCountLimit is the count of a read that goes to the end.
+const noCountLimit = math.MaxInt64
 
-func identifier(stream string) *shared.StreamIdentifier {
+func streamIdentifier(stream string) *shared.StreamIdentifier {
 	return &shared.StreamIdentifier{StreamName: []byte(stream)}
 }
 
-func structured(id uuid.UUID) *shared.UUID {
+func structuredUUID(id uuid.UUID) *shared.UUID {
 	return &shared.UUID{Value: &shared.UUID_Structured_{Structured: &shared.UUID_Structured{
 		MostSignificantBits:  int64(binary.BigEndian.Uint64(id[:8])),
 		LeastSignificantBits: int64(binary.BigEndian.Uint64(id[8:])),
 	}}}
 }
 
-func parseID(id *shared.UUID) uuid.UUID {
+func parseUUID(id *shared.UUID) uuid.UUID {
 	s := id.GetStructured()
 	if s == nil {
 		u, _ := uuid.Parse(id.GetString_())
@@ -43,14 +43,14 @@ func parseID(id *shared.UUID) uuid.UUID {
 	return u
 }
 
-func recorded(e *streams.ReadResp_ReadEvent_RecordedEvent) eventstore.Recorded {
+func parseRecordedEvent(e *streams.ReadResp_ReadEvent_RecordedEvent) eventstore.RecordedEvent {
 	md := e.GetMetadata()
 	ticks, _ := strconv.ParseInt(md["created"], 10, 64) // of 100 ns, since 1970
-	return eventstore.Recorded{
+	return eventstore.RecordedEvent{
 		Position: eventstore.Position(e.GetCommitPosition()),
 		Stream:   string(e.GetStreamIdentifier().GetStreamName()),
 		Revision: eventstore.Revision(e.GetStreamRevision()),
-		ID:       parseID(e.GetId()),
+		ID:       parseUUID(e.GetId()),
 		Type:     md["type"],
 		Time:     time.Unix(ticks/1e7, ticks%1e7*100).UTC(),
 		Data:     e.GetData(),
@@ -58,8 +58,8 @@ func recorded(e *streams.ReadResp_ReadEvent_RecordedEvent) eventstore.Recorded {
 	}
 }
 
-// question is a read request with what every one of ours has.
-func question(dir eventstore.Direction, count uint64) *streams.ReadReq_Options {
+// newReadOptions is a read request with what every one of ours has.
+func newReadOptions(dir eventstore.Direction, count uint64) *streams.ReadReq_Options {
 	o := &streams.ReadReq_Options{
 		CountOption:  &streams.ReadReq_Options_Count{Count: count},
 		FilterOption: &streams.ReadReq_Options_NoFilter{NoFilter: &shared.Empty{}},
@@ -71,9 +71,9 @@ func question(dir eventstore.Direction, count uint64) *streams.ReadReq_Options {
 	return o
 }
 
-func ofStream(stream string, from eventstore.Revision, dir eventstore.Direction, count uint64) *streams.ReadReq_Options {
-	o := question(dir, count)
-	s := &streams.ReadReq_Options_StreamOptions{StreamIdentifier: identifier(stream)}
+func streamReadOptions(stream string, from eventstore.Revision, dir eventstore.Direction, count uint64) *streams.ReadReq_Options {
+	o := newReadOptions(dir, count)
+	s := &streams.ReadReq_Options_StreamOptions{StreamIdentifier: streamIdentifier(stream)}
 	s.RevisionOption = &streams.ReadReq_Options_StreamOptions_Revision{Revision: uint64(from)}
 	if from == eventstore.End {
 		s.RevisionOption = &streams.ReadReq_Options_StreamOptions_End{End: &shared.Empty{}}
@@ -82,9 +82,9 @@ func ofStream(stream string, from eventstore.Revision, dir eventstore.Direction,
 	return o
 }
 
-// ofAll reads the whole log from a position on, or back from before it; the greatest position is the end.
-func ofAll(from eventstore.Position, dir eventstore.Direction, count uint64) *streams.ReadReq_Options {
-	o := question(dir, count)
+// allReadOptions reads the whole log from a position on, or back from before it; the greatest position is the end.
+func allReadOptions(from eventstore.Position, dir eventstore.Direction, count uint64) *streams.ReadReq_Options {
+	o := newReadOptions(dir, count)
 	a := &streams.ReadReq_Options_AllOptions{}
 	switch from {
 	case 0:
@@ -100,11 +100,11 @@ func ofAll(from eventstore.Position, dir eventstore.Direction, count uint64) *st
 	return o
 }
 
-// filtered narrows a read of the whole log on the server. A prefix is wider than a category ("account" and
+// withFilter narrows a read of the whole log on the server. A prefix is wider than a category ("account" and
 // "accounts-1"), because a stream may be named like its category; the reader looks again.
-func filtered(o *streams.ReadReq_Options, want eventstore.Filter) *streams.ReadReq_Options {
-	names := &streams.ReadReq_Options_FilterOptions_Expression{Prefix: want}
-	if len(want) == 0 {
+func withFilter(o *streams.ReadReq_Options, filter eventstore.Filter) *streams.ReadReq_Options {
+	names := &streams.ReadReq_Options_FilterOptions_Expression{Prefix: filter}
+	if len(filter) == 0 {
 		names.Regex = "^[^$]"
 	}
 	o.FilterOption = &streams.ReadReq_Options_Filter{Filter: &streams.ReadReq_Options_FilterOptions{
@@ -115,35 +115,35 @@ func filtered(o *streams.ReadReq_Options, want eventstore.Filter) *streams.ReadR
 	return o
 }
 
-// following turns a read into a subscription that goes on.
-func following(o *streams.ReadReq_Options) *streams.ReadReq_Options {
+// asSubscription turns a read into a subscription that goes on.
+func asSubscription(o *streams.ReadReq_Options) *streams.ReadReq_Options {
 	o.CountOption = &streams.ReadReq_Options_Subscription{Subscription: &streams.ReadReq_Options_SubscriptionOptions{}}
 	return o
 }
 
-// leaderOnly makes a node that does not lead refuse the call instead of answering late or passing it on.
-func leaderOnly(ctx context.Context) context.Context {
+// requireLeader makes a node that does not lead refuse the call instead of answering late or passing it on.
+func requireLeader(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "requires-leader", "true")
 }
 
-// timeless hides a deadline from the server, so that what ends a call in time is always its own context, which can be
+// noDeadline hides a deadline from the server, so that what ends a call in time is always its own context, which can be
 // told from a server's own timeout.
-type timeless struct{ context.Context }
+type noDeadline struct{ context.Context }
 
-func (timeless) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (noDeadline) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// serverLimit is how long a server may take for one append. What it does then is unknown.
-const serverLimit = 10 * time.Second
+// appendTimeout is how long a server may take for one append. What it does then is unknown.
+const appendTimeout = 10 * time.Second
 
-// forgottenAfter is how long a pipeline may owe answers while the server answers others. A server that is only slow
+// unresponsiveAfter is how long a pipeline may owe answers while the server answers others. A server that is only slow
 // says so within its own limit of a write, which is 2 s by default.
-const forgottenAfter = 5 * time.Second
+const unresponsiveAfter = 5 * time.Second
 
-// appending is an append as one message of a pipeline, all but its number.
-func appending(stream string, expected eventstore.Revision, events []eventstore.Proposed) *streams.BatchAppendReq {
+// newAppendRequest is an append as one message of a pipeline, all but its number.
+func newAppendRequest(stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) *streams.BatchAppendReq {
 	o := &streams.BatchAppendReq_Options{
-		StreamIdentifier: identifier(stream),
-		DeadlineOption:   &streams.BatchAppendReq_Options_Deadline{Deadline: durationpb.New(serverLimit)},
+		StreamIdentifier: streamIdentifier(stream),
+		DeadlineOption:   &streams.BatchAppendReq_Options_Deadline{Deadline: durationpb.New(appendTimeout)},
 	}
 	switch expected {
 	case eventstore.Any:
@@ -156,7 +156,7 @@ func appending(stream string, expected eventstore.Revision, events []eventstore.
 	req := &streams.BatchAppendReq{Options: o, IsFinal: true, ProposedMessages: make([]*streams.BatchAppendReq_ProposedMessage, len(events))}
 	for i, e := range events {
 		req.ProposedMessages[i] = &streams.BatchAppendReq_ProposedMessage{
-			Id:             structured(e.ID),
+			Id:             structuredUUID(e.ID),
 			Metadata:       map[string]string{"type": e.Type, "content-type": "application/json"},
 			CustomMetadata: e.Metadata,
 			Data:           e.Data,

@@ -14,8 +14,8 @@ import (
 // Batch is what one message holds: the events of whole appends, in the order of the log. It may hold none: then
 // only the mark has moved.
 type Batch struct {
-	From, To eventstore.Mark // resume after From to get this batch again, after To to get the next
-	Events   []eventstore.Recorded
+	From, To eventstore.Checkpoint // resume after From to get this batch again, after To to get the next
+	Events   []eventstore.RecordedEvent
 	CaughtUp bool // the log had nothing more when this was read
 }
 
@@ -35,7 +35,7 @@ const (
 	EventsKey   = "events"   // how many it holds
 )
 
-func (b Batch) message(ctx context.Context, topic string) *message.Message {
+func (b Batch) newMessage(ctx context.Context, topic string) *message.Message {
 	m := message.NewMessageWithContext(context.WithValue(ctx, batchKey{}, b), uuid.NewString(), nil)
 	m.Metadata = message.Metadata{
 		TopicKey:    topic,
@@ -47,116 +47,120 @@ func (b Batch) message(ctx context.Context, topic string) *message.Message {
 }
 
 const (
-	wantedEvents = 500
-	wantedBytes  = eventstore.MaxAppend
-	maxLinger    = 20 * time.Millisecond
-	markLinger   = 250 * time.Millisecond // with nothing to say but a mark
+	defaultBatchEvents = 500
+	defaultBatchBytes  = eventstore.MaxAppendBytes
+	maxLinger          = 20 * time.Millisecond
+	emptyBatchLinger   = 250 * time.Millisecond // with nothing to say but a mark
 )
 
-// cutter makes batches of the signals in a queue.
-type cutter struct {
-	queue  *queue
-	mark   eventstore.Mark
-	ready  []eventstore.Signal
-	wanted int  // events in a batch
-	live   bool // the reader has caught up: what comes now comes as it happens
-	pace   time.Duration
-	due    time.Time // before which a batch of what happens now waits for more
+// batcher makes batches of the signals in a queue.
+type batcher struct {
+	queue       *signalQueue
+	checkpoint  eventstore.Checkpoint
+	pending     []eventstore.Signal
+	batchEvents int  // events in a batch
+	isLive      bool // the reader has caught up: what comes now comes as it happens
+	minInterval time.Duration
+	earliest    time.Time // before which a batch of what happens now waits for more
 
 	batch Batch
 	bytes int
 }
 
-// next is the next batch. It waits for the first signal as long as it takes; with that in hand it waits for more only a
+// nextBatch is the next batch. It waits for the first signal as long as it takes; with that in hand it waits for more only a
 // little while the log is being caught up with, and after that only as the pace says; a mark without events waits for
 // company. A batch never ends inside an append.
-func (c *cutter) next(ctx context.Context) (Batch, error) {
-	c.batch, c.bytes = Batch{From: c.mark, To: c.mark}, 0
-	var late <-chan time.Time
+func (b *batcher) nextBatch(ctx context.Context) (Batch, error) {
+	b.batch, b.bytes = Batch{From: b.checkpoint, To: b.checkpoint}, 0
+	var deadline <-chan time.Time
 	for {
-		if c.use() {
-			return c.cut(), nil
+		if b.addPending() {
+			return b.finishBatch(), nil
 		}
-		if late == nil && (c.moved() || c.batch.CaughtUp) {
-			late = time.After(c.linger())
+		if deadline == nil && (b.hasProgress() || b.batch.CaughtUp) {
+			deadline = time.After(b.lingerTime())
 		}
-		more, err := c.queue.take(ctx, late)
+		signals, err := b.queue.dequeueAll(ctx, deadline)
 		if err != nil {
 			return Batch{}, err
 		}
-		if len(more) == 0 {
-			if c.whole() {
-				return c.cut(), nil
+		if len(signals) == 0 {
+			if b.endsWithAppend() {
+				return b.finishBatch(), nil
 			}
-			late = make(chan time.Time) // the rest of the append is on its way
+			deadline = make(chan time.Time) // the rest of the append is on its way
 		}
-		c.ready = more
+		b.pending = signals
 	}
 }
 
-// linger is how long a batch that has begun waits for more.
-func (c *cutter) linger() time.Duration {
+// lingerTime is how long a batch that has begun waits for more.
+func (b *batcher) lingerTime() time.Duration {
 	switch {
-	case !c.live:
+	case !b.isLive:
 		return maxLinger
-	case len(c.batch.Events) == 0 && !c.batch.CaughtUp:
-		return max(markLinger, time.Until(c.due))
+	case len(b.batch.Events) == 0 && !b.batch.CaughtUp:
+		return max(emptyBatchLinger, time.Until(b.earliest))
 	}
-	return time.Until(c.due)
+	return time.Until(b.earliest)
 }
 
-// use adds ready signals to the batch until it is to be cut, and says whether it is.
-func (c *cutter) use() bool {
-	for len(c.ready) > 0 {
-		if c.full() && c.whole() {
+// addPending adds ready signals to the batch until it is to be cut, and says whether it is.
+func (b *batcher) addPending() bool {
+	for len(b.pending) > 0 {
+		if b.isFull() && b.endsWithAppend() {
 			return true
 		}
-		s := c.ready[0]
-		c.ready = c.ready[1:]
-		c.batch.To = s.Mark
+		s := b.pending[0]
+		b.pending = b.pending[1:]
+		b.batch.To = s.Checkpoint
 		switch s.Kind {
-		case eventstore.Event:
-			c.batch.Events, c.batch.CaughtUp = append(c.batch.Events, s.Event), false
-			c.bytes += size(s.Event)
+		case eventstore.EventAppeared:
+			b.batch.Events, b.batch.CaughtUp = append(b.batch.Events, s.Event), false
+			b.bytes += recordSize(s.Event)
 		case eventstore.CaughtUp:
-			c.live, c.batch.CaughtUp = true, true
-			if c.isDue() {
+			b.isLive, b.batch.CaughtUp = true, true
+			if b.isDue() {
 				return true
 			}
 		}
 	}
-	return len(c.batch.Events) > 0 && (c.full() || c.live && c.isDue()) && c.whole()
+	return len(b.batch.Events) > 0 && (b.isFull() || b.isLive && b.isDue()) && b.endsWithAppend()
 }
 
-func (c *cutter) isDue() bool { return !time.Now().Before(c.due) }
+func (b *batcher) isDue() bool { return !time.Now().Before(b.earliest) }
 
-func (c *cutter) cut() Batch {
-	c.mark = c.batch.To
-	if c.live {
-		c.due = time.Now().Add(c.pace)
+func (b *batcher) finishBatch() Batch {
+	b.checkpoint = b.batch.To
+	if b.isLive {
+		b.earliest = time.Now().Add(b.minInterval)
 	}
-	return c.batch
+	return b.batch
 }
 
-func (c *cutter) moved() bool { return len(c.batch.Events) > 0 || c.batch.To != c.batch.From }
+func (b *batcher) hasProgress() bool { return len(b.batch.Events) > 0 || b.batch.To != b.batch.From }
 
-func (c *cutter) full() bool { return len(c.batch.Events) >= c.wanted || c.bytes >= c.room() }
+func (b *batcher) isFull() bool {
+	return len(b.batch.Events) >= b.batchEvents || b.bytes >= b.maxBytes()
+}
 
-// room is how many bytes go into a batch of so many events.
-func (c *cutter) room() int { return max(wantedBytes, wantedBytes/wantedEvents*c.wanted) }
+// maxBytes is how many bytes go into a batch of so many events.
+func (b *batcher) maxBytes() int {
+	return max(defaultBatchBytes, defaultBatchBytes/defaultBatchEvents*b.batchEvents)
+}
 
-// whole says whether the batch may end here. A run of events that could not be one append has no end mark to wait for.
-func (c *cutter) whole() bool {
-	n := len(c.batch.Events)
-	if n == 0 || c.bytes > c.room()+eventstore.MaxAppend {
+// endsWithAppend says whether the batch may end here. A run of events that could not be one append has no end mark to wait for.
+func (b *batcher) endsWithAppend() bool {
+	n := len(b.batch.Events)
+	if n == 0 || b.bytes > b.maxBytes()+eventstore.MaxAppendBytes {
 		return true
 	}
-	last := c.batch.Events[n-1]
-	if len(c.ready) > 0 && c.ready[0].Kind == eventstore.Event && c.ready[0].Event.Stream != last.Stream {
+	last := b.batch.Events[n-1]
+	if len(b.pending) > 0 && b.pending[0].Kind == eventstore.EventAppeared && b.pending[0].Event.Stream != last.Stream {
 		return true
 	}
-	meta, err := last.Meta()
-	return err != nil || meta.End
+	meta, err := last.DecodeMetadata()
+	return err != nil || meta.EndOfAppend
 }
 
-func size(r eventstore.Recorded) int { return len(r.Type) + len(r.Data) + len(r.Metadata) }
+func recordSize(r eventstore.RecordedEvent) int { return len(r.Type) + len(r.Data) + len(r.Metadata) }

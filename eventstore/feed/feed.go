@@ -17,18 +17,18 @@ import (
 
 // Source is what a feed reads, and on whose behalf.
 type Source struct {
-	Store eventstore.Store
-	Want  eventstore.Filter
-	// Batch is how many events are put into one message while the log is being caught up with, at least; 500 when it is 0.
-	Batch int
-	// Pace is the least time between two messages once the log has been caught up with: what comes sooner goes together.
+	Store  eventstore.Store
+	Filter eventstore.Filter
+	// BatchEvents is how many events are put into one message while the log is being caught up with, at least; 500 when it is 0.
+	BatchEvents int
+	// MinInterval is the least time between two messages once the log has been caught up with: what comes sooner goes together.
 	// What comes after a longer quiet goes at once.
-	Pace time.Duration
-	// From gives the mark to resume after. It is asked at the start, after a Nack and after the reading ended,
+	MinInterval time.Duration
+	// LoadCheckpoint gives the mark to resume after. It is asked at the start, after a Nack and after the reading ended,
 	// and may block for as long as nothing is wanted.
-	From func(context.Context) (eventstore.Mark, error)
-	// Ended, when set, is told why From failed or the log ended the reading. The feed tries again by itself.
-	Ended func(error)
+	LoadCheckpoint func(context.Context) (eventstore.Checkpoint, error)
+	// OnError, when set, is told why From failed or the log ended the reading. The feed tries again by itself.
+	OnError func(error)
 }
 
 // Feed is a message.Subscriber over a log. Every subscription reads the same source, on its own.
@@ -43,16 +43,16 @@ type Feed struct {
 // ErrClosed: the feed was closed.
 var ErrClosed = errors.New("feed closed")
 
-// errRefused: the message got a Nack.
-var errRefused = errors.New("batch refused")
+// errNacked: the message got a Nack.
+var errNacked = errors.New("batch refused")
 
 // New is a feed of a source.
 func New(source Source) *Feed {
-	if source.Batch == 0 {
-		source.Batch = wantedEvents
+	if source.BatchEvents == 0 {
+		source.BatchEvents = defaultBatchEvents
 	}
-	if source.Ended == nil {
-		source.Ended = func(error) {}
+	if source.OnError == nil {
+		source.OnError = func(error) {}
 	}
 	f := &Feed{source: source}
 	f.closing, f.close = context.WithCancel(context.Background())
@@ -70,12 +70,12 @@ func (f *Feed) Subscribe(ctx context.Context, topic string) (<-chan *message.Mes
 	}
 	out := make(chan *message.Message)
 	ctx, cancel := context.WithCancel(ctx)
-	unlink := context.AfterFunc(f.closing, cancel)
+	stopAfterFunc := context.AfterFunc(f.closing, cancel)
 	f.running.Go(func() {
 		defer close(out)
 		defer cancel()
-		defer unlink()
-		f.run(ctx, topic, out)
+		defer stopAfterFunc()
+		f.deliverUntilClosed(ctx, topic, out)
 	})
 	return out, nil
 }
@@ -89,51 +89,51 @@ func (f *Feed) Close() error {
 	return nil
 }
 
-func (f *Feed) run(ctx context.Context, topic string, out chan<- *message.Message) {
-	p := pause{}
+func (f *Feed) deliverUntilClosed(ctx context.Context, topic string, out chan<- *message.Message) {
+	delay := backoff{}
 	for ctx.Err() == nil {
-		err := f.follow(ctx, out, subscription{topic, &p})
-		if ctx.Err() == nil && !errors.Is(err, errRefused) {
-			f.source.Ended(err)
+		err := f.deliverBatches(ctx, out, subscription{topic, &delay})
+		if ctx.Err() == nil && !errors.Is(err, errNacked) {
+			f.source.OnError(err)
 		}
-		p.wait(ctx)
+		delay.sleep(ctx)
 	}
 }
 
 type subscription struct {
-	topic string
-	pause *pause
+	topic   string
+	backoff *backoff
 }
 
-// follow delivers batches from where the source wants to resume, until one is refused or the reading ends.
-func (f *Feed) follow(ctx context.Context, out chan<- *message.Message, s subscription) error {
-	mark, err := f.source.From(ctx)
+// deliverBatches delivers batches from where the source wants to resume, until one is refused or the reading ends.
+func (f *Feed) deliverBatches(ctx context.Context, out chan<- *message.Message, s subscription) error {
+	checkpoint, err := f.source.LoadCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	q := newQueue()
+	q := newSignalQueue()
 	var reader sync.WaitGroup
-	reader.Go(func() { q.fill(ctx, f.source.Store.Subscribe(ctx, mark, f.source.Want)) })
+	reader.Go(func() { q.readLog(ctx, f.source.Store.Subscribe(ctx, checkpoint, f.source.Filter)) })
 	defer reader.Wait()
 	defer cancel()
-	for c := (cutter{queue: q, mark: mark, wanted: f.source.Batch, pace: f.source.Pace}); ; {
-		b, err := c.next(ctx)
+	for batches := (batcher{queue: q, checkpoint: checkpoint, batchEvents: f.source.BatchEvents, minInterval: f.source.MinInterval}); ; {
+		b, err := batches.nextBatch(ctx)
 		if err != nil {
 			return err
 		}
-		if err := deliver(ctx, out, b, s.topic); err != nil {
+		if err := deliverBatch(ctx, out, b, s.topic); err != nil {
 			return err
 		}
-		s.pause.reset()
+		s.backoff.reset()
 	}
 }
 
-// deliver returns when the batch was acknowledged. The message's context ends then.
-func deliver(ctx context.Context, out chan<- *message.Message, b Batch, topic string) error {
+// deliverBatch returns when the batch was acknowledged. The message's context ends then.
+func deliverBatch(ctx context.Context, out chan<- *message.Message, b Batch, topic string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m := b.message(ctx, topic)
+	m := b.newMessage(ctx, topic)
 	select {
 	case out <- m:
 	case <-ctx.Done():
@@ -143,24 +143,24 @@ func deliver(ctx context.Context, out chan<- *message.Message, b Batch, topic st
 	case <-m.Acked():
 		return nil
 	case <-m.Nacked():
-		return errRefused
+		return errNacked
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
 const (
-	firstPause = 25 * time.Millisecond
-	maxPause   = 2 * time.Second
+	minBackoff = 25 * time.Millisecond
+	maxBackoff = 2 * time.Second
 )
 
-// pause is the time between tries: longer and longer while nothing succeeds.
-type pause struct{ next time.Duration }
+// backoff is the time between tries: longer and longer while nothing succeeds.
+type backoff struct{ next time.Duration }
 
-func (p *pause) reset() { p.next = 0 }
+func (p *backoff) reset() { p.next = 0 }
 
-func (p *pause) wait(ctx context.Context) {
-	p.next = min(max(firstPause, 2*p.next), maxPause)
+func (p *backoff) sleep(ctx context.Context) {
+	p.next = min(max(minBackoff, 2*p.next), maxBackoff)
 	select {
 	case <-ctx.Done():
 	case <-time.After(p.next/2 + rand.N(p.next/2)):

@@ -24,28 +24,28 @@ func bubble(t *testing.T, f func(*testing.T)) {
 	synctest.Test(t, f)
 }
 
-// reader subscribes to a tape and keeps the mark, as a projection's database would.
-type reader struct {
-	feed     *feed.Feed
-	messages <-chan *message.Message
-	mu       sync.Mutex
-	mark     eventstore.Mark
-	asked    int
-	ended    []error
+// batchReader subscribes to a tape and keeps the mark, as a projection's database would.
+type batchReader struct {
+	feed            *feed.Feed
+	messages        <-chan *message.Message
+	mu              sync.Mutex
+	checkpoint      eventstore.Checkpoint
+	checkpointLoads int
+	errors          []error
 }
 
-func read(t *testing.T, l *tape) *reader {
+func newReader(t *testing.T, l *scriptedLog) *batchReader {
 	t.Helper()
-	return readAs(t, feed.Source{Store: l})
+	return newReaderOf(t, feed.Source{Store: l})
 }
 
-func readAs(t *testing.T, source feed.Source) *reader {
+func newReaderOf(t *testing.T, source feed.Source) *batchReader {
 	t.Helper()
-	r := &reader{}
-	source.From, source.Ended = r.from, func(err error) {
+	r := &batchReader{}
+	source.LoadCheckpoint, source.OnError = r.loadCheckpoint, func(err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.ended = append(r.ended, err)
+		r.errors = append(r.errors, err)
 	}
 	r.feed = feed.New(source)
 	var err error
@@ -56,14 +56,14 @@ func readAs(t *testing.T, source feed.Source) *reader {
 	return r
 }
 
-func (r *reader) from(context.Context) (eventstore.Mark, error) {
+func (r *batchReader) loadCheckpoint(context.Context) (eventstore.Checkpoint, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asked++
-	return r.mark, nil
+	r.checkpointLoads++
+	return r.checkpoint, nil
 }
 
-func (r *reader) next(t *testing.T) (*message.Message, feed.Batch) {
+func (r *batchReader) nextBatch(t *testing.T) (*message.Message, feed.Batch) {
 	t.Helper()
 	select {
 	case m := <-r.messages:
@@ -72,20 +72,20 @@ func (r *reader) next(t *testing.T) (*message.Message, feed.Batch) {
 			t.Fatal("the message holds no batch")
 		}
 		return m, b
-	case <-time.After(deadlinetest.Hang):
+	case <-time.After(deadlinetest.DefaultLimit):
 		t.Fatal("no message came")
 	}
 	return nil, feed.Batch{}
 }
 
-func (r *reader) ack(m *message.Message, b feed.Batch) {
+func (r *batchReader) acknowledge(m *message.Message, b feed.Batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mark = b.To
+	r.checkpoint = b.To
 	m.Ack()
 }
 
-func joined(parts ...[]eventstore.Signal) (all []eventstore.Signal) {
+func concatSignals(parts ...[]eventstore.Signal) (all []eventstore.Signal) {
 	for _, p := range parts {
 		all = append(all, p...)
 	}
@@ -94,13 +94,13 @@ func joined(parts ...[]eventstore.Signal) (all []eventstore.Signal) {
 
 func TestBatchesAreOfWholeAppends(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l := newTape(joined(appended(1, 499), appended(500, 3), appended(503, 700), appended(1203, 1), []eventstore.Signal{signal(eventstore.CaughtUp, 1203)})...)
-		r := read(t, l)
+		l := newScriptedLog(concatSignals(appendSignals(1, 499), appendSignals(500, 3), appendSignals(503, 700), appendSignals(1203, 1), []eventstore.Signal{newSignal(eventstore.CaughtUp, 1203)})...)
+		r := newReader(t, l)
 		var got []int
 		for range 3 {
-			m, b := r.next(t)
+			m, b := r.nextBatch(t)
 			got = append(got, len(b.Events))
-			r.ack(m, b)
+			r.acknowledge(m, b)
 		}
 		if diff := cmp.Diff([]int{502, 700, 1}, got); diff != "" {
 			t.Error(diff)
@@ -110,13 +110,13 @@ func TestBatchesAreOfWholeAppends(t *testing.T) {
 
 func TestEventsWithoutEndMarkEndWhereTheStreamDoes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		first, second := appended(1, 600), appended(601, 1)
+		first, second := appendSignals(1, 600), appendSignals(601, 1)
 		for i := range first {
 			first[i].Event.Metadata = nil
 		}
 		second[0].Event.Stream = "account-b"
-		r := read(t, newTape(joined(first, second, []eventstore.Signal{signal(eventstore.CaughtUp, 601)})...))
-		if _, b := r.next(t); len(b.Events) != 600 {
+		r := newReader(t, newScriptedLog(concatSignals(first, second, []eventstore.Signal{newSignal(eventstore.CaughtUp, 601)})...))
+		if _, b := r.nextBatch(t); len(b.Events) != 600 {
 			t.Errorf("got %d events, want 600", len(b.Events))
 		}
 	})
@@ -124,40 +124,40 @@ func TestEventsWithoutEndMarkEndWhereTheStreamDoes(t *testing.T) {
 
 func TestLoneEventGoesThroughAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l := newTape(signal(eventstore.CaughtUp, 0))
-		r := read(t, l)
+		l := newScriptedLog(newSignal(eventstore.CaughtUp, 0))
+		r := newReader(t, l)
 		for position := range 3 {
-			m, b := r.next(t)
-			r.ack(m, b)
-			l.record(appended(position+1, 1)...)
-			m, b = r.next(t)
-			if len(b.Events) != 1 || b.From.Position != eventstore.Position(position) || b.To != mark(position+1) {
+			m, b := r.nextBatch(t)
+			r.acknowledge(m, b)
+			l.appendSignals(appendSignals(position+1, 1)...)
+			m, b = r.nextBatch(t)
+			if len(b.Events) != 1 || b.From.Position != eventstore.Position(position) || b.To != checkpointAt(position+1) {
 				t.Fatalf("got %d events from %d to %d", len(b.Events), b.From.Position, b.To.Position)
 			}
-			r.ack(m, b)
-			l.record(signal(eventstore.CaughtUp, position+1))
+			r.acknowledge(m, b)
+			l.appendSignals(newSignal(eventstore.CaughtUp, position+1))
 		}
 	})
 }
 
-func TestWhatHappensWithinThePaceComesTogether(t *testing.T) {
+func TestEventsWithinTheMinimalIntervalShareABatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l := newTape(signal(eventstore.CaughtUp, 0))
-		r := readAs(t, feed.Source{Store: l, Pace: time.Second, Batch: 10})
-		m, b := r.next(t)
-		r.ack(m, b)
+		l := newScriptedLog(newSignal(eventstore.CaughtUp, 0))
+		r := newReaderOf(t, feed.Source{Store: l, MinInterval: time.Second, BatchEvents: 10})
+		m, b := r.nextBatch(t)
+		r.acknowledge(m, b)
 		for position := 1; position <= 3; position++ {
-			l.record(appended(position, 1)...)
-			l.record(signal(eventstore.CaughtUp, position))
+			l.appendSignals(appendSignals(position, 1)...)
+			l.appendSignals(newSignal(eventstore.CaughtUp, position))
 		}
-		m, b = r.next(t)
+		m, b = r.nextBatch(t)
 		if len(b.Events) != 3 || !b.CaughtUp {
 			t.Errorf("got %d events, caught up %v; want all 3", len(b.Events), b.CaughtUp)
 		}
-		r.ack(m, b)
+		r.acknowledge(m, b)
 		began := time.Now()
-		l.record(joined(appended(4, 10), appended(14, 1))...)
-		if _, b = r.next(t); len(b.Events) != 10 || b.CaughtUp || time.Since(began) > time.Second {
+		l.appendSignals(concatSignals(appendSignals(4, 10), appendSignals(14, 1))...)
+		if _, b = r.nextBatch(t); len(b.Events) != 10 || b.CaughtUp || time.Since(began) > time.Second {
 			t.Errorf("got %d events after %v, want a full batch of 10 at once", len(b.Events), time.Since(began))
 		}
 	})
@@ -165,29 +165,29 @@ func TestWhatHappensWithinThePaceComesTogether(t *testing.T) {
 
 func TestHalfAnAppendWaitsForTheRest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		whole := appended(1, 2)
-		l := newTape(joined([]eventstore.Signal{signal(eventstore.CaughtUp, 0)}, whole[:1])...)
-		r := read(t, l)
-		m, b := r.next(t)
-		r.ack(m, b)
+		whole := appendSignals(1, 2)
+		l := newScriptedLog(concatSignals([]eventstore.Signal{newSignal(eventstore.CaughtUp, 0)}, whole[:1])...)
+		r := newReader(t, l)
+		m, b := r.nextBatch(t)
+		r.acknowledge(m, b)
 		select {
 		case <-r.messages:
 			t.Fatal("half an append came")
 		case <-time.After(60 * time.Millisecond): // three times what a batch may linger
 		}
-		l.record(whole[1])
-		if _, b = r.next(t); len(b.Events) != 2 {
+		l.appendSignals(whole[1])
+		if _, b = r.nextBatch(t); len(b.Events) != 2 {
 			t.Errorf("got %d events, want 2", len(b.Events))
 		}
 	})
 }
 
-func TestProgressMovesTheMarkWithoutEvents(t *testing.T) {
+func TestProgressMovesTheCheckpointWithoutEvents(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := read(t, newTape(signal(eventstore.Progress, 70)))
-		m, b := r.next(t)
-		if len(b.Events) != 0 || b.To != mark(70) {
-			t.Errorf("got %d events to %v, want none to %v", len(b.Events), b.To, mark(70))
+		r := newReader(t, newScriptedLog(newSignal(eventstore.CheckpointReached, 70)))
+		m, b := r.nextBatch(t)
+		if len(b.Events) != 0 || b.To != checkpointAt(70) {
+			t.Errorf("got %d events to %v, want none to %v", len(b.Events), b.To, checkpointAt(70))
 		}
 		want := message.Metadata{feed.TopicKey: "register", feed.FromKey: "0", feed.PositionKey: "70", feed.EventsKey: "0"}
 		if diff := cmp.Diff(want, m.Metadata); diff != "" {
@@ -198,28 +198,28 @@ func TestProgressMovesTheMarkWithoutEvents(t *testing.T) {
 
 func TestNothingFollowsBeforeTheAck(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l := newTape(signal(eventstore.CaughtUp, 0))
-		r := read(t, l)
-		m, b := r.next(t)
-		l.record(appended(1, 1)...)
+		l := newScriptedLog(newSignal(eventstore.CaughtUp, 0))
+		r := newReader(t, l)
+		m, b := r.nextBatch(t)
+		l.appendSignals(appendSignals(1, 1)...)
 		select {
 		case <-r.messages:
 			t.Fatal("a second message came before the first was acknowledged")
 		case <-time.After(50 * time.Millisecond):
 		}
-		r.ack(m, b)
-		r.next(t)
+		r.acknowledge(m, b)
+		r.nextBatch(t)
 	})
 }
 
 func TestNackBringsTheSameEventsAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := read(t, newTape(joined(appended(1, 3), []eventstore.Signal{signal(eventstore.CaughtUp, 3)})...))
-		m, first := r.next(t)
+		r := newReader(t, newScriptedLog(concatSignals(appendSignals(1, 3), []eventstore.Signal{newSignal(eventstore.CaughtUp, 3)})...))
+		m, first := r.nextBatch(t)
 		for range 3 {
 			m.Nack()
 			var again feed.Batch
-			if m, again = r.next(t); !cmp.Equal(first, again) {
+			if m, again = r.nextBatch(t); !cmp.Equal(first, again) {
 				t.Errorf("got %v, want %v", again, first)
 			}
 		}
@@ -228,60 +228,60 @@ func TestNackBringsTheSameEventsAgain(t *testing.T) {
 
 func TestNackOfWhatIsDoneGoesOnBehindIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l := newTape(joined(appended(1, 3), []eventstore.Signal{signal(eventstore.CaughtUp, 3)})...)
-		r := read(t, l)
-		m, b := r.next(t)
+		l := newScriptedLog(concatSignals(appendSignals(1, 3), []eventstore.Signal{newSignal(eventstore.CaughtUp, 3)})...)
+		r := newReader(t, l)
+		m, b := r.nextBatch(t)
 		r.mu.Lock()
-		r.mark = b.To // it was committed after all
+		r.checkpoint = b.To // it was committed after all
 		r.mu.Unlock()
 		m.Nack()
-		l.record(appended(4, 1)...)
+		l.appendSignals(appendSignals(4, 1)...)
 		for {
-			m, b = r.next(t)
+			m, b = r.nextBatch(t)
 			if len(b.Events) > 0 {
 				break
 			}
-			r.ack(m, b)
+			r.acknowledge(m, b)
 		}
-		if b.From != mark(3) || b.To != mark(4) {
+		if b.From != checkpointAt(3) || b.To != checkpointAt(4) {
 			t.Errorf("got %d to %d, want 3 to 4", b.From.Position, b.To.Position)
 		}
 	})
 }
 
-func TestEndedReadingIsToldAndTakenUpAgain(t *testing.T) {
+func TestAFailedReadIsReportedAndRetried(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l := newTape(joined(appended(1, 1), []eventstore.Signal{signal(eventstore.CaughtUp, 1)}, appended(2, 1))...)
-		diverged := &eventstore.DivergedError{Mark: mark(1), Why: "older copy"}
-		l.fails[2] = diverged
-		r := read(t, l)
-		m, b := r.next(t)
-		r.ack(m, b)
-		if m, b = r.next(t); len(b.Events) == 0 {
-			r.ack(m, b)
-			_, b = r.next(t)
+		l := newScriptedLog(concatSignals(appendSignals(1, 1), []eventstore.Signal{newSignal(eventstore.CaughtUp, 1)}, appendSignals(2, 1))...)
+		diverged := &eventstore.DivergedError{Checkpoint: checkpointAt(1), Reason: "older copy"}
+		l.failures[2] = diverged
+		r := newReader(t, l)
+		m, b := r.nextBatch(t)
+		r.acknowledge(m, b)
+		if m, b = r.nextBatch(t); len(b.Events) == 0 {
+			r.acknowledge(m, b)
+			_, b = r.nextBatch(t)
 		}
-		if b.To != mark(2) {
+		if b.To != checkpointAt(2) {
 			t.Errorf("got %v, want the event after the failure", b.To)
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if len(r.ended) != 1 || !errors.Is(r.ended[0], diverged) || r.asked != 2 {
-			t.Errorf("told %v and asked %d times, want the failure and 2", r.ended, r.asked)
+		if len(r.errors) != 1 || !errors.Is(r.errors[0], diverged) || r.checkpointLoads != 2 {
+			t.Errorf("told %v and asked %d times, want the failure and 2", r.errors, r.checkpointLoads)
 		}
 	})
 }
 
 func TestReaderThatIsAheadWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l := newTape()
+		l := newScriptedLog()
 		for i := range 50 {
-			l.record(appended(1+i*100, 100)...)
+			l.appendSignals(appendSignals(1+i*100, 100)...)
 		}
-		r := read(t, l)
-		r.next(t)
+		r := newReader(t, l)
+		r.nextBatch(t)
 		time.Sleep(50 * time.Millisecond) // long enough to read everything, were it not held back
-		if got := l.given.Load(); got > 3000 {
+		if got := l.yielded.Load(); got > 3000 {
 			t.Errorf("%d of 5000 events were read while the first batch was worked on", got)
 		}
 	})
@@ -290,9 +290,9 @@ func TestReaderThatIsAheadWaits(t *testing.T) {
 func TestCloseAndContextEndEverything(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for _, end := range []string{"close", "context"} {
-			l := newTape(appended(1, 10)...)
-			r := &reader{}
-			r.feed = feed.New(feed.Source{Store: l, From: r.from})
+			l := newScriptedLog(appendSignals(1, 10)...)
+			r := &batchReader{}
+			r.feed = feed.New(feed.Source{Store: l, LoadCheckpoint: r.loadCheckpoint})
 			ctx, cancel := context.WithCancel(t.Context())
 			messages, err := r.feed.Subscribe(ctx, "register")
 			if err != nil {
@@ -324,22 +324,22 @@ func TestEveryEventComesOnceInOrderThroughAllFaults(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 1))
-				l, total := newTape(), 0
+				l, total := newScriptedLog(), 0
 				for range 60 {
 					n := 1 + random.IntN(60)
-					l.record(appended(total+1, n)...)
+					l.appendSignals(appendSignals(total+1, n)...)
 					total += n
 					switch random.IntN(10) {
 					case 0:
-						l.record(signal(eventstore.CaughtUp, total))
+						l.appendSignals(newSignal(eventstore.CaughtUp, total))
 					case 1:
-						l.fails[random.IntN(total)] = errors.New("away")
+						l.failures[random.IntN(total)] = errors.New("away")
 					}
 				}
-				l.record(signal(eventstore.CaughtUp, total))
-				r, got := read(t, l), 0
+				l.appendSignals(newSignal(eventstore.CaughtUp, total))
+				r, got := newReader(t, l), 0
 				for got < total {
-					m, b := r.next(t)
+					m, b := r.nextBatch(t)
 					if random.IntN(4) == 0 {
 						m.Nack()
 						continue
@@ -349,7 +349,7 @@ func TestEveryEventComesOnceInOrderThroughAllFaults(t *testing.T) {
 							t.Fatalf("got event %d, want %d", e.Position, got)
 						}
 					}
-					r.ack(m, b)
+					r.acknowledge(m, b)
 				}
 			})
 		})

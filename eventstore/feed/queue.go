@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	queuedSignals = 1000
-	queuedBytes   = 2 << 20
+	maxQueuedSignals = 1000
+	maxQueuedBytes   = 2 << 20
 )
 
-// queue is what was read and is not in a batch yet. It is bounded: a reader that is ahead waits.
-type queue struct {
+// signalQueue is what was read and is not in a batch yet. It is bounded: a reader that is ahead waits.
+type signalQueue struct {
 	filled, drained chan struct{} // each says "look again"; one slot
 	mu              sync.Mutex
 	signals         []eventstore.Signal
@@ -24,29 +24,29 @@ type queue struct {
 	err             error
 }
 
-// errEnded: a log that says neither that it ended nor why.
-var errEnded = errors.New("the log ended the subscription without a reason")
+// errEndedWithoutReason: a log that says neither that it ended nor why.
+var errEndedWithoutReason = errors.New("the log ended the subscription without a reason")
 
-func newQueue() *queue {
-	return &queue{filled: make(chan struct{}, 1), drained: make(chan struct{}, 1)}
+func newSignalQueue() *signalQueue {
+	return &signalQueue{filled: make(chan struct{}, 1), drained: make(chan struct{}, 1)}
 }
 
-// fill reads the log into the queue until the reading ends.
-func (q *queue) fill(ctx context.Context, log iter.Seq2[eventstore.Signal, error]) {
-	for s, err := range log {
+// readLog reads the log into the queue until the reading ends.
+func (q *signalQueue) readLog(ctx context.Context, signals iter.Seq2[eventstore.Signal, error]) {
+	for s, err := range signals {
 		if err != nil {
-			q.end(err)
+			q.fail(err)
 			return
 		}
-		if !q.put(ctx, s) {
+		if !q.enqueue(ctx, s) {
 			break
 		}
 	}
-	q.end(errors.Join(ctx.Err(), errEnded))
+	q.fail(errors.Join(ctx.Err(), errEndedWithoutReason))
 }
 
-func (q *queue) put(ctx context.Context, s eventstore.Signal) bool {
-	for !q.add(s) {
+func (q *signalQueue) enqueue(ctx context.Context, s eventstore.Signal) bool {
+	for !q.tryEnqueue(s) {
 		select {
 		case <-q.drained:
 		case <-ctx.Done():
@@ -56,35 +56,35 @@ func (q *queue) put(ctx context.Context, s eventstore.Signal) bool {
 	return true
 }
 
-func (q *queue) add(s eventstore.Signal) bool {
+func (q *signalQueue) tryEnqueue(s eventstore.Signal) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.signals) >= queuedSignals || q.bytes >= queuedBytes {
+	if len(q.signals) >= maxQueuedSignals || q.bytes >= maxQueuedBytes {
 		return false
 	}
 	q.signals = append(q.signals, s)
-	q.bytes += size(s.Event)
-	wake(q.filled)
+	q.bytes += recordSize(s.Event)
+	notify(q.filled)
 	return true
 }
 
-func (q *queue) end(err error) {
+func (q *signalQueue) fail(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.err = err
-	wake(q.filled)
+	notify(q.filled)
 }
 
-// take waits for signals and returns all there are; none when late comes first. What was read before the
+// dequeueAll waits for signals and returns all there are; none when late comes first. What was read before the
 // reading ended comes before the reason.
-func (q *queue) take(ctx context.Context, late <-chan time.Time) ([]eventstore.Signal, error) {
+func (q *signalQueue) dequeueAll(ctx context.Context, deadline <-chan time.Time) ([]eventstore.Signal, error) {
 	for {
-		if signals, err := q.all(); len(signals) > 0 || err != nil {
+		if signals, err := q.drainSignals(); len(signals) > 0 || err != nil {
 			return signals, err
 		}
 		select {
 		case <-q.filled:
-		case <-late:
+		case <-deadline:
 			return nil, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -92,19 +92,19 @@ func (q *queue) take(ctx context.Context, late <-chan time.Time) ([]eventstore.S
 	}
 }
 
-func (q *queue) all() ([]eventstore.Signal, error) {
+func (q *signalQueue) drainSignals() ([]eventstore.Signal, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.signals) == 0 {
 		return nil, q.err
 	}
-	taken := q.signals
+	signals := q.signals
 	q.signals, q.bytes = nil, 0
-	wake(q.drained)
-	return taken, nil
+	notify(q.drained)
+	return signals, nil
 }
 
-func wake(c chan struct{}) {
+func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

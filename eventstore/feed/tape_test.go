@@ -13,23 +13,23 @@ import (
 	"lieudit/eventstore"
 )
 
-// tape is a log of signals that are known beforehand; more can be recorded while it is read.
-type tape struct {
+// scriptedLog is a log of signals that are known beforehand; more can be recorded while it is read.
+type scriptedLog struct {
 	eventstore.Store // nothing else is asked of it
 
-	mu      sync.Mutex
-	signals []eventstore.Signal
-	more    chan struct{}
-	fails   map[int]error // readings that end with an error instead of signal n, once
-	given   atomic.Int64
-	readers atomic.Int64
+	mu       sync.Mutex
+	signals  []eventstore.Signal
+	more     chan struct{}
+	failures map[int]error // readings that end with an error instead of signal n, once
+	yielded  atomic.Int64
+	readers  atomic.Int64
 }
 
-func newTape(signals ...eventstore.Signal) *tape {
-	return &tape{signals: signals, more: make(chan struct{}), fails: map[int]error{}}
+func newScriptedLog(signals ...eventstore.Signal) *scriptedLog {
+	return &scriptedLog{signals: signals, more: make(chan struct{}), failures: map[int]error{}}
 }
 
-func (l *tape) record(signals ...eventstore.Signal) {
+func (l *scriptedLog) appendSignals(signals ...eventstore.Signal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.signals = append(l.signals, signals...)
@@ -37,12 +37,12 @@ func (l *tape) record(signals ...eventstore.Signal) {
 	l.more = make(chan struct{})
 }
 
-// at is signal n, or the error in its place, or what tells when it may be there.
-func (l *tape) at(n int) (s eventstore.Signal, more chan struct{}, err error) {
+// signalAt is signal n, or the error in its place, or what tells when it may be there.
+func (l *scriptedLog) signalAt(n int) (s eventstore.Signal, more chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.fails[n]; err != nil {
-		delete(l.fails, n)
+	if err := l.failures[n]; err != nil {
+		delete(l.failures, n)
 		return s, nil, err
 	}
 	if n < len(l.signals) {
@@ -52,12 +52,12 @@ func (l *tape) at(n int) (s eventstore.Signal, more chan struct{}, err error) {
 }
 
 // Subscribe gives the signals beyond a mark.
-func (l *tape) Subscribe(ctx context.Context, after eventstore.Mark, _ eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+func (l *scriptedLog) Subscribe(ctx context.Context, after eventstore.Checkpoint, _ eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		l.readers.Add(1)
 		defer l.readers.Add(-1)
 		for n := 0; ; {
-			s, more, err := l.at(n)
+			s, more, err := l.signalAt(n)
 			switch {
 			case err != nil:
 				yield(s, err)
@@ -70,8 +70,8 @@ func (l *tape) Subscribe(ctx context.Context, after eventstore.Mark, _ eventstor
 					return
 				}
 				continue
-			case s.Mark.Position > after.Position || s.Kind == eventstore.CaughtUp && s.Mark.Position == after.Position:
-				l.given.Add(1)
+			case s.Checkpoint.Position > after.Position || s.Kind == eventstore.CaughtUp && s.Checkpoint.Position == after.Position:
+				l.yielded.Add(1)
 				if !yield(s, nil) {
 					return
 				}
@@ -81,24 +81,24 @@ func (l *tape) Subscribe(ctx context.Context, after eventstore.Mark, _ eventstor
 	}
 }
 
-func mark(position int) eventstore.Mark {
-	return eventstore.Mark{Log: uuid.UUID{1}, Position: eventstore.Position(position), Event: uuid.NewSHA1(uuid.Nil, []byte(strconv.Itoa(position)))}
+func checkpointAt(position int) eventstore.Checkpoint {
+	return eventstore.Checkpoint{Log: uuid.UUID{1}, Position: eventstore.Position(position), Event: uuid.NewSHA1(uuid.Nil, []byte(strconv.Itoa(position)))}
 }
 
-// appended are the signals of one append that begins at a position.
-func appended(position, events int) []eventstore.Signal {
+// appendSignals are the signals of one append that begins at a position.
+func appendSignals(position, events int) []eventstore.Signal {
 	signals := make([]eventstore.Signal, events)
 	for i := range signals {
-		meta, _ := json.Marshal(eventstore.Metadata{End: i == events-1})
-		m := mark(position + i)
-		signals[i] = eventstore.Signal{Mark: m, Event: eventstore.Recorded{
+		meta, _ := json.Marshal(eventstore.Metadata{EndOfAppend: i == events-1})
+		m := checkpointAt(position + i)
+		signals[i] = eventstore.Signal{Checkpoint: m, Event: eventstore.RecordedEvent{
 			Position: m.Position, ID: m.Event, Stream: "account-a", Type: "x.y.v1", Data: []byte("{}"), Metadata: meta,
 		}}
 	}
 	return signals
 }
 
-// signal is a signal without an event.
-func signal(kind eventstore.Kind, position int) eventstore.Signal {
-	return eventstore.Signal{Kind: kind, Mark: mark(position)}
+// newSignal is a newSignal without an event.
+func newSignal(kind eventstore.SignalKind, position int) eventstore.Signal {
+	return eventstore.Signal{Kind: kind, Checkpoint: checkpointAt(position)}
 }

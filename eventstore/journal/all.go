@@ -12,29 +12,29 @@ import (
 	"lieudit/eventstore"
 )
 
-// progressEvery is how many bytes of unwanted events go by before a reader is told where it is.
-const progressEvery = 1 << 20
+// checkpointBytes is how many bytes of unwanted events go by before a reader is told where it is.
+const checkpointBytes = 1 << 20
 
 // ReadAll reads what is durable now.
-func (j *Journal) ReadAll(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+func (j *Journal) ReadAll(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
-		r, err := j.reader(ctx, after, want, yield)
+		r, err := j.newLogReader(ctx, after, filter, yield)
 		if err == nil {
-			err = r.catchUp(j.tail.load())
+			err = r.readUpTo(j.views.load())
 		}
-		if err != nil && !errors.Is(err, errEnough) {
-			yield(eventstore.Signal{}, j.readError(err))
+		if err != nil && !errors.Is(err, errReaderDone) {
+			yield(eventstore.Signal{}, j.translateReadError(err))
 		}
 	}
 }
 
 // Subscribe reads what is durable now and then whatever becomes durable, woken by the group that wrote it.
-func (j *Journal) Subscribe(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+func (j *Journal) Subscribe(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
-		r, err := j.reader(ctx, after, want, yield)
+		r, err := j.newLogReader(ctx, after, filter, yield)
 		for err == nil {
-			v, changed := j.tail.watch()
-			if err = r.catchUp(v); err != nil {
+			v, changed := j.views.watch()
+			if err = r.readUpTo(v); err != nil {
 				break
 			}
 			select {
@@ -45,163 +45,163 @@ func (j *Journal) Subscribe(ctx context.Context, after eventstore.Mark, want eve
 				err = eventstore.ErrClosed
 			}
 		}
-		if !errors.Is(err, errEnough) {
-			yield(eventstore.Signal{}, j.readError(err))
+		if !errors.Is(err, errReaderDone) {
+			yield(eventstore.Signal{}, j.translateReadError(err))
 		}
 	}
 }
 
-// allReader goes through the whole log.
-type allReader struct {
-	j     *Journal
-	ctx   context.Context
-	want  eventstore.Filter
-	yield func(eventstore.Signal, error) bool
+// logReader goes through the whole log.
+type logReader struct {
+	j      *Journal
+	ctx    context.Context
+	filter eventstore.Filter
+	yield  func(eventstore.Signal, error) bool
 
-	cursor  cursor
-	at      int // index of the cursor's segment
-	mark    eventstore.Mark
-	unsaid  int  // bytes that went by since something was said
-	behind  bool // an event was said since the last CaughtUp, or none yet was
-	streams names
-	types   names
+	cursor       cursor
+	segmentIndex int // index of the cursor's segment
+	checkpoint   eventstore.Checkpoint
+	skippedBytes int  // bytes that went by since something was said
+	owesCaughtUp bool // an event was said since the last CaughtUp, or none yet was
+	streamNames  interner
+	typeNames    interner
 }
 
-func (j *Journal) reader(ctx context.Context, after eventstore.Mark, want eventstore.Filter, yield func(eventstore.Signal, error) bool) (*allReader, error) {
-	if err := j.stopped(); err != nil {
+func (j *Journal) newLogReader(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter, yield func(eventstore.Signal, error) bool) (*logReader, error) {
+	if err := j.checkOpen(); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := &allReader{j: j, ctx: ctx, want: want, yield: yield, behind: true, streams: names{}, types: names{}}
-	r.mark = eventstore.Mark{Log: j.id, Position: after.Position, Event: after.Event}
-	return r, r.seek(j.tail.load(), after)
+	r := &logReader{j: j, ctx: ctx, filter: filter, yield: yield, owesCaughtUp: true, streamNames: interner{}, typeNames: interner{}}
+	r.checkpoint = eventstore.Checkpoint{Log: j.logID, Position: after.Position, Event: after.Event}
+	return r, r.seekAfter(j.views.load(), after)
 }
 
-// seek puts the cursor behind a mark, having made sure that it stands in this log.
-func (r *allReader) seek(v view, after eventstore.Mark) error {
-	if after.Log != uuid.Nil && after.Log != r.j.id {
-		return &eventstore.DivergedError{Mark: after, Why: "it is of log " + after.Log.String(), Other: true}
+// seekAfter puts the cursor behind a mark, having made sure that it stands in this log.
+func (r *logReader) seekAfter(v view, after eventstore.Checkpoint) error {
+	if after.Log != uuid.Nil && after.Log != r.j.logID {
+		return &eventstore.DivergedError{Checkpoint: after, Reason: "it is of log " + after.Log.String(), IsOtherLog: true}
 	}
 	if after.Position == 0 {
-		s := v.segs[0]
-		r.cursor = cursor{seg: s, seed: r.j.seed, pos: s.data(), prev: r.j.seed}
+		s := v.segments[0]
+		r.cursor = cursor{segment: s, seed: r.j.crcSeed, pos: s.dataStart(), prevCRC: r.j.crcSeed}
 		return nil
 	}
-	i := v.holding(after.Position)
-	if i < 0 || after.Position < v.segs[i].data() || after.Position >= v.endOf(i) {
-		return &eventstore.DivergedError{Mark: after, Why: fmt.Sprintf("the log ends at %d", v.end)}
+	i := v.findSegment(after.Position)
+	if i < 0 || after.Position < v.segments[i].dataStart() || after.Position >= v.segmentEnd(i) {
+		return &eventstore.DivergedError{Checkpoint: after, Reason: fmt.Sprintf("the log ends at %d", v.end)}
 	}
-	s := v.segs[i]
-	f, err := s.at(after.Position, v.endOf(i), r.j.seed)
+	s := v.segments[i]
+	f, err := s.readFrameAt(after.Position, v.segmentEnd(i), r.j.crcSeed)
 	if err != nil {
-		return r.stray(v, i, after, err)
+		return r.explainBadCheckpoint(v, i, after, err)
 	}
 	if !f.isEvent() || f.id() != after.Event {
-		return &eventstore.DivergedError{Mark: after, Why: "another event stands there"}
+		return &eventstore.DivergedError{Checkpoint: after, Reason: "another event stands there"}
 	}
-	r.at = i
-	r.cursor = cursor{seg: s, seed: r.j.seed, pos: after.Position + eventstore.Position(f.size()), prev: f.crc()}
+	r.segmentIndex = i
+	r.cursor = cursor{segment: s, seed: r.j.crcSeed, pos: after.Position + eventstore.Position(f.size()), prevCRC: f.crc()}
 	return nil
 }
 
-// stray finds out why no frame can be read at a mark: the frame is damaged, or none ever began there.
-func (r *allReader) stray(v view, i int, after eventstore.Mark, cause error) error {
+// explainBadCheckpoint finds out why no frame can be read at a mark: the frame is damaged, or none ever began there.
+func (r *logReader) explainBadCheckpoint(v view, i int, after eventstore.Checkpoint, cause error) error {
 	var corrupt *eventstore.CorruptError
 	if !errors.As(cause, &corrupt) {
 		return cause
 	}
-	s := v.segs[i]
-	c := cursor{seg: s, seed: r.j.seed, pos: s.data(), end: v.endOf(i), prev: v.before(i, r.j.seed)}
+	s := v.segments[i]
+	c := cursor{segment: s, seed: r.j.crcSeed, pos: s.dataStart(), end: v.segmentEnd(i), prevCRC: v.crcBefore(i, r.j.crcSeed)}
 	for c.pos < after.Position {
-		if _, err := c.next(); err != nil {
+		if _, err := c.nextFrame(); err != nil {
 			return err
 		}
 	}
 	if c.pos == after.Position {
 		return cause
 	}
-	return &eventstore.DivergedError{Mark: after, Why: "no event begins there"}
+	return &eventstore.DivergedError{Checkpoint: after, Reason: "no event begins there"}
 }
 
-// catchUp says all that v shows and then that it has.
-func (r *allReader) catchUp(v view) error {
+// readUpTo says all that v shows and then that it has.
+func (r *logReader) readUpTo(v view) error {
 	for {
-		r.cursor.end = v.endOf(r.at)
-		if err := r.segment(); err != nil {
+		r.cursor.end = v.segmentEnd(r.segmentIndex)
+		if err := r.readSegment(); err != nil {
 			return err
 		}
-		if r.at == len(v.segs)-1 {
+		if r.segmentIndex == len(v.segments)-1 {
 			break
 		}
-		r.at++
-		r.cursor.seg, r.cursor.pos, r.cursor.block = v.segs[r.at], v.segs[r.at].data(), nil
+		r.segmentIndex++
+		r.cursor.segment, r.cursor.pos, r.cursor.block = v.segments[r.segmentIndex], v.segments[r.segmentIndex].dataStart(), nil
 	}
-	if err := r.progress(1); err != nil || !r.behind {
+	if err := r.reportCheckpoint(1); err != nil || !r.owesCaughtUp {
 		return err
 	}
-	r.behind = false
-	return r.say(eventstore.Signal{Kind: eventstore.CaughtUp, Mark: r.mark})
+	r.owesCaughtUp = false
+	return r.yieldSignal(eventstore.Signal{Kind: eventstore.CaughtUp, Checkpoint: r.checkpoint})
 }
 
-// segment says what the cursor's segment holds up to the cursor's end.
-func (r *allReader) segment() error {
+// readSegment says what the cursor's readSegment holds up to the cursor's end.
+func (r *logReader) readSegment() error {
 	for n := 0; ; n++ {
 		if n%64 == 0 {
-			if err := r.stopped(); err != nil {
+			if err := r.checkRunning(); err != nil {
 				return err
 			}
 		}
-		f, err := r.cursor.next()
+		f, err := r.cursor.nextFrame()
 		if err != nil || f == nil {
 			return err
 		}
 		if !f.isEvent() {
 			continue
 		}
-		if err := r.event(f); err != nil {
+		if err := r.handleEvent(f); err != nil {
 			return err
 		}
 	}
 }
 
-func (r *allReader) stopped() error {
-	if err := r.j.stopped(); err != nil {
+func (r *logReader) checkRunning() error {
+	if err := r.j.checkOpen(); err != nil {
 		return err
 	}
 	return r.ctx.Err()
 }
 
-func (r *allReader) event(f frame) error {
-	r.mark.Position, r.mark.Event = f.position(), f.id()
-	if !wants(r.want, f.stream()) {
-		r.unsaid += len(f)
-		return r.progress(progressEvery)
+func (r *logReader) handleEvent(f frame) error {
+	r.checkpoint.Position, r.checkpoint.Event = f.position(), f.id()
+	if !matchesFilter(r.filter, f.stream()) {
+		r.skippedBytes += len(f)
+		return r.reportCheckpoint(checkpointBytes)
 	}
-	r.unsaid, r.behind = 0, true
-	e := r.types.recorded(f, r.streams.of(f.stream()))
-	return r.say(eventstore.Signal{Kind: eventstore.Event, Event: e, Mark: r.mark})
+	r.skippedBytes, r.owesCaughtUp = 0, true
+	e := r.typeNames.decodeEvent(f, r.streamNames.intern(f.stream()))
+	return r.yieldSignal(eventstore.Signal{Kind: eventstore.EventAppeared, Event: e, Checkpoint: r.checkpoint})
 }
 
-// progress tells where the reader is once enough has gone by unsaid.
-func (r *allReader) progress(enough int) error {
-	if r.unsaid < enough {
+// reportCheckpoint tells where the reader is once enough has gone by unsaid.
+func (r *logReader) reportCheckpoint(minBytes int) error {
+	if r.skippedBytes < minBytes {
 		return nil
 	}
-	r.unsaid = 0
-	return r.say(eventstore.Signal{Kind: eventstore.Progress, Mark: r.mark})
+	r.skippedBytes = 0
+	return r.yieldSignal(eventstore.Signal{Kind: eventstore.CheckpointReached, Checkpoint: r.checkpoint})
 }
 
-func (r *allReader) say(s eventstore.Signal) error {
+func (r *logReader) yieldSignal(s eventstore.Signal) error {
 	if !r.yield(s, nil) {
-		return errEnough
+		return errReaderDone
 	}
 	return nil
 }
 
-// readError is what a reader is told: a file that was closed under it means that the journal was.
-func (j *Journal) readError(err error) error {
+// translateReadError is what a reader is told: a file that was closed under it means that the journal was.
+func (j *Journal) translateReadError(err error) error {
 	if errors.Is(err, os.ErrClosed) && j.isClosed() {
 		return eventstore.ErrClosed
 	}

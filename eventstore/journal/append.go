@@ -9,76 +9,76 @@ import (
 	"lieudit/eventstore"
 )
 
-var errBatch = errors.New("not an append")
+var errInvalidAppend = errors.New("not an append")
 
 // Append hands the events to the writer and waits for it.
-func (j *Journal) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
+func (j *Journal) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	if j.isClosed() {
-		return eventstore.Committed{}, eventstore.ErrClosed
+		return eventstore.AppendResult{}, eventstore.ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
-		return eventstore.Committed{}, unknown(err)
+		return eventstore.AppendResult{}, unknownOutcome(err)
 	}
-	if err := j.admit(stream, expected, events); err != nil {
-		return eventstore.Committed{}, err
+	if err := j.validateAppend(stream, expected, events); err != nil {
+		return eventstore.AppendResult{}, err
 	}
-	r := j.request(stream, expected, events)
-	if err := j.queue.put(r); err != nil {
-		return eventstore.Committed{}, err
+	r := j.newRequest(stream, expected, events)
+	if err := j.queue.enqueue(r); err != nil {
+		return eventstore.AppendResult{}, err
 	}
 	select {
 	case out := <-r.done:
-		j.requests.Put(r)
-		return out.committed, out.err
+		j.requestPool.Put(r)
+		return out.result, out.err
 	case <-ctx.Done():
-		r.gone.Store(true)
-		return eventstore.Committed{}, unknown(ctx.Err())
+		r.isAbandoned.Store(true)
+		return eventstore.AppendResult{}, unknownOutcome(ctx.Err())
 	}
 }
 
-func unknown(cause error) error { return fmt.Errorf("%w: %w", eventstore.ErrUnknown, cause) }
+func unknownOutcome(cause error) error { return fmt.Errorf("%w: %w", eventstore.ErrUnknown, cause) }
 
-// admit refuses what could never be written.
-func (j *Journal) admit(stream string, expected eventstore.Revision, events []eventstore.Proposed) error {
+// validateAppend refuses what could never be written.
+func (j *Journal) validateAppend(stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) error {
 	switch {
 	case stream == "":
-		return fmt.Errorf("%w: no stream", errBatch)
+		return fmt.Errorf("%w: no stream", errInvalidAppend)
 	case len(events) == 0:
-		return fmt.Errorf("%w: no events", errBatch)
+		return fmt.Errorf("%w: no events", errInvalidAppend)
 	case expected < eventstore.Any:
-		return fmt.Errorf("%w: no revision %d can be expected", errBatch, expected)
+		return fmt.Errorf("%w: no revision %d can be expected", errInvalidAppend, expected)
 	case len(stream) > math.MaxUint16:
 		return fmt.Errorf("%w: stream name of %d bytes", eventstore.ErrTooLarge, len(stream))
 	}
-	bytes, framed := 0, headerSize+2*markSize
+	bytes, framed := 0, segmentHeaderSize+2*durableMarkSize
 	for i := range events {
 		bytes += len(events[i].Type) + len(events[i].Data) + len(events[i].Metadata)
-		framed += frameSize(stream, &events[i])
+		framed += eventFrameSize(stream, &events[i])
 	}
-	if bytes > eventstore.MaxAppend {
+	if bytes > eventstore.MaxAppendBytes {
 		return fmt.Errorf("%w: %d bytes", eventstore.ErrTooLarge, bytes)
 	}
-	if int64(framed) > j.o.SegmentSize {
+	if int64(framed) > j.options.SegmentSize {
 		return fmt.Errorf("%w: %d events", eventstore.ErrTooLarge, len(events))
 	}
 	return nil
 }
 
-// request encodes an append. It holds nothing of the caller's but the stream's name.
-func (j *Journal) request(stream string, expected eventstore.Revision, events []eventstore.Proposed) *request {
-	r, ok := j.requests.Get().(*request)
+// newRequest encodes an append. It holds nothing of the caller's but the stream's name.
+func (j *Journal) newRequest(stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) *appendRequest {
+	r, ok := j.requestPool.Get().(*appendRequest)
 	if !ok {
-		r = &request{done: make(chan outcome, 1)}
+		r = &appendRequest{done: make(chan outcome, 1)}
 	}
-	r.stream, r.key, r.expected = stream, j.keys.of(stream), expected
+	r.stream, r.key, r.expected = stream, j.streamKeys.keyFor(stream), expected
 	r.ids, r.frames = r.ids[:0], r.frames[:0]
 	for i := range events {
 		kind := byte(kindEvent)
 		if i == len(events)-1 {
-			kind = kindEventEnd
+			kind = kindLastEvent
 		}
 		r.ids = append(r.ids, events[i].ID)
-		r.frames = appendEvent(r.frames, stream, &events[i], kind)
+		r.frames = appendEventFrame(r.frames, stream, &events[i], kind)
 	}
 	return r
 }

@@ -25,7 +25,7 @@ func BenchmarkAppend(b *testing.B) {
 			b.ResetTimer()
 			for w := range writers {
 				all.Go(func() {
-					stream, e := fmt.Sprintf("bench-%d", w), []eventstore.Proposed{{Type: "key.issued.secret", Data: make([]byte, 200), Metadata: make([]byte, 50)}}
+					stream, e := fmt.Sprintf("bench-%d", w), []eventstore.ProposedEvent{{Type: "key.issued.secret", Data: make([]byte, 200), Metadata: make([]byte, 50)}}
 					for n := w; n < b.N; n += writers {
 						e[0].ID = uuid.New()
 						if _, err := j.Append(b.Context(), stream, eventstore.Any, e); err != nil {

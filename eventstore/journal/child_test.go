@@ -15,22 +15,22 @@ import (
 
 // Some tests need a second process: this binary again, with the folder in one of these variables.
 const (
-	writeIn = "LIEUDIT_TEST_JOURNAL_WRITE"
-	openIt  = "LIEUDIT_TEST_JOURNAL_OPEN"
+	envWriteIn = "LIEUDIT_TEST_JOURNAL_WRITE"
+	envOpenIn  = "LIEUDIT_TEST_JOURNAL_OPEN"
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(writeIn); dir != "" {
-		os.Exit(told(writeForEver(dir)))
+	if dir := os.Getenv(envWriteIn); dir != "" {
+		os.Exit(exitCode(appendUntilKilled(dir)))
 	}
-	if dir := os.Getenv(openIt); dir != "" {
-		_, err := journal.Open(dir, journal.Options{SegmentSize: small})
-		os.Exit(told(err))
+	if dir := os.Getenv(envOpenIn); dir != "" {
+		_, err := journal.Open(dir, journal.Options{SegmentSize: smallSegmentSize})
+		os.Exit(exitCode(err))
 	}
 	os.Exit(m.Run())
 }
 
-func told(err error) int {
+func exitCode(err error) int {
 	if err == nil {
 		return 0
 	}
@@ -38,8 +38,8 @@ func told(err error) int {
 	return 1
 }
 
-// writeForEver appends with four writers and says so after each append, until it is killed.
-func writeForEver(dir string) error {
+// appendUntilKilled appends with four writers and says so after each append, until it is killed.
+func appendUntilKilled(dir string) error {
 	j, err := journal.Open(dir, journal.Options{SegmentSize: 64 << 10})
 	if err != nil {
 		return err
@@ -49,10 +49,10 @@ func writeForEver(dir string) error {
 	for w := range 4 {
 		writers.Go(func() {
 			for n := 0; ; n++ {
-				batch := make([]eventstore.Proposed, 1+n%3)
+				batch := make([]eventstore.ProposedEvent, 1+n%3)
 				for i := range batch {
 					data := fmt.Appendf(nil, "%d of %d %0*d", i, len(batch), n*37%400, 0)
-					batch[i] = eventstore.Proposed{ID: uuid.New(), Type: "t", Data: data}
+					batch[i] = eventstore.ProposedEvent{ID: uuid.New(), Type: "t", Data: data}
 				}
 				c, err := j.Append(context.Background(), fmt.Sprintf("s-%d", w), eventstore.Any, batch)
 				out.Lock()

@@ -18,7 +18,7 @@ import (
 func TestWritersOnTwoHundredStreamsConflictAndLoseNothing(t *testing.T) {
 	t.Parallel()
 	const streams, writers, rounds = 200, 32, 60
-	j := openIn(t, t.TempDir(), journal.Options{SegmentSize: 128 << 10, Logger: quiet()})
+	j := openJournal(t, t.TempDir(), journal.Options{SegmentSize: 128 << 10, Logger: discardLogger()})
 	var won [streams]atomic.Int64
 	var conflicts atomic.Int64
 	var all sync.WaitGroup
@@ -30,13 +30,13 @@ func TestWritersOnTwoHundredStreamsConflictAndLoseNothing(t *testing.T) {
 				if rng.IntN(2) == 0 {
 					n = rng.IntN(3) // a hot few
 				}
-				conflicts.Add(fight(t, j, fmt.Sprintf("s-%d", n)))
+				conflicts.Add(appendUntilWon(t, j, fmt.Sprintf("s-%d", n)))
 				won[n].Add(1)
 			}
 		})
 	}
 	followed := make(chan map[string]eventstore.Revision)
-	go func() { followed <- follow(t, j, writers*rounds) }()
+	go func() { followed <- countByStream(t, j, writers*rounds) }()
 	all.Wait()
 	got := <-followed
 	for n := range won {
@@ -52,9 +52,9 @@ func TestWritersOnTwoHundredStreamsConflictAndLoseNothing(t *testing.T) {
 	}
 }
 
-// fight appends one event with an expected revision, as often as it takes, and returns how often it lost.
-func fight(t *testing.T, j *journal.Journal, stream string) (lost int64) {
-	batch, expected := proposed("x"), eventstore.NoStream
+// appendUntilWon appends one event with an expected revision, as often as it takes, and returns how often it lost.
+func appendUntilWon(t *testing.T, j *journal.Journal, stream string) (lost int64) {
+	batch, expected := newBatch("x"), eventstore.NoStream
 	for {
 		c, err := j.Append(t.Context(), stream, expected, batch)
 		var conflict *eventstore.ConflictError
@@ -73,17 +73,17 @@ func fight(t *testing.T, j *journal.Journal, stream string) (lost int64) {
 	}
 }
 
-// follow subscribes until it has seen n events, in order, and counts them by stream.
-func follow(t *testing.T, j *journal.Journal, n int) map[string]eventstore.Revision {
+// countByStream subscribes until it has seen n events, in order, and counts them by stream.
+func countByStream(t *testing.T, j *journal.Journal, n int) map[string]eventstore.Revision {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	seen, last := map[string]eventstore.Revision{}, eventstore.Position(0)
-	for s, err := range j.Subscribe(ctx, eventstore.Mark{}, nil) {
+	for s, err := range j.Subscribe(ctx, eventstore.Checkpoint{}, nil) {
 		if err != nil {
 			t.Error(err)
 			break
 		}
-		if s.Kind != eventstore.Event {
+		if s.Kind != eventstore.EventAppeared {
 			continue
 		}
 		if e := s.Event; e.Position <= last || e.Revision != seen[e.Stream] {

@@ -8,14 +8,14 @@ import (
 	"lieudit/eventstore/storetest"
 )
 
-// segmentSize is that of the tests: a journal that is opened again remembers the ids of its last segment.
-const segmentSize = 4 << 20
+// testSegmentSize is that of the tests: a journal that is opened again remembers the ids of its last segment.
+const testSegmentSize = 4 << 20
 
 func TestContract(t *testing.T) {
 	t.Parallel()
 	open := func(t *testing.T, dir string) eventstore.Store {
 		t.Helper()
-		j, err := journal.Open(dir, journal.Options{SegmentSize: segmentSize})
+		j, err := journal.Open(dir, journal.Options{SegmentSize: testSegmentSize})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,26 +24,26 @@ func TestContract(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		return &in{j, dir}
+		return &journalInDir{j, dir}
 	}
 	reopen := func(t *testing.T, s eventstore.Store) eventstore.Store {
 		t.Helper()
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		return open(t, s.(*in).dir)
+		return open(t, s.(*journalInDir).dir)
 	}
-	storetest.RunWith(t, func(t *testing.T) eventstore.Store { return open(t, t.TempDir()) }, storetest.Options{
+	storetest.Run(t, func(t *testing.T) eventstore.Store { return open(t, t.TempDir()) }, storetest.Options{
 		Reopen: reopen,
-		Forget: func(t *testing.T, s eventstore.Store) eventstore.Store {
-			storetest.FillSegment(t, s, segmentSize)
+		ReopenWithoutIDs: func(t *testing.T, s eventstore.Store) eventstore.Store {
+			storetest.FillSegment(t, s, testSegmentSize)
 			return reopen(t, s)
 		},
 	})
 }
 
-// in is a journal that knows its folder.
-type in struct {
+// journalInDir is a journal that knows its folder.
+type journalInDir struct {
 	*journal.Journal
 	dir string
 }

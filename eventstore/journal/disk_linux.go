@@ -9,11 +9,11 @@ import (
 
 // datasync leaves out the file's times, which spares a metadata write for every group.
 func datasync(f *os.File) error {
-	err := uninterrupted(func() error { return unix.Fdatasync(int(f.Fd())) })
+	err := retryOnEINTR(func() error { return unix.Fdatasync(int(f.Fd())) })
 	return os.NewSyscallError("fdatasync", err)
 }
 
-func uninterrupted(call func() error) error {
+func retryOnEINTR(call func() error) error {
 	for {
 		if err := call(); err != unix.EINTR {
 			return err
@@ -22,7 +22,7 @@ func uninterrupted(call func() error) error {
 }
 
 func reserve(f *os.File, size int64) error {
-	err := uninterrupted(func() error { return unix.Fallocate(int(f.Fd()), 0, 0, size) })
+	err := retryOnEINTR(func() error { return unix.Fallocate(int(f.Fd()), 0, 0, size) })
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		return nil // the zeros written next will tell
 	}

@@ -15,14 +15,14 @@ import (
 	"lieudit/schemas/deadlinetest"
 )
 
-const small = 16 << 10
+const smallSegmentSize = 16 << 10
 
-func open(t *testing.T, m *machine) *journal.Journal {
+func openOn(t *testing.T, m *powerLossFS) *journal.Journal {
 	t.Helper()
-	return openIn(t, t.TempDir(), journal.Options{SegmentSize: small, FS: m, Logger: quiet()})
+	return openJournal(t, t.TempDir(), journal.Options{SegmentSize: smallSegmentSize, FS: m, Logger: discardLogger()})
 }
 
-func openIn(t *testing.T, dir string, o journal.Options) *journal.Journal {
+func openJournal(t *testing.T, dir string, o journal.Options) *journal.Journal {
 	t.Helper()
 	j, err := journal.Open(dir, o)
 	if err != nil {
@@ -32,28 +32,28 @@ func openIn(t *testing.T, dir string, o journal.Options) *journal.Journal {
 	return j
 }
 
-func proposed(data string) []eventstore.Proposed {
-	return []eventstore.Proposed{{ID: uuid.New(), Type: "t", Data: []byte(data)}}
+func newBatch(data string) []eventstore.ProposedEvent {
+	return []eventstore.ProposedEvent{{ID: uuid.New(), Type: "t", Data: []byte(data)}}
 }
 
-func add(t *testing.T, j *journal.Journal, stream, data string) eventstore.Committed {
+func appendOne(t *testing.T, j *journal.Journal, stream, data string) eventstore.AppendResult {
 	t.Helper()
-	c, err := j.Append(t.Context(), stream, eventstore.Any, proposed(data))
+	c, err := j.Append(t.Context(), stream, eventstore.Any, newBatch(data))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// contents is the data of all events, read to the end.
-func contents(t *testing.T, j *journal.Journal) []string {
+// readContents is the data of all events, read to the end.
+func readContents(t *testing.T, j *journal.Journal) []string {
 	t.Helper()
 	var got []string
-	for s, err := range j.ReadAll(t.Context(), eventstore.Mark{}, nil) {
+	for s, err := range j.ReadAll(t.Context(), eventstore.Checkpoint{}, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Kind == eventstore.Event {
+		if s.Kind == eventstore.EventAppeared {
 			got = append(got, string(s.Event.Data))
 		}
 	}
@@ -67,17 +67,17 @@ func TestAFailedGroupStopsTheWriterForGood(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		t.Run(op, func(t *testing.T) {
 			t.Parallel()
-			m := newMachine(1)
-			j := open(t, m)
-			add(t, j, "a-1", "kept")
-			m.breakOnce(op)
+			m := newPowerLossFS(1)
+			j := openOn(t, m)
+			appendOne(t, j, "a-1", "kept")
+			m.failOnce(op)
 
-			_, err := j.Append(t.Context(), "a-1", 0, proposed("lost"))
+			_, err := j.Append(t.Context(), "a-1", 0, newBatch("lost"))
 			if !errors.Is(err, eventstore.ErrUnknown) || !errors.Is(err, errDisk) {
 				t.Errorf("the append in the failed group: %v, want ErrUnknown and the cause", err)
 			}
 			for range 3 {
-				_, err = j.Append(t.Context(), "a-1", eventstore.Any, proposed("late"))
+				_, err = j.Append(t.Context(), "a-1", eventstore.Any, newBatch("late"))
 				if !errors.Is(err, eventstore.ErrUnavailable) || !errors.Is(err, errDisk) || errors.Is(err, eventstore.ErrUnknown) {
 					t.Errorf("an append after it: %v, want ErrUnavailable and the cause", err)
 				}
@@ -85,18 +85,18 @@ func TestAFailedGroupStopsTheWriterForGood(t *testing.T) {
 			if err := j.Health(); !errors.Is(err, errDisk) {
 				t.Errorf("health is %v, want the cause", err)
 			}
-			if got := contents(t, j); len(got) != 1 || got[0] != "kept" {
+			if got := readContents(t, j); len(got) != 1 || got[0] != "kept" {
 				t.Errorf("the log holds %q, want what was durable", got)
 			}
-			if r, ok, err := j.Last(t.Context(), "a-1"); err != nil || !ok || r.Revision != 0 {
+			if r, ok, err := j.LastEvent(t.Context(), "a-1"); err != nil || !ok || r.Revision != 0 {
 				t.Errorf("the stream's last event is %d (%v, %v), want 0", r.Revision, ok, err)
 			}
 		})
 	}
 }
 
-// breakOnce makes the next operation of a kind on a segment fail.
-func (m *machine) breakOnce(op string) {
+// failOnce makes the next operation of a kind on a segment fail.
+func (m *powerLossFS) failOnce(op string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.fault = func(o, name string) error {
@@ -112,23 +112,23 @@ func (m *machine) breakOnce(op string) {
 func TestWhatAFailedSyncLeftInTheCacheIsWrittenAgainBeforeItIsBelieved(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
-		m := newMachine(seed)
-		j := open(t, m)
-		add(t, j, "a-1", "kept")
-		m.breakOnce("sync")
-		if _, err := j.Append(t.Context(), "a-1", 0, proposed("doubtful")); !errors.Is(err, eventstore.ErrUnknown) {
+		m := newPowerLossFS(seed)
+		j := openOn(t, m)
+		appendOne(t, j, "a-1", "kept")
+		m.failOnce("sync")
+		if _, err := j.Append(t.Context(), "a-1", 0, newBatch("doubtful")); !errors.Is(err, eventstore.ErrUnknown) {
 			t.Fatalf("append: %v, want ErrUnknown", err)
 		}
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
-		j = open(t, m)
-		seen := contents(t, j)
+		j = openOn(t, m)
+		seen := readContents(t, j)
 		m.mu.Lock()
-		m.left = 0
+		m.opsLeft = 0
 		m.mu.Unlock()
 		_ = j.Close()
-		if got := contents(t, open(t, m.restart())); fmt.Sprint(got) != fmt.Sprint(seen) {
+		if got := readContents(t, openOn(t, m.restart())); fmt.Sprint(got) != fmt.Sprint(seen) {
 			t.Fatalf("after a power cut the log holds %q, a reader had seen %q", got, seen)
 		}
 	}
@@ -136,14 +136,14 @@ func TestWhatAFailedSyncLeftInTheCacheIsWrittenAgainBeforeItIsBelieved(t *testin
 
 func TestAFullDiskStopsWritingAndRoomResumesIt(t *testing.T) {
 	t.Parallel()
-	m := newMachine(1)
-	m.room = 2*small + small/2
-	j := open(t, m)
+	m := newPowerLossFS(1)
+	m.capacity = 2*smallSegmentSize + smallSegmentSize/2
+	j := openOn(t, m)
 	var written []string
 	var err error
 	for n := 0; err == nil; n++ {
 		data := fmt.Sprintf("%d %s", n, strings.Repeat("x", 500))
-		if _, err = j.Append(t.Context(), "a-1", eventstore.Any, proposed(data)); err == nil {
+		if _, err = j.Append(t.Context(), "a-1", eventstore.Any, newBatch(data)); err == nil {
 			written = append(written, data)
 		}
 	}
@@ -153,38 +153,38 @@ func TestAFullDiskStopsWritingAndRoomResumesIt(t *testing.T) {
 	if err := j.Health(); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("health is %v, want ENOSPC", err)
 	}
-	if got := contents(t, j); fmt.Sprint(got) != fmt.Sprint(written) {
+	if got := readContents(t, j); fmt.Sprint(got) != fmt.Sprint(written) {
 		t.Errorf("%d events are there, want the %d acknowledged", len(got), len(written))
 	}
 	m.mu.Lock()
-	m.room = 0
+	m.capacity = 0
 	m.mu.Unlock()
 	again := "again " + strings.Repeat("x", 500)
-	add(t, j, "a-1", again)
+	appendOne(t, j, "a-1", again)
 	if err := j.Health(); err != nil {
 		t.Errorf("health is %v once there is room", err)
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := contents(t, open(t, m)); len(got) != len(written)+1 || got[len(written)] != again {
+	if got := readContents(t, openOn(t, m)); len(got) != len(written)+1 || got[len(written)] != again {
 		t.Errorf("%d events after a restart, want %d", len(got), len(written)+1)
 	}
 }
 
 func TestHealthRecoversWithoutAnAppendOnceThereIsRoom(t *testing.T) {
 	t.Parallel()
-	m := newMachine(1)
-	m.room = small
-	j := open(t, m)
+	m := newPowerLossFS(1)
+	m.capacity = smallSegmentSize
+	j := openOn(t, m)
 	var err error
 	for err == nil {
-		_, err = j.Append(t.Context(), "a-1", eventstore.Any, proposed(strings.Repeat("x", 500)))
+		_, err = j.Append(t.Context(), "a-1", eventstore.Any, newBatch(strings.Repeat("x", 500)))
 	}
 	m.mu.Lock()
-	m.room = 0
+	m.capacity = 0
 	m.mu.Unlock()
-	ctx := deadlinetest.Context(t, deadlinetest.Hang)
+	ctx := deadlinetest.Context(t, deadlinetest.DefaultLimit)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for j.Health() != nil {

@@ -64,66 +64,66 @@ import (
 // beyond that place stands later in the file or in a later segment; else the log is damaged. An append without its last
 // event is not there.
 const (
-	version    = 1
-	headerSize = 64
-	markSize   = 40
-	eventSize  = 64 // without names and bodies
+	formatVersion     = 1
+	segmentHeaderSize = 64
+	durableMarkSize   = 40
+	eventHeaderSize   = 64 // without names and bodies
 
-	segmentMagic = "LIEUDITJ"
-	markMagic    = "\xffdurabl\xfe" // never in UTF-8
+	segmentMagic     = "LIEUDITJ"
+	durableMarkMagic = "\xffdurabl\xfe" // never in UTF-8
 
-	kindMark     = 1
-	kindEvent    = 2
-	kindEventEnd = 3
+	kindDurableMark = 1
+	kindEvent       = 2
+	kindLastEvent   = 3
 )
 
 var (
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-	le         = binary.LittleEndian
+	castagnoli   = crc32.MakeTable(crc32.Castagnoli)
+	littleEndian = binary.LittleEndian
 )
 
-// seedOf is what the CRCs of a log's frames begin with, so that a frame of another log is never taken for one of this.
-func seedOf(log uuid.UUID) uint32 { return crc32.Checksum(log[:], castagnoli) }
+// newCRCSeed is what the CRCs of a log's frames begin with, so that a frame of another log is never taken for one of this.
+func newCRCSeed(logID uuid.UUID) uint32 { return crc32.Checksum(logID[:], castagnoli) }
 
-// header is the beginning of a segment.
-type header struct {
-	log        uuid.UUID
+// segmentHeader is the beginning of a segment.
+type segmentHeader struct {
+	logID      uuid.UUID
 	base, size uint64
 }
 
-func (h header) encode() []byte {
-	b := make([]byte, headerSize)
+func (h segmentHeader) encode() []byte {
+	b := make([]byte, segmentHeaderSize)
 	copy(b, segmentMagic)
-	le.PutUint32(b[8:], version)
-	copy(b[16:], h.log[:])
-	le.PutUint64(b[32:], h.base)
-	le.PutUint64(b[40:], h.size)
-	le.PutUint32(b[12:], headerCRC(b))
+	littleEndian.PutUint32(b[8:], formatVersion)
+	copy(b[16:], h.logID[:])
+	littleEndian.PutUint64(b[32:], h.base)
+	littleEndian.PutUint64(b[40:], h.size)
+	littleEndian.PutUint32(b[12:], segmentHeaderCRC(b))
 	return b
 }
 
-func headerCRC(b []byte) uint32 {
-	return crc32.Update(crc32.Checksum(b[:12], castagnoli), castagnoli, b[16:headerSize])
+func segmentHeaderCRC(b []byte) uint32 {
+	return crc32.Update(crc32.Checksum(b[:12], castagnoli), castagnoli, b[16:segmentHeaderSize])
 }
 
 var (
-	errForeign = errors.New("not a segment of a journal")
-	errVersion = errors.New("segment of a version this program does not know")
-	errHeader  = errors.New("segment header is damaged")
+	errNotSegment     = errors.New("not a segment of a journal")
+	errUnknownVersion = errors.New("segment of a version this program does not know")
+	errDamagedHeader  = errors.New("segment header is damaged")
 )
 
-func decodeHeader(b []byte) (header, error) {
+func decodeSegmentHeader(b []byte) (segmentHeader, error) {
 	switch {
-	case len(b) < headerSize || string(b[:8]) != segmentMagic:
-		return header{}, errForeign
-	case le.Uint32(b[12:]) != headerCRC(b):
-		return header{}, errHeader
-	case le.Uint32(b[8:]) != version:
-		return header{}, errVersion
+	case len(b) < segmentHeaderSize || string(b[:8]) != segmentMagic:
+		return segmentHeader{}, errNotSegment
+	case littleEndian.Uint32(b[12:]) != segmentHeaderCRC(b):
+		return segmentHeader{}, errDamagedHeader
+	case littleEndian.Uint32(b[8:]) != formatVersion:
+		return segmentHeader{}, errUnknownVersion
 	}
-	return header{log: uuid.UUID(b[16:32]), base: le.Uint64(b[32:]), size: le.Uint64(b[40:])}, nil
+	return segmentHeader{logID: uuid.UUID(b[16:32]), base: littleEndian.Uint64(b[32:]), size: littleEndian.Uint64(b[40:])}, nil
 }
 
-func damage(pos eventstore.Position, why string) error {
-	return &eventstore.CorruptError{Position: pos, Why: why}
+func newCorruptError(pos eventstore.Position, reason string) error {
+	return &eventstore.CorruptError{Position: pos, Reason: reason}
 }

@@ -30,13 +30,13 @@ type File interface {
 }
 
 // Dir is a folder of the operating system, which is where journals live.
-func Dir(path string) FS { return disk(path) }
+func Dir(path string) FS { return osDir(path) }
 
-type disk string
+type osDir string
 
-func (d disk) path(name string) string { return filepath.Join(string(d), name) }
+func (d osDir) path(name string) string { return filepath.Join(string(d), name) }
 
-func (d disk) Open(name string, create bool) (File, error) {
+func (d osDir) Open(name string, create bool) (File, error) {
 	flag := os.O_RDWR
 	if create {
 		flag |= os.O_CREATE | os.O_TRUNC
@@ -45,10 +45,10 @@ func (d disk) Open(name string, create bool) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return diskFile{f}, nil
+	return osFile{f}, nil
 }
 
-func (d disk) Names() ([]string, error) {
+func (d osDir) Names() ([]string, error) {
 	entries, err := os.ReadDir(string(d))
 	if err != nil {
 		return nil, err
@@ -60,10 +60,10 @@ func (d disk) Names() ([]string, error) {
 	return names, nil
 }
 
-func (d disk) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
-func (d disk) Remove(name string) error     { return os.Remove(d.path(name)) }
+func (d osDir) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
+func (d osDir) Remove(name string) error     { return os.Remove(d.path(name)) }
 
-func (d disk) SyncDir() error {
+func (d osDir) SyncDir() error {
 	f, err := os.Open(string(d))
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (d disk) SyncDir() error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-type diskFile struct{ *os.File }
+type osFile struct{ *os.File }
 
-func (f diskFile) Sync() error              { return datasync(f.File) }
-func (f diskFile) Reserve(size int64) error { return reserve(f.File, size) }
+func (f osFile) Sync() error              { return datasync(f.File) }
+func (f osFile) Reserve(size int64) error { return reserve(f.File, size) }

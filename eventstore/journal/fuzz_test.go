@@ -15,41 +15,41 @@ func FuzzRecovery(f *testing.F) {
 	f.Add(uint8(1), uint32(16448), []byte{1})
 	f.Add(uint8(2), uint32(70), make([]byte, 300))
 	f.Add(uint8(3), uint32(0), []byte("LIEUDITX"))
-	var logs []*machine
+	var logs []*powerLossFS
 	f.Fuzz(func(t *testing.T, file uint8, at uint32, b []byte) {
 		if logs == nil {
-			logs = []*machine{written(t, 1)}
+			logs = []*powerLossFS{newWrittenLog(t, 1)}
 		}
-		m := logs[0].copied("", 0, 0)
+		m := logs[0].copyWithFlippedBit("", 0, 0)
 		names, _ := m.Names()
-		target := m.live[names[int(file)%len(names)]]
-		if len(target.live) > 0 {
-			copy(target.live[int(at)%len(target.live):], b)
+		target := m.files[names[int(file)%len(names)]]
+		if len(target.cached) > 0 {
+			copy(target.cached[int(at)%len(target.cached):], b)
 		}
-		first, err := reading(t, m)
+		first, err := readChecked(t, m)
 		if err != nil {
 			return
 		}
-		second, err := reading(t, m)
+		second, err := readChecked(t, m)
 		if err != nil || fmt.Sprint(first) != fmt.Sprint(second) {
 			t.Fatalf("opened once it holds %d events, opened again %d, %v", len(first), len(second), err)
 		}
 	})
 }
 
-// reading opens a log and reads it; what it yields must be as it was written.
-func reading(t *testing.T, m *machine) (got []string, err error) {
+// readChecked opens a log and reads it; what it yields must be as it was written.
+func readChecked(t *testing.T, m *powerLossFS) (got []string, err error) {
 	t.Helper()
-	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: small, FS: m, Logger: quiet()})
+	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: smallSegmentSize, FS: m, Logger: discardLogger()})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = j.Close() }()
-	for s, err := range j.ReadAll(t.Context(), eventstore.Mark{}, nil) {
+	for s, err := range j.ReadAll(t.Context(), eventstore.Checkpoint{}, nil) {
 		if err != nil {
 			return got, err
 		}
-		if s.Kind != eventstore.Event {
+		if s.Kind != eventstore.EventAppeared {
 			continue
 		}
 		n := len(got)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/hold"
+	"lieudit/eventstore/dirlock"
 )
 
 // DefaultSegmentSize is the size of a segment file unless Options says otherwise.
@@ -29,7 +29,7 @@ type Options struct {
 	FS          FS               // where the files are, for fault tests; the folder given to Open
 }
 
-func (o Options) filled(dir string) Options {
+func (o Options) withDefaults(dir string) Options {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -47,24 +47,24 @@ func (o Options) filled(dir string) Options {
 
 // Journal is an open log. It implements eventstore.Store.
 type Journal struct {
-	o    Options
-	id   uuid.UUID
-	seed uint32
-	lock *hold.Held
+	options Options
+	logID   uuid.UUID
+	crcSeed uint32
+	lock    *dirlock.Lock
 
-	writer   *writer
-	index    *index
-	tail     tail
-	queue    *queue
-	keeper   *keeper
-	keys     keys
-	requests sync.Pool
+	writer         *writer
+	index          *streamIndex
+	views          viewNotifier
+	queue          *appendQueue
+	segmentManager *segmentManager
+	streamKeys     streamKeyCache
+	requestPool    sync.Pool
 
-	failure atomic.Pointer[error] // why the writer stopped
-	closing chan struct{}
-	once    sync.Once
-	closed  error         // what Close returned
-	written chan struct{} // closed when the writer has ended
+	failure    atomic.Pointer[error] // why the writer stopped
+	closing    chan struct{}
+	closeOnce  sync.Once
+	closeErr   error         // what Close returned
+	writerDone chan struct{} // closed when the writer has ended
 }
 
 var _ eventstore.Store = (*Journal)(nil)
@@ -73,46 +73,46 @@ var _ eventstore.Store = (*Journal)(nil)
 // is damaged where it had been durable a *eventstore.CorruptError. What a crash left half written is
 // cut off, with a line in the log of the program.
 func Open(dir string, o Options) (*Journal, error) {
-	o = o.filled(dir)
-	if o.SegmentSize < minSegment || o.SegmentSize > math.MaxUint32 {
+	o = o.withDefaults(dir)
+	if o.SegmentSize < minSegmentSize || o.SegmentSize > math.MaxUint32 {
 		return nil, fmt.Errorf("open journal %s: segments of %d bytes", dir, o.SegmentSize)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	l, err := hold.Folder(dir, o.Clock())
+	lock, err := dirlock.Acquire(dir, o.Clock())
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	j := &Journal{o: o, lock: l, keys: keys{seed: maphash.MakeSeed()}, closing: make(chan struct{}), written: make(chan struct{})}
-	if err := j.open(); err != nil {
-		return nil, fmt.Errorf("open journal %s: %w", dir, errors.Join(err, l.Close()))
+	j := &Journal{options: o, lock: lock, streamKeys: streamKeyCache{seed: maphash.MakeSeed()}, closing: make(chan struct{}), writerDone: make(chan struct{})}
+	if err := j.openLog(); err != nil {
+		return nil, fmt.Errorf("open journal %s: %w", dir, errors.Join(err, lock.Close()))
 	}
 	return j, nil
 }
 
-const minSegment = 4 << 10
+const minSegmentSize = 4 << 10
 
-func (j *Journal) open() error {
-	r := &restore{o: j.o, recent: newRecent(), index: newIndex()}
+func (j *Journal) openLog() error {
+	r := &recovery{options: j.options, recent: newRecentAppends(), index: newStreamIndex()}
 	last, err := r.run()
 	if err != nil {
-		return errors.Join(err, closeAll(r.segs))
+		return errors.Join(err, closeSegments(r.segments))
 	}
-	active := r.segs[len(r.segs)-1]
-	j.id, j.seed, j.index = r.log, r.seed, r.index
-	j.tail.view = view{segs: r.segs, end: r.tail.end, last: last}
-	j.queue = newQueue()
-	j.keeper = newKeeper(j.o, j.id, active.next())
-	for _, s := range r.segs[:len(r.segs)-1] {
+	active := r.segments[len(r.segments)-1]
+	j.logID, j.crcSeed, j.index = r.logID, r.crcSeed, r.index
+	j.views.view = view{segments: r.segments, end: r.tailReplay.wholeEnd, lastCheckpoint: last}
+	j.queue = newAppendQueue()
+	j.segmentManager = newSegmentManager(j.options, j.logID, active.nextBase())
+	for _, s := range r.segments[:len(r.segments)-1] {
 		if s.index.Load().file == nil {
-			j.keeper.seal(s)
+			j.segmentManager.requestIndex(s)
 		}
 	}
 	j.writer = &writer{
-		j: j, segs: r.segs, pos: r.tail.end, prev: r.tail.crc, last: last, time: r.time, recent: r.recent,
+		journal: j, segments: r.segments, pos: r.tailReplay.wholeEnd, prevCRC: r.tailReplay.lastCRC, lastCheckpoint: last, lastTime: r.lastTime, recent: r.recent,
 	}
-	go j.keeper.run()
+	go j.segmentManager.run()
 	go j.writer.run()
 	return nil
 }
@@ -122,11 +122,11 @@ func (j *Journal) Identity(ctx context.Context) (uuid.UUID, error) {
 	if j.isClosed() {
 		return uuid.Nil, eventstore.ErrClosed
 	}
-	return j.id, ctx.Err()
+	return j.logID, ctx.Err()
 }
 
-// End marks the last durable event; its Event is uuid.Nil in an empty log.
-func (j *Journal) End() eventstore.Mark { return j.tail.load().last }
+// LastCheckpoint marks the last durable event; its Event is uuid.Nil in an empty log.
+func (j *Journal) LastCheckpoint() eventstore.Checkpoint { return j.views.load().lastCheckpoint }
 
 // Health is nil, or why nothing can be appended.
 func (j *Journal) Health() error {
@@ -136,10 +136,10 @@ func (j *Journal) Health() error {
 	if err := j.failure.Load(); err != nil {
 		return *err
 	}
-	if err := j.lock.Lost(); err != nil {
+	if err := j.lock.CheckHeld(); err != nil {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
-	if err := j.keeper.lacking(); err != nil {
+	if err := j.segmentManager.spareError(); err != nil {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
 	return nil
@@ -156,18 +156,18 @@ func (j *Journal) isClosed() bool {
 
 // Close waits for the group being written; appends behind it get ErrClosed. It may be called again.
 func (j *Journal) Close() error {
-	j.once.Do(func() {
+	j.closeOnce.Do(func() {
 		close(j.closing)
 		j.queue.close(eventstore.ErrClosed)
-		<-j.written
-		err := j.keeper.close()
-		j.closed = errors.Join(err, closeAll(j.writer.segs), j.lock.Close())
+		<-j.writerDone
+		err := j.segmentManager.close()
+		j.closeErr = errors.Join(err, closeSegments(j.writer.segments), j.lock.Close())
 	})
-	return j.closed
+	return j.closeErr
 }
 
-func closeAll(segs []*segment) (err error) {
-	for _, s := range segs {
+func closeSegments(segments []*segment) (err error) {
+	for _, s := range segments {
 		err = errors.Join(err, s.file.Close())
 		if x := s.index.Load(); x != nil && x.file != nil {
 			err = errors.Join(err, x.file.Close())

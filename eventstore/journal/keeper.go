@@ -11,130 +11,130 @@ import (
 	"lieudit/eventstore"
 )
 
-// retryEvery is how often a segment that could not be made is tried again without being asked for.
-const retryEvery = time.Second
+// creationRetryInterval is how often a segment that could not be made is tried again without being asked for.
+const creationRetryInterval = time.Second
 
-// keeper does behind the writer's back what would stall it: it makes the next segment ahead and puts the index
+// segmentManager does behind the writer's back what would stall it: it makes the next segment ahead and puts the index
 // of a full one on disk.
-type keeper struct {
-	o     Options
-	log   uuid.UUID
-	stop  chan struct{}
-	poked chan struct{}
-	done  chan struct{}
+type segmentManager struct {
+	options Options
+	logID   uuid.UUID
+	stop    chan struct{}
+	wake    chan struct{}
+	done    chan struct{}
 
-	mu      sync.Mutex // held while a segment is made
-	next    eventstore.Position
-	spare   *segment
-	failing bool
+	mu                sync.Mutex // held while a segment is made
+	nextBase          eventstore.Position
+	spare             *segment
+	isCreationFailing bool
 
-	wanted atomic.Bool           // the writer will soon need the next segment
-	lack   atomic.Pointer[error] // why there was none when it did
+	isSpareWanted atomic.Bool           // the writer will soon need the next segment
+	spareErr      atomic.Pointer[error] // why there was none when it did
 
-	fullMu sync.Mutex
-	full   []*segment // whose index is not on disk yet
-	stuck  bool       // the last one could not be written, which was told
+	unindexedMu    sync.Mutex
+	unindexed      []*segment // whose index is not on disk yet
+	isIndexFailing bool       // the last one could not be written, which was told
 }
 
-func newKeeper(o Options, log uuid.UUID, next eventstore.Position) *keeper {
-	return &keeper{
-		o: o, log: log, next: next,
-		stop: make(chan struct{}), poked: make(chan struct{}, 1), done: make(chan struct{}),
+func newSegmentManager(o Options, logID uuid.UUID, next eventstore.Position) *segmentManager {
+	return &segmentManager{
+		options: o, logID: logID, nextBase: next,
+		stop: make(chan struct{}), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
 
-// want asks for the next segment to be made.
-func (k *keeper) want() {
-	k.wanted.Store(true)
-	k.poke()
+// requestSpare asks for the next segment to be made.
+func (k *segmentManager) requestSpare() {
+	k.isSpareWanted.Store(true)
+	k.wakeUp()
 }
 
-// seal asks for the index of a full segment to be put on disk.
-func (k *keeper) seal(s *segment) {
-	k.fullMu.Lock()
-	k.full = append(k.full, s)
-	k.fullMu.Unlock()
-	k.poke()
+// requestIndex asks for the index of a full segment to be put on disk.
+func (k *segmentManager) requestIndex(s *segment) {
+	k.unindexedMu.Lock()
+	k.unindexed = append(k.unindexed, s)
+	k.unindexedMu.Unlock()
+	k.wakeUp()
 }
 
-func (k *keeper) poke() {
+func (k *segmentManager) wakeUp() {
 	select {
-	case k.poked <- struct{}{}:
+	case k.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (k *keeper) run() {
+func (k *segmentManager) run() {
 	defer close(k.done)
-	var again <-chan time.Time
+	var retry <-chan time.Time
 	for {
 		select {
 		case <-k.stop:
 			return
-		case <-k.poked:
-		case <-again:
+		case <-k.wake:
+		case <-retry:
 		}
-		again = nil
-		if k.wanted.Load() && k.ensure() != nil {
-			again = time.After(retryEvery)
+		retry = nil
+		if k.isSpareWanted.Load() && k.ensureSpare() != nil {
+			retry = time.After(creationRetryInterval)
 		}
 		k.writeIndexes()
 	}
 }
 
-func (k *keeper) ensure() error {
+func (k *segmentManager) ensureSpare() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.make()
+	return k.createSpare()
 }
 
-// make makes the next segment if there is none.
-func (k *keeper) make() error {
+// createSpare makes the next segment if there is none.
+func (k *segmentManager) createSpare() error {
 	if k.spare != nil {
 		return nil
 	}
-	s, err := createSegment(k.o.FS, header{log: k.log, base: uint64(k.next), size: uint64(k.o.SegmentSize)}, k.stop)
+	s, err := createSegment(k.options.FS, segmentHeader{logID: k.logID, base: uint64(k.nextBase), size: uint64(k.options.SegmentSize)}, k.stop)
 	if err == nil {
 		k.spare = s
 	}
-	k.report(err)
+	k.reportCreation(err)
 	return err
 }
 
-// report says once that there is no room for the next segment, and once that there is again.
-func (k *keeper) report(err error) {
+// reportCreation says once that there is no room for the next segment, and once that there is again.
+func (k *segmentManager) reportCreation(err error) {
 	if err == nil {
-		k.lack.Store(nil)
+		k.spareErr.Store(nil)
 	}
-	if failing := err != nil; failing == k.failing || errors.Is(err, eventstore.ErrClosed) {
+	if isFailing := err != nil; isFailing == k.isCreationFailing || errors.Is(err, eventstore.ErrClosed) {
 		return
 	}
-	k.failing = !k.failing
-	if k.failing {
-		k.o.Logger.Error("the next segment of the log cannot be made", "position", uint64(k.next), "error", err)
+	k.isCreationFailing = !k.isCreationFailing
+	if k.isCreationFailing {
+		k.options.Logger.Error("the next segment of the log cannot be made", "position", uint64(k.nextBase), "error", err)
 	} else {
-		k.o.Logger.Info("the next segment of the log could be made again", "position", uint64(k.next))
+		k.options.Logger.Info("the next segment of the log could be made again", "position", uint64(k.nextBase))
 	}
 }
 
-// take is the next segment, made now if need be.
-func (k *keeper) take() (*segment, error) {
+// takeSpare is the next segment, made now if need be.
+func (k *segmentManager) takeSpare() (*segment, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := k.make(); err != nil {
-		k.lack.Store(&err)
-		k.want()
+	if err := k.createSpare(); err != nil {
+		k.spareErr.Store(&err)
+		k.requestSpare()
 		return nil, err
 	}
 	s := k.spare
-	k.spare, k.next = nil, s.next()
-	k.wanted.Store(false)
+	k.spare, k.nextBase = nil, s.nextBase()
+	k.isSpareWanted.Store(false)
 	return s, nil
 }
 
-// lacking is why the writer has no segment to go on with, nil when it has.
-func (k *keeper) lacking() error {
-	if err := k.lack.Load(); err != nil {
+// spareError is why the writer has no segment to go on with, nil when it has.
+func (k *segmentManager) spareError() error {
+	if err := k.spareErr.Load(); err != nil {
 		return *err
 	}
 	return nil
@@ -142,35 +142,35 @@ func (k *keeper) lacking() error {
 
 // writeIndexes frees the memory of full segments. What cannot be written now is tried at the next poke; until
 // then, and after a restart, the segment itself serves as well.
-func (k *keeper) writeIndexes() {
-	k.fullMu.Lock()
-	full := k.full
-	k.full = nil
-	k.fullMu.Unlock()
-	for i, s := range full {
-		x, err := writeIndex(k.o.FS, s, encodeIndex(k.log, s, s.index.Load().runs))
+func (k *segmentManager) writeIndexes() {
+	k.unindexedMu.Lock()
+	pending := k.unindexed
+	k.unindexed = nil
+	k.unindexedMu.Unlock()
+	for i, s := range pending {
+		x, err := writeSegmentIndex(k.options.FS, s, encodeSegmentIndex(k.logID, s, s.index.Load().runs))
 		if err != nil {
-			k.postpone(s, err)
-			k.fullMu.Lock()
-			k.full = append(full[i:], k.full...)
-			k.fullMu.Unlock()
+			k.reportIndexFailure(s, err)
+			k.unindexedMu.Lock()
+			k.unindexed = append(pending[i:], k.unindexed...)
+			k.unindexedMu.Unlock()
 			return
 		}
-		k.stuck = false
+		k.isIndexFailing = false
 		s.index.Store(x)
 	}
 }
 
-// postpone says once that indexes cannot be written.
-func (k *keeper) postpone(s *segment, err error) {
-	if !k.stuck {
-		k.o.Logger.Warn("the index of a segment stays in memory", "segment", segmentName(s.base), "error", err)
+// reportIndexFailure says once that indexes cannot be written.
+func (k *segmentManager) reportIndexFailure(s *segment, err error) {
+	if !k.isIndexFailing {
+		k.options.Logger.Warn("the index of a segment stays in memory", "segment", segmentName(s.base), "error", err)
 	}
-	k.stuck = true
+	k.isIndexFailing = true
 }
 
 // close ends the goroutine, puts the last indexes on disk, and lets go of a spare that was not needed.
-func (k *keeper) close() error {
+func (k *segmentManager) close() error {
 	close(k.stop)
 	<-k.done
 	k.writeIndexes()

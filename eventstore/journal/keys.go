@@ -10,28 +10,28 @@ import (
 // no two names share.
 type streamKey [16]byte
 
-func keyOf(stream string) streamKey {
+func newStreamKey(stream string) streamKey {
 	sum := sha256.Sum256([]byte(stream))
 	return streamKey(sum[:16])
 }
 
-// keys spares the streams that are written to again and again their SHA-256.
-type keys struct {
-	seed  maphash.Seed
-	known [4096]atomic.Pointer[knownKey]
+// streamKeyCache spares the streams that are written to again and again their SHA-256.
+type streamKeyCache struct {
+	seed    maphash.Seed
+	entries [4096]atomic.Pointer[cachedStreamKey]
 }
 
-type knownKey struct {
+type cachedStreamKey struct {
 	stream string
 	key    streamKey
 }
 
-func (k *keys) of(stream string) streamKey {
-	p := &k.known[maphash.String(k.seed, stream)%uint64(len(k.known))]
+func (k *streamKeyCache) keyFor(stream string) streamKey {
+	p := &k.entries[maphash.String(k.seed, stream)%uint64(len(k.entries))]
 	if e := p.Load(); e != nil && e.stream == stream {
 		return e.key
 	}
-	e := &knownKey{stream, keyOf(stream)}
+	e := &cachedStreamKey{stream, newStreamKey(stream)}
 	p.Store(e)
 	return e.key
 }

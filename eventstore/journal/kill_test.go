@@ -23,7 +23,7 @@ func TestKillTakesNothingAcknowledged(t *testing.T) {
 		for id, pos := range acks {
 			acknowledged[id] = pos
 		}
-		n, err := survived(t, dir, acknowledged)
+		n, err := checkSurvived(t, dir, acknowledged)
 		if err != nil {
 			t.Fatalf("after kill %d: %v", kill, err)
 		}
@@ -38,7 +38,7 @@ func TestKillTakesNothingAcknowledged(t *testing.T) {
 func killAfter(t *testing.T, dir string, n int) map[string]string {
 	t.Helper()
 	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), writeIn+"="+dir)
+	child.Env = append(os.Environ(), envWriteIn+"="+dir)
 	out, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -65,20 +65,20 @@ func killAfter(t *testing.T, dir string, n int) map[string]string {
 	return acks
 }
 
-// survived opens the log and counts its events. All acknowledged are there and every append is whole.
-func survived(t *testing.T, dir string, acknowledged map[string]string) (events int, err error) {
+// checkSurvived opens the log and counts its events. All acknowledged are there and every append is whole.
+func checkSurvived(t *testing.T, dir string, acknowledged map[string]string) (events int, err error) {
 	t.Helper()
-	j, err := journal.Open(dir, journal.Options{SegmentSize: 64 << 10, Logger: quiet()})
+	j, err := journal.Open(dir, journal.Options{SegmentSize: 64 << 10, Logger: discardLogger()})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	found, due, of := map[string]string{}, 0, 1
-	for s, err := range j.ReadAll(t.Context(), eventstore.Mark{}, nil) {
+	for s, err := range j.ReadAll(t.Context(), eventstore.Checkpoint{}, nil) {
 		if err != nil {
 			return events, err
 		}
-		if s.Kind != eventstore.Event {
+		if s.Kind != eventstore.EventAppeared {
 			continue
 		}
 		var i int

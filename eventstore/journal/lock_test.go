@@ -10,22 +10,22 @@ import (
 	"time"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/hold"
+	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/journal"
 )
 
-func TestASecondHolderIsToldWhoTheFirstIs(t *testing.T) {
+func TestASecondHolderLearnsWhoTheFirstIs(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
-	first := openIn(t, dir, journal.Options{SegmentSize: small, Clock: func() time.Time { return now }})
+	first := openJournal(t, dir, journal.Options{SegmentSize: smallSegmentSize, Clock: func() time.Time { return now }})
 
-	_, err := journal.Open(dir, journal.Options{SegmentSize: small})
-	var held *hold.HeldError
+	_, err := journal.Open(dir, journal.Options{SegmentSize: smallSegmentSize})
+	var held *dirlock.HeldError
 	if !errors.As(err, &held) || held.PID != os.Getpid() || !held.Since.Equal(now) || held.Dir != dir {
 		t.Errorf("a second Open says %v, want the holder %d since %s", err, os.Getpid(), now)
 	}
 	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), openIt+"="+dir)
+	child.Env = append(os.Environ(), envOpenIn+"="+dir)
 	out, err := child.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), held.Error()) {
 		t.Errorf("a second process says %q (%v), want %q", out, err, held)
@@ -33,14 +33,14 @@ func TestASecondHolderIsToldWhoTheFirstIs(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	openIn(t, dir, journal.Options{SegmentSize: small})
+	openJournal(t, dir, journal.Options{SegmentSize: smallSegmentSize})
 }
 
 func TestAJournalWhoseFolderIsNotThereAnyMoreSaysSo(t *testing.T) {
 	t.Parallel()
 	for name, again := range map[string]bool{"moved away": false, "replaced": true} {
 		dir := filepath.Join(t.TempDir(), "log")
-		j := openIn(t, dir, journal.Options{SegmentSize: small})
+		j := openJournal(t, dir, journal.Options{SegmentSize: smallSegmentSize})
 		if err := j.Health(); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestAJournalWhoseFolderIsNotThereAnyMoreSaysSo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again {
-			openIn(t, dir, journal.Options{SegmentSize: small})
+			openJournal(t, dir, journal.Options{SegmentSize: smallSegmentSize})
 		}
 		if err := j.Health(); !errors.Is(err, eventstore.ErrUnavailable) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: health is %v, want that %s is not its folder any more", name, err, dir)

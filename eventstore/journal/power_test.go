@@ -18,32 +18,32 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func discardLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-func long() bool { return os.Getenv("LIEUDIT_TEST_LONG") != "" }
+func isLongRun() bool { return os.Getenv("LIEUDIT_TEST_LONG") != "" }
 
 // A thousand power cuts, spread over machines that each live through several, at any operation of opening,
 // writing, rolling and indexing.
 func TestPowerLossTakesNothingAcknowledgedAndLeavesNoGhost(t *testing.T) {
 	t.Parallel()
 	machines, lives := 125, 8
-	if long() {
+	if isLongRun() {
 		machines *= 20
 	}
 	for n := range machines {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			h := newHistory()
-			m := newMachine(uint64(n))
+			m := newPowerLossFS(uint64(n))
 			dir := t.TempDir()
 			for life := range lives {
-				m.left = m.rng.IntN(400)
-				if err := h.live(t, dir, m, uint64(n*lives+life)); err != nil {
+				m.opsLeft = m.rng.IntN(400)
+				if err := h.openCheckAndWrite(t, dir, m, uint64(n*lives+life)); err != nil {
 					t.Fatalf("machine %d, life %d: %v", n, life, err)
 				}
 				m = m.restart()
 			}
-			if err := h.live(t, dir, m, 0); err != nil {
+			if err := h.openCheckAndWrite(t, dir, m, 0); err != nil {
 				t.Fatalf("machine %d, at the end: %v", n, err)
 			}
 		})
@@ -52,13 +52,13 @@ func TestPowerLossTakesNothingAcknowledgedAndLeavesNoGhost(t *testing.T) {
 
 // history is all that was ever sent to a log and what is known of it.
 type history struct {
-	mu    sync.Mutex
-	sent  map[uuid.UUID]sent
-	fixed map[uuid.UUID]eventstore.Position // events seen or acknowledged: they stay
-	gone  map[uuid.UUID]bool                // events missing once: they stay away
+	mu      sync.Mutex
+	sent    map[uuid.UUID]sentEvent
+	durable map[uuid.UUID]eventstore.Position // events seen or acknowledged: they stay
+	missing map[uuid.UUID]bool                // events missing once: they stay away
 }
 
-type sent struct {
+type sentEvent struct {
 	stream string
 	data   []byte
 	index  int // in its append
@@ -66,25 +66,25 @@ type sent struct {
 }
 
 func newHistory() *history {
-	return &history{sent: map[uuid.UUID]sent{}, fixed: map[uuid.UUID]eventstore.Position{}, gone: map[uuid.UUID]bool{}}
+	return &history{sent: map[uuid.UUID]sentEvent{}, durable: map[uuid.UUID]eventstore.Position{}, missing: map[uuid.UUID]bool{}}
 }
 
-// live opens the log, checks it, and writes to it until the power goes or it has written enough.
-func (h *history) live(t *testing.T, dir string, m *machine, seed uint64) error {
-	j, err := journal.Open(dir, journal.Options{SegmentSize: 16 << 10, FS: m, Logger: quiet()})
+// openCheckAndWrite opens the log, checks it, and writes to it until the power goes or it has written enough.
+func (h *history) openCheckAndWrite(t *testing.T, dir string, m *powerLossFS, seed uint64) error {
+	j, err := journal.Open(dir, journal.Options{SegmentSize: 16 << 10, FS: m, Logger: discardLogger()})
 	if err != nil {
-		if errors.Is(err, errOff) {
+		if errors.Is(err, errPowerOff) {
 			return nil
 		}
 		return err
 	}
 	defer func() {
-		if err := j.Close(); err != nil && !errors.Is(err, errOff) {
+		if err := j.Close(); err != nil && !errors.Is(err, errPowerOff) {
 			t.Error(err)
 		}
 	}()
-	if err := h.check(t.Context(), j); err != nil {
-		if errors.Is(err, errOff) {
+	if err := h.checkLog(t.Context(), j); err != nil {
+		if errors.Is(err, errPowerOff) {
 			return nil
 		}
 		return err
@@ -100,13 +100,13 @@ func (h *history) live(t *testing.T, dir string, m *machine, seed uint64) error 
 func (h *history) write(ctx context.Context, j *journal.Journal, rng *rand.Rand) {
 	for range 30 {
 		stream := fmt.Sprintf("s-%d", rng.IntN(5))
-		batch := h.batch(rng, stream)
+		batch := h.newBatch(rng, stream)
 		got, err := j.Append(ctx, stream, eventstore.Any, batch)
 		switch {
 		case err == nil:
 			h.acknowledge(batch, got.Position)
 		case !errors.Is(err, eventstore.ErrUnknown):
-			h.miss(batch)
+			h.markMissing(batch)
 			return
 		default:
 			return
@@ -114,46 +114,46 @@ func (h *history) write(ctx context.Context, j *journal.Journal, rng *rand.Rand)
 	}
 }
 
-func (h *history) batch(rng *rand.Rand, stream string) []eventstore.Proposed {
-	batch := make([]eventstore.Proposed, 1+rng.IntN(4))
+func (h *history) newBatch(rng *rand.Rand, stream string) []eventstore.ProposedEvent {
+	batch := make([]eventstore.ProposedEvent, 1+rng.IntN(4))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range batch {
 		data := bytes.Repeat([]byte{byte('a' + rng.IntN(26))}, rng.IntN(1+rng.IntN(3000)))
-		batch[i] = eventstore.Proposed{ID: uuid.New(), Type: "t", Data: data}
-		h.sent[batch[i].ID] = sent{stream, data, i, len(batch)}
+		batch[i] = eventstore.ProposedEvent{ID: uuid.New(), Type: "t", Data: data}
+		h.sent[batch[i].ID] = sentEvent{stream, data, i, len(batch)}
 	}
 	return batch
 }
 
-func (h *history) acknowledge(batch []eventstore.Proposed, last eventstore.Position) {
+func (h *history) acknowledge(batch []eventstore.ProposedEvent, last eventstore.Position) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, e := range batch {
-		h.fixed[e.ID] = 0
+		h.durable[e.ID] = 0
 		if i == len(batch)-1 {
-			h.fixed[e.ID] = last
+			h.durable[e.ID] = last
 		}
 	}
 }
 
-func (h *history) miss(batch []eventstore.Proposed) {
+func (h *history) markMissing(batch []eventstore.ProposedEvent) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range batch {
-		h.gone[e.ID] = true
+		h.missing[e.ID] = true
 	}
 }
 
-// check reads the whole log: what was acknowledged is there, whole, once, in its place, and nothing else that is
+// checkLog reads the whole log: what was acknowledged is there, whole, once, in its place, and nothing else that is
 // not a whole append that was sent and was never missing before.
-func (h *history) check(ctx context.Context, j *journal.Journal) error {
+func (h *history) checkLog(ctx context.Context, j *journal.Journal) error {
 	next, open, seen := map[string]eventstore.Revision{}, 0, map[uuid.UUID]bool{}
-	for s, err := range j.ReadAll(ctx, eventstore.Mark{}, nil) {
+	for s, err := range j.ReadAll(ctx, eventstore.Checkpoint{}, nil) {
 		if err != nil {
 			return fmt.Errorf("read all: %w", err)
 		}
-		if s.Kind != eventstore.Event {
+		if s.Kind != eventstore.EventAppeared {
 			continue
 		}
 		e := s.Event
@@ -161,31 +161,31 @@ func (h *history) check(ctx context.Context, j *journal.Journal) error {
 		switch {
 		case !ok || was.stream != e.Stream || !bytes.Equal(was.data, e.Data):
 			return fmt.Errorf("event %s@%d at %d is not what was sent", e.Stream, e.Revision, e.Position)
-		case h.gone[e.ID] || seen[e.ID]:
+		case h.missing[e.ID] || seen[e.ID]:
 			return fmt.Errorf("event %s at %d is a ghost", e.ID, e.Position)
 		case e.Revision != next[e.Stream]:
 			return fmt.Errorf("event %s@%d where revision %d was due", e.Stream, e.Revision, next[e.Stream])
 		case was.index != open:
 			return fmt.Errorf("event %d of an append where %d was due", was.index, open)
-		case h.fixed[e.ID] != 0 && h.fixed[e.ID] != e.Position:
-			return fmt.Errorf("event %s moved from %d to %d", e.ID, h.fixed[e.ID], e.Position)
+		case h.durable[e.ID] != 0 && h.durable[e.ID] != e.Position:
+			return fmt.Errorf("event %s moved from %d to %d", e.ID, h.durable[e.ID], e.Position)
 		}
 		open = (open + 1) % was.of
 		next[e.Stream]++
 		seen[e.ID] = true
-		h.fixed[e.ID] = e.Position
+		h.durable[e.ID] = e.Position
 	}
 	if open != 0 {
 		return errors.New("the log ends inside an append")
 	}
-	for id := range h.fixed {
+	for id := range h.durable {
 		if !seen[id] {
 			return fmt.Errorf("event %s of %s is lost", id, h.sent[id].stream)
 		}
 	}
 	for id := range h.sent {
 		if !seen[id] {
-			h.gone[id] = true
+			h.missing[id] = true
 		}
 	}
 	return h.checkStreams(ctx, j, next)
@@ -196,7 +196,7 @@ func (h *history) checkStreams(ctx context.Context, j *journal.Journal, length m
 	for stream, n := range length {
 		due := eventstore.Revision(0)
 		for e, err := range j.ReadStream(ctx, stream, 0, eventstore.Forward) {
-			if err != nil || e.Revision != due || h.fixed[e.ID] != e.Position {
+			if err != nil || e.Revision != due || h.durable[e.ID] != e.Position {
 				return fmt.Errorf("%s forward, revision %d: got %d, %w", stream, due, e.Revision, err)
 			}
 			due++
@@ -205,7 +205,7 @@ func (h *history) checkStreams(ctx context.Context, j *journal.Journal, length m
 			return fmt.Errorf("%s forward: %d events, want %d", stream, due, n)
 		}
 		for e, err := range j.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
-			if due--; err != nil || e.Revision != due || h.fixed[e.ID] != e.Position {
+			if due--; err != nil || e.Revision != due || h.durable[e.ID] != e.Position {
 				return fmt.Errorf("%s backward, revision %d: got %d, %w", stream, due, e.Revision, err)
 			}
 		}

@@ -11,30 +11,30 @@ import (
 	"lieudit/schemas/deadlinetest"
 )
 
-// damageLast flips a bit in the last event of a log of one segment and says what opening it says.
-func damageLast(t *testing.T, m *machine) error {
+// openWithDamagedLastEvent flips a bit in the last event of a log of one segment and says what opening it says.
+func openWithDamagedLastEvent(t *testing.T, m *powerLossFS) error {
 	t.Helper()
-	var last place
-	for _, p := range places(m.live[segmentOf(0)].live) {
-		if !p.mark {
+	var last frameRange
+	for _, p := range findFrames(m.files[segmentFileName(0)].cached) {
+		if !p.isMark {
 			last = p
 		}
 	}
-	_, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: small, FS: m.copied(segmentOf(0), last.to-1, 3), Logger: quiet()})
+	_, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: smallSegmentSize, FS: m.copyWithFlippedBit(segmentFileName(0), last.to-1, 3), Logger: discardLogger()})
 	return err
 }
 
 func TestALogThatWasClosedProvesItsLastEvent(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
-		m := newMachine(seed)
-		j := open(t, m)
-		add(t, j, "a-1", "last")
+		m := newPowerLossFS(seed)
+		j := openOn(t, m)
+		appendOne(t, j, "a-1", "last")
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
 		var corrupt *eventstore.CorruptError
-		if err := damageLast(t, m.restart()); !errors.As(err, &corrupt) {
+		if err := openWithDamagedLastEvent(t, m.restart()); !errors.As(err, &corrupt) {
 			t.Fatalf("machine %d: its last event is damaged and open says %v", seed, err)
 		}
 	}
@@ -42,16 +42,16 @@ func TestALogThatWasClosedProvesItsLastEvent(t *testing.T) {
 
 func TestALogAtRestProvesItsLastEvent(t *testing.T) {
 	t.Parallel()
-	m := newMachine(1)
-	add(t, open(t, m), "a-1", "last")
-	tick, deadline := time.NewTicker(time.Millisecond), time.After(deadlinetest.Limit(deadlinetest.Hang))
+	m := newPowerLossFS(1)
+	appendOne(t, openOn(t, m), "a-1", "last")
+	tick, deadline := time.NewTicker(time.Millisecond), time.After(deadlinetest.Scale(deadlinetest.DefaultLimit))
 	defer tick.Stop()
 	for {
 		m.mu.Lock()
-		seen := m.copied("", 0, 0)
+		seen := m.copyWithFlippedBit("", 0, 0)
 		m.mu.Unlock()
 		var corrupt *eventstore.CorruptError
-		if err := damageLast(t, seen); errors.As(err, &corrupt) {
+		if err := openWithDamagedLastEvent(t, seen); errors.As(err, &corrupt) {
 			return
 		}
 		select {
@@ -65,11 +65,11 @@ func TestALogAtRestProvesItsLastEvent(t *testing.T) {
 // Batches too long to be remembered id by id are still told from one another, by what stands in the log.
 func TestABatchIsKnownAgainWhenItsIDsAreForgotten(t *testing.T) {
 	t.Parallel()
-	j := openIn(t, t.TempDir(), journal.Options{SegmentSize: 4 << 20, Logger: quiet()})
-	batch := func(n int) []eventstore.Proposed {
-		var all []eventstore.Proposed
+	j := openJournal(t, t.TempDir(), journal.Options{SegmentSize: 4 << 20, Logger: discardLogger()})
+	batch := func(n int) []eventstore.ProposedEvent {
+		var all []eventstore.ProposedEvent
 		for range n {
-			all = append(all, proposed("x")...)
+			all = append(all, newBatch("x")...)
 		}
 		return all
 	}
@@ -86,25 +86,25 @@ func TestABatchIsKnownAgainWhenItsIDsAreForgotten(t *testing.T) {
 	if got, err := j.Append(t.Context(), "a-1", eventstore.Any, first); err != nil || got != want {
 		t.Errorf("sent again: %+v, %v; want %+v", got, err, want)
 	}
-	other := append(first[:2:2], proposed("y")...)
-	if _, err := j.Append(t.Context(), "a-1", eventstore.Any, other); !errors.Is(err, eventstore.ErrMismatch) {
+	other := append(first[:2:2], newBatch("y")...)
+	if _, err := j.Append(t.Context(), "a-1", eventstore.Any, other); !errors.Is(err, eventstore.ErrIDReused) {
 		t.Errorf("sent with another event in it: %v, want ErrMismatch", err)
 	}
 }
 
 func TestALogGoesOnWithSegmentsOfAnotherSize(t *testing.T) {
 	t.Parallel()
-	m, dir := newMachine(1), t.TempDir()
+	m, dir := newPowerLossFS(1), t.TempDir()
 	var want []string
 	for n, size := range []int64{4 << 10, 64 << 10, 8 << 10} {
-		j := openIn(t, dir, journal.Options{SegmentSize: size, FS: m, Logger: quiet()})
+		j := openJournal(t, dir, journal.Options{SegmentSize: size, FS: m, Logger: discardLogger()})
 		for i := range 30 {
 			// The second size begins with an append that no segment of the first could hold.
 			data := fmt.Sprintf("%d-%d %0*d", n, i, max(1, int(size)/(2+i)), 0)
-			add(t, j, "a-1", data)
+			appendOne(t, j, "a-1", data)
 			want = append(want, data)
 		}
-		if got := contents(t, j); fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := readContents(t, j); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("with segments of %d bytes the log holds %d events, want %d", size, len(got), len(want))
 		}
 		if _, err := j.Verify(t.Context()); err != nil {
@@ -118,18 +118,18 @@ func TestALogGoesOnWithSegmentsOfAnotherSize(t *testing.T) {
 
 func TestAFreshLogGrowsPastASegmentTooSmallForItsFirstAppend(t *testing.T) {
 	t.Parallel()
-	m, dir := newMachine(1), t.TempDir()
-	if err := openIn(t, dir, journal.Options{SegmentSize: 4 << 10, FS: m, Logger: quiet()}).Close(); err != nil {
+	m, dir := newPowerLossFS(1), t.TempDir()
+	if err := openJournal(t, dir, journal.Options{SegmentSize: 4 << 10, FS: m, Logger: discardLogger()}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	j := openIn(t, dir, journal.Options{SegmentSize: 64 << 10, FS: m, Logger: quiet()})
+	j := openJournal(t, dir, journal.Options{SegmentSize: 64 << 10, FS: m, Logger: discardLogger()})
 	data := fmt.Sprintf("%0*d", 20<<10, 0)
-	add(t, j, "a-1", data)
+	appendOne(t, j, "a-1", data)
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	j = openIn(t, dir, journal.Options{SegmentSize: 64 << 10, FS: m, Logger: quiet()})
-	if got := contents(t, j); len(got) != 1 || got[0] != data {
+	j = openJournal(t, dir, journal.Options{SegmentSize: 64 << 10, FS: m, Logger: discardLogger()})
+	if got := readContents(t, j); len(got) != 1 || got[0] != data {
 		t.Errorf("the log holds %d events, want the one", len(got))
 	}
 	if n, err := j.Verify(t.Context()); err != nil || n != 1 {

@@ -9,103 +9,103 @@ import (
 	"lieudit/eventstore"
 )
 
-// request is an append on its way to the writer. Its frames are encoded by the caller, so that the writer
+// appendRequest is an append on its way to the writer. Its frames are encoded by the caller, so that the writer
 // does little and never touches the caller's bytes.
-type request struct {
+type appendRequest struct {
 	stream   string
 	key      streamKey
 	expected eventstore.Revision
 	ids      []uuid.UUID
 	frames   []byte
 
-	gone atomic.Bool // the caller has left: it is not worth writing
-	done chan outcome
+	isAbandoned atomic.Bool // the caller has left: it is not worth writing
+	done        chan outcome
 }
 
 type outcome struct {
-	committed eventstore.Committed
-	err       error
+	result eventstore.AppendResult
+	err    error
 }
 
-// queue holds the appends that wait for the group after the one being written.
-type queue struct {
-	mu      sync.Mutex
-	waiting []*request
-	why     error // why nothing is taken in any more
-	doubts  doubts
-	filled  chan struct{}
+// appendQueue holds the appends that wait for the group after the one being written.
+type appendQueue struct {
+	mu         sync.Mutex
+	pending    []*appendRequest
+	closeErr   error // why nothing is taken in any more
+	unresolved unresolvedAppends
+	notEmpty   chan struct{}
 }
 
-// doubts are the appends that a failed write may have made all the same, by their first id. To send one of them again
+// unresolvedAppends are the appends that a failed write may have made all the same, by their first id. To send one of them again
 // settles nothing before the log was opened anew.
-type doubts struct {
-	appends map[uuid.UUID]struct{}
-	answer  error
+type unresolvedAppends struct {
+	firstIDs map[uuid.UUID]struct{}
+	err      error
 }
 
-// refusal is what an append is told that was not taken in.
-func (q *queue) refusal(r *request) error {
-	if _, doubtful := q.doubts.appends[r.ids[0]]; doubtful {
-		return q.doubts.answer
+// rejectionError is what an append is told that was not taken in.
+func (q *appendQueue) rejectionError(r *appendRequest) error {
+	if _, isUnresolved := q.unresolved.firstIDs[r.ids[0]]; isUnresolved {
+		return q.unresolved.err
 	}
-	return q.why
+	return q.closeErr
 }
 
-func newQueue() *queue { return &queue{filled: make(chan struct{}, 1)} }
+func newAppendQueue() *appendQueue { return &appendQueue{notEmpty: make(chan struct{}, 1)} }
 
-func (q *queue) put(r *request) error {
+func (q *appendQueue) enqueue(r *appendRequest) error {
 	q.mu.Lock()
-	if q.why != nil {
+	if q.closeErr != nil {
 		defer q.mu.Unlock()
-		return q.refusal(r)
+		return q.rejectionError(r)
 	}
-	q.waiting = append(q.waiting, r)
-	first := len(q.waiting) == 1
+	q.pending = append(q.pending, r)
+	first := len(q.pending) == 1
 	q.mu.Unlock()
 	if first {
-		q.signal()
+		q.signalNotEmpty()
 	}
 	return nil
 }
 
-func (q *queue) signal() {
+func (q *appendQueue) signalNotEmpty() {
 	select {
-	case q.filled <- struct{}{}:
+	case q.notEmpty <- struct{}{}:
 	default:
 	}
 }
 
-// swap takes what waits and leaves the empty slice given to be filled. It reports false when the queue was closed.
-func (q *queue) swap(empty []*request) ([]*request, bool) {
+// takePending takes what waits and leaves the empty slice given to be filled. It reports false when the queue was closed.
+func (q *appendQueue) takePending(empty []*appendRequest) ([]*appendRequest, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.why != nil {
+	if q.closeErr != nil {
 		return nil, false
 	}
-	if len(q.waiting) == 0 {
+	if len(q.pending) == 0 {
 		return nil, true
 	}
-	got := q.waiting
-	q.waiting = empty[:0]
+	got := q.pending
+	q.pending = empty[:0]
 	return got, true
 }
 
 // close answers all that wait with why, and all that come later. The first reason stays.
-func (q *queue) close(why error) { q.end(nil, why, doubts{}) }
+func (q *appendQueue) close(cause error) { q.failAll(nil, cause, unresolvedAppends{}) }
 
-// end is close for who has taken appends out and not answered them.
-func (q *queue) end(taken []*request, why error, d doubts) {
+// failAll is close for who has taken appends out and not answered them.
+func (q *appendQueue) failAll(taken []*appendRequest, cause error, unresolved unresolvedAppends) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.why == nil {
-		q.why = why
+	if q.closeErr == nil {
+		q.closeErr = cause
 	}
-	if q.doubts.appends == nil {
-		q.doubts = d
+	if q.unresolved.firstIDs == nil {
+		q.unresolved = unresolved
 	}
-	for _, r := range append(taken, q.waiting...) {
-		r.done <- outcome{err: q.refusal(r)}
+	for _, r := range append(taken, q.pending...) {
+		r.done <- outcome{err: q.rejectionError(r)}
 	}
-	q.waiting = nil
-	q.signal()
+	q.pending = nil
+	q.signalNotEmpty()
 }

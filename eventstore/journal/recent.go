@@ -9,130 +9,130 @@ import (
 )
 
 const (
-	recentAppends = 16 << 10  // the contract asks for 10,000
-	recentIDs     = 128 << 10 // of events behind the first of their append
+	maxRecentAppends = 16 << 10  // the contract asks for 10,000
+	maxRecentIDs     = 128 << 10 // of events behind the first of their append
 )
 
-// recent remembers the latest appends by their ids. The first id of each is kept as long as the append is; those behind
+// recentAppends remembers the latest appends by their ids. The first id of each is kept as long as the append is; those behind
 // it only as long as there is room, so that batches of thousands do not fill the memory.
-type recent struct {
-	appends []remembered // one for each of firsts
-	firsts  *lastIDs
-	later   *lastIDs
+type recentAppends struct {
+	appends  []recentAppend // one for each of firsts
+	firstIDs *idRing
+	laterIDs *idRing
 }
 
-type remembered struct {
-	key    streamKey
-	first  eventstore.Revision
-	last   eventstore.Position
-	events int
-	later  uint64 // the count of later ids before its own
+type recentAppend struct {
+	key            streamKey
+	firstRevision  eventstore.Revision
+	lastPosition   eventstore.Position
+	eventCount     int
+	laterIDsBefore uint64 // the count of later ids before its own
 }
 
-func newRecent() *recent {
-	return &recent{
-		appends: make([]remembered, 0, 64),
-		firsts:  newLastIDs(recentAppends), later: newLastIDs(recentIDs),
+func newRecentAppends() *recentAppends {
+	return &recentAppends{
+		appends:  make([]recentAppend, 0, 64),
+		firstIDs: newIDRing(maxRecentAppends), laterIDs: newIDRing(maxRecentIDs),
 	}
 }
 
-func (r *recent) add(key streamKey, first eventstore.Revision, last eventstore.Position, ids []uuid.UUID) {
-	m := remembered{key: key, first: first, last: last, events: len(ids), later: r.later.count}
-	if at := r.firsts.add(ids[0]); at < len(r.appends) {
+func (r *recentAppends) addAppend(key streamKey, first eventstore.Revision, last eventstore.Position, ids []uuid.UUID) {
+	m := recentAppend{key: key, firstRevision: first, lastPosition: last, eventCount: len(ids), laterIDsBefore: r.laterIDs.added}
+	if at := r.firstIDs.add(ids[0]); at < len(r.appends) {
 		r.appends[at] = m
 	} else {
 		r.appends = append(r.appends, m)
 	}
 	for _, id := range ids[1:] {
-		r.later.add(id)
+		r.laterIDs.add(id)
 	}
 }
 
-// find is the append that began with id.
-func (r *recent) find(id uuid.UUID) (remembered, bool) {
-	if at := r.firsts.find(id); at >= 0 {
+// findByFirstID is the append that began with id.
+func (r *recentAppends) findByFirstID(id uuid.UUID) (recentAppend, bool) {
+	if at := r.firstIDs.indexOf(id); at >= 0 {
 		return r.appends[at], true
 	}
-	return remembered{}, false
+	return recentAppend{}, false
 }
 
-// has says whether any of ids is remembered, given that the first of them does not begin an append.
-func (r *recent) has(ids []uuid.UUID) bool {
+// containsAny says whether any of ids is remembered, given that the first of them does not begin an append.
+func (r *recentAppends) containsAny(ids []uuid.UUID) bool {
 	for i, id := range ids {
-		if r.later.find(id) >= 0 || i > 0 && r.firsts.find(id) >= 0 {
+		if r.laterIDs.indexOf(id) >= 0 || i > 0 && r.firstIDs.indexOf(id) >= 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// same says whether an append that begins with the first of ids held exactly these; known is false when not all of
+// hasSameIDs says whether an append that begins with the first of ids held exactly these; known is false when not all of
 // its ids are remembered any more.
-func (r *recent) same(m remembered, ids []uuid.UUID) (same, known bool) {
-	if m.events != len(ids) {
+func (r *recentAppends) hasSameIDs(m recentAppend, ids []uuid.UUID) (same, known bool) {
+	if m.eventCount != len(ids) {
 		return false, true
 	}
-	if len(ids) > 1 && r.later.count > m.later+recentIDs {
+	if len(ids) > 1 && r.laterIDs.added > m.laterIDsBefore+maxRecentIDs {
 		return false, false
 	}
 	for i, id := range ids[1:] {
-		if r.later.ids[(m.later+uint64(i))%recentIDs] != id {
+		if r.laterIDs.ids[(m.laterIDsBefore+uint64(i))%maxRecentIDs] != id {
 			return false, true
 		}
 	}
 	return true, true
 }
 
-// lastIDs are the last so many ids, the oldest making room for the newest, and a hash table over them.
-type lastIDs struct {
-	size  uint64 // how many are kept, a power of two
-	seed  maphash.Seed
-	ids   []uuid.UUID // a ring
-	next  []int32     // after each id, the place of the next of its bucket and 1, or 0
-	heads []int32     // of each bucket likewise
-	count uint64      // how many ever were added
+// idRing are the last so many ids, the oldest making room for the newest, and a hash table over them.
+type idRing struct {
+	capacity     uint64 // how many are kept, a power of two
+	seed         maphash.Seed
+	ids          []uuid.UUID // a ring
+	nextInBucket []int32     // after each id, the place of the next of its bucket and 1, or 0
+	buckets      []int32     // of each bucket likewise
+	added        uint64      // how many ever were added
 }
 
-func newLastIDs(size uint64) *lastIDs { return &lastIDs{size: size, seed: maphash.MakeSeed()} }
+func newIDRing(size uint64) *idRing { return &idRing{capacity: size, seed: maphash.MakeSeed()} }
 
-func (l *lastIDs) bucket(id uuid.UUID) *int32 {
-	return &l.heads[maphash.Bytes(l.seed, id[:])%l.size]
+func (l *idRing) bucketOf(id uuid.UUID) *int32 {
+	return &l.buckets[maphash.Bytes(l.seed, id[:])%l.capacity]
 }
 
 // add puts id in and returns its place in the ring.
-func (l *lastIDs) add(id uuid.UUID) int {
-	if l.heads == nil {
-		l.heads = make([]int32, l.size)
+func (l *idRing) add(id uuid.UUID) int {
+	if l.buckets == nil {
+		l.buckets = make([]int32, l.capacity)
 	}
-	at := int(l.count % l.size)
+	at := int(l.added % l.capacity)
 	if at == len(l.ids) {
-		l.ids, l.next = append(l.ids, id), append(l.next, 0)
+		l.ids, l.nextInBucket = append(l.ids, id), append(l.nextInBucket, 0)
 	} else {
-		l.drop(at)
+		l.unlink(at)
 		l.ids[at] = id
 	}
-	b := l.bucket(id)
-	l.next[at], *b = *b, int32(at+1)
-	l.count++
+	b := l.bucketOf(id)
+	l.nextInBucket[at], *b = *b, int32(at+1)
+	l.added++
 	return at
 }
 
-func (l *lastIDs) drop(at int) {
-	p := l.bucket(l.ids[at])
+func (l *idRing) unlink(at int) {
+	p := l.bucketOf(l.ids[at])
 	for *p != int32(at+1) {
-		p = &l.next[*p-1]
+		p = &l.nextInBucket[*p-1]
 	}
-	*p = l.next[at]
+	*p = l.nextInBucket[at]
 }
 
-// find is where id is in the ring, negative when it is not.
-func (l *lastIDs) find(id uuid.UUID) int {
-	if l.heads == nil {
+// indexOf is where id is in the ring, negative when it is not.
+func (l *idRing) indexOf(id uuid.UUID) int {
+	if l.buckets == nil {
 		return -1
 	}
-	at := *l.bucket(id)
+	at := *l.bucketOf(id)
 	for at != 0 && l.ids[at-1] != id {
-		at = l.next[at-1]
+		at = l.nextInBucket[at-1]
 	}
 	return int(at) - 1
 }

@@ -11,29 +11,29 @@ import (
 // replay walks a segment append by append.
 type replay struct {
 	cursor *cursor
-	// whole is told of every append that has its last event.
-	whole func(batch) error
+	// onAppend is told of every append that has its last event.
+	onAppend func(replayedAppend) error
 
-	open   batch               // the append that has begun and not ended
-	end    eventstore.Position // after the last whole append
-	crc    uint32              // of the frame before end
-	final  eventstore.Position // of that frame, 0 when there is none
-	proven eventstore.Position // of the last mark: all before it was on disk
-	keep   eventstore.Position // end, or the end of the mark that stands there
+	openAppend   replayedAppend      // the append that has begun and not ended
+	wholeEnd     eventstore.Position // after the last whole append
+	lastCRC      uint32              // of the frame before end
+	lastPosition eventstore.Position // of that frame, 0 when there is none
+	provenEnd    eventstore.Position // of the last mark: all before it was on disk
+	keepEnd      eventstore.Position // end, or the end of the mark that stands there
 }
 
-// batch is one append, as found.
-type batch struct {
-	key     streamKey
-	stream  string
-	first   eventstore.Revision
-	ids     []uuid.UUID
-	offsets []uint32
-	last    eventstore.Position
+// replayedAppend is one append, as found.
+type replayedAppend struct {
+	key           streamKey
+	stream        string
+	firstRevision eventstore.Revision
+	ids           []uuid.UUID
+	offsets       []uint32
+	lastPosition  eventstore.Position
 }
 
-func newReplay(c *cursor, whole func(batch) error) *replay {
-	return &replay{cursor: c, whole: whole, end: c.pos, crc: c.prev, proven: c.pos, keep: c.pos}
+func newReplay(c *cursor, onAppend func(replayedAppend) error) *replay {
+	return &replay{cursor: c, onAppend: onAppend, wholeEnd: c.pos, lastCRC: c.prevCRC, provenEnd: c.pos, keepEnd: c.pos}
 }
 
 // run goes on to the cursor's end or to the first frame that is not as it must be. It returns nil, the *CorruptError
@@ -41,89 +41,89 @@ func newReplay(c *cursor, whole func(batch) error) *replay {
 func (r *replay) run() error {
 	for {
 		before := r.cursor.pos
-		f, err := r.cursor.next()
+		f, err := r.cursor.nextFrame()
 		if err != nil || f == nil {
 			return err
 		}
-		if err := r.take(f); err != nil {
+		if err := r.addFrame(f); err != nil {
 			r.cursor.pos = before
 			return err
 		}
 	}
 }
 
-// fatal turns revisions out of order, which no power cut leaves behind, into the damage they are.
-func (r *replay) fatal(err error) error {
-	if errors.Is(err, errOrder) {
-		return damage(r.cursor.pos, errOrder.Error())
+// asCorrupt turns revisions out of order, which no power cut leaves behind, into the damage they are.
+func (r *replay) asCorrupt(err error) error {
+	if errors.Is(err, errRevisionOrder) {
+		return newCorruptError(r.cursor.pos, errRevisionOrder.Error())
 	}
 	return err
 }
 
-func (r *replay) take(f frame) error {
+func (r *replay) addFrame(f frame) error {
 	if !f.isEvent() {
-		return r.mark(f)
+		return r.addMark(f)
 	}
-	b := &r.open
+	b := &r.openAppend
 	if len(b.ids) == 0 {
 		if string(f.stream()) != b.stream || b.key == (streamKey{}) {
 			b.stream = string(f.stream())
-			b.key = keyOf(b.stream)
+			b.key = newStreamKey(b.stream)
 		}
-		b.first = f.revision()
-	} else if string(f.stream()) != b.stream || f.revision() != b.first+eventstore.Revision(len(b.ids)) {
-		return damage(f.position(), "append is not in one piece")
+		b.firstRevision = f.revision()
+	} else if string(f.stream()) != b.stream || f.revision() != b.firstRevision+eventstore.Revision(len(b.ids)) {
+		return newCorruptError(f.position(), "append is not in one piece")
 	}
 	b.ids = append(b.ids, f.id())
-	b.offsets = append(b.offsets, uint32(f.position()-r.cursor.seg.base))
-	if !f.endsAppend() {
+	b.offsets = append(b.offsets, uint32(f.position()-r.cursor.segment.base))
+	if !f.isLastOfAppend() {
 		return nil
 	}
-	return r.close(f)
+	return r.endAppend(f)
 }
 
-func (r *replay) close(f frame) error {
-	b := &r.open
-	b.last = f.position()
-	if err := r.whole(*b); err != nil {
+func (r *replay) endAppend(f frame) error {
+	b := &r.openAppend
+	b.lastPosition = f.position()
+	if err := r.onAppend(*b); err != nil {
 		return err
 	}
-	r.end, r.keep, r.crc, r.final = r.cursor.pos, r.cursor.pos, f.crc(), f.position()
+	r.wholeEnd, r.keepEnd, r.lastCRC, r.lastPosition = r.cursor.pos, r.cursor.pos, f.crc(), f.position()
 	b.ids, b.offsets = b.ids[:0], b.offsets[:0]
 	return nil
 }
 
-func (r *replay) mark(f frame) error {
-	if len(r.open.ids) > 0 {
-		return damage(f.position(), "append without its last event")
+func (r *replay) addMark(f frame) error {
+	if len(r.openAppend.ids) > 0 {
+		return newCorruptError(f.position(), "append without its last event")
 	}
-	r.proven, r.keep = f.position(), r.cursor.pos
+	r.provenEnd, r.keepEnd = f.position(), r.cursor.pos
 	return nil
 }
 
-// enter makes a batch known to an index that knows all before it.
-func (x *index) enter(b batch) error {
-	n := x.slot(b.key)
-	if x.head(n).rev+1 != b.first {
-		return errOrder
+// addAppend makes a batch known to an index that knows all before it.
+func (x *streamIndex) addAppend(b replayedAppend) error {
+	n := x.slotFor(b.key)
+	if x.head(n).revision+1 != b.firstRevision {
+		return errRevisionOrder
 	}
-	x.head(n).rev += eventstore.Revision(len(b.offsets))
-	x.add(b.key, n, b.first, b.offsets)
+	x.head(n).revision += eventstore.Revision(len(b.offsets))
+	x.addEvents(b.key, n, b.firstRevision, b.offsets)
 	return nil
 }
 
-var errOrder = errors.New("revisions of a stream do not follow each other")
+var errRevisionOrder = errors.New("revisions of a stream do not follow each other")
 
-// load makes the streams of a full segment known from its index file.
-func (x *index) load(base eventstore.Position, b []byte) error {
-	streams := int(le.Uint32(b[60:]))
-	for e := b[indexHeader:][:streams*indexEntry]; len(e) > 0; e = e[indexEntry:] {
-		h := x.head(x.slot(streamKey(e[:16])))
-		if h.rev+1 != eventstore.Revision(le.Uint64(e[16:])) || h.seg != eventstore.Position(le.Uint64(e[24:])) {
-			return errIndex
+// loadSegmentIndex makes the streams of a full segment known from its index file.
+func (x *streamIndex) loadSegmentIndex(base eventstore.Position, b []byte) error {
+	streams := int(littleEndian.Uint32(b[60:]))
+	for e := b[indexHeaderSize:][:streams*indexEntrySize]; len(e) > 0; e = e[indexEntrySize:] {
+		h := x.head(x.slotFor(streamKey(e[:16])))
+		if h.revision+1 != eventstore.Revision(littleEndian.Uint64(e[16:])) || h.segmentBase != eventstore.Position(littleEndian.Uint64(e[24:])) {
+			return errIndexMismatch
 		}
-		h.rev += eventstore.Revision(le.Uint32(e[32:]))
-		h.seg = base
+		h.revision += eventstore.Revision(littleEndian.Uint32(e[32:]))
+		h.segmentBase = base
 	}
 	return nil
 }

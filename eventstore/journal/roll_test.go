@@ -17,13 +17,13 @@ import (
 func TestAStreamIsReadWhileTheSegmentItIsInBecomesFull(t *testing.T) {
 	t.Parallel()
 	const rolls, readers = 100, 4
-	j := openIn(t, t.TempDir(), journal.Options{SegmentSize: 4 << 10, FS: newMachine(1), Logger: quiet()})
+	j := openJournal(t, t.TempDir(), journal.Options{SegmentSize: 4 << 10, FS: newPowerLossFS(1), Logger: discardLogger()})
 	var done atomic.Bool
 	var all sync.WaitGroup
 	for range readers {
 		all.Go(func() {
 			for !done.Load() {
-				if _, _, err := j.Last(t.Context(), "a-1"); err != nil {
+				if _, _, err := j.LastEvent(t.Context(), "a-1"); err != nil {
 					t.Errorf("read: %v", err)
 					return
 				}
@@ -32,7 +32,7 @@ func TestAStreamIsReadWhileTheSegmentItIsInBecomesFull(t *testing.T) {
 	}
 	data := strings.Repeat("x", 3<<10)
 	for n := range eventstore.Revision(rolls) {
-		if c := add(t, j, "a-1", data); c.Revision != n {
+		if c := appendOne(t, j, "a-1", data); c.Revision != n {
 			t.Errorf("append went to %d, want %d", c.Revision, n)
 		}
 	}
@@ -40,40 +40,40 @@ func TestAStreamIsReadWhileTheSegmentItIsInBecomesFull(t *testing.T) {
 	all.Wait()
 }
 
-func TestIndexesThatCannotBeWrittenAreToldOfOnce(t *testing.T) {
+func TestIndexesThatCannotBeWrittenAreLoggedOnce(t *testing.T) {
 	t.Parallel()
-	m, said := newMachine(1), &lines{}
+	m, said := newPowerLossFS(1), &logLines{}
 	m.fault = func(op, name string) error {
 		if op == "write" && strings.HasSuffix(name, ".idx.tmp") {
 			return errDisk
 		}
 		return nil
 	}
-	j := openIn(t, t.TempDir(), journal.Options{SegmentSize: 4 << 10, FS: m, Logger: slog.New(slog.NewTextHandler(said, nil))})
+	j := openJournal(t, t.TempDir(), journal.Options{SegmentSize: 4 << 10, FS: m, Logger: slog.New(slog.NewTextHandler(said, nil))})
 	for range 20 {
-		add(t, j, "a-1", strings.Repeat("x", 3<<10))
+		appendOne(t, j, "a-1", strings.Repeat("x", 3<<10))
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := said.count("stays in memory"); got != 1 {
+	if got := said.countContaining("stays in memory"); got != 1 {
 		t.Errorf("told %d times of what could not be written 19 times, want once", got)
 	}
 }
 
-// lines is what a logger wrote.
-type lines struct {
+// logLines is what a logger wrote.
+type logLines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *lines) Write(b []byte) (int, error) {
+func (l *logLines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(b)
 }
 
-func (l *lines) count(words string) int {
+func (l *logLines) countContaining(words string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Count(l.text.String(), words)

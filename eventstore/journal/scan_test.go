@@ -16,8 +16,8 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// scanned is a journal of several segments with events of plain and "$" streams, and their positions in order.
-func scanned(t *testing.T) (*journal.Journal, []eventstore.Position) {
+// newScannedJournal is a journal of several segments with events of plain and "$" streams, and their positions in order.
+func newScannedJournal(t *testing.T) (*journal.Journal, []eventstore.Position) {
 	t.Helper()
 	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 8 << 10})
 	if err != nil {
@@ -27,8 +27,8 @@ func scanned(t *testing.T) (*journal.Journal, []eventstore.Position) {
 	var want []eventstore.Position
 	for i := range 100 {
 		stream := []string{"a-1", "$$a-1", "b-1"}[i%3]
-		e := eventstore.Proposed{ID: uuid.New(), Type: "t", Data: []byte(strings.Repeat("x", 10*i))}
-		c, err := j.Append(t.Context(), stream, eventstore.Any, []eventstore.Proposed{e})
+		e := eventstore.ProposedEvent{ID: uuid.New(), Type: "t", Data: []byte(strings.Repeat("x", 10*i))}
+		c, err := j.Append(t.Context(), stream, eventstore.Any, []eventstore.ProposedEvent{e})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func scanned(t *testing.T) (*journal.Journal, []eventstore.Position) {
 	return j, want
 }
 
-func positions(t *testing.T, events iter.Seq2[eventstore.Recorded, error]) []eventstore.Position {
+func collectPositions(t *testing.T, events iter.Seq2[eventstore.RecordedEvent, error]) []eventstore.Position {
 	t.Helper()
 	var got []eventstore.Position
 	for e, err := range events {
@@ -51,7 +51,7 @@ func positions(t *testing.T, events iter.Seq2[eventstore.Recorded, error]) []eve
 
 func TestScanGoesThroughTheWholeLogBothWays(t *testing.T) {
 	t.Parallel()
-	j, all := scanned(t)
+	j, all := newScannedJournal(t)
 	back := slices.Clone(all)
 	slices.Reverse(back)
 	for _, c := range []struct {
@@ -71,7 +71,7 @@ func TestScanGoesThroughTheWholeLogBothWays(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := positions(t, j.Scan(t.Context(), c.from, c.dir)); !slices.Equal(got, c.want) {
+			if got := collectPositions(t, j.Scan(t.Context(), c.from, c.dir)); !slices.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
@@ -80,7 +80,7 @@ func TestScanGoesThroughTheWholeLogBothWays(t *testing.T) {
 
 func TestScanRefusesAPositionWhereNoEventBegins(t *testing.T) {
 	t.Parallel()
-	j, all := scanned(t)
+	j, all := newScannedJournal(t)
 	for _, dir := range []eventstore.Direction{eventstore.Forward, eventstore.Backward} {
 		var err error
 		for _, err = range j.Scan(t.Context(), all[50]+8, dir) {
@@ -95,7 +95,7 @@ func TestScanRefusesAPositionWhereNoEventBegins(t *testing.T) {
 
 func TestWaitReturnsWhenSomethingNewIsDurable(t *testing.T) {
 	t.Parallel()
-	j, all := scanned(t)
+	j, all := newScannedJournal(t)
 	if got, err := j.Wait(t.Context(), all[3]); err != nil || got != all[99] {
 		t.Fatalf("got %d, %v, want %d", got, err, all[99])
 	}
@@ -108,7 +108,7 @@ func TestWaitReturnsWhenSomethingNewIsDurable(t *testing.T) {
 		at, err := j.Wait(t.Context(), all[99])
 		woken <- result{at, err}
 	}()
-	c, err := j.Append(t.Context(), "$x", eventstore.Any, []eventstore.Proposed{{ID: uuid.New(), Type: "t"}})
+	c, err := j.Append(t.Context(), "$x", eventstore.Any, []eventstore.ProposedEvent{{ID: uuid.New(), Type: "t"}})
 	if err != nil {
 		t.Fatal(err)
 	}

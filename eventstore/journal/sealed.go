@@ -39,49 +39,49 @@ import (
 //
 // then the offsets of all events, 4 bytes each, stream by stream, from the segment's beginning.
 const (
-	indexMagic  = "LIEUDITX"
-	indexHeader = 72
-	indexEntry  = 40
+	indexMagic      = "LIEUDITX"
+	indexHeaderSize = 72
+	indexEntrySize  = 40
 )
 
-// sealed is the index of one full segment: in memory until its file is written, in the file from then on.
-type sealed struct {
-	runs    []run
-	once    sync.Once
-	byKey   map[streamKey]int // of runs, made when first asked for
-	file    File
-	streams int
-	list    int64 // where the offsets begin
+// segmentIndex is the index of one full segment: in memory until its file is written, in the file from then on.
+type segmentIndex struct {
+	runs         []streamRun
+	once         sync.Once
+	byKey        map[streamKey]int // of runs, made when first asked for
+	file         File
+	streams      int
+	offsetsStart int64 // where the offsets begin
 }
 
 // seal gives a full segment the index of its events.
-func (s *segment) seal(runs []run) { s.index.Store(&sealed{runs: runs}) }
+func (s *segment) seal(runs []streamRun) { s.index.Store(&segmentIndex{runs: runs}) }
 
-// find is the extent of a stream in segment s.
-func (x *sealed) find(s *segment, key streamKey) (extent, error) {
+// findExtent is the extent of a stream in segment s.
+func (x *segmentIndex) findExtent(s *segment, key streamKey) (extent, error) {
 	if x.file == nil {
-		return x.findInMemory(s, key)
+		return x.findExtentInMemory(s, key)
 	}
 	lo, hi := 0, x.streams
-	var b [indexEntry]byte
+	var b [indexEntrySize]byte
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
-		if _, err := x.file.ReadAt(b[:], indexHeader+int64(mid)*indexEntry); err != nil {
+		if _, err := x.file.ReadAt(b[:], indexHeaderSize+int64(mid)*indexEntrySize); err != nil {
 			return extent{}, fmt.Errorf("read index: %w", err)
 		}
 		switch c := bytes.Compare(b[:16], key[:]); {
 		case c == 0:
-			return x.extent(s, b[:]), nil
+			return x.decodeExtent(s, b[:]), nil
 		case c < 0:
 			lo = mid + 1
 		default:
 			hi = mid
 		}
 	}
-	return extent{}, damage(s.base, "stream missing in the index of the segment")
+	return extent{}, newCorruptError(s.base, "stream missing in the index of the segment")
 }
 
-func (x *sealed) findInMemory(s *segment, key streamKey) (extent, error) {
+func (x *segmentIndex) findExtentInMemory(s *segment, key streamKey) (extent, error) {
 	x.once.Do(func() {
 		x.byKey = make(map[streamKey]int, len(x.runs))
 		for i := range x.runs {
@@ -91,48 +91,48 @@ func (x *sealed) findInMemory(s *segment, key streamKey) (extent, error) {
 	if i, ok := x.byKey[key]; ok {
 		return x.runs[i].extent(s.base), nil
 	}
-	return extent{}, damage(s.base, "stream missing in the index of the segment")
+	return extent{}, newCorruptError(s.base, "stream missing in the index of the segment")
 }
 
-func (x *sealed) extent(s *segment, entry []byte) extent {
+func (x *segmentIndex) decodeExtent(s *segment, entry []byte) extent {
 	return extent{
-		base: s.base, first: eventstore.Revision(le.Uint64(entry[16:])), prev: eventstore.Position(le.Uint64(entry[24:])),
-		count: int(le.Uint32(entry[32:])), file: x.file, at: x.list + 4*int64(le.Uint32(entry[36:])),
+		base: s.base, firstRevision: eventstore.Revision(littleEndian.Uint64(entry[16:])), prevSegment: eventstore.Position(littleEndian.Uint64(entry[24:])),
+		count: int(littleEndian.Uint32(entry[32:])), file: x.file, fileOffset: x.offsetsStart + 4*int64(littleEndian.Uint32(entry[36:])),
 	}
 }
 
-// encodeIndex is the index file of a full segment.
-func encodeIndex(log uuid.UUID, s *segment, runs []run) []byte {
+// encodeSegmentIndex is the index file of a full segment.
+func encodeSegmentIndex(logID uuid.UUID, s *segment, runs []streamRun) []byte {
 	events := 0
 	for i := range runs {
 		events += len(runs[i].offsets)
 	}
-	runs = slices.SortedFunc(slices.Values(runs), func(a, b run) int { return bytes.Compare(a.key[:], b.key[:]) })
-	b := make([]byte, indexHeader, indexHeader+indexEntry*len(runs)+4*events)
+	runs = slices.SortedFunc(slices.Values(runs), func(a, b streamRun) int { return bytes.Compare(a.key[:], b.key[:]) })
+	b := make([]byte, indexHeaderSize, indexHeaderSize+indexEntrySize*len(runs)+4*events)
 	copy(b, indexMagic)
-	le.PutUint32(b[8:], version)
-	copy(b[16:], log[:])
-	le.PutUint64(b[32:], uint64(s.base))
-	le.PutUint64(b[40:], uint64(s.end))
-	le.PutUint64(b[48:], uint64(s.final))
-	le.PutUint32(b[56:], s.last)
-	le.PutUint32(b[60:], uint32(len(runs)))
-	le.PutUint32(b[64:], uint32(events))
+	littleEndian.PutUint32(b[8:], formatVersion)
+	copy(b[16:], logID[:])
+	littleEndian.PutUint64(b[32:], uint64(s.base))
+	littleEndian.PutUint64(b[40:], uint64(s.end))
+	littleEndian.PutUint64(b[48:], uint64(s.lastPosition))
+	littleEndian.PutUint32(b[56:], s.lastCRC)
+	littleEndian.PutUint32(b[60:], uint32(len(runs)))
+	littleEndian.PutUint32(b[64:], uint32(events))
 	list := 0
 	for _, r := range runs {
 		b = append(b, r.key[:]...)
-		b = le.AppendUint64(b, uint64(r.first))
-		b = le.AppendUint64(b, uint64(r.prev))
-		b = le.AppendUint32(b, uint32(len(r.offsets)))
-		b = le.AppendUint32(b, uint32(list))
+		b = littleEndian.AppendUint64(b, uint64(r.firstRevision))
+		b = littleEndian.AppendUint64(b, uint64(r.prevSegment))
+		b = littleEndian.AppendUint32(b, uint32(len(r.offsets)))
+		b = littleEndian.AppendUint32(b, uint32(list))
 		list += len(r.offsets)
 	}
 	for _, r := range runs {
 		for _, o := range r.offsets {
-			b = le.AppendUint32(b, o)
+			b = littleEndian.AppendUint32(b, o)
 		}
 	}
-	le.PutUint32(b[12:], indexCRC(b))
+	littleEndian.PutUint32(b[12:], indexCRC(b))
 	return b
 }
 
@@ -140,8 +140,8 @@ func indexCRC(b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[:12], castagnoli), castagnoli, b[16:])
 }
 
-// writeIndex puts the index of a full segment on disk and opens it.
-func writeIndex(fs FS, s *segment, b []byte) (*sealed, error) {
+// writeSegmentIndex puts the index of a full segment on disk and opens it.
+func writeSegmentIndex(fs FS, s *segment, b []byte) (*segmentIndex, error) {
 	name := indexName(s.base)
 	tmp := strings.TrimSuffix(name, ".idx") + ".idx.tmp"
 	f, err := fs.Open(tmp, true)
@@ -158,47 +158,47 @@ func writeIndex(fs FS, s *segment, b []byte) (*sealed, error) {
 		err = fs.SyncDir()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("write index: %w", errors.Join(err, f.Close(), discard(fs, tmp)))
+		return nil, fmt.Errorf("write index: %w", errors.Join(err, f.Close(), removeFiles(fs, tmp)))
 	}
-	return newSealed(f, b), nil
+	return newSegmentIndex(f, b), nil
 }
 
-func newSealed(f File, b []byte) *sealed {
-	streams := int(le.Uint32(b[60:]))
-	return &sealed{file: f, streams: streams, list: indexHeader + indexEntry*int64(streams)}
+func newSegmentIndex(f File, b []byte) *segmentIndex {
+	streams := int(littleEndian.Uint32(b[60:]))
+	return &segmentIndex{file: f, streams: streams, offsetsStart: indexHeaderSize + indexEntrySize*int64(streams)}
 }
 
-var errIndex = errors.New("index does not match its segment")
+var errIndexMismatch = errors.New("index does not match its segment")
 
-// readIndex opens the index of segment s and returns its bytes, checked.
-func readIndex(fs FS, s *segment, log uuid.UUID) (File, []byte, error) {
+// openSegmentIndex opens the index of segment s and returns its bytes, checked.
+func openSegmentIndex(fs FS, s *segment, logID uuid.UUID) (File, []byte, error) {
 	f, err := fs.Open(indexName(s.base), false)
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := indexBytes(f, s, log)
+	b, err := readIndexBytes(f, s, logID)
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	return f, b, nil
 }
 
-func indexBytes(f File, s *segment, log uuid.UUID) ([]byte, error) {
-	b := make([]byte, indexHeader)
+func readIndexBytes(f File, s *segment, logID uuid.UUID) ([]byte, error) {
+	b := make([]byte, indexHeaderSize)
 	if _, err := f.ReadAt(b, 0); err != nil {
 		return nil, err
 	}
-	streams, events := int64(le.Uint32(b[60:])), int64(le.Uint32(b[64:]))
-	if string(b[:8]) != indexMagic || le.Uint32(b[8:]) != version || streams > events || events > s.size/eventSize {
-		return nil, errIndex
+	streams, events := int64(littleEndian.Uint32(b[60:])), int64(littleEndian.Uint32(b[64:]))
+	if string(b[:8]) != indexMagic || littleEndian.Uint32(b[8:]) != formatVersion || streams > events || events > s.size/eventHeaderSize {
+		return nil, errIndexMismatch
 	}
-	b = make([]byte, indexHeader+indexEntry*streams+4*events)
+	b = make([]byte, indexHeaderSize+indexEntrySize*streams+4*events)
 	if _, err := f.ReadAt(b, 0); err != nil {
 		return nil, err
 	}
-	if le.Uint32(b[12:]) != indexCRC(b) || uuid.UUID(b[16:32]) != log || le.Uint64(b[32:]) != uint64(s.base) ||
-		le.Uint64(b[40:]) != uint64(s.end) || le.Uint32(b[56:]) != s.last {
-		return nil, errIndex
+	if littleEndian.Uint32(b[12:]) != indexCRC(b) || uuid.UUID(b[16:32]) != logID || littleEndian.Uint64(b[32:]) != uint64(s.base) ||
+		littleEndian.Uint64(b[40:]) != uint64(s.end) || littleEndian.Uint32(b[56:]) != s.lastCRC {
+		return nil, errIndexMismatch
 	}
 	return b, nil
 }

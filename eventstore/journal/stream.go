@@ -11,140 +11,140 @@ import (
 )
 
 // ReadStream reads by the index: what it costs grows with the events it yields, not with the log.
-func (j *Journal) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
-	return func(yield func(eventstore.Recorded, error) bool) {
-		types := names{}
-		for f, err := range j.frames(stream, keyOf(stream), from, dir) {
+func (j *Journal) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
+		types := interner{}
+		for f, err := range j.streamFrames(stream, newStreamKey(stream), from, dir) {
 			if err == nil {
 				err = ctx.Err()
 			}
 			if err != nil {
-				yield(eventstore.Recorded{}, err)
+				yield(eventstore.RecordedEvent{}, err)
 				return
 			}
-			if !yield(types.recorded(f, stream), nil) {
+			if !yield(types.decodeEvent(f, stream), nil) {
 				return
 			}
 		}
 		if err := ctx.Err(); err != nil {
-			yield(eventstore.Recorded{}, err)
+			yield(eventstore.RecordedEvent{}, err)
 		}
 	}
 }
 
-// Last is the newest event of a stream; false when it has none. It costs two small reads at most.
-func (j *Journal) Last(ctx context.Context, stream string) (eventstore.Recorded, bool, error) {
+// LastEvent is the newest event of a stream; false when it has none. It costs two small reads at most.
+func (j *Journal) LastEvent(ctx context.Context, stream string) (eventstore.RecordedEvent, bool, error) {
 	for r, err := range j.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
 		return r, err == nil, err
 	}
-	return eventstore.Recorded{}, false, nil
+	return eventstore.RecordedEvent{}, false, nil
 }
 
-// frames yields the durable events of a stream.
-func (j *Journal) frames(stream string, key streamKey, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[frame, error] {
+// streamFrames yields the durable events of a stream.
+func (j *Journal) streamFrames(stream string, key streamKey, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[frame, error] {
 	return func(yield func(frame, error) bool) {
 		s := streamReader{j: j, stream: stream, yield: yield}
-		err := j.stopped()
+		err := j.checkOpen()
 		if err == nil {
-			err = s.read(key, from, dir)
+			err = s.readFrom(key, from, dir)
 		}
 		if err != nil {
-			yield(nil, j.readError(err))
+			yield(nil, j.translateReadError(err))
 		}
 	}
 }
 
 // streamReader follows a stream through the segments.
 type streamReader struct {
-	j      *Journal
-	view   view
-	stream string
-	yield  func(frame, error) bool
-	block  window
-	reach  eventstore.Position // how far a window goes: little at first, for those who want one event
+	j           *Journal
+	view        view
+	stream      string
+	yield       func(frame, error) bool
+	window      readWindow
+	windowBytes eventstore.Position // how far a window goes: little at first, for those who want one event
 }
 
-var errEnough = errors.New("the caller wants no more")
+var errReaderDone = errors.New("the caller wants no more")
 
-func (s *streamReader) read(key streamKey, from eventstore.Revision, dir eventstore.Direction) error {
-	e, active := s.j.index.last(key, func() { s.view = s.j.tail.load() })
+func (s *streamReader) readFrom(key streamKey, from eventstore.Revision, dir eventstore.Direction) error {
+	e, active := s.j.index.lastExtent(key, func() { s.view = s.j.views.load() })
 	var err error
 	if !active {
-		e, err = s.extent(e.base, key)
+		e, err = s.findExtent(e.base, key)
 	}
 	if dir == eventstore.Backward {
-		err = s.backward(e, err, key, from)
+		err = s.readBackward(e, err, key, from)
 	} else {
-		err = s.forward(e, err, key, from)
+		err = s.readForward(e, err, key, from)
 	}
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errReaderDone) {
 		return nil
 	}
 	return err
 }
 
-// extent looks into the index of the segment that begins at base. The extent of nowhere is empty.
-func (s *streamReader) extent(base eventstore.Position, key streamKey) (extent, error) {
-	if base == nowhere {
-		return extent{base: nowhere}, nil
+// findExtent looks into the index of the segment that begins at base. The findExtent of nowhere is empty.
+func (s *streamReader) findExtent(base eventstore.Position, key streamKey) (extent, error) {
+	if base == noSegment {
+		return extent{base: noSegment}, nil
 	}
-	seg, err := s.segment(base)
+	seg, err := s.findSegment(base)
 	if err != nil {
 		return extent{}, err
 	}
-	return seg.index.Load().find(seg, key)
+	return seg.index.Load().findExtent(seg, key)
 }
 
-func (s *streamReader) segment(base eventstore.Position) (*segment, error) {
-	i := s.view.holding(base)
-	if i < 0 || s.view.segs[i].base != base {
-		return nil, damage(base, "index names a segment that is not there")
+func (s *streamReader) findSegment(base eventstore.Position) (*segment, error) {
+	i := s.view.findSegment(base)
+	if i < 0 || s.view.segments[i].base != base {
+		return nil, newCorruptError(base, "index names a segment that is not there")
 	}
-	return s.view.segs[i], nil
+	return s.view.segments[i], nil
 }
 
-func (s *streamReader) backward(e extent, err error, key streamKey, from eventstore.Revision) error {
-	for ; err == nil && e.base != nowhere; e, err = s.extent(e.prev, key) {
+func (s *streamReader) readBackward(e extent, err error, key streamKey, from eventstore.Revision) error {
+	for ; err == nil && e.base != noSegment; e, err = s.findExtent(e.prevSegment, key) {
 		n := e.count
-		if from != eventstore.End && from < e.first+eventstore.Revision(n) {
-			n = max(0, int(from-e.first)+1)
+		if from != eventstore.End && from < e.firstRevision+eventstore.Revision(n) {
+			n = max(0, int(from-e.firstRevision)+1)
 		}
-		if err := s.pieces(e, 0, n, eventstore.Backward); err != nil {
+		if err := s.yieldRange(e, 0, n, eventstore.Backward); err != nil {
 			return err
 		}
 	}
 	return err
 }
 
-func (s *streamReader) forward(e extent, err error, key streamKey, from eventstore.Revision) error {
+func (s *streamReader) readForward(e extent, err error, key streamKey, from eventstore.Revision) error {
 	if from == eventstore.End {
 		return err
 	}
-	var run []extent
-	for ; err == nil && e.base != nowhere; e, err = s.extent(e.prev, key) {
-		run = append(run, e)
-		if e.first <= from {
+	var extents []extent
+	for ; err == nil && e.base != noSegment; e, err = s.findExtent(e.prevSegment, key) {
+		extents = append(extents, e)
+		if e.firstRevision <= from {
 			break
 		}
 	}
-	for _, e := range slices.Backward(run) {
+	for _, e := range slices.Backward(extents) {
 		if err == nil {
-			err = s.pieces(e, max(0, int(from-e.first)), e.count, eventstore.Forward)
+			err = s.yieldRange(e, max(0, int(from-e.firstRevision)), e.count, eventstore.Forward)
 		}
 	}
 	return err
 }
 
-// pieceSize is how many offsets are taken from an index at once.
-const pieceSize = 1024
+// offsetsPerChunk is how many offsets are taken from an index at once.
+const offsetsPerChunk = 1024
 
-func (s *streamReader) pieces(e extent, lo, hi int, dir eventstore.Direction) error {
+func (s *streamReader) yieldRange(e extent, lo, hi int, dir eventstore.Direction) error {
 	for lo < hi {
-		from, to := lo, min(hi, lo+pieceSize)
+		from, to := lo, min(hi, lo+offsetsPerChunk)
 		if dir == eventstore.Backward {
-			from, to = max(lo, hi-pieceSize), hi
+			from, to = max(lo, hi-offsetsPerChunk), hi
 		}
-		if err := s.piece(e, from, to, dir); err != nil {
+		if err := s.yieldChunk(e, from, to, dir); err != nil {
 			return err
 		}
 		if dir == eventstore.Backward {
@@ -156,12 +156,12 @@ func (s *streamReader) pieces(e extent, lo, hi int, dir eventstore.Direction) er
 	return nil
 }
 
-func (s *streamReader) piece(e extent, lo, hi int, dir eventstore.Direction) error {
-	offsets, err := e.offsets(lo, hi)
+func (s *streamReader) yieldChunk(e extent, lo, hi int, dir eventstore.Direction) error {
+	offsets, err := e.readOffsets(lo, hi)
 	if err != nil {
 		return fmt.Errorf("read index: %w", err)
 	}
-	seg, err := s.segment(e.base)
+	seg, err := s.findSegment(e.base)
 	if err != nil {
 		return err
 	}
@@ -170,15 +170,15 @@ func (s *streamReader) piece(e extent, lo, hi int, dir eventstore.Direction) err
 		if dir == eventstore.Backward {
 			i = len(offsets) - 1 - n
 		}
-		f, err := s.frame(seg, offsets, i, dir)
+		f, err := s.readFrame(seg, offsets, i, dir)
 		if err != nil {
 			return err
 		}
-		if string(f.stream()) != s.stream || f.revision() != e.first+eventstore.Revision(lo+i) {
-			return damage(f.position(), "index names another event")
+		if string(f.stream()) != s.stream || f.revision() != e.firstRevision+eventstore.Revision(lo+i) {
+			return newCorruptError(f.position(), "index names another event")
 		}
 		if !s.yield(f, nil) {
-			return errEnough
+			return errReaderDone
 		}
 	}
 	return nil

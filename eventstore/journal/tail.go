@@ -8,72 +8,72 @@ import (
 
 // view is what readers may see: everything durable at one moment.
 type view struct {
-	segs []*segment          // never changed in place
-	end  eventstore.Position // in the last segment; the others end at their own end
-	last eventstore.Mark
+	segments       []*segment          // never changed in place
+	end            eventstore.Position // in the last segment; the others end at their own end
+	lastCheckpoint eventstore.Checkpoint
 }
 
-// endOf is where the frames of segment i end.
-func (v view) endOf(i int) eventstore.Position {
-	if i == len(v.segs)-1 {
+// segmentEnd is where the frames of segment i end.
+func (v view) segmentEnd(i int) eventstore.Position {
+	if i == len(v.segments)-1 {
 		return v.end
 	}
-	return v.segs[i].end
+	return v.segments[i].end
 }
 
-// before is the CRC that the first frame of segment i links to.
-func (v view) before(i int, seed uint32) uint32 {
+// crcBefore is the CRC that the first frame of segment i links to.
+func (v view) crcBefore(i int, seed uint32) uint32 {
 	if i == 0 {
 		return seed
 	}
-	return v.segs[i-1].last
+	return v.segments[i-1].lastCRC
 }
 
-// holding is the index of the segment that pos lies in, -1 when there is none.
-func (v view) holding(pos eventstore.Position) int {
-	lo, hi := 0, len(v.segs)
+// findSegment is the index of the segment that pos lies in, -1 when there is none.
+func (v view) findSegment(pos eventstore.Position) int {
+	lo, hi := 0, len(v.segments)
 	for lo < hi {
-		if mid := (lo + hi) / 2; v.segs[mid].base <= pos {
+		if mid := (lo + hi) / 2; v.segments[mid].base <= pos {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	if lo == 0 || pos >= v.segs[lo-1].next() {
+	if lo == 0 || pos >= v.segments[lo-1].nextBase() {
 		return -1
 	}
 	return lo - 1
 }
 
-// tail is the latest view and wakes those who wait for a later one.
-type tail struct {
-	mu   sync.Mutex
-	view view
-	wake chan struct{} // made by the first who waits
+// viewNotifier is the latest view and wakes those who wait for a later one.
+type viewNotifier struct {
+	mu      sync.Mutex
+	view    view
+	changed chan struct{} // made by the first who waits
 }
 
-func (t *tail) load() view {
+func (t *viewNotifier) load() view {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.view
 }
 
 // watch is the latest view and a channel that is closed by the next.
-func (t *tail) watch() (view, <-chan struct{}) {
+func (t *viewNotifier) watch() (view, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.wake == nil {
-		t.wake = make(chan struct{})
+	if t.changed == nil {
+		t.changed = make(chan struct{})
 	}
-	return t.view, t.wake
+	return t.view, t.changed
 }
 
-func (t *tail) publish(v view) {
+func (t *viewNotifier) publish(v view) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.view = v
-	if t.wake != nil {
-		close(t.wake)
-		t.wake = nil
+	if t.changed != nil {
+		close(t.changed)
+		t.changed = nil
 	}
 }

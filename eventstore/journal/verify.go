@@ -13,47 +13,47 @@ import (
 // revisions of every stream, whole appends, and the indexes. Open checks much less. The first damage is a
 // *eventstore.CorruptError. It may run beside readers and appends.
 func (j *Journal) Verify(ctx context.Context) (events int, err error) {
-	v := j.tail.load()
-	x := newIndex()
-	prev := j.seed
-	for i, s := range v.segs {
-		x.base = s.base
-		p := newReplay(&cursor{seg: s, seed: j.seed, pos: s.data(), end: v.endOf(i), prev: prev}, func(b batch) error {
+	v := j.views.load()
+	x := newStreamIndex()
+	prev := j.crcSeed
+	for i, s := range v.segments {
+		x.activeBase = s.base
+		p := newReplay(&cursor{segment: s, seed: j.crcSeed, pos: s.dataStart(), end: v.segmentEnd(i), prevCRC: prev}, func(b replayedAppend) error {
 			events += len(b.ids)
-			return errors.Join(ctx.Err(), j.stopped(), x.enter(b))
+			return errors.Join(ctx.Err(), j.checkOpen(), x.addAppend(b))
 		})
 		if err := p.run(); err != nil {
-			return events, j.readError(p.fatal(err))
+			return events, j.translateReadError(p.asCorrupt(err))
 		}
-		if p.end != v.endOf(i) {
-			return events, damage(p.end, "append without its last event")
+		if p.wholeEnd != v.segmentEnd(i) {
+			return events, newCorruptError(p.wholeEnd, "append without its last event")
 		}
-		prev = p.crc
-		var runs []run
-		x.roll(nowhere, func(full []run) { runs = full })
-		if i < len(v.segs)-1 {
+		prev = p.lastCRC
+		var runs []streamRun
+		x.rollSegment(noSegment, func(full []streamRun) { runs = full })
+		if i < len(v.segments)-1 {
 			if err := j.verifyIndex(s, runs); err != nil {
-				return events, j.readError(err)
+				return events, j.translateReadError(err)
 			}
 		}
 	}
 	return events, nil
 }
 
-func (j *Journal) stopped() error {
+func (j *Journal) checkOpen() error {
 	if j.isClosed() {
 		return eventstore.ErrClosed
 	}
 	return nil
 }
 
-func (j *Journal) verifyIndex(s *segment, runs []run) error {
+func (j *Journal) verifyIndex(s *segment, runs []streamRun) error {
 	if s.index.Load().file == nil {
 		return nil
 	}
-	f, have, err := readIndex(j.o.FS, s, j.id)
-	if errors.Is(err, errIndex) || err == nil && !bytes.Equal(have, encodeIndex(j.id, s, runs)) {
-		err = damage(s.base, errIndex.Error())
+	f, stored, err := openSegmentIndex(j.options.FS, s, j.logID)
+	if errors.Is(err, errIndexMismatch) || err == nil && !bytes.Equal(stored, encodeSegmentIndex(j.logID, s, runs)) {
+		err = newCorruptError(s.base, errIndexMismatch.Error())
 	} else if err != nil {
 		err = fmt.Errorf("read index: %w", err)
 	}

@@ -14,230 +14,232 @@ import (
 // the other without waiting for anybody, while this one gathers the next and answers the callers of
 // the last.
 type writer struct {
-	j      *Journal
-	recent *recent
-	left   []*request          // taken from the queue, not decided yet
-	spent  []*request          // for the queue to fill again
-	marked eventstore.Position // where a mark was written ahead
-	failed *group              // whose write failed
+	journal     *Journal
+	recent      *recentAppends
+	undecided   []*appendRequest    // taken from the queue, not decided yet
+	recycled    []*appendRequest    // for the queue to fill again
+	markedAt    eventstore.Position // where a mark was written ahead
+	failedGroup *group              // whose write failed
 
-	mu    sync.Mutex // for what follows: of the group that gathers, and where it begins
-	group *group
-	segs  []*segment
-	pos   eventstore.Position
-	prev  uint32          // crc of the frame before pos
-	crc   uint32          // of the group's last frame
-	last  eventstore.Mark // the latest event placed
-	time  int64           // and its time, in microseconds
-	asked bool            // for the next segment
-	free  []*group
-	aloft int // groups launched and not landed
+	mu               sync.Mutex // for what follows: of the group that gathers, and where it begins
+	openGroup        *group
+	segments         []*segment
+	pos              eventstore.Position
+	prevCRC          uint32                // crc of the frame before pos
+	groupCRC         uint32                // of the group's last frame
+	lastCheckpoint   eventstore.Checkpoint // the latest event placed
+	lastTime         int64                 // and its time, in microseconds
+	isSpareRequested bool                  // for the next segment
+	freeGroups       []*group
+	inFlight         int // groups launched and not landed
 
-	flights chan *group
-	landed  chan landing
+	toFlush chan *group
+	flushed chan flushResult
 }
 
-// landing is a group that came back from the disk.
-type landing struct {
+// flushResult is a group that came back from the disk.
+type flushResult struct {
 	*group
 	err error
 }
 
-// handOver is from how many appends on a group is worth a second goroutine: below, waking it would
+// minFlusherAppends is from how many appends on a group is worth a second goroutine: below, waking it would
 // cost more than deciding the next group meanwhile.
-const handOver = 64
+const minFlusherAppends = 64
 
-func (w *writer) active() *segment { return w.segs[len(w.segs)-1] }
+func (w *writer) activeSegment() *segment { return w.segments[len(w.segments)-1] }
 
 func (w *writer) run() {
-	defer close(w.j.written)
-	w.group, w.failed, w.marked = &group{}, &group{}, nowhere
-	w.flights, w.landed = make(chan *group, 1), make(chan landing, 4)
+	defer close(w.journal.writerDone)
+	w.openGroup, w.failedGroup, w.markedAt = &group{}, &group{}, noSegment
+	w.toFlush, w.flushed = make(chan *group, 1), make(chan flushResult, 4)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for g := range w.flights {
-			w.fly(g)
+		for g := range w.toFlush {
+			w.flushGroups(g)
 		}
 	}()
-	err := w.write()
-	close(w.flights)
+	err := w.processAppends()
+	close(w.toFlush)
 	<-ended
 	if err != nil {
-		w.fail(err)
+		w.failPending(err)
 		return
 	}
-	w.finish()
+	w.writeLastMark()
 }
 
-// fly writes a group, and then whatever has gathered meanwhile.
-func (w *writer) fly(g *group) {
+// flushGroups writes a group, and then whatever has gathered meanwhile.
+func (w *writer) flushGroups(g *group) {
 	for g != nil {
-		l := landing{g, g.write()}
+		result := flushResult{g, g.writeAndSync()}
 		g = nil
-		if l.err == nil {
-			g = w.following()
+		if result.err == nil {
+			g = w.nextGroup()
 		}
-		w.landed <- l
+		w.flushed <- result
 	}
 }
 
-// following is the group to write at once after another, nil when nothing has gathered.
-func (w *writer) following() *group {
+// nextGroup is the group to write at once after another, nil when nothing has gathered.
+func (w *writer) nextGroup() *group {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.group.empty() {
+	if w.openGroup.isEmpty() {
 		return nil
 	}
-	return w.launch()
+	return w.dispatchGroup()
 }
 
-// write goes on until the queue is closed and all that was taken from it is answered, or until a group could not
+// processAppends goes on until the queue is closed and all that was taken from it is answered, or until a group could not
 // be written.
-func (w *writer) write() (err error) {
-	for open := true; err == nil; {
-		if len(w.left) == 0 && open {
-			open = w.take()
+func (w *writer) processAppends() (err error) {
+	for isOpen := true; err == nil; {
+		if len(w.undecided) == 0 && isOpen {
+			isOpen = w.takeRequests()
 		}
-		own, quiet := w.gather()
-		switch full := len(w.left) > 0 || !open; {
-		case own != nil:
-			err = w.land(landing{own, own.write()})
-		case quiet && full:
+		small, isIdle := w.gatherGroup()
+		switch ignoreQueue := len(w.undecided) > 0 || !isOpen; {
+		case small != nil:
+			err = w.completeGroup(flushResult{small, small.writeAndSync()})
+		case isIdle && ignoreQueue:
 			return nil
-		case quiet:
-			if err = w.rest(); err == nil {
-				<-w.j.queue.filled
+		case isIdle:
+			if err = w.writeMarkAhead(); err == nil {
+				<-w.journal.queue.notEmpty
 			}
-		case full:
-			err = w.land(<-w.landed)
+		case ignoreQueue:
+			err = w.completeGroup(<-w.flushed)
 		default:
 			select {
-			case l := <-w.landed:
-				err = w.land(l)
-			case <-w.j.queue.filled:
+			case result := <-w.flushed:
+				err = w.completeGroup(result)
+			case <-w.journal.queue.notEmpty:
 			}
 		}
 	}
 	return err
 }
 
-func (w *writer) take() (open bool) {
-	clear(w.spent)
-	w.left, open = w.j.queue.swap(w.spent)
-	if len(w.left) > 0 {
-		w.spent = w.left
+func (w *writer) takeRequests() (isOpen bool) {
+	clear(w.recycled)
+	w.undecided, isOpen = w.journal.queue.takePending(w.recycled)
+	if len(w.undecided) > 0 {
+		w.recycled = w.undecided
 	}
-	return open
+	return isOpen
 }
 
-// gather decides what is left. When no group is aloft it sends this one off, or returns it when it is too small for
+// gatherGroup decides what is left. When no group is aloft it sends this one off, or returns it when it is too small for
 // that; quiet when there is none and nothing to do.
-func (w *writer) gather() (own *group, quiet bool) {
+func (w *writer) gatherGroup() (small *group, isIdle bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.fill()
-	if w.aloft > 0 || w.group.empty() {
-		return nil, w.aloft == 0
+	w.decidePending()
+	if w.inFlight > 0 || w.openGroup.isEmpty() {
+		return nil, w.inFlight == 0
 	}
-	g := w.launch()
-	if len(g.answers) < handOver {
+	g := w.dispatchGroup()
+	if len(g.replies) < minFlusherAppends {
 		return g, false
 	}
-	w.flights <- g
+	w.toFlush <- g
 	return nil, false
 }
 
-// launch closes the group and begins the next.
-func (w *writer) launch() *group {
-	g := w.group
-	w.aloft++
-	g.segs, g.pos, g.last = w.segs, w.pos, w.last
-	if len(g.placed) > 0 {
+// dispatchGroup closes the group and begins the next.
+func (w *writer) dispatchGroup() *group {
+	g := w.openGroup
+	w.inFlight++
+	g.segments, g.pos, g.lastCheckpoint = w.segments, w.pos, w.lastCheckpoint
+	if len(g.appends) > 0 {
 		w.pos += eventstore.Position(len(g.buf))
-		w.prev = w.crc
+		w.prevCRC = w.groupCRC
 	}
-	if n := len(w.free) - 1; n >= 0 {
-		w.group, w.free = w.free[n], w.free[:n]
+	if n := len(w.freeGroups) - 1; n >= 0 {
+		w.openGroup, w.freeGroups = w.freeGroups[n], w.freeGroups[:n]
 	} else {
-		w.group = &group{}
+		w.openGroup = &group{}
 	}
 	return g
 }
 
-// land shows a group that is durable to readers and answers its callers.
-func (w *writer) land(l landing) error {
-	g := l.group
-	if l.err != nil {
-		w.failed = g
-		return l.err
+// completeGroup shows a group that is durable to readers and answers its callers.
+func (w *writer) completeGroup(result flushResult) error {
+	g := result.group
+	if result.err != nil {
+		w.failedGroup = g
+		return result.err
 	}
-	if len(g.placed) > 0 {
-		w.j.show(g)
+	if len(g.appends) > 0 {
+		w.journal.publishGroup(g)
 	}
-	for _, a := range g.answers {
-		a.to.done <- a.outcome
+	for _, a := range g.replies {
+		a.request.done <- a.outcome
 	}
-	s := g.segs[len(g.segs)-1]
-	half := g.pos+eventstore.Position(len(g.buf)) > s.base+eventstore.Position(s.size/2)
+	s := g.segments[len(g.segments)-1]
+	isHalfFull := g.pos+eventstore.Position(len(g.buf)) > s.base+eventstore.Position(s.size/2)
 	g.reset()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if half && !w.asked && s == w.active() {
-		w.asked = true
-		w.j.keeper.want()
+	if isHalfFull && !w.isSpareRequested && s == w.activeSegment() {
+		w.isSpareRequested = true
+		w.journal.segmentManager.requestSpare()
 	}
-	w.aloft--
-	w.free = append(w.free, g)
+	w.inFlight--
+	w.freeGroups = append(w.freeGroups, g)
 	return nil
 }
 
-// rest uses a quiet moment to write the next group's mark ahead of it, which proves what was written last.
-func (w *writer) rest() error {
-	if w.marked == w.pos || w.pos == w.active().data() {
+// writeMarkAhead uses a quiet moment to write the next group's mark ahead of it, which proves what was written last.
+func (w *writer) writeMarkAhead() error {
+	if w.markedAt == w.pos || w.pos == w.activeSegment().dataStart() {
 		return nil
 	}
-	w.marked = w.pos
-	s := w.active()
-	if _, err := s.file.WriteAt(w.mark(nil), int64(w.pos-s.base)); err != nil {
+	w.markedAt = w.pos
+	s := w.activeSegment()
+	if _, err := s.file.WriteAt(w.appendMark(nil), int64(w.pos-s.base)); err != nil {
 		return fmt.Errorf("write log at %d: %w", w.pos, err)
 	}
 	return nil
 }
 
-func (w *writer) mark(b []byte) []byte { return appendMark(b, w.pos, w.durable(), w.prev, w.j.seed) }
+func (w *writer) appendMark(b []byte) []byte {
+	return appendDurableMark(b, w.pos, w.durableEnd(), w.prevCRC, w.journal.crcSeed)
+}
 
-// durable is what the mark of the group may promise: the end of the segment before when it is a segment's first frame.
-func (w *writer) durable() eventstore.Position {
-	if n := len(w.segs); n > 1 && w.pos == w.active().data() {
-		return w.segs[n-2].end
+// durableEnd is what the mark of the group may promise: the end of the segment before when it is a segment's first frame.
+func (w *writer) durableEnd() eventstore.Position {
+	if n := len(w.segments); n > 1 && w.pos == w.activeSegment().dataStart() {
+		return w.segments[n-2].end
 	}
 	return w.pos
 }
 
-// fail stops writing for good. Nothing is known of the group whose write failed; what comes after it was never
+// failPending stops writing for good. Nothing is known of the group whose write failed; what comes after it was never
 // written.
-func (w *writer) fail(cause error) {
-	stopped := w.j.stop(cause)
-	d := doubts{map[uuid.UUID]struct{}{}, unknown(cause)}
-	for _, a := range w.failed.answers {
-		d.appends[a.to.ids[0]] = struct{}{}
-		a.to.done <- outcome{err: d.answer}
+func (w *writer) failPending(cause error) {
+	stopped := w.journal.stopWriting(cause)
+	unresolved := unresolvedAppends{map[uuid.UUID]struct{}{}, unknownOutcome(cause)}
+	for _, a := range w.failedGroup.replies {
+		unresolved.firstIDs[a.request.ids[0]] = struct{}{}
+		a.request.done <- outcome{err: unresolved.err}
 	}
-	var taken []*request
-	for _, a := range w.group.answers {
-		taken = append(taken, a.to)
+	var taken []*appendRequest
+	for _, a := range w.openGroup.replies {
+		taken = append(taken, a.request)
 	}
-	w.j.queue.end(append(taken, w.left...), stopped, d)
+	w.journal.queue.failAll(append(taken, w.undecided...), stopped, unresolved)
 }
 
-// finish leaves a log that proves all of itself.
-func (w *writer) finish() {
-	err := w.rest()
+// writeLastMark leaves a log that proves all of itself.
+func (w *writer) writeLastMark() {
+	err := w.writeMarkAhead()
 	if err == nil {
-		err = w.active().file.Sync()
+		err = w.activeSegment().file.Sync()
 	}
 	if err != nil {
-		w.j.o.Logger.Warn("the end of the log could not be marked", "position", uint64(w.pos), "error", err)
+		w.journal.options.Logger.Warn("the end of the log could not be marked", "position", uint64(w.pos), "error", err)
 	}
 }

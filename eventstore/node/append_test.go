@@ -16,7 +16,7 @@ import (
 
 func TestAnAppendIsMadeOnlyWhereItIsExpected(t *testing.T) {
 	t.Parallel()
-	c := started(t)
+	c := startClient(t)
 	for _, x := range []struct {
 		name     string
 		held     int // events in the stream before
@@ -38,11 +38,11 @@ func TestAnAppendIsMadeOnlyWhereItIsExpected(t *testing.T) {
 			t.Parallel()
 			stream := "e-" + x.name
 			if x.held > 0 {
-				put(t, c, stream, esdb.NoStream{}, events(x.held)...)
+				mustAppend(t, c, stream, esdb.NoStream{}, newEvents(x.held)...)
 			}
-			done, err := c.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: x.expected}, events(2)...)
+			done, err := c.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: x.expected}, newEvents(2)...)
 			if !x.want {
-				if kind(err) != esdb.ErrorCodeWrongExpectedVersion {
+				if errorCode(err) != esdb.ErrorCodeWrongExpectedVersion {
 					t.Fatalf("got %v, want a wrong version", err)
 				}
 				return
@@ -56,18 +56,18 @@ func TestAnAppendIsMadeOnlyWhereItIsExpected(t *testing.T) {
 
 func TestTheSameAppendAgainAddsNothing(t *testing.T) {
 	t.Parallel()
-	c := started(t)
+	c := startClient(t)
 	for i, expected := range []esdb.ExpectedRevision{esdb.NoStream{}, esdb.Any{}, esdb.Revision(1), esdb.StreamExists{}} {
 		t.Run(fmt.Sprintf("%T", expected), func(t *testing.T) {
 			t.Parallel()
 			stream := fmt.Sprintf("again-%d", i)
 			if i > 1 {
-				put(t, c, stream, esdb.NoStream{}, events(2)...)
+				mustAppend(t, c, stream, esdb.NoStream{}, newEvents(2)...)
 			}
-			batch := events(3)
-			first := put(t, c, stream, expected, batch...)
-			put(t, c, stream, esdb.Any{}, event("later"))
-			if again := put(t, c, stream, expected, batch...); *again != *first {
+			batch := newEvents(3)
+			first := mustAppend(t, c, stream, expected, batch...)
+			mustAppend(t, c, stream, esdb.Any{}, newEvent("later"))
+			if again := mustAppend(t, c, stream, expected, batch...); *again != *first {
 				t.Errorf("got %+v, want %+v", again, first)
 			}
 			if got, want := len(revisions(t, c, stream)), int(first.NextExpectedVersion)+2; got != want {
@@ -79,14 +79,14 @@ func TestTheSameAppendAgainAddsNothing(t *testing.T) {
 
 func TestAnIDThatComesBackInAnotherAppendIsRefused(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	batch := events(2)
-	put(t, c, "reuse-1", esdb.NoStream{}, batch...)
-	_, err := c.AppendToStream(t.Context(), "reuse-1", esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, batch[0], event("other"))
-	if kind(err) != esdb.ErrorCodeWrongExpectedVersion {
+	c := startClient(t)
+	batch := newEvents(2)
+	mustAppend(t, c, "reuse-1", esdb.NoStream{}, batch...)
+	_, err := c.AppendToStream(t.Context(), "reuse-1", esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, batch[0], newEvent("other"))
+	if errorCode(err) != esdb.ErrorCodeWrongExpectedVersion {
 		t.Errorf("behind the stream: got %v, want a wrong version", err)
 	}
-	_, err = c.AppendToStream(t.Context(), "reuse-1", esdb.AppendToStreamOptions{ExpectedRevision: esdb.Revision(1)}, batch[0], event("other"))
+	_, err = c.AppendToStream(t.Context(), "reuse-1", esdb.AppendToStreamOptions{ExpectedRevision: esdb.Revision(1)}, batch[0], newEvent("other"))
 	if status.Code(err) != codes.InvalidArgument {
 		t.Errorf("at its end: got %v, want an invalid transaction", err)
 	}
@@ -97,9 +97,9 @@ func TestAnIDThatComesBackInAnotherAppendIsRefused(t *testing.T) {
 
 func TestWhatIsAppendedIsReadAsItWas(t *testing.T) {
 	t.Parallel()
-	c := started(t)
+	c := startClient(t)
 	batch := []esdb.EventData{
-		event("plain"),
+		newEvent("plain"),
 		{EventType: "empty", ContentType: esdb.ContentTypeJson},
 		{EventType: "binary", ContentType: esdb.ContentTypeBinary, Data: []byte{0, 1, 0xff}, Metadata: []byte{0, 1, 2}},
 		{EventType: "binary, no metadata", ContentType: esdb.ContentTypeBinary, Data: []byte("x")},
@@ -108,8 +108,8 @@ func TestWhatIsAppendedIsReadAsItWas(t *testing.T) {
 		{EventType: "été \x01", ContentType: esdb.ContentTypeJson, Data: []byte("null")},
 	}
 	stream := "été-1 / ☃"
-	put(t, c, stream, esdb.NoStream{}, batch...)
-	got, err := drain(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{}, 100))
+	mustAppend(t, c, stream, esdb.NoStream{}, batch...)
+	got, err := readEvents(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{}, 100))
 	if err != nil || len(got) != len(batch) {
 		t.Fatalf("got %d events, %v", len(got), err)
 	}
@@ -130,16 +130,16 @@ func TestWhatIsAppendedIsReadAsItWas(t *testing.T) {
 
 func TestAnAppendOfTheGreatestSizeIsMadeAndALargerOneRefused(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	e := event("big")
-	e.Data = bytes.Repeat([]byte("x"), eventstore.MaxAppend-len(e.EventType)-len(e.Metadata))
-	put(t, c, "big-1", esdb.NoStream{}, e)
-	got, err := drain(c.ReadStream(t.Context(), "big-1", esdb.ReadStreamOptions{}, 1))
+	c := startClient(t)
+	e := newEvent("big")
+	e.Data = bytes.Repeat([]byte("x"), eventstore.MaxAppendBytes-len(e.EventType)-len(e.Metadata))
+	mustAppend(t, c, "big-1", esdb.NoStream{}, e)
+	got, err := readEvents(c.ReadStream(t.Context(), "big-1", esdb.ReadStreamOptions{}, 1))
 	if err != nil || len(got) != 1 || !bytes.Equal(got[0].Data, e.Data) {
 		t.Fatalf("read %d events, %v", len(got), err)
 	}
 	for _, more := range []int{1, 1 << 20, 4 << 20} {
-		big := event("big")
+		big := newEvent("big")
 		big.Data = append(bytes.Clone(e.Data), make([]byte, more)...)
 		if _, err := c.AppendToStream(t.Context(), "big-1", esdb.AppendToStreamOptions{}, big); err == nil {
 			t.Errorf("%d bytes too many were taken", more)
@@ -152,12 +152,12 @@ func TestAnAppendOfTheGreatestSizeIsMadeAndALargerOneRefused(t *testing.T) {
 
 func TestAnAppendOfThousandsStaysTogether(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	done := put(t, c, "many-1", esdb.NoStream{}, events(2000)...)
+	c := startClient(t)
+	done := mustAppend(t, c, "many-1", esdb.NoStream{}, newEvents(2000)...)
 	if done.NextExpectedVersion != 1999 {
 		t.Fatalf("ends at %d, want 1999", done.NextExpectedVersion)
 	}
-	got, err := drain(c.ReadStream(t.Context(), "many-1", esdb.ReadStreamOptions{}, 5000))
+	got, err := readEvents(c.ReadStream(t.Context(), "many-1", esdb.ReadStreamOptions{}, 5000))
 	if err != nil || len(got) != 2000 {
 		t.Fatalf("got %d events, %v", len(got), err)
 	}
@@ -173,7 +173,7 @@ func TestAnAppendOfThousandsStaysTogether(t *testing.T) {
 
 func TestOfConcurrentAppendsAtOneRevisionOneIsMade(t *testing.T) {
 	t.Parallel()
-	c := started(t)
+	c := startClient(t)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	won := map[uint64]int{}
@@ -184,13 +184,13 @@ func TestOfConcurrentAppendsAtOneRevisionOneIsMade(t *testing.T) {
 				if r > 0 {
 					expected = esdb.Revision(r - 1)
 				}
-				_, err := c.AppendToStream(t.Context(), "race-1", esdb.AppendToStreamOptions{ExpectedRevision: expected}, event("e"))
+				_, err := c.AppendToStream(t.Context(), "race-1", esdb.AppendToStreamOptions{ExpectedRevision: expected}, newEvent("e"))
 				switch {
 				case err == nil:
 					mu.Lock()
 					won[r]++
 					mu.Unlock()
-				case kind(err) != esdb.ErrorCodeWrongExpectedVersion:
+				case errorCode(err) != esdb.ErrorCodeWrongExpectedVersion:
 					t.Errorf("append: %v", err)
 				}
 			}
@@ -209,19 +209,19 @@ func TestOfConcurrentAppendsAtOneRevisionOneIsMade(t *testing.T) {
 
 func TestConcurrentAppendsToManyStreamsAreAllKept(t *testing.T) {
 	t.Parallel()
-	c := started(t)
+	c := startClient(t)
 	var wg sync.WaitGroup
 	for w := range 16 {
 		wg.Go(func() {
 			for range 25 {
-				if _, err := c.AppendToStream(t.Context(), fmt.Sprintf("w-%d", w%4), esdb.AppendToStreamOptions{}, events(2)...); err != nil {
+				if _, err := c.AppendToStream(t.Context(), fmt.Sprintf("w-%d", w%4), esdb.AppendToStreamOptions{}, newEvents(2)...); err != nil {
 					t.Errorf("append: %v", err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	all, err := drain(c.ReadAll(t.Context(), esdb.ReadAllOptions{}, 10_000))
+	all, err := readEvents(c.ReadAll(t.Context(), esdb.ReadAllOptions{}, 10_000))
 	if err != nil || len(all) != 800 {
 		t.Fatalf("got %d events, %v, want 800", len(all), err)
 	}

@@ -16,72 +16,72 @@ import (
 )
 
 const (
-	maxOpen   = 1024     // batches begun and not yet final, a call
-	maxFlight = 16 << 20 // bytes of events received and not yet answered, a call
+	maxOpenBatches   = 1024     // batches begun and not yet final, a call
+	maxInFlightBytes = 16 << 20 // bytes of events received and not yet answered, a call
 )
 
 // batch is one append of a BatchAppend call.
 type batch struct {
-	id       *shared.UUID
-	named    *shared.StreamIdentifier // as the client sent it; every answer repeats it
-	stream   string
-	expected eventstore.Revision
-	deadline time.Time // zero: none
-	events   []eventstore.Proposed
-	size     int
+	id         *shared.UUID
+	identifier *shared.StreamIdentifier // as the client sent it; every answer repeats it
+	stream     string
+	expected   eventstore.Revision
+	deadline   time.Time // zero: none
+	events     []eventstore.ProposedEvent
+	size       int
 }
 
-// batcher runs the appends of one BatchAppend call: those of one stream in the order they came, those of different
+// batchAppender runs the appends of one BatchAppend call: those of one stream in the order they came, those of different
 // streams side by side.
-type batcher struct {
-	n      *Node
-	call   streams.Streams_BatchAppendServer
-	open   map[uuid.UUID]*batch
-	opened int // bytes in open
-	flight *semaphore.Weighted
-	lanes  sync.WaitGroup
+type batchAppender struct {
+	node          *Node
+	call          streams.Streams_BatchAppendServer
+	openBatches   map[uuid.UUID]*batch
+	openBytes     int // bytes in open
+	inFlightBytes *semaphore.Weighted
+	workers       sync.WaitGroup
 
-	mu    sync.Mutex
-	queue map[string][]*batch // by stream, while its lane runs
-	reply sync.Mutex
+	mu     sync.Mutex
+	queues map[string][]*batch // by stream, while its lane runs
+	sendMu sync.Mutex
 }
 
 // BatchAppend makes appends as they come and answers each by its correlation id, in the order they are done.
-func (s *service) BatchAppend(call streams.Streams_BatchAppendServer) error {
-	b := &batcher{n: s.n, call: call, open: map[uuid.UUID]*batch{}, queue: map[string][]*batch{}, flight: semaphore.NewWeighted(maxFlight)}
-	defer b.lanes.Wait()
-	arrived := make(chan arrival)
-	s.readers.Go(func() { arrivals(call, arrived) })
+func (s *streamsService) BatchAppend(call streams.Streams_BatchAppendServer) error {
+	b := &batchAppender{node: s.node, call: call, openBatches: map[uuid.UUID]*batch{}, queues: map[string][]*batch{}, inFlightBytes: semaphore.NewWeighted(maxInFlightBytes)}
+	defer b.workers.Wait()
+	received := make(chan receivedRequest)
+	s.receivers.Go(func() { receiveRequests(call, received) })
 	for {
 		select {
-		case a := <-arrived:
+		case a := <-received:
 			if errors.Is(a.err, io.EOF) {
 				return nil
 			}
 			if a.err != nil {
 				return a.err
 			}
-			if err := b.take(call.Context(), a.req); err != nil {
+			if err := b.handleRequest(call.Context(), a.req); err != nil {
 				return err
 			}
-		case <-s.draining.Done():
+		case <-s.drainCtx.Done():
 			return notReady()
 		}
 	}
 }
 
-// arrival is what one receive gave.
-type arrival struct {
+// receivedRequest is what one receive gave.
+type receivedRequest struct {
 	req *streams.BatchAppendReq
 	err error
 }
 
-// arrivals receives until the call is over, so that its reader can look elsewhere meanwhile.
-func arrivals(call streams.Streams_BatchAppendServer, to chan<- arrival) {
+// receiveRequests receives until the call is over, so that its reader can look elsewhere meanwhile.
+func receiveRequests(call streams.Streams_BatchAppendServer, to chan<- receivedRequest) {
 	for {
 		req, err := call.Recv()
 		select {
-		case to <- arrival{req, err}:
+		case to <- receivedRequest{req, err}:
 		case <-call.Context().Done():
 			return
 		}
@@ -91,75 +91,75 @@ func arrivals(call streams.Streams_BatchAppendServer, to chan<- arrival) {
 	}
 }
 
-// take adds a request to its batch and sends a final one on its way. Its error ends the call.
-func (b *batcher) take(ctx context.Context, req *streams.BatchAppendReq) error {
-	id, err := parseID(req.GetCorrelationId())
+// handleRequest adds a request to its batch and sends a final one on its way. Its error ends the call.
+func (b *batchAppender) handleRequest(ctx context.Context, req *streams.BatchAppendReq) error {
+	id, err := parseUUID(req.GetCorrelationId())
 	if err != nil {
-		return b.answer(&batch{id: req.GetCorrelationId()}, badRequest("The correlation id is missing."))
+		return b.sendResponse(&batch{id: req.GetCorrelationId()}, batchBadRequest("The correlation id is missing."))
 	}
-	one, known := b.open[id]
+	item, known := b.openBatches[id]
 	if !known && req.GetOptions() == nil {
 		return nil
 	}
 	if !known {
-		if one, err = begin(req, b.n.o.Clock()); err != nil {
-			return b.answer(one, refusal(one, err))
+		if item, err = newBatch(req, b.node.options.Clock()); err != nil {
+			return b.sendResponse(item, batchFailure(item, err))
 		}
 	}
-	delete(b.open, id)
-	b.opened -= one.size
-	if err := one.add(req.GetProposedMessages()); err != nil {
-		return b.answer(one, refusal(one, err))
+	delete(b.openBatches, id)
+	b.openBytes -= item.size
+	if err := item.addMessages(req.GetProposedMessages()); err != nil {
+		return b.sendResponse(item, batchFailure(item, err))
 	}
 	switch {
-	case !one.deadline.IsZero() && !b.n.o.Clock().Before(one.deadline):
-		return b.answer(one, timedOut())
+	case !item.deadline.IsZero() && !b.node.options.Clock().Before(item.deadline):
+		return b.sendResponse(item, batchTimeout())
 	case req.GetIsFinal():
-		return b.enqueue(ctx, one)
-	case len(b.open) == maxOpen || b.opened+one.size > maxFlight:
-		return b.answer(one, badRequest("Too many batches are open."))
+		return b.enqueue(ctx, item)
+	case len(b.openBatches) == maxOpenBatches || b.openBytes+item.size > maxInFlightBytes:
+		return b.sendResponse(item, batchBadRequest("Too many batches are open."))
 	}
-	b.open[id] = one
-	b.opened += one.size
+	b.openBatches[id] = item
+	b.openBytes += item.size
 	return nil
 }
 
-// begin makes a batch of a request that carries options.
-func begin(req *streams.BatchAppendReq, now time.Time) (*batch, error) {
+// newBatch makes a batch of a request that carries options.
+func newBatch(req *streams.BatchAppendReq, now time.Time) (*batch, error) {
 	o := req.GetOptions()
-	one := &batch{id: req.GetCorrelationId(), named: o.GetStreamIdentifier()}
+	item := &batch{id: req.GetCorrelationId(), identifier: o.GetStreamIdentifier()}
 	var err error
-	if one.stream, err = streamName(o.GetStreamIdentifier()); err != nil {
-		return one, err
+	if item.stream, err = parseStreamName(o.GetStreamIdentifier()); err != nil {
+		return item, err
 	}
 	switch p := o.GetExpectedStreamPosition().(type) {
 	case *streams.BatchAppendReq_Options_StreamPosition:
-		one.expected, err = revision(p.StreamPosition)
+		item.expected, err = parseStreamRevision(p.StreamPosition)
 	case *streams.BatchAppendReq_Options_NoStream:
-		one.expected = eventstore.NoStream
+		item.expected = eventstore.NoStream
 	case *streams.BatchAppendReq_Options_Any:
-		one.expected = eventstore.Any
+		item.expected = eventstore.Any
 	case *streams.BatchAppendReq_Options_StreamExists:
-		one.expected = streamExists
+		item.expected = streamExists
 	default:
-		err = invalid("An expected revision is missing.")
+		err = invalidArgument("An expected revision is missing.")
 	}
 	switch d := o.GetDeadlineOption().(type) {
 	case *streams.BatchAppendReq_Options_Deadline:
-		one.deadline = now.Add(d.Deadline.AsDuration())
+		item.deadline = now.Add(d.Deadline.AsDuration())
 	case *streams.BatchAppendReq_Options_Deadline_21_10_0:
-		one.deadline = d.Deadline_21_10_0.AsTime()
+		item.deadline = d.Deadline_21_10_0.AsTime()
 	}
-	return one, err
+	return item, err
 }
 
-func (o *batch) add(messages []*streams.BatchAppendReq_ProposedMessage) error {
+func (o *batch) addMessages(messages []*streams.BatchAppendReq_ProposedMessage) error {
 	for _, m := range messages {
-		e, err := proposed(m)
+		e, err := parseProposed(m)
 		if err != nil {
 			return err
 		}
-		if o.size += size(e); o.size > eventstore.MaxAppend || len(o.events) == maxEvents {
+		if o.size += eventSize(e); o.size > eventstore.MaxAppendBytes || len(o.events) == maxAppendEvents {
 			return eventstore.ErrTooLarge
 		}
 		o.events = append(o.events, e)
@@ -168,70 +168,70 @@ func (o *batch) add(messages []*streams.BatchAppendReq_ProposedMessage) error {
 }
 
 // enqueue puts a batch at the end of its stream's lane, once there is room in the call.
-func (b *batcher) enqueue(ctx context.Context, one *batch) error {
-	if b.n.o.Faults.DropRepeats > 0 && !b.n.sent.add(one.events) {
-		b.lanes.Go(func() { b.drop(ctx, one) })
+func (b *batchAppender) enqueue(ctx context.Context, item *batch) error {
+	if b.node.options.Faults.RepeatTimeout > 0 && !b.node.inFlight.add(item.events) {
+		b.workers.Go(func() { b.answerDroppedRepeat(ctx, item) })
 		return nil
 	}
-	if err := b.flight.Acquire(ctx, one.weight()); err != nil {
-		b.n.sent.remove(one.events)
+	if err := b.inFlightBytes.Acquire(ctx, item.weight()); err != nil {
+		b.node.inFlight.remove(item.events)
 		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	waiting, running := b.queue[one.stream]
-	b.queue[one.stream] = append(waiting, one)
+	waiting, running := b.queues[item.stream]
+	b.queues[item.stream] = append(waiting, item)
 	if !running {
-		b.lanes.Go(func() { b.run(ctx, one.stream) })
+		b.workers.Go(func() { b.appendQueued(ctx, item.stream) })
 	}
 	return nil
 }
 
 // weight counts an event's own cost in memory, so that empty ones are not free.
-func (o *batch) weight() int64 { return min(int64(o.size+256*(1+len(o.events))), maxFlight) }
+func (o *batch) weight() int64 { return min(int64(o.size+256*(1+len(o.events))), maxInFlightBytes) }
 
-// run makes the appends of one stream until none waits.
-func (b *batcher) run(ctx context.Context, stream string) {
+// appendQueued makes the appends of one stream until none waits.
+func (b *batchAppender) appendQueued(ctx context.Context, stream string) {
 	for {
 		b.mu.Lock()
-		waiting := b.queue[stream]
+		waiting := b.queues[stream]
 		if len(waiting) == 0 {
-			delete(b.queue, stream)
+			delete(b.queues, stream)
 			b.mu.Unlock()
 			return
 		}
-		one := waiting[0]
-		b.queue[stream] = waiting[1:]
+		item := waiting[0]
+		b.queues[stream] = waiting[1:]
 		b.mu.Unlock()
-		b.finish(ctx, one)
-		b.flight.Release(one.weight())
+		b.appendAndAnswer(ctx, item)
+		b.inFlightBytes.Release(item.weight())
 	}
 }
 
-func (b *batcher) finish(ctx context.Context, one *batch) {
-	if !one.deadline.IsZero() {
+func (b *batchAppender) appendAndAnswer(ctx context.Context, item *batch) {
+	if !item.deadline.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, one.deadline.Sub(b.n.o.Clock())-b.n.o.Faults.EarlyTimeout)
+		ctx, cancel = context.WithTimeout(ctx, item.deadline.Sub(b.node.options.Clock())-b.node.options.Faults.EarlyTimeout)
 		defer cancel()
 	}
-	var done eventstore.Committed
-	err := b.n.safely("BatchAppend", func() (err error) {
-		done, err = b.n.append(ctx, one.stream, one.expected, one.events)
+	var result eventstore.AppendResult
+	err := b.node.recoverPanics("BatchAppend", func() (err error) {
+		result, err = b.node.append(ctx, item.stream, item.expected, item.events)
 		return err
 	})
-	b.n.sent.remove(one.events) // before the answer: who has it may send the same again
+	b.node.inFlight.remove(item.events) // before the answer: who has it may send the same again
 	if err != nil {
-		_ = b.answer(one, refusal(one, err))
+		_ = b.sendResponse(item, batchFailure(item, err))
 		return
 	}
-	_ = b.answer(one, added(done))
+	_ = b.sendResponse(item, batchSuccess(result))
 }
 
-// answer fails only when the call is over, which its reader learns by itself.
-func (b *batcher) answer(one *batch, resp *streams.BatchAppendResp) error {
-	resp.CorrelationId = one.id
-	resp.StreamIdentifier = one.named
-	b.reply.Lock()
-	defer b.reply.Unlock()
+// sendResponse fails only when the call is over, which its reader learns by itself.
+func (b *batchAppender) sendResponse(item *batch, resp *streams.BatchAppendResp) error {
+	resp.CorrelationId = item.id
+	resp.StreamIdentifier = item.identifier
+	b.sendMu.Lock()
+	defer b.sendMu.Unlock()
 	return b.call.Send(resp)
 }

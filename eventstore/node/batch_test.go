@@ -16,22 +16,22 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-func text(id uuid.UUID) *shared.UUID {
+func textUUID(id uuid.UUID) *shared.UUID {
 	return &shared.UUID{Value: &shared.UUID_String_{String_: id.String()}}
 }
 
 // batch is a final one of n events to stream, anywhere, then changed.
 func batch(stream string, n int, changes ...func(*api.BatchAppendReq)) *api.BatchAppendReq {
 	r := &api.BatchAppendReq{
-		CorrelationId: text(uuid.New()),
+		CorrelationId: textUUID(uuid.New()),
 		Options: &api.BatchAppendReq_Options{
-			StreamIdentifier: identifier(stream), ExpectedStreamPosition: &api.BatchAppendReq_Options_Any{Any: &emptypb.Empty{}},
+			StreamIdentifier: testStreamIdentifier(stream), ExpectedStreamPosition: &api.BatchAppendReq_Options_Any{Any: &emptypb.Empty{}},
 		},
 		IsFinal: true,
 	}
 	for range n {
 		r.ProposedMessages = append(r.ProposedMessages, &api.BatchAppendReq_ProposedMessage{
-			Id: text(uuid.New()), Metadata: map[string]string{"type": "e", "content-type": "application/json"}, Data: []byte("{}"),
+			Id: textUUID(uuid.New()), Metadata: map[string]string{"type": "e", "content-type": "application/json"}, Data: []byte("{}"),
 		})
 	}
 	for _, change := range changes {
@@ -40,13 +40,13 @@ func batch(stream string, n int, changes ...func(*api.BatchAppendReq)) *api.Batc
 	return r
 }
 
-func at(r uint64) func(*api.BatchAppendReq) {
+func atRevision(r uint64) func(*api.BatchAppendReq) {
 	return func(b *api.BatchAppendReq) {
 		b.Options.ExpectedStreamPosition = &api.BatchAppendReq_Options_StreamPosition{StreamPosition: r}
 	}
 }
 
-func pipeline(t testing.TB, s server) api.Streams_BatchAppendClient {
+func openPipeline(t testing.TB, s nodeServer) api.Streams_BatchAppendClient {
 	t.Helper()
 	call, err := api.NewStreamsClient(s.conn(t)).BatchAppend(t.Context())
 	if err != nil {
@@ -55,8 +55,8 @@ func pipeline(t testing.TB, s server) api.Streams_BatchAppendClient {
 	return call
 }
 
-// ask sends one batch and takes its answer.
-func ask(t *testing.T, call api.Streams_BatchAppendClient, r *api.BatchAppendReq) *api.BatchAppendResp {
+// sendBatch sends one batch and takes its answer.
+func sendBatch(t *testing.T, call api.Streams_BatchAppendClient, r *api.BatchAppendReq) *api.BatchAppendResp {
 	t.Helper()
 	if err := call.Send(r); err != nil {
 		t.Fatal(err)
@@ -73,12 +73,12 @@ func ask(t *testing.T, call api.Streams_BatchAppendClient, r *api.BatchAppendReq
 
 func TestPipelinedBatchesKeepTheOrderOfTheirStream(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	call := pipeline(t, s)
+	s := startServer(t)
+	call := openPipeline(t, s)
 	const rounds, lanes = 50, 4
 	for i := range uint64(rounds) {
 		for lane := range lanes {
-			b := batch(fmt.Sprintf("p-%d", lane), 2, at(2*i-1))
+			b := batch(fmt.Sprintf("p-%d", lane), 2, atRevision(2*i-1))
 			if i == 0 {
 				b.Options.ExpectedStreamPosition = &api.BatchAppendReq_Options_NoStream{NoStream: &emptypb.Empty{}}
 			}
@@ -103,39 +103,39 @@ func TestPipelinedBatchesKeepTheOrderOfTheirStream(t *testing.T) {
 
 func TestABatchMayComeInPieces(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	call := pipeline(t, s)
+	s := startServer(t)
+	call := openPipeline(t, s)
 	first := batch("p-1", 3, func(b *api.BatchAppendReq) { b.IsFinal = false })
 	if err := call.Send(first); err != nil {
 		t.Fatal(err)
 	}
-	if other := ask(t, call, batch("p-2", 1)); other.GetSuccess().GetCurrentRevision() != 0 {
+	if other := sendBatch(t, call, batch("p-2", 1)); other.GetSuccess().GetCurrentRevision() != 0 {
 		t.Errorf("meanwhile: got %v", other)
 	}
 	rest := batch("", 2, func(b *api.BatchAppendReq) { b.Options, b.CorrelationId = nil, first.CorrelationId })
-	if got := ask(t, call, rest); got.GetSuccess().GetCurrentRevision() != 4 || string(got.GetStreamIdentifier().GetStreamName()) != "p-1" {
+	if got := sendBatch(t, call, rest); got.GetSuccess().GetCurrentRevision() != 4 || string(got.GetStreamIdentifier().GetStreamName()) != "p-1" {
 		t.Errorf("got %v", got)
 	}
-	if again := ask(t, call, batch("p-3", 1)); again.GetSuccess() == nil {
+	if again := sendBatch(t, call, batch("p-3", 1)); again.GetSuccess() == nil {
 		t.Errorf("got %v", again)
 	}
 }
 
 func TestABatchThatCannotBeMadeIsAnsweredAlone(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := startServer(t)
 	c := s.client(t)
-	put(t, c, "held-1", esdb.NoStream{}, events(3)...)
-	put(t, c, "gone-1", esdb.NoStream{}, event("e"))
+	mustAppend(t, c, "held-1", esdb.NoStream{}, newEvents(3)...)
+	mustAppend(t, c, "gone-1", esdb.NoStream{}, newEvent("e"))
 	if _, err := c.TombstoneStream(t.Context(), "gone-1", esdb.TombstoneStreamOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	call := pipeline(t, s)
+	call := openPipeline(t, s)
 	for name, x := range map[string]struct {
 		req  *api.BatchAppendReq
 		want code.Code
 	}{
-		"a wrong revision": {batch("held-1", 1, at(0)), code.Code_ALREADY_EXISTS},
+		"a wrong revision": {batch("held-1", 1, atRevision(0)), code.Code_ALREADY_EXISTS},
 		"a tombstone":      {batch("gone-1", 1), code.Code_NOT_FOUND},
 		"too big":          {batch("x-1", 1, func(b *api.BatchAppendReq) { b.ProposedMessages[0].Data = make([]byte, 1<<20) }), code.Code_INVALID_ARGUMENT},
 		"no type":          {batch("x-1", 1, func(b *api.BatchAppendReq) { b.ProposedMessages[0].Metadata = nil }), code.Code_INVALID_ARGUMENT},
@@ -149,11 +149,11 @@ func TestABatchThatCannotBeMadeIsAnsweredAlone(t *testing.T) {
 		}), code.Code_DEADLINE_EXCEEDED},
 		"no correlation": {batch("x-1", 1, func(b *api.BatchAppendReq) { b.CorrelationId = nil }), code.Code_INVALID_ARGUMENT},
 	} {
-		if got := ask(t, call, x.req).GetError().GetCode(); got != int32(x.want) {
+		if got := sendBatch(t, call, x.req).GetError().GetCode(); got != int32(x.want) {
 			t.Errorf("%s: got %v, want %v", name, code.Code(got), x.want)
 		}
 	}
-	if got := ask(t, call, batch("held-1", 1, at(2))); got.GetSuccess().GetCurrentRevision() != 3 {
+	if got := sendBatch(t, call, batch("held-1", 1, atRevision(2))); got.GetSuccess().GetCurrentRevision() != 3 {
 		t.Errorf("a good one after them: got %v", got)
 	}
 }
@@ -161,7 +161,7 @@ func TestABatchThatCannotBeMadeIsAnsweredAlone(t *testing.T) {
 // The official client for Node.js dies of an answer that names no stream.
 func TestTheAnswerToABatchNamesItsStreamEvenWithoutAName(t *testing.T) {
 	t.Parallel()
-	got := ask(t, pipeline(t, start(t)), batch("", 1))
+	got := sendBatch(t, openPipeline(t, startServer(t)), batch("", 1))
 	if got.GetError() == nil || got.GetStreamIdentifier() == nil || len(got.GetStreamIdentifier().GetStreamName()) != 0 {
 		t.Errorf("got %v, want a refusal that names the stream as it was asked for", got)
 	}
@@ -169,10 +169,10 @@ func TestTheAnswerToABatchNamesItsStreamEvenWithoutAName(t *testing.T) {
 
 func TestABatchOfNothingIsAnsweredWithTheLogsEnd(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	end := put(t, s.client(t), "held-1", esdb.NoStream{}, events(2)...)
+	s := startServer(t)
+	end := mustAppend(t, s.client(t), "held-1", esdb.NoStream{}, newEvents(2)...)
 	for stream, want := range map[string]string{"held-1": "current_revision:1", "missing-1": "no_stream:{}"} {
-		ok := ask(t, pipeline(t, s), batch(stream, 0)).GetSuccess()
+		ok := sendBatch(t, openPipeline(t, s), batch(stream, 0)).GetSuccess()
 		if ok.GetPosition().GetCommitPosition() != end.CommitPosition || !strings.HasPrefix(ok.String(), want) {
 			t.Errorf("%s: got %v, want %s at the log's end", stream, ok, want)
 		}
@@ -181,9 +181,9 @@ func TestABatchOfNothingIsAnsweredWithTheLogsEnd(t *testing.T) {
 
 func TestTheSameBatchAgainAddsNothing(t *testing.T) {
 	t.Parallel()
-	call := pipeline(t, start(t))
+	call := openPipeline(t, startServer(t))
 	b := batch("p-1", 2)
-	first, again := ask(t, call, b), ask(t, call, b)
+	first, again := sendBatch(t, call, b), sendBatch(t, call, b)
 	if first.GetSuccess() == nil || first.GetSuccess().String() != again.GetSuccess().String() {
 		t.Errorf("first %v, again %v", first, again)
 	}

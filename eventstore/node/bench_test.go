@@ -20,30 +20,30 @@ import (
 	"lieudit/eventstore/node"
 )
 
-// benched is a node on a journal as a service would have it, over a Unix socket.
-func benched(b *testing.B) (*journal.Journal, *esdb.Client) {
+// startBenchmark is a node on a journal as a service would have it, over a Unix socket.
+func startBenchmark(b *testing.B) (*journal.Journal, *esdb.Client) {
 	b.Helper()
 	log, err := journal.Open(b.TempDir(), journal.Options{Logger: quiet()})
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := serve(b, log, socket(b), node.Options{})
+	s := serveLog(b, log, socketAddress(b), node.Options{})
 	b.Cleanup(s.stop)
 	return log, s.client(b)
 }
 
 const benchData = `{"kind":"secret","label":"a key of an account, as long as such events are","created":"2026-11-21T11:30:00Z"}`
 
-// workers shares b.N calls among n of them.
-func workers(b *testing.B, n int, do func(worker, i int) error) {
+// runWorkers shares b.N calls among n of them.
+func runWorkers(b *testing.B, n int, do func(worker, i int) error) {
 	b.Helper()
-	var left atomic.Int64
-	left.Store(int64(b.N))
+	var remaining atomic.Int64
+	remaining.Store(int64(b.N))
 	var wg sync.WaitGroup
 	b.ResetTimer()
 	for w := range n {
 		wg.Go(func() {
-			for i := 0; left.Add(-1) >= 0; i++ {
+			for i := 0; remaining.Add(-1) >= 0; i++ {
 				if err := do(w, i); err != nil {
 					b.Error(err)
 					return
@@ -60,8 +60,8 @@ func workers(b *testing.B, n int, do func(worker, i int) error) {
 func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{1, 8, 32, 128} {
 		b.Run(fmt.Sprintf("client/workers=%d", n), func(b *testing.B) {
-			_, c := benched(b)
-			workers(b, n, func(w, i int) error {
+			_, c := startBenchmark(b)
+			runWorkers(b, n, func(w, i int) error {
 				o := esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}
 				if i > 0 {
 					o.ExpectedRevision = esdb.Revision(uint64(i - 1))
@@ -72,26 +72,26 @@ func BenchmarkAppend(b *testing.B) {
 			})
 		})
 		b.Run(fmt.Sprintf("journal/workers=%d", n), func(b *testing.B) {
-			log, _ := benched(b)
-			workers(b, n, func(w, i int) error {
+			log, _ := startBenchmark(b)
+			runWorkers(b, n, func(w, i int) error {
 				_, err := log.Append(context.Background(), fmt.Sprintf("bench-%d", w), eventstore.Revision(i-1),
-					[]eventstore.Proposed{{ID: uuid.New(), Type: "key.issued.v1", Data: []byte(benchData)}})
+					[]eventstore.ProposedEvent{{ID: uuid.New(), Type: "key.issued.v1", Data: []byte(benchData)}})
 				return err
 			})
 		})
 	}
 }
 
-const stock = 100_000
+const storedEvents = 100_000
 
-// stocked is benched with events of a hundred streams.
-func stocked(b *testing.B) (*journal.Journal, *esdb.Client) {
+// startFilledBenchmark is benched with events of a hundred streams.
+func startFilledBenchmark(b *testing.B) (*journal.Journal, *esdb.Client) {
 	b.Helper()
-	log, c := benched(b)
-	for i := range stock / 500 {
-		batch := make([]eventstore.Proposed, 500)
+	log, c := startBenchmark(b)
+	for i := range storedEvents / 500 {
+		batch := make([]eventstore.ProposedEvent, 500)
 		for n := range batch {
-			batch[n] = eventstore.Proposed{ID: uuid.New(), Type: "key.issued.v1", Data: []byte(benchData)}
+			batch[n] = eventstore.ProposedEvent{ID: uuid.New(), Type: "key.issued.v1", Data: []byte(benchData)}
 		}
 		if _, err := log.Append(b.Context(), fmt.Sprintf("bench-%d", i%2), eventstore.Any, batch); err != nil {
 			b.Fatal(err)
@@ -100,43 +100,43 @@ func stocked(b *testing.B) (*journal.Journal, *esdb.Client) {
 	return log, c
 }
 
-func perEvent(b *testing.B, events int) {
+func reportPerEvent(b *testing.B, events int) {
 	b.ReportMetric(float64(events)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
 // BenchmarkReadStream reads a stream of 50,000 events; one op is the whole of it.
 func BenchmarkReadStream(b *testing.B) {
-	_, c := stocked(b)
+	_, c := startFilledBenchmark(b)
 	for b.Loop() {
-		all, err := drain(c.ReadStream(b.Context(), "bench-0", esdb.ReadStreamOptions{}, math.MaxUint64))
-		if err != nil || len(all) != stock/2 {
+		all, err := readEvents(c.ReadStream(b.Context(), "bench-0", esdb.ReadStreamOptions{}, math.MaxUint64))
+		if err != nil || len(all) != storedEvents/2 {
 			b.Fatal(len(all), err)
 		}
 	}
-	perEvent(b, stock/2)
+	reportPerEvent(b, storedEvents/2)
 }
 
 // BenchmarkReadAll reads a log of 100,000 events.
 func BenchmarkReadAll(b *testing.B) {
-	_, c := stocked(b)
+	_, c := startFilledBenchmark(b)
 	for b.Loop() {
 		r, err := c.ReadAll(b.Context(), esdb.ReadAllOptions{}, math.MaxUint64)
 		n := 0
 		for ; err == nil; n++ {
 			_, err = r.Recv()
 		}
-		if !errors.Is(err, io.EOF) || n != stock+1 {
+		if !errors.Is(err, io.EOF) || n != storedEvents+1 {
 			b.Fatal(n, err)
 		}
 	}
-	perEvent(b, stock)
+	reportPerEvent(b, storedEvents)
 }
 
 // BenchmarkCatchUp follows a log of 100,000 events from its start to CaughtUp: all of it, and one event in none.
 func BenchmarkCatchUp(b *testing.B) {
 	for name, prefix := range map[string]string{"every event": "bench-", "none": "other-"} {
 		b.Run(name, func(b *testing.B) {
-			_, c := stocked(b)
+			_, c := startFilledBenchmark(b)
 			o := esdb.SubscribeToAllOptions{From: esdb.Start{}, MaxSearchWindow: 1000,
 				Filter: &esdb.SubscriptionFilter{Type: esdb.StreamFilterType, Prefixes: []string{prefix}}}
 			for b.Loop() {
@@ -148,7 +148,7 @@ func BenchmarkCatchUp(b *testing.B) {
 				}
 				_ = s.Close()
 			}
-			perEvent(b, stock)
+			reportPerEvent(b, storedEvents)
 		})
 	}
 }
@@ -160,7 +160,7 @@ func BenchmarkPipeline(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := serve(b, log, socket(b), node.Options{})
+	s := serveLog(b, log, socketAddress(b), node.Options{})
 	b.Cleanup(s.stop)
 	ctx, cancel := context.WithTimeout(b.Context(), 2*time.Minute) // whichever side stops, the other learns it
 	defer cancel()

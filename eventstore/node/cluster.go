@@ -18,12 +18,12 @@ import (
 // Version is the EventStoreDB whose behaviour a node follows.
 const Version = "24.6.0"
 
-type features struct {
+type serverFeatures struct {
 	serverfeatures.UnimplementedServerFeaturesServer
 }
 
 // GetSupportedMethods names what a client may call.
-func (features) GetSupportedMethods(context.Context, *shared.Empty) (*serverfeatures.SupportedMethods, error) {
+func (serverFeatures) GetSupportedMethods(context.Context, *shared.Empty) (*serverfeatures.SupportedMethods, error) {
 	method := func(service, name string, features ...string) *serverfeatures.SupportedMethod {
 		return &serverfeatures.SupportedMethod{ServiceName: "event_store.client." + service, MethodName: name, Features: features}
 	}
@@ -41,42 +41,42 @@ func (features) GetSupportedMethods(context.Context, *shared.Empty) (*serverfeat
 	}, nil
 }
 
-type member struct {
+type gossipMember struct {
 	gossip.UnimplementedGossipServer
 	advertise string
 	clock     func() time.Time
 }
 
 // Read names one member, alive and leading, at the address where the client already is.
-func (m member) Read(ctx context.Context, _ *shared.Empty) (*gossip.ClusterInfo, error) {
-	end, err := m.endpoint(ctx)
+func (m gossipMember) Read(ctx context.Context, _ *shared.Empty) (*gossip.ClusterInfo, error) {
+	endpoint, err := m.advertisedEndpoint(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &gossip.ClusterInfo{Members: []*gossip.MemberInfo{{
-		InstanceId:   structured(uuid.NewSHA1(namespace, []byte(end.String()))),
+		InstanceId:   structuredUUID(uuid.NewSHA1(idNamespace, []byte(endpoint.String()))),
 		TimeStamp:    ticks(m.clock()),
 		State:        gossip.MemberInfo_Leader,
 		IsAlive:      true,
-		HttpEndPoint: end,
+		HttpEndPoint: endpoint,
 	}}}, nil
 }
 
-func (m member) endpoint(ctx context.Context) (*gossip.EndPoint, error) {
+func (m gossipMember) advertisedEndpoint(ctx context.Context) (*gossip.EndPoint, error) {
 	addr := m.advertise
 	if p, ok := peer.FromContext(ctx); ok && addr == "" {
 		addr = p.LocalAddr.String()
 	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, &failure{code: codes.FailedPrecondition, text: "this node has no address to advertise"}
+		return nil, &statusError{code: codes.FailedPrecondition, text: "this node has no address to advertise"}
 	}
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]" // clients join address and port with a bare colon
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return nil, &failure{code: codes.FailedPrecondition, text: "the advertised port is not a number"}
+		return nil, &statusError{code: codes.FailedPrecondition, text: "the advertised port is not a number"}
 	}
 	return &gossip.EndPoint{Address: host, Port: uint32(number)}, nil
 }

@@ -16,8 +16,8 @@ import (
 	"lieudit/eventstore/node"
 )
 
-// different are the steps that a node answers in another way than the server of the recording, and why.
-var different = map[string]string{
+// knownDifferences are the steps that a node answers in another way than the server of the recording, and why.
+var knownDifferences = map[string]string{
 	"append 1.2 MB":       "the most that one append holds is ours, 983,040 bytes: every log of this program agrees on it",
 	"append 1.2 MB in 12": "the same",
 	"persistent create":   "there are no persistent subscriptions: nothing here reads by them",
@@ -33,9 +33,9 @@ func TestTheOfficialNodeClientIsAnsweredAsByARealServer(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "conversation.mjs"), script, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, open(t, t.TempDir()), "127.0.0.1:0", node.Options{})
+	s := serveLog(t, open(t, t.TempDir()), "127.0.0.1:0", node.Options{})
 	t.Cleanup(s.stop)
-	answered := parseSteps(t, runIn(t, dir, "node", "conversation.mjs", "esdb://"+s.addr+"?tls=false", "seed"))
+	answered := parseSteps(t, runCommand(t, dir, "node", "conversation.mjs", "esdb://"+s.addr+"?tls=false", "seed"))
 	if len(answered) != len(recorded) || len(recorded) != 95 {
 		t.Fatalf("%d steps answered, %d recorded, want 95 of each", len(answered), len(recorded))
 	}
@@ -50,7 +50,7 @@ type step map[string]any
 func compareStep(t *testing.T, got, want step) {
 	t.Helper()
 	op := fmt.Sprint(want["op"])
-	why, known := different[op]
+	why, known := knownDifferences[op]
 	switch same := reflect.DeepEqual(got, want); {
 	case same && known:
 		t.Errorf("%s: answered as recorded, which is no longer to be excused (%s)", op, why)
@@ -98,7 +98,7 @@ func installNodeClient(t *testing.T) string {
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "conversation"))); err != nil {
 		t.Fatal(err)
 	}
-	install := commandIn(t, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
+	install := newCommand(t, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
 	if said, err := install.CombinedOutput(); err != nil {
 		missing(t, "the official Node.js client cannot be installed", fmt.Errorf("%w: %s", err, said))
 	}
@@ -114,9 +114,9 @@ func missing(t *testing.T, what string, why error) {
 	t.Skipf("%s: %v", what, why)
 }
 
-func runIn(t *testing.T, dir string, words ...string) []byte {
+func runCommand(t *testing.T, dir string, words ...string) []byte {
 	t.Helper()
-	cmd := commandIn(t, dir, words...)
+	cmd := newCommand(t, dir, words...)
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
 	said, err := cmd.Output()
@@ -126,7 +126,7 @@ func runIn(t *testing.T, dir string, words ...string) []byte {
 	return said
 }
 
-func commandIn(t *testing.T, dir string, words ...string) *exec.Cmd {
+func newCommand(t *testing.T, dir string, words ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)

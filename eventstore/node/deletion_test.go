@@ -14,7 +14,7 @@ import (
 	"lieudit/eventstore/node"
 )
 
-func setMeta(t *testing.T, c *esdb.Client, stream string, set func(*esdb.StreamMetadata)) {
+func setMetadata(t *testing.T, c *esdb.Client, stream string, set func(*esdb.StreamMetadata)) {
 	t.Helper()
 	var m esdb.StreamMetadata
 	set(&m)
@@ -23,7 +23,7 @@ func setMeta(t *testing.T, c *esdb.Client, stream string, set func(*esdb.StreamM
 	}
 }
 
-func remove(t *testing.T, c *esdb.Client, stream string) {
+func deleteStream(t *testing.T, c *esdb.Client, stream string) {
 	t.Helper()
 	done, err := c.DeleteStream(t.Context(), stream, esdb.DeleteStreamOptions{})
 	if err != nil || done.Position.Commit == 0 {
@@ -33,7 +33,7 @@ func remove(t *testing.T, c *esdb.Client, stream string) {
 
 func TestMetadataSaysWhichEventsAreRead(t *testing.T) {
 	t.Parallel()
-	c := started(t)
+	c := startClient(t)
 	for _, x := range []struct {
 		name string
 		set  func(*esdb.StreamMetadata)
@@ -50,13 +50,13 @@ func TestMetadataSaysWhichEventsAreRead(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
 			stream := "m-" + x.name
-			put(t, c, stream, esdb.NoStream{}, events(5)...)
-			setMeta(t, c, stream, x.set)
+			mustAppend(t, c, stream, esdb.NoStream{}, newEvents(5)...)
+			setMetadata(t, c, stream, x.set)
 			if got := revisions(t, c, stream); !slices.Equal(got, x.want) {
 				t.Errorf("forwards %v, want %v", got, x.want)
 			}
-			back, err := drain(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{Direction: esdb.Backwards, From: esdb.End{}}, 99))
-			got := numbers(back)
+			back, err := readEvents(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{Direction: esdb.Backwards, From: esdb.End{}}, 99))
+			got := revisionsOf(back)
 			slices.Reverse(got)
 			if err != nil || !slices.Equal(got, x.want) {
 				t.Errorf("backwards %v, %v, want %v", got, err, x.want)
@@ -68,11 +68,11 @@ func TestMetadataSaysWhichEventsAreRead(t *testing.T) {
 func TestEventsOlderThanTheGreatestAgeAreNotRead(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
-	s := launchWith(t, t.TempDir(), socket(t), node.Options{Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 	t.Cleanup(s.stop)
 	c := s.client(t)
-	put(t, c, "age-1", esdb.NoStream{}, events(5)...)
-	setMeta(t, c, "age-1", func(m *esdb.StreamMetadata) { m.SetMaxAge(time.Hour) })
+	mustAppend(t, c, "age-1", esdb.NoStream{}, newEvents(5)...)
+	setMetadata(t, c, "age-1", func(m *esdb.StreamMetadata) { m.SetMaxAge(time.Hour) })
 	if got := revisions(t, c, "age-1"); len(got) != 5 {
 		t.Errorf("young: got %v", got)
 	}
@@ -80,16 +80,16 @@ func TestEventsOlderThanTheGreatestAgeAreNotRead(t *testing.T) {
 	if got := revisions(t, c, "age-1"); len(got) != 0 {
 		t.Errorf("old: got %v", got)
 	}
-	if all, err := drain(c.ReadAll(t.Context(), esdb.ReadAllOptions{}, 99)); err != nil || len(all) != 6 {
+	if all, err := readEvents(c.ReadAll(t.Context(), esdb.ReadAllOptions{}, 99)); err != nil || len(all) != 6 {
 		t.Errorf("the log shows %d events, %v, want 6", len(all), err)
 	}
 }
 
 func TestMetadataIsReadAsItWasSetAndOnlyTheLast(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	setMeta(t, c, "m-1", func(m *esdb.StreamMetadata) { m.SetMaxCount(1) })
-	setMeta(t, c, "m-1", func(m *esdb.StreamMetadata) {
+	c := startClient(t)
+	setMetadata(t, c, "m-1", func(m *esdb.StreamMetadata) { m.SetMaxCount(1) })
+	setMetadata(t, c, "m-1", func(m *esdb.StreamMetadata) {
 		m.SetMaxCount(7)
 		m.SetMaxAge(2 * time.Second)
 		m.SetTruncateBefore(3)
@@ -109,7 +109,7 @@ func TestMetadataIsReadAsItWasSetAndOnlyTheLast(t *testing.T) {
 
 func TestADeletedStreamIsNotFoundUntilItIsWrittenToAgain(t *testing.T) {
 	t.Parallel()
-	c := started(t)
+	c := startClient(t)
 	for _, x := range []struct {
 		name     string
 		expected esdb.ExpectedRevision
@@ -117,20 +117,20 @@ func TestADeletedStreamIsNotFoundUntilItIsWrittenToAgain(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
 			stream := "d-" + x.name
-			old := events(3)
-			put(t, c, stream, esdb.NoStream{}, old...)
-			remove(t, c, stream)
-			if _, err := drain(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{}, 9)); kind(err) != esdb.ErrorCodeResourceNotFound {
+			old := newEvents(3)
+			mustAppend(t, c, stream, esdb.NoStream{}, old...)
+			deleteStream(t, c, stream)
+			if _, err := readEvents(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{}, 9)); errorCode(err) != esdb.ErrorCodeResourceNotFound {
 				t.Fatalf("deleted: got %v, want not found", err)
 			}
-			_, err := c.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.StreamExists{}}, event("e"))
-			if kind(err) != esdb.ErrorCodeStreamDeleted {
+			_, err := c.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.StreamExists{}}, newEvent("e"))
+			if errorCode(err) != esdb.ErrorCodeStreamDeleted {
 				t.Errorf("append where it exists: got %v, want deleted", err)
 			}
-			if again := put(t, c, stream, esdb.NoStream{}, old...); again.NextExpectedVersion != 2 {
+			if again := mustAppend(t, c, stream, esdb.NoStream{}, old...); again.NextExpectedVersion != 2 {
 				t.Errorf("an old append again: got %+v", again)
 			}
-			if done := put(t, c, stream, x.expected, events(2)...); done.NextExpectedVersion != 4 {
+			if done := mustAppend(t, c, stream, x.expected, newEvents(2)...); done.NextExpectedVersion != 4 {
 				t.Errorf("goes on to %d, want 4", done.NextExpectedVersion)
 			}
 			if got := revisions(t, c, stream); !slices.Equal(got, []uint64{3, 4}) {
@@ -146,10 +146,10 @@ func TestADeletedStreamIsNotFoundUntilItIsWrittenToAgain(t *testing.T) {
 
 func TestMetadataSetOnADeletedStreamBringsItBackEmpty(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	put(t, c, "d-1", esdb.NoStream{}, events(3)...)
-	remove(t, c, "d-1")
-	setMeta(t, c, "d-1", func(m *esdb.StreamMetadata) { m.SetMaxCount(5) })
+	c := startClient(t)
+	mustAppend(t, c, "d-1", esdb.NoStream{}, newEvents(3)...)
+	deleteStream(t, c, "d-1")
+	setMetadata(t, c, "d-1", func(m *esdb.StreamMetadata) { m.SetMaxCount(5) })
 	if got := revisions(t, c, "d-1"); len(got) != 0 {
 		t.Errorf("got %v, want no events", got)
 	}
@@ -157,7 +157,7 @@ func TestMetadataSetOnADeletedStreamBringsItBackEmpty(t *testing.T) {
 	if err != nil || *m.MaxCount() != 5 || m.TruncateBefore() == nil || *m.TruncateBefore() != 3 {
 		t.Errorf("metadata %+v, %v", m, err)
 	}
-	setMeta(t, c, "d-1", func(m *esdb.StreamMetadata) { m.SetTruncateBefore(0) })
+	setMetadata(t, c, "d-1", func(m *esdb.StreamMetadata) { m.SetTruncateBefore(0) })
 	if got := revisions(t, c, "d-1"); len(got) != 3 {
 		t.Errorf("told to show everything: got %v", got)
 	}
@@ -165,8 +165,8 @@ func TestMetadataSetOnADeletedStreamBringsItBackEmpty(t *testing.T) {
 
 func TestADeletionIsMadeOnlyWhereItIsExpected(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	put(t, c, "d-1", esdb.NoStream{}, events(3)...)
+	c := startClient(t)
+	mustAppend(t, c, "d-1", esdb.NoStream{}, newEvents(3)...)
 	type call func(context.Context, string, esdb.ExpectedRevision) error
 	for name, end := range map[string]call{
 		"delete": func(ctx context.Context, stream string, r esdb.ExpectedRevision) error {
@@ -197,20 +197,20 @@ func TestADeletionIsMadeOnlyWhereItIsExpected(t *testing.T) {
 
 func TestATombstonedStreamIsDeletedEverywhere(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	first := events(2)
-	put(t, c, "t-1", esdb.NoStream{}, first...)
+	c := startClient(t)
+	first := newEvents(2)
+	mustAppend(t, c, "t-1", esdb.NoStream{}, first...)
 	end, err := c.TombstoneStream(t.Context(), "t-1", esdb.TombstoneStreamOptions{})
 	if err != nil || end.Position.Commit == 0 {
 		t.Fatalf("got %+v, %v", end, err)
 	}
 	calls := map[string]func() error{
 		"read": func() error {
-			_, err := drain(c.ReadStream(t.Context(), "t-1", esdb.ReadStreamOptions{}, 9))
+			_, err := readEvents(c.ReadStream(t.Context(), "t-1", esdb.ReadStreamOptions{}, 9))
 			return err
 		},
 		"read metadata": func() error {
-			_, err := drain(c.ReadStream(t.Context(), "$$t-1", esdb.ReadStreamOptions{}, 9))
+			_, err := readEvents(c.ReadStream(t.Context(), "$$t-1", esdb.ReadStreamOptions{}, 9))
 			return err
 		},
 		"set metadata": func() error {
@@ -233,12 +233,12 @@ func TestATombstonedStreamIsDeletedEverywhere(t *testing.T) {
 			return err
 		}
 		for name, call := range calls {
-			if err := call(); kind(err) != esdb.ErrorCodeStreamDeleted {
+			if err := call(); errorCode(err) != esdb.ErrorCodeStreamDeleted {
 				t.Errorf("%s: got %v, want stream deleted", name, err)
 			}
 		}
 	}
-	all, err := drain(c.ReadAll(t.Context(), esdb.ReadAllOptions{}, 9))
+	all, err := readEvents(c.ReadAll(t.Context(), esdb.ReadAllOptions{}, 9))
 	if err != nil || len(all) != 3 || all[2].EventType != "$streamDeleted" || all[2].EventNumber != 1<<63-1 {
 		t.Errorf("the log holds %v, %v", all, err)
 	}

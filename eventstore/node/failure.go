@@ -16,58 +16,60 @@ import (
 	"lieudit/eventstore"
 )
 
-// failure is an answer that refuses: a status, and the trailers by which clients tell EventStoreDB's errors apart.
-type failure struct {
+// statusError is an answer that refuses: a status, and the trailers by which clients tell EventStoreDB's errors apart.
+type statusError struct {
 	code    codes.Code
 	text    string
 	trailer metadata.MD
 }
 
-func (f *failure) Error() string              { return f.text }
-func (f *failure) GRPCStatus() *status.Status { return status.New(f.code, f.text) }
+func (f *statusError) Error() string              { return f.text }
+func (f *statusError) GRPCStatus() *status.Status { return status.New(f.code, f.text) }
 
-func invalid(format string, args ...any) *failure {
-	return &failure{code: codes.InvalidArgument, text: fmt.Sprintf(format, args...)}
+func invalidArgument(format string, args ...any) *statusError {
+	return &statusError{code: codes.InvalidArgument, text: fmt.Sprintf(format, args...)}
 }
 
-func deleted(stream string) *failure {
-	return &failure{codes.FailedPrecondition, fmt.Sprintf("Event stream '%s' is deleted.", printable(stream)),
-		metadata.Pairs("exception", "stream-deleted", "stream-name", printable(stream))}
+func streamDeleted(stream string) *statusError {
+	return &statusError{codes.FailedPrecondition, fmt.Sprintf("Event stream '%s' is deleted.", printableHeader(stream)),
+		metadata.Pairs("exception", "stream-deleted", "stream-name", printableHeader(stream))}
 }
 
-func tooLarge() *failure {
-	size := strconv.Itoa(eventstore.MaxAppend)
-	return &failure{codes.InvalidArgument, "Maximum Append Size of " + size + " Exceeded.",
+func appendTooLarge() *statusError {
+	size := strconv.Itoa(eventstore.MaxAppendBytes)
+	return &statusError{codes.InvalidArgument, "Maximum Append Size of " + size + " Exceeded.",
 		metadata.Pairs("exception", "maximum-append-size-exceeded", "maximum-append-size", size)}
 }
 
-func missing(property string) *failure {
-	return &failure{codes.InvalidArgument, fmt.Sprintf("Required Metadata Property '%s' is missing", property),
+func missing(property string) *statusError {
+	return &statusError{codes.InvalidArgument, fmt.Sprintf("Required Metadata Property '%s' is missing", property),
 		metadata.Pairs("exception", "missing-required-metadata-property", "required-metadata-properties", "type,content-type")}
 }
 
-func wrongVersion(operation string, c *eventstore.ConflictError) *failure {
+func wrongExpectedVersion(operation string, c *eventstore.ConflictError) *statusError {
 	expected, actual := strconv.FormatInt(int64(c.Expected), 10), strconv.FormatInt(int64(c.Current), 10)
 	text := fmt.Sprintf("%s failed due to WrongExpectedVersion. Stream: %s, Expected version: %s, Actual version: %s",
-		operation, printable(c.Stream), expected, actual)
-	return &failure{codes.FailedPrecondition, text, metadata.Pairs("exception", "wrong-expected-version",
-		"stream-name", printable(c.Stream), "expected-version", expected, "actual-version", actual)}
+		operation, printableHeader(c.Stream), expected, actual)
+	return &statusError{codes.FailedPrecondition, text, metadata.Pairs("exception", "wrong-expected-version",
+		"stream-name", printableHeader(c.Stream), "expected-version", expected, "actual-version", actual)}
 }
 
-func invalidTransaction() *failure {
-	return &failure{codes.InvalidArgument, "Invalid Transaction", metadata.Pairs("exception", "invalid-transaction")}
+func invalidTransaction() *statusError {
+	return &statusError{codes.InvalidArgument, "Invalid Transaction", metadata.Pairs("exception", "invalid-transaction")}
 }
 
-// unhandled is what EventStoreDB says where it does not look at what it is asked.
-func unhandled() *failure {
-	return &failure{code: codes.Unknown, text: "Exception was thrown by handler."}
+// unhandledException is what EventStoreDB says where it does not look at what it is asked.
+func unhandledException() *statusError {
+	return &statusError{code: codes.Unknown, text: "Exception was thrown by handler."}
 }
 
 // notReady says that nothing was done.
-func notReady() *failure { return &failure{code: codes.Unavailable, text: "Server Is Not Ready"} }
+func notReady() *statusError {
+	return &statusError{code: codes.Unavailable, text: "Server Is Not Ready"}
+}
 
-// printable keeps a stream name inside what a header may hold.
-func printable(s string) string {
+// printableHeader keeps a stream name inside what a header may hold.
+func printableHeader(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'
@@ -76,24 +78,24 @@ func printable(s string) string {
 	}, s)
 }
 
-// failed turns any error into the answer EventStoreDB gives. Aborted is its word for an append whose outcome is
+// toStatusError turns any error into the answer EventStoreDB gives. Aborted is its word for an append whose outcome is
 // unknown; Unavailable is said only when certainly nothing was added.
-func failed(err error) error {
-	var f *failure
+func toStatusError(err error) error {
+	var f *statusError
 	var diverged *eventstore.DivergedError
 	switch {
 	case err == nil || errors.As(err, &f):
 		return err
 	case errors.Is(err, eventstore.ErrUnknown):
-		return &failure{code: codes.Aborted, text: "Operation timed out: " + err.Error()}
+		return &statusError{code: codes.Aborted, text: "Operation timed out: " + err.Error()}
 	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, eventstore.ErrClosed):
 		return notReady()
 	case errors.Is(err, eventstore.ErrTooLarge):
-		return tooLarge()
-	case errors.Is(err, eventstore.ErrMismatch):
+		return appendTooLarge()
+	case errors.Is(err, eventstore.ErrIDReused):
 		return invalidTransaction()
 	case errors.As(err, &diverged):
-		return invalid("Trying to read from an invalid position.")
+		return invalidArgument("Trying to read from an invalid position.")
 	}
 	if _, ok := status.FromError(err); ok {
 		return err
@@ -101,12 +103,12 @@ func failed(err error) error {
 	if s := status.FromContextError(err); s.Code() != codes.Unknown {
 		return s.Err()
 	}
-	return &failure{code: codes.Internal, text: err.Error()}
+	return &statusError{code: codes.Internal, text: err.Error()}
 }
 
-func (n *Node) guardUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, call grpc.UnaryHandler) (resp any, err error) {
-	err = n.guard(info.FullMethod, func() error { resp, err = call(ctx, req); return err })
-	var f *failure
+func (n *Node) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, call grpc.UnaryHandler) (resp any, err error) {
+	err = n.handleCall(info.FullMethod, func() error { resp, err = call(ctx, req); return err })
+	var f *statusError
 	if errors.As(err, &f) && len(f.trailer) > 0 {
 		if e := grpc.SetTrailer(ctx, f.trailer); e != nil {
 			return nil, e
@@ -115,24 +117,26 @@ func (n *Node) guardUnary(ctx context.Context, req any, info *grpc.UnaryServerIn
 	return resp, err
 }
 
-func (n *Node) guardStream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, call grpc.StreamHandler) error {
-	err := n.guard(info.FullMethod, func() error { return call(srv, s) })
-	var f *failure
+func (n *Node) interceptStream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, call grpc.StreamHandler) error {
+	err := n.handleCall(info.FullMethod, func() error { return call(srv, s) })
+	var f *statusError
 	if errors.As(err, &f) && len(f.trailer) > 0 {
 		s.SetTrailer(f.trailer)
 	}
 	return err
 }
 
-// guard runs a call and names its error.
-func (n *Node) guard(method string, call func() error) error { return failed(n.safely(method, call)) }
+// handleCall runs a call and names its error.
+func (n *Node) handleCall(method string, call func() error) error {
+	return toStatusError(n.recoverPanics(method, call))
+}
 
-// safely turns a crash into an error that leaves the other calls alone.
-func (n *Node) safely(method string, call func() error) (err error) {
+// recoverPanics turns a crash into an error that leaves the other calls alone.
+func (n *Node) recoverPanics(method string, call func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			n.o.Logger.Error("call crashed", "method", method, "panic", p, "stack", string(debug.Stack()))
-			err = &failure{code: codes.Internal, text: "internal error"}
+			n.options.Logger.Error("call crashed", "method", method, "panic", p, "stack", string(debug.Stack()))
+			err = &statusError{code: codes.Internal, text: "internal error"}
 		}
 	}()
 	return call()

@@ -18,9 +18,9 @@ import (
 type Faults struct {
 	// InsideRecord is what a read of the whole log meets at a position where no event begins.
 	InsideRecord InsideRecord
-	// DropRepeats, unless it is zero, drops an append whose first id is that of one still on its way, and answers
+	// RepeatTimeout, unless it is zero, drops an append whose first id is that of one still on its way, and answers
 	// "Timeout" after so long. EventStoreDB takes 2 s.
-	DropRepeats time.Duration
+	RepeatTimeout time.Duration
 	// EarlyTimeout is how long before an append's deadline it is answered "Timeout", if it is not done by then.
 	EarlyTimeout time.Duration
 	// Silence makes the node fall silent while it lasts; a node speaks always where it is nil.
@@ -31,26 +31,26 @@ type Faults struct {
 type InsideRecord uint8
 
 const (
-	RefusedInside InsideRecord = iota // InvalidArgument, which is a node's own
-	FailedInside                      // Unknown, "Unexpected ReadAllResult: Error", as a server with a database on disk says
-	SilentInside                      // nothing for a minute, as a server with one in memory does, or until the caller goes
+	InsideRecordRefused InsideRecord = iota // InvalidArgument, which is a node's own
+	InsideRecordFailed                      // Unknown, "Unexpected ReadAllResult: Error", as a server with a database on disk says
+	InsideRecordSilent                      // nothing for a minute, as a server with one in memory does, or until the caller goes
 )
 
-// insideSilence is how long the real server said nothing.
-const insideSilence = time.Minute
+// insideRecordSilence is how long the real server said nothing.
+const insideRecordSilence = time.Minute
 
-// unkind is a log whose Scan fails from inside a record as a fault wants it.
-type unkind struct {
+// faultyLog is a log whose Scan fails from inside a record as a fault wants it.
+type faultyLog struct {
 	Log
-	inside InsideRecord
+	insideRecord InsideRecord
 }
 
-func (l unkind) Scan(ctx context.Context, from eventstore.Position, dir eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
-	return func(yield func(eventstore.Recorded, error) bool) {
+func (l faultyLog) Scan(ctx context.Context, from eventstore.Position, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		for e, err := range l.Log.Scan(ctx, from, dir) {
 			var diverged *eventstore.DivergedError
 			if errors.As(err, &diverged) {
-				err = l.fail(ctx)
+				err = l.insideRecordError(ctx)
 			}
 			if !yield(e, err) {
 				return
@@ -59,9 +59,9 @@ func (l unkind) Scan(ctx context.Context, from eventstore.Position, dir eventsto
 	}
 }
 
-func (l unkind) fail(ctx context.Context) error {
-	if l.inside == SilentInside {
-		silence := time.NewTimer(insideSilence)
+func (l faultyLog) insideRecordError(ctx context.Context) error {
+	if l.insideRecord == InsideRecordSilent {
+		silence := time.NewTimer(insideRecordSilence)
 		defer silence.Stop()
 		select {
 		case <-silence.C:
@@ -69,17 +69,17 @@ func (l unkind) fail(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return &failure{code: codes.Unknown, text: "Unexpected ReadAllResult: Error"}
+	return &statusError{code: codes.Unknown, text: "Unexpected ReadAllResult: Error"}
 }
 
-// onTheirWay are the first ids of the appends that a node was sent and has not answered.
-type onTheirWay struct {
+// inFlightAppends are the first ids of the appends that a node was sent and has not answered.
+type inFlightAppends struct {
 	mu  sync.Mutex
 	ids map[uuid.UUID]bool
 }
 
 // add is false when the append is there already.
-func (w *onTheirWay) add(events []eventstore.Proposed) bool {
+func (w *inFlightAppends) add(events []eventstore.ProposedEvent) bool {
 	if len(events) == 0 {
 		return true
 	}
@@ -95,7 +95,7 @@ func (w *onTheirWay) add(events []eventstore.Proposed) bool {
 	return true
 }
 
-func (w *onTheirWay) remove(events []eventstore.Proposed) {
+func (w *inFlightAppends) remove(events []eventstore.ProposedEvent) {
 	if len(events) == 0 {
 		return
 	}
@@ -104,13 +104,13 @@ func (w *onTheirWay) remove(events []eventstore.Proposed) {
 	delete(w.ids, events[0].ID)
 }
 
-// drop answers a repeat that is dropped.
-func (b *batcher) drop(ctx context.Context, one *batch) {
-	late := time.NewTimer(b.n.o.Faults.DropRepeats)
-	defer late.Stop()
+// answerDroppedRepeat answers a repeat that is dropped.
+func (b *batchAppender) answerDroppedRepeat(ctx context.Context, item *batch) {
+	timer := time.NewTimer(b.node.options.Faults.RepeatTimeout)
+	defer timer.Stop()
 	select {
-	case <-late.C:
-		_ = b.answer(one, timedOut())
+	case <-timer.C:
+		_ = b.sendResponse(item, batchTimeout())
 	case <-ctx.Done():
 	}
 }

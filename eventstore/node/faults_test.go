@@ -24,13 +24,13 @@ import (
 	"lieudit/schemas/deadlinetest"
 )
 
-// spoilt is a log whose next appends and scans fail, or crash when the failure is nil.
-type spoilt struct {
+// failingLog is a log whose next appends and scans fail, or crash when the failure is nil.
+type failingLog struct {
 	node.Log
 	failure atomic.Pointer[error]
 }
 
-func (s *spoilt) failing() error {
+func (s *failingLog) nextError() error {
 	err := s.failure.Load()
 	if err != nil && *err == nil {
 		panic("a crash in the log")
@@ -41,24 +41,24 @@ func (s *spoilt) failing() error {
 	return nil
 }
 
-func (s *spoilt) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
-	if err := s.failing(); err != nil {
-		return eventstore.Committed{}, err
+func (s *failingLog) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	if err := s.nextError(); err != nil {
+		return eventstore.AppendResult{}, err
 	}
 	return s.Log.Append(ctx, stream, expected, events)
 }
 
-func (s *spoilt) Scan(ctx context.Context, from eventstore.Position, dir eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
-	if err := s.failing(); err != nil {
-		return func(yield func(eventstore.Recorded, error) bool) { yield(eventstore.Recorded{}, err) }
+func (s *failingLog) Scan(ctx context.Context, from eventstore.Position, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	if err := s.nextError(); err != nil {
+		return func(yield func(eventstore.RecordedEvent, error) bool) { yield(eventstore.RecordedEvent{}, err) }
 	}
 	return s.Log.Scan(ctx, from, dir)
 }
 
 func TestWhatFailsInTheLogHasTheServersName(t *testing.T) {
 	t.Parallel()
-	log := &spoilt{Log: open(t, t.TempDir())}
-	s := serve(t, log, socket(t), node.Options{})
+	log := &failingLog{Log: open(t, t.TempDir())}
+	s := serveLog(t, log, socketAddress(t), node.Options{})
 	t.Cleanup(s.stop)
 	conn := s.conn(t)
 	for name, x := range map[string]struct {
@@ -69,37 +69,37 @@ func TestWhatFailsInTheLogHasTheServersName(t *testing.T) {
 		"unavailable":                 {eventstore.ErrUnavailable, codes.Unavailable, codes.Unavailable},
 		"closed":                      {eventstore.ErrClosed, codes.Unavailable, codes.Unavailable},
 		"unknown, for the log closed": {errors.Join(eventstore.ErrUnknown, eventstore.ErrClosed), codes.Aborted, codes.Aborted},
-		"damaged":                     {&eventstore.CorruptError{Position: 7, Why: "bits"}, codes.Internal, codes.Internal},
+		"damaged":                     {&eventstore.CorruptError{Position: 7, Reason: "bits"}, codes.Internal, codes.Internal},
 		"crashed":                     {nil, codes.Internal, codes.Internal},
 	} {
 		log.failure.Store(&x.err)
-		_, err := send(t.Context(), conn, nil, anyOf("x-1"), message())
+		_, err := sendAppend(t.Context(), conn, nil, appendHeader("x-1"), proposedMessage())
 		if status.Code(err) != x.append {
 			t.Errorf("%s: append got %v, want %v", name, err, x.append)
 		}
-		if _, err := collect(t, conn, reading()); status.Code(err) != x.read {
+		if _, err := collectResponses(t, conn, newReadRequest()); status.Code(err) != x.read {
 			t.Errorf("%s: read got %v, want %v", name, err, x.read)
 		}
-		resp := ask(t, pipeline(t, s), batch("x-1", 1))
+		resp := sendBatch(t, openPipeline(t, s), batch("x-1", 1))
 		if got := codes.Code(resp.GetError().GetCode()); got != x.append && (x.append != codes.Aborted || got != codes.DeadlineExceeded) {
 			t.Errorf("%s: batch got %v, want %v", name, got, x.append)
 		}
 	}
 	log.failure.Store(nil)
-	put(t, s.client(t), "x-1", esdb.Any{}, event("e"))
+	mustAppend(t, s.client(t), "x-1", esdb.Any{}, newEvent("e"))
 }
 
 func TestANodeStopsAlthoughACallHangs(t *testing.T) {
 	t.Parallel()
-	s := launchWith(t, t.TempDir(), socket(t), node.Options{Grace: 200 * time.Millisecond})
+	s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{StopTimeout: 200 * time.Millisecond})
 	call, err := api.NewStreamsClient(s.conn(t)).Append(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := call.Send(anyOf("x-1")); err != nil {
+	if err := call.Send(appendHeader("x-1")); err != nil {
 		t.Fatal(err)
 	}
-	put(t, s.client(t), "x-2", esdb.Any{}, event("e")) // by now the call has begun
+	mustAppend(t, s.client(t), "x-2", esdb.Any{}, newEvent("e")) // by now the call has begun
 	s.stop()
 	if _, err := call.CloseAndRecv(); status.Code(err) == codes.OK {
 		t.Error("the call ended well")
@@ -108,9 +108,9 @@ func TestANodeStopsAlthoughACallHangs(t *testing.T) {
 
 func TestAPipelineEndsWithItsNode(t *testing.T) {
 	t.Parallel()
-	s := serve(t, open(t, t.TempDir()), socket(t), node.Options{})
-	call := pipeline(t, s)
-	if got := ask(t, call, batch("x-1", 1)); got.GetSuccess() == nil {
+	s := serveLog(t, open(t, t.TempDir()), socketAddress(t), node.Options{})
+	call := openPipeline(t, s)
+	if got := sendBatch(t, call, batch("x-1", 1)); got.GetSuccess() == nil {
 		t.Fatalf("got %v", got)
 	}
 	begun := time.Now()
@@ -139,16 +139,16 @@ func TestAnIdleClientMayPingEveryTenSeconds(t *testing.T) {
 	if os.Getenv("LIEUDIT_TEST_LONG") == "" && os.Getenv("LIEUDIT_CHECK") != "1" { // it only waits
 		t.Skip("takes 45 s: set LIEUDIT_TEST_LONG=1")
 	}
-	conn, err := grpc.NewClient(start(t).addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient(startServer(t).addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if _, err := send(t.Context(), conn, nil, anyOf("x-1"), message()); err != nil {
+	if _, err := sendAppend(t.Context(), conn, nil, appendHeader("x-1"), proposedMessage()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Limit(45*time.Second))
+	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Scale(45*time.Second))
 	defer cancel()
 	if conn.WaitForStateChange(ctx, connectivity.Ready) {
 		t.Errorf("the connection is %v", conn.GetState())

@@ -16,28 +16,28 @@ const pageSize = 32
 
 // filter is what a filtered read of the whole log wants.
 type filter struct {
-	types    bool           // of event types, not stream names
-	prefixes []string       // one of them
-	regex    *regexp.Regexp // instead of prefixes
-	interval uint64         // considered events from one checkpoint to the next
+	byType             bool           // of event types, not stream names
+	prefixes           []string       // one of them
+	regex              *regexp.Regexp // instead of prefixes
+	checkpointInterval uint64         // considered events from one checkpoint to the next
 }
 
 func parseFilter(o *streams.ReadReq_Options_FilterOptions, follow bool) (*filter, error) {
 	f := &filter{}
-	var what *streams.ReadReq_Options_FilterOptions_Expression
+	var expression *streams.ReadReq_Options_FilterOptions_Expression
 	switch by := o.GetFilter().(type) {
 	case *streams.ReadReq_Options_FilterOptions_EventType:
-		f.types, what = true, by.EventType
+		f.byType, expression = true, by.EventType
 	case *streams.ReadReq_Options_FilterOptions_StreamIdentifier:
-		what = by.StreamIdentifier
+		expression = by.StreamIdentifier
 	default:
-		return nil, invalid("What to filter by is missing.")
+		return nil, invalidArgument("What to filter by is missing.")
 	}
-	f.prefixes = what.GetPrefix()
-	if text := what.GetRegex(); text != "" {
+	f.prefixes = expression.GetPrefix()
+	if text := expression.GetRegex(); text != "" {
 		re, err := regexp.Compile(text)
 		if err != nil {
-			return nil, invalid("'%s' is not a regular expression of RE2.", printable(text))
+			return nil, invalidArgument("'%s' is not a regular expression of RE2.", printableHeader(text))
 		}
 		f.regex = re
 	}
@@ -51,25 +51,25 @@ func (f *filter) parseWindow(o *streams.ReadReq_Options_FilterOptions, follow bo
 	case *streams.ReadReq_Options_FilterOptions_Max:
 		window = uint64(w.Max)
 	default:
-		return invalid("The filter's window is missing.")
+		return invalidArgument("The filter's window is missing.")
 	}
-	f.interval = window * uint64(o.GetCheckpointIntervalMultiplier())
-	if follow && (f.interval == 0 || f.interval > math.MaxInt32) {
-		return invalid("The filter's window and checkpoint interval multiplier must be positive.")
+	f.checkpointInterval = window * uint64(o.GetCheckpointIntervalMultiplier())
+	if follow && (f.checkpointInterval == 0 || f.checkpointInterval > math.MaxInt32) {
+		return invalidArgument("The filter's window and checkpoint interval multiplier must be positive.")
 	}
 	return nil
 }
 
-// wants says whether an event is asked for; no filter asks for every one.
-func (f *filter) wants(e eventstore.Recorded) bool {
+// matches says whether an event is asked for; no filter asks for every one.
+func (f *filter) matches(e eventstore.RecordedEvent) bool {
 	if f == nil {
 		return true
 	}
-	if hidden(e.Stream) {
+	if isHidden(e.Stream) {
 		return false
 	}
 	text := e.Stream
-	if f.types {
+	if f.byType {
 		text = e.Type
 	}
 	if f.regex != nil {
@@ -83,8 +83,8 @@ func (f *filter) wants(e eventstore.Recorded) bool {
 	return false
 }
 
-// hidden names the streams that EventStoreDB never shows to a filter. Others that begin with "$" it does show.
-func hidden(stream string) bool {
+// isHidden names the streams that EventStoreDB never shows to a filter. Others that begin with "$" it does show.
+func isHidden(stream string) bool {
 	if stream == "$epoch-information" {
 		return true
 	}

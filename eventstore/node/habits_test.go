@@ -16,48 +16,48 @@ import (
 	"lieudit/eventstore/node"
 )
 
-// slow is a log that holds each append until it is let go.
-type slow struct {
+// blockingLog is a log that holds each append until it is let go.
+type blockingLog struct {
 	node.Log
 	arrived chan struct{}
-	letGo   chan struct{}
+	release chan struct{}
 }
 
-func (s *slow) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
+func (s *blockingLog) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	s.arrived <- struct{}{}
-	<-s.letGo
+	<-s.release
 	return s.Log.Append(ctx, stream, expected, events)
 }
 
-func serveSlow(t *testing.T, faults node.Faults) (server, *slow) {
+func serveBlockingLog(t *testing.T, faults node.Faults) (nodeServer, *blockingLog) {
 	t.Helper()
-	log := &slow{open(t, t.TempDir()), make(chan struct{}, 10), make(chan struct{}, 10)}
-	s := serve(t, log, socket(t), node.Options{Faults: faults})
+	log := &blockingLog{open(t, t.TempDir()), make(chan struct{}, 10), make(chan struct{}, 10)}
+	s := serveLog(t, log, socketAddress(t), node.Options{Faults: faults})
 	t.Cleanup(s.stop)
 	return s, log
 }
 
 func TestARepeatOfWhatIsOnItsWayCanBeDropped(t *testing.T) {
 	t.Parallel()
-	s, log := serveSlow(t, node.Faults{DropRepeats: time.Millisecond})
-	first, other := pipeline(t, s), pipeline(t, s)
+	s, log := serveBlockingLog(t, node.Faults{RepeatTimeout: time.Millisecond})
+	first, other := openPipeline(t, s), openPipeline(t, s)
 	b := batch("p-1", 2)
 	if err := first.Send(b); err != nil {
 		t.Fatal(err)
 	}
 	<-log.arrived
 	for range 2 {
-		if got := ask(t, other, b).GetError(); got.GetCode() != int32(code.Code_DEADLINE_EXCEEDED) || got.GetMessage() != "Timeout" {
+		if got := sendBatch(t, other, b).GetError(); got.GetCode() != int32(code.Code_DEADLINE_EXCEEDED) || got.GetMessage() != "Timeout" {
 			t.Errorf("a repeat on its way: got %v, want a timeout", got)
 		}
 	}
-	log.letGo <- struct{}{}
+	log.release <- struct{}{}
 	landed, err := first.Recv()
 	if err != nil || landed.GetSuccess().GetCurrentRevision() != 1 {
 		t.Fatalf("the original: got %v, %v", landed, err)
 	}
-	log.letGo <- struct{}{}
-	if again := ask(t, other, b); again.GetSuccess().String() != landed.GetSuccess().String() {
+	log.release <- struct{}{}
+	if again := sendBatch(t, other, b); again.GetSuccess().String() != landed.GetSuccess().String() {
 		t.Errorf("sent again later: got %v, want %v", again, landed)
 	}
 	if got := revisions(t, s.client(t), "p-1"); len(got) != 2 {
@@ -67,14 +67,14 @@ func TestARepeatOfWhatIsOnItsWayCanBeDropped(t *testing.T) {
 
 func TestAnAppendCanBeGivenUpBeforeItsDeadline(t *testing.T) {
 	t.Parallel()
-	s, log := serveSlow(t, node.Faults{EarlyTimeout: time.Hour})
+	s, log := serveBlockingLog(t, node.Faults{EarlyTimeout: time.Hour})
 	for range 10 {
-		log.letGo <- struct{}{}
+		log.release <- struct{}{}
 	}
 	b := batch("p-1", 1, func(b *api.BatchAppendReq) {
 		b.Options.DeadlineOption = &api.BatchAppendReq_Options_Deadline{Deadline: durationpb.New(time.Hour + time.Nanosecond)}
 	})
-	if got := ask(t, pipeline(t, s), b).GetError(); got.GetCode() != int32(code.Code_DEADLINE_EXCEEDED) {
+	if got := sendBatch(t, openPipeline(t, s), b).GetError(); got.GetCode() != int32(code.Code_DEADLINE_EXCEEDED) {
 		t.Errorf("got %v, want a timeout", got)
 	}
 }
@@ -82,19 +82,19 @@ func TestAnAppendCanBeGivenUpBeforeItsDeadline(t *testing.T) {
 func TestAReadFromInsideARecordCanFailAsEventStoreDBs(t *testing.T) {
 	t.Parallel()
 	for inside, want := range map[node.InsideRecord]codes.Code{
-		node.RefusedInside: codes.InvalidArgument, node.FailedInside: codes.Unknown, node.SilentInside: codes.DeadlineExceeded,
+		node.InsideRecordRefused: codes.InvalidArgument, node.InsideRecordFailed: codes.Unknown, node.InsideRecordSilent: codes.DeadlineExceeded,
 	} {
-		s := serve(t, open(t, t.TempDir()), socket(t), node.Options{Faults: node.Faults{InsideRecord: inside}})
+		s := serveLog(t, open(t, t.TempDir()), socketAddress(t), node.Options{Faults: node.Faults{InsideRecord: inside}})
 		t.Cleanup(s.stop)
-		at := put(t, s.client(t), "a-1", esdb.NoStream{}, event("e")).CommitPosition
-		put(t, s.client(t), "a-1", esdb.Any{}, event("e"))
+		at := mustAppend(t, s.client(t), "a-1", esdb.NoStream{}, newEvent("e")).CommitPosition
+		mustAppend(t, s.client(t), "a-1", esdb.Any{}, newEvent("e"))
 		patience := time.Minute
-		if inside == node.SilentInside {
+		if inside == node.InsideRecordSilent {
 			patience = 300 * time.Millisecond
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		for _, req := range []*api.ReadReq{reading(positioned(at+1, at+1)), reading(positioned(at+1, at+1), following)} {
+		for _, req := range []*api.ReadReq{newReadRequest(atPosition(at+1, at+1)), newReadRequest(atPosition(at+1, at+1), asSubscription)} {
 			call, err := api.NewStreamsClient(s.conn(t)).Read(ctx, req)
 			for err == nil {
 				_, err = call.Recv()
@@ -103,7 +103,7 @@ func TestAReadFromInsideARecordCanFailAsEventStoreDBs(t *testing.T) {
 				t.Errorf("got %v, want %v", err, want)
 			}
 		}
-		if all, err := collect(t, s.conn(t), reading(positioned(at, at))); err != nil || len(all) != 2 {
+		if all, err := collectResponses(t, s.conn(t), newReadRequest(atPosition(at, at))); err != nil || len(all) != 2 {
 			t.Errorf("from an event's place: got %d events, %v", len(all), err)
 		}
 	}

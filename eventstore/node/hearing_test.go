@@ -7,22 +7,22 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 )
 
-// heard is what a subscription said.
-type heard struct {
+// subscriptionSignal is what a subscription said.
+type subscriptionSignal struct {
 	kind  string // event, checkpoint, caught up, dropped
 	event *esdb.RecordedEvent
 	at    uint64
 	err   error
 }
 
-func (h heard) String() string {
+func (h subscriptionSignal) String() string {
 	if h.event != nil {
 		return fmt.Sprintf("%s@%d", h.event.StreamID, h.event.EventNumber)
 	}
 	return h.kind
 }
 
-func next(t *testing.T, s *esdb.Subscription) heard {
+func receiveSignal(t *testing.T, s *esdb.Subscription) subscriptionSignal {
 	t.Helper()
 	got := make(chan *esdb.SubscriptionEvent, 1)
 	go func() { got <- s.Recv() }()
@@ -31,30 +31,30 @@ func next(t *testing.T, s *esdb.Subscription) heard {
 		switch {
 		case e.EventAppeared != nil:
 			o := e.EventAppeared.OriginalEvent()
-			return heard{kind: "event", event: o, at: o.Position.Commit}
+			return subscriptionSignal{kind: "event", event: o, at: o.Position.Commit}
 		case e.CheckPointReached != nil:
-			return heard{kind: "checkpoint", at: e.CheckPointReached.Commit}
+			return subscriptionSignal{kind: "checkpoint", at: e.CheckPointReached.Commit}
 		case e.CaughtUp != nil:
-			return heard{kind: "caught up"}
+			return subscriptionSignal{kind: "caught up"}
 		}
-		return heard{kind: "dropped", err: e.SubscriptionDropped.Error}
+		return subscriptionSignal{kind: "dropped", err: e.SubscriptionDropped.Error}
 	case <-t.Context().Done():
 		t.Fatal("nothing was said")
-		return heard{}
+		return subscriptionSignal{}
 	}
 }
 
-// hears checks what a subscription says next, word for word.
-func hears(t *testing.T, s *esdb.Subscription, want ...string) {
+// requireSignals checks what a subscription says next, word for word.
+func requireSignals(t *testing.T, s *esdb.Subscription, want ...string) {
 	t.Helper()
 	for _, w := range want {
-		if got := next(t, s).String(); got != w {
+		if got := receiveSignal(t, s).String(); got != w {
 			t.Fatalf("heard %s, want %s", got, w)
 		}
 	}
 }
 
-func toAll(t *testing.T, c *esdb.Client, o esdb.SubscribeToAllOptions) *esdb.Subscription {
+func subscribeToAll(t *testing.T, c *esdb.Client, o esdb.SubscribeToAllOptions) *esdb.Subscription {
 	t.Helper()
 	s, err := c.SubscribeToAll(t.Context(), o)
 	if err != nil {
@@ -64,7 +64,7 @@ func toAll(t *testing.T, c *esdb.Client, o esdb.SubscribeToAllOptions) *esdb.Sub
 	return s
 }
 
-func toStream(t *testing.T, c *esdb.Client, stream string, from esdb.StreamPosition) *esdb.Subscription {
+func subscribeToStream(t *testing.T, c *esdb.Client, stream string, from esdb.StreamPosition) *esdb.Subscription {
 	t.Helper()
 	s, err := c.SubscribeToStream(t.Context(), stream, esdb.SubscribeToStreamOptions{From: from})
 	if err != nil {
@@ -74,6 +74,6 @@ func toStream(t *testing.T, c *esdb.Client, stream string, from esdb.StreamPosit
 	return s
 }
 
-func position(w *esdb.WriteResult) esdb.Position {
+func writePosition(w *esdb.WriteResult) esdb.Position {
 	return esdb.Position{Commit: w.CommitPosition, Prepare: w.PreparePosition}
 }

@@ -11,19 +11,19 @@ import (
 
 func TestBothConnectionStringsReachANode(t *testing.T) {
 	t.Parallel()
-	s := launch(t, t.TempDir(), "127.0.0.1:0")
+	s := serveFolder(t, t.TempDir(), "127.0.0.1:0")
 	t.Cleanup(s.stop)
 	if _, _, err := net.SplitHostPort(s.addr); err != nil {
 		t.Fatal(err)
 	}
 	for _, scheme := range []string{"esdb://", "esdb+discover://"} {
-		put(t, connect(t, scheme+s.addr+"?tls=false", ""), "a-1", esdb.Any{}, event("e"))
+		mustAppend(t, connect(t, scheme+s.addr+"?tls=false", ""), "a-1", esdb.Any{}, newEvent("e"))
 	}
 }
 
 func TestANodeReplacesTheSocketOfADeadOneOnly(t *testing.T) {
 	t.Parallel()
-	path := socket(t)
+	path := socketAddress(t)
 	ln, err := node.Listen(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)

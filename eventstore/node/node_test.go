@@ -36,40 +36,40 @@ func open(t testing.TB, dir string) *journal.Journal {
 	return j
 }
 
-// server is a node that runs on a folder.
-type server struct {
+// nodeServer is a node that runs on a folder.
+type nodeServer struct {
 	dir  string
 	addr string // as node.Listen and esdb.Configuration.Address take it
 	log  *journal.Journal
 	stop func() // the node first, then its journal; more than once is fine
 }
 
-// launch runs a node on a journal until stop is called.
-func launch(t testing.TB, dir, listen string) server {
+// serveFolder runs a node on a journal until stop is called.
+func serveFolder(t testing.TB, dir, listen string) nodeServer {
 	t.Helper()
-	return launchWith(t, dir, listen, node.Options{})
+	return serveFolderWith(t, dir, listen, node.Options{})
 }
 
-func launchWith(t testing.TB, dir, listen string, o node.Options) server {
+func serveFolderWith(t testing.TB, dir, listen string, o node.Options) nodeServer {
 	t.Helper()
 	log := open(t, dir)
-	s := serve(t, log, listen, o)
+	s := serveLog(t, log, listen, o)
 	s.dir, s.log = dir, log
 	return s
 }
 
-// serve runs a node on a log until stop is called, which closes the log too.
-func serve(t testing.TB, log node.Log, listen string, o node.Options) server {
+// serveLog runs a node on a log until stop is called, which closes the log too.
+func serveLog(t testing.TB, log node.Log, listen string, o node.Options) nodeServer {
 	t.Helper()
 	ln, err := node.Listen(t.Context(), listen)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Logger, o.Grace = quiet(), cmp.Or(o.Grace, grace)
+	o.Logger, o.StopTimeout = quiet(), cmp.Or(o.StopTimeout, grace)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- node.New(log, o).Serve(ctx, ln) }()
-	s := server{addr: ln.Addr().String(), stop: sync.OnceFunc(func() {
+	s := nodeServer{addr: ln.Addr().String(), stop: sync.OnceFunc(func() {
 		cancel()
 		if err := errors.Join(<-done, log.Close()); err != nil {
 			t.Errorf("stop: %v", err)
@@ -81,12 +81,12 @@ func serve(t testing.TB, log node.Log, listen string, o node.Options) server {
 	return s
 }
 
-func socket(t testing.TB) string { return "unix:" + filepath.Join(t.TempDir(), "s") }
+func socketAddress(t testing.TB) string { return "unix:" + filepath.Join(t.TempDir(), "s") }
 
-// start serves a new journal on a Unix socket for the time of a test.
-func start(t testing.TB) server {
+// startServer serves a new journal on a Unix socket for the time of a test.
+func startServer(t testing.TB) nodeServer {
 	t.Helper()
-	s := launch(t, t.TempDir(), socket(t))
+	s := serveFolder(t, t.TempDir(), socketAddress(t))
 	t.Cleanup(s.stop)
 	return s
 }
@@ -109,13 +109,13 @@ func connect(t testing.TB, text, addr string) *esdb.Client {
 }
 
 // client is the official one, connected.
-func (s server) client(t testing.TB) *esdb.Client {
+func (s nodeServer) client(t testing.TB) *esdb.Client {
 	t.Helper()
 	return connect(t, "esdb://unused?tls=false", s.addr)
 }
 
 // conn is for requests that the official client cannot send.
-func (s server) conn(t testing.TB) *grpc.ClientConn {
+func (s nodeServer) conn(t testing.TB) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -125,26 +125,26 @@ func (s server) conn(t testing.TB) *grpc.ClientConn {
 	return conn
 }
 
-// started is the client of a node of its own.
-func started(t testing.TB) *esdb.Client {
+// startClient is the client of a node of its own.
+func startClient(t testing.TB) *esdb.Client {
 	t.Helper()
-	return start(t).client(t)
+	return startServer(t).client(t)
 }
 
-func event(kind string) esdb.EventData {
+func newEvent(kind string) esdb.EventData {
 	return esdb.EventData{EventID: uuid.New(), EventType: kind, ContentType: esdb.ContentTypeJson, Data: []byte(`{"n":1}`), Metadata: []byte(`{"actor":"a"}`)}
 }
 
-func events(n int) []esdb.EventData {
+func newEvents(n int) []esdb.EventData {
 	all := make([]esdb.EventData, n)
 	for i := range all {
-		all[i] = event(fmt.Sprintf("e%d", i))
+		all[i] = newEvent(fmt.Sprintf("e%d", i))
 	}
 	return all
 }
 
-// put appends and must succeed.
-func put(t testing.TB, c *esdb.Client, stream string, expected esdb.ExpectedRevision, all ...esdb.EventData) *esdb.WriteResult {
+// mustAppend appends and must succeed.
+func mustAppend(t testing.TB, c *esdb.Client, stream string, expected esdb.ExpectedRevision, all ...esdb.EventData) *esdb.WriteResult {
 	t.Helper()
 	done, err := c.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: expected}, all...)
 	if err != nil {
@@ -153,8 +153,8 @@ func put(t testing.TB, c *esdb.Client, stream string, expected esdb.ExpectedRevi
 	return done
 }
 
-// kind is the official client's word for an error.
-func kind(err error) esdb.ErrorCode {
+// errorCode is the official client's word for an error.
+func errorCode(err error) esdb.ErrorCode {
 	var e *esdb.Error
 	if errors.As(err, &e) {
 		return e.Code()
@@ -162,8 +162,8 @@ func kind(err error) esdb.ErrorCode {
 	return -1
 }
 
-// drain takes what a read gives.
-func drain(r *esdb.ReadStream, err error) ([]*esdb.RecordedEvent, error) {
+// readEvents takes what a read gives.
+func readEvents(r *esdb.ReadStream, err error) ([]*esdb.RecordedEvent, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func drain(r *esdb.ReadStream, err error) ([]*esdb.RecordedEvent, error) {
 // revisions reads a stream forwards.
 func revisions(t testing.TB, c *esdb.Client, stream string) []uint64 {
 	t.Helper()
-	all, err := drain(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{}, 10_000))
+	all, err := readEvents(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{}, 10_000))
 	if err != nil {
 		t.Fatalf("read %s: %v", stream, err)
 	}

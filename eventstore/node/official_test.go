@@ -18,14 +18,14 @@ import (
 	"lieudit/eventstore"
 )
 
-// official is the official client as a store, so that the contract can be held to a node through it. It works around
+// officialStore is the officialStore client as a store, so that the contract can be held to a node through it. It works around
 // two of the client's faults: calls during Close make it panic, so Close ends them first; and it does not look at
 // the context before it connects. Outages, which make the client useless for good, are left to esdb.
-type official struct {
-	server server
+type officialStore struct {
+	server nodeServer
 	client *esdb.Client
-	life   context.Context
-	end    context.CancelFunc
+	ctx    context.Context
+	cancel context.CancelFunc
 	mu     sync.RWMutex // held for reading by running calls
 	once   sync.Once
 	id     uuid.UUID
@@ -33,19 +33,19 @@ type official struct {
 
 const identityStream = "official-identity"
 
-func (s server) store(ctx context.Context, client *esdb.Client) (*official, error) {
-	o := &official{server: s, client: client}
-	o.life, o.end = context.WithCancel(context.Background())
-	return o, o.name(ctx)
+func (s nodeServer) newOfficialStore(ctx context.Context, client *esdb.Client) (*officialStore, error) {
+	o := &officialStore{server: s, client: client}
+	o.ctx, o.cancel = context.WithCancel(context.Background())
+	return o, o.createIdentity(ctx)
 }
 
-// name gives the log an identity, unless it has one.
-func (o *official) name(ctx context.Context) error {
-	_, err := o.client.AppendToStream(ctx, identityStream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, event("named"))
-	if err != nil && kind(err) != esdb.ErrorCodeWrongExpectedVersion {
+// createIdentity gives the log an identity, unless it has one.
+func (o *officialStore) createIdentity(ctx context.Context) error {
+	_, err := o.client.AppendToStream(ctx, identityStream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, newEvent("named"))
+	if err != nil && errorCode(err) != esdb.ErrorCodeWrongExpectedVersion {
 		return err
 	}
-	first, err := drain(o.client.ReadStream(ctx, identityStream, esdb.ReadStreamOptions{}, 1))
+	first, err := readEvents(o.client.ReadStream(ctx, identityStream, esdb.ReadStreamOptions{}, 1))
 	if err == nil {
 		o.id = first[0].EventID
 	}
@@ -53,26 +53,26 @@ func (o *official) name(ctx context.Context) error {
 }
 
 // call runs f, with a context that ends with the caller's or the store's, and says which of the two ended it.
-func (o *official) call(ctx context.Context, f func(context.Context) error) error {
+func (o *officialStore) call(ctx context.Context, f func(context.Context) error) error {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	if o.life.Err() != nil {
+	if o.ctx.Err() != nil {
 		return eventstore.ErrClosed
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	within, cancel := context.WithCancel(context.WithoutCancel(ctx)) // hides the deadline from the server, which may be quicker
+	callCtx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // hides the deadline from the server, which may be quicker
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	defer context.AfterFunc(o.life, cancel)()
-	err := f(within)
+	defer context.AfterFunc(o.ctx, cancel)()
+	err := f(callCtx)
 	switch {
 	case err == nil || errors.Is(err, errEnough):
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case o.life.Err() != nil:
+	case o.ctx.Err() != nil:
 		return eventstore.ErrClosed
 	}
 	return err
@@ -80,16 +80,16 @@ func (o *official) call(ctx context.Context, f func(context.Context) error) erro
 
 var errEnough = errors.New("the reader wants no more")
 
-func (o *official) Identity(ctx context.Context) (uuid.UUID, error) {
+func (o *officialStore) Identity(ctx context.Context) (uuid.UUID, error) {
 	return o.id, o.call(ctx, func(context.Context) error { return nil })
 }
 
-func (o *official) Health() error {
+func (o *officialStore) Health() error {
 	return o.call(context.Background(), func(context.Context) error { return nil })
 }
 
-func (o *official) Close() error {
-	o.end()
+func (o *officialStore) Close() error {
+	o.cancel()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var err error
@@ -97,13 +97,13 @@ func (o *official) Close() error {
 	return err
 }
 
-func (o *official) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (done eventstore.Committed, err error) {
+func (o *officialStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (done eventstore.AppendResult, err error) {
 	all, size := make([]esdb.EventData, len(events)), 0
 	for i, e := range events {
 		all[i] = esdb.EventData{EventID: e.ID, EventType: e.Type, ContentType: esdb.ContentTypeJson, Data: e.Data, Metadata: e.Metadata}
 		size += len(e.Type) + len(e.Data) + len(e.Metadata)
 	}
-	if size > eventstore.MaxAppend { // the client turns the server's refusal into an unknown error
+	if size > eventstore.MaxAppendBytes { // the client turns the server's refusal into an unknown error
 		return done, eventstore.ErrTooLarge
 	}
 	options := esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}
@@ -115,9 +115,9 @@ func (o *official) Append(ctx context.Context, stream string, expected eventstor
 	err = o.call(ctx, func(ctx context.Context) error {
 		result, err := o.client.AppendToStream(ctx, stream, options, all...)
 		if err != nil {
-			return o.refused(ctx, err, stream, expected, events)
+			return o.classifyConflict(ctx, err, stream, expected, events)
 		}
-		done = eventstore.Committed{Revision: eventstore.Revision(result.NextExpectedVersion), Position: eventstore.Position(result.CommitPosition)}
+		done = eventstore.AppendResult{Revision: eventstore.Revision(result.NextExpectedVersion), Position: eventstore.Position(result.CommitPosition)}
 		return nil
 	})
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -126,17 +126,17 @@ func (o *official) Append(ctx context.Context, stream string, expected eventstor
 	return done, err
 }
 
-// refused tells a conflict from ids that came back in another batch.
-func (o *official) refused(ctx context.Context, err error, stream string, expected eventstore.Revision, events []eventstore.Proposed) error {
-	if status.Code(err) == codes.InvalidArgument || kind(err) == esdb.ErrorCodeWrongExpectedVersion && expected == eventstore.Any {
-		return eventstore.ErrMismatch
+// classifyConflict tells a conflict from ids that came back in another batch.
+func (o *officialStore) classifyConflict(ctx context.Context, err error, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) error {
+	if status.Code(err) == codes.InvalidArgument || errorCode(err) == esdb.ErrorCodeWrongExpectedVersion && expected == eventstore.Any {
+		return eventstore.ErrIDReused
 	}
-	if kind(err) != esdb.ErrorCodeWrongExpectedVersion {
+	if errorCode(err) != esdb.ErrorCodeWrongExpectedVersion {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnknown, err)
 	}
-	there, e := drain(o.client.ReadStream(ctx, stream, esdb.ReadStreamOptions{From: esdb.Revision(uint64(expected + 1))}, 1))
+	there, e := readEvents(o.client.ReadStream(ctx, stream, esdb.ReadStreamOptions{From: esdb.Revision(uint64(expected + 1))}, 1))
 	if e == nil && len(there) == 1 && there[0].EventID == events[0].ID {
-		return eventstore.ErrMismatch
+		return eventstore.ErrIDReused
 	}
 	c := &eventstore.ConflictError{Stream: stream, Expected: expected, Current: eventstore.NoStream}
 	_, got, _ := strings.Cut(err.Error(), "but got '") // the client keeps the number in the text only
@@ -144,14 +144,14 @@ func (o *official) refused(ctx context.Context, err error, stream string, expect
 	return c
 }
 
-func plain(e *esdb.RecordedEvent) eventstore.Recorded {
-	return eventstore.Recorded{
+func toRecordedEvent(e *esdb.RecordedEvent) eventstore.RecordedEvent {
+	return eventstore.RecordedEvent{
 		Position: eventstore.Position(e.Position.Commit), Stream: e.StreamID, Revision: eventstore.Revision(e.EventNumber),
 		ID: e.EventID, Type: e.EventType, Time: e.CreatedDate, Data: e.Data, Metadata: e.UserMetadata,
 	}
 }
 
-func (o *official) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
+func (o *officialStore) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
 	options := esdb.ReadStreamOptions{From: esdb.End{}}
 	if dir == eventstore.Backward {
 		options.Direction = esdb.Backwards
@@ -159,19 +159,19 @@ func (o *official) ReadStream(ctx context.Context, stream string, from eventstor
 	if from >= 0 {
 		options.From = esdb.Revision(uint64(from))
 	}
-	return func(yield func(eventstore.Recorded, error) bool) {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		err := o.call(ctx, func(ctx context.Context) error {
-			return each(o.client.ReadStream(ctx, stream, options, math.MaxUint64))(func(e eventstore.Recorded) bool { return yield(e, nil) })
+			return forEachEvent(o.client.ReadStream(ctx, stream, options, math.MaxUint64))(func(e eventstore.RecordedEvent) bool { return yield(e, nil) })
 		})
-		if err != nil && kind(err) != esdb.ErrorCodeResourceNotFound {
-			yield(eventstore.Recorded{}, err)
+		if err != nil && errorCode(err) != esdb.ErrorCodeResourceNotFound {
+			yield(eventstore.RecordedEvent{}, err)
 		}
 	}
 }
 
-// each gives what a read finds until it is told to stop.
-func each(r *esdb.ReadStream, err error) func(func(eventstore.Recorded) bool) error {
-	return func(do func(eventstore.Recorded) bool) error {
+// forEachEvent gives what a read finds until it is told to stop.
+func forEachEvent(r *esdb.ReadStream, err error) func(func(eventstore.RecordedEvent) bool) error {
+	return func(do func(eventstore.RecordedEvent) bool) error {
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func each(r *esdb.ReadStream, err error) func(func(eventstore.Recorded) bool) er
 			if err != nil {
 				return err
 			}
-			if !do(plain(e.OriginalEvent())) {
+			if !do(toRecordedEvent(e.OriginalEvent())) {
 				return errEnough
 			}
 		}

@@ -8,38 +8,38 @@ import (
 	"lieudit/eventstore"
 )
 
-// place is where a read begins: at one of the two ends, or at a revision or position.
-type place struct {
-	start, end bool
-	at         uint64
+// readStart is where a read begins: at one of the two ends, or at a revision or position.
+type readStart struct {
+	fromStart, fromEnd bool
+	offset             uint64
 }
 
 // query is a read request that makes sense.
 type query struct {
-	stream string // empty: the whole log
-	from   place
-	dir    eventstore.Direction
-	count  uint64
-	follow bool // a subscription
-	want   *filter
-	text   bool // ids as strings
-	bounds bool // the client understands the messages that say where a stream begins and ends
+	stream         string // empty: the whole log
+	from           readStart
+	dir            eventstore.Direction
+	count          uint64
+	isSubscription bool // a subscription
+	filter         *filter
+	idsAsText      bool // ids as strings
+	wantsBounds    bool // the client understands the messages that say where a stream begins and ends
 }
 
-func parse(req *streams.ReadReq) (*query, error) {
+func parseQuery(req *streams.ReadReq) (*query, error) {
 	o := req.GetOptions()
 	if o.GetUuidOption() == nil {
-		return nil, invalid("`uuidOption` is a required argument.")
+		return nil, invalidArgument("`uuidOption` is a required argument.")
 	}
-	_, text := o.GetUuidOption().GetContent().(*streams.ReadReq_Options_UUIDOption_String_)
-	q := &query{text: text, bounds: o.GetControlOption().GetCompatibility() >= 1}
+	_, idsAsText := o.GetUuidOption().GetContent().(*streams.ReadReq_Options_UUIDOption_String_)
+	q := &query{idsAsText: idsAsText, wantsBounds: o.GetControlOption().GetCompatibility() >= 1}
 	for _, part := range []func(*streams.ReadReq_Options) error{q.parseSource, q.parseDirection, q.parseCount, q.parseFilter} {
 		if err := part(o); err != nil {
 			return nil, err
 		}
 	}
-	if q.want != nil && q.stream != "" || q.follow && q.dir == eventstore.Backward {
-		return nil, invalid("The combination of stream, count, direction and filter is invalid.")
+	if q.filter != nil && q.stream != "" || q.isSubscription && q.dir == eventstore.Backward {
+		return nil, invalidArgument("The combination of stream, count, direction and filter is invalid.")
 	}
 	return q, nil
 }
@@ -48,34 +48,34 @@ func (q *query) parseSource(o *streams.ReadReq_Options) (err error) {
 	switch source := o.GetStreamOption().(type) {
 	case *streams.ReadReq_Options_Stream:
 		if len(source.Stream.GetStreamIdentifier().GetStreamName()) == 0 {
-			return unhandled()
+			return unhandledException()
 		}
-		if q.stream, err = streamName(source.Stream.GetStreamIdentifier()); err != nil {
+		if q.stream, err = parseStreamName(source.Stream.GetStreamIdentifier()); err != nil {
 			return err
 		}
 		switch from := source.Stream.GetRevisionOption().(type) {
 		case *streams.ReadReq_Options_StreamOptions_Start:
-			q.from.start = true
+			q.from.fromStart = true
 		case *streams.ReadReq_Options_StreamOptions_End:
-			q.from.end = true
+			q.from.fromEnd = true
 		case *streams.ReadReq_Options_StreamOptions_Revision:
 			return q.parseRevision(from.Revision)
 		default:
-			return invalid("The revision to read from is missing.")
+			return invalidArgument("The revision to read from is missing.")
 		}
 	case *streams.ReadReq_Options_All:
 		switch from := source.All.GetAllOption().(type) {
 		case *streams.ReadReq_Options_AllOptions_Start:
-			q.from.start = true
+			q.from.fromStart = true
 		case *streams.ReadReq_Options_AllOptions_End:
-			q.from.end = true
+			q.from.fromEnd = true
 		case *streams.ReadReq_Options_AllOptions_Position:
 			return q.parsePosition(from.Position)
 		default:
-			return invalid("The position to read from is missing.")
+			return invalidArgument("The position to read from is missing.")
 		}
 	default:
-		return invalid("What to read is missing.")
+		return invalidArgument("What to read is missing.")
 	}
 	return nil
 }
@@ -83,23 +83,23 @@ func (q *query) parseSource(o *streams.ReadReq_Options) (err error) {
 // parseRevision takes the greatest number for the end, as clients that know no better send it.
 func (q *query) parseRevision(r uint64) error {
 	if r == math.MaxUint64 {
-		q.from.end = true
+		q.from.fromEnd = true
 		return nil
 	}
-	_, err := revision(r)
-	q.from.at = r
+	_, err := parseStreamRevision(r)
+	q.from.offset = r
 	return err
 }
 
 func (q *query) parsePosition(p *streams.ReadReq_Options_Position) error {
-	at := p.GetCommitPosition()
+	position := p.GetCommitPosition()
 	switch {
-	case at != p.GetPreparePosition() || at > math.MaxInt64 && at != math.MaxUint64:
-		return invalid("Trying to read from an invalid position.")
-	case at == math.MaxUint64:
-		q.from.end = true
+	case position != p.GetPreparePosition() || position > math.MaxInt64 && position != math.MaxUint64:
+		return invalidArgument("Trying to read from an invalid position.")
+	case position == math.MaxUint64:
+		q.from.fromEnd = true
 	default:
-		q.from.at = at
+		q.from.offset = position
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (q *query) parseDirection(o *streams.ReadReq_Options) error {
 	case streams.ReadReq_Options_Backwards:
 		q.dir = eventstore.Backward
 	default:
-		return invalid("'%d' is not a direction.", o.GetReadDirection())
+		return invalidArgument("'%d' is not a direction.", o.GetReadDirection())
 	}
 	return nil
 }
@@ -119,13 +119,13 @@ func (q *query) parseDirection(o *streams.ReadReq_Options) error {
 func (q *query) parseCount(o *streams.ReadReq_Options) error {
 	switch count := o.GetCountOption().(type) {
 	case *streams.ReadReq_Options_Subscription:
-		q.follow = true
+		q.isSubscription = true
 	case *streams.ReadReq_Options_Count:
 		if q.count = count.Count; q.count == 0 {
-			return invalid("The count of events to read must be positive.")
+			return invalidArgument("The count of events to read must be positive.")
 		}
 	default:
-		return invalid("The count of events to read is missing.")
+		return invalidArgument("The count of events to read is missing.")
 	}
 	return nil
 }
@@ -134,9 +134,9 @@ func (q *query) parseFilter(o *streams.ReadReq_Options) (err error) {
 	switch f := o.GetFilterOption().(type) {
 	case *streams.ReadReq_Options_NoFilter:
 	case *streams.ReadReq_Options_Filter:
-		q.want, err = parseFilter(f.Filter, q.follow)
+		q.filter, err = parseFilter(f.Filter, q.isSubscription)
 	default:
-		return invalid("A filter, or the word that there is none, is missing.")
+		return invalidArgument("A filter, or the word that there is none, is missing.")
 	}
 	return err
 }

@@ -14,13 +14,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// reading is a good read of the whole log, then spoilt by each change.
-func reading(changes ...func(*api.ReadReq_Options)) *api.ReadReq {
+// newReadRequest is a good read of the whole log, then spoilt by each change.
+func newReadRequest(changes ...func(*api.ReadReq_Options)) *api.ReadReq {
 	o := &api.ReadReq_Options{
-		StreamOption: &api.ReadReq_Options_All{All: &api.ReadReq_Options_AllOptions{AllOption: &api.ReadReq_Options_AllOptions_Start{Start: none}}},
+		StreamOption: &api.ReadReq_Options_All{All: &api.ReadReq_Options_AllOptions{AllOption: &api.ReadReq_Options_AllOptions_Start{Start: emptyMessage}}},
 		CountOption:  &api.ReadReq_Options_Count{Count: 100},
-		FilterOption: &api.ReadReq_Options_NoFilter{NoFilter: none},
-		UuidOption:   &api.ReadReq_Options_UUIDOption{Content: &api.ReadReq_Options_UUIDOption_String_{String_: none}},
+		FilterOption: &api.ReadReq_Options_NoFilter{NoFilter: emptyMessage},
+		UuidOption:   &api.ReadReq_Options_UUIDOption{Content: &api.ReadReq_Options_UUIDOption_String_{String_: emptyMessage}},
 	}
 	for _, change := range changes {
 		change(o)
@@ -28,15 +28,15 @@ func reading(changes ...func(*api.ReadReq_Options)) *api.ReadReq {
 	return &api.ReadReq{Options: o}
 }
 
-func ofStream(stream string, from uint64) func(*api.ReadReq_Options) {
+func streamRead(stream string, from uint64) func(*api.ReadReq_Options) {
 	return func(o *api.ReadReq_Options) {
 		o.StreamOption = &api.ReadReq_Options_Stream{Stream: &api.ReadReq_Options_StreamOptions{
-			StreamIdentifier: identifier(stream), RevisionOption: &api.ReadReq_Options_StreamOptions_Revision{Revision: from},
+			StreamIdentifier: testStreamIdentifier(stream), RevisionOption: &api.ReadReq_Options_StreamOptions_Revision{Revision: from},
 		}}
 	}
 }
 
-func filtered(regex string, max, multiplier uint32) func(*api.ReadReq_Options) {
+func typeFilter(regex string, max, multiplier uint32) func(*api.ReadReq_Options) {
 	return func(o *api.ReadReq_Options) {
 		o.FilterOption = &api.ReadReq_Options_Filter{Filter: &api.ReadReq_Options_FilterOptions{
 			Filter:                       &api.ReadReq_Options_FilterOptions_EventType{EventType: &api.ReadReq_Options_FilterOptions_Expression{Regex: regex}},
@@ -46,20 +46,20 @@ func filtered(regex string, max, multiplier uint32) func(*api.ReadReq_Options) {
 	}
 }
 
-func following(o *api.ReadReq_Options) {
+func asSubscription(o *api.ReadReq_Options) {
 	o.CountOption = &api.ReadReq_Options_Subscription{Subscription: &api.ReadReq_Options_SubscriptionOptions{}}
 }
 
 func backwards(o *api.ReadReq_Options) { o.ReadDirection = api.ReadReq_Options_Backwards }
 
-func positioned(commit, prepare uint64) func(*api.ReadReq_Options) {
+func atPosition(commit, prepare uint64) func(*api.ReadReq_Options) {
 	return func(o *api.ReadReq_Options) {
 		o.GetAll().AllOption = &api.ReadReq_Options_AllOptions_Position{Position: &api.ReadReq_Options_Position{CommitPosition: commit, PreparePosition: prepare}}
 	}
 }
 
-// collect takes what a read gives.
-func collect(t *testing.T, conn *grpc.ClientConn, req *api.ReadReq) ([]*api.ReadResp, error) {
+// collectResponses takes what a read gives.
+func collectResponses(t *testing.T, conn *grpc.ClientConn, req *api.ReadReq) ([]*api.ReadResp, error) {
 	t.Helper()
 	call, err := api.NewStreamsClient(conn).Read(t.Context(), req)
 	if err != nil {
@@ -80,35 +80,35 @@ func collect(t *testing.T, conn *grpc.ClientConn, req *api.ReadReq) ([]*api.Read
 
 func TestAMalformedReadIsAnInvalidArgument(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := startServer(t)
 	conn := s.conn(t)
-	put(t, s.client(t), "x-1", esdb.NoStream{}, event("e"))
+	mustAppend(t, s.client(t), "x-1", esdb.NoStream{}, newEvent("e"))
 	for name, req := range map[string]*api.ReadReq{
 		"nothing":                   {},
-		"no id option":              reading(func(o *api.ReadReq_Options) { o.UuidOption = nil }),
-		"no source":                 reading(func(o *api.ReadReq_Options) { o.StreamOption = nil }),
-		"no position":               reading(func(o *api.ReadReq_Options) { o.GetAll().AllOption = nil }),
-		"no revision":               reading(ofStream("x-1", 0), func(o *api.ReadReq_Options) { o.GetStream().RevisionOption = nil }),
-		"too far a revision":        reading(ofStream("x-1", 1<<63)),
-		"no count":                  reading(func(o *api.ReadReq_Options) { o.CountOption = nil }),
-		"a count of none":           reading(func(o *api.ReadReq_Options) { o.CountOption = &api.ReadReq_Options_Count{} }),
-		"no direction there is":     reading(func(o *api.ReadReq_Options) { o.ReadDirection = 7 }),
-		"no word on a filter":       reading(func(o *api.ReadReq_Options) { o.FilterOption = nil }),
-		"a filtered stream":         reading(ofStream("x-1", 0), filtered("e", 1, 1)),
-		"a filter of nothing":       reading(func(o *api.ReadReq_Options) { o.FilterOption = &api.ReadReq_Options_Filter{} }),
-		"no window":                 reading(filtered("e", 1, 1), func(o *api.ReadReq_Options) { o.GetFilter().Window = nil }),
-		"a regex that is not RE2":   reading(filtered("(?<=a)b", 1, 1)),
-		"a regex that is none":      reading(filtered("(", 1, 1)),
-		"backwards for ever":        reading(following, backwards),
-		"checkpoints of no window":  reading(following, filtered("e", 0, 1)),
-		"checkpoints at no events":  reading(following, filtered("e", 1, 0)),
-		"checkpoints out of bounds": reading(following, filtered("e", 1<<31, 1<<31)),
-		"two positions":             reading(positioned(9, 8)),
-		"a position out of bounds":  reading(positioned(1<<63, 1<<63)),
+		"no id option":              newReadRequest(func(o *api.ReadReq_Options) { o.UuidOption = nil }),
+		"no source":                 newReadRequest(func(o *api.ReadReq_Options) { o.StreamOption = nil }),
+		"no position":               newReadRequest(func(o *api.ReadReq_Options) { o.GetAll().AllOption = nil }),
+		"no revision":               newReadRequest(streamRead("x-1", 0), func(o *api.ReadReq_Options) { o.GetStream().RevisionOption = nil }),
+		"too far a revision":        newReadRequest(streamRead("x-1", 1<<63)),
+		"no count":                  newReadRequest(func(o *api.ReadReq_Options) { o.CountOption = nil }),
+		"a count of none":           newReadRequest(func(o *api.ReadReq_Options) { o.CountOption = &api.ReadReq_Options_Count{} }),
+		"no direction there is":     newReadRequest(func(o *api.ReadReq_Options) { o.ReadDirection = 7 }),
+		"no word on a filter":       newReadRequest(func(o *api.ReadReq_Options) { o.FilterOption = nil }),
+		"a filtered stream":         newReadRequest(streamRead("x-1", 0), typeFilter("e", 1, 1)),
+		"a filter of nothing":       newReadRequest(func(o *api.ReadReq_Options) { o.FilterOption = &api.ReadReq_Options_Filter{} }),
+		"no window":                 newReadRequest(typeFilter("e", 1, 1), func(o *api.ReadReq_Options) { o.GetFilter().Window = nil }),
+		"a regex that is not RE2":   newReadRequest(typeFilter("(?<=a)b", 1, 1)),
+		"a regex that is none":      newReadRequest(typeFilter("(", 1, 1)),
+		"backwards for ever":        newReadRequest(asSubscription, backwards),
+		"checkpoints of no window":  newReadRequest(asSubscription, typeFilter("e", 0, 1)),
+		"checkpoints at no events":  newReadRequest(asSubscription, typeFilter("e", 1, 0)),
+		"checkpoints out of bounds": newReadRequest(asSubscription, typeFilter("e", 1<<31, 1<<31)),
+		"two positions":             newReadRequest(atPosition(9, 8)),
+		"a position out of bounds":  newReadRequest(atPosition(1<<63, 1<<63)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := collect(t, conn, req); status.Code(err) != codes.InvalidArgument {
+			if _, err := collectResponses(t, conn, req); status.Code(err) != codes.InvalidArgument {
 				t.Errorf("got %v, want an invalid argument", err)
 			}
 		})
@@ -117,9 +117,9 @@ func TestAMalformedReadIsAnInvalidArgument(t *testing.T) {
 
 func TestAReadOfAStreamWithoutANameIsUnknown(t *testing.T) {
 	t.Parallel()
-	conn := start(t).conn(t)
-	for _, req := range []*api.ReadReq{reading(ofStream("", 0)), reading(ofStream("", 0), following)} {
-		if _, err := collect(t, conn, req); status.Code(err) != codes.Unknown {
+	conn := startServer(t).conn(t)
+	for _, req := range []*api.ReadReq{newReadRequest(streamRead("", 0)), newReadRequest(streamRead("", 0), asSubscription)} {
+		if _, err := collectResponses(t, conn, req); status.Code(err) != codes.Unknown {
 			t.Errorf("got %v, want the status unknown", err)
 		}
 	}
@@ -127,22 +127,22 @@ func TestAReadOfAStreamWithoutANameIsUnknown(t *testing.T) {
 
 func TestAFilteredReadOfTheLogGoesBothWays(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := startServer(t)
 	c := s.client(t)
 	for i := range 6 {
-		put(t, c, fmt.Sprintf("x-%d", i), esdb.NoStream{}, event([]string{"red", "blue"}[i%2]))
+		mustAppend(t, c, fmt.Sprintf("x-%d", i), esdb.NoStream{}, newEvent([]string{"red", "blue"}[i%2]))
 	}
 	for _, x := range []struct {
 		req  *api.ReadReq
 		want []string
 	}{
-		{reading(filtered("^r", 1, 0)), []string{"x-0", "x-2", "x-4"}},
-		{reading(filtered("^b", 1, 0), backwards, func(o *api.ReadReq_Options) {
-			o.GetAll().AllOption = &api.ReadReq_Options_AllOptions_End{End: none}
+		{newReadRequest(typeFilter("^r", 1, 0)), []string{"x-0", "x-2", "x-4"}},
+		{newReadRequest(typeFilter("^b", 1, 0), backwards, func(o *api.ReadReq_Options) {
+			o.GetAll().AllOption = &api.ReadReq_Options_AllOptions_End{End: emptyMessage}
 			o.CountOption = &api.ReadReq_Options_Count{Count: 2}
 		}), []string{"x-5", "x-3"}},
 	} {
-		all, err := collect(t, s.conn(t), x.req)
+		all, err := collectResponses(t, s.conn(t), x.req)
 		var got []string
 		for _, r := range all {
 			got = append(got, string(r.GetEvent().GetEvent().GetStreamIdentifier().GetStreamName()))
@@ -155,19 +155,19 @@ func TestAFilteredReadOfTheLogGoesBothWays(t *testing.T) {
 
 func TestTheBoundsOfAStreamAreToldToThoseWhoAsk(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := startServer(t)
 	conn := s.conn(t)
-	put(t, s.client(t), "x-1", esdb.NoStream{}, events(3)...)
+	mustAppend(t, s.client(t), "x-1", esdb.NoStream{}, newEvents(3)...)
 	for _, compatible := range []uint32{0, 1} {
 		control := func(o *api.ReadReq_Options) {
 			o.ControlOption = &api.ReadReq_Options_ControlOption{Compatibility: compatible}
 		}
 		for name, req := range map[string]*api.ReadReq{
-			"forwards":       reading(control, ofStream("x-1", 1)),
-			"backwards":      reading(control, ofStream("x-1", 1), backwards),
-			"beyond the end": reading(control, ofStream("x-1", 7)),
+			"forwards":       newReadRequest(control, streamRead("x-1", 1)),
+			"backwards":      newReadRequest(control, streamRead("x-1", 1), backwards),
+			"beyond the end": newReadRequest(control, streamRead("x-1", 7)),
 		} {
-			all, err := collect(t, conn, req)
+			all, err := collectResponses(t, conn, req)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -190,16 +190,16 @@ func TestTheBoundsOfAStreamAreToldToThoseWhoAsk(t *testing.T) {
 
 func TestIDsAreWrittenAsAsked(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := startServer(t)
 	conn := s.conn(t)
-	e := event("e")
-	put(t, s.client(t), "x-1", esdb.NoStream{}, e)
-	all, err := collect(t, conn, reading())
+	e := newEvent("e")
+	mustAppend(t, s.client(t), "x-1", esdb.NoStream{}, e)
+	all, err := collectResponses(t, conn, newReadRequest())
 	if err != nil || all[0].GetEvent().GetEvent().GetId().GetString_() != e.EventID.String() {
 		t.Errorf("got %v, %v", all, err)
 	}
-	all, err = collect(t, conn, reading(func(o *api.ReadReq_Options) {
-		o.UuidOption = &api.ReadReq_Options_UUIDOption{Content: &api.ReadReq_Options_UUIDOption_Structured{Structured: none}}
+	all, err = collectResponses(t, conn, newReadRequest(func(o *api.ReadReq_Options) {
+		o.UuidOption = &api.ReadReq_Options_UUIDOption{Content: &api.ReadReq_Options_UUIDOption_Structured{Structured: emptyMessage}}
 	}))
 	most, least := esdb.UUIDAsInt64(e.EventID)
 	id := all[0].GetEvent().GetEvent().GetId().GetStructured()

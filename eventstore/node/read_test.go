@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-func numbers(all []*esdb.RecordedEvent) []uint64 {
+func revisionsOf(all []*esdb.RecordedEvent) []uint64 {
 	got := []uint64{}
 	for _, e := range all {
 		got = append(got, e.EventNumber)
@@ -19,9 +19,9 @@ func numbers(all []*esdb.RecordedEvent) []uint64 {
 
 func TestAStreamIsReadBothWaysFromAnywhere(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	put(t, c, "r-1", esdb.NoStream{}, events(10)...)
-	put(t, c, "r-10", esdb.NoStream{}, events(1)...)
+	c := startClient(t)
+	mustAppend(t, c, "r-1", esdb.NoStream{}, newEvents(10)...)
+	mustAppend(t, c, "r-10", esdb.NoStream{}, newEvents(1)...)
 	for _, x := range []struct {
 		name  string
 		dir   esdb.Direction
@@ -42,9 +42,9 @@ func TestAStreamIsReadBothWaysFromAnywhere(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := drain(c.ReadStream(t.Context(), "r-1", esdb.ReadStreamOptions{Direction: x.dir, From: x.from}, x.count))
-			if err != nil || !slices.Equal(numbers(got), x.want) {
-				t.Errorf("got %v, %v, want %v", numbers(got), err, x.want)
+			got, err := readEvents(c.ReadStream(t.Context(), "r-1", esdb.ReadStreamOptions{Direction: x.dir, From: x.from}, x.count))
+			if err != nil || !slices.Equal(revisionsOf(got), x.want) {
+				t.Errorf("got %v, %v, want %v", revisionsOf(got), err, x.want)
 			}
 		})
 	}
@@ -52,10 +52,10 @@ func TestAStreamIsReadBothWaysFromAnywhere(t *testing.T) {
 
 func TestAStreamThatNobodyWroteIsNotFound(t *testing.T) {
 	t.Parallel()
-	c := started(t)
+	c := startClient(t)
 	for _, dir := range []esdb.Direction{esdb.Forwards, esdb.Backwards} {
-		_, err := drain(c.ReadStream(t.Context(), "none-1", esdb.ReadStreamOptions{Direction: dir, From: esdb.End{}}, 1))
-		if kind(err) != esdb.ErrorCodeResourceNotFound {
+		_, err := readEvents(c.ReadStream(t.Context(), "none-1", esdb.ReadStreamOptions{Direction: dir, From: esdb.End{}}, 1))
+		if errorCode(err) != esdb.ErrorCodeResourceNotFound {
 			t.Errorf("direction %d: got %v, want not found", dir, err)
 		}
 	}
@@ -63,10 +63,10 @@ func TestAStreamThatNobodyWroteIsNotFound(t *testing.T) {
 
 func TestTheWholeLogIsReadBothWaysFromAnywhere(t *testing.T) {
 	t.Parallel()
-	c := started(t)
+	c := startClient(t)
 	var at []esdb.Position
 	for i := range 10 {
-		done := put(t, c, []string{"a-1", "$b", "c"}[i%3], esdb.Any{}, event("e"))
+		done := mustAppend(t, c, []string{"a-1", "$b", "c"}[i%3], esdb.Any{}, newEvent("e"))
 		at = append(at, esdb.Position{Commit: done.CommitPosition, Prepare: done.PreparePosition})
 	}
 	back := slices.Clone(at)
@@ -89,7 +89,7 @@ func TestTheWholeLogIsReadBothWaysFromAnywhere(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
-			all, err := drain(c.ReadAll(t.Context(), esdb.ReadAllOptions{Direction: x.dir, From: x.from}, x.count))
+			all, err := readEvents(c.ReadAll(t.Context(), esdb.ReadAllOptions{Direction: x.dir, From: x.from}, x.count))
 			var got []esdb.Position
 			for _, e := range all {
 				got = append(got, e.Position)
@@ -102,7 +102,7 @@ func TestTheWholeLogIsReadBothWaysFromAnywhere(t *testing.T) {
 	t.Run("a position where no event stands", func(t *testing.T) {
 		t.Parallel()
 		astray := esdb.Position{Commit: at[4].Commit + 1, Prepare: at[4].Commit + 1}
-		if _, err := drain(c.ReadAll(t.Context(), esdb.ReadAllOptions{From: astray}, 1)); status.Code(err) != codes.InvalidArgument {
+		if _, err := readEvents(c.ReadAll(t.Context(), esdb.ReadAllOptions{From: astray}, 1)); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("got %v, want an invalid position", err)
 		}
 	})
@@ -110,9 +110,9 @@ func TestTheWholeLogIsReadBothWaysFromAnywhere(t *testing.T) {
 
 func TestALogWithoutEventsReadsAsNothing(t *testing.T) {
 	t.Parallel()
-	c := started(t)
+	c := startClient(t)
 	for _, o := range []esdb.ReadAllOptions{{}, {From: esdb.End{}, Direction: esdb.Backwards}} {
-		if all, err := drain(c.ReadAll(t.Context(), o, 10)); err != nil || len(all) != 0 {
+		if all, err := readEvents(c.ReadAll(t.Context(), o, 10)); err != nil || len(all) != 0 {
 			t.Errorf("got %d events, %v", len(all), err)
 		}
 	}

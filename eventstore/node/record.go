@@ -23,83 +23,83 @@ const (
 // What the log has no field for is one bit, "the data is not JSON", and it is kept as the first byte of the event's
 // metadata. Metadata that is JSON or absent never begins with either byte, so events of our own are kept as they are.
 const (
-	binaryMark = 0 // not JSON; the client's metadata follows
-	escapeMark = 1 // JSON, with metadata that began with a byte that would be taken for a mark
+	binaryPrefix = 0 // not JSON; the client's metadata follows
+	escapePrefix = 1 // JSON, with metadata that began with a byte that would be taken for a mark
 )
 
-func mark(metadata []byte, isJSON bool) []byte {
+func encodeMetadata(metadata []byte, isJSON bool) []byte {
 	switch {
 	case !isJSON:
-		return append([]byte{binaryMark}, metadata...)
-	case len(metadata) > 0 && metadata[0] <= escapeMark:
-		return append([]byte{escapeMark}, metadata...)
+		return append([]byte{binaryPrefix}, metadata...)
+	case len(metadata) > 0 && metadata[0] <= escapePrefix:
+		return append([]byte{escapePrefix}, metadata...)
 	}
 	return metadata
 }
 
-func unmark(metadata []byte) (plain []byte, isJSON bool) {
-	if len(metadata) == 0 || metadata[0] > escapeMark {
+func decodeMetadata(metadata []byte) (plain []byte, isJSON bool) {
+	if len(metadata) == 0 || metadata[0] > escapePrefix {
 		return metadata, true
 	}
-	return metadata[1:], metadata[0] == escapeMark
+	return metadata[1:], metadata[0] == escapePrefix
 }
 
-// message is what both kinds of append send for one event.
-type message interface {
+// proposedMessage is what both kinds of append send for one event.
+type proposedMessage interface {
 	GetId() *shared.UUID
 	GetMetadata() map[string]string
 	GetCustomMetadata() []byte
 	GetData() []byte
 }
 
-func proposed(m message) (eventstore.Proposed, error) {
-	var none eventstore.Proposed
-	kind, ok := m.GetMetadata()["type"]
+func parseProposed(m proposedMessage) (eventstore.ProposedEvent, error) {
+	var none eventstore.ProposedEvent
+	eventType, ok := m.GetMetadata()["type"]
 	if !ok {
 		return none, missing("type")
 	}
-	content, ok := m.GetMetadata()["content-type"]
+	contentType, ok := m.GetMetadata()["content-type"]
 	if !ok {
 		return none, missing("content-type")
 	}
-	id, err := parseID(m.GetId())
+	id, err := parseUUID(m.GetId())
 	switch {
 	case err != nil || id == uuid.Nil:
-		return none, invalid("Empty eventId provided.")
-	case kind == "":
-		return none, invalid("Empty eventType provided.")
-	case kind == tombstoneType:
-		return none, invalid("'%s' is not a type a client may write.", kind)
+		return none, invalidArgument("Empty eventId provided.")
+	case eventType == "":
+		return none, invalidArgument("Empty eventType provided.")
+	case eventType == tombstoneType:
+		return none, invalidArgument("'%s' is not a type a client may write.", eventType)
 	}
-	return eventstore.Proposed{ID: id, Type: kind, Data: m.GetData(), Metadata: mark(m.GetCustomMetadata(), content == jsonType)}, nil
+	return eventstore.ProposedEvent{ID: id, Type: eventType, Data: m.GetData(), Metadata: encodeMetadata(m.GetCustomMetadata(), contentType == jsonType)}, nil
 }
 
-func size(e eventstore.Proposed) int { return len(e.Type) + len(e.Data) + len(e.Metadata) }
+func eventSize(e eventstore.ProposedEvent) int { return len(e.Type) + len(e.Data) + len(e.Metadata) }
 
-func isTombstone(e eventstore.Recorded) bool { return e.Type == tombstoneType }
+func isTombstone(e eventstore.RecordedEvent) bool { return e.Type == tombstoneType }
 
-// recorded is an event as clients read it; text asks for its id as a string.
-func recorded(e eventstore.Recorded, text bool) *streams.ReadResp {
-	metadata, isJSON := unmark(e.Metadata)
-	content, revision, position := jsonType, uint64(e.Revision), uint64(e.Position)
+// eventResponse is an event as clients read it; text asks for its id as a string.
+func eventResponse(e eventstore.RecordedEvent, idAsText bool) *streams.ReadResp {
+	metadata, isJSON := decodeMetadata(e.Metadata)
+	contentType, revision, position := jsonType, uint64(e.Revision), uint64(e.Position)
 	if !isJSON {
-		content = binaryType
+		contentType = binaryType
 	}
 	if isTombstone(e) {
 		revision = math.MaxInt64
 	}
-	id := structured(e.ID)
-	if text {
+	id := structuredUUID(e.ID)
+	if idAsText {
 		id = &shared.UUID{Value: &shared.UUID_String_{String_: e.ID.String()}}
 	}
 	return &streams.ReadResp{Content: &streams.ReadResp_Event{Event: &streams.ReadResp_ReadEvent{
 		Event: &streams.ReadResp_ReadEvent_RecordedEvent{
 			Id:               id,
-			StreamIdentifier: named(e.Stream),
+			StreamIdentifier: streamIdentifier(e.Stream),
 			StreamRevision:   revision,
 			PreparePosition:  position,
 			CommitPosition:   position,
-			Metadata:         map[string]string{"type": e.Type, "content-type": content, "created": strconv.FormatInt(ticks(e.Time), 10)},
+			Metadata:         map[string]string{"type": e.Type, "content-type": contentType, "created": strconv.FormatInt(ticks(e.Time), 10)},
 			CustomMetadata:   metadata,
 			Data:             e.Data,
 		},
@@ -107,21 +107,21 @@ func recorded(e eventstore.Recorded, text bool) *streams.ReadResp {
 	}}}
 }
 
-func named(stream string) *shared.StreamIdentifier {
+func streamIdentifier(stream string) *shared.StreamIdentifier {
 	return &shared.StreamIdentifier{StreamName: []byte(stream)}
 }
 
 // ticks are the 100 ns since 1970 in which EventStoreDB counts time.
 func ticks(t time.Time) int64 { return t.UnixNano() / 100 }
 
-func structured(id uuid.UUID) *shared.UUID {
+func structuredUUID(id uuid.UUID) *shared.UUID {
 	return &shared.UUID{Value: &shared.UUID_Structured_{Structured: &shared.UUID_Structured{
 		MostSignificantBits:  int64(binary.BigEndian.Uint64(id[:8])),
 		LeastSignificantBits: int64(binary.BigEndian.Uint64(id[8:])),
 	}}}
 }
 
-func parseID(id *shared.UUID) (uuid.UUID, error) {
+func parseUUID(id *shared.UUID) (uuid.UUID, error) {
 	if s := id.GetStructured(); s != nil {
 		var u uuid.UUID
 		binary.BigEndian.PutUint64(u[:8], uint64(s.GetMostSignificantBits()))

@@ -14,10 +14,10 @@ import (
 )
 
 // restart stops a node and starts another on the same folder, at the same address.
-func restart(t *testing.T, s server) server {
+func restart(t *testing.T, s nodeServer) nodeServer {
 	t.Helper()
 	s.stop()
-	again := launch(t, s.dir, s.addr)
+	again := serveFolder(t, s.dir, s.addr)
 	t.Cleanup(again.stop)
 	return again
 }
@@ -25,7 +25,7 @@ func restart(t *testing.T, s server) server {
 // reopen is restart for the contract.
 func reopen(t *testing.T, s eventstore.Store) eventstore.Store {
 	t.Helper()
-	old := s.(*official)
+	old := s.(*officialStore)
 	if err := old.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -34,35 +34,35 @@ func reopen(t *testing.T, s eventstore.Store) eventstore.Store {
 
 func TestWhatANodeKeepsBesideEventsSurvivesARestart(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := startServer(t)
 	c := s.client(t)
 	binary := func() esdb.EventData {
 		return esdb.EventData{EventType: "e", ContentType: esdb.ContentTypeBinary, Metadata: []byte{0}}
 	}
 	for _, stream := range []string{"cut-1", "deleted-1", "ended-1", "back-1"} {
-		put(t, c, stream, esdb.NoStream{}, event("e"), event("e"), binary())
+		mustAppend(t, c, stream, esdb.NoStream{}, newEvent("e"), newEvent("e"), binary())
 	}
-	setMeta(t, c, "cut-1", func(m *esdb.StreamMetadata) { m.SetMaxCount(1) })
-	remove(t, c, "deleted-1")
-	remove(t, c, "back-1")
-	put(t, c, "back-1", esdb.Any{}, binary())
+	setMetadata(t, c, "cut-1", func(m *esdb.StreamMetadata) { m.SetMaxCount(1) })
+	deleteStream(t, c, "deleted-1")
+	deleteStream(t, c, "back-1")
+	mustAppend(t, c, "back-1", esdb.Any{}, binary())
 	if _, err := c.TombstoneStream(t.Context(), "ended-1", esdb.TombstoneStreamOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c = restart(t, s).client(t)
 	for stream, want := range map[string][]uint64{"cut-1": {2}, "back-1": {3}} {
-		got, err := drain(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{}, 99))
-		if err != nil || !slices.Equal(numbers(got), want) {
-			t.Fatalf("%s: got %v, %v, want %v", stream, numbers(got), err, want)
+		got, err := readEvents(c.ReadStream(t.Context(), stream, esdb.ReadStreamOptions{}, 99))
+		if err != nil || !slices.Equal(revisionsOf(got), want) {
+			t.Fatalf("%s: got %v, %v, want %v", stream, revisionsOf(got), err, want)
 		}
 		if got[0].ContentType != "application/octet-stream" || !slices.Equal(got[0].UserMetadata, []byte{0}) {
 			t.Errorf("%s: got %s, %q", stream, got[0].ContentType, got[0].UserMetadata)
 		}
 	}
-	if _, err := drain(c.ReadStream(t.Context(), "deleted-1", esdb.ReadStreamOptions{}, 9)); kind(err) != esdb.ErrorCodeResourceNotFound {
+	if _, err := readEvents(c.ReadStream(t.Context(), "deleted-1", esdb.ReadStreamOptions{}, 9)); errorCode(err) != esdb.ErrorCodeResourceNotFound {
 		t.Errorf("deleted: got %v, want not found", err)
 	}
-	if _, err := c.AppendToStream(t.Context(), "ended-1", esdb.AppendToStreamOptions{}, binary()); kind(err) != esdb.ErrorCodeStreamDeleted {
+	if _, err := c.AppendToStream(t.Context(), "ended-1", esdb.AppendToStreamOptions{}, binary()); errorCode(err) != esdb.ErrorCodeStreamDeleted {
 		t.Errorf("tombstoned: got %v, want stream deleted", err)
 	}
 }
@@ -70,16 +70,16 @@ func TestWhatANodeKeepsBesideEventsSurvivesARestart(t *testing.T) {
 // TestAStreamThatComesBackIsReadWithoutItsMetadata: the node died between the event and the metadata that is due.
 func TestAStreamThatComesBackIsReadWithoutItsMetadata(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := startServer(t)
 	c := s.client(t)
 	for _, stream := range []string{"written-1", "set-1"} {
-		put(t, c, stream, esdb.NoStream{}, events(3)...)
-		remove(t, c, stream)
+		mustAppend(t, c, stream, esdb.NoStream{}, newEvents(3)...)
+		deleteStream(t, c, stream)
 	}
 	direct := func(stream, kind, data string) {
 		t.Helper()
-		e := eventstore.Proposed{ID: uuid.New(), Type: kind, Data: []byte(data)}
-		if _, err := s.log.Append(t.Context(), stream, eventstore.Any, []eventstore.Proposed{e}); err != nil {
+		e := eventstore.ProposedEvent{ID: uuid.New(), Type: kind, Data: []byte(data)}
+		if _, err := s.log.Append(t.Context(), stream, eventstore.Any, []eventstore.ProposedEvent{e}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,7 +89,7 @@ func TestAStreamThatComesBackIsReadWithoutItsMetadata(t *testing.T) {
 		if got := revisions(t, c, stream); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", stream, got, want)
 		}
-		put(t, c, stream, esdb.Any{}, event("later"))
+		mustAppend(t, c, stream, esdb.Any{}, newEvent("later"))
 		m, err := c.GetStreamMetadata(t.Context(), stream, esdb.ReadStreamOptions{})
 		if err != nil || m.TruncateBefore() == nil || *m.TruncateBefore() != 3 {
 			t.Errorf("%s: metadata %+v, %v, want $tb 3", stream, m, err)
@@ -100,11 +100,11 @@ func TestAStreamThatComesBackIsReadWithoutItsMetadata(t *testing.T) {
 	}
 }
 
-// attempt sends one append until its fate is known.
-func attempt(ctx context.Context, c *esdb.Client, stream string, expected esdb.ExpectedRevision, e esdb.EventData) error {
+// appendUntilKnown sends one append until its fate is known.
+func appendUntilKnown(ctx context.Context, c *esdb.Client, stream string, expected esdb.ExpectedRevision, e esdb.EventData) error {
 	for {
 		_, err := c.AppendToStream(ctx, stream, esdb.AppendToStreamOptions{ExpectedRevision: expected}, e)
-		if err == nil || ctx.Err() != nil || kind(err) == esdb.ErrorCodeWrongExpectedVersion {
+		if err == nil || ctx.Err() != nil || errorCode(err) == esdb.ErrorCodeWrongExpectedVersion {
 			return err
 		}
 	}
@@ -112,8 +112,8 @@ func attempt(ctx context.Context, c *esdb.Client, stream string, expected esdb.E
 
 func TestNoAcknowledgedAppendIsLostOrDoubledByARestart(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ctx := deadlinetest.Context(t, deadlinetest.Hang)
+	s := startServer(t)
+	ctx := deadlinetest.Context(t, deadlinetest.DefaultLimit)
 	c := connect(t, "esdb://unused?tls=false&maxDiscoverAttempts=10000&discoveryInterval=5", s.addr)
 	const writers, each = 4, 60
 	ended := make(chan error, writers)
@@ -122,14 +122,14 @@ func TestNoAcknowledgedAppendIsLostOrDoubledByARestart(t *testing.T) {
 			var err error
 			var expected esdb.ExpectedRevision = esdb.NoStream{}
 			for i := 0; i < each && err == nil; i++ {
-				err = attempt(ctx, c, fmt.Sprintf("w-%d", w), expected, event(fmt.Sprint(i)))
+				err = appendUntilKnown(ctx, c, fmt.Sprintf("w-%d", w), expected, newEvent(fmt.Sprint(i)))
 				expected = esdb.Revision(uint64(i))
 			}
 			ended <- err
 		}()
 	}
 	for range 3 {
-		if _, err := s.log.Wait(ctx, s.log.End().Position); err != nil {
+		if _, err := s.log.Wait(ctx, s.log.LastCheckpoint().Position); err != nil {
 			t.Fatal(err)
 		}
 		s = restart(t, s)

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	maxMessage = 16 << 20 // over MaxAppend, so that a big event is refused by name and not by the transport
-	maxCalls   = 10_000   // at a time, on one connection
+	maxMessageSize = 16 << 20 // over MaxAppend, so that a big event is refused by name and not by the transport
+	maxCalls       = 10_000   // at a time, on one connection
 )
 
 // Listen opens a TCP address or, for "unix:PATH", a Unix socket. A socket left behind by a dead process is replaced.
@@ -27,7 +27,7 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	if !ok {
 		return lc.Listen(ctx, "tcp", addr)
 	}
-	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 && !answers(ctx, path) {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 && !isListening(ctx, path) {
 		if err := os.Remove(path); err != nil {
 			return nil, err
 		}
@@ -35,7 +35,7 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return lc.Listen(ctx, "unix", path)
 }
 
-func answers(ctx context.Context, path string) bool {
+func isListening(ctx context.Context, path string) bool {
 	d := net.Dialer{Timeout: time.Second}
 	conn, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
@@ -49,43 +49,43 @@ func answers(ctx context.Context, path string) bool {
 func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
+	killCtx, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
-	calls := &service{n: n, draining: ctx, hard: hard}
-	s := n.server(calls)
-	if n.o.Faults.Silence != nil {
-		ln = silenced{ln, n.o.Faults.Silence}
+	service := &streamsService{node: n, drainCtx: ctx, killCtx: killCtx}
+	s := n.newServer(service)
+	if n.options.Faults.Silence != nil {
+		ln = silencedListener{ln, n.options.Faults.Silence}
 	}
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		<-ctx.Done()
-		late := time.AfterFunc(n.o.Grace, func() { kill(); s.Stop() })
-		defer late.Stop()
+		timer := time.AfterFunc(n.options.StopTimeout, func() { kill(); s.Stop() })
+		defer timer.Stop()
 		s.GracefulStop()
 	}()
 	err := s.Serve(ln)
 	cancel()
 	<-stopped
-	calls.readers.Wait()
+	service.receivers.Wait()
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}
 	return err
 }
 
-func (n *Node) server(calls *service) *grpc.Server {
+func (n *Node) newServer(service *streamsService) *grpc.Server {
 	s := grpc.NewServer(
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
-		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxRecvMsgSize(maxMessageSize),
 		grpc.MaxConcurrentStreams(maxCalls),
-		grpc.UnaryInterceptor(n.guardUnary),
-		grpc.StreamInterceptor(n.guardStream),
+		grpc.UnaryInterceptor(n.interceptUnary),
+		grpc.StreamInterceptor(n.interceptStream),
 		grpc.WaitForHandlers(true),
 	)
-	serverfeatures.RegisterServerFeaturesServer(s, features{})
-	gossip.RegisterGossipServer(s, member{advertise: n.o.Advertise, clock: n.o.Clock})
-	streams.RegisterStreamsServer(s, calls)
+	serverfeatures.RegisterServerFeaturesServer(s, serverFeatures{})
+	gossip.RegisterGossipServer(s, gossipMember{advertise: n.options.Advertise, clock: n.options.Clock})
+	streams.RegisterStreamsServer(s, service)
 	return s
 }

@@ -13,61 +13,61 @@ import (
 	"lieudit/eventstore"
 )
 
-const maxEvents = 1 << 16 // in one append: bounds what many empty events cost in memory
+const maxAppendEvents = 1 << 16 // in one append: bounds what many empty events cost in memory
 
-// service is the Streams service of one Serve.
-type service struct {
+// streamsService is the Streams streamsService of one Serve.
+type streamsService struct {
 	streams.UnimplementedStreamsServer
-	n        *Node
-	draining context.Context // ends first: subscriptions and pipelines are over
-	hard     context.Context // ends last: nothing goes on
-	readers  sync.WaitGroup  // of pipelines, which outlive their call by a moment
+	node      *Node
+	drainCtx  context.Context // ends first: subscriptions and pipelines are over
+	killCtx   context.Context // ends last: nothing goes on
+	receivers sync.WaitGroup  // of pipelines, which outlive their call by a moment
 }
 
 // Append reads one append to its end and makes it.
-func (s *service) Append(call streams.Streams_AppendServer) error {
+func (s *streamsService) Append(call streams.Streams_AppendServer) error {
 	first, err := call.Recv()
 	if err != nil {
-		return half(err)
+		return incompleteRequestError(err)
 	}
 	o := first.GetOptions()
 	if o == nil {
-		return invalid("An append begins with its options.")
+		return invalidArgument("An append begins with its options.")
 	}
-	stream, err := streamName(o.GetStreamIdentifier())
+	stream, err := parseStreamName(o.GetStreamIdentifier())
 	if err != nil {
 		return err
 	}
-	expected, err := expectation(o)
+	expected, err := parseExpectation(o)
 	if err != nil {
 		return err
 	}
-	events, err := receive(call)
+	events, err := receiveEvents(call)
 	if err != nil {
 		return err
 	}
-	done, err := s.n.append(call.Context(), stream, expected, events)
+	result, err := s.node.append(call.Context(), stream, expected, events)
 	var conflict *eventstore.ConflictError
 	if errors.As(err, &conflict) {
-		return call.SendAndClose(refused(expected, conflict.Current))
+		return call.SendAndClose(appendWrongVersion(expected, conflict.Current))
 	}
 	if err != nil {
 		return err
 	}
-	return call.SendAndClose(accepted(done))
+	return call.SendAndClose(appendSuccess(result))
 }
 
-// half names a request that ended before it was whole.
-func half(err error) error {
+// incompleteRequestError names a request that ended before it was whole.
+func incompleteRequestError(err error) error {
 	if errors.Is(err, io.EOF) {
-		return invalid("The request is empty.")
+		return invalidArgument("The request is empty.")
 	}
 	return err
 }
 
-// receive collects the proposed events, no more of them than an append may hold.
-func receive(call streams.Streams_AppendServer) ([]eventstore.Proposed, error) {
-	var events []eventstore.Proposed
+// receiveEvents collects the proposed events, no more of them than an append may hold.
+func receiveEvents(call streams.Streams_AppendServer) ([]eventstore.ProposedEvent, error) {
+	var events []eventstore.ProposedEvent
 	total := 0
 	for {
 		req, err := call.Recv()
@@ -79,28 +79,28 @@ func receive(call streams.Streams_AppendServer) ([]eventstore.Proposed, error) {
 		}
 		m := req.GetProposedMessage()
 		if m == nil {
-			return nil, invalid("What follows an append's options are proposed messages.")
+			return nil, invalidArgument("What follows an append's options are proposed messages.")
 		}
-		e, err := proposed(m)
+		e, err := parseProposed(m)
 		if err != nil {
 			return nil, err
 		}
-		if total += size(e); total > eventstore.MaxAppend || len(events) == maxEvents {
-			return nil, tooLarge()
+		if total += eventSize(e); total > eventstore.MaxAppendBytes || len(events) == maxAppendEvents {
+			return nil, appendTooLarge()
 		}
 		events = append(events, e)
 	}
 }
 
-// expecting are the options of append, delete and tombstone alike. Their oneofs have types of their own.
-type expecting interface {
+// expectationOptions are the options of append, delete and tombstone alike. Their oneofs have types of their own.
+type expectationOptions interface {
 	GetRevision() uint64
 	GetNoStream() *shared.Empty
 	GetAny() *shared.Empty
 	GetStreamExists() *shared.Empty
 }
 
-func expectation(o expecting) (eventstore.Revision, error) {
+func parseExpectation(o expectationOptions) (eventstore.Revision, error) {
 	switch {
 	case o.GetAny() != nil:
 		return eventstore.Any, nil
@@ -108,14 +108,14 @@ func expectation(o expecting) (eventstore.Revision, error) {
 		return eventstore.NoStream, nil
 	case o.GetStreamExists() != nil:
 		return streamExists, nil
-	case !expects(o):
-		return 0, invalid("An expected revision is missing.")
+	case !hasExpectation(o):
+		return 0, invalidArgument("An expected revision is missing.")
 	}
-	return revision(o.GetRevision())
+	return parseStreamRevision(o.GetRevision())
 }
 
-// expects tells revision 0 from no expectation at all.
-func expects(o expecting) bool {
+// hasExpectation tells revision 0 from no expectation at all.
+func hasExpectation(o expectationOptions) bool {
 	switch o := o.(type) {
 	case *streams.AppendReq_Options:
 		return o.GetExpectedStreamRevision() != nil
@@ -127,24 +127,24 @@ func expects(o expecting) bool {
 	return false
 }
 
-func accepted(c eventstore.Committed) *streams.AppendResp {
-	ok := &streams.AppendResp_Success{
+func appendSuccess(c eventstore.AppendResult) *streams.AppendResp {
+	success := &streams.AppendResp_Success{
 		CurrentRevisionOption: &streams.AppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
 		PositionOption: &streams.AppendResp_Success_Position{Position: &streams.AppendResp_Position{
 			CommitPosition: uint64(c.Position), PreparePosition: uint64(c.Position),
 		}},
 	}
 	if c.Revision < 0 {
-		ok.CurrentRevisionOption = &streams.AppendResp_Success_NoStream{NoStream: &shared.Empty{}}
+		success.CurrentRevisionOption = &streams.AppendResp_Success_NoStream{NoStream: &shared.Empty{}}
 	}
 	if c.Position == 0 {
-		ok.PositionOption = &streams.AppendResp_Success_NoPosition{NoPosition: &shared.Empty{}}
+		success.PositionOption = &streams.AppendResp_Success_NoPosition{NoPosition: &shared.Empty{}}
 	}
-	return &streams.AppendResp{Result: &streams.AppendResp_Success_{Success: ok}}
+	return &streams.AppendResp{Result: &streams.AppendResp_Success_{Success: success}}
 }
 
-// refused says a conflict twice, in the fields of today and in those of clients before 20.6.
-func refused(expected, current eventstore.Revision) *streams.AppendResp {
+// appendWrongVersion says a conflict twice, in the fields of today and in those of clients before 20.6.
+func appendWrongVersion(expected, current eventstore.Revision) *streams.AppendResp {
 	w, none := &streams.AppendResp_WrongExpectedVersion{}, &shared.Empty{}
 	switch expected {
 	case eventstore.Any:
@@ -171,8 +171,8 @@ func refused(expected, current eventstore.Revision) *streams.AppendResp {
 }
 
 // Delete makes a stream unreadable until it is written to again.
-func (s *service) Delete(ctx context.Context, req *streams.DeleteReq) (*streams.DeleteResp, error) {
-	at, err := s.end(ctx, req.GetOptions(), req.GetOptions().GetStreamIdentifier(), s.n.delete)
+func (s *streamsService) Delete(ctx context.Context, req *streams.DeleteReq) (*streams.DeleteResp, error) {
+	at, err := s.runDeletion(ctx, req.GetOptions(), req.GetOptions().GetStreamIdentifier(), s.node.delete)
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +182,8 @@ func (s *service) Delete(ctx context.Context, req *streams.DeleteReq) (*streams.
 }
 
 // Tombstone ends a stream for good.
-func (s *service) Tombstone(ctx context.Context, req *streams.TombstoneReq) (*streams.TombstoneResp, error) {
-	at, err := s.end(ctx, req.GetOptions(), req.GetOptions().GetStreamIdentifier(), s.n.tombstone)
+func (s *streamsService) Tombstone(ctx context.Context, req *streams.TombstoneReq) (*streams.TombstoneResp, error) {
+	at, err := s.runDeletion(ctx, req.GetOptions(), req.GetOptions().GetStreamIdentifier(), s.node.tombstone)
 	if err != nil {
 		return nil, err
 	}
@@ -192,27 +192,27 @@ func (s *service) Tombstone(ctx context.Context, req *streams.TombstoneReq) (*st
 	}}}, nil
 }
 
-type ending func(context.Context, string, eventstore.Revision) (eventstore.Position, error)
+type deletion func(context.Context, string, eventstore.Revision) (eventstore.Position, error)
 
-// end runs a deletion to its end even when its caller goes away: one that landed after the stream's lock was let go
+// runDeletion runs a deletion to its end even when its caller goes away: one that landed after the stream's lock was let go
 // would take later events with it.
-func (s *service) end(ctx context.Context, o expecting, id *shared.StreamIdentifier, run ending) (eventstore.Position, error) {
-	stream, err := streamName(id)
+func (s *streamsService) runDeletion(ctx context.Context, o expectationOptions, id *shared.StreamIdentifier, apply deletion) (eventstore.Position, error) {
+	stream, err := parseStreamName(id)
 	if err != nil {
 		return 0, err
 	}
-	expected, err := expectation(o)
+	expected, err := parseExpectation(o)
 	if err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(s.hard, cancel)()
-	at, err := run(ctx, stream, expected)
+	defer context.AfterFunc(s.killCtx, cancel)()
+	at, err := apply(ctx, stream, expected)
 	var conflict *eventstore.ConflictError
 	if errors.As(err, &conflict) {
 		conflict.Expected = expected
-		return 0, wrongVersion("Delete", conflict)
+		return 0, wrongExpectedVersion("Delete", conflict)
 	}
 	return at, err
 }

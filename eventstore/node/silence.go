@@ -12,16 +12,16 @@ import (
 // asked before is done meanwhile and answered after it; what is asked meanwhile is done after it. The zero value
 // speaks. It is safe for concurrent use.
 type Silence struct {
-	mu   sync.Mutex
-	over chan struct{} // nil: the node speaks; closed when the silence ends
+	mu    sync.Mutex
+	ended chan struct{} // nil: the node speaks; closed when the silence ends
 }
 
 // Begin makes the node fall silent until End.
 func (s *Silence) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over == nil {
-		s.over = make(chan struct{})
+	if s.ended == nil {
+		s.ended = make(chan struct{})
 	}
 }
 
@@ -29,20 +29,20 @@ func (s *Silence) Begin() {
 func (s *Silence) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over != nil {
-		close(s.over)
-		s.over = nil
+	if s.ended != nil {
+		close(s.ended)
+		s.ended = nil
 	}
 }
 
 // Repeat lets a silence of the given length begin every so often, until ctx ends; it leaves the node speaking.
 func (s *Silence) Repeat(ctx context.Context, length, every time.Duration) {
-	begin := time.NewTicker(every)
-	defer begin.Stop()
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
 	defer s.End()
 	for {
 		select {
-		case <-begin.C:
+		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}
@@ -60,26 +60,26 @@ func (s *Silence) Repeat(ctx context.Context, length, every time.Duration) {
 func (s *Silence) wait(closed <-chan struct{}) {
 	for {
 		s.mu.Lock()
-		over := s.over
+		ended := s.ended
 		s.mu.Unlock()
-		if over == nil {
+		if ended == nil {
 			return
 		}
 		select {
-		case <-over:
+		case <-ended:
 		case <-closed:
 			return
 		}
 	}
 }
 
-// silenced is a listener whose connections are held by a silence.
-type silenced struct {
+// silencedListener is a listener whose connections are held by a silence.
+type silencedListener struct {
 	net.Listener
 	silence *Silence
 }
 
-func (l silenced) Accept() (net.Conn, error) {
+func (l silencedListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err

@@ -14,16 +14,16 @@ import (
 func TestWhatIsAskedInASilenceIsAnsweredAfterItOnTheSameConnection(t *testing.T) {
 	t.Parallel()
 	var silence node.Silence
-	s := launchWith(t, t.TempDir(), socket(t), node.Options{Faults: node.Faults{Silence: &silence}})
+	s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{Faults: node.Faults{Silence: &silence}})
 	t.Cleanup(s.stop)
 	conn := s.conn(t)
-	if _, err := send(t.Context(), conn, nil, anyOf("x-1"), message()); err != nil {
+	if _, err := sendAppend(t.Context(), conn, nil, appendHeader("x-1"), proposedMessage()); err != nil {
 		t.Fatal(err)
 	}
 	silence.Begin()
 	answered := make(chan error, 1)
 	go func() {
-		_, err := send(t.Context(), conn, nil, anyOf("x-1"), message())
+		_, err := sendAppend(t.Context(), conn, nil, appendHeader("x-1"), proposedMessage())
 		answered <- err
 	}()
 	select {
@@ -43,8 +43,8 @@ func TestWhatIsAskedInASilenceIsAnsweredAfterItOnTheSameConnection(t *testing.T)
 func TestASilentNodeStops(t *testing.T) {
 	t.Parallel()
 	var silence node.Silence
-	s := launchWith(t, t.TempDir(), socket(t), node.Options{Faults: node.Faults{Silence: &silence}, Grace: 100 * time.Millisecond})
-	put(t, s.client(t), "x-1", esdb.Any{}, event("e"))
+	s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{Faults: node.Faults{Silence: &silence}, StopTimeout: 100 * time.Millisecond})
+	mustAppend(t, s.client(t), "x-1", esdb.Any{}, newEvent("e"))
 	silence.Begin()
 	s.stop()
 }
@@ -52,7 +52,7 @@ func TestASilentNodeStops(t *testing.T) {
 func TestARepeatedSilenceLeavesTheNodeSpeaking(t *testing.T) {
 	t.Parallel()
 	var silence node.Silence
-	s := launchWith(t, t.TempDir(), socket(t), node.Options{Faults: node.Faults{Silence: &silence}})
+	s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{Faults: node.Faults{Silence: &silence}})
 	t.Cleanup(s.stop)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -62,9 +62,9 @@ func TestARepeatedSilenceLeavesTheNodeSpeaking(t *testing.T) {
 	}()
 	c := s.client(t)
 	for range 20 {
-		put(t, c, "x-1", esdb.Any{}, event("e"))
+		mustAppend(t, c, "x-1", esdb.Any{}, newEvent("e"))
 	}
 	cancel()
 	<-ended
-	put(t, c, "x-1", esdb.Any{}, event("e"))
+	mustAppend(t, c, "x-1", esdb.Any{}, newEvent("e"))
 }

@@ -12,98 +12,98 @@ import (
 
 func TestASubscriptionToAStreamHearsWhatIsThereAndWhatComes(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	put(t, c, "s-1", esdb.NoStream{}, events(3)...)
-	put(t, c, "s-2", esdb.NoStream{}, events(3)...)
-	all, some := toStream(t, c, "s-1", esdb.Start{}), toStream(t, c, "s-1", esdb.Revision(1))
-	fresh, ahead := toStream(t, c, "s-1", esdb.End{}), toStream(t, c, "s-1", esdb.Revision(3))
-	none := toStream(t, c, "s-3", esdb.Start{})
-	hears(t, all, "s-1@0", "s-1@1", "s-1@2", "caught up")
-	hears(t, some, "s-1@2", "caught up")
+	c := startClient(t)
+	mustAppend(t, c, "s-1", esdb.NoStream{}, newEvents(3)...)
+	mustAppend(t, c, "s-2", esdb.NoStream{}, newEvents(3)...)
+	all, some := subscribeToStream(t, c, "s-1", esdb.Start{}), subscribeToStream(t, c, "s-1", esdb.Revision(1))
+	fresh, ahead := subscribeToStream(t, c, "s-1", esdb.End{}), subscribeToStream(t, c, "s-1", esdb.Revision(3))
+	none := subscribeToStream(t, c, "s-3", esdb.Start{})
+	requireSignals(t, all, "s-1@0", "s-1@1", "s-1@2", "caught up")
+	requireSignals(t, some, "s-1@2", "caught up")
 	for _, s := range []*esdb.Subscription{fresh, ahead} {
-		hears(t, s, "caught up")
+		requireSignals(t, s, "caught up")
 	}
-	put(t, c, "s-2", esdb.Any{}, event("e"))
-	put(t, c, "s-1", esdb.Any{}, events(2)...)
-	put(t, c, "s-3", esdb.Any{}, event("e"))
+	mustAppend(t, c, "s-2", esdb.Any{}, newEvent("e"))
+	mustAppend(t, c, "s-1", esdb.Any{}, newEvents(2)...)
+	mustAppend(t, c, "s-3", esdb.Any{}, newEvent("e"))
 	for _, s := range []*esdb.Subscription{all, some, fresh} {
-		hears(t, s, "s-1@3", "s-1@4")
+		requireSignals(t, s, "s-1@3", "s-1@4")
 	}
-	hears(t, ahead, "s-1@4")
-	hears(t, none, "s-3@0", "caught up") // a stream that is not there has no end to reach
+	requireSignals(t, ahead, "s-1@4")
+	requireSignals(t, none, "s-3@0", "caught up") // a stream that is not there has no end to reach
 }
 
 func TestASubscriptionToAStreamHearsOnlyWhatItsMetadataShows(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	put(t, c, "s-1", esdb.NoStream{}, events(5)...)
-	setMeta(t, c, "s-1", func(m *esdb.StreamMetadata) { m.SetMaxCount(2) })
-	hears(t, toStream(t, c, "s-1", esdb.Start{}), "s-1@3", "s-1@4", "caught up")
-	remove(t, c, "s-1")
-	s := toStream(t, c, "s-1", esdb.Start{})
-	put(t, c, "s-1", esdb.Any{}, event("e"))
-	hears(t, s, "s-1@5", "caught up")
-	put(t, c, "s-1", esdb.Any{}, event("e"))
-	hears(t, s, "s-1@6")
+	c := startClient(t)
+	mustAppend(t, c, "s-1", esdb.NoStream{}, newEvents(5)...)
+	setMetadata(t, c, "s-1", func(m *esdb.StreamMetadata) { m.SetMaxCount(2) })
+	requireSignals(t, subscribeToStream(t, c, "s-1", esdb.Start{}), "s-1@3", "s-1@4", "caught up")
+	deleteStream(t, c, "s-1")
+	s := subscribeToStream(t, c, "s-1", esdb.Start{})
+	mustAppend(t, c, "s-1", esdb.Any{}, newEvent("e"))
+	requireSignals(t, s, "s-1@5", "caught up")
+	mustAppend(t, c, "s-1", esdb.Any{}, newEvent("e"))
+	requireSignals(t, s, "s-1@6")
 }
 
 func TestATombstoneEndsASubscription(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	put(t, c, "s-1", esdb.NoStream{}, event("e"))
-	s := toStream(t, c, "s-1", esdb.End{})
-	hears(t, s, "caught up")
+	c := startClient(t)
+	mustAppend(t, c, "s-1", esdb.NoStream{}, newEvent("e"))
+	s := subscribeToStream(t, c, "s-1", esdb.End{})
+	requireSignals(t, s, "caught up")
 	if _, err := c.TombstoneStream(t.Context(), "s-1", esdb.TombstoneStreamOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hears(t, s, fmt.Sprintf("s-1@%d", uint64(1<<63-1)))
-	if got := next(t, s); got.kind != "dropped" || status.Code(got.err) != codes.FailedPrecondition {
+	requireSignals(t, s, fmt.Sprintf("s-1@%d", uint64(1<<63-1)))
+	if got := receiveSignal(t, s); got.kind != "dropped" || status.Code(got.err) != codes.FailedPrecondition {
 		t.Errorf("got %s, %v", got, got.err)
 	}
 }
 
 func TestASubscriptionToTheLogGoesOnAfterAPosition(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	put(t, c, "a-1", esdb.NoStream{}, event("e"))
-	second := put(t, c, "$b", esdb.NoStream{}, event("e"))
-	third := put(t, c, "a-1", esdb.Any{}, event("e"))
-	hears(t, toAll(t, c, esdb.SubscribeToAllOptions{From: esdb.Start{}}), "a-1@0", "$b@0", "a-1@1", "caught up")
-	hears(t, toAll(t, c, esdb.SubscribeToAllOptions{From: position(second)}), "a-1@1", "caught up")
-	last := toAll(t, c, esdb.SubscribeToAllOptions{From: position(third)})
-	end := toAll(t, c, esdb.SubscribeToAllOptions{From: esdb.End{}})
-	hears(t, last, "caught up")
-	hears(t, end, "caught up")
-	put(t, c, "a-2", esdb.Any{}, event("e"))
-	hears(t, last, "a-2@0")
-	hears(t, end, "a-2@0")
+	c := startClient(t)
+	mustAppend(t, c, "a-1", esdb.NoStream{}, newEvent("e"))
+	second := mustAppend(t, c, "$b", esdb.NoStream{}, newEvent("e"))
+	third := mustAppend(t, c, "a-1", esdb.Any{}, newEvent("e"))
+	requireSignals(t, subscribeToAll(t, c, esdb.SubscribeToAllOptions{From: esdb.Start{}}), "a-1@0", "$b@0", "a-1@1", "caught up")
+	requireSignals(t, subscribeToAll(t, c, esdb.SubscribeToAllOptions{From: writePosition(second)}), "a-1@1", "caught up")
+	last := subscribeToAll(t, c, esdb.SubscribeToAllOptions{From: writePosition(third)})
+	end := subscribeToAll(t, c, esdb.SubscribeToAllOptions{From: esdb.End{}})
+	requireSignals(t, last, "caught up")
+	requireSignals(t, end, "caught up")
+	mustAppend(t, c, "a-2", esdb.Any{}, newEvent("e"))
+	requireSignals(t, last, "a-2@0")
+	requireSignals(t, end, "a-2@0")
 }
 
 func TestASubscriptionFromWhereNoEventStandsIsRefused(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	at := put(t, c, "a-1", esdb.NoStream{}, event("e"))
-	put(t, c, "a-1", esdb.Any{}, event("e"))
-	s := toAll(t, c, esdb.SubscribeToAllOptions{From: esdb.Position{Commit: at.CommitPosition + 1, Prepare: at.CommitPosition + 1}})
-	if got := next(t, s); got.kind != "dropped" || status.Code(got.err) != codes.InvalidArgument {
+	c := startClient(t)
+	at := mustAppend(t, c, "a-1", esdb.NoStream{}, newEvent("e"))
+	mustAppend(t, c, "a-1", esdb.Any{}, newEvent("e"))
+	s := subscribeToAll(t, c, esdb.SubscribeToAllOptions{From: esdb.Position{Commit: at.CommitPosition + 1, Prepare: at.CommitPosition + 1}})
+	if got := receiveSignal(t, s); got.kind != "dropped" || status.Code(got.err) != codes.InvalidArgument {
 		t.Errorf("got %s, %v", got, got.err)
 	}
 }
 
 func TestALogWithoutEventsIsCaughtUpWithAtOnce(t *testing.T) {
 	t.Parallel()
-	c := started(t)
+	c := startClient(t)
 	for _, from := range []esdb.AllPosition{esdb.Start{}, esdb.End{}, esdb.Position{}} {
-		s := toAll(t, c, esdb.SubscribeToAllOptions{From: from})
-		hears(t, s, "caught up")
+		s := subscribeToAll(t, c, esdb.SubscribeToAllOptions{From: from})
+		requireSignals(t, s, "caught up")
 	}
 }
 
 func TestAFilterLetsThroughWhatItNames(t *testing.T) {
 	t.Parallel()
-	c := started(t)
+	c := startClient(t)
 	for _, s := range []string{"account-1", "accounts-1", "sync-1", "$$sync-1", "$epoch-information"} {
-		put(t, c, s, esdb.NoStream{}, event("e."+s))
+		mustAppend(t, c, s, esdb.NoStream{}, newEvent("e."+s))
 	}
 	for name, x := range map[string]struct {
 		filter esdb.SubscriptionFilter
@@ -118,76 +118,76 @@ func TestAFilterLetsThroughWhatItNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := toAll(t, c, esdb.SubscribeToAllOptions{From: esdb.Start{}, Filter: &x.filter})
-			hears(t, s, append(x.want, "checkpoint", "caught up")...)
+			s := subscribeToAll(t, c, esdb.SubscribeToAllOptions{From: esdb.Start{}, Filter: &x.filter})
+			requireSignals(t, s, append(x.want, "checkpoint", "caught up")...)
 		})
 	}
 }
 
 func TestAFilteredSubscriptionIsToldHowFarItIs(t *testing.T) {
 	t.Parallel()
-	c := started(t)
+	c := startClient(t)
 	none := &esdb.SubscriptionFilter{Type: esdb.StreamFilterType, Prefixes: []string{"wanted-"}}
 	var at []uint64
 	for range 25 {
-		at = append(at, put(t, c, "other-1", esdb.Any{}, event("e")).CommitPosition)
+		at = append(at, mustAppend(t, c, "other-1", esdb.Any{}, newEvent("e")).CommitPosition)
 	}
 	o := esdb.SubscribeToAllOptions{From: esdb.Start{}, Filter: none, MaxSearchWindow: 5, CheckpointInterval: 2}
-	s := toAll(t, c, o)
+	s := subscribeToAll(t, c, o)
 	for _, want := range []uint64{at[9], at[19], at[24]} {
-		if got := next(t, s); got.kind != "checkpoint" || got.at != want {
+		if got := receiveSignal(t, s); got.kind != "checkpoint" || got.at != want {
 			t.Fatalf("got %s at %d, want a checkpoint at %d", got, got.at, want)
 		}
 	}
-	hears(t, s, "caught up")
+	requireSignals(t, s, "caught up")
 	for range 10 {
-		at = append(at, put(t, c, "other-1", esdb.Any{}, event("e")).CommitPosition)
+		at = append(at, mustAppend(t, c, "other-1", esdb.Any{}, newEvent("e")).CommitPosition)
 	}
-	live := next(t, s)
+	live := receiveSignal(t, s)
 	if live.kind != "checkpoint" || live.at != at[34] {
 		t.Fatalf("live: got %s at %d, want a checkpoint at %d", live, live.at, at[34])
 	}
-	put(t, c, "wanted-1", esdb.Any{}, event("e"))
-	hears(t, s, "wanted-1@0")
+	mustAppend(t, c, "wanted-1", esdb.Any{}, newEvent("e"))
+	requireSignals(t, s, "wanted-1@0")
 	o.From = esdb.Position{Commit: live.at, Prepare: live.at}
-	hears(t, toAll(t, c, o), "wanted-1@0", "checkpoint", "caught up")
+	requireSignals(t, subscribeToAll(t, c, o), "wanted-1@0", "checkpoint", "caught up")
 }
 
 func TestABurstIsFollowedByCaughtUpAgain(t *testing.T) {
 	t.Parallel()
-	c := started(t)
-	put(t, c, "a-1", esdb.NoStream{}, event("e"))
-	s := toAll(t, c, esdb.SubscribeToAllOptions{From: esdb.Start{}})
-	one := toStream(t, c, "a-1", esdb.Start{})
-	hears(t, s, "a-1@0", "caught up")
-	hears(t, one, "a-1@0", "caught up")
-	put(t, c, "a-1", esdb.Any{}, events(100)...)
+	c := startClient(t)
+	mustAppend(t, c, "a-1", esdb.NoStream{}, newEvent("e"))
+	s := subscribeToAll(t, c, esdb.SubscribeToAllOptions{From: esdb.Start{}})
+	one := subscribeToStream(t, c, "a-1", esdb.Start{})
+	requireSignals(t, s, "a-1@0", "caught up")
+	requireSignals(t, one, "a-1@0", "caught up")
+	mustAppend(t, c, "a-1", esdb.Any{}, newEvents(100)...)
 	for _, s := range []*esdb.Subscription{s, one} {
 		for i := range 100 {
-			hears(t, s, fmt.Sprintf("a-1@%d", i+1))
+			requireSignals(t, s, fmt.Sprintf("a-1@%d", i+1))
 		}
-		hears(t, s, "caught up")
+		requireSignals(t, s, "caught up")
 	}
 }
 
 func TestASubscriptionEndsWithItsClientOrItsNode(t *testing.T) {
 	t.Parallel()
-	s := launch(t, t.TempDir(), socket(t))
+	s := serveFolder(t, t.TempDir(), socketAddress(t))
 	c := s.client(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	gone, err := c.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := toAll(t, c, esdb.SubscribeToAllOptions{})
-	hears(t, left, "caught up")
-	hears(t, gone, "caught up")
+	remaining := subscribeToAll(t, c, esdb.SubscribeToAllOptions{})
+	requireSignals(t, remaining, "caught up")
+	requireSignals(t, gone, "caught up")
 	cancel()
-	if got := next(t, gone); got.kind != "dropped" {
+	if got := receiveSignal(t, gone); got.kind != "dropped" {
 		t.Errorf("got %s after the client went", got)
 	}
 	s.stop()
-	if got := next(t, left); got.kind != "dropped" || status.Code(got.err) != codes.Unavailable {
+	if got := receiveSignal(t, remaining); got.kind != "dropped" || status.Code(got.err) != codes.Unavailable {
 		t.Errorf("got %s, %v after the node went, want unavailable", got, got.err)
 	}
 }

@@ -15,16 +15,16 @@ import (
 	"lieudit/eventstore/storetest"
 )
 
-// check makes sure that a mark stands in the log.
-func (o *official) check(ctx context.Context, m eventstore.Mark) error {
-	diverged := &eventstore.DivergedError{Mark: m, Why: "another log, or another event"}
+// verifyCheckpoint makes sure that a mark stands in the log.
+func (o *officialStore) verifyCheckpoint(ctx context.Context, m eventstore.Checkpoint) error {
+	diverged := &eventstore.DivergedError{Checkpoint: m, Reason: "another log, or another event"}
 	if m.Log != uuid.Nil && m.Log != o.id {
 		return diverged
 	}
 	if m.Position == 0 {
 		return nil
 	}
-	e, err := o.at(ctx, m.Position)
+	e, err := o.readAt(ctx, m.Position)
 	if err != nil {
 		return err
 	}
@@ -34,13 +34,13 @@ func (o *official) check(ctx context.Context, m eventstore.Mark) error {
 	return nil
 }
 
-func allFrom(p eventstore.Position) esdb.Position {
+func allPosition(p eventstore.Position) esdb.Position {
 	return esdb.Position{Commit: uint64(p), Prepare: uint64(p)}
 }
 
-// at is the event at a position; the zero one when there is none.
-func (o *official) at(ctx context.Context, p eventstore.Position) (found eventstore.Recorded, err error) {
-	err = each(o.client.ReadAll(ctx, esdb.ReadAllOptions{From: allFrom(p)}, 1))(func(e eventstore.Recorded) bool {
+// readAt is the event at a position; the zero one when there is none.
+func (o *officialStore) readAt(ctx context.Context, p eventstore.Position) (found eventstore.RecordedEvent, err error) {
+	err = forEachEvent(o.client.ReadAll(ctx, esdb.ReadAllOptions{From: allPosition(p)}, 1))(func(e eventstore.RecordedEvent) bool {
 		found = e
 		return true
 	})
@@ -50,28 +50,28 @@ func (o *official) at(ctx context.Context, p eventstore.Position) (found eventst
 	return found, err
 }
 
-// signals turns events and words into signals, each with its mark.
-type signals struct {
-	mark  eventstore.Mark
-	yield func(eventstore.Signal, error) bool
+// signalEmitter turns events and words into signalEmitter, each with its mark.
+type signalEmitter struct {
+	checkpoint eventstore.Checkpoint
+	yield      func(eventstore.Signal, error) bool
 }
 
-func (s *signals) say(k eventstore.Kind, e eventstore.Recorded) bool {
+func (s *signalEmitter) emit(k eventstore.SignalKind, e eventstore.RecordedEvent) bool {
 	if e.Position > 0 {
-		s.mark.Position, s.mark.Event = e.Position, e.ID
+		s.checkpoint.Position, s.checkpoint.Event = e.Position, e.ID
 	}
-	if k != eventstore.Event {
-		e = eventstore.Recorded{}
+	if k != eventstore.EventAppeared {
+		e = eventstore.RecordedEvent{}
 	}
-	return s.yield(eventstore.Signal{Kind: k, Event: e, Mark: s.mark}, nil)
+	return s.yield(eventstore.Signal{Kind: k, Event: e, Checkpoint: s.checkpoint}, nil)
 }
 
-// follow checks a mark and then lets run speak, whose error is the last word.
-func (o *official) follow(ctx context.Context, after eventstore.Mark, run func(context.Context, *signals) error) iter.Seq2[eventstore.Signal, error] {
+// readSignals checks a mark and then lets run speak, whose error is the last word.
+func (o *officialStore) readSignals(ctx context.Context, after eventstore.Checkpoint, run func(context.Context, *signalEmitter) error) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
-		s := &signals{eventstore.Mark{Log: o.id, Position: after.Position, Event: after.Event}, yield}
+		s := &signalEmitter{eventstore.Checkpoint{Log: o.id, Position: after.Position, Event: after.Event}, yield}
 		err := o.call(ctx, func(ctx context.Context) error {
-			if err := o.check(ctx, after); err != nil {
+			if err := o.verifyCheckpoint(ctx, after); err != nil {
 				return err
 			}
 			return run(ctx, s)
@@ -82,22 +82,22 @@ func (o *official) follow(ctx context.Context, after eventstore.Mark, run func(c
 	}
 }
 
-func (o *official) ReadAll(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
-	return o.follow(ctx, after, func(ctx context.Context, s *signals) error {
-		var last eventstore.Recorded
-		err := each(o.client.ReadAll(ctx, esdb.ReadAllOptions{From: allFrom(after.Position)}, math.MaxUint64))(func(e eventstore.Recorded) bool {
+func (o *officialStore) ReadAll(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+	return o.readSignals(ctx, after, func(ctx context.Context, s *signalEmitter) error {
+		var last eventstore.RecordedEvent
+		err := forEachEvent(o.client.ReadAll(ctx, esdb.ReadAllOptions{From: allPosition(after.Position)}, math.MaxUint64))(func(e eventstore.RecordedEvent) bool {
 			last = e
-			return e.Position <= after.Position || !want.Matches(e.Stream) || s.say(eventstore.Event, e)
+			return e.Position <= after.Position || !want.Matches(e.Stream) || s.emit(eventstore.EventAppeared, e)
 		})
 		if err == nil {
-			s.say(eventstore.CaughtUp, last)
+			s.emit(eventstore.CaughtUp, last)
 		}
 		return err
 	})
 }
 
-// expression is a filter as the server understands it.
-func expression(want eventstore.Filter) *esdb.SubscriptionFilter {
+// filterExpression is a filter as the server understands it.
+func filterExpression(want eventstore.Filter) *esdb.SubscriptionFilter {
 	names := make([]string, len(want))
 	for i, c := range want {
 		names[i] = regexp.QuoteMeta(c)
@@ -109,9 +109,9 @@ func expression(want eventstore.Filter) *esdb.SubscriptionFilter {
 	return &esdb.SubscriptionFilter{Type: esdb.StreamFilterType, Regex: text}
 }
 
-func (o *official) Subscribe(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
-	return o.follow(ctx, after, func(ctx context.Context, s *signals) error {
-		from := esdb.SubscribeToAllOptions{From: allFrom(after.Position), Filter: expression(want)}
+func (o *officialStore) Subscribe(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+	return o.readSignals(ctx, after, func(ctx context.Context, s *signalEmitter) error {
+		from := esdb.SubscribeToAllOptions{From: allPosition(after.Position), Filter: filterExpression(want)}
 		if after.Position == 0 {
 			from.From = esdb.Start{}
 		}
@@ -121,7 +121,7 @@ func (o *official) Subscribe(ctx context.Context, after eventstore.Mark, want ev
 		}
 		defer func() { _ = sub.Close() }()
 		for {
-			on, err := o.tell(ctx, sub.Recv(), s)
+			on, err := o.emitMessage(ctx, sub.Recv(), s)
 			if err != nil || !on {
 				return err
 			}
@@ -129,23 +129,23 @@ func (o *official) Subscribe(ctx context.Context, after eventstore.Mark, want ev
 	})
 }
 
-// tell passes one word of a subscription on; false: nobody listens any more.
-func (o *official) tell(ctx context.Context, e *esdb.SubscriptionEvent, s *signals) (bool, error) {
+// emitMessage passes one word of a subscription on; false: nobody listens any more.
+func (o *officialStore) emitMessage(ctx context.Context, e *esdb.SubscriptionEvent, s *signalEmitter) (bool, error) {
 	switch {
 	case e.EventAppeared != nil:
-		return s.say(eventstore.Event, plain(e.EventAppeared.OriginalEvent())), nil
+		return s.emit(eventstore.EventAppeared, toRecordedEvent(e.EventAppeared.OriginalEvent())), nil
 	case e.CaughtUp != nil:
-		return s.say(eventstore.CaughtUp, eventstore.Recorded{}), nil
+		return s.emit(eventstore.CaughtUp, eventstore.RecordedEvent{}), nil
 	case e.CheckPointReached != nil:
-		seen, err := o.at(ctx, eventstore.Position(e.CheckPointReached.Commit))
-		return err == nil && s.say(eventstore.Progress, seen), err
+		seen, err := o.readAt(ctx, eventstore.Position(e.CheckPointReached.Commit))
+		return err == nil && s.emit(eventstore.CheckpointReached, seen), err
 	}
 	return false, e.SubscriptionDropped.Error
 }
 
-func (s server) asStore(t *testing.T) *official {
+func (s nodeServer) asStore(t *testing.T) *officialStore {
 	t.Helper()
-	o, err := s.store(t.Context(), connect(t, "esdb://unused?tls=false", s.addr))
+	o, err := s.newOfficialStore(t.Context(), connect(t, "esdb://unused?tls=false", s.addr))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +163,8 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Run("official client", func(t *testing.T) {
 		t.Parallel()
-		storetest.RunWith(t, func(t *testing.T) eventstore.Store {
-			return start(t).asStore(t)
+		storetest.Run(t, func(t *testing.T) eventstore.Store {
+			return startServer(t).asStore(t)
 		}, storetest.Options{Reopen: reopen})
 	})
 }

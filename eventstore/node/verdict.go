@@ -16,57 +16,57 @@ import (
 	"lieudit/eventstore"
 )
 
-// added is the answer to a batch that was made.
-func added(c eventstore.Committed) *streams.BatchAppendResp {
-	ok := &streams.BatchAppendResp_Success{
+// batchSuccess is the answer to a batch that was made.
+func batchSuccess(c eventstore.AppendResult) *streams.BatchAppendResp {
+	success := &streams.BatchAppendResp_Success{
 		CurrentRevisionOption: &streams.BatchAppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
 		PositionOption: &streams.BatchAppendResp_Success_Position{Position: &shared.AllStreamPosition{
 			CommitPosition: uint64(c.Position), PreparePosition: uint64(c.Position),
 		}},
 	}
 	if c.Revision < 0 {
-		ok.CurrentRevisionOption = &streams.BatchAppendResp_Success_NoStream{NoStream: &emptypb.Empty{}}
+		success.CurrentRevisionOption = &streams.BatchAppendResp_Success_NoStream{NoStream: &emptypb.Empty{}}
 	}
 	if c.Position == 0 {
-		ok.PositionOption = &streams.BatchAppendResp_Success_NoPosition{NoPosition: &emptypb.Empty{}}
+		success.PositionOption = &streams.BatchAppendResp_Success_NoPosition{NoPosition: &emptypb.Empty{}}
 	}
-	return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Success_{Success: ok}}
+	return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Success_{Success: success}}
 }
 
-// refusal is the answer to a batch that was not made, or may not have been: EventStoreDB's words for it differ from
+// batchFailure is the answer to a batch that was not made, or may not have been: EventStoreDB's words for it differ from
 // those of a single append.
-func refusal(one *batch, err error) *streams.BatchAppendResp {
+func batchFailure(item *batch, err error) *streams.BatchAppendResp {
 	var conflict *eventstore.ConflictError
 	if errors.As(err, &conflict) {
-		return overtaken(one.expected, conflict.Current)
+		return batchWrongVersion(item.expected, conflict.Current)
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, eventstore.ErrUnknown) {
-		return timedOut()
+		return batchTimeout()
 	}
-	f := &failure{code: codes.Canceled, text: err.Error()}
-	errors.As(failed(err), &f)
-	switch exception(f) {
+	f := &statusError{code: codes.Canceled, text: err.Error()}
+	errors.As(toStatusError(err), &f)
+	switch exceptionName(f) {
 	case "stream-deleted":
-		return verdict(code.Code_NOT_FOUND, "StreamDeleted", &shared.StreamDeleted{StreamIdentifier: named(one.stream)})
+		return newBatchError(code.Code_NOT_FOUND, "StreamDeleted", &shared.StreamDeleted{StreamIdentifier: streamIdentifier(item.stream)})
 	case "maximum-append-size-exceeded":
-		return verdict(code.Code_INVALID_ARGUMENT, "MaximumAppendSizeExceeded", &shared.MaximumAppendSizeExceeded{MaxAppendSize: eventstore.MaxAppend})
+		return newBatchError(code.Code_INVALID_ARGUMENT, "MaximumAppendSizeExceeded", &shared.MaximumAppendSizeExceeded{MaxAppendSize: eventstore.MaxAppendBytes})
 	case "invalid-transaction":
-		return verdict(code.Code_FAILED_PRECONDITION, "InvalidTransaction", &shared.InvalidTransaction{})
+		return newBatchError(code.Code_FAILED_PRECONDITION, "InvalidTransaction", &shared.InvalidTransaction{})
 	}
 	if f.code == codes.InvalidArgument {
-		return badRequest(f.text)
+		return batchBadRequest(f.text)
 	}
-	return verdict(code.Code(f.code), f.text, &emptypb.Empty{})
+	return newBatchError(code.Code(f.code), f.text, &emptypb.Empty{})
 }
 
-func exception(f *failure) string {
+func exceptionName(f *statusError) string {
 	if is := f.trailer.Get("exception"); len(is) > 0 {
 		return is[0]
 	}
 	return ""
 }
 
-func overtaken(expected, current eventstore.Revision) *streams.BatchAppendResp {
+func batchWrongVersion(expected, current eventstore.Revision) *streams.BatchAppendResp {
 	w, none := &shared.WrongExpectedVersion{}, &emptypb.Empty{}
 	switch expected {
 	case eventstore.Any:
@@ -82,19 +82,19 @@ func overtaken(expected, current eventstore.Revision) *streams.BatchAppendResp {
 	if current < 0 {
 		w.CurrentStreamRevisionOption = &shared.WrongExpectedVersion_CurrentNoStream{CurrentNoStream: none}
 	}
-	return verdict(code.Code_ALREADY_EXISTS, "WrongExpectedVersion", w)
+	return newBatchError(code.Code_ALREADY_EXISTS, "WrongExpectedVersion", w)
 }
 
-// timedOut is also said of an append whose outcome is unknown.
-func timedOut() *streams.BatchAppendResp {
-	return verdict(code.Code_DEADLINE_EXCEEDED, "Timeout", &shared.Timeout{})
+// batchTimeout is also said of an append whose outcome is unknown.
+func batchTimeout() *streams.BatchAppendResp {
+	return newBatchError(code.Code_DEADLINE_EXCEEDED, "Timeout", &shared.Timeout{})
 }
 
-func badRequest(why string) *streams.BatchAppendResp {
-	return verdict(code.Code_INVALID_ARGUMENT, "BadRequest", &shared.BadRequest{Message: why})
+func batchBadRequest(why string) *streams.BatchAppendResp {
+	return newBatchError(code.Code_INVALID_ARGUMENT, "BadRequest", &shared.BadRequest{Message: why})
 }
 
-func verdict(c code.Code, message string, details proto.Message) *streams.BatchAppendResp {
+func newBatchError(c code.Code, message string, details proto.Message) *streams.BatchAppendResp {
 	s := &status.Status{Code: int32(c), Message: message}
 	if packed, err := anypb.New(details); err == nil {
 		s.Details = []*anypb.Any{packed}

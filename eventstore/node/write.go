@@ -18,69 +18,69 @@ import (
 // streamExists is the expectation that eventstore does not have, by EventStoreDB's own number.
 const streamExists eventstore.Revision = -4
 
-// lock is the lock of a stream and of its metadata.
-func (n *Node) lock(stream string) *sync.RWMutex {
-	if of, ok := owner(stream); ok {
-		stream = of
+// streamLock is the lock of a stream and of its metadata.
+func (n *Node) streamLock(stream string) *sync.RWMutex {
+	if owner, ok := metadataOwner(stream); ok {
+		stream = owner
 	}
-	return &n.locks[maphash.String(n.seed, stream)%uint64(len(n.locks))]
+	return &n.streamLocks[maphash.String(n.lockSeed, stream)%uint64(len(n.streamLocks))]
 }
 
 // append adds events to a stream as EventStoreDB does: never to a tombstoned one, and a softly deleted one comes back.
-func (n *Node) append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
-	mu := n.lock(stream)
+func (n *Node) append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	mu := n.streamLock(stream)
 	mu.RLock()
 	defer mu.RUnlock()
-	s, err := n.settled(ctx, stream)
+	s, err := n.settleMetadata(ctx, stream)
 	if err != nil {
-		return eventstore.Committed{}, err
+		return eventstore.AppendResult{}, err
 	}
-	if err := s.admits(stream, expected); err != nil {
-		return eventstore.Committed{}, err
+	if err := s.checkWritable(stream, expected); err != nil {
+		return eventstore.AppendResult{}, err
 	}
 	if len(events) == 0 {
-		return n.appendNothing(ctx, s, stream, expected)
+		return n.appendNoEvents(ctx, s, stream, expected)
 	}
-	done, err := n.add(ctx, s, stream, expected, events)
+	result, err := n.appendToLog(ctx, s, stream, expected, events)
 	if err != nil {
-		return done, err
+		return result, err
 	}
-	if _, ok := owner(stream); ok || s.deleted {
-		_, err = n.settled(ctx, stream)
+	if _, ok := metadataOwner(stream); ok || s.isDeleted {
+		_, err = n.settleMetadata(ctx, stream)
 	}
-	return done, unsettled(err)
+	return result, unknownOutcome(err)
 }
 
-// appendNothing checks the expectation alone. EventStoreDB answers it with a position; the log's end is one that
+// appendNoEvents checks the expectation alone. EventStoreDB answers it with a position; the log's end is one that
 // whoever waits for it will see passed.
-func (n *Node) appendNothing(ctx context.Context, s state, stream string, expected eventstore.Revision) (eventstore.Committed, error) {
-	if err := s.check(stream, expected); err != nil {
-		return eventstore.Committed{}, err
+func (n *Node) appendNoEvents(ctx context.Context, s streamState, stream string, expected eventstore.Revision) (eventstore.AppendResult, error) {
+	if err := s.checkExpectation(stream, expected); err != nil {
+		return eventstore.AppendResult{}, err
 	}
-	end, err := n.head(ctx)
-	return eventstore.Committed{Revision: s.last, Position: end}, err
+	end, err := n.endPosition(ctx)
+	return eventstore.AppendResult{Revision: s.last, Position: end}, err
 }
 
-// add hands events to the log, with the two expectations that mean something else there.
-func (n *Node) add(ctx context.Context, s state, stream string, expected eventstore.Revision, events []eventstore.Proposed) (eventstore.Committed, error) {
+// appendToLog hands events to the log, with the two expectations that mean something else there.
+func (n *Node) appendToLog(ctx context.Context, s streamState, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	if expected == streamExists {
 		expected = eventstore.Any
 	}
-	done, err := n.log.Append(ctx, stream, expected, events)
+	result, err := n.log.Append(ctx, stream, expected, events)
 	var conflict *eventstore.ConflictError
-	if expected == eventstore.NoStream && s.deleted && errors.As(err, &conflict) {
+	if expected == eventstore.NoStream && s.isDeleted && errors.As(err, &conflict) {
 		return n.log.Append(ctx, stream, s.last, events)
 	}
-	if errors.Is(err, eventstore.ErrMismatch) {
-		return done, n.mismatch(ctx, stream, expected)
+	if errors.Is(err, eventstore.ErrIDReused) {
+		return result, n.mismatchError(ctx, stream, expected)
 	}
-	return done, err
+	return result, err
 }
 
-// mismatch names the refusal of events whose ids are taken: EventStoreDB calls it a wrong version, unless the
+// mismatchError names the refusal of events whose ids are taken: EventStoreDB calls it a wrong version, unless the
 // stream is where the append expected it.
-func (n *Node) mismatch(ctx context.Context, stream string, expected eventstore.Revision) error {
-	s, err := n.state(ctx, stream)
+func (n *Node) mismatchError(ctx context.Context, stream string, expected eventstore.Revision) error {
+	s, err := n.loadState(ctx, stream)
 	if err != nil {
 		return err
 	}
@@ -90,62 +90,62 @@ func (n *Node) mismatch(ctx context.Context, stream string, expected eventstore.
 	return &eventstore.ConflictError{Stream: stream, Expected: expected, Current: s.last}
 }
 
-// settled is the state of a stream after the metadata that was due is written. For metadata it settles the stream
+// settleMetadata is the state of a stream after the metadata that was due is written. For metadata it settles the stream
 // it belongs to.
-func (n *Node) settled(ctx context.Context, stream string) (state, error) {
+func (n *Node) settleMetadata(ctx context.Context, stream string) (streamState, error) {
 	governed := stream
-	if of, ok := owner(stream); ok {
-		governed = of
+	if owner, ok := metadataOwner(stream); ok {
+		governed = owner
 	}
 	for {
-		s, err := n.state(ctx, governed)
+		s, err := n.loadState(ctx, governed)
 		if err != nil {
 			return s, err
 		}
-		if s.reopen == nil && governed == stream {
+		if s.dueMetadata == nil && governed == stream {
 			return s, nil
 		}
-		if s.reopen == nil {
-			return n.state(ctx, stream)
+		if s.dueMetadata == nil {
+			return n.loadState(ctx, stream)
 		}
-		if err := n.reopened(ctx, governed, s.reopen); err != nil && !errors.Is(err, eventstore.ErrConflict) {
+		if err := n.writeDueMetadata(ctx, governed, s.dueMetadata); err != nil && !errors.Is(err, eventstore.ErrConflict) {
 			return s, err
 		}
 	}
 }
 
-func (n *Node) reopened(ctx context.Context, stream string, r *reopening) error {
-	data, err := amended(r.from, r.first)
+func (n *Node) writeDueMetadata(ctx context.Context, stream string, r *dueMetadata) error {
+	data, err := withTruncateBefore(r.base, r.truncateBefore)
 	if err != nil {
 		return err
 	}
-	_, err = n.log.Append(ctx, metaOf(stream), r.from.Revision, []eventstore.Proposed{{ID: reopeningID(r.from), Type: metadataType, Data: data}})
+	_, err = n.log.Append(ctx, metadataStream(stream), r.base.Revision, []eventstore.ProposedEvent{{ID: dueMetadataID(r.base), Type: metadataType, Data: data}})
 	return err
 }
 
-// unsettled is the error of an append that was made but whose reader would not be told so: the same append settles it.
-func unsettled(err error) error {
+// unknownOutcome is the error of an append that was made but whose reader would not be told so: the same append settles it.
+func unknownOutcome(err error) error {
 	if err == nil {
 		return nil
 	}
 	return errors.Join(eventstore.ErrUnknown, err)
 }
 
-// admits refuses what no revision could make right.
-func (s state) admits(stream string, expected eventstore.Revision) error {
+// checkWritable refuses what no revision could make right.
+func (s streamState) checkWritable(stream string, expected eventstore.Revision) error {
 	switch {
-	case s.tomb, expected == streamExists && s.deleted:
-		return deleted(stream)
-	case expected == streamExists && s.last < 0 && s.meta < 0:
+	case s.isTombstoned, expected == streamExists && s.isDeleted:
+		return streamDeleted(stream)
+	case expected == streamExists && s.last < 0 && s.metadataRevision < 0:
 		return &eventstore.ConflictError{Stream: stream, Expected: expected, Current: eventstore.NoStream}
 	}
 	return nil
 }
 
-// check compares an expectation with the state, for what is not decided by the log.
-func (s state) check(stream string, expected eventstore.Revision) error {
-	reborn := expected == eventstore.NoStream && s.deleted
-	if expected == eventstore.Any || expected == streamExists || expected == s.last || reborn {
+// checkExpectation compares an expectation with the state, for what is not decided by the log.
+func (s streamState) checkExpectation(stream string, expected eventstore.Revision) error {
+	revivesDeleted := expected == eventstore.NoStream && s.isDeleted
+	if expected == eventstore.Any || expected == streamExists || expected == s.last || revivesDeleted {
 		return nil
 	}
 	return &eventstore.ConflictError{Stream: stream, Expected: expected, Current: s.last}
@@ -153,11 +153,11 @@ func (s state) check(stream string, expected eventstore.Revision) error {
 
 // delete makes a stream unreadable until it is written to again.
 func (n *Node) delete(ctx context.Context, stream string, expected eventstore.Revision) (eventstore.Position, error) {
-	return n.end(ctx, stream, expected, func(s state) (eventstore.Committed, error) {
-		if s.last < 0 && s.meta < 0 {
-			return eventstore.Committed{}, wrongVersion("Delete", &eventstore.ConflictError{Stream: stream, Expected: expected, Current: eventstore.NoStream})
+	return n.deleteExclusively(ctx, stream, expected, func(s streamState) (eventstore.AppendResult, error) {
+		if s.last < 0 && s.metadataRevision < 0 {
+			return eventstore.AppendResult{}, wrongExpectedVersion("Delete", &eventstore.ConflictError{Stream: stream, Expected: expected, Current: eventstore.NoStream})
 		}
-		return n.log.Append(ctx, metaOf(stream), s.meta, []eventstore.Proposed{{
+		return n.log.Append(ctx, metadataStream(stream), s.metadataRevision, []eventstore.ProposedEvent{{
 			ID: uuid.New(), Type: metadataType, Data: []byte(`{"$tb":9223372036854775807}`),
 		}})
 	})
@@ -165,45 +165,45 @@ func (n *Node) delete(ctx context.Context, stream string, expected eventstore.Re
 
 // tombstone ends a stream for good.
 func (n *Node) tombstone(ctx context.Context, stream string, expected eventstore.Revision) (eventstore.Position, error) {
-	return n.end(ctx, stream, expected, func(s state) (eventstore.Committed, error) {
-		return n.log.Append(ctx, stream, s.last, []eventstore.Proposed{{
-			ID: uuid.New(), Type: tombstoneType, Metadata: mark(nil, false),
+	return n.deleteExclusively(ctx, stream, expected, func(s streamState) (eventstore.AppendResult, error) {
+		return n.log.Append(ctx, stream, s.last, []eventstore.ProposedEvent{{
+			ID: uuid.New(), Type: tombstoneType, Metadata: encodeMetadata(nil, false),
 		}})
 	})
 }
 
-// end decides alone, with no append to the stream on its way but those whose callers went away: what they leave behind
+// deleteExclusively decides alone, with no append to the stream on its way but those whose callers went away: what they leave behind
 // is looked at again.
-func (n *Node) end(ctx context.Context, stream string, expected eventstore.Revision, write func(state) (eventstore.Committed, error)) (eventstore.Position, error) {
-	mu := n.lock(stream)
+func (n *Node) deleteExclusively(ctx context.Context, stream string, expected eventstore.Revision, write func(streamState) (eventstore.AppendResult, error)) (eventstore.Position, error) {
+	mu := n.streamLock(stream)
 	mu.Lock()
 	defer mu.Unlock()
 	for {
-		s, err := n.settled(ctx, stream)
+		s, err := n.settleMetadata(ctx, stream)
 		if err != nil {
 			return 0, err
 		}
-		if err := cmp.Or(s.admits(stream, expected), s.check(stream, expected)); err != nil {
+		if err := cmp.Or(s.checkWritable(stream, expected), s.checkExpectation(stream, expected)); err != nil {
 			return 0, err
 		}
-		done, err := write(s)
+		result, err := write(s)
 		if !errors.Is(err, eventstore.ErrConflict) {
-			return done.Position, err
+			return result.Position, err
 		}
 	}
 }
 
-func streamName(id *shared.StreamIdentifier) (string, error) {
+func parseStreamName(id *shared.StreamIdentifier) (string, error) {
 	name := string(id.GetStreamName())
 	if name == "" || name == "$$" || name == "$all" || !utf8.ValidString(name) {
-		return "", invalid("'%s' is not a stream name.", printable(name))
+		return "", invalidArgument("'%s' is not a stream name.", printableHeader(name))
 	}
 	return name, nil
 }
 
-func revision(r uint64) (eventstore.Revision, error) {
+func parseStreamRevision(r uint64) (eventstore.Revision, error) {
 	if r > math.MaxInt64 {
-		return 0, invalid("'%d' is not a revision.", r)
+		return 0, invalidArgument("'%d' is not a revision.", r)
 	}
 	return eventstore.Revision(r), nil
 }

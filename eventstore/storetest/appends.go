@@ -8,7 +8,7 @@ import (
 	"lieudit/eventstore"
 )
 
-func appends() []rule {
+func appendRules() []rule {
 	return []rule{
 		{name: "an append returns the revision and the position of its last event", check: returnsLastPlace},
 		{name: "an append with the right expectation follows the stream's last event", check: followsLastEvent},
@@ -21,11 +21,11 @@ func appends() []rule {
 	}
 }
 
-func returnsLastPlace(ctx context.Context, l *log) error {
-	stream, last := category()+"-1", eventstore.Position(0)
+func returnsLastPlace(ctx context.Context, l *storeUnderTest) error {
+	stream, last := newCategory()+"-1", eventstore.Position(0)
 	next := eventstore.Revision(0)
 	for _, n := range []int{1, 3, 1, 100} {
-		c, err := l.Append(ctx, stream, next-1, events(n))
+		c, err := l.Append(ctx, stream, next-1, newEvents(n))
 		if err != nil {
 			return err
 		}
@@ -47,22 +47,22 @@ func returnsLastPlace(ctx context.Context, l *log) error {
 	return nil
 }
 
-func followsLastEvent(ctx context.Context, l *log) error {
-	stream := category() + "-1"
-	var all []eventstore.Proposed
+func followsLastEvent(ctx context.Context, l *storeUnderTest) error {
+	stream := newCategory() + "-1"
+	var all []eventstore.ProposedEvent
 	for _, expected := range []eventstore.Revision{eventstore.NoStream, 1, eventstore.Any, 5, eventstore.Any} {
-		batch := events(2)
+		batch := newEvents(2)
 		if _, err := l.Append(ctx, stream, expected, batch); err != nil {
 			return fmt.Errorf("expecting %d: %w", expected, err)
 		}
 		all = append(all, batch...)
 	}
-	return l.holds(ctx, stream, all)
+	return l.checkStream(ctx, stream, all)
 }
 
-func namesCurrent(ctx context.Context, l *log) error {
-	empty, two := category()+"-1", category()+"-2"
-	if _, err := l.fill(ctx, two, 2); err != nil {
+func namesCurrent(ctx context.Context, l *storeUnderTest) error {
+	empty, two := newCategory()+"-1", newCategory()+"-2"
+	if _, err := l.appendEvents(ctx, two, 2); err != nil {
 		return err
 	}
 	for _, c := range []struct {
@@ -72,33 +72,33 @@ func namesCurrent(ctx context.Context, l *log) error {
 		{empty, 0, eventstore.NoStream}, {empty, 7, eventstore.NoStream},
 		{two, eventstore.NoStream, 1}, {two, 0, 1}, {two, 2, 1}, {two, 1 << 40, 1},
 	} {
-		_, err := l.Append(ctx, c.stream, c.expected, events(1))
+		_, err := l.Append(ctx, c.stream, c.expected, newEvents(1))
 		what := fmt.Sprintf("expecting %d of a stream at %d", c.expected, c.current)
-		if err := conflict(what, err, c.stream, c.expected, c.current); err != nil {
+		if err := checkConflict(what, err, c.stream, c.expected, c.current); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func conflictAddsNothing(ctx context.Context, l *log) error {
-	stream := category() + "-1"
-	held, err := l.fill(ctx, stream, 2)
+func conflictAddsNothing(ctx context.Context, l *storeUnderTest) error {
+	stream := newCategory() + "-1"
+	held, err := l.appendEvents(ctx, stream, 2)
 	if err != nil {
 		return err
 	}
 	for _, expected := range []eventstore.Revision{eventstore.NoStream, 0, 5} {
-		_, err := l.Append(ctx, stream, expected, events(3))
-		if err := conflict("wrong expectation", err, stream, expected, 1); err != nil {
+		_, err := l.Append(ctx, stream, expected, newEvents(3))
+		if err := checkConflict("wrong expectation", err, stream, expected, 1); err != nil {
 			return err
 		}
 	}
-	return l.holds(ctx, stream, held)
+	return l.checkStream(ctx, stream, held)
 }
 
-func comesBackAsSent(ctx context.Context, l *log) error {
-	stream := category() + "-été 2026/σ-ü"
-	batch := events(3)
+func comesBackAsSent(ctx context.Context, l *storeUnderTest) error {
+	stream := newCategory() + "-été 2026/σ-ü"
+	batch := newEvents(3)
 	batch[0].Type = "category.noun-past.v1"
 	batch[0].Data = []byte(`{"é":"\u0000 𝄞","n":1e400,"a":[1,{"b":null}]}`)
 	batch[1].Metadata = []byte(`{"$correlationId":"c","$causationId":"d","actor":"token:1","end":true}`)
@@ -106,28 +106,28 @@ func comesBackAsSent(ctx context.Context, l *log) error {
 	if _, err := l.Append(ctx, stream, eventstore.NoStream, batch); err != nil {
 		return err
 	}
-	return l.holds(ctx, stream, batch)
+	return l.checkStream(ctx, stream, batch)
 }
 
-func emptyComesBack(ctx context.Context, l *log) error {
-	stream := category() + "-1"
-	batch := events(3)
+func emptyComesBack(ctx context.Context, l *storeUnderTest) error {
+	stream := newCategory() + "-1"
+	batch := newEvents(3)
 	batch[0].Metadata = nil
 	batch[1].Data = nil
 	batch[2].Data, batch[2].Metadata = []byte{}, []byte{}
 	if _, err := l.Append(ctx, stream, eventstore.NoStream, batch); err != nil {
 		return err
 	}
-	return l.holds(ctx, stream, batch)
+	return l.checkStream(ctx, stream, batch)
 }
 
-func carriesTime(ctx context.Context, l *log) error {
+func carriesTime(ctx context.Context, l *storeUnderTest) error {
 	const skew = time.Minute // a server's clock is not ours
-	stream, before := category()+"-1", time.Now().Add(-skew)
-	if _, err := l.fill(ctx, stream, 3); err != nil {
+	stream, before := newCategory()+"-1", time.Now().Add(-skew)
+	if _, err := l.appendEvents(ctx, stream, 3); err != nil {
 		return err
 	}
-	got, err := l.stream(ctx, stream)
+	got, err := l.readStream(ctx, stream)
 	if err != nil {
 		return err
 	}
@@ -139,27 +139,27 @@ func carriesTime(ctx context.Context, l *log) error {
 	return nil
 }
 
-func readsOwnWrites(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func readsOwnWrites(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
-	var all []eventstore.Proposed
+	c := newCategory()
+	var all []eventstore.ProposedEvent
 	for i := range 20 {
-		batch := events(1)
+		batch := newEvents(1)
 		if _, err := l.Append(ctx, c+"-1", eventstore.Revision(i-1), batch); err != nil {
 			return err
 		}
 		all = append(all, batch...)
-		if err := l.holds(ctx, c+"-1", all); err != nil {
+		if err := l.checkStream(ctx, c+"-1", all); err != nil {
 			return fmt.Errorf("read of the stream right after append %d: %w", i, err)
 		}
-		read, err := l.all(ctx, from, eventstore.Filter{c})
+		read, err := l.readLog(ctx, from, eventstore.Filter{c})
 		if err != nil {
 			return err
 		}
-		if err := same(read.events, c+"-1", all); err != nil {
+		if err := checkEvents(read.events, c+"-1", all); err != nil {
 			return fmt.Errorf("read of the log right after append %d: %w", i, err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"lieudit/eventstore"
 )
 
-func contention() []rule {
+func contentionRules() []rule {
 	return []rule{
 		{name: "of 200 writers that expect one revision exactly one wins it", check: oneWinner},
 		{name: "writers that retry their conflicts all land, each revision won once", check: allWinOnce},
@@ -22,17 +22,17 @@ func contention() []rule {
 	}
 }
 
-func oneWinner(ctx context.Context, l *log) error {
-	stream := category() + "-1"
+func oneWinner(ctx context.Context, l *storeUnderTest) error {
+	stream := newCategory() + "-1"
 	for expected := eventstore.NoStream; expected < 2; expected++ {
 		var won atomic.Int32
-		err := parallel(200, func(int) error {
-			_, err := l.Append(ctx, stream, expected, events(1))
+		err := runParallel(200, func(int) error {
+			_, err := l.Append(ctx, stream, expected, newEvents(1))
 			if err == nil {
 				won.Add(1)
 				return nil
 			}
-			return conflict("losing writer", err, stream, expected, expected+1)
+			return checkConflict("losing writer", err, stream, expected, expected+1)
 		})
 		if err != nil {
 			return err
@@ -44,28 +44,28 @@ func oneWinner(ctx context.Context, l *log) error {
 	return nil
 }
 
-func allWinOnce(ctx context.Context, l *log) error {
+func allWinOnce(ctx context.Context, l *storeUnderTest) error {
 	const writers = 60 // which makes some 1,800 conflicts
-	stream := category() + "-1"
-	batches := make([][]eventstore.Proposed, writers)
-	places := make([]eventstore.Committed, writers)
-	err := parallel(writers, func(i int) (err error) {
-		batches[i] = events(1)
-		places[i], err = l.win(ctx, stream, batches[i])
+	stream := newCategory() + "-1"
+	batches := make([][]eventstore.ProposedEvent, writers)
+	places := make([]eventstore.AppendResult, writers)
+	err := runParallel(writers, func(i int) (err error) {
+		batches[i] = newEvents(1)
+		places[i], err = l.appendUntilWon(ctx, stream, batches[i])
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	got, err := l.stream(ctx, stream)
+	got, err := l.readStream(ctx, stream)
 	if err != nil {
 		return err
 	}
-	return landed(got, batches, places)
+	return checkLanded(got, batches, places)
 }
 
-// win appends a batch at whichever revision the conflicts name, until it is in.
-func (l *log) win(ctx context.Context, stream string, batch []eventstore.Proposed) (eventstore.Committed, error) {
+// appendUntilWon appends a batch at whichever revision the conflicts name, until it is in.
+func (l *storeUnderTest) appendUntilWon(ctx context.Context, stream string, batch []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	expected := eventstore.NoStream
 	for {
 		c, err := l.Append(ctx, stream, expected, batch)
@@ -80,9 +80,9 @@ func (l *log) win(ctx context.Context, stream string, batch []eventstore.Propose
 	}
 }
 
-// landed says whether got is the batches, each whole, once, and where its append said.
-func landed(got []eventstore.Recorded, batches [][]eventstore.Proposed, places []eventstore.Committed) error {
-	at, total := map[uuid.UUID]eventstore.Recorded{}, 0
+// checkLanded says whether got is the batches, each whole, once, and where its append said.
+func checkLanded(got []eventstore.RecordedEvent, batches [][]eventstore.ProposedEvent, places []eventstore.AppendResult) error {
+	at, total := map[uuid.UUID]eventstore.RecordedEvent{}, 0
 	for _, e := range got {
 		at[e.ID] = e
 	}
@@ -90,7 +90,7 @@ func landed(got []eventstore.Recorded, batches [][]eventstore.Proposed, places [
 		total += len(batch)
 		for j, p := range batch {
 			r := places[i].Revision - eventstore.Revision(len(batch)-1-j)
-			if err := matches(at[p.ID], got[0].Stream, r, p); err != nil {
+			if err := checkEvent(at[p.ID], got[0].Stream, r, p); err != nil {
 				return fmt.Errorf("batch %d: %w", i, err)
 			}
 		}
@@ -104,35 +104,35 @@ func landed(got []eventstore.Recorded, batches [][]eventstore.Proposed, places [
 	return nil
 }
 
-func anyAllLand(ctx context.Context, l *log) error {
+func anyAllLand(ctx context.Context, l *storeUnderTest) error {
 	const writers = 200
-	stream := category() + "-1"
-	batches := make([][]eventstore.Proposed, writers)
-	places := make([]eventstore.Committed, writers)
-	err := parallel(writers, func(i int) (err error) {
-		batches[i] = events(1 + i%3)
+	stream := newCategory() + "-1"
+	batches := make([][]eventstore.ProposedEvent, writers)
+	places := make([]eventstore.AppendResult, writers)
+	err := runParallel(writers, func(i int) (err error) {
+		batches[i] = newEvents(1 + i%3)
 		places[i], err = l.Append(ctx, stream, eventstore.Any, batches[i])
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	got, err := l.stream(ctx, stream)
+	got, err := l.readStream(ctx, stream)
 	if err != nil {
 		return err
 	}
-	return landed(got, batches, places)
+	return checkLanded(got, batches, places)
 }
 
-func contiguous(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func contiguous(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
-	err = parallel(16, func(i int) error {
+	c := newCategory()
+	err = runParallel(16, func(i int) error {
 		for j := range 10 {
-			if _, err := l.Append(ctx, fmt.Sprintf("%s-%d", c, i), eventstore.Revision(5*j-1), events(5)); err != nil {
+			if _, err := l.Append(ctx, fmt.Sprintf("%s-%d", c, i), eventstore.Revision(5*j-1), newEvents(5)); err != nil {
 				return err
 			}
 		}
@@ -141,15 +141,15 @@ func contiguous(ctx context.Context, l *log) error {
 	if err != nil {
 		return err
 	}
-	read, err := l.all(ctx, from, nil)
+	read, err := l.readLog(ctx, from, nil)
 	if err != nil {
 		return err
 	}
-	return inFives(read.events, c)
+	return checkBatchesOfFive(read.events, c)
 }
 
-// inFives says whether the category's events stand in runs of five of one stream.
-func inFives(all []eventstore.Recorded, category string) error {
+// checkBatchesOfFive says whether the category's events stand in runs of five of one stream.
+func checkBatchesOfFive(all []eventstore.RecordedEvent, category string) error {
 	of := eventstore.Filter{category}
 	for i := 0; i < len(all); i++ {
 		if !of.Matches(all[i].Stream) {
@@ -165,13 +165,13 @@ func inFives(all []eventstore.Recorded, category string) error {
 	return nil
 }
 
-func allOrNothing(ctx context.Context, l *log) error {
-	stream := category() + "-1"
+func allOrNothing(ctx context.Context, l *storeUnderTest) error {
+	stream := newCategory() + "-1"
 	done := make(chan error, 1)
 	go func() {
-		done <- parallel(4, func(int) error {
+		done <- runParallel(4, func(int) error {
 			for range 10 {
-				if _, err := l.Append(ctx, stream, eventstore.Any, events(50)); err != nil {
+				if _, err := l.Append(ctx, stream, eventstore.Any, newEvents(50)); err != nil {
 					return err
 				}
 			}
@@ -184,7 +184,7 @@ func allOrNothing(ctx context.Context, l *log) error {
 			return err
 		default:
 		}
-		got, err := l.stream(ctx, stream)
+		got, err := l.readStream(ctx, stream)
 		if err == nil && len(got)%50 != 0 {
 			err = fmt.Errorf("a reader saw %d events of a stream written by fifties", len(got))
 		}
@@ -194,16 +194,16 @@ func allOrNothing(ctx context.Context, l *log) error {
 	}
 }
 
-func positionsGrow(ctx context.Context, l *log) error {
-	stream := category() + "-1"
-	err := parallel(50, func(int) error {
-		_, err := l.Append(ctx, stream, eventstore.Any, events(4))
+func positionsGrow(ctx context.Context, l *storeUnderTest) error {
+	stream := newCategory() + "-1"
+	err := runParallel(50, func(int) error {
+		_, err := l.Append(ctx, stream, eventstore.Any, newEvents(4))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	got, err := l.stream(ctx, stream)
+	got, err := l.readStream(ctx, stream)
 	if err != nil {
 		return err
 	}

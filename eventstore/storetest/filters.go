@@ -10,7 +10,7 @@ import (
 	"lieudit/eventstore"
 )
 
-func filters() []rule {
+func filterRules() []rule {
 	return []rule{
 		{name: "a filter matches whole categories, not beginnings of names", check: wholeCategories},
 		{name: "a filter matches the stream named like the category, and ids with dashes", check: bareAndDashed},
@@ -21,13 +21,13 @@ func filters() []rule {
 	}
 }
 
-// tells says whether a read and a subscription with the filter tell exactly the events want, in order.
-func (l *log) tells(ctx context.Context, from eventstore.Mark, f eventstore.Filter, want []uuid.UUID) error {
-	read, err := l.all(ctx, from, f)
+// checkDelivered says whether a read and a subscription with the filter tell exactly the events want, in order.
+func (l *storeUnderTest) checkDelivered(ctx context.Context, from eventstore.Checkpoint, f eventstore.Filter, want []uuid.UUID) error {
+	read, err := l.readLog(ctx, from, f)
 	if err != nil {
 		return err
 	}
-	if err := sameOrder(fmt.Sprintf("read with filter %q", f), ids(read.events, recordedID), want); err != nil {
+	if err := checkOrder(fmt.Sprintf("read with filter %q", f), idsOf(read.events, recordedID), want); err != nil {
 		return err
 	}
 	s, err := l.subscribe(ctx, from, f)
@@ -35,17 +35,17 @@ func (l *log) tells(ctx context.Context, from eventstore.Mark, f eventstore.Filt
 		return err
 	}
 	defer s.stop()
-	if err := s.untilCaughtUp(0); err != nil {
+	if err := s.readUntilCaughtUp(0); err != nil {
 		return err
 	}
-	return sameOrder(fmt.Sprintf("subscription with filter %q", f), ids(s.events, recordedID), want)
+	return checkOrder(fmt.Sprintf("subscription with filter %q", f), idsOf(s.events, recordedID), want)
 }
 
-// one appends an event to each of the streams and returns their ids by stream.
-func (l *log) one(ctx context.Context, streams ...string) (map[string]uuid.UUID, error) {
+// appendOneEach appends an event to each of the streams and returns their ids by stream.
+func (l *storeUnderTest) appendOneEach(ctx context.Context, streams ...string) (map[string]uuid.UUID, error) {
 	sent := map[string]uuid.UUID{}
 	for _, stream := range streams {
-		batch := events(1)
+		batch := newEvents(1)
 		if _, err := l.Append(ctx, stream, eventstore.NoStream, batch); err != nil {
 			return nil, err
 		}
@@ -54,13 +54,13 @@ func (l *log) one(ctx context.Context, streams ...string) (map[string]uuid.UUID,
 	return sent, nil
 }
 
-// onlyTells appends to the streams and checks that the filter wants exactly the wanted ones.
-func (l *log) onlyTells(ctx context.Context, f eventstore.Filter, streams []string, wanted ...string) error {
-	from, err := l.here(ctx)
+// checkFilter appends to the streams and checks that the filter wants exactly the wanted ones.
+func (l *storeUnderTest) checkFilter(ctx context.Context, f eventstore.Filter, streams []string, wanted ...string) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	sent, err := l.one(ctx, streams...)
+	sent, err := l.appendOneEach(ctx, streams...)
 	if err != nil {
 		return err
 	}
@@ -68,44 +68,44 @@ func (l *log) onlyTells(ctx context.Context, f eventstore.Filter, streams []stri
 	for _, stream := range wanted {
 		want = append(want, sent[stream])
 	}
-	return l.tells(ctx, from, f, want)
+	return l.checkDelivered(ctx, from, f, want)
 }
 
-func wholeCategories(ctx context.Context, l *log) error {
-	c := category()
+func wholeCategories(ctx context.Context, l *storeUnderTest) error {
+	c := newCategory()
 	streams := []string{c + "s-1", c + "-1", c[:len(c)-1] + "-1", "x" + c + "-1", strings.ToUpper(c) + "-1", c + "_-1", c + ".a-1", c + "-2"}
-	return l.onlyTells(ctx, eventstore.Filter{c}, streams, c+"-1", c+"-2")
+	return l.checkFilter(ctx, eventstore.Filter{c}, streams, c+"-1", c+"-2")
 }
 
-func bareAndDashed(ctx context.Context, l *log) error {
-	c := category()
+func bareAndDashed(ctx context.Context, l *storeUnderTest) error {
+	c := newCategory()
 	streams := []string{c, c + "s", c + "-a-b", c + "-", c + "--", c + "-1-" + c + "s-2", "x-" + c + "-1"}
-	return l.onlyTells(ctx, eventstore.Filter{c}, streams, c, c+"-a-b", c+"-", c+"--", c+"-1-"+c+"s-2")
+	return l.checkFilter(ctx, eventstore.Filter{c}, streams, c, c+"-a-b", c+"-", c+"--", c+"-1-"+c+"s-2")
 }
 
-func noPatterns(ctx context.Context, l *log) error {
-	c := category()
+func noPatterns(ctx context.Context, l *storeUnderTest) error {
+	c := newCategory()
 	streams := []string{c + "a-1", c + ".-1", c + ".*-1", c + "|x-1", c + `\w-1`, "x-1" + c}
-	return l.onlyTells(ctx, eventstore.Filter{c + ".", c + "|x", c + `\w`}, streams, c+".-1", c+"|x-1", c+`\w-1`)
+	return l.checkFilter(ctx, eventstore.Filter{c + ".", c + "|x", c + `\w`}, streams, c+".-1", c+"|x-1", c+`\w-1`)
 }
 
-func severalCategories(ctx context.Context, l *log) error {
-	a, b, other := category(), category(), category()
+func severalCategories(ctx context.Context, l *storeUnderTest) error {
+	a, b, other := newCategory(), newCategory(), newCategory()
 	streams := []string{b + "-1", other + "-1", a + "-1", a + "-2", other + "-2", b + "-2"}
-	return l.onlyTells(ctx, eventstore.Filter{a, category(), b}, streams, b+"-1", a+"-1", a+"-2", b+"-2")
+	return l.checkFilter(ctx, eventstore.Filter{a, newCategory(), b}, streams, b+"-1", a+"-1", a+"-2", b+"-2")
 }
 
-func everyStream(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func everyStream(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
-	sent, err := l.one(ctx, c, c+"-1", "a$"+c)
+	c := newCategory()
+	sent, err := l.appendOneEach(ctx, c, c+"-1", "a$"+c)
 	if err != nil {
 		return err
 	}
-	read, err := l.all(ctx, from, nil)
+	read, err := l.readLog(ctx, from, nil)
 	if err != nil {
 		return err
 	}
@@ -121,13 +121,13 @@ func everyStream(ctx context.Context, l *log) error {
 	return nil
 }
 
-func nothingMatches(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func nothingMatches(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := l.here(ctx); err != nil {
+	if _, err := l.appendCheckpoint(ctx); err != nil {
 		return err
 	}
-	return l.tells(ctx, from, eventstore.Filter{category()}, nil)
+	return l.checkDelivered(ctx, from, eventstore.Filter{newCategory()}, nil)
 }

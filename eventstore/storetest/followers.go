@@ -8,116 +8,116 @@ import (
 	"lieudit/eventstore"
 )
 
-func followers() []rule {
+func subscriberRules() []rule {
 	return []rule{
 		{name: "many subscribers at once are told the same", check: manySubscribers},
 		{name: "a subscriber that does not look holds up nobody", check: slowSubscriber},
 		{name: "a slow subscriber misses nothing", check: slowMissesNothing},
-		{name: "what a subscriber was told can be read at once", check: toldIsReadable},
+		{name: "what a subscriber was told can be read at once", check: deliveredIsReadable},
 		{name: "a subscription yields big appends whole and in order", check: bigAppends},
 		{name: "CaughtUp is said again after a burst", check: caughtUpAgain},
 	}
 }
 
-func manySubscribers(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func manySubscribers(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
+	c := newCategory()
 	done := make(chan error, 1)
 	go func() {
-		_, err := l.fill(ctx, c+"-1", 200)
+		_, err := l.appendEvents(ctx, c+"-1", 200)
 		done <- err
 	}()
-	err = parallel(50, func(i int) error {
+	err = runParallel(50, func(i int) error {
 		f := eventstore.Filter{c}
 		if i%2 == 1 {
-			f = append(f, category())
+			f = append(f, newCategory())
 		}
 		s, err := l.subscribe(ctx, from, f)
 		if err != nil {
 			return err
 		}
 		defer s.stop()
-		if err := s.untilEvents(200); err != nil {
+		if err := s.readUntilEvents(200); err != nil {
 			return err
 		}
-		return l.agrees(ctx, from, s)
+		return l.checkAgainstRead(ctx, from, s)
 	})
 	return errors.Join(err, <-done)
 }
 
-func slowSubscriber(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func slowSubscriber(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
+	c := newCategory()
 	var slow, quick *subscription
 	for _, s := range []**subscription{&slow, &quick} {
 		if *s, err = l.subscribe(ctx, from, eventstore.Filter{c}); err != nil {
 			return err
 		}
 		defer (*s).stop()
-		if err := (*s).untilCaughtUp(0); err != nil {
+		if err := (*s).readUntilCaughtUp(0); err != nil {
 			return err
 		}
 	}
 	for i := range 6 { // slow does not look meanwhile
-		if _, err := l.Append(ctx, c+"-1", eventstore.Any, sized(20, eventstore.MaxAppend)); err != nil {
+		if _, err := l.Append(ctx, c+"-1", eventstore.Any, eventsOfSize(20, eventstore.MaxAppendBytes)); err != nil {
 			return err
 		}
-		if err := quick.untilEvents(20 * (i + 1)); err != nil {
+		if err := quick.readUntilEvents(20 * (i + 1)); err != nil {
 			return err
 		}
 	}
-	if err := slow.untilEvents(120); err != nil {
+	if err := slow.readUntilEvents(120); err != nil {
 		return err
 	}
-	return l.agrees(ctx, from, slow)
+	return l.checkAgainstRead(ctx, from, slow)
 }
 
-func slowMissesNothing(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func slowMissesNothing(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
+	c := newCategory()
 	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
 	if err != nil {
 		return err
 	}
 	defer s.stop()
-	if err := s.untilCaughtUp(0); err != nil {
+	if err := s.readUntilCaughtUp(0); err != nil {
 		return err
 	}
 	sent := 0
 	for n := 1; n <= 512; n *= 2 { // one look for ever more events
-		if _, err := l.Append(ctx, c+"-1", eventstore.Any, events(n)); err != nil {
+		if _, err := l.Append(ctx, c+"-1", eventstore.Any, newEvents(n)); err != nil {
 			return err
 		}
 		sent += n
-		if err := s.untilEvents(len(s.events) + 1); err != nil {
+		if err := s.readUntilEvents(len(s.events) + 1); err != nil {
 			return err
 		}
 	}
-	if err := s.untilEvents(sent); err != nil {
+	if err := s.readUntilEvents(sent); err != nil {
 		return err
 	}
-	return l.agrees(ctx, from, s)
+	return l.checkAgainstRead(ctx, from, s)
 }
 
-func toldIsReadable(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func deliveredIsReadable(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
+	c := newCategory()
 	done := make(chan error, 1)
 	go func() {
-		done <- parallel(4, func(i int) error {
-			_, err := l.fill(ctx, fmt.Sprintf("%s-%d", c, i), 50)
+		done <- runParallel(4, func(i int) error {
+			_, err := l.appendEvents(ctx, fmt.Sprintf("%s-%d", c, i), 50)
 			return err
 		})
 	}()
@@ -127,18 +127,18 @@ func toldIsReadable(ctx context.Context, l *log) error {
 	}
 	defer s.stop()
 	for i := range 200 {
-		if err := s.untilEvents(i + 1); err != nil {
+		if err := s.readUntilEvents(i + 1); err != nil {
 			return errors.Join(err, <-done)
 		}
-		if err := l.readable(ctx, s.events[i]); err != nil {
+		if err := l.checkReadable(ctx, s.events[i]); err != nil {
 			return errors.Join(err, <-done)
 		}
 	}
 	return <-done
 }
 
-// readable says whether the event stands in its stream.
-func (l *log) readable(ctx context.Context, e eventstore.Recorded) error {
+// checkReadable says whether the event stands in its stream.
+func (l *storeUnderTest) checkReadable(ctx context.Context, e eventstore.RecordedEvent) error {
 	for got, err := range l.ReadStream(ctx, e.Stream, e.Revision, eventstore.Forward) {
 		if err != nil {
 			return err
@@ -151,59 +151,59 @@ func (l *log) readable(ctx context.Context, e eventstore.Recorded) error {
 	return fmt.Errorf("%s@%d was told before it can be read", e.Stream, e.Revision)
 }
 
-func caughtUpAgain(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func caughtUpAgain(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
+	c := newCategory()
 	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
 	if err != nil {
 		return err
 	}
 	defer s.stop()
-	if err := s.untilCaughtUp(0); err != nil {
+	if err := s.readUntilCaughtUp(0); err != nil {
 		return err
 	}
-	var all []eventstore.Proposed
-	var last eventstore.Committed
+	var all []eventstore.ProposedEvent
+	var last eventstore.AppendResult
 	for i := range 8 { // more than any reader's buffers hold, while the subscriber does not look
-		batch := sized(40, eventstore.MaxAppend)
+		batch := eventsOfSize(40, eventstore.MaxAppendBytes)
 		if last, err = l.Append(ctx, c+"-1", eventstore.Revision(40*i-1), batch); err != nil {
 			return err
 		}
 		all = append(all, batch...)
 	}
-	if err := s.untilCaughtUp(last.Position); err != nil {
+	if err := s.readUntilCaughtUp(last.Position); err != nil {
 		return fmt.Errorf("waiting for CaughtUp: %w", err)
 	}
-	return same(s.events, c+"-1", all)
+	return checkEvents(s.events, c+"-1", all)
 }
 
-func bigAppends(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func bigAppends(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
+	c := newCategory()
 	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
 	if err != nil {
 		return err
 	}
 	defer s.stop()
-	if err := s.untilCaughtUp(0); err != nil {
+	if err := s.readUntilCaughtUp(0); err != nil {
 		return err
 	}
-	var all []eventstore.Proposed
+	var all []eventstore.ProposedEvent
 	for _, n := range []int{1, 3000, 2, 500} {
-		batch := sized(n, eventstore.MaxAppend)
+		batch := eventsOfSize(n, eventstore.MaxAppendBytes)
 		if _, err := l.Append(ctx, c+"-1", eventstore.Revision(len(all)-1), batch); err != nil {
 			return err
 		}
 		all = append(all, batch...)
-		if err := s.untilEvents(len(all)); err != nil {
+		if err := s.readUntilEvents(len(all)); err != nil {
 			return err
 		}
 	}
-	return same(s.events, c+"-1", all)
+	return checkEvents(s.events, c+"-1", all)
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// leftBehind runs do and wants every goroutine that came of it to end. Goroutines are told apart from those of other
+// checkNoGoroutineLeft runs do and wants every goroutine that came of it to end. Goroutines are told apart from those of other
 // tests by a profiler label, which they inherit.
-func leftBehind(ctx context.Context, do func(context.Context) error) error {
+func checkNoGoroutineLeft(ctx context.Context, do func(context.Context) error) error {
 	id := uuid.NewString()
 	var failed error
 	pprof.Do(ctx, pprof.Labels("storetest", id), func(ctx context.Context) { failed = do(ctx) })
 	if failed != nil {
 		return failed
 	}
-	deadline := time.Now().Add(promptly())
+	deadline := time.Now().Add(cancelLimit())
 	for {
-		left := labelled(id)
+		left := goroutinesLabelled(id)
 		if left == "" {
 			return nil
 		}
@@ -37,8 +37,8 @@ func leftBehind(ctx context.Context, do func(context.Context) error) error {
 	}
 }
 
-// labelled is the part of the goroutine profile that carries the label.
-func labelled(id string) string {
+// goroutinesLabelled is the part of the goroutine profile that carries the label.
+func goroutinesLabelled(id string) string {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
 		return err.Error()

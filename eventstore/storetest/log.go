@@ -13,25 +13,25 @@ import (
 	"lieudit/eventstore"
 )
 
-// log is the store under test with the short-hands the rules are written in.
-type log struct {
+// storeUnderTest is the store under test with the short-hands the rules are written in.
+type storeUnderTest struct {
 	eventstore.Store
-	reopen func(eventstore.Store) eventstore.Store
-	forget func(eventstore.Store) eventstore.Store
+	reopen           func(eventstore.Store) eventstore.Store
+	reopenWithoutIDs func(eventstore.Store) eventstore.Store
 }
 
-// category is one that nobody else writes to.
-func category() string {
+// newCategory is one that nobody else writes to.
+func newCategory() string {
 	id := uuid.New()
 	return fmt.Sprintf("t%x", id[:8])
 }
 
-// events makes n events that nobody made before.
-func events(n int) []eventstore.Proposed {
-	batch := make([]eventstore.Proposed, n)
+// newEvents makes n newEvents that nobody made before.
+func newEvents(n int) []eventstore.ProposedEvent {
+	batch := make([]eventstore.ProposedEvent, n)
 	for i := range batch {
 		id := uuid.New()
-		batch[i] = eventstore.Proposed{
+		batch[i] = eventstore.ProposedEvent{
 			ID: id, Type: "test.happened.v1",
 			Data:     fmt.Appendf(nil, `{"n":%d,"id":%q}`, i, id),
 			Metadata: []byte(`{"actor":"system"}`),
@@ -40,9 +40,9 @@ func events(n int) []eventstore.Proposed {
 	return batch
 }
 
-// fill appends n single events, in batches of 100, and returns them.
-func (l *log) fill(ctx context.Context, stream string, n int) ([]eventstore.Proposed, error) {
-	all := events(n)
+// appendEvents appends n single events, in batches of 100, and returns them.
+func (l *storeUnderTest) appendEvents(ctx context.Context, stream string, n int) ([]eventstore.ProposedEvent, error) {
+	all := newEvents(n)
 	for i := 0; i < n; i += 100 {
 		if _, err := l.Append(ctx, stream, eventstore.Revision(i-1), all[i:min(i+100, n)]); err != nil {
 			return nil, fmt.Errorf("filling %s from %d: %w", stream, i, err)
@@ -51,44 +51,44 @@ func (l *log) fill(ctx context.Context, stream string, n int) ([]eventstore.Prop
 	return all, nil
 }
 
-// here is a mark at what is the end of the log just now.
-func (l *log) here(ctx context.Context) (eventstore.Mark, error) {
+// appendCheckpoint is a mark at what is the end of the log just now.
+func (l *storeUnderTest) appendCheckpoint(ctx context.Context) (eventstore.Checkpoint, error) {
 	id, err := l.Identity(ctx)
 	if err != nil {
-		return eventstore.Mark{}, err
+		return eventstore.Checkpoint{}, err
 	}
-	batch := events(1)
-	c, err := l.Append(ctx, category()+"-mark", eventstore.NoStream, batch)
-	return eventstore.Mark{Log: id, Position: c.Position, Event: batch[0].ID}, err
+	batch := newEvents(1)
+	c, err := l.Append(ctx, newCategory()+"-mark", eventstore.NoStream, batch)
+	return eventstore.Checkpoint{Log: id, Position: c.Position, Event: batch[0].ID}, err
 }
 
-// stream reads a whole stream.
-func (l *log) stream(ctx context.Context, stream string) ([]eventstore.Recorded, error) {
+// readStream reads a whole readStream.
+func (l *storeUnderTest) readStream(ctx context.Context, stream string) ([]eventstore.RecordedEvent, error) {
 	return collect(l.ReadStream(ctx, stream, 0, eventstore.Forward))
 }
 
-// holds says whether the stream holds exactly want, in that order from revision 0.
-func (l *log) holds(ctx context.Context, stream string, want []eventstore.Proposed) error {
-	got, err := l.stream(ctx, stream)
+// checkStream says whether the stream checkStream exactly want, in that order from revision 0.
+func (l *storeUnderTest) checkStream(ctx context.Context, stream string, want []eventstore.ProposedEvent) error {
+	got, err := l.readStream(ctx, stream)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", stream, err)
 	}
-	return same(got, stream, want)
+	return checkEvents(got, stream, want)
 }
 
-func same(got []eventstore.Recorded, stream string, want []eventstore.Proposed) error {
+func checkEvents(got []eventstore.RecordedEvent, stream string, want []eventstore.ProposedEvent) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%s holds %d events, want %d", stream, len(got), len(want))
 	}
 	for i := range got {
-		if err := matches(got[i], stream, eventstore.Revision(i), want[i]); err != nil {
+		if err := checkEvent(got[i], stream, eventstore.Revision(i), want[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func matches(got eventstore.Recorded, stream string, at eventstore.Revision, want eventstore.Proposed) error {
+func checkEvent(got eventstore.RecordedEvent, stream string, at eventstore.Revision, want eventstore.ProposedEvent) error {
 	switch {
 	case got.Stream != stream || got.Revision != at:
 		return fmt.Errorf("event is at %s@%d, want %s@%d", got.Stream, got.Revision, stream, at)
@@ -117,16 +117,16 @@ func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return all, failed
 }
 
-// want fails unless err is target.
-func want(what string, err, target error) error {
+// checkErrorIs fails unless err is target.
+func checkErrorIs(what string, err, target error) error {
 	if errors.Is(err, target) {
 		return nil
 	}
 	return fmt.Errorf("%s: got error %v, want %v", what, err, target)
 }
 
-// conflict fails unless err is a conflict of the stream at current.
-func conflict(what string, err error, stream string, expected, current eventstore.Revision) error {
+// checkConflict fails unless err is a checkConflict of the stream at current.
+func checkConflict(what string, err error, stream string, expected, current eventstore.Revision) error {
 	var c *eventstore.ConflictError
 	if !errors.As(err, &c) {
 		return fmt.Errorf("%s: got error %v, want a conflict", what, err)

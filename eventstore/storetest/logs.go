@@ -10,7 +10,7 @@ import (
 	"lieudit/eventstore"
 )
 
-func logs() []rule {
+func logRules() []rule {
 	return []rule{
 		{name: "a log has one identity, whoever asks", check: oneIdentity},
 		{name: "a log that works is healthy", check: healthy},
@@ -23,9 +23,9 @@ func logs() []rule {
 	}
 }
 
-func oneIdentity(ctx context.Context, l *log) error {
+func oneIdentity(ctx context.Context, l *storeUnderTest) error {
 	ids := make([]uuid.UUID, 20)
-	err := parallel(len(ids), func(i int) (err error) {
+	err := runParallel(len(ids), func(i int) (err error) {
 		ids[i], err = l.Identity(ctx)
 		return err
 	})
@@ -40,20 +40,20 @@ func oneIdentity(ctx context.Context, l *log) error {
 	return nil
 }
 
-func healthy(ctx context.Context, l *log) error {
-	if _, err := l.here(ctx); err != nil {
+func healthy(ctx context.Context, l *storeUnderTest) error {
+	if _, err := l.appendCheckpoint(ctx); err != nil {
 		return err
 	}
 	return l.Health()
 }
 
-// mixed fills streams of three categories, in turns, and returns the events of each category in order.
-func (l *log) mixed(ctx context.Context, rounds int) (eventstore.Filter, map[string][]eventstore.Proposed, error) {
-	cats := eventstore.Filter{category(), category(), category()}
-	sent := map[string][]eventstore.Proposed{}
+// appendMixed fills streams of three categories, in turns, and returns the events of each category in order.
+func (l *storeUnderTest) appendMixed(ctx context.Context, rounds int) (eventstore.Filter, map[string][]eventstore.ProposedEvent, error) {
+	cats := eventstore.Filter{newCategory(), newCategory(), newCategory()}
+	sent := map[string][]eventstore.ProposedEvent{}
 	for i := range rounds {
 		for _, c := range cats {
-			batch := events(1 + i%3)
+			batch := newEvents(1 + i%3)
 			if _, err := l.Append(ctx, fmt.Sprintf("%s-%d", c, i%4), eventstore.Any, batch); err != nil {
 				return nil, nil, err
 			}
@@ -63,7 +63,7 @@ func (l *log) mixed(ctx context.Context, rounds int) (eventstore.Filter, map[str
 	return cats, sent, nil
 }
 
-func ids[T any](all []T, id func(T) uuid.UUID) []uuid.UUID {
+func idsOf[T any](all []T, id func(T) uuid.UUID) []uuid.UUID {
 	list := make([]uuid.UUID, len(all))
 	for i := range all {
 		list[i] = id(all[i])
@@ -71,11 +71,11 @@ func ids[T any](all []T, id func(T) uuid.UUID) []uuid.UUID {
 	return list
 }
 
-func proposedID(p eventstore.Proposed) uuid.UUID { return p.ID }
-func recordedID(r eventstore.Recorded) uuid.UUID { return r.ID }
+func proposedID(p eventstore.ProposedEvent) uuid.UUID { return p.ID }
+func recordedID(r eventstore.RecordedEvent) uuid.UUID { return r.ID }
 
-// sameOrder says whether got is want.
-func sameOrder(what string, got, want []uuid.UUID) error {
+// checkOrder says whether got is want.
+func checkOrder(what string, got, want []uuid.UUID) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%s: %d events, want %d", what, len(got), len(want))
 	}
@@ -87,39 +87,39 @@ func sameOrder(what string, got, want []uuid.UUID) error {
 	return nil
 }
 
-func readsInOrder(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func readsInOrder(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	cats, sent, err := l.mixed(ctx, 20)
+	cats, sent, err := l.appendMixed(ctx, 20)
 	if err != nil {
 		return err
 	}
 	for _, c := range cats {
-		read, err := l.all(ctx, from, eventstore.Filter{c})
+		read, err := l.readLog(ctx, from, eventstore.Filter{c})
 		if err != nil {
 			return err
 		}
-		if err := sameOrder("category "+c, ids(read.events, recordedID), ids(sent[c], proposedID)); err != nil {
+		if err := checkOrder("category "+c, idsOf(read.events, recordedID), idsOf(sent[c], proposedID)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func samePositions(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func samePositions(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
+	c := newCategory()
 	for i := range 10 {
-		if _, err := l.Append(ctx, fmt.Sprintf("%s-%d", c, i%2), eventstore.Any, events(3)); err != nil {
+		if _, err := l.Append(ctx, fmt.Sprintf("%s-%d", c, i%2), eventstore.Any, newEvents(3)); err != nil {
 			return err
 		}
 	}
-	read, err := l.all(ctx, from, eventstore.Filter{c})
+	read, err := l.readLog(ctx, from, eventstore.Filter{c})
 	if err != nil {
 		return err
 	}
@@ -134,51 +134,51 @@ func samePositions(ctx context.Context, l *log) error {
 	return nil
 }
 
-func resumesAnywhere(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func resumesAnywhere(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	cats, _, err := l.mixed(ctx, 5)
+	cats, _, err := l.appendMixed(ctx, 5)
 	if err != nil {
 		return err
 	}
-	whole, err := l.all(ctx, from, cats)
+	whole, err := l.readLog(ctx, from, cats)
 	if err != nil {
 		return err
 	}
 	seen := 0
 	for _, s := range whole.signals {
-		if s.Kind == eventstore.Event {
+		if s.Kind == eventstore.EventAppeared {
 			seen++
 		}
-		rest, err := l.all(ctx, s.Mark, cats)
+		rest, err := l.readLog(ctx, s.Checkpoint, cats)
 		if err != nil {
 			return err
 		}
-		if err := sameOrder("resumed read", ids(rest.events, recordedID), ids(whole.events[seen:], recordedID)); err != nil {
+		if err := checkOrder("resumed read", idsOf(rest.events, recordedID), idsOf(whole.events[seen:], recordedID)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func caughtUpAtEnd(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func caughtUpAtEnd(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
+	c := newCategory()
 	for i := range 20 {
 		var p eventstore.Position
-		for _, stream := range []string{c + "-1", category() + "-unwanted"} {
-			at, err := l.Append(ctx, stream, eventstore.Any, events(1))
+		for _, stream := range []string{c + "-1", newCategory() + "-unwanted"} {
+			at, err := l.Append(ctx, stream, eventstore.Any, newEvents(1))
 			if err != nil {
 				return err
 			}
 			p = at.Position
 		}
-		read, err := l.all(ctx, from, eventstore.Filter{c})
+		read, err := l.readLog(ctx, from, eventstore.Filter{c})
 		if err != nil {
 			return err
 		}
@@ -190,45 +190,45 @@ func caughtUpAtEnd(ctx context.Context, l *log) error {
 	return nil
 }
 
-func appearsInOrder(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func appearsInOrder(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
+	c := newCategory()
 	done := make(chan error, 1)
 	go func() {
-		done <- parallel(8, func(i int) error {
-			_, err := l.fill(ctx, fmt.Sprintf("%s-%d", c, i), 200)
+		done <- runParallel(8, func(i int) error {
+			_, err := l.appendEvents(ctx, fmt.Sprintf("%s-%d", c, i), 200)
 			return err
 		})
 	}()
 	var stepwise []uuid.UUID
 	for mark := from; len(stepwise) < 1600; {
-		read, err := l.all(ctx, mark, eventstore.Filter{c})
+		read, err := l.readLog(ctx, mark, eventstore.Filter{c})
 		if err != nil {
 			return errors.Join(err, <-done)
 		}
-		stepwise = append(stepwise, ids(read.events, recordedID)...)
+		stepwise = append(stepwise, idsOf(read.events, recordedID)...)
 		mark = read.last
 	}
 	if err := <-done; err != nil {
 		return err
 	}
-	whole, err := l.all(ctx, from, eventstore.Filter{c})
+	whole, err := l.readLog(ctx, from, eventstore.Filter{c})
 	if err != nil {
 		return err
 	}
-	return sameOrder("log read step by step", stepwise, ids(whole.events, recordedID))
+	return checkOrder("log read step by step", stepwise, idsOf(whole.events, recordedID))
 }
 
-func stopsReadingAnywhere(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func stopsReadingAnywhere(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
-	if _, err := l.fill(ctx, c+"-1", 100); err != nil {
+	c := newCategory()
+	if _, err := l.appendEvents(ctx, c+"-1", 100); err != nil {
 		return err
 	}
 	for _, n := range []int{1, 50, 100, 101} {

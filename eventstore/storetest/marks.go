@@ -11,7 +11,7 @@ import (
 	"lieudit/eventstore"
 )
 
-func marks() []rule {
+func checkpointRules() []rule {
 	return []rule{
 		{name: "the zero mark is the beginning of the log", check: zeroIsBeginning},
 		{name: "position 0 of this log is its beginning too", check: positionZero},
@@ -19,34 +19,34 @@ func marks() []rule {
 		{name: "a mark with another event's id has diverged", check: otherEvent},
 		{name: "a mark beyond the end has diverged", check: beyondEnd},
 		{name: "a mark between two events has diverged", check: betweenEvents},
-		{name: "the mark of every signal is one to resume after", check: everyMarkResumes, own: true}, // it reads on to the end from each
+		{name: "the mark of every signal is one to resume after", check: everyCheckpointResumes, needsOwnStore: true}, // it reads on to the end from each
 	}
 }
 
-func zeroIsBeginning(ctx context.Context, l *log) error {
-	c := category()
-	all, err := l.fill(ctx, c+"-1", 3)
+func zeroIsBeginning(ctx context.Context, l *storeUnderTest) error {
+	c := newCategory()
+	all, err := l.appendEvents(ctx, c+"-1", 3)
 	if err != nil {
 		return err
 	}
-	return l.tells(ctx, eventstore.Mark{}, eventstore.Filter{c}, ids(all, proposedID))
+	return l.checkDelivered(ctx, eventstore.Checkpoint{}, eventstore.Filter{c}, idsOf(all, proposedID))
 }
 
-func positionZero(ctx context.Context, l *log) error {
+func positionZero(ctx context.Context, l *storeUnderTest) error {
 	id, err := l.Identity(ctx)
 	if err != nil {
 		return err
 	}
-	c := category()
-	all, err := l.fill(ctx, c+"-1", 3)
+	c := newCategory()
+	all, err := l.appendEvents(ctx, c+"-1", 3)
 	if err != nil {
 		return err
 	}
-	return l.tells(ctx, eventstore.Mark{Log: id}, eventstore.Filter{c}, ids(all, proposedID))
+	return l.checkDelivered(ctx, eventstore.Checkpoint{Log: id}, eventstore.Filter{c}, idsOf(all, proposedID))
 }
 
-// diverges says whether both ways to read refuse the mark, before they yield anything.
-func (l *log) diverges(ctx context.Context, what string, m eventstore.Mark) error {
+// checkDiverged says whether both ways to read refuse the mark, before they yield anything.
+func (l *storeUnderTest) checkDiverged(ctx context.Context, what string, m eventstore.Checkpoint) error {
 	for name, seq := range map[string]iter.Seq2[eventstore.Signal, error]{
 		"ReadAll": l.ReadAll(ctx, m, nil), "Subscribe": l.Subscribe(ctx, m, nil),
 	} {
@@ -55,82 +55,82 @@ func (l *log) diverges(ctx context.Context, what string, m eventstore.Mark) erro
 			if !errors.As(err, &d) {
 				return fmt.Errorf("%s after %s: got %+v, %v, want it to have diverged", name, what, s, err)
 			}
-			if d.Mark != m {
-				return fmt.Errorf("%s after %s: the error names mark %+v, want %+v", name, what, d.Mark, m)
+			if d.Checkpoint != m {
+				return fmt.Errorf("%s after %s: the error names mark %+v, want %+v", name, what, d.Checkpoint, m)
 			}
 		}
 	}
 	return nil
 }
 
-func otherLog(ctx context.Context, l *log) error {
-	m, err := l.here(ctx)
+func otherLog(ctx context.Context, l *storeUnderTest) error {
+	m, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
 	m.Log = uuid.New()
-	if err := l.diverges(ctx, "a mark of another log", m); err != nil {
+	if err := l.checkDiverged(ctx, "a mark of another log", m); err != nil {
 		return err
 	}
-	return l.diverges(ctx, "the beginning of another log", eventstore.Mark{Log: m.Log})
+	return l.checkDiverged(ctx, "the beginning of another log", eventstore.Checkpoint{Log: m.Log})
 }
 
-func otherEvent(ctx context.Context, l *log) error {
-	m, err := l.here(ctx)
+func otherEvent(ctx context.Context, l *storeUnderTest) error {
+	m, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := l.here(ctx); err != nil {
+	if _, err := l.appendCheckpoint(ctx); err != nil {
 		return err
 	}
 	for _, id := range []uuid.UUID{uuid.New(), uuid.Nil} {
 		m.Event = id
-		if err := l.diverges(ctx, "a mark with the id "+id.String(), m); err != nil {
+		if err := l.checkDiverged(ctx, "a mark with the id "+id.String(), m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func beyondEnd(ctx context.Context, l *log) error {
-	m, err := l.here(ctx)
+func beyondEnd(ctx context.Context, l *storeUnderTest) error {
+	m, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
 	for _, by := range []eventstore.Position{1 << 20, 1 << 40} {
 		m.Position += by
-		if err := l.diverges(ctx, fmt.Sprintf("a mark %d beyond an event", by), m); err != nil {
+		if err := l.checkDiverged(ctx, fmt.Sprintf("a mark %d beyond an event", by), m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func betweenEvents(ctx context.Context, l *log) error {
-	m, err := l.here(ctx)
+func betweenEvents(ctx context.Context, l *storeUnderTest) error {
+	m, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := l.here(ctx); err != nil {
+	if _, err := l.appendCheckpoint(ctx); err != nil {
 		return err
 	}
 	m.Position--
-	if err := l.diverges(ctx, "a mark just before an event", m); err != nil {
+	if err := l.checkDiverged(ctx, "a mark just before an event", m); err != nil {
 		return err
 	}
 	m.Position += 2
-	return l.diverges(ctx, "a mark just after an event", m)
+	return l.checkDiverged(ctx, "a mark just after an event", m)
 }
 
-// fewMarks are tried between two events: what others append meanwhile may make thousands.
-const fewMarks = 3
+// maxCheckpointsBetween are tried between two events: what others append meanwhile may make thousands.
+const maxCheckpointsBetween = 3
 
-func everyMarkResumes(ctx context.Context, l *log) error {
-	from, err := l.here(ctx)
+func everyCheckpointResumes(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	cats, _, err := l.mixed(ctx, 10)
+	cats, _, err := l.appendMixed(ctx, 10)
 	if err != nil {
 		return err
 	}
@@ -140,20 +140,20 @@ func everyMarkResumes(ctx context.Context, l *log) error {
 		return err
 	}
 	defer s.stop()
-	if err := s.untilCaughtUp(0); err != nil {
+	if err := s.readUntilCaughtUp(0); err != nil {
 		return err
 	}
 	seen, between := 0, 0
 	for _, signal := range s.signals {
 		between++
-		if signal.Kind == eventstore.Event {
+		if signal.Kind == eventstore.EventAppeared {
 			seen, between = seen+1, 0
 		}
-		if between > fewMarks {
+		if between > maxCheckpointsBetween {
 			continue
 		}
-		if err := l.tells(ctx, signal.Mark, f, ids(s.events[seen:], recordedID)); err != nil {
-			return fmt.Errorf("after signal of kind %d at %d: %w", signal.Kind, signal.Mark.Position, err)
+		if err := l.checkDelivered(ctx, signal.Checkpoint, f, idsOf(s.events[seen:], recordedID)); err != nil {
+			return fmt.Errorf("after signal of kind %d at %d: %w", signal.Kind, signal.Checkpoint.Position, err)
 		}
 	}
 	return nil

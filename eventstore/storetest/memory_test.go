@@ -13,37 +13,37 @@ import (
 	"lieudit/eventstore"
 )
 
-// memory is the smallest store that keeps the whole contract. Its hooks are where the broken ones differ.
-type memory struct {
-	id     uuid.UUID
-	filter func(eventstore.Filter, string) bool
+// memoryStore is the smallest store that keeps the whole contract. Its hooks are where the broken ones differ.
+type memoryStore struct {
+	id      uuid.UUID
+	matches func(eventstore.Filter, string) bool
 
 	mu      sync.Mutex
-	all     []eventstore.Recorded
+	events  []eventstore.RecordedEvent
 	streams map[string][]int // indexes into all
-	batches map[uuid.UUID]*sent
+	batches map[uuid.UUID]*sentBatch
 	changed chan struct{} // closed by the next append, and by Close
 	closed  bool
 }
 
-// sent is one append as it was made.
-type sent struct {
+// sentBatch is one append as it was made.
+type sentBatch struct {
 	stream   string
 	expected eventstore.Revision
 	ids      []uuid.UUID
-	place    eventstore.Committed
+	result   eventstore.AppendResult
 }
 
-func newMemory() *memory {
-	return &memory{
-		id: uuid.New(), filter: eventstore.Filter.Matches,
-		streams: map[string][]int{}, batches: map[uuid.UUID]*sent{}, changed: make(chan struct{}),
+func newMemoryStore() *memoryStore {
+	return &memoryStore{
+		id: uuid.New(), matches: eventstore.Filter.Matches,
+		streams: map[string][]int{}, batches: map[uuid.UUID]*sentBatch{}, changed: make(chan struct{}),
 	}
 }
 
-func (m *memory) Identity(context.Context) (uuid.UUID, error) { return m.id, nil }
+func (m *memoryStore) Identity(context.Context) (uuid.UUID, error) { return m.id, nil }
 
-func (m *memory) Health() error {
+func (m *memoryStore) Health() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -52,7 +52,7 @@ func (m *memory) Health() error {
 	return nil
 }
 
-func (m *memory) Close() error {
+func (m *memoryStore) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.closed {
@@ -62,68 +62,68 @@ func (m *memory) Close() error {
 	return nil
 }
 
-func (m *memory) Append(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.Proposed) (eventstore.Committed, error) {
+func (m *memoryStore) Append(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	if err := ctx.Err(); err != nil {
-		return eventstore.Committed{}, fmt.Errorf("%w: %w", eventstore.ErrUnknown, err)
+		return eventstore.AppendResult{}, fmt.Errorf("%w: %w", eventstore.ErrUnknown, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return eventstore.Committed{}, eventstore.ErrClosed
+		return eventstore.AppendResult{}, eventstore.ErrClosed
 	}
-	if size(batch) > eventstore.MaxAppend {
-		return eventstore.Committed{}, eventstore.ErrTooLarge
+	if batchBytes(batch) > eventstore.MaxAppendBytes {
+		return eventstore.AppendResult{}, eventstore.ErrTooLarge
 	}
-	if place, known, err := m.known(stream, expected, batch); known {
+	if place, known, err := m.findBatch(stream, expected, batch); known {
 		return place, err
 	}
 	if current := eventstore.Revision(len(m.streams[stream]) - 1); expected != eventstore.Any && expected != current {
-		return eventstore.Committed{}, &eventstore.ConflictError{Stream: stream, Expected: expected, Current: current}
+		return eventstore.AppendResult{}, &eventstore.ConflictError{Stream: stream, Expected: expected, Current: current}
 	}
-	return m.add(stream, expected, batch), nil
+	return m.addBatch(stream, expected, batch), nil
 }
 
-// known looks for a batch among the earlier ones.
-func (m *memory) known(stream string, expected eventstore.Revision, batch []eventstore.Proposed) (eventstore.Committed, bool, error) {
+// findBatch looks for a batch among the earlier ones.
+func (m *memoryStore) findBatch(stream string, expected eventstore.Revision, batch []eventstore.ProposedEvent) (eventstore.AppendResult, bool, error) {
 	for _, e := range batch {
 		b := m.batches[e.ID]
 		if b == nil {
 			continue
 		}
-		if b.stream != stream || b.expected != expected || sameOrder("", ids(batch, proposedID), b.ids) != nil {
-			return eventstore.Committed{}, true, eventstore.ErrMismatch
+		if b.stream != stream || b.expected != expected || checkOrder("", idsOf(batch, proposedID), b.ids) != nil {
+			return eventstore.AppendResult{}, true, eventstore.ErrIDReused
 		}
-		return b.place, true, nil
+		return b.result, true, nil
 	}
-	return eventstore.Committed{}, false, nil
+	return eventstore.AppendResult{}, false, nil
 }
 
-func (m *memory) add(stream string, expected eventstore.Revision, batch []eventstore.Proposed) eventstore.Committed {
-	b := &sent{stream: stream, expected: expected, ids: ids(batch, proposedID)}
+func (m *memoryStore) addBatch(stream string, expected eventstore.Revision, batch []eventstore.ProposedEvent) eventstore.AppendResult {
+	b := &sentBatch{stream: stream, expected: expected, ids: idsOf(batch, proposedID)}
 	for _, e := range batch {
-		b.place = eventstore.Committed{Revision: eventstore.Revision(len(m.streams[stream])), Position: eventstore.Position(10 * (len(m.all) + 1))}
-		m.streams[stream] = append(m.streams[stream], len(m.all))
-		m.all = append(m.all, eventstore.Recorded{
-			Position: b.place.Position, Stream: stream, Revision: b.place.Revision,
+		b.result = eventstore.AppendResult{Revision: eventstore.Revision(len(m.streams[stream])), Position: eventstore.Position(10 * (len(m.events) + 1))}
+		m.streams[stream] = append(m.streams[stream], len(m.events))
+		m.events = append(m.events, eventstore.RecordedEvent{
+			Position: b.result.Position, Stream: stream, Revision: b.result.Revision,
 			ID: e.ID, Type: e.Type, Time: time.Now().UTC(), Data: e.Data, Metadata: e.Metadata,
 		})
 		m.batches[e.ID] = b
 	}
 	close(m.changed)
 	m.changed = make(chan struct{})
-	return b.place
+	return b.result
 }
 
-func size(batch []eventstore.Proposed) (n int) {
+func batchBytes(batch []eventstore.ProposedEvent) (n int) {
 	for _, e := range batch {
 		n += len(e.Type) + len(e.Data) + len(e.Metadata)
 	}
 	return n
 }
 
-func (m *memory) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
-	return func(yield func(eventstore.Recorded, error) bool) {
-		all, _, err := m.look()
+func (m *memoryStore) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
+		all, _, err := m.current()
 		m.mu.Lock()
 		places := m.streams[stream]
 		m.mu.Unlock()
@@ -144,46 +144,46 @@ func (m *memory) ReadStream(ctx context.Context, stream string, from eventstore.
 			at += step
 		}
 		if err = errors.Join(err, ctx.Err()); err != nil {
-			yield(eventstore.Recorded{}, err)
+			yield(eventstore.RecordedEvent{}, err)
 		}
 	}
 }
 
-// look is the log as it is now, and what tells of its next change.
-func (m *memory) look() ([]eventstore.Recorded, <-chan struct{}, error) {
+// current is the log as it is now, and what tells of its next change.
+func (m *memoryStore) current() ([]eventstore.RecordedEvent, <-chan struct{}, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return nil, m.changed, eventstore.ErrClosed
 	}
-	return m.all, m.changed, nil
+	return m.events, m.changed, nil
 }
 
-func (m *memory) ReadAll(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
-	return m.follow(ctx, after, want, false)
+func (m *memoryStore) ReadAll(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+	return m.readFrom(ctx, after, want, false)
 }
 
-func (m *memory) Subscribe(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
-	return m.follow(ctx, after, want, true)
+func (m *memoryStore) Subscribe(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+	return m.readFrom(ctx, after, want, true)
 }
 
-func (m *memory) follow(ctx context.Context, after eventstore.Mark, want eventstore.Filter, on bool) iter.Seq2[eventstore.Signal, error] {
+func (m *memoryStore) readFrom(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter, isLive bool) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
-		next, err := m.index(after)
+		next, err := m.indexAfter(after)
 		for err == nil {
-			all, changed, failed := m.look()
+			all, changed, failed := m.current()
 			if err = errors.Join(failed, ctx.Err()); err != nil {
 				break
 			}
 			for ; next < len(all) && ctx.Err() == nil; next++ {
-				if !m.tell(all[next], want, on, yield) {
+				if !m.yieldSignal(all[next], want, isLive, yield) {
 					return
 				}
 			}
 			if err = ctx.Err(); err != nil {
 				break
 			}
-			if !yield(eventstore.Signal{Kind: eventstore.CaughtUp, Mark: m.mark(all, next)}, nil) || !on {
+			if !yield(eventstore.Signal{Kind: eventstore.CaughtUp, Checkpoint: m.checkpointAt(all, next)}, nil) || !isLive {
 				return
 			}
 			select {
@@ -195,33 +195,33 @@ func (m *memory) follow(ctx context.Context, after eventstore.Mark, want eventst
 	}
 }
 
-func (m *memory) tell(e eventstore.Recorded, want eventstore.Filter, on bool, yield func(eventstore.Signal, error) bool) bool {
-	s := eventstore.Signal{Kind: eventstore.Event, Event: e, Mark: eventstore.Mark{Log: m.id, Position: e.Position, Event: e.ID}}
-	if m.filter(want, e.Stream) {
+func (m *memoryStore) yieldSignal(e eventstore.RecordedEvent, want eventstore.Filter, isLive bool, yield func(eventstore.Signal, error) bool) bool {
+	s := eventstore.Signal{Kind: eventstore.EventAppeared, Event: e, Checkpoint: eventstore.Checkpoint{Log: m.id, Position: e.Position, Event: e.ID}}
+	if m.matches(want, e.Stream) {
 		return yield(s, nil)
 	}
-	if !on {
+	if !isLive {
 		return true
 	}
-	return yield(eventstore.Signal{Kind: eventstore.Progress, Mark: s.Mark}, nil)
+	return yield(eventstore.Signal{Kind: eventstore.CheckpointReached, Checkpoint: s.Checkpoint}, nil)
 }
 
-// index is where the events after a mark begin.
-func (m *memory) index(after eventstore.Mark) (int, error) {
-	all, _, err := m.look()
-	if err != nil || after == (eventstore.Mark{}) || after == (eventstore.Mark{Log: m.id}) {
+// indexAfter is where the events after a mark begin.
+func (m *memoryStore) indexAfter(after eventstore.Checkpoint) (int, error) {
+	all, _, err := m.current()
+	if err != nil || after == (eventstore.Checkpoint{}) || after == (eventstore.Checkpoint{Log: m.id}) {
 		return 0, err
 	}
 	next := int(after.Position / 10)
-	if next > len(all) || after != m.mark(all, next) {
-		return 0, &eventstore.DivergedError{Mark: after, Why: "no such event"}
+	if next > len(all) || after != m.checkpointAt(all, next) {
+		return 0, &eventstore.DivergedError{Checkpoint: after, Reason: "no such event"}
 	}
 	return next, nil
 }
 
-func (m *memory) mark(all []eventstore.Recorded, next int) eventstore.Mark {
+func (m *memoryStore) checkpointAt(all []eventstore.RecordedEvent, next int) eventstore.Checkpoint {
 	if next == 0 {
-		return eventstore.Mark{Log: m.id}
+		return eventstore.Checkpoint{Log: m.id}
 	}
-	return eventstore.Mark{Log: m.id, Position: all[next-1].Position, Event: all[next-1].ID}
+	return eventstore.Checkpoint{Log: m.id, Position: all[next-1].Position, Event: all[next-1].ID}
 }

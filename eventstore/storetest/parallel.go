@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// parallel runs n at once and joins their errors.
-func parallel(n int, do func(i int) error) error {
+// runParallel runs n at once and joins their errors.
+func runParallel(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n {

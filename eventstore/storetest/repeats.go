@@ -8,23 +8,23 @@ import (
 	"lieudit/eventstore"
 )
 
-func repeats() []rule {
+func repeatRules() []rule {
 	return []rule{
 		{name: "the same append sent again returns what the first sending did and adds nothing", check: repeatAddsNothing},
 		{name: "the same append sent again is recognised after the stream went on", check: repeatLater},
 		{name: "an append with Any sent again is recognised after 1,000 others", check: repeatAmongMany},
 		{name: "a conflicting append sent again is a conflict again", check: conflictAgain},
 		{name: "an append whose first ids are known and whose later ones are not is a mismatch", check: laterDiffers},
-		{name: "a mismatch adds nothing, wherever the known id stands", check: mismatchAddsNothing, strict: true},
-		{name: "part of an earlier append is a mismatch", check: partOfAnother, strict: true},
-		{name: "an id known from another stream is a mismatch", check: otherStream, strict: true},
+		{name: "a mismatch adds nothing, wherever the known id stands", check: mismatchAddsNothing, needsAllIDs: true},
+		{name: "part of an earlier append is a mismatch", check: partOfAnother, needsAllIDs: true},
+		{name: "an id known from another stream is a mismatch", check: otherStream, needsAllIDs: true},
 		{name: "an id may stand twice in one append, which is recognised like any other", check: idTwice},
 		{name: "the same append sent many times at once lands once, and who asks again is told so", check: repeatAtOnce},
 	}
 }
 
-// expectations are the three ways to expect a stream that holds held events.
-func expectations(held int) map[string]eventstore.Revision {
+// expectedRevisions are the three ways to expect a stream that holds held events.
+func expectedRevisions(held int) map[string]eventstore.Revision {
 	m := map[string]eventstore.Revision{"Any": eventstore.Any}
 	if held == 0 {
 		m["NoStream"] = eventstore.NoStream
@@ -34,12 +34,12 @@ func expectations(held int) map[string]eventstore.Revision {
 	return m
 }
 
-// everyExpectation runs try on a new stream of 0 and of 3 events, for each way to expect it.
-func everyExpectation(ctx context.Context, l *log, try func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error) error {
+// forEachExpectation runs try on a new stream of 0 and of 3 events, for each way to expect it.
+func forEachExpectation(ctx context.Context, l *storeUnderTest, try func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error) error {
 	for _, n := range []int{0, 3} {
-		for name, expected := range expectations(n) {
-			stream := category() + "-1"
-			held, err := l.fill(ctx, stream, n)
+		for name, expected := range expectedRevisions(n) {
+			stream := newCategory() + "-1"
+			held, err := l.appendEvents(ctx, stream, n)
 			if err != nil {
 				return err
 			}
@@ -51,8 +51,8 @@ func everyExpectation(ctx context.Context, l *log, try func(stream string, expec
 	return nil
 }
 
-// again sends a batch once more and compares what it returns with the first answer.
-func (l *log) again(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.Proposed, first eventstore.Committed) error {
+// checkRepeat sends a batch once more and compares what it returns with the first answer.
+func (l *storeUnderTest) checkRepeat(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.ProposedEvent, first eventstore.AppendResult) error {
 	second, err := l.Append(ctx, stream, expected, batch)
 	if err != nil {
 		return fmt.Errorf("sent again: %w", err)
@@ -63,16 +63,16 @@ func (l *log) again(ctx context.Context, stream string, expected eventstore.Revi
 	return nil
 }
 
-func repeatAddsNothing(ctx context.Context, l *log) error {
-	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
+func repeatAddsNothing(ctx context.Context, l *storeUnderTest) error {
+	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
 		for _, n := range []int{1, 5} {
-			batch := events(n)
+			batch := newEvents(n)
 			first, err := l.Append(ctx, stream, expected, batch)
 			if err != nil {
 				return err
 			}
 			for range 3 {
-				if err := l.again(ctx, stream, expected, batch, first); err != nil {
+				if err := l.checkRepeat(ctx, stream, expected, batch, first); err != nil {
 					return err
 				}
 			}
@@ -81,42 +81,42 @@ func repeatAddsNothing(ctx context.Context, l *log) error {
 				expected = first.Revision
 			}
 		}
-		return l.holds(ctx, stream, held)
+		return l.checkStream(ctx, stream, held)
 	})
 }
 
-func repeatLater(ctx context.Context, l *log) error {
-	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
-		batch := events(3)
+func repeatLater(ctx context.Context, l *storeUnderTest) error {
+	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
+		batch := newEvents(3)
 		first, err := l.Append(ctx, stream, expected, batch)
 		if err != nil {
 			return err
 		}
 		held = append(held, batch...)
 		for range 10 {
-			more := events(2)
+			more := newEvents(2)
 			if _, err := l.Append(ctx, stream, eventstore.Any, more); err != nil {
 				return err
 			}
 			held = append(held, more...)
 		}
-		if err := l.again(ctx, stream, expected, batch, first); err != nil {
+		if err := l.checkRepeat(ctx, stream, expected, batch, first); err != nil {
 			return err
 		}
-		return l.holds(ctx, stream, held)
+		return l.checkStream(ctx, stream, held)
 	})
 }
 
-func repeatAmongMany(ctx context.Context, l *log) error {
-	c := category()
-	batch := events(2)
+func repeatAmongMany(ctx context.Context, l *storeUnderTest) error {
+	c := newCategory()
+	batch := newEvents(2)
 	first, err := l.Append(ctx, c+"-1", eventstore.Any, batch)
 	if err != nil {
 		return err
 	}
-	err = parallel(20, func(i int) error {
+	err = runParallel(20, func(i int) error {
 		for range 50 {
-			if _, err := l.Append(ctx, fmt.Sprintf("%s-other%d", c, i), eventstore.Any, events(1)); err != nil {
+			if _, err := l.Append(ctx, fmt.Sprintf("%s-other%d", c, i), eventstore.Any, newEvents(1)); err != nil {
 				return err
 			}
 		}
@@ -125,128 +125,128 @@ func repeatAmongMany(ctx context.Context, l *log) error {
 	if err != nil {
 		return err
 	}
-	if err := l.again(ctx, c+"-1", eventstore.Any, batch, first); err != nil {
+	if err := l.checkRepeat(ctx, c+"-1", eventstore.Any, batch, first); err != nil {
 		return err
 	}
-	return l.holds(ctx, c+"-1", batch)
+	return l.checkStream(ctx, c+"-1", batch)
 }
 
-func conflictAgain(ctx context.Context, l *log) error {
-	stream := category() + "-1"
-	held, err := l.fill(ctx, stream, 2)
+func conflictAgain(ctx context.Context, l *storeUnderTest) error {
+	stream := newCategory() + "-1"
+	held, err := l.appendEvents(ctx, stream, 2)
 	if err != nil {
 		return err
 	}
-	refused := events(2)
+	refused := newEvents(2)
 	for range 3 {
 		_, err := l.Append(ctx, stream, 0, refused)
-		if err := conflict("refused append", err, stream, 0, 1); err != nil {
+		if err := checkConflict("refused append", err, stream, 0, 1); err != nil {
 			return err
 		}
 	}
 	if _, err := l.Append(ctx, stream, 1, refused); err != nil {
 		return fmt.Errorf("refused ids sent with the right expectation: %w", err)
 	}
-	return l.holds(ctx, stream, append(held, refused...))
+	return l.checkStream(ctx, stream, append(held, refused...))
 }
 
-func laterDiffers(ctx context.Context, l *log) error {
-	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
-		batch := events(3)
+func laterDiffers(ctx context.Context, l *storeUnderTest) error {
+	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
+		batch := newEvents(3)
 		if _, err := l.Append(ctx, stream, expected, batch); err != nil {
 			return err
 		}
-		other, longer := events(3), append(batch[:3:3], events(1)...)
+		other, longer := newEvents(3), append(batch[:3:3], newEvents(1)...)
 		copy(other, batch[:2])
-		for name, b := range map[string][]eventstore.Proposed{"last id differs": other, "one id more": longer} {
+		for name, b := range map[string][]eventstore.ProposedEvent{"last id differs": other, "one id more": longer} {
 			_, err := l.Append(ctx, stream, expected, b)
-			if err := want(name, err, eventstore.ErrMismatch); err != nil {
+			if err := checkErrorIs(name, err, eventstore.ErrIDReused); err != nil {
 				return err
 			}
 		}
-		return l.holds(ctx, stream, append(held, batch...))
+		return l.checkStream(ctx, stream, append(held, batch...))
 	})
 }
 
-func mismatchAddsNothing(ctx context.Context, l *log) error {
-	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
-		batch := events(2)
+func mismatchAddsNothing(ctx context.Context, l *storeUnderTest) error {
+	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
+		batch := newEvents(2)
 		c, err := l.Append(ctx, stream, expected, batch)
 		if err != nil {
 			return err
 		}
 		held = append(held, batch...)
-		fresh := events(2)
-		for name, b := range map[string][]eventstore.Proposed{
+		fresh := newEvents(2)
+		for name, b := range map[string][]eventstore.ProposedEvent{
 			"known id last":     {fresh[0], batch[0]},
 			"known ids swapped": {batch[1], batch[0]},
 			"known id alone":    {batch[1]},
 		} {
 			_, err := l.Append(ctx, stream, expected, b)
-			if !errors.Is(err, eventstore.ErrMismatch) && !errors.Is(err, eventstore.ErrConflict) {
+			if !errors.Is(err, eventstore.ErrIDReused) && !errors.Is(err, eventstore.ErrConflict) {
 				return fmt.Errorf("%s: got error %v, want a mismatch or a conflict", name, err)
 			}
 			for _, e := range []eventstore.Revision{eventstore.Any, c.Revision} {
 				_, err := l.Append(ctx, stream, e, b)
-				if err := want(name+", nothing else wrong", err, eventstore.ErrMismatch); err != nil {
+				if err := checkErrorIs(name+", nothing else wrong", err, eventstore.ErrIDReused); err != nil {
 					return err
 				}
 			}
 		}
-		return l.holds(ctx, stream, held)
+		return l.checkStream(ctx, stream, held)
 	})
 }
 
-func partOfAnother(ctx context.Context, l *log) error {
-	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
-		batch := events(3)
+func partOfAnother(ctx context.Context, l *storeUnderTest) error {
+	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
+		batch := newEvents(3)
 		if _, err := l.Append(ctx, stream, expected, batch); err != nil {
 			return err
 		}
 		_, err := l.Append(ctx, stream, expected, batch[:2])
-		if err := want("the first two of three", err, eventstore.ErrMismatch); err != nil {
+		if err := checkErrorIs("the first two of three", err, eventstore.ErrIDReused); err != nil {
 			return err
 		}
-		return l.holds(ctx, stream, append(held, batch...))
+		return l.checkStream(ctx, stream, append(held, batch...))
 	})
 }
 
-func otherStream(ctx context.Context, l *log) error {
-	c := category()
-	batch := events(2)
+func otherStream(ctx context.Context, l *storeUnderTest) error {
+	c := newCategory()
+	batch := newEvents(2)
 	if _, err := l.Append(ctx, c+"-1", eventstore.NoStream, batch); err != nil {
 		return err
 	}
 	for _, expected := range []eventstore.Revision{eventstore.NoStream, eventstore.Any} {
 		_, err := l.Append(ctx, c+"-2", expected, batch)
-		if err := want("the same ids in another stream", err, eventstore.ErrMismatch); err != nil {
+		if err := checkErrorIs("the same ids in another stream", err, eventstore.ErrIDReused); err != nil {
 			return err
 		}
 	}
-	if err := l.holds(ctx, c+"-2", nil); err != nil {
+	if err := l.checkStream(ctx, c+"-2", nil); err != nil {
 		return err
 	}
-	return l.holds(ctx, c+"-1", batch)
+	return l.checkStream(ctx, c+"-1", batch)
 }
 
-func idTwice(ctx context.Context, l *log) error {
-	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
-		batch := events(3)
+func idTwice(ctx context.Context, l *storeUnderTest) error {
+	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
+		batch := newEvents(3)
 		batch[2] = batch[0]
 		first, err := l.Append(ctx, stream, expected, batch)
 		if err != nil {
 			return err
 		}
-		if err := l.again(ctx, stream, expected, batch, first); err != nil {
+		if err := l.checkRepeat(ctx, stream, expected, batch, first); err != nil {
 			return err
 		}
-		return l.holds(ctx, stream, append(held, batch...))
+		return l.checkStream(ctx, stream, append(held, batch...))
 	})
 }
 
-// insist sends a batch until its fate is known: a sending that another one of the same append was on its way beside
+// appendUntilKnown sends a batch until its fate is known: a sending that another one of the same append was on its way beside
 // may be unknown.
-func (l *log) insist(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.Proposed) (eventstore.Committed, error) {
+func (l *storeUnderTest) appendUntilKnown(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	for {
 		c, err := l.Append(ctx, stream, expected, batch)
 		if !errors.Is(err, eventstore.ErrUnknown) || ctx.Err() != nil {
@@ -255,12 +255,12 @@ func (l *log) insist(ctx context.Context, stream string, expected eventstore.Rev
 	}
 }
 
-func repeatAtOnce(ctx context.Context, l *log) error {
-	return everyExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.Proposed) error {
-		batch := events(2)
-		got := make([]eventstore.Committed, 30)
-		err := parallel(len(got), func(i int) (err error) {
-			got[i], err = l.insist(ctx, stream, expected, batch)
+func repeatAtOnce(ctx context.Context, l *storeUnderTest) error {
+	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
+		batch := newEvents(2)
+		got := make([]eventstore.AppendResult, 30)
+		err := runParallel(len(got), func(i int) (err error) {
+			got[i], err = l.appendUntilKnown(ctx, stream, expected, batch)
 			return err
 		})
 		if err != nil {
@@ -271,6 +271,6 @@ func repeatAtOnce(ctx context.Context, l *log) error {
 				return fmt.Errorf("two sendings of one append returned %+v and %+v", c, got[0])
 			}
 		}
-		return l.holds(ctx, stream, append(held, batch...))
+		return l.checkStream(ctx, stream, append(held, batch...))
 	})
 }

@@ -18,77 +18,77 @@ type Options struct {
 	// that need a second life are skipped.
 	Reopen func(t *testing.T, s eventstore.Store) eventstore.Store
 
-	// Forget is Reopen by which the log also forgets which ids it was sent, as a server's restart or a new leader may
+	// ReopenWithoutIDs is Reopen by which the log also forgets which ids it was sent, as a server's restart or a new leader may
 	// have it. Without it the rules about that are skipped.
-	Forget func(t *testing.T, s eventstore.Store) eventstore.Store
+	ReopenWithoutIDs func(t *testing.T, s eventstore.Store) eventstore.Store
 
-	// FirstIDOnly: the log looks for a repeated append by the id of its first event and in the same stream only, as
+	// ComparesFirstIDOnly: the log looks for a repeated append by the id of its first event and in the same stream only, as
 	// EventStoreDB itself does. The rules that ask for more are skipped.
-	FirstIDOnly bool
+	ComparesFirstIDOnly bool
 
-	// Patience is how long a rule may take; a minute when it is zero.
-	Patience time.Duration
+	// RuleTimeout is how long a rule may take; a minute when it is zero.
+	RuleTimeout time.Duration
 }
 
 // rule is one sentence of the contract. own: the rule closes or restarts its store, so it is not given the one
 // all others share. strict: see Options.FirstIDOnly. reopens: see Options.Reopen. forgets: see Options.Forget.
 type rule struct {
-	name                          string
-	check                         func(ctx context.Context, l *log) error
-	own, strict, reopens, forgets bool
+	name                                                           string
+	check                                                          func(ctx context.Context, l *storeUnderTest) error
+	needsOwnStore, needsAllIDs, needsReopen, needsReopenWithoutIDs bool
 }
 
-// Run holds the stores that open gives to the contract: one for most rules at once, and one more for every rule that
+// RunWithDefaults holds the stores that open gives to the contract: one for most rules at once, and one more for every rule that
 // closes its store. open arranges for what it opened to be freed when its t ends; the logs need not be distinct.
-func Run(t *testing.T, open func(t *testing.T) eventstore.Store) {
+func RunWithDefaults(t *testing.T, open func(t *testing.T) eventstore.Store) {
 	t.Helper()
-	RunWith(t, open, Options{})
+	Run(t, open, Options{})
 }
 
-// RunWith is Run with options.
-func RunWith(t *testing.T, open func(t *testing.T) eventstore.Store, o Options) {
+// Run is Run with options.
+func Run(t *testing.T, open func(t *testing.T) eventstore.Store, o Options) {
 	t.Helper()
-	if o.Patience == 0 {
-		o.Patience = time.Minute
+	if o.RuleTimeout == 0 {
+		o.RuleTimeout = time.Minute
 	}
 	shared := open(t)
-	for _, r := range rules() {
+	for _, r := range allRules() {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			if r.strict && o.FirstIDOnly {
+			if r.needsAllIDs && o.ComparesFirstIDOnly {
 				t.Skip("this log compares the first id only")
 			}
-			if r.reopens && o.Reopen == nil {
+			if r.needsReopen && o.Reopen == nil {
 				t.Skip("this log cannot be reopened here")
 			}
-			if r.forgets && o.Forget == nil {
+			if r.needsReopenWithoutIDs && o.ReopenWithoutIDs == nil {
 				t.Skip("this log cannot be made to forget here")
 			}
-			run(t, r, shared, open, o)
+			runRule(t, r, shared, open, o)
 		})
 	}
 }
 
-func run(t *testing.T, r rule, store eventstore.Store, open func(t *testing.T) eventstore.Store, o Options) {
+func runRule(t *testing.T, r rule, store eventstore.Store, open func(t *testing.T) eventstore.Store, o Options) {
 	t.Helper()
-	if r.own || r.reopens || r.forgets {
+	if r.needsOwnStore || r.needsReopen || r.needsReopenWithoutIDs {
 		store = open(t)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Limit(o.Patience))
+	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Scale(o.RuleTimeout))
 	defer cancel()
-	l := &log{
-		Store:  store,
-		reopen: func(s eventstore.Store) eventstore.Store { return o.Reopen(t, s) },
-		forget: func(s eventstore.Store) eventstore.Store { return o.Forget(t, s) },
+	l := &storeUnderTest{
+		Store:            store,
+		reopen:           func(s eventstore.Store) eventstore.Store { return o.Reopen(t, s) },
+		reopenWithoutIDs: func(s eventstore.Store) eventstore.Store { return o.ReopenWithoutIDs(t, s) },
 	}
 	if err := r.check(ctx, l); err != nil {
 		t.Error(err)
 	}
 }
 
-func rules() []rule {
+func allRules() []rule {
 	var all []rule
-	for _, group := range [][]rule{appends(), repeats(), forgetting(), limits(), contention(), streams(), logs(), filters(), marks(), subscriptions(), followers(), contexts(), closings()} {
+	for _, group := range [][]rule{appendRules(), repeatRules(), forgottenIDRules(), limitRules(), contentionRules(), streamRules(), logRules(), filterRules(), checkpointRules(), subscriptionRules(), subscriberRules(), contextRules(), closeRules()} {
 		all = append(all, group...)
 	}
 	return all

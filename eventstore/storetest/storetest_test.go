@@ -11,21 +11,21 @@ import (
 
 // reopenMemory gives a log a second life.
 func reopenMemory(_ *testing.T, s eventstore.Store) eventstore.Store {
-	m := s.(*memory)
-	again := newMemory()
-	again.id, again.all, again.streams, again.batches = m.id, m.all, m.streams, m.batches
+	m := s.(*memoryStore)
+	again := newMemoryStore()
+	again.id, again.events, again.streams, again.batches = m.id, m.events, m.streams, m.batches
 	return again
 }
 
 func TestMemoryKeepsTheContract(t *testing.T) {
 	t.Parallel()
-	RunWith(t, func(t *testing.T) eventstore.Store { return newMemory() }, Options{Reopen: reopenMemory})
+	Run(t, func(t *testing.T) eventstore.Store { return newMemoryStore() }, Options{Reopen: reopenMemory})
 }
 
 func TestEveryRuleHasItsOwnName(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, r := range rules() {
+	for _, r := range allRules() {
 		if r.name == "" || r.check == nil || seen[r.name] {
 			t.Errorf("rule %q is empty or named twice", r.name)
 		}
@@ -35,11 +35,11 @@ func TestEveryRuleHasItsOwnName(t *testing.T) {
 
 func TestBrokenStoresFail(t *testing.T) {
 	t.Parallel()
-	for _, b := range broken() {
+	for _, b := range brokenStores() {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			for _, name := range b.breaks {
-				if err := tryOn(t, name, b.wrap(newMemory())); err == nil {
+			for _, name := range b.brokenRules {
+				if err := checkRuleOn(t, name, b.wrap(newMemoryStore())); err == nil {
 					t.Errorf("the suite does not notice under the rule %q", name)
 				}
 			}
@@ -47,14 +47,14 @@ func TestBrokenStoresFail(t *testing.T) {
 	}
 }
 
-// tryOn runs one rule on a store and says what broke.
-func tryOn(t *testing.T, name string, s eventstore.Store) error {
+// checkRuleOn runs one rule on a store and says what broke.
+func checkRuleOn(t *testing.T, name string, s eventstore.Store) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	for _, r := range rules() {
+	for _, r := range allRules() {
 		if r.name == name {
-			return r.check(ctx, &log{Store: s, reopen: func(s eventstore.Store) eventstore.Store { return s }})
+			return r.check(ctx, &storeUnderTest{Store: s, reopen: func(s eventstore.Store) eventstore.Store { return s }})
 		}
 	}
 	t.Fatalf("no rule is named %q", name)

@@ -8,7 +8,7 @@ import (
 	"lieudit/eventstore"
 )
 
-func streams() []rule {
+func streamRules() []rule {
 	return []rule{
 		{name: "a stream that does not exist yields nothing, both ways", check: unknownYieldsNothing},
 		{name: "a stream is read forward from a revision, inclusive, to its end", check: readsForward},
@@ -20,13 +20,13 @@ func streams() []rule {
 	}
 }
 
-func unknownYieldsNothing(ctx context.Context, l *log) error {
+func unknownYieldsNothing(ctx context.Context, l *storeUnderTest) error {
 	for _, dir := range []eventstore.Direction{eventstore.Forward, eventstore.Backward} {
 		for _, from := range []eventstore.Revision{0, 5, eventstore.End} {
 			if from == eventstore.End && dir == eventstore.Forward {
 				continue
 			}
-			got, err := collect(l.ReadStream(ctx, category()+"-1", from, dir))
+			got, err := collect(l.ReadStream(ctx, newCategory()+"-1", from, dir))
 			if err != nil || len(got) != 0 {
 				return fmt.Errorf("an unknown stream from %d yields %d events, %v", from, len(got), err)
 			}
@@ -35,8 +35,8 @@ func unknownYieldsNothing(ctx context.Context, l *log) error {
 	return nil
 }
 
-// from reads a stream of all one way and compares it with the revisions first to last.
-func (l *log) from(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction, all []eventstore.Proposed, revisions []int) error {
+// checkReadFrom reads a stream of all one way and compares it with the revisions first to last.
+func (l *storeUnderTest) checkReadFrom(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction, all []eventstore.ProposedEvent, revisions []int) error {
 	got, err := collect(l.ReadStream(ctx, stream, from, dir))
 	if err != nil {
 		return err
@@ -45,45 +45,45 @@ func (l *log) from(ctx context.Context, stream string, from eventstore.Revision,
 		return fmt.Errorf("reading from %d (backward: %v) yields %d events, want %d", from, dir, len(got), len(revisions))
 	}
 	for i, r := range revisions {
-		if err := matches(got[i], stream, eventstore.Revision(r), all[r]); err != nil {
+		if err := checkEvent(got[i], stream, eventstore.Revision(r), all[r]); err != nil {
 			return fmt.Errorf("reading from %d (backward: %v): %w", from, dir, err)
 		}
 	}
 	return nil
 }
 
-func readsForward(ctx context.Context, l *log) error {
-	stream := category() + "-1"
-	all, err := l.fill(ctx, stream, 5)
+func readsForward(ctx context.Context, l *storeUnderTest) error {
+	stream := newCategory() + "-1"
+	all, err := l.appendEvents(ctx, stream, 5)
 	if err != nil {
 		return err
 	}
 	for from, revisions := range [][]int{{0, 1, 2, 3, 4}, {1, 2, 3, 4}, {2, 3, 4}, {3, 4}, {4}, {}, {}} {
-		if err := l.from(ctx, stream, eventstore.Revision(from), eventstore.Forward, all, revisions); err != nil {
+		if err := l.checkReadFrom(ctx, stream, eventstore.Revision(from), eventstore.Forward, all, revisions); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func readsBackward(ctx context.Context, l *log) error {
-	stream := category() + "-1"
-	all, err := l.fill(ctx, stream, 4)
+func readsBackward(ctx context.Context, l *storeUnderTest) error {
+	stream := newCategory() + "-1"
+	all, err := l.appendEvents(ctx, stream, 4)
 	if err != nil {
 		return err
 	}
 	for from, revisions := range [][]int{{0}, {1, 0}, {2, 1, 0}, {3, 2, 1, 0}} {
-		if err := l.from(ctx, stream, eventstore.Revision(from), eventstore.Backward, all, revisions); err != nil {
+		if err := l.checkReadFrom(ctx, stream, eventstore.Revision(from), eventstore.Backward, all, revisions); err != nil {
 			return err
 		}
 	}
-	return l.from(ctx, stream, eventstore.End, eventstore.Backward, all, []int{3, 2, 1, 0})
+	return l.checkReadFrom(ctx, stream, eventstore.End, eventstore.Backward, all, []int{3, 2, 1, 0})
 }
 
-func readsLongStream(ctx context.Context, l *log) error {
+func readsLongStream(ctx context.Context, l *storeUnderTest) error {
 	const n = 3000
-	stream := category() + "-1"
-	all, err := l.fill(ctx, stream, n)
+	stream := newCategory() + "-1"
+	all, err := l.appendEvents(ctx, stream, n)
 	if err != nil {
 		return err
 	}
@@ -91,37 +91,37 @@ func readsLongStream(ctx context.Context, l *log) error {
 	for i := range up {
 		up[i] = i
 	}
-	if err := l.from(ctx, stream, 0, eventstore.Forward, all, up); err != nil {
+	if err := l.checkReadFrom(ctx, stream, 0, eventstore.Forward, all, up); err != nil {
 		return err
 	}
-	if err := l.from(ctx, stream, 1234, eventstore.Forward, all, up[1234:]); err != nil {
+	if err := l.checkReadFrom(ctx, stream, 1234, eventstore.Forward, all, up[1234:]); err != nil {
 		return err
 	}
 	slices.Reverse(up)
-	return l.from(ctx, stream, eventstore.End, eventstore.Backward, all, up)
+	return l.checkReadFrom(ctx, stream, eventstore.End, eventstore.Backward, all, up)
 }
 
-func namesAlike(ctx context.Context, l *log) error {
-	c := category()
-	held := map[string][]eventstore.Proposed{}
+func namesAlike(ctx context.Context, l *storeUnderTest) error {
+	c := newCategory()
+	held := map[string][]eventstore.ProposedEvent{}
 	for i, stream := range []string{c, c + "-", c + "-1", c + "-1-1", c + "-11", c + "-1-", c + "-É", c + "-é", c + "s-1"} {
-		all, err := l.fill(ctx, stream, i+1)
+		all, err := l.appendEvents(ctx, stream, i+1)
 		if err != nil {
 			return err
 		}
 		held[stream] = all
 	}
 	for stream, all := range held {
-		if err := l.holds(ctx, stream, all); err != nil {
+		if err := l.checkStream(ctx, stream, all); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func stopsAnywhere(ctx context.Context, l *log) error {
-	stream := category() + "-1"
-	all, err := l.fill(ctx, stream, 300)
+func stopsAnywhere(ctx context.Context, l *storeUnderTest) error {
+	stream := newCategory() + "-1"
+	all, err := l.appendEvents(ctx, stream, 300)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func stopsAnywhere(ctx context.Context, l *log) error {
 			if err != nil {
 				return err
 			}
-			if err := matches(e, stream, eventstore.Revision(seen), all[seen]); err != nil {
+			if err := checkEvent(e, stream, eventstore.Revision(seen), all[seen]); err != nil {
 				return err
 			}
 			if seen++; seen == n {
@@ -142,19 +142,19 @@ func stopsAnywhere(ctx context.Context, l *log) error {
 			return fmt.Errorf("saw %d events, want %d", seen, n)
 		}
 	}
-	return l.holds(ctx, stream, all)
+	return l.checkStream(ctx, stream, all)
 }
 
-func readWhileWriting(ctx context.Context, l *log) error {
-	c := category()
-	return parallel(10, func(i int) error {
+func readWhileWriting(ctx context.Context, l *storeUnderTest) error {
+	c := newCategory()
+	return runParallel(10, func(i int) error {
 		stream := fmt.Sprintf("%s-%d", c, i/2)
 		if i%2 == 0 {
-			_, err := l.fill(ctx, stream, 1000)
+			_, err := l.appendEvents(ctx, stream, 1000)
 			return err
 		}
 		for seen := 0; seen < 1000; {
-			got, err := l.stream(ctx, stream)
+			got, err := l.readStream(ctx, stream)
 			if err != nil {
 				return err
 			}

@@ -13,9 +13,9 @@ import (
 // beginning does, and BenchmarkHeld for one that was used a moment ago.
 func BenchmarkReplay(b *testing.B) {
 	const subjects = 5000
-	for name, address := range map[string]func() string{"sqlite": b.TempDir, "postgres": func() string { return tabletest.Postgres(b) }} {
+	for name, address := range map[string]func() string{"sqlite": b.TempDir, "postgres": func() string { return tabletest.NewPostgresDatabase(b) }} {
 		b.Run(name, func(b *testing.B) {
-			address := tabletest.File(address())
+			address := tabletest.DatabaseAddress(address())
 			ask := func(create bool) {
 				v, err := vault.New(address, nil, time.Now)
 				if err != nil {
@@ -38,7 +38,7 @@ func BenchmarkReplay(b *testing.B) {
 }
 
 func BenchmarkHeld(b *testing.B) {
-	v, err := vault.New(tabletest.File(b.TempDir()), nil, time.Now)
+	v, err := vault.New(tabletest.DatabaseAddress(b.TempDir()), nil, time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}

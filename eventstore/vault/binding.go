@@ -23,8 +23,8 @@ type binding struct {
 	Master   []byte // a proof (see wrapper.proof) of the master key; empty as long as no key is wrapped
 }
 
-var bindings = table.Table[binding]{
-	Def: table.Def{Name: "binding", Key: 1, Columns: []table.Column{
+var bindingTable = table.Table[binding]{
+	Def: table.Def{Name: "binding", KeyColumns: 1, Columns: []table.Column{
 		{Name: "id", Type: table.Integer}, {Name: "log", Type: table.Text}, {Name: "position", Type: table.Integer},
 		{Name: "event", Type: table.Text}, {Name: "keys", Type: table.Integer}, {Name: "version", Type: table.Integer},
 		{Name: "master", Type: table.Bytes},
@@ -37,54 +37,54 @@ var bindings = table.Table[binding]{
 // errDatabaseChanged: the database was replaced or restored since the last check. It must be checked again before use.
 var errDatabaseChanged = errors.New("the database of the data keys is not the one that was checked")
 
-// mark returns Position and Event as a mark of the log; the zero mark before the first comparison.
-func (b binding) mark() (eventstore.Mark, error) {
+// checkpoint returns Position and Event as a mark of the log; the zero mark before the first comparison.
+func (b binding) checkpoint() (eventstore.Checkpoint, error) {
 	if b.Position == 0 {
-		return eventstore.Mark{}, nil
+		return eventstore.Checkpoint{}, nil
 	}
 	log, err := uuid.Parse(b.Log)
 	if err != nil {
-		return eventstore.Mark{}, err
+		return eventstore.Checkpoint{}, err
 	}
 	id, err := uuid.Parse(b.Event)
-	return eventstore.Mark{Log: log, Position: eventstore.Position(b.Position), Event: id}, err
+	return eventstore.Checkpoint{Log: log, Position: eventstore.Position(b.Position), Event: id}, err
 }
 
-// contents are the parts of the database by which a check decides.
-type contents struct {
+// databaseState are the parts of the database by which a check decides.
+type databaseState struct {
 	binding
-	rows    int64 // rows of data_keys; readBinding stops counting at 1
-	wrapped *row  // a row whose key is wrapped; nil: there is none, or readBinding did not look
+	rows       int64 // rows of data_keys; readBinding stops counting at 1
+	wrappedRow *row  // a row whose key is wrapped; nil: there is none, or readBinding did not look
 }
 
 // readBinding reads the binding and whether data_keys has any row. It is cheap: it runs every probeInterval.
-func (v *Vault) readBinding(ctx context.Context) (contents, error) {
-	return v.queryContents(ctx, "select count(*) from (select 1 from data_keys limit 1) as one")
+func (v *Vault) readBinding(ctx context.Context) (databaseState, error) {
+	return v.queryState(ctx, "select count(*) from (select 1 from data_keys limit 1) as one")
 }
 
-// readContents reads the binding, counts the rows of data_keys and finds one whose key is wrapped.
-func (v *Vault) readContents(ctx context.Context) (contents, error) {
-	c, err := v.queryContents(ctx, "select count(*) from data_keys")
+// readState reads the binding, counts the rows of data_keys and finds one whose key is wrapped.
+func (v *Vault) readState(ctx context.Context) (databaseState, error) {
+	c, err := v.queryState(ctx, "select count(*) from data_keys")
 	if err != nil {
 		return c, err
 	}
-	db, err := v.reach(ctx)
+	db, err := v.openDatabase(ctx)
 	if err != nil {
 		return c, err
 	}
-	found, err := table.Select(ctx, db, keys, "where destroyed = 0 and length(key) <> ? order by created limit 1", keyLen)
+	found, err := table.Select(ctx, db, keyTable, "where destroyed = 0 and length(key) <> ? order by created limit 1", keyLen)
 	if err == nil && len(found) > 0 {
-		c.wrapped = &found[0]
+		c.wrappedRow = &found[0]
 	}
 	return c, err
 }
 
-func (v *Vault) queryContents(ctx context.Context, count string) (c contents, err error) {
-	db, err := v.reach(ctx)
+func (v *Vault) queryState(ctx context.Context, count string) (c databaseState, err error) {
+	db, err := v.openDatabase(ctx)
 	if err != nil {
 		return c, err
 	}
-	found, err := table.Select(ctx, db, bindings, "")
+	found, err := table.Select(ctx, db, bindingTable, "")
 	if err != nil {
 		return c, err
 	}
@@ -97,11 +97,11 @@ func (v *Vault) queryContents(ctx context.Context, count string) (c contents, er
 
 // insertBinding binds the database to a log. If another instance bound it first, that binding stays.
 func (v *Vault) insertBinding(ctx context.Context, log uuid.UUID) error {
-	db, err := v.reach(ctx)
+	db, err := v.openDatabase(ctx)
 	if err != nil {
 		return err
 	}
-	return db.Tx(ctx, func(tx *table.Tx) error {
+	return db.RunInTx(ctx, func(tx *table.Tx) error {
 		var rows int64
 		if err := tx.QueryRow(ctx, "select count(*) from data_keys").Scan(&rows); err != nil {
 			return err
@@ -112,24 +112,24 @@ func (v *Vault) insertBinding(ctx context.Context, log uuid.UUID) error {
 	})
 }
 
-// requireBinding makes every later lookup and change fail with errDatabaseChanged unless the database has this binding.
-func (v *Vault) requireBinding(b binding) {
-	v.bound.Store(&b)
+// setExpectedBinding makes every later lookup and change fail with errDatabaseChanged unless the database has this binding.
+func (v *Vault) setExpectedBinding(b binding) {
+	v.expected.Store(&b)
 	v.raiseVersion(b.Version)
 }
 
 // raiseVersion keeps the highest version that was read.
 func (v *Vault) raiseVersion(version int64) {
-	for seen := v.maxVersion.Load(); version > seen; seen = v.maxVersion.Load() {
-		if v.maxVersion.CompareAndSwap(seen, version) {
+	for current := v.maxVersion.Load(); version > current; current = v.maxVersion.Load() {
+		if v.maxVersion.CompareAndSwap(current, version) {
 			return
 		}
 	}
 }
 
-// storeMark stores up to where the log was compared with the keys.
-func (v *Vault) storeMark(ctx context.Context, b binding, to eventstore.Mark) error {
-	db, err := v.reach(ctx)
+// storeCheckpoint stores up to where the log was compared with the keys.
+func (v *Vault) storeCheckpoint(ctx context.Context, b binding, to eventstore.Checkpoint) error {
+	db, err := v.openDatabase(ctx)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (v *Vault) storeMark(ctx context.Context, b binding, to eventstore.Mark) er
 
 // storeKeyCount accepts a loss of keys: the rows that are left become the expected number.
 func (v *Vault) storeKeyCount(ctx context.Context, rows int64) error {
-	db, err := v.reach(ctx)
+	db, err := v.openDatabase(ctx)
 	if err == nil {
 		_, err = db.Exec(ctx, "update binding set keys = ?, version = version + 1 where id = 1", rows)
 	}
@@ -149,7 +149,7 @@ func (v *Vault) storeKeyCount(ctx context.Context, rows int64) error {
 // lockBinding begins a change of data_keys in a transaction. Its update locks the row of the binding until the transaction
 // ends, and fails with errDatabaseChanged unless the binding is still the one that was checked.
 func (v *Vault) lockBinding(ctx context.Context, tx *table.Tx) error {
-	b := v.bound.Load()
+	b := v.expected.Load()
 	if b == nil {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (v *Vault) lockBinding(ctx context.Context, tx *table.Tx) error {
 
 // addToKeyCount adds the rows inserted in the transaction to binding.Keys.
 func (v *Vault) addToKeyCount(ctx context.Context, tx *table.Tx, rows int64) error {
-	if v.bound.Load() == nil || rows == 0 {
+	if v.expected.Load() == nil || rows == 0 {
 		return nil
 	}
 	_, err := tx.Exec(ctx, "update binding set keys = keys + ? where id = 1", rows)
@@ -177,7 +177,7 @@ func (v *Vault) addToKeyCount(ctx context.Context, tx *table.Tx, rows int64) err
 
 // storeMasterProof stores a proof of the master key where the binding has none yet.
 func (v *Vault) storeMasterProof(ctx context.Context) error {
-	db, err := v.reach(ctx)
+	db, err := v.openDatabase(ctx)
 	if err == nil {
 		_, err = db.Exec(ctx, "update binding set master = ?, version = version + 1 where id = 1 and length(master) = 0", v.wrapper.proof())
 	}
@@ -187,7 +187,7 @@ func (v *Vault) storeMasterProof(ctx context.Context) error {
 // lookUpRow reads a row and the binding in one query, so that the row is known to come from the database that was
 // checked. Otherwise it fails with errDatabaseChanged. nil: the subject has no row.
 func (v *Vault) lookUpRow(ctx context.Context, db *table.DB, subject string) (*row, error) {
-	expected, seen := v.bound.Load(), v.maxVersion.Load()
+	expected, minVersion := v.expected.Load(), v.maxVersion.Load()
 	found, err := db.Query(ctx, "select coalesce(b.log, ''), coalesce(b.version, 0), k.key, k.created, k.destroyed from (select 1 as id) as one"+
 		" left join binding b on b.id = one.id left join data_keys k on k.subject = ?", subject)
 	if err != nil {
@@ -204,7 +204,7 @@ func (v *Vault) lookUpRow(ctx context.Context, db *table.DB, subject string) (*r
 	if err := found.Scan(&log, &version, &key, &created, &destroyed); err != nil {
 		return nil, fmt.Errorf("key of %s: %w", subject, err)
 	}
-	if expected != nil && (log != expected.Log || version < seen) {
+	if expected != nil && (log != expected.Log || version < minVersion) {
 		return nil, errDatabaseChanged
 	}
 	v.raiseVersion(version)

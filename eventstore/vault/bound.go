@@ -30,12 +30,12 @@ import (
 //	                   ├──> createKey: firstSealed      (a key is missing and wanted)
 //	                   └──> explainMissingKey: isErased (a key is missing)
 type Bound struct {
-	// AcceptLost makes a check accept a database that lost keys. Fields of the subjects concerned are unreadable. It is set
+	// AcceptLostKeys makes a check accept a database that lost keys. Fields of the subjects concerned are unreadable. It is set
 	// before the first Check.
-	AcceptLost bool
-	// Changed is called when the first check succeeds, and each time one succeeds after one that failed. It is set before
+	AcceptLostKeys bool
+	// OnValid is called when the first check succeeds, and each time one succeeds after one that failed. It is set before
 	// the first Check; nil: nothing is called.
-	Changed func()
+	OnValid func()
 
 	vault    *Vault
 	log      eventstore.Store
@@ -45,7 +45,7 @@ type Bound struct {
 	checkLock chan struct{} // lock for checks that a context can interrupt: it holds one value while free
 
 	mu        sync.RWMutex
-	err       error                   // of the last check or probe
+	lastErr   error                   // of the last check or probe
 	everValid bool                    // a check succeeded once
 	verified  map[string][keyLen]byte // by subject: keys that verifyKey or createKey found right
 	erased    map[string]bool         // subjects whose erasure was found on the log
@@ -55,24 +55,24 @@ type Bound struct {
 // WrongError says why a vault must not be used with a log (Why, which completes "the vault of data keys …"), and what the
 // operator does about it (Do).
 type WrongError struct {
-	Why, Do string
+	Reason, Remedy string
 }
 
-func (e *WrongError) Error() string { return "the vault of data keys " + e.Why + ". " + e.Do }
+func (e *WrongError) Error() string { return "the vault of data keys " + e.Reason + ". " + e.Remedy }
 
 const maxVerified = 50_000 // entries of Bound.verified
 
 // Bind returns the vault of a log. It reads neither the database nor the log: Check and Run do.
 func Bind(v *Vault, log eventstore.Store, logger *slog.Logger) *Bound {
 	b := &Bound{vault: v, log: log, logger: logger, instance: uuid.NewString(), checkLock: make(chan struct{}, 1),
-		verified: map[string][keyLen]byte{}, erased: map[string]bool{}, err: errors.New("the vault was not checked yet")}
+		verified: map[string][keyLen]byte{}, erased: map[string]bool{}, lastErr: errors.New("the vault was not checked yet")}
 	b.checkLock <- struct{}{}
 	return b
 }
 
 // Key implements eventstore.Vault.
 func (b *Bound) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
-	key, err := b.callChecked(ctx, func() ([]byte, error) { return b.vault.Key(ctx, subject, false) })
+	key, err := b.callVault(ctx, func() ([]byte, error) { return b.vault.Key(ctx, subject, false) })
 	var wrapped *wrappedError
 	switch {
 	case err == nil && create:
@@ -87,15 +87,15 @@ func (b *Bound) Key(ctx context.Context, subject string, create bool) ([]byte, e
 	return nil, err
 }
 
-// Destroy implements eventstore.Vault.
-func (b *Bound) Destroy(ctx context.Context, subject string) error {
-	_, err := b.callChecked(ctx, func() ([]byte, error) { return nil, b.vault.Destroy(ctx, subject) })
+// DestroyKey implements eventstore.Vault.
+func (b *Bound) DestroyKey(ctx context.Context, subject string) error {
+	_, err := b.callVault(ctx, func() ([]byte, error) { return nil, b.vault.DestroyKey(ctx, subject) })
 	return err
 }
 
-// callChecked runs a call on the vault once a check has succeeded. If the database has changed since, it checks again and
+// callVault runs a call on the vault once a check has succeeded. If the database has changed since, it checks again and
 // repeats the call once.
-func (b *Bound) callChecked(ctx context.Context, call func() ([]byte, error)) ([]byte, error) {
+func (b *Bound) callVault(ctx context.Context, call func() ([]byte, error)) ([]byte, error) {
 	if err := b.checkReady(); err != nil {
 		return nil, err
 	}
@@ -115,8 +115,8 @@ func (b *Bound) checkReady() error {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	var wrong *WrongError
-	if !b.everValid || b.vault.bound.Load() == nil || errors.As(b.err, &wrong) {
-		return b.err
+	if !b.everValid || b.vault.expected.Load() == nil || errors.As(b.lastErr, &wrong) {
+		return b.lastErr
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (b *Bound) createKey(ctx context.Context, subject string) ([]byte, error) {
 	if f != nil {
 		return nil, b.explainMissingKey(ctx, subject, eventstore.ErrNoKey)
 	}
-	key, err := b.callChecked(ctx, func() ([]byte, error) { return b.vault.Key(ctx, subject, true) })
+	key, err := b.callVault(ctx, func() ([]byte, error) { return b.vault.Key(ctx, subject, true) })
 	if err == nil {
 		b.rememberVerified(subject, key)
 	}
@@ -149,7 +149,7 @@ func (b *Bound) verifyKey(ctx context.Context, subject string, key []byte) ([]by
 	if err != nil {
 		return nil, err
 	}
-	if f != nil && !eventstore.Opens(key, f.stream, f.text) {
+	if f != nil && !eventstore.CanUnseal(key, f.stream, f.text) {
 		return nil, b.explainMissingKey(ctx, subject, errors.New("its data key is another"))
 	}
 	b.rememberVerified(subject, key)
@@ -239,8 +239,8 @@ func (b *Bound) Ready(context.Context) error { return b.checkReady() }
 func (b *Bound) Reachable(context.Context) error {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	if b.err == nil && len(b.missing) > 0 {
+	if b.lastErr == nil && len(b.missing) > 0 {
 		return fmt.Errorf("the data keys of %s are lost: what was sealed with them is unreadable", listSubjects(b.missing))
 	}
-	return b.err
+	return b.lastErr
 }

@@ -9,32 +9,32 @@ import (
 func TestTheCacheHoldsNoMoreThanItMay(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	c := cache{clock: func() time.Time { return now }}
-	for i := range 3 * most {
+	c := keyCache{clock: func() time.Time { return now }}
+	for i := range 3 * maxCached {
 		subject := fmt.Sprint(i)
 		c.put(subject, []byte{1}, now)
-		if _, known := c.find(subject); !known || len(c.known) > most {
-			t.Fatalf("put %d: known %v, %d held", i, known, len(c.known))
+		if _, known := c.get(subject); !known || len(c.entries) > maxCached {
+			t.Fatalf("put %d: known %v, %d held", i, known, len(c.entries))
 		}
 	}
-	now = now.Add(remember)
+	now = now.Add(cacheTTL)
 	c.put("x", []byte{1}, now)
-	for len(c.known) < most {
-		c.put(fmt.Sprint("y", len(c.known)), []byte{1}, now)
+	for len(c.entries) < maxCached {
+		c.put(fmt.Sprint("y", len(c.entries)), []byte{1}, now)
 	}
 	c.put("z", []byte{1}, now)
-	if _, known := c.find("0"); known || len(c.known) > most {
-		t.Errorf("known when too old: %v, %d held", known, len(c.known))
+	if _, known := c.get("0"); known || len(c.entries) > maxCached {
+		t.Errorf("known when too old: %v, %d held", known, len(c.entries))
 	}
 }
 
 func TestAnAnswerFromBeforeTheDestructionDoesNotUndoIt(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	c := cache{clock: func() time.Time { return now }}
+	c := keyCache{clock: func() time.Time { return now }}
 	c.put("a", []byte{1}, now)
 	c.forget("a")
-	if _, known := c.find("a"); known {
+	if _, known := c.get("a"); known {
 		t.Error("forgotten and known")
 	}
 	c.put("a", nil, now)
@@ -42,7 +42,7 @@ func TestAnAnswerFromBeforeTheDestructionDoesNotUndoIt(t *testing.T) {
 	if key := c.put("a", []byte{1}, now.Add(-time.Millisecond)); key != nil {
 		t.Errorf("got %x back", key)
 	}
-	if key, known := c.find("a"); key != nil || !known {
+	if key, known := c.get("a"); key != nil || !known {
 		t.Errorf("got %x, %v, want a destroyed key", key, known)
 	}
 }

@@ -27,8 +27,8 @@ func (b *Bound) Check(ctx context.Context) error {
 }
 
 const (
-	maxProbe = 5 * time.Second  // timeout of a probe: a database that takes longer counts as unreachable
-	maxCheck = 10 * time.Minute // timeout of a check: the first one may compare many millions of accounts
+	probeTimeout = 5 * time.Second  // timeout of a probe: a database that takes longer counts as unreachable
+	checkTimeout = 10 * time.Minute // timeout of a check: the first one may compare many millions of accounts
 )
 
 // probe checks the vault only if the database has changed since the last check. full: if it has not, the new events of the
@@ -39,10 +39,10 @@ func (b *Bound) probe(ctx context.Context, full bool) error {
 	}
 	defer b.unlockCheck()
 	same, err := b.isUnchanged(ctx)
-	if err != nil && !errors.Is(err, errDatabaseChanged) && !table.IsMissing(err) {
+	if err != nil && !errors.Is(err, errDatabaseChanged) && !table.IsMissingTable(err) {
 		return b.recordResult(ctx, fmt.Errorf("vault: %w", err))
 	}
-	checking, cancel := context.WithTimeout(ctx, maxCheck)
+	checking, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	if err == nil && same {
 		if full {
@@ -55,11 +55,11 @@ func (b *Bound) probe(ctx context.Context, full bool) error {
 
 // compareNewEvents compares the keys with the events added to the log since the last comparison.
 func (b *Bound) compareNewEvents(ctx context.Context) error {
-	now, err := b.vault.readBinding(ctx)
+	current, err := b.vault.readBinding(ctx)
 	if err != nil {
 		return fmt.Errorf("vault: %w", err)
 	}
-	return b.requireKeys(ctx, now.binding)
+	return b.requireKeys(ctx, current.binding)
 }
 
 func (b *Bound) lockCheck(ctx context.Context) error {
@@ -75,24 +75,24 @@ func (b *Bound) unlockCheck() { b.checkLock <- struct{}{} }
 
 // isUnchanged reports whether the database is the one that the last check found right. It also renews the lease.
 func (b *Bound) isUnchanged(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxProbe)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	expected, seen := b.vault.bound.Load(), b.vault.maxVersion.Load()
+	expected, minVersion := b.vault.expected.Load(), b.vault.maxVersion.Load()
 	var wrong *WrongError
-	if expected == nil || errors.As(b.lastError(), &wrong) {
+	if expected == nil || errors.As(b.currentError(), &wrong) {
 		return false, nil
 	}
 	if err := b.vault.renewLease(ctx, b.instance); err != nil {
 		return false, err
 	}
-	now, err := b.vault.readBinding(ctx)
-	return now.Log == expected.Log && now.Version >= seen && bytes.Equal(now.Master, expected.Master) && (now.rows > 0 || now.Keys == 0), err
+	current, err := b.vault.readBinding(ctx)
+	return current.Log == expected.Log && current.Version >= minVersion && bytes.Equal(current.Master, expected.Master) && (current.rows > 0 || current.Keys == 0), err
 }
 
-func (b *Bound) lastError() error {
+func (b *Bound) currentError() error {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.err
+	return b.lastErr
 }
 
 // recordResult stores the result of a check, logs it if it differs from the one before, calls Changed, and returns err.
@@ -101,8 +101,8 @@ func (b *Bound) recordResult(ctx context.Context, err error) error {
 		return err
 	}
 	b.mu.Lock()
-	before, first, changed := b.err, !b.everValid, err == nil && b.err != nil
-	b.err, b.everValid = err, b.everValid || err == nil
+	before, first, changed := b.lastErr, !b.everValid, err == nil && b.lastErr != nil
+	b.lastErr, b.everValid = err, b.everValid || err == nil
 	if changed {
 		clear(b.verified)
 	}
@@ -119,8 +119,8 @@ func (b *Bound) recordResult(ctx context.Context, err error) error {
 	case changed && !first:
 		b.logger.Info("the vault is whole again")
 	}
-	if changed && b.Changed != nil {
-		b.Changed()
+	if changed && b.OnValid != nil {
+		b.OnValid()
 	}
 	return err
 }
@@ -128,7 +128,7 @@ func (b *Bound) recordResult(ctx context.Context, err error) error {
 // runCheck is Check without its lock and its record. Its steps go from cheap to expensive, and each returns a *WrongError
 // where it refuses the vault.
 func (b *Bound) runCheck(ctx context.Context) error {
-	if err := b.vault.closeReplaced(); err != nil {
+	if err := b.vault.closeIfReplaced(); err != nil {
 		return fmt.Errorf("vault: %w", err)
 	}
 	log, err := b.log.Identity(ctx)
@@ -139,53 +139,53 @@ func (b *Bound) runCheck(ctx context.Context) error {
 		return err
 	}
 	err = b.vault.renewLease(ctx, b.instance)
-	var now contents
+	var current databaseState
 	if err == nil {
-		now, err = b.vault.readContents(ctx)
+		current, err = b.vault.readState(ctx)
 	}
-	if table.IsMissing(err) {
+	if table.IsMissingTable(err) {
 		return &WrongError{"at " + b.vault.redactedAddress() + " was emptied: its tables are gone", restoreHint}
 	}
 	if err != nil {
 		return fmt.Errorf("vault: %w", err)
 	}
-	if now.Version < b.vault.maxVersion.Load() { // an older copy was restored
+	if current.Version < b.vault.maxVersion.Load() { // an older copy was restored
 		b.vault.forgetDatabase()
 	}
-	if err := b.requireMasterKey(now); err != nil {
+	if err := b.requireMasterKey(current); err != nil {
 		return err
 	}
-	if now.Log == "" {
-		if now, err = b.bindDatabase(ctx, now, log); err != nil {
+	if current.Log == "" {
+		if current, err = b.bindDatabase(ctx, current, log); err != nil {
 			return err
 		}
 	}
-	return b.compareBinding(ctx, now, log)
+	return b.compareBinding(ctx, current, log)
 }
 
 // requireDatabase refuses a missing SQLite file if the log holds sealed fields: a new file would have none of their keys.
 func (b *Bound) requireDatabase(ctx context.Context) error {
-	if there, err := b.vault.hasDatabase(); there || err != nil {
+	if exists, err := b.vault.databaseExists(); exists || err != nil {
 		return err
 	}
 	sealed, err := b.hasSealedField(ctx)
 	if err == nil && sealed {
-		err = b.refuseLoss(&WrongError{"is not at " + b.vault.redactedAddress() + ", but the log holds fields that were sealed with its keys",
+		err = b.refuseLostKeys(&WrongError{"is not at " + b.vault.redactedAddress() + ", but the log holds fields that were sealed with its keys",
 			"Put the newest copy of it back there; nothing was written. Instances that share a log share a vault, in Postgres (--postgres)" + acceptHint})
 	}
 	return err
 }
 
 // requireMasterKey refuses a master key that does not open the proof in the binding or a wrapped key.
-func (b *Bound) requireMasterKey(now contents) error {
-	w, isWrapped := b.vault.wrapper, len(now.Master) > 0 || now.wrapped != nil
+func (b *Bound) requireMasterKey(current databaseState) error {
+	w, isWrapped := b.vault.wrapper, len(current.Master) > 0 || current.wrappedRow != nil
 	if w.aead == nil && isWrapped {
 		return &WrongError{"at " + b.vault.redactedAddress() + " needs its master key: its keys are wrapped with one",
 			"Give it in LIEUDIT_VAULT_KEY or with --vault-key-file"}
 	}
-	ok := w.opensProof(now.Master)
-	if ok && now.wrapped != nil {
-		_, err := w.open(now.wrapped.Subject, now.wrapped.Key)
+	ok := w.opensProof(current.Master)
+	if ok && current.wrappedRow != nil {
+		_, err := w.open(current.wrappedRow.Subject, current.wrappedRow.Key)
 		ok = err == nil
 	}
 	if !ok {
@@ -197,65 +197,65 @@ func (b *Bound) requireMasterKey(now contents) error {
 
 // bindDatabase binds a database to the log if one of its keys opens a field of the log, or if there is neither a key nor a
 // sealed field.
-func (b *Bound) bindDatabase(ctx context.Context, now contents, log uuid.UUID) (contents, error) {
+func (b *Bound) bindDatabase(ctx context.Context, current databaseState, log uuid.UUID) (databaseState, error) {
 	found, err := b.testKeys(ctx)
 	if err != nil {
-		return now, fmt.Errorf("vault: %w", err)
+		return current, fmt.Errorf("vault: %w", err)
 	}
 	switch at := b.vault.redactedAddress(); {
 	case found.opened:
 	case found.mismatched != "":
 		err = &WrongError{"at " + at + " is another log's: its key of " + found.mismatched + " does not open what this log holds", restoreHint}
-	case len(found.missing) > 0 && now.rows > 0:
+	case len(found.missing) > 0 && current.rows > 0:
 		err = &WrongError{"at " + at + " is another log's: it opens nothing that this log holds", restoreHint}
 	case len(found.missing) > 0:
-		err = b.refuseLoss(&WrongError{"at " + at + " is empty, but the log holds fields that were sealed with its keys", restoreHint + acceptHint})
-	case !found.sealed && now.rows > 0:
+		err = b.refuseLostKeys(&WrongError{"at " + at + " is empty, but the log holds fields that were sealed with its keys", restoreHint + acceptHint})
+	case !found.sealed && current.rows > 0:
 		err = &WrongError{"at " + at + " holds keys, but this log nothing that was sealed: it is another log's",
 			"Put this log's vault there, or, where the log is new, move the vault away and keep it with the log it belongs to"}
 	}
 	if err != nil {
-		return now, err
+		return current, err
 	}
 	if err := b.vault.insertBinding(ctx, log); err != nil {
-		return now, fmt.Errorf("vault: %w", err)
+		return current, fmt.Errorf("vault: %w", err)
 	}
-	if now.wrapped != nil {
+	if current.wrappedRow != nil {
 		if err := b.vault.storeMasterProof(ctx); err != nil {
-			return now, fmt.Errorf("vault: %w", err)
+			return current, fmt.Errorf("vault: %w", err)
 		}
 	}
 	b.logger.Info("the vault is bound to the log", "log", log)
-	now, err = b.vault.readContents(ctx)
+	current, err = b.vault.readState(ctx)
 	if err != nil {
 		err = fmt.Errorf("vault: %w", err)
 	}
-	return now, err
+	return current, err
 }
 
 // compareBinding refuses a database that is bound to another log or has fewer keys than its binding counts. Then it
 // compares the keys with the log.
-func (b *Bound) compareBinding(ctx context.Context, now contents, log uuid.UUID) error {
+func (b *Bound) compareBinding(ctx context.Context, current databaseState, log uuid.UUID) error {
 	at := b.vault.redactedAddress()
-	if now.Log != log.String() {
-		return &WrongError{"at " + at + " belongs to the log " + now.Log + ", and this log is " + log.String(), restoreHint}
+	if current.Log != log.String() {
+		return &WrongError{"at " + at + " belongs to the log " + current.Log + ", and this log is " + log.String(), restoreHint}
 	}
-	if now.rows < now.Keys {
-		err := b.refuseLoss(&WrongError{fmt.Sprintf("at %s was emptied: it holds %d keys of %d", at, now.rows, now.Keys), restoreHint + acceptHint})
+	if current.rows < current.Keys {
+		err := b.refuseLostKeys(&WrongError{fmt.Sprintf("at %s was emptied: it holds %d keys of %d", at, current.rows, current.Keys), restoreHint + acceptHint})
 		if err == nil {
-			err = b.vault.storeKeyCount(ctx, now.rows)
+			err = b.vault.storeKeyCount(ctx, current.rows)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	b.vault.requireBinding(now.binding)
-	return b.requireKeys(ctx, now.binding)
+	b.vault.setExpectedBinding(current.binding)
+	return b.requireKeys(ctx, current.binding)
 }
 
 // requireKeys refuses a database that lacks the key of a subject that the log opened since the last comparison.
-func (b *Bound) requireKeys(ctx context.Context, now binding) error {
-	missing, err := b.compareKeys(ctx, now)
+func (b *Bound) requireKeys(ctx context.Context, current binding) error {
+	missing, err := b.compareKeys(ctx, current)
 	if err != nil {
 		return fmt.Errorf("vault: %w", err)
 	}
@@ -263,7 +263,7 @@ func (b *Bound) requireKeys(ctx context.Context, now binding) error {
 		return nil
 	}
 	why := fmt.Sprintf("at %s lacks the keys of %s: it is older than the log", b.vault.redactedAddress(), listSubjects(missing))
-	if err := b.refuseLoss(&WrongError{why, restoreHint + acceptHint}); err != nil {
+	if err := b.refuseLostKeys(&WrongError{why, restoreHint + acceptHint}); err != nil {
 		return err
 	}
 	b.mu.Lock()
@@ -277,12 +277,12 @@ const (
 	acceptHint  = ". Only where no copy is left: --accept-lost-keys goes on without, and the accounts concerned can then be read no more, only closed and erased"
 )
 
-// refuseLoss returns the error e about lost keys, or nil where AcceptLost accepts the loss.
-func (b *Bound) refuseLoss(e *WrongError) error {
-	if !b.AcceptLost {
+// refuseLostKeys returns the error e about lost keys, or nil where AcceptLost accepts the loss.
+func (b *Bound) refuseLostKeys(e *WrongError) error {
+	if !b.AcceptLostKeys {
 		return e
 	}
-	b.logger.Warn("keys are lost, and given up", "reason", "the vault "+e.Why)
+	b.logger.Warn("keys are lost, and given up", "reason", "the vault "+e.Reason)
 	return nil
 }
 

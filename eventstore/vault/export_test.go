@@ -2,5 +2,5 @@ package vault
 
 import "context"
 
-// CatchUp is what Run does periodically: it compares the database with what was added to the log.
-func (b *Bound) CatchUp(ctx context.Context) error { return b.compareNewEvents(ctx) }
+// CompareNewEvents is what Run does periodically: it compares the database with what was added to the log.
+func (b *Bound) CompareNewEvents(ctx context.Context) error { return b.compareNewEvents(ctx) }

@@ -14,8 +14,8 @@ type lease struct {
 	Until    table.Instant // end of the lease, by the clock of the database
 }
 
-var leases = table.Table[lease]{
-	Def:    table.Def{Name: "lease", Key: 1, Columns: []table.Column{{Name: "instance", Type: table.Text}, {Name: "until", Type: table.Moment}}},
+var leaseTable = table.Table[lease]{
+	Def:    table.Def{Name: "lease", KeyColumns: 1, Columns: []table.Column{{Name: "instance", Type: table.Text}, {Name: "until", Type: table.Timestamp}}},
 	Fields: func(r *lease) []any { return []any{&r.Instance, &r.Until} },
 }
 
@@ -27,14 +27,14 @@ var ErrInUse = errors.New("an instance of the service is running, or was until a
 
 // renewLease takes or extends the lease of an instance, and deletes those that ran out.
 func (v *Vault) renewLease(ctx context.Context, instance string) error {
-	if !v.remote() {
+	if !v.isPostgres() {
 		return nil
 	}
-	db, err := v.reach(ctx)
+	db, err := v.openDatabase(ctx)
 	if err != nil {
 		return err
 	}
-	return db.Tx(ctx, func(tx *table.Tx) error {
+	return db.RunInTx(ctx, func(tx *table.Tx) error {
 		if _, err := tx.Exec(ctx, "delete from lease where until < "+db.Now()); err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (v *Vault) renewLease(ctx context.Context, instance string) error {
 // releaseLease deletes the lease of an instance. It ignores errors: the lease then runs out.
 func (v *Vault) releaseLease(instance string) {
 	d := v.db.Load()
-	if d == nil || !v.remote() {
+	if d == nil || !v.isPostgres() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

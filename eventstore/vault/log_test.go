@@ -5,5 +5,5 @@ import (
 	"testing"
 )
 
-// quiet writes log lines where the test's are.
-func quiet(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
+// testLogger writes log lines where the test's are.
+func testLogger(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }

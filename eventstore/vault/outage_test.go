@@ -22,21 +22,21 @@ import (
 func TestADestroyedKeyIsInNoFileAnyMore(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	v := open(t, folder, nil, time.Now)
-	k := key(t, v, "a", true)
+	v := openVault(t, folder, nil, time.Now)
+	k := mustKey(t, v, "a", true)
 	for i := range 100 { // so that the key is in the middle of other pages too
-		key(t, v, strings.Repeat("x", i+1), true)
+		mustKey(t, v, strings.Repeat("x", i+1), true)
 	}
-	if !inFiles(t, folder, k) {
+	if !anyFileHolds(t, folder, k) {
 		t.Fatal("the key is in no file while it is in use")
 	}
-	destroy(t, v, "a")
-	if inFiles(t, folder, k) {
+	mustDestroy(t, v, "a")
+	if anyFileHolds(t, folder, k) {
 		t.Error("a file still holds the key")
 	}
 }
 
-func inFiles(t *testing.T, folder string, k []byte) bool {
+func anyFileHolds(t *testing.T, folder string, k []byte) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*"))
 	if err != nil || len(files) == 0 {
@@ -59,27 +59,27 @@ func inFiles(t *testing.T, folder string, k []byte) bool {
 
 func TestKeysInUseOutliveTheirDatabaseForAWhile(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		c := newClock()
-		v, err := vault.New(tabletest.File(address), nil, c.Now)
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		c := newFakeClock()
+		v, err := vault.New(tabletest.DatabaseAddress(address), nil, c.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := key(t, v, "a", true)
+		want := mustKey(t, v, "a", true)
 		if err := v.Close(); err != nil { // the nearest thing to a database that is gone
 			t.Fatal(err)
 		}
-		if got := key(t, v, "a", false); !bytes.Equal(got, want) {
+		if got := mustKey(t, v, "a", false); !bytes.Equal(got, want) {
 			t.Errorf("got %x, want %x", got, want)
 		}
-		c.pass(time.Minute)
+		c.advance(time.Minute)
 		for _, subject := range []string{"a", "b"} {
 			k, err := v.Key(t.Context(), subject, true)
 			if err == nil || errors.Is(err, eventstore.ErrNoKey) || !strings.HasPrefix(err.Error(), "vault: data keys: ") {
 				t.Errorf("key of %s: got %x, %v, want an error that names the vault's database", subject, k, err)
 			}
 		}
-		if err := v.Destroy(t.Context(), "a"); err == nil {
+		if err := v.DestroyKey(t.Context(), "a"); err == nil {
 			t.Error("destroyed without a database")
 		}
 	})
@@ -115,13 +115,13 @@ func TestADatabaseThatSaysNothingHoldsNobodyBeyondTheirContext(t *testing.T) {
 
 func TestAPostgresThatWasAwayServesAgain(t *testing.T) {
 	t.Parallel()
-	address := tabletest.Postgres(t)
-	v := open(t, address, nil, time.Now)
-	key(t, v, "a", true)
+	address := tabletest.NewPostgresDatabase(t)
+	v := openVault(t, address, nil, time.Now)
+	mustKey(t, v, "a", true)
 	for _, subject := range []string{"b", "c"} {
-		cut(t, address)
+		closeOtherConnections(t, address)
 		_, err := v.Key(t.Context(), subject, true)
-		for end := time.Now().Add(deadlinetest.Limit(deadlinetest.Hang)); err != nil; _, err = v.Key(t.Context(), subject, true) {
+		for end := time.Now().Add(deadlinetest.Scale(deadlinetest.DefaultLimit)); err != nil; _, err = v.Key(t.Context(), subject, true) {
 			if time.Now().After(end) {
 				t.Fatal(err)
 			}
@@ -129,8 +129,8 @@ func TestAPostgresThatWasAwayServesAgain(t *testing.T) {
 	}
 }
 
-// cut ends every other connection to a database.
-func cut(t *testing.T, address string) {
+// closeOtherConnections ends every other connection to a database.
+func closeOtherConnections(t *testing.T, address string) {
 	t.Helper()
 	db, err := table.Open(t.Context(), address, table.Options{})
 	if err != nil {
@@ -145,12 +145,12 @@ func cut(t *testing.T, address string) {
 func TestAVaultWhoseFolderIsNotThereYetServesOnceItIs(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "later")
-	v := open(t, folder, nil, time.Now)
+	v := openVault(t, folder, nil, time.Now)
 	if _, err := v.Key(t.Context(), "a", true); err == nil || errors.Is(err, eventstore.ErrNoKey) {
 		t.Errorf("got %v, want why the database cannot be opened", err)
 	}
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	key(t, v, "a", true)
+	mustKey(t, v, "a", true)
 }

@@ -31,20 +31,20 @@ func Rewrap(ctx context.Context, address string, old, master []byte) (int, error
 	if err != nil {
 		return 0, err
 	}
-	if there, err := v.hasDatabase(); !there {
+	if exists, err := v.databaseExists(); !exists {
 		return 0, fmt.Errorf("vault: there is none at %s: %w", v.redactedAddress(), errors.Join(os.ErrNotExist, err))
 	}
-	db, err := v.reach(ctx)
+	db, err := v.openDatabase(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("vault: %w", err)
 	}
 	n := 0
-	err = db.Tx(ctx, func(tx *table.Tx) error {
+	err = db.RunInTx(ctx, func(tx *table.Tx) error {
 		n, err = rewrapKeys(ctx, db, tx, before, after)
 		return err
 	})
 	if err == nil {
-		err = db.Scrub(ctx) // removes the old keys from the files of the database
+		err = db.TruncateWAL(ctx) // removes the old keys from the files of the database
 	}
 	if err = errors.Join(err, v.Close()); err != nil {
 		return 0, fmt.Errorf("vault: %w", err)
@@ -63,7 +63,7 @@ func rewrapKeys(ctx context.Context, db *table.DB, tx *table.Tx, before, after w
 	}
 	n := 0
 	for last := ""; ; {
-		rows, err := table.Select(ctx, tx, keys, "where subject > ? order by subject limit ?", last, ahead)
+		rows, err := table.Select(ctx, tx, keyTable, "where subject > ? order by subject limit ?", last, prefetchRows)
 		if err != nil || len(rows) == 0 {
 			return n, err
 		}
@@ -80,7 +80,7 @@ func rewrapKeys(ctx context.Context, db *table.DB, tx *table.Tx, before, after w
 			r.Key = after.seal(r.Subject, key)
 			changed = append(changed, r)
 		}
-		if err := table.Upsert(ctx, tx, keys, changed); err != nil {
+		if err := table.Upsert(ctx, tx, keyTable, changed); err != nil {
 			return 0, err
 		}
 		n += len(changed)

@@ -29,9 +29,9 @@ type sealedField struct {
 }
 
 // sealedFieldsOf returns the sealed fields of an event.
-func sealedFieldsOf(r eventstore.Recorded) (found []event.Personal, err error) {
+func sealedFieldsOf(r eventstore.RecordedEvent) (found []event.Personal, err error) {
 	kind, known := event.Lookup(r.Type)
-	if !known || kind.Personals() == 0 {
+	if !known || kind.PersonalFieldCount() == 0 {
 		return nil, nil
 	}
 	e, err := event.Decode(r.Type, r.Data)
@@ -62,7 +62,7 @@ func firstSealed(ctx context.Context, log eventstore.Store, subject string) (*se
 func sealedCategories() []string {
 	all := slices.Clone([]string(accountStreams))
 	for _, kind := range event.All() {
-		if kind.Personals() > 0 && !slices.Contains(all, kind.Category()) {
+		if kind.PersonalFieldCount() > 0 && !slices.Contains(all, kind.Category()) {
 			all = append(all, kind.Category())
 		}
 	}
@@ -76,7 +76,7 @@ func firstSealedIn(ctx context.Context, log eventstore.Store, stream string) (*s
 		}
 		found, err := sealedFieldsOf(r)
 		if err == nil && len(found) == 0 {
-			found, err = stagedFields(ctx, log, r)
+			found, err = sealedFieldsOfStaging(ctx, log, r)
 		}
 		if err != nil {
 			return nil, err
@@ -88,15 +88,15 @@ func firstSealedIn(ctx context.Context, log eventstore.Store, stream string) (*s
 	return nil, nil
 }
 
-// stagedFields returns a sealed field of the staging stream that an event commits, where it commits one. It is sealed for
+// sealedFieldsOfStaging returns a sealed field of the staging stream that an event commits, where it commits one. It is sealed for
 // the stream of that event, not for the staging stream.
-func stagedFields(ctx context.Context, log eventstore.Store, r eventstore.Recorded) ([]event.Personal, error) {
+func sealedFieldsOfStaging(ctx context.Context, log eventstore.Store, r eventstore.RecordedEvent) ([]event.Personal, error) {
 	e, err := event.Decode(r.Type, r.Data)
-	commit, ok := e.(event.Staged)
+	commit, ok := e.(event.StagedCommit)
 	if err != nil || !ok {
 		return nil, nil // no field is known of an event that cannot be decoded
 	}
-	name, _, _ := commit.Staging()
+	name, _, _ := commit.StagedStream()
 	f, err := firstSealedIn(ctx, log, name)
 	if f == nil || err != nil {
 		return nil, err
@@ -122,17 +122,17 @@ func isErased(ctx context.Context, log eventstore.Store, subject string) (bool, 
 
 // scanSubjects calls each for every account opening (with its first sealed field) and every erasure (with nil) after a
 // mark, in the order of the log. end is the mark that it reached.
-func (b *Bound) scanSubjects(ctx context.Context, after eventstore.Mark, each func(subject string, opening *sealedField) error) (end eventstore.Mark, err error) {
+func (b *Bound) scanSubjects(ctx context.Context, after eventstore.Checkpoint, each func(subject string, opening *sealedField) error) (end eventstore.Checkpoint, err error) {
 	end = after
 	for s, err := range b.log.ReadAll(ctx, after, accountStreams) {
 		if err != nil {
 			return end, err
 		}
-		end = s.Mark
-		if s.Kind != eventstore.Event {
+		end = s.Checkpoint
+		if s.Kind != eventstore.EventAppeared {
 			continue
 		}
-		subject := eventstore.Subject(s.Event.Stream)
+		subject := eventstore.EntityID(s.Event.Stream)
 		if s.Event.Type == (event.AccountErased{}).EventType() {
 			err = each(subject, nil)
 		} else if found, bad := sealedFieldsOf(s.Event); bad == nil && len(found) > 0 { // an event that cannot be decoded stops only its account, elsewhere
@@ -150,7 +150,7 @@ var errStopScan = errors.New("enough")
 
 // hasSealedField reports whether the log holds any sealed field.
 func (b *Bound) hasSealedField(ctx context.Context) (bool, error) {
-	_, err := b.scanSubjects(ctx, eventstore.Mark{}, func(_ string, opening *sealedField) error {
+	_, err := b.scanSubjects(ctx, eventstore.Checkpoint{}, func(_ string, opening *sealedField) error {
 		if opening != nil {
 			return errStopScan
 		}
@@ -173,7 +173,7 @@ type keyEvidence struct {
 // testKeys tries the keys on the sealed fields of the log until one field opens, one does not, or maxMissing keys are
 // missing.
 func (b *Bound) testKeys(ctx context.Context) (found keyEvidence, err error) {
-	_, err = b.scanSubjects(ctx, eventstore.Mark{}, func(subject string, opening *sealedField) error {
+	_, err = b.scanSubjects(ctx, eventstore.Checkpoint{}, func(subject string, opening *sealedField) error {
 		if opening == nil {
 			return nil
 		}
@@ -181,7 +181,7 @@ func (b *Bound) testKeys(ctx context.Context) (found keyEvidence, err error) {
 		key, err := b.vault.Key(ctx, subject, false)
 		var wrapped *wrappedError
 		switch {
-		case err == nil && eventstore.Opens(key, opening.stream, opening.text):
+		case err == nil && eventstore.CanUnseal(key, opening.stream, opening.text):
 			found.opened = true
 			return errStopScan
 		case err == nil || errors.As(err, &wrapped):
@@ -217,23 +217,23 @@ type keyComparison struct {
 // again (a restored backup may have them) and returns the subjects that lack a key. If none does, it stores the new
 // position. Another log says nothing about these keys: accounts that it erased may bear the same ids.
 func (b *Bound) compareKeys(ctx context.Context, at binding) (missing map[string]bool, err error) {
-	from, err := at.mark()
+	from, err := at.checkpoint()
 	if err != nil {
 		return nil, err
 	}
 	c := &keyComparison{b.vault, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	to, err := b.scanSubjects(ctx, from, func(subject string, opening *sealedField) error { return c.addSubject(ctx, subject, opening) })
 	var diverged *eventstore.DivergedError
-	if errors.As(err, &diverged) && !diverged.Other { // an older copy of the log was restored: compare from its beginning
+	if errors.As(err, &diverged) && !diverged.IsOtherLog { // an older copy of the log was restored: compare from its beginning
 		*c = keyComparison{b.vault, map[string]bool{}, map[string]bool{}, map[string]bool{}}
-		from = eventstore.Mark{}
+		from = eventstore.Checkpoint{}
 		to, err = b.scanSubjects(ctx, from, func(subject string, opening *sealedField) error { return c.addSubject(ctx, subject, opening) })
 	}
 	if err == nil {
-		err = c.checkBatch(ctx)
+		err = c.compareBatch(ctx)
 	}
-	if err == nil && to != from && (len(c.missing) == 0 || b.AcceptLost) {
-		err = b.vault.storeMark(ctx, at, to)
+	if err == nil && to != from && (len(c.missing) == 0 || b.AcceptLostKeys) {
+		err = b.vault.storeCheckpoint(ctx, at, to)
 	}
 	return c.missing, err
 }
@@ -250,26 +250,26 @@ func (c *keyComparison) addSubject(ctx context.Context, subject string, opening 
 	if len(c.created)+len(c.erased) < batchSize {
 		return nil
 	}
-	return c.checkBatch(ctx)
+	return c.compareBatch(ctx)
 }
 
-// checkBatch reads the rows of the batch, adds subjects without a row to missing, destroys the keys of erased ones, and
+// compareBatch reads the rows of the batch, adds subjects without a row to missing, destroys the keys of erased ones, and
 // empties the batch.
-func (c *keyComparison) checkBatch(ctx context.Context) error {
-	asked := make([]string, 0, batchSize)
+func (c *keyComparison) compareBatch(ctx context.Context) error {
+	subjects := make([]string, 0, batchSize)
 	for _, set := range []map[string]bool{c.created, c.erased} {
 		for subject := range set {
-			asked = append(asked, subject)
+			subjects = append(subjects, subject)
 		}
 	}
-	if len(asked) == 0 {
+	if len(subjects) == 0 {
 		return nil
 	}
-	db, err := c.vault.reach(ctx)
+	db, err := c.vault.openDatabase(ctx)
 	if err != nil {
 		return err
 	}
-	rows, err := table.Load(ctx, db, keys, asked)
+	rows, err := table.LoadByKeys(ctx, db, keyTable, subjects)
 	if err != nil {
 		return err
 	}
@@ -282,14 +282,14 @@ func (c *keyComparison) checkBatch(ctx context.Context) error {
 	for subject := range c.created {
 		c.missing[subject] = true
 	}
-	again := make([]string, 0, len(c.erased))
+	toDestroy := make([]string, 0, len(c.erased))
 	for subject := range c.erased {
-		again = append(again, subject)
+		toDestroy = append(toDestroy, subject)
 	}
 	clear(c.created)
 	clear(c.erased)
-	if len(again) == 0 {
+	if len(toDestroy) == 0 {
 		return nil
 	}
-	return c.vault.destroyKeys(ctx, again...)
+	return c.vault.destroyKeys(ctx, toDestroy...)
 }

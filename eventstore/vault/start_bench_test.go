@@ -18,14 +18,14 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-// derived gives every subject the key that follows from its name.
-type derived struct{}
+// derivedVault gives every subject the key that follows from its name.
+type derivedVault struct{}
 
-func (derived) Key(_ context.Context, subject string, _ bool) ([]byte, error) {
+func (derivedVault) Key(_ context.Context, subject string, _ bool) ([]byte, error) {
 	key := sha256.Sum256([]byte(subject))
 	return key[:], nil
 }
-func (derived) Destroy(context.Context, string) error { return nil }
+func (derivedVault) DestroyKey(context.Context, string) error { return nil }
 
 // BenchmarkCheck compares a vault with a log of many accounts: the first time, from the log's beginning, and at every
 // start after that.
@@ -33,9 +33,9 @@ func BenchmarkCheck(b *testing.B) {
 	const accounts = 100_000
 	log := newLog(b)
 	fillLog(b, log, accounts)
-	for name, address := range map[string]func() string{"sqlite": b.TempDir, "postgres": func() string { return tabletest.Postgres(b) }} {
+	for name, address := range map[string]func() string{"sqlite": b.TempDir, "postgres": func() string { return tabletest.NewPostgresDatabase(b) }} {
 		b.Run(name, func(b *testing.B) {
-			address := tabletest.File(address())
+			address := tabletest.DatabaseAddress(address())
 			check := func() {
 				v, err := vault.New(address, nil, time.Now)
 				if err != nil {
@@ -51,7 +51,7 @@ func BenchmarkCheck(b *testing.B) {
 			for what, reset := range map[string]string{"first": "update binding set position = 0", "again": "update binding set keys = keys"} {
 				b.Run(what, func(b *testing.B) {
 					check()
-					db, err := table.Open(b.Context(), address, table.Options{Schema: "vault", Single: true})
+					db, err := table.Open(b.Context(), address, table.Options{Schema: "vault", SingleFile: true})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -72,10 +72,10 @@ func BenchmarkCheck(b *testing.B) {
 
 func fillLog(b *testing.B, log eventstore.Store, accounts int) {
 	b.Helper()
-	codec := eventstore.NewCodec(derived{})
+	codec := eventstore.NewCodec(derivedVault{})
 	for n := range accounts {
 		id := fmt.Sprintf("a%06d", n)
-		batch, err := codec.Encode(b.Context(), "account-"+id, uuid.New(), eventstore.Metadata{}, []event.Event{opening(id), event.AgencyActivated{}, event.AccountClosed{}})
+		batch, err := codec.Encode(b.Context(), "account-"+id, uuid.New(), eventstore.Metadata{}, []event.Event{accountOpened(id), event.AgencyActivated{}, event.AccountClosed{}})
 		if err == nil {
 			_, err = log.Append(b.Context(), "account-"+id, eventstore.NoStream, batch)
 		}
@@ -95,15 +95,15 @@ func fillVault(b *testing.B, address string, accounts int) {
 	if err := v.Close(); err != nil {
 		b.Fatal(err)
 	}
-	db, err := table.Open(b.Context(), address, table.Options{Schema: "vault", Single: true})
+	db, err := table.Open(b.Context(), address, table.Options{Schema: "vault", SingleFile: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	err = db.Tx(b.Context(), func(tx *table.Tx) error {
+	err = db.RunInTx(b.Context(), func(tx *table.Tx) error {
 		for n := range accounts {
 			id := fmt.Sprintf("a%06d", n)
-			key, _ := derived{}.Key(b.Context(), id, true)
+			key, _ := derivedVault{}.Key(b.Context(), id, true)
 			if _, err := tx.Exec(b.Context(), "insert into data_keys (subject, key, created, destroyed) values (?, ?, ?, 0)", id, key, int64(n+1)); err != nil {
 				return err
 			}

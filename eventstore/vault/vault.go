@@ -33,12 +33,12 @@ type Vault struct {
 	address string
 	wrapper wrapper
 	clock   func() time.Time
-	cache   cache
-	reader  follower
+	cache   keyCache
+	replay  replayDetector
 
-	turn       chan struct{} // lock for opening the database that a context can interrupt: it holds one value while free
+	openLock   chan struct{} // lock for opening the database that a context can interrupt: it holds one value while free
 	db         atomic.Pointer[database]
-	bound      atomic.Pointer[binding] // the binding that the database must have; nil before the first check
+	expected   atomic.Pointer[binding] // the binding that the database must have; nil before the first check
 	maxVersion atomic.Int64            // the highest binding.Version that was read; a lower one is an older copy
 }
 
@@ -56,10 +56,10 @@ type row struct {
 	Destroyed table.Instant
 }
 
-var keys = table.Table[row]{
-	Def: table.Def{Name: "data_keys", Key: 1, Indexes: []string{"created"}, Columns: []table.Column{
+var keyTable = table.Table[row]{
+	Def: table.Def{Name: "data_keys", KeyColumns: 1, Indexes: []string{"created"}, Columns: []table.Column{
 		{Name: "subject", Type: table.Text}, {Name: "key", Type: table.Bytes},
-		{Name: "created", Type: table.Moment}, {Name: "destroyed", Type: table.Moment},
+		{Name: "created", Type: table.Timestamp}, {Name: "destroyed", Type: table.Timestamp},
 	}},
 	Fields: func(r *row) []any { return []any{&r.Subject, &r.Key, &r.Created, &r.Destroyed} },
 }
@@ -72,18 +72,18 @@ func New(address string, master []byte, clock func() time.Time) (*Vault, error) 
 	if err != nil {
 		return nil, err
 	}
-	v := &Vault{address: address, wrapper: w, clock: clock, cache: cache{clock: clock}, turn: make(chan struct{}, 1)}
-	v.turn <- struct{}{}
+	v := &Vault{address: address, wrapper: w, clock: clock, cache: keyCache{clock: clock}, openLock: make(chan struct{}, 1)}
+	v.openLock <- struct{}{}
 	return v, nil
 }
 
 // Key returns the subject's data key, as eventstore.Vault says. The caller must not change its bytes.
 func (v *Vault) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
-	if key, known := v.cache.find(subject); known {
-		return usable(key)
+	if key, known := v.cache.get(subject); known {
+		return keyOrDestroyed(key)
 	}
-	asked := v.clock()
-	r, err := v.row(ctx, subject, create)
+	queriedAt := v.clock()
+	r, err := v.findOrCreateRow(ctx, subject, create)
 	if err != nil {
 		return nil, fmt.Errorf("vault: %w", err)
 	}
@@ -96,44 +96,44 @@ func (v *Vault) Key(ctx context.Context, subject string, create bool) ([]byte, e
 			return nil, fmt.Errorf("vault: %w", err)
 		}
 	}
-	if !create && v.reader.follows(*r) {
-		v.readAhead(ctx, *r)
+	if !create && v.replay.isReplay(*r) {
+		v.prefetchAfter(ctx, *r)
 	}
-	return usable(v.cache.put(subject, key, asked))
+	return keyOrDestroyed(v.cache.put(subject, key, queriedAt))
 }
 
-func usable(key []byte) ([]byte, error) {
+func keyOrDestroyed(key []byte) ([]byte, error) {
 	if key == nil {
 		return nil, eventstore.ErrDestroyed
 	}
 	return key, nil
 }
 
-// row reads the row of a subject, and inserts it where it is missing and create is set. nil: there is none.
-func (v *Vault) row(ctx context.Context, subject string, create bool) (*row, error) {
-	db, err := v.reach(ctx)
+// findOrCreateRow reads the row of a subject, and inserts it where it is missing and create is set. nil: there is none.
+func (v *Vault) findOrCreateRow(ctx context.Context, subject string, create bool) (*row, error) {
+	db, err := v.openDatabase(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found, err := v.lookUpRow(ctx, db, subject)
 	if err == nil && found == nil && create {
-		if err = v.insert(ctx, db, subject); err == nil {
+		if err = v.insertKey(ctx, db, subject); err == nil {
 			found, err = v.lookUpRow(ctx, db, subject)
 		}
 	}
 	return found, err
 }
 
-// insert stores a new random key. If another instance inserted one first, that key stays.
-func (v *Vault) insert(ctx context.Context, db *table.DB, subject string) error {
+// insertKey stores a new random key. If another instance inserted one first, that key stays.
+func (v *Vault) insertKey(ctx context.Context, db *table.DB, subject string) error {
 	key := make([]byte, keyLen)
 	rand.Read(key) // never fails: the runtime ends the program first
-	err := db.Tx(ctx, func(tx *table.Tx) error {
+	err := db.RunInTx(ctx, func(tx *table.Tx) error {
 		if err := v.lockBinding(ctx, tx); err != nil {
 			return err
 		}
 		n, err := tx.Exec(ctx, "insert into data_keys (subject, key, created, destroyed) values (?, ?, ?, 0) on conflict do nothing",
-			subject, v.wrapper.seal(subject, key), int64(table.At(v.clock())))
+			subject, v.wrapper.seal(subject, key), int64(table.InstantOf(v.clock())))
 		if err != nil {
 			return err
 		}
@@ -142,13 +142,13 @@ func (v *Vault) insert(ctx context.Context, db *table.DB, subject string) error 
 	if err != nil {
 		return err
 	}
-	_, err = v.reach(ctx) // fails if the SQLite file was replaced meanwhile: the new file does not have the key
+	_, err = v.openDatabase(ctx) // fails if the SQLite file was replaced meanwhile: the new file does not have the key
 	return err
 }
 
-// Destroy deletes a subject's key. This instance refuses it at once, the others within a minute. A subject that had no
+// DestroyKey deletes a subject's key. This instance refuses it at once, the others within a minute. A subject that had no
 // key can never get one. Backups of the database keep the key.
-func (v *Vault) Destroy(ctx context.Context, subject string) error {
+func (v *Vault) DestroyKey(ctx context.Context, subject string) error {
 	return v.destroyKeys(ctx, subject)
 }
 
@@ -156,9 +156,9 @@ func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 	for _, subject := range subjects {
 		v.cache.forget(subject)
 	}
-	db, err := v.reach(ctx)
+	db, err := v.openDatabase(ctx)
 	if err == nil {
-		err = v.overwrite(ctx, db, subjects)
+		err = v.overwriteKeys(ctx, db, subjects)
 	}
 	if err != nil {
 		return fmt.Errorf("vault: %w", err)
@@ -169,9 +169,9 @@ func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 	return nil
 }
 
-func (v *Vault) overwrite(ctx context.Context, db *table.DB, subjects []string) error {
-	now := int64(table.At(v.clock()))
-	err := db.Tx(ctx, func(tx *table.Tx) error {
+func (v *Vault) overwriteKeys(ctx context.Context, db *table.DB, subjects []string) error {
+	now := int64(table.InstantOf(v.clock()))
+	err := db.RunInTx(ctx, func(tx *table.Tx) error {
 		if err := v.lockBinding(ctx, tx); err != nil {
 			return err
 		}
@@ -192,27 +192,27 @@ func (v *Vault) overwrite(ctx context.Context, db *table.DB, subjects []string) 
 	if err != nil {
 		return err
 	}
-	return db.Scrub(ctx)
+	return db.TruncateWAL(ctx)
 }
 
-func (v *Vault) remote() bool { return strings.HasPrefix(v.address, "postgres") }
+func (v *Vault) isPostgres() bool { return strings.HasPrefix(v.address, "postgres") }
 
-// reach returns the database, and opens it on the first call. It fails with errDatabaseChanged when the SQLite file at the
+// openDatabase returns the database, and opens it on the first call. It fails with errDatabaseChanged when the SQLite file at the
 // path is no longer the one that was opened: what is written to the opened one would be lost when it is closed.
-func (v *Vault) reach(ctx context.Context) (*table.DB, error) {
+func (v *Vault) openDatabase(ctx context.Context) (*table.DB, error) {
 	if d := v.db.Load(); d != nil {
 		return d.DB, v.checkFile(d)
 	}
 	select {
-	case <-v.turn:
-		defer func() { v.turn <- struct{}{} }()
+	case <-v.openLock:
+		defer func() { v.openLock <- struct{}{} }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	if d := v.db.Load(); d != nil { // another goroutine opened it meanwhile
 		return d.DB, v.checkFile(d)
 	}
-	d, err := v.open(ctx)
+	d, err := v.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -225,15 +225,15 @@ func (v *Vault) checkFile(d *database) error {
 	if d.file == nil {
 		return nil
 	}
-	if there, err := os.Stat(v.address); err != nil || !os.SameFile(there, d.file) {
+	if current, err := os.Stat(v.address); err != nil || !os.SameFile(current, d.file) {
 		return errDatabaseChanged
 	}
 	return nil
 }
 
-// closeReplaced closes a database whose file was replaced, and forgets everything that was read from it. The next call
+// closeIfReplaced closes a database whose file was replaced, and forgets everything that was read from it. The next call
 // opens the new file.
-func (v *Vault) closeReplaced() error {
+func (v *Vault) closeIfReplaced() error {
 	d := v.db.Load()
 	if d == nil || v.checkFile(d) == nil {
 		return nil
@@ -246,13 +246,13 @@ func (v *Vault) closeReplaced() error {
 // forgetDatabase empties the cache and clears the expected binding: what was read before does not count any more.
 func (v *Vault) forgetDatabase() {
 	v.cache.clear()
-	v.bound.Store(nil)
+	v.expected.Store(nil)
 	v.maxVersion.Store(0)
 }
 
-// hasDatabase reports whether the SQLite file exists. For Postgres it is always true: only opening it can tell.
-func (v *Vault) hasDatabase() (bool, error) {
-	if v.remote() {
+// databaseExists reports whether the SQLite file exists. For Postgres it is always true: only opening it can tell.
+func (v *Vault) databaseExists() (bool, error) {
+	if v.isPostgres() {
 		return true, nil
 	}
 	_, err := os.Stat(v.address)
@@ -262,32 +262,32 @@ func (v *Vault) hasDatabase() (bool, error) {
 	return err == nil, err
 }
 
-func (v *Vault) open(ctx context.Context) (*database, error) {
+func (v *Vault) connect(ctx context.Context) (*database, error) {
 	d := &database{}
-	if err := v.prepare(); err != nil {
+	if err := v.createFile(); err != nil {
 		return nil, err
 	}
-	if !v.remote() {
+	if !v.isPostgres() {
 		file, err := os.Stat(v.address)
 		if err != nil {
 			return nil, err
 		}
 		d.file = file
 	}
-	db, err := table.Open(ctx, v.address, table.Options{Name: "data keys", Schema: "vault", Full: true, Single: true})
+	db, err := table.Open(ctx, v.address, table.Options{Name: "data keys", Schema: "vault", Durable: true, SingleFile: true})
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Create(ctx, keys.Def, bindings.Def, leases.Def); err != nil {
+	if err := db.Create(ctx, keyTable.Def, bindingTable.Def, leaseTable.Def); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	d.DB = db
 	return d, nil
 }
 
-// prepare creates the SQLite file where it is missing, readable by this user only.
-func (v *Vault) prepare() error {
-	if v.remote() {
+// createFile creates the SQLite file where it is missing, readable by this user only.
+func (v *Vault) createFile() error {
+	if v.isPostgres() {
 		return nil
 	}
 	f, err := os.OpenFile(v.address, os.O_CREATE|os.O_RDWR, 0o600)
@@ -307,7 +307,7 @@ func (v *Vault) Close() error {
 
 // redactedAddress is the address without user and password, for error messages.
 func (v *Vault) redactedAddress() string {
-	if !v.remote() {
+	if !v.isPostgres() {
 		return v.address
 	}
 	if u, err := url.Parse(v.address); err == nil {

@@ -10,16 +10,16 @@ import (
 
 const keyLen = 32
 
-// ParseMaster reads a master key as configuration holds it: 32 bytes in standard base64, "" for none.
-func ParseMaster(text string) ([]byte, error) {
+// ParseMasterKey reads a master key as configuration holds it: 32 bytes in standard base64, "" for none.
+func ParseMasterKey(text string) ([]byte, error) {
 	if text == "" {
 		return nil, nil
 	}
-	master, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(master) != keyLen {
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(key) != keyLen {
 		return nil, errors.New("the vault's master key is not 32 bytes in base64")
 	}
-	return master, nil
+	return key, nil
 }
 
 // wrapper encrypts keys with the master key. Without one it returns them unchanged. A stored key of keyLen bytes is in

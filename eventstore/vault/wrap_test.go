@@ -15,16 +15,16 @@ import (
 
 func TestAMasterKeyIsNeededForWhatItWrapped(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		master := bytes.Repeat([]byte{7}, 32)
-		want := key(t, open(t, address, master, time.Now), "a", true)
+		want := mustKey(t, openVault(t, address, master, time.Now), "a", true)
 		for name, other := range map[string][]byte{"none": nil, "another": bytes.Repeat([]byte{8}, 32)} {
-			k, err := open(t, address, other, time.Now).Key(t.Context(), "a", true)
+			k, err := openVault(t, address, other, time.Now).Key(t.Context(), "a", true)
 			if err == nil || !strings.Contains(err.Error(), "master key") || errors.Is(err, eventstore.ErrNoKey) {
 				t.Errorf("%s: got %x, %v, want an error about the master key", name, k, err)
 			}
 		}
-		if held := stored(t, address); bytes.Contains(held, want) {
+		if held := storedKey(t, address); bytes.Contains(held, want) {
 			t.Error("the database holds the key in clear")
 		}
 	})
@@ -32,18 +32,18 @@ func TestAMasterKeyIsNeededForWhatItWrapped(t *testing.T) {
 
 func TestKeysFromBeforeTheMasterKeyStillOpen(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		want := key(t, open(t, address, nil, time.Now), "a", true)
-		if got := key(t, open(t, address, bytes.Repeat([]byte{7}, 32), time.Now), "a", false); !bytes.Equal(got, want) {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		want := mustKey(t, openVault(t, address, nil, time.Now), "a", true)
+		if got := mustKey(t, openVault(t, address, bytes.Repeat([]byte{7}, 32), time.Now), "a", false); !bytes.Equal(got, want) {
 			t.Errorf("got %x, want %x", got, want)
 		}
 	})
 }
 
-// stored is all the keys in the database.
-func stored(t *testing.T, address string) []byte {
+// storedKey is all the keys in the database.
+func storedKey(t *testing.T, address string) []byte {
 	t.Helper()
-	db, err := table.Open(t.Context(), tabletest.File(address), table.Options{Schema: "vault"})
+	db, err := table.Open(t.Context(), tabletest.DatabaseAddress(address), table.Options{Schema: "vault"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,14 +70,14 @@ func stored(t *testing.T, address string) []byte {
 func TestParseMasterTakes32BytesOfBase64(t *testing.T) {
 	t.Parallel()
 	good := "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-	if k, err := vault.ParseMaster(good); err != nil || len(k) != 32 || k[31] != 31 {
+	if k, err := vault.ParseMasterKey(good); err != nil || len(k) != 32 || k[31] != 31 {
 		t.Errorf("got %x, %v", k, err)
 	}
-	if k, err := vault.ParseMaster(""); err != nil || k != nil {
+	if k, err := vault.ParseMasterKey(""); err != nil || k != nil {
 		t.Errorf("empty: got %x, %v, want none", k, err)
 	}
 	for _, bad := range []string{"AAEC", "!", good + good} {
-		if _, err := vault.ParseMaster(bad); err == nil || strings.Contains(err.Error(), bad) {
+		if _, err := vault.ParseMasterKey(bad); err == nil || strings.Contains(err.Error(), bad) {
 			t.Errorf("got %v, want an error without the key", err)
 		}
 	}

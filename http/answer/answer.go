@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// JSON answers with v. An error means that nothing was sent.
-func JSON(w http.ResponseWriter, status int, v any) error {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+// WriteJSON answers with v. An error means that nothing was sent.
+func WriteJSON(w http.ResponseWriter, status int, v any) error {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(text.Len()))
+	h.Set("Content-Length", strconv.Itoa(buffer.Len()))
 	w.WriteHeader(status)
-	w.Write(text.Bytes()) // a client that went away is nobody's error
+	w.Write(buffer.Bytes()) // a client that went away is nobody's error
 	return nil
 }
 
-// Cut breaks off an answer that has begun and cannot be ended, so that nobody takes the part for the whole.
-func Cut(w http.ResponseWriter) error {
+// AbortResponse breaks off an answer that has begun and cannot be ended, so that nobody takes the part for the whole.
+func AbortResponse(w http.ResponseWriter) error {
 	return http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
 }

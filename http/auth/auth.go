@@ -8,81 +8,81 @@ import (
 	"strings"
 	"time"
 
-	"lieudit/eventstore/waiting"
+	"lieudit/eventstore/waitlimit"
 	"lieudit/http/problem"
-	"lieudit/schemas/grant"
+	"lieudit/schemas/access"
 	"lieudit/schemas/origin"
 	"lieudit/schemas/token"
 )
 
-// Ring is all the keys that are valid.
-type Ring interface {
-	// Find is what the key with a hash gives at an instant, or false when it gives nothing. Hashes are
+// KeyRing is all the keys that are valid.
+type KeyRing interface {
+	// FindKey is what the key with a hash gives at an instant, or false when it gives nothing. Hashes are
 	// compared in constant time.
-	Find(hash token.Hash, now time.Time) (grant.Grant, bool)
-	// Fresh says whether the ring knows all that the log held a second ago.
-	Fresh(now time.Time) bool
+	FindKey(hash token.Hash, now time.Time) (access.Grant, bool)
+	// IsFresh says whether the ring knows all that the log held a second ago.
+	IsFresh(now time.Time) bool
 }
 
-// Gate lets requests in.
-type Gate struct {
-	ring     Ring
-	follower Follower // the ring, when it follows a log
-	room     *waiting.Room
-	tokens   token.Prefixes
-	open     string // the one path publishable keys open
-	now      func() time.Time
+// Authenticator lets requests in.
+type Authenticator struct {
+	keys            KeyRing
+	freshness       FreshnessSource // the ring, when it follows a log
+	limiter         *waitlimit.Limiter
+	tokens          token.Prefixes
+	publishablePath string // the one path publishable keys open
+	now             func() time.Time
 }
 
-// NewGate is a gate where publishable keys open GET of one path. Where the ring is a Follower that is stale, requests
+// NewAuthenticator is a gate where publishable keys open GET of one path. Where the ring is a Follower that is stale, requests
 // wait for it.
-func NewGate(ring Ring, tokens token.Prefixes, open string, now func() time.Time) *Gate {
-	follower, _ := ring.(Follower)
-	return &Gate{ring, follower, waiting.NewRoom(waiting.Places), tokens, open, now}
+func NewAuthenticator(ring KeyRing, tokens token.Prefixes, publishablePath string, now func() time.Time) *Authenticator {
+	freshness, _ := ring.(FreshnessSource)
+	return &Authenticator{ring, freshness, waitlimit.New(waitlimit.MaxRequests), tokens, publishablePath, now}
 }
 
-// WaitIn has requests wait in a room that others use too, instead of one of the gate's own.
-func (g *Gate) WaitIn(room *waiting.Room) { g.room = room }
+// SetLimiter has requests wait in a room that others use too, instead of one of the gate's own.
+func (g *Authenticator) SetLimiter(limiter *waitlimit.Limiter) { g.limiter = limiter }
 
-// Admit is what the request's key gives, or the problem to answer with: what the token's form already tells is told
+// Authenticate is what the request's key gives, or the problem to answer with: what the token's form already tells is told
 // whatever the ring's state. A refusal that a web page must be able to read gets its CORS header in h.
-func (g *Gate) Admit(h http.Header, r *http.Request) (Admission, error) {
-	text, ok := Bearer(r.Header)
+func (g *Authenticator) Authenticate(h http.Header, r *http.Request) (Authentication, error) {
+	text, ok := BearerToken(r.Header)
 	if !ok {
-		return Admission{}, problem.KeyRequired()
+		return Authentication{}, problem.KeyRequired()
 	}
-	if kind, ok := g.tokens.Kind(text); !ok || kind == token.Area {
-		return Admission{}, problem.KeyInvalid()
+	if kind, ok := g.tokens.KindOf(text); !ok || kind == token.Area {
+		return Authentication{}, problem.KeyInvalid()
 	}
-	found, err := g.find(r.Context(), token.HashOf(text), waiting.Longest)
+	found, err := g.lookUpKey(r.Context(), token.HashOf(text), waitlimit.MaxWait)
 	if err != nil || found.Kind != token.Publishable {
 		return found, err
 	}
-	if err := g.page(r, found.Origins); err != nil {
-		AllowPages(h)
-		return Admission{}, err
+	if err := g.checkPublishable(r, found.Origins); err != nil {
+		AllowAnyOrigin(h)
+		return Authentication{}, err
 	}
 	return found, nil
 }
 
-// page checks a publishable key's use: the exact method and path as sent, then the page's origin.
-func (g *Gate) page(r *http.Request, declared []string) error {
-	if r.Method != http.MethodGet || r.URL.EscapedPath() != g.open {
-		return problem.OutOfScope()
+// checkPublishable checks a publishable key's use: the exact method and path as sent, then the page's origin.
+func (g *Authenticator) checkPublishable(r *http.Request, declared []string) error {
+	if r.Method != http.MethodGet || r.URL.EscapedPath() != g.publishablePath {
+		return problem.PublishableKeyOutOfScope()
 	}
 	sent := r.Header["Origin"]
 	switch {
 	case len(sent) == 0, len(sent) == 1 && sent[0] == "":
-		return problem.OriginAbsent()
+		return problem.OriginMissing()
 	case len(sent) > 1 || !origin.Match(sent[0], declared):
-		return problem.OriginRefused()
+		return problem.OriginNotAllowed()
 	}
 	return nil
 }
 
-// Bearer is the token of a request's one Authorization header of the form "Bearer <token>". The scheme may be in any
+// BearerToken is the token of a request's one Authorization header of the form "BearerToken <token>". The scheme may be in any
 // case (RFC 9110, 11.1) and is followed by spaces; the token is one word.
-func Bearer(h http.Header) (string, bool) {
+func BearerToken(h http.Header) (string, bool) {
 	const scheme = "Bearer "
 	sent := h["Authorization"]
 	if len(sent) != 1 || len(sent[0]) <= len(scheme) || !strings.EqualFold(sent[0][:len(scheme)], scheme) {

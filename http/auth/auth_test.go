@@ -9,56 +9,56 @@ import (
 	"time"
 
 	"lieudit/http/auth"
-	"lieudit/schemas/grant"
+	"lieudit/schemas/access"
 	"lieudit/schemas/token"
 )
 
-// ring is a key ring in a map.
-type ring map[token.Hash]*grant.Grant
+// mapKeyRing is a key ring in a map.
+type mapKeyRing map[token.Hash]*access.Grant
 
-func (r ring) Fresh(time.Time) bool { return true }
+func (r mapKeyRing) IsFresh(time.Time) bool { return true }
 
-func (r ring) Find(h token.Hash, _ time.Time) (grant.Grant, bool) {
+func (r mapKeyRing) FindKey(h token.Hash, _ time.Time) (access.Grant, bool) {
 	g, ok := r[h]
 	if !ok {
-		return grant.Grant{}, false
+		return access.Grant{}, false
 	}
 	return *g, true
 }
 
-// crowd is n keys that nobody has.
-func crowd(n int) ring {
-	r := make(ring, n+1)
+// newKeyRingOf is n keys that nobody has.
+func newKeyRingOf(n int) mapKeyRing {
+	r := make(mapKeyRing, n+1)
 	var h token.Hash
 	for i := range n {
 		binary.BigEndian.PutUint64(h[:], uint64(i)*0x9e3779b97f4a7c15)
-		r[h] = &grant.Grant{Kind: token.Secret, Account: "other"}
+		r[h] = &access.Grant{Kind: token.Secret, Account: "other"}
 	}
 	return r
 }
 
-const search = "/services/v1/locations/search"
+const searchPath = "/services/v1/locations/search"
 
-// validation is a gate, and a request it lets in.
-func validation(keys int, kind token.Kind) (*auth.Gate, *http.Request) {
-	r := crowd(keys - 1)
-	text := token.Default.New(kind)
-	r[token.HashOf(text)] = &grant.Grant{
-		Kind: kind, Account: "acme", Origins: []string{"https://www.a.fr", "https://*.b.fr"}, Terms: grant.Terms{Plan: "GROWTH"},
+// newAuthenticatorAndRequest is a gate, and a request it lets in.
+func newAuthenticatorAndRequest(keys int, kind token.Kind) (*auth.Authenticator, *http.Request) {
+	r := newKeyRingOf(keys - 1)
+	text := token.DefaultPrefixes.New(kind)
+	r[token.HashOf(text)] = &access.Grant{
+		Kind: kind, Account: "acme", Origins: []string{"https://www.a.fr", "https://*.b.fr"}, Terms: access.Terms{Plan: "GROWTH"},
 	}
-	request := httptest.NewRequest("GET", search, nil)
+	request := httptest.NewRequest("GET", searchPath, nil)
 	request.Header.Set("Authorization", "Bearer "+text)
 	request.Header.Set("Origin", "https://shop.b.fr")
-	return auth.NewGate(r, token.Default, search, time.Now), request
+	return auth.NewAuthenticator(r, token.DefaultPrefixes, searchPath, time.Now), request
 }
 
 func TestValidationAllocatesTheSameWhateverTheNumberOfKeys(t *testing.T) {
 	for _, kind := range []token.Kind{token.Secret, token.Publishable} {
 		var allocs [2]float64
 		for i, keys := range []int{1, 10_000} {
-			gate, r := validation(keys, kind)
+			gate, r := newAuthenticatorAndRequest(keys, kind)
 			allocs[i] = testing.AllocsPerRun(100, func() {
-				if _, err := gate.Admit(http.Header{}, r); err != nil {
+				if _, err := gate.Authenticate(http.Header{}, r); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -73,11 +73,11 @@ func BenchmarkValidation(b *testing.B) {
 	for _, kind := range []token.Kind{token.Secret, token.Publishable} {
 		for _, keys := range []int{1, 1_000_000} {
 			b.Run(fmt.Sprintf("%s/%d", kind, keys), func(b *testing.B) {
-				gate, r := validation(keys, kind)
+				gate, r := newAuthenticatorAndRequest(keys, kind)
 				h := http.Header{}
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := gate.Admit(h, r); err != nil {
+					if _, err := gate.Authenticate(h, r); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -88,8 +88,8 @@ func BenchmarkValidation(b *testing.B) {
 
 // BenchmarkRawLimit is what cannot be left out: the SHA-256 of a token and one look into a map.
 func BenchmarkRawLimit(b *testing.B) {
-	r := crowd(1_000_000)
-	text := token.Default.New(token.Secret)
+	r := newKeyRingOf(1_000_000)
+	text := token.DefaultPrefixes.New(token.Secret)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, ok := r[token.HashOf(text)]; ok {
@@ -103,7 +103,7 @@ func FuzzBearer(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		text, ok := auth.Bearer(http.Header{"Authorization": {value}})
+		text, ok := auth.BearerToken(http.Header{"Authorization": {value}})
 		if ok != (text != "") || len(text) > len(value)-len("Bearer ") && ok {
 			t.Errorf("Bearer(%q) = %q, %v", value, text, ok)
 		}

@@ -10,59 +10,59 @@ import (
 	"lieudit/commands/repair"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
-	"lieudit/http/bodies"
+	"lieudit/http/bodylimit"
 	"lieudit/schemas/origin"
 )
 
-// ofDomain is the answer of the errors that the domain's packages return. A new refusal gets its case here.
-func ofDomain(err error) (Problem, bool) {
+// fromDomainError is the answer of the errors that the domain's packages return. A new refusal gets its case here.
+func fromDomainError(err error) (Problem, bool) {
 	if e, ok := errors.AsType[*origin.TooManyError](err); ok {
-		return coded(422, e.Code(), e.Error()), true
+		return newCodeProblem(422, e.Code(), e.Error()), true
 	}
 	if e, ok := errors.AsType[*origin.InvalidError](err); ok {
-		return coded(422, e.Code(), e.Error()), true
+		return newCodeProblem(422, e.Code(), e.Error()), true
 	}
 	if e, ok := errors.AsType[*account.KeyCapError](err); ok {
-		return KeysOverCapacity(e.Cap, e.Active), true
+		return PublishableKeyCapacityExceeded(e.Cap, e.Active), true
 	}
-	if p, ok := ofPlaces(err); ok {
+	if p, ok := fromLocationError(err); ok {
 		return p, true
 	}
 	if e, ok := errors.AsType[*account.QuotaError](err); ok {
-		return quotaAbove(e), true
+		return quotaTooHigh(e), true
 	}
 	if e, ok := errors.AsType[*account.Refusal](err); ok {
-		return coded(409, e.Code(), e.Error()), true
+		return newCodeProblem(409, e.Code(), e.Error()), true
 	}
 	if e, ok := errors.AsType[*usage.Refusal](err); ok {
-		return coded(409, e.Code(), e.Error()), true
+		return newCodeProblem(409, e.Code(), e.Error()), true
 	}
-	for _, missing := range []error{repair.ErrNothing, account.ErrUnknown, account.ErrUnknownKey, access.ErrUnknown, usage.ErrNoPeriod} {
-		if errors.Is(err, missing) {
+	for _, unknown := range []error{repair.ErrNoStreams, account.ErrUnknownAccount, account.ErrUnknownKey, access.ErrUnknownToken, usage.ErrUnknownPeriod} {
+		if errors.Is(err, unknown) {
 			return NotFound(), true
 		}
 	}
 	if errors.Is(err, eventstore.ErrUnavailable) {
 		return AuthUnavailable(), true
 	}
-	return ofBody(err)
+	return fromBodyError(err)
 }
 
-// ofBody is the answer to a body that was not read to its end.
-func ofBody(err error) (Problem, bool) {
+// fromBodyError is the answer to a body that was not read to its end.
+func fromBodyError(err error) (Problem, bool) {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return TooLarge(), true
+		return BodyTooLarge(), true
 	}
 	switch {
-	case errors.Is(err, bodies.ErrOverloaded):
+	case errors.Is(err, bodylimit.ErrOverloaded):
 		return Overloaded(), true
-	case errors.Is(err, bodies.ErrSlow):
+	case errors.Is(err, bodylimit.ErrSlow):
 		return BadRequest(), true
 	}
 	return Problem{}, false
 }
 
-func quotaAbove(e *account.QuotaError) Problem {
+func quotaTooHigh(e *account.QuotaError) Problem {
 	return Violations(Violation{
 		Type: "less_than_equal", Loc: []any{"body", "quota"},
 		Msg:   fmt.Sprintf("Input should be less than or equal to %d", e.Max),

@@ -8,51 +8,51 @@ import (
 	"runtime/debug"
 )
 
-// Guard makes a panic of next one log line and a 500. When the answer had begun the connection is cut instead, so
+// RecoverPanics makes a panic of next one log line and a 500. When the answer had begun the connection is cut instead, so
 // that no client takes half an answer for a whole one. http.ErrAbortHandler passes through.
-func Guard(log *slog.Logger, next http.Handler) http.Handler {
+func RecoverPanics(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		watched := &begun{ResponseWriter: w}
+		tracked := &trackedWriter{ResponseWriter: w}
 		defer func() {
 			if cause := recover(); cause != nil {
-				watched.settle(log, cause)
+				tracked.answerPanic(log, cause)
 			}
 		}()
-		next.ServeHTTP(watched, r)
+		next.ServeHTTP(tracked, r)
 	})
 }
 
-// begun is a ResponseWriter that knows whether its answer has begun.
-type begun struct {
+// trackedWriter is a ResponseWriter that knows whether its answer has trackedWriter.
+type trackedWriter struct {
 	http.ResponseWriter
-	sent bool
+	hasBegun bool
 }
 
-func (b *begun) WriteHeader(status int) {
-	b.sent = b.sent || status >= http.StatusOK
+func (b *trackedWriter) WriteHeader(status int) {
+	b.hasBegun = b.hasBegun || status >= http.StatusOK
 	b.ResponseWriter.WriteHeader(status)
 }
 
-func (b *begun) Write(p []byte) (int, error) {
-	b.sent = true
+func (b *trackedWriter) Write(p []byte) (int, error) {
+	b.hasBegun = true
 	return b.ResponseWriter.Write(p)
 }
 
 // FlushError is for http.ResponseController: what is flushed has begun.
-func (b *begun) FlushError() error {
-	b.sent = true
+func (b *trackedWriter) FlushError() error {
+	b.hasBegun = true
 	return http.NewResponseController(b.ResponseWriter).Flush()
 }
 
 // Unwrap is for http.ResponseController.
-func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+func (b *trackedWriter) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
-func (b *begun) settle(log *slog.Logger, cause any) {
+func (b *trackedWriter) answerPanic(log *slog.Logger, cause any) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
 	log.Error("panic", "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
-	if b.sent {
+	if b.hasBegun {
 		panic(http.ErrAbortHandler)
 	}
 	Write(b, log, Internal())

@@ -4,33 +4,33 @@ import (
 	"errors"
 
 	"lieudit/commands/locations"
-	"lieudit/queries/places"
+	locationsqueries "lieudit/queries/locations"
 )
 
-// ofPlaces is the answer of what is refused on referentials and sites.
-func ofPlaces(err error) (Problem, bool) {
+// fromLocationError is the answer of what is refused on referentials and sites.
+func fromLocationError(err error) (Problem, bool) {
 	if e, ok := errors.AsType[*locations.ReferentialCapError](err); ok {
-		return ReferentialsOverCapacity(e.Active, e.Maximum), true
+		return ReferentialCapacityExceeded(e.Active, e.Maximum), true
 	}
 	if e, ok := errors.AsType[*locations.SiteCapError](err); ok {
-		return SitesOverCapacity(e.Active, e.Capacity, e.Ceiling), true
+		return SiteCapacityExceeded(e.Active, e.Capacity, e.Ceiling), true
 	}
 	if e, ok := errors.AsType[*locations.ReductionError](err); ok {
 		return SuspiciousReduction(e.Before, e.After), true
 	}
-	for _, known := range []struct {
+	for _, mapping := range []struct {
 		err     error
 		problem Problem
 	}{
 		{locations.ErrUnknownReferential, NotFound()},
 		{locations.ErrUnknownSite, NotFound()},
-		{places.ErrUnknown, NotFound()},
+		{locationsqueries.ErrNotFound, NotFound()},
 		{locations.ErrArchived, ReferentialArchived()},
-		{locations.ErrCodeTaken, CodeTaken()},
-		{locations.ErrOtherRequest, Unprocessable("Idempotency-Key was used for another request")},
+		{locations.ErrCodeTaken, ReferentialCodeTaken()},
+		{locations.ErrKeyReused, Unprocessable("Idempotency-Key was used for another request")},
 	} {
-		if errors.Is(err, known.err) {
-			return known.problem, true
+		if errors.Is(err, mapping.err) {
+			return mapping.problem, true
 		}
 	}
 	return Problem{}, false

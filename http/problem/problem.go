@@ -24,28 +24,28 @@ type Problem struct {
 
 func (p Problem) Error() string { return fmt.Sprintf("%d %v", p.Status, p.body) }
 
-// Detail is the detail of the error body, as it is sent.
-func (p Problem) Detail() (json.RawMessage, error) {
-	var whole struct {
+// MarshalDetail is the detail of the error body, as it is sent.
+func (p Problem) MarshalDetail() (json.RawMessage, error) {
+	var wrapper struct {
 		Detail json.RawMessage `json:"detail"`
 	}
 	text, err := json.Marshal(p.body)
 	if err == nil {
-		err = json.Unmarshal(text, &whole)
+		err = json.Unmarshal(text, &wrapper)
 	}
-	return whole.Detail, err
+	return wrapper.Detail, err
 }
 
-func detail(status int, text string) Problem {
+func newTextProblem(status int, text string) Problem {
 	return Problem{Status: status, body: body.TextFailure{Detail: text}}
 }
 
 // Write answers with err: as it is when it is a Problem or one of the domain's known errors, else with
 // 'Internal error'. Only then is it logged, once: the client learns nothing of the cause. log must redact tokens.
 func Write(w http.ResponseWriter, log *slog.Logger, err error) {
-	p, known := Of(err)
+	p, known := FromError(err)
 	if !known {
-		report(log, err)
+		logCause(log, err)
 	}
 	if p.allow != "" {
 		w.Header().Set("Allow", p.allow)
@@ -54,24 +54,24 @@ func Write(w http.ResponseWriter, log *slog.Logger, err error) {
 		w.WriteHeader(p.Status)
 		return
 	}
-	if err := answer.JSON(w, p.Status, p.body); err != nil {
+	if err := answer.WriteJSON(w, p.Status, p.body); err != nil {
 		log.Error("error answer not written", "error", err)
 	}
 }
 
-// Of is the answer an error gets, and whether it is one a client may learn of.
-func Of(err error) (Problem, bool) {
+// FromError is the answer an error gets, and whether it is one a client may learn of.
+func FromError(err error) (Problem, bool) {
 	if p, ok := errors.AsType[Problem](err); ok {
 		return p, true
 	}
-	if p, ok := ofDomain(err); ok {
+	if p, ok := fromDomainError(err); ok {
 		return p, true
 	}
 	return Internal(), false
 }
 
-// report logs the cause of a 500. A client that went away is no incident.
-func report(log *slog.Logger, err error) {
+// logCause logs the cause of a 500. A client that went away is no incident.
+func logCause(log *slog.Logger, err error) {
 	if errors.Is(err, context.Canceled) {
 		log.Debug("request abandoned", "error", err)
 		return

@@ -10,61 +10,65 @@ import (
 )
 
 // BadRequest: something required is missing, or the request cannot be read.
-func BadRequest() Problem { return detail(http.StatusBadRequest, "Request too short or invalid") }
+func BadRequest() Problem {
+	return newTextProblem(http.StatusBadRequest, "Request too short or invalid")
+}
 
 // KeyRequired: there is no Authorization header of the form Bearer <token>.
 func KeyRequired() Problem {
-	return detail(http.StatusUnauthorized, "API key required. Please provide a valid API key in the Authorization header.")
+	return newTextProblem(http.StatusUnauthorized, "API key required. Please provide a valid API key in the Authorization header.")
 }
 
 // KeyInvalid: the token opens nothing: malformed, unknown, revoked, or of a closed account.
-func KeyInvalid() Problem { return detail(http.StatusUnauthorized, "Invalid API key") }
+func KeyInvalid() Problem { return newTextProblem(http.StatusUnauthorized, "Invalid API key") }
 
 // PlanInsufficient: the account's plan does not include the endpoint.
 func PlanInsufficient(p plan.Name) Problem {
-	return detail(http.StatusForbidden,
+	return newTextProblem(http.StatusForbidden,
 		fmt.Sprintf("Your plan (%s) does not have access to this service. Please upgrade your plan.", p))
 }
 
 // Forbidden: the customer-area token's role does not allow it.
-func Forbidden() Problem { return detail(http.StatusForbidden, "Forbidden") }
+func Forbidden() Problem { return newTextProblem(http.StatusForbidden, "Forbidden") }
 
 // NotFound: there is no such route, or nothing by that id.
-func NotFound() Problem { return detail(http.StatusNotFound, "Not found") }
+func NotFound() Problem { return newTextProblem(http.StatusNotFound, "Not found") }
 
 // MethodNotAllowed: the route exists, for these methods.
 func MethodNotAllowed(allowed ...string) Problem {
-	p := detail(http.StatusMethodNotAllowed, "Method not allowed")
+	p := newTextProblem(http.StatusMethodNotAllowed, "Method not allowed")
 	p.allow = strings.Join(allowed, ", ")
 	return p
 }
 
 // Conflict is a 409 whose detail is a text: code_deja_utilise, referentiel_archive.
-func Conflict(text string) Problem { return detail(http.StatusConflict, text) }
+func Conflict(text string) Problem { return newTextProblem(http.StatusConflict, text) }
 
-// TooLarge: the body is over the route's limit.
-func TooLarge() Problem { return detail(http.StatusRequestEntityTooLarge, "Request body too large") }
-
-// Unresolved: a place as typed leads to no verified address.
-func Unresolved(typed string) Problem {
-	return detail(http.StatusUnprocessableEntity, fmt.Sprintf("Unable to resolve %s to a verified match", typed))
+// BodyTooLarge: the body is over the route's limit.
+func BodyTooLarge() Problem {
+	return newTextProblem(http.StatusRequestEntityTooLarge, "Request body too large")
 }
 
-// Unparsable is the short 422 form: no number, street, postcode or commune can be made out.
-func Unparsable() Problem {
+// AddressUnresolved: a place as typed leads to no verified address.
+func AddressUnresolved(typed string) Problem {
+	return newTextProblem(http.StatusUnprocessableEntity, fmt.Sprintf("Unable to resolve %s to a verified match", typed))
+}
+
+// AddressUnparsable is the short 422 form: no number, street, postcode or commune can be made out.
+func AddressUnparsable() Problem {
 	return Problem{Status: http.StatusUnprocessableEntity, body: body.ParseFailure{Status: "API_ERROR", Message: "Unable to parse address"}}
 }
 
 // Unprocessable is a 422 whose detail is a text.
-func Unprocessable(text string) Problem { return detail(http.StatusUnprocessableEntity, text) }
+func Unprocessable(text string) Problem { return newTextProblem(http.StatusUnprocessableEntity, text) }
 
-// QuotaSpent: the account has used its requests of the period. limit is told on DISCOVERY alone.
-func QuotaSpent(p plan.Name, limit int64) Problem {
+// QuotaExceeded: the account has used its requests of the period. limit is told on DISCOVERY alone.
+func QuotaExceeded(p plan.Name, limit int64) Problem {
 	if p == plan.Discovery {
-		return detail(http.StatusTooManyRequests,
+		return newTextProblem(http.StatusTooManyRequests,
 			fmt.Sprintf("Rate limit exceeded. Max allowed usage for plan %s is %d requests.", p, limit))
 	}
-	return detail(http.StatusTooManyRequests,
+	return newTextProblem(http.StatusTooManyRequests,
 		fmt.Sprintf("Your plan (%s) has exceeded the rate limit for this service. Please upgrade your plan.", p))
 }
 
@@ -72,18 +76,20 @@ func QuotaSpent(p plan.Name, limit int64) Problem {
 func Throttled() Problem { return Problem{Status: http.StatusTooManyRequests} }
 
 // Internal is any failure of ours.
-func Internal() Problem { return Failed("Internal error") }
+func Internal() Problem { return InternalWithText("Internal error") }
 
-// Failed is a 500 that names the part that failed, nothing more.
-func Failed(text string) Problem { return detail(http.StatusInternalServerError, text) }
+// InternalWithText is a 500 that names the part that failed, nothing more.
+func InternalWithText(text string) Problem {
+	return newTextProblem(http.StatusInternalServerError, text)
+}
 
 // RoutingUnavailable: no routing engine answers.
-func RoutingUnavailable() Problem { return Failed("Routing engine unavailable") }
+func RoutingUnavailable() Problem { return InternalWithText("Routing engine unavailable") }
 
 // Overloaded: there was no room for the body of the request in time.
-func Overloaded() Problem { return Failed("Service overloaded") }
+func Overloaded() Problem { return InternalWithText("Service overloaded") }
 
 // AuthUnavailable: keys cannot be checked just now, so nothing is served.
 func AuthUnavailable() Problem {
-	return detail(http.StatusServiceUnavailable, "Authentication service unavailable")
+	return newTextProblem(http.StatusServiceUnavailable, "Authentication service unavailable")
 }

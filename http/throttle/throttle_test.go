@@ -10,7 +10,7 @@ import (
 
 func TestABurstPassesThenThePace(t *testing.T) {
 	t.Parallel()
-	th, c := throttle.New(20, 100), throttle.CallerOf("192.0.2.1:999", "k")
+	th, c := throttle.New(20, 100), throttle.ParseClient("192.0.2.1:999", "k")
 	now, passed := time.Unix(1_800_000_000, 0), 0
 	for range 1000 {
 		if th.Allow(c, now) {
@@ -62,7 +62,7 @@ func TestCallersDoNotHinderEachOther(t *testing.T) {
 		{"@", "a", true},
 		{"", "a", false},
 	} {
-		if got := th.Allow(throttle.CallerOf(c.remote, c.key), now); got != c.pass {
+		if got := th.Allow(throttle.ParseClient(c.remote, c.key), now); got != c.pass {
 			t.Errorf("%q with %q: %v, want %v", c.remote, c.key, got, c.pass)
 		}
 	}
@@ -70,7 +70,7 @@ func TestCallersDoNotHinderEachOther(t *testing.T) {
 
 func TestAClockSetBackLocksNobodyOut(t *testing.T) {
 	t.Parallel()
-	th, c, now := throttle.New(1, 5), throttle.CallerOf("192.0.2.1:1", "k"), time.Unix(1_800_000_000, 0)
+	th, c, now := throttle.New(1, 5), throttle.ParseClient("192.0.2.1:1", "k"), time.Unix(1_800_000_000, 0)
 	th.Allow(c, now)
 	if !th.Allow(c, now.Add(-time.Hour)) {
 		t.Error("refused an hour before")
@@ -82,15 +82,15 @@ func TestIdleCallersTakeNoRoom(t *testing.T) {
 	th, now := throttle.New(20, 100), time.Unix(1_800_000_000, 0)
 	for i := range 100_000 {
 		now = now.Add(time.Millisecond)
-		th.Allow(throttle.CallerOf(fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255), "k"), now)
+		th.Allow(throttle.ParseClient(fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255), "k"), now)
 	}
-	if n := th.Callers(); n > 4096 {
+	if n := th.ClientCount(); n > 4096 {
 		t.Errorf("%d callers are kept, want a few", n)
 	}
 }
 
 func BenchmarkAllow(b *testing.B) {
-	th, c, now := throttle.New(20, 100), throttle.CallerOf("192.0.2.1:999", "k"), time.Now()
+	th, c, now := throttle.New(20, 100), throttle.ParseClient("192.0.2.1:999", "k"), time.Now()
 	b.ReportAllocs()
 	for b.Loop() {
 		th.Allow(c, now)

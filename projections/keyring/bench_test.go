@@ -19,48 +19,48 @@ import (
 
 const million = 1_000_000
 
-// crowd is a ring of n secret keys, ten to an account, and the keys' hashes.
-func crowd(n int) (*Ring, []token.Hash) {
+// ringWithKeys is a ring of n secret keys, ten to an account, and the keys' hashes.
+func ringWithKeys(n int) (*Ring, []token.Hash) {
 	r, hashes := New(nil, time.Now, "", nil), make([]token.Hash, n)
 	s := r.state.Load()
 	for i := range n {
 		account := fmt.Sprintf("account-%d", i/10)
 		if i%10 == 0 {
-			s.open(account, opened(account))
+			s.openAccount(account, accountOpened(account))
 		}
-		e := issueSecret(uuid.NewString())
+		e := secretIssued(uuid.NewString())
 		e.Hint = "ld_sk_…abcd"
 		hashes[i] = token.Hash(e.Hash)
-		s.issue(issued{account, e.Key, e.Hint, e.Hash, nil, secret, ""})
+		s.issueCredential(issuedCredential{account, e.Key, e.Hint, e.Hash, nil, secret, ""})
 	}
-	r.mark.Position = 1
+	r.checkpoint.Position = 1
 	return r, hashes
 }
 
-var crowds = map[int]func() (*Ring, []token.Hash){
-	1:       sync.OnceValues(func() (*Ring, []token.Hash) { return crowd(1) }),
-	1000:    sync.OnceValues(func() (*Ring, []token.Hash) { return crowd(1000) }),
-	100_000: sync.OnceValues(func() (*Ring, []token.Hash) { return crowd(100_000) }),
-	million: sync.OnceValues(func() (*Ring, []token.Hash) { return crowd(million) }),
+var rings = map[int]func() (*Ring, []token.Hash){
+	1:       sync.OnceValues(func() (*Ring, []token.Hash) { return ringWithKeys(1) }),
+	1000:    sync.OnceValues(func() (*Ring, []token.Hash) { return ringWithKeys(1000) }),
+	100_000: sync.OnceValues(func() (*Ring, []token.Hash) { return ringWithKeys(100_000) }),
+	million: sync.OnceValues(func() (*Ring, []token.Hash) { return ringWithKeys(million) }),
 }
 
 func BenchmarkFind(b *testing.B) {
 	now := time.Now()
 	for _, n := range []int{1, 1000, 100_000, million} {
 		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
-			r, hashes := crowds[n]()
+			r, hashes := rings[n]()
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, ok := r.Find(hashes[rand.IntN(n)], now); !ok {
+				if _, ok := r.FindKey(hashes[rand.IntN(n)], now); !ok {
 					b.Fatal("not found")
 				}
 			}
 		})
 		b.Run(fmt.Sprintf("keys=%d/parallel", n), func(b *testing.B) {
-			r, hashes := crowds[n]()
+			r, hashes := rings[n]()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					if _, ok := r.Find(hashes[rand.IntN(n)], now); !ok {
+					if _, ok := r.FindKey(hashes[rand.IntN(n)], now); !ok {
 						b.Fatal("not found")
 					}
 				}
@@ -72,7 +72,7 @@ func BenchmarkFind(b *testing.B) {
 // BenchmarkMap is the raw limit of Find: a Go map behind a lock, and nothing but the look-up.
 func BenchmarkMap(b *testing.B) {
 	for _, n := range []int{1, 1000, 100_000, million} {
-		_, hashes := crowds[n]()
+		_, hashes := rings[n]()
 		plain, mu := make(map[token.Hash]int, n), sync.RWMutex{}
 		for i, h := range hashes {
 			plain[h] = i
@@ -91,14 +91,14 @@ func BenchmarkMap(b *testing.B) {
 
 // BenchmarkFold is key events from their bytes; the raw limit is reading their JSON alone.
 func BenchmarkFold(b *testing.B) {
-	l := newLedger()
-	l.add("account-a", start, opened("a"))
+	l := newFakeLog()
+	l.add("account-a", startTime, accountOpened("a"))
 	for range 100_000 {
-		l.add("account-a", start, issueSecret(uuid.NewString()))
+		l.add("account-a", startTime, secretIssued(uuid.NewString()))
 	}
 	b.Run("fold", func(b *testing.B) {
 		for b.Loop() {
-			folded(b, l.events, l)
+			ringFrom(b, l.events, l)
 		}
 		b.ReportMetric(float64(b.N*len(l.events))/b.Elapsed().Seconds(), "events/s")
 	})
@@ -116,16 +116,16 @@ func BenchmarkFold(b *testing.B) {
 }
 
 func BenchmarkSnapshot(b *testing.B) {
-	r, _ := crowds[million]()
+	r, _ := rings[million]()
 	file := filepath.Join(b.TempDir(), "ring")
 	b.Run("freeze", func(b *testing.B) {
 		for b.Loop() {
-			r.freeze()
+			r.takeSnapshot()
 		}
 	})
 	b.Run("write", func(b *testing.B) {
 		for b.Loop() {
-			if err := r.freeze().write(file); err != nil {
+			if err := r.takeSnapshot().writeFile(file); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -136,7 +136,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 	b.Run("load", func(b *testing.B) {
 		for b.Loop() {
-			if s, _, err := load(file); err != nil || s.byHash.live != million {
+			if s, _, err := readSnapshotFile(file); err != nil || s.byHash.live != million {
 				b.Fatal(err)
 			}
 		}
@@ -151,14 +151,14 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 }
 
-// BenchmarkHeld says what a million keys cost while nothing happens: bytes, and the time of a garbage collection,
+// BenchmarkMemory says what a million keys cost while nothing happens: bytes, and the time of a garbage collection,
 // which is that of an empty heap and the keys' share.
-func BenchmarkHeld(b *testing.B) {
+func BenchmarkMemory(b *testing.B) {
 	for name, n := range map[string]int{"empty": 0, "folded": million} {
 		b.Run(name, func(b *testing.B) {
-			before := live()
-			r, _ := crowd(n)
-			held := live() - before
+			before := heapBytes()
+			r, _ := ringWithKeys(n)
+			held := heapBytes() - before
 			for b.Loop() {
 				runtime.GC()
 			}
@@ -168,7 +168,7 @@ func BenchmarkHeld(b *testing.B) {
 	}
 }
 
-func live() uint64 {
+func heapBytes() uint64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats

@@ -8,75 +8,77 @@ import (
 	"slices"
 	"time"
 
+	"lieudit/schemas/access"
 	"lieudit/schemas/event"
-	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
 
-// chance writes a random history of a few accounts into a ledger, and keeps the plainest possible account of it.
-type chance struct {
+// randomHistory writes a random history of a few accounts into a ledger, and keeps the plainest possible account of it.
+type randomHistory struct {
 	*rand.Rand
-	*ledger
+	*fakeLog
 	now      time.Time
 	accounts map[string]*plainAccount
 	names    []string // of accounts, in the order they were opened
-	keys     map[string]*grant.Grant
-	passes   map[string]*grant.Pass
+	keys     map[string]*access.Grant
+	tokens   map[string]*access.TokenGrant
 }
 
 type plainAccount struct {
-	terms  grant.Scheduled[terms]
-	plan   grant.Scheduled[plan.Name]
-	agency grant.Scheduled[string]
+	terms  access.Scheduled[terms]
+	plan   access.Scheduled[plan.Name]
+	agency access.Scheduled[string]
 	anchor plan.Date
 	closed bool
 }
 
-func newChance(seed uint64) *chance {
-	return &chance{Rand: rand.New(rand.NewPCG(seed, 0)), ledger: newLedger(), now: start,
-		accounts: map[string]*plainAccount{}, keys: map[string]*grant.Grant{}, passes: map[string]*grant.Pass{}}
+func newRandomHistory(seed uint64) *randomHistory {
+	return &randomHistory{Rand: rand.New(rand.NewPCG(seed, 0)), fakeLog: newFakeLog(), now: startTime,
+		accounts: map[string]*plainAccount{}, keys: map[string]*access.Grant{}, tokens: map[string]*access.TokenGrant{}}
 }
 
-func (c *chance) soon() time.Time { return c.now.Add(time.Duration(c.IntN(200)-20) * time.Hour) }
+func (c *randomHistory) nearFuture() time.Time {
+	return c.now.Add(time.Duration(c.IntN(200)-20) * time.Hour)
+}
 
-func (c *chance) plan() plan.Name { return plan.All()[c.IntN(len(plan.All()))].Name }
+func (c *randomHistory) randomPlan() plan.Name { return plan.All()[c.IntN(len(plan.All()))].Name }
 
-func (c *chance) name() string { return c.names[c.IntN(len(c.names))] }
+func (c *randomHistory) randomAccount() string { return c.names[c.IntN(len(c.names))] }
 
-func (c *chance) step() {
+func (c *randomHistory) appendRandom() {
 	c.now = c.now.Add(time.Duration(c.IntN(10)) * time.Hour)
 	if len(c.names) < 2 {
-		c.open()
+		c.openAccount()
 		return
 	}
 	switch n := c.IntN(100); {
 	case n < 8:
-		c.open()
+		c.openAccount()
 	case n < 20:
-		c.change()
+		c.changePlan()
 	case n < 32:
-		c.move()
+		c.changeAgency()
 	case n < 34:
-		c.close()
+		c.closeAccount()
 	case n < 65:
-		c.issue()
+		c.issueKey()
 	case n < 72:
-		c.pass()
+		c.issueToken()
 	case n < 80:
-		c.origins()
+		c.changeOrigins()
 	case n < 98:
-		c.revoke()
+		c.revokeCredentials()
 	default:
-		c.add("account-"+c.name(), c.now, event.AccountActionRefused{Action: "x"})
+		c.add("account-"+c.randomAccount(), c.now, event.AccountActionRefused{Action: "x"})
 	}
 }
 
-func (c *chance) open() {
+func (c *randomHistory) openAccount() {
 	id := fmt.Sprintf("%d-%x", len(c.names), c.Uint32())
-	e := event.AccountOpened{Account: id, Plan: c.plan(), Quota: c.Int64N(1e6), Anchor: plan.Date{Year: 2020 + c.IntN(9), Month: 3, Day: 1 + c.IntN(31)}}
+	e := event.AccountOpened{Account: id, Plan: c.randomPlan(), Quota: c.Int64N(1e6), Anchor: plan.Date{Year: 2020 + c.IntN(9), Month: 3, Day: 1 + c.IntN(31)}}
 	if len(c.names) > 0 && c.IntN(3) == 0 {
-		e.Agency = c.name()
+		e.Agency = c.randomAccount()
 	}
 	a := &plainAccount{anchor: e.Anchor}
 	a.terms.Set(terms{quota: e.Quota}, c.now, c.now)
@@ -86,16 +88,16 @@ func (c *chance) open() {
 	c.add("account-"+id, c.now, e)
 }
 
-func (c *chance) change() {
-	id := c.name()
-	e := event.PlanChanged{To: c.plan(), Quota: c.Int64N(1e6), Effective: c.soon()}
+func (c *randomHistory) changePlan() {
+	id := c.randomAccount()
+	e := event.PlanChanged{To: c.randomPlan(), Quota: c.Int64N(1e6), Effective: c.nearFuture()}
 	c.accounts[id].terms.Set(terms{quota: e.Quota}, e.Effective, c.now)
 	c.accounts[id].plan.Set(e.To, e.Effective, c.now)
 	c.add("account-"+id, c.now, e)
 }
 
-func (c *chance) move() {
-	id, to, at := c.name(), c.name(), c.soon()
+func (c *randomHistory) changeAgency() {
+	id, to, at := c.randomAccount(), c.randomAccount(), c.nearFuture()
 	if c.IntN(2) == 0 {
 		c.accounts[id].agency.Set("", at, c.now)
 		c.add("account-"+id, c.now, event.AgencyLeft{Agency: to, Effective: at})
@@ -105,16 +107,16 @@ func (c *chance) move() {
 	c.add("account-"+id, c.now, event.AgencyJoined{Agency: to, Effective: at})
 }
 
-func (c *chance) close() {
-	id := c.name()
+func (c *randomHistory) closeAccount() {
+	id := c.randomAccount()
 	c.accounts[id].closed = true
 	c.add("account-"+id, c.now, event.AccountClosed{})
 }
 
-func (c *chance) issue() {
-	id, key := c.name(), fmt.Sprintf("key-%x", c.Uint64())
+func (c *randomHistory) issueKey() {
+	id, key := c.randomAccount(), fmt.Sprintf("key-%x", c.Uint64())
 	h := hash(key)
-	g := &grant.Grant{Key: key, Kind: token.Secret, Hint: "ld_sk_…" + key[:4], Account: id}
+	g := &access.Grant{KeyID: key, Kind: token.Secret, Hint: "ld_sk_…" + key[:4], Account: id}
 	if c.IntN(3) > 0 {
 		c.add("account-"+id, c.now, event.SecretKeyIssued{Key: key, Hash: h[:], Hint: g.Hint})
 	} else {
@@ -124,18 +126,18 @@ func (c *chance) issue() {
 	c.keys[key] = g
 }
 
-func (c *chance) pass() {
-	p := &grant.Pass{Token: fmt.Sprintf("t-%x", c.Uint64()), Hint: "…", Role: grant.Operator}
+func (c *randomHistory) issueToken() {
+	p := &access.TokenGrant{TokenID: fmt.Sprintf("t-%x", c.Uint64()), Hint: "…", Role: access.RoleOperator}
 	if c.IntN(2) == 0 {
-		p.Role, p.Account = grant.Agency, c.name()
+		p.Role, p.Account = access.RoleAgency, c.randomAccount()
 	}
-	h := hash(p.Token)
-	c.passes[p.Token] = p
-	c.add("token-"+p.Token, c.now, event.TokenIssued{Token: p.Token, Role: string(p.Role), Account: p.Account, Hash: h[:], Hint: p.Hint})
+	h := hash(p.TokenID)
+	c.tokens[p.TokenID] = p
+	c.add("token-"+p.TokenID, c.now, event.TokenIssued{Token: p.TokenID, Role: string(p.Role), Account: p.Account, Hash: h[:], Hint: p.Hint})
 }
 
-func (c *chance) origins() {
-	for k, g := range c.any() {
+func (c *randomHistory) changeOrigins() {
+	for k, g := range c.shuffledKeys() {
 		if g.Kind == token.Publishable {
 			h := hash(k)
 			g.Origins = []string{"https://" + k, fmt.Sprintf("https://%x.fr", c.Uint32())}
@@ -145,11 +147,11 @@ func (c *chance) origins() {
 	}
 }
 
-// any is the keys in an order that the seed decides.
-func (c *chance) any() iter.Seq2[string, *grant.Grant] {
+// shuffledKeys is the keys in an order that the seed decides.
+func (c *randomHistory) shuffledKeys() iter.Seq2[string, *access.Grant] {
 	names := slices.Sorted(maps.Keys(c.keys))
 	c.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	return func(yield func(string, *grant.Grant) bool) {
+	return func(yield func(string, *access.Grant) bool) {
 		for _, k := range names {
 			if !yield(k, c.keys[k]) {
 				return
@@ -158,8 +160,8 @@ func (c *chance) any() iter.Seq2[string, *grant.Grant] {
 	}
 }
 
-func (c *chance) revoke() {
-	for k, g := range c.any() {
+func (c *randomHistory) revokeCredentials() {
+	for k, g := range c.shuffledKeys() {
 		h := hash(k)
 		c.add("account-"+g.Account, c.now, event.KeyRevoked{Key: k, Hash: h[:]})
 		delete(c.keys, k)
@@ -168,10 +170,10 @@ func (c *chance) revoke() {
 	if c.IntN(5) > 0 {
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.passes)) {
+	for _, id := range slices.Sorted(maps.Keys(c.tokens)) {
 		h := hash(id)
 		c.add("token-"+id, c.now, event.TokenRevoked{Token: id, Hash: h[:]})
-		delete(c.passes, id)
+		delete(c.tokens, id)
 		return
 	}
 }

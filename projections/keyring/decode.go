@@ -59,29 +59,29 @@ func (c *cursor) texts() []string {
 	return list
 }
 
-func (c *cursor) state() (*state, eventstore.Mark) {
-	s, mark := newState(), eventstore.Mark{}
-	copy(mark.Log[:], c.bytes(16))
+func (c *cursor) state() (*state, eventstore.Checkpoint) {
+	s, checkpoint := newState(), eventstore.Checkpoint{}
+	copy(checkpoint.Log[:], c.bytes(16))
 	if at := c.bytes(8); at != nil {
-		mark.Position = eventstore.Position(binary.LittleEndian.Uint64(at))
+		checkpoint.Position = eventstore.Position(binary.LittleEndian.Uint64(at))
 	}
-	copy(mark.Event[:], c.bytes(16))
+	copy(checkpoint.Event[:], c.bytes(16))
 	words := c.texts()
 	s.words.list.Store(&words)
 	c.words = uint64(len(words))
-	stopped, err := parseStopped(c.texts())
+	stopped, err := unmarshalUnusableEvents(c.texts())
 	c.bad = c.bad || err != nil
 	s.stopped.Store(&stopped)
 	c.accounts = c.upTo(uint64(len(c.rest)))
 	keys := c.upTo(uint64(len(c.rest)))
 	c.accountRows(s)
 	c.keyRows(s, int(keys))
-	return s, mark
+	return s, checkpoint
 }
 
 func (c *cursor) accountRows(s *state) {
 	s.byID.resize(int(c.accounts))
-	f := filler[account]{table: &s.accounts}
+	f := pagesBuilder[account]{table: &s.accounts}
 	for n := uint64(0); n < c.accounts && !c.bad; n++ {
 		a, id := c.account(), c.bytes(c.upTo(maxText))
 		s.byID.add(uint32(maphash.Bytes(s.seed, id)), uint32(n))
@@ -92,8 +92,8 @@ func (c *cursor) accountRows(s *state) {
 
 func (c *cursor) keyRows(s *state, expected int) {
 	s.byHash.resize(expected)
-	f := filler[key]{table: &s.keys}
-	for kind := c.kind(); kind != none && !c.bad; kind = c.kind() {
+	f := pagesBuilder[key]{table: &s.keys}
+	for kind := c.kind(); kind != freeRow && !c.bad; kind = c.kind() {
 		k, text, origins := c.key(kind), c.bytes(c.upTo(maxText)), c.texts()
 		c.bad = c.bad || int(k.idLen) > len(text)
 		s.byHash.add(fingerprint(&k.hash), s.keys.rows)
@@ -114,7 +114,7 @@ func (c *cursor) account() account {
 
 func (c *cursor) terms() terms { return terms{c.int(), c.word()} }
 
-func (c *cursor) word() word { return word(c.upTo(c.words)) }
+func (c *cursor) word() textID { return textID(c.upTo(c.words)) }
 
 // row is a row of an account, plus one.
 func (c *cursor) row() uint32 { return uint32(c.upTo(c.accounts)) }
@@ -128,9 +128,9 @@ func (c *cursor) upTo(limit uint64) uint64 {
 	return v
 }
 
-func (c *cursor) kind() kind { return kind(c.upTo(uint64(area))) }
+func (c *cursor) kind() credentialKind { return credentialKind(c.upTo(uint64(areaToken))) }
 
-func (c *cursor) key(kind kind) key {
+func (c *cursor) key(kind credentialKind) key {
 	k := key{kind: kind}
 	copy(k.hash[:], c.bytes(uint64(len(k.hash))))
 	k.account, k.idLen, k.role = c.row(), uint16(c.upTo(maxText)), c.word()

@@ -21,14 +21,14 @@ func appendAccount(b []byte, a *account) []byte {
 	b = binary.AppendUvarint(b, uint64(a.agency.next))
 	b = binary.AppendVarint(b, a.agency.from)
 	b = binary.AppendVarint(b, int64(a.anchor))
-	return append(b, bit(a.opened)|bit(a.closed)<<1)
+	return append(b, boolByte(a.opened)|boolByte(a.closed)<<1)
 }
 
 func appendTerms(b []byte, t terms) []byte {
 	return binary.AppendUvarint(binary.AppendVarint(b, t.quota), uint64(t.plan))
 }
 
-func bit(b bool) byte {
+func boolByte(b bool) byte {
 	if b {
 		return 1
 	}

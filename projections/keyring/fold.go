@@ -9,51 +9,51 @@ import (
 	"lieudit/schemas/token"
 )
 
-// wanted are the categories that say all there is to know about credentials.
-var wanted = eventstore.Filter{"account", "token"}
+// categories are the categories that say all there is to know about credentials.
+var categories = eventstore.Filter{"account", "token"}
 
-// fold applies one recorded event. Personal fields stay sealed: the ring needs none, and so no vault.
+// foldEvent applies one recorded event. Personal fields stay sealed: the ring needs none, and so no vault.
 // An event it does not know is an error: it may be one that takes a key away. One that cannot be used is an
 // *eventstore.UnusableError.
-func (s *state) fold(r eventstore.Recorded) error {
-	e, err := eventstore.CheckForm(r)
+func (s *state) foldEvent(r eventstore.RecordedEvent) error {
+	e, err := eventstore.DecodeStrict(r)
 	if err != nil {
 		return err
 	}
-	if err := s.apply(r, e); err != nil {
+	if err := s.applyEvent(r, e); err != nil {
 		return fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
 	}
 	s.changes++
 	return nil
 }
 
-func (s *state) apply(r eventstore.Recorded, e event.Event) error {
-	id := eventstore.Subject(r.Stream)
+func (s *state) applyEvent(r eventstore.RecordedEvent, e event.Event) error {
+	id := eventstore.EntityID(r.Stream)
 	switch e := e.(type) {
 	case event.AccountOpened:
-		return s.open(id, e)
+		return s.openAccount(id, e)
 	case event.PlanChanged:
-		return s.change(id, func(a *account) {
-			a.own.set(terms{e.Quota, s.words.of(string(e.To))}, e.Effective, r.Time)
+		return s.updateAccount(id, func(a *account) {
+			a.own.set(terms{e.Quota, s.words.intern(string(e.To))}, e.Effective, r.Time)
 		})
 	case event.AgencyJoined:
-		return s.move(id, e.Agency, r.Time, e.Effective)
+		return s.changeAgency(id, e.Agency, r.Time, e.Effective)
 	case event.AgencyLeft:
-		return s.move(id, "", r.Time, e.Effective)
+		return s.changeAgency(id, "", r.Time, e.Effective)
 	case event.AccountClosed:
-		return s.change(id, func(a *account) { a.closed = true })
+		return s.updateAccount(id, func(a *account) { a.closed = true })
 	case event.SecretKeyIssued:
-		return s.issue(issued{id, e.Key, e.Hint, e.Hash, nil, secret, ""})
+		return s.issueCredential(issuedCredential{id, e.Key, e.Hint, e.Hash, nil, secret, ""})
 	case event.PublishableKeyIssued:
-		return s.issue(issued{id, e.Key, e.Hint, e.Hash, e.Origins, publishable, ""})
+		return s.issueCredential(issuedCredential{id, e.Key, e.Hint, e.Hash, e.Origins, publishable, ""})
 	case event.TokenIssued:
-		return s.issue(issued{e.Account, e.Token, e.Hint, e.Hash, nil, area, e.Role})
+		return s.issueCredential(issuedCredential{e.Account, e.Token, e.Hint, e.Hash, nil, areaToken, e.Role})
 	case event.KeyOriginsChanged:
 		return s.changeOrigins(e)
 	case event.KeyRevoked:
-		return s.revoke(e.Hash)
+		return s.revokeCredential(e.Hash)
 	case event.TokenRevoked:
-		return s.revoke(e.Hash)
+		return s.revokeCredential(e.Hash)
 	case event.AgencyActivated, event.AccountErased, event.AccountActionRefused, event.AccountEventVoided, event.TokenEventVoided: // change nothing that a key gives
 		return nil
 	default:
@@ -61,21 +61,21 @@ func (s *state) apply(r eventstore.Recorded, e event.Event) error {
 	}
 }
 
-func (s *state) open(id string, e event.AccountOpened) error {
-	agency, err := s.owner(e.Agency)
+func (s *state) openAccount(id string, e event.AccountOpened) error {
+	agency, err := s.accountRef(e.Agency)
 	if err != nil {
 		return err
 	}
-	return s.change(id, func(a *account) {
-		a.opened, a.anchor = true, packed(e.Anchor)
-		a.own.value = terms{e.Quota, s.words.of(string(e.Plan))}
+	return s.updateAccount(id, func(a *account) {
+		a.opened, a.anchor = true, packDate(e.Anchor)
+		a.own.value = terms{e.Quota, s.words.intern(string(e.Plan))}
 		a.agency.value = agency
 	})
 }
 
-// change rewrites the row of an account.
-func (s *state) change(id string, f func(*account)) error {
-	n, err := s.accountRow(id)
+// updateAccount rewrites the row of an account.
+func (s *state) updateAccount(id string, f func(*account)) error {
+	n, err := s.ensureAccount(id)
 	if err != nil {
 		return err
 	}
@@ -86,43 +86,43 @@ func (s *state) change(id string, f func(*account)) error {
 	return nil
 }
 
-// owner is how rows name an account: its row + 1, or 0 for nobody.
-func (s *state) owner(id string) (uint32, error) {
+// accountRef is how rows name an account: its row + 1, or 0 for nobody.
+func (s *state) accountRef(id string) (uint32, error) {
 	if id == "" {
 		return 0, nil
 	}
-	n, err := s.accountRow(id)
+	n, err := s.ensureAccount(id)
 	return n + 1, err
 }
 
-func (s *state) move(id, to string, said, effective time.Time) error {
-	agency, err := s.owner(to)
+func (s *state) changeAgency(id, to string, recorded, effective time.Time) error {
+	agency, err := s.accountRef(to)
 	if err != nil {
 		return err
 	}
-	return s.change(id, func(a *account) { a.agency.set(agency, effective, said) })
+	return s.updateAccount(id, func(a *account) { a.agency.set(agency, effective, recorded) })
 }
 
-// issued is what the three events that issue something have in common.
-type issued struct {
+// issuedCredential is what the three events that issue something have in common.
+type issuedCredential struct {
 	account, id, hint string
 	hash              []byte
 	origins           []string
-	kind              kind
+	kind              credentialKind
 	role              string
 }
 
-func (s *state) issue(i issued) error {
+func (s *state) issueCredential(i issuedCredential) error {
 	h, err := hashOf(i.hash)
 	if err != nil {
 		return err
 	}
-	owner, err := s.owner(i.account)
+	owner, err := s.accountRef(i.account)
 	if err != nil {
 		return err
 	}
-	k := key{hash: h, account: owner, idLen: uint16(len(i.id)), kind: i.kind, role: s.words.of(i.role)}
-	return s.put(k, i.id+i.hint, i.origins)
+	k := key{hash: h, account: owner, idLen: uint16(len(i.id)), kind: i.kind, role: s.words.intern(i.role)}
+	return s.putKey(k, i.id+i.hint, i.origins)
 }
 
 func (s *state) changeOrigins(e event.KeyOriginsChanged) error {
@@ -130,16 +130,16 @@ func (s *state) changeOrigins(e event.KeyOriginsChanged) error {
 	if err != nil {
 		return err
 	}
-	if k, ok := s.key(&h); ok {
-		return s.put(*k.key, k.text, e.Origins)
+	if k, ok := s.findKey(&h); ok {
+		return s.putKey(*k.key, k.text, e.Origins)
 	}
 	return nil
 }
 
-func (s *state) revoke(hash []byte) error {
+func (s *state) revokeCredential(hash []byte) error {
 	h, err := hashOf(hash)
 	if err == nil {
-		s.drop(&h)
+		s.dropKey(&h)
 	}
 	return err
 }

@@ -8,42 +8,42 @@ import (
 // FreshUntil is until when the ring is Fresh if no look succeeds any more; zero before the first, and when the log is
 // another one.
 func (r *Ring) FreshUntil() time.Time {
-	looked := r.looked.Load()
-	if looked == never {
+	lastPollStart := r.lastPollStart.Load()
+	if lastPollStart == neverPolled {
 		return time.Time{}
 	}
-	return r.epoch.Add(time.Duration(looked) + Staleness)
+	return r.epoch.Add(time.Duration(lastPollStart) + Staleness)
 }
 
 // AwaitFresh returns when the ring is Fresh, or with the context's error.
 func (r *Ring) AwaitFresh(ctx context.Context) error {
 	for {
-		turned := r.turning()
-		if r.Fresh(r.clock()) {
+		nextPoll := r.nextPollDone()
+		if r.IsFresh(r.clock()) {
 			return nil
 		}
 		select {
-		case <-turned:
+		case <-nextPoll:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// turning is closed by the next look that succeeds.
-func (r *Ring) turning() <-chan struct{} {
+// nextPollDone is closed by the next look that succeeds.
+func (r *Ring) nextPollDone() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.turned == nil {
-		r.turned = make(chan struct{})
+	if r.nextPoll == nil {
+		r.nextPoll = make(chan struct{})
 	}
-	return r.turned
+	return r.nextPoll
 }
 
-// turn tells those who wait that a look succeeded. The ring is locked.
-func (r *Ring) turn() {
-	if r.turned != nil {
-		close(r.turned)
-		r.turned = nil
+// notifyPollDone tells those who wait that a look succeeded. The ring is locked.
+func (r *Ring) notifyPollDone() {
+	if r.nextPoll != nil {
+		close(r.nextPoll)
+		r.nextPoll = nil
 	}
 }

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-func TestWhoWaitsForAFreshRingIsReleasedByTheFirstLookAfterTheSilence(t *testing.T) {
+func TestAwaitFreshReturnsAfterTheFirstSuccessfulPoll(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l := newLedger()
-		l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
-		r, _ := run(t, l, "")
-		if err := r.AwaitFresh(t.Context()); err != nil || !fresh(r) {
+		l := newFakeLog()
+		l.add("account-a", time.Now(), accountOpened("a"), secretIssued("k"))
+		r, _ := startRing(t, l, "")
+		if err := r.AwaitFresh(t.Context()); err != nil || !isFresh(r) {
 			t.Fatalf("at the start: %v", err)
 		}
-		l.set(func(l *ledger) { l.hangs = true })
-		until(t, "the ring is stale", func() bool { return !fresh(r) })
+		l.configure(func(l *fakeLog) { l.isHanging = true })
+		until(t, "the ring is stale", func() bool { return !isFresh(r) })
 		brief, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := r.AwaitFresh(brief); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("in the silence: %v, want the context's error", err)
 		}
-		l.add("account-a", time.Now(), revoke("k"))
-		time.AfterFunc(time.Second, func() { l.set(func(l *ledger) { l.hangs = false }) })
+		l.add("account-a", time.Now(), keyRevoked("k"))
+		time.AfterFunc(time.Second, func() { l.configure(func(l *fakeLog) { l.isHanging = false }) })
 		begun := time.Now()
-		if err := r.AwaitFresh(t.Context()); err != nil || has(r, "k") {
-			t.Errorf("after it: %v, the revoked key is there: %v", err, has(r, "k"))
+		if err := r.AwaitFresh(t.Context()); err != nil || hasKey(r, "k") {
+			t.Errorf("after it: %v, the revoked key is there: %v", err, hasKey(r, "k"))
 		}
-		if took := time.Since(begun) - time.Second; took > every+10*time.Millisecond {
-			t.Errorf("released %v after the silence, want at most %v", took, every)
+		if took := time.Since(begun) - time.Second; took > pollInterval+10*time.Millisecond {
+			t.Errorf("released %v after the silence, want at most %v", took, pollInterval)
 		}
 		if got := time.Until(r.FreshUntil()); got <= 0 || got > Staleness {
 			t.Errorf("fresh for %v, want at most %v", got, Staleness)

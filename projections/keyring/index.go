@@ -13,8 +13,8 @@ type index struct {
 	live  int                             // rows; the writer's
 }
 
-// gone stands where a row was.
-const gone = 1<<32 - 1
+// tombstone stands where a row was.
+const tombstone = 1<<32 - 1
 
 // rows are those with the fingerprint.
 func (x *index) rows(fingerprint uint32) iter.Seq[uint32] {
@@ -29,7 +29,7 @@ func (x *index) rows(fingerprint uint32) iter.Seq[uint32] {
 				return
 			}
 			row := uint32(slot)
-			if uint32(slot>>32) == fingerprint && row != gone && !yield(row-1) {
+			if uint32(slot>>32) == fingerprint && row != tombstone && !yield(row-1) {
 				return
 			}
 		}
@@ -40,12 +40,12 @@ func (x *index) add(fingerprint, row uint32) {
 	if slots := x.slots.Load(); slots == nil || 2*(x.used+1) > len(*slots) {
 		x.resize(x.live + 1)
 	}
-	place(*x.slots.Load(), uint64(fingerprint)<<32|uint64(row+1))
+	insertSlot(*x.slots.Load(), uint64(fingerprint)<<32|uint64(row+1))
 	x.used++
 	x.live++
 }
 
-func place(slots []atomic.Uint64, slot uint64) {
+func insertSlot(slots []atomic.Uint64, slot uint64) {
 	for i := int(slot >> 32); ; i++ {
 		if at := &slots[i&(len(slots)-1)]; at.Load() == 0 {
 			at.Store(slot)
@@ -60,7 +60,7 @@ func (x *index) drop(fingerprint, row uint32) {
 		at := &slots[i&(len(slots)-1)]
 		switch at.Load() {
 		case uint64(fingerprint)<<32 | uint64(row+1):
-			at.Store(uint64(fingerprint)<<32 | gone)
+			at.Store(uint64(fingerprint)<<32 | tombstone)
 			x.live--
 			return
 		case 0:
@@ -79,8 +79,8 @@ func (x *index) resize(rows int) {
 	x.used = x.live
 	if old := x.slots.Load(); old != nil {
 		for i := range *old {
-			if slot := (*old)[i].Load(); slot != 0 && uint32(slot) != gone {
-				place(slots, slot)
+			if slot := (*old)[i].Load(); slot != 0 && uint32(slot) != tombstone {
+				insertSlot(slots, slot)
 			}
 		}
 	}

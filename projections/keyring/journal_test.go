@@ -16,8 +16,8 @@ import (
 // noVault has no keys to give: neither the ring nor these events need any.
 type noVault struct{ eventstore.Vault }
 
-// book is a journal, and the end of it.
-func book(t *testing.T) (*journal.Journal, func(stream string, events ...event.Event) eventstore.Position) {
+// openJournal is a journal, and the end of it.
+func openJournal(t *testing.T) (*journal.Journal, func(stream string, events ...event.Event) eventstore.Position) {
 	t.Helper()
 	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 1 << 20})
 	if err != nil {
@@ -39,30 +39,30 @@ func book(t *testing.T) (*journal.Journal, func(stream string, events ...event.E
 	}
 }
 
-func await(t *testing.T, r *Ring, at eventstore.Position) {
+func awaitPosition(t *testing.T, r *Ring, at eventstore.Position) {
 	t.Helper()
-	if err := r.Wait(deadlinetest.Context(t, deadlinetest.Hang), at); err != nil {
+	if err := r.AwaitPosition(deadlinetest.Context(t, deadlinetest.DefaultLimit), at); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestTwoRingsOfOneJournalSeeEveryRevocationAtOnce(t *testing.T) {
 	t.Parallel()
-	j, say := book(t)
-	one, _ := run(t, j, "")
-	two, _ := run(t, j, "")
-	say("account-a", opened("a"))
+	j, appendEvents := openJournal(t)
+	one, _ := startRing(t, j, "")
+	two, _ := startRing(t, j, "")
+	appendEvents("account-a", accountOpened("a"))
 	for range 20 {
-		at := say("account-a", issueSecret("k"))
-		await(t, one, at)
-		await(t, two, at)
-		if !has(one, "k") || !has(two, "k") {
+		at := appendEvents("account-a", secretIssued("k"))
+		awaitPosition(t, one, at)
+		awaitPosition(t, two, at)
+		if !hasKey(one, "k") || !hasKey(two, "k") {
 			t.Fatal("issued and not found")
 		}
-		at = say("account-a", revoke("k"))
-		await(t, one, at)
-		await(t, two, at)
-		if has(one, "k") || has(two, "k") {
+		at = appendEvents("account-a", keyRevoked("k"))
+		awaitPosition(t, one, at)
+		awaitPosition(t, two, at)
+		if hasKey(one, "k") || hasKey(two, "k") {
 			t.Fatal("revoked and found")
 		}
 	}
@@ -71,39 +71,39 @@ func TestTwoRingsOfOneJournalSeeEveryRevocationAtOnce(t *testing.T) {
 func TestARingOfAJournalGoesOnFromItsSnapshotAndLeavesThatOfAnother(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ring")
-	j, say := book(t)
-	say("account-a", opened("a"), issueSecret("k"))
-	r, end := run(t, j, file)
-	until(t, "the ring is fresh", func() bool { return fresh(r) })
+	j, appendEvents := openJournal(t)
+	appendEvents("account-a", accountOpened("a"), secretIssued("k"))
+	r, end := startRing(t, j, file)
+	until(t, "the ring is fresh", func() bool { return isFresh(r) })
 	end()
-	at := say("account-a", revoke("k"), issueSecret("j"))
-	r, end = run(t, j, file)
-	await(t, r, at)
-	if has(r, "k") || !has(r, "j") {
-		t.Errorf("revoked %v, issued %v", has(r, "k"), has(r, "j"))
+	at := appendEvents("account-a", keyRevoked("k"), secretIssued("j"))
+	r, end = startRing(t, j, file)
+	awaitPosition(t, r, at)
+	if hasKey(r, "k") || !hasKey(r, "j") {
+		t.Errorf("revoked %v, issued %v", hasKey(r, "k"), hasKey(r, "j"))
 	}
 	end()
-	other, say := book(t)
-	say("account-b", opened("b"), issueSecret("i"))
-	r, _ = run(t, other, file)
-	until(t, "the ring is fresh", func() bool { return fresh(r) })
-	if has(r, "j") || !has(r, "i") {
-		t.Errorf("of the other log %v, of this one %v", has(r, "j"), has(r, "i"))
+	other, appendEvents := openJournal(t)
+	appendEvents("account-b", accountOpened("b"), secretIssued("i"))
+	r, _ = startRing(t, other, file)
+	until(t, "the ring is fresh", func() bool { return isFresh(r) })
+	if hasKey(r, "j") || !hasKey(r, "i") {
+		t.Errorf("of the other log %v, of this one %v", hasKey(r, "j"), hasKey(r, "i"))
 	}
 }
 
 func TestARingIsStaleASecondAfterItsJournalIsClosed(t *testing.T) {
 	t.Parallel()
-	j, say := book(t)
-	say("account-a", opened("a"), issueSecret("k"))
-	r, _ := run(t, j, "")
-	until(t, "the ring is fresh", func() bool { return fresh(r) })
+	j, appendEvents := openJournal(t)
+	appendEvents("account-a", accountOpened("a"), secretIssued("k"))
+	r, _ := startRing(t, j, "")
+	until(t, "the ring is fresh", func() bool { return isFresh(r) })
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
 	closed := time.Now()
 	until(t, "the ring says why it is stale", func() bool { return r.Status(time.Now()).Reason != "" })
-	if r.Fresh(closed.Add(Staleness)) {
+	if r.IsFresh(closed.Add(Staleness)) {
 		t.Errorf("fresh a second after: %+v", r.Status(closed.Add(Staleness)))
 	}
 }

@@ -17,26 +17,26 @@ import (
 	"lieudit/schemas/event"
 )
 
-// ledger is a log in memory that can be away, hang, forget and be swapped.
-type ledger struct {
-	eventstore.Store // the calls a ring has no use for
-	mu               sync.Mutex
-	id               uuid.UUID
-	events           []eventstore.Recorded
-	grown            chan struct{} // closed when anything below or above changes
-	away             error         // what reads end with
-	hangs            bool          // reads say nothing until their context ends
-	hangEvery        int           // every so many reads one does
-	slow             time.Duration // what a read takes
-	mute             bool          // subscriptions say nothing, reads work
-	hushed           bool          // what reads after a mark that is not here hears nothing, a subscription for 20 s
-	reads            int
+// fakeLog is a log in memory that can be away, hang, forget and be swapped.
+type fakeLog struct {
+	eventstore.Store   // the calls a ring has no use for
+	mu                 sync.Mutex
+	id                 uuid.UUID
+	events             []eventstore.RecordedEvent
+	changed            chan struct{} // closed when anything below or above changes
+	readErr            error         // what reads end with
+	isHanging          bool          // reads say nothing until their context ends
+	hangEvery          int           // every so many reads one does
+	readDelay          time.Duration // what a read takes
+	isSubscriptionMute bool          // subscriptions say nothing, reads work
+	hidesDivergence    bool          // what reads after a mark that is not here hears nothing, a subscription for 20 s
+	reads              int
 }
 
-func newLedger() *ledger { return &ledger{id: uuid.New(), grown: make(chan struct{})} }
+func newFakeLog() *fakeLog { return &fakeLog{id: uuid.New(), changed: make(chan struct{})} }
 
 // add records events at an instant in one stream, and says the last one's position.
-func (l *ledger) add(stream string, at time.Time, events ...event.Event) eventstore.Position {
+func (l *fakeLog) add(stream string, at time.Time, events ...event.Event) eventstore.Position {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range events {
@@ -44,93 +44,93 @@ func (l *ledger) add(stream string, at time.Time, events ...event.Event) eventst
 		if err != nil {
 			panic(err)
 		}
-		l.put(stream, at, e.EventType(), data)
+		l.record(stream, at, e.EventType(), data)
 	}
 	return l.events[len(l.events)-1].Position
 }
 
-func (l *ledger) put(stream string, at time.Time, kind string, data []byte) {
+func (l *fakeLog) record(stream string, at time.Time, kind string, data []byte) {
 	n := len(l.events)
 	var id uuid.UUID
 	copy(id[:], l.id[:8])
 	binary.BigEndian.PutUint64(id[8:], uint64(n))
-	l.events = append(l.events, eventstore.Recorded{
+	l.events = append(l.events, eventstore.RecordedEvent{
 		Position: eventstore.Position(10 * (n + 1)), Stream: stream, ID: id, Type: kind, Time: at, Data: data,
 	})
-	l.change()
+	l.notifyChange()
 }
 
-func (l *ledger) change() {
-	close(l.grown)
-	l.grown = make(chan struct{})
+func (l *fakeLog) notifyChange() {
+	close(l.changed)
+	l.changed = make(chan struct{})
 }
 
-// set changes how the log behaves.
-func (l *ledger) set(f func(*ledger)) {
+// configure changes how the log behaves.
+func (l *fakeLog) configure(f func(*fakeLog)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f(l)
-	l.change()
+	l.notifyChange()
 }
 
-func (l *ledger) mark(n int) eventstore.Mark {
+func (l *fakeLog) checkpointAt(n int) eventstore.Checkpoint {
 	if n == 0 {
-		return eventstore.Mark{}
+		return eventstore.Checkpoint{}
 	}
-	return eventstore.Mark{Log: l.id, Position: l.events[n-1].Position, Event: l.events[n-1].ID}
+	return eventstore.Checkpoint{Log: l.id, Position: l.events[n-1].Position, Event: l.events[n-1].ID}
 }
 
-// after is the place in events after a mark.
-func (l *ledger) after(m eventstore.Mark) (int, error) {
+// indexAfter is the place in events indexAfter a mark.
+func (l *fakeLog) indexAfter(m eventstore.Checkpoint) (int, error) {
 	n := int(m.Position / 10)
-	if m != (eventstore.Mark{}) && (n > len(l.events) || l.mark(n) != m) {
-		return 0, &eventstore.DivergedError{Mark: m, Why: "no such event", Other: m.Log != l.id}
+	if m != (eventstore.Checkpoint{}) && (n > len(l.events) || l.checkpointAt(n) != m) {
+		return 0, &eventstore.DivergedError{Checkpoint: m, Reason: "no such event", IsOtherLog: m.Log != l.id}
 	}
 	return n, nil
 }
 
-func (l *ledger) ReadAll(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+func (l *fakeLog) ReadAll(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		l.mu.Lock()
 		l.reads++
-		n, err := l.after(after)
-		events, upto, away := l.events, l.mark(len(l.events)), l.away
-		hangs, slow := l.hangs || l.hangEvery > 0 && l.reads%l.hangEvery != 0, l.slow
+		n, err := l.indexAfter(after)
+		events, upto, away := l.events, l.checkpointAt(len(l.events)), l.readErr
+		hangs, slow := l.isHanging || l.hangEvery > 0 && l.reads%l.hangEvery != 0, l.readDelay
 		l.mu.Unlock()
 		if slow > 0 {
 			time.Sleep(slow) // in a bubble of its own this is time passing
 		}
-		if hangs || err != nil && l.hushed {
+		if hangs || err != nil && l.hidesDivergence {
 			<-ctx.Done()
 		}
 		if err = errors.Join(ctx.Err(), away, err); err != nil {
 			yield(eventstore.Signal{}, err)
 			return
 		}
-		if l.yield(events[n:], want, yield) {
-			yield(eventstore.Signal{Kind: eventstore.CaughtUp, Mark: upto}, nil)
+		if l.yieldEvents(events[n:], want, yield) {
+			yield(eventstore.Signal{Kind: eventstore.CaughtUp, Checkpoint: upto}, nil)
 		}
 	}
 }
 
-func (l *ledger) yield(events []eventstore.Recorded, want eventstore.Filter, yield func(eventstore.Signal, error) bool) bool {
+func (l *fakeLog) yieldEvents(events []eventstore.RecordedEvent, want eventstore.Filter, yield func(eventstore.Signal, error) bool) bool {
 	for _, r := range events {
-		if want.Matches(r.Stream) && !yield(eventstore.Signal{Kind: eventstore.Event, Event: r, Mark: eventstore.Mark{Log: l.id, Position: r.Position, Event: r.ID}}, nil) {
+		if want.Matches(r.Stream) && !yield(eventstore.Signal{Kind: eventstore.EventAppeared, Event: r, Checkpoint: eventstore.Checkpoint{Log: l.id, Position: r.Position, Event: r.ID}}, nil) {
 			return false
 		}
 	}
 	return true
 }
 
-func (l *ledger) Subscribe(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+func (l *fakeLog) Subscribe(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		for {
 			l.mu.Lock()
-			n, err := l.after(after)
-			events, grown, mute := l.events, l.grown, l.mute || l.hangs || l.away != nil
-			upto := l.mark(len(events))
+			n, err := l.indexAfter(after)
+			events, grown, mute := l.events, l.changed, l.isSubscriptionMute || l.isHanging || l.readErr != nil
+			upto := l.checkpointAt(len(events))
 			l.mu.Unlock()
-			if err != nil && l.hushed {
+			if err != nil && l.hidesDivergence {
 				time.Sleep(20 * time.Second) // in a bubble of its own
 			}
 			if mute {
@@ -141,7 +141,7 @@ func (l *ledger) Subscribe(ctx context.Context, after eventstore.Mark, want even
 				return
 			}
 			if !mute && upto != after {
-				if !l.yield(events[n:], want, yield) || !yield(eventstore.Signal{Kind: eventstore.CaughtUp, Mark: upto}, nil) {
+				if !l.yieldEvents(events[n:], want, yield) || !yield(eventstore.Signal{Kind: eventstore.CaughtUp, Checkpoint: upto}, nil) {
 					return
 				}
 				after = upto
@@ -157,5 +157,5 @@ func (l *ledger) Subscribe(ctx context.Context, after eventstore.Mark, want even
 // until waits for a condition, as long as a test may.
 func until(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	deadlinetest.Until(t, deadlinetest.Hang, what, cond)
+	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, what, cond)
 }

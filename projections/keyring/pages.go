@@ -98,15 +98,15 @@ func (t *pages[R]) grow(i int) *[]atomic.Pointer[page[R]] {
 	return &grown
 }
 
-// frozen is a table at one instant.
-type frozen[R any] struct {
+// pagesSnapshot is a table at one instant.
+type pagesSnapshot[R any] struct {
 	pages []*page[R]
 	rows  uint32
 }
 
-// freeze costs one pointer a page; the rows are shared, since published pages do not change.
-func (t *pages[R]) freeze() frozen[R] {
-	f := frozen[R]{make([]*page[R], (t.rows+pageRows-1)/pageRows), t.rows}
+// snapshot costs one pointer a page; the rows are shared, since published pages do not change.
+func (t *pages[R]) snapshot() pagesSnapshot[R] {
+	f := pagesSnapshot[R]{make([]*page[R], (t.rows+pageRows-1)/pageRows), t.rows}
 	for i := range f.pages {
 		f.pages[i] = (*t.root.Load())[i].Load()
 	}
@@ -114,21 +114,21 @@ func (t *pages[R]) freeze() frozen[R] {
 }
 
 // each gives all rows, also those that are free.
-func (f frozen[R]) each(yield func(row *R, text string, list []string)) {
+func (f pagesSnapshot[R]) each(yield func(row *R, text string, list []string)) {
 	for n := range f.rows {
 		p, i := f.pages[n/pageRows], int(n%pageRows)
 		yield(&p.rows[i], p.text(i), p.list(i))
 	}
 }
 
-// filler fills an empty table that nobody reads yet. flush comes last.
-type filler[R any] struct {
+// pagesBuilder fills an empty table that nobody reads yet. flush comes last.
+type pagesBuilder[R any] struct {
 	table *pages[R]
 	page  *page[R]
 	texts []byte
 }
 
-func (f *filler[R]) add(row R, text []byte, list []string) {
+func (f *pagesBuilder[R]) add(row R, text []byte, list []string) {
 	i := int(f.table.rows % pageRows)
 	if i == 0 {
 		f.page, f.texts = new(page[R]), f.texts[:0]
@@ -145,7 +145,7 @@ func (f *filler[R]) add(row R, text []byte, list []string) {
 	}
 }
 
-func (f *filler[R]) flush() {
+func (f *pagesBuilder[R]) flush() {
 	if f.page != nil {
 		f.page.texts = string(f.texts)
 		f.table.replace(int(f.table.rows-1)/pageRows, f.page)

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/schemas/grant"
+	"lieudit/schemas/access"
 )
 
-// terms is the plainest reading of the rules.
-func (c *chance) terms(id string, at time.Time) (t grant.Terms, open bool) {
+// expectedTerms is the plainest reading of the rules.
+func (c *randomHistory) expectedTerms(id string, at time.Time) (t access.Terms, open bool) {
 	a := c.accounts[id]
-	t = grant.Terms{Plan: a.plan.At(at), Quota: a.terms.At(at).quota, Anchor: a.anchor, Agency: a.agency.At(at)}
+	t = access.Terms{Plan: a.plan.At(at), Quota: a.terms.At(at).quota, Anchor: a.anchor, Agency: a.agency.At(at)}
 	if t.Agency == "" {
 		return t, !a.closed
 	}
@@ -22,48 +22,48 @@ func (c *chance) terms(id string, at time.Time) (t grant.Terms, open bool) {
 	return t, !a.closed && !agency.closed
 }
 
-// compare asks a ring everything, at an instant.
-func (c *chance) compare(t *testing.T, r *Ring, at time.Time) {
+// checkAnswers asks a ring everything, at an instant.
+func (c *randomHistory) checkAnswers(t *testing.T, r *Ring, at time.Time) {
 	t.Helper()
 	for key, g := range c.keys {
 		want, wantOK := *g, false
-		want.Terms, wantOK = c.terms(g.Account, at)
-		got, ok := r.Find(hash(key), at)
+		want.Terms, wantOK = c.expectedTerms(g.Account, at)
+		got, ok := r.FindKey(hash(key), at)
 		if ok != wantOK || ok && !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v, want %+v, %v", key, got, ok, want, wantOK)
 		}
 	}
 	for _, id := range c.names {
-		want, wantOK := c.terms(id, at)
+		want, wantOK := c.expectedTerms(id, at)
 		if got, ok := r.Terms(id, at); ok != wantOK || ok && got != want {
 			t.Errorf("%s: got %+v, %v, want %+v, %v", id, got, ok, want, wantOK)
 		}
 	}
-	for id, want := range c.passes {
+	for id, want := range c.tokens {
 		wantOK := want.Account == "" || !c.accounts[want.Account].closed
-		if got, ok := r.FindPass(hash(id)); ok != wantOK || ok && got != *want {
+		if got, ok := r.FindToken(hash(id)); ok != wantOK || ok && got != *want {
 			t.Errorf("%s: got %+v, %v, want %+v, %v", id, got, ok, *want, wantOK)
 		}
 	}
 }
 
-// twin goes on from a snapshot that another ring took somewhere on the way, and is told some of it twice.
-func (c *chance) twin(t *testing.T) *Ring {
+// ringFromSnapshot goes on from a snapshot that another ring took somewhere on the way, and is told some of it twice.
+func (c *randomHistory) ringFromSnapshot(t *testing.T) *Ring {
 	t.Helper()
 	at := c.IntN(len(c.events) + 1)
 	var file bytes.Buffer
-	if err := folded(t, c.events[:at], c.ledger).freeze().encode(&file); err != nil {
+	if err := ringFrom(t, c.events[:at], c.fakeLog).takeSnapshot().marshal(&file); err != nil {
 		t.Fatal(err)
 	}
-	s, mark, err := decode(file.Bytes())
-	if err != nil || mark != c.mark(at) {
-		t.Fatalf("mark %v, error %v, want %v", mark, err, c.mark(at))
+	s, checkpoint, err := unmarshalSnapshot(file.Bytes())
+	if err != nil || checkpoint != c.checkpointAt(at) {
+		t.Fatalf("mark %v, error %v, want %v", checkpoint, err, c.checkpointAt(at))
 	}
 	r := New(nil, time.Now, "", nil)
-	r.begin(s, mark)
+	r.adoptState(s, checkpoint)
 	for at < len(c.events) {
 		from, to := c.IntN(at+1), min(len(c.events), at+1+c.IntN(20))
-		feed(t, r, c.events[from:to], c.ledger)
+		feedEvents(t, r, c.events[from:to], c.fakeLog)
 		at = to
 	}
 	return r
@@ -76,16 +76,16 @@ func TestAnyHistoryGivesTheSameAnswersFromZeroFromASnapshotAndByTheRules(t *test
 		runs = 3000
 	}
 	for seed := range runs {
-		c := newChance(uint64(seed))
+		c := newRandomHistory(uint64(seed))
 		for range 50 + c.IntN(400) {
-			c.step()
+			c.appendRandom()
 		}
-		whole, twin := folded(t, c.events, c.ledger), c.twin(t)
+		whole, twin := ringFrom(t, c.events, c.fakeLog), c.ringFromSnapshot(t)
 		for _, wait := range []time.Duration{0, 50 * time.Hour, 1000 * time.Hour} {
-			c.compare(t, whole, c.now.Add(wait))
-			c.compare(t, twin, c.now.Add(wait))
+			c.checkAnswers(t, whole, c.now.Add(wait))
+			c.checkAnswers(t, twin, c.now.Add(wait))
 		}
-		if a, b := whole.state.Load().byHash.live, len(c.keys)+len(c.passes); a != b {
+		if a, b := whole.state.Load().byHash.live, len(c.keys)+len(c.tokens); a != b {
 			t.Errorf("%d credentials, want %d", a, b)
 		}
 		if t.Failed() {

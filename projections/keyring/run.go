@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	every    = 250 * time.Millisecond // between the beginnings of two looks
-	patience = 950 * time.Millisecond // of a look: later it would prove nothing
-	together = 4                      // looks at most at a time, so that one that hangs delays none
+	pollInterval       = 250 * time.Millisecond // between the beginnings of two looks
+	pollTimeout        = 950 * time.Millisecond // of a look: later it would prove nothing
+	maxConcurrentPolls = 4                      // looks at most at a time, so that one that hangs delays none
 )
 
 // Run keeps the ring up with the log until the context ends, and then leaves a snapshot.
@@ -23,13 +23,13 @@ const (
 // that log to its end. A log with another identity stops it: it is not Fresh until the right log is back, because none
 // of its keys would be known there.
 func (r *Ring) Run(ctx context.Context) {
-	k := &keeper{Ring: r, saver: saver{file: r.file, log: r.log, at: r.clock()}}
-	k.restore()
-	defer k.end()
-	tick := time.NewTicker(every)
+	k := &runner{Ring: r, saver: snapshotSaver{file: r.file, log: r.log, savedAt: r.clock()}}
+	k.restoreSnapshot()
+	defer k.stopAndSave()
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		k.turn(ctx)
+		k.step(ctx)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -38,59 +38,59 @@ func (r *Ring) Run(ctx context.Context) {
 	}
 }
 
-// keeper owns the goroutines of a running ring.
-type keeper struct {
+// runner owns the goroutines of a running ring.
+type runner struct {
 	*Ring
-	saver   saver
-	readers sync.WaitGroup
-	looking atomic.Int32
-	tailing atomic.Bool
-	cancel  context.CancelFunc // of the readers; nil when there are none
-	reading context.Context
+	saver       snapshotSaver
+	readers     sync.WaitGroup
+	activePolls atomic.Int32
+	isTailing   atomic.Bool
+	cancel      context.CancelFunc // of the readers; nil when there are none
+	readCtx     context.Context
 }
 
-func (k *keeper) turn(ctx context.Context) {
-	standing, synced := k.standing()
-	if !standing && k.tailing.Load() {
-		k.stop()
+func (k *runner) step(ctx context.Context) {
+	isFollowing, isSynced := k.followState()
+	if !isFollowing && k.isTailing.Load() {
+		k.stopReaders()
 	}
-	if !standing && (!synced || !k.isElsewhere()) {
-		k.reset()
-		standing = true
+	if !isFollowing && (!isSynced || !k.isOtherLog()) {
+		k.restartFromZero()
+		isFollowing = true
 	}
 	if k.cancel == nil {
-		k.reading, k.cancel = context.WithCancel(ctx)
+		k.readCtx, k.cancel = context.WithCancel(ctx)
 	}
-	if standing && k.tailing.CompareAndSwap(false, true) {
-		k.readers.Go(k.tail)
+	if isFollowing && k.isTailing.CompareAndSwap(false, true) {
+		k.readers.Go(k.tailLog)
 	}
-	if n := k.looking.Load(); n == 0 || synced && n < together {
-		k.looking.Add(1)
-		k.readers.Go(k.glance)
+	if n := k.activePolls.Load(); n == 0 || isSynced && n < maxConcurrentPolls {
+		k.activePolls.Add(1)
+		k.readers.Go(k.poll)
 	}
-	if synced {
-		k.consider(k.clock())
+	if isSynced {
+		k.saveIfDue(k.clock())
 	}
 }
 
-func (k *keeper) tail() {
-	defer k.tailing.Store(false)
-	err := k.follow(k.reading)
-	if diverged(err) != nil {
-		k.blind(err, k.at())
+func (k *runner) tailLog() {
+	defer k.isTailing.Store(false)
+	err := k.subscribe(k.readCtx)
+	if divergedError(err) != nil {
+		k.recordReadFailure(err, k.currentCheckpoint())
 	}
 	if !errors.Is(err, context.Canceled) {
 		k.log.Debug("key ring's subscription ended", "error", err)
 	}
 }
 
-func (k *keeper) glance() {
-	defer k.looking.Add(-1)
-	k.look(k.reading)
+func (k *runner) poll() {
+	defer k.activePolls.Add(-1)
+	k.pollLog(k.readCtx)
 }
 
-// stop ends all readers and waits for them.
-func (k *keeper) stop() {
+// stopReaders ends all readers and waits for them.
+func (k *runner) stopReaders() {
 	if k.cancel != nil {
 		k.cancel()
 		k.readers.Wait()
@@ -98,40 +98,40 @@ func (k *keeper) stop() {
 	}
 }
 
-// end leaves the state behind for the next run.
-func (k *keeper) end() {
-	k.stop()
-	k.saver.finish(k.freeze())
+// stopAndSave leaves the state behind for the next run.
+func (k *runner) stopAndSave() {
+	k.stopReaders()
+	k.saver.saveFinal(k.takeSnapshot())
 }
 
-func (k *keeper) restore() {
+func (k *runner) restoreSnapshot() {
 	if k.file == "" {
 		return
 	}
-	s, mark, err := load(k.file)
+	s, checkpoint, err := readSnapshotFile(k.file)
 	if err != nil {
 		k.log.Warn("key ring's snapshot is not used", "file", k.file, "error", err)
 		return
 	}
 	if s != nil {
-		k.begin(s, mark)
-		k.saver.mark = mark
+		k.adoptState(s, checkpoint)
+		k.saver.checkpoint = checkpoint
 	}
 }
 
-// reset begins again from zero: what the ring knows is not what this log holds.
-func (k *keeper) reset() {
-	k.stop()
+// restartFromZero begins again from zero: what the ring knows is not what this log holds.
+func (k *runner) restartFromZero() {
+	k.stopReaders()
 	k.log.Warn("key ring begins again from zero: what it knew is not on the log", "file", k.file)
-	k.begin(newState(), eventstore.Mark{})
+	k.adoptState(newState(), eventstore.Checkpoint{})
 }
 
-// consider saves when enough has happened since it was last done.
-func (k *keeper) consider(now time.Time) {
+// saveIfDue saves when enough has happened since it was last done.
+func (k *runner) saveIfDue(now time.Time) {
 	k.mu.Lock()
-	due := k.saver.due(k.mark, k.state.Load().changes, now)
+	isDue := k.saver.isDue(k.checkpoint, k.state.Load().changes, now)
 	k.mu.Unlock()
-	if due {
-		k.saver.save(k.freeze(), now)
+	if isDue {
+		k.saver.saveAsync(k.takeSnapshot(), now)
 	}
 }

@@ -10,48 +10,48 @@ import (
 )
 
 const (
-	pause   = time.Minute // between two snapshots
-	busy    = 1000        // changes that are worth one
-	distant = 64 << 20    // positions that are worth one, changes or not
+	saveInterval    = time.Minute // between two snapshots
+	minSaveChanges  = 1000        // changes that are worth one
+	minSaveDistance = 64 << 20    // positions that are worth one, changes or not
 )
 
-// saver keeps the snapshot file. Writing goes on beside the ring's work.
-type saver struct {
-	file   string
-	log    *slog.Logger
-	mark   eventstore.Mark // of the last snapshot taken
-	at     time.Time       // when it was
-	saving atomic.Bool
-	writes sync.WaitGroup
+// snapshotSaver keeps the snapshot file. Writing goes on beside the ring's work.
+type snapshotSaver struct {
+	file       string
+	log        *slog.Logger
+	checkpoint eventstore.Checkpoint // of the last snapshot taken
+	savedAt    time.Time             // when it was
+	isSaving   atomic.Bool
+	writes     sync.WaitGroup
 }
 
-// due says whether a snapshot is worth its writing.
-func (v *saver) due(mark eventstore.Mark, changes int, now time.Time) bool {
-	if v.file == "" || v.saving.Load() || now.Sub(v.at) < pause {
+// isDue says whether a snapshot is worth its writing.
+func (v *snapshotSaver) isDue(checkpoint eventstore.Checkpoint, changes int, now time.Time) bool {
+	if v.file == "" || v.isSaving.Load() || now.Sub(v.savedAt) < saveInterval {
 		return false
 	}
-	return changes >= busy || mark.Position >= v.mark.Position+distant
+	return changes >= minSaveChanges || checkpoint.Position >= v.checkpoint.Position+minSaveDistance
 }
 
-func (v *saver) save(s snapshot, now time.Time) {
-	v.mark, v.at = s.mark, now
-	v.saving.Store(true)
+func (v *snapshotSaver) saveAsync(s snapshot, now time.Time) {
+	v.checkpoint, v.savedAt = s.checkpoint, now
+	v.isSaving.Store(true)
 	v.writes.Go(func() {
-		defer v.saving.Store(false)
+		defer v.isSaving.Store(false)
 		v.write(s)
 	})
 }
 
-// finish writes the last snapshot, when there is anything new in it.
-func (v *saver) finish(s snapshot) {
+// saveFinal writes the last snapshot, when there is anything new in it.
+func (v *snapshotSaver) saveFinal(s snapshot) {
 	v.writes.Wait()
-	if v.file != "" && s.mark != v.mark {
+	if v.file != "" && s.checkpoint != v.checkpoint {
 		v.write(s)
 	}
 }
 
-func (v *saver) write(s snapshot) {
-	if err := s.write(v.file); err != nil {
+func (v *snapshotSaver) write(s snapshot) {
+	if err := s.writeFile(v.file); err != nil {
 		v.log.Warn("key ring's snapshot could not be written", "file", v.file, "error", err)
 	}
 }

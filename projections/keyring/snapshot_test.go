@@ -17,59 +17,59 @@ import (
 
 func TestARestartGoesOnFromTheSnapshot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l, file := newLedger(), filepath.Join(t.TempDir(), "ring")
-		l.add("account-a", time.Now(), opened("a"), issueSecret("k"), issueSecret("j"), revoke("j"))
-		r, end := run(t, l, file)
-		until(t, "the key is known", func() bool { return fresh(r) })
+		l, file := newFakeLog(), filepath.Join(t.TempDir(), "ring")
+		l.add("account-a", time.Now(), accountOpened("a"), secretIssued("k"), secretIssued("j"), keyRevoked("j"))
+		r, end := startRing(t, l, file)
+		until(t, "the key is known", func() bool { return isFresh(r) })
 		end()
-		l.set(func(l *ledger) { l.away = eventstore.ErrUnavailable })
-		again, _ := run(t, l, file)
-		until(t, "the key is known", func() bool { return has(again, "k") })
-		if fresh(again) || has(again, "j") {
-			t.Errorf("fresh %v, revoked key found %v, want neither", fresh(again), has(again, "j"))
+		l.configure(func(l *fakeLog) { l.readErr = eventstore.ErrUnavailable })
+		again, _ := startRing(t, l, file)
+		until(t, "the key is known", func() bool { return hasKey(again, "k") })
+		if isFresh(again) || hasKey(again, "j") {
+			t.Errorf("fresh %v, revoked key found %v, want neither", isFresh(again), hasKey(again, "j"))
 		}
-		l.set(func(l *ledger) { l.away = nil })
-		l.add("account-a", time.Now(), revoke("k"))
-		until(t, "the ring is fresh", func() bool { return fresh(again) })
-		if has(again, "k") {
+		l.configure(func(l *fakeLog) { l.readErr = nil })
+		l.add("account-a", time.Now(), keyRevoked("k"))
+		until(t, "the ring is fresh", func() bool { return isFresh(again) })
+		if hasKey(again, "k") {
 			t.Error("revoked key found")
 		}
 	})
 }
 
 func TestALogRestoredUnderneathIsReadFromZero(t *testing.T) {
-	for name, restored := range map[string]func(*ledger){
-		"shorter than the mark": func(l *ledger) { l.events = slices.Clone(l.events[:2]) },
-		"longer than the mark, as another instance wrote on": func(l *ledger) {
+	for name, restored := range map[string]func(*fakeLog){
+		"shorter than the mark": func(l *fakeLog) { l.events = slices.Clone(l.events[:2]) },
+		"longer than the mark, as another instance wrote on": func(l *fakeLog) {
 			l.events = slices.Clone(l.events[:2])
 			l.id[0]++ // which the ids of events begin with
 			for range 8 {
-				l.put("account-a", time.Now(), event.AccountActionRefused{}.EventType(), []byte(`{}`))
+				l.record("account-a", time.Now(), event.AccountActionRefused{}.EventType(), []byte(`{}`))
 			}
 			l.id[0]--
 		},
 	} {
-		for who, habit := range map[string]func(*ledger){
-			"all learn it": func(*ledger) {}, "only looks do": func(l *ledger) { l.mute = true }, "only the subscription does": func(l *ledger) { l.hushed = true },
+		for who, habit := range map[string]func(*fakeLog){
+			"all learn it": func(*fakeLog) {}, "only looks do": func(l *fakeLog) { l.isSubscriptionMute = true }, "only the subscription does": func(l *fakeLog) { l.hidesDivergence = true },
 		} {
 			t.Run(name+", "+who, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
-					l := newLedger()
-					l.set(habit)
-					l.add("account-a", time.Now(), opened("a"), issueSecret("kept"), issueSecret("lost"), issueSecret("lost, too"))
-					r, _ := run(t, l, "")
-					until(t, "the ring is fresh", func() bool { return fresh(r) && has(r, "lost") })
-					l.set(restored)
-					if l.hushed {
+					l := newFakeLog()
+					l.configure(habit)
+					l.add("account-a", time.Now(), accountOpened("a"), secretIssued("kept"), secretIssued("lost"), secretIssued("lost, too"))
+					r, _ := startRing(t, l, "")
+					until(t, "the ring is fresh", func() bool { return isFresh(r) && hasKey(r, "lost") })
+					l.configure(restored)
+					if l.hidesDivergence {
 						time.Sleep(21 * time.Second)
 					}
-					until(t, "the ring has begun again", func() bool { return fresh(r) && !has(r, "lost") })
-					if st := r.Status(time.Now()); !has(r, "kept") || st.Keys != 1 || st.Position != l.events[len(l.events)-1].Position {
-						t.Errorf("kept %v, status %+v, want one key at the log's end", has(r, "kept"), st)
+					until(t, "the ring has begun again", func() bool { return isFresh(r) && !hasKey(r, "lost") })
+					if st := r.Status(time.Now()); !hasKey(r, "kept") || st.Keys != 1 || st.Position != l.events[len(l.events)-1].Position {
+						t.Errorf("kept %v, status %+v, want one key at the log's end", hasKey(r, "kept"), st)
 					}
-					at := l.add("account-a", time.Now(), issueSecret("new"))
-					if err := r.Wait(t.Context(), at); err != nil || !has(r, "new") {
-						t.Errorf("a key issued since: %v, %v", has(r, "new"), err)
+					at := l.add("account-a", time.Now(), secretIssued("new"))
+					if err := r.AwaitPosition(t.Context(), at); err != nil || !hasKey(r, "new") {
+						t.Errorf("a key issued since: %v, %v", hasKey(r, "new"), err)
 					}
 				})
 			})
@@ -79,49 +79,49 @@ func TestALogRestoredUnderneathIsReadFromZero(t *testing.T) {
 
 func TestAnotherLogUnderneathStopsTheRingUntilTheRightOneIsBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l := newLedger()
-		l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
-		r, _ := run(t, l, "")
-		until(t, "the ring is fresh", func() bool { return fresh(r) })
-		id, events, other := l.id, l.events, newLedger()
-		other.add("account-b", time.Now(), opened("b"), issueSecret("j"), issueSecret("i"))
-		l.set(func(l *ledger) { l.id, l.events = other.id, other.events })
-		until(t, "the ring is stopped", func() bool { return !fresh(r) })
+		l := newFakeLog()
+		l.add("account-a", time.Now(), accountOpened("a"), secretIssued("k"))
+		r, _ := startRing(t, l, "")
+		until(t, "the ring is fresh", func() bool { return isFresh(r) })
+		id, events, other := l.id, l.events, newFakeLog()
+		other.add("account-b", time.Now(), accountOpened("b"), secretIssued("j"), secretIssued("i"))
+		l.configure(func(l *fakeLog) { l.id, l.events = other.id, other.events })
+		until(t, "the ring is stopped", func() bool { return !isFresh(r) })
 		time.Sleep(time.Minute)
 		if st := r.Status(time.Now()); st.Fresh || st.Reason == "" || st.Position != 20 {
 			t.Errorf("status %+v, want stopped at 20 with a reason", st)
 		}
-		l.set(func(l *ledger) { l.id, l.events = id, events })
-		until(t, "the ring is fresh", func() bool { return fresh(r) })
-		if !has(r, "k") || has(r, "j") {
-			t.Errorf("its own key %v, the other log's %v", has(r, "k"), has(r, "j"))
+		l.configure(func(l *fakeLog) { l.id, l.events = id, events })
+		until(t, "the ring is fresh", func() bool { return isFresh(r) })
+		if !hasKey(r, "k") || hasKey(r, "j") {
+			t.Errorf("its own key %v, the other log's %v", hasKey(r, "k"), hasKey(r, "j"))
 		}
 	})
 }
 
 func TestASnapshotOfAnotherLogIsNotUsed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l, file := newLedger(), filepath.Join(t.TempDir(), "ring")
-		l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
-		r, end := run(t, l, file)
-		until(t, "the ring is fresh", func() bool { return fresh(r) })
+		l, file := newFakeLog(), filepath.Join(t.TempDir(), "ring")
+		l.add("account-a", time.Now(), accountOpened("a"), secretIssued("k"))
+		r, end := startRing(t, l, file)
+		until(t, "the ring is fresh", func() bool { return isFresh(r) })
 		end()
-		other := newLedger()
-		other.add("account-b", time.Now(), opened("b"), issueSecret("j"))
-		again, _ := run(t, other, file)
-		until(t, "the ring is fresh", func() bool { return fresh(again) })
-		if has(again, "k") || !has(again, "j") {
-			t.Errorf("old log's key %v, this log's key %v", has(again, "k"), has(again, "j"))
+		other := newFakeLog()
+		other.add("account-b", time.Now(), accountOpened("b"), secretIssued("j"))
+		again, _ := startRing(t, other, file)
+		until(t, "the ring is fresh", func() bool { return isFresh(again) })
+		if hasKey(again, "k") || !hasKey(again, "j") {
+			t.Errorf("old log's key %v, this log's key %v", hasKey(again, "k"), hasKey(again, "j"))
 		}
 	})
 }
 
 func TestASnapshotThatIsDamagedIsNotUsed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l, file := newLedger(), filepath.Join(t.TempDir(), "ring")
-		l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
-		r, end := run(t, l, file)
-		until(t, "the ring is fresh", func() bool { return fresh(r) })
+		l, file := newFakeLog(), filepath.Join(t.TempDir(), "ring")
+		l.add("account-a", time.Now(), accountOpened("a"), secretIssued("k"))
+		r, end := startRing(t, l, file)
+		until(t, "the ring is fresh", func() bool { return isFresh(r) })
 		end()
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -131,13 +131,13 @@ func TestASnapshotThatIsDamagedIsNotUsed(t *testing.T) {
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		again, end := run(t, l, file)
-		until(t, "the ring is fresh", func() bool { return fresh(again) })
-		if !has(again, "k") {
+		again, end := startRing(t, l, file)
+		until(t, "the ring is fresh", func() bool { return isFresh(again) })
+		if !hasKey(again, "k") {
 			t.Error("the key is not found")
 		}
 		end()
-		if _, _, err := load(file); err != nil {
+		if _, _, err := readSnapshotFile(file); err != nil {
 			t.Errorf("the next snapshot: %v", err)
 		}
 	})
@@ -145,65 +145,65 @@ func TestASnapshotThatIsDamagedIsNotUsed(t *testing.T) {
 
 func TestASnapshotIsTakenWhileRunningWhenMuchHasChanged(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l, file := newLedger(), filepath.Join(t.TempDir(), "ring")
-		r, _ := run(t, l, file)
-		l.add("account-a", time.Now(), opened("a"), issueSecret("k"))
-		time.Sleep(2 * pause)
+		l, file := newFakeLog(), filepath.Join(t.TempDir(), "ring")
+		r, _ := startRing(t, l, file)
+		l.add("account-a", time.Now(), accountOpened("a"), secretIssued("k"))
+		time.Sleep(2 * saveInterval)
 		if _, err := os.Stat(file); err == nil {
 			t.Error("a snapshot for two changes")
 		}
-		for i := range busy {
-			l.add("account-a", time.Now(), issueSecret(fmt.Sprint(i)))
+		for i := range minSaveChanges {
+			l.add("account-a", time.Now(), secretIssued(fmt.Sprint(i)))
 		}
-		time.Sleep(2 * pause)
+		time.Sleep(2 * saveInterval)
 		until(t, "there is a snapshot", func() bool { _, err := os.Stat(file); return err == nil })
-		s, mark, err := load(file)
-		if err != nil || mark.Position != r.Status(time.Now()).Position {
-			t.Fatalf("mark %v, error %v", mark, err)
+		s, checkpoint, err := readSnapshotFile(file)
+		if err != nil || checkpoint.Position != r.Status(time.Now()).Position {
+			t.Fatalf("mark %v, error %v", checkpoint, err)
 		}
-		if h := hash("k"); s.byHash.live != busy+1 {
-			t.Errorf("%d keys, want %d", s.byHash.live, busy+1)
-		} else if _, ok := s.key(&h); !ok {
+		if h := hash("k"); s.byHash.live != minSaveChanges+1 {
+			t.Errorf("%d keys, want %d", s.byHash.live, minSaveChanges+1)
+		} else if _, ok := s.findKey(&h); !ok {
 			t.Error("the first key is not in it")
 		}
 	})
 }
 
-// encoded is a small snapshot with something of everything.
-func encoded(t testing.TB) []byte {
+// encodedSnapshot is a small snapshot with something of everything.
+func encodedSnapshot(t testing.TB) []byte {
 	t.Helper()
-	l := newLedger()
+	l := newFakeLog()
 	at := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
-	l.add("account-a", at, opened("a"), event.PlanChanged{To: "STARTER", Quota: 7, Effective: at.Add(time.Hour)})
+	l.add("account-a", at, accountOpened("a"), event.PlanChanged{To: "STARTER", Quota: 7, Effective: at.Add(time.Hour)})
 	h := hash("p")
-	l.add("account-b", at, opened("b"), event.AgencyJoined{Agency: "a", Effective: at.Add(time.Hour)},
+	l.add("account-b", at, accountOpened("b"), event.AgencyJoined{Agency: "a", Effective: at.Add(time.Hour)},
 		event.PublishableKeyIssued{Key: "p", Hash: h[:], Hint: "ld_pk_…p", Origins: []string{"https://a.fr", "https://*.b.fr"}})
 	for i := range pageRows + 3 {
-		l.add("account-b", at, issueSecret(fmt.Sprint(i)))
+		l.add("account-b", at, secretIssued(fmt.Sprint(i)))
 	}
 	t1 := hash("t")
 	l.add("token-t", at, event.TokenIssued{Token: "t", Role: "customer", Account: "b", Hash: t1[:]})
-	r := folded(t, l.events, l)
+	r := ringFrom(t, l.events, l)
 	var file bytes.Buffer
-	if err := r.freeze().encode(&file); err != nil {
+	if err := r.takeSnapshot().marshal(&file); err != nil {
 		t.Fatal(err)
 	}
 	return file.Bytes()
 }
 
-// folded is a ring that has taken events and nothing else.
-func folded(t testing.TB, events []eventstore.Recorded, l *ledger) *Ring {
+// ringFrom is a ring that has taken events and nothing else.
+func ringFrom(t testing.TB, events []eventstore.RecordedEvent, l *fakeLog) *Ring {
 	t.Helper()
 	r := New(nil, time.Now, "", nil)
-	feed(t, r, events, l)
+	feedEvents(t, r, events, l)
 	return r
 }
 
-func feed(t testing.TB, r *Ring, events []eventstore.Recorded, l *ledger) {
+func feedEvents(t testing.TB, r *Ring, events []eventstore.RecordedEvent, l *fakeLog) {
 	t.Helper()
 	for _, e := range events {
-		mark := eventstore.Mark{Log: l.id, Position: e.Position, Event: e.ID}
-		if err := r.take(eventstore.Signal{Kind: eventstore.Event, Event: e, Mark: mark}); err != nil {
+		checkpoint := eventstore.Checkpoint{Log: l.id, Position: e.Position, Event: e.ID}
+		if err := r.applySignal(eventstore.Signal{Kind: eventstore.EventAppeared, Event: e, Checkpoint: checkpoint}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -211,28 +211,28 @@ func feed(t testing.TB, r *Ring, events []eventstore.Recorded, l *ledger) {
 
 func TestASnapshotCutAnywhereOrWithAnyByteChangedIsRefused(t *testing.T) {
 	t.Parallel()
-	data := encoded(t)
-	if _, _, err := decode(data); err != nil {
+	data := encodedSnapshot(t)
+	if _, _, err := unmarshalSnapshot(data); err != nil {
 		t.Fatal(err)
 	}
 	for n := range data {
-		if _, _, err := decode(data[:n]); err == nil {
+		if _, _, err := unmarshalSnapshot(data[:n]); err == nil {
 			t.Fatalf("cut to %d bytes: no error", n)
 		}
 		bad := slices.Clone(data)
 		bad[n] ^= 0x10
-		if _, _, err := decode(bad); err == nil {
+		if _, _, err := unmarshalSnapshot(bad); err == nil {
 			t.Fatalf("byte %d changed: no error", n)
 		}
 	}
-	if _, _, err := decode(append(slices.Clone(data), 0)); err == nil {
+	if _, _, err := unmarshalSnapshot(append(slices.Clone(data), 0)); err == nil {
 		t.Error("one byte more: no error")
 	}
 }
 
 func FuzzASnapshotWithTheRightChecksumIsReadOrRefused(f *testing.F) {
-	data := encoded(f)
-	body := data[len(header) : len(data)-4]
+	data := encodedSnapshot(f)
+	body := data[len(snapshotHeader) : len(data)-4]
 	f.Add(body)
 	for n := 0; n < len(body); n += 7 {
 		bad := slices.Clone(body)
@@ -241,17 +241,17 @@ func FuzzASnapshotWithTheRightChecksumIsReadOrRefused(f *testing.F) {
 		f.Add(body[:n])
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		file := append([]byte(header), body...)
+		file := append([]byte(snapshotHeader), body...)
 		file = binary.LittleEndian.AppendUint32(file, crc32.Checksum(file, castagnoli))
-		s, _, err := decode(file)
+		s, _, err := unmarshalSnapshot(file)
 		if err != nil {
 			return
 		}
 		for n := range s.keys.rows { // whatever was accepted can be asked
 			p, i := s.keys.at(n)
-			s.key(&p.rows[i].hash)
+			s.findKey(&p.rows[i].hash)
 			if owner := p.rows[i].account; owner != 0 {
-				s.terms(owner-1, time.Now())
+				s.termsAt(owner-1, time.Now())
 			}
 		}
 	})

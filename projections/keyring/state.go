@@ -16,13 +16,13 @@ import (
 type state struct {
 	keys     pages[key] // text: the key's id and its hint; list: its origins
 	byHash   index
-	free     []uint32       // rows of keys that are gone
+	freeRows []uint32       // rows of keys that are gone
 	accounts pages[account] // text: the account's id
 	byID     index
 	seed     maphash.Seed
-	words    words
-	stopped  atomic.Pointer[stopped] // nil: nothing is
-	changes  int                     // since the last snapshot
+	words    internedTexts
+	stopped  atomic.Pointer[unusableEvents] // nil: nothing is
+	changes  int                            // since the last snapshot
 }
 
 func newState() *state { return &state{seed: maphash.MakeSeed()} }
@@ -32,71 +32,71 @@ type key struct {
 	hash    token.Hash
 	account uint32 // row + 1; 0 is nobody's
 	idLen   uint16
-	kind    kind
-	role    word
+	kind    credentialKind
+	role    textID
 }
 
-type kind uint8
+type credentialKind uint8
 
 const (
-	none kind = iota // a row that is free
+	freeRow credentialKind = iota // a row that is free
 	secret
 	publishable
-	area
+	areaToken
 )
 
-// found is a key, with where it was found.
-type found struct {
+// foundKey is a key, with where it was foundKey.
+type foundKey struct {
 	*key
-	n       uint32
+	row     uint32
 	text    string
 	origins []string
 }
 
-func (f found) id() string   { return f.text[:f.idLen] }
-func (f found) hint() string { return f.text[f.idLen:] }
+func (f foundKey) id() string   { return f.text[:f.idLen] }
+func (f foundKey) hint() string { return f.text[f.idLen:] }
 
 func fingerprint(h *token.Hash) uint32 { return binary.LittleEndian.Uint32(h[:]) }
 
-func (s *state) key(h *token.Hash) (found, bool) {
+func (s *state) findKey(h *token.Hash) (foundKey, bool) {
 	for n := range s.byHash.rows(fingerprint(h)) {
 		p, i := s.keys.at(n)
-		if k := &p.rows[i]; k.kind != none && subtle.ConstantTimeCompare(k.hash[:], h[:]) == 1 {
-			return found{k, n, p.text(i), p.list(i)}, true
+		if k := &p.rows[i]; k.kind != freeRow && subtle.ConstantTimeCompare(k.hash[:], h[:]) == 1 {
+			return foundKey{k, n, p.text(i), p.list(i)}, true
 		}
 	}
-	return found{}, false
+	return foundKey{}, false
 }
 
-// put adds a key, or replaces the one of the same hash.
-func (s *state) put(k key, text string, origins []string) error {
+// putKey adds a key, or replaces the one of the same hash.
+func (s *state) putKey(k key, text string, origins []string) error {
 	if len(text) > maxText {
 		return fmt.Errorf("key with %d bytes of text", len(text))
 	}
-	if old, ok := s.key(&k.hash); ok {
-		s.keys.set(old.n, k, text, origins)
+	if old, ok := s.findKey(&k.hash); ok {
+		s.keys.set(old.row, k, text, origins)
 		return nil
 	}
 	n := s.keys.rows
-	if last := len(s.free) - 1; last >= 0 {
-		n, s.free = s.free[last], s.free[:last]
+	if last := len(s.freeRows) - 1; last >= 0 {
+		n, s.freeRows = s.freeRows[last], s.freeRows[:last]
 	}
 	s.keys.set(n, k, text, origins)
 	s.byHash.add(fingerprint(&k.hash), n)
 	return nil
 }
 
-// drop forgets a key for good: it is as one that never was.
-func (s *state) drop(h *token.Hash) {
-	if k, ok := s.key(h); ok {
-		s.byHash.drop(fingerprint(h), k.n)
-		s.keys.set(k.n, key{}, "", nil)
-		s.free = append(s.free, k.n)
+// dropKey forgets a key for good: it is as one that never was.
+func (s *state) dropKey(h *token.Hash) {
+	if k, ok := s.findKey(h); ok {
+		s.byHash.drop(fingerprint(h), k.row)
+		s.keys.set(k.row, key{}, "", nil)
+		s.freeRows = append(s.freeRows, k.row)
 	}
 }
 
-// account finds the row of an account, by its id.
-func (s *state) account(id string) (uint32, bool) {
+// findAccount finds the row of an findAccount, by its id.
+func (s *state) findAccount(id string) (uint32, bool) {
 	for n := range s.byID.rows(uint32(maphash.String(s.seed, id))) {
 		if p, i := s.accounts.at(n); p.text(i) == id {
 			return n, true
@@ -105,9 +105,9 @@ func (s *state) account(id string) (uint32, bool) {
 	return 0, false
 }
 
-// accountRow is account, with a new row for an id that was never heard of.
-func (s *state) accountRow(id string) (uint32, error) {
-	if n, ok := s.account(id); ok {
+// ensureAccount is account, with a new row for an id that was never heard of.
+func (s *state) ensureAccount(id string) (uint32, error) {
+	if n, ok := s.findAccount(id); ok {
 		return n, nil
 	}
 	if len(id) > maxText {
@@ -119,33 +119,33 @@ func (s *state) accountRow(id string) (uint32, error) {
 	return n, nil
 }
 
-// words are the few texts that rows have in common: plans and roles. They only ever grow.
-type words struct{ list atomic.Pointer[[]string] }
+// internedTexts are the few texts that rows have in common: plans and roles. They only ever grow.
+type internedTexts struct{ list atomic.Pointer[[]string] }
 
-// word is a text in words; 0 is "".
-type word uint16
+// textID is a text in words; 0 is "".
+type textID uint16
 
-func (w *words) text(n word) string {
+func (w *internedTexts) text(n textID) string {
 	if n == 0 {
 		return ""
 	}
 	return (*w.list.Load())[n-1]
 }
 
-func (w *words) of(text string) word {
+func (w *internedTexts) intern(text string) textID {
 	if text == "" {
 		return 0
 	}
 	all := w.all()
 	if i := slices.Index(all, text); i >= 0 {
-		return word(i + 1)
+		return textID(i + 1)
 	}
 	all = append(slices.Clone(all), text)
 	w.list.Store(&all)
-	return word(len(all))
+	return textID(len(all))
 }
 
-func (w *words) all() []string {
+func (w *internedTexts) all() []string {
 	if list := w.list.Load(); list != nil {
 		return *list
 	}

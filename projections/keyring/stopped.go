@@ -15,8 +15,8 @@ import (
 // stopped account, and of the sub-clients of a stopped agency, are found and give nothing; a stopped token is not found.
 // A correction that names the event lets the stream go on. Since the event was never folded, nothing is to be taken back.
 
-// stopped are the events that cannot be used and that no correction names, by stream. It is replaced, never changed.
-type stopped map[string][]eventstore.Revision
+// unusableEvents are the events that cannot be used and that no correction names, by stream. It is replaced, never changed.
+type unusableEvents map[string][]eventstore.Revision
 
 // isStopped says whether a stream holds an event that cannot be used.
 func (s *state) isStopped(category, id string) bool {
@@ -27,33 +27,33 @@ func (s *state) isStopped(category, id string) bool {
 	return len((*all)[category+"-"+id]) > 0
 }
 
-// stop notes an event that cannot be used.
-func (s *state) stop(r eventstore.Recorded) {
-	s.restop(r.Stream, append(slices.Clone(s.stoppedOf()[r.Stream]), r.Revision))
+// stopStream notes an event that cannot be used.
+func (s *state) stopStream(r eventstore.RecordedEvent) {
+	s.setStopped(r.Stream, append(slices.Clone(s.stoppedStreams()[r.Stream]), r.Revision))
 }
 
-// resume notes that a correction names an event. It is false for an event that was folded.
-func (s *state) resume(stream string, at eventstore.Revision) bool {
-	events := s.stoppedOf()[stream]
+// resumeStream notes that a correction names an event. It is false for an event that was folded.
+func (s *state) resumeStream(stream string, at eventstore.Revision) bool {
+	events := s.stoppedStreams()[stream]
 	i := slices.Index(events, at)
 	if i < 0 {
 		return false
 	}
-	s.restop(stream, slices.Delete(slices.Clone(events), i, i+1))
+	s.setStopped(stream, slices.Delete(slices.Clone(events), i, i+1))
 	return true
 }
 
-func (s *state) stoppedOf() stopped {
+func (s *state) stoppedStreams() unusableEvents {
 	if all := s.stopped.Load(); all != nil {
 		return *all
 	}
 	return nil
 }
 
-func (s *state) restop(stream string, events []eventstore.Revision) {
-	changed := maps.Clone(s.stoppedOf())
+func (s *state) setStopped(stream string, events []eventstore.Revision) {
+	changed := maps.Clone(s.stoppedStreams())
 	if changed == nil {
-		changed = stopped{}
+		changed = unusableEvents{}
 	}
 	if changed[stream] = events; len(events) == 0 {
 		delete(changed, stream)
@@ -61,8 +61,8 @@ func (s *state) restop(stream string, events []eventstore.Revision) {
 	s.stopped.Store(&changed)
 }
 
-// texts are the events as a snapshot keeps them.
-func (s stopped) texts() (all []string) {
+// marshal are the events as a snapshot keeps them.
+func (s unusableEvents) marshal() (all []string) {
 	for stream, events := range s {
 		for _, at := range events {
 			all = append(all, stream+"@"+strconv.FormatInt(int64(at), 10))
@@ -72,9 +72,9 @@ func (s stopped) texts() (all []string) {
 	return all
 }
 
-// parseStopped is what texts told of.
-func parseStopped(texts []string) (stopped, error) {
-	all := stopped{}
+// unmarshalUnusableEvents is what texts told of.
+func unmarshalUnusableEvents(texts []string) (unusableEvents, error) {
+	all := unusableEvents{}
 	for _, text := range texts {
 		stream, revision, _ := strings.Cut(text, "@")
 		at, err := strconv.ParseInt(revision, 10, 64)
@@ -86,41 +86,41 @@ func parseStopped(texts []string) (stopped, error) {
 	return all, nil
 }
 
-// errFolded: a correction names an event that the ring has folded. It folds the log again without it.
-var errFolded = errors.New("a correction names an event that was folded")
+// errVoidsFolded: a correction names an event that the ring has folded. It folds the log again without it.
+var errVoidsFolded = errors.New("a correction names an event that was folded")
 
-// voided is an event that a correction names.
-type voided struct {
+// voidedEvent is an event that a correction names.
+type voidedEvent struct {
 	stream   string
 	revision eventstore.Revision
 }
 
 // foldNext folds the next event of the log, or passes over it. Who calls it holds mu.
-func (r *Ring) foldNext(e eventstore.Recorded) error {
+func (r *Ring) foldNext(e eventstore.RecordedEvent) error {
 	s := r.state.Load()
-	at, corrects := eventstore.Corrects(e)
+	at, corrects := eventstore.VoidedRevision(e)
 	switch {
-	case r.voided[voided{e.Stream, e.Revision}]:
+	case r.voided[voidedEvent{e.Stream, e.Revision}]:
 		return nil
 	case !corrects:
-		err := s.fold(e)
+		err := s.foldEvent(e)
 		if _, unusable := errors.AsType[*eventstore.UnusableError](err); unusable {
-			s.stop(e)
+			s.stopStream(e)
 			r.log.Error("an event cannot be used: its account is stopped", "stream", e.Stream, "position", e.Position, "reason", err)
 			return nil
 		}
 		return err
-	case s.resume(e.Stream, at):
+	case s.resumeStream(e.Stream, at):
 		r.log.Info("a correction names the event that stopped an account", "stream", e.Stream, "position", e.Position)
 		return nil
-	case r.voided[voided{e.Stream, at}]:
+	case r.voided[voidedEvent{e.Stream, at}]:
 		return nil
 	}
 	if r.voided == nil {
-		r.voided = map[voided]bool{}
+		r.voided = map[voidedEvent]bool{}
 	}
-	r.voided[voided{e.Stream, at}] = true
-	r.lost, r.synced, r.lostAt = true, false, r.clock() // Run begins again from zero
-	r.looked.Store(never)
-	return fmt.Errorf("%s@%d: %w", e.Stream, at, errFolded)
+	r.voided[voidedEvent{e.Stream, at}] = true
+	r.hasDiverged, r.isSynced, r.divergedAt = true, false, r.clock() // Run begins again from zero
+	r.lastPollStart.Store(neverPolled)
+	return fmt.Errorf("%s@%d: %w", e.Stream, at, errVoidsFolded)
 }

@@ -3,7 +3,7 @@ package keyring
 import (
 	"time"
 
-	"lieudit/schemas/grant"
+	"lieudit/schemas/access"
 	"lieudit/schemas/plan"
 )
 
@@ -17,12 +17,12 @@ type account struct {
 	closed bool
 }
 
-func (a *account) open() bool { return a.opened && !a.closed }
+func (a *account) isOpen() bool { return a.opened && !a.closed }
 
 // terms are an account's own plan and volume.
 type terms struct {
 	quota int64
-	plan  word
+	plan  textID
 }
 
 // scheduled is grant.Scheduled without a pointer. Instants are Unix microseconds.
@@ -32,9 +32,9 @@ type scheduled[T any] struct {
 }
 
 // set makes value hold from an instant on; said is when that was recorded. It replaces what has not begun by then.
-func (s *scheduled[T]) set(value T, from, said time.Time) {
-	s.value, s.from = s.at(said.UnixMicro()), 0
-	if from.After(said) {
+func (s *scheduled[T]) set(value T, from, recorded time.Time) {
+	s.value, s.from = s.at(recorded.UnixMicro()), 0
+	if from.After(recorded) {
 		s.next, s.from = value, from.UnixMicro()
 		return
 	}
@@ -48,31 +48,31 @@ func (s *scheduled[T]) at(t int64) T {
 	return s.value
 }
 
-// terms are those of the account in row n, with its id. Not ok: it is not open, or its agency is not.
-func (s *state) terms(n uint32, now time.Time) (id string, t grant.Terms, ok bool) {
+// termsAt are those of the account in row n, with its id. Not ok: it is not open, or its agency is not.
+func (s *state) termsAt(n uint32, now time.Time) (id string, t access.Terms, ok bool) {
 	p, i := s.accounts.at(n)
 	a, at := &p.rows[i], now.UnixMicro()
 	own := a.own.at(at)
-	t = grant.Terms{Plan: plan.Name(s.words.text(own.plan)), Quota: own.quota, Anchor: unpacked(a.anchor)}
-	ok = a.open()
+	t = access.Terms{Plan: plan.Name(s.words.text(own.plan)), Quota: own.quota, Anchor: unpackDate(a.anchor)}
+	ok = a.isOpen()
 	if agency := a.agency.at(at); agency != 0 {
-		ok = s.inherit(&t, agency-1, at) && ok
+		ok = s.inheritTerms(&t, agency-1, at) && ok
 	}
 	return p.text(i), t, ok
 }
 
-// inherit gives t what a sub-client has from the agency in row n. An agency's own agency counts for nothing.
-func (s *state) inherit(t *grant.Terms, n uint32, at int64) (open bool) {
+// inheritTerms gives t what a sub-client has from the agency in row n. An agency's own agency counts for nothing.
+func (s *state) inheritTerms(t *access.Terms, n uint32, at int64) (open bool) {
 	p, i := s.accounts.at(n)
 	agency := &p.rows[i]
 	t.Plan = plan.Name(s.words.text(agency.own.at(at).plan))
-	t.Anchor = unpacked(agency.anchor)
+	t.Anchor = unpackDate(agency.anchor)
 	t.Agency = p.text(i)
-	return agency.open()
+	return agency.isOpen()
 }
 
-func packed(d plan.Date) int32 { return int32(d.Year<<9 | int(d.Month)<<5 | d.Day) }
+func packDate(d plan.Date) int32 { return int32(d.Year<<9 | int(d.Month)<<5 | d.Day) }
 
-func unpacked(n int32) plan.Date {
+func unpackDate(n int32) plan.Date {
 	return plan.Date{Year: int(n >> 9), Month: time.Month(n >> 5 & 15), Day: int(n & 31)}
 }

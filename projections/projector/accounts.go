@@ -30,22 +30,22 @@ func stopKind(err error) string {
 	case errors.As(err, &unreadable):
 		return table.AccountUnreadable
 	}
-	return table.AccountRuns
+	return table.AccountRunning
 }
 
-// stopFact returns a fact that stops the account of an event, or err where it stops the projection.
-func stopFact(r eventstore.Recorded, err error) (fact, error) {
-	if stopKind(err) == table.AccountRuns {
-		return fact{}, err
+// stoppingEvent returns a fact that stops the account of an event, or err where it stops the projection.
+func stoppingEvent(r eventstore.RecordedEvent, err error) (decodedEvent, error) {
+	if stopKind(err) == table.AccountRunning {
+		return decodedEvent{}, err
 	}
-	return fact{record: Record{Recorded: r}, stop: err}, nil
+	return decodedEvent{record: Record{RecordedEvent: r}, stopErr: err}, nil
 }
 
 // nextStatus returns the status of the fact's account after the fact.
-func (f fact) nextStatus(s table.AccountStatus) table.AccountStatus {
-	s.Kind, s.Reason = stopKind(f.stop), ""
-	if f.stop != nil {
-		s.Reason = f.stop.Error()
+func (f decodedEvent) nextStatus(s table.AccountStatus) table.AccountStatus {
+	s.Kind, s.Reason = stopKind(f.stopErr), ""
+	if f.stopErr != nil {
+		s.Reason = f.stopErr.Error()
 	}
 	s.Stream, s.Revision, s.Position = f.record.Stream, int64(f.record.Revision), int64(f.record.Position)
 	return s
@@ -54,32 +54,32 @@ func (f fact) nextStatus(s table.AccountStatus) table.AccountStatus {
 // accountFilter drops the facts of stopped accounts from one batch, inside the batch's transaction. An owner is the
 // account or token whose stream an event is in (table.OwnerOf).
 type accountFilter struct {
-	stopped  map[string]table.AccountStatus // by owner
-	repaired map[string]bool                // owners of streams with events that corrections void
-	changed  map[string]table.AccountStatus // by owner: statuses to write in the transaction
-	erased   map[string]eventstore.Position // stopped accounts whose erasure is passed over, and its position
-	toLog    []table.AccountStatus          // statuses to log once the transaction is committed
-	kept     []fact                         // to be folded
+	stopped         map[string]table.AccountStatus // by owner
+	correctedOwners map[string]bool                // owners of streams with events that corrections void
+	changed         map[string]table.AccountStatus // by owner: statuses to write in the transaction
+	erased          map[string]eventstore.Position // stopped accounts whose erasure is passed over, and its position
+	toLog           []table.AccountStatus          // statuses to log once the transaction is committed
+	kept            []decodedEvent                 // to be folded
 }
 
-// filterFacts finds which facts are to be folded (accountFilter.kept), and writes the changed statuses of accounts.
-func filterFacts(ctx context.Context, tx *table.Tx, facts []fact) (*accountFilter, error) {
+// filterEvents finds which facts are to be folded (accountFilter.kept), and writes the changed statuses of accounts.
+func filterEvents(ctx context.Context, tx *table.Tx, decoded []decodedEvent) (*accountFilter, error) {
 	rows, err := table.Select(ctx, tx, table.AccountStatuses, "where kind <> '' or voided > 0")
 	if err != nil {
 		return nil, err
 	}
-	v := &accountFilter{stopped: map[string]table.AccountStatus{}, repaired: map[string]bool{}, changed: map[string]table.AccountStatus{},
+	v := &accountFilter{stopped: map[string]table.AccountStatus{}, correctedOwners: map[string]bool{}, changed: map[string]table.AccountStatus{},
 		erased: map[string]eventstore.Position{}}
 	for _, s := range rows {
-		if v.repaired[s.Account] = s.Voided > 0; s.Stopped() {
+		if v.correctedOwners[s.Account] = s.VoidedEvents > 0; s.IsStopped() {
 			v.stopped[s.Account] = s
 		}
 	}
-	if err := v.loadStatuses(ctx, tx, facts); err != nil {
+	if err := v.loadStatuses(ctx, tx, decoded); err != nil {
 		return nil, err
 	}
-	for _, f := range facts {
-		v.filterFact(f)
+	for _, f := range decoded {
+		v.filterEvent(f)
 	}
 	changed := make([]table.AccountStatus, 0, len(v.changed))
 	for _, s := range v.changed {
@@ -89,16 +89,16 @@ func filterFacts(ctx context.Context, tx *table.Tx, facts []fact) (*accountFilte
 }
 
 // loadStatuses reads the statuses of running accounts that these facts will change.
-func (v *accountFilter) loadStatuses(ctx context.Context, tx *table.Tx, facts []fact) error {
+func (v *accountFilter) loadStatuses(ctx context.Context, tx *table.Tx, decoded []decodedEvent) error {
 	seen := map[string]bool{}
 	var owners []string
-	for _, f := range facts {
-		owner := table.OwnerOf(f.record.Stream)
+	for _, f := range decoded {
+		owner := table.StreamOwner(f.record.Stream)
 		if _, stopped := v.stopped[owner]; f.changesStatus() && !stopped && !seen[owner] {
 			seen[owner], owners = true, append(owners, owner)
 		}
 	}
-	rows, err := table.Load(ctx, tx, table.AccountStatuses, owners)
+	rows, err := table.LoadByKeys(ctx, tx, table.AccountStatuses, owners)
 	for _, s := range rows {
 		v.changed[s.Account] = s
 	}
@@ -106,18 +106,20 @@ func (v *accountFilter) loadStatuses(ctx context.Context, tx *table.Tx, facts []
 }
 
 // changesStatus reports whether the fact changes its account's status.
-func (f fact) changesStatus() bool { return f.stop != nil || f.empty || f.isCorrection() }
+func (f decodedEvent) changesStatus() bool {
+	return f.stopErr != nil || f.isEmptyCommit || f.isCorrection()
+}
 
 // isCorrection reports whether the event is a correction, which voids another event of its stream.
-func (f fact) isCorrection() bool {
+func (f decodedEvent) isCorrection() bool {
 	_, ok := f.event.(event.Correction)
 	return ok
 }
 
-// filterFact keeps a fact, or drops it and changes the status of its account.
-// filterFact keeps a fact, or drops it and changes the status of its account.
-func (v *accountFilter) filterFact(f fact) {
-	owner := table.OwnerOf(f.record.Stream)
+// filterEvent keeps a fact, or drops it and changes the status of its account.
+// filterEvent keeps a fact, or drops it and changes the status of its account.
+func (v *accountFilter) filterEvent(f decodedEvent) {
+	owner := table.StreamOwner(f.record.Stream)
 	s, stopped := v.stopped[owner]
 	if !stopped {
 		if s = v.changed[owner]; !f.changesStatus() {
@@ -125,42 +127,42 @@ func (v *accountFilter) filterFact(f fact) {
 			return
 		}
 	}
-	s.Account, s.Passed = owner, int64(f.record.Position)
-	if _, erased := f.event.(event.AccountErased); erased && s.Kind != table.AccountRefolds { // a refold comes to it, or leaves no rows
+	s.Account, s.LastSkipped = owner, int64(f.record.Position)
+	if _, erased := f.event.(event.AccountErased); erased && s.Kind != table.AccountRefolding { // a refold comes to it, or leaves no rows
 		v.erased[owner] = f.record.Position
 	}
 	switch {
 	case f.isCorrection():
-		s.Kind, s.Reason = table.AccountRefolds, "its rows are being written again"
+		s.Kind, s.Reason = table.AccountRefolding, "its rows are being written again"
 		s.Stream, s.Revision, s.Position = f.record.Stream, int64(f.record.Revision), int64(f.record.Position)
-	case !stopped && f.empty:
-		if s.Empty == 0 {
-			s.Empty = int64(f.record.Position)
+	case !stopped && f.isEmptyCommit:
+		if s.FirstEmptyCommit == 0 {
+			s.FirstEmptyCommit = int64(f.record.Position)
 		}
-		v.toLog = append(v.toLog, table.AccountStatus{Account: owner, Empty: int64(f.record.Position)})
+		v.toLog = append(v.toLog, table.AccountStatus{Account: owner, FirstEmptyCommit: int64(f.record.Position)})
 	case !stopped:
 		s = f.nextStatus(s)
 		v.toLog = append(v.toLog, s)
 	}
-	if v.changed[owner] = s; s.Stopped() {
+	if v.changed[owner] = s; s.IsStopped() {
 		v.stopped[owner] = s
 	}
 }
 
 // dropErased deletes the rows of stopped accounts that were erased: personal data in them must not wait for a repair.
-func (v *accountFilter) dropErased(m Model, b *Batch) {
-	if !m.Personal {
+func (v *accountFilter) dropErased(m Model, b *Changeset) {
+	if !m.NeedsPersonalData {
 		return
 	}
 	for owner, at := range v.erased {
-		m.Drop(b, owner, at)
+		m.DropRows(b, owner, at)
 	}
 }
 
 // needsRefold reports whether the rows of an account must be written again now.
 func (v *accountFilter) needsRefold() bool {
 	for _, s := range v.changed {
-		if s.Kind == table.AccountRefolds {
+		if s.Kind == table.AccountRefolding {
 			return true
 		}
 	}
@@ -168,14 +170,14 @@ func (v *accountFilter) needsRefold() bool {
 }
 
 // logAccounts logs the changes of accounts. Several copies meet the same event: it is logged once.
-func (l *lane) logAccounts(news []table.AccountStatus) {
-	for _, s := range news {
+func (w *worker) logAccounts(changes []table.AccountStatus) {
+	for _, s := range changes {
 		switch {
-		case !l.logged.markLogged(s.Account, max(s.Position, s.Empty)):
-		case s.Stopped():
-			l.log.Error("account stopped", "account", s.Account, "kind", s.Kind, "position", s.Position, "reason", s.Reason)
+		case !w.logged.markLogged(s.Account, max(s.Position, s.FirstEmptyCommit)):
+		case s.IsStopped():
+			w.log.Error("account stopped", "account", s.Account, "kind", s.Kind, "position", s.Position, "reason", s.Reason)
 		default:
-			l.log.Warn("a commit without a sync id changed nothing and is passed over", "account", s.Account, "position", s.Empty)
+			w.log.Warn("a commit without a sync id changed nothing and is passed over", "account", s.Account, "position", s.FirstEmptyCommit)
 		}
 	}
 }

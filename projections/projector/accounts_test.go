@@ -16,26 +16,26 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
-	"lieudit/projections/history"
-	"lieudit/projections/inventory"
+	"lieudit/projections/account"
+	"lieudit/projections/audit"
+	"lieudit/projections/locations"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
-	"lieudit/projections/register"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 	"lieudit/schemas/table/tabletest"
 )
 
-// placed is an instance that fills all read models of the core log, those of places with an outbox.
-func (s *scene) placed(t *testing.T) *instance {
+// startAllModels is an instance that fills all read models of the core log, those of places with an outbox.
+func (s *cluster) startAllModels(t *testing.T) *instance {
 	t.Helper()
-	return s.start(t, register.Model, history.Model, inventory.Model(true))
+	return s.startInstance(t, account.Model, audit.Model, locations.Model(true))
 }
 
-// raw appends an event as it is, whatever it holds.
-func (s *scene) raw(t *testing.T, stream, name, data string) eventstore.Position {
+// appendRaw appends an event as it is, whatever it holds.
+func (s *cluster) appendRaw(t *testing.T, stream, name, data string) eventstore.Position {
 	t.Helper()
-	done, err := s.log.Append(t.Context(), stream, eventstore.Any, []eventstore.Proposed{
+	done, err := s.log.Append(t.Context(), stream, eventstore.Any, []eventstore.ProposedEvent{
 		{ID: uuid.New(), Type: name, Data: []byte(data), Metadata: []byte(`{"end":true}`)}})
 	if err != nil {
 		t.Fatal(err)
@@ -43,8 +43,8 @@ func (s *scene) raw(t *testing.T, stream, name, data string) eventstore.Position
 	return done.Position
 }
 
-// append adds events in one append.
-func (s *scene) append(t *testing.T, stream string, events ...event.Event) eventstore.Position {
+// appendEvents adds events in one appendEvents.
+func (s *cluster) appendEvents(t *testing.T, stream string, events ...event.Event) eventstore.Position {
 	t.Helper()
 	return projectortest.Append(t, s.log, s.codec, stream, events...)
 }
@@ -52,15 +52,15 @@ func (s *scene) append(t *testing.T, stream string, events ...event.Event) event
 // siteRow is a change of one site.
 func siteRow(code, id, op string, version int64) event.SitesChanged {
 	return event.SitesChanged{
-		SitesWritten: event.SitesWritten{Referential: code, Action: "put", After: 1},
-		Rows:         []event.SiteRow{{ExternalID: id, Site: "site-" + id, Op: op, Version: version, Content: event.Personal(fmt.Sprintf(`{"content":{"nom":"%s %d"}}`, id, version))}},
+		SiteWriteSummary: event.SiteWriteSummary{Referential: code, Action: "put", ActiveAfter: 1},
+		Rows:             []event.SiteRow{{ExternalID: id, SiteID: "site-" + id, Operation: op, Version: version, Content: event.Personal(fmt.Sprintf(`{"content":{"nom":"%s %d"}}`, id, version))}},
 	}
 }
 
-// shown are the rows of an account's places, or why they are not to be shown.
-func (i *instance) shown(t *testing.T, account string) (sites []table.Site, referentials []table.Referential, err error) {
+// accountRows are the rows of an account's places, or why they are not to be accountRows.
+func (i *instance) accountRows(t *testing.T, account string) (sites []table.Site, referentials []table.Referential, err error) {
 	t.Helper()
-	err = i.shelf.ReadAccount(t.Context(), table.Places, account, func(db *table.DB) (err error) {
+	err = i.registry.ReadAccount(t.Context(), table.LocationsModel, account, func(db *table.DB) (err error) {
 		if sites, err = table.Select(t.Context(), db, table.Sites, "where account = ? order by id", account); err != nil {
 			return err
 		}
@@ -70,26 +70,26 @@ func (i *instance) shown(t *testing.T, account string) (sites []table.Site, refe
 	return sites, referentials, err
 }
 
-// stopped fails unless a model has stopped an account, and says how.
-func (i *instance) stopped(t *testing.T, m table.Model, account string) table.AccountStatus {
+// requireStopped fails unless a model has requireStopped an account, and says how.
+func (i *instance) requireStopped(t *testing.T, m table.ReadModel, account string) table.AccountStatus {
 	t.Helper()
 	var stop *table.StoppedError
-	err := i.shelf.ReadAccount(t.Context(), m, account, func(*table.DB) error { return nil })
+	err := i.registry.ReadAccount(t.Context(), m, account, func(*table.DB) error { return nil })
 	if !errors.As(err, &stop) {
 		t.Fatalf("%s: got %v for account %s, want it stopped", m.Name, err, account)
 	}
 	return stop.AccountStatus
 }
 
-// runs waits until a model shows an account.
-func (i *instance) runs(t *testing.T, m table.Model, account string) {
+// awaitRunning waits until a model shows an account.
+func (i *instance) awaitRunning(t *testing.T, m table.ReadModel, account string) {
 	t.Helper()
 	until(t, account+" runs in "+m.Name, func() bool {
-		return i.shelf.ReadAccount(t.Context(), m, account, func(*table.DB) error { return nil }) == nil
+		return i.registry.ReadAccount(t.Context(), m, account, func(*table.DB) error { return nil }) == nil
 	})
 }
 
-func names(sites []table.Site) (all []string) {
+func siteNames(sites []table.Site) (all []string) {
 	for _, s := range sites {
 		all = append(all, fmt.Sprintf("%s v%d", s.ExternalID, s.Version))
 	}
@@ -98,101 +98,101 @@ func names(sites []table.Site) (all []string) {
 
 const sitesChanged = "locations.sites-changed.v1"
 
-// unusables are the ways in which an event cannot be used, in the stream of account a.
-var unusables = map[string]func(t *testing.T, s *scene) eventstore.Position{
-	"it is not what its type says": func(t *testing.T, s *scene) eventstore.Position {
-		return s.raw(t, "locations-a", sitesChanged, `{"rows": 3}`)
+// unusableEvents are the ways in which an event cannot be used, in the stream of account a.
+var unusableEvents = map[string]func(t *testing.T, s *cluster) eventstore.Position{
+	"it is not what its type says": func(t *testing.T, s *cluster) eventstore.Position {
+		return s.appendRaw(t, "locations-a", sitesChanged, `{"rows": 3}`)
 	},
-	"it is no JSON": func(t *testing.T, s *scene) eventstore.Position {
-		return s.raw(t, "locations-a", sitesChanged, `{`)
+	"it is no JSON": func(t *testing.T, s *cluster) eventstore.Position {
+		return s.appendRaw(t, "locations-a", sitesChanged, `{`)
 	},
-	"its envelope is no JSON": func(t *testing.T, s *scene) eventstore.Position {
-		done, err := s.log.Append(t.Context(), "locations-a", eventstore.Any, []eventstore.Proposed{
+	"its envelope is no JSON": func(t *testing.T, s *cluster) eventstore.Position {
+		done, err := s.log.Append(t.Context(), "locations-a", eventstore.Any, []eventstore.ProposedEvent{
 			{ID: uuid.New(), Type: sitesChanged, Data: []byte(`{}`), Metadata: []byte(`[`)}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return done.Position
 	},
-	"it commits what is not staged": func(t *testing.T, s *scene) eventstore.Position {
-		return s.append(t, "locations-a", event.SyncCommitted{SitesWritten: event.SitesWritten{Referential: "m"}, Sync: uuid.NewString(), Events: 2, Digest: []byte("d")})
+	"it commits what is not staged": func(t *testing.T, s *cluster) eventstore.Position {
+		return s.appendEvents(t, "locations-a", event.SyncCommitted{SiteWriteSummary: event.SiteWriteSummary{Referential: "m"}, SyncID: uuid.NewString(), EventCount: 2, Digest: []byte("d")})
 	},
-	"it commits more than is staged": func(t *testing.T, s *scene) eventstore.Position {
-		commit := s.stage(t, 100)
-		commit.Events++
-		return s.append(t, "locations-a", commit)
+	"it commits more than is staged": func(t *testing.T, s *cluster) eventstore.Position {
+		commit := s.appendStaged(t, 100)
+		commit.EventCount++
+		return s.appendEvents(t, "locations-a", commit)
 	},
-	"it commits something else than is staged": func(t *testing.T, s *scene) eventstore.Position {
-		commit := s.stage(t, 100)
+	"it commits something else than is staged": func(t *testing.T, s *cluster) eventstore.Position {
+		commit := s.appendStaged(t, 100)
 		commit.Digest[0]++
-		return s.append(t, "locations-a", commit)
+		return s.appendEvents(t, "locations-a", commit)
 	},
 }
 
 // TestUnusableEventStopsItsAccountAlone until a correction names it: then all rows are as if it had never been there.
 func TestUnusableEventStopsItsAccountAlone(t *testing.T) {
 	t.Parallel()
-	for name, unusable := range unusables {
+	for name, unusable := range unusableEvents {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			tabletest.Each(t, func(t *testing.T, address string) {
-				s := newScene(t, address)
-				s.append(t, "locations-b", event.ReferentialOpened{Code: "m"})
-				s.append(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
+			tabletest.EachDatabase(t, func(t *testing.T, address string) {
+				s := newCluster(t, address)
+				s.appendEvents(t, "locations-b", event.ReferentialOpened{Code: "m"})
+				s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
 				at := unusable(t, s)
-				s.append(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1))
-				s.append(t, "account-a", event.AccountActionRefused{Action: "close"})
-				end := s.append(t, "locations-b", siteRow("m", "z", event.SiteCreated, 1))
-				i := s.placed(t)
-				i.passed(t, end)
-				for _, m := range []table.Model{table.Places, table.History} {
-					if got := i.stopped(t, m, "a"); got.Kind != table.AccountUnusable || got.Position != int64(at) || got.Stream != "locations-a" || got.Revision != 2 || got.Reason == "" {
+				s.appendEvents(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1))
+				s.appendEvents(t, "account-a", event.AccountActionRefused{Action: "close"})
+				end := s.appendEvents(t, "locations-b", siteRow("m", "z", event.SiteCreated, 1))
+				i := s.startAllModels(t)
+				i.awaitPosition(t, end)
+				for _, m := range []table.ReadModel{table.LocationsModel, table.AuditModel} {
+					if got := i.requireStopped(t, m, "a"); got.Kind != table.AccountUnusable || got.Position != int64(at) || got.Stream != "locations-a" || got.Revision != 2 || got.Reason == "" {
 						t.Errorf("%s: got %+v, want it stopped at %d", m.Name, got, at)
 					}
 				}
-				if sites, _, err := i.shown(t, "b"); err != nil || len(sites) != 1 {
-					t.Errorf("got %v, %v of the other account", names(sites), err)
+				if sites, _, err := i.accountRows(t, "b"); err != nil || len(sites) != 1 {
+					t.Errorf("got %v, %v of the other account", siteNames(sites), err)
 				}
 				if err := i.Ready(t.Context()); err != nil {
 					t.Errorf("not ready: %v", err)
 				}
 				i.stop()
-				i = s.placed(t)
-				end = s.append(t, "locations-a", siteRow("m", "x", event.SiteUpdated, 2))
-				i.passed(t, end)
-				i.stopped(t, table.Places, "a")
-				end = s.append(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2, Type: sitesChanged, Why: name}})
-				i.passed(t, end)
-				i.runs(t, table.Places, "a")
-				i.runs(t, table.History, "a")
-				i.asRebuilt(t, s, "a")
-				sites, _, _ := i.shown(t, "a")
-				if diff := cmp.Diff([]string{"x v2", "y v1"}, names(sites)); diff != "" {
+				i = s.startAllModels(t)
+				end = s.appendEvents(t, "locations-a", siteRow("m", "x", event.SiteUpdated, 2))
+				i.awaitPosition(t, end)
+				i.requireStopped(t, table.LocationsModel, "a")
+				end = s.appendEvents(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2, Type: sitesChanged, Reason: name}})
+				i.awaitPosition(t, end)
+				i.awaitRunning(t, table.LocationsModel, "a")
+				i.awaitRunning(t, table.AuditModel, "a")
+				i.checkEqualsRebuilt(t, s, "a")
+				sites, _, _ := i.accountRows(t, "a")
+				if diff := cmp.Diff([]string{"x v2", "y v1"}, siteNames(sites)); diff != "" {
 					t.Error(diff)
 				}
-				i.passed(t, s.append(t, "locations-a", siteRow("m", "y", event.SiteUpdated, 2)))
-				if sites, _, err := i.shown(t, "a"); err != nil || names(sites)[1] != "y v2" {
-					t.Errorf("got %v, %v after a later change", names(sites), err)
+				i.awaitPosition(t, s.appendEvents(t, "locations-a", siteRow("m", "y", event.SiteUpdated, 2)))
+				if sites, _, err := i.accountRows(t, "a"); err != nil || siteNames(sites)[1] != "y v2" {
+					t.Errorf("got %v, %v after a later change", siteNames(sites), err)
 				}
 			})
 		})
 	}
 }
 
-// asRebuilt fails unless an account's rows are what a copy that is filled from the beginning holds.
-func (i *instance) asRebuilt(t *testing.T, s *scene, account string) {
+// checkEqualsRebuilt fails unless an account's rows are what a copy that is filled from the beginning holds.
+func (i *instance) checkEqualsRebuilt(t *testing.T, s *cluster, account string) {
 	t.Helper()
 	all := func() (r struct {
 		Sites        []table.Site
 		Referentials []table.Referential
-		Entries      []table.Entry
+		Entries      []table.AuditEntry
 	}) {
 		var err error
-		if r.Sites, r.Referentials, err = i.shown(t, account); err != nil {
+		if r.Sites, r.Referentials, err = i.accountRows(t, account); err != nil {
 			t.Fatal(err)
 		}
-		err = i.shelf.ReadAccount(t.Context(), table.History, account, func(db *table.DB) (err error) {
-			r.Entries, err = table.Select(t.Context(), db, table.Entries, "where account = ? order by position, part", account)
+		err = i.registry.ReadAccount(t.Context(), table.AuditModel, account, func(db *table.DB) (err error) {
+			r.Entries, err = table.Select(t.Context(), db, table.AuditEntries, "where account = ? order by position, part", account)
 			return err
 		})
 		if err != nil {
@@ -201,16 +201,16 @@ func (i *instance) asRebuilt(t *testing.T, s *scene, account string) {
 		return r
 	}
 	want := all()
-	for _, m := range []table.Model{table.Places, table.History} {
+	for _, m := range []table.ReadModel{table.LocationsModel, table.AuditModel} {
 		name, err := i.Rebuild(t.Context(), m.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		until(t, "the fresh copy serves", func() bool {
-			c, err := i.shelf.Reads(t.Context(), m)
+			c, err := i.registry.ServingGeneration(t.Context(), m)
 			return err == nil && c.Name == name
 		})
-		i.runs(t, m, account)
+		i.awaitRunning(t, m, account)
 	}
 	if diff := cmp.Diff(want, all(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("refolded rows are not those of a copy from the beginning (-refolded +rebuilt):\n%s", diff)
@@ -219,53 +219,53 @@ func (i *instance) asRebuilt(t *testing.T, s *scene, account string) {
 
 func TestUsableEventThatACorrectionNamesIsTakenBack(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		s := newScene(t, address)
-		s.append(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
-		s.append(t, "locations-a", siteRow("m", "wrong", event.SiteCreated, 1))
-		i := s.placed(t)
-		i.passed(t, s.append(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1)))
-		i.passed(t, s.append(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2}}))
-		i.runs(t, table.Places, "a")
-		i.runs(t, table.History, "a")
-		sites, _, err := i.shown(t, "a")
-		if diff := cmp.Diff([]string{"x v1", "y v1"}, names(sites)); diff != "" || err != nil {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		s := newCluster(t, address)
+		s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
+		s.appendEvents(t, "locations-a", siteRow("m", "wrong", event.SiteCreated, 1))
+		i := s.startAllModels(t)
+		i.awaitPosition(t, s.appendEvents(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1)))
+		i.awaitPosition(t, s.appendEvents(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2}}))
+		i.awaitRunning(t, table.LocationsModel, "a")
+		i.awaitRunning(t, table.AuditModel, "a")
+		sites, _, err := i.accountRows(t, "a")
+		if diff := cmp.Diff([]string{"x v1", "y v1"}, siteNames(sites)); diff != "" || err != nil {
 			t.Error(err, diff)
 		}
-		i.asRebuilt(t, s, "a")
+		i.checkEqualsRebuilt(t, s, "a")
 	})
 }
 
-// TestRegisterAndTokensAreRefoldedToo: the streams of accounts and of tokens.
-func TestRegisterAndTokensAreRefoldedToo(t *testing.T) {
+// TestAccountsAndTokensAreRefoldedToo: the streams of accounts and of tokens.
+func TestAccountsAndTokensAreRefoldedToo(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		s := newScene(t, address)
-		projectortest.Fill(t, s.log, s.codec, 3)
-		s.append(t, "token-t", event.TokenIssued{Token: "t", Role: "customer", Account: "a000000", Hash: make([]byte, 32)})
-		s.raw(t, "token-t", "token.revoked.v1", `[]`)
-		s.append(t, "token-u", event.TokenIssued{Token: "u", Role: "customer", Account: "a000000", Hash: make([]byte, 32)})
-		s.raw(t, "account-a000001", "account.closed.v1", `7`)
-		i := s.start(t)
-		i.passed(t, s.append(t, "account-a000001", event.AccountClosed{}))
-		for _, m := range []table.Model{table.Register, table.History} {
-			i.stopped(t, m, "a000001")
-			i.stopped(t, m, "/token-t")
-			i.runs(t, m, "a000000")
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		s := newCluster(t, address)
+		projectortest.AppendAccounts(t, s.log, s.codec, 3)
+		s.appendEvents(t, "token-t", event.TokenIssued{Token: "t", Role: "customer", Account: "a000000", Hash: make([]byte, 32)})
+		s.appendRaw(t, "token-t", "token.revoked.v1", `[]`)
+		s.appendEvents(t, "token-u", event.TokenIssued{Token: "u", Role: "customer", Account: "a000000", Hash: make([]byte, 32)})
+		s.appendRaw(t, "account-a000001", "account.closed.v1", `7`)
+		i := s.startInstance(t)
+		i.awaitPosition(t, s.appendEvents(t, "account-a000001", event.AccountClosed{}))
+		for _, m := range []table.ReadModel{table.AccountModel, table.AuditModel} {
+			i.requireStopped(t, m, "a000001")
+			i.requireStopped(t, m, "/token-t")
+			i.awaitRunning(t, m, "a000000")
 		}
-		s.append(t, "token-t", event.TokenEventVoided{EventVoided: event.EventVoided{Revision: 1}})
-		i.passed(t, s.append(t, "account-a000001", event.AccountEventVoided{EventVoided: event.EventVoided{Revision: projectortest.LifeEvents}}))
-		for _, m := range []table.Model{table.Register, table.History} {
-			i.runs(t, m, "a000001")
-			i.runs(t, m, "/token-t")
+		s.appendEvents(t, "token-t", event.TokenEventVoided{EventVoided: event.EventVoided{Revision: 1}})
+		i.awaitPosition(t, s.appendEvents(t, "account-a000001", event.AccountEventVoided{EventVoided: event.EventVoided{Revision: projectortest.EventsPerAccount}}))
+		for _, m := range []table.ReadModel{table.AccountModel, table.AuditModel} {
+			i.awaitRunning(t, m, "a000001")
+			i.awaitRunning(t, m, "/token-t")
 		}
-		got := i.rows(t)
+		got := i.readRows(t)
 		if len(got.Accounts) != 3 || got.Accounts[1].Closed == 0 || len(got.Tokens) != 2 {
 			t.Errorf("got %+v and %+v", got.Accounts, got.Tokens)
 		}
 		tokens := 0
 		for _, e := range got.Entries {
-			if e.Kind == table.KindToken && e.Account == "a000000" {
+			if e.Kind == table.AuditKindToken && e.Account == "a000000" {
 				tokens++
 			}
 		}
@@ -279,29 +279,29 @@ func TestRegisterAndTokensAreRefoldedToo(t *testing.T) {
 				t.Fatal(err)
 			}
 			until(t, "the fresh copy serves", func() bool {
-				model := map[string]table.Model{"register": table.Register, "history": table.History}[m]
-				c, err := i.shelf.Reads(t.Context(), model)
+				model := map[string]table.ReadModel{"register": table.AccountModel, "history": table.AuditModel}[m]
+				c, err := i.registry.ServingGeneration(t.Context(), model)
 				return err == nil && c.Name == name
 			})
 		}
-		for _, m := range []table.Model{table.Register, table.History} {
-			i.runs(t, m, "a000001")
-			i.runs(t, m, "/token-t")
+		for _, m := range []table.ReadModel{table.AccountModel, table.AuditModel} {
+			i.awaitRunning(t, m, "a000001")
+			i.awaitRunning(t, m, "/token-t")
 		}
-		if diff := cmp.Diff(want, i.rows(t)); diff != "" {
+		if diff := cmp.Diff(want, i.readRows(t)); diff != "" {
 			t.Errorf("refolded rows are not those of a copy from the beginning (-refolded +rebuilt):\n%s", diff)
 		}
 	})
 }
 
-// locked is a vault that cannot open what some subjects sealed for now.
-type locked struct {
+// lockedVault is a vault that cannot open what some subjects sealed for now.
+type lockedVault struct {
 	projectortest.Vault
 	mu   sync.Mutex
 	lost map[string]bool
 }
 
-func (v *locked) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
+func (v *lockedVault) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.lost[subject] && !create {
@@ -310,7 +310,7 @@ func (v *locked) Key(ctx context.Context, subject string, create bool) ([]byte, 
 	return v.Vault.Key(ctx, subject, create)
 }
 
-func (v *locked) lose(subject string, lost bool) {
+func (v *lockedVault) setLost(subject string, lost bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.lost[subject] = lost
@@ -318,24 +318,24 @@ func (v *locked) lose(subject string, lost bool) {
 
 func TestUnreadableAccountIsStoppedAloneAndRefoldedOnceItOpens(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		v := &locked{lost: map[string]bool{}}
-		s := &scene{address: address, log: projectortest.Journal(t), codec: eventstore.NewCodec(v)}
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		v := &lockedVault{lost: map[string]bool{}}
+		s := &cluster{address: address, log: projectortest.OpenJournal(t), codec: eventstore.NewCodec(v)}
 		for _, account := range []string{"a", "b"} {
-			s.append(t, "locations-"+account, event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
+			s.appendEvents(t, "locations-"+account, event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
 		}
-		i := s.placed(t)
-		i.passed(t, s.append(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1)))
-		v.lose("a", true)
-		at := s.append(t, "locations-a", siteRow("m", "z", event.SiteCreated, 1))
-		s.append(t, "locations-a", siteRow("m", "z", event.SiteUpdated, 2))
-		i.passed(t, s.append(t, "locations-b", siteRow("m", "y", event.SiteCreated, 1)))
-		if got := i.stopped(t, table.Places, "a"); got.Kind != table.AccountUnreadable || got.Position != int64(at) {
+		i := s.startAllModels(t)
+		i.awaitPosition(t, s.appendEvents(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1)))
+		v.setLost("a", true)
+		at := s.appendEvents(t, "locations-a", siteRow("m", "z", event.SiteCreated, 1))
+		s.appendEvents(t, "locations-a", siteRow("m", "z", event.SiteUpdated, 2))
+		i.awaitPosition(t, s.appendEvents(t, "locations-b", siteRow("m", "y", event.SiteCreated, 1)))
+		if got := i.requireStopped(t, table.LocationsModel, "a"); got.Kind != table.AccountUnreadable || got.Position != int64(at) {
 			t.Errorf("got %+v", got)
 		}
-		i.runs(t, table.History, "a") // it reads no personal field
-		if sites, _, err := i.shown(t, "b"); err != nil || len(sites) != 2 {
-			t.Errorf("got %v, %v of the other account", names(sites), err)
+		i.awaitRunning(t, table.AuditModel, "a") // it reads no personal field
+		if sites, _, err := i.accountRows(t, "b"); err != nil || len(sites) != 2 {
+			t.Errorf("got %v, %v of the other account", siteNames(sites), err)
 		}
 		all, err := i.StoppedAccounts(t.Context())
 		if err != nil || len(all) != 1 || all[0].Account != "a" || all[0].Kind != table.AccountUnreadable {
@@ -344,14 +344,14 @@ func TestUnreadableAccountIsStoppedAloneAndRefoldedOnceItOpens(t *testing.T) {
 		if err := i.Refold(t.Context(), "a"); err != nil { // too early
 			t.Fatal(err)
 		}
-		until(t, "it is stopped again", func() bool { return i.stopped(t, table.Places, "a").Kind == table.AccountUnreadable })
-		v.lose("a", false)
+		until(t, "it is stopped again", func() bool { return i.requireStopped(t, table.LocationsModel, "a").Kind == table.AccountUnreadable })
+		v.setLost("a", false)
 		if err := i.Refold(t.Context(), "a", "b", "nobody"); err != nil {
 			t.Fatal(err)
 		}
-		i.runs(t, table.Places, "a")
-		sites, _, _ := i.shown(t, "a")
-		if diff := cmp.Diff([]string{"x v1", "y v1", "z v2"}, names(sites)); diff != "" {
+		i.awaitRunning(t, table.LocationsModel, "a")
+		sites, _, _ := i.accountRows(t, "a")
+		if diff := cmp.Diff([]string{"x v1", "y v1", "z v2"}, siteNames(sites)); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -360,30 +360,30 @@ func TestUnreadableAccountIsStoppedAloneAndRefoldedOnceItOpens(t *testing.T) {
 // TestEmptyCommitIsPassedOverAndSaidOnce: earlier releases left commits without a sync id.
 func TestEmptyCommitIsPassedOverAndSaidOnce(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		s := newScene(t, address)
-		s.append(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
-		at := s.append(t, "locations-a", event.SyncCommitted{SitesWritten: event.SitesWritten{Referential: "m", Action: "sync", Created: 10_000, After: 10_000, Key: "k", Request: "r"}})
-		s.append(t, "locations-a", event.SyncCommitted{SitesWritten: event.SitesWritten{Referential: "none"}})
-		end := s.append(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1))
-		shelf, err := table.OpenShelf(address)
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		s := newCluster(t, address)
+		s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
+		at := s.appendEvents(t, "locations-a", event.SyncCommitted{SiteWriteSummary: event.SiteWriteSummary{Referential: "m", Action: "sync", Created: 10_000, ActiveAfter: 10_000, IdempotencyKeyHash: "k", RequestHash: "r"}})
+		s.appendEvents(t, "locations-a", event.SyncCommitted{SiteWriteSummary: event.SiteWriteSummary{Referential: "none"}})
+		end := s.appendEvents(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1))
+		registry, err := table.OpenRegistry(address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := projector.New(s.log, s.codec, shelf, history.Model, inventory.Model(true))
+		p := projector.New(s.log, s.codec, registry, audit.Model, locations.Model(true))
 		var said bytes.Buffer
 		p.Log = slog.New(slog.NewTextHandler(&said, nil))
-		i := s.run(t, p, shelf)
-		i.passed(t, end)
-		sites, referentials, err := i.shown(t, "a")
-		if err != nil || len(sites) != 2 || referentials[0].Active != 1 {
-			t.Errorf("got %v, %+v, %v", names(sites), referentials, err)
+		i := s.runProjector(t, p, registry)
+		i.awaitPosition(t, end)
+		sites, referentials, err := i.accountRows(t, "a")
+		if err != nil || len(sites) != 2 || referentials[0].ActiveSites != 1 {
+			t.Errorf("got %v, %+v, %v", siteNames(sites), referentials, err)
 		}
 		all, err := i.StoppedAccounts(t.Context())
-		if err != nil || len(all) != 2 || all[0].Stopped() || all[0].Empty != int64(at) {
+		if err != nil || len(all) != 2 || all[0].IsStopped() || all[0].FirstEmptyCommit != int64(at) {
 			t.Errorf("got %+v, %v", all, err)
 		}
-		i.asRebuilt(t, s, "a")
+		i.checkEqualsRebuilt(t, s, "a")
 		i.stop()
 		if n := strings.Count(said.String(), "without a sync id"); n != 2 {
 			t.Errorf("said %d times, want once of each:\n%s", n, &said)
@@ -395,12 +395,12 @@ func TestEmptyCommitIsPassedOverAndSaidOnce(t *testing.T) {
 func TestRefoldLosesNothingThatHappensMeanwhile(t *testing.T) {
 	t.Parallel()
 	const changes, corrections = 300, 20
-	tabletest.Each(t, func(t *testing.T, address string) {
-		s := newScene(t, address)
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		s := newCluster(t, address)
 		for _, account := range []string{"a", "b"} {
-			s.append(t, "locations-"+account, event.ReferentialOpened{Code: "m"})
+			s.appendEvents(t, "locations-"+account, event.ReferentialOpened{Code: "m"})
 		}
-		first, second := s.placed(t), s.placed(t)
+		first, second := s.startAllModels(t), s.startAllModels(t)
 		var last atomic.Uint64
 		var writers sync.WaitGroup
 		for _, account := range []string{"a", "b"} {
@@ -410,7 +410,7 @@ func TestRefoldLosesNothingThatHappensMeanwhile(t *testing.T) {
 					if n%2 == 1 {
 						op, version = event.SiteUpdated, 2
 					}
-					at := uint64(s.append(t, "locations-"+account, siteRow("m", fmt.Sprintf("s%03d", n/2), op, version)))
+					at := uint64(s.appendEvents(t, "locations-"+account, siteRow("m", fmt.Sprintf("s%03d", n/2), op, version)))
 					for was := last.Load(); was < at && !last.CompareAndSwap(was, at); was = last.Load() {
 					}
 				}
@@ -418,7 +418,7 @@ func TestRefoldLosesNothingThatHappensMeanwhile(t *testing.T) {
 		}
 		var end eventstore.Position
 		for range corrections {
-			at := s.raw(t, "locations-a", sitesChanged, `{`)
+			at := s.appendRaw(t, "locations-a", sitesChanged, `{`)
 			revision := eventstore.Revision(-1)
 			for r, err := range s.log.ReadStream(t.Context(), "locations-a", 0, eventstore.Forward) {
 				if err != nil {
@@ -428,15 +428,15 @@ func TestRefoldLosesNothingThatHappensMeanwhile(t *testing.T) {
 					revision = r.Revision
 				}
 			}
-			end = s.append(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: int64(revision)}})
+			end = s.appendEvents(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: int64(revision)}})
 		}
 		writers.Wait()
-		first.passed(t, max(end, eventstore.Position(last.Load())))
+		first.awaitPosition(t, max(end, eventstore.Position(last.Load())))
 		for _, i := range []*instance{first, second} {
-			i.runs(t, table.Places, "a")
-			i.runs(t, table.History, "a")
+			i.awaitRunning(t, table.LocationsModel, "a")
+			i.awaitRunning(t, table.AuditModel, "a")
 			for _, account := range []string{"a", "b"} {
-				sites, _, err := i.shown(t, account)
+				sites, _, err := i.accountRows(t, account)
 				if err != nil || len(sites) != changes/2 {
 					t.Errorf("%s: got %d sites, %v", account, len(sites), err)
 				}
@@ -447,15 +447,15 @@ func TestRefoldLosesNothingThatHappensMeanwhile(t *testing.T) {
 				}
 			}
 		}
-		first.asRebuilt(t, s, "a")
+		first.checkEqualsRebuilt(t, s, "a")
 	})
 }
 
-func TestCataloguedTypeWithoutARulePasses(t *testing.T) {
+func TestCataloguedTypeWithoutAHandlerPasses(t *testing.T) {
 	t.Parallel()
-	m := projector.Model{Model: table.Model{Name: "ruleless", Version: 1}, Categories: eventstore.Filter{"locations"}}
-	s := newScene(t, t.TempDir())
-	i := s.start(t, m)
-	i.passed(t, s.append(t, "locations-a", event.ReferentialOpened{Code: "m"}))
-	i.passed(t, s.raw(t, "locations-a", sitesChanged, `{`)) // it is of no use here, so nobody looks at it
+	m := projector.Model{ReadModel: table.ReadModel{Name: "ruleless", Version: 1}, Categories: eventstore.Filter{"locations"}}
+	s := newCluster(t, t.TempDir())
+	i := s.startInstance(t, m)
+	i.awaitPosition(t, s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}))
+	i.awaitPosition(t, s.appendRaw(t, "locations-a", sitesChanged, `{`)) // it is of no use here, so nobody looks at it
 }

@@ -24,57 +24,57 @@ const rebuildHint = "`lieudit projections rebuild --all` makes the read models a
 
 // stopReason returns the text why a copy cannot be filled. If its checkpoint is not on the log, it also marks the copy as
 // astray.
-func (l *lane) stopReason(err error) string {
+func (w *worker) stopReason(err error) string {
 	var diverged *eventstore.DivergedError
 	if !errors.As(err, &diverged) {
 		return err.Error()
 	}
-	l.setAstray(true)
-	if diverged.Other { // another log is connected: the operator must restore the right one, not rebuild
+	w.setDiverged(true)
+	if diverged.IsOtherLog { // another log is connected: the operator must restore the right one, not rebuild
 		return fmt.Sprintf("%s; nothing is answered from it", err)
 	}
 	return fmt.Sprintf("%s; nothing is answered from it: %s", err, rebuildHint)
 }
 
-// Verify finds the serving copies that are astray. It is called before Run, so that none of them answers a query. It takes
+// VerifyGenerations finds the serving copies that are astray. It is called before Run, so that none of them answers a query. It takes
 // a second at most; a copy that is not verified by then counts as right.
-func (p *Projector) Verify(ctx context.Context) {
+func (p *Projector) VerifyGenerations(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
-	all, err := p.shelf.Copies(ctx)
+	all, err := p.registry.Generations(ctx)
 	if err != nil {
 		return
 	}
 	var checks sync.WaitGroup
 	for _, c := range all {
-		if m, err := p.model(c.Model); err == nil && c.Of(m.Model) && c.State == table.Serving {
-			checks.Go(func() { p.verify(ctx, m, c) })
+		if m, err := p.modelNamed(c.Model); err == nil && c.IsOf(m.ReadModel) && c.State == table.Serving {
+			checks.Go(func() { p.verifyGeneration(ctx, m, c) })
 		}
 	}
 	checks.Wait()
 }
 
-// verify reads from the checkpoint of a copy to find out whether the log holds it. If the log does not answer in time,
+// verifyGeneration reads from the checkpoint of a copy to find out whether the log holds it. If the log does not answer in time,
 // nothing changes.
-func (p *Projector) verify(ctx context.Context, m Model, c table.Copy) {
+func (p *Projector) verifyGeneration(ctx context.Context, m Model, c table.Generation) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
-	_, mark, err := p.checkpoint(ctx, c)
+	_, checkpoint, err := p.readCheckpoint(ctx, c)
 	if err != nil {
 		return
 	}
-	for _, err := range p.storeOf(m).ReadAll(ctx, mark, m.Categories) {
+	for _, err := range p.storeOf(m).ReadAll(ctx, checkpoint, m.Categories) {
 		var diverged *eventstore.DivergedError
 		if err == nil || errors.As(err, &diverged) {
-			p.shelf.SetAstray(c, err != nil)
+			p.registry.SetDiverged(c, err != nil)
 		}
 		return
 	}
 }
 
-// verifyAgain verifies a copy that this instance found astray once another instance fills it without an error.
-func (l *lane) verifyAgain(ctx context.Context, c table.Checkpoint) {
-	if c.Reason == "" && l.isAstray() {
-		l.verify(ctx)
+// reverifyGeneration verifies a copy that this instance found astray once another instance fills it without an error.
+func (w *worker) reverifyGeneration(ctx context.Context, c table.Checkpoint) {
+	if c.StopReason == "" && w.isDiverged() {
+		w.verifyGeneration(ctx)
 	}
 }

@@ -16,55 +16,55 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-// restoration is how an older copy of the log comes back.
-type restoration struct {
+// restoreCase is how an older copy of the log comes back.
+type restoreCase struct {
 	accounts int  // that are written on the copy, by another instance
 	running  bool // under running instances
 }
 
-// restorations: the copy is shorter than what the rows hold, or has grown past it.
-func restorations() map[string]restoration {
-	all := map[string]restoration{}
+// restoreCases: the copy is shorter than what the rows hold, or has grown past it.
+func restoreCases() map[string]restoreCase {
+	all := map[string]restoreCase{}
 	for length, accounts := range map[string]int{"shorter": 0, "longer": 150} {
 		for _, running := range []bool{false, true} {
-			all[fmt.Sprintf("%s, running %t", length, running)] = restoration{accounts, running}
+			all[fmt.Sprintf("%s, running %t", length, running)] = restoreCase{accounts, running}
 		}
 	}
 	return all
 }
 
-func TestNothingIsAnsweredFromRowsThatAreNotOnTheLog(t *testing.T) {
+func TestDivergedGenerationAnswersNothing(t *testing.T) {
 	t.Parallel()
-	for name, r := range restorations() {
+	for name, r := range restoreCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tabletest.Each(t, func(t *testing.T, address string) { restored(t, address, r) })
+			tabletest.EachDatabase(t, func(t *testing.T, address string) { checkRestoredLog(t, address, r) })
 		})
 	}
 }
 
-func restored(t *testing.T, address string, r restoration) {
-	s := newScene(t, address)
-	log := projectortest.NewRestorable(t)
+func checkRestoredLog(t *testing.T, address string, r restoreCase) {
+	s := newCluster(t, address)
+	log := projectortest.NewRestorableLog(t)
 	s.log = log
-	projectortest.Fill(t, log, s.codec, 10)
-	older := log.Copy(t)
-	lost := projectortest.FillFrom(t, log, s.codec, 1000, 1050)
-	one, two := s.start(t), s.start(t)
-	one.passed(t, lost)
-	two.passed(t, lost)
+	projectortest.AppendAccounts(t, log, s.codec, 10)
+	older := log.Backup(t)
+	lost := projectortest.AppendAccountRange(t, log, s.codec, 1000, 1050)
+	one, two := s.startInstance(t), s.startInstance(t)
+	one.awaitPosition(t, lost)
+	two.awaitPosition(t, lost)
 	if !r.running {
 		one.stop()
 		two.stop()
 	}
-	log.Restore(t, older, func() { projectortest.FillFrom(t, log, s.codec, 2000, 2000+r.accounts) })
+	log.Restore(t, older, func() { projectortest.AppendAccountRange(t, log, s.codec, 2000, 2000+r.accounts) })
 	if !r.running {
-		one, two = s.start(t), s.start(t)
+		one, two = s.startInstance(t), s.startInstance(t)
 	}
 	for _, i := range []*instance{one, two} {
-		for _, m := range []table.Model{table.Register, table.History} {
+		for _, m := range []table.ReadModel{table.AccountModel, table.AuditModel} {
 			until(t, m.Name+" is not asked", func() bool {
-				return errors.Is(i.shelf.Read(t.Context(), m, func(*table.DB) error { return nil }), table.ErrAstray)
+				return errors.Is(i.registry.Read(t.Context(), m, func(*table.DB) error { return nil }), table.ErrDiverged)
 			})
 		}
 		until(t, "readiness says what to do", func() bool {
@@ -72,58 +72,58 @@ func restored(t *testing.T, address string, r restoration) {
 			return err != nil && strings.Contains(err.Error(), "projections rebuild --all")
 		})
 	}
-	at := projectortest.FillFrom(t, log, s.codec, 3000, 3001)
-	if err := two.Wait(deadlinetest.Context(t, deadlinetest.Hang), at); !errors.Is(err, projector.ErrDown) {
+	at := projectortest.AppendAccountRange(t, log, s.codec, 3000, 3001)
+	if err := two.AwaitPosition(deadlinetest.Context(t, deadlinetest.DefaultLimit), at); !errors.Is(err, projector.ErrDown) {
 		t.Errorf("a write waits: got %v, want %v", err, projector.ErrDown)
 	}
-	mended(t, s, at, one, two)
+	checkRebuilt(t, s, at, one, two)
 }
 
-// mended rebuilds what is astray and compares it with what a new database comes to.
-func mended(t *testing.T, s *scene, at eventstore.Position, one, two *instance) {
+// checkRebuilt rebuilds what is astray and compares it with what a new database comes to.
+func checkRebuilt(t *testing.T, s *cluster, at eventstore.Position, one, two *instance) {
 	t.Helper()
-	for _, m := range []table.Model{table.Register, table.History} {
+	for _, m := range []table.ReadModel{table.AccountModel, table.AuditModel} {
 		if _, err := one.Rebuild(t.Context(), m.Name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	one.passed(t, at)
-	two.passed(t, at)
-	anew := &scene{t.TempDir(), s.log, s.codec, s.vault}
-	other := anew.start(t)
-	other.passed(t, at)
-	want := other.rows(t)
+	one.awaitPosition(t, at)
+	two.awaitPosition(t, at)
+	anew := &cluster{t.TempDir(), s.log, s.codec, s.vault}
+	other := anew.startInstance(t)
+	other.awaitPosition(t, at)
+	want := other.readRows(t)
 	for _, i := range []*instance{one, two} {
-		if diff := cmp.Diff(want, i.rows(t)); diff != "" {
+		if diff := cmp.Diff(want, i.readRows(t)); diff != "" {
 			t.Errorf("rebuilt (-from zero +got):\n%s", diff)
 		}
 		until(t, "ready", func() bool { return i.Ready(t.Context()) == nil })
 	}
 }
 
-func TestRowsAreAnsweredFromAgainWhenTheirLogIsBack(t *testing.T) {
+func TestDivergedGenerationAnswersAgainWhenItsLogIsBack(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, t.TempDir())
-	log := projectortest.NewRestorable(t)
+	s := newCluster(t, t.TempDir())
+	log := projectortest.NewRestorableLog(t)
 	s.log = log
-	projectortest.Fill(t, log, s.codec, 10)
-	older := log.Copy(t)
-	at := projectortest.FillFrom(t, log, s.codec, 1000, 1050)
-	right := log.Copy(t)
-	one, two := s.start(t), s.start(t)
-	one.passed(t, at)
-	two.passed(t, at)
+	projectortest.AppendAccounts(t, log, s.codec, 10)
+	older := log.Backup(t)
+	at := projectortest.AppendAccountRange(t, log, s.codec, 1000, 1050)
+	right := log.Backup(t)
+	one, two := s.startInstance(t), s.startInstance(t)
+	one.awaitPosition(t, at)
+	two.awaitPosition(t, at)
 	log.Restore(t, older, func() {})
 	read := func(i *instance) error {
-		return i.shelf.Read(t.Context(), table.Register, func(*table.DB) error { return nil })
+		return i.registry.Read(t.Context(), table.AccountModel, func(*table.DB) error { return nil })
 	}
 	for _, i := range []*instance{one, two} {
-		until(t, "it is not asked", func() bool { return errors.Is(read(i), table.ErrAstray) })
+		until(t, "it is not asked", func() bool { return errors.Is(read(i), table.ErrDiverged) })
 	}
 	log.Restore(t, right, func() {})
-	at = projectortest.FillFrom(t, log, s.codec, 3000, 3001)
+	at = projectortest.AppendAccountRange(t, log, s.codec, 3000, 3001)
 	for _, i := range []*instance{one, two} {
 		until(t, "it is asked again", func() bool { return read(i) == nil })
-		i.passed(t, at)
+		i.awaitPosition(t, at)
 	}
 }

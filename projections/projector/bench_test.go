@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"lieudit/eventstore"
-	"lieudit/projections/history"
+	"lieudit/projections/account"
+	"lieudit/projections/audit"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
-	"lieudit/projections/register"
 	"lieudit/schemas/table"
 	"lieudit/schemas/table/tabletest"
 )
@@ -23,32 +23,32 @@ const benchEvents = 100_000
 // BenchmarkProjection fills read models from a journal of account and key events that is there already.
 func BenchmarkProjection(b *testing.B) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	log, codec := projectortest.Journal(b), eventstore.NewCodec(&projectortest.Vault{})
-	end := projectortest.Fill(b, log, codec, benchEvents/projectortest.LifeEvents)
+	log, codec := projectortest.OpenJournal(b), eventstore.NewCodec(&projectortest.Vault{})
+	end := projectortest.AppendAccounts(b, log, codec, benchEvents/projectortest.EventsPerAccount)
 	for name, place := range map[string]func(*testing.B) string{
 		"sqlite":   func(b *testing.B) string { return b.TempDir() },
-		"postgres": func(b *testing.B) string { return tabletest.Postgres(b) },
+		"postgres": func(b *testing.B) string { return tabletest.NewPostgresDatabase(b) },
 	} {
-		b.Run(name+"/register", func(b *testing.B) { project(b, log, codec, end, place, register.Model) })
-		b.Run(name+"/history", func(b *testing.B) { project(b, log, codec, end, place, history.Model) })
-		b.Run(name+"/both", func(b *testing.B) { project(b, log, codec, end, place, register.Model, history.Model) })
-		b.Run(name+"/rows alone", func(b *testing.B) { insertAlone(b, place) })
+		b.Run(name+"/register", func(b *testing.B) { benchmarkFill(b, log, codec, end, place, account.Model) })
+		b.Run(name+"/history", func(b *testing.B) { benchmarkFill(b, log, codec, end, place, audit.Model) })
+		b.Run(name+"/both", func(b *testing.B) { benchmarkFill(b, log, codec, end, place, account.Model, audit.Model) })
+		b.Run(name+"/rows alone", func(b *testing.B) { benchmarkInserts(b, place) })
 	}
 }
 
-func project(b *testing.B, log eventstore.Store, codec *eventstore.Codec, end eventstore.Position, place func(*testing.B) string, models ...projector.Model) {
+func benchmarkFill(b *testing.B, log eventstore.Store, codec *eventstore.Codec, end eventstore.Position, place func(*testing.B) string, models ...projector.Model) {
 	for b.Loop() {
 		b.StopTimer()
-		shelf, err := table.OpenShelf(place(b))
+		registry, err := table.OpenRegistry(place(b))
 		if err != nil {
 			b.Fatal(err)
 		}
-		p := projector.New(log, codec, shelf, models...)
+		p := projector.New(log, codec, registry, models...)
 		ctx, stop := context.WithCancel(b.Context())
 		ended := make(chan error)
 		b.StartTimer()
 		go func() { ended <- p.Run(ctx) }()
-		for p.Wait(ctx, end) != nil {
+		for p.AwaitPosition(ctx, end) != nil {
 			time.Sleep(time.Millisecond)
 		}
 		b.StopTimer()
@@ -56,27 +56,27 @@ func project(b *testing.B, log eventstore.Store, codec *eventstore.Codec, end ev
 		if err := <-ended; err != nil {
 			b.Fatal(err)
 		}
-		shelf.Close()
+		registry.Close()
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(benchEvents)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-// insertAlone is the raw limit: rows as wide as the history's, by multi-row inserts and nothing else.
-func insertAlone(b *testing.B, place func(*testing.B) string) {
+// benchmarkInserts is the raw limit: rows as wide as the history's, by multi-row inserts and nothing else.
+func benchmarkInserts(b *testing.B, place func(*testing.B) string) {
 	for b.Loop() {
 		b.StopTimer()
-		db, err := table.Open(b.Context(), tabletest.File(place(b)), table.Options{})
+		db, err := table.Open(b.Context(), tabletest.DatabaseAddress(place(b)), table.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := db.Create(b.Context(), table.Entries.Def); err != nil {
+		if err := db.Create(b.Context(), table.AuditEntries.Def); err != nil {
 			b.Fatal(err)
 		}
-		batches := entries()
+		batches := benchEntries()
 		b.StartTimer()
 		for _, rows := range batches {
-			if err := db.Tx(b.Context(), func(tx *table.Tx) error { return table.Upsert(b.Context(), tx, table.Entries, rows) }); err != nil {
+			if err := db.RunInTx(b.Context(), func(tx *table.Tx) error { return table.Upsert(b.Context(), tx, table.AuditEntries, rows) }); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -87,15 +87,15 @@ func insertAlone(b *testing.B, place func(*testing.B) string) {
 	b.ReportMetric(float64(benchEvents)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
-func entries() [][]table.Entry {
+func benchEntries() [][]table.AuditEntry {
 	data, _ := json.Marshal(map[string]string{"key": "k", "label": "server", "hint": "ld_sk_…abcd", "hash": strings.Repeat("x", 43) + "="})
-	batches := make([][]table.Entry, benchEvents/500)
+	batches := make([][]table.AuditEntry, benchEvents/500)
 	for i := range batches {
-		batches[i] = make([]table.Entry, 500)
+		batches[i] = make([]table.AuditEntry, 500)
 		for j := range batches[i] {
 			n := int64(i*500 + j + 1)
-			batches[i][j] = table.Entry{Position: n * 300, Account: "a0001", Recorded: table.Instant(n), Type: "account.secret-key-issued.v1",
-				Kind: table.KindKeys, Subject: "a0001-k1", Actor: "token:t1", Reason: "because", Sentence: "issued secret key a0001-k1 (ld_sk_…abcd)", Data: string(data)}
+			batches[i][j] = table.AuditEntry{Position: n * 300, Account: "a0001", Recorded: table.Instant(n), Type: "account.secret-key-issued.v1",
+				Kind: table.AuditKindKeys, Subject: "a0001-k1", Actor: "token:t1", Reason: "because", Sentence: "issued secret key a0001-k1 (ld_sk_…abcd)", Data: string(data)}
 		}
 	}
 	return batches

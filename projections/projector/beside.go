@@ -7,44 +7,44 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Owned is a copy that serves, in the hands of the one instance that fills it.
-type Owned struct {
-	Copy table.Copy
-	DB   *table.DB
-	// Moved is closed when rows may have changed since it was asked for.
-	Moved func() <-chan struct{}
+// OwnedGeneration is a copy that serves, in the hands of the one instance that fills it.
+type OwnedGeneration struct {
+	Generation table.Generation
+	DB         *table.DB
+	// Changed is closed when rows may have changed since it was asked for.
+	Changed func() <-chan struct{}
 }
 
-// attend runs what the model has done beside the copy whenever this instance owns it and it serves, and lets it end when
+// superviseOwnerTask runs what the model has done beside the copy whenever this instance owns it and it serves, and lets it end when
 // that is over.
-func (l *lane) attend(ctx context.Context, o Owned, serves func(context.Context) bool) {
-	if l.model.Beside == nil {
+func (w *worker) superviseOwnerTask(ctx context.Context, o OwnedGeneration, serves func(context.Context) bool) {
+	if w.model.OwnerTask == nil {
 		return
 	}
-	o.Moved = func() <-chan struct{} { return l.now().changed }
+	o.Changed = func() <-chan struct{} { return w.currentState().changed }
 	for ctx.Err() == nil {
-		now := l.now()
-		if now.owns && serves(ctx) {
-			l.accompany(ctx, o)
+		now := w.currentState()
+		if now.isOwner && serves(ctx) {
+			w.runOwnerTask(ctx, o)
 		}
 		select {
 		case <-ctx.Done():
 		case <-now.changed:
-		case <-time.After(renewEvery):
+		case <-time.After(renewInterval):
 		}
 	}
 }
 
-// accompany runs it for as long as this instance owns the copy.
-func (l *lane) accompany(ctx context.Context, o Owned) {
+// runOwnerTask runs it for as long as this instance owns the copy.
+func (w *worker) runOwnerTask(ctx context.Context, o OwnedGeneration) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		l.model.Beside(ctx, o)
+		w.model.OwnerTask(ctx, o)
 	}()
-	for now := l.now(); now.owns; now = l.now() {
+	for now := w.currentState(); now.isOwner; now = w.currentState() {
 		select {
 		case <-ended:
 			return
@@ -55,10 +55,10 @@ func (l *lane) accompany(ctx context.Context, o Owned) {
 	<-ended
 }
 
-// serves says whether a copy is the one that answers.
-func (p *Projector) serves(m Model, c table.Copy) func(context.Context) bool {
+// isServingFunc says whether a copy is the one that answers.
+func (p *Projector) isServingFunc(m Model, c table.Generation) func(context.Context) bool {
 	return func(ctx context.Context) bool {
-		now, err := p.shelf.Reads(ctx, m.Model)
+		now, err := p.registry.ServingGeneration(ctx, m.ReadModel)
 		return err == nil && now.Name == c.Name
 	}
 }

@@ -16,34 +16,34 @@ import (
 )
 
 const (
-	minShare  = 100       // events that are worth a goroutine,
-	minBytes  = 256 << 10 // or so many bytes of them
-	maxStaged = 64        // events of at most 64 KiB that one transaction makes real, unless one commit names more
+	minChunkEvents  = 100       // events that are worth a goroutine,
+	minChunkBytes   = 256 << 10 // or so many bytes of them
+	maxStagedEvents = 64        // events of at most 64 KiB that one transaction makes real, unless one commit names more
 )
 
-// facts reads events, on all processors. It is done before the transaction begins: a vault may take its time.
-func (m Model) facts(ctx context.Context, codec *eventstore.Codec, events []eventstore.Recorded) ([]fact, error) {
-	facts := make([]fact, len(events))
+// decodeEvents reads events, on all processors. It is done before the transaction begins: a vault may take its time.
+func (m Model) decodeEvents(ctx context.Context, codec *eventstore.Codec, events []eventstore.RecordedEvent) ([]decodedEvent, error) {
+	decoded := make([]decodedEvent, len(events))
 	readers, ctx := errgroup.WithContext(ctx)
 	readers.SetLimit(runtime.GOMAXPROCS(0))
-	for from, to := range shares(events) {
+	for from, to := range splitForDecoding(events) {
 		readers.Go(func() (err error) {
 			for i := from; i < to && err == nil; i++ {
-				facts[i], err = m.fact(ctx, codec, events[i])
+				decoded[i], err = m.decodeEvent(ctx, codec, events[i])
 			}
 			return err
 		})
 	}
-	return facts, readers.Wait()
+	return decoded, readers.Wait()
 }
 
-// shares divides events into runs that are worth a goroutine each.
-func shares(events []eventstore.Recorded) iter.Seq2[int, int] {
+// splitForDecoding divides events into runs that are worth a goroutine each.
+func splitForDecoding(events []eventstore.RecordedEvent) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		from, bytes := 0, 0
 		for i, e := range events {
 			bytes += len(e.Data)
-			if i+1 == len(events) || i+1-from >= minShare || bytes >= minBytes {
+			if i+1 == len(events) || i+1-from >= minChunkEvents || bytes >= minChunkBytes {
 				if !yield(from, i+1) {
 					return
 				}
@@ -53,45 +53,45 @@ func shares(events []eventstore.Recorded) iter.Seq2[int, int] {
 	}
 }
 
-// part is what one transaction does of a batch.
-type part struct {
+// batchPart is what one transaction does of a batch.
+type batchPart struct {
 	feed.Batch
-	facts []fact
+	decoded []decodedEvent
 }
 
-// parts divides a batch so that what its events make real fits in memory. A part never ends inside an append.
-func parts(b feed.Batch, facts []fact) iter.Seq[part] {
-	return func(yield func(part) bool) {
-		if !slices.ContainsFunc(facts, stages) {
-			yield(part{b, facts})
+// splitBatch divides a batch so that what its events make real fits in memory. A part never ends inside an append.
+func splitBatch(b feed.Batch, decoded []decodedEvent) iter.Seq[batchPart] {
+	return func(yield func(batchPart) bool) {
+		if !slices.ContainsFunc(decoded, isCommit) {
+			yield(batchPart{b, decoded})
 			return
 		}
-		from, begun, staged := b.From, 0, 0
-		for first, end := range appends(b.Events) {
-			more := 0
-			for _, f := range facts[first:end] {
-				more += f.staged()
+		from, partStart, staged := b.From, 0, 0
+		for first, end := range appendBounds(b.Events) {
+			adding := 0
+			for _, f := range decoded[first:end] {
+				adding += f.stagedCount()
 			}
-			if staged > 0 && staged+more > maxStaged {
+			if staged > 0 && staged+adding > maxStagedEvents {
 				last := b.Events[first-1]
-				to := eventstore.Mark{Log: b.To.Log, Position: last.Position, Event: last.ID}
-				if !yield(part{feed.Batch{From: from, To: to, Events: b.Events[begun:first]}, facts[begun:first]}) {
+				to := eventstore.Checkpoint{Log: b.To.Log, Position: last.Position, Event: last.ID}
+				if !yield(batchPart{feed.Batch{From: from, To: to, Events: b.Events[partStart:first]}, decoded[partStart:first]}) {
 					return
 				}
-				from, begun, staged = to, first, 0
+				from, partStart, staged = to, first, 0
 			}
-			staged += more
+			staged += adding
 		}
-		yield(part{feed.Batch{From: from, To: b.To, Events: b.Events[begun:], CaughtUp: b.CaughtUp}, facts[begun:]})
+		yield(batchPart{feed.Batch{From: from, To: b.To, Events: b.Events[partStart:], CaughtUp: b.CaughtUp}, decoded[partStart:]})
 	}
 }
 
-// appends are where appends begin and end among events.
-func appends(events []eventstore.Recorded) iter.Seq2[int, int] {
+// appendBounds are where appendBounds begin and end among events.
+func appendBounds(events []eventstore.RecordedEvent) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		first := 0
 		for i, e := range events {
-			if meta, err := e.Meta(); err == nil && !meta.End && i+1 < len(events) && events[i+1].Stream == e.Stream {
+			if meta, err := e.DecodeMetadata(); err == nil && !meta.EndOfAppend && i+1 < len(events) && events[i+1].Stream == e.Stream {
 				continue
 			}
 			if !yield(first, i+1) {
@@ -102,31 +102,31 @@ func appends(events []eventstore.Recorded) iter.Seq2[int, int] {
 	}
 }
 
-// stages says whether the fact makes events real, none of which need be there.
-func stages(f fact) bool {
-	_, ok := f.event.(event.Staged)
-	return ok && !f.empty
+// isCommit says whether the fact makes events real, none of which need be there.
+func isCommit(f decodedEvent) bool {
+	_, ok := f.event.(event.StagedCommit)
+	return ok && !f.isEmptyCommit
 }
 
-// staged is how many events the fact makes real.
-func (f fact) staged() int {
-	e, ok := f.event.(event.Staged)
+// stagedCount is how many events the fact makes real.
+func (f decodedEvent) stagedCount() int {
+	e, ok := f.event.(event.StagedCommit)
 	if !ok {
 		return 0
 	}
-	_, n, _ := e.Staging()
+	_, n, _ := e.StagedStream()
 	return n
 }
 
-// whole puts before each fact that makes events real what becomes of those.
-func (m Model) whole(ctx context.Context, l *lane, facts []fact) ([]fact, error) {
-	if !slices.ContainsFunc(facts, stages) {
-		return facts, nil
+// expandCommits puts before each fact that makes events real what becomes of those.
+func (m Model) expandCommits(ctx context.Context, w *worker, decoded []decodedEvent) ([]decodedEvent, error) {
+	if !slices.ContainsFunc(decoded, isCommit) {
+		return decoded, nil
 	}
-	all := make([]fact, 0, len(facts))
-	for _, f := range facts {
-		if stages(f) {
-			staged, err := m.staged(ctx, l, f)
+	all := make([]decodedEvent, 0, len(decoded))
+	for _, f := range decoded {
+		if isCommit(f) {
+			staged, err := m.expandCommit(ctx, w, f)
 			if err != nil {
 				return nil, err
 			}
@@ -138,33 +138,33 @@ func (m Model) whole(ctx context.Context, l *lane, facts []fact) ([]fact, error)
 	return all, nil
 }
 
-// staged is what a commit makes real, and after that the commit. Where any of it cannot be used all of it stops the
+// expandCommit is what a commit makes real, and after that the commit. Where any of it cannot be used all of it stops the
 // account: a commit is real as a whole or not at all.
-func (m Model) staged(ctx context.Context, l *lane, commit fact) ([]fact, error) {
-	e := commit.event.(event.Staged)
-	rows, err := eventstore.Staged(ctx, l.store, commit.record.Recorded, e)
+func (m Model) expandCommit(ctx context.Context, w *worker, commit decodedEvent) ([]decodedEvent, error) {
+	e := commit.event.(event.StagedCommit)
+	rows, err := eventstore.ReadStagedEvents(ctx, w.store, commit.record.RecordedEvent, e)
 	if err != nil {
-		if m.Drop == nil {
+		if m.DropRows == nil {
 			return nil, err
 		}
-		stop, err := stopFact(commit.record.Recorded, err)
-		return []fact{stop}, err
+		stop, err := stoppingEvent(commit.record.RecordedEvent, err)
+		return []decodedEvent{stop}, err
 	}
-	facts, err := m.facts(ctx, l.codec, rows)
-	for i := range facts {
-		if facts[i].stop != nil {
-			return facts[i : i+1], nil
+	decoded, err := m.decodeEvents(ctx, w.codec, rows)
+	for i := range decoded {
+		if decoded[i].stopErr != nil {
+			return decoded[i : i+1], nil
 		}
-		facts[i].record.Commit, facts[i].record.Nth = e, i+1
+		decoded[i].record.Commit, decoded[i].record.StagedNumber = e, i+1
 	}
-	return append(facts, commit), err
+	return append(decoded, commit), err
 }
 
-// staging is the category of the events that those of a type make real.
-func staging(t event.Type) (category string, ok bool) {
-	e, ok := reflect.Zero(t.Go).Interface().(event.Staged)
+// stagedCategory is the category of the events that those of a type make real.
+func stagedCategory(t event.Type) (category string, ok bool) {
+	e, ok := reflect.Zero(t.GoType).Interface().(event.StagedCommit)
 	if ok {
-		stream, _, _ := e.Staging()
+		stream, _, _ := e.StagedStream()
 		category, _, _ = strings.Cut(stream, "-")
 	}
 	return category, ok

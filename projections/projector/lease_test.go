@@ -7,19 +7,19 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-func TestWhoIsAloneTakesOverAtOnce(t *testing.T) {
+func TestOnlyInstanceClaimsLeaseAtOnce(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		shelf, err := table.OpenShelf(address)
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		registry, err := table.OpenRegistry(address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { shelf.Close() })
-		c, err := shelf.Build(t.Context(), table.Register, false)
+		t.Cleanup(func() { registry.Close() })
+		c, err := registry.BuildGeneration(t.Context(), table.AccountModel, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		db, release, err := shelf.Use(t.Context(), c)
+		db, release, err := registry.OpenGeneration(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,8 +28,8 @@ func TestWhoIsAloneTakesOverAtOnce(t *testing.T) {
 			by   lease
 			want string
 		}{{lease{db, "dead", false}, "dead"}, {lease{db, "next", false}, "dead"}, {lease{db, "next", true}, "next"}, {lease{db, "dead", false}, "next"}} {
-			if got, err := step.by.claim(t.Context()); err != nil || got.Owner != step.want {
-				t.Errorf("claimed by %s: it is %s's, %v; want %s's", step.by.owner, got.Owner, err, step.want)
+			if got, err := step.by.claim(t.Context()); err != nil || got.LeaseHolder != step.want {
+				t.Errorf("claimed by %s: it is %s's, %v; want %s's", step.by.owner, got.LeaseHolder, err, step.want)
 			}
 		}
 	})

@@ -15,10 +15,10 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
-	"lieudit/projections/history"
+	"lieudit/projections/account"
+	"lieudit/projections/audit"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
-	"lieudit/projections/register"
 	"lieudit/schemas/table"
 	"lieudit/schemas/table/tabletest"
 )
@@ -42,16 +42,16 @@ func projectUntilKilled(address, folder string) error {
 	if err != nil {
 		return err
 	}
-	shelf, err := table.OpenShelf(address)
+	registry, err := table.OpenRegistry(address)
 	if err != nil {
 		return err
 	}
 	codec := eventstore.NewCodec(&projectortest.Vault{})
-	return projector.New(log, codec, shelf, register.Model, history.Model).Run(context.Background())
+	return projector.New(log, codec, registry, account.Model, audit.Model).Run(context.Background())
 }
 
-// child starts an instance on a log of its own and gives it time to be somewhere in the middle.
-func child(t *testing.T, address, folder string) *os.Process {
+// startChild starts an instance on a log of its own and gives it time to be somewhere in the middle.
+func startChild(t *testing.T, address, folder string) *os.Process {
 	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
@@ -69,15 +69,15 @@ func child(t *testing.T, address, folder string) *os.Process {
 	return c.Process
 }
 
-// logFolders are copies of one log with the lives of many accounts, closed.
-func logFolders(t *testing.T, accounts, copies int) []string {
+// copyLogFolders are copies of one log with the lives of many accounts, closed.
+func copyLogFolders(t *testing.T, accounts, copies int) []string {
 	t.Helper()
 	first := filepath.Join(t.TempDir(), "log")
 	log, err := journal.Open(first, journal.Options{SegmentSize: 4 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	projectortest.Fill(t, log, eventstore.NewCodec(&projectortest.Vault{}), accounts)
+	projectortest.AppendAccounts(t, log, eventstore.NewCodec(&projectortest.Vault{}), accounts)
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func logFolders(t *testing.T, accounts, copies int) []string {
 	return folders
 }
 
-func sceneOn(t *testing.T, address, folder string) *scene {
+func openCluster(t *testing.T, address, folder string) *cluster {
 	t.Helper()
 	log, err := journal.Open(folder, journal.Options{SegmentSize: 4 << 20})
 	if err != nil {
@@ -100,61 +100,61 @@ func sceneOn(t *testing.T, address, folder string) *scene {
 	}
 	t.Cleanup(func() { log.Close() })
 	v := &projectortest.Vault{}
-	return &scene{address, log, eventstore.NewCodec(v), v}
+	return &cluster{address, log, eventstore.NewCodec(v), v}
 }
 
-// end is the position of the last event of the log.
-func (s *scene) end(t *testing.T) (end eventstore.Position) {
+// lastPosition is the position of the last event of the log.
+func (s *cluster) lastPosition(t *testing.T) (end eventstore.Position) {
 	t.Helper()
-	for signal, err := range s.log.ReadAll(t.Context(), eventstore.Mark{}, register.Model.Categories) {
+	for signal, err := range s.log.ReadAll(t.Context(), eventstore.Checkpoint{}, account.Model.Categories) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if signal.Kind == eventstore.Event {
-			end = signal.Mark.Position
+		if signal.Kind == eventstore.EventAppeared {
+			end = signal.Checkpoint.Position
 		}
 	}
 	return end
 }
 
-func (s *scene) complete(t *testing.T, i *instance, accounts int) {
+func (s *cluster) checkComplete(t *testing.T, i *instance, accounts int) {
 	t.Helper()
-	i.passed(t, s.end(t))
-	got := i.rows(t)
-	if want := accounts * projectortest.LifeEvents; len(got.Entries) != want {
+	i.awaitPosition(t, s.lastPosition(t))
+	got := i.readRows(t)
+	if want := accounts * projectortest.EventsPerAccount; len(got.Entries) != want {
 		t.Errorf("got %d entries, want %d", len(got.Entries), want)
 	}
-	clean := s.start(t) // another instance, from the same rows
-	if diff := cmp.Diff(s.fresh(t), clean.rows(t)); diff != "" {
+	clean := s.startInstance(t) // another instance, from the same rows
+	if diff := cmp.Diff(s.rowsFromScratch(t), clean.readRows(t)); diff != "" {
 		t.Errorf("differs from a fresh copy: %s", diff)
 	}
 }
 
-// fresh is what the rows are to be: those of a database that saw no fault.
-func (s *scene) fresh(t *testing.T) rows {
+// rowsFromScratch is what the rows are to be: those of a database that saw no fault.
+func (s *cluster) rowsFromScratch(t *testing.T) modelRows {
 	t.Helper()
-	calm := &scene{t.TempDir(), s.log, s.codec, s.vault}
-	i := calm.start(t)
-	i.passed(t, s.end(t))
-	return i.rows(t)
+	calm := &cluster{t.TempDir(), s.log, s.codec, s.vault}
+	i := calm.startInstance(t)
+	i.awaitPosition(t, s.lastPosition(t))
+	return i.readRows(t)
 }
 
-// moved waits until the history holds more of the log than at a position, and gives the new one.
-func moved(t *testing.T, address string, before int64) int64 {
+// awaitProgress waits until the history holds more of the log than at a position, and gives the new one.
+func awaitProgress(t *testing.T, address string, before int64) int64 {
 	t.Helper()
-	shelf, err := table.OpenShelf(address)
+	registry, err := table.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shelf.Close()
+	defer registry.Close()
 	now := before
 	until(t, "the child projects", func() bool {
-		copies, err := shelf.Copies(t.Context())
+		copies, err := registry.Generations(t.Context())
 		for _, c := range copies {
-			if err != nil || !c.Of(table.History) || c.State == table.Fresh {
+			if err != nil || !c.IsOf(table.AuditModel) || c.State == table.Creating {
 				continue
 			}
-			db, release, err := shelf.Use(t.Context(), c)
+			db, release, err := registry.OpenGeneration(t.Context(), c)
 			if err != nil {
 				continue
 			}
@@ -166,9 +166,9 @@ func moved(t *testing.T, address string, before int64) int64 {
 	return now
 }
 
-// campaign is how many accounts a log holds, to keep a projector busy for a while, and how often the projector is killed
+// killCampaign is how many accounts a log holds, to keep a projector busy for a while, and how often the projector is killed
 // meanwhile: much more when LIEUDIT_TEST_LONG=1.
-func campaign() (lives, kills int) {
+func killCampaign() (lives, kills int) {
 	if os.Getenv("LIEUDIT_TEST_LONG") == "1" {
 		return 4000, 50
 	}
@@ -177,48 +177,48 @@ func campaign() (lives, kills int) {
 
 func TestKilledProjectorLeavesNoGapAndNoDouble(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		lives, kills := campaign()
-		folders := logFolders(t, lives, 0)
-		s := sceneOn(t, address, folders[0])
-		end := int64(s.end(t))
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		lives, kills := killCampaign()
+		folders := copyLogFolders(t, lives, 0)
+		s := openCluster(t, address, folders[0])
+		end := int64(s.lastPosition(t))
 		s.log.Close() // the child's now
 		for at := int64(0); kills > 0 && at < end; kills-- {
-			p := child(t, address, folders[0])
-			at = moved(t, address, at)
+			p := startChild(t, address, folders[0])
+			at = awaitProgress(t, address, at)
 			time.Sleep(rand.N(20 * time.Millisecond)) // anywhere in its next batch
 			if err := p.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			p.Wait()
 		}
-		s = sceneOn(t, address, folders[0])
-		s.complete(t, s.start(t), lives)
+		s = openCluster(t, address, folders[0])
+		s.checkComplete(t, s.startInstance(t), lives)
 	})
 }
 
 func TestPausedOwnerIsReplacedAndDoesNoHarmWhenItWakes(t *testing.T) {
 	t.Parallel()
-	address := tabletest.Postgres(t) // a SQLite file belongs to one process
+	address := tabletest.NewPostgresDatabase(t) // a SQLite file belongs to one process
 	const lives = 200
-	folders := logFolders(t, lives, 1)
-	paused := child(t, address, folders[1])
-	moved(t, address, 0)
+	folders := copyLogFolders(t, lives, 1)
+	paused := startChild(t, address, folders[1])
+	awaitProgress(t, address, 0)
 	if err := paused.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	s := sceneOn(t, address, folders[0])
-	i := s.start(t)
+	s := openCluster(t, address, folders[0])
+	i := s.startInstance(t)
 	begin := time.Now()
-	i.passed(t, s.end(t))
+	i.awaitPosition(t, s.lastPosition(t))
 	t.Logf("taken over and caught up after %v", time.Since(begin))
-	before := i.rows(t)
+	before := i.readRows(t)
 	if err := paused.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(500 * time.Millisecond) // time for it to do the harm
-	if diff := cmp.Diff(before, i.rows(t)); diff != "" {
+	if diff := cmp.Diff(before, i.readRows(t)); diff != "" {
 		t.Errorf("rows changed: %s", diff)
 	}
-	s.complete(t, i, lives)
+	s.checkComplete(t, i, lives)
 }

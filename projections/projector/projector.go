@@ -19,45 +19,45 @@ import (
 // Projector fills the copies of read models on a shelf, together with the projectors of other instances.
 type Projector struct {
 	Log *slog.Logger // one line when a projection stops and when it goes on; slog.Default() unless set before Run
-	// Alone says, before Run, that no other instance can be alive: what one left behind is taken over at once.
-	Alone bool
+	// IsOnlyInstance says, before Run, that no other instance can be alive: what one left behind is taken over at once.
+	IsOnlyInstance bool
 
-	store  eventstore.Store
-	codec  *eventstore.Codec
-	shelf  *table.Shelf
-	models []Model
-	others map[string]eventstore.Store // the logs of the models that are not about store, by model
+	store         eventstore.Store
+	codec         *eventstore.Codec
+	registry      *table.Registry
+	models        []Model
+	storesByModel map[string]eventstore.Store // the logs of the models that are not about store, by model
 
-	nudge  chan struct{} // look at the registry now
-	mu     sync.Mutex
-	lanes  map[string]*lane // by copy
-	down   error            // why the registry cannot be read
-	logged loggedIncidents
+	registryWake chan struct{} // look at the registry now
+	mu           sync.Mutex
+	workers      map[string]*worker // by copy
+	registryErr  error              // why the registry cannot be read
+	logged       loggedIncidents
 }
 
 // New is a projector of models. Nothing happens before Run.
-func New(store eventstore.Store, codec *eventstore.Codec, shelf *table.Shelf, models ...Model) *Projector {
-	return &Projector{Log: slog.Default(), store: store, codec: codec, shelf: shelf, models: models,
-		others: map[string]eventstore.Store{}, nudge: make(chan struct{}, 1), lanes: map[string]*lane{}}
+func New(store eventstore.Store, codec *eventstore.Codec, registry *table.Registry, models ...Model) *Projector {
+	return &Projector{Log: slog.Default(), store: store, codec: codec, registry: registry, models: models,
+		storesByModel: map[string]eventstore.Store{}, registryWake: make(chan struct{}, 1), workers: map[string]*worker{}}
 }
 
-// Follow adds a model of another log, before Run. Positions of the two logs say nothing about each other: who waits
+// AddModelFrom adds a model of another log, before Run. Positions of the two logs say nothing about each other: who waits
 // names the models of the log that the position is of.
-func (p *Projector) Follow(store eventstore.Store, m Model) {
+func (p *Projector) AddModelFrom(store eventstore.Store, m Model) {
 	p.models = append(p.models, m)
-	p.others[m.Name] = store
+	p.storesByModel[m.Name] = store
 }
 
 // storeOf is what a model is filled from.
 func (p *Projector) storeOf(m Model) eventstore.Store {
-	if other, ok := p.others[m.Name]; ok {
+	if other, ok := p.storesByModel[m.Name]; ok {
 		return other
 	}
 	return p.store
 }
 
-// lookEvery is how often the registry is asked which copies there are.
-const lookEvery = 250 * time.Millisecond
+// registryPollInterval is how often the registry is asked which copies there are.
+const registryPollInterval = 250 * time.Millisecond
 
 // Run fills the copies until ctx ends. It survives the log and the database going away; each copy's status says
 // what it waits for.
@@ -66,7 +66,7 @@ func (p *Projector) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := &floor{p: p, router: router, running: map[string]*run{}}
+	s := &supervisor{projector: p, router: router, running: map[string]*runningWorker{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -75,146 +75,148 @@ func (p *Projector) Run(ctx context.Context) error {
 		ended <- router.Run(ctx)
 	}()
 	<-router.Running()
-	f.watch(ctx)
+	s.superviseWorkers(ctx)
 	err = errors.Join(router.Close(), <-ended)
-	f.clear()
+	s.removeAllWorkers()
 	return err
 }
 
-// floor is the lanes that run, one Watermill handler each.
-type floor struct {
-	p       *Projector
-	router  *message.Router
-	running map[string]*run
+// supervisor is the lanes that run, one Watermill handler each.
+type supervisor struct {
+	projector *Projector
+	router    *message.Router
+	running   map[string]*runningWorker
 }
 
-type run struct {
-	lane    *lane
+type runningWorker struct {
+	worker  *worker
 	handler *message.Handler
 	stop    context.CancelFunc
-	keeper  sync.WaitGroup
+	tasks   sync.WaitGroup
 	release func()
 }
 
-// watch keeps the lanes in step with the registry.
-func (f *floor) watch(ctx context.Context) {
+// superviseWorkers keeps the lanes in step with the registry.
+func (s *supervisor) superviseWorkers(ctx context.Context) {
 	for ctx.Err() == nil {
-		f.p.note(ctx, f.arrange(ctx))
+		s.projector.recordRegistryErr(ctx, s.syncWorkers(ctx))
 		select {
 		case <-ctx.Done():
-		case <-f.p.nudge:
-		case <-time.After(lookEvery):
+		case <-s.projector.registryWake:
+		case <-time.After(registryPollInterval):
 		}
 	}
 }
 
-// note remembers why the registry cannot be read, and tells once.
-func (p *Projector) note(ctx context.Context, err error) {
+// recordRegistryErr remembers why the registry cannot be read, and tells once.
+func (p *Projector) recordRegistryErr(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err != nil && p.down == nil {
+	if err != nil && p.registryErr == nil {
 		p.Log.Error("read models cannot be reached", "reason", err)
 	}
-	p.down = err
+	p.registryErr = err
 }
 
-// arrange starts a lane for each copy that is to be filled, and ends the others.
-func (f *floor) arrange(ctx context.Context) error {
-	all, err := f.p.shelf.Copies(ctx)
+// syncWorkers starts a lane for each copy that is to be filled, and ends the others.
+func (s *supervisor) syncWorkers(ctx context.Context) error {
+	all, err := s.projector.registry.Generations(ctx)
 	if err != nil {
 		return err
 	}
 	wanted := map[string]bool{}
-	for _, m := range f.p.models {
+	for _, m := range s.projector.models {
 		found := false
 		for _, c := range all {
-			if c.Of(m.Model) && (c.State == table.Serving || c.State == table.Building) {
+			if c.IsOf(m.ReadModel) && (c.State == table.Serving || c.State == table.Building) {
 				found, wanted[c.Name] = true, true
-				err = errors.Join(err, f.start(ctx, m, c))
+				err = errors.Join(err, s.startWorker(ctx, m, c))
 			}
 		}
 		if !found {
-			_, buildErr := f.p.shelf.Build(ctx, m.Model, true)
+			_, buildErr := s.projector.registry.BuildGeneration(ctx, m.ReadModel, true)
 			err = errors.Join(err, buildErr)
-			wake(f.p.nudge)
+			wake(s.projector.registryWake)
 		}
 	}
-	for name := range f.running {
+	for name := range s.running {
 		if !wanted[name] && err == nil {
-			f.end(name)
+			s.stopWorker(name)
 		}
 	}
 	return err
 }
 
-func (f *floor) start(ctx context.Context, m Model, c table.Copy) error {
-	if f.running[c.Name] != nil {
+func (s *supervisor) startWorker(ctx context.Context, m Model, c table.Generation) error {
+	if s.running[c.Name] != nil {
 		return nil
 	}
-	db, release, err := f.p.shelf.Use(ctx, c)
+	db, release, err := s.projector.registry.OpenGeneration(ctx, c)
 	if err != nil {
 		return err
 	}
-	l := f.p.lane(m, c, db)
-	source := feed.Source{Store: f.p.storeOf(m), Want: m.Categories, Batch: m.Batch, Pace: m.Pace, From: l.from, Ended: l.ended}
-	r := &run{lane: l, release: release}
-	r.handler = f.router.AddConsumerHandler(c.Name, c.Name, feed.New(source), l.take)
-	if err := f.router.RunHandlers(ctx); err != nil {
+	w := s.projector.newWorker(m, c, db)
+	source := feed.Source{Store: s.projector.storeOf(m), Filter: m.Categories, BatchEvents: m.BatchSize, MinInterval: m.MinInterval, LoadCheckpoint: w.resumeWhenOwner, OnError: w.recordStop}
+	r := &runningWorker{worker: w, release: release}
+	r.handler = s.router.AddConsumerHandler(c.Name, c.Name, feed.New(source), w.handleMessage)
+	if err := s.router.RunHandlers(ctx); err != nil {
 		release()
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}
-	keeping, stop := context.WithCancel(ctx)
+	tasksCtx, stop := context.WithCancel(ctx)
 	r.stop = stop
-	r.keeper.Go(func() { l.keep(keeping) })
-	if m.Drop != nil {
-		r.keeper.Go(func() { l.runRefolds(keeping) })
+	r.tasks.Go(func() { w.keepLease(tasksCtx) })
+	if m.DropRows != nil {
+		r.tasks.Go(func() { w.refoldStoppedAccounts(tasksCtx) })
 	}
-	r.keeper.Go(func() { l.attend(keeping, Owned{Copy: c, DB: db}, f.p.serves(m, c)) })
-	f.running[c.Name] = r
+	r.tasks.Go(func() {
+		w.superviseOwnerTask(tasksCtx, OwnedGeneration{Generation: c, DB: db}, s.projector.isServingFunc(m, c))
+	})
+	s.running[c.Name] = r
 	return nil
 }
 
-func (p *Projector) lane(m Model, c table.Copy, db *table.DB) *lane {
-	l := &lane{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.shelf.Instance, p.Alone}, log: p.Log.With("projection", c.Name),
+func (p *Projector) newWorker(m Model, c table.Generation, db *table.DB) *worker {
+	w := &worker{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.registry.InstanceID, p.IsOnlyInstance}, log: p.Log.With("projection", c.Name),
 		logged: &p.logged, refoldWake: make(chan struct{}, 1)}
-	l.standing.changed = make(chan struct{})
-	l.serve = p.server(l, c)
-	l.setAstray = func(astray bool) { p.shelf.SetAstray(c, astray) }
-	l.verify = func(ctx context.Context) { p.verify(ctx, m, c) }
-	l.isAstray = func() bool { return p.shelf.IsAstray(c) }
+	w.state.changed = make(chan struct{})
+	w.serveWhenCaughtUp = p.serveOnceFunc(w, c)
+	w.setDiverged = func(astray bool) { p.registry.SetDiverged(c, astray) }
+	w.verifyGeneration = func(ctx context.Context) { p.verifyGeneration(ctx, m, c) }
+	w.isDiverged = func() bool { return p.registry.IsDiverged(c) }
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lanes[c.Name] = l
-	return l
+	p.workers[c.Name] = w
+	return w
 }
 
-// end stops a lane and waits for it.
-func (f *floor) end(name string) {
-	r := f.running[name]
+// stopWorker stops a lane and waits for it.
+func (s *supervisor) stopWorker(name string) {
+	r := s.running[name]
 	r.handler.Stop()
 	<-r.handler.Stopped()
-	f.forget(name, r)
+	s.removeWorker(name, r)
 }
 
-// clear ends what is left when the router has ended.
-func (f *floor) clear() {
-	for name, r := range f.running {
-		f.forget(name, r)
+// removeAllWorkers ends what is left when the router has ended.
+func (s *supervisor) removeAllWorkers() {
+	for name, r := range s.running {
+		s.removeWorker(name, r)
 	}
 }
 
-func (f *floor) forget(name string, r *run) {
+func (s *supervisor) removeWorker(name string, r *runningWorker) {
 	r.stop()
-	r.keeper.Wait()
-	r.lane.quit(r.lane.now().reason)
+	r.tasks.Wait()
+	r.worker.releaseLease(r.worker.currentState().reason)
 	r.release()
-	delete(f.running, name)
-	f.p.mu.Lock()
-	defer f.p.mu.Unlock()
-	delete(f.p.lanes, name)
+	delete(s.running, name)
+	s.projector.mu.Lock()
+	defer s.projector.mu.Unlock()
+	delete(s.projector.workers, name)
 }
 
 func wake(c chan struct{}) {

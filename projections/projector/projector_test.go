@@ -8,50 +8,50 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
-	"lieudit/projections/history"
+	"lieudit/projections/account"
+	"lieudit/projections/audit"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
-	"lieudit/projections/register"
 	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 	"lieudit/schemas/table/tabletest"
 )
 
-// scene is one database and one log, with any number of instances over them.
-type scene struct {
+// cluster is one database and one log, with any number of instances over them.
+type cluster struct {
 	address string
 	log     eventstore.Store
 	codec   *eventstore.Codec
 	vault   *projectortest.Vault
 }
 
-func newScene(t *testing.T, address string) *scene {
+func newCluster(t *testing.T, address string) *cluster {
 	v := &projectortest.Vault{}
-	return &scene{address, projectortest.Journal(t), eventstore.NewCodec(v), v}
+	return &cluster{address, projectortest.OpenJournal(t), eventstore.NewCodec(v), v}
 }
 
 // instance is a running projector and what it answers from.
 type instance struct {
 	*projector.Projector
-	shelf *table.Shelf
-	stop  func()
+	registry *table.Registry
+	stop     func()
 }
 
-func (s *scene) start(t *testing.T, models ...projector.Model) *instance {
+func (s *cluster) startInstance(t *testing.T, models ...projector.Model) *instance {
 	t.Helper()
 	if len(models) == 0 {
-		models = []projector.Model{register.Model, history.Model}
+		models = []projector.Model{account.Model, audit.Model}
 	}
-	shelf, err := table.OpenShelf(s.address)
+	registry, err := table.OpenRegistry(s.address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.run(t, projector.New(s.log, s.codec, shelf, models...), shelf)
+	return s.runProjector(t, projector.New(s.log, s.codec, registry, models...), registry)
 }
 
-// run runs a projector until the test ends, or its instance is stopped.
-func (s *scene) run(t *testing.T, p *projector.Projector, shelf *table.Shelf) *instance {
+// runProjector runs a projector until the test ends, or its instance is stopped.
+func (s *cluster) runProjector(t *testing.T, p *projector.Projector, registry *table.Registry) *instance {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
@@ -66,43 +66,43 @@ func (s *scene) run(t *testing.T, p *projector.Projector, shelf *table.Shelf) *i
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if err := shelf.Close(); err != nil {
+		if err := registry.Close(); err != nil {
 			t.Error(err)
 		}
 	}
 	t.Cleanup(stop)
-	return &instance{p, shelf, stop}
+	return &instance{p, registry, stop}
 }
 
 // until waits for a condition.
 func until(t *testing.T, what string, reached func() bool) {
 	t.Helper()
-	deadlinetest.Until(t, deadlinetest.Hang, what, reached)
+	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, what, reached)
 }
 
-// passed waits until the named models the instance answers from, or all of them, hold a position.
-func (i *instance) passed(t *testing.T, position eventstore.Position, names ...string) {
+// awaitPosition waits until the named models the instance answers from, or all of them, hold a position.
+func (i *instance) awaitPosition(t *testing.T, position eventstore.Position, names ...string) {
 	t.Helper()
 	var err error
 	until(t, "position passed", func() bool {
-		ctx := deadlinetest.Context(t, deadlinetest.Hang)
-		err = i.Wait(ctx, position, names...)
+		ctx := deadlinetest.Context(t, deadlinetest.DefaultLimit)
+		err = i.AwaitPosition(ctx, position, names...)
 		return err == nil
 	})
 }
 
-// rows is everything in the read models.
-type rows struct {
+// modelRows is everything in the read models.
+type modelRows struct {
 	Accounts []table.Account
 	Keys     []table.Key
 	Tokens   []table.Token
-	Entries  []table.Entry
+	Entries  []table.AuditEntry
 }
 
-func (i *instance) rows(t *testing.T) rows {
+func (i *instance) readRows(t *testing.T) modelRows {
 	t.Helper()
-	var r rows
-	err := i.shelf.Read(t.Context(), table.Register, func(db *table.DB) (err error) {
+	var r modelRows
+	err := i.registry.Read(t.Context(), table.AccountModel, func(db *table.DB) (err error) {
 		if r.Accounts, err = table.Select(t.Context(), db, table.Accounts, "order by id"); err != nil {
 			return err
 		}
@@ -115,8 +115,8 @@ func (i *instance) rows(t *testing.T) rows {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = i.shelf.Read(t.Context(), table.History, func(db *table.DB) (err error) {
-		r.Entries, err = table.Select(t.Context(), db, table.Entries, "order by position, part")
+	err = i.registry.Read(t.Context(), table.AuditModel, func(db *table.DB) (err error) {
+		r.Entries, err = table.Select(t.Context(), db, table.AuditEntries, "order by position, part")
 		return err
 	})
 	if err != nil {
@@ -125,10 +125,10 @@ func (i *instance) rows(t *testing.T) rows {
 	return r
 }
 
-func TestEveryEventOfItsCategoriesHasARule(t *testing.T) {
+func TestEveryEventOfItsCategoriesHasAHandler(t *testing.T) {
 	t.Parallel()
-	for _, m := range []projector.Model{register.Model, history.Model} {
-		if missing := m.Unruled(); len(missing) > 0 {
+	for _, m := range []projector.Model{account.Model, audit.Model} {
+		if missing := m.Unhandled(); len(missing) > 0 {
 			t.Errorf("%s neither handles nor ignores %v", m.Name, missing)
 		}
 	}
@@ -136,15 +136,15 @@ func TestEveryEventOfItsCategoriesHasARule(t *testing.T) {
 
 func TestReplayFromZeroGivesTheSameRows(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		s := newScene(t, address)
-		i := s.start(t)
-		projectortest.Fill(t, s.log, s.codec, 20)
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		s := newCluster(t, address)
+		i := s.startInstance(t)
+		projectortest.AppendAccounts(t, s.log, s.codec, 20)
 		projectortest.Append(t, s.log, s.codec, "token-t1", event.TokenIssued{Token: "t1", Role: "operator", Hash: make([]byte, 32), Hint: "ld_ct_…1234"})
 		end := projectortest.Append(t, s.log, s.codec, "token-t1", event.TokenRevoked{Token: "t1", Role: "operator", Hash: make([]byte, 32), Hint: "ld_ct_…1234"})
-		i.passed(t, end)
-		first := i.rows(t)
-		if got, want := len(first.Entries), 20*projectortest.LifeEvents+2; got != want {
+		i.awaitPosition(t, end)
+		first := i.readRows(t)
+		if got, want := len(first.Entries), 20*projectortest.EventsPerAccount+2; got != want {
 			t.Fatalf("got %d entries, want %d", got, want)
 		}
 		for _, name := range []string{"register", "history"} {
@@ -152,13 +152,13 @@ func TestReplayFromZeroGivesTheSameRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := map[string]table.Model{"register": table.Register, "history": table.History}[name]
+			m := map[string]table.ReadModel{"register": table.AccountModel, "history": table.AuditModel}[name]
 			until(t, fresh+" serves", func() bool {
-				c, err := i.shelf.Reads(t.Context(), m)
+				c, err := i.registry.ServingGeneration(t.Context(), m)
 				return err == nil && c.Name == fresh
 			})
 		}
-		if diff := cmp.Diff(first, i.rows(t)); diff != "" {
+		if diff := cmp.Diff(first, i.readRows(t)); diff != "" {
 			t.Error(diff)
 		}
 		var dropped []string
@@ -173,7 +173,7 @@ func TestReplayFromZeroGivesTheSameRows(t *testing.T) {
 		if diff := cmp.Diff([]string{"history-v3-g1", "register-v2-g1"}, dropped); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff(first, i.rows(t)); diff != "" {
+		if diff := cmp.Diff(first, i.readRows(t)); diff != "" {
 			t.Error(diff)
 		}
 	})

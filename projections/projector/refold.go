@@ -23,16 +23,16 @@ import (
 // copy may have had another owner in between. The account stays stopped until the last one, so no query sees half of its
 // rows. A refold that is interrupted starts again.
 type refold struct {
-	*lane
+	*worker
 	owner     string
-	round     int64               // which refold of the account this is
-	writtenTo eventstore.Position // the rows contain the account's events up to here
-	voided    map[voided]bool     // events that corrections void
-	status    table.AccountStatus // that finish wrote
+	round     int64                // which refold of the account this is
+	writtenTo eventstore.Position  // the rows contain the account's events up to here
+	voided    map[voidedEvent]bool // events that corrections void
+	status    table.AccountStatus  // that finish wrote
 }
 
-// voided is an event that a correction voids.
-type voided struct {
+// voidedEvent is an event that a correction voids.
+type voidedEvent struct {
 	stream   string
 	revision eventstore.Revision
 }
@@ -43,53 +43,53 @@ const (
 	refoldBytes    = 4 << 20     // a transaction also ends after this many bytes of events
 )
 
-// runRefolds refolds the accounts whose status asks for it, while this instance owns the copy, until ctx ends.
-func (l *lane) runRefolds(ctx context.Context) {
-	told := ""
+// refoldStoppedAccounts refolds the accounts whose status asks for it, while this instance owns the copy, until ctx ends.
+func (w *worker) refoldStoppedAccounts(ctx context.Context) {
+	loggedErr := ""
 	for ctx.Err() == nil {
-		if l.now().owns && !l.isAstray() {
-			err := l.refoldDue(ctx)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, errFenced) && told != err.Error() {
-				told = err.Error()
-				l.log.Warn("an account's rows cannot be written again yet", "reason", err)
+		if w.currentState().isOwner && !w.isDiverged() {
+			err := w.refoldDueAccounts(ctx)
+			if err != nil && ctx.Err() == nil && !errors.Is(err, errFenced) && loggedErr != err.Error() {
+				loggedErr = err.Error()
+				w.log.Warn("an account's rows cannot be written again yet", "reason", err)
 			}
 		}
 		select {
 		case <-ctx.Done():
-		case <-l.refoldWake:
+		case <-w.refoldWake:
 		case <-time.After(refoldInterval):
 		}
 	}
 }
 
-// refoldDue refolds the accounts whose status asks for it. An account that cannot be refolded yet keeps none of the others
+// refoldDueAccounts refolds the accounts whose status asks for it. An account that cannot be refolded yet keeps none of the others
 // waiting; the error is the first one's.
-func (l *lane) refoldDue(ctx context.Context) (first error) {
-	due, err := table.Select(ctx, l.lease.db, table.AccountStatuses, "where kind = ? order by account", table.AccountRefolds)
+func (w *worker) refoldDueAccounts(ctx context.Context) (first error) {
+	due, err := table.Select(ctx, w.lease.db, table.AccountStatuses, "where kind = ? order by account", table.AccountRefolding)
 	if err != nil {
 		return nil // the lane logs that the database is unavailable
 	}
 	for _, s := range due {
-		err := (&refold{lane: l, owner: s.Account}).run(ctx)
+		err := (&refold{worker: w, owner: s.Account}).refoldAccount(ctx)
 		if err != nil && first == nil {
 			first = fmt.Errorf("%s: %w", s.Account, err)
 		}
-		if errors.Is(err, errFenced) || l.isAstray() || ctx.Err() != nil {
+		if errors.Is(err, errFenced) || w.isDiverged() || ctx.Err() != nil {
 			break
 		}
 	}
 	return first
 }
 
-// run refolds the account. It ends with the account running, or stopped again by another unusable event.
-func (r *refold) run(ctx context.Context) error {
-	for begun := false; ; {
+// refoldAccount refolds the account. It ends with the account running, or stopped again by another unusable event.
+func (r *refold) refoldAccount(ctx context.Context) error {
+	for hasBegun := false; ; {
 		bound, err := r.verifiedCheckpoint(ctx)
 		if err != nil {
 			return err
 		}
 		again, err := r.readCorrections(ctx, bound)
-		if err == nil && (again || !begun) {
+		if err == nil && (again || !hasBegun) {
 			err = r.beginRound(ctx)
 		}
 		if err != nil {
@@ -102,44 +102,44 @@ func (r *refold) run(ctx context.Context) error {
 		if done, err := r.finish(ctx, bound, stop); done || err != nil {
 			return err
 		}
-		begun = stop == nil
+		hasBegun = stop == nil
 	}
 }
 
 // verifiedCheckpoint is the position of the copy, which has to be on the log: of an older copy of the log that was restored, the
 // streams lack events that the copy takes to be in the rows.
 func (r *refold) verifiedCheckpoint(ctx context.Context) (eventstore.Position, error) {
-	c, err := r.lane.lease.checkpoint(ctx)
+	c, err := r.worker.lease.readCheckpoint(ctx)
 	if err != nil {
 		return 0, err
 	}
-	mark, err := markOf(c)
+	checkpoint, err := checkpointOf(c)
 	if err != nil {
 		return 0, err
 	}
-	for _, err := range r.store.ReadAll(ctx, mark, r.model.Categories) {
+	for _, err := range r.store.ReadAll(ctx, checkpoint, r.model.Categories) {
 		var diverged *eventstore.DivergedError
 		if errors.As(err, &diverged) {
-			r.setAstray(true)
+			r.setDiverged(true)
 		}
-		return mark.Position, err
+		return checkpoint.Position, err
 	}
-	return mark.Position, ctx.Err()
+	return checkpoint.Position, ctx.Err()
 }
 
 // beginRound begins a refold of the account, which ends any earlier one, and deletes its rows.
 func (r *refold) beginRound(ctx context.Context) error {
 	r.writtenTo = 0
-	return r.transact(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
-		s, err := table.StatusOf(ctx, tx, r.owner)
-		if err == nil && s.Kind != table.AccountRefolds {
+	return r.runTransaction(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
+		s, err := table.LoadAccountStatus(ctx, tx, r.owner)
+		if err == nil && s.Kind != table.AccountRefolding {
 			err = errFenced
 		}
 		if err != nil {
 			return false, err
 		}
-		s.Refolds++
-		r.round = s.Refolds
+		s.RefoldCount++
+		r.round = s.RefoldCount
 		if err := table.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s}); err != nil {
 			return false, err
 		}
@@ -148,39 +148,39 @@ func (r *refold) beginRound(ctx context.Context) error {
 }
 
 // dropRows deletes the account's rows, and returns whether that deleted personal data.
-func (r *refold) dropRows(ctx context.Context, tx *table.Tx) (erases bool, err error) {
+func (r *refold) dropRows(ctx context.Context, tx *table.Tx) (needsScrub bool, err error) {
 	position := int64(0)
 	if err := tx.QueryRow(ctx, "select position from checkpoint").Scan(&position); err != nil {
 		return false, err
 	}
-	b := newBatch()
-	r.model.Drop(b, r.owner, eventstore.Position(position))
-	return b.erases, b.flush(ctx, tx)
+	b := newChangeset()
+	r.model.DropRows(b, r.owner, eventstore.Position(position))
+	return b.needsScrub, b.flush(ctx, tx)
 }
 
 // currentStatus is the account's status in a transaction of this refold. It fails if another one has begun since.
 func (r *refold) currentStatus(ctx context.Context, tx *table.Tx) (table.AccountStatus, error) {
-	s, err := table.StatusOf(ctx, tx, r.owner)
-	if err == nil && (s.Kind != table.AccountRefolds || s.Refolds != r.round) {
+	s, err := table.LoadAccountStatus(ctx, tx, r.owner)
+	if err == nil && (s.Kind != table.AccountRefolding || s.RefoldCount != r.round) {
 		err = errFenced
 	}
 	return s, err
 }
 
-// transact runs f in a transaction that fails if this instance no longer owns the copy. f returns whether it deleted
+// runTransaction runs f in a transaction that fails if this instance no longer owns the copy. f returns whether it deleted
 // personal data, which is then scrubbed from the database's files.
-func (r *refold) transact(ctx context.Context, f func(context.Context, *table.Tx) (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, maxWrite)
+func (r *refold) runTransaction(ctx context.Context, f func(context.Context, *table.Tx) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	erases := false
-	err := r.lease.db.Tx(ctx, func(tx *table.Tx) (err error) {
-		if err = r.lease.hold(ctx, tx); err == nil {
-			erases, err = f(ctx, tx)
+	needsScrub := false
+	err := r.lease.db.RunInTx(ctx, func(tx *table.Tx) (err error) {
+		if err = r.lease.lockCheckpoint(ctx, tx); err == nil {
+			needsScrub, err = f(ctx, tx)
 		}
 		return err
 	})
-	if err == nil && erases {
-		err = r.lease.db.Scrub(ctx)
+	if err == nil && needsScrub {
+		err = r.lease.db.TruncateWAL(ctx)
 	}
 	return err
 }
@@ -188,8 +188,8 @@ func (r *refold) transact(ctx context.Context, f func(context.Context, *table.Tx
 // readCorrections reads which events the corrections up to bound void. again: there are new ones after rows were written,
 // so the rows may contain an event that is now void and must be dropped.
 func (r *refold) readCorrections(ctx context.Context, bound eventstore.Position) (again bool, err error) {
-	found := map[voided]bool{}
-	for _, stream := range table.StreamsOf(r.owner, r.model.Categories) {
+	found := map[voidedEvent]bool{}
+	for _, stream := range table.OwnerStreams(r.owner, r.model.Categories) {
 		for e, err := range r.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
 			if err != nil {
 				return false, fmt.Errorf("read %s: %w", stream, err)
@@ -197,8 +197,8 @@ func (r *refold) readCorrections(ctx context.Context, bound eventstore.Position)
 			if e.Position > bound {
 				break
 			}
-			if revision, ok := eventstore.Corrects(e); ok {
-				found[voided{stream, revision}] = true
+			if revision, ok := eventstore.VoidedRevision(e); ok {
+				found[voidedEvent{stream, revision}] = true
 			}
 		}
 	}
@@ -209,29 +209,29 @@ func (r *refold) readCorrections(ctx context.Context, bound eventstore.Position)
 
 // writeRows folds the account's events after writtenTo up to bound into its rows. stop is the fact that stops the account
 // again; nil: none does.
-func (r *refold) writeRows(ctx context.Context, bound eventstore.Position) (stop *fact, err error) {
+func (r *refold) writeRows(ctx context.Context, bound eventstore.Position) (stop *decodedEvent, err error) {
 	for chunk, err := range r.readChunks(ctx, bound) {
 		if err != nil {
 			return nil, err
 		}
-		facts, err := r.model.facts(ctx, r.codec, chunk)
+		decoded, err := r.model.decodeEvents(ctx, r.codec, chunk)
 		if err != nil {
 			return nil, err
 		}
-		for p := range parts(feed.Batch{Events: chunk}, facts) {
-			if p.facts, err = r.model.whole(ctx, r.lane, p.facts); err != nil {
+		for p := range splitBatch(feed.Batch{Events: chunk}, decoded) {
+			if p.decoded, err = r.model.expandCommits(ctx, r.worker, p.decoded); err != nil {
 				return nil, err
 			}
-			kept, stop := factsBeforeStop(p.facts)
-			err := r.transact(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
+			kept, stop := eventsBeforeStop(p.decoded)
+			err := r.runTransaction(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
 				if _, err := r.currentStatus(ctx, tx); err != nil {
 					return false, err
 				}
-				rows, err := r.model.fold(ctx, tx, kept, map[string]bool{r.owner: len(r.voided) > 0})
+				rows, err := r.model.foldEvents(ctx, tx, kept, map[string]bool{r.owner: len(r.voided) > 0})
 				if err != nil {
 					return false, err
 				}
-				return rows.erases, rows.flush(ctx, tx)
+				return rows.needsScrub, rows.flush(ctx, tx)
 			})
 			if stop != nil || err != nil {
 				return stop, err
@@ -242,13 +242,13 @@ func (r *refold) writeRows(ctx context.Context, bound eventstore.Position) (stop
 	return nil, nil
 }
 
-// factsBeforeStop returns the facts to fold before the first that stops the account, and that one; nil: none stops it.
-func factsBeforeStop(facts []fact) (kept []fact, stop *fact) {
-	for i, f := range facts {
+// eventsBeforeStop returns the facts to fold before the first that stops the account, and that one; nil: none stops it.
+func eventsBeforeStop(decoded []decodedEvent) (kept []decodedEvent, stop *decodedEvent) {
+	for i, f := range decoded {
 		switch {
-		case f.stop != nil:
-			return kept, &facts[i]
-		case !f.empty:
+		case f.stopErr != nil:
+			return kept, &decoded[i]
+		case !f.isEmptyCommit:
 			kept = append(kept, f)
 		}
 	}
@@ -257,16 +257,16 @@ func factsBeforeStop(facts []fact) (kept []fact, stop *fact) {
 
 // readChunks yields the account's events after writtenTo up to bound in the order of the log, without voided ones, in
 // chunks for one transaction.
-func (r *refold) readChunks(ctx context.Context, bound eventstore.Position) iter.Seq2[[]eventstore.Recorded, error] {
-	return func(yield func([]eventstore.Recorded, error) bool) {
-		var chunk []eventstore.Recorded
+func (r *refold) readChunks(ctx context.Context, bound eventstore.Position) iter.Seq2[[]eventstore.RecordedEvent, error] {
+	return func(yield func([]eventstore.RecordedEvent, error) bool) {
+		var chunk []eventstore.RecordedEvent
 		bytes := 0
 		for e, err := range r.mergeStreams(ctx) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if e.Position <= r.writtenTo || e.Position > bound || r.voided[voided{e.Stream, e.Revision}] {
+			if e.Position <= r.writtenTo || e.Position > bound || r.voided[voidedEvent{e.Stream, e.Revision}] {
 				continue
 			}
 			chunk, bytes = append(chunk, e), bytes+len(e.Data)
@@ -285,10 +285,10 @@ func (r *refold) readChunks(ctx context.Context, bound eventstore.Position) iter
 }
 
 // mergeStreams yields the events of all streams of the account in the order of the log.
-func (r *refold) mergeStreams(ctx context.Context) iter.Seq2[eventstore.Recorded, error] {
-	return func(yield func(eventstore.Recorded, error) bool) {
+func (r *refold) mergeStreams(ctx context.Context) iter.Seq2[eventstore.RecordedEvent, error] {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		var heads []*streamHead
-		for _, stream := range table.StreamsOf(r.owner, r.model.Categories) {
+		for _, stream := range table.OwnerStreams(r.owner, r.model.Categories) {
 			next, stop := iter.Pull2(r.store.ReadStream(ctx, stream, 0, eventstore.Forward))
 			defer stop()
 			h := &streamHead{next: next}
@@ -299,7 +299,7 @@ func (r *refold) mergeStreams(ctx context.Context) iter.Seq2[eventstore.Recorded
 			first := (*streamHead)(nil)
 			for _, h := range heads {
 				if h.err != nil {
-					yield(eventstore.Recorded{}, h.err)
+					yield(eventstore.RecordedEvent{}, h.err)
 					return
 				}
 				if h.hasEvent && (first == nil || h.event.Position < first.event.Position) {
@@ -316,8 +316,8 @@ func (r *refold) mergeStreams(ctx context.Context) iter.Seq2[eventstore.Recorded
 
 // streamHead is the next event of a stream, for mergeStreams.
 type streamHead struct {
-	next     func() (eventstore.Recorded, error, bool)
-	event    eventstore.Recorded
+	next     func() (eventstore.RecordedEvent, error, bool)
+	event    eventstore.RecordedEvent
 	err      error
 	hasEvent bool
 }
@@ -327,28 +327,28 @@ func (h *streamHead) advance() { h.event, h.err, h.hasEvent = h.next() }
 // finish lets the account run again, or stops it again with the fact stop. done is false where the batches skipped more of
 // its events than writeRows has read, or where a correction that came after the bound may name stop: then the refold runs
 // again. An account that is stopped again keeps no rows: its erasure may be among the events that are passed over.
-func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *fact) (done bool, err error) {
-	err = r.transact(ctx, func(ctx context.Context, tx *table.Tx) (erases bool, err error) {
+func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *decodedEvent) (done bool, err error) {
+	err = r.runTransaction(ctx, func(ctx context.Context, tx *table.Tx) (needsScrub bool, err error) {
 		s, err := r.currentStatus(ctx, tx)
 		switch {
-		case err != nil, stop == nil && s.Passed > int64(r.writtenTo), stop != nil && s.Position > int64(bound):
+		case err != nil, stop == nil && s.LastSkipped > int64(r.writtenTo), stop != nil && s.Position > int64(bound):
 			return false, err
 		case stop != nil:
 			s = stop.nextStatus(s)
-			erases, err = r.dropRows(ctx, tx)
+			needsScrub, err = r.dropRows(ctx, tx)
 		default:
-			s = table.AccountStatus{Account: r.owner, Refolds: s.Refolds, Voided: int64(len(r.voided)), Empty: s.Empty}
+			s = table.AccountStatus{Account: r.owner, RefoldCount: s.RefoldCount, VoidedEvents: int64(len(r.voided)), FirstEmptyCommit: s.FirstEmptyCommit}
 		}
 		if err != nil {
 			return false, err
 		}
 		done, r.status = true, s
-		return erases, table.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s})
+		return needsScrub, table.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s})
 	})
 	if !done || err != nil {
 		return false, err
 	}
-	if r.status.Stopped() {
+	if r.status.IsStopped() {
 		r.log.Error("account stopped again", "account", r.owner, "kind", r.status.Kind, "position", r.status.Position, "reason", r.status.Reason)
 	} else {
 		r.log.Info("account's rows were written again", "account", r.owner)
@@ -359,12 +359,12 @@ func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *fa
 // Refold requests that the rows of stopped accounts are written again from their streams, in every copy that has stopped
 // them. It does not wait for that. An account whose streams still hold an unusable event is stopped again.
 func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
-	return p.eachCopy(ctx, func(c table.Copy, db *table.DB) error {
+	return p.eachGeneration(ctx, func(c table.Generation, db *table.DB) error {
 		if err := requestRefold(ctx, db, accounts); err != nil {
 			return err
 		}
-		if l := p.laneOf(c.Name); l != nil {
-			wake(l.refoldWake)
+		if w := p.workerOf(c.Name); w != nil {
+			wake(w.refoldWake)
 		}
 		return nil
 	})
@@ -373,12 +373,12 @@ func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
 // requestRefold marks the accounts in a transaction that takes the checkpoint first, as every batch does: a batch that is
 // being written would else put back the status that it read before.
 func requestRefold(ctx context.Context, db *table.DB, accounts []string) error {
-	return db.Tx(ctx, func(tx *table.Tx) error {
+	return db.RunInTx(ctx, func(tx *table.Tx) error {
 		if _, err := tx.Exec(ctx, "update checkpoint set owner = owner"); err != nil {
 			return err
 		}
 		for _, account := range accounts {
-			if _, err := tx.Exec(ctx, "update account_status set kind = ? where account = ? and kind <> ''", table.AccountRefolds, account); err != nil {
+			if _, err := tx.Exec(ctx, "update account_status set kind = ? where account = ? and kind <> ''", table.AccountRefolding, account); err != nil {
 				return err
 			}
 		}
@@ -388,7 +388,7 @@ func requestRefold(ctx context.Context, db *table.DB, accounts []string) error {
 
 // StoppedAccount is an account that a copy of a model has stopped, or of which it skipped a commit without a sync id.
 type StoppedAccount struct {
-	Copy string
+	Generation string
 	table.AccountStatus
 }
 
@@ -397,7 +397,7 @@ const maxStopped = 100
 
 // StoppedAccounts returns the accounts that the copies in use or under construction have stopped, at most 100 of a copy.
 func (p *Projector) StoppedAccounts(ctx context.Context) (all []StoppedAccount, err error) {
-	err = p.eachCopy(ctx, func(c table.Copy, db *table.DB) error {
+	err = p.eachGeneration(ctx, func(c table.Generation, db *table.DB) error {
 		rows, err := table.Select(ctx, db, table.AccountStatuses, "where kind <> '' or empty <> 0 order by kind desc, account limit ?", maxStopped)
 		for _, s := range rows {
 			all = append(all, StoppedAccount{c.Name, s})
@@ -407,26 +407,26 @@ func (p *Projector) StoppedAccounts(ctx context.Context) (all []StoppedAccount, 
 	return all, err
 }
 
-// eachCopy runs f on the copies of this binary's models that serve or are being built.
-func (p *Projector) eachCopy(ctx context.Context, f func(table.Copy, *table.DB) error) error {
-	copies, err := p.shelf.Copies(ctx)
+// eachGeneration runs f on the copies of this binary's models that serve or are being built.
+func (p *Projector) eachGeneration(ctx context.Context, f func(table.Generation, *table.DB) error) error {
+	generations, err := p.registry.Generations(ctx)
 	if err != nil {
 		return err
 	}
-	for _, c := range copies {
-		m, unknown := p.model(c.Model)
-		if unknown != nil || !c.Of(m.Model) || c.State != table.Serving && c.State != table.Building {
+	for _, c := range generations {
+		m, unknown := p.modelNamed(c.Model)
+		if unknown != nil || !c.IsOf(m.ReadModel) || c.State != table.Serving && c.State != table.Building {
 			continue
 		}
-		if err := p.useCopy(ctx, c, f); err != nil {
+		if err := p.useGeneration(ctx, c, f); err != nil {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}
 	return nil
 }
 
-func (p *Projector) useCopy(ctx context.Context, c table.Copy, f func(table.Copy, *table.DB) error) error {
-	db, release, err := p.shelf.Use(ctx, c)
+func (p *Projector) useGeneration(ctx context.Context, c table.Generation, f func(table.Generation, *table.DB) error) error {
+	db, release, err := p.registry.OpenGeneration(ctx, c)
 	if err != nil {
 		return err
 	}

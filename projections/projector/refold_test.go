@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
-	"lieudit/projections/inventory"
+	"lieudit/projections/locations"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
@@ -18,29 +18,29 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-// watched is a log that tells of each reading of a stream before it begins, and whose subscriptions can be held back.
-type watched struct {
+// observedLog is a log that tells of each reading of a stream before it begins, and whose subscriptions can be held back.
+type observedLog struct {
 	eventstore.Store
 	mu      sync.Mutex
-	reads   func(stream string) // nil: nobody is told
-	holding chan struct{}       // nil: nothing is held back
+	onRead  func(stream string) // nil: nobody is told
+	blocked chan struct{}       // nil: nothing is held back
 }
 
-func (w *watched) tell(reads func(stream string)) {
+func (w *observedLog) setOnRead(reads func(stream string)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.reads = reads
+	w.onRead = reads
 }
 
-func (w *watched) hold(until chan struct{}) {
+func (w *observedLog) blockSubscriptions(until chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.holding = until
+	w.blocked = until
 }
 
-func (w *watched) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.Recorded, error] {
+func (w *observedLog) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
 	w.mu.Lock()
-	reads := w.reads
+	reads := w.onRead
 	w.mu.Unlock()
 	if reads != nil {
 		reads(stream)
@@ -48,9 +48,9 @@ func (w *watched) ReadStream(ctx context.Context, stream string, from eventstore
 	return w.Store.ReadStream(ctx, stream, from, dir)
 }
 
-func (w *watched) Subscribe(ctx context.Context, after eventstore.Mark, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+func (w *observedLog) Subscribe(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	w.mu.Lock()
-	holding := w.holding
+	holding := w.blocked
 	w.mu.Unlock()
 	if holding != nil {
 		select {
@@ -61,8 +61,8 @@ func (w *watched) Subscribe(ctx context.Context, after eventstore.Mark, want eve
 	return w.Store.Subscribe(ctx, after, want)
 }
 
-// nth calls f when a stream is read for the n-th time.
-func nth(stream string, n int, f func()) func(string) {
+// onNthRead calls f when a stream is read for the n-th time.
+func onNthRead(stream string, n int, f func()) func(string) {
 	var mu sync.Mutex
 	return func(read string) {
 		mu.Lock()
@@ -77,29 +77,29 @@ func nth(stream string, n int, f func()) func(string) {
 }
 
 // A refold of places reads the stream of an account for its corrections, and then for its rows.
-const readForRows = 2
+const rowsRead = 2
 
 func TestCorrectionThatComesWhileAnotherEventStopsTheRefoldIsNotLost(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		s := newScene(t, address)
-		log := &watched{Store: s.log}
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		s := newCluster(t, address)
+		log := &observedLog{Store: s.log}
 		s.log = log
-		s.append(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
-		s.raw(t, "account-a", "account.closed.v1", `[]`)
-		s.raw(t, "locations-a", sitesChanged, `{`)
-		i := s.start(t, inventory.Model(true))
-		i.passed(t, s.append(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1)))
-		i.stopped(t, table.Places, "a")
+		s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
+		s.appendRaw(t, "account-a", "account.closed.v1", `[]`)
+		s.appendRaw(t, "locations-a", sitesChanged, `{`)
+		i := s.startInstance(t, locations.Model(true))
+		i.awaitPosition(t, s.appendEvents(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1)))
+		i.requireStopped(t, table.LocationsModel, "a")
 		var failed error
-		log.tell(nth("account-a", readForRows, func() {
-			second := s.append(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2}})
-			failed = i.Wait(t.Context(), second)
+		log.setOnRead(onNthRead("account-a", rowsRead, func() {
+			second := s.appendEvents(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2}})
+			failed = i.AwaitPosition(t.Context(), second)
 		}))
-		s.append(t, "account-a", event.AccountEventVoided{EventVoided: event.EventVoided{Revision: 0}})
-		i.runs(t, table.Places, "a")
-		sites, _, err := i.shown(t, "a")
-		if diff := cmp.Diff([]string{"x v1", "y v1"}, names(sites)); diff != "" || err != nil || failed != nil {
+		s.appendEvents(t, "account-a", event.AccountEventVoided{EventVoided: event.EventVoided{Revision: 0}})
+		i.awaitRunning(t, table.LocationsModel, "a")
+		sites, _, err := i.accountRows(t, "a")
+		if diff := cmp.Diff([]string{"x v1", "y v1"}, siteNames(sites)); diff != "" || err != nil || failed != nil {
 			t.Error(err, failed, diff)
 		}
 	})
@@ -107,34 +107,34 @@ func TestCorrectionThatComesWhileAnotherEventStopsTheRefoldIsNotLost(t *testing.
 
 func TestRefoldThatAnotherInstanceFinishedMeanwhileWritesNothing(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		s := newScene(t, address)
-		log := &watched{Store: s.log}
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		s := newCluster(t, address)
+		log := &observedLog{Store: s.log}
 		s.log = log
-		s.append(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
-		bad := s.raw(t, "locations-a", sitesChanged, `{`)
-		i := s.start(t, inventory.Model(false))
-		i.passed(t, bad)
-		i.stopped(t, table.Places, "a")
+		s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
+		bad := s.appendRaw(t, "locations-a", sitesChanged, `{`)
+		i := s.startInstance(t, locations.Model(false))
+		i.awaitPosition(t, bad)
+		i.requireStopped(t, table.LocationsModel, "a")
 		done := make(chan error, 1)
-		log.tell(nth("locations-a", readForRows, func() { // what the other one leaves: all rows, and the account runs
-			done <- i.shelf.Read(t.Context(), table.Places, func(db *table.DB) error {
-				return db.Tx(t.Context(), func(tx *table.Tx) error {
+		log.setOnRead(onNthRead("locations-a", rowsRead, func() { // what the other one leaves: all rows, and the account runs
+			done <- i.registry.Read(t.Context(), table.LocationsModel, func(db *table.DB) error {
+				return db.RunInTx(t.Context(), func(tx *table.Tx) error {
 					site := table.Site{ID: "a/m/x", Account: "a", Referential: "m", ExternalID: "x", Version: 9, Content: "{}"}
 					if err := table.Upsert(t.Context(), tx, table.Sites, []table.Site{site}); err != nil {
 						return err
 					}
-					return table.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{{Account: "a", Refolds: 2, Voided: 1}})
+					return table.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{{Account: "a", RefoldCount: 2, VoidedEvents: 1}})
 				})
 			})
 		}))
-		s.append(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2}})
+		s.appendEvents(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2}})
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		i.passed(t, s.append(t, "locations-b", event.ReferentialOpened{Code: "m"}))
+		i.awaitPosition(t, s.appendEvents(t, "locations-b", event.ReferentialOpened{Code: "m"}))
 		if err := i.stopAndRead(t, s, func(now *instance) {
-			if sites, _, err := now.shown(t, "a"); err != nil || len(sites) != 1 || sites[0].Version != 9 {
+			if sites, _, err := now.accountRows(t, "a"); err != nil || len(sites) != 1 || sites[0].Version != 9 {
 				t.Errorf("got %+v, %v; want the other one's rows", sites, err)
 			}
 		}); err != nil {
@@ -144,89 +144,89 @@ func TestRefoldThatAnotherInstanceFinishedMeanwhileWritesNothing(t *testing.T) {
 }
 
 // stopAndRead stops an instance, so that nothing is written any more, and reads with another one.
-func (i *instance) stopAndRead(t *testing.T, s *scene, read func(*instance)) error {
+func (i *instance) stopAndRead(t *testing.T, s *cluster, read func(*instance)) error {
 	t.Helper()
 	i.stop()
-	shelf, err := table.OpenShelf(s.address)
+	registry, err := table.OpenRegistry(s.address)
 	if err != nil {
 		return err
 	}
-	read(&instance{shelf: shelf})
-	return shelf.Close()
+	read(&instance{registry: registry})
+	return registry.Close()
 }
 
-func TestNoAccountIsRefoldedFromALogThatItsCopyIsAheadOf(t *testing.T) {
+func TestNoAccountIsRefoldedFromALogBehindItsGeneration(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		v := &locked{lost: map[string]bool{"a": true}}
-		restorable := projectortest.NewRestorable(t)
-		log := &watched{Store: restorable}
-		s := &scene{address: address, log: log, codec: eventstore.NewCodec(v)}
-		s.append(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
-		older := restorable.Copy(t)
-		end := s.append(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1))
-		right := restorable.Copy(t)
-		i := s.start(t, inventory.Model(true))
-		i.passed(t, end)
-		i.stopped(t, table.Places, "a")
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		v := &lockedVault{lost: map[string]bool{"a": true}}
+		restorable := projectortest.NewRestorableLog(t)
+		log := &observedLog{Store: restorable}
+		s := &cluster{address: address, log: log, codec: eventstore.NewCodec(v)}
+		s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
+		older := restorable.Backup(t)
+		end := s.appendEvents(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1))
+		right := restorable.Backup(t)
+		i := s.startInstance(t, locations.Model(true))
+		i.awaitPosition(t, end)
+		i.requireStopped(t, table.LocationsModel, "a")
 		i.stop()
 		restorable.Restore(t, older, func() {})
-		v.lose("a", false)
+		v.setLost("a", false)
 		back := make(chan struct{})
-		log.hold(back) // this instance owns the copy, and its feed has not met the log yet
-		i = s.start(t, inventory.Model(true))
+		log.blockSubscriptions(back) // this instance owns the copy, and its feed has not met the log yet
+		i = s.startInstance(t, locations.Model(true))
 		if err := i.Refold(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "the copy is known to be astray", func() bool {
-			_, _, err := i.shown(t, "a")
+			_, _, err := i.accountRows(t, "a")
 			if err == nil {
 				t.Fatal("the account runs with the rows of an older log")
 			}
-			return errors.Is(err, table.ErrAstray)
+			return errors.Is(err, table.ErrDiverged)
 		})
 		restorable.Restore(t, right, func() {})
 		close(back)
-		i.passed(t, s.append(t, "locations-b", event.ReferentialOpened{Code: "m"}))
-		i.runs(t, table.Places, "a")
-		sites, _, err := i.shown(t, "a")
-		if diff := cmp.Diff([]string{"x v1", "y v1"}, names(sites)); diff != "" || err != nil {
+		i.awaitPosition(t, s.appendEvents(t, "locations-b", event.ReferentialOpened{Code: "m"}))
+		i.awaitRunning(t, table.LocationsModel, "a")
+		sites, _, err := i.accountRows(t, "a")
+		if diff := cmp.Diff([]string{"x v1", "y v1"}, siteNames(sites)); diff != "" || err != nil {
 			t.Error(err, diff)
 		}
 	})
 }
 
-// TestErasureOfAStoppedAccountTakesItsRowsAway: they must not wait for a repair, which may never come.
-func TestErasureOfAStoppedAccountTakesItsRowsAway(t *testing.T) {
+// TestErasureOfAStoppedAccountDeletesItsRows: they must not wait for a repair, which may never come.
+func TestErasureOfAStoppedAccountDeletesItsRows(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]func(t *testing.T, s *scene, i *instance){
-		"stopped before": func(t *testing.T, s *scene, i *instance) {
-			i.passed(t, s.raw(t, "locations-a", sitesChanged, `{`))
-			i.stopped(t, table.Places, "a")
-			i.passed(t, s.append(t, "account-a", event.AccountErased{}))
+	for name, test := range map[string]func(t *testing.T, s *cluster, i *instance){
+		"stopped before": func(t *testing.T, s *cluster, i *instance) {
+			i.awaitPosition(t, s.appendRaw(t, "locations-a", sitesChanged, `{`))
+			i.requireStopped(t, table.LocationsModel, "a")
+			i.awaitPosition(t, s.appendEvents(t, "account-a", event.AccountErased{}))
 		},
-		"stopped again later": func(t *testing.T, s *scene, i *instance) {
-			i.passed(t, s.raw(t, "locations-a", sitesChanged, `{`))
-			s.append(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1))
-			s.raw(t, "locations-a", sitesChanged, `[]`)
-			s.append(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2}})
-			i.passed(t, s.append(t, "account-a", event.AccountErased{}))
-			until(t, "it is stopped again", func() bool { return i.stopped(t, table.Places, "a").Kind == table.AccountUnusable })
+		"stopped again later": func(t *testing.T, s *cluster, i *instance) {
+			i.awaitPosition(t, s.appendRaw(t, "locations-a", sitesChanged, `{`))
+			s.appendEvents(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1))
+			s.appendRaw(t, "locations-a", sitesChanged, `[]`)
+			s.appendEvents(t, "locations-a", event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2}})
+			i.awaitPosition(t, s.appendEvents(t, "account-a", event.AccountErased{}))
+			until(t, "it is stopped again", func() bool { return i.requireStopped(t, table.LocationsModel, "a").Kind == table.AccountUnusable })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tabletest.Each(t, func(t *testing.T, address string) {
-				s := newScene(t, address)
-				s.append(t, "account-a", event.AccountOpened{Account: "a", Name: "N", Anchor: plan.Date{Year: 2026, Month: 11, Day: 21}})
-				at := s.append(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
-				i := s.start(t, inventory.Model(true))
-				i.passed(t, at)
+			tabletest.EachDatabase(t, func(t *testing.T, address string) {
+				s := newCluster(t, address)
+				s.appendEvents(t, "account-a", event.AccountOpened{Account: "a", Name: "N", Anchor: plan.Date{Year: 2026, Month: 11, Day: 21}})
+				at := s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
+				i := s.startInstance(t, locations.Model(true))
+				i.awaitPosition(t, at)
 				test(t, s, i)
-				err := i.shelf.Read(t.Context(), table.Places, func(db *table.DB) error {
+				err := i.registry.Read(t.Context(), table.LocationsModel, func(db *table.DB) error {
 					sites, err := table.Select(t.Context(), db, table.Sites, "where account = 'a'")
 					if err == nil && len(sites) > 0 {
-						t.Errorf("got %v, want no site of an erased account", names(sites))
+						t.Errorf("got %v, want no site of an erased account", siteNames(sites))
 					}
 					told, outboxErr := table.Select(t.Context(), db, table.Outbox, "where id = 'a/'")
 					if outboxErr == nil && len(told) != 1 {
@@ -245,45 +245,45 @@ func TestErasureOfAStoppedAccountTakesItsRowsAway(t *testing.T) {
 // TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting: a vault that does not answer for one, say.
 func TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		v := &silent{}
-		s := &scene{address: address, log: projectortest.Journal(t), codec: eventstore.NewCodec(v)}
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		v := &silentVault{}
+		s := &cluster{address: address, log: projectortest.OpenJournal(t), codec: eventstore.NewCodec(v)}
 		var at eventstore.Position
 		for _, account := range []string{"a", "b"} {
-			s.append(t, "locations-"+account, event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
-			at = s.raw(t, "locations-"+account, sitesChanged, `{`)
+			s.appendEvents(t, "locations-"+account, event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
+			at = s.appendRaw(t, "locations-"+account, sitesChanged, `{`)
 		}
-		i := s.start(t, inventory.Model(true))
-		i.passed(t, at)
-		v.fall("a")
+		i := s.startInstance(t, locations.Model(true))
+		i.awaitPosition(t, at)
+		v.setSilent("a")
 		for _, account := range []string{"a", "b"} {
-			at = s.append(t, "locations-"+account, event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2}})
+			at = s.appendEvents(t, "locations-"+account, event.LocationsEventVoided{EventVoided: event.EventVoided{Revision: 2}})
 		}
-		i.passed(t, at)
-		i.runs(t, table.Places, "b")
-		i.stopped(t, table.Places, "a")
-		v.fall("")
-		i.runs(t, table.Places, "a")
+		i.awaitPosition(t, at)
+		i.awaitRunning(t, table.LocationsModel, "b")
+		i.requireStopped(t, table.LocationsModel, "a")
+		v.setSilent("")
+		i.awaitRunning(t, table.LocationsModel, "a")
 	})
 }
 
-// silent is a vault that does not answer for one subject.
-type silent struct {
+// silentVault is a vault that does not answer for one subject.
+type silentVault struct {
 	projectortest.Vault
-	mu   sync.Mutex
-	away string
+	mu            sync.Mutex
+	silentSubject string
 }
 
-func (v *silent) fall(subject string) {
+func (v *silentVault) setSilent(subject string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.away = subject
+	v.silentSubject = subject
 }
 
-func (v *silent) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
+func (v *silentVault) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if subject == v.away {
+	if subject == v.silentSubject {
 		return nil, errors.New("no answer")
 	}
 	return v.Vault.Key(ctx, subject, create)

@@ -18,18 +18,18 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-var noted = table.Model{Name: "noted", Version: 1, Tables: []table.Def{table.Outbox.Def}}
+var recordedModel = table.ReadModel{Name: "noted", Version: 1, Tables: []table.Def{table.Outbox.Def}}
 
-// notes is a model that notes what its rules are given, by the batch they are given it in.
-type notes struct {
+// recorder is a model that recorder what its rules are given, by the batch they are given it in.
+type recorder struct {
 	mu      sync.Mutex
-	batches []*projector.Batch
-	records map[*projector.Batch][]projector.Record
+	batches []*projector.Changeset
+	records map[*projector.Changeset][]projector.Record
 }
 
-func (n *notes) model() projector.Model {
-	n.records = map[*projector.Batch][]projector.Record{}
-	note := func(b *projector.Batch, _ event.Event, r projector.Record) {
+func (n *recorder) model() projector.Model {
+	n.records = map[*projector.Changeset][]projector.Record{}
+	note := func(b *projector.Changeset, _ event.Event, r projector.Record) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		if n.records[b] == nil {
@@ -37,21 +37,21 @@ func (n *notes) model() projector.Model {
 		}
 		n.records[b] = append(n.records[b], r)
 	}
-	return projector.Model{Model: noted, Categories: eventstore.Filter{"locations"}, Rules: []projector.Rule{projector.Each(note)}}
+	return projector.Model{ReadModel: recordedModel, Categories: eventstore.Filter{"locations"}, Handlers: []projector.EventHandler{projector.OnAnyOther(note)}}
 }
 
-func (s *scene) stage(t *testing.T, rows int) event.SyncCommitted {
+func (s *cluster) appendStaged(t *testing.T, rows int) event.SyncCommitted {
 	t.Helper()
-	return projectortest.StageRows(t, s.log, s.codec, "locations-a", event.SitesWritten{Referential: "m"}, projectortest.SiteRows(event.SiteCreated, 1, rows))
+	return projectortest.AppendStagedRows(t, s.log, s.codec, "locations-a", event.SiteWriteSummary{Referential: "m"}, projectortest.SiteRows(event.SiteCreated, 1, rows))
 }
 
 func TestStagedEventsStandBeforeTheirCommitWithItsEnvelope(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, t.TempDir())
-	commit := s.stage(t, 200)
+	s := newCluster(t, t.TempDir())
+	commit := s.appendStaged(t, 200)
 	end := projectortest.Append(t, s.log, s.codec, "locations-a", event.ReferentialOpened{Code: "m"}, commit, event.ReferentialArchived{Code: "m"})
-	n := &notes{}
-	s.start(t, n.model()).passed(t, end)
+	n := &recorder{}
+	s.startInstance(t, n.model()).awaitPosition(t, end)
 	type line struct {
 		Type string
 		Nth  int
@@ -59,8 +59,8 @@ func TestStagedEventsStandBeforeTheirCommitWithItsEnvelope(t *testing.T) {
 	var got []line
 	records := n.records[n.batches[0]]
 	for _, r := range records {
-		got = append(got, line{r.Type, r.Nth})
-		if r.Stream != "locations-a" || r.Meta.Reason != projectortest.Reason || (r.Commit != nil) != (r.Nth > 0) {
+		got = append(got, line{r.Type, r.StagedNumber})
+		if r.Stream != "locations-a" || r.Meta.Reason != projectortest.Reason || (r.Commit != nil) != (r.StagedNumber > 0) {
 			t.Errorf("got %+v", r)
 		}
 	}
@@ -70,31 +70,31 @@ func TestStagedEventsStandBeforeTheirCommitWithItsEnvelope(t *testing.T) {
 		t.Fatal(diff)
 	}
 	for _, r := range records[1:5] {
-		if made, ok := r.Commit.(event.SyncCommitted); !ok || made.Sync != commit.Sync || r.Position != records[5].Position || r.Revision != 1 || !r.Time.Equal(records[5].Time) {
+		if made, ok := r.Commit.(event.SyncCommitted); !ok || made.SyncID != commit.SyncID || r.Position != records[5].Position || r.Revision != 1 || !r.Time.Equal(records[5].Time) {
 			t.Errorf("got %+v, want it in the place of its commit", r)
 		}
 	}
 }
 
-func TestNoTransactionMakesMoreRealThanFitsInMemory(t *testing.T) {
+func TestTransactionHoldsAtMost64StagedEvents(t *testing.T) {
 	t.Parallel()
 	const syncs, rows, atOnce = 7, 1600, 64 // 25 events each
-	s := newScene(t, t.TempDir())
+	s := newCluster(t, t.TempDir())
 	var end eventstore.Position
 	for i := range syncs {
 		more := event.ReferentialArchived{Code: fmt.Sprint(i)}
-		end = projectortest.Append(t, s.log, s.codec, "locations-a", s.stage(t, rows), more)
+		end = projectortest.Append(t, s.log, s.codec, "locations-a", s.appendStaged(t, rows), more)
 	}
-	n := &notes{}
-	s.start(t, n.model()).passed(t, end)
+	n := &recorder{}
+	s.startInstance(t, n.model()).awaitPosition(t, end)
 	all := 0
 	for _, b := range n.batches {
 		records := n.records[b]
-		staged := slices.DeleteFunc(slices.Clone(records), func(r projector.Record) bool { return r.Nth == 0 })
+		staged := slices.DeleteFunc(slices.Clone(records), func(r projector.Record) bool { return r.StagedNumber == 0 })
 		if all += len(staged); len(staged) > atOnce {
 			t.Errorf("%d staged events in one transaction, want at most %d", len(staged), atOnce)
 		}
-		if last := records[len(records)-1]; !last.Meta.End {
+		if last := records[len(records)-1]; !last.Meta.EndOfAppend {
 			t.Errorf("a transaction ends inside an append, with %s", last.Type)
 		}
 	}
@@ -105,16 +105,16 @@ func TestNoTransactionMakesMoreRealThanFitsInMemory(t *testing.T) {
 
 func TestACommitOfWhatIsNotThereStopsTheProjection(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, t.TempDir())
-	before := projectortest.Append(t, s.log, s.codec, "locations-a", event.ReferentialOpened{Code: "m"}, s.stage(t, 10))
-	i := s.start(t, (&notes{}).model())
-	i.passed(t, before)
-	commit := s.stage(t, 10)
+	s := newCluster(t, t.TempDir())
+	before := projectortest.Append(t, s.log, s.codec, "locations-a", event.ReferentialOpened{Code: "m"}, s.appendStaged(t, 10))
+	i := s.startInstance(t, (&recorder{}).model())
+	i.awaitPosition(t, before)
+	commit := s.appendStaged(t, 10)
 	commit.Digest[0]++
 	end := projectortest.Append(t, s.log, s.codec, "locations-a", commit)
 	var err error
 	until(t, "the projection stops", func() bool {
-		err = i.Wait(t.Context(), end)
+		err = i.AwaitPosition(t.Context(), end)
 		return errors.Is(err, projector.ErrDown)
 	})
 	if !strings.Contains(err.Error(), "does not hold what") {
@@ -122,41 +122,41 @@ func TestACommitOfWhatIsNotThereStopsTheProjection(t *testing.T) {
 	}
 }
 
-func TestWhoHandlesACommitHasARuleForWhatIsStaged(t *testing.T) {
+func TestHandlerOfCommitsNeedsHandlerOfStagedEvents(t *testing.T) {
 	t.Parallel()
 	ignored := projector.Ignore[event.SyncCommitted]()
-	m := projector.Model{Categories: eventstore.Filter{"locations"}, Rules: []projector.Rule{ignored}}
-	if staged := (event.SyncStaged{}).EventType(); !slices.Contains(m.Unruled(), staged) {
-		t.Errorf("got %v, want %s among them", m.Unruled(), staged)
+	m := projector.Model{Categories: eventstore.Filter{"locations"}, Handlers: []projector.EventHandler{ignored}}
+	if staged := (event.SyncStaged{}).EventType(); !slices.Contains(m.Unhandled(), staged) {
+		t.Errorf("got %v, want %s among them", m.Unhandled(), staged)
 	}
 	m.Categories = eventstore.Filter{"account"}
-	if staged := (event.SyncStaged{}).EventType(); slices.Contains(m.Unruled(), staged) {
-		t.Errorf("got %v without the category of commits", m.Unruled())
+	if staged := (event.SyncStaged{}).EventType(); slices.Contains(m.Unhandled(), staged) {
+		t.Errorf("got %v without the category of commits", m.Unhandled())
 	}
 }
 
-// owned is a model in which referentials are put, renamed ones change, and an archived one takes all of its account's away.
-func owned() projector.Model {
+// deletingModel is a model in which referentials are put, renamed ones change, and an archived one takes all of its account's away.
+func deletingModel() projector.Model {
 	t := table.Referentials
-	account := func(r projector.Record) string { return eventstore.Subject(r.Stream) }
+	account := func(r projector.Record) string { return eventstore.EntityID(r.Stream) }
 	return projector.Model{
-		Model: table.Model{Name: "owned", Version: 1, Tables: []table.Def{t.Def}}, Categories: eventstore.Filter{"locations"},
-		Rules: []projector.Rule{
-			projector.Each(func(*projector.Batch, event.Event, projector.Record) {}),
-			projector.On(func(b *projector.Batch, e event.ReferentialOpened, r projector.Record) {
-				projector.Put(b, t, table.Referential{ID: e.Code, Account: account(r)})
+		ReadModel: table.ReadModel{Name: "owned", Version: 1, Tables: []table.Def{t.Def}}, Categories: eventstore.Filter{"locations"},
+		Handlers: []projector.EventHandler{
+			projector.OnAnyOther(func(*projector.Changeset, event.Event, projector.Record) {}),
+			projector.On(func(b *projector.Changeset, e event.ReferentialOpened, r projector.Record) {
+				projector.PutRow(b, t, table.Referential{ID: e.Code, Account: account(r)})
 			}),
-			projector.On(func(b *projector.Batch, e event.ReferentialRenamed, _ projector.Record) {
-				projector.Change(b, t, e.Code, func(r *table.Referential) { r.Name += e.Name })
+			projector.On(func(b *projector.Changeset, e event.ReferentialRenamed, _ projector.Record) {
+				projector.UpdateRow(b, t, e.Code, func(r *table.Referential) { r.Name += e.Name })
 			}),
-			projector.On(func(b *projector.Batch, _ event.ReferentialArchived, r projector.Record) {
-				projector.Wipe(b, t, "account", account(r))
+			projector.On(func(b *projector.Changeset, _ event.ReferentialArchived, r projector.Record) {
+				projector.DeleteRows(b, t, "account", account(r))
 			}),
 		},
 	}
 }
 
-func TestWipeTakesWhatCameBeforeAndNothingThatComesAfter(t *testing.T) {
+func TestDeleteRowsDeletesEarlierRowsOnly(t *testing.T) {
 	t.Parallel()
 	opened := func(code string) event.Event { return event.ReferentialOpened{Code: code} }
 	renamed := func(code, name string) event.Event { return event.ReferentialRenamed{Code: code, Name: name} }
@@ -173,16 +173,16 @@ func TestWipeTakesWhatCameBeforeAndNothingThatComesAfter(t *testing.T) {
 		for how, appends := range map[string][][]event.Event{"in one batch": {events}, "in many": apart} {
 			t.Run(what+" "+how, func(t *testing.T) {
 				t.Parallel()
-				tabletest.Each(t, func(t *testing.T, address string) {
-					st := projectortest.Start(t, address, owned())
+				tabletest.EachDatabase(t, func(t *testing.T, address string) {
+					st := projectortest.Start(t, address, deletingModel())
 					st.Append("locations-b", opened("other"))
 					st.Append("locations-a", opened("old"))
 					for _, events := range appends {
-						projectortest.Rows(st, owned().Model, table.Referentials) // so that a batch begins here
+						projectortest.Rows(st, deletingModel().ReadModel, table.Referentials) // so that a batch begins here
 						st.Append("locations-a", events...)
 					}
 					want := []table.Referential{{ID: "other", Account: "b"}, {ID: "q", Account: "a", Name: "23"}}
-					if diff := cmp.Diff(want, projectortest.Rows(st, owned().Model, table.Referentials)); diff != "" {
+					if diff := cmp.Diff(want, projectortest.Rows(st, deletingModel().ReadModel, table.Referentials)); diff != "" {
 						t.Error(diff)
 					}
 				})

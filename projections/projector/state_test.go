@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"lieudit/eventstore"
+	"lieudit/projections/account"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
-	"lieudit/projections/register"
-	"lieudit/projections/tally"
+	"lieudit/projections/usage"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
@@ -19,53 +19,53 @@ import (
 
 var period = plan.Date{Year: 2025, Month: 11, Day: 21}
 
-func opening(contract string) event.Event {
+func usageOpened(contract string) event.Event {
 	return event.UsageOpened{Contract: contract, First: period, Next: plan.Date{Year: 2025, Month: 12, Day: 21}, Cap: 1 << 40}
 }
 
-func tick(contract string, sequence int64) event.Event {
-	return event.UsageTicked{Incarnation: "i", Sequence: sequence, Day: period,
+func usageTicked(contract string, sequence int64) event.Event {
+	return event.UsageTicked{InstanceID: "i", Sequence: sequence, Day: period,
 		Counts: []event.UsageCount{{Account: contract, Key: contract + "-k", Endpoint: "GET /me", Requests: 1}}}
 }
 
-func TestWhatIsAddedUpIsAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
+func TestMergedRowsAreAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	t.Parallel()
-	g, address := through(t, tabletest.Postgres(t))
-	s := newScene(t, address)
-	i := s.start(t, tally.Model)
-	i.passed(t, projectortest.Append(t, s.log, s.codec, ledger.Stream("a", period), opening("a")))
+	g, address := startProxy(t, tabletest.NewPostgresDatabase(t))
+	s := newCluster(t, address)
+	i := s.startInstance(t, usage.Model)
+	i.awaitPosition(t, projectortest.Append(t, s.log, s.codec, ledger.StreamName("a", period), usageOpened("a")))
 	const ticks = 600
 	half := make(chan struct{})
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for n := range int64(ticks) {
-			projectortest.Append(t, s.log, s.codec, ledger.Stream("a", period), tick("a", n+1))
+			projectortest.Append(t, s.log, s.codec, ledger.StreamName("a", period), usageTicked("a", n+1))
 			if n == ticks/2 {
 				close(half)
 			}
 		}
 	})
 	for range 5 { // in the middle of whatever is going on
-		g.set(true)
-		g.set(false)
-		i.passed(t, projectortest.Append(t, s.log, s.codec, ledger.Stream("b", period), opening("b")))
+		g.setShut(true)
+		g.setShut(false)
+		i.awaitPosition(t, projectortest.Append(t, s.log, s.codec, ledger.StreamName("b", period), usageOpened("b")))
 	}
 	<-half
-	g.set(true)
+	g.setShut(true)
 	writer.Wait()
-	end := projectortest.Append(t, s.log, s.codec, ledger.Stream("a", period), tick("a", ticks)) // told before
-	i.down(t, end)
-	g.set(false)
-	i.passed(t, end)
-	if requests, used := i.counted(t, "a"); requests != ticks || used != ticks {
+	end := projectortest.Append(t, s.log, s.codec, ledger.StreamName("a", period), usageTicked("a", ticks)) // told before
+	i.requireDown(t, end)
+	g.setShut(false)
+	i.awaitPosition(t, end)
+	if requests, used := i.usageTotals(t, "a"); requests != ticks || used != ticks {
 		t.Errorf("%d requests in lines and %d in the book, want %d", requests, used, ticks)
 	}
 }
 
-// counted is what the lines and the book of an account hold.
-func (i *instance) counted(t *testing.T, account string) (requests, used int64) {
+// usageTotals is what the lines and the book of an account hold.
+func (i *instance) usageTotals(t *testing.T, account string) (requests, used int64) {
 	t.Helper()
-	err := i.shelf.Read(t.Context(), table.Usage, func(db *table.DB) error {
+	err := i.registry.Read(t.Context(), table.UsageModel, func(db *table.DB) error {
 		err := db.QueryRow(t.Context(), "select coalesce(sum(requests), 0) from usage_line where account = ?", account).Scan(&requests)
 		if err != nil {
 			return err
@@ -80,20 +80,20 @@ func (i *instance) counted(t *testing.T, account string) (requests, used int64) 
 
 func TestModelsOfTwoLogsAreEachFilledFromTheirOwn(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		s, other := newScene(t, address), projectortest.Journal(t)
-		shelf, err := table.OpenShelf(address)
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		s, other := newCluster(t, address), projectortest.OpenJournal(t)
+		registry, err := table.OpenRegistry(address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := projector.New(s.log, s.codec, shelf, register.Model)
-		p.Follow(other, tally.Model)
-		i := s.run(t, p, shelf)
-		accounts := projectortest.Fill(t, s.log, s.codec, 2)
-		ticks := projectortest.Append(t, other, s.codec, ledger.Stream("a", period), opening("a"), tick("a", 1), tick("a", 2))
-		i.passed(t, accounts, "register")
-		i.passed(t, ticks, "usage")
-		if requests, _ := i.counted(t, "a"); requests != 2 {
+		p := projector.New(s.log, s.codec, registry, account.Model)
+		p.AddModelFrom(other, usage.Model)
+		i := s.runProjector(t, p, registry)
+		accounts := projectortest.AppendAccounts(t, s.log, s.codec, 2)
+		ticks := projectortest.Append(t, other, s.codec, ledger.StreamName("a", period), usageOpened("a"), usageTicked("a", 1), usageTicked("a", 2))
+		i.awaitPosition(t, accounts, "register")
+		i.awaitPosition(t, ticks, "usage")
+		if requests, _ := i.usageTotals(t, "a"); requests != 2 {
 			t.Errorf("%d requests, want 2", requests)
 		}
 		until(t, "both are ready", func() bool { return i.Ready(t.Context()) == nil })
@@ -102,8 +102,8 @@ func TestModelsOfTwoLogsAreEachFilledFromTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, st := range all {
-			if want := map[string]eventstore.Position{"register": accounts, "usage": ticks}[st.Model]; st.Position < want || st.Behind != 0 {
-				t.Errorf("%s is at %d, %d behind, want %d", st.Copy, st.Position, st.Behind, want)
+			if want := map[string]eventstore.Position{"register": accounts, "usage": ticks}[st.Model]; st.Position < want || st.Lag != 0 {
+				t.Errorf("%s is at %d, %d behind, want %d", st.Generation, st.Position, st.Lag, want)
 			}
 		}
 		fresh, err := i.Rebuild(t.Context(), "usage")
@@ -111,7 +111,7 @@ func TestModelsOfTwoLogsAreEachFilledFromTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		until(t, "the fresh copy serves", func() bool {
-			c, err := i.shelf.Reads(t.Context(), table.Usage)
+			c, err := i.registry.ServingGeneration(t.Context(), table.UsageModel)
 			return err == nil && c.Name == fresh
 		})
 		until(t, "the copy of before is dropped", func() bool {

@@ -14,86 +14,86 @@ import (
 
 // Status is how one copy of a read model is doing.
 type Status struct {
-	Model    string
-	Version  int64
-	Copy     string
-	State    table.State
-	Answers  bool // this instance answers from it
-	Position eventstore.Position
-	Last     time.Time // when the last event in it was recorded, zero when it holds none
-	Behind   int       // events of the log it does not hold yet, counted up to MaxBehind; -1 when that cannot be known
-	Owner    string    // the instance that fills it, "" for none
-	Reason   string    // why it cannot go on, "" when it can
+	Model        string
+	Version      int64
+	Generation   string
+	State        table.GenerationState
+	IsServedHere bool // this instance answers from it
+	Position     eventstore.Position
+	LastRecorded time.Time // when the last event in it was recorded, zero when it holds none
+	Lag          int       // events of the log it does not hold yet, counted up to MaxBehind; -1 when that cannot be known
+	Owner        string    // the instance that fills it, "" for none
+	Reason       string    // why it cannot go on, "" when it can
 }
 
-// MaxBehind is as far as Behind is counted.
-const MaxBehind = 10_000
+// MaxLag is as far as Behind is counted.
+const MaxLag = 10_000
 
 // Status tells about all copies there are, also those of other versions and of models this binary does not know.
 func (p *Projector) Status(ctx context.Context) ([]Status, error) {
-	copies, err := p.shelf.Copies(ctx)
+	generations, err := p.registry.Generations(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Status, len(copies))
-	for i, c := range copies {
-		all[i] = p.status(ctx, c)
+	all := make([]Status, len(generations))
+	for i, c := range generations {
+		all[i] = p.generationStatus(ctx, c)
 	}
 	return all, nil
 }
 
-func (p *Projector) status(ctx context.Context, c table.Copy) Status {
-	s := Status{Model: c.Model, Version: c.Version, Copy: c.Name, State: c.State, Behind: -1}
-	at, mark, err := p.checkpoint(ctx, c)
+func (p *Projector) generationStatus(ctx context.Context, c table.Generation) Status {
+	s := Status{Model: c.Model, Version: c.Version, Generation: c.Name, State: c.State, Lag: -1}
+	at, checkpoint, err := p.readCheckpoint(ctx, c)
 	if err != nil {
 		s.Reason = err.Error()
 		return s
 	}
-	s.Position, s.Last, s.Owner, s.Reason = mark.Position, at.Recorded.Time(), at.Owner, at.Reason
-	m, err := p.model(c.Model)
+	s.Position, s.LastRecorded, s.Owner, s.Reason = checkpoint.Position, at.Recorded.Time(), at.LeaseHolder, at.StopReason
+	m, err := p.modelNamed(c.Model)
 	if err != nil {
 		return s
 	}
-	s.Answers = c.Of(m.Model) && c.State == table.Serving
-	if s.Behind, err = p.behind(ctx, mark, m); err != nil && s.Reason == "" {
+	s.IsServedHere = c.IsOf(m.ReadModel) && c.State == table.Serving
+	if s.Lag, err = p.measureLag(ctx, checkpoint, m); err != nil && s.Reason == "" {
 		s.Reason = err.Error()
 	}
 	return s
 }
 
-func (p *Projector) checkpoint(ctx context.Context, c table.Copy) (at table.Checkpoint, mark eventstore.Mark, err error) {
-	db, release, err := p.shelf.Use(ctx, c)
+func (p *Projector) readCheckpoint(ctx context.Context, c table.Generation) (at table.Checkpoint, checkpoint eventstore.Checkpoint, err error) {
+	db, release, err := p.registry.OpenGeneration(ctx, c)
 	if err != nil {
-		return at, mark, err
+		return at, checkpoint, err
 	}
 	defer release()
-	if at, err = (lease{db: db}).checkpoint(ctx); err == nil {
-		mark, err = markOf(at)
+	if at, err = (lease{db: db}).readCheckpoint(ctx); err == nil {
+		checkpoint, err = checkpointOf(at)
 	}
-	return at, mark, err
+	return at, checkpoint, err
 }
 
-// behind counts the events after a mark.
-func (p *Projector) behind(ctx context.Context, mark eventstore.Mark, m Model) (int, error) {
+// measureLag counts the events after a mark.
+func (p *Projector) measureLag(ctx context.Context, checkpoint eventstore.Checkpoint, m Model) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	n := 0
-	for s, err := range p.storeOf(m).ReadAll(ctx, mark, m.Categories) {
+	for s, err := range p.storeOf(m).ReadAll(ctx, checkpoint, m.Categories) {
 		if err != nil {
 			return -1, err
 		}
-		if s.Kind == eventstore.Event {
+		if s.Kind == eventstore.EventAppeared {
 			n++
 		}
-		if n == MaxBehind {
+		if n == MaxLag {
 			break
 		}
 	}
 	return n, nil
 }
 
-// readyBehind is how far behind a read model may be and still be called ready.
-const readyBehind = 500
+// readyLag is how far behind a read model may be and still be called ready.
+const readyLag = 500
 
 // Ready is nil when every model has a copy that answers, goes on, and has all but caught up; else it says what is missing.
 func (p *Projector) Ready(ctx context.Context) error {
@@ -101,22 +101,22 @@ func (p *Projector) Ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	answers := map[string]bool{}
+	isServed := map[string]bool{}
 	for _, s := range all {
-		if !s.Answers {
+		if !s.IsServedHere {
 			continue
 		}
-		answers[s.Model] = true
+		isServed[s.Model] = true
 		switch {
 		case s.Reason != "":
-			err = errors.Join(err, fmt.Errorf("%s: %s", s.Copy, s.Reason))
-		case s.Behind > readyBehind:
-			err = errors.Join(err, fmt.Errorf("%s: %d events behind", s.Copy, s.Behind))
+			err = errors.Join(err, fmt.Errorf("%s: %s", s.Generation, s.Reason))
+		case s.Lag > readyLag:
+			err = errors.Join(err, fmt.Errorf("%s: %d events behind", s.Generation, s.Lag))
 		}
 	}
 	for _, m := range p.models {
-		if !answers[m.Name] {
-			err = errors.Join(err, fmt.Errorf("%s: %w", m.Name, table.ErrNone))
+		if !isServed[m.Name] {
+			err = errors.Join(err, fmt.Errorf("%s: %w", m.Name, table.ErrNotReady))
 		}
 	}
 	return err
@@ -125,7 +125,7 @@ func (p *Projector) Ready(ctx context.Context) error {
 // UnreadableAccounts are accounts that copies have stopped because a personal field did not open: the first ones after
 // an account in the order of their ids, at most limit.
 func (p *Projector) UnreadableAccounts(ctx context.Context, after string, limit int) (all []string, err error) {
-	err = p.eachCopy(ctx, func(_ table.Copy, db *table.DB) error {
+	err = p.eachGeneration(ctx, func(_ table.Generation, db *table.DB) error {
 		rows, err := table.Select(ctx, db, table.AccountStatuses, "where kind = ? and account > ? order by account limit ?", table.AccountUnreadable, after, limit)
 		for _, s := range rows {
 			all = append(all, s.Account)
@@ -145,28 +145,28 @@ func (p *Projector) Incidents(ctx context.Context) error {
 		return err
 	}
 	var texts []string
-	copies := map[string][]string{} // by text
+	generationsByText := map[string][]string{} // by text
 	for _, s := range all {
-		for _, text := range s.texts() {
-			if copies[text] == nil {
+		for _, text := range s.incidentTexts() {
+			if generationsByText[text] == nil {
 				texts = append(texts, text)
 			}
-			copies[text] = append(copies[text], s.Copy)
+			generationsByText[text] = append(generationsByText[text], s.Generation)
 		}
 	}
 	for _, text := range texts {
-		err = errors.Join(err, fmt.Errorf("%s: %s", strings.Join(copies[text], ", "), text))
+		err = errors.Join(err, fmt.Errorf("%s: %s", strings.Join(generationsByText[text], ", "), text))
 	}
 	return err
 }
 
-// texts are what is to be said of the account.
-func (s StoppedAccount) texts() (all []string) {
-	if s.Stopped() {
+// incidentTexts are what is to be said of the account.
+func (s StoppedAccount) incidentTexts() (all []string) {
+	if s.IsStopped() {
 		all = append(all, (&table.StoppedError{AccountStatus: s.AccountStatus}).Error())
 	}
-	if s.Empty != 0 {
-		all = append(all, fmt.Sprintf("account %s: a commit without a sync id at position %d changed nothing and was passed over", s.Account, s.Empty))
+	if s.FirstEmptyCommit != 0 {
+		all = append(all, fmt.Sprintf("account %s: a commit without a sync id at position %d changed nothing and was passed over", s.Account, s.FirstEmptyCommit))
 	}
 	return all
 }

@@ -12,21 +12,21 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-func TestUnreadableAccountsAreListedInTurnAcrossCopies(t *testing.T) {
+func TestUnreadableAccountsAreListedOnceAcrossGenerations(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		v := &locked{lost: map[string]bool{}}
-		s := &scene{address: address, log: projectortest.Journal(t), codec: eventstore.NewCodec(v)}
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		v := &lockedVault{lost: map[string]bool{}}
+		s := &cluster{address: address, log: projectortest.OpenJournal(t), codec: eventstore.NewCodec(v)}
 		accounts := []string{"a", "b", "c"}
 		for _, account := range accounts {
-			s.append(t, "locations-"+account, event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
-			s.append(t, "account-"+account, event.AccountOpened{Account: account, Name: "N", Anchor: plan.Date{Year: 2026, Month: 11, Day: 21}})
-			v.lose(account, account != "b")
+			s.appendEvents(t, "locations-"+account, event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
+			s.appendEvents(t, "account-"+account, event.AccountOpened{Account: account, Name: "N", Anchor: plan.Date{Year: 2026, Month: 11, Day: 21}})
+			v.setLost(account, account != "b")
 		}
-		i := s.placed(t)
-		i.passed(t, s.append(t, "locations-b", siteRow("m", "y", event.SiteCreated, 1)))
-		i.stopped(t, table.Places, "a")
-		i.stopped(t, table.Register, "a")
+		i := s.startAllModels(t)
+		i.awaitPosition(t, s.appendEvents(t, "locations-b", siteRow("m", "y", event.SiteCreated, 1)))
+		i.requireStopped(t, table.LocationsModel, "a")
+		i.requireStopped(t, table.AccountModel, "a")
 		var found []string
 		for after := ""; ; after = found[len(found)-1] {
 			next, err := i.UnreadableAccounts(t.Context(), after, 1)

@@ -45,8 +45,8 @@ type Division struct {
 	Name string `json:"nom"`
 }
 
-// TooShort is the envelope of a completion of too little.
-var TooShort = Envelope{"TOO_SHORT", "Type at least 3 letters or digits"}
+// TooShortEnvelope is the envelope of a completion of too little.
+var TooShortEnvelope = Envelope{"TOO_SHORT", "Type at least 3 letters or digits"}
 
 // Suggestions is the answer of GET /address/autocomplete.
 type Suggestions struct {
@@ -78,7 +78,7 @@ type Matches struct {
 type Match struct {
 	Address
 	Score       float64    `json:"score" min:"0" max:"1"`
-	Next        float64    `json:"score_suivant" min:"0" max:"1" doc:"Of the best other address: near to score when several fit"`
+	NextScore   float64    `json:"score_suivant" min:"0" max:"1" doc:"Of the best other address: near to score when several fit"`
 	Verdict     string     `json:"verdict" enum:"match_exact match_probable"`
 	Precision   string     `json:"precision" enum:"housenumber street locality municipality" doc:"How far the match goes"`
 	NumberFound *bool      `json:"numero_trouve,omitempty" doc:"When a number was typed: whether the base has it"`
@@ -88,18 +88,18 @@ type Match struct {
 
 // Components compares the parts of an address.
 type Components struct {
-	Number Component `json:"numero"`
-	Rep    Component `json:"rep"`
-	Street Component `json:"voie"`
-	Postal Component `json:"code_postal"`
-	City   Component `json:"commune"`
+	Number     Component `json:"numero"`
+	Rep        Component `json:"rep"`
+	Street     Component `json:"voie"`
+	PostalCode Component `json:"code_postal"`
+	City       Component `json:"commune"`
 }
 
 // Component is one part, as typed and as kept.
 type Component struct {
-	Typed  string `json:"saisi,omitempty"`
-	Kept   string `json:"retenu,omitempty"`
-	Status string `json:"statut" enum:"confirme corrige ajoute non_confirme absent"`
+	Input   string `json:"saisi,omitempty"`
+	Matched string `json:"retenu,omitempty"`
+	Status  string `json:"statut" enum:"confirme corrige ajoute non_confirme absent"`
 }
 
 // Neighbours is the answer of /address/proximity.
@@ -113,7 +113,7 @@ type Neighbours struct {
 
 // Center is a centre as it was resolved.
 type Center struct {
-	Typed   string   `json:"saisi,omitempty"`
+	Input   string   `json:"saisi,omitempty"`
 	Score   float64  `json:"score,omitzero"`
 	Address *Address `json:"adresse,omitempty" doc:"What it was resolved to, unless it was a position"`
 	Lon     float64  `json:"lon"`

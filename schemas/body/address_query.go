@@ -1,7 +1,7 @@
 package body
 
-// Formerly is what /address/* accepts under the names of the former national API.
-type Formerly struct {
+// LegacyParameters is what /address/* accepts under the names of the former national API.
+type LegacyParameters struct {
 	Postcodes    []string `json:"postcode,omitempty" pattern:"^[0-9]{5}$" max:"50" doc:"As code_postal, a filter"`
 	CityCodes    []string `json:"citycode,omitempty" pattern:"^[0-9][0-9AB][0-9]{3}$" max:"50" doc:"As code_insee, a filter"`
 	Autocomplete bool     `json:"autocomplete,omitempty" doc:"Without effect: each path has one way to search"`
@@ -23,7 +23,7 @@ type CompleteAddress struct {
 	Departments []string `json:"departement,omitempty" pattern:"^([0-9]{2}|2[AB]|9[78][0-9])$" max:"50" doc:"Only in one of these departments"`
 	Format      string   `json:"format,omitempty" enum:"json geojson"`
 	Bias
-	Formerly
+	LegacyParameters
 }
 
 // VerifyAddress is the request of /address/verify: the address in one line, or in its parts.
@@ -39,11 +39,11 @@ type VerifyAddress struct {
 	Types      []string `json:"type,omitempty" enum:"housenumber street locality municipality" max:"4" doc:"Only these"`
 	Format     string   `json:"format,omitempty" enum:"json geojson"`
 	Bias
-	Formerly
+	LegacyParameters
 }
 
-// Nothing says whether no address was sent.
-func (q VerifyAddress) Nothing() bool {
+// IsEmpty says whether no address was sent.
+func (q VerifyAddress) IsEmpty() bool {
 	return q.Q == "" && q.Number == "" && q.Street == "" && q.PostalCode == "" && q.City == "" && q.InseeCode == ""
 }
 
@@ -58,8 +58,8 @@ type NearAddress struct {
 	Format string   `json:"format,omitempty" enum:"json geojson"`
 }
 
-// Nothing says whether no centre was sent.
-func (q NearAddress) Nothing() bool { return q.Center == "" && q.Lat == nil && q.Lon == nil }
+// IsEmpty says whether no centre was sent.
+func (q NearAddress) IsEmpty() bool { return q.Center == "" && q.Lat == nil && q.Lon == nil }
 
 // SearchLocality is the query of GET /locality/search.
 type SearchLocality struct {
@@ -72,7 +72,7 @@ type SearchLocality struct {
 	PopulationMax *int     `json:"population_max,omitempty" min:"0" max:"100000000"`
 }
 
-// Nothing says whether nothing was asked for.
-func (q SearchLocality) Nothing() bool {
+// IsEmpty says whether nothing was asked for.
+func (q SearchLocality) IsEmpty() bool {
 	return q.Q == "" && q.PostalCodes == nil && q.Departments == nil && q.Regions == nil && q.PopulationMin == nil && q.PopulationMax == nil
 }

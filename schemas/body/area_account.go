@@ -13,7 +13,7 @@ type OpenAccount struct {
 	Name   string    `json:"nom" min:"1" max:"200"`
 	Plan   plan.Name `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
 	Quota  int64     `json:"quota,omitempty" min:"1" max:"1000000000000" doc:"Requests a month; the plan's own number when left out, at most 20000 on DISCOVERY. What an agency sets is at most its own"`
-	Start  plan.Date `json:"debut_periode,omitzero" doc:"First day of the first period; today when left out"`
+	Anchor plan.Date `json:"debut_periode,omitzero" doc:"First day of the first period; today when left out"`
 	Agency string    `json:"agence_de,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"The agency account it is a sub-client of"`
 }
 
@@ -41,17 +41,17 @@ type ChangeAgency struct {
 
 // Account is an account as the customer area shows it.
 type Account struct {
-	ID       string     `json:"id"`
-	Name     string     `json:"nom" doc:"Empty once the account's personal data was destroyed"`
-	Plan     plan.Name  `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
-	Quota    int64      `json:"quota" doc:"Requests a month"`
-	Start    plan.Date  `json:"debut_periode" doc:"First day of the first period"`
-	Period   Interval   `json:"periode" doc:"The running period"`
-	Agency   string     `json:"agence_de,omitempty" doc:"The agency it is a sub-client of"`
-	IsAgency bool       `json:"agence" doc:"Whether it can have sub-clients"`
-	Next     *NextTerms `json:"prochain,omitempty" doc:"Terms that are settled but have not begun"`
-	Created  time.Time  `json:"cree_le"`
-	Closed   time.Time  `json:"ferme_le,omitzero"`
+	ID        string     `json:"id"`
+	Name      string     `json:"nom" doc:"Empty once the account's personal data was destroyed"`
+	Plan      plan.Name  `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
+	Quota     int64      `json:"quota" doc:"Requests a month"`
+	Anchor    plan.Date  `json:"debut_periode" doc:"First day of the first period"`
+	Period    Interval   `json:"periode" doc:"The running period"`
+	Agency    string     `json:"agence_de,omitempty" doc:"The agency it is a sub-client of"`
+	IsAgency  bool       `json:"agence" doc:"Whether it can have sub-clients"`
+	NextTerms *NextTerms `json:"prochain,omitempty" doc:"Terms that are settled but have not begun"`
+	Created   time.Time  `json:"cree_le"`
+	Closed    time.Time  `json:"ferme_le,omitzero"`
 }
 
 // NextTerms are terms that begin later.

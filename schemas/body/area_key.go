@@ -33,7 +33,7 @@ type Key struct {
 	Token     string     `json:"token,omitempty" doc:"A secret key's is told once, at creation"`
 	Created   time.Time  `json:"cree_le"`
 	CreatedBy string     `json:"cree_par"`
-	Used      time.Time  `json:"utilise_le,omitzero" doc:"In lists: the last request with it that counted"`
+	LastUsed  time.Time  `json:"utilise_le,omitzero" doc:"In lists: the last request with it that counted"`
 	Revoked   time.Time  `json:"revoque_le,omitzero"`
 	RevokedBy string     `json:"revoque_par,omitempty"`
 	Reason    string     `json:"raison,omitempty"`

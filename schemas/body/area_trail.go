@@ -9,15 +9,15 @@ import (
 
 // Incident is one line of an account's history: one event of the log, or what one event did to one site.
 type Incident struct {
-	Position uint64          `json:"position" doc:"Place in the log; one event may have several lines"`
-	At       time.Time       `json:"le"`
-	Type     string          `json:"type" doc:"The event's wire name"`
-	Subject  string          `json:"sujet" doc:"What it is about: the id of a key, a token or the account, the code of a referential, or code/external_id for a site"`
-	Author   string          `json:"auteur"`
-	For      string          `json:"pour,omitempty" doc:"The account an agency acted for"`
-	Reason   string          `json:"raison,omitempty"`
-	Sentence string          `json:"phrase" doc:"What happened, for people"`
-	Data     json.RawMessage `json:"donnees" doc:"The event itself"`
+	Position   uint64          `json:"position" doc:"Place in the log; one event may have several lines"`
+	Time       time.Time       `json:"le"`
+	Type       string          `json:"type" doc:"The event's wire name"`
+	Subject    string          `json:"sujet" doc:"What it is about: the id of a key, a token or the account, the code of a referential, or code/external_id for a site"`
+	Author     string          `json:"auteur"`
+	OnBehalfOf string          `json:"pour,omitempty" doc:"The account an agency acted for"`
+	Reason     string          `json:"raison,omitempty"`
+	Sentence   string          `json:"phrase" doc:"What happened, for people"`
+	Data       json.RawMessage `json:"donnees" doc:"The event itself"`
 }
 
 // HistoryQuery is the query of GET /accounts/{id}/history.
@@ -44,19 +44,19 @@ type StateQuery struct {
 
 // State is an account as the log says it stood at an instant. Position is of the last event it follows from.
 type State struct {
-	Account  string     `json:"compte"`
-	AsOf     time.Time  `json:"as_of"`
-	Position uint64     `json:"position"`
-	Name     string     `json:"nom"`
-	Plan     plan.Name  `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
-	Quota    int64      `json:"quota"`
-	Start    plan.Date  `json:"debut_periode"`
-	Agency   string     `json:"agence_de,omitempty"`
-	IsAgency bool       `json:"agence"`
-	Next     *NextTerms `json:"prochain,omitempty"`
-	Created  time.Time  `json:"cree_le"`
-	Closed   time.Time  `json:"ferme_le,omitzero"`
-	Keys     []Key      `json:"cles" doc:"Valid at that instant"`
+	Account   string     `json:"compte"`
+	AsOf      time.Time  `json:"as_of"`
+	Position  uint64     `json:"position"`
+	Name      string     `json:"nom"`
+	Plan      plan.Name  `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
+	Quota     int64      `json:"quota"`
+	Anchor    plan.Date  `json:"debut_periode"`
+	Agency    string     `json:"agence_de,omitempty"`
+	IsAgency  bool       `json:"agence"`
+	NextTerms *NextTerms `json:"prochain,omitempty"`
+	Created   time.Time  `json:"cree_le"`
+	Closed    time.Time  `json:"ferme_le,omitzero"`
+	Keys      []Key      `json:"cles" doc:"Valid at that instant"`
 }
 
 // PageQuery is the query of the lists.
@@ -67,14 +67,14 @@ type PageQuery struct {
 
 // Projection is how one copy of a read model stands.
 type Projection struct {
-	Name     string `json:"name"`
-	Version  int    `json:"version"`
-	Copy     string `json:"copie" doc:"Which copy: a rebuild fills a fresh one while the other serves"`
-	State    string `json:"etat"`
-	Position uint64 `json:"position" doc:"Place in the log it has reached"`
-	Lag      *int   `json:"retard,omitempty" doc:"Events of the log it does not hold yet, counted up to 10000; left out when that cannot be known"`
-	Owner    string `json:"proprietaire" doc:"The instance that writes it"`
-	Reason   string `json:"raison,omitempty" doc:"Why it stands still"`
+	Name       string `json:"name"`
+	Version    int    `json:"version"`
+	Generation string `json:"copie" doc:"Which copy: a rebuild fills a fresh one while the other serves"`
+	State      string `json:"etat"`
+	Position   uint64 `json:"position" doc:"Place in the log it has reached"`
+	Lag        *int   `json:"retard,omitempty" doc:"Events of the log it does not hold yet, counted up to 10000; left out when that cannot be known"`
+	Owner      string `json:"proprietaire" doc:"The instance that writes it"`
+	Reason     string `json:"raison,omitempty" doc:"Why it stands still"`
 
 	Stopped []StoppedAccount `json:"comptes_arretes,omitempty" doc:"Accounts whose rows it does not show, at most 100"`
 }
@@ -106,9 +106,9 @@ type VoidedEvent struct {
 	Stream   string `json:"flux"`
 	Revision int64  `json:"revision"`
 	Position uint64 `json:"position"`
-	Event    string `json:"evenement" doc:"Its id"`
+	EventID  string `json:"evenement" doc:"Its id"`
 	Type     string `json:"type"`
-	Why      string `json:"raison"`
+	Reason   string `json:"raison"`
 }
 
 // Projections is GET /projections.

@@ -8,8 +8,8 @@ import (
 
 // UsageQuery is the query of GET /accounts/{id}/usage.
 type UsageQuery struct {
-	Period plan.Date `json:"period,omitzero" doc:"First day of the period; the running one when left out"`
-	By     []string  `json:"by,omitempty" enum:"key endpoint day" max:"3" doc:"What the lines keep apart, all three when left out; repeated or separated by commas"`
+	Period  plan.Date `json:"period,omitzero" doc:"First day of the period; the running one when left out"`
+	GroupBy []string  `json:"by,omitempty" enum:"key endpoint day" max:"3" doc:"What the lines keep apart, all three when left out; repeated or separated by commas"`
 }
 
 // Usage is GET /accounts/{id}/usage.
@@ -34,9 +34,9 @@ type UsageLine struct {
 
 // ExportQuery is the query of GET /usage.
 type ExportQuery struct {
-	Period string `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the periods, or the month they begin in (2026-11); all periods when left out"`
-	Format string `json:"format,omitempty" enum:"csv json ndjson" default:"json"`
-	Sheet  string `json:"tableur,omitempty" enum:"standard excel" doc:"Of CSV: RFC 4180, or as a French Excel opens it (UTF-8 with a mark, semicolons). When left out, excel for who prefers French by Accept-Language"`
+	Period     string `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the periods, or the month they begin in (2026-11); all periods when left out"`
+	Format     string `json:"format,omitempty" enum:"csv json ndjson" default:"json"`
+	CSVDialect string `json:"tableur,omitempty" enum:"standard excel" doc:"Of CSV: RFC 4180, or as a French Excel opens it (UTF-8 with a mark, semicolons). When left out, excel for who prefers French by Accept-Language"`
 }
 
 // BilledUsage is GET /usage: as CSV and NDJSON the same lines without what is around them.
@@ -79,17 +79,17 @@ type UsageDifference struct {
 	Account  string    `json:"compte,omitempty"`
 	Key      string    `json:"cle,omitempty"`
 	Endpoint string    `json:"endpoint,omitempty"`
-	Log      string    `json:"journal" doc:"What the log comes to"`
+	InLog    string    `json:"journal" doc:"What the log comes to"`
 	Shown    string    `json:"lu" doc:"What the read model holds, or the event says"`
 }
 
 // Unanswered are the last requests an instance counted that has not ended in good order.
 type Unanswered struct {
-	Incarnation string       `json:"incarnation"`
-	Started     time.Time    `json:"debut,omitzero"`
-	Running     bool         `json:"en_cours" doc:"It still runs: they are being answered"`
-	Requests    int64        `json:"requetes"`
-	Lines       []BilledLine `json:"lignes"`
+	InstanceID string       `json:"incarnation"`
+	Started    time.Time    `json:"debut,omitzero"`
+	Running    bool         `json:"en_cours" doc:"It still runs: they are being answered"`
+	Requests   int64        `json:"requetes"`
+	Lines      []BilledLine `json:"lignes"`
 }
 
 // AdjustUsage is POST /usage:adjust: a correction of a closed period, for good.

@@ -11,8 +11,8 @@ type Envelope struct {
 	Message string `json:"message" doc:"Text for people; empty when all went well"`
 }
 
-// OK is the envelope of a list that is what it should be.
-var OK = Envelope{Status: "OK"}
+// OKEnvelope is the envelope of a list that is what it should be.
+var OKEnvelope = Envelope{Status: "OK"}
 
 // NoResults is the answer of a search that matched nothing.
 type NoResults struct {
@@ -20,8 +20,8 @@ type NoResults struct {
 	Matches []struct{} `json:"matches" max:"0" doc:"Always empty"`
 }
 
-// NothingFound is the one NoResults there is.
-var NothingFound = NoResults{Envelope{"no_results", "No verified match found"}, []struct{}{}}
+// NoResultsAnswer is the one NoResults there is.
+var NoResultsAnswer = NoResults{Envelope{"no_results", "No verified match found"}, []struct{}{}}
 
 // Empty is a request that says nothing.
 type Empty struct{}

@@ -12,7 +12,7 @@ import (
 	"lieudit/schemas/body/openapi"
 )
 
-var documents = map[string]func() openapi.API{"openapi.json": body.API, "customer-area.json": body.Area}
+var documents = map[string]func() openapi.API{"openapi.json": body.API, "customer-area.json": body.CustomerArea}
 
 // document is the part of an OpenAPI document that can be wrong by itself.
 type document struct {
@@ -40,7 +40,7 @@ type response struct {
 	}
 }
 
-func read(t *testing.T, api openapi.API) (d document) {
+func readDocument(t *testing.T, api openapi.API) (d document) {
 	t.Helper()
 	data, err := api.JSON()
 	if err != nil {
@@ -80,8 +80,8 @@ func (d document) resolve(t *testing.T, s *jsonschema.Schema) *jsonschema.Resolv
 	return resolved
 }
 
-// reach notes the names of all schemas that one refers to, itself or through others.
-func (d document) reach(t *testing.T, s *jsonschema.Schema, names map[string]bool) {
+// collectReferences notes the names of all schemas that one refers to, itself or through others.
+func (d document) collectReferences(t *testing.T, s *jsonschema.Schema, names map[string]bool) {
 	t.Helper()
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -90,7 +90,7 @@ func (d document) reach(t *testing.T, s *jsonschema.Schema, names map[string]boo
 	for _, found := range regexp.MustCompile(`#/components/schemas/(\w+)`).FindAllStringSubmatch(string(text), -1) {
 		if !names[found[1]] {
 			names[found[1]] = true
-			d.reach(t, d.Components.Schemas[found[1]], names)
+			d.collectReferences(t, d.Components.Schemas[found[1]], names)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (d document) reach(t *testing.T, s *jsonschema.Schema, names map[string]boo
 func TestExamplesFitTheSchemaOfTheirAnswer(t *testing.T) {
 	t.Parallel()
 	for file, api := range documents {
-		d := read(t, api())
+		d := readDocument(t, api())
 		checked := 0
 		for path, operations := range d.Paths {
 			for method, op := range operations {
@@ -127,7 +127,7 @@ func TestExamplesFitTheSchemaOfTheirAnswer(t *testing.T) {
 func TestOperationsHaveNamesOfTheirOwnAndSayTheirVariables(t *testing.T) {
 	t.Parallel()
 	for file, api := range documents {
-		d := read(t, api())
+		d := readDocument(t, api())
 		seen := map[string]string{}
 		for path, operations := range d.Paths {
 			for method, op := range operations {
@@ -151,11 +151,11 @@ func TestOperationsHaveNamesOfTheirOwnAndSayTheirVariables(t *testing.T) {
 func TestRequestsAreClosedAndAnswersOpen(t *testing.T) {
 	t.Parallel()
 	for file, api := range documents {
-		d := read(t, api())
+		d := readDocument(t, api())
 		requests := map[string]bool{}
 		for _, operations := range d.Paths {
 			for _, op := range operations {
-				d.reach(t, op.Request.Content["application/json"].Schema, requests)
+				d.collectReferences(t, op.Request.Content["application/json"].Schema, requests)
 			}
 		}
 		for name, s := range d.Components.Schemas {

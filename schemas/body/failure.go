@@ -61,10 +61,10 @@ type ReductionFailure struct {
 
 // Reduction is the suspicious reduction of a sync.
 type Reduction struct {
-	Code    string `json:"code" enum:"reduction_suspecte"`
-	Before  int    `json:"actifs_avant"`
-	After   int    `json:"actifs_apres"`
-	Message string `json:"message" doc:"French"`
+	Code         string `json:"code" enum:"reduction_suspecte"`
+	ActiveBefore int    `json:"actifs_avant"`
+	ActiveAfter  int    `json:"actifs_apres"`
+	Message      string `json:"message" doc:"French"`
 }
 
 // KeysFailure: every publishable key of the plan is in use.

@@ -5,25 +5,25 @@ import "lieudit/schemas/body/openapi"
 // The error answers that operations share, as examples for their documents. What is sent is made by package problem,
 // and a test of it holds every example here to that.
 var (
-	malformed = failure("requete_invalide", 400, "Request too short or invalid")
+	malformedRequest = textFailure("requete_invalide", 400, "Request too short or invalid")
 
-	keyRequired = failure("cle_absente", 401, "API key required. Please provide a valid API key in the Authorization header.")
-	keyInvalid  = failure("cle_invalide", 401, "Invalid API key")
+	keyRequired = textFailure("cle_absente", 401, "API key required. Please provide a valid API key in the Authorization header.")
+	keyInvalid  = textFailure("cle_invalide", 401, "Invalid API key")
 
-	planInsufficient = failure("plan_insuffisant", 403, "Your plan (GROWTH) does not have access to this service. Please upgrade your plan.")
-	roleForbidden    = failure("role_insuffisant", 403, "Forbidden")
-	outOfScope       = coded("cle_publiable_hors_perimetre", 403,
+	planInsufficient = textFailure("plan_insuffisant", 403, "Your plan (GROWTH) does not have access to this service. Please upgrade your plan.")
+	roleForbidden    = textFailure("role_insuffisant", 403, "Forbidden")
+	outOfScope       = codeFailure("cle_publiable_hors_perimetre", 403,
 		"Une clé publiable n'ouvre que GET /locations/search. Utilisez une clé secrète, depuis un serveur, pour tout autre appel.")
-	originAbsent = coded("origine_absente", 403,
+	originMissing = codeFailure("origine_absente", 403,
 		"Une clé publiable ne sert que depuis une page web : l'en-tête Origin est absent. Depuis un serveur, utilisez une clé secrète.")
-	originRefused = coded("origine_non_autorisee", 403,
+	originRefused = codeFailure("origine_non_autorisee", 403,
 		"L'origine de cette page n'est pas déclarée sur la clé publiable. Ajoutez-la à ses domaines dans l'espace client.")
 
-	unknown      = failure("inconnu", 404, "Not found")
-	bodyTooLarge = failure("corps_trop_grand", 413, "Request body too large")
+	notFound     = textFailure("inconnu", 404, "Not found")
+	bodyTooLarge = textFailure("corps_trop_grand", 413, "Request body too large")
 
-	codeTaken = failure("code_deja_utilise", 409, "code_deja_utilise")
-	archived  = failure("referentiel_archive", 409, "referentiel_archive")
+	codeTaken           = textFailure("code_deja_utilise", 409, "code_deja_utilise")
+	referentialArchived = textFailure("referentiel_archive", 409, "referentiel_archive")
 
 	sitesOverCapacity = openapi.Failure{Name: "capacite_sites_depassee", Status: 409, Body: SitesFailure{SitesOverCapacity{
 		"capacite_sites_depassee", 2199, 2000, 2200,
@@ -31,68 +31,68 @@ var (
 	referentialsOverCapacity = openapi.Failure{Name: "capacite_referentiels_depassee", Status: 409, Body: ReferentialsFailure{ReferentialsOverCapacity{
 		"capacite_referentiels_depassee", 25, 25,
 	}}}
-	reduction = openapi.Failure{Name: "reduction_suspecte", Status: 409, Body: ReductionFailure{Reduction{
+	suspiciousReduction = openapi.Failure{Name: "reduction_suspecte", Status: 409, Body: ReductionFailure{Reduction{
 		"reduction_suspecte", 100, 40, "Cette synchronisation désactiverait plus de la moitié des 100 sites actifs. Si c'est voulu, renvoyez-la avec confirmer_reduction à true.",
 	}}}
-	otherRequest = failure("idempotence", 422, "Idempotency-Key was used for another request")
+	idempotencyMismatch = textFailure("idempotence", 422, "Idempotency-Key was used for another request")
 
 	keysOverCapacity = openapi.Failure{Name: "capacite_cles_publiables_depassee", Status: 409, Body: KeysFailure{KeysOverCapacity{
 		"capacite_cles_publiables_depassee", 5, 5,
 		"Les 5 clés publiables de votre plan sont utilisées. Révoquez-en une, ou passez à un plan supérieur.",
 	}}}
 
-	accountExists = coded("compte_deja_ouvert", 409, "Un compte existe déjà sous cet identifiant.")
-	accountClosed = coded("compte_ferme", 409, "Ce compte est fermé.")
-	noAgency      = coded("agence_inconnue", 409, "Aucun compte en mode agence ne porte cet identifiant.")
-	nestedAgency  = coded("agence_imbriquee", 409, "Une agence ne peut pas être le sous-client d'une autre.")
-	subClient     = coded("deja_sous_client", 409, "Ce compte est déjà le sous-client d'une agence.")
-	leavingAgency = coded("sous_client_sur_le_depart", 409, "Ce sous-client quitte l'agence : ses conditions sont arrêtées.")
-	notSubClient  = coded("pas_sous_client", 409, "Ce compte n'est le sous-client d'aucune agence.")
+	accountExists    = codeFailure("compte_deja_ouvert", 409, "Un compte existe déjà sous cet identifiant.")
+	accountClosed    = codeFailure("compte_ferme", 409, "Ce compte est fermé.")
+	agencyUnknown    = codeFailure("agence_inconnue", 409, "Aucun compte en mode agence ne porte cet identifiant.")
+	nestedAgency     = codeFailure("agence_imbriquee", 409, "Une agence ne peut pas être le sous-client d'une autre.")
+	alreadySubClient = codeFailure("deja_sous_client", 409, "Ce compte est déjà le sous-client d'une agence.")
+	leavingAgency    = codeFailure("sous_client_sur_le_depart", 409, "Ce sous-client quitte l'agence : ses conditions sont arrêtées.")
+	notSubClient     = codeFailure("pas_sous_client", 409, "Ce compte n'est le sous-client d'aucune agence.")
 
-	leavingUnconfirmed = coded("depart_a_confirmer", 409, "Un opérateur confirme le départ d'un sous-client : demandez-le-lui.")
-	planOfAgency       = coded("plan_de_l_agence", 409, "Le plan d'un sous-client est celui de son agence.")
-	secretsHaveNo      = coded("origines_sur_cle_secrete", 409, "Seules les clés publiables déclarent des origines.")
-	keyRevoked         = coded("cle_revoquee", 409, "Cette clé est révoquée.")
+	leavingUnconfirmed = codeFailure("depart_a_confirmer", 409, "Un opérateur confirme le départ d'un sous-client : demandez-le-lui.")
+	planOfAgency       = codeFailure("plan_de_l_agence", 409, "Le plan d'un sous-client est celui de son agence.")
+	originsOnSecretKey = codeFailure("origines_sur_cle_secrete", 409, "Seules les clés publiables déclarent des origines.")
+	keyRevoked         = codeFailure("cle_revoquee", 409, "Cette clé est révoquée.")
 
-	notClosed = coded("periode_non_close", 409, "Cette période n'est pas close : seule une période close se corrige.")
-	otherDay  = coded("jour_hors_periode", 409, "Ce jour n'est pas dans la période.")
-	notInIt   = coded("compte_hors_contrat", 409, "Ce compte n'a rien consommé sur ce contrat pendant la période.")
-	belowZero = coded("correction_excessive", 409, "La correction laisserait moins de zéro requête.")
-	noChange  = coded("correction_nulle", 409, "Une correction ajoute ou retire au moins une requête.")
+	periodNotClosed      = codeFailure("periode_non_close", 409, "Cette période n'est pas close : seule une période close se corrige.")
+	dayOutsidePeriod     = codeFailure("jour_hors_periode", 409, "Ce jour n'est pas dans la période.")
+	accountNotInContract = codeFailure("compte_hors_contrat", 409, "Ce compte n'a rien consommé sur ce contrat pendant la période.")
+	adjustmentBelowZero  = codeFailure("correction_excessive", 409, "La correction laisserait moins de zéro requête.")
+	adjustmentZero       = codeFailure("correction_nulle", 409, "Une correction ajoute ou retire au moins une requête.")
 
-	brokenRules = openapi.Failure{Name: "regles", Status: 422, Body: RuleFailure{[]Violation{{
+	validationFailed = openapi.Failure{Name: "regles", Status: 422, Body: RuleFailure{[]Violation{{
 		"less_than_equal", []any{"query", "limit"}, "Input should be less than or equal to 100", map[string]any{"limit": "500"},
 	}}}}
-	unparsable = openapi.Failure{Name: "adresse_illisible", Status: 422, Body: ParseFailure{"API_ERROR", "Unable to parse address"}}
-	unresolved = failure("adresse_non_resolue", 422, "Unable to resolve 3 rue de Nulle Part to a verified match")
+	addressUnparsable = openapi.Failure{Name: "adresse_illisible", Status: 422, Body: ParseFailure{"API_ERROR", "Unable to parse address"}}
+	addressUnresolved = textFailure("adresse_non_resolue", 422, "Unable to resolve 3 rue de Nulle Part to a verified match")
 
-	originInvalid  = coded("origine_invalide", 422, "L'origine « http://exemple.fr » est refusée : elle doit commencer par https://.")
-	tooManyOrigins = coded("trop_d_origines", 422, "Une clé publiable accepte au plus 10 origines, 11 ont été déclarées.")
+	originInvalid  = codeFailure("origine_invalide", 422, "L'origine « http://exemple.fr » est refusée : elle doit commencer par https://.")
+	tooManyOrigins = codeFailure("trop_d_origines", 422, "Une clé publiable accepte au plus 10 origines, 11 ont été déclarées.")
 
-	quotaOfDiscovery = failure("quota_discovery", 429, "Rate limit exceeded. Max allowed usage for plan DISCOVERY is 20000 requests.")
-	quotaSpent       = failure("quota", 429, "Your plan (GROWTH) has exceeded the rate limit for this service. Please upgrade your plan.")
+	discoveryQuotaExceeded = textFailure("quota_discovery", 429, "Rate limit exceeded. Max allowed usage for plan DISCOVERY is 20000 requests.")
+	quotaExceeded          = textFailure("quota", 429, "Your plan (GROWTH) has exceeded the rate limit for this service. Please upgrade your plan.")
 
-	internal    = failure("erreur_interne", 500, "Internal error")
-	noRouting   = failure("routage_indisponible", 500, "Routing engine unavailable")
-	unavailable = failure("authentification_indisponible", 503, "Authentication service unavailable")
+	internalError      = textFailure("erreur_interne", 500, "Internal error")
+	routingUnavailable = textFailure("routage_indisponible", 500, "Routing engine unavailable")
+	authUnavailable    = textFailure("authentification_indisponible", 503, "Authentication service unavailable")
 )
 
-func failure(name string, status int, text string) openapi.Failure {
+func textFailure(name string, status int, text string) openapi.Failure {
 	return openapi.Failure{Name: name, Status: status, Body: TextFailure{text}}
 }
 
-func coded(code string, status int, text string) openapi.Failure {
+func codeFailure(code string, status int, text string) openapi.Failure {
 	return openapi.Failure{Name: code, Status: status, Body: CodeFailure{Code{code, text}}}
 }
 
-// keyed is the failures of every operation that asks for an API key, and some more.
-func keyed(more ...openapi.Failure) []openapi.Failure {
+// apiFailures is the failures of every operation that asks for an API key, and some more.
+func apiFailures(more ...openapi.Failure) []openapi.Failure {
 	return append([]openapi.Failure{
-		malformed, keyRequired, keyInvalid, planInsufficient, outOfScope, brokenRules, quotaOfDiscovery, quotaSpent, internal, unavailable,
+		malformedRequest, keyRequired, keyInvalid, planInsufficient, outOfScope, validationFailed, discoveryQuotaExceeded, quotaExceeded, internalError, authUnavailable,
 	}, more...)
 }
 
-// guarded is the failures of every operation of the customer area, and some more.
-func guarded(more ...openapi.Failure) []openapi.Failure {
-	return append([]openapi.Failure{malformed, keyRequired, keyInvalid, roleForbidden, brokenRules, internal, unavailable}, more...)
+// areaFailures is the failures of every operation of the customer area, and some more.
+func areaFailures(more ...openapi.Failure) []openapi.Failure {
+	return append([]openapi.Failure{malformedRequest, keyRequired, keyInvalid, roleForbidden, validationFailed, internalError, authUnavailable}, more...)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"lieudit/schemas/body/shape"
-	"lieudit/schemas/site"
+	"lieudit/schemas/locations"
 )
 
 // OpenReferential is POST /locations/referentiels.
@@ -26,12 +26,12 @@ type ReferentialsQuery struct {
 
 // Referential is a group of sites.
 type Referential struct {
-	Code     string    `json:"code"`
-	Name     string    `json:"nom,omitempty"`
-	Status   string    `json:"status" enum:"active archived"`
-	Created  time.Time `json:"cree_le"`
-	Archived time.Time `json:"archive_le,omitzero"`
-	Active   int       `json:"sites_actifs"`
+	Code        string    `json:"code"`
+	Name        string    `json:"nom,omitempty"`
+	Status      string    `json:"status" enum:"active archived"`
+	Created     time.Time `json:"cree_le"`
+	Archived    time.Time `json:"archive_le,omitzero"`
+	ActiveSites int       `json:"sites_actifs"`
 }
 
 // Referentials is GET /locations/referentiels.
@@ -42,9 +42,9 @@ type Referentials struct {
 
 // SyncSites is POST /locations/referentiels/{code}/sites:sync: the whole set of sites there are to be.
 type SyncSites struct {
-	Sites   []SiteRow `json:"sites" max:"20000" unique:"external_id" doc:"No external_id twice"`
-	Confirm bool      `json:"confirmer_reduction,omitempty" doc:"More than half of the active sites may be deactivated"`
-	DryRun  bool      `json:"dry_run,omitempty" doc:"Nothing is written; what would be refused is told under refus"`
+	Sites            []SiteRow `json:"sites" max:"20000" unique:"external_id" doc:"No external_id twice"`
+	ConfirmReduction bool      `json:"confirmer_reduction,omitempty" doc:"More than half of the active sites may be deactivated"`
+	DryRun           bool      `json:"dry_run,omitempty" doc:"Nothing is written; what would be refused is told under refus"`
 }
 
 // UpsertSites is POST /locations/referentiels/{code}/sites:upsert: some sites; the others stay as they are.
@@ -56,19 +56,19 @@ type UpsertSites struct {
 // SiteRow is a site of a sync or an upsert.
 type SiteRow struct {
 	ExternalID string `json:"external_id" pattern:"^[A-Za-z0-9._~-]{1,128}$" doc:"The caller's own, unique in the referential"`
-	site.Content
-	Unread
+	locations.Content
+	IgnoredMembers
 }
 
 // PutSite is PUT /locations/referentiels/{code}/sites/{external_id}: all that is to be said of the site.
 type PutSite struct {
 	ExternalID string `json:"external_id,omitempty" doc:"As in the path, or left out"`
-	site.Content
-	Unread
+	locations.Content
+	IgnoredMembers
 }
 
-// Unread is what a site shows of itself and a body may carry all the same.
-type Unread struct {
+// IgnoredMembers is what a site shows of itself and a body may carry all the same.
+type IgnoredMembers struct {
 	ID          shape.Ignored `json:"id,omitzero" doc:"Ignored"`
 	Referential shape.Ignored `json:"referentiel,omitzero" doc:"Ignored"`
 	Score       shape.Ignored `json:"geocode_score,omitzero" doc:"Ignored"`
@@ -95,7 +95,7 @@ type PatchSite struct {
 	Website    shape.Nullable[string]          `json:"site_web,omitzero" max:"2048"`
 	Tags       shape.Nullable[[]string]        `json:"tags,omitzero" max:"50" each:"1 64" unique:"items" doc:"All of them: lists are replaced, not merged"`
 	Properties shape.Nullable[json.RawMessage] `json:"proprietes,omitzero" members:"100" bytes:"16384" doc:"Merged member by member; what results has at most 50"`
-	Unread
+	IgnoredMembers
 }
 
 // PatchAddress is a merge patch of an address.
@@ -111,20 +111,20 @@ type PatchAddress struct {
 // Synced is the answer of sites:sync and sites:upsert.
 type Synced struct {
 	Envelope
-	Created     int         `json:"crees"`
-	Updated     int         `json:"modifies"`
-	Unchanged   int         `json:"inchanges"`
-	Reactivated int         `json:"reactives"`
-	Deactivated int         `json:"desactives"`
-	Placed      int         `json:"places" doc:"Of those written, by their address"`
-	Placements  []Placement `json:"placements" doc:"Those, and how surely"`
-	NotPlaced   []string    `json:"non_places" doc:"external_id of those that stay without a position"`
-	Before      int         `json:"actifs_avant" doc:"Active sites of the referential"`
-	After       int         `json:"actifs_apres"`
-	Active      int         `json:"sites_actifs" doc:"Active sites of the account, before"`
-	Capacity    int         `json:"capacite"`
-	Ceiling     int         `json:"plafond"`
-	Refusal     any         `json:"refus,omitempty" doc:"Of a dry run: the detail of the 409 it would get"`
+	Created       int         `json:"crees"`
+	Updated       int         `json:"modifies"`
+	Unchanged     int         `json:"inchanges"`
+	Reactivated   int         `json:"reactives"`
+	Deactivated   int         `json:"desactives"`
+	Geocoded      int         `json:"places" doc:"Of those written, by their address"`
+	Geocodings    []Placement `json:"placements" doc:"Those, and how surely"`
+	Unlocated     []string    `json:"non_places" doc:"external_id of those that stay without a position"`
+	ActiveBefore  int         `json:"actifs_avant" doc:"Active sites of the referential"`
+	ActiveAfter   int         `json:"actifs_apres"`
+	AccountActive int         `json:"sites_actifs" doc:"Active sites of the account, before"`
+	Capacity      int         `json:"capacite"`
+	Ceiling       int         `json:"plafond"`
+	Refusal       any         `json:"refus,omitempty" doc:"Of a dry run: the detail of the 409 it would get"`
 }
 
 // Placement is a site that was placed by its address.
@@ -143,12 +143,12 @@ type SitesQuery struct {
 // Sites is GET /locations/referentiels/{code}/sites.
 type Sites struct {
 	Envelope
-	Results []site.Site `json:"results" doc:"By external_id"`
-	Cursor  string      `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
+	Results []locations.Site `json:"results" doc:"By external_id"`
+	Cursor  string           `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
 }
 
 // ExportSites is the query of GET /locations/referentiels/{code}/sites:export.
 type ExportSites struct {
-	Format string `json:"format,omitempty" enum:"csv geojson ndjson" default:"csv"`
-	Sheet  string `json:"tableur,omitempty" enum:"standard excel" doc:"Of CSV: RFC 4180, or as a French Excel opens it (UTF-8 with a mark, semicolons, decimal commas). When left out, excel for who prefers French by Accept-Language"`
+	Format     string `json:"format,omitempty" enum:"csv geojson ndjson" default:"csv"`
+	CSVDialect string `json:"tableur,omitempty" enum:"standard excel" doc:"Of CSV: RFC 4180, or as a French Excel opens it (UTF-8 with a mark, semicolons, decimal commas). When left out, excel for who prefers French by Accept-Language"`
 }

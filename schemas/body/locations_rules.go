@@ -8,43 +8,43 @@ import (
 	"lieudit/schemas/body/shape"
 )
 
-// Broken: a position is whole.
-func (r SiteRow) Broken() []string { return whole(r.Lat, r.Lon) }
+// BrokenRules: a position is whole.
+func (r SiteRow) BrokenRules() []string { return latLonRule(r.Lat, r.Lon) }
 
-// Broken: a position is whole.
-func (s PutSite) Broken() []string { return whole(s.Lat, s.Lon) }
+// BrokenRules: a position is whole.
+func (s PutSite) BrokenRules() []string { return latLonRule(s.Lat, s.Lon) }
 
-func whole(lat, lon *float64) []string {
-	return when((lat == nil) != (lon == nil), "lat and lon go together")
+func latLonRule(lat, lon *float64) []string {
+	return brokenIf((lat == nil) != (lon == nil), "lat and lon go together")
 }
 
-// Broken: a centre is one point, given in one way; what needs one has one.
-func (q SearchLocations) Broken() []string {
+// BrokenRules: a centre is one point, given in one way; what needs one has one.
+func (q SearchLocations) BrokenRules() []string {
 	centred := q.Near != "" || q.Lat != nil || q.Lon != nil
-	rules := whole(q.Lat, q.Lon)
-	rules = append(rules, when(q.Near != "" && (q.Lat != nil || q.Lon != nil), "near and lat with lon exclude each other")...)
-	rules = append(rules, when(q.Radius != nil && !centred, "radius needs lat and lon, or near")...)
-	return append(rules, when(q.Sort == "distance" && !centred, "sort=distance needs lat and lon, or near")...)
+	rules := latLonRule(q.Lat, q.Lon)
+	rules = append(rules, brokenIf(q.Near != "" && (q.Lat != nil || q.Lon != nil), "near and lat with lon exclude each other")...)
+	rules = append(rules, brokenIf(q.Radius != nil && !centred, "radius needs lat and lon, or near")...)
+	return append(rules, brokenIf(q.Sort == "distance" && !centred, "sort=distance needs lat and lon, or near")...)
 }
 
-// Faulty: a box has corners on the globe, in their order.
-func (q SearchLocations) Faulty() []shape.Fault {
+// MemberFaults: a box has corners on the globe, in their order.
+func (q SearchLocations) MemberFaults() []shape.MemberFault {
 	if q.BBox == "" {
 		return nil
 	}
-	if _, err := BoxOf(q.BBox); err != nil {
-		return []shape.Fault{{Member: "bbox", Rule: err.Error()}}
+	if _, err := ParseBoundingBox(q.BBox); err != nil {
+		return []shape.MemberFault{{Member: "bbox", Rule: err.Error()}}
 	}
 	return nil
 }
 
-// Box is the south-western and the north-eastern corner of a bbox. One that passes the antimeridian has a West that is
+// BoundingBox is the south-western and the north-eastern corner of a bbox. One that passes the antimeridian has a West that is
 // greater than its East.
-type Box struct{ West, South, East, North float64 }
+type BoundingBox struct{ West, South, East, North float64 }
 
-// BoxOf reads a bbox.
-func BoxOf(text string) (Box, error) {
-	var b Box
+// ParseBoundingBox reads a bbox.
+func ParseBoundingBox(text string) (BoundingBox, error) {
+	var b BoundingBox
 	parts := strings.Split(text, ",")
 	if len(parts) != 4 {
 		return b, fmt.Errorf("a box is lon,lat,lon,lat")

@@ -3,7 +3,7 @@ package body
 import (
 	"encoding/json"
 
-	"lieudit/schemas/site"
+	"lieudit/schemas/locations"
 )
 
 // SearchLocations is the query of GET /locations/search.
@@ -32,7 +32,7 @@ type Locations struct {
 
 // FoundSite is a site, and how far it is from the centre if there is one.
 type FoundSite struct {
-	site.Site
+	locations.Site
 	Distance *int `json:"distance,omitempty" doc:"Metres"`
 }
 
@@ -68,18 +68,18 @@ type PublicAddress struct {
 
 // LocationCollection is the answer of GET /locations/search with format=geojson to a secret key.
 type LocationCollection struct {
-	Collected
+	CollectionEnvelope
 	Features []LocationFeature `json:"features"`
 }
 
 // PublicCollection is that to a publishable key.
 type PublicCollection struct {
-	Collected
+	CollectionEnvelope
 	Features []PublicFeature `json:"features"`
 }
 
-// Collected is what is around the features of a page.
-type Collected struct {
+// CollectionEnvelope is what is around the features of a page.
+type CollectionEnvelope struct {
 	Type string `json:"type" enum:"FeatureCollection"`
 	Envelope
 	Cursor string `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
@@ -87,25 +87,25 @@ type Collected struct {
 
 // LocationFeature is a site as GeoJSON.
 type LocationFeature struct {
-	Placed
+	FeatureGeometry
 	Properties FoundSite `json:"properties"`
 }
 
 // PublicFeature is what a publishable key may see of a site, as GeoJSON.
 type PublicFeature struct {
-	Placed
+	FeatureGeometry
 	Properties PublicSite `json:"properties"`
 }
 
-// Placed is where a feature is.
-type Placed struct {
+// FeatureGeometry is where a feature is.
+type FeatureGeometry struct {
 	Type     string `json:"type" enum:"Feature"`
 	Geometry *Point `json:"geometry" doc:"null: the site has no position"`
 }
 
-// PlacedAt is where a feature with that position is.
-func PlacedAt(lat, lon *float64) Placed {
-	p := Placed{Type: "Feature"}
+// NewFeatureGeometry is where a feature with that position is.
+func NewFeatureGeometry(lat, lon *float64) FeatureGeometry {
+	p := FeatureGeometry{Type: "Feature"}
 	if lat != nil && lon != nil {
 		p.Geometry = &Point{Type: "Point", Coordinates: []float64{*lon, *lat}}
 	}

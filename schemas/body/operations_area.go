@@ -6,18 +6,18 @@ import (
 	"lieudit/schemas/body/openapi"
 )
 
-const accountID = "^[a-z0-9-]{1,64}$"
+const accountIDPattern = "^[a-z0-9-]{1,64}$"
 
-// Area is the customer area.
-func Area() openapi.API {
+// CustomerArea is the customer area.
+func CustomerArea() openapi.API {
 	return openapi.API{
 		Title:       "lieudit: customer area",
 		Description: "Accounts, keys, usage, customer-area tokens, history and read models.",
-		Base:        "/customer-area/v1",
+		BasePath:    "/customer-area/v1",
 		Security:    "A customer-area token; its role says which operations, its account on what.",
-		Operations:  slices.Concat(tokenOperations(), accountOperations(), keyOperations(), usageOperations(), trailOperations()),
+		Operations:  slices.Concat(tokenOperations(), accountOperations(), keyOperations(), usageOperations(), auditOperations()),
 		Variables: map[string]openapi.Variable{
-			"id":    {Pattern: accountID, Doc: "Of the account"},
+			"id":    {Pattern: accountIDPattern, Doc: "Of the account"},
 			"key":   {Doc: "The key's id, never the key"},
 			"token": {Doc: "The token's id, never the token"},
 			"name":  {Doc: "Of the read model"},
@@ -28,29 +28,29 @@ func Area() openapi.API {
 func tokenOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: "/tokens", Summary: "Issue a customer-area token; its text is in this answer alone",
-			Body: IssueToken{}, Status: 201, Answer: AreaToken{}, Failures: guarded(unknown, bodyTooLarge)},
-		{Method: "GET", Path: "/tokens", Summary: "The customer-area tokens", Query: PageQuery{}, Answer: AreaTokens{}, Failures: guarded()},
+			Body: IssueToken{}, Status: 201, Answer: AreaToken{}, Failures: areaFailures(notFound, bodyTooLarge)},
+		{Method: "GET", Path: "/tokens", Summary: "The customer-area tokens", Query: PageQuery{}, Answer: AreaTokens{}, Failures: areaFailures()},
 		{Method: "POST", Path: "/tokens/{token}:revoke", Summary: "End a customer-area token for good; twice is once",
-			Body: RevokeToken{}, Answer: AreaToken{}, Failures: guarded(unknown, bodyTooLarge)},
+			Body: RevokeToken{}, Answer: AreaToken{}, Failures: areaFailures(notFound, bodyTooLarge)},
 	}
 }
 
 func accountOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: "/accounts", Summary: "Open an account", Body: OpenAccount{}, Status: 201, Answer: Account{},
-			Failures: guarded(bodyTooLarge, accountExists, noAgency, nestedAgency)},
-		{Method: "GET", Path: "/accounts", Summary: "The accounts", Query: PageQuery{}, Answer: Accounts{}, Failures: guarded()},
-		{Method: "GET", Path: "/accounts/{id}", Summary: "An account", Query: Empty{}, Answer: Account{}, Failures: guarded(unknown)},
+			Failures: areaFailures(bodyTooLarge, accountExists, agencyUnknown, nestedAgency)},
+		{Method: "GET", Path: "/accounts", Summary: "The accounts", Query: PageQuery{}, Answer: Accounts{}, Failures: areaFailures()},
+		{Method: "GET", Path: "/accounts/{id}", Summary: "An account", Query: Empty{}, Answer: Account{}, Failures: areaFailures(notFound)},
 		{Method: "POST", Path: "/accounts/{id}:plan", Summary: "Change the plan: an upgrade acts now, a downgrade at the next period",
-			Body: ChangePlan{}, Answer: Account{}, Failures: guarded(unknown, accountClosed, planOfAgency, notSubClient, leavingAgency, bodyTooLarge)},
+			Body: ChangePlan{}, Answer: Account{}, Failures: areaFailures(notFound, accountClosed, planOfAgency, notSubClient, leavingAgency, bodyTooLarge)},
 		{Method: "POST", Path: "/accounts/{id}:close", Summary: "Close the account and end its keys for good",
-			Body: CloseAccount{}, Answer: Account{}, Failures: guarded(unknown, bodyTooLarge)},
+			Body: CloseAccount{}, Answer: Account{}, Failures: areaFailures(notFound, bodyTooLarge)},
 		{Method: "POST", Path: "/accounts/{id}:erase", Summary: "Make the personal data of a closed account unreadable for good; twice is once",
 			Body: EraseAccount{}, Answer: Account{},
-			Failures: guarded(unknown, coded("compte_ouvert", 409, "Ce compte est ouvert : fermez-le d'abord."), bodyTooLarge)},
+			Failures: areaFailures(notFound, codeFailure("compte_ouvert", 409, "Ce compte est ouvert : fermez-le d'abord."), bodyTooLarge)},
 		{Method: "POST", Path: "/accounts/{id}:agency", Summary: "Activate agency mode, join an agency or leave it",
 			Body: ChangeAgency{}, Answer: Account{},
-			Failures: guarded(unknown, accountClosed, noAgency, nestedAgency, subClient, notSubClient, leavingUnconfirmed, bodyTooLarge)},
+			Failures: areaFailures(notFound, accountClosed, agencyUnknown, nestedAgency, alreadySubClient, notSubClient, leavingUnconfirmed, bodyTooLarge)},
 	}
 }
 
@@ -58,13 +58,13 @@ func keyOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: "/accounts/{id}/keys", Summary: "Issue a key; the text of a secret one is in this answer alone",
 			Body: IssueKey{}, Status: 201, Answer: Key{},
-			Failures: guarded(unknown, accountClosed, keysOverCapacity, bodyTooLarge, originInvalid, tooManyOrigins)},
-		{Method: "GET", Path: "/accounts/{id}/keys", Summary: "The account's keys", Query: PageQuery{}, Answer: Keys{}, Failures: guarded(unknown)},
+			Failures: areaFailures(notFound, accountClosed, keysOverCapacity, bodyTooLarge, originInvalid, tooManyOrigins)},
+		{Method: "GET", Path: "/accounts/{id}/keys", Summary: "The account's keys", Query: PageQuery{}, Answer: Keys{}, Failures: areaFailures(notFound)},
 		{Method: "POST", Path: "/accounts/{id}/keys/{key}:revoke", Summary: "End a key for good; twice is once",
-			Body: RevokeKey{}, Answer: Key{}, Failures: guarded(unknown, bodyTooLarge)},
+			Body: RevokeKey{}, Answer: Key{}, Failures: areaFailures(notFound, bodyTooLarge)},
 		{Method: "PUT", Path: "/accounts/{id}/keys/{key}/origins", Summary: "Replace the origins of a publishable key; the key stays",
 			Body: ChangeOrigins{}, Answer: Key{},
-			Failures: guarded(unknown, accountClosed, keyRevoked, secretsHaveNo,
+			Failures: areaFailures(notFound, accountClosed, keyRevoked, originsOnSecretKey,
 				bodyTooLarge, originInvalid, tooManyOrigins)},
 	}
 }
@@ -72,31 +72,31 @@ func keyOperations() []openapi.Operation {
 func usageOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "GET", Path: "/accounts/{id}/usage", Summary: "What counts for the account in a period",
-			Query: UsageQuery{}, Answer: Usage{}, Failures: guarded(unknown)},
+			Query: UsageQuery{}, Answer: Usage{}, Failures: areaFailures(notFound)},
 		{Method: "GET", Path: "/usage", Summary: "What counts for all accounts, for invoices; large answers come as they are read",
-			Query: ExportQuery{}, Answer: BilledUsage{}, Also: []string{"text/csv", "application/x-ndjson"}, Failures: guarded()},
+			Query: ExportQuery{}, Answer: BilledUsage{}, OtherMediaTypes: []string{"text/csv", "application/x-ndjson"}, Failures: areaFailures()},
 		{Method: "POST", Path: "/usage:reconcile", Summary: "Fold the log anew and compare it with what is shown and billed",
-			Body: ReconcileUsage{}, Answer: Reconciliation{}, Failures: guarded(bodyTooLarge)},
+			Body: ReconcileUsage{}, Answer: Reconciliation{}, Failures: areaFailures(bodyTooLarge)},
 		{Method: "POST", Path: "/usage:adjust", Summary: "Correct a line of a closed period; the answer is the line as it stands then",
 			Body: AdjustUsage{}, Answer: BilledLine{},
-			Failures: guarded(unknown, bodyTooLarge, notClosed, otherDay, notInIt, belowZero, noChange)},
+			Failures: areaFailures(notFound, bodyTooLarge, periodNotClosed, dayOutsidePeriod, accountNotInContract, adjustmentBelowZero, adjustmentZero)},
 	}
 }
 
-func trailOperations() []openapi.Operation {
+func auditOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "GET", Path: "/accounts/{id}/history", Summary: "All that happened to the account, oldest first",
-			Query: HistoryQuery{}, Answer: History{}, Failures: guarded(unknown)},
+			Query: HistoryQuery{}, Answer: History{}, Failures: areaFailures(notFound)},
 		{Method: "GET", Path: "/accounts/{id}/state", Summary: "The account as it stood at an instant",
-			Query: StateQuery{}, Answer: State{}, Failures: guarded(unknown)},
-		{Method: "GET", Path: "/projections", Summary: "How the read models stand", Query: Empty{}, Answer: Projections{}, Failures: guarded()},
+			Query: StateQuery{}, Answer: State{}, Failures: areaFailures(notFound)},
+		{Method: "GET", Path: "/projections", Summary: "How the read models stand", Query: Empty{}, Answer: Projections{}, Failures: areaFailures()},
 		{Method: "POST", Path: "/projections/{name}:rebuild", Summary: "Fill a fresh copy of a read model while the other serves",
-			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: guarded(unknown)},
+			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: areaFailures(notFound)},
 		{Method: "POST", Path: "/projections:repair", Summary: "Void the events of an account that cannot be used, by corrections on its streams, and write its rows again",
-			Body: Repair{}, Answer: Repaired{}, Failures: guarded(unknown, bodyTooLarge)},
+			Body: Repair{}, Answer: Repaired{}, Failures: areaFailures(notFound, bodyTooLarge)},
 		{Method: "POST", Path: "/projections:rebuild", Summary: "Fill a fresh copy of every read model while the others serve",
-			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: guarded()},
+			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: areaFailures()},
 		{Method: "POST", Path: "/projections:prune", Summary: "Drop the copies of read models that nobody reads",
-			Body: Empty{}, Answer: Projections{}, Failures: guarded()},
+			Body: Empty{}, Answer: Projections{}, Failures: areaFailures()},
 	}
 }

@@ -6,14 +6,14 @@ import (
 
 	"lieudit/schemas/body"
 	"lieudit/schemas/body/shape"
-	"lieudit/schemas/site"
+	"lieudit/schemas/locations"
 )
 
 func TestRulesOverSeveralFields(t *testing.T) {
 	t.Parallel()
 	x, early, late := 1.5, time.Unix(1, 0), time.Unix(2, 0)
 	for _, c := range []struct {
-		v      shape.Checked
+		v      shape.RuleChecker
 		broken int
 	}{
 		{body.IssueKey{Kind: "secret"}, 0},
@@ -44,11 +44,11 @@ func TestRulesOverSeveralFields(t *testing.T) {
 		{body.SearchLocations{Lat: &x, Near: "Paris"}, 2},
 		{body.SearchLocations{Radius: new(5)}, 1},
 		{body.SearchLocations{Radius: new(5), Near: "Paris"}, 0},
-		{body.SiteRow{Content: site.Content{Lat: &x}}, 1},
-		{body.SiteRow{Content: site.Content{Lat: &x, Lon: &x}}, 0},
-		{body.PutSite{Content: site.Content{Lon: &x}}, 1},
+		{body.SiteRow{Content: locations.Content{Lat: &x}}, 1},
+		{body.SiteRow{Content: locations.Content{Lat: &x, Lon: &x}}, 0},
+		{body.PutSite{Content: locations.Content{Lon: &x}}, 1},
 	} {
-		if got := c.v.Broken(); len(got) != c.broken {
+		if got := c.v.BrokenRules(); len(got) != c.broken {
 			t.Errorf("%+v breaks %q, want %d rules", c.v, got, c.broken)
 		}
 	}
@@ -60,7 +60,7 @@ func TestBoxesHaveCornersOnTheGlobeInTheirOrder(t *testing.T) {
 		"": true, "1,2,3,4": true, "-180,-90,180,90": true, "170,0,-170,1": true, "1,2,1,2": true,
 		"1,4,3,2": false, "1,2,3,91": false, "-181,2,3,4": false, "1,2,3": false,
 	} {
-		if got := (body.SearchLocations{BBox: text}).Faulty(); (len(got) == 0) != ok {
+		if got := (body.SearchLocations{BBox: text}).MemberFaults(); (len(got) == 0) != ok {
 			t.Errorf("%q breaks %v", text, got)
 		}
 	}

@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// Variable is the factor by which all limits are longer: a whole number, 1 where it is not set.
-const Variable = "LIEUDIT_TEST_TIME_FACTOR"
+// FactorVariable is the factor by which all limits are longer: a whole number, 1 where it is not set.
+const FactorVariable = "LIEUDIT_TEST_TIME_FACTOR"
 
-// Hang is the limit for whatever has no stricter one: a test that waits longer is stuck.
-const Hang = time.Minute
+// DefaultLimit is the limit for whatever has no stricter one: a test that waits longer is stuck.
+const DefaultLimit = time.Minute
 
-// pollEvery is how often Until looks.
-const pollEvery = 2 * time.Millisecond
+// pollInterval is how often Until looks.
+const pollInterval = 2 * time.Millisecond
 
-// Limit is a limit of time as this machine is given it.
-func Limit(d time.Duration) time.Duration {
-	factor, err := strconv.Atoi(os.Getenv(Variable))
+// Scale is a limit of time as this machine is given it.
+func Scale(d time.Duration) time.Duration {
+	factor, err := strconv.Atoi(os.Getenv(FactorVariable))
 	if err != nil || factor < 1 {
 		return d
 	}
@@ -35,17 +35,17 @@ func Limit(d time.Duration) time.Duration {
 // Context ends with the test, or after the limit.
 func Context(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Limit(d))
+	ctx, cancel := context.WithTimeout(t.Context(), Scale(d))
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// Until returns once the condition holds. After the limit it fails the test and says what did not happen.
-func Until(t testing.TB, d time.Duration, what string, holds func() bool) {
+// WaitUntil returns once the condition holds. After the limit it fails the test and says what did not happen.
+func WaitUntil(t testing.TB, d time.Duration, what string, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(Limit(d)); !holds(); time.Sleep(pollEvery) {
+	for end := time.Now().Add(Scale(d)); !condition(); time.Sleep(pollInterval) {
 		if time.Now().After(end) {
-			t.Fatalf("after %v still not so: %s", Limit(d), what)
+			t.Fatalf("after %v still not so: %s", Scale(d), what)
 		}
 	}
 }

@@ -25,7 +25,7 @@ var catalog = []Type{
 	define[ReferentialArchived]("archived referential {code}"),
 	define[SitesChanged]("wrote sites of {referential} ({action}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
 	define[SyncCommitted]("wrote sites of {referential} ({action}, as staged in {sync}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
-	define[RequestKept]("was asked to write sites of {referential} ({action}) and had nothing to change"),
+	define[UnchangedWriteRecorded]("was asked to write sites of {referential} ({action}) and had nothing to change"),
 	define[LocationsEventVoided]("voided event {revision} of the places' stream ({type}), which cannot be used: {why}"),
 	define[SyncStaged]("staged rows of a sync"),
 
@@ -35,9 +35,9 @@ var catalog = []Type{
 	define[UsageAccountClosed]("ended the counting of {account}"),
 	define[UsageTicked]("asked for requests to be counted on {day} ({incarnation} no. {sequence})"),
 	define[UsageRefunded]("took back requests counted on {day} ({incarnation} no. {sequence})"),
-	define[UsageBalanced]("repeated the state as of revision {asOf}: {used} requests"),
+	define[UsageSnapshotTaken]("repeated the state as of revision {asOf}: {used} requests"),
 	define[UsageClosed]("closed the period with {total} requests"),
 	define[UsageAdjusted]("adjusted {endpoint} with key {key} on {day} by {requests}"),
-	define[IncarnationStarted]("started as {incarnation}"),
-	define[IncarnationEnded]("ended {incarnation} in good order"),
+	define[InstanceStarted]("started as {incarnation}"),
+	define[InstanceEnded]("ended {incarnation} in good order"),
 }

@@ -28,16 +28,16 @@ func TestWireNamesAreWellFormedAndUnique(t *testing.T) {
 		if want := e.Name[:strings.IndexByte(e.Name, '.')]; e.Category() != want {
 			t.Errorf("category of %s is %q, want %q", e.Name, e.Category(), want)
 		}
-		if found, ok := event.Lookup(e.Name); !ok || found.Go != e.Go {
-			t.Errorf("Lookup(%s) finds %v", e.Name, found.Go)
+		if found, ok := event.Lookup(e.Name); !ok || found.GoType != e.GoType {
+			t.Errorf("Lookup(%s) finds %v", e.Name, found.GoType)
 		}
-		if e.Go.Kind() != reflect.Struct || zero(e).EventType() != e.Name {
-			t.Errorf("%s is declared by %v, whose wire name is %s", e.Name, e.Go, zero(e).EventType())
+		if e.GoType.Kind() != reflect.Struct || newZeroEvent(e).EventType() != e.Name {
+			t.Errorf("%s is declared by %v, whose wire name is %s", e.Name, e.GoType, newZeroEvent(e).EventType())
 		}
 	}
 }
 
-func zero(e event.Type) event.Event { return reflect.Zero(e.Go).Interface().(event.Event) }
+func newZeroEvent(e event.Type) event.Event { return reflect.Zero(e.GoType).Interface().(event.Event) }
 
 var placeholder = regexp.MustCompile(`\{([^}]*)\}`)
 
@@ -48,7 +48,7 @@ func TestEveryPlaceholderOfASentenceIsAField(t *testing.T) {
 			t.Errorf("%s: sentence %q does not follow on an author's name", e.Name, e.Sentence)
 		}
 		fields := map[string]bool{}
-		for _, f := range reflect.VisibleFields(e.Go) {
+		for _, f := range reflect.VisibleFields(e.GoType) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			fields[name] = f.Type != reflect.TypeFor[event.Personal]()
 		}
@@ -63,7 +63,7 @@ func TestEveryPlaceholderOfASentenceIsAField(t *testing.T) {
 func TestEventsAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	for _, e := range event.All() {
-		want := filled(e)
+		want := newFilledEvent(e)
 		data, err := json.Marshal(want)
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func TestEventsAreReadAsTheyWereWritten(t *testing.T) {
 		if hasHash(e) {
 			continue
 		}
-		if empty, err := event.Decode(e.Name, []byte(`{}`)); err != nil || !reflect.DeepEqual(empty, zero(e)) {
+		if empty, err := event.Decode(e.Name, []byte(`{}`)); err != nil || !reflect.DeepEqual(empty, newZeroEvent(e)) {
 			t.Errorf("%s without fields: %+v, %v", e.Name, empty, err)
 		}
 	}
@@ -84,7 +84,7 @@ func TestEventsAreReadAsTheyWereWritten(t *testing.T) {
 func TestFieldsOfALaterBinaryAreIgnored(t *testing.T) {
 	t.Parallel()
 	for _, e := range event.All() {
-		want := filled(e)
+		want := newFilledEvent(e)
 		data, err := json.Marshal(want)
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestSentencesTellTheEventsOwnValues(t *testing.T) {
 		}
 	}
 	for _, e := range event.All() {
-		if got := event.Sentence(filled(e)); strings.ContainsAny(got, "{}") || strings.Contains(got, "–") {
+		if got := event.Sentence(newFilledEvent(e)); strings.ContainsAny(got, "{}") || strings.Contains(got, "–") {
 			t.Errorf("%s: %q leaves something untold", e.Name, got)
 		}
 	}
@@ -153,10 +153,10 @@ func TestPersonalFieldsAreMappedInACopy(t *testing.T) {
 	for _, e := range event.All() {
 		calls := 0
 		count := func(p event.Personal) (event.Personal, error) { calls++; return p, nil }
-		got, err := event.MapPersonal(filled(e), count)
-		missed := calls < e.Personals() || e.Personals() == 0 && calls > 0 // a field of a list's items is mapped in each of them
-		if err != nil || missed || !cmp.Equal(got, filled(e)) {
-			t.Errorf("%s: %d personal texts mapped for %d fields, %v", e.Name, calls, e.Personals(), err)
+		got, err := event.MapPersonal(newFilledEvent(e), count)
+		missed := calls < e.PersonalFieldCount() || e.PersonalFieldCount() == 0 && calls > 0 // a field of a list's items is mapped in each of them
+		if err != nil || missed || !cmp.Equal(got, newFilledEvent(e)) {
+			t.Errorf("%s: %d personal texts mapped for %d fields, %v", e.Name, calls, e.PersonalFieldCount(), err)
 		}
 	}
 }
@@ -184,6 +184,6 @@ func TestEventWithAHashThatIsNoSHA256IsRefused(t *testing.T) {
 }
 
 func hasHash(e event.Type) bool {
-	_, ok := e.Go.FieldByName("Hash")
+	_, ok := e.GoType.FieldByName("Hash")
 	return ok
 }

@@ -27,11 +27,11 @@ var ErrUnknownType = errors.New("unknown event type")
 
 // Type is one line of the catalog.
 type Type struct {
-	Name     string // the wire name
-	Sentence string // what an auditor reads; {field} stands for a field's value
-	Go       reflect.Type
-	decode   func([]byte) (Event, error)
-	personal personal
+	Name           string // the wire name
+	Sentence       string // what an auditor reads; {field} stands for a field's value
+	GoType         reflect.Type
+	decode         func([]byte) (Event, error)
+	personalFields personalFields
 }
 
 // Category is the first word of the wire name, which is the category of the streams it stands in.
@@ -44,8 +44,8 @@ func (t Type) Category() string {
 func define[E Event](sentence string) Type {
 	var zero E
 	return Type{
-		Name: zero.EventType(), Sentence: sentence, Go: reflect.TypeFor[E](),
-		personal: personalOf(reflect.TypeFor[E]()),
+		Name: zero.EventType(), Sentence: sentence, GoType: reflect.TypeFor[E](),
+		personalFields: findPersonalFields(reflect.TypeFor[E]()),
 		decode: func(data []byte) (Event, error) {
 			var e E
 			if err := json.Unmarshal(data, &e); err != nil {

@@ -9,14 +9,14 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// filled is an event of a type with something in every field.
-func filled(e event.Type) event.Event {
-	v := reflect.New(e.Go).Elem()
-	fill(v, e.Go.Name())
+// newFilledEvent is an event of a type with something in every field.
+func newFilledEvent(e event.Type) event.Event {
+	v := reflect.New(e.GoType).Elem()
+	fillValue(v, e.GoType.Name())
 	return v.Interface().(event.Event)
 }
 
-func fill(v reflect.Value, name string) {
+func fillValue(v reflect.Value, name string) {
 	switch v.Interface().(type) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.Date(2028, 2, 29, 12, 30, 0, 123456000, time.UTC)))
@@ -28,7 +28,7 @@ func fill(v reflect.Value, name string) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i), v.Type().Field(i).Name)
+			fillValue(v.Field(i), v.Type().Field(i).Name)
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 { // a SHA-256
@@ -36,8 +36,8 @@ func fill(v reflect.Value, name string) {
 			return
 		}
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-		fill(v.Index(0), name+"1")
-		fill(v.Index(1), name+"2")
+		fillValue(v.Index(0), name+"1")
+		fillValue(v.Index(1), name+"2")
 	case reflect.String:
 		v.SetString("some " + name + ` é " <&>`)
 	case reflect.Bool:

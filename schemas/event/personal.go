@@ -5,98 +5,98 @@ import (
 	"reflect"
 )
 
-// personal is where the personal texts of a type are, and how to change them.
-type personal struct {
-	places int
-	change changer
-	unfit  error // why they cannot all be found, nil when they can
+// personalFields is where the personalFields texts of a type are, and how to change them.
+type personalFields struct {
+	count  int
+	mapAll valueMapper
+	err    error // why they cannot all be found, nil when they can
 }
 
-// transform is what happens to one personal text.
-type transform = func(Personal) (Personal, error)
+// personalMapper is what happens to one personal text.
+type personalMapper = func(Personal) (Personal, error)
 
-// changer changes every personal text in a value that can be set. What the value shares with others is copied first.
-type changer func(reflect.Value, transform) error
+// valueMapper changes every personal text in a value that can be set. What the value shares with others is copied first.
+type valueMapper func(reflect.Value, personalMapper) error
 
-// personalOf looks for personal texts in a struct and in all it holds. Where one could hide from it, the type is unfit.
-func personalOf(t reflect.Type) personal {
-	s := search{within: map[reflect.Type]bool{}}
-	change := s.of(t)
-	return personal{s.places, change, s.unfit}
+// findPersonalFields looks for personal texts in a struct and in all it holds. Where one could hide from it, the type is unfit.
+func findPersonalFields(t reflect.Type) personalFields {
+	s := fieldSearch{enclosing: map[reflect.Type]bool{}}
+	change := s.mapperOf(t)
+	return personalFields{s.count, change, s.err}
 }
 
-// search is one walk through a type.
-type search struct {
-	within map[reflect.Type]bool // the types around the one that is looked at
-	places int
-	unfit  error
+// fieldSearch is one walk through a type.
+type fieldSearch struct {
+	enclosing map[reflect.Type]bool // the types around the one that is looked at
+	count     int
+	err       error
 }
 
-// of is nil when the type holds nothing personal.
-func (s *search) of(t reflect.Type) changer {
+// mapperOf is nil when the type holds nothing personal.
+func (s *fieldSearch) mapperOf(t reflect.Type) valueMapper {
 	if t == reflect.TypeFor[Personal]() {
-		s.places++
-		return changeText
+		s.count++
+		return mapText
 	}
-	if s.within[t] {
-		s.refuse("%s holds itself", t)
+	if s.enclosing[t] {
+		s.reject("%s holds itself", t)
 		return nil
 	}
-	s.within[t] = true
-	defer delete(s.within, t)
+	s.enclosing[t] = true
+	defer delete(s.enclosing, t)
 	switch t.Kind() {
 	case reflect.Struct:
-		return s.fields(t)
+		return s.mapperOfFields(t)
 	case reflect.Pointer:
-		return through(s.of(t.Elem()), changePointer)
+		return wrapMapper(s.mapperOf(t.Elem()), mapPointer)
 	case reflect.Slice:
-		return through(s.of(t.Elem()), changeSlice)
+		return wrapMapper(s.mapperOf(t.Elem()), mapSlice)
 	case reflect.Array:
-		return through(s.of(t.Elem()), changeArray)
+		return wrapMapper(s.mapperOf(t.Elem()), mapArray)
 	case reflect.Map:
-		if s.of(t.Key()) != nil {
-			s.refuse("the keys of %s are personal", t)
+		if s.mapperOf(t.Key()) != nil {
+			s.reject("the keys of %s are personal", t)
 		}
-		return through(s.of(t.Elem()), changeMap)
+		return wrapMapper(s.mapperOf(t.Elem()), mapMap)
 	case reflect.Interface:
-		s.refuse("%s may hold anything", t)
+		s.reject("%s may hold anything", t)
 	}
 	return nil
 }
 
-func (s *search) refuse(format string, t reflect.Type) {
-	if s.unfit == nil {
-		s.unfit = fmt.Errorf(format, t)
+func (s *fieldSearch) reject(format string, t reflect.Type) {
+	if s.err == nil {
+		s.err = fmt.Errorf(format, t)
 	}
 }
 
-// field is one of a struct that holds personal texts.
-type field struct {
-	index  int
-	change changer
+// fieldMapper is one of a struct that holds personal texts.
+type fieldMapper struct {
+	index int
+	apply valueMapper
 }
 
-// fields are those that JSON has: exported ones, and what embedded structs have.
-func (s *search) fields(t reflect.Type) changer {
-	var inner []field
+// mapperOfFields are those that JSON has: exported ones, and what embedded structs have.
+func (s *fieldSearch) mapperOfFields(t reflect.Type) valueMapper {
+	var inner []fieldMapper
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if !f.IsExported() && !f.Anonymous {
 			continue
 		}
-		if c := s.of(f.Type); c != nil {
-			inner = append(inner, field{i, c})
+		if c := s.mapperOf(f.Type); c != nil {
+			inner = append(inner, fieldMapper{i, c})
 			if !f.IsExported() && f.Type.Kind() == reflect.Pointer {
-				s.refuse("%s is embedded and cannot be set", f.Type)
+				s.reject("%s is embedded and cannot be set", f.Type)
 			}
 		}
 	}
 	if len(inner) == 0 {
 		return nil
 	}
-	return func(v reflect.Value, f transform) error {
+	return func(v reflect.Value, f personalMapper) error {
 		for _, in := range inner {
-			if err := in.change(v.Field(in.index), f); err != nil {
+			if err := in.apply(v.Field(in.index), f); err != nil {
 				return err
 			}
 		}
@@ -104,15 +104,15 @@ func (s *search) fields(t reflect.Type) changer {
 	}
 }
 
-// through is a changer of what holds something, if that is personal.
-func through(inner changer, outer func(changer, reflect.Value, transform) error) changer {
+// wrapMapper is a changer of what holds something, if that is personal.
+func wrapMapper(inner valueMapper, outer func(valueMapper, reflect.Value, personalMapper) error) valueMapper {
 	if inner == nil {
 		return nil
 	}
-	return func(v reflect.Value, f transform) error { return outer(inner, v, f) }
+	return func(v reflect.Value, f personalMapper) error { return outer(inner, v, f) }
 }
 
-func changeText(v reflect.Value, f transform) error {
+func mapText(v reflect.Value, f personalMapper) error {
 	if v.String() == "" {
 		return nil
 	}
@@ -121,7 +121,7 @@ func changeText(v reflect.Value, f transform) error {
 	return err
 }
 
-func changePointer(inner changer, v reflect.Value, f transform) error {
+func mapPointer(inner valueMapper, v reflect.Value, f personalMapper) error {
 	if v.IsNil() {
 		return nil
 	}
@@ -131,17 +131,17 @@ func changePointer(inner changer, v reflect.Value, f transform) error {
 	return inner(copied.Elem(), f)
 }
 
-func changeSlice(inner changer, v reflect.Value, f transform) error {
+func mapSlice(inner valueMapper, v reflect.Value, f personalMapper) error {
 	if v.IsNil() {
 		return nil
 	}
 	copied := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 	reflect.Copy(copied, v)
 	v.Set(copied)
-	return changeArray(inner, copied, f)
+	return mapArray(inner, copied, f)
 }
 
-func changeArray(inner changer, v reflect.Value, f transform) error {
+func mapArray(inner valueMapper, v reflect.Value, f personalMapper) error {
 	for i := range v.Len() {
 		if err := inner(v.Index(i), f); err != nil {
 			return err
@@ -150,7 +150,7 @@ func changeArray(inner changer, v reflect.Value, f transform) error {
 	return nil
 }
 
-func changeMap(inner changer, v reflect.Value, f transform) error {
+func mapMap(inner valueMapper, v reflect.Value, f personalMapper) error {
 	if v.IsNil() {
 		return nil
 	}
@@ -167,28 +167,28 @@ func changeMap(inner changer, v reflect.Value, f transform) error {
 	return nil
 }
 
-// Personals says how many personal fields events of the type have.
-func (t Type) Personals() int { return t.personal.places }
+// PersonalFieldCount says how many personal fields events of the type have.
+func (t Type) PersonalFieldCount() int { return t.personalFields.count }
 
-// Unfit says why a type cannot be in the catalog: something in it could hold a personal text that nobody finds. It is
+// Validate says why a type cannot be in the catalog: something in it could hold a personal text that nobody finds. It is
 // nil for every type that is in it.
-func (t Type) Unfit() error { return t.personal.unfit }
+func (t Type) Validate() error { return t.personalFields.err }
 
 // MapPersonal is e with f applied to every personal field that holds something; e itself is not changed.
 func MapPersonal(e Event, f func(Personal) (Personal, error)) (Event, error) {
 	return byName[e.EventType()].mapPersonal(e, f)
 }
 
-func (t Type) mapPersonal(e Event, f transform) (Event, error) {
-	if t.personal.unfit != nil {
-		return nil, fmt.Errorf("%s: %w", t.Name, t.personal.unfit)
+func (t Type) mapPersonal(e Event, f personalMapper) (Event, error) {
+	if t.personalFields.err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name, t.personalFields.err)
 	}
-	if t.personal.change == nil {
+	if t.personalFields.mapAll == nil {
 		return e, nil
 	}
-	copied := reflect.New(t.Go).Elem()
+	copied := reflect.New(t.GoType).Elem()
 	copied.Set(reflect.ValueOf(e))
-	if err := t.personal.change(copied, f); err != nil {
+	if err := t.personalFields.mapAll(copied, f); err != nil {
 		return nil, err
 	}
 	return copied.Interface().(Event), nil

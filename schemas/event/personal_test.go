@@ -36,7 +36,7 @@ type visited struct {
 
 func (visited) EventType() string { return "test.visited.v1" }
 
-func visit() visited {
+func newVisited() visited {
 	return visited{
 		base: base{"p1"}, Plain: "clear", Main: contact{"p2", "r"}, Deputy: &contact{"p3", "r"},
 		Others: []contact{{"p4", "r"}, {"p5", "r"}}, Emails: []Personal{"p6"}, Two: [2]Personal{"p7", "p8"},
@@ -47,10 +47,10 @@ func visit() visited {
 func TestPersonalTextIsFoundInEverythingAnEventCanHold(t *testing.T) {
 	t.Parallel()
 	line := define[visited]("visited")
-	if line.Unfit() != nil || line.Personals() != 11 {
-		t.Fatalf("%d places, %v, want 11", line.Personals(), line.Unfit())
+	if line.Validate() != nil || line.PersonalFieldCount() != 11 {
+		t.Fatalf("%d places, %v, want 11", line.PersonalFieldCount(), line.Validate())
 	}
-	in := visit()
+	in := newVisited()
 	var found []string
 	out, err := line.mapPersonal(in, func(p Personal) (Personal, error) {
 		found = append(found, string(p))
@@ -67,7 +67,7 @@ func TestPersonalTextIsFoundInEverythingAnEventCanHold(t *testing.T) {
 	if err != nil || strings.Count(string(text), "hidden") != 10 || strings.Contains(string(text), `"p`) {
 		t.Errorf("got %s, %v", text, err)
 	}
-	before, _ := json.Marshal(visit())
+	before, _ := json.Marshal(newVisited())
 	if after, _ := json.Marshal(in); string(after) != string(before) {
 		t.Errorf("the event itself became %s", after)
 	}
@@ -77,7 +77,7 @@ func TestAFailureOnOnePersonalTextFailsTheEvent(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused")
 	for n := range 10 {
-		_, err := define[visited]("visited").mapPersonal(visit(), func(p Personal) (Personal, error) {
+		_, err := define[visited]("visited").mapPersonal(newVisited(), func(p Personal) (Personal, error) {
 			if string(p) == fmt.Sprintf("p%d", n+1) {
 				return "", refused
 			}
@@ -114,12 +114,12 @@ func TestATypeThatCouldHidePersonalTextIsRefused(t *testing.T) {
 		{define[nested]("x"), nested{Name: "p"}}, {define[pointed]("x"), pointed{&base{"p"}}},
 	} {
 		_, err := c.line.mapPersonal(c.e, func(p Personal) (Personal, error) { return p, nil })
-		if c.line.Unfit() == nil || err == nil {
-			t.Errorf("%s: registered with %v, encoded with %v, want both refused", c.line.Name, c.line.Unfit(), err)
+		if c.line.Validate() == nil || err == nil {
+			t.Errorf("%s: registered with %v, encoded with %v, want both refused", c.line.Name, c.line.Validate(), err)
 		}
 	}
 	for _, line := range All() {
-		if err := line.Unfit(); err != nil {
+		if err := line.Validate(); err != nil {
 			t.Errorf("%s: %v", line.Name, err)
 		}
 	}

@@ -39,7 +39,7 @@ func TestPublishedShapesNeverChange(t *testing.T) {
 			t.Fatal(err)
 		case !bytes.Equal(got, want):
 			t.Errorf("%s is not what %s says any more. Logs hold events of that shape: give the new shape a name of its own, "+
-				"ending in .v2, and leave this one as it was", e.Go.Name(), file)
+				"ending in .v2, and leave this one as it was", e.GoType.Name(), file)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func TestEventsFitTheirSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := json.Marshal(filled(e))
+		data, err := json.Marshal(newFilledEvent(e))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestEventsFitTheirSchema(t *testing.T) {
 // schemaOf is the schema of an event as it is checked in. Objects are open: later binaries may write more.
 func schemaOf(t *testing.T, e event.Type) []byte {
 	t.Helper()
-	s, err := jsonschema.ForType(e.Go, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+	s, err := jsonschema.ForType(e.GoType, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[plan.Date]():      {Type: "string", Format: "date"},
 		reflect.TypeFor[[]byte]():         {Types: []string{"null", "string"}, ContentEncoding: "base64"},
 		reflect.TypeFor[event.Personal](): {Type: "string", Description: "personal: encrypted in the log"},
@@ -102,7 +102,7 @@ func schemaOf(t *testing.T, e event.Type) []byte {
 	if err != nil {
 		t.Fatalf("%s: %v", e.Name, err)
 	}
-	open(s)
+	openObjects(s)
 	s.Title = e.Name
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -111,13 +111,13 @@ func schemaOf(t *testing.T, e event.Type) []byte {
 	return append(text, '\n')
 }
 
-// open lets objects have members that are not declared.
-func open(s *jsonschema.Schema) {
+// openObjects lets objects have members that are not declared.
+func openObjects(s *jsonschema.Schema) {
 	s.AdditionalProperties = nil
 	for _, member := range s.Properties {
-		open(member)
+		openObjects(member)
 	}
 	if s.Items != nil {
-		open(s.Items)
+		openObjects(s.Items)
 	}
 }

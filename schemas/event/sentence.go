@@ -16,13 +16,13 @@ func Sentence(e Event) string {
 	if !ok {
 		return e.EventType()
 	}
-	fields := fieldsOf(e)
+	fields := decodeFields(e)
 	return placeholder.ReplaceAllStringFunc(t.Sentence, func(p string) string {
-		return spoken(fields[p[1:len(p)-1]])
+		return formatValue(fields[p[1:len(p)-1]])
 	})
 }
 
-func fieldsOf(e Event) map[string]any {
+func decodeFields(e Event) map[string]any {
 	data, err := json.Marshal(e)
 	if err != nil {
 		return nil
@@ -36,14 +36,14 @@ func fieldsOf(e Event) map[string]any {
 	return fields
 }
 
-func spoken(v any) string {
+func formatValue(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "–"
 	case []any:
 		words := make([]string, len(v))
 		for i, w := range v {
-			words[i] = spoken(w)
+			words[i] = formatValue(w)
 		}
 		return strings.Join(words, ", ")
 	case string:

@@ -4,9 +4,9 @@ package event
 // says that the stream goes on without it. Whoever folds the stream folds it as if that event were not there.
 type EventVoided struct {
 	Revision int64  `json:"revision"` // of the event that is passed over
-	Event    string `json:"event"`    // its id
+	EventID  string `json:"event"`    // its id
 	Type     string `json:"type"`     // its type
-	Why      string `json:"why"`      // why it cannot be used
+	Reason   string `json:"why"`      // why it cannot be used
 }
 
 // AccountEventVoided is EventVoided in the stream of an account.
@@ -21,11 +21,11 @@ type LocationsEventVoided struct{ EventVoided }
 // Correction is an event that names another of its stream that is passed over.
 type Correction interface {
 	Event
-	Voids() (revision int64)
+	VoidedRevision() (revision int64)
 }
 
-// Voids is the revision of the event that is passed over.
-func (e EventVoided) Voids() int64 { return e.Revision }
+// VoidedRevision is the revision of the event that is passed over.
+func (e EventVoided) VoidedRevision() int64 { return e.Revision }
 
 // EventType is the wire name.
 func (AccountEventVoided) EventType() string   { return "account.event-voided.v1" }

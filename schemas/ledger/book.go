@@ -11,16 +11,16 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Early is how much before its first instant a period may be opened, by the clock of the log.
-const Early = time.Minute
+// MaxEarlyOpening is how much before its first instant a period may be opened, by the clock of the log.
+const MaxEarlyOpening = time.Minute
 
-// Stream is the stream of a contract's period.
-func Stream(contract string, first plan.Date) string {
+// StreamName is the stream of a contract's period.
+func StreamName(contract string, first plan.Date) string {
 	return "usage-" + contract + "-" + first.String()
 }
 
-// Parse is the contract and the first day of the period that a stream is of.
-func Parse(stream string) (contract string, first plan.Date, ok bool) {
+// ParseStreamName is the contract and the first day of the period that a stream is of.
+func ParseStreamName(stream string) (contract string, first plan.Date, ok bool) {
 	const day = len("-2026-11-21")
 	name, found := strings.CutPrefix(stream, "usage-")
 	if !found || len(name) <= day {
@@ -28,48 +28,48 @@ func Parse(stream string) (contract string, first plan.Date, ok bool) {
 	}
 	contract = name[:len(name)-day]
 	first, err := plan.ParseDate(name[len(contract)+1:])
-	return contract, first, err == nil && Stream(contract, first) == stream
+	return contract, first, err == nil && StreamName(contract, first) == stream
 }
 
 // Verdict is what an event came to.
 type Verdict uint8
 
 const (
-	Counts   Verdict = iota // it holds
-	Repeated                // it says again what was said before, or an older thing
-	Unopened                // the period has not begun
-	Ended                   // the period is closed
-	Revoked                 // a key it counts for is revoked
-	Shut                    // an account it counts for is closed
-	Uncapped                // an account it counts for has no cap yet
-	Spent                   // a cap would be passed
+	Counted       Verdict = iota // it holds
+	Duplicate                    // it says again what was said before, or an older thing
+	PeriodNotOpen                // the period has not begun
+	PeriodClosed                 // the period is closed
+	KeyRevoked                   // a key it counts for is revoked
+	AccountClosed                // an account it counts for is closed
+	CapUnknown                   // an account it counts for has no cap yet
+	CapReached                   // a cap would be passed
 )
 
-// Book is the state of a stream. The zero Book is that of a stream without events.
-type Book struct {
+// PeriodState is the state of a stream. The zero PeriodState is that of a stream without events.
+type PeriodState struct {
 	Contract string
 	Period   plan.Period
 
 	opened, closed bool
 	used           int64 // by the contract
-	accounts       map[string]*balance
-	revoked        map[string]bool
-	said           map[string]int64 // by incarnation: the last sequence
+	accounts       map[string]*accountState
+	revokedKeys    map[string]bool
+	lastSequences  map[string]int64 // by incarnation: the last sequence
 }
 
-type balance struct {
-	cap, asOf, used int64
-	closed          bool
+type accountState struct {
+	cap, capAsOf, used int64
+	closed             bool
 }
 
-// Opened says whether requests can be counted: the period has begun and is not closed.
-func (b *Book) Opened() bool { return b.opened && !b.closed }
+// IsOpen says whether requests can be counted: the period has begun and is not closed.
+func (b *PeriodState) IsOpen() bool { return b.opened && !b.closed }
 
-// Closed says whether the period was closed.
-func (b *Book) Closed() bool { return b.closed }
+// IsClosed says whether the period was closed.
+func (b *PeriodState) IsClosed() bool { return b.closed }
 
 // Used is what counts for an account, and for the contract when it is the contract's own.
-func (b *Book) Used(account string) int64 {
+func (b *PeriodState) Used(account string) int64 {
 	if account == b.Contract {
 		return b.used
 	}
@@ -80,41 +80,41 @@ func (b *Book) Used(account string) int64 {
 }
 
 // Cap is what an account may use, and since when that is so.
-func (b *Book) Cap(account string) (requests, asOf int64, known bool) {
+func (b *PeriodState) Cap(account string) (requests, asOf int64, known bool) {
 	if a := b.accounts[account]; a != nil {
-		return a.cap, a.asOf, true
+		return a.cap, a.capAsOf, true
 	}
 	return 0, 0, false
 }
 
-// Room is how many more requests with a key of an account would count, and why none would when that is 0: Spent,
+// Remaining is how many more requests with a key of an account would count, and why none would when that is 0: Spent,
 // or what ended the counting.
-func (b *Book) Room(account, key string) (int64, Verdict) {
+func (b *PeriodState) Remaining(account, key string) (int64, Verdict) {
 	a := b.accounts[account]
 	switch {
 	case !b.opened:
-		return 0, Unopened
+		return 0, PeriodNotOpen
 	case b.closed:
-		return 0, Ended
-	case b.revoked[key]:
-		return 0, Revoked
+		return 0, PeriodClosed
+	case b.revokedKeys[key]:
+		return 0, KeyRevoked
 	case a == nil:
-		return 0, Uncapped
+		return 0, CapUnknown
 	case a.closed || b.accounts[b.Contract].closed:
-		return 0, Shut
+		return 0, AccountClosed
 	}
 	room := b.accounts[b.Contract].cap - b.used
 	if account != b.Contract {
 		room = min(room, a.cap-a.used)
 	}
 	if room <= 0 {
-		return 0, Spent
+		return 0, CapReached
 	}
-	return room, Counts
+	return room, Counted
 }
 
-// Limit is the cap that stands in the way of an account: its own, or else its contract's.
-func (b *Book) Limit(account string) int64 {
+// LimitingCap is the cap that stands in the way of an account: its own, or else its contract's.
+func (b *PeriodState) LimitingCap(account string) int64 {
 	if a := b.accounts[account]; a != nil && account != b.Contract && a.used >= a.cap {
 		return a.cap
 	}
@@ -123,129 +123,129 @@ func (b *Book) Limit(account string) int64 {
 }
 
 // Apply folds the next event of the stream; recorded is when the log recorded it.
-func (b *Book) Apply(e event.Event, recorded time.Time) Verdict {
+func (b *PeriodState) Apply(e event.Event, recorded time.Time) Verdict {
 	switch e := e.(type) {
 	case event.UsageOpened:
-		return b.open(e, recorded)
-	case event.UsageBalanced: // says what is known
-		return Counts
+		return b.applyOpened(e, recorded)
+	case event.UsageSnapshotTaken: // says what is known
+		return Counted
 	}
 	switch {
 	case !b.opened:
-		return Unopened
+		return PeriodNotOpen
 	case b.closed:
 		if _, after := e.(event.UsageAdjusted); after {
-			return Counts
+			return Counted
 		}
-		return Ended
+		return PeriodClosed
 	}
 	switch e := e.(type) {
 	case event.UsageTicked:
-		return b.tick(e)
+		return b.applyTick(e)
 	case event.UsageRefunded:
-		return b.refund(e)
+		return b.applyRefund(e)
 	case event.UsageCapSet:
-		return b.setCap(e)
+		return b.applyCapSet(e)
 	case event.UsageKeyRevoked:
-		if b.revoked[e.Key] {
-			return Repeated
+		if b.revokedKeys[e.Key] {
+			return Duplicate
 		}
-		b.revoked[e.Key] = true
+		b.revokedKeys[e.Key] = true
 	case event.UsageAccountClosed:
-		a := b.account(e.Account)
+		a := b.ensureAccount(e.Account)
 		if a.closed {
-			return Repeated
+			return Duplicate
 		}
 		a.closed = true
 	case event.UsageClosed:
 		b.closed = true
 	}
-	return Counts
+	return Counted
 }
 
-func (b *Book) open(e event.UsageOpened, recorded time.Time) Verdict {
+func (b *PeriodState) applyOpened(e event.UsageOpened, recorded time.Time) Verdict {
 	switch {
 	case b.opened:
-		return Repeated
-	case recorded.Before(e.First.Start().Add(-Early)):
-		return Unopened
+		return Duplicate
+	case recorded.Before(e.First.Start().Add(-MaxEarlyOpening)):
+		return PeriodNotOpen
 	}
 	b.opened, b.Contract, b.Period = true, e.Contract, plan.Period{First: e.First, Next: e.Next}
-	b.accounts, b.revoked, b.said = map[string]*balance{e.Contract: {cap: e.Cap, asOf: e.AsOf}}, map[string]bool{}, map[string]int64{}
-	return Counts
+	b.accounts, b.revokedKeys, b.lastSequences = map[string]*accountState{e.Contract: {cap: e.Cap, capAsOf: e.AsOfPosition}}, map[string]bool{}, map[string]int64{}
+	return Counted
 }
 
-func (b *Book) account(id string) *balance {
+func (b *PeriodState) ensureAccount(id string) *accountState {
 	a := b.accounts[id]
 	if a == nil {
-		a = &balance{}
+		a = &accountState{}
 		b.accounts[id] = a
 	}
 	return a
 }
 
-func (b *Book) setCap(e event.UsageCapSet) Verdict {
-	if a, known := b.accounts[e.Account]; known && a.asOf >= e.AsOf {
-		return Repeated
+func (b *PeriodState) applyCapSet(e event.UsageCapSet) Verdict {
+	if a, known := b.accounts[e.Account]; known && a.capAsOf >= e.AsOfPosition {
+		return Duplicate
 	}
-	a := b.account(e.Account)
-	a.cap, a.asOf = e.Cap, e.AsOf
-	return Counts
+	a := b.ensureAccount(e.Account)
+	a.cap, a.capAsOf = e.Cap, e.AsOfPosition
+	return Counted
 }
 
-// says notes that an incarnation said something, whatever it comes to: said again it is nothing new, even when by
+// recordSequence notes that an incarnation said something, whatever it comes to: said again it is nothing new, even when by
 // then there would be room for it.
-func (b *Book) says(incarnation string, sequence int64) (fresh bool) {
-	if sequence <= b.said[incarnation] {
+func (b *PeriodState) recordSequence(incarnation string, sequence int64) (isNew bool) {
+	if sequence <= b.lastSequences[incarnation] {
 		return false
 	}
-	b.said[incarnation] = sequence
+	b.lastSequences[incarnation] = sequence
 	return true
 }
 
-func (b *Book) tick(e event.UsageTicked) Verdict {
-	if !b.says(e.Incarnation, e.Sequence) {
-		return Repeated
+func (b *PeriodState) applyTick(e event.UsageTicked) Verdict {
+	if !b.recordSequence(e.InstanceID, e.Sequence) {
+		return Duplicate
 	}
 	for i, c := range e.Counts {
-		b.add(c, 1)
-		if v := b.bears(c); v != Counts {
+		b.addRequests(c, 1)
+		if v := b.checkCaps(c); v != Counted {
 			for _, c := range e.Counts[:i+1] {
-				b.add(c, -1)
+				b.addRequests(c, -1)
 			}
 			return v
 		}
 	}
-	return Counts
+	return Counted
 }
 
-// bears says whether what was added is within what an account may use.
-func (b *Book) bears(c event.UsageCount) Verdict {
+// checkCaps says whether what was added is within what an account may use.
+func (b *PeriodState) checkCaps(c event.UsageCount) Verdict {
 	a, contract := b.accounts[c.Account], b.accounts[b.Contract]
 	switch {
-	case b.revoked[c.Key]:
-		return Revoked
+	case b.revokedKeys[c.Key]:
+		return KeyRevoked
 	case a == nil:
-		return Uncapped
+		return CapUnknown
 	case a.closed || contract.closed:
-		return Shut
+		return AccountClosed
 	case c.Requests <= 0, b.used > contract.cap, a != contract && a.used > a.cap:
-		return Spent
+		return CapReached
 	}
-	return Counts
+	return Counted
 }
 
-func (b *Book) refund(e event.UsageRefunded) Verdict {
-	if !b.says(e.Incarnation, e.Sequence) {
-		return Repeated
+func (b *PeriodState) applyRefund(e event.UsageRefunded) Verdict {
+	if !b.recordSequence(e.InstanceID, e.Sequence) {
+		return Duplicate
 	}
 	for _, c := range e.Counts {
-		b.add(c, -1)
+		b.addRequests(c, -1)
 	}
-	return Counts
+	return Counted
 }
 
-func (b *Book) add(c event.UsageCount, sign int64) {
+func (b *PeriodState) addRequests(c event.UsageCount, sign int64) {
 	b.used += sign * c.Requests
 	if a := b.accounts[c.Account]; a != nil {
 		a.used += sign * c.Requests

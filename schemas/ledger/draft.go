@@ -1,41 +1,41 @@
 package ledger
 
-// Draft is a tick in the making: what would count if it were next in the stream.
-type Draft struct {
-	book *Book
-	used int64
-	by   []share
+// TickDraft is a tick in the making: what would count if it were next in the stream.
+type TickDraft struct {
+	period   *PeriodState
+	used     int64
+	accounts []draftAccount
 }
 
-type share struct {
+type draftAccount struct {
 	account string
 	used    int64
 }
 
-// Draft begins a tick.
-func (b *Book) Draft() *Draft { return &Draft{book: b} }
+// DraftTick begins a tick.
+func (b *PeriodState) DraftTick() *TickDraft { return &TickDraft{period: b} }
 
-// Take adds one request with a key of an account, unless the verdict says that it would not count.
-func (d *Draft) Take(account, key string) Verdict {
-	if _, v := d.book.Room(account, key); v != Counts {
+// AddRequest adds one request with a key of an account, unless the verdict says that it would not count.
+func (d *TickDraft) AddRequest(account, key string) Verdict {
+	if _, v := d.period.Remaining(account, key); v != Counted {
 		return v
 	}
-	b, s := d.book, d.share(account)
+	b, s := d.period, d.accountOf(account)
 	contract, a := b.accounts[b.Contract], b.accounts[account]
 	if b.used+d.used >= contract.cap || account != b.Contract && a.used+s.used >= a.cap {
-		return Spent
+		return CapReached
 	}
 	d.used++
 	s.used++
-	return Counts
+	return Counted
 }
 
-func (d *Draft) share(account string) *share {
-	for i := range d.by {
-		if d.by[i].account == account {
-			return &d.by[i]
+func (d *TickDraft) accountOf(account string) *draftAccount {
+	for i := range d.accounts {
+		if d.accounts[i].account == account {
+			return &d.accounts[i]
 		}
 	}
-	d.by = append(d.by, share{account: account})
-	return &d.by[len(d.by)-1]
+	d.accounts = append(d.accounts, draftAccount{account: account})
+	return &d.accounts[len(d.accounts)-1]
 }

@@ -19,11 +19,11 @@ var (
 	noon  = first.Start().Add(12 * time.Hour)
 )
 
-func tick(sequence int64, counts ...event.UsageCount) event.UsageTicked {
-	return event.UsageTicked{Incarnation: "i", Sequence: sequence, Day: first, Counts: counts}
+func newTick(sequence int64, counts ...event.UsageCount) event.UsageTicked {
+	return event.UsageTicked{InstanceID: "i", Sequence: sequence, Day: first, Counts: counts}
 }
 
-func count(account string, n int64) event.UsageCount {
+func newCount(account string, n int64) event.UsageCount {
 	return event.UsageCount{Account: account, Key: "key-" + account, Endpoint: "GET /me", Requests: n}
 }
 
@@ -33,9 +33,9 @@ type step struct {
 	want ledger.Verdict
 }
 
-func play(t *testing.T, steps []step) *ledger.Folding {
+func applySteps(t *testing.T, steps []step) *ledger.PeriodUsage {
 	t.Helper()
-	f := ledger.NewFolding()
+	f := ledger.NewPeriodUsage()
 	for i, s := range steps {
 		if got := f.Apply(s.e, noon); got != s.want {
 			t.Errorf("step %d, %T: verdict %d, want %d", i, s.e, got, s.want)
@@ -47,38 +47,38 @@ func play(t *testing.T, steps []step) *ledger.Folding {
 func TestWhatStandsBeforeATickDecides(t *testing.T) {
 	t.Parallel()
 	opened := event.UsageOpened{Contract: "a", First: first, Next: next, Cap: 10}
-	f := play(t, []step{
-		{tick(1, count("a", 1)), ledger.Unopened},
-		{opened, ledger.Counts},
-		{opened, ledger.Repeated},
-		{tick(2, count("a", 4)), ledger.Counts},
-		{tick(2, count("a", 4)), ledger.Repeated},
-		{tick(1, count("a", 1)), ledger.Repeated},
-		{tick(3, count("a", 7)), ledger.Spent},
-		{event.UsageRefunded{Incarnation: "i", Sequence: 4, Day: first, Counts: []event.UsageCount{count("a", 2)}}, ledger.Counts},
-		{tick(3, count("a", 7)), ledger.Repeated}, // there is room now, but it was void
-		{tick(5, count("a", 8)), ledger.Counts},
-		{tick(6, count("a", 0)), ledger.Spent},
-		{tick(7, count("a", -1)), ledger.Spent},
-		{event.UsageCapSet{Account: "a", Cap: 11, AsOf: 1}, ledger.Counts},
-		{event.UsageCapSet{Account: "a", Cap: 99, AsOf: 1}, ledger.Repeated},
-		{tick(8, count("b", 1)), ledger.Uncapped},
-		{event.UsageCapSet{Account: "b", Cap: 5, AsOf: 3}, ledger.Counts},
-		{tick(9, count("b", 1)), ledger.Counts},
-		{tick(10, count("b", 1)), ledger.Spent}, // the contract's eleven are used
-		{event.UsageCapSet{Account: "a", Cap: 20, AsOf: 2}, ledger.Counts},
-		{tick(11, count("a", 1), count("b", 5)), ledger.Spent}, // as a whole or not at all
-		{tick(12, count("a", 1), count("b", 4)), ledger.Counts},
-		{event.UsageKeyRevoked{Account: "b", Key: "key-b"}, ledger.Counts},
-		{event.UsageKeyRevoked{Account: "b", Key: "key-b"}, ledger.Repeated},
-		{tick(13, count("b", 1)), ledger.Revoked},
-		{event.UsageAccountClosed{Account: "a"}, ledger.Counts},
-		{tick(14, count("a", 1)), ledger.Shut},
-		{event.UsageClosed{Total: 16}, ledger.Counts},
-		{event.UsageClosed{Total: 16}, ledger.Ended},
-		{tick(15, count("a", 1)), ledger.Ended},
-		{event.UsageRefunded{Incarnation: "i", Sequence: 16, Day: first, Counts: []event.UsageCount{count("a", 2)}}, ledger.Ended},
-		{event.UsageAdjusted{Day: first, Account: "a", Key: "key-a", Endpoint: "GET /me", Requests: -3}, ledger.Counts},
+	f := applySteps(t, []step{
+		{newTick(1, newCount("a", 1)), ledger.PeriodNotOpen},
+		{opened, ledger.Counted},
+		{opened, ledger.Duplicate},
+		{newTick(2, newCount("a", 4)), ledger.Counted},
+		{newTick(2, newCount("a", 4)), ledger.Duplicate},
+		{newTick(1, newCount("a", 1)), ledger.Duplicate},
+		{newTick(3, newCount("a", 7)), ledger.CapReached},
+		{event.UsageRefunded{InstanceID: "i", Sequence: 4, Day: first, Counts: []event.UsageCount{newCount("a", 2)}}, ledger.Counted},
+		{newTick(3, newCount("a", 7)), ledger.Duplicate}, // there is room now, but it was void
+		{newTick(5, newCount("a", 8)), ledger.Counted},
+		{newTick(6, newCount("a", 0)), ledger.CapReached},
+		{newTick(7, newCount("a", -1)), ledger.CapReached},
+		{event.UsageCapSet{Account: "a", Cap: 11, AsOfPosition: 1}, ledger.Counted},
+		{event.UsageCapSet{Account: "a", Cap: 99, AsOfPosition: 1}, ledger.Duplicate},
+		{newTick(8, newCount("b", 1)), ledger.CapUnknown},
+		{event.UsageCapSet{Account: "b", Cap: 5, AsOfPosition: 3}, ledger.Counted},
+		{newTick(9, newCount("b", 1)), ledger.Counted},
+		{newTick(10, newCount("b", 1)), ledger.CapReached}, // the contract's eleven are used
+		{event.UsageCapSet{Account: "a", Cap: 20, AsOfPosition: 2}, ledger.Counted},
+		{newTick(11, newCount("a", 1), newCount("b", 5)), ledger.CapReached}, // as a whole or not at all
+		{newTick(12, newCount("a", 1), newCount("b", 4)), ledger.Counted},
+		{event.UsageKeyRevoked{Account: "b", Key: "key-b"}, ledger.Counted},
+		{event.UsageKeyRevoked{Account: "b", Key: "key-b"}, ledger.Duplicate},
+		{newTick(13, newCount("b", 1)), ledger.KeyRevoked},
+		{event.UsageAccountClosed{Account: "a"}, ledger.Counted},
+		{newTick(14, newCount("a", 1)), ledger.AccountClosed},
+		{event.UsageClosed{Total: 16}, ledger.Counted},
+		{event.UsageClosed{Total: 16}, ledger.PeriodClosed},
+		{newTick(15, newCount("a", 1)), ledger.PeriodClosed},
+		{event.UsageRefunded{InstanceID: "i", Sequence: 16, Day: first, Counts: []event.UsageCount{newCount("a", 2)}}, ledger.PeriodClosed},
+		{event.UsageAdjusted{Day: first, Account: "a", Key: "key-a", Endpoint: "GET /me", Requests: -3}, ledger.Counted},
 	})
 	if got := f.Lines.Total(); got != 13 {
 		t.Errorf("the lines come to %d, want 16 less the adjustment of 3", got)
@@ -91,31 +91,31 @@ func TestWhatStandsBeforeATickDecides(t *testing.T) {
 func TestAPeriodOpensNoMoreThanAMinuteEarly(t *testing.T) {
 	t.Parallel()
 	for early, want := range map[time.Duration]ledger.Verdict{
-		0: ledger.Counts, time.Minute: ledger.Counts, time.Minute + time.Microsecond: ledger.Unopened, 24 * time.Hour: ledger.Unopened,
+		0: ledger.Counted, time.Minute: ledger.Counted, time.Minute + time.Microsecond: ledger.PeriodNotOpen, 24 * time.Hour: ledger.PeriodNotOpen,
 	} {
-		var b ledger.Book
+		var b ledger.PeriodState
 		if got := b.Apply(event.UsageOpened{Contract: "a", First: first, Next: next, Cap: 1}, first.Start().Add(-early)); got != want {
 			t.Errorf("%v early: verdict %d, want %d", early, got, want)
 		}
-		if b.Opened() != (want == ledger.Counts) {
-			t.Errorf("%v early: opened %v", early, b.Opened())
+		if b.IsOpen() != (want == ledger.Counted) {
+			t.Errorf("%v early: opened %v", early, b.IsOpen())
 		}
 	}
 }
 
-// random is an event of a stream as several instances and a careless network may make it.
-func random(r *rand.Rand, n int64) event.Event {
+// randomEvent is an event of a stream as several instances and a careless network may make it.
+func randomEvent(r *rand.Rand, n int64) event.Event {
 	account := string(rune('a' + r.IntN(4)))
-	counts := []event.UsageCount{count(account, int64(r.IntN(5)))}
+	counts := []event.UsageCount{newCount(account, int64(r.IntN(5)))}
 	if r.IntN(2) == 0 {
-		counts = append(counts, count(string(rune('a'+r.IntN(4))), 1+int64(r.IntN(3))))
+		counts = append(counts, newCount(string(rune('a'+r.IntN(4))), 1+int64(r.IntN(3))))
 	}
 	who := fmt.Sprint("i", r.IntN(3))
 	switch r.IntN(20) {
 	case 0:
-		return event.UsageCapSet{Account: account, Cap: int64(r.IntN(60)), AsOf: int64(r.IntN(10))}
+		return event.UsageCapSet{Account: account, Cap: int64(r.IntN(60)), AsOfPosition: int64(r.IntN(10))}
 	case 1:
-		return event.UsageRefunded{Incarnation: who, Sequence: n - int64(r.IntN(3)), Day: first, Counts: counts}
+		return event.UsageRefunded{InstanceID: who, Sequence: n - int64(r.IntN(3)), Day: first, Counts: counts}
 	case 2:
 		if r.IntN(10) == 0 {
 			return event.UsageKeyRevoked{Account: account, Key: "key-" + account}
@@ -125,7 +125,7 @@ func random(r *rand.Rand, n int64) event.Event {
 			return event.UsageAccountClosed{Account: account}
 		}
 	}
-	return event.UsageTicked{Incarnation: who, Sequence: n - int64(r.IntN(3)), Day: first, Counts: counts}
+	return event.UsageTicked{InstanceID: who, Sequence: n - int64(r.IntN(3)), Day: first, Counts: counts}
 }
 
 // TestABalanceIsAsGoodAsTheWholeStream: from whatever balance a reader begins, it finds the same verdicts.
@@ -134,14 +134,14 @@ func TestABalanceIsAsGoodAsTheWholeStream(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 300 {
-		whole := &ledger.Book{}
+		whole := &ledger.PeriodState{}
 		whole.Apply(event.UsageOpened{Contract: "a", First: first, Next: next, Cap: 100}, noon)
-		readers := []*ledger.Book{}
+		readers := []*ledger.PeriodState{}
 		for n := range int64(200) {
 			if r.IntN(40) == 0 {
-				readers = append(readers, ledger.Resume(whole.Balance(n)))
+				readers = append(readers, ledger.RestorePeriod(whole.Snapshot(n)))
 			}
-			e := random(r, n+1)
+			e := randomEvent(r, n+1)
 			want := whole.Apply(e, noon)
 			for i, b := range readers {
 				if got := b.Apply(e, noon); got != want {
@@ -150,7 +150,7 @@ func TestABalanceIsAsGoodAsTheWholeStream(t *testing.T) {
 			}
 		}
 		for _, b := range readers {
-			if diff := cmp.Diff(whole.Balance(0), b.Balance(0)); diff != "" {
+			if diff := cmp.Diff(whole.Snapshot(0), b.Snapshot(0)); diff != "" {
 				t.Fatalf("seed %d: %s", seed, diff)
 			}
 		}
@@ -163,16 +163,16 @@ func TestADraftCountsNextAndNoMoreWould(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 2000 {
-		b := &ledger.Book{}
+		b := &ledger.PeriodState{}
 		b.Apply(event.UsageOpened{Contract: "a", First: first, Next: next, Cap: int64(r.IntN(60))}, noon)
 		for n := range int64(r.IntN(60)) {
-			b.Apply(random(r, n+1), noon)
+			b.Apply(randomEvent(r, n+1), noon)
 		}
-		d, taken := b.Draft(), map[string]int64{}
+		d, taken := b.DraftTick(), map[string]int64{}
 		refused := ""
 		for range 40 {
 			account := string(rune('a' + r.IntN(4)))
-			if d.Take(account, "key-"+account) == ledger.Counts {
+			if d.AddRequest(account, "key-"+account) == ledger.Counted {
 				taken[account]++
 			} else {
 				refused = account
@@ -180,13 +180,13 @@ func TestADraftCountsNextAndNoMoreWould(t *testing.T) {
 		}
 		var counts []event.UsageCount
 		for account, n := range taken {
-			counts = append(counts, count(account, n))
+			counts = append(counts, newCount(account, n))
 		}
-		more := append(counts, count(refused, 1))
-		if refused != "" && ledger.Resume(b.Balance(0)).Apply(tick(1000, more...), noon) == ledger.Counts {
+		more := append(counts, newCount(refused, 1))
+		if refused != "" && ledger.RestorePeriod(b.Snapshot(0)).Apply(newTick(1000, more...), noon) == ledger.Counted {
 			t.Fatalf("seed %d: %+v counts, but the draft refused %s", seed, more, refused)
 		}
-		if v := b.Apply(tick(1000, counts...), noon); len(counts) > 0 && v != ledger.Counts {
+		if v := b.Apply(newTick(1000, counts...), noon); len(counts) > 0 && v != ledger.Counted {
 			t.Fatalf("seed %d: %+v came to verdict %d", seed, counts, v)
 		}
 	}
@@ -195,27 +195,27 @@ func TestADraftCountsNextAndNoMoreWould(t *testing.T) {
 func TestTheDigestIsOfTheLinesWhateverTheirOrder(t *testing.T) {
 	t.Parallel()
 	a, b := ledger.Lines{}, ledger.Lines{}
-	e1, e2 := tick(1, count("a", 2), count("b", 1)), tick(2, count("a", 3))
+	e1, e2 := newTick(1, newCount("a", 2), newCount("b", 1)), newTick(2, newCount("a", 3))
 	for _, e := range []event.Event{e1, e2} {
-		a.Apply(e, ledger.Counts)
+		a.Apply(e, ledger.Counted)
 	}
 	for _, e := range []event.Event{e2, e1} {
-		b.Apply(e, ledger.Counts)
+		b.Apply(e, ledger.Counted)
 	}
 	if string(a.Digest()) != string(b.Digest()) {
 		t.Error("the order of ticks shows in the digest")
 	}
-	b.Apply(event.UsageAdjusted{Day: first, Account: "a", Key: "key-a", Endpoint: "GET /me", Requests: 1}, ledger.Counts)
-	if string(a.Digest()) == string(b.Digest()) || a.Closing().Total != 6 || b.Closing().Total != 7 {
-		t.Errorf("the digest does not tell %+v from %+v", a.Closing(), b.Closing())
+	b.Apply(event.UsageAdjusted{Day: first, Account: "a", Key: "key-a", Endpoint: "GET /me", Requests: 1}, ledger.Counted)
+	if string(a.Digest()) == string(b.Digest()) || a.ClosingEvent().Total != 6 || b.ClosingEvent().Total != 7 {
+		t.Errorf("the digest does not tell %+v from %+v", a.ClosingEvent(), b.ClosingEvent())
 	}
 }
 
 func BenchmarkTick(b *testing.B) {
-	var book ledger.Book
+	var book ledger.PeriodState
 	book.Apply(event.UsageOpened{Contract: "a", First: first, Next: next, Cap: 1 << 60}, noon)
 	for n := int64(1); b.Loop(); n++ {
-		if book.Apply(tick(n, count("a", 1)), noon) != ledger.Counts {
+		if book.Apply(newTick(n, newCount("a", 1)), noon) != ledger.Counted {
 			b.Fatal("void")
 		}
 	}

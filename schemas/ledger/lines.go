@@ -11,18 +11,18 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Line is what requests are kept apart by.
-type Line struct {
+// LineKey is what requests are kept apart by.
+type LineKey struct {
 	Day                    plan.Date
 	Account, Key, Endpoint string
 }
 
 // Lines is how many requests count, line by line.
-type Lines map[Line]int64
+type Lines map[LineKey]int64
 
 // Apply adds what an event of the verdict given comes to.
 func (l Lines) Apply(e event.Event, v Verdict) {
-	if v != Counts {
+	if v != Counted {
 		return
 	}
 	switch e := e.(type) {
@@ -37,7 +37,7 @@ func (l Lines) Apply(e event.Event, v Verdict) {
 
 func (l Lines) add(day plan.Date, counts []event.UsageCount, sign int64) {
 	for _, c := range counts {
-		at := Line{day, c.Account, c.Key, c.Endpoint}
+		at := LineKey{day, c.Account, c.Key, c.Endpoint}
 		if l[at] += sign * c.Requests; l[at] == 0 {
 			delete(l, at)
 		}
@@ -52,13 +52,13 @@ func (l Lines) Total() (n int64) {
 	return n
 }
 
-// Sorted are the lines in their order: by account, day, key, endpoint.
-func (l Lines) Sorted() []Line {
-	all := make([]Line, 0, len(l))
+// SortedKeys are the lines in their order: by account, day, key, endpoint.
+func (l Lines) SortedKeys() []LineKey {
+	all := make([]LineKey, 0, len(l))
 	for at := range l {
 		all = append(all, at)
 	}
-	slices.SortFunc(all, func(a, b Line) int {
+	slices.SortFunc(all, func(a, b LineKey) int {
 		return cmp.Or(cmp.Compare(a.Account, b.Account), a.Day.Start().Compare(b.Day.Start()),
 			cmp.Compare(a.Key, b.Key), cmp.Compare(a.Endpoint, b.Endpoint))
 	})
@@ -69,29 +69,29 @@ func (l Lines) Sorted() []Line {
 // quotes or digits with a blank between and a line feed after.
 func (l Lines) Digest() []byte {
 	h := sha256.New()
-	for _, at := range l.Sorted() {
+	for _, at := range l.SortedKeys() {
 		fmt.Fprintf(h, "%q %s %q %q %d\n", at.Account, at.Day, at.Key, at.Endpoint, l[at])
 	}
 	return h.Sum(nil)
 }
 
-// Closing is the event that closes a book with these lines.
-func (l Lines) Closing() event.UsageClosed {
-	return event.UsageClosed{Total: l.Total(), Lines: int64(len(l)), Digest: l.Digest()}
+// ClosingEvent is the event that closes a book with these lines.
+func (l Lines) ClosingEvent() event.UsageClosed {
+	return event.UsageClosed{Total: l.Total(), LineCount: int64(len(l)), Digest: l.Digest()}
 }
 
-// Folding is a book and its lines, folded together.
-type Folding struct {
-	Book
+// PeriodUsage is a book and its lines, folded together.
+type PeriodUsage struct {
+	PeriodState
 	Lines Lines
 }
 
-// NewFolding begins at the beginning of a stream.
-func NewFolding() *Folding { return &Folding{Lines: Lines{}} }
+// NewPeriodUsage begins at the beginning of a stream.
+func NewPeriodUsage() *PeriodUsage { return &PeriodUsage{Lines: Lines{}} }
 
 // Apply folds the next event of the stream.
-func (f *Folding) Apply(e event.Event, recorded time.Time) Verdict {
-	v := f.Book.Apply(e, recorded)
+func (f *PeriodUsage) Apply(e event.Event, recorded time.Time) Verdict {
+	v := f.PeriodState.Apply(e, recorded)
 	f.Lines.Apply(e, v)
 	return v
 }

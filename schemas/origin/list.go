@@ -17,21 +17,21 @@ func (e *TooManyError) Error() string {
 // Code names the refusal.
 func (e *TooManyError) Code() string { return "trop_d_origines" }
 
-// Normalize is the kept form of a list as typed, each origin once, in the order typed. It fails with a *TooManyError,
+// ParseList is the kept form of a list as typed, each origin once, in the order typed. It fails with a *TooManyError,
 // else with an *InvalidError for the first faulty entry; a list without entries is an *InvalidError too.
-func Normalize(typed []string) ([]string, error) {
+func ParseList(typed []string) ([]string, error) {
 	if len(typed) == 0 {
-		return nil, &InvalidError{Why: "elle manque"}
+		return nil, &InvalidError{Reason: "elle manque"}
 	}
 	var kept []string
-	var faulty error
+	var firstErr error
 	seen := make(map[string]bool, len(typed))
 	for _, entry := range typed {
 		o, err := Parse(entry)
 		if err != nil {
 			o = entry
-			if faulty == nil {
-				faulty = err
+			if firstErr == nil {
+				firstErr = err
 			}
 		}
 		if !seen[o] {
@@ -42,16 +42,16 @@ func Normalize(typed []string) ([]string, error) {
 	if len(kept) > maxOrigins {
 		return nil, &TooManyError{Count: len(kept)}
 	}
-	if faulty != nil {
-		return nil, faulty
+	if firstErr != nil {
+		return nil, firstErr
 	}
 	return kept, nil
 }
 
 // Warning says in French what is probably not meant by a kept origin that the rules allow, or "".
 func Warning(origin string) string {
-	host, wild := strings.CutPrefix(origin, scheme+wildcard)
-	if !wild {
+	host, isWildcard := strings.CutPrefix(origin, scheme+wildcard)
+	if !isWildcard {
 		return ""
 	}
 	if suffix, _ := publicsuffix.PublicSuffix(host); suffix != host {

@@ -11,7 +11,7 @@ func Match(header string, kept []string) bool {
 		return false
 	}
 	for _, o := range kept {
-		if covers(strings.TrimPrefix(o, scheme), host) {
+		if coversHost(strings.TrimPrefix(o, scheme), host) {
 			return true
 		}
 	}
@@ -27,27 +27,27 @@ func requestHost(header string) (string, bool) {
 	return host, host != ""
 }
 
-// covers says whether a declared host, or the subdomains it stands for, is the host of the request.
-func covers(declared, host string) bool {
-	suffix, wild := strings.CutPrefix(declared, "*")
-	if !wild {
+// coversHost says whether a declared host, or the subdomains it stands for, is the host of the request.
+func coversHost(declared, host string) bool {
+	suffix, isWildcard := strings.CutPrefix(declared, "*")
+	if !isWildcard {
 		return equalFold(host, declared)
 	}
-	head := len(host) - len(suffix)
-	return head > 0 && equalFold(host[head:], suffix) && subdomain(host[:head])
+	prefixLen := len(host) - len(suffix)
+	return prefixLen > 0 && equalFold(host[prefixLen:], suffix) && isSubdomain(host[:prefixLen])
 }
 
-// subdomain says whether a text is labels as browsers allow them in a host: also with underscores.
-func subdomain(text string) bool {
-	dot := true
+// isSubdomain says whether a text is labels as browsers allow them in a host: also with underscores.
+func isSubdomain(text string) bool {
+	afterDot := true
 	for i := range len(text) {
-		c := lower(text[i])
-		if c == '.' && dot || !(c == '.' || c == '-' || c == '_' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9') {
+		c := lowerASCII(text[i])
+		if c == '.' && afterDot || !(c == '.' || c == '-' || c == '_' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9') {
 			return false
 		}
-		dot = c == '.'
+		afterDot = c == '.'
 	}
-	return !dot
+	return !afterDot
 }
 
 // equalFold compares an ASCII text of any case with one in lower case. strings.EqualFold would let "K" (U+212A)
@@ -57,14 +57,14 @@ func equalFold(text, lowered string) bool {
 		return false
 	}
 	for i := range len(text) {
-		if lower(text[i]) != lowered[i] {
+		if lowerASCII(text[i]) != lowered[i] {
 			return false
 		}
 	}
 	return true
 }
 
-func lower(c byte) byte {
+func lowerASCII(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
 		return c + 'a' - 'A'
 	}

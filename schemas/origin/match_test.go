@@ -8,8 +8,8 @@ import (
 	"lieudit/schemas/origin"
 )
 
-// rows is the table of requests: the header, a declared entry, and whether they go together.
-var rows = []struct {
+// matchCases is the table of requests: the header, a declared entry, and whether they go together.
+var matchCases = []struct {
 	header, entry string
 	want          bool
 }{
@@ -62,7 +62,7 @@ var rows = []struct {
 
 func TestRequestsMatchTheDeclaredOriginsOnly(t *testing.T) {
 	t.Parallel()
-	for _, row := range rows {
+	for _, row := range matchCases {
 		kept, err := origin.Parse(row.entry)
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func TestMatchingAllocatesNothing(t *testing.T) {
 }
 
 func FuzzMatchAgreesWithTheObviousOne(f *testing.F) {
-	for _, row := range rows {
+	for _, row := range matchCases {
 		f.Add(row.header, row.entry)
 	}
 	f.Fuzz(func(t *testing.T, header, entry string) {
@@ -94,14 +94,14 @@ func FuzzMatchAgreesWithTheObviousOne(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got, want := origin.Match(header, []string{kept}), obvious(header, kept); got != want {
+		if got, want := origin.Match(header, []string{kept}), matchByLabels(header, kept); got != want {
 			t.Errorf("Origin %q with %s declared: %v, want %v", header, kept, got, want)
 		}
 	})
 }
 
-// obvious takes a header apart as a URL, and compares whole labels from the right.
-func obvious(header, kept string) bool {
+// matchByLabels takes a header apart as a URL, and compares whole labels from the right.
+func matchByLabels(header, kept string) bool {
 	for _, c := range header {
 		if c > 127 || strings.ContainsRune("/?#@\\%", c) && !strings.HasPrefix(strings.ToLower(header), "https://") {
 			return false

@@ -22,25 +22,25 @@ const (
 	maxEntry   = len(scheme) + maxHost + 1 // as typed, in characters
 )
 
-// hosts reads hosts as browsers do, for whom two hyphens may stand anywhere: qa--shop.example is a host of many
+// hostProfile reads hostProfile as browsers do, for whom two hyphens may stand anywhere: qa--shop.example is a host of many
 // preview sites.
-var hosts = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.CheckHyphens(false))
+var hostProfile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.CheckHyphens(false))
 
 // InvalidError is a declared origin that breaks the rules: the entry as typed, and why in French.
-type InvalidError struct{ Entry, Why string }
+type InvalidError struct{ Entry, Reason string }
 
 func (e *InvalidError) Error() string {
 	if strings.TrimSpace(e.Entry) == "" {
 		return fmt.Sprintf("Une origine manque : une clé publiable en déclare de 1 à %d, par exemple https://www.exemple.fr.", maxOrigins)
 	}
-	return fmt.Sprintf("L'origine « %s » est refusée : %s.", shown(e.Entry), e.Why)
+	return fmt.Sprintf("L'origine « %s » est refusée : %s.", truncateEntry(e.Entry), e.Reason)
 }
 
 // Code names the refusal.
 func (e *InvalidError) Code() string { return "origine_invalide" }
 
-// shown cuts an entry that is too long to be an origin anyway.
-func shown(entry string) string {
+// truncateEntry cuts an entry that is too long to be an origin anyway.
+func truncateEntry(entry string) string {
 	if utf8.RuneCountInString(entry) <= maxEntry {
 		return entry
 	}
@@ -49,30 +49,30 @@ func shown(entry string) string {
 
 // Parse is the kept form of one entry as typed. It fails with an *InvalidError.
 func Parse(entry string) (string, error) {
-	refused := func(why string) (string, error) { return "", &InvalidError{Entry: entry, Why: why} }
-	host, why := hostOf(strings.TrimSpace(entry))
-	if why != "" {
-		return refused(why)
+	refuse := func(reason string) (string, error) { return "", &InvalidError{Entry: entry, Reason: reason} }
+	host, reason := cutHost(strings.TrimSpace(entry))
+	if reason != "" {
+		return refuse(reason)
 	}
-	host, wild := strings.CutPrefix(host, wildcard)
+	host, isWildcard := strings.CutPrefix(host, wildcard)
 	if strings.Contains(host, "*") {
-		return refused("l'étoile ne s'écrit qu'en tête, seule, comme dans https://*.exemple.fr")
+		return refuse("l'étoile ne s'écrit qu'en tête, seule, comme dans https://*.exemple.fr")
 	}
-	host, err := hosts.ToASCII(host)
+	host, err := hostProfile.ToASCII(host)
 	if err != nil || !utf8.ValidString(entry) {
-		return refused("le nom de domaine n'est pas valide")
+		return refuse("le nom de domaine n'est pas valide")
 	}
-	if why := faultOf(host, wild); why != "" {
-		return refused(why)
+	if reason := hostFault(host, isWildcard); reason != "" {
+		return refuse(reason)
 	}
-	if wild {
+	if isWildcard {
 		return scheme + wildcard + host, nil
 	}
 	return scheme + host, nil
 }
 
-// hostOf takes what follows the scheme, which must be a host and nothing else.
-func hostOf(text string) (host, why string) {
+// cutHost takes what follows the scheme, which must be a host and nothing else.
+func cutHost(text string) (host, reason string) {
 	if utf8.RuneCountInString(text) > maxEntry {
 		return "", fmt.Sprintf("elle dépasse %d caractères", maxEntry)
 	}
@@ -95,8 +95,8 @@ func hostOf(text string) (host, why string) {
 	return host, ""
 }
 
-// faultOf says what is wrong with an ASCII host, or nothing.
-func faultOf(host string, wild bool) string {
+// hostFault says what is wrong with an ASCII host, or nothing.
+func hostFault(host string, isWildcard bool) string {
 	labels := strings.Split(host, ".")
 	last := labels[len(labels)-1]
 	switch {
@@ -106,11 +106,11 @@ func faultOf(host string, wild bool) string {
 		return "un point final n'est pas permis"
 	case len(host) > maxHost:
 		return fmt.Sprintf("le domaine dépasse %d caractères", maxHost)
-	case slices.ContainsFunc(labels, malformed):
+	case slices.ContainsFunc(labels, isMalformedLabel):
 		return "le nom de domaine n'est pas valide"
-	case isNumber(last):
+	case isNumeric(last):
 		return "une adresse IP n'est pas permise"
-	case wild && len(labels) < 2:
+	case isWildcard && len(labels) < 2:
 		return "l'étoile doit être suivie d'au moins deux labels, comme dans https://*.exemple.fr"
 	case len(labels) < 2:
 		return "un domaine d'au moins deux labels est attendu, comme dans https://exemple.fr"
@@ -118,14 +118,14 @@ func faultOf(host string, wild bool) string {
 	return ""
 }
 
-func malformed(label string) bool {
+func isMalformedLabel(label string) bool {
 	return label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' ||
 		strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != ""
 }
 
-// isNumber says that browsers take a host with this last label for an IPv4 address (URL standard,
+// isNumeric says that browsers take a host with this last label for an IPv4 address (URL standard,
 // "ends in a number").
-func isNumber(label string) bool {
+func isNumeric(label string) bool {
 	digits, hex := strings.CutPrefix(label, "0x")
 	set := "0123456789"
 	if hex {

@@ -92,8 +92,8 @@ func TestFaultyEntriesAreRefusedByName(t *testing.T) {
 			t.Errorf("Parse(%q) fails with %v, want an InvalidError", typed, err)
 			continue
 		}
-		if invalid.Entry != typed || !strings.Contains(invalid.Why, why) {
-			t.Errorf("Parse(%q) blames %q: %s; want that entry and %q", typed, invalid.Entry, invalid.Why, why)
+		if invalid.Entry != typed || !strings.Contains(invalid.Reason, why) {
+			t.Errorf("Parse(%q) blames %q: %s; want that entry and %q", typed, invalid.Entry, invalid.Reason, why)
 		}
 		if named := len(typed) < 200 && strings.TrimSpace(typed) != ""; named && !strings.Contains(err.Error(), "« "+typed+" »") {
 			t.Errorf("message %q does not name %q as typed", err, typed)
@@ -115,20 +115,20 @@ func TestListsAreDeduplicatedThenCountedThenJudged(t *testing.T) {
 	for i := range ten {
 		ten[i] = "https://" + string(rune('a'+i)) + ".fr"
 	}
-	got, err := origin.Normalize(append(ten, "https://A.fr", " https://b.fr "))
+	got, err := origin.ParseList(append(ten, "https://A.fr", " https://b.fr "))
 	if err != nil || !cmp.Equal(got, ten) {
 		t.Errorf("ten origins and two repetitions: %q, %v; want the ten in their order", got, err)
 	}
 	var many *origin.TooManyError
-	if _, err := origin.Normalize(append(ten, "http://k.fr", "http://k.fr")); !errors.As(err, &many) || many.Count != 11 {
+	if _, err := origin.ParseList(append(ten, "http://k.fr", "http://k.fr")); !errors.As(err, &many) || many.Count != 11 {
 		t.Errorf("ten origins and a faulty one: %v, want too many: 11", err)
 	}
 	var invalid *origin.InvalidError
-	if _, err := origin.Normalize([]string{"https://a.fr", "x", "y"}); !errors.As(err, &invalid) || invalid.Entry != "x" {
+	if _, err := origin.ParseList([]string{"https://a.fr", "x", "y"}); !errors.As(err, &invalid) || invalid.Entry != "x" {
 		t.Errorf("two faulty entries: %v, want the first", err)
 	}
 	for _, none := range [][]string{nil, {}} {
-		if _, err := origin.Normalize(none); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "de 1 à 10") {
+		if _, err := origin.ParseList(none); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "de 1 à 10") {
 			t.Errorf("no entries: %v, want an InvalidError", err)
 		}
 	}

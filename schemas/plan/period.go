@@ -74,15 +74,15 @@ func (p Period) End() time.Time { return p.Next.Start() }
 // where it is shorter, always reckoned from the anchor, so that the 31st comes back after February.
 func PeriodAt(anchor Date, at time.Time) Period {
 	day := DateOf(at)
-	k := (day.Year-anchor.Year)*12 + int(day.Month) - int(anchor.Month)
-	if day.Day < anchor.plusMonths(k).Day {
-		k--
+	months := (day.Year-anchor.Year)*12 + int(day.Month) - int(anchor.Month)
+	if day.Day < anchor.addMonths(months).Day {
+		months--
 	}
-	return Period{anchor.plusMonths(k), anchor.plusMonths(k + 1)}
+	return Period{anchor.addMonths(months), anchor.addMonths(months + 1)}
 }
 
-func (d Date) plusMonths(k int) Date {
-	first := time.Date(d.Year, d.Month+time.Month(k), 1, 0, 0, 0, 0, time.UTC)
+func (d Date) addMonths(months int) Date {
+	first := time.Date(d.Year, d.Month+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
 	last := first.AddDate(0, 1, -1).Day()
 	return Date{first.Year(), first.Month(), min(d.Day, last)}
 }

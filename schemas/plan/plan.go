@@ -24,32 +24,32 @@ const (
 
 // Plan is one column of the table.
 type Plan struct {
-	Name            Name
-	Requests        int64 // a month, where the account has no volume of its own
-	MaxRequests     int64 // what an account's own volume may not pass
-	Sites           int   // capacity; see Ceiling
-	Referentials    int   // active ones
-	PublishableKeys int   // active ones
-	services        []Service
+	Name               Name
+	DefaultQuota       int64 // a month, where the account has no volume of its own
+	MaxQuota           int64 // what an account's own volume may not pass
+	SiteCapacity       int   // capacity; see Ceiling
+	MaxReferentials    int   // active ones
+	MaxPublishableKeys int   // active ones
+	services           []Service
 }
 
-// table is ordered from the smallest plan to the largest.
-var table = []Plan{
+// plans is ordered from the smallest plan to the largest.
+var plans = []Plan{
 	{Discovery, 20_000, 20_000, 0, 0, 0, []Service{Addresses}},
-	{Starter, 100_000, unlimited, 200, 5, 1, []Service{Addresses, Locations}},
-	{Growth, 500_000, unlimited, 2_000, 25, 5, []Service{Addresses, Locations, RouteTools}},
-	{Business, 2_000_000, unlimited, 10_000, 100, 20, []Service{Addresses, Locations, RouteTools, RouteDirect}},
+	{Starter, 100_000, unlimitedQuota, 200, 5, 1, []Service{Addresses, Locations}},
+	{Growth, 500_000, unlimitedQuota, 2_000, 25, 5, []Service{Addresses, Locations, RouteTools}},
+	{Business, 2_000_000, unlimitedQuota, 10_000, 100, 20, []Service{Addresses, Locations, RouteTools, RouteDirect}},
 }
 
-// unlimited is the highest volume an account can be given: sums of it stay far from overflowing.
-const unlimited = 1_000_000_000_000
+// unlimitedQuota is the highest volume an account can be given: sums of it stay far from overflowing.
+const unlimitedQuota = 1_000_000_000_000
 
 // All is the table, smallest plan first.
-func All() []Plan { return table }
+func All() []Plan { return plans }
 
 // Lookup finds a plan by its name.
 func Lookup(n Name) (Plan, bool) {
-	for _, p := range table {
+	for _, p := range plans {
 		if p.Name == n {
 			return p, true
 		}
@@ -57,8 +57,8 @@ func Lookup(n Name) (Plan, bool) {
 	return Plan{}, false
 }
 
-// Ceiling is the number of active sites no write may pass: the capacity and a tenth of it.
-func (p Plan) Ceiling() int { return p.Sites + p.Sites/10 }
+// SiteCeiling is the number of active sites no write may pass: the capacity and a tenth of it.
+func (p Plan) SiteCeiling() int { return p.SiteCapacity + p.SiteCapacity/10 }
 
 // Allows says whether the plan gives access to s.
 func (p Plan) Allows(s Service) bool {
@@ -70,11 +70,11 @@ func (p Plan) Allows(s Service) bool {
 	return false
 }
 
-// Above says whether n is a larger plan than m.
-func (n Name) Above(m Name) bool { return n.rank() > m.rank() }
+// IsAbove says whether n is a larger plan than m.
+func (n Name) IsAbove(m Name) bool { return n.rank() > m.rank() }
 
 func (n Name) rank() int {
-	for i, p := range table {
+	for i, p := range plans {
 		if p.Name == n {
 			return i
 		}

@@ -27,7 +27,7 @@ func TestTableIsTheSpecifications(t *testing.T) {
 	for name, w := range want {
 		p, ok := plan.Lookup(name)
 		got := row{
-			p.Requests, p.MaxRequests, p.Sites, p.Ceiling(), p.Referentials, p.PublishableKeys,
+			p.DefaultQuota, p.MaxQuota, p.SiteCapacity, p.SiteCeiling(), p.MaxReferentials, p.MaxPublishableKeys,
 			p.Allows(plan.Addresses), p.Allows(plan.Locations), p.Allows(plan.RouteTools), p.Allows(plan.RouteDirect),
 		}
 		if !ok || p.Name != name || got != w {
@@ -50,7 +50,7 @@ func TestPlansAreOrderedBySize(t *testing.T) {
 	ordered := []plan.Name{"PREMIUM", plan.Discovery, plan.Starter, plan.Growth, plan.Business}
 	for i, a := range ordered {
 		for j, b := range ordered {
-			if got := a.Above(b); got != (i > j) {
+			if got := a.IsAbove(b); got != (i > j) {
 				t.Errorf("%s above %s: %v", a, b, got)
 			}
 		}

@@ -10,43 +10,43 @@ import (
 // rows hold all its events up to the checkpoint. It changes in the transactions that write rows, so it is always of the
 // same place in the log as they are.
 type AccountStatus struct {
-	Account  string // OwnerOf the streams whose events it is about
-	Kind     string // AccountRuns, AccountUnusable, AccountUnreadable or AccountRefolds
-	Stream   string // of the event that stopped the account,
-	Revision int64  // its revision there
-	Position int64  // and its position in the log
-	Reason   string // why it stopped the account
-	Passed   int64  // position of the last event of the account that was passed over since
-	Refolds  int64  // how often it was begun to write the account's rows again from its streams
-	Voided   int64  // how many events of its streams corrections name
-	Empty    int64  // position of the first commit without a sync id that was passed over; 0 for none
+	Account          string // OwnerOf the streams whose events it is about
+	Kind             string // AccountRuns, AccountUnusable, AccountUnreadable or AccountRefolds
+	Stream           string // of the event that stopped the account,
+	Revision         int64  // its revision there
+	Position         int64  // and its position in the log
+	Reason           string // why it stopped the account
+	LastSkipped      int64  // position of the last event of the account that was passed over since
+	RefoldCount      int64  // how often it was begun to write the account's rows again from its streams
+	VoidedEvents     int64  // how many events of its streams corrections name
+	FirstEmptyCommit int64  // position of the first commit without a sync id that was passed over; 0 for none
 }
 
 // Kinds of accounts, by what their rows are worth.
 const (
-	AccountRuns       = ""           // its rows are right
+	AccountRunning    = ""           // its rows are right
 	AccountUnusable   = "unusable"   // an event of it cannot be decoded, or commits what is not staged: it waits for a repair
 	AccountUnreadable = "unreadable" // a personal field of it cannot be opened for now
-	AccountRefolds    = "refold"     // its rows are about to be written again from its streams
+	AccountRefolding  = "refold"     // its rows are about to be written again from its streams
 )
 
-// Stopped says whether the account's events are passed over and its rows are not to be shown.
-func (s AccountStatus) Stopped() bool { return s.Kind != AccountRuns }
+// IsStopped says whether the account's events are passed over and its rows are not to be shown.
+func (s AccountStatus) IsStopped() bool { return s.Kind != AccountRunning }
 
 // AccountStatuses is a table that every copy has.
 var AccountStatuses = Table[AccountStatus]{
-	Def: Def{Name: "account_status", Key: 1, Indexes: []string{"kind"}, Columns: []Column{
+	Def: Def{Name: "account_status", KeyColumns: 1, Indexes: []string{"kind"}, Columns: []Column{
 		{"account", Text}, {"kind", Text}, {"stream", Text}, {"revision", Integer}, {"position", Integer}, {"reason", Text},
 		{"passed", Integer}, {"refolds", Integer}, {"voided", Integer}, {"empty", Integer},
 	}},
 	Fields: func(s *AccountStatus) []any {
-		return []any{&s.Account, &s.Kind, &s.Stream, &s.Revision, &s.Position, &s.Reason, &s.Passed, &s.Refolds, &s.Voided, &s.Empty}
+		return []any{&s.Account, &s.Kind, &s.Stream, &s.Revision, &s.Position, &s.Reason, &s.LastSkipped, &s.RefoldCount, &s.VoidedEvents, &s.FirstEmptyCommit}
 	},
 }
 
-// OwnerOf is who stops when an event of a stream cannot be used: the account whose stream it is, or, for a stream of no
+// StreamOwner is who stops when an event of a stream cannot be used: the account whose stream it is, or, for a stream of no
 // account, a slash and the stream's name. No account's id has a slash in it.
-func OwnerOf(stream string) string {
+func StreamOwner(stream string) string {
 	category, id, _ := strings.Cut(stream, "-")
 	switch category {
 	case "account", "locations":
@@ -55,13 +55,13 @@ func OwnerOf(stream string) string {
 	return "/" + stream
 }
 
-// StreamsOf are the streams of an owner among those of some categories.
-func StreamsOf(owner string, categories []string) (streams []string) {
-	if stream, alone := strings.CutPrefix(owner, "/"); alone {
+// OwnerStreams are the streams of an owner among those of some categories.
+func OwnerStreams(owner string, categories []string) (streams []string) {
+	if stream, isSingle := strings.CutPrefix(owner, "/"); isSingle {
 		return []string{stream}
 	}
 	for _, category := range categories {
-		if stream := category + "-" + owner; OwnerOf(stream) == owner {
+		if stream := category + "-" + owner; StreamOwner(stream) == owner {
 			streams = append(streams, stream)
 		}
 	}
@@ -75,8 +75,8 @@ func (e *StoppedError) Error() string {
 	return fmt.Sprintf("account %s is stopped (%s) at position %d: %s", e.Account, e.Kind, e.Position, e.Reason)
 }
 
-// StatusOf is what a copy notes of an account: the zero AccountStatus where it notes nothing.
-func StatusOf(ctx context.Context, a Asked, account string) (AccountStatus, error) {
+// LoadAccountStatus is what a copy notes of an account: the zero AccountStatus where it notes nothing.
+func LoadAccountStatus(ctx context.Context, a Querier, account string) (AccountStatus, error) {
 	rows, err := Select(ctx, a, AccountStatuses, "where account = ?", account)
 	if err != nil || len(rows) == 0 {
 		return AccountStatus{Account: account}, err
@@ -85,22 +85,22 @@ func StatusOf(ctx context.Context, a Asked, account string) (AccountStatus, erro
 }
 
 // CheckAccount is nil when the rows of an account may be shown, and a *StoppedError while they may not.
-func CheckAccount(ctx context.Context, a Asked, account string) error {
-	s, err := StatusOf(ctx, a, account)
-	if err == nil && s.Stopped() {
+func CheckAccount(ctx context.Context, a Querier, account string) error {
+	s, err := LoadAccountStatus(ctx, a, account)
+	if err == nil && s.IsStopped() {
 		err = &StoppedError{s}
 	}
 	return err
 }
 
-// Running is a condition of SQL that leaves out the rows of stopped accounts. column holds an account's id.
-func Running(column string) string {
+// ExcludeStoppedAccounts is a condition of SQL that leaves out the rows of stopped accounts. column holds an account's id.
+func ExcludeStoppedAccounts(column string) string {
 	return column + " not in (select account from account_status where kind <> '')"
 }
 
 // ReadAccount is Read for a question about one account. It fails with a *StoppedError while the account's rows are not to
 // be shown. The account is "" for a question about many; then rows of those that do not run are to be left out.
-func (s *Shelf) ReadAccount(ctx context.Context, m Model, account string, f func(*DB) error) error {
+func (s *Registry) ReadAccount(ctx context.Context, m ReadModel, account string, f func(*DB) error) error {
 	return s.Read(ctx, m, func(db *DB) error {
 		if account != "" {
 			if err := CheckAccount(ctx, db, account); err != nil {

@@ -5,50 +5,50 @@ import (
 	"fmt"
 )
 
-// ErrAstray: the copy holds what is not on the log, because an older copy of the log was restored. Nothing is answered
+// ErrDiverged: the copy holds what is not on the log, because an older copy of the log was restored. Nothing is answered
 // from it.
-var ErrAstray = errors.New("the read model holds what is not on the log")
+var ErrDiverged = errors.New("the read model holds what is not on the log")
 
-// strays are what this instance knows of copies that are not of the log any more.
-type strays struct {
-	copies map[string]bool   // by name
-	count  map[string]uint64 // by model, how often one was found to be
+// divergences are what this instance knows of copies that are not of the log any more.
+type divergences struct {
+	diverged map[string]bool   // by name
+	counts   map[string]uint64 // by model, how often one was found to be
 }
 
-// SetAstray notes whether a copy holds what is not on the log: reads of one that does fail with ErrAstray at once.
-func (s *Shelf) SetAstray(c Copy, astray bool) {
+// SetDiverged notes whether a copy holds what is not on the log: reads of one that does fail with ErrAstray at once.
+func (s *Registry) SetDiverged(c Generation, isDiverged bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.strays.copies[c.Name] == astray {
+	if s.divergences.diverged[c.Name] == isDiverged {
 		return
 	}
-	if s.strays.copies == nil {
-		s.strays = strays{map[string]bool{}, map[string]uint64{}}
+	if s.divergences.diverged == nil {
+		s.divergences = divergences{map[string]bool{}, map[string]uint64{}}
 	}
-	s.strays.copies[c.Name] = astray
-	if astray {
-		s.strays.count[c.Model]++
+	s.divergences.diverged[c.Name] = isDiverged
+	if isDiverged {
+		s.divergences.counts[c.Model]++
 	}
 }
 
-// IsAstray says whether a copy holds what is not on the log.
-func (s *Shelf) IsAstray(c Copy) bool {
+// IsDiverged says whether a copy holds what is not on the log.
+func (s *Registry) IsDiverged(c Generation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.strays.copies[c.Name]
+	return s.divergences.diverged[c.Name]
 }
 
-// Strays counts how often a copy of a model was found to hold what is not on the log. What was read before the count
+// CountDivergences counts how often a copy of a model was found to hold what is not on the log. What was read before the count
 // changed is not to be shown after it.
-func (s *Shelf) Strays(m Model) uint64 {
+func (s *Registry) CountDivergences(m ReadModel) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.strays.count[m.Name]
+	return s.divergences.counts[m.Name]
 }
 
-func (s *Shelf) onLog(c Copy) error {
-	if s.IsAstray(c) {
-		return fmt.Errorf("%s: %w", c.Name, ErrAstray)
+func (s *Registry) checkNotDiverged(c Generation) error {
+	if s.IsDiverged(c) {
+		return fmt.Errorf("%s: %w", c.Name, ErrDiverged)
 	}
 	return nil
 }

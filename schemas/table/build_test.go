@@ -14,14 +14,14 @@ import (
 
 func TestInstancesThatBuildAtOnceMakeOneCopy(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		shelves := make([]*table.Shelf, 6)
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		shelves := make([]*table.Registry, 6)
 		names := make([]string, len(shelves))
 		var instances sync.WaitGroup
 		for i := range shelves {
-			shelves[i] = shelf(t, address)
+			shelves[i] = openRegistry(t, address)
 			instances.Go(func() {
-				c, err := shelves[i].Build(context.Background(), model(1), true)
+				c, err := shelves[i].BuildGeneration(context.Background(), model(1), true)
 				if err != nil {
 					t.Error(err)
 				}
@@ -33,7 +33,7 @@ func TestInstancesThatBuildAtOnceMakeOneCopy(t *testing.T) {
 		if got := slices.Compact(names); len(got) != 1 {
 			t.Errorf("got copies %v, want one", got)
 		}
-		all, err := shelves[0].Copies(t.Context())
+		all, err := shelves[0].Generations(t.Context())
 		if err != nil || len(all) != 1 {
 			t.Errorf("the registry holds %v, %v, want one copy", all, err)
 		}
@@ -45,10 +45,10 @@ func TestInstancesThatBuildAtOnceMakeOneCopy(t *testing.T) {
 
 func TestACopyIsReadFromTheMomentItServes(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		s := shelf(t, address)
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		s := openRegistry(t, address)
 		for n := 1; n <= 3; n++ {
-			build(t, s, model(1), n)
+			buildServing(t, s, model(1), n)
 			err := s.Read(t.Context(), model(1), func(db *table.DB) error {
 				got, err := count(t.Context(), db)
 				if got != n {
@@ -65,10 +65,10 @@ func TestACopyIsReadFromTheMomentItServes(t *testing.T) {
 
 func TestACopyInUseIsNotDroppedHoweverOthersComeAndGo(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		user, pruner := shelf(t, address), shelf(t, address)
-		old := build(t, user, model(1), 1)
-		build(t, user, model(1), 2)
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		user, pruner := openRegistry(t, address), openRegistry(t, address)
+		old := buildServing(t, user, model(1), 1)
+		buildServing(t, user, model(1), 2)
 		if err := user.Read(t.Context(), model(1), func(*table.DB) error { return nil }); err != nil { // lets go of the old one
 			t.Fatal(err)
 		}
@@ -79,14 +79,14 @@ func TestACopyInUseIsNotDroppedHoweverOthersComeAndGo(t *testing.T) {
 		for range 3 {
 			others.Go(func() {
 				for ctx.Err() == nil {
-					if _, release, err := user.Use(ctx, old); err == nil {
+					if _, release, err := user.OpenGeneration(ctx, old); err == nil {
 						release()
 					}
 				}
 			})
 		}
 		for range 40 {
-			_, release, err := user.Use(t.Context(), old)
+			_, release, err := user.OpenGeneration(t.Context(), old)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,33 +20,33 @@ import (
 
 // dialect is all that differs between the two databases.
 type dialect struct {
-	numbered bool // placeholders are $1, $2…, and arrays can be passed
-	types    map[Type]string
-	arrays   map[Type]string
-	now      string // the database's clock, in microseconds
-	view     string // how a view is made, also in the place of one with the same columns
-	instant  string // a Moment as people read it
+	isPostgres    bool // placeholders are $1, $2…, and arrays can be passed
+	columnTypes   map[ColumnType]string
+	arrayTypes    map[ColumnType]string
+	nowExpr       string // the database's clock, in microseconds
+	createView    string // how a view is made, also in the place of one with the same columns
+	timestampExpr string // a Moment as people read it
 }
 
 var postgres = dialect{
-	numbered: true,
-	types:    map[Type]string{Text: `text collate "C"`, Integer: "bigint", Boolean: "boolean", Moment: "bigint", Bytes: "bytea"},
-	arrays:   map[Type]string{Text: "text[]", Integer: "bigint[]", Boolean: "boolean[]", Moment: "bigint[]", Bytes: "bytea[]"},
-	now:      "(extract(epoch from clock_timestamp()) * 1000000)::bigint",
-	view:     "create or replace view ",
-	instant:  "case when %[1]s <> 0 then to_timestamp(%[1]s / 1000000.0) end",
+	isPostgres:    true,
+	columnTypes:   map[ColumnType]string{Text: `text collate "C"`, Integer: "bigint", Boolean: "boolean", Timestamp: "bigint", Bytes: "bytea"},
+	arrayTypes:    map[ColumnType]string{Text: "text[]", Integer: "bigint[]", Boolean: "boolean[]", Timestamp: "bigint[]", Bytes: "bytea[]"},
+	nowExpr:       "(extract(epoch from clock_timestamp()) * 1000000)::bigint",
+	createView:    "create or replace view ",
+	timestampExpr: "case when %[1]s <> 0 then to_timestamp(%[1]s / 1000000.0) end",
 }
 
 var sqlite = dialect{
-	types:   map[Type]string{Text: "text", Integer: "integer", Boolean: "boolean", Moment: "integer", Bytes: "blob"},
-	now:     "cast(unixepoch('subsec') * 1000000 as integer)",
-	view:    "create view ",
-	instant: "case when %[1]s <> 0 then strftime('%%Y-%%m-%%d %%H:%%M:%%fZ', %[1]s / 1000000.0, 'unixepoch') end",
+	columnTypes:   map[ColumnType]string{Text: "text", Integer: "integer", Boolean: "boolean", Timestamp: "integer", Bytes: "blob"},
+	nowExpr:       "cast(unixepoch('subsec') * 1000000 as integer)",
+	createView:    "create view ",
+	timestampExpr: "case when %[1]s <> 0 then strftime('%%Y-%%m-%%d %%H:%%M:%%fZ', %[1]s / 1000000.0, 'unixepoch') end",
 }
 
-// rewrite gives a statement the placeholders of the dialect. Question marks in quotes stay.
-func (l dialect) rewrite(statement string) string {
-	if !l.numbered || strings.IndexByte(statement, '?') < 0 {
+// rewritePlaceholders gives a statement the placeholders of the dialect. Question marks in quotes stay.
+func (l dialect) rewritePlaceholders(statement string) string {
+	if !l.isPostgres || strings.IndexByte(statement, '?') < 0 {
 		return statement
 	}
 	var out strings.Builder
@@ -67,38 +67,38 @@ func (l dialect) rewrite(statement string) string {
 	return out.String()
 }
 
-// storable are arguments as both databases take them: Postgres has no text with a zero byte or broken UTF-8 in it, and what
+// sanitizeArgs are arguments as both databases take them: Postgres has no text with a zero byte or broken UTF-8 in it, and what
 // one of them refuses the other must not keep.
-func storable(args []any) []any {
+func sanitizeArgs(args []any) []any {
 	for i, arg := range args {
 		switch a := arg.(type) {
 		case string:
-			args[i] = text(a)
+			args[i] = sanitizeText(a)
 		case *string:
-			args[i] = text(*a)
+			args[i] = sanitizeText(*a)
 		case []string:
 			for j := range a {
-				a[j] = text(a[j])
+				a[j] = sanitizeText(a[j])
 			}
 		}
 	}
 	return args
 }
 
-func text(s string) string {
+func sanitizeText(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s
 	}
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
 }
 
-// isPostgres says which of the two databases an address names.
-func isPostgres(address string) bool {
+// isPostgresAddress says which of the two databases an address names.
+func isPostgresAddress(address string) bool {
 	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
 
 // A session that stands still inside a transaction would hold its rows against whoever takes over from it.
-const maxStandstill = 2 * time.Second
+const maxIdleInTx = 2 * time.Second
 
 func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
 	config, err := pgx.ParseConfig(address)
@@ -106,8 +106,8 @@ func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
 		return nil, nil, fmt.Errorf("postgres address: %w", err)
 	}
 	config.RuntimeParams["application_name"] = "lieudit"
-	config.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(maxStandstill.Milliseconds(), 10)
-	if !o.Full {
+	config.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(maxIdleInTx.Milliseconds(), 10)
+	if !o.Durable {
 		config.RuntimeParams["synchronous_commit"] = "off"
 	}
 	if o.Schema != "" {
@@ -116,7 +116,7 @@ func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 5 * time.Second
 	}
-	write, read = limited(stdlib.OpenDB(*config), 2), limited(stdlib.OpenDB(*config), 6)
+	write, read = limitConnections(stdlib.OpenDB(*config), 2), limitConnections(stdlib.OpenDB(*config), 6)
 	for _, db := range []*sql.DB{write, read} {
 		db.SetConnMaxIdleTime(time.Minute)
 	}
@@ -124,43 +124,43 @@ func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
 }
 
 func openSQLite(path string, o Options) (write, read *sql.DB, err error) {
-	sync, journal := "normal", "wal"
-	if o.Full {
-		sync = "full"
+	synchronous, journalMode := "normal", "wal"
+	if o.Durable {
+		synchronous = "full"
 	}
-	if o.Single {
-		journal = "truncate"
+	if o.SingleFile {
+		journalMode = "truncate"
 	}
-	pragmas := []string{"busy_timeout(5000)", "journal_mode(" + journal + ")", "synchronous(" + sync + ")", "secure_delete(on)", "cache_size(-16384)"}
-	if write, err = sql.Open("sqlite", dsn(path, "immediate", pragmas)); err != nil {
+	pragmas := []string{"busy_timeout(5000)", "journal_mode(" + journalMode + ")", "synchronous(" + synchronous + ")", "secure_delete(on)", "cache_size(-16384)"}
+	if write, err = sql.Open("sqlite", sqliteDSN(path, "immediate", pragmas)); err != nil {
 		return nil, nil, err
 	}
-	read, err = sql.Open("sqlite", dsn(path, "deferred", []string{"busy_timeout(5000)", "query_only(1)"}))
+	read, err = sql.Open("sqlite", sqliteDSN(path, "deferred", []string{"busy_timeout(5000)", "query_only(1)"}))
 	if err != nil {
 		write.Close()
 		return nil, nil, err
 	}
-	return limited(write, 1), limited(read, 4), nil
+	return limitConnections(write, 1), limitConnections(read, 4), nil
 }
 
-func dsn(path, lock string, pragmas []string) string {
-	query := url.Values{"_txlock": {lock}, "_pragma": pragmas}
+func sqliteDSN(path, txLock string, pragmas []string) string {
+	query := url.Values{"_txlock": {txLock}, "_pragma": pragmas}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: query.Encode()}).String()
 }
 
-func limited(db *sql.DB, connections int) *sql.DB {
+func limitConnections(db *sql.DB, connections int) *sql.DB {
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
 	return db
 }
 
-// begin makes the first connection. The first ones to a new SQLite file turn it to WAL, and refuse each other at once
+// openFirstConnection makes the first connection. The first ones to a new SQLite file turn it to WAL, and refuse each other at once
 // instead of taking turns.
-func begin(ctx context.Context, db *sql.DB) error {
+func openFirstConnection(ctx context.Context, db *sql.DB) error {
 	for {
 		err := db.PingContext(ctx)
-		var refused *driver.Error
-		if !errors.As(err, &refused) || refused.Code()&0xff != sqlite3.SQLITE_BUSY {
+		var sqliteErr *driver.Error
+		if !errors.As(err, &sqliteErr) || sqliteErr.Code()&0xff != sqlite3.SQLITE_BUSY {
 			return err
 		}
 		select {
@@ -171,12 +171,12 @@ func begin(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// IsMissing says whether an error is that a table, or its schema, is not there.
-func IsMissing(err error) bool {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
-		return refused.Code == "42P01" || refused.Code == "3F000"
+// IsMissingTable says whether an error is that a table, or its schema, is not there.
+func IsMissingTable(err error) bool {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		return pgErr.Code == "42P01" || pgErr.Code == "3F000"
 	}
-	var here *driver.Error
-	return errors.As(err, &here) && strings.Contains(here.Error(), "no such table")
+	var sqliteErr *driver.Error
+	return errors.As(err, &sqliteErr) && strings.Contains(sqliteErr.Error(), "no such table")
 }

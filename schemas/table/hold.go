@@ -7,116 +7,116 @@ import (
 	"time"
 )
 
-// held is an open copy and how many use it.
-type held struct {
-	db   *DB
-	uses int
+// openDatabase is an open copy and how many use it.
+type openDatabase struct {
+	db       *DB
+	refCount int
 }
 
 const (
-	renewEvery = 2 * time.Second
-	holdFor    = 10 * time.Second
+	leaseRenewInterval = 2 * time.Second
+	leaseDuration      = 10 * time.Second
 )
 
-// Use opens a copy, which stays there until release is called.
-func (s *Shelf) Use(ctx context.Context, c Copy) (db *DB, release func(), err error) {
-	if db := s.reuse(c.Name); db != nil {
-		return db, s.releaser(c.Name), nil
+// OpenGeneration opens a copy, which stays there until release is called.
+func (s *Registry) OpenGeneration(ctx context.Context, c Generation) (db *DB, release func(), err error) {
+	if db := s.acquireOpenDatabase(c.Name); db != nil {
+		return db, s.releaseFunc(c.Name), nil
 	}
-	s.want(c.Name, 1)
-	defer s.want(c.Name, -1)
-	if err := s.hold(ctx, c.Name); err != nil {
+	s.addPendingOpen(c.Name, 1)
+	defer s.addPendingOpen(c.Name, -1)
+	if err := s.acquireLease(ctx, c.Name); err != nil {
 		return nil, nil, err
 	}
-	db, err = Open(ctx, s.place(c.Name), Options{Name: c.Name, Schema: c.schema()})
+	db, err = Open(ctx, s.databaseAddress(c.Name), Options{Name: c.Name, Schema: c.schemaName()})
 	if err != nil {
 		return nil, nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h, ok := s.open[c.Name]; ok { // somebody was faster
-		h.uses++
-		return h.db, s.releaser(c.Name), db.Close()
+	if h, ok := s.openDatabases[c.Name]; ok { // somebody was faster
+		h.refCount++
+		return h.db, s.releaseFunc(c.Name), db.Close()
 	}
-	s.open[c.Name] = &held{db, 1}
-	return db, s.releaser(c.Name), nil
+	s.openDatabases[c.Name] = &openDatabase{db, 1}
+	return db, s.releaseFunc(c.Name), nil
 }
 
-// want counts who is about to open a copy, so that who closes it meanwhile does not let go of it for all.
-func (s *Shelf) want(name string, more int) {
+// addPendingOpen counts who is about to open a copy, so that who closes it meanwhile does not let go of it for all.
+func (s *Registry) addPendingOpen(name string, delta int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.wanted[name] += more; s.wanted[name] == 0 {
-		delete(s.wanted, name)
+	if s.pendingOpens[name] += delta; s.pendingOpens[name] == 0 {
+		delete(s.pendingOpens, name)
 	}
 }
 
-// needed says whether a copy is open or about to be.
-func (s *Shelf) needed(name string) bool {
+// isInUse says whether a copy is open or about to be.
+func (s *Registry) isInUse(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open[name] != nil || s.wanted[name] > 0
+	return s.openDatabases[name] != nil || s.pendingOpens[name] > 0
 }
 
-func (s *Shelf) reuse(name string) *DB {
+func (s *Registry) acquireOpenDatabase(name string) *DB {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h, ok := s.open[name]
+	h, ok := s.openDatabases[name]
 	if !ok {
 		return nil
 	}
-	h.uses++
+	h.refCount++
 	return h.db
 }
 
-func (s *Shelf) releaser(name string) func() {
+func (s *Registry) releaseFunc(name string) func() {
 	return sync.OnceFunc(func() {
-		if h := s.drop(name); h != nil {
+		if h := s.releaseReference(name); h != nil {
 			h.db.Close() // nothing was written that was not committed
-			s.letGo(name)
+			s.releaseLease(name)
 		}
 	})
 }
 
-func (s *Shelf) drop(name string) *held {
+func (s *Registry) releaseReference(name string) *openDatabase {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.open[name]
-	h.uses--
-	if h.uses > 0 {
+	h := s.openDatabases[name]
+	h.refCount--
+	if h.refCount > 0 {
 		return nil
 	}
-	delete(s.open, name)
+	delete(s.openDatabases, name)
 	return h
 }
 
-// hold tells the others that this instance uses a copy.
-func (s *Shelf) hold(ctx context.Context, name string) error {
-	return s.change(ctx, func(tx *Tx) error {
-		var state State
+// acquireLease tells the others that this instance uses a copy.
+func (s *Registry) acquireLease(ctx context.Context, name string) error {
+	return s.updateRegistry(ctx, func(tx *Tx) error {
+		var state GenerationState
 		if err := tx.QueryRow(ctx, "select state from copy where name = ?", name).Scan(&state); err != nil {
-			return tx.db.failed(ctx, fmt.Errorf("%s: %w", name, err))
+			return tx.db.wrapError(ctx, fmt.Errorf("%s: %w", name, err))
 		}
 		if state == Dropped {
 			return fmt.Errorf("%s was dropped", name)
 		}
-		return s.note(ctx, tx, name)
+		return s.writeLease(ctx, tx, name)
 	})
 }
 
-func (s *Shelf) note(ctx context.Context, tx *Tx, name string) error {
-	_, err := tx.Exec(ctx, "insert into holder (copy, instance, until) values (?, ?, "+tx.db.Now()+" + ?)"+holders.upserted(),
-		name, s.Instance, holdFor.Microseconds())
+func (s *Registry) writeLease(ctx context.Context, tx *Tx, name string) error {
+	_, err := tx.Exec(ctx, "insert into holder (copy, instance, until) values (?, ?, "+tx.db.Now()+" + ?)"+leaseTable.onConflictClause(),
+		name, s.InstanceID, leaseDuration.Microseconds())
 	return err
 }
 
-// Instances are those that use a copy at the moment, by their names.
-func (s *Shelf) Instances(ctx context.Context) (map[string]bool, error) {
-	registry, err := s.registry(ctx)
+// ActiveInstances are those that use a copy at the moment, by their names.
+func (s *Registry) ActiveInstances(ctx context.Context) (map[string]bool, error) {
+	db, err := s.database(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := registry.Query(ctx, "select distinct instance from holder where until > "+registry.Now())
+	rows, err := db.Query(ctx, "select distinct instance from holder where until > "+db.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -132,28 +132,28 @@ func (s *Shelf) Instances(ctx context.Context) (map[string]bool, error) {
 	return found, rows.Err()
 }
 
-// letGo is hold's opposite, unless the copy is needed again. Where it fails the hold runs out.
-func (s *Shelf) letGo(name string) {
+// releaseLease is hold's opposite, unless the copy is needed again. Where it fails the hold runs out.
+func (s *Registry) releaseLease(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	s.change(ctx, func(tx *Tx) error {
-		if s.needed(name) {
+	s.updateRegistry(ctx, func(tx *Tx) error {
+		if s.isInUse(name) {
 			return nil
 		}
-		_, err := tx.Exec(ctx, "delete from holder where copy = ? and instance = ?", name, s.Instance)
+		_, err := tx.Exec(ctx, "delete from holder where copy = ? and instance = ?", name, s.InstanceID)
 		return err
 	})
 }
 
-// renew says again what this instance uses, now and then.
-func (s *Shelf) renew(ctx context.Context) error {
-	names := s.due()
+// renewLeases says again what this instance uses, now and then.
+func (s *Registry) renewLeases(ctx context.Context) error {
+	names := s.leasesToRenew()
 	if len(names) == 0 {
 		return nil
 	}
-	return s.change(ctx, func(tx *Tx) error {
+	return s.updateRegistry(ctx, func(tx *Tx) error {
 		for _, name := range names {
-			if err := s.note(ctx, tx, name); err != nil {
+			if err := s.writeLease(ctx, tx, name); err != nil {
 				return err
 			}
 		}
@@ -161,15 +161,15 @@ func (s *Shelf) renew(ctx context.Context) error {
 	})
 }
 
-func (s *Shelf) due() []string {
+func (s *Registry) leasesToRenew() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.renewed) < renewEvery {
+	if time.Since(s.leasesRenewedAt) < leaseRenewInterval {
 		return nil
 	}
-	s.renewed = time.Now()
-	names := make([]string, 0, len(s.open))
-	for name := range s.open {
+	s.leasesRenewedAt = time.Now()
+	names := make([]string, 0, len(s.openDatabases))
+	for name := range s.openDatabases {
 		names = append(names, name)
 	}
 	return names

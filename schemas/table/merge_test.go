@@ -13,7 +13,7 @@ import (
 func TestSumsAddUpAndMaximaRise(t *testing.T) {
 	t.Parallel()
 	counted := things
-	counted.Sums, counted.Maxima = []string{"count"}, []string{"seen"}
+	counted.SumColumns, counted.MaxColumns = []string{"count"}, []string{"seen"}
 	rows := []thing{
 		{ID: "a", Count: 5, Good: true, Seen: 30, Raw: []byte{1}},
 		{ID: "a", Count: -7, Seen: 20, Raw: []byte{2}},
@@ -23,15 +23,15 @@ func TestSumsAddUpAndMaximaRise(t *testing.T) {
 	want := thing{ID: "a", Count: 9, Seen: 40, Raw: []byte{4}}
 	merged := rows[0]
 	for _, r := range rows[1:] {
-		counted.Merge(&merged, &r)
+		counted.MergeRow(&merged, &r)
 	}
 	if diff := cmp.Diff(want, merged); diff != "" {
 		t.Error(diff)
 	}
-	tabletest.Each(t, func(t *testing.T, address string) {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		db := open(t, address)
 		for _, r := range rows {
-			err := db.Tx(t.Context(), func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, counted, []thing{r}) })
+			err := db.RunInTx(t.Context(), func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, counted, []thing{r}) })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,50 +7,52 @@ import (
 	"time"
 )
 
-// lookEvery is how long a copy is read before the registry is asked again which one serves.
-const lookEvery = 200 * time.Millisecond
+// servingCheckInterval is how long a copy is read before the registry is asked again which one serves.
+const servingCheckInterval = 200 * time.Millisecond
 
-// reading is the copy this instance answers from.
-type reading struct {
-	turn    turn
-	copy    Copy
-	release func()
-	looked  time.Time
-	stale   atomic.Bool // this instance made another copy serve since
+// servingCache is the copy this instance answers from.
+type servingCache struct {
+	mu         contextMutex
+	generation Generation
+	release    func()
+	checkedAt  time.Time
+	isStale    atomic.Bool // this instance made another copy serve since
 }
 
 // Read runs f on the copy of a model that serves. f only reads; it may run twice when the copy is replaced under it,
 // and begins anew then. Where no copy has ever been ready the error is ErrNone, and ErrAstray where the one that serves is
 // known to hold what is not on the log.
-func (s *Shelf) Read(ctx context.Context, m Model, f func(*DB) error) error {
-	return s.ReadCopy(ctx, m, func(_ Copy, db *DB) error { return f(db) })
+func (s *Registry) Read(ctx context.Context, m ReadModel, f func(*DB) error) error {
+	return s.ReadGeneration(ctx, m, func(_ Generation, db *DB) error { return f(db) })
 }
 
-// ReadCopy is Read for those who want to know which copy it is.
-func (s *Shelf) ReadCopy(ctx context.Context, m Model, f func(Copy, *DB) error) error {
-	c, err := s.current(ctx, m, lookEvery)
+// ReadGeneration is Read for those who want to know which copy it is.
+func (s *Registry) ReadGeneration(ctx context.Context, m ReadModel, f func(Generation, *DB) error) error {
+	c, err := s.resolveServing(ctx, m, servingCheckInterval)
 	if err != nil {
 		return err
 	}
-	err = s.read(ctx, c, f)
+	err = s.readFromGeneration(ctx, c, f)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	now, lookErr := s.current(ctx, m, 0)
-	if lookErr != nil || now.Name == c.Name {
+	latest, lookErr := s.resolveServing(ctx, m, 0)
+	if lookErr != nil || latest.Name == c.Name {
 		return err
 	}
-	return s.read(ctx, now, f)
+	return s.readFromGeneration(ctx, latest, f)
 }
 
-// Reads is the copy this instance answers from, as the registry says now.
-func (s *Shelf) Reads(ctx context.Context, m Model) (Copy, error) { return s.current(ctx, m, 0) }
+// ServingGeneration is the copy this instance answers from, as the registry says now.
+func (s *Registry) ServingGeneration(ctx context.Context, m ReadModel) (Generation, error) {
+	return s.resolveServing(ctx, m, 0)
+}
 
-func (s *Shelf) read(ctx context.Context, c Copy, f func(Copy, *DB) error) error {
-	if err := s.onLog(c); err != nil {
+func (s *Registry) readFromGeneration(ctx context.Context, c Generation, f func(Generation, *DB) error) error {
+	if err := s.checkNotDiverged(c); err != nil {
 		return err
 	}
-	db, release, err := s.Use(ctx, c)
+	db, release, err := s.OpenGeneration(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -58,36 +60,36 @@ func (s *Shelf) read(ctx context.Context, c Copy, f func(Copy, *DB) error) error
 	return f(c, db)
 }
 
-// current is the copy that served at most age ago.
-func (s *Shelf) current(ctx context.Context, m Model, age time.Duration) (Copy, error) {
-	r := s.readingOf(m)
-	if err := r.turn.take(ctx); err != nil {
-		return Copy{}, err
+// resolveServing is the copy that served at most age ago.
+func (s *Registry) resolveServing(ctx context.Context, m ReadModel, maxAge time.Duration) (Generation, error) {
+	r := s.servingCacheOf(m)
+	if err := r.mu.Lock(ctx); err != nil {
+		return Generation{}, err
 	}
-	defer r.turn.done()
-	if r.stale.Swap(false) {
-		r.looked = time.Time{}
+	defer r.mu.Unlock()
+	if r.isStale.Swap(false) {
+		r.checkedAt = time.Time{}
 	}
-	if r.release != nil && time.Since(r.looked) < age {
-		return r.copy, nil
+	if r.release != nil && time.Since(r.checkedAt) < maxAge {
+		return r.generation, nil
 	}
-	looked := time.Now()
-	all, err := s.Copies(ctx)
+	checkedAt := time.Now()
+	all, err := s.Generations(ctx)
 	if err != nil {
-		return Copy{}, err
+		return Generation{}, err
 	}
 	for _, c := range all {
-		if c.Of(m) && c.State == Serving {
-			return c, r.switchTo(ctx, s, c, looked)
+		if c.IsOf(m) && c.State == Serving {
+			return c, r.switchTo(ctx, s, c, checkedAt)
 		}
 	}
-	return Copy{}, fmt.Errorf("%s: %w", m.Name, ErrNone)
+	return Generation{}, fmt.Errorf("%s: %w", m.Name, ErrNotReady)
 }
 
 // switchTo makes c the copy that is read from now on. The one before is let go when its last reader is done.
-func (r *reading) switchTo(ctx context.Context, s *Shelf, c Copy, looked time.Time) error {
-	if r.release == nil || r.copy.Name != c.Name {
-		_, release, err := s.Use(ctx, c)
+func (r *servingCache) switchTo(ctx context.Context, s *Registry, c Generation, checkedAt time.Time) error {
+	if r.release == nil || r.generation.Name != c.Name {
+		_, release, err := s.OpenGeneration(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -96,18 +98,18 @@ func (r *reading) switchTo(ctx context.Context, s *Shelf, c Copy, looked time.Ti
 		}
 		r.release = release
 	}
-	r.copy, r.looked = c, looked
+	r.generation, r.checkedAt = c, checkedAt
 	return nil
 }
 
-func (s *Shelf) readingOf(m Model) *reading {
+func (s *Registry) servingCacheOf(m ReadModel) *servingCache {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := fmt.Sprintf("%s-v%d", m.Name, m.Version)
-	r, ok := s.reading[key]
+	r, ok := s.servingCaches[key]
 	if !ok {
-		r = &reading{turn: make(turn, 1)}
-		s.reading[key] = r
+		r = &servingCache{mu: make(contextMutex, 1)}
+		s.servingCaches[key] = r
 	}
 	return r
 }

@@ -52,11 +52,11 @@ type Token struct {
 // Accounts, Keys and Tokens are the tables of the register.
 var (
 	Accounts = Table[Account]{
-		Def: Def{Name: "account", View: "accounts", Key: 1, Indexes: []string{"agency"}, Columns: []Column{
+		Def: Def{Name: "account", ViewName: "accounts", KeyColumns: 1, Indexes: []string{"agency"}, Columns: []Column{
 			{"id", Text}, {"name", Text}, {"plan", Text}, {"quota", Integer}, {"anchor", Text},
-			{"next_plan", Text}, {"next_quota", Integer}, {"next_from", Moment},
-			{"agency", Text}, {"next_agency", Text}, {"next_agency_from", Moment},
-			{"agency_mode", Boolean}, {"opened", Moment}, {"closed", Moment},
+			{"next_plan", Text}, {"next_quota", Integer}, {"next_from", Timestamp},
+			{"agency", Text}, {"next_agency", Text}, {"next_agency_from", Timestamp},
+			{"agency_mode", Boolean}, {"opened", Timestamp}, {"closed", Timestamp},
 		}},
 		Fields: func(a *Account) []any {
 			return []any{&a.ID, &a.Name, &a.Plan, &a.Quota, &a.Anchor, &a.NextPlan, &a.NextQuota, &a.NextFrom,
@@ -64,9 +64,9 @@ var (
 		},
 	}
 	Keys = Table[Key]{
-		Def: Def{Name: "api_key", View: "keys", Key: 1, Indexes: []string{"account, created, id"}, Columns: []Column{
+		Def: Def{Name: "api_key", ViewName: "keys", KeyColumns: 1, Indexes: []string{"account, created, id"}, Columns: []Column{
 			{"id", Text}, {"account", Text}, {"kind", Text}, {"label", Text}, {"hint", Text}, {"origins", Text}, {"token", Text},
-			{"created", Moment}, {"created_by", Text}, {"revoked", Moment}, {"revoked_by", Text}, {"reason", Text},
+			{"created", Timestamp}, {"created_by", Text}, {"revoked", Timestamp}, {"revoked_by", Text}, {"reason", Text},
 		}},
 		Fields: func(k *Key) []any {
 			return []any{&k.ID, &k.Account, &k.Kind, &k.Label, &k.Hint, &k.Origins, &k.Token,
@@ -74,9 +74,9 @@ var (
 		},
 	}
 	Tokens = Table[Token]{
-		Def: Def{Name: "area_token", View: "tokens", Key: 1, Columns: []Column{
+		Def: Def{Name: "area_token", ViewName: "tokens", KeyColumns: 1, Columns: []Column{
 			{"id", Text}, {"role", Text}, {"account", Text}, {"label", Text}, {"hint", Text},
-			{"created", Moment}, {"created_by", Text}, {"revoked", Moment}, {"revoked_by", Text}, {"reason", Text},
+			{"created", Timestamp}, {"created_by", Text}, {"revoked", Timestamp}, {"revoked_by", Text}, {"reason", Text},
 		}},
 		Fields: func(t *Token) []any {
 			return []any{&t.ID, &t.Role, &t.Account, &t.Label, &t.Hint,
@@ -85,5 +85,5 @@ var (
 	}
 )
 
-// Register is the read model of accounts, keys and customer-area tokens, for lists.
-var Register = Model{Name: "register", Version: 2, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}
+// AccountModel is the read model of accounts, keys and customer-area tokens, for lists.
+var AccountModel = ReadModel{Name: "register", Version: 2, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Asked is what can be asked: a DB, or a running transaction.
-type Asked interface {
+// Querier is what can be asked: a DB, or a running transaction.
+type Querier interface {
 	Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error)
-	arrays() bool // whether an array can be passed
+	supportsArrays() bool // whether an array can be passed
 }
 
 // Select reads whole rows. rest is what follows "from the table": where, order by, limit.
-func Select[R any](ctx context.Context, a Asked, t Table[R], rest string, args ...any) ([]R, error) {
-	rows, err := a.Query(ctx, "select "+t.names()+" from "+t.Name+" "+rest, args...)
+func Select[R any](ctx context.Context, a Querier, t Table[R], rest string, args ...any) ([]R, error) {
+	rows, err := a.Query(ctx, "select "+t.columnList()+" from "+t.Name+" "+rest, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -31,18 +31,18 @@ func Select[R any](ctx context.Context, a Asked, t Table[R], rest string, args .
 	return found, rows.Err()
 }
 
-// Load reads the rows whose key, in one column, is among keys. Keys without a row are left out.
-func Load[R any](ctx context.Context, a Asked, t Table[R], keys []string) ([]R, error) {
+// LoadByKeys reads the rows whose key, in one column, is among keys. Keys without a row are left out.
+func LoadByKeys[R any](ctx context.Context, a Querier, t Table[R], keys []string) ([]R, error) {
 	column := t.Columns[0].Name
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	if a.arrays() {
+	if a.supportsArrays() {
 		return Select(ctx, a, t, "where "+column+" = any(?)", keys)
 	}
 	var found []R
 	for len(keys) > 0 { // a statement has only so many placeholders
-		n := group(len(keys))
+		n := groupSize(len(keys))
 		args := make([]any, n)
 		for i, k := range keys[:n] {
 			args[i] = k
@@ -58,25 +58,25 @@ func Load[R any](ctx context.Context, a Asked, t Table[R], keys []string) ([]R, 
 
 // Upsert writes whole rows: new ones are added, those whose key is there are replaced. No key may come twice.
 func Upsert[R any](ctx context.Context, tx *Tx, t Table[R], rows []R) error {
-	if len(rows) > 0 && tx.db.dialect.numbered {
+	if len(rows) > 0 && tx.db.dialect.isPostgres {
 		return upsertArrays(ctx, tx, t, rows)
 	}
 	for len(rows) > 0 {
-		n := group(len(rows))
-		same := len(rows) / n * n // rows that go in groups of that size
-		if err := upsertGroups(ctx, tx, t, rows[:same], n); err != nil {
+		n := groupSize(len(rows))
+		grouped := len(rows) / n * n // rows that go in groups of that size
+		if err := upsertGroups(ctx, tx, t, rows[:grouped], n); err != nil {
 			return err
 		}
-		rows = rows[same:]
+		rows = rows[grouped:]
 	}
 	return nil
 }
 
 // upsertGroups writes rows in groups of n with one statement, which is read once.
 func upsertGroups[R any](ctx context.Context, tx *Tx, t Table[R], rows []R, n int) error {
-	statement, err := tx.tx.PrepareContext(ctx, t.insert(n))
+	statement, err := tx.sqlTx.PrepareContext(ctx, t.insertStatement(n))
 	if err != nil {
-		return tx.db.failed(ctx, err)
+		return tx.db.wrapError(ctx, err)
 	}
 	defer statement.Close()
 	args := make([]any, 0, n*len(t.Columns))
@@ -85,15 +85,15 @@ func upsertGroups[R any](ctx context.Context, tx *Tx, t Table[R], rows []R, n in
 		for i := range rows[from : from+n] {
 			args = append(args, t.Fields(&rows[from+i])...)
 		}
-		if _, err := statement.ExecContext(ctx, storable(args)...); err != nil {
-			return tx.db.failed(ctx, err)
+		if _, err := statement.ExecContext(ctx, sanitizeArgs(args)...); err != nil {
+			return tx.db.wrapError(ctx, err)
 		}
 	}
 	return nil
 }
 
-// group is how many of n rows go into one statement: few different sizes, so that statements are the same again.
-func group(n int) int {
+// groupSize is how many of n rows go into one statement: few different sizes, so that statements are the same again.
+func groupSize(n int) int {
 	for _, size := range []int{200, 50, 10} {
 		if n >= size {
 			return size
@@ -102,10 +102,10 @@ func group(n int) int {
 	return n
 }
 
-func (d Def) insert(rows int) string {
+func (d Def) insertStatement(rows int) string {
 	row := "(?" + strings.Repeat(", ?", len(d.Columns)-1) + ")"
-	return "insert into " + d.Name + " (" + d.names() + ") values " +
-		row + strings.Repeat(", "+row, rows-1) + d.upserted()
+	return "insert into " + d.Name + " (" + d.columnList() + ") values " +
+		row + strings.Repeat(", "+row, rows-1) + d.onConflictClause()
 }
 
 // upsertArrays passes each column as one array: one short statement for any number of rows.
@@ -113,35 +113,35 @@ func upsertArrays[R any](ctx context.Context, tx *Tx, t Table[R], rows []R) erro
 	columns := make([]any, len(t.Columns))
 	for i := range rows {
 		for c, field := range t.Fields(&rows[i]) {
-			columns[c] = appended(columns[c], field)
+			columns[c] = appendColumn(columns[c], field)
 		}
 	}
 	casts := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
-		casts[i] = "?::" + tx.db.dialect.arrays[c.Type]
+		casts[i] = "?::" + tx.db.dialect.arrayTypes[c.Type]
 	}
-	_, err := tx.Exec(ctx, "insert into "+t.Name+" ("+t.names()+") select * from unnest("+
-		strings.Join(casts, ", ")+")"+t.upserted(), columns...)
+	_, err := tx.Exec(ctx, "insert into "+t.Name+" ("+t.columnList()+") select * from unnest("+
+		strings.Join(casts, ", ")+")"+t.onConflictClause(), columns...)
 	return err
 }
 
-func appended(column, field any) any {
+func appendColumn(column, field any) any {
 	switch f := field.(type) {
 	case *string:
-		return add(column, *f)
+		return appendValue(column, *f)
 	case *int64:
-		return add(column, *f)
+		return appendValue(column, *f)
 	case *Instant:
-		return add(column, int64(*f))
+		return appendValue(column, int64(*f))
 	case *bool:
-		return add(column, *f)
+		return appendValue(column, *f)
 	case *[]byte:
-		return add(column, *f)
+		return appendValue(column, *f)
 	}
 	return column
 }
 
-func add[T any](column any, value T) any {
+func appendValue[T any](column any, value T) any {
 	values, _ := column.([]T)
 	return append(values, value)
 }

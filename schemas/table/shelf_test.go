@@ -17,17 +17,17 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-var seen = table.At(time.Date(2026, 11, 21, 8, 30, 0, 250_000_000, time.UTC))
+var seen = table.InstantOf(time.Date(2026, 11, 21, 8, 30, 0, 250_000_000, time.UTC))
 
-func model(version int) table.Model {
+func model(version int) table.ReadModel {
 	def := things.Def
-	def.View = "things"
-	return table.Model{Name: "stock", Version: version, Tables: []table.Def{def}}
+	def.ViewName = "things"
+	return table.ReadModel{Name: "stock", Version: version, Tables: []table.Def{def}}
 }
 
-func shelf(t *testing.T, address string) *table.Shelf {
+func openRegistry(t *testing.T, address string) *table.Registry {
 	t.Helper()
-	s, err := table.OpenShelf(address)
+	s, err := table.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,14 +35,14 @@ func shelf(t *testing.T, address string) *table.Shelf {
 	return s
 }
 
-// build makes a copy of m with n rows; serving too.
-func build(t *testing.T, s *table.Shelf, m table.Model, n int) table.Copy {
+// buildServing makes a copy of m with n rows; serving too.
+func buildServing(t *testing.T, s *table.Registry, m table.ReadModel, n int) table.Generation {
 	t.Helper()
-	c, err := s.Build(t.Context(), m, false)
+	c, err := s.BuildGeneration(t.Context(), m, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, release, err := s.Use(t.Context(), c)
+	db, release, err := s.OpenGeneration(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func build(t *testing.T, s *table.Shelf, m table.Model, n int) table.Copy {
 		rows[i] = thing{ID: string(rune('a' + i)), Count: int64(n), Good: true, Seen: seen, Raw: []byte("x")}
 	}
 	upsert(t, db, rows)
-	if err := s.Serve(t.Context(), m, c); err != nil {
+	if err := s.PromoteGeneration(t.Context(), m, c); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -63,7 +63,7 @@ func count(ctx context.Context, db *table.DB) (n int, err error) {
 	return n, err
 }
 
-func prune(t *testing.T, s *table.Shelf, models ...table.Model) []string {
+func prune(t *testing.T, s *table.Registry, models ...table.ReadModel) []string {
 	t.Helper()
 	names, err := s.Prune(t.Context(), models...)
 	if err != nil {
@@ -74,23 +74,23 @@ func prune(t *testing.T, s *table.Shelf, models ...table.Model) []string {
 
 func TestNothingIsReadBeforeACopyServes(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		s := shelf(t, address)
-		if _, err := s.Build(t.Context(), model(1), true); err != nil {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		s := openRegistry(t, address)
+		if _, err := s.BuildGeneration(t.Context(), model(1), true); err != nil {
 			t.Fatal(err)
 		}
 		err := s.Read(t.Context(), model(1), func(*table.DB) error { return nil })
-		if !errors.Is(err, table.ErrNone) {
-			t.Errorf("got %v, want %v", err, table.ErrNone)
+		if !errors.Is(err, table.ErrNotReady) {
+			t.Errorf("got %v, want %v", err, table.ErrNotReady)
 		}
 	})
 }
 
 func TestReadersSeeNoErrorWhileCopiesComeAndGo(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		writer, asker := shelf(t, address), shelf(t, address)
-		build(t, writer, model(1), 1)
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		writer, asker := openRegistry(t, address), openRegistry(t, address)
+		buildServing(t, writer, model(1), 1)
 		var readers sync.WaitGroup
 		var reads, done atomic.Int64
 		for range 4 {
@@ -112,16 +112,16 @@ func TestReadersSeeNoErrorWhileCopiesComeAndGo(t *testing.T) {
 			})
 		}
 		for n := range 6 {
-			c := build(t, writer, model(1), n+2)
+			c := buildServing(t, writer, model(1), n+2)
 			until(t, "the fresh copy is read", func() bool {
-				now, err := asker.Reads(t.Context(), model(1))
+				now, err := asker.ServingGeneration(t.Context(), model(1))
 				return err == nil && now.Name == c.Name
 			})
 			prune(t, writer, model(1))
 		}
 		done.Store(1)
 		readers.Wait()
-		copies, err := writer.Copies(t.Context())
+		copies, err := writer.Generations(t.Context())
 		if err != nil || len(copies) > 2 {
 			t.Errorf("got %v, %v, want no more than the last two copies", copies, err)
 		}
@@ -131,19 +131,19 @@ func TestReadersSeeNoErrorWhileCopiesComeAndGo(t *testing.T) {
 
 func until(t *testing.T, what string, reached func() bool) {
 	t.Helper()
-	deadlinetest.Until(t, deadlinetest.Hang, what, reached)
+	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, what, reached)
 }
 
 func TestPruneDropsOnlyWhatNobodyUses(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		a, b := shelf(t, address), shelf(t, address)
-		first := build(t, a, model(1), 1)
-		_, release, err := b.Use(t.Context(), first)
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		a, b := openRegistry(t, address), openRegistry(t, address)
+		first := buildServing(t, a, model(1), 1)
+		_, release, err := b.OpenGeneration(t.Context(), first)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second := build(t, a, model(1), 2)
+		second := buildServing(t, a, model(1), 2)
 		if got := prune(t, a, model(1)); len(got) != 0 {
 			t.Errorf("dropped %v while another instance uses it", got)
 		}
@@ -151,18 +151,18 @@ func TestPruneDropsOnlyWhatNobodyUses(t *testing.T) {
 		if got := prune(t, a, model(1)); !slices.Equal(got, []string{first.Name}) {
 			t.Errorf("dropped %v, want %v", got, first.Name)
 		}
-		if _, _, err := a.Use(t.Context(), first); err == nil {
+		if _, _, err := a.OpenGeneration(t.Context(), first); err == nil {
 			t.Error("a dropped copy could be opened")
 		}
-		if third := build(t, a, model(1), 3); third.Generation != second.Generation+1 {
-			t.Errorf("got generation %d after %d", third.Generation, second.Generation)
+		if third := buildServing(t, a, model(1), 3); third.Number != second.Number+1 {
+			t.Errorf("got generation %d after %d", third.Number, second.Number)
 		}
-		gone(t, address, first)
+		assertDropped(t, address, first)
 	})
 }
 
-// gone fails when anything of a copy is left.
-func gone(t *testing.T, address string, c table.Copy) {
+// assertDropped fails when anything of a copy is left.
+func assertDropped(t *testing.T, address string, c table.Generation) {
 	t.Helper()
 	if !strings.HasPrefix(address, "postgres") {
 		if left, _ := filepath.Glob(filepath.Join(address, c.Name+".db*")); len(left) > 0 {
@@ -170,15 +170,15 @@ func gone(t *testing.T, address string, c table.Copy) {
 		}
 		return
 	}
-	db := plain(t, address)
+	db := openRaw(t, address)
 	n := -1
 	if err := db.QueryRow("select count(*) from information_schema.schemata where schema_name = $1", strings.ReplaceAll(c.Name, "-", "_")).Scan(&n); err != nil || n != 0 {
 		t.Errorf("%d schemas left, %v", n, err)
 	}
 }
 
-// plain is the database as people open it, without the shelf.
-func plain(t *testing.T, address string) *sql.DB {
+// openRaw is the database as people open it, without the shelf.
+func openRaw(t *testing.T, address string) *sql.DB {
 	t.Helper()
 	driver := "sqlite"
 	if strings.HasPrefix(address, "postgres") {
@@ -194,10 +194,10 @@ func plain(t *testing.T, address string) *sql.DB {
 
 func TestVersionsServeBesideEachOther(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		old, young := shelf(t, address), shelf(t, address)
-		first := build(t, old, model(1), 1)
-		reads := func(s *table.Shelf, version, want int) {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		old, young := openRegistry(t, address), openRegistry(t, address)
+		first := buildServing(t, old, model(1), 1)
+		reads := func(s *table.Registry, version, want int) {
 			t.Helper()
 			err := s.Read(t.Context(), model(version), func(db *table.DB) error {
 				n, err := count(t.Context(), db)
@@ -211,7 +211,7 @@ func TestVersionsServeBesideEachOther(t *testing.T) {
 			}
 		}
 		reads(old, 1, 1)
-		build(t, young, model(2), 2)
+		buildServing(t, young, model(2), 2)
 		reads(old, 1, 1)
 		reads(young, 2, 2)
 		if got := prune(t, young, model(2)); len(got) != 0 {
@@ -229,8 +229,8 @@ func TestVersionsServeBesideEachOther(t *testing.T) {
 
 func TestPeopleReadPlainNamesAndTimes(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
-		s := shelf(t, address)
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+		s := openRegistry(t, address)
 		place, view := filepath.Join(address, "stock.db"), "things"
 		if strings.HasPrefix(address, "postgres") {
 			place, view = address, "lieudit.things"
@@ -238,12 +238,12 @@ func TestPeopleReadPlainNamesAndTimes(t *testing.T) {
 		reordered := model(2) // its view cannot replace that of version 1 in place
 		reordered.Tables[0].Columns = slices.Clone(things.Columns)
 		slices.Reverse(reordered.Tables[0].Columns[1:])
-		for n, m := range []table.Model{model(1), model(1), reordered} { // stable while copies come and go
-			build(t, s, m, n)
+		for n, m := range []table.ReadModel{model(1), model(1), reordered} { // stable while copies come and go
+			buildServing(t, s, m, n)
 			prune(t, s, m)
 			var rows int
 			var at string
-			if err := plain(t, place).QueryRow("select count(*), coalesce(cast(max(seen) as text), '') from "+view).Scan(&rows, &at); err != nil {
+			if err := openRaw(t, place).QueryRow("select count(*), coalesce(cast(max(seen) as text), '') from "+view).Scan(&rows, &at); err != nil {
 				t.Fatal(err)
 			}
 			if rows != n || n > 0 && !strings.HasPrefix(at, "2026-11-21 08:30:00.25") {
@@ -255,12 +255,12 @@ func TestPeopleReadPlainNamesAndTimes(t *testing.T) {
 
 func TestShelfOpensBeforeItsDatabaseIsThere(t *testing.T) {
 	t.Parallel()
-	s := shelf(t, "postgres://nobody@127.0.0.1:1/none?connect_timeout=1")
-	if _, err := s.Copies(t.Context()); err == nil {
+	s := openRegistry(t, "postgres://nobody@127.0.0.1:1/none?connect_timeout=1")
+	if _, err := s.Generations(t.Context()); err == nil {
 		t.Error("copies without a database")
 	}
 	err := s.Read(t.Context(), model(1), func(*table.DB) error { return nil })
-	if err == nil || errors.Is(err, table.ErrNone) {
+	if err == nil || errors.Is(err, table.ErrNotReady) {
 		t.Errorf("got %v, want why the database cannot be reached", err)
 	}
 }

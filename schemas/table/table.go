@@ -10,32 +10,32 @@ import (
 	"time"
 )
 
-// Type is what a column holds.
-type Type uint8
+// ColumnType is what a column holds.
+type ColumnType uint8
 
 const (
-	Text    Type = iota
-	Integer      // 64 bits
+	Text    ColumnType = iota
+	Integer            // 64 bits
 	Boolean
-	Moment // an Instant
+	Timestamp // an Instant
 	Bytes
 )
 
 // Column is one column of a table. No column is ever null: what is absent is empty or zero.
 type Column struct {
 	Name string
-	Type Type
+	Type ColumnType
 }
 
 // Def is a table as the database sees it.
 type Def struct {
-	Name    string
-	Columns []Column
-	Key     int      // how many of the first columns are the primary key
-	Indexes []string // each a list of columns, "account, position desc"
-	Sums    []string // columns of integers that a row written over another adds to
-	Maxima  []string // columns of instants that a row written over another may raise and never lowers
-	View    string   // the name people read it under, with readable times; "" for none
+	Name       string
+	Columns    []Column
+	KeyColumns int      // how many of the first columns are the primary key
+	Indexes    []string // each a list of columns, "account, position desc"
+	SumColumns []string // columns of integers that a row written over another adds to
+	MaxColumns []string // columns of instants that a row written over another may raise and never lowers
+	ViewName   string   // the name people read it under, with readable times; "" for none
 }
 
 // Table is a table with rows of type R. Fields gives pointers to a row's fields in the order of Columns; they are
@@ -45,9 +45,9 @@ type Table[R any] struct {
 	Fields func(*R) []any
 }
 
-// Model is a read model: tables that are filled together, and the version of their shape. A change of tables or
+// ReadModel is a read model: tables that are filled together, and the version of their shape. A change of tables or
 // of what handlers write in them is a new version.
-type Model struct {
+type ReadModel struct {
 	Name    string
 	Version int
 	Tables  []Def
@@ -57,8 +57,8 @@ type Model struct {
 // Instant is a time as tables hold it: microseconds since 1970, UTC. The zero Instant is no time at all.
 type Instant int64
 
-// At is the Instant of a time, the zero Instant of the zero time.
-func At(t time.Time) Instant {
+// InstantOf is the Instant of a time, the zero Instant of the zero time.
+func InstantOf(t time.Time) Instant {
 	if t.IsZero() {
 		return 0
 	}
@@ -73,9 +73,9 @@ func (i Instant) Time() time.Time {
 	return time.UnixMicro(int64(i)).UTC()
 }
 
-func (d Def) names() string { return list(d.Columns) }
+func (d Def) columnList() string { return joinNames(d.Columns) }
 
-func list(columns []Column) string {
+func joinNames(columns []Column) string {
 	names := make([]string, len(columns))
 	for i, c := range columns {
 		names[i] = c.Name
@@ -83,57 +83,57 @@ func list(columns []Column) string {
 	return strings.Join(names, ", ")
 }
 
-// create are the statements that make the table.
-func (d Def) create(l dialect) []string {
+// createStatements are the statements that make the table.
+func (d Def) createStatements(dialect dialect) []string {
 	columns := make([]string, len(d.Columns))
 	for i, c := range d.Columns {
-		columns[i] = fmt.Sprintf("%s %s not null", c.Name, l.types[c.Type])
+		columns[i] = fmt.Sprintf("%s %s not null", c.Name, dialect.columnTypes[c.Type])
 	}
-	made := []string{fmt.Sprintf("create table if not exists %s (%s, primary key (%s))",
-		d.Name, strings.Join(columns, ", "), list(d.Columns[:d.Key]))}
+	statements := []string{fmt.Sprintf("create table if not exists %s (%s, primary key (%s))",
+		d.Name, strings.Join(columns, ", "), joinNames(d.Columns[:d.KeyColumns]))}
 	for i, columns := range d.Indexes {
-		made = append(made, fmt.Sprintf("create index if not exists %s_%d on %s (%s)", d.Name, i+1, d.Name, columns))
+		statements = append(statements, fmt.Sprintf("create index if not exists %s_%d on %s (%s)", d.Name, i+1, d.Name, columns))
 	}
-	return made
+	return statements
 }
 
-// upserted is how a statement that inserts a row goes on where the row is there already.
-func (d Def) upserted() string {
-	if d.Key == len(d.Columns) {
+// onConflictClause is how a statement that inserts a row goes on where the row is there already.
+func (d Def) onConflictClause() string {
+	if d.KeyColumns == len(d.Columns) {
 		return " on conflict do nothing"
 	}
-	sets := make([]string, 0, len(d.Columns)-d.Key)
-	for _, c := range d.Columns[d.Key:] {
-		sets = append(sets, c.Name+" = "+d.merged(c.Name))
+	sets := make([]string, 0, len(d.Columns)-d.KeyColumns)
+	for _, c := range d.Columns[d.KeyColumns:] {
+		sets = append(sets, c.Name+" = "+d.mergeExpression(c.Name))
 	}
-	return " on conflict (" + list(d.Columns[:d.Key]) + ") do update set " + strings.Join(sets, ", ")
+	return " on conflict (" + joinNames(d.Columns[:d.KeyColumns]) + ") do update set " + strings.Join(sets, ", ")
 }
 
-func (d Def) merged(column string) string {
-	there, written := d.Name+"."+column, "excluded."+column
+func (d Def) mergeExpression(column string) string {
+	stored, incoming := d.Name+"."+column, "excluded."+column
 	switch {
-	case slices.Contains(d.Sums, column):
-		return there + " + " + written
-	case slices.Contains(d.Maxima, column):
-		return "case when " + there + " > " + written + " then " + there + " else " + written + " end"
+	case slices.Contains(d.SumColumns, column):
+		return stored + " + " + incoming
+	case slices.Contains(d.MaxColumns, column):
+		return "case when " + stored + " > " + incoming + " then " + stored + " else " + incoming + " end"
 	}
-	return written
+	return incoming
 }
 
-// Merge writes a row over another of the same key as Upsert does.
-func (t Table[R]) Merge(over, row *R) {
-	there, written := t.Fields(over), t.Fields(row)
+// MergeRow writes a row over another of the same key as Upsert does.
+func (t Table[R]) MergeRow(over, row *R) {
+	stored, incoming := t.Fields(over), t.Fields(row)
 	merged := *row
-	into := t.Fields(&merged)
+	targets := t.Fields(&merged)
 	for i, c := range t.Columns {
-		switch f := into[i].(type) {
+		switch f := targets[i].(type) {
 		case *int64:
-			if slices.Contains(t.Sums, c.Name) {
-				*f = *there[i].(*int64) + *written[i].(*int64)
+			if slices.Contains(t.SumColumns, c.Name) {
+				*f = *stored[i].(*int64) + *incoming[i].(*int64)
 			}
 		case *Instant:
-			if slices.Contains(t.Maxima, c.Name) {
-				*f = max(*there[i].(*Instant), *written[i].(*Instant))
+			if slices.Contains(t.MaxColumns, c.Name) {
+				*f = max(*stored[i].(*Instant), *incoming[i].(*Instant))
 			}
 		}
 	}

@@ -28,15 +28,15 @@ type thing struct {
 
 var things = table.Table[thing]{
 	Def: table.Def{
-		Name: "thing", Key: 1, Indexes: []string{"seen desc, id"},
-		Columns: []table.Column{{"id", table.Text}, {"count", table.Integer}, {"good", table.Boolean}, {"seen", table.Moment}, {"raw", table.Bytes}},
+		Name: "thing", KeyColumns: 1, Indexes: []string{"seen desc, id"},
+		Columns: []table.Column{{"id", table.Text}, {"count", table.Integer}, {"good", table.Boolean}, {"seen", table.Timestamp}, {"raw", table.Bytes}},
 	},
 	Fields: func(r *thing) []any { return []any{&r.ID, &r.Count, &r.Good, &r.Seen, &r.Raw} },
 }
 
 func open(t *testing.T, address string) *table.DB {
 	t.Helper()
-	db, err := table.Open(t.Context(), tabletest.File(address), table.Options{Name: "things", Schema: "things"})
+	db, err := table.Open(t.Context(), tabletest.DatabaseAddress(address), table.Options{Name: "things", Schema: "things"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func open(t *testing.T, address string) *table.DB {
 
 func upsert(t *testing.T, db *table.DB, rows []thing) {
 	t.Helper()
-	err := db.Tx(t.Context(), func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, things, rows) })
+	err := db.RunInTx(t.Context(), func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, things, rows) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,10 +63,10 @@ func upsert(t *testing.T, db *table.DB, rows []thing) {
 
 func TestRowsComeBackAsWritten(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		db := open(t, address)
 		want := []thing{
-			{"a", 1, true, table.At(time.Date(2026, 11, 21, 0, 0, 0, 123456789, time.UTC)), []byte{0, 255}},
+			{"a", 1, true, table.InstantOf(time.Date(2026, 11, 21, 0, 0, 0, 123456789, time.UTC)), []byte{0, 255}},
 			{"it's ?", -1 << 63, false, 0, []byte("\x00")},
 		}
 		upsert(t, db, want)
@@ -82,7 +82,7 @@ func TestRowsComeBackAsWritten(t *testing.T) {
 
 func TestUpsertReplacesWholeRowsInGroupsOfAnySize(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		db := open(t, address)
 		for _, n := range []int{0, 1, 9, 10, 49, 250, 777, 33_000} { // the last is more than SQLite takes in one statement
 			rows := make([]thing, n)
@@ -93,8 +93,8 @@ func TestUpsertReplacesWholeRowsInGroupsOfAnySize(t *testing.T) {
 			}
 			upsert(t, db, rows)
 			var loaded []thing
-			err := db.Tx(t.Context(), func(tx *table.Tx) (err error) {
-				loaded, err = table.Load(t.Context(), tx, things, append(keys, "absent"))
+			err := db.RunInTx(t.Context(), func(tx *table.Tx) (err error) {
+				loaded, err = table.LoadByKeys(t.Context(), tx, things, append(keys, "absent"))
 				return err
 			})
 			if err != nil {
@@ -113,13 +113,13 @@ func TestUpsertReplacesWholeRowsInGroupsOfAnySize(t *testing.T) {
 
 func TestManyCanOpenTheSameNewDatabaseAtOnce(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		var all sync.WaitGroup
 		begin := make(chan struct{})
 		for range 8 {
 			all.Go(func() {
 				<-begin
-				db, err := table.Open(t.Context(), tabletest.File(address), table.Options{Schema: "things"})
+				db, err := table.Open(t.Context(), tabletest.DatabaseAddress(address), table.Options{Schema: "things"})
 				if err != nil {
 					t.Error(err)
 					return
@@ -137,7 +137,7 @@ func TestManyCanOpenTheSameNewDatabaseAtOnce(t *testing.T) {
 
 func TestTextThatPostgresDoesNotHaveIsMendedOnBoth(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		db := open(t, address)
 		upsert(t, db, []thing{{ID: "a\x00b\xffc", Raw: []byte{0, 255}}})
 		got, err := table.Select(t.Context(), db, things, "where id = ?", "a\x00b\xffc")
@@ -149,7 +149,7 @@ func TestTextThatPostgresDoesNotHaveIsMendedOnBoth(t *testing.T) {
 
 func TestTextIsOrderedByItsBytesOnBoth(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		db := open(t, address)
 		var rows []thing
 		for _, id := range []string{"é", "b", "A", "a-1", "a1", "B", "a"} {
@@ -168,9 +168,9 @@ func TestTextIsOrderedByItsBytesOnBoth(t *testing.T) {
 
 func TestTransactionThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		db, halt := open(t, address), errors.New("halt")
-		err := db.Tx(t.Context(), func(tx *table.Tx) error {
+		err := db.RunInTx(t.Context(), func(tx *table.Tx) error {
 			if err := table.Upsert(t.Context(), tx, things, []thing{{ID: "a", Raw: []byte{}}}); err != nil {
 				return err
 			}
@@ -187,7 +187,7 @@ func TestTransactionThatFailsLeavesNothing(t *testing.T) {
 
 func TestErrorsNameTheDatabase(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		_, err := open(t, address).Exec(t.Context(), "delete from nothing")
 		if err == nil || !strings.HasPrefix(err.Error(), "things: ") {
 			t.Errorf("got %v, want an error that begins with the name", err)
@@ -197,7 +197,7 @@ func TestErrorsNameTheDatabase(t *testing.T) {
 
 func TestDatabaseClockIsMicrosecondsOfNow(t *testing.T) {
 	t.Parallel()
-	tabletest.Each(t, func(t *testing.T, address string) {
+	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		db := open(t, address)
 		var now table.Instant
 		if err := db.QueryRow(t.Context(), "select "+db.Now()).Scan(&now); err != nil {

@@ -2,19 +2,19 @@ package table
 
 // UsagePeriod is a contract's period: one row for each stream of usage that was opened.
 type UsagePeriod struct {
-	Stream   string
-	Contract string
-	First    string // first day, 2026-11-21: what the period is called
-	Next     string // first day of the period after it
-	Cap      int64  // of the contract, all accounts together
-	Used     int64  // what was counted against it
-	Opened   Instant
-	Closed   Instant
-	Total    int64 // the three that it was closed with
-	Lines    int64
-	Digest   string // in hexadecimal digits
-	Revision int64  // of the last event of the stream that is in here
-	Book     string // the state of the stream as of then: a usage.balanced event as JSON
+	Stream      string
+	Contract    string
+	First       string // first day, 2026-11-21: what the period is called
+	Next        string // first day of the period after it
+	Cap         int64  // of the contract, all accounts together
+	Used        int64  // what was counted against it
+	Opened      Instant
+	Closed      Instant
+	Total       int64 // the three that it was closed with
+	Lines       int64
+	Digest      string // in hexadecimal digits
+	Revision    int64  // of the last event of the stream that is in here
+	PeriodState string // the state of the stream as of then: a usage.balanced event as JSON
 }
 
 // UsageLine is how many requests of an account with a key to an endpoint count on a day, for a contract's period.
@@ -30,26 +30,26 @@ type UsageLine struct {
 
 // KeyUse is when a key's last request that counts was recorded.
 type KeyUse struct {
-	Key     string
-	Account string
-	Last    Instant
+	Key      string
+	Account  string
+	LastUsed Instant
 }
 
 // UsagePeriods, UsageLines and KeyUses are the tables of usage.
 var (
 	UsagePeriods = Table[UsagePeriod]{
-		Def: Def{Name: "usage_period", Key: 1, Indexes: []string{"contract, first"}, Columns: []Column{
+		Def: Def{Name: "usage_period", KeyColumns: 1, Indexes: []string{"contract, first"}, Columns: []Column{
 			{"stream", Text}, {"contract", Text}, {"first", Text}, {"next", Text}, {"cap", Integer}, {"used", Integer},
-			{"opened", Moment}, {"closed", Moment}, {"total", Integer}, {"lines", Integer}, {"digest", Text},
+			{"opened", Timestamp}, {"closed", Timestamp}, {"total", Integer}, {"lines", Integer}, {"digest", Text},
 			{"revision", Integer}, {"book", Text},
 		}},
 		Fields: func(p *UsagePeriod) []any {
 			return []any{&p.Stream, &p.Contract, &p.First, &p.Next, &p.Cap, &p.Used,
-				&p.Opened, &p.Closed, &p.Total, &p.Lines, &p.Digest, &p.Revision, &p.Book}
+				&p.Opened, &p.Closed, &p.Total, &p.Lines, &p.Digest, &p.Revision, &p.PeriodState}
 		},
 	}
 	UsageLines = Table[UsageLine]{
-		Def: Def{Name: "usage_line", Key: 6, Sums: []string{"requests"}, Columns: []Column{
+		Def: Def{Name: "usage_line", KeyColumns: 6, SumColumns: []string{"requests"}, Columns: []Column{
 			{"first", Text}, {"account", Text}, {"contract", Text}, {"day", Text}, {"api_key", Text}, {"endpoint", Text},
 			{"requests", Integer},
 		}},
@@ -58,14 +58,14 @@ var (
 		},
 	}
 	KeyUses = Table[KeyUse]{
-		Def: Def{Name: "key_use", Key: 1, Maxima: []string{"last"}, Columns: []Column{
-			{"api_key", Text}, {"account", Text}, {"last", Moment},
+		Def: Def{Name: "key_use", KeyColumns: 1, MaxColumns: []string{"last"}, Columns: []Column{
+			{"api_key", Text}, {"account", Text}, {"last", Timestamp},
 		}},
-		Fields: func(u *KeyUse) []any { return []any{&u.Key, &u.Account, &u.Last} },
+		Fields: func(u *KeyUse) []any { return []any{&u.Key, &u.Account, &u.LastUsed} },
 	}
 )
 
-// Usage is the read model of what was counted. For people who ask the database itself it has four views, in French as
+// UsageModel is the read model of what was counted. For people who ask the database itself it has four views, in French as
 // the customer area is:
 //
 //	usage_par_jour     compte, contrat, periode, jour, cle, endpoint, requetes      what an invoice is made of
@@ -75,7 +75,7 @@ var (
 //
 // A period is called by its first day; fin is the first day after it. utilise is what was held against limite; total, lignes
 // and empreinte are what the period was closed with, and later corrections are in usage_par_jour alone.
-var Usage = Model{
+var UsageModel = ReadModel{
 	Name: "usage", Version: 2,
 	Tables: []Def{UsagePeriods.Def, UsageLines.Def, KeyUses.Def},
 	Views: []View{

@@ -10,14 +10,14 @@ import (
 // Redact replaces every token in a text by its hint, so that it can be logged. What begins like a token but is cut
 // short, or has more glued to it, is hidden whole. A text without tokens is returned as it is.
 func (p Prefixes) Redact(text string) string {
-	at, prefix := p.next(text)
+	at, prefix := p.findPrefix(text)
 	if at < 0 {
 		return text
 	}
 	var out strings.Builder
 	for at >= 0 {
 		body := text[at+len(prefix):]
-		run := wordRun(body)
+		run := wordLength(body)
 		out.WriteString(text[:at+len(prefix)])
 		if run > 0 {
 			out.WriteString("…")
@@ -26,16 +26,16 @@ func (p Prefixes) Redact(text string) string {
 			out.WriteString(body[run-hintLen : run])
 		}
 		text = body[run:]
-		at, prefix = p.next(text)
+		at, prefix = p.findPrefix(text)
 	}
 	out.WriteString(text)
 	return out.String()
 }
 
-// Conceal replaces every token in a text by its hint, and nothing else: what only begins like one stays. It is for texts
+// RedactValidTokens replaces every token in a text by its hint, and nothing else: what only begins like one stays. It is for texts
 // that are kept.
-func (p Prefixes) Conceal(text string) string {
-	at, prefix := p.next(text)
+func (p Prefixes) RedactValidTokens(text string) string {
+	at, prefix := p.findPrefix(text)
 	if at < 0 {
 		return text
 	}
@@ -49,19 +49,19 @@ func (p Prefixes) Conceal(text string) string {
 		}
 		out.WriteString(shown)
 		text = text[len(word):]
-		at, prefix = p.next(text)
+		at, prefix = p.findPrefix(text)
 	}
 	out.WriteString(text)
 	return out.String()
 }
 
 func (p Prefixes) isToken(text string) bool {
-	_, ok := p.Kind(text)
+	_, ok := p.KindOf(text)
 	return ok
 }
 
-// next finds the first prefix in a text.
-func (p Prefixes) next(text string) (at int, prefix string) {
+// findPrefix finds the first prefix in a text.
+func (p Prefixes) findPrefix(text string) (at int, prefix string) {
 	at = -1
 	for _, each := range [...]string{p.Secret, p.Publishable, p.Area} {
 		if i := strings.Index(text, each); i >= 0 && (at < 0 || i < at) {
@@ -71,8 +71,8 @@ func (p Prefixes) next(text string) (at int, prefix string) {
 	return at, prefix
 }
 
-// wordRun is how far a token and what is glued to it goes: another token, say.
-func wordRun(text string) int {
+// wordLength is how far a token and what is glued to it goes: another token, say.
+func wordLength(text string) int {
 	for i := range len(text) {
 		if c := text[i]; !base62[c] && c != '_' && c != '-' {
 			return i
@@ -81,7 +81,7 @@ func wordRun(text string) int {
 	return len(text)
 }
 
-func base62Run(text string) int {
+func base62Length(text string) int {
 	for i := range len(text) {
 		if !base62[text[i]] {
 			return i
@@ -90,49 +90,49 @@ func base62Run(text string) int {
 	return len(text)
 }
 
-// Redacting is a log handler that redacts all that passes through it to next: messages and attributes.
-func (p Prefixes) Redacting(next slog.Handler) slog.Handler { return redacting{next, p} }
+// RedactingHandler is a log handler that redacts all that passes through it to next: messages and attributes.
+func (p Prefixes) RedactingHandler(next slog.Handler) slog.Handler { return redactingHandler{next, p} }
 
-type redacting struct {
+type redactingHandler struct {
 	slog.Handler
 	prefixes Prefixes
 }
 
-func (r redacting) Handle(ctx context.Context, line slog.Record) error {
-	clean := slog.NewRecord(line.Time, line.Level, r.prefixes.Redact(line.Message), line.PC)
+func (r redactingHandler) Handle(ctx context.Context, line slog.Record) error {
+	redacted := slog.NewRecord(line.Time, line.Level, r.prefixes.Redact(line.Message), line.PC)
 	line.Attrs(func(a slog.Attr) bool {
-		clean.AddAttrs(r.attr(a))
+		redacted.AddAttrs(r.redactAttr(a))
 		return true
 	})
-	return r.Handler.Handle(ctx, clean)
+	return r.Handler.Handle(ctx, redacted)
 }
 
-func (r redacting) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return redacting{r.Handler.WithAttrs(r.all(attrs)), r.prefixes}
+func (r redactingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return redactingHandler{r.Handler.WithAttrs(r.redactAttrs(attrs)), r.prefixes}
 }
 
-func (r redacting) WithGroup(name string) slog.Handler {
-	return redacting{r.Handler.WithGroup(name), r.prefixes}
+func (r redactingHandler) WithGroup(name string) slog.Handler {
+	return redactingHandler{r.Handler.WithGroup(name), r.prefixes}
 }
 
-func (r redacting) all(attrs []slog.Attr) []slog.Attr {
-	clean := make([]slog.Attr, len(attrs))
+func (r redactingHandler) redactAttrs(attrs []slog.Attr) []slog.Attr {
+	redacted := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
-		clean[i] = r.attr(a)
+		redacted[i] = r.redactAttr(a)
 	}
-	return clean
+	return redacted
 }
 
-func (r redacting) attr(a slog.Attr) slog.Attr {
+func (r redactingHandler) redactAttr(a slog.Attr) slog.Attr {
 	switch v := a.Value.Resolve(); v.Kind() {
 	case slog.KindString:
 		return slog.String(a.Key, r.prefixes.Redact(v.String()))
 	case slog.KindGroup:
-		return slog.Attr{Key: a.Key, Value: slog.GroupValue(r.all(v.Group())...)}
+		return slog.Attr{Key: a.Key, Value: slog.GroupValue(r.redactAttrs(v.Group())...)}
 	case slog.KindAny:
 		text := fmt.Sprintf("%+v", v.Any())
-		if clean := r.prefixes.Redact(text); clean != text {
-			return slog.String(a.Key, clean)
+		if redacted := r.prefixes.Redact(text); redacted != text {
+			return slog.String(a.Key, redacted)
 		}
 		return a
 	default:

@@ -12,7 +12,7 @@ import (
 
 func TestOnlyWholeTokensAreConcealed(t *testing.T) {
 	t.Parallel()
-	p := token.Default
+	p := token.DefaultPrefixes
 	s, k := p.New(token.Secret), p.New(token.Publishable)
 	for text, want := range map[string]string{
 		"":                              "",
@@ -25,7 +25,7 @@ func TestOnlyWholeTokensAreConcealed(t *testing.T) {
 		"cut: " + s[:30]:                "cut: " + s[:30],
 		"hint: " + p.Hint(s):            "hint: " + p.Hint(s),
 	} {
-		if got := p.Conceal(text); got != want {
+		if got := p.RedactValidTokens(text); got != want {
 			t.Errorf("Conceal(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -33,7 +33,7 @@ func TestOnlyWholeTokensAreConcealed(t *testing.T) {
 
 func TestTokensInATextBecomeTheirHints(t *testing.T) {
 	t.Parallel()
-	p := token.Default
+	p := token.DefaultPrefixes
 	s, k, a := p.New(token.Secret), p.New(token.Publishable), p.New(token.Area)
 	for text, want := range map[string]string{
 		"":                            "",
@@ -61,24 +61,24 @@ func TestTokensInATextBecomeTheirHints(t *testing.T) {
 
 func TestRedactingATextWithoutTokensAllocatesNothing(t *testing.T) {
 	line := strings.Repeat("GET /services/v1/me 200 12ms ", 20)
-	if n := testing.AllocsPerRun(100, func() { token.Default.Redact(line) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { token.DefaultPrefixes.Redact(line) }); n != 0 {
 		t.Errorf("%v allocations, want none", n)
 	}
 }
 
-type shy struct{ Key string }
+type tokenValuer struct{ Key string }
 
-func (s shy) LogValue() slog.Value { return slog.StringValue(s.Key) }
+func (s tokenValuer) LogValue() slog.Value { return slog.StringValue(s.Key) }
 
 func TestLogLinesTellNoToken(t *testing.T) {
 	t.Parallel()
-	p := token.Default
+	p := token.DefaultPrefixes
 	text := p.New(token.Secret)
 	var out strings.Builder
-	log := slog.New(p.Redacting(slog.NewTextHandler(&out, nil)))
+	log := slog.New(p.RedactingHandler(slog.NewTextHandler(&out, nil)))
 	log.With("with", text).WithGroup("g").Error("message "+text,
 		"string", text, "error", fmt.Errorf("wrapped: %w", errors.New(text)), "struct", struct{ Key string }{text},
-		"group", slog.GroupValue(slog.String("in", text)), "valuer", shy{text}, "map", map[string]string{"k": text},
+		"group", slog.GroupValue(slog.String("in", text)), "valuer", tokenValuer{text}, "map", map[string]string{"k": text},
 		"bytes", []byte("plain"), "n", 3)
 	got := out.String()
 	if strings.Contains(got, text[6:38]) {
@@ -93,9 +93,9 @@ func TestLogLinesTellNoToken(t *testing.T) {
 }
 
 func BenchmarkRedact(b *testing.B) {
-	line := strings.Repeat("GET /services/v1/me 200 12ms ", 5) + token.Default.New(token.Secret)
+	line := strings.Repeat("GET /services/v1/me 200 12ms ", 5) + token.DefaultPrefixes.New(token.Secret)
 	b.ReportAllocs()
 	for b.Loop() {
-		token.Default.Redact(line)
+		token.DefaultPrefixes.Redact(line)
 	}
 }

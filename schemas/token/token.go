@@ -24,7 +24,7 @@ const (
 	bodyLen   = 32 // 190 bits
 	checkLen  = 6
 	hintLen   = 4
-	unbiased  = 256 - 256%len(alphabet) // random bytes from here on are thrown away: no modulo bias
+	biasLimit = 256 - 256%len(alphabet) // random bytes from here on are thrown away: no modulo bias
 	sumLength = sha256.Size
 )
 
@@ -42,8 +42,8 @@ type Hash [sumLength]byte
 // Prefixes are the beginnings of the three kinds of token. None may begin another.
 type Prefixes struct{ Secret, Publishable, Area string }
 
-// Default are the prefixes used where none are configured.
-var Default = Prefixes{Secret: "ld_sk_", Publishable: "ld_pk_", Area: "ld_ct_"}
+// DefaultPrefixes are the prefixes used where none are configured.
+var DefaultPrefixes = Prefixes{Secret: "ld_sk_", Publishable: "ld_pk_", Area: "ld_ct_"}
 
 // Validate says why the prefixes cannot be used: each must be some letters, digits, "_" or "-", and none may begin
 // another, or a token's kind could not be told.
@@ -62,8 +62,8 @@ func (p Prefixes) Validate() error {
 	return nil
 }
 
-// Of is the prefix of a kind.
-func (p Prefixes) Of(k Kind) string {
+// PrefixOf is the prefix of a kind.
+func (p Prefixes) PrefixOf(k Kind) string {
 	switch k {
 	case Secret:
 		return p.Secret
@@ -76,31 +76,31 @@ func (p Prefixes) Of(k Kind) string {
 
 // New makes a token of a kind.
 func (p Prefixes) New(k Kind) string {
-	text := p.Of(k) + random(bodyLen)
-	sum := check(text)
+	text := p.PrefixOf(k) + randomBase62(bodyLen)
+	sum := checksum(text)
 	return text + string(sum[:])
 }
 
-// Kind tells what a token is, and whether it is well formed: a known prefix, the right length and
+// KindOf tells what a token is, and whether it is well formed: a known prefix, the right length and
 // alphabet, and a check that fits.
-func (p Prefixes) Kind(text string) (Kind, bool) {
+func (p Prefixes) KindOf(text string) (Kind, bool) {
 	for _, k := range []Kind{Secret, Publishable, Area} {
-		if body, ok := strings.CutPrefix(text, p.Of(k)); ok && wellFormed(text, body) {
+		if body, ok := strings.CutPrefix(text, p.PrefixOf(k)); ok && isWellFormed(text, body) {
 			return k, true
 		}
 	}
 	return "", false
 }
 
-func wellFormed(text, body string) bool {
+func isWellFormed(text, body string) bool {
 	if len(body) != bodyLen+checkLen {
 		return false
 	}
-	if base62Run(body) != len(body) {
+	if base62Length(body) != len(body) {
 		return false
 	}
 	signed := text[:len(text)-checkLen]
-	sum := check(signed)
+	sum := checksum(signed)
 	return string(sum[:]) == text[len(signed):]
 }
 
@@ -109,19 +109,19 @@ func HashOf(text string) Hash { return sha256.Sum256([]byte(text)) }
 
 // Hint is what may be shown of a token: its prefix and its last four characters.
 func (p Prefixes) Hint(text string) string {
-	if k, ok := p.Kind(text); ok {
-		return p.Of(k) + "…" + text[len(text)-hintLen:]
+	if k, ok := p.KindOf(text); ok {
+		return p.PrefixOf(k) + "…" + text[len(text)-hintLen:]
 	}
 	return "…"
 }
 
-func random(n int) string {
+func randomBase62(n int) string {
 	out := make([]byte, 0, n)
 	var pool [64]byte
 	for len(out) < n {
 		rand.Read(pool[:]) // never fails: the runtime ends the program first
 		for _, b := range pool {
-			if int(b) < unbiased && len(out) < n {
+			if int(b) < biasLimit && len(out) < n {
 				out = append(out, alphabet[int(b)%len(alphabet)])
 			}
 		}
@@ -129,9 +129,9 @@ func random(n int) string {
 	return string(out)
 }
 
-// check is the CRC-32 (IEEE) of a text in base62, left-padded with zeros. It is reckoned from the table, since
+// checksum is the CRC-32 (IEEE) of a text in base62, left-padded with zeros. It is reckoned from the table, since
 // crc32.ChecksumIEEE would have the text copied to the heap.
-func check(text string) (out [checkLen]byte) {
+func checksum(text string) (out [checkLen]byte) {
 	sum := ^uint32(0)
 	for i := range len(text) {
 		sum = crc32.IEEETable[byte(sum)^text[i]] ^ sum>>8

@@ -13,15 +13,15 @@ var kinds = []token.Kind{token.Secret, token.Publishable, token.Area}
 func TestTokensAreAPrefix32CharactersAndACheck(t *testing.T) {
 	t.Parallel()
 	for _, k := range kinds {
-		form := regexp.MustCompile("^" + token.Default.Of(k) + "[0-9A-Za-z]{38}$")
+		form := regexp.MustCompile("^" + token.DefaultPrefixes.PrefixOf(k) + "[0-9A-Za-z]{38}$")
 		seen := map[string]bool{}
 		for range 1000 {
-			text := token.Default.New(k)
+			text := token.DefaultPrefixes.New(k)
 			if !form.MatchString(text) || seen[text] {
 				t.Fatalf("%s token %q is not new and of the form %s", k, text, form)
 			}
 			seen[text] = true
-			if got, ok := token.Default.Kind(text); !ok || got != k {
+			if got, ok := token.DefaultPrefixes.KindOf(text); !ok || got != k {
 				t.Fatalf("Kind(%q) = %q, %v; want %q", text, got, ok, k)
 			}
 		}
@@ -30,7 +30,7 @@ func TestTokensAreAPrefix32CharactersAndACheck(t *testing.T) {
 
 func TestTheCheckIsCRC32InBase62(t *testing.T) {
 	t.Parallel()
-	text := token.Default.New(token.Secret)
+	text := token.DefaultPrefixes.New(token.Secret)
 	if got, want := text[38:], base62(crcBitByBit(text[:38])); got != want {
 		t.Errorf("check of %q is %s, want %s", text[:38], got, want)
 	}
@@ -63,7 +63,7 @@ func TestCharactersAreSpreadEvenly(t *testing.T) {
 	const tokens = 4000
 	count := map[rune]float64{}
 	for range tokens {
-		for _, c := range token.Default.New(token.Secret)[6:38] {
+		for _, c := range token.DefaultPrefixes.New(token.Secret)[6:38] {
 			count[c]++
 		}
 	}
@@ -79,14 +79,14 @@ func TestCharactersAreSpreadEvenly(t *testing.T) {
 
 func TestEveryEditOfOneCharacterIsNoticed(t *testing.T) {
 	t.Parallel()
-	text := token.Default.New(token.Secret)
+	text := token.DefaultPrefixes.New(token.Secret)
 	for i := range len(text) {
 		for _, c := range "0aZ_-é" {
 			if string(c) == text[i:i+1] {
 				continue
 			}
 			edited := text[:i] + string(c) + text[i+1:]
-			if k, ok := token.Default.Kind(edited); ok {
+			if k, ok := token.DefaultPrefixes.KindOf(edited); ok {
 				t.Errorf("%q, edited at %d, is a %s token", edited, i, k)
 			}
 		}
@@ -95,11 +95,11 @@ func TestEveryEditOfOneCharacterIsNoticed(t *testing.T) {
 
 func TestAPublishableTokenCannotBeEditedIntoASecretOne(t *testing.T) {
 	t.Parallel()
-	p := token.Default
+	p := token.DefaultPrefixes
 	for _, from := range kinds {
 		for _, to := range kinds {
-			edited := p.Of(to) + strings.TrimPrefix(p.New(from), p.Of(from))
-			if _, ok := p.Kind(edited); ok != (from == to) {
+			edited := p.PrefixOf(to) + strings.TrimPrefix(p.New(from), p.PrefixOf(from))
+			if _, ok := p.KindOf(edited); ok != (from == to) {
 				t.Errorf("a %s token with the prefix of a %s one: well formed is %v", from, to, ok)
 			}
 		}
@@ -108,15 +108,15 @@ func TestAPublishableTokenCannotBeEditedIntoASecretOne(t *testing.T) {
 
 func TestWhatIsNoTokenHasNoKind(t *testing.T) {
 	t.Parallel()
-	text := token.Default.New(token.Secret)
+	text := token.DefaultPrefixes.New(token.Secret)
 	for _, bad := range []string{
 		"", "ld_sk_", text[:len(text)-1], text + "0", " " + text, text + "\n", strings.ToUpper(text), text[6:],
 		"ld_xk_" + text[6:], strings.Repeat("a", 1<<20), "ld_sk_" + strings.Repeat("é", 19),
 	} {
-		if k, ok := token.Default.Kind(bad); ok {
+		if k, ok := token.DefaultPrefixes.KindOf(bad); ok {
 			t.Errorf("Kind(%.60q) = %q, want none", bad, k)
 		}
-		if got := token.Default.Hint(bad); got != "…" {
+		if got := token.DefaultPrefixes.Hint(bad); got != "…" {
 			t.Errorf("Hint(%.60q) = %q, want …", bad, got)
 		}
 	}
@@ -124,8 +124,8 @@ func TestWhatIsNoTokenHasNoKind(t *testing.T) {
 
 func TestHintShowsPrefixAndLastFour(t *testing.T) {
 	t.Parallel()
-	text := token.Default.New(token.Area)
-	if got, want := token.Default.Hint(text), "ld_ct_…"+text[len(text)-4:]; got != want {
+	text := token.DefaultPrefixes.New(token.Area)
+	if got, want := token.DefaultPrefixes.Hint(text), "ld_ct_…"+text[len(text)-4:]; got != want {
 		t.Errorf("Hint = %q, want %q", got, want)
 	}
 }
@@ -140,11 +140,11 @@ func TestPrefixesMustTellKindsApart(t *testing.T) {
 			t.Errorf("prefixes %+v are valid", bad)
 		}
 	}
-	for _, good := range []token.Prefixes{token.Default, {"adr_sk_", "adr_pk_", "adr_ct_"}, {"a", "b", "c"}} {
+	for _, good := range []token.Prefixes{token.DefaultPrefixes, {"adr_sk_", "adr_pk_", "adr_ct_"}, {"a", "b", "c"}} {
 		if err := good.Validate(); err != nil {
 			t.Errorf("prefixes %+v: %v", good, err)
 		}
-		if k, ok := good.Kind(good.New(token.Publishable)); !ok || k != token.Publishable {
+		if k, ok := good.KindOf(good.New(token.Publishable)); !ok || k != token.Publishable {
 			t.Errorf("a publishable token with prefixes %+v is of kind %q", good, k)
 		}
 	}
@@ -152,23 +152,23 @@ func TestPrefixesMustTellKindsApart(t *testing.T) {
 
 func FuzzKindNeverTakesWhatWasNotMade(f *testing.F) {
 	f.Add("ld_sk_")
-	f.Add(token.Default.New(token.Publishable))
+	f.Add(token.DefaultPrefixes.New(token.Publishable))
 	f.Fuzz(func(t *testing.T, text string) {
-		k, ok := token.Default.Kind(text)
+		k, ok := token.DefaultPrefixes.KindOf(text)
 		if !ok {
 			return
 		}
-		if want := text[:38] + base62(crcBitByBit(text[:38])); text != want || !strings.HasPrefix(text, token.Default.Of(k)) {
+		if want := text[:38] + base62(crcBitByBit(text[:38])); text != want || !strings.HasPrefix(text, token.DefaultPrefixes.PrefixOf(k)) {
 			t.Errorf("Kind(%q) = %q", text, k)
 		}
 	})
 }
 
 func BenchmarkKindAndHash(b *testing.B) {
-	text := token.Default.New(token.Secret)
+	text := token.DefaultPrefixes.New(token.Secret)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, ok := token.Default.Kind(text); !ok {
+		if _, ok := token.DefaultPrefixes.KindOf(text); !ok {
 			b.Fatal("not a token")
 		}
 		token.HashOf(text)

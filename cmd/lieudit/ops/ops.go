@@ -17,27 +17,27 @@ import (
 	"lieudit/eventstore"
 )
 
-// Part is one thing an instance depends on. Check is nil while it works, else why it does not. An instance is not
+// Component is one thing an instance depends on. Check is nil while it works, else why it does not. An instance is not
 // ready while a required part fails; the others are only told, and so is a stall of the event log
 // (*eventstore.StallError): requests wait for its end.
-type Part struct {
+type Component struct {
 	Name     string
 	Required bool
 	Check    func(context.Context) error
 }
 
-// patience bounds one readiness answer, whatever its parts do.
-const patience = 2 * time.Second
+// readinessTimeout bounds one readiness answer, whatever its parts do.
+const readinessTimeout = 2 * time.Second
 
-// Handler answers /healthz, /readyz, /metrics and /debug/pprof/.
-func Handler(parts []Part, metrics prometheus.Gatherer) http.Handler {
+// NewHandler answers /healthz, /readyz, /metrics and /debug/pprof/.
+func NewHandler(components []Component, metrics prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		ctx, cancel := context.WithTimeout(r.Context(), readinessTimeout)
 		defer cancel()
-		status, report := readiness(ctx, parts)
-		write(w, status, report)
+		status, report := checkReadiness(ctx, components)
+		writeJSON(w, status, report)
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index) // without cmdline: passwords of databases may stand in it
@@ -49,17 +49,17 @@ func Handler(parts []Part, metrics prometheus.Gatherer) http.Handler {
 
 // Report is the answer of /readyz: each part is "ok" or says what is wrong.
 type Report struct {
-	Ready bool              `json:"ready"`
-	Parts map[string]string `json:"parts"`
+	Ready      bool              `json:"ready"`
+	Components map[string]string `json:"parts"`
 }
 
-func readiness(ctx context.Context, parts []Part) (int, Report) {
-	report := Report{Ready: true, Parts: make(map[string]string, len(parts))}
+func checkReadiness(ctx context.Context, components []Component) (int, Report) {
+	report := Report{Ready: true, Components: make(map[string]string, len(components))}
 	status := http.StatusOK
-	for _, p := range parts {
-		report.Parts[p.Name] = "ok"
+	for _, p := range components {
+		report.Components[p.Name] = "ok"
 		if err := p.Check(ctx); err != nil {
-			report.Parts[p.Name] = err.Error()
+			report.Components[p.Name] = err.Error()
 			var stall *eventstore.StallError
 			if p.Required && !errors.As(err, &stall) {
 				report.Ready, status = false, http.StatusServiceUnavailable
@@ -69,7 +69,7 @@ func readiness(ctx context.Context, parts []Part) (int, Report) {
 	return status, report
 }
 
-func write(w http.ResponseWriter, status int, v any) {
+func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	json.NewEncoder(w).Encode(v) // a prober that went away is nobody's error

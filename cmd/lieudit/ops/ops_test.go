@@ -18,21 +18,21 @@ func TestReadiness(t *testing.T) {
 	down := func(context.Context) error { return errors.New("no route to it") }
 	for _, c := range []struct {
 		rule   string
-		parts  []Part
+		parts  []Component
 		status int
 		want   Report
 	}{
 		{"nothing_to_fail", nil, 200, Report{true, map[string]string{}}},
-		{"all_fine", []Part{{"log", true, fine}}, 200, Report{true, map[string]string{"log": "ok"}}},
-		{"a_required_part_down", []Part{{"log", true, down}, {"sql", false, fine}}, 503,
+		{"all_fine", []Component{{"log", true, fine}}, 200, Report{true, map[string]string{"log": "ok"}}},
+		{"a_required_part_down", []Component{{"log", true, down}, {"sql", false, fine}}, 503,
 			Report{false, map[string]string{"log": "no route to it", "sql": "ok"}}},
-		{"another_part_down", []Part{{"log", true, fine}, {"sql", false, down}}, 200,
+		{"another_part_down", []Component{{"log", true, fine}, {"sql", false, down}}, 200,
 			Report{true, map[string]string{"log": "ok", "sql": "no route to it"}}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()
 			w := httptest.NewRecorder()
-			Handler(c.parts, prometheus.NewRegistry()).ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
+			NewHandler(c.parts, prometheus.NewRegistry()).ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
 			var got Report
 			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 				t.Fatal(err)
@@ -53,17 +53,17 @@ func TestMetricsAndHealthAnswer(t *testing.T) {
 	registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "lieudit_things_total", Help: "Things."}))
 	for path, want := range map[string]string{"/metrics": "lieudit_things_total 0", "/healthz": "ok", "/debug/pprof/": "goroutine"} {
 		w := httptest.NewRecorder()
-		Handler(nil, registry).ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		NewHandler(nil, registry).ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 		if w.Code != 200 || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: got %d %q, want %q in it", path, w.Code, w.Body.String(), want)
 		}
 	}
 }
 
-func TestTheCommandLineIsNotTold(t *testing.T) {
+func TestTheCommandLineIsNotExposed(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	Handler(nil, prometheus.NewRegistry()).ServeHTTP(w, httptest.NewRequest("GET", "/debug/pprof/cmdline", nil))
+	NewHandler(nil, prometheus.NewRegistry()).ServeHTTP(w, httptest.NewRequest("GET", "/debug/pprof/cmdline", nil))
 	if w.Code != 404 {
 		t.Errorf("got %d %q, want 404", w.Code, w.Body.String())
 	}

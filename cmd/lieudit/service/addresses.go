@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"lieudit/cmd/lieudit/vintages"
-	"lieudit/eventstore/hold"
+	"lieudit/eventstore/dirlock"
 	"lieudit/queries/address/atlas"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
@@ -26,30 +26,30 @@ func (s *service) openAddresses(ctx context.Context) error {
 		return err
 	}
 	s.atlas = atlas.New(communes)
-	if err := s.openListings(); err != nil {
+	if err := s.openAddressIndex(); err != nil {
 		return err
 	}
-	folder := vintages.In(s.Data)
-	if err := folder.Clean(s.Now()); err != nil {
+	folder := vintages.FolderIn(s.Data)
+	if err := folder.RemoveLeftovers(s.Now()); err != nil {
 		s.Log.Warn("leavings of imports stay", "reason", err)
 	}
 	current, err := folder.Current()
-	if err == nil && current == "" && s.Demo && folder.Held() == "" {
-		if err := s.addDemo(ctx, folder, communes); err != nil {
+	if err == nil && current == "" && s.Demo && folder.LastRealVintage() == "" {
+		if err := s.addDemoVintage(ctx, folder, communes); err != nil {
 			return fmt.Errorf("demo vintage: %w", err)
 		}
 	}
-	s.closing(func() error {
+	s.onClose(func() error {
 		s.atlas.Swap(nil)
 		return nil
 	})
-	s.follower = vintages.NewFollower(folder, s.Log, s.swap, s.atlas.Withdraw)
-	s.follower.Load(ctx)
+	s.vintageWatcher = vintages.NewWatcher(folder, s.Log, s.serveVintage, s.atlas.Withdraw)
+	s.vintageWatcher.Load(ctx)
 	return nil
 }
 
-// addDemo makes a small vintage of invented addresses, unless an import is at work on a real one.
-func (s *service) addDemo(ctx context.Context, folder vintages.Folder, communes *commune.Table) error {
+// addDemoVintage makes a small vintage of invented addresses, unless an import is at work on a real one.
+func (s *service) addDemoVintage(ctx context.Context, folder vintages.Folder, communes *commune.Table) error {
 	_, _, err := folder.Add(ctx, s.Now(), func(path, _ string) (vintage.Summary, error) {
 		r, w := io.Pipe()
 		written := make(chan error, 1)
@@ -59,19 +59,19 @@ func (s *service) addDemo(ctx context.Context, folder vintages.Folder, communes 
 			w.CloseWithError(err)
 		}()
 		sum, err := vintage.Build(ctx, path, ban.Read(r, "demo", &ban.Report{}),
-			vintage.Options{Millesime: vintages.Demo, Synthetic: true})
+			vintage.Options{Millesime: vintages.DemoMillesime, Synthetic: true})
 		r.CloseWithError(io.ErrClosedPipe) // ends a writer nobody reads
 		return sum, errors.Join(err, <-written)
 	})
-	if _, held := errors.AsType[*hold.HeldError](err); held {
+	if _, held := errors.AsType[*dirlock.HeldError](err); held {
 		return nil
 	}
 	return err
 }
 
-// haveAddresses is nil while the current vintage is served and whole.
-func (s *service) haveAddresses(context.Context) error {
-	if err := s.follower.Problem(); err != nil {
+// checkAddresses is nil while the current vintage is served and whole.
+func (s *service) checkAddresses(context.Context) error {
+	if err := s.vintageWatcher.Problem(); err != nil {
 		return err
 	}
 	_, err := atlas.Ask(s.atlas, func(*atlas.Edition) (struct{}, error) { return struct{}{}, nil })
@@ -81,11 +81,11 @@ func (s *service) haveAddresses(context.Context) error {
 	return err
 }
 
-// vintageName is what is served, for people.
-func (s *service) vintageName() string {
+// describeVintage is what is served, for people.
+func (s *service) describeVintage() string {
 	e, ok := s.atlas.Use()
 	if !ok {
-		if err := s.follower.Problem(); err != nil {
+		if err := s.vintageWatcher.Problem(); err != nil {
 			return "NONE IS SERVED: " + err.Error()
 		}
 		return "none yet: lieudit ban import FILE"

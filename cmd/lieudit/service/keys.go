@@ -7,35 +7,35 @@ import (
 	"path/filepath"
 	"time"
 
-	"lieudit/eventstore/hold"
+	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/vault"
 )
 
-// maxFirstCheck is how long a start waits for the verdict on the vault. A first comparison with a log of millions of accounts takes longer:
+// firstVaultCheckTimeout is how long a start waits for the verdict on the vault. A first comparison with a log of millions of accounts takes longer:
 // it goes on behind, and the instance is not ready before.
-const maxFirstCheck = 3 * time.Second
+const firstVaultCheckTimeout = 3 * time.Second
 
-// openKeys opens the vault, which is apart from the read models because it cannot be made again from the log. One that
+// openVault opens the vault, which is apart from the read models because it cannot be made again from the log. One that
 // is not the log's is refused; one that cannot be reached may be there later.
-func (s *service) openKeys(ctx context.Context) error {
-	v, err := vault.New(s.vaultAddress(), s.VaultKey, s.Now)
+func (s *service) openVault(ctx context.Context) error {
+	v, err := vault.New(s.vaultLocation(), s.VaultKey, s.Now)
 	if err != nil {
 		return err
 	}
-	s.keys = vault.Bind(v, s.logs.core, s.Log)
-	s.closing(s.keys.Close)
-	s.keys.AcceptLost, s.reopen = s.AcceptLost, make(chan struct{}, 1)
-	s.keys.Changed = func() {
+	s.vault = vault.Bind(v, s.logs.core, s.Log)
+	s.onClose(s.vault.Close)
+	s.vault.AcceptLostKeys, s.vaultChanged = s.AcceptLostKeys, make(chan struct{}, 1)
+	s.vault.OnValid = func() {
 		select {
-		case s.reopen <- struct{}{}:
+		case s.vaultChanged <- struct{}{}:
 		default: // it is told already
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxFirstCheck)
+	ctx, cancel := context.WithTimeout(ctx, firstVaultCheckTimeout)
 	defer cancel()
-	err = s.keys.Check(ctx)
-	var wrong *vault.WrongError
-	if errors.As(err, &wrong) {
+	err = s.vault.Check(ctx)
+	var wrongVault *vault.WrongError
+	if errors.As(err, &wrongVault) {
 		return err
 	}
 	if err != nil {
@@ -44,23 +44,23 @@ func (s *service) openKeys(ctx context.Context) error {
 	return nil
 }
 
-// vaultAddress is where the vault is: beside everything embedded, or in Postgres with the read models.
-func (c Config) vaultAddress() string {
+// vaultLocation is where the vault is: beside everything embedded, or in Postgres with the read models.
+func (c Config) vaultLocation() string {
 	if c.Postgres != "" {
 		return c.Postgres
 	}
 	return filepath.Join(c.Data, "vault.db")
 }
 
-// Rewrap wraps all data keys with a new master key, while no instance runs, and says how many. VaultKey is the master key
+// RewrapVault wraps all data keys with a new master key, while no instance runs, and says how many. VaultKey is the master key
 // they are wrapped with now, nil where they are in clear.
-func Rewrap(ctx context.Context, c Config, master []byte) (keys int, err error) {
+func RewrapVault(ctx context.Context, c Config, master []byte) (keys int, err error) {
 	if c.Postgres == "" {
-		folder, err := hold.Folder(c.Data, c.Now())
+		folder, err := dirlock.Acquire(c.Data, c.Now())
 		if err != nil {
 			return 0, fmt.Errorf("data folder: %w", err)
 		}
 		defer folder.Close()
 	}
-	return vault.Rewrap(ctx, c.vaultAddress(), c.VaultKey, master)
+	return vault.Rewrap(ctx, c.vaultLocation(), c.VaultKey, master)
 }

@@ -9,27 +9,27 @@ import (
 	"net/http"
 	"time"
 
-	"lieudit/http/connection"
+	"lieudit/http/connlimit"
 )
 
-// maxHeader is how long the headers of a request may take.
-const maxHeader = 30 * time.Second
+// readHeaderTimeout is how long the headers of a request may take.
+const readHeaderTimeout = 30 * time.Second
 
 // listener is one of the service's listeners. The service sets no timeout on a client's work: only on the time
 // that headers, bodies (package bodies) and idle connections may take.
 type listener struct {
 	name   string
-	socket *connection.Listener
+	socket *connlimit.Listener
 	server *http.Server
 }
 
-func (s *service) listener(name, address string, connections int, handler http.Handler) (*listener, error) {
+func (s *service) newListener(name, address string, connections int, handler http.Handler) (*listener, error) {
 	inner, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	socket := connection.Limit(inner, connections, s.Log)
-	s.closing(func() error {
+	socket := connlimit.NewListener(inner, connections, s.Log)
+	s.onClose(func() error {
 		socket.Close() // closed already if it served
 		return nil
 	})
@@ -37,7 +37,7 @@ func (s *service) listener(name, address string, connections int, handler http.H
 		Handler: handler,
 		// OPTIONS * is the handler's too.
 		DisableGeneralOptionsHandler: true,
-		ReadHeaderTimeout:            maxHeader,
+		ReadHeaderTimeout:            readHeaderTimeout,
 		IdleTimeout:                  2 * time.Minute,
 		MaxHeaderBytes:               64 << 10,
 		ErrorLog:                     slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
@@ -56,9 +56,9 @@ func (l *listener) serve(ctx context.Context, drain time.Duration) error {
 		return fmt.Errorf("%s: %w", l.name, err)
 	case <-ctx.Done():
 	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
-	err := l.server.Shutdown(bounded)
+	err := l.server.Shutdown(shutdownCtx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = l.server.Close()
 	}

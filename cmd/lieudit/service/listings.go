@@ -11,70 +11,70 @@ import (
 	"lieudit/queries/address"
 	"lieudit/queries/address/directory"
 	"lieudit/queries/address/vintage"
-	"lieudit/queries/places/meili"
+	"lieudit/queries/locations/meili"
 )
 
 // Where the candidates of addresses come from.
 const (
-	OwnIndex    = "own"
-	Meilisearch = "meilisearch"
+	OwnIndex         = "own"
+	MeilisearchIndex = "meilisearch"
 )
 
-const relist = 15 * time.Second // how often it is looked whether the served vintage is still listed
+const indexCheckInterval = 15 * time.Second // how often it is looked whether the served vintage is still listed
 
-// openListings has addresses searched in Meilisearch when that is asked for. It need not be there yet.
-func (s *service) openListings() error {
-	if s.AddressIndex != Meilisearch {
+// openAddressIndex has addresses searched in Meilisearch when that is asked for. It need not be there yet.
+func (s *service) openAddressIndex() error {
+	if s.AddressIndex != MeilisearchIndex {
 		return nil
 	}
-	server, err := meili.Parse(s.Meilisearch)
+	server, err := meili.ParseServer(s.Meilisearch)
 	if err != nil {
 		return fmt.Errorf("address index: %w", err)
 	}
-	s.listings = directory.New(server.Client(), uuid.NewString(), s.Now)
-	s.atlas.Source = func(v *vintage.Vintage) address.Source { return s.listings.Of(v) }
+	s.addressIndex = directory.New(server.Client(), uuid.NewString(), s.Now)
+	s.atlas.Source = func(v *vintage.Vintage) address.Source { return s.addressIndex.Of(v) }
 	return nil
 }
 
-// swap serves a vintage from now on. Once questions are taken it is listed first, so that none goes without an answer
+// serveVintage serves a vintage from now on. Once questions are taken it is listed first, so that none goes without an answer
 // meanwhile; where that cannot be done it is served all the same, for what is asked by id.
-func (s *service) swap(ctx context.Context, v *vintage.Vintage) {
-	if s.listings == nil || s.api == nil {
+func (s *service) serveVintage(ctx context.Context, v *vintage.Vintage) {
+	if s.addressIndex == nil || s.api == nil {
 		s.atlas.Swap(v)
 		return
 	}
-	if err := s.fill(ctx, v); err != nil {
+	if err := s.indexVintage(ctx, v); err != nil {
 		s.Log.Warn("vintage served before it is listed", "reason", err)
 	}
-	old := s.served()
+	old := s.servedDigest()
 	s.atlas.Swap(v)
 	if old == "" || old == v.Digest() {
 		return
 	}
-	if err := s.listings.Release(ctx, old); err != nil { // removed by keepListed once no question is under way there
+	if err := s.addressIndex.Release(ctx, old); err != nil { // removed by keepListed once no question is under way there
 		s.Log.Warn("list of the vintage before stays for now", "reason", err)
 	}
 }
 
-// fill lists a vintage unless it is, and says so: one of all France takes minutes.
-func (s *service) fill(ctx context.Context, v *vintage.Vintage) error {
-	began, begun := time.Now(), false
+// indexVintage lists a vintage unless it is, and says so: one of all France takes minutes.
+func (s *service) indexVintage(ctx context.Context, v *vintage.Vintage) error {
+	startedAt, hasStarted := time.Now(), false
 	err := v.Guard(func() error {
-		return s.listings.Fill(ctx, v, func(_, total int) {
-			if !begun {
+		return s.addressIndex.Fill(ctx, v, func(_, total int) {
+			if !hasStarted {
 				s.Log.Info("vintage is being listed in Meilisearch", "millesime", v.Millesime, "documents", total)
 			}
-			begun = true
+			hasStarted = true
 		})
 	})
-	if begun && err == nil {
-		s.Log.Info("vintage is listed in Meilisearch", "millesime", v.Millesime, "took", time.Since(began).Round(time.Millisecond))
+	if hasStarted && err == nil {
+		s.Log.Info("vintage is listed in Meilisearch", "millesime", v.Millesime, "took", time.Since(startedAt).Round(time.Millisecond))
 	}
 	return err
 }
 
-// served is the digest of the served vintage, empty when there is none.
-func (s *service) served() string {
+// servedDigest is the digest of the servedDigest vintage, empty when there is none.
+func (s *service) servedDigest() string {
 	e, ok := s.atlas.Use()
 	if !ok {
 		return ""
@@ -83,44 +83,44 @@ func (s *service) served() string {
 	return e.Vintage().Digest()
 }
 
-// keepListed sees to it that the served vintage is listed, for as long as ctx goes on.
-func (s *service) keepListed(ctx context.Context) error {
-	for told := ""; ; {
-		now := ""
-		if err := s.list(ctx); err != nil && ctx.Err() == nil {
-			now = err.Error()
+// keepVintageIndexed sees to it that the served vintage is listed, for as long as ctx goes on.
+func (s *service) keepVintageIndexed(ctx context.Context) error {
+	for reported := ""; ; {
+		problem := ""
+		if err := s.indexServedVintage(ctx); err != nil && ctx.Err() == nil {
+			problem = err.Error()
 		}
-		if now != told && now != "" { // one line an incident
-			s.Log.Error("the served vintage is not listed: searches of addresses fail", "reason", now)
+		if problem != reported && problem != "" { // one line an incident
+			s.Log.Error("the served vintage is not listed: searches of addresses fail", "reason", problem)
 		}
-		if now == "" && told != "" {
+		if problem == "" && reported != "" {
 			s.Log.Info("the served vintage is listed again")
 		}
-		told = now
+		reported = problem
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(relist):
+		case <-time.After(indexCheckInterval):
 		}
 	}
 }
 
-// list lists the served vintage unless it is, and removes lists that nobody uses.
-func (s *service) list(ctx context.Context) error {
+// indexServedVintage lists the served vintage unless it is, and removes lists that nobody uses.
+func (s *service) indexServedVintage(ctx context.Context) error {
 	e, ok := s.atlas.Use()
 	if !ok {
 		return nil
 	}
 	defer e.Done()
-	return errors.Join(s.fill(ctx, e.Vintage()), s.listings.Prune(ctx))
+	return errors.Join(s.indexVintage(ctx, e.Vintage()), s.addressIndex.Prune(ctx))
 }
 
-// listed is nil while searches of addresses can be answered.
-func (s *service) listed(ctx context.Context) error {
+// checkAddressIndex is nil while searches of addresses can be answered.
+func (s *service) checkAddressIndex(ctx context.Context) error {
 	e, ok := s.atlas.Use()
 	if !ok {
 		return nil
 	}
 	defer e.Done()
-	return s.listings.Ready(ctx, e.Vintage())
+	return s.addressIndex.Ready(ctx, e.Vintage())
 }

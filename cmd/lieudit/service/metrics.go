@@ -9,25 +9,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// gauges are what can be asked of an instance at any moment.
-func (s *service) gauges() {
+// registerMetrics are what can be asked of an instance at any moment.
+func (s *service) registerMetrics() {
 	gauge := func(name, help string, value func() float64) {
 		s.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
 	gauge("lieudit_keyring_keys", "Credentials that are valid.", func() float64 {
-		return float64(s.ring.Status(s.Now()).Keys)
+		return float64(s.keyRing.Status(s.Now()).Keys)
 	})
 	gauge("lieudit_keyring_position", "Place in the log the key ring has reached.", func() float64 {
-		return float64(s.ring.Status(s.Now()).Position)
+		return float64(s.keyRing.Status(s.Now()).Position)
 	})
 	gauge("lieudit_keyring_fresh", "1 while keyed requests are served, else 0.", func() float64 {
-		if s.ring.Fresh(s.Now()) {
+		if s.keyRing.IsFresh(s.Now()) {
 			return 1
 		}
 		return 0
 	})
 	gauge("lieudit_requests_waiting", "Requests that wait for a silent event log.", func() float64 {
-		return float64(s.waiting.Taken())
+		return float64(s.waitLimiter.Waiting())
 	})
 	gauge("lieudit_addresses", "Addresses of the vintage that is served.", func() float64 {
 		e, ok := s.atlas.Use()
@@ -42,46 +42,46 @@ func (s *service) gauges() {
 			func() float64 { return float64(value()) }))
 	}
 	counter("lieudit_usage_events_total", "Events this instance wrote to count requests.", func() int64 {
-		events, _ := s.ledger.Written()
+		events, _ := s.ledger.Totals()
 		return events
 	})
 	counter("lieudit_usage_requests_total", "Requests this instance counted.", func() int64 {
-		_, requests := s.ledger.Written()
+		_, requests := s.ledger.Totals()
 		return requests
 	})
-	if s.outbox != nil {
-		s.outboxGauges()
+	if s.siteIndexer != nil {
+		s.registerSiteIndexerMetrics()
 	}
-	if s.listings != nil {
+	if s.addressIndex != nil {
 		counter("lieudit_address_index_requests_total", "Requests for candidates of addresses.", func() int64 {
-			requests, _ := s.listings.Asked()
+			requests, _ := s.addressIndex.Asked()
 			return requests
 		})
 		counter("lieudit_address_index_searches_total", "Searches in those requests.", func() int64 {
-			_, searches := s.listings.Asked()
+			_, searches := s.addressIndex.Asked()
 			return searches
 		})
 	}
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
-// connectionGauges are about what those outside can use up: the budget of bodies, and the connections of the listeners.
-func (s *service) connectionGauges() {
-	register := func(name, help string, labels prometheus.Labels, counts bool, value func() float64) {
-		if counts {
+// registerConnectionMetrics are about what those outside can use up: the budget of bodies, and the connections of the listeners.
+func (s *service) registerConnectionMetrics() {
+	register := func(name, help string, labels prometheus.Labels, isCounter bool, value func() float64) {
+		if isCounter {
 			s.metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, value))
 			return
 		}
 		s.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value))
 	}
 	register("lieudit_body_bytes", "Bytes of the budget of large request bodies that are in use.", nil, false, func() float64 {
-		return float64(s.bodies.Status().Used)
+		return float64(s.bodyBudget.Status().Used)
 	})
 	register("lieudit_bodies_waiting", "Large request bodies that wait for their share of the budget.", nil, false, func() float64 {
-		return float64(s.bodies.Status().Waiting)
+		return float64(s.bodyBudget.Status().Waiting)
 	})
 	register("lieudit_bodies_overloaded_total", "Large request bodies that got no share of the budget.", nil, true, func() float64 {
-		return float64(s.bodies.Status().Overloaded)
+		return float64(s.bodyBudget.Status().Overloaded)
 	})
 	for name, l := range map[string]*listener{"api": s.api, "area": s.area, "ops": s.ops} {
 		labels := prometheus.Labels{"listener": name}
@@ -93,36 +93,36 @@ func (s *service) connectionGauges() {
 	}
 }
 
-// measured counts and times the answers of a listener.
-func (s *service) measured(name string, next http.Handler) http.Handler {
+// withMetrics counts and times the answers of a listener.
+func (s *service) withMetrics(name string, next http.Handler) http.Handler {
 	labels := prometheus.Labels{"listener": name}
-	answers := prometheus.NewCounterVec(prometheus.CounterOpts{
+	responses := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lieudit_http_answers_total", Help: "Answers sent.", ConstLabels: labels}, []string{"status"})
-	took := prometheus.NewHistogram(prometheus.HistogramOpts{
+	durations := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "lieudit_http_answer_seconds", Help: "Time from a request's headers to its answer.", ConstLabels: labels,
 		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}})
-	s.metrics.MustRegister(answers, took)
+	s.metrics.MustRegister(responses, durations)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
-		seen := &statusSeen{ResponseWriter: w, status: http.StatusOK}
+		startedAt := time.Now()
+		recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
 		defer func() {
-			took.Observe(time.Since(began).Seconds())
-			answers.WithLabelValues(strconv.Itoa(seen.status)).Inc()
+			durations.Observe(time.Since(startedAt).Seconds())
+			responses.WithLabelValues(strconv.Itoa(recorder.status)).Inc()
 		}()
-		next.ServeHTTP(seen, r)
+		next.ServeHTTP(recorder, r)
 	})
 }
 
-// statusSeen is a ResponseWriter that remembers the status.
-type statusSeen struct {
+// statusRecorder is a ResponseWriter that remembers the status.
+type statusRecorder struct {
 	http.ResponseWriter
 	status int
 }
 
-func (s *statusSeen) WriteHeader(status int) {
+func (s *statusRecorder) WriteHeader(status int) {
 	s.status = status
 	s.ResponseWriter.WriteHeader(status)
 }
 
 // Unwrap is for http.ResponseController.
-func (s *statusSeen) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter }

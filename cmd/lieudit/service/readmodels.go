@@ -6,21 +6,21 @@ import (
 	"slices"
 
 	"lieudit/http/problem"
-	"lieudit/projections/history"
-	"lieudit/projections/inventory"
+	"lieudit/projections/account"
+	"lieudit/projections/audit"
+	"lieudit/projections/locations"
 	"lieudit/projections/projector"
-	"lieudit/projections/register"
 	"lieudit/schemas/body"
 )
 
-// readModels are the read models of the core log. A new one gets its line here; that of usage has a log of its own.
-func readModels() []projector.Model {
-	return []projector.Model{register.Model, history.Model, inventory.Model(false)}
+// coreReadModels are the read models of the core log. A new one gets its line here; that of usage has a log of its own.
+func coreReadModels() []projector.Model {
+	return []projector.Model{account.Model, audit.Model, locations.Model(false)}
 }
 
-// reading are the names of those that read the events of a category.
-func reading(category string) (names []string) {
-	for _, m := range readModels() {
+// readModelsOfCategory are the names of those that read the events of a category.
+func readModelsOfCategory(category string) (names []string) {
+	for _, m := range coreReadModels() {
 		if slices.Contains(m.Categories, category) {
 			names = append(names, m.Name)
 		}
@@ -28,10 +28,10 @@ func reading(category string) (names []string) {
 	return names
 }
 
-// readModelsOf is what the customer area can do about the read models.
-type readModelsOf struct{ projector *projector.Projector }
+// projectionAdmin is what the customer area can do about the read models.
+type projectionAdmin struct{ projector *projector.Projector }
 
-func (m readModelsOf) Status(ctx context.Context) ([]body.Projection, error) {
+func (m projectionAdmin) Status(ctx context.Context) ([]body.Projection, error) {
 	all, err := m.projector.Status(ctx)
 	if err != nil {
 		return nil, err
@@ -40,21 +40,21 @@ func (m readModelsOf) Status(ctx context.Context) ([]body.Projection, error) {
 	shown := make([]body.Projection, len(all))
 	for i, s := range all {
 		shown[i] = body.Projection{
-			Name: s.Model, Version: int(s.Version), Copy: s.Copy, State: string(s.State),
+			Name: s.Model, Version: int(s.Version), Generation: s.Generation, State: string(s.State),
 			Position: uint64(s.Position), Owner: s.Owner, Reason: s.Reason,
 		}
-		if s.Behind >= 0 {
-			shown[i].Lag = &s.Behind
+		if s.Lag >= 0 {
+			shown[i].Lag = &s.Lag
 		}
-		shown[i].Stopped = stoppedIn(s.Copy, stopped)
+		shown[i].Stopped = stoppedAccountsOf(s.Generation, stopped)
 	}
 	return shown, err
 }
 
-// stoppedIn are the accounts that a copy has stopped.
-func stoppedIn(name string, all []projector.StoppedAccount) (shown []body.StoppedAccount) {
+// stoppedAccountsOf are the accounts that a copy has stopped.
+func stoppedAccountsOf(generation string, all []projector.StoppedAccount) (shown []body.StoppedAccount) {
 	for _, s := range all {
-		if s.Copy == name && s.Stopped() {
+		if s.Generation == generation && s.IsStopped() {
 			shown = append(shown, body.StoppedAccount{
 				Account: s.Account, Kind: s.Kind, Stream: s.Stream, Revision: s.Revision, Position: uint64(s.Position), Reason: s.Reason,
 			})
@@ -63,11 +63,11 @@ func stoppedIn(name string, all []projector.StoppedAccount) (shown []body.Stoppe
 	return shown
 }
 
-func (m readModelsOf) Refold(ctx context.Context, account string) error {
+func (m projectionAdmin) Refold(ctx context.Context, account string) error {
 	return m.projector.Refold(ctx, account)
 }
 
-func (m readModelsOf) Rebuild(ctx context.Context, name string) error {
+func (m projectionAdmin) Rebuild(ctx context.Context, name string) error {
 	_, err := m.projector.Rebuild(ctx, name)
 	if errors.Is(err, projector.ErrUnknownModel) {
 		return problem.NotFound()
@@ -75,9 +75,9 @@ func (m readModelsOf) Rebuild(ctx context.Context, name string) error {
 	return err
 }
 
-func (m readModelsOf) RebuildAll(ctx context.Context) error { return m.projector.RebuildAll(ctx) }
+func (m projectionAdmin) RebuildAll(ctx context.Context) error { return m.projector.RebuildAll(ctx) }
 
-func (m readModelsOf) Prune(ctx context.Context) error {
+func (m projectionAdmin) Prune(ctx context.Context) error {
 	_, err := m.projector.Prune(ctx)
 	return err
 }

@@ -9,74 +9,74 @@ import (
 )
 
 const (
-	reopenEvery  = 5 * time.Second // how often unreadable accounts are tried
-	reopenAtOnce = 100             // of them
-	maxReopen    = 10 * time.Minute
+	reopenInterval  = 5 * time.Second // how often unreadable accounts are tried
+	reopenBatchSize = 100             // of them
+	maxReopenPause  = 10 * time.Minute
 )
 
-// reopener has the rows of unreadable accounts written again once their keys are back. It tries a hundred accounts at a
+// accountReopener has the rows of unreadable accounts written again once their keys are back. It tries a hundred accounts at a
 // time, each for one question to the vault and one short read of the log; one that stops again although its key seems right is
 // tried less and less often.
-type reopener struct {
-	accounts func(ctx context.Context, after string, limit int) ([]string, error)
-	opens    func(ctx context.Context, account string) error
-	refold   func(ctx context.Context, accounts ...string) error
+type accountReopener struct {
+	unreadableAccounts func(ctx context.Context, after string, limit int) ([]string, error)
+	checkKey           func(ctx context.Context, account string) error
+	refold             func(ctx context.Context, unreadableAccounts ...string) error
 
-	changed chan struct{} // another vault is there
-	after   string
-	tried   map[string]trial
+	vaultChanged chan struct{} // another vault is there
+	after        string
+	attempts     map[string]attempt
 }
 
-// trial is when an account may be refolded again.
-type trial struct {
+// attempt is when an account may be refolded again.
+type attempt struct {
 	next  time.Time
 	pause time.Duration
 }
 
-func (s *service) reopener() *reopener {
-	return &reopener{
-		accounts: s.projector.UnreadableAccounts, refold: s.projector.Refold,
-		opens: func(ctx context.Context, account string) error {
-			_, err := s.keys.Key(ctx, account, true)
+func (s *service) newReopener() *accountReopener {
+	return &accountReopener{
+		unreadableAccounts: s.projector.UnreadableAccounts, refold: s.projector.Refold,
+		checkKey: func(ctx context.Context, account string) error {
+			_, err := s.vault.Key(ctx, account, true)
 			if errors.Is(err, eventstore.ErrDestroyed) { // then its fields are empty
 				return nil
 			}
 			return err
 		},
-		changed: s.reopen, tried: map[string]trial{},
+		vaultChanged: s.vaultChanged, attempts: map[string]attempt{},
 	}
 }
 
 // run tries for as long as ctx goes on. What fails is tried again with the next round.
-func (r *reopener) run(ctx context.Context) error {
+func (r *accountReopener) run(ctx context.Context) error {
 	for {
-		r.try(ctx, time.Now())
+		r.reopenDueAccounts(ctx, time.Now())
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-r.changed:
-			clear(r.tried)
+		case <-r.vaultChanged:
+			clear(r.attempts)
 			r.after = ""
-		case <-time.After(reopenEvery):
+		case <-time.After(reopenInterval):
 		}
 	}
 }
 
-func (r *reopener) try(ctx context.Context, now time.Time) error {
-	all, err := r.accounts(ctx, r.after, reopenAtOnce)
+func (r *accountReopener) reopenDueAccounts(ctx context.Context, now time.Time) error {
+	all, err := r.unreadableAccounts(ctx, r.after, reopenBatchSize)
 	if err != nil {
 		return err
 	}
-	if r.after = ""; len(all) == reopenAtOnce {
+	if r.after = ""; len(all) == reopenBatchSize {
 		r.after = all[len(all)-1]
 	}
 	var due []string
 	for _, account := range all {
-		if last := r.tried[account]; now.Before(last.next) || r.opens(ctx, account) != nil {
+		if last := r.attempts[account]; now.Before(last.next) || r.checkKey(ctx, account) != nil {
 			continue
 		}
 		due = append(due, account)
-		r.note(account, now)
+		r.scheduleRetry(account, now)
 	}
 	if len(due) == 0 {
 		return nil
@@ -84,12 +84,12 @@ func (r *reopener) try(ctx context.Context, now time.Time) error {
 	return r.refold(ctx, due...)
 }
 
-func (r *reopener) note(account string, now time.Time) {
-	pause := min(max(2*r.tried[account].pause, 2*reopenEvery), maxReopen)
-	r.tried[account] = trial{now.Add(pause), pause}
-	for other, t := range r.tried {
-		if now.Sub(t.next) > 2*maxReopen { // it is long open
-			delete(r.tried, other)
+func (r *accountReopener) scheduleRetry(account string, now time.Time) {
+	pause := min(max(2*r.attempts[account].pause, 2*reopenInterval), maxReopenPause)
+	r.attempts[account] = attempt{now.Add(pause), pause}
+	for other, t := range r.attempts {
+		if now.Sub(t.next) > 2*maxReopenPause { // it is long open
+			delete(r.attempts, other)
 		}
 	}
 }

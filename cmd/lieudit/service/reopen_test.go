@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// unreadables are accounts that are stopped, and which keys are back.
-type unreadables struct {
-	all    []string
-	back   map[string]bool
-	asked  int
-	folded []string
+// fakeUnreadableAccounts are accounts that are stopped, and which keys are back.
+type fakeUnreadableAccounts struct {
+	all          []string
+	restoredKeys map[string]bool
+	keyChecks    int
+	refolded     []string
 }
 
-func (u *unreadables) reopener() *reopener {
-	return &reopener{
-		accounts: func(_ context.Context, after string, limit int) ([]string, error) {
+func (u *fakeUnreadableAccounts) newReopener() *accountReopener {
+	return &accountReopener{
+		unreadableAccounts: func(_ context.Context, after string, limit int) ([]string, error) {
 			var found []string
 			for _, a := range u.all {
 				if a > after && len(found) < limit {
@@ -28,50 +28,50 @@ func (u *unreadables) reopener() *reopener {
 			}
 			return found, nil
 		},
-		opens: func(_ context.Context, account string) error {
-			if u.asked++; !u.back[account] {
+		checkKey: func(_ context.Context, account string) error {
+			if u.keyChecks++; !u.restoredKeys[account] {
 				return errors.New("no key")
 			}
 			return nil
 		},
 		refold: func(_ context.Context, accounts ...string) error {
-			u.folded = append(u.folded, accounts...)
+			u.refolded = append(u.refolded, accounts...)
 			return nil
 		},
-		tried: map[string]trial{},
+		attempts: map[string]attempt{},
 	}
 }
 
 func TestAllUnreadableAccountsAreTriedInTurn(t *testing.T) {
 	t.Parallel()
-	u := &unreadables{back: map[string]bool{}}
+	u := &fakeUnreadableAccounts{restoredKeys: map[string]bool{}}
 	for i := range 250 {
 		u.all = append(u.all, fmt.Sprintf("a%03d", i))
 	}
-	u.back["a001"], u.back["a240"] = true, true
-	r, now := u.reopener(), time.Now()
+	u.restoredKeys["a001"], u.restoredKeys["a240"] = true, true
+	r, now := u.newReopener(), time.Now()
 	for round := range 3 {
-		u.asked = 0
-		if err := r.try(t.Context(), now); err != nil || u.asked > reopenAtOnce {
-			t.Errorf("round %d: %d accounts tried, %v", round, u.asked, err)
+		u.keyChecks = 0
+		if err := r.reopenDueAccounts(t.Context(), now); err != nil || u.keyChecks > reopenBatchSize {
+			t.Errorf("round %d: %d accounts tried, %v", round, u.keyChecks, err)
 		}
 	}
-	if !slices.Equal(u.folded, []string{"a001", "a240"}) {
-		t.Errorf("refolded %v, want the two whose keys are back", u.folded)
+	if !slices.Equal(u.refolded, []string{"a001", "a240"}) {
+		t.Errorf("refolded %v, want the two whose keys are back", u.refolded)
 	}
 }
 
 func TestAnAccountThatStopsAgainIsRefoldedLessAndLessOften(t *testing.T) {
 	t.Parallel()
-	u := &unreadables{all: []string{"a"}, back: map[string]bool{"a": true}}
-	r, now := u.reopener(), time.Now()
-	for range int(time.Hour / reopenEvery) {
-		if err := r.try(t.Context(), now); err != nil {
+	u := &fakeUnreadableAccounts{all: []string{"a"}, restoredKeys: map[string]bool{"a": true}}
+	r, now := u.newReopener(), time.Now()
+	for range int(time.Hour / reopenInterval) {
+		if err := r.reopenDueAccounts(t.Context(), now); err != nil {
 			t.Fatal(err)
 		}
-		now = now.Add(reopenEvery)
+		now = now.Add(reopenInterval)
 	}
-	if n := len(u.folded); n < 5 || n > 14 {
+	if n := len(u.refolded); n < 5 || n > 14 {
 		t.Errorf("refolded %d times in an hour", n)
 	}
 }

@@ -6,24 +6,24 @@ func TestFileDescriptorsAreKeptBackForTheLog(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		wanted, descriptors, open int
-		want                      connections
+		want                      connectionLimits
 	}{
-		{8192, 1 << 20, 40, connections{8192, 8192, 64}},
-		{8192, 20_000, 40, connections{8192, 8192, 64}},
-		{8192, 4096, 40, connections{1484, 1484, 64}}, // a quarter is kept back
-		{8192, 400, 40, connections{114, 114, 32}},
-		{50, 400, 40, connections{50, 50, 32}},
-		{8192, 4096, 2000, connections{504, 504, 64}}, // a long log
+		{8192, 1 << 20, 40, connectionLimits{8192, 8192, 64}},
+		{8192, 20_000, 40, connectionLimits{8192, 8192, 64}},
+		{8192, 4096, 40, connectionLimits{1484, 1484, 64}}, // a quarter is kept back
+		{8192, 400, 40, connectionLimits{114, 114, 32}},
+		{50, 400, 40, connectionLimits{50, 50, 32}},
+		{8192, 4096, 2000, connectionLimits{504, 504, 64}}, // a long log
 	} {
-		got, err := share(c.wanted, c.descriptors, c.open)
+		got, err := divideDescriptors(c.wanted, c.descriptors, c.open)
 		if err != nil || got != c.want {
 			t.Errorf("%d of %d descriptors, %d open: %+v, %v; want %+v", c.wanted, c.descriptors, c.open, got, err, c.want)
 		}
-		if kept := c.descriptors - c.open - got.api - got.area - got.ops; kept < minReserve {
+		if kept := c.descriptors - c.open - got.api - got.area - got.ops; kept < minDescriptorReserve {
 			t.Errorf("%d of %d descriptors are kept back", kept, c.descriptors)
 		}
 	}
-	if _, err := share(8192, 150, 40); err == nil {
+	if _, err := divideDescriptors(8192, 150, 40); err == nil {
 		t.Error("150 descriptors are enough")
 	}
 }

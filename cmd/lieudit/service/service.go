@@ -18,19 +18,19 @@ import (
 	"lieudit/commands/repair"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
-	"lieudit/eventstore/hold"
+	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/vault"
-	"lieudit/eventstore/waiting"
-	"lieudit/http/bodies"
+	"lieudit/eventstore/waitlimit"
+	"lieudit/http/bodylimit"
+	"lieudit/projections/changes"
 	"lieudit/projections/keyring"
-	"lieudit/projections/outbox"
 	"lieudit/projections/projector"
-	"lieudit/projections/pulse"
-	"lieudit/projections/tally"
+	"lieudit/projections/searchindex"
+	usageprojections "lieudit/projections/usage"
 	"lieudit/queries/address/atlas"
 	"lieudit/queries/address/directory"
-	"lieudit/queries/address/siting"
-	"lieudit/queries/places/meili"
+	"lieudit/queries/locations/geocode"
+	"lieudit/queries/locations/meili"
 	"lieudit/schemas/table"
 )
 
@@ -46,34 +46,34 @@ type service struct {
 	version string
 	metrics *prometheus.Registry
 
-	closers   []func() error
-	logs      logs
-	keys      *vault.Bound  // of personal fields
-	reopen    chan struct{} // told when a vault is whole again
-	shelf     *table.Shelf
-	waiting   *waiting.Room // for a log that is slow
-	ring      *keyring.Ring
-	projector *projector.Projector
-	pulse     *pulse.Pulse
-	accounts  *account.Accounts
-	tokens    *access.Tokens
-	repairs   *repair.Repairs
-	ledger    *usage.Ledger
-	locations *locations.Locations
-	sites     *meili.Index   // nil: sites are searched in memory
-	outbox    *outbox.Outbox // with sites
-	caughtUp  atomic.Bool    // the read models, once
-	atlas     *atlas.Atlas
-	listings  *directory.Directory // nil: vintages are searched by their own index
-	follower  *vintages.Follower
+	closers        []func() error
+	logs           logs
+	vault          *vault.Bound  // of personal fields
+	vaultChanged   chan struct{} // told when a vault is whole again
+	registry       *table.Registry
+	waitLimiter    *waitlimit.Limiter // for a log that is slow
+	keyRing        *keyring.Ring
+	projector      *projector.Projector
+	changes        *changes.Notifier
+	accounts       *account.Accounts
+	tokens         *access.Tokens
+	repairs        *repair.Repairs
+	ledger         *usage.Meter
+	locations      *locations.Locations
+	siteIndex      *meili.Index         // nil: sites are searched in memory
+	siteIndexer    *searchindex.Indexer // with sites
+	hasCaughtUp    atomic.Bool          // the read models, once
+	atlas          *atlas.Atlas
+	addressIndex   *directory.Directory // nil: vintages are searched by their own index
+	vintageWatcher *vintages.Watcher
 
-	bodies         *bodies.Budget
-	memory         memory
+	bodyBudget     *bodylimit.Budget
+	gc             gcTuner
 	api, area, ops *listener
 }
 
-// open takes the data folder and opens every part. Servers need not be there yet; the folder must be free.
-func open(ctx context.Context, c Config) (_ *service, err error) {
+// openService takes the data folder and opens every part. Servers need not be there yet; the folder must be free.
+func openService(ctx context.Context, c Config) (_ *service, err error) {
 	s := &service{Config: c, version: Version(), metrics: prometheus.NewRegistry()}
 	defer func() {
 		if err != nil {
@@ -83,68 +83,70 @@ func open(ctx context.Context, c Config) (_ *service, err error) {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	folder, err := hold.Folder(c.Data, c.Now())
+	folder, err := dirlock.Acquire(c.Data, c.Now())
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	s.closing(folder.Close)
+	s.onClose(folder.Close)
 	if s.logs, err = openLogs(ctx, c); err != nil {
 		return nil, err
 	}
-	s.closing(s.logs.close)
-	if err := s.openTables(); err != nil {
+	s.onClose(s.logs.close)
+	if err := s.openDatabases(); err != nil {
 		return nil, err
 	}
-	if err := s.openKeys(ctx); err != nil {
+	if err := s.openVault(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.openSites(); err != nil {
+	if err := s.openSiteSearch(); err != nil {
 		return nil, err
 	}
 	if err := s.openAddresses(ctx); err != nil {
 		return nil, err
 	}
-	s.assemble()
-	s.gauges()
-	return s, s.listen()
+	s.connectParts()
+	s.registerMetrics()
+	return s, s.openListeners()
 }
 
-// openTables opens the databases of the read models.
-func (s *service) openTables() (err error) {
-	models := s.Postgres
+// openDatabases opens the databases of the read models.
+func (s *service) openDatabases() (err error) {
+	location := s.Postgres
 	if s.Postgres == "" {
-		models = filepath.Join(s.Data, "readmodels")
+		location = filepath.Join(s.Data, "readmodels")
 	}
-	if s.shelf, err = table.OpenShelf(models); err != nil {
+	if s.registry, err = table.OpenRegistry(location); err != nil {
 		return err
 	}
-	s.closing(s.shelf.Close)
+	s.onClose(s.registry.Close)
 	return nil
 }
 
-func (s *service) assemble() {
-	codec := eventstore.NewCodec(s.keys)
-	s.ring = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, "keyring"), s.Log)
-	s.projector = projector.New(s.logs.core, codec, s.shelf, s.models()...)
-	s.projector.Follow(s.logs.usage, tally.Model)
-	s.projector.Log, s.projector.Alone = s.Log, s.Postgres == "" // the data folder is this instance's
-	s.pulse = pulse.New(s.logs.core, s.Log)
-	s.pulse.From = func(ctx context.Context) (eventstore.Mark, error) { return s.projector.Seen(ctx, table.Places.Name) }
-	s.accounts = account.New(s.logs.core, codec, s.Tokens, s.Now)
-	s.tokens = access.New(s.logs.core, codec, s.Tokens, s.Now)
+func (s *service) connectParts() {
+	codec := eventstore.NewCodec(s.vault)
+	s.keyRing = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, "keyring"), s.Log)
+	s.projector = projector.New(s.logs.core, codec, s.registry, s.configuredReadModels()...)
+	s.projector.AddModelFrom(s.logs.usage, usageprojections.Model)
+	s.projector.Log, s.projector.IsOnlyInstance = s.Log, s.Postgres == "" // the data folder is this instance's
+	s.changes = changes.New(s.logs.core, s.Log)
+	s.changes.LoadCheckpoint = func(ctx context.Context) (eventstore.Checkpoint, error) {
+		return s.projector.Checkpoint(ctx, table.LocationsModel.Name)
+	}
+	s.accounts = account.New(s.logs.core, codec, s.TokenPrefixes, s.Now)
+	s.tokens = access.New(s.logs.core, codec, s.TokenPrefixes, s.Now)
 	s.repairs = repair.New(s.logs.core, codec)
-	s.waiting = waiting.NewRoom(waiting.Places)
+	s.waitLimiter = waitlimit.New(waitlimit.MaxRequests)
 	s.ledger = usage.New(s.logs.usage, codec, s.accounts, s.Now, s.Log)
-	s.ledger.WaitIn(s.waiting)
-	s.locations = locations.New(s.logs.core, codec, s.accounts, siting.New(s.atlas), s.Now)
-	s.locations.Keep(filepath.Join(s.Data, "folds"), s.Log)
-	s.bodies = s.bodyBudget()
-	s.memory = watch(s.bodies)
-	s.shelf.Instance = s.ledger.Incarnation() // so that it can be told of which incarnations live
+	s.ledger.SetWaitLimiter(s.waitLimiter)
+	s.locations = locations.New(s.logs.core, codec, s.accounts, geocode.New(s.atlas), s.Now)
+	s.locations.KeepSnapshots(filepath.Join(s.Data, "folds"), s.Log)
+	s.bodyBudget = s.newBodyBudget()
+	s.gc = newGCTuner(s.bodyBudget)
+	s.registry.InstanceID = s.ledger.InstanceID() // so that it can be told of which incarnations live
 }
 
-// closing notes how a part that was opened is freed.
-func (s *service) closing(f func() error) { s.closers = append(s.closers, f) }
+// onClose notes how a part that was opened is freed.
+func (s *service) onClose(f func() error) { s.closers = append(s.closers, f) }
 
 // close frees every part that was opened, the last first.
 func (s *service) close() error {

@@ -10,111 +10,111 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"lieudit/eventstore"
-	"lieudit/projections/inventory"
-	"lieudit/projections/outbox"
+	"lieudit/projections/locations"
 	"lieudit/projections/projector"
-	"lieudit/queries/places/finder"
-	"lieudit/queries/places/local"
-	"lieudit/queries/places/meili"
+	"lieudit/projections/searchindex"
+	"lieudit/queries/locations/meili"
+	"lieudit/queries/locations/memory"
+	"lieudit/queries/locations/search"
 	"lieudit/schemas/table"
 )
 
-// openSites has sites searched in Meilisearch where there is one. It need not be there yet.
-func (s *service) openSites() error {
+// openSiteSearch has sites searched in Meilisearch where there is one. It need not be there yet.
+func (s *service) openSiteSearch() error {
 	if s.Meilisearch == "" {
 		return nil
 	}
-	server, err := meili.Parse(s.Meilisearch)
+	server, err := meili.ParseServer(s.Meilisearch)
 	if err != nil {
 		return err
 	}
-	s.sites = meili.New(server, s.shelf)
-	s.outbox = outbox.New(siteIndex{s.sites}, s.shelf)
-	s.outbox.Log = s.Log
+	s.siteIndex = meili.New(server, s.registry)
+	s.siteIndexer = searchindex.New(siteIndexAdapter{s.siteIndex}, s.registry)
+	s.siteIndexer.Log = s.Log
 	return nil
 }
 
-// search is the search of sites: in Meilisearch, or in memory and then no older than the last change of an account's places that
+// newSearchEngine is the newSearchEngine of sites: in Meilisearch, or in memory and then no older than the last change of an account's places that
 // was seen.
-func (s *service) search() finder.Engine {
-	if s.sites != nil {
-		return s.sites
+func (s *service) newSearchEngine() search.Engine {
+	if s.siteIndex != nil {
+		return s.siteIndex
 	}
-	return local.New(s.shelf, func(account string) uint64 { return uint64(s.pulse.Changed(account)) }, s.Now, local.Held)
+	return memory.New(s.registry, func(account string) uint64 { return uint64(s.changes.LastChange(account)) }, s.Now, memory.DefaultMaxSites)
 }
 
-// models are the read models of the core log. That of places fills an outbox where somebody empties it.
-func (s *service) models() []projector.Model {
-	all := readModels()
+// configuredReadModels are the read configuredReadModels of the core log. That of places fills an outbox where somebody empties it.
+func (s *service) configuredReadModels() []projector.Model {
+	all := coreReadModels()
 	for i, m := range all {
-		if m.Name == table.Places.Name && s.outbox != nil {
-			all[i] = inventory.Model(true)
-			all[i].Beside = s.outbox.Run
+		if m.Name == table.LocationsModel.Name && s.siteIndexer != nil {
+			all[i] = locations.Model(true)
+			all[i].OwnerTask = s.siteIndexer.Run
 		}
 	}
 	return all
 }
 
-// searchable returns when the search of sites finds what the read model held at a position. That Meilisearch is away was said
+// waitForSearch returns when the search of sites finds what the read model held at a position. That Meilisearch is away was said
 // when it went.
-func (s *service) searchable(ctx context.Context, at eventstore.Position) error {
-	if s.outbox == nil {
+func (s *service) waitForSearch(ctx context.Context, at eventstore.Position) error {
+	if s.siteIndexer == nil {
 		return nil
 	}
-	err := s.outbox.Wait(ctx, at)
-	if errors.Is(err, outbox.ErrDown) {
+	err := s.siteIndexer.AwaitPosition(ctx, at)
+	if errors.Is(err, searchindex.ErrDown) {
 		return nil
 	}
 	return err
 }
 
-// outboxGauges are how the outbox stands, whichever instance empties it.
-func (s *service) outboxGauges() {
-	gauge := func(name, help string, value func(outbox.State) int) {
+// registerSiteIndexerMetrics are how the outbox stands, whichever instance empties it.
+func (s *service) registerSiteIndexerMetrics() {
+	gauge := func(name, help string, value func(searchindex.Backlog) int) {
 		s.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			state, err := s.outbox.State(ctx)
+			state, err := s.siteIndexer.Backlog(ctx)
 			if err != nil {
 				return math.NaN()
 			}
 			return float64(value(state))
 		}))
 	}
-	gauge("lieudit_outbox_waiting", "Sites that the search is still to be told of.", func(s outbox.State) int { return s.Waiting })
-	gauge("lieudit_outbox_aside", "Sites that the search refused.", func(s outbox.State) int { return s.Aside })
+	gauge("lieudit_outbox_waiting", "Sites that the search is still to be told of.", func(s searchindex.Backlog) int { return s.Pending })
+	gauge("lieudit_outbox_aside", "Sites that the search refused.", func(s searchindex.Backlog) int { return s.Refused })
 }
 
-func (c Config) searchName() string {
+func (c Config) describeSiteSearch() string {
 	if c.Meilisearch == "" {
 		return "in memory"
 	}
-	return "Meilisearch, " + withoutKey(c.Meilisearch)
+	return "Meilisearch, " + hideKey(c.Meilisearch)
 }
 
-// siteIndex is the index of sites as an outbox tells it.
-type siteIndex struct{ index *meili.Index }
+// siteIndexAdapter is the index of sites as an outbox tells it.
+type siteIndexAdapter struct{ index *meili.Index }
 
-func (x siteIndex) Open(ctx context.Context) (outbox.Told, error) {
+func (x siteIndexAdapter) Open(ctx context.Context) (searchindex.IndexState, error) {
 	told, err := x.index.Open(ctx)
-	return outbox.Told(told), known(err)
+	return searchindex.IndexState(told), mapIndexError(err)
 }
 
-func (x siteIndex) Tell(ctx context.Context, b outbox.Batch) error {
-	return known(x.index.Tell(ctx, meili.Batch(b)))
+func (x siteIndexAdapter) ApplyBatch(ctx context.Context, b searchindex.Batch) error {
+	return mapIndexError(x.index.ApplyBatch(ctx, meili.Batch(b)))
 }
 
-func (x siteIndex) Seal(ctx context.Context, b outbox.Batch) error {
-	return known(x.index.Seal(ctx, meili.Batch(b)))
+func (x siteIndexAdapter) SaveProgress(ctx context.Context, b searchindex.Batch) error {
+	return mapIndexError(x.index.SaveProgress(ctx, meili.Batch(b)))
 }
 
-// known is an error of the index as the outbox knows it.
-func known(err error) error {
+// mapIndexError is an error of the index as the outbox knows it.
+func mapIndexError(err error) error {
 	switch {
-	case errors.Is(err, meili.ErrRefused):
-		return fmt.Errorf("%w: %w", outbox.ErrRefused, err)
-	case errors.Is(err, meili.ErrLost):
-		return fmt.Errorf("%w: %w", outbox.ErrLost, err)
+	case errors.Is(err, meili.ErrRejected):
+		return fmt.Errorf("%w: %w", searchindex.ErrRefused, err)
+	case errors.Is(err, meili.ErrIndexReplaced):
+		return fmt.Errorf("%w: %w", searchindex.ErrLost, err)
 	}
 	return err
 }

@@ -6,48 +6,48 @@ import (
 	"strings"
 )
 
-// welcome tells people at start where everything is and, once in the life of a log, the demo key with calls that
+// printWelcome tells people at start where everything is and, once in the life of a log, the demo key with calls that
 // work.
-func (s *service) welcome(out io.Writer) {
+func (s *service) printWelcome(out io.Writer) {
 	fmt.Fprintf(out, "lieudit %s\n", s.version)
 	for _, line := range [][2]string{
-		{"log", s.Config.logName()}, {"read models", s.Config.tablesName()}, {"addresses", s.vintageName()}, {"address index", s.Config.indexName()},
-		{"site search", s.Config.searchName()},
+		{"log", s.Config.describeLog()}, {"read models", s.Config.describeReadModels()}, {"addresses", s.describeVintage()}, {"address index", s.Config.describeAddressIndex()},
+		{"site search", s.Config.describeSiteSearch()},
 		{"API", s.api.url() + "/services/v1"}, {"customer area", s.area.url() + "/customer-area/v1"}, {"health, metrics", s.ops.url()},
 	} {
 		fmt.Fprintf(out, "  %-16s %s\n", line[0], line[1])
 	}
 }
 
-func (c Config) logName() string {
+func (c Config) describeLog() string {
 	if c.EventStore != "" {
-		return withoutPassword(c.EventStore)
+		return hidePassword(c.EventStore)
 	}
 	return "journal in " + c.Data
 }
 
-func (c Config) tablesName() string {
+func (c Config) describeReadModels() string {
 	if c.Postgres != "" {
-		return withoutPassword(c.Postgres)
+		return hidePassword(c.Postgres)
 	}
 	return "SQLite in " + c.Data
 }
 
-func (c Config) indexName() string {
-	if c.AddressIndex == Meilisearch {
-		return "Meilisearch, " + withoutKey(c.Meilisearch)
+func (c Config) describeAddressIndex() string {
+	if c.AddressIndex == MeilisearchIndex {
+		return "Meilisearch, " + hideKey(c.Meilisearch)
 	}
 	return "the vintage's own"
 }
 
-// withoutKey is an address as it may be shown, where even the user is a secret.
-func withoutKey(address string) string {
+// hideKey is an address as it may be shown, where even the user is a secret.
+func hideKey(address string) string {
 	scheme, rest, _ := strings.Cut(address, "://")
 	return scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
-// withoutPassword is an address as it may be shown.
-func withoutPassword(address string) string {
+// hidePassword is an address as it may be shown.
+func hidePassword(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
 		return "(hidden)"
@@ -60,8 +60,8 @@ func withoutPassword(address string) string {
 	return scheme + "://" + rest
 }
 
-// showDemo tells the demo key and what can be done with it.
-func (s *service) showDemo(out io.Writer, key string) {
+// printDemo tells the demo key and what can be done with it.
+func (s *service) printDemo(out io.Writer, key string) {
 	base := s.api.url() + "/services/v1"
 	fmt.Fprintf(out, `
 A demo account was opened. Its key is shown this once:

@@ -13,10 +13,10 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// SumError says that a finished vintage is not the one that was meant.
-type SumError struct{ Want, Got string }
+// ChecksumError says that a finished vintage is not the one that was meant.
+type ChecksumError struct{ Want, Got string }
 
-func (e *SumError) Error() string {
+func (e *ChecksumError) Error() string {
 	return fmt.Sprintf("its SHA-256 is %s and should be %s", e.Got, e.Want)
 }
 
@@ -27,15 +27,15 @@ var (
 	ErrUnfinished = errors.New("a SHA-256 is that of a finished vintage, and this is none")
 )
 
-// Finished says whether the one source is a finished vintage.
-func (s *Sources) Finished() (bool, error) {
+// IsFinishedVintage says whether the one source is a finished vintage.
+func (s *Sources) IsFinishedVintage() (bool, error) {
 	for _, f := range s.files {
 		text := bufio.NewReader(f.ReadCloser)
 		head, err := text.Peek(16)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return false, fmt.Errorf("read %s: %w", f.name, err)
 		}
-		f.text = text
+		f.unread = text
 		if vintage.Signed(head) {
 			if len(s.files) > 1 {
 				return false, fmt.Errorf("%s: %w", f.name, ErrMixed)
@@ -46,20 +46,20 @@ func (s *Sources) Finished() (bool, error) {
 	return false, nil
 }
 
-// adopt copies the finished vintage to a path and checks all of it.
-func (s *Sources) adopt(path, sum string) (out vintage.Summary, err error) {
+// importFinished copies the finished vintage to a path and checks all of it.
+func (s *Sources) importFinished(path, sum string) (out vintage.Summary, err error) {
 	defer func() {
 		if err != nil {
 			os.Remove(path) // what is left the next import sweeps
 		}
 	}()
 	name := s.files[0].name
-	got, err := s.copy(path)
+	got, err := s.copyWithChecksum(path)
 	if err != nil {
 		return out, fmt.Errorf("copy %s: %w", name, err)
 	}
 	if !strings.EqualFold(got, sum) {
-		return out, fmt.Errorf("%s is not the vintage that was meant: %w", name, &SumError{Want: sum, Got: got})
+		return out, fmt.Errorf("%s is not the vintage that was meant: %w", name, &ChecksumError{Want: sum, Got: got})
 	}
 	v, err := vintage.Open(path)
 	if err != nil {
@@ -69,19 +69,19 @@ func (s *Sources) adopt(path, sum string) (out vintage.Summary, err error) {
 	return out, errors.Join(v.Verify(s.ctx), v.Close())
 }
 
-// copy copies the one source and returns its SHA-256.
-func (s *Sources) copy(path string) (sum string, err error) {
+// copyWithChecksum copies the one source and returns its SHA-256.
+func (s *Sources) copyWithChecksum(path string) (sum string, err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return "", err
 	}
 	digest := sha256.New()
-	_, err = io.Copy(io.MultiWriter(file, digest), counted{s.files[0].text, s})
+	_, err = io.Copy(io.MultiWriter(file, digest), countingReader{s.files[0].unread, s})
 	return hex.EncodeToString(digest.Sum(nil)), errors.Join(err, file.Sync(), file.Close())
 }
 
-// Sum is the SHA-256 of a vintage's file, by which another instance imports it.
-func (f Folder) Sum(name string) (string, error) {
+// Checksum is the SHA-256 of a vintage's file, by which another instance imports it.
+func (f Folder) Checksum(name string) (string, error) {
 	file, err := os.Open(f.Path(name))
 	if err != nil {
 		return "", err

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"lieudit/eventstore/hold"
+	"lieudit/eventstore/dirlock"
 )
 
 // RefusedError says that the running service could not open a vintage.
@@ -19,15 +19,15 @@ func (e *RefusedError) Error() string {
 	return "the running service refused the vintage and stays with the one before: " + e.Reason
 }
 
-// Served says which vintage the running service answers from; running is false when none runs.
-func (f Folder) Served() (name string, running bool, err error) {
-	seat := filepath.Join(f.dir, serving)
-	lock, err := hold.Folder(seat, time.Now())
+// ServedVintage says which vintage the running service answers from; running is false when none runs.
+func (f Folder) ServedVintage() (name string, running bool, err error) {
+	dir := filepath.Join(f.dir, servingFolder)
+	lock, err := dirlock.Acquire(dir, time.Now())
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
 	}
-	if _, held := errors.AsType[*hold.HeldError](err); held {
-		name, err = readName(filepath.Join(seat, answering))
+	if _, held := errors.AsType[*dirlock.HeldError](err); held {
+		name, err = readNameFile(filepath.Join(dir, servedNameFile))
 		return name, true, err
 	}
 	if err != nil {
@@ -36,29 +36,29 @@ func (f Folder) Served() (name string, running bool, err error) {
 	return "", false, lock.Close()
 }
 
-// Await returns when the running service answers from a vintage, and at once when none runs.
-func (f Folder) Await(ctx context.Context, name string) (running bool, err error) {
-	clock := time.NewTicker(look / 5)
-	defer clock.Stop()
+// AwaitServed returns when the running service answers from a vintage, and at once when none runs.
+func (f Folder) AwaitServed(ctx context.Context, name string) (running bool, err error) {
+	ticker := time.NewTicker(pollInterval / 5)
+	defer ticker.Stop()
 	for {
-		served, running, err := f.Served()
+		served, running, err := f.ServedVintage()
 		if err != nil || !running || served == name {
 			return running, err
 		}
-		if reason, err := f.refusal(name); err != nil || reason != "" {
+		if reason, err := f.readRefusal(name); err != nil || reason != "" {
 			return true, errors.Join(err, &RefusedError{reason})
 		}
 		select {
 		case <-ctx.Done():
 			return true, fmt.Errorf("waiting for the running service: %w", ctx.Err())
-		case <-clock.C:
+		case <-ticker.C:
 		}
 	}
 }
 
-func (f Folder) refusal(name string) (string, error) {
-	text, err := readName(filepath.Join(f.dir, serving, refused))
-	if of, reason, _ := strings.Cut(text, " "); of == name {
+func (f Folder) readRefusal(name string) (string, error) {
+	text, err := readNameFile(filepath.Join(f.dir, servingFolder, refusedFile))
+	if refusedName, reason, _ := strings.Cut(text, " "); refusedName == name {
 		return reason, err
 	}
 	return "", err

@@ -9,11 +9,11 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// checked is the file, in the folder of who serves, that says which file was found whole.
-const checked = "checked"
+// verifiedFile is the file, in the folder of who serves, that says which file was found whole.
+const verifiedFile = "checked"
 
-// fingerprint is what a file is told by from one that has changed.
-func fingerprint(v *vintage.Vintage) string {
+// fileFingerprint is what a file is told by from one that has changed.
+func fileFingerprint(v *vintage.Vintage) string {
 	inode := uint64(0)
 	if stat, ok := v.Info().Sys().(*syscall.Stat_t); ok {
 		inode = stat.Ino
@@ -21,22 +21,22 @@ func fingerprint(v *vintage.Vintage) string {
 	return fmt.Sprintf("%s %d %d %d", v.Digest(), inode, v.Size(), v.Modified().UnixNano())
 }
 
-// wasChecked says whether the very file was found whole before.
-func (f Folder) wasChecked(v *vintage.Vintage) bool {
-	noted, err := readName(filepath.Join(f.dir, serving, checked))
-	return err == nil && noted == fingerprint(v)
+// wasVerified says whether the very file was found whole before.
+func (f Folder) wasVerified(v *vintage.Vintage) bool {
+	noted, err := readNameFile(filepath.Join(f.dir, servingFolder, verifiedFile))
+	return err == nil && noted == fileFingerprint(v)
 }
 
-func (f Folder) noteChecked(v *vintage.Vintage) error {
-	seat := filepath.Join(f.dir, serving)
-	if err := os.MkdirAll(seat, 0o700); err != nil {
+func (f Folder) recordVerified(v *vintage.Vintage) error {
+	dir := filepath.Join(f.dir, servingFolder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if f.wasChecked(v) {
+	if f.wasVerified(v) {
 		return nil
 	}
-	return writeName(filepath.Join(seat, checked), fingerprint(v))
+	return replaceNameFile(filepath.Join(dir, verifiedFile), fileFingerprint(v))
 }
 
-// forgetChecked has the next start check a vintage before it serves it.
-func (f Folder) forgetChecked() { os.Remove(filepath.Join(f.dir, serving, checked)) }
+// forgetVerified has the next start check a vintage before it serves it.
+func (f Folder) forgetVerified() { os.Remove(filepath.Join(f.dir, servingFolder, verifiedFile)) }

@@ -15,36 +15,36 @@ import (
 	"strings"
 	"time"
 
-	"lieudit/eventstore/hold"
+	"lieudit/eventstore/dirlock"
 	"lieudit/queries/address/vintage"
 )
 
 const (
-	pointer   = "current" // the name of the current vintage
-	serving   = "serving" // the folder held by the service that answers from here
-	extension = ".vintage"
-	note      = "last-vintage" // beside the folder: the name of the last one of real addresses
+	currentFile      = "current" // the name of the current vintage
+	servingFolder    = "serving" // the folder held by the service that answers from here
+	vintageExtension = ".vintage"
+	lastVintageFile  = "last-vintage" // beside the folder: the name of the last one of real addresses
 )
 
-// Demo is the millésime of the invented vintage that a service makes for itself.
-const Demo = "demo"
+// DemoMillesime is the millésime of the invented vintage that a service makes for itself.
+const DemoMillesime = "demo"
 
 // Folder is where the vintages of a data folder are.
 type Folder struct{ dir string }
 
-// In is the folder in a data folder. It need not exist yet.
-func In(data string) Folder { return Folder{filepath.Join(data, "vintages")} }
+// FolderIn is the folder in a data folder. It need not exist yet.
+func FolderIn(data string) Folder { return Folder{filepath.Join(data, "vintages")} }
 
 // Current is the name of the current vintage; empty: there is none.
-func (f Folder) Current() (string, error) { return readName(filepath.Join(f.dir, pointer)) }
+func (f Folder) Current() (string, error) { return readNameFile(filepath.Join(f.dir, currentFile)) }
 
 // Open opens a vintage by its name.
 func (f Folder) Open(name string) (*vintage.Vintage, error) { return vintage.Open(f.Path(name)) }
 
 // Path is the file of a vintage.
-func (f Folder) Path(name string) string { return filepath.Join(f.dir, name+extension) }
+func (f Folder) Path(name string) string { return filepath.Join(f.dir, name+vintageExtension) }
 
-func readName(path string) (string, error) {
+func readNameFile(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -52,8 +52,8 @@ func readName(path string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// writeName puts a name into a file at once, so that a reader sees the old one or the new one.
-func writeName(path, name string) (err error) {
+// replaceNameFile puts a name into a file at once, so that a reader sees the old one or the new one.
+func replaceNameFile(path, name string) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".name-")
 	if err != nil {
 		return err
@@ -73,22 +73,22 @@ func writeName(path, name string) (err error) {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Build makes a vintage at a path. Current is the name of the current one, empty when there is none.
-type Build func(path, current string) (vintage.Summary, error)
+// BuildFunc makes a vintage at a path. Current is the name of the current one, empty when there is none.
+type BuildFunc func(path, current string) (vintage.Summary, error)
 
 // Add builds a vintage and makes it the current one. A second import at the same time is a *hold.HeldError. What fails
 // leaves the folder as it was.
-func (f Folder) Add(ctx context.Context, now time.Time, build Build) (name string, s vintage.Summary, err error) {
+func (f Folder) Add(ctx context.Context, now time.Time, build BuildFunc) (name string, s vintage.Summary, err error) {
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return "", s, err
 	}
-	lock, err := hold.Folder(f.dir, now)
+	lock, err := dirlock.Acquire(f.dir, now)
 	if err != nil {
 		return "", s, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	current, unreadable := f.repaired(ctx)
-	if err := f.sweep(current); err != nil {
+	current, unreadable := f.repairCurrent(ctx)
+	if err := f.removeUnneeded(current); err != nil {
 		return "", s, err
 	}
 	draft := filepath.Join(f.dir, ".draft")
@@ -100,49 +100,51 @@ func (f Folder) Add(ctx context.Context, now time.Time, build Build) (name strin
 		return "", s, errors.Join(err, os.Remove(draft))
 	}
 	if !s.Synthetic {
-		if err := f.remember(name); err != nil {
+		if err := f.recordRealVintage(name); err != nil {
 			return "", s, err
 		}
 	}
 	if unreadable != nil { // whatever it is, it is no name
-		if err := os.RemoveAll(filepath.Join(f.dir, pointer)); err != nil {
+		if err := os.RemoveAll(filepath.Join(f.dir, currentFile)); err != nil {
 			return "", s, err
 		}
 	}
-	return name, s, f.point(name)
+	return name, s, f.setCurrent(name)
 }
 
-// point makes a vintage the current one.
-func (f Folder) point(name string) error { return writeName(filepath.Join(f.dir, pointer), name) }
+// setCurrent makes a vintage the current one.
+func (f Folder) setCurrent(name string) error {
+	return replaceNameFile(filepath.Join(f.dir, currentFile), name)
+}
 
-// Clean removes what killed imports left, unless an import is at work.
-func (f Folder) Clean(now time.Time) error {
-	lock, err := hold.Folder(f.dir, now)
-	if _, held := errors.AsType[*hold.HeldError](err); held || errors.Is(err, fs.ErrNotExist) {
+// RemoveLeftovers removes what killed imports left, unless an import is at work.
+func (f Folder) RemoveLeftovers(now time.Time) error {
+	lock, err := dirlock.Acquire(f.dir, now)
+	if _, held := errors.AsType[*dirlock.HeldError](err); held || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	current, _ := f.Current() // where that cannot be read no vintage is removed
-	return errors.Join(f.sweep(current), lock.Close())
+	return errors.Join(f.removeUnneeded(current), lock.Close())
 }
 
-// sweep removes what nothing needs: leavings of killed imports, and vintages that are not current. One that is served
+// removeUnneeded removes what nothing needs: leavings of killed imports, and vintages that are not current. One that is served
 // still stays in memory until its service lets go. Where the current one is not there, none is removed: one of them may
 // be all that is left.
-func (f Folder) sweep(current string) error {
+func (f Folder) removeUnneeded(current string) error {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
 		return err
 	}
 	_, err = os.Stat(f.Path(current))
-	lost := current == "" || err != nil
+	isLost := current == "" || err != nil
 	err = nil
 	for _, e := range entries {
-		needed := slices.Contains([]string{pointer, serving, "lock", current + extension}, e.Name()) ||
-			lost && filepath.Ext(e.Name()) == extension
-		if !needed {
+		isNeeded := slices.Contains([]string{currentFile, servingFolder, "lock", current + vintageExtension}, e.Name()) ||
+			isLost && filepath.Ext(e.Name()) == vintageExtension
+		if !isNeeded {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(f.dir, e.Name())))
 		}
 	}

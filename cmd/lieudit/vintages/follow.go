@@ -11,75 +11,77 @@ import (
 	"sync"
 	"time"
 
-	"lieudit/eventstore/hold"
+	"lieudit/eventstore/dirlock"
 	"lieudit/queries/address/vintage"
 )
 
-// look is how often the service looks whether another vintage is current, and whether the file it answers from is what it was.
-const look = 250 * time.Millisecond
+// pollInterval is how often the service looks whether another vintage is current, and whether the file it answers from is what it was.
+const pollInterval = 250 * time.Millisecond
 
 const (
-	answering = "name"    // of the vintage the service answers from
-	refused   = "refused" // of one it could not open, and why
+	servedNameFile = "name"    // of the vintage the service answers from
+	refusedFile    = "refused" // of one it could not open, and why
 )
 
-// Follower keeps a service on the current vintage, and off one that is not whole:
+// Watcher keeps a service on the current vintage, and off one that is not whole:
 //
 //	Load ── current ── open ── Verify, unless it was checked before ──> swap
 //	turn ── Load ── the file has changed, or is damaged ──> withdraw
 //	check ── VerifyGently ── damage, which the next turn sees
-type Follower struct {
-	folder   Folder
-	swap     func(context.Context, *vintage.Vintage)
-	withdraw func(error)
-	log      *slog.Logger
-	every    time.Duration // all of the vintage is checked again
+type Watcher struct {
+	folder         Folder
+	swap           func(context.Context, *vintage.Vintage)
+	withdraw       func(error)
+	log            *slog.Logger
+	verifyInterval time.Duration // all of the vintage is checked again
 
-	now string    // the vintage answered from
-	bad candidate // the one that was refused last
+	servedName string          // the vintage answered from
+	rejected   rejectedVintage // the one that was refused last
 
 	mu      sync.Mutex // of what follows
 	served  *vintage.Vintage
 	problem error
 }
 
-// candidate is a file that was looked at, and why it must not be served.
-type candidate struct {
+// rejectedVintage is a file that was looked at, and why it must not be served.
+type rejectedVintage struct {
 	name   string
 	info   os.FileInfo
 	reason error
 }
 
-// is says whether a file is the one that was looked at, and has not changed since.
-func (c candidate) is(name string, info os.FileInfo) bool {
-	return c.name == name && unchanged(c.info, info)
+// matches says whether a file is the one that was looked at, and has not changed since.
+func (c rejectedVintage) matches(name string, info os.FileInfo) bool {
+	return c.name == name && isUnchanged(c.info, info)
 }
 
-func unchanged(a, b os.FileInfo) bool {
+func isUnchanged(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // ErrChanged: the file of the served vintage was written to. It is served again once all of it was found whole.
 var ErrChanged = errors.New("the file of the vintage was changed while it was served")
 
-// NewFollower is a follower that hands every vintage that becomes current to swap, which owns it from then on, and serves
+// NewWatcher is a follower that hands every vintage that becomes current to swap, which owns it from then on, and serves
 // it by the time it returns. One that must not be asked any more it takes out of service by withdraw.
-func NewFollower(f Folder, log *slog.Logger, swap func(context.Context, *vintage.Vintage), withdraw func(error)) *Follower {
-	return &Follower{folder: f, swap: swap, withdraw: withdraw, log: log, every: 24 * time.Hour}
+func NewWatcher(f Folder, log *slog.Logger, swap func(context.Context, *vintage.Vintage), withdraw func(error)) *Watcher {
+	return &Watcher{folder: f, swap: swap, withdraw: withdraw, log: log, verifyInterval: 24 * time.Hour}
 }
 
 // Problem is what is wrong with the vintages, and what mends it; nil: nothing.
-func (f *Follower) Problem() error {
+func (f *Watcher) Problem() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.problem
 }
 
 // Load serves the current vintage, if there is one that is whole.
-func (f *Follower) Load(ctx context.Context) { f.settle(f.load(ctx, (*vintage.Vintage).Verify)) }
+func (f *Watcher) Load(ctx context.Context) {
+	f.recordProblem(f.loadCurrent(ctx, (*vintage.Vintage).Verify))
+}
 
-// settle keeps what is wrong, and says it once.
-func (f *Follower) settle(err error) {
+// recordProblem keeps what is wrong, and says it once.
+func (f *Watcher) recordProblem(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -92,90 +94,90 @@ func (f *Follower) settle(err error) {
 		}
 		f.log.Error("the current vintage cannot be served", "consequence", consequence, "reason", err)
 	case err == nil && f.problem != nil:
-		f.log.Info("the current vintage is served again", "name", f.now)
+		f.log.Info("the current vintage is served again", "name", f.servedName)
 	}
 	f.problem = err
 }
 
-type verify func(*vintage.Vintage, context.Context) error
+type verifyFunc func(*vintage.Vintage, context.Context) error
 
-// load looks once.
-func (f *Follower) load(ctx context.Context, verify verify) error {
-	f.leaveDamaged()
+// loadCurrent looks once.
+func (f *Watcher) loadCurrent(ctx context.Context, verify verifyFunc) error {
+	f.withdrawDamaged()
 	name, err := f.folder.Current()
 	if err != nil {
-		return fmt.Errorf("vintages/%s cannot be read: %w: %s", pointer, err, mend)
+		return fmt.Errorf("vintages/%s cannot be read: %w: %s", currentFile, err, repairAdvice)
 	}
-	pointed := name != ""
-	if !pointed {
-		if name = f.folder.sole(); name == "" {
-			return f.folder.Lost()
+	isNamed := name != ""
+	if !isNamed {
+		if name = f.folder.findOnlyVintage(); name == "" {
+			return f.folder.CheckLost()
 		}
 	}
-	if err := f.follow(ctx, name, verify); err != nil {
+	if err := f.serveVintage(ctx, name, verify); err != nil {
 		return err
 	}
-	if !pointed {
-		return f.repoint(name)
+	if !isNamed {
+		return f.restoreCurrent(name)
 	}
 	return nil
 }
 
-// leaveDamaged takes a vintage out of service that proved damaged, or whose file was written to.
-func (f *Follower) leaveDamaged() {
-	v := f.current()
+// withdrawDamaged takes a vintage out of service that proved damaged, or whose file was written to.
+func (f *Watcher) withdrawDamaged() {
+	v := f.servedVintage()
 	if v == nil {
 		return
 	}
-	why := v.Damage()
-	if why != nil {
-		f.bad = candidate{f.now, v.Info(), f.damaged(f.now, why)}
-		f.folder.forgetChecked()
-	} else if info, err := os.Stat(f.folder.Path(f.now)); err == nil && os.SameFile(info, v.Info()) && !unchanged(info, v.Info()) {
-		why = ErrChanged
+	reason := v.Damage()
+	if reason != nil {
+		f.rejected = rejectedVintage{f.servedName, v.Info(), f.damagedError(f.servedName, reason)}
+		f.folder.forgetVerified()
+	} else if info, err := os.Stat(f.folder.Path(f.servedName)); err == nil && os.SameFile(info, v.Info()) && !isUnchanged(info, v.Info()) {
+		reason = ErrChanged
 	}
-	if why == nil {
+	if reason == nil {
 		return
 	}
-	f.withdraw(why)
-	f.serve("", nil)
+	f.withdraw(reason)
+	f.setServed("", nil)
 }
 
-func (f *Follower) damaged(name string, why error) error {
-	return fmt.Errorf("vintage %s: %w: %s", name, why, mend)
+func (f *Watcher) damagedError(name string, reason error) error {
+	return fmt.Errorf("vintage %s: %w: %s", name, reason, repairAdvice)
 }
 
-func (f *Follower) current() *vintage.Vintage {
+func (f *Watcher) servedVintage() *vintage.Vintage {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.served
 }
 
-func (f *Follower) serve(name string, v *vintage.Vintage) {
+func (f *Watcher) setServed(name string, v *vintage.Vintage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.now, f.served = name, v
+	f.servedName, f.served = name, v
 }
 
-// follow serves a vintage by name unless it is served, or refused as it is.
-func (f *Follower) follow(ctx context.Context, name string, verify verify) error {
+// serveVintage serves a vintage by name unless it is served, or refused as it is.
+func (f *Watcher) serveVintage(ctx context.Context, name string, verify verifyFunc) error {
 	info, err := os.Stat(f.folder.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("vintages/%s names %s, whose file is gone: %s", pointer, name, mend)
+		return fmt.Errorf("vintages/%s names %s, whose file is gone: %s", currentFile, name, repairAdvice)
 	}
 	if err != nil {
-		return f.damaged(name, err)
+		return f.damagedError(name, err)
 	}
-	if v := f.current(); v != nil && name == f.now && unchanged(info, v.Info()) {
+	if v := f.servedVintage(); v != nil && name == f.servedName && isUnchanged(info, v.Info()) {
 		return nil
 	}
-	if f.bad.is(name, info) {
-		return f.bad.reason
+	if f.rejected.matches(name, info) {
+		return f.rejected.reason
 	}
-	v, err := f.open(ctx, name, verify)
+	v, err := f.openVerified(ctx, name, verify)
 	if err != nil && ctx.Err() == nil {
-		f.bad = candidate{name, info, f.damaged(name, err)}
-		return f.bad.reason
+		f.rejected = rejectedVintage{name, info, f.damagedError(name, err)}
+		return f.rejected.reason
 	}
 	if err != nil {
 		return err
@@ -184,116 +186,116 @@ func (f *Follower) follow(ctx context.Context, name string, verify verify) error
 		f.log.Warn("vintage not read ahead", "reason", err)
 	}
 	f.swap(ctx, v)
-	f.serve(name, v)
-	f.bad = candidate{}
+	f.setServed(name, v)
+	f.rejected = rejectedVintage{}
 	if !v.Synthetic {
-		if err := f.folder.remember(name); err != nil {
+		if err := f.folder.recordRealVintage(name); err != nil {
 			f.log.Warn("vintage of real addresses not noted", "reason", err)
 		}
 	}
 	return nil
 }
 
-// open opens a vintage that is whole: all of it is read, unless this very file was found whole before.
-func (f *Follower) open(ctx context.Context, name string, verify verify) (*vintage.Vintage, error) {
+// openVerified opens a vintage that is whole: all of it is read, unless this very file was found whole before.
+func (f *Watcher) openVerified(ctx context.Context, name string, verify verifyFunc) (*vintage.Vintage, error) {
 	v, err := f.folder.Open(name)
-	if err != nil || f.folder.wasChecked(v) {
+	if err != nil || f.folder.wasVerified(v) {
 		return v, err
 	}
 	if err := verify(v, ctx); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
-	f.note(v)
+	f.recordVerified(v)
 	return v, nil
 }
 
-// note remembers that a vintage was found whole, so that the next start need not wait for that.
-func (f *Follower) note(v *vintage.Vintage) {
-	if err := f.folder.noteChecked(v); err != nil {
+// recordVerified remembers that a vintage was found whole, so that the next start need not wait for that.
+func (f *Watcher) recordVerified(v *vintage.Vintage) {
+	if err := f.folder.recordVerified(v); err != nil {
 		f.log.Warn("check of a vintage not noted: the next start checks it before it serves it", "reason", err)
 	}
 }
 
-// repoint names the vintage that is served as the current one, where nothing does any more. While an import is at work
+// restoreCurrent names the vintage that is served as the current one, where nothing does any more. While an import is at work
 // it leaves that to it.
-func (f *Follower) repoint(name string) error {
-	lock, err := hold.Folder(f.folder.dir, time.Now())
-	if _, held := errors.AsType[*hold.HeldError](err); held {
+func (f *Watcher) restoreCurrent(name string) error {
+	lock, err := dirlock.Acquire(f.folder.dir, time.Now())
+	if _, held := errors.AsType[*dirlock.HeldError](err); held {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("vintages/%s names no vintage: %w", pointer, err)
+		return fmt.Errorf("vintages/%s names no vintage: %w", currentFile, err)
 	}
-	err = f.folder.point(name)
-	f.log.Warn("vintages/"+pointer+" named no vintage; it names the only one that is there", "name", name)
+	err = f.folder.setCurrent(name)
+	f.log.Warn("vintages/"+currentFile+" named no vintage; it names the only one that is there", "name", name)
 	return errors.Join(err, lock.Close())
 }
 
 // Run follows until ctx ends, and checks all of what is served meanwhile. It holds a folder and says there what it
 // answers from; where another service on the same data holds it, that one speaks.
-func (f *Follower) Run(ctx context.Context) (err error) {
-	seat := filepath.Join(f.folder.dir, serving)
-	if err := os.MkdirAll(seat, 0o700); err != nil {
+func (f *Watcher) Run(ctx context.Context) (err error) {
+	dir := filepath.Join(f.folder.dir, servingFolder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	var checks sync.WaitGroup
-	checks.Go(func() { f.check(ctx) })
+	checks.Go(func() { f.verifyPeriodically(ctx) })
 	defer checks.Wait()
-	clock := time.NewTicker(look)
-	defer clock.Stop()
-	var lock *hold.Held
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	var lock *dirlock.Lock
 	defer func() {
 		if lock != nil {
 			err = errors.Join(err, lock.Close())
 		}
 	}()
-	for said := ""; ; {
+	for announced := ""; ; {
 		if lock == nil { // an import that looks whether we are here lets go at once, and a folder that is gone may be back
-			lock, _ = hold.Folder(seat, time.Now())
+			lock, _ = dirlock.Acquire(dir, time.Now())
 		}
-		said = f.turn(ctx, seat, said, lock != nil)
+		announced = f.poll(ctx, dir, announced, lock != nil)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-clock.C:
+		case <-ticker.C:
 		}
 	}
 }
 
-// check reads all of the served vintage now and then, beside the questions.
-func (f *Follower) check(ctx context.Context) {
+// verifyPeriodically reads all of the served vintage now and then, beside the questions.
+func (f *Watcher) verifyPeriodically(ctx context.Context) {
 	for {
-		if v := f.current(); v != nil {
+		if v := f.servedVintage(); v != nil {
 			if v.VerifyGently(ctx) == nil {
-				f.note(v)
+				f.recordVerified(v)
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(f.every):
+		case <-time.After(f.verifyInterval):
 		}
 	}
 }
 
-// turn looks once. Who speaks says what is answered from when that is not what it said last.
-func (f *Follower) turn(ctx context.Context, seat, said string, speaks bool) string {
-	before := f.bad
-	f.settle(f.load(ctx, (*vintage.Vintage).VerifyGently))
-	if !speaks {
-		return said
+// poll looks once. Who speaks says what is answered from when that is not what it said last.
+func (f *Watcher) poll(ctx context.Context, dir, announced string, holdsLock bool) string {
+	rejectedBefore := f.rejected
+	f.recordProblem(f.loadCurrent(ctx, (*vintage.Vintage).VerifyGently))
+	if !holdsLock {
+		return announced
 	}
-	if f.bad.reason != nil && f.bad != before {
-		if err := writeName(filepath.Join(seat, refused), f.bad.name+" "+f.bad.reason.Error()); err != nil {
+	if f.rejected.reason != nil && f.rejected != rejectedBefore {
+		if err := replaceNameFile(filepath.Join(dir, refusedFile), f.rejected.name+" "+f.rejected.reason.Error()); err != nil {
 			f.log.Warn("refusal of a vintage not told", "reason", err)
 		}
 	}
-	if f.now == said {
-		return said
+	if f.servedName == announced {
+		return announced
 	}
-	if err := writeName(filepath.Join(seat, answering), f.now); err != nil {
+	if err := replaceNameFile(filepath.Join(dir, servedNameFile), f.servedName); err != nil {
 		f.log.Warn("served vintage not told", "reason", err)
-		return said
+		return announced
 	}
-	return f.now
+	return f.servedName
 }

@@ -20,32 +20,32 @@ type Import struct {
 	Now       time.Time
 }
 
-// CurrentError says that the current vintage cannot be read, so that its ids cannot be carried over.
-type CurrentError struct{ Err error }
+// UnreadableCurrentError says that the current vintage cannot be read, so that its ids cannot be carried over.
+type UnreadableCurrentError struct{ Err error }
 
-func (e *CurrentError) Error() string {
+func (e *UnreadableCurrentError) Error() string {
 	return fmt.Sprintf("the current vintage cannot be read, so no id_ban can be carried over from it: %v", e.Err)
 }
 
-func (e *CurrentError) Unwrap() error { return e.Err }
+func (e *UnreadableCurrentError) Unwrap() error { return e.Err }
 
 // Run builds a vintage of the sources, or takes over the finished one they are, and makes it the current one.
 func (i Import) Run(ctx context.Context) (name string, s vintage.Summary, err error) {
-	finished, err := i.Sources.Finished()
+	isFinished, err := i.Sources.IsFinishedVintage()
 	if err != nil {
 		return "", s, err
 	}
-	if finished {
-		return i.Add(ctx, i.Now, func(path, _ string) (vintage.Summary, error) { return i.Sources.adopt(path, i.SHA256) })
+	if isFinished {
+		return i.Add(ctx, i.Now, func(path, _ string) (vintage.Summary, error) { return i.Sources.importFinished(path, i.SHA256) })
 	}
 	if i.SHA256 != "" {
 		return "", s, ErrUnfinished
 	}
-	rows, stop := i.Sources.Peeked()
+	rows, stop := i.Sources.PeekRows()
 	defer stop()
 	return i.Add(ctx, i.Now, func(path, current string) (s vintage.Summary, err error) {
 		synthetic := i.Sources.Report.Synthetic > 0
-		previous, err := i.previous(ctx, current, synthetic)
+		previous, err := i.openPrevious(ctx, current, synthetic)
 		if err != nil {
 			return s, err
 		}
@@ -58,30 +58,30 @@ func (i Import) Run(ctx context.Context) (name string, s vintage.Summary, err er
 	})
 }
 
-// previous is the vintage whose ids live on; nil: none. Nothing is carried from invented addresses to real ones, and
+// openPrevious is the vintage whose ids live on; nil: none. Nothing is carried from invented addresses to real ones, and
 // nothing from a vintage that is not whole.
-func (i Import) previous(ctx context.Context, current string, synthetic bool) (*vintage.Vintage, error) {
+func (i Import) openPrevious(ctx context.Context, current string, synthetic bool) (*vintage.Vintage, error) {
 	if i.Fresh {
 		return nil, nil
 	}
 	if current == "" {
-		if lost := i.Lost(); lost != nil && !synthetic {
-			return nil, &CurrentError{lost}
+		if lost := i.CheckLost(); lost != nil && !synthetic {
+			return nil, &UnreadableCurrentError{lost}
 		}
 		return nil, nil
 	}
-	if invented(current) && !synthetic {
+	if isDemo(current) && !synthetic {
 		return nil, nil
 	}
 	v, err := i.Open(current)
 	if err != nil {
-		return nil, &CurrentError{err}
+		return nil, &UnreadableCurrentError{err}
 	}
 	if v.Synthetic != synthetic {
 		return nil, v.Close()
 	}
 	if err := v.Verify(ctx); err != nil {
-		return nil, &CurrentError{errors.Join(err, v.Close())}
+		return nil, &UnreadableCurrentError{errors.Join(err, v.Close())}
 	}
 	return v, nil
 }

@@ -14,35 +14,35 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// served is what a follower has its service do.
-type served struct {
-	*Follower
-	now       *vintage.Vintage
-	withdrawn error
-	checks    atomic.Int64
+// watchedService is what a follower has its service do.
+type watchedService struct {
+	*Watcher
+	current          *vintage.Vintage
+	withdrawnBecause error
+	checks           atomic.Int64
 }
 
-// serves is a follower that is asked to look, and checks with a count.
-func serves(t *testing.T, f Folder) *served {
+// newWatchedService is a follower that is asked to look, and checks with a count.
+func newWatchedService(t *testing.T, f Folder) *watchedService {
 	t.Helper()
-	s := &served{}
-	swap := func(_ context.Context, v *vintage.Vintage) { s.end(); s.now, s.withdrawn = v, nil }
-	s.Follower = NewFollower(f, slog.New(slog.NewTextHandler(t.Output(), nil)), swap, func(why error) { s.end(); s.withdrawn = why })
-	t.Cleanup(s.end)
+	s := &watchedService{}
+	swap := func(_ context.Context, v *vintage.Vintage) { s.closeCurrent(); s.current, s.withdrawnBecause = v, nil }
+	s.Watcher = NewWatcher(f, slog.New(slog.NewTextHandler(t.Output(), nil)), swap, func(why error) { s.closeCurrent(); s.withdrawnBecause = why })
+	t.Cleanup(s.closeCurrent)
 	return s
 }
 
-func (s *served) end() {
-	if s.now != nil {
-		s.now.Close()
-		s.now = nil
+func (s *watchedService) closeCurrent() {
+	if s.current != nil {
+		s.current.Close()
+		s.current = nil
 	}
 }
 
-// looks once and returns what is wrong.
-func (s *served) looks(t *testing.T) string {
+// pollOnce once and returns what is wrong.
+func (s *watchedService) pollOnce(t *testing.T) string {
 	t.Helper()
-	s.settle(s.load(t.Context(), func(v *vintage.Vintage, ctx context.Context) error {
+	s.recordProblem(s.loadCurrent(t.Context(), func(v *vintage.Vintage, ctx context.Context) error {
 		s.checks.Add(1)
 		return v.Verify(ctx)
 	}))
@@ -52,14 +52,14 @@ func (s *served) looks(t *testing.T) string {
 	return ""
 }
 
-func write(t *testing.T, path string, data []byte) {
+func writeFile(t *testing.T, path string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func read(t *testing.T, path string) []byte {
+func readFile(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func read(t *testing.T, path string) []byte {
 	return data
 }
 
-func remove(t *testing.T, path string) {
+func removeFile(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -82,32 +82,34 @@ func TestAFolderThatHeldRealAddressesIsKnown(t *testing.T) {
 		want bool
 	}{
 		"nothing":         {func(*testing.T, Folder, string) {}, false},
-		"a demonstration": {func(t *testing.T, f Folder, _ string) { write(t, f.Path("demo-1"), nil) }, false},
-		"a file":          {func(t *testing.T, f Folder, name string) { write(t, f.Path(name), nil) }, true},
-		"a name":          {func(t *testing.T, f Folder, name string) { write(t, filepath.Join(f.dir, pointer), []byte(name)) }, true},
-		"what was served": {func(t *testing.T, f Folder, name string) {
-			write(t, filepath.Join(f.dir, serving, answering), []byte(name))
+		"a demonstration": {func(t *testing.T, f Folder, _ string) { writeFile(t, f.Path("demo-1"), nil) }, false},
+		"a file":          {func(t *testing.T, f Folder, name string) { writeFile(t, f.Path(name), nil) }, true},
+		"a name": {func(t *testing.T, f Folder, name string) {
+			writeFile(t, filepath.Join(f.dir, currentFile), []byte(name))
 		}, true},
-		"a note":              {func(t *testing.T, f Folder, name string) { f.remember(name) }, true},
-		"a name out of reach": {func(t *testing.T, f Folder, _ string) { os.Mkdir(filepath.Join(f.dir, pointer), 0o700) }, true},
+		"what was served": {func(t *testing.T, f Folder, name string) {
+			writeFile(t, filepath.Join(f.dir, servingFolder, servedNameFile), []byte(name))
+		}, true},
+		"a note":              {func(t *testing.T, f Folder, name string) { f.recordRealVintage(name) }, true},
+		"a name out of reach": {func(t *testing.T, f Folder, _ string) { os.Mkdir(filepath.Join(f.dir, currentFile), 0o700) }, true},
 		"a note, and no folder": {func(t *testing.T, f Folder, name string) {
-			if err := errors.Join(f.remember(name), os.RemoveAll(f.dir)); err != nil {
+			if err := errors.Join(f.recordRealVintage(name), os.RemoveAll(f.dir)); err != nil {
 				t.Fatal(err)
 			}
 		}, true},
 	} {
-		f := In(t.TempDir())
-		if err := os.MkdirAll(filepath.Join(f.dir, serving), 0o700); err != nil {
+		f := FolderIn(t.TempDir())
+		if err := os.MkdirAll(filepath.Join(f.dir, servingFolder), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		c.left(t, f, "2026-01-02-7")
-		if got := f.Held(); (got != "") != c.want {
+		if got := f.LastRealVintage(); (got != "") != c.want {
 			t.Errorf("%s: held %q, want any: %v", name, got, c.want)
 		}
-		if err := f.Clean(time.UnixMilli(9)); err != nil {
+		if err := f.RemoveLeftovers(time.UnixMilli(9)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := f.Held(); (got != "") != c.want {
+		if got := f.LastRealVintage(); (got != "") != c.want {
 			t.Errorf("%s, swept: held %q, want any: %v", name, got, c.want)
 		}
 	}
@@ -115,31 +117,31 @@ func TestAFolderThatHeldRealAddressesIsKnown(t *testing.T) {
 
 func TestAnImportOfRealAddressesIsNoted(t *testing.T) {
 	t.Parallel()
-	f := In(t.TempDir())
-	name := add(t, f, time.UnixMilli(7))
+	f := FolderIn(t.TempDir())
+	name := mustImport(t, f, time.UnixMilli(7))
 	if err := os.RemoveAll(f.dir); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.Held(); got != name {
+	if got := f.LastRealVintage(); got != name {
 		t.Errorf("held %q, want %q", got, name)
 	}
 }
 
 func TestWhereTheNameIsGoneTheOnlyVintageIsCurrentAgain(t *testing.T) {
 	t.Parallel()
-	f := In(t.TempDir())
-	name := add(t, f, time.UnixMilli(7))
-	write(t, f.Path("demo-1"), []byte("x")) // what a first start left counts for nothing
-	remove(t, filepath.Join(f.dir, pointer))
-	s := serves(t, f)
-	if problem := s.looks(t); problem != "" || s.now == nil {
-		t.Errorf("served %v, problem %q", s.now != nil, problem)
+	f := FolderIn(t.TempDir())
+	name := mustImport(t, f, time.UnixMilli(7))
+	writeFile(t, f.Path("demo-1"), []byte("x")) // what a first start left counts for nothing
+	removeFile(t, filepath.Join(f.dir, currentFile))
+	s := newWatchedService(t, f)
+	if problem := s.pollOnce(t); problem != "" || s.current == nil {
+		t.Errorf("served %v, problem %q", s.current != nil, problem)
 	}
 	if got, err := f.Current(); got != name || err != nil {
 		t.Errorf("current is %q, %v, want %q", got, err, name)
 	}
-	remove(t, filepath.Join(f.dir, pointer)) // while it is served
-	if problem := s.looks(t); problem != "" || s.checks.Load() != 1 {
+	removeFile(t, filepath.Join(f.dir, currentFile)) // while it is served
+	if problem := s.pollOnce(t); problem != "" || s.checks.Load() != 1 {
 		t.Errorf("problem %q after %d checks", problem, s.checks.Load())
 	}
 	if got, err := f.Current(); got != name || err != nil {
@@ -147,117 +149,117 @@ func TestWhereTheNameIsGoneTheOnlyVintageIsCurrentAgain(t *testing.T) {
 	}
 }
 
-func TestWhatIsLostIsNamedWithWhatMendsIt(t *testing.T) {
+func TestALostVintageIsNamedWithItsRepair(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lose  func(t *testing.T, f Folder, name string)
 		words []string
 	}{
 		"the name and the file": {func(t *testing.T, f Folder, name string) {
-			remove(t, filepath.Join(f.dir, pointer))
-			remove(t, f.Path(name))
+			removeFile(t, filepath.Join(f.dir, currentFile))
+			removeFile(t, f.Path(name))
 		}, []string{"names no vintage", "2026-01-02-7", "is gone"}},
 		"the name and the file, beside the demonstration": {func(t *testing.T, f Folder, name string) {
-			write(t, f.Path("demo-1"), read(t, f.Path(name)))
-			remove(t, filepath.Join(f.dir, pointer))
-			remove(t, f.Path(name))
+			writeFile(t, f.Path("demo-1"), readFile(t, f.Path(name)))
+			removeFile(t, filepath.Join(f.dir, currentFile))
+			removeFile(t, f.Path(name))
 		}, []string{"names no vintage", "2026-01-02-7", "is gone"}},
 		"the name and the file, beside an older vintage": {func(t *testing.T, f Folder, name string) {
-			write(t, f.Path("2025-01-02-1"), read(t, f.Path(name)))
-			remove(t, filepath.Join(f.dir, pointer))
-			remove(t, f.Path(name))
+			writeFile(t, f.Path("2025-01-02-1"), readFile(t, f.Path(name)))
+			removeFile(t, filepath.Join(f.dir, currentFile))
+			removeFile(t, f.Path(name))
 		}, []string{"names no vintage", "2026-01-02-7", "is gone"}},
-		"the file": {func(t *testing.T, f Folder, name string) { remove(t, f.Path(name)) }, []string{"2026-01-02-7", "whose file is gone"}},
+		"the file": {func(t *testing.T, f Folder, name string) { removeFile(t, f.Path(name)) }, []string{"2026-01-02-7", "whose file is gone"}},
 		"the name, of two": {func(t *testing.T, f Folder, name string) {
-			write(t, f.Path("2026-02-03-8"), read(t, f.Path(name)))
-			remove(t, filepath.Join(f.dir, pointer))
+			writeFile(t, f.Path("2026-02-03-8"), readFile(t, f.Path(name)))
+			removeFile(t, filepath.Join(f.dir, currentFile))
 		}, []string{"any of 2026-01-02-7, 2026-02-03-8"}},
 		"the name, into a folder": {func(t *testing.T, f Folder, _ string) {
-			remove(t, filepath.Join(f.dir, pointer))
-			os.Mkdir(filepath.Join(f.dir, pointer), 0o700)
+			removeFile(t, filepath.Join(f.dir, currentFile))
+			os.Mkdir(filepath.Join(f.dir, currentFile), 0o700)
 		}, []string{"vintages/current cannot be read"}},
 		"half the file": {func(t *testing.T, f Folder, name string) {
-			data := read(t, f.Path(name))
-			write(t, f.Path(name), data[:len(data)/2])
+			data := readFile(t, f.Path(name))
+			writeFile(t, f.Path(name), data[:len(data)/2])
 		}, []string{"vintage 2026-01-02-7", "is damaged"}},
 	} {
-		f := In(t.TempDir())
-		c.lose(t, f, add(t, f, time.UnixMilli(7)))
-		s := serves(t, f)
-		problem := s.looks(t)
+		f := FolderIn(t.TempDir())
+		c.lose(t, f, mustImport(t, f, time.UnixMilli(7)))
+		s := newWatchedService(t, f)
+		problem := s.pollOnce(t)
 		for _, word := range append(c.words, "lieudit ban import --fresh FILE", "from a backup") {
 			if !strings.Contains(problem, word) {
 				t.Errorf("%s: %q does not say %q", name, problem, word)
 			}
 		}
-		if s.now != nil {
+		if s.current != nil {
 			t.Errorf("%s: it is served", name)
 		}
-		if _, err := tryAdd(t, f, time.UnixMilli(8), false); !isCurrentError(err) {
+		if _, err := tryImport(t, f, time.UnixMilli(8), false); !isCurrentError(err) {
 			t.Errorf("%s: imported with %v, want a *CurrentError", name, err)
 		}
-		if _, err := tryAdd(t, f, time.UnixMilli(9), true); err != nil {
+		if _, err := tryImport(t, f, time.UnixMilli(9), true); err != nil {
 			t.Errorf("%s: begun anew with %v", name, err)
 		}
-		if problem := s.looks(t); problem != "" || s.now == nil {
+		if problem := s.pollOnce(t); problem != "" || s.current == nil {
 			t.Errorf("%s: an import does not mend it: %q", name, problem)
 		}
 	}
 }
 
 func isCurrentError(err error) bool {
-	_, ok := errors.AsType[*CurrentError](err)
+	_, ok := errors.AsType[*UnreadableCurrentError](err)
 	return ok
 }
 
 func TestAnImportGoesOnFromTheOnlyVintageThatIsThere(t *testing.T) {
 	t.Parallel()
-	f := In(t.TempDir())
-	add(t, f, time.UnixMilli(7))
-	remove(t, filepath.Join(f.dir, pointer))
-	if _, err := tryAdd(t, f, time.UnixMilli(8), false); err != nil {
+	f := FolderIn(t.TempDir())
+	mustImport(t, f, time.UnixMilli(7))
+	removeFile(t, filepath.Join(f.dir, currentFile))
+	if _, err := tryImport(t, f, time.UnixMilli(8), false); err != nil {
 		t.Errorf("got %v, want the ids of the vintage that is there carried over", err)
 	}
 }
 
 func TestAServedVintageWhoseFileIsGoneIsServedOn(t *testing.T) {
 	t.Parallel()
-	f := In(t.TempDir())
-	name := add(t, f, time.UnixMilli(7))
-	s := serves(t, f)
-	s.looks(t)
-	data := read(t, f.Path(name))
-	remove(t, f.Path(name))
-	if problem := s.looks(t); s.now == nil || !strings.Contains(problem, "whose file is gone") {
-		t.Errorf("served %v, problem %q", s.now != nil, problem)
+	f := FolderIn(t.TempDir())
+	name := mustImport(t, f, time.UnixMilli(7))
+	s := newWatchedService(t, f)
+	s.pollOnce(t)
+	data := readFile(t, f.Path(name))
+	removeFile(t, f.Path(name))
+	if problem := s.pollOnce(t); s.current == nil || !strings.Contains(problem, "whose file is gone") {
+		t.Errorf("served %v, problem %q", s.current != nil, problem)
 	}
-	write(t, f.Path(name), data)
-	if problem := s.looks(t); s.now == nil || problem != "" || s.checks.Load() != 2 {
-		t.Errorf("put back: served %v, problem %q after %d checks", s.now != nil, problem, s.checks.Load())
+	writeFile(t, f.Path(name), data)
+	if problem := s.pollOnce(t); s.current == nil || problem != "" || s.checks.Load() != 2 {
+		t.Errorf("put back: served %v, problem %q after %d checks", s.current != nil, problem, s.checks.Load())
 	}
 }
 
 func TestAServedFileThatIsCutShortIsWithdrawnAndComesBackWhole(t *testing.T) {
 	t.Parallel()
-	f := In(t.TempDir())
-	name := add(t, f, time.UnixMilli(7))
-	s := serves(t, f)
-	s.looks(t)
-	data := read(t, f.Path(name))
+	f := FolderIn(t.TempDir())
+	name := mustImport(t, f, time.UnixMilli(7))
+	s := newWatchedService(t, f)
+	s.pollOnce(t)
+	data := readFile(t, f.Path(name))
 	if err := os.Truncate(f.Path(name), 500); err != nil {
 		t.Fatal(err)
 	}
-	if problem := s.looks(t); s.now != nil || s.withdrawn == nil || !strings.Contains(problem, "damaged") {
-		t.Errorf("withdrawn with %v, problem %q", s.withdrawn, problem)
+	if problem := s.pollOnce(t); s.current != nil || s.withdrawnBecause == nil || !strings.Contains(problem, "damaged") {
+		t.Errorf("withdrawn with %v, problem %q", s.withdrawnBecause, problem)
 	}
-	write(t, f.Path(name), data)
-	if problem := s.looks(t); s.now == nil || problem != "" {
-		t.Errorf("put back: served %v, problem %q", s.now != nil, problem)
+	writeFile(t, f.Path(name), data)
+	if problem := s.pollOnce(t); s.current == nil || problem != "" {
+		t.Errorf("put back: served %v, problem %q", s.current != nil, problem)
 	}
 }
 
-// spoil flips a bit in the middle of a file, which looks as it did.
-func spoil(t *testing.T, path string) {
+// flipBit flips a bit in the middle of a file, which looks as it did.
+func flipBit(t *testing.T, path string) {
 	t.Helper()
 	info, err := os.Stat(path)
 	if err != nil {
@@ -281,10 +283,10 @@ func spoil(t *testing.T, path string) {
 	}
 }
 
-func TestDamageIsFoundBesideTheQuestionsAndMendedByAnImport(t *testing.T) {
+func TestDamageIsFoundWhileServingAndRepairedByAnImport(t *testing.T) {
 	t.Parallel()
-	f := In(t.TempDir())
-	name := add(t, f, time.UnixMilli(7))
+	f := FolderIn(t.TempDir())
+	name := mustImport(t, f, time.UnixMilli(7))
 	changes := make(chan error, 8) // nil: a vintage is served
 	var last *vintage.Vintage
 	end := func() {
@@ -293,13 +295,13 @@ func TestDamageIsFoundBesideTheQuestionsAndMendedByAnImport(t *testing.T) {
 		}
 		last = nil
 	}
-	follower := NewFollower(f, slog.New(slog.NewTextHandler(t.Output(), nil)),
+	watcher := NewWatcher(f, slog.New(slog.NewTextHandler(t.Output(), nil)),
 		func(_ context.Context, v *vintage.Vintage) { end(); last = v; changes <- nil },
 		func(why error) { end(); changes <- why })
-	follower.every = 10 * time.Millisecond
+	watcher.verifyInterval = 10 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- follower.Run(ctx) }()
+	go func() { ended <- watcher.Run(ctx) }()
 	next := func() error {
 		select {
 		case change := <-changes:
@@ -312,14 +314,14 @@ func TestDamageIsFoundBesideTheQuestionsAndMendedByAnImport(t *testing.T) {
 	if err := next(); err != nil {
 		t.Fatal(err)
 	}
-	spoil(t, f.Path(name))
+	flipBit(t, f.Path(name))
 	if why := next(); !errors.Is(why, vintage.ErrDamaged) {
 		t.Errorf("withdrawn with %v, want %v", why, vintage.ErrDamaged)
 	}
-	if _, err := tryAdd(t, f, time.UnixMilli(8), false); !isCurrentError(err) {
+	if _, err := tryImport(t, f, time.UnixMilli(8), false); !isCurrentError(err) {
 		t.Errorf("ids are carried over from a damaged vintage: %v", err)
 	}
-	if _, err := tryAdd(t, f, time.UnixMilli(9), true); err != nil {
+	if _, err := tryImport(t, f, time.UnixMilli(9), true); err != nil {
 		t.Fatal(err)
 	}
 	if err := next(); err != nil {
@@ -334,11 +336,11 @@ func TestDamageIsFoundBesideTheQuestionsAndMendedByAnImport(t *testing.T) {
 
 func TestAFileIsCheckedBeforeItIsServedUnlessItWasBefore(t *testing.T) {
 	t.Parallel()
-	f := In(t.TempDir())
-	name := add(t, f, time.UnixMilli(7))
+	f := FolderIn(t.TempDir())
+	name := mustImport(t, f, time.UnixMilli(7))
 	starts := func() (checks int64, problem string) {
-		s := serves(t, f)
-		problem = s.looks(t)
+		s := newWatchedService(t, f)
+		problem = s.pollOnce(t)
 		return s.checks.Load(), problem
 	}
 	for start, want := range []int64{1, 0, 0} {
@@ -352,9 +354,9 @@ func TestAFileIsCheckedBeforeItIsServedUnlessItWasBefore(t *testing.T) {
 	if checks, problem := starts(); checks != 1 || problem != "" {
 		t.Errorf("changed: %d checks, want 1: %s", checks, problem)
 	}
-	spoil(t, f.Path(name))
-	s := serves(t, f)
-	if problem := s.looks(t); s.now != nil || !strings.Contains(problem, "damaged") {
-		t.Errorf("damaged: served %v, %q", s.now != nil, problem)
+	flipBit(t, f.Path(name))
+	s := newWatchedService(t, f)
+	if problem := s.pollOnce(t); s.current != nil || !strings.Contains(problem, "damaged") {
+		t.Errorf("damaged: served %v, %q", s.current != nil, problem)
 	}
 }

@@ -21,20 +21,20 @@ import (
 
 // Sources are the files and URLs an import reads, in order.
 type Sources struct {
-	ctx    context.Context
-	files  []*source
-	Total  int64        // bytes, 0 while one does not say
-	Read   atomic.Int64 // bytes so far
-	Report ban.Report
+	ctx        context.Context
+	files      []*source
+	TotalBytes int64        // bytes, 0 while one does not say
+	BytesRead  atomic.Int64 // bytes so far
+	Report     ban.Report
 }
 
 // source is one open file.
 type source struct {
 	name string
 	io.ReadCloser
-	text io.Reader // what is not read yet
-	size int64     // -1: not known
-	date time.Time
+	unread io.Reader // what is not read yet
+	size   int64     // -1: not known
+	date   time.Time
 }
 
 // OpenSources opens all of them, so that one that is not there is told before anything is read.
@@ -46,18 +46,18 @@ func OpenSources(ctx context.Context, names []string) (*Sources, error) {
 			return nil, errors.Join(err, s.Close())
 		}
 		s.files = append(s.files, f)
-		s.Total += f.size
+		s.TotalBytes += f.size
 		if f.size < 0 {
-			s.Total = -1 << 60
+			s.TotalBytes = -1 << 60
 		}
 	}
-	s.Total = max(s.Total, 0)
+	s.TotalBytes = max(s.TotalBytes, 0)
 	return s, nil
 }
 
 func openSource(ctx context.Context, name string) (*source, error) {
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
-		return download(ctx, name)
+		return openURL(ctx, name)
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -70,10 +70,10 @@ func openSource(ctx context.Context, name string) (*source, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &source{name: filepath.Base(name), ReadCloser: file, text: file, size: info.Size(), date: info.ModTime()}, nil
+	return &source{name: filepath.Base(name), ReadCloser: file, unread: file, size: info.Size(), date: info.ModTime()}, nil
 }
 
-func download(ctx context.Context, address string) (*source, error) {
+func openURL(ctx context.Context, address string) (*source, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func download(ctx context.Context, address string) (*source, error) {
 		name = path.Base(u.Path)
 	}
 	date, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // not told: zero
-	return &source{name: name, ReadCloser: resp.Body, text: resp.Body, size: resp.ContentLength, date: date}, nil
+	return &source{name: name, ReadCloser: resp.Body, unread: resp.Body, size: resp.ContentLength, date: date}, nil
 }
 
 // Close closes all of them.
@@ -102,13 +102,13 @@ func (s *Sources) Close() error {
 	return errors.Join(errs...)
 }
 
-var dated = regexp.MustCompile(`(?:^|\D)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)(?:\D|$)`)
+var datePattern = regexp.MustCompile(`(?:^|\D)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)(?:\D|$)`)
 
 // Millesime is the date in the name of a file, else the date of one: of all of them the latest.
 func (s *Sources) Millesime() (latest string) {
 	for _, f := range s.files {
 		date := ""
-		if m := dated.FindStringSubmatch(f.name); m != nil {
+		if m := datePattern.FindStringSubmatch(f.name); m != nil {
 			date = strings.Join(m[1:], "-")
 		}
 		if _, err := time.Parse(time.DateOnly, date); err != nil && !f.date.IsZero() {
@@ -122,7 +122,7 @@ func (s *Sources) Millesime() (latest string) {
 // Rows gives the rows of all files. Bad ones are in Report.
 func (s *Sources) Rows(yield func(ban.Row, error) bool) {
 	for _, f := range s.files {
-		for row, err := range ban.Read(counted{f.text, s}, f.name, &s.Report) {
+		for row, err := range ban.Read(countingReader{f.unread, s}, f.name, &s.Report) {
 			if !yield(row, err) || err != nil {
 				return
 			}
@@ -130,23 +130,23 @@ func (s *Sources) Rows(yield func(ban.Row, error) bool) {
 	}
 }
 
-// counted counts what is read, and stops reading when the import is called off.
-type counted struct {
+// countingReader counts what is read, and stops reading when the import is called off.
+type countingReader struct {
 	io.Reader
-	of *Sources
+	sources *Sources
 }
 
-func (c counted) Read(p []byte) (int, error) {
-	if err := c.of.ctx.Err(); err != nil {
+func (c countingReader) Read(p []byte) (int, error) {
+	if err := c.sources.ctx.Err(); err != nil {
 		return 0, err
 	}
 	n, err := c.Reader.Read(p)
-	c.of.Read.Add(int64(n))
+	c.sources.BytesRead.Add(int64(n))
 	return n, err
 }
 
-// Peeked gives the rows after having looked at the first, so that Report knows of it before any is given.
-func (s *Sources) Peeked() (rows iter.Seq2[ban.Row, error], stop func()) {
+// PeekRows gives the rows after having looked at the first, so that Report knows of it before any is given.
+func (s *Sources) PeekRows() (rows iter.Seq2[ban.Row, error], stop func()) {
 	next, stop := iter.Pull2(s.Rows)
 	row, err, ok := next()
 	return func(yield func(ban.Row, error) bool) {

@@ -11,27 +11,27 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/eventstore/hold"
+	"lieudit/eventstore/dirlock"
 	"lieudit/queries/address/vintage"
 	"lieudit/schemas/deadlinetest"
 )
 
-const rows = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n48095_a_00003;3;;Rue Basse;48000;48095;Mende;3.5;44.5\n"
+const addressCSV = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n48095_a_00003;3;;Rue Basse;48000;48095;Mende;3.5;44.5\n"
 
-// add imports rows of a file into a folder.
-func add(t *testing.T, f Folder, now time.Time) string {
+// mustImport imports rows of a file into a folder.
+func mustImport(t *testing.T, f Folder, now time.Time) string {
 	t.Helper()
-	name, err := tryAdd(t, f, now, false)
+	name, err := tryImport(t, f, now, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return name
 }
 
-func tryAdd(t *testing.T, f Folder, now time.Time, fresh bool) (string, error) {
+func tryImport(t *testing.T, f Folder, now time.Time, fresh bool) (string, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "adresses-2026-01-02.csv")
-	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(addressCSV), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	sources, err := OpenSources(t.Context(), []string{file})
@@ -43,27 +43,27 @@ func tryAdd(t *testing.T, f Folder, now time.Time, fresh bool) (string, error) {
 	return name, err
 }
 
-// following runs a follower until the test ends and returns what it was handed.
-func following(t *testing.T, f Folder) <-chan *vintage.Vintage {
+// startWatcher runs a follower until the test ends and returns what it was handed.
+func startWatcher(t *testing.T, f Folder) <-chan *vintage.Vintage {
 	t.Helper()
-	handed := make(chan *vintage.Vintage, 8)
+	swapped := make(chan *vintage.Vintage, 8)
 	ctx, cancel := context.WithCancel(context.Background())
-	follower := NewFollower(f, slog.New(slog.NewTextHandler(t.Output(), nil)), func(_ context.Context, v *vintage.Vintage) { handed <- v }, func(error) {})
+	watcher := NewWatcher(f, slog.New(slog.NewTextHandler(t.Output(), nil)), func(_ context.Context, v *vintage.Vintage) { swapped <- v }, func(error) {})
 	ended := make(chan error, 1)
-	go func() { ended <- follower.Run(ctx) }()
+	go func() { ended <- watcher.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		close(handed)
-		for v := range handed {
+		close(swapped)
+		for v := range swapped {
 			v.Close()
 		}
 	})
-	for deadline := time.Now().Add(deadlinetest.Limit(deadlinetest.Hang)); ; time.Sleep(time.Millisecond) {
-		if _, running, err := f.Served(); err != nil || running {
-			return handed
+	for deadline := time.Now().Add(deadlinetest.Scale(deadlinetest.DefaultLimit)); ; time.Sleep(time.Millisecond) {
+		if _, running, err := f.ServedVintage(); err != nil || running {
+			return swapped
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("the follower does not follow")
@@ -73,20 +73,20 @@ func following(t *testing.T, f Folder) <-chan *vintage.Vintage {
 
 func TestMillesimeIsTheDateInAName(t *testing.T) {
 	t.Parallel()
-	if got := add(t, In(t.TempDir()), time.UnixMilli(7)); got != "2026-01-02-7" {
+	if got := mustImport(t, FolderIn(t.TempDir()), time.UnixMilli(7)); got != "2026-01-02-7" {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestImportsAreFollowedAndAwaited(t *testing.T) {
 	t.Parallel()
-	f := In(t.TempDir())
-	handed := following(t, f)
-	name := add(t, f, time.UnixMilli(1))
-	if running, err := f.Await(t.Context(), name); err != nil || !running {
+	f := FolderIn(t.TempDir())
+	swapped := startWatcher(t, f)
+	name := mustImport(t, f, time.UnixMilli(1))
+	if running, err := f.AwaitServed(t.Context(), name); err != nil || !running {
 		t.Fatalf("awaited: %v, %v", running, err)
 	}
-	v := <-handed
+	v := <-swapped
 	defer v.Close()
 	if v.Millesime != "2026-01-02" {
 		t.Errorf("handed %s", v.Millesime)
@@ -95,8 +95,8 @@ func TestImportsAreFollowedAndAwaited(t *testing.T) {
 
 func TestAVintageThatCannotBeOpenedIsRefusedByName(t *testing.T) {
 	t.Parallel()
-	f := In(t.TempDir())
-	handed := following(t, f)
+	f := FolderIn(t.TempDir())
+	swapped := startWatcher(t, f)
 	bad, _, err := f.Add(t.Context(), time.UnixMilli(1), func(path, _ string) (vintage.Summary, error) {
 		return vintage.Summary{}, os.WriteFile(path, []byte(strings.Repeat("x", 100)), 0o600)
 	})
@@ -104,22 +104,22 @@ func TestAVintageThatCannotBeOpenedIsRefusedByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *RefusedError
-	if _, err := f.Await(t.Context(), bad); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "not a vintage") {
+	if _, err := f.AwaitServed(t.Context(), bad); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "not a vintage") {
 		t.Errorf("got %v, want a *RefusedError", err)
 	}
-	if len(handed) > 0 {
+	if len(swapped) > 0 {
 		t.Error("it was handed on all the same")
 	}
 }
 
 func TestImportsTakeTurns(t *testing.T) {
 	t.Parallel()
-	f := In(t.TempDir())
+	f := FolderIn(t.TempDir())
 	_, _, err := f.Add(t.Context(), time.UnixMilli(1), func(string, string) (vintage.Summary, error) {
 		_, _, err := f.Add(t.Context(), time.UnixMilli(2), nil)
 		return vintage.Summary{}, err
 	})
-	var held *hold.HeldError
+	var held *dirlock.HeldError
 	if !errors.As(err, &held) {
 		t.Errorf("got %v, want a *hold.HeldError", err)
 	}
@@ -127,12 +127,12 @@ func TestImportsTakeTurns(t *testing.T) {
 
 func TestLeavingsOfKilledImportsAreRemoved(t *testing.T) {
 	t.Parallel()
-	f := In(t.TempDir())
-	if err := f.Clean(time.UnixMilli(1)); err != nil {
+	f := FolderIn(t.TempDir())
+	if err := f.RemoveLeftovers(time.UnixMilli(1)); err != nil {
 		t.Errorf("a folder that is not there: %v", err)
 	}
-	name := add(t, f, time.UnixMilli(1))
-	for _, left := range []string{".draft", "older" + extension} {
+	name := mustImport(t, f, time.UnixMilli(1))
+	for _, left := range []string{".draft", "older" + vintageExtension} {
 		if err := os.WriteFile(filepath.Join(f.dir, left), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestLeavingsOfKilledImportsAreRemoved(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(f.dir, ".vintage-123"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Clean(time.UnixMilli(2)); err != nil {
+	if err := f.RemoveLeftovers(time.UnixMilli(2)); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(f.dir)
@@ -151,21 +151,21 @@ func TestLeavingsOfKilledImportsAreRemoved(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	if want := []string{name + extension, pointer, "lock"}; !slices.Equal(got, want) {
+	if want := []string{name + vintageExtension, currentFile, "lock"}; !slices.Equal(got, want) {
 		t.Errorf("left: %v, want %v", got, want)
 	}
 }
 
 func TestTwoServicesOnOneFolderBothFollow(t *testing.T) {
 	t.Parallel()
-	f := In(t.TempDir())
-	first, second := following(t, f), following(t, f)
-	add(t, f, time.UnixMilli(1))
-	for _, handed := range []<-chan *vintage.Vintage{first, second} {
+	f := FolderIn(t.TempDir())
+	first, second := startWatcher(t, f), startWatcher(t, f)
+	mustImport(t, f, time.UnixMilli(1))
+	for _, swapped := range []<-chan *vintage.Vintage{first, second} {
 		select {
-		case v := <-handed:
+		case v := <-swapped:
 			v.Close()
-		case <-time.After(deadlinetest.Limit(deadlinetest.Hang)):
+		case <-time.After(deadlinetest.Scale(deadlinetest.DefaultLimit)):
 			t.Fatal("one does not follow")
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// InFiles says whether a text is in a file of a folder.
-func InFiles(t testing.TB, folder, text string) bool {
+// FolderContains says whether a text is in a file of a folder.
+func FolderContains(t testing.TB, folder, text string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*"))
 	if err != nil || len(files) == 0 {

@@ -19,8 +19,8 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Journal is a new journal that is closed after the test.
-func Journal(t testing.TB) *journal.Journal {
+// OpenJournal is a new journal that is closed after the test.
+func OpenJournal(t testing.TB) *journal.Journal {
 	t.Helper()
 	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 4 << 20})
 	if err != nil {
@@ -35,15 +35,15 @@ type Vault struct{ destroyed sync.Map }
 
 // Key is one of eventstore.Vault.
 func (v *Vault) Key(_ context.Context, subject string, _ bool) ([]byte, error) {
-	if _, gone := v.destroyed.Load(subject); gone {
+	if _, isDestroyed := v.destroyed.Load(subject); isDestroyed {
 		return nil, eventstore.ErrDestroyed
 	}
 	key := sha256.Sum256([]byte(subject))
 	return key[:], nil
 }
 
-// Destroy is one of eventstore.Vault.
-func (v *Vault) Destroy(_ context.Context, subject string) error {
+// DestroyKey is one of eventstore.Vault.
+func (v *Vault) DestroyKey(_ context.Context, subject string) error {
 	v.destroyed.Store(subject, true)
 	return nil
 }
@@ -57,7 +57,7 @@ const (
 // Append adds events to a stream in one append and gives its position.
 func Append(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, events ...event.Event) eventstore.Position {
 	t.Helper()
-	meta := eventstore.Metadata{Actor: Actor, Reason: Reason, Correlation: uuid.NewString()}
+	meta := eventstore.Metadata{Actor: Actor, Reason: Reason, CorrelationID: uuid.NewString()}
 	batch, err := codec.Encode(t.Context(), stream, uuid.New(), meta, events)
 	if err != nil {
 		t.Fatal(err)
@@ -69,8 +69,8 @@ func Append(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream 
 	return done.Position
 }
 
-// Life is what happens in an account: ten events in four appends. The seed tells accounts apart.
-func Life(seed int) (stream string, appends [][]event.Event) {
+// AccountEvents is what happens in an account: ten events in four appends. The seed tells accounts apart.
+func AccountEvents(seed int) (stream string, appends [][]event.Event) {
 	id := fmt.Sprintf("a%06d", seed)
 	key := func(n int) string { return fmt.Sprintf("%s-k%d", id, n) }
 	hash := token.HashOf(id)
@@ -84,7 +84,7 @@ func Life(seed int) (stream string, appends [][]event.Event) {
 			secret(1),
 		},
 		{
-			event.PublishableKeyIssued{Key: key(2), Label: "site", Hash: hash[:], Hint: "ld_pk_…efgh", Token: token.Default.New(token.Publishable), Origins: []string{"https://" + id + ".example.fr"}},
+			event.PublishableKeyIssued{Key: key(2), Label: "site", Hash: hash[:], Hint: "ld_pk_…efgh", Token: token.DefaultPrefixes.New(token.Publishable), Origins: []string{"https://" + id + ".example.fr"}},
 			event.KeyOriginsChanged{Key: key(2), Hash: hash[:], Before: []string{"https://" + id + ".example.fr"}, Origins: []string{"https://*." + id + ".example.fr"}},
 		},
 		{
@@ -100,25 +100,25 @@ func Life(seed int) (stream string, appends [][]event.Event) {
 	}
 }
 
-// LifeEvents is how many events a Life has.
-const LifeEvents = 10
+// EventsPerAccount is how many events a Life has.
+const EventsPerAccount = 10
 
-// Fill appends the lives of accounts, all at the same time, so that they lie mixed in the log, and gives the last
+// AppendAccounts appends the lives of accounts, all at the same time, so that they lie mixed in the log, and gives the last
 // position.
-func Fill(t testing.TB, log eventstore.Store, codec *eventstore.Codec, accounts int) eventstore.Position {
+func AppendAccounts(t testing.TB, log eventstore.Store, codec *eventstore.Codec, accounts int) eventstore.Position {
 	t.Helper()
-	return FillFrom(t, log, codec, 0, accounts)
+	return AppendAccountRange(t, log, codec, 0, accounts)
 }
 
-// FillFrom is Fill for the accounts of the seeds from first up to and without end.
-func FillFrom(t testing.TB, log eventstore.Store, codec *eventstore.Codec, first, end int) eventstore.Position {
+// AppendAccountRange is Fill for the accounts of the seeds from first up to and without end.
+func AppendAccountRange(t testing.TB, log eventstore.Store, codec *eventstore.Codec, first, end int) eventstore.Position {
 	t.Helper()
 	var last atomic.Uint64
 	var writers sync.WaitGroup
-	for w := range writersAtOnce {
+	for w := range concurrentWriters {
 		writers.Go(func() {
-			for seed := first + w; seed < end; seed += writersAtOnce {
-				stream, appends := Life(seed)
+			for seed := first + w; seed < end; seed += concurrentWriters {
+				stream, appends := AccountEvents(seed)
 				for _, events := range appends {
 					at := uint64(Append(t, log, codec, stream, events...))
 					for was := last.Load(); was < at && !last.CompareAndSwap(was, at); was = last.Load() {
@@ -131,4 +131,4 @@ func FillFrom(t testing.TB, log eventstore.Store, codec *eventstore.Codec, first
 	return eventstore.Position(last.Load())
 }
 
-const writersAtOnce = 64
+const concurrentWriters = 64

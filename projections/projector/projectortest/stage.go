@@ -12,35 +12,35 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Stage is read models being filled from a log of their own.
-type Stage struct {
-	Log   eventstore.Store
-	Vault *Vault
-	Codec *eventstore.Codec
-	Shelf *table.Shelf
+// Fixture is read models being filled from a log of their own.
+type Fixture struct {
+	Log      eventstore.Store
+	Vault    *Vault
+	Codec    *eventstore.Codec
+	Registry *table.Registry
 
-	t         testing.TB
-	projector *projector.Projector
-	end       eventstore.Position
-	stop      func()
+	t            testing.TB
+	projector    *projector.Projector
+	lastPosition eventstore.Position
+	stop         func()
 }
 
-// patience is how long anything may take.
-const patience = time.Minute
+// timeout is how long anything may take.
+const timeout = time.Minute
 
 // Start fills models at an address until the test ends.
-func Start(t testing.TB, address string, models ...projector.Model) *Stage {
+func Start(t testing.TB, address string, models ...projector.Model) *Fixture {
 	t.Helper()
-	shelf, err := table.OpenShelf(address)
+	registry, err := table.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Stage{Log: Journal(t), Vault: &Vault{}, Shelf: shelf, t: t, stop: func() {}}
+	s := &Fixture{Log: OpenJournal(t), Vault: &Vault{}, Registry: registry, t: t, stop: func() {}}
 	s.Codec = eventstore.NewCodec(s.Vault)
 	s.Restart(models...)
 	t.Cleanup(func() {
 		s.stop()
-		if err := shelf.Close(); err != nil {
+		if err := registry.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -48,9 +48,9 @@ func Start(t testing.TB, address string, models ...projector.Model) *Stage {
 }
 
 // Restart ends the filling, wherever it is, and begins it again.
-func (s *Stage) Restart(models ...projector.Model) {
+func (s *Fixture) Restart(models ...projector.Model) {
 	s.stop()
-	s.projector = projector.New(s.Log, s.Codec, s.Shelf, models...)
+	s.projector = projector.New(s.Log, s.Codec, s.Registry, models...)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.projector.Run(ctx) }()
@@ -63,33 +63,33 @@ func (s *Stage) Restart(models ...projector.Model) {
 }
 
 // Append adds events to a stream in one append.
-func (s *Stage) Append(stream string, events ...event.Event) {
+func (s *Fixture) Append(stream string, events ...event.Event) {
 	s.t.Helper()
-	s.end = Append(s.t, s.Log, s.Codec, stream, events...)
+	s.lastPosition = Append(s.t, s.Log, s.Codec, stream, events...)
 }
 
 // Rebuild makes a fresh copy of a model and waits until it serves.
-func (s *Stage) Rebuild(m table.Model) {
+func (s *Fixture) Rebuild(m table.ReadModel) {
 	s.t.Helper()
 	name, err := s.projector.Rebuild(s.t.Context(), m.Name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.until(func() bool {
-		c, err := s.Shelf.Reads(s.t.Context(), m)
+	s.await(func() bool {
+		c, err := s.Registry.ServingGeneration(s.t.Context(), m)
 		return err == nil && c.Name == name
 	})
 }
 
 // Rows are all rows of a table once it holds everything that was appended, in the order of the key.
-func Rows[R any](s *Stage, m table.Model, t table.Table[R]) (rows []R) {
+func Rows[R any](s *Fixture, m table.ReadModel, t table.Table[R]) (rows []R) {
 	s.t.Helper()
-	s.until(func() bool { return s.projector.Wait(s.t.Context(), s.end, m.Name) == nil })
-	key := make([]string, t.Key)
+	s.await(func() bool { return s.projector.AwaitPosition(s.t.Context(), s.lastPosition, m.Name) == nil })
+	key := make([]string, t.KeyColumns)
 	for i := range key {
 		key[i] = t.Columns[i].Name
 	}
-	err := s.Shelf.Read(s.t.Context(), m, func(db *table.DB) (err error) {
+	err := s.Registry.Read(s.t.Context(), m, func(db *table.DB) (err error) {
 		rows, err = table.Select(s.t.Context(), db, t, "order by "+strings.Join(key, ", "))
 		return err
 	})
@@ -99,9 +99,9 @@ func Rows[R any](s *Stage, m table.Model, t table.Table[R]) (rows []R) {
 	return rows
 }
 
-func (s *Stage) until(reached func() bool) {
+func (s *Fixture) await(reached func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); !reached(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !reached(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.t.Fatal("the read models never got there")
 		}

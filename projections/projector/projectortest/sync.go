@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	stagedRows   = 64 // in one staged event
-	stagedEvents = 8  // in one append
+	rowsPerStagedEvent    = 64 // in one staged event
+	stagedEventsPerAppend = 8  // in one append
 )
 
-// Sync appends rows as a large sync does: staged in a stream of their own, then made real by one commit. It gives the
+// AppendSync appends rows as a large sync does: staged in a stream of their own, then made real by one commit. It gives the
 // position of the commit.
-func Sync(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, written event.SitesWritten, rows []event.SiteRow) eventstore.Position {
+func AppendSync(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, written event.SiteWriteSummary, rows []event.SiteRow) eventstore.Position {
 	t.Helper()
-	return Append(t, log, codec, stream, StageRows(t, log, codec, stream, written, rows))
+	return Append(t, log, codec, stream, AppendStagedRows(t, log, codec, stream, written, rows))
 }
 
-// StageRows stages rows and gives the commit that makes them real in a stream.
-func StageRows(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, written event.SitesWritten, rows []event.SiteRow) event.SyncCommitted {
+// AppendStagedRows stages rows and gives the commit that makes them real in a stream.
+func AppendStagedRows(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, written event.SiteWriteSummary, rows []event.SiteRow) event.SyncCommitted {
 	t.Helper()
-	e := event.SyncCommitted{SitesWritten: written, Sync: uuid.NewString(), Rows: len(rows)}
+	e := event.SyncCommitted{SiteWriteSummary: written, SyncID: uuid.NewString(), RowCount: len(rows)}
 	h := sha256.New()
 	for len(rows) > 0 {
 		var staged []event.Event
-		for len(staged) < stagedEvents && len(rows) > 0 {
-			n := min(stagedRows, len(rows))
+		for len(staged) < stagedEventsPerAppend && len(rows) > 0 {
+			n := min(rowsPerStagedEvent, len(rows))
 			staged = append(staged, event.SyncStaged{Rows: rows[:n]})
 			rows = rows[n:]
 		}
@@ -42,19 +42,19 @@ func StageRows(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stre
 		for _, p := range batch {
 			h.Write(p.Data)
 		}
-		if _, err := log.Append(t.Context(), "sync-"+e.Sync, eventstore.Any, batch); err != nil {
+		if _, err := log.Append(t.Context(), "sync-"+e.SyncID, eventstore.Any, batch); err != nil {
 			t.Fatal(err)
 		}
-		e.Events += len(batch)
+		e.EventCount += len(batch)
 	}
 	e.Digest = h.Sum(nil)
 	return e
 }
 
 // Sync is the function of that name on the stage's log.
-func (s *Stage) Sync(stream string, written event.SitesWritten, rows []event.SiteRow) {
+func (s *Fixture) Sync(stream string, written event.SiteWriteSummary, rows []event.SiteRow) {
 	s.t.Helper()
-	s.end = Sync(s.t, s.Log, s.Codec, stream, written, rows)
+	s.lastPosition = AppendSync(s.t, s.Log, s.Codec, stream, written, rows)
 }
 
 // SiteRows are so many rows of one kind, with contents of some length.
@@ -62,7 +62,7 @@ func SiteRows(op string, version int64, n int) []event.SiteRow {
 	rows := make([]event.SiteRow, n)
 	for i := range rows {
 		id := fmt.Sprintf("shop-%05d", i)
-		rows[i] = event.SiteRow{ExternalID: id, Site: uuid.NewSHA1(uuid.Nil, []byte(id)).String(), Op: op, Version: version}
+		rows[i] = event.SiteRow{ExternalID: id, SiteID: uuid.NewSHA1(uuid.Nil, []byte(id)).String(), Operation: op, Version: version}
 		if op != event.SiteDeactivated {
 			rows[i].Content, rows[i].Digest = SiteContent(i), make([]byte, 32)
 		}

@@ -12,8 +12,8 @@ import (
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/directory"
 	"lieudit/queries/address/vintage"
-	"lieudit/queries/places/meili"
-	"lieudit/queries/places/meili/meilitest"
+	"lieudit/queries/locations/meili"
+	"lieudit/queries/locations/meili/meilitest"
 )
 
 // clock is a time that the test moves.
@@ -214,7 +214,7 @@ func TestQuestionsAreCounted(t *testing.T) {
 
 func TestRecordingsSayWhichVersionMadeThem(t *testing.T) {
 	t.Parallel()
-	if v := meilitest.Versions(t); len(v) == 0 || v[""] > 0 {
+	if v := meilitest.RecordedVersions(t); len(v) == 0 || v[""] > 0 {
 		t.Errorf("versions: %v", v)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"lieudit/queries/address"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/directory"
-	"lieudit/queries/places/meili"
+	"lieudit/queries/locations/meili"
 )
 
 func TestAServerThatIsAwayIsAnErrorInTime(t *testing.T) {

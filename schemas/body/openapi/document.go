@@ -75,4 +75,4 @@ type scheme struct {
 	Description string `json:"description"`
 }
 
-func media(c content) map[string]content { return map[string]content{mediaType: c} }
+func jsonContent(c content) map[string]content { return map[string]content{mediaType: c} }

@@ -22,7 +22,7 @@ import (
 // API is what a document is about.
 type API struct {
 	Title, Description string
-	Base               string // the path every operation's path follows
+	BasePath           string // the path every operation's path follows
 	Security           string // what the bearer token is
 	Operations         []Operation
 	Variables          map[string]Variable // of the paths
@@ -31,12 +31,12 @@ type API struct {
 // Operation is what a method of a path does. Query, Body and Answer are zero values of structs, or nil.
 type Operation struct {
 	Method, Path, Summary string
-	Open                  bool // no token is asked for
+	IsPublic              bool // no token is asked for
 	Query, Body, Answer   any
-	Or                    []any    // other answers of success
+	OtherAnswers          []any    // other answers of success
 	Status                int      // of success; 0 is 200
-	Else                  int      // another status of success; 0: none
-	Also                  []string // other media types the answer can have, as text
+	OtherStatus           int      // another status of success; 0: none
+	OtherMediaTypes       []string // other media types the answer can have, as text
 	Headers               []Header
 	Failures              []Failure
 }
@@ -56,29 +56,29 @@ type Failure struct {
 
 // JSON is the document.
 func (a API) JSON() ([]byte, error) {
-	w := &writer{schemas: map[string]*jsonschema.Schema{}, examples: map[string]example{}}
+	w := &documentWriter{schemas: map[string]*jsonschema.Schema{}, examples: map[string]example{}}
 	doc := document{
 		OpenAPI: "3.1.0",
 		Info:    info{Title: a.Title, Description: a.Description, Version: "1"},
-		Servers: []server{{URL: a.Base}},
+		Servers: []server{{URL: a.BasePath}},
 		Paths:   map[string]map[string]operation{},
 	}
 	for _, op := range a.Operations {
 		if doc.Paths[op.Path] == nil {
 			doc.Paths[op.Path] = map[string]operation{}
 		}
-		made, err := w.operation(a, op)
+		built, err := w.writeOperation(a, op)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", op.Method, op.Path, err)
 		}
-		doc.Paths[op.Path][strings.ToLower(op.Method)] = made
+		doc.Paths[op.Path][strings.ToLower(op.Method)] = built
 	}
 	doc.Components.Schemas, doc.Components.Examples = w.schemas, w.examples
 	doc.Components.Security = map[string]scheme{"bearer": {Type: "http", Scheme: "bearer", Description: a.Security}}
-	return indented(doc)
+	return encodeIndented(doc)
 }
 
-func indented(v any) ([]byte, error) {
+func encodeIndented(v any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
@@ -87,27 +87,27 @@ func indented(v any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// writer collects the schemas and examples that operations share.
-type writer struct {
+// documentWriter collects the schemas and examples that operations share.
+type documentWriter struct {
 	schemas  map[string]*jsonschema.Schema
 	examples map[string]example
 }
 
-func (w *writer) operation(a API, op Operation) (operation, error) {
+func (w *documentWriter) writeOperation(a API, op Operation) (operation, error) {
 	out := operation{
-		ID: id(op), Summary: op.Summary, Responses: map[string]response{},
+		ID: operationID(op), Summary: op.Summary, Responses: map[string]response{},
 		Security: []map[string][]string{{"bearer": {}}},
 	}
-	if op.Open {
+	if op.IsPublic {
 		out.Security = []map[string][]string{}
 	}
-	out.Parameters = variables(a, op.Path)
+	out.Parameters = pathParameters(a, op.Path)
 	if op.Query != nil {
-		asked, err := w.query(op.Query)
+		parameters, err := w.queryParameters(op.Query)
 		if err != nil {
 			return out, err
 		}
-		out.Parameters = append(out.Parameters, asked...)
+		out.Parameters = append(out.Parameters, parameters...)
 	}
 	for _, h := range op.Headers {
 		out.Parameters = append(out.Parameters, parameter{
@@ -115,27 +115,27 @@ func (w *writer) operation(a API, op Operation) (operation, error) {
 		})
 	}
 	if op.Body != nil {
-		s, err := w.schema(op.Body, true)
+		s, err := w.schemaFor(op.Body, true)
 		if err != nil {
 			return out, err
 		}
-		out.Body = &request{Required: w.demands(s), Content: media(content{Schema: s})}
+		out.Body = &request{Required: w.hasRequiredMembers(s), Content: jsonContent(content{Schema: s})}
 	}
-	return out, w.responses(op, out.Responses)
+	return out, w.writeResponses(op, out.Responses)
 }
 
-var notWord = regexp.MustCompile(`[^a-zA-Z0-9]+`)
+var nonWord = regexp.MustCompile(`[^a-zA-Z0-9]+`)
 
-// id is a name for the operation that is a name in most languages: get_accounts_id_keys.
-func id(op Operation) string {
-	return strings.Trim(notWord.ReplaceAllString(strings.ToLower(op.Method)+op.Path, "_"), "_")
+// operationID is a name for the operation that is a name in most languages: get_accounts_id_keys.
+func operationID(op Operation) string {
+	return strings.Trim(nonWord.ReplaceAllString(strings.ToLower(op.Method)+op.Path, "_"), "_")
 }
 
-var variable = regexp.MustCompile(`\{(\w+)\}`)
+var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
-func variables(a API, path string) []parameter {
+func pathParameters(a API, path string) []parameter {
 	var all []parameter
-	for _, m := range variable.FindAllStringSubmatch(path, -1) {
+	for _, m := range pathVariable.FindAllStringSubmatch(path, -1) {
 		v := a.Variables[m[1]]
 		all = append(all, parameter{
 			Name: m[1], In: "path", Required: true, Description: v.Doc,
@@ -145,99 +145,92 @@ func variables(a API, path string) []parameter {
 	return all
 }
 
-func (w *writer) query(v any) ([]parameter, error) {
-	s, err := shape.Of(reflect.TypeOf(v))
+func (w *documentWriter) queryParameters(v any) ([]parameter, error) {
+	s, err := shape.FromType(reflect.TypeOf(v))
 	if err != nil {
 		return nil, err
 	}
 	var all []parameter
 	for _, f := range s.Fields {
-		p := parameter{Name: f.Name, In: "query", Required: f.Required, Description: f.Doc, Schema: f.Schema(shape.Style{})}
+		p := parameter{Name: f.Name, In: "query", Required: f.Required, Description: f.Doc, Schema: f.Schema(shape.SchemaOptions{})}
 		all = append(all, p)
 	}
 	return all, nil
 }
 
-func (w *writer) schema(v any, closed bool) (*jsonschema.Schema, error) {
-	s, err := shape.Of(reflect.TypeOf(v))
+func (w *documentWriter) schemaFor(v any, closed bool) (*jsonschema.Schema, error) {
+	s, err := shape.FromType(reflect.TypeOf(v))
 	if err != nil {
 		return nil, err
 	}
-	return s.Schema(w.style(closed)), nil
+	return s.Schema(w.schemaOptions(closed)), nil
 }
 
-const schemas = "#/components/schemas/"
+const schemaRefPrefix = "#/components/schemas/"
 
-// style keeps the schema of every named object under its name, once.
-func (w *writer) style(closed bool) shape.Style {
-	style := shape.Style{Closed: closed}
-	style.Ref = func(s *shape.Shape) string {
-		name := nameOf(s.Struct(), closed)
+// schemaOptions keeps the schema of every named object under its name, once.
+func (w *documentWriter) schemaOptions(closed bool) shape.SchemaOptions {
+	options := shape.SchemaOptions{IsClosed: closed}
+	options.Ref = func(s *shape.Shape) string {
+		name := componentName(s.StructType(), closed)
 		if s.Kind != shape.Object || name == "" {
 			return ""
 		}
 		if w.schemas[name] == nil {
 			w.schemas[name] = &jsonschema.Schema{} // taken, should the object hold itself
-			w.schemas[name] = s.Own(style)
+			w.schemas[name] = s.InlineSchema(options)
 		}
-		return schemas + name
+		return schemaRefPrefix + name
 	}
-	return style
+	return options
 }
 
-// nameOf is what the schema of a struct is called. Those that other packages lend to bodies have the package in their
-// name, and another one where they are part of a request: there they are closed.
-func nameOf(t reflect.Type, closed bool) string {
-	name := t.Name()
-	if name == "" || path.Base(t.PkgPath()) == "body" {
-		return name
+// componentName is what the schema of a struct is called. One that another package lends to bodies has a schema of its own
+// where it is part of a request: there it is closed, and its name ends with Input.
+func componentName(t reflect.Type, closed bool) string {
+	if closed && path.Base(t.PkgPath()) != "body" {
+		return t.Name() + "Input"
 	}
-	if lender := path.Base(t.PkgPath()); !strings.EqualFold(lender, name) {
-		name = strings.ToUpper(lender[:1]) + lender[1:] + name
-	}
-	if closed {
-		name += "Input"
-	}
-	return name
+	return t.Name()
 }
 
-// demands says whether a body has members that must be there.
-func (w *writer) demands(s *jsonschema.Schema) bool {
-	return len(w.schemas[strings.TrimPrefix(s.Ref, schemas)].Required) > 0
+// hasRequiredMembers says whether a body has members that must be there.
+func (w *documentWriter) hasRequiredMembers(s *jsonschema.Schema) bool {
+	return len(w.schemas[strings.TrimPrefix(s.Ref, schemaRefPrefix)].Required) > 0
 }
 
-func (w *writer) responses(op Operation, into map[string]response) error {
+func (w *documentWriter) writeResponses(op Operation, responses map[string]response) error {
 	status := op.Status
 	if status == 0 {
 		status = http.StatusOK
 	}
 	ok := response{Description: http.StatusText(status), Content: map[string]content{}}
 	if op.Answer != nil {
-		s, err := w.answer(op)
+		s, err := w.answerSchema(op)
 		if err != nil {
 			return err
 		}
-		ok.Content = media(content{Schema: s})
+		ok.Content = jsonContent(content{Schema: s})
 	}
-	for _, other := range op.Also {
+	for _, other := range op.OtherMediaTypes {
 		ok.Content[other] = content{Schema: &jsonschema.Schema{Type: "string"}}
 	}
-	into[strconv.Itoa(status)] = ok
-	if op.Else != 0 {
-		into[strconv.Itoa(op.Else)] = response{Description: http.StatusText(op.Else), Content: ok.Content}
+	responses[strconv.Itoa(status)] = ok
+	if op.OtherStatus != 0 {
+		responses[strconv.Itoa(op.OtherStatus)] = response{Description: http.StatusText(op.OtherStatus), Content: ok.Content}
 	}
-	return w.failures(op.Failures, into)
+	return w.writeFailures(op.Failures, responses)
 }
 
-// answer is the shape of success, or any of several.
-func (w *writer) answer(op Operation) (*jsonschema.Schema, error) {
-	s, err := w.schema(op.Answer, false)
-	if err != nil || len(op.Or) == 0 {
+// answerSchema is the shape of success, or any of several.
+func (w *documentWriter) answerSchema(op Operation) (*jsonschema.Schema, error) {
+	s, err := w.schemaFor(op.Answer, false)
+	if err != nil || len(op.OtherAnswers) == 0 {
 		return s, err
 	}
 	all := []*jsonschema.Schema{s}
-	for _, v := range op.Or {
-		if s, err = w.schema(v, false); err != nil {
+	for _, v := range op.OtherAnswers {
+		if s, err = w.schemaFor(v, false); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
@@ -245,31 +238,31 @@ func (w *writer) answer(op Operation) (*jsonschema.Schema, error) {
 	return &jsonschema.Schema{AnyOf: all}, nil
 }
 
-// failures puts the error answers of one status together: any of their shapes, each with its example.
-func (w *writer) failures(all []Failure, into map[string]response) error {
+// writeFailures puts the error answers of one status together: any of their shapes, each with its example.
+func (w *documentWriter) writeFailures(all []Failure, responses map[string]response) error {
 	for _, f := range all {
 		status := strconv.Itoa(f.Status)
-		r, ok := into[status]
+		r, ok := responses[status]
 		if !ok {
 			r = response{Description: http.StatusText(f.Status)}
 		}
 		if f.Body != nil {
-			if err := w.example(&r, f); err != nil {
+			if err := w.writeExample(&r, f); err != nil {
 				return err
 			}
 		}
-		into[status] = r
+		responses[status] = r
 	}
 	return nil
 }
 
-func (w *writer) example(r *response, f Failure) error {
-	s, err := w.schema(f.Body, false)
+func (w *documentWriter) writeExample(r *response, f Failure) error {
+	s, err := w.schemaFor(f.Body, false)
 	if err != nil {
 		return err
 	}
 	if r.Content == nil {
-		r.Content = media(content{Schema: &jsonschema.Schema{}, Examples: map[string]reference{}})
+		r.Content = jsonContent(content{Schema: &jsonschema.Schema{}, Examples: map[string]reference{}})
 	}
 	c := r.Content[mediaType]
 	if !slices.ContainsFunc(c.Schema.AnyOf, func(have *jsonschema.Schema) bool { return have.Ref == s.Ref }) {

@@ -7,32 +7,32 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Style is how shapes are written as schemas.
-type Style struct {
-	Ref    func(*Shape) string // the schema that stands for an object, or "" to write it out in place; nil: always ""
-	Closed bool                // objects have no members but those declared
+// SchemaOptions is how shapes are written as schemas.
+type SchemaOptions struct {
+	Ref      func(*Shape) string // the schema that stands for an object, or "" to write it out in place; nil: always ""
+	IsClosed bool                // objects have no members but those declared
 }
 
 // Schema is a shape as JSON Schema 2020-12.
-func (s *Shape) Schema(style Style) *jsonschema.Schema {
-	if style.Ref != nil {
-		if name := style.Ref(s); name != "" && s.Nullable {
+func (s *Shape) Schema(options SchemaOptions) *jsonschema.Schema {
+	if options.Ref != nil {
+		if name := options.Ref(s); name != "" && s.Nullable {
 			return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Ref: name}, {Type: "null"}}}
 		} else if name != "" {
 			return &jsonschema.Schema{Ref: name}
 		}
 	}
-	return s.Own(style)
+	return s.InlineSchema(options)
 }
 
-// Own is Schema, written out even if the shape itself has a reference.
-func (s *Shape) Own(style Style) *jsonschema.Schema {
-	out := s.bare(style)
+// InlineSchema is Schema, written out even if the shape itself has a reference.
+func (s *Shape) InlineSchema(options SchemaOptions) *jsonschema.Schema {
+	out := s.typeSchema(options)
 	if s.Nullable && out.Type != "" { // else null is among what it may be already
 		out.Types, out.Type = []string{"null", out.Type}, ""
 	}
 	if s.Default != "" {
-		out.Default = s.literal()
+		out.Default = s.defaultJSON()
 	}
 	for _, word := range s.Enum {
 		out.Enum = append(out.Enum, word)
@@ -43,16 +43,16 @@ func (s *Shape) Own(style Style) *jsonschema.Schema {
 	return out
 }
 
-func (s *Shape) bare(style Style) *jsonschema.Schema {
+func (s *Shape) typeSchema(options SchemaOptions) *jsonschema.Schema {
 	switch s.Kind {
 	case Object:
-		return s.object(style)
+		return s.objectSchema(options)
 	case List:
 		return &jsonschema.Schema{
-			Type: "array", Items: s.Item.Schema(style), MinItems: whole(s.Min), MaxItems: whole(s.Max), UniqueItems: s.Unique == Items,
+			Type: "array", Items: s.Item.Schema(options), MinItems: intOf(s.Min), MaxItems: intOf(s.Max), UniqueItems: s.Unique == UniqueItems,
 		}
 	case Text:
-		return &jsonschema.Schema{Type: "string", MinLength: whole(s.Min), MaxLength: whole(s.Max)}
+		return &jsonschema.Schema{Type: "string", MinLength: intOf(s.Min), MaxLength: intOf(s.Max)}
 	case Date:
 		return &jsonschema.Schema{Type: "string", Format: "date"}
 	case Instant:
@@ -64,20 +64,20 @@ func (s *Shape) bare(style Style) *jsonschema.Schema {
 	case Boolean:
 		return &jsonschema.Schema{Type: "boolean"}
 	default:
-		if s.Members > 0 {
-			return &jsonschema.Schema{Type: "object", MaxProperties: &s.Members}
+		if s.MaxMembers > 0 {
+			return &jsonschema.Schema{Type: "object", MaxProperties: &s.MaxMembers}
 		}
 		return &jsonschema.Schema{}
 	}
 }
 
-func (s *Shape) object(style Style) *jsonschema.Schema {
+func (s *Shape) objectSchema(options SchemaOptions) *jsonschema.Schema {
 	out := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
-	if style.Closed {
+	if options.IsClosed {
 		out.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}} // written as false
 	}
 	for _, f := range s.Fields {
-		member := f.Schema(style)
+		member := f.Schema(options)
 		member.Description = f.Doc
 		out.Properties[f.Name] = member
 		out.PropertyOrder = append(out.PropertyOrder, f.Name)
@@ -88,8 +88,8 @@ func (s *Shape) object(style Style) *jsonschema.Schema {
 	return out
 }
 
-// literal is the default as JSON.
-func (s *Shape) literal() json.RawMessage {
+// defaultJSON is the default as JSON.
+func (s *Shape) defaultJSON() json.RawMessage {
 	if s.Kind == Text {
 		text, _ := json.Marshal(s.Default) // a string always encodes
 		return text
@@ -97,7 +97,7 @@ func (s *Shape) literal() json.RawMessage {
 	return json.RawMessage(s.Default)
 }
 
-func whole(n *float64) *int {
+func intOf(n *float64) *int {
 	if n == nil {
 		return nil
 	}
@@ -105,9 +105,9 @@ func whole(n *float64) *int {
 	return &i
 }
 
-// Struct is the Go struct of an object, behind whatever holds it.
-func (s *Shape) Struct() reflect.Type {
-	t := s.Go
+// StructType is the Go struct of an object, behind whatever holds it.
+func (s *Shape) StructType() reflect.Type {
+	t := s.GoType
 	if s.Nullable {
 		t = t.Field(1).Type
 	}

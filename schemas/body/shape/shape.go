@@ -35,7 +35,7 @@ const (
 // Shape is the form of a value. It is read-only.
 type Shape struct {
 	Kind     Kind
-	Go       reflect.Type
+	GoType   reflect.Type
 	Pointer  bool    // the Go value is behind a pointer
 	Nullable bool    // null is a value; the Go value is a Nullable
 	Fields   []Field // of an Object; none: any members
@@ -45,18 +45,18 @@ type Shape struct {
 
 // Rules bound a value.
 type Rules struct {
-	Min, Max *float64
-	Pattern  *regexp.Regexp
-	Enum     []string
-	Default  string
-	Syntax   bool   // a text of the wrong length makes the request malformed
-	Unique   string // of a List: the member no two objects share, or Items; empty: no such rule
-	Members  int    // of Any: it is an object of at most so many; 0: no such rule
-	Bytes    int    // of Any: its text is at most so long; 0: no such rule
+	Min, Max       *float64
+	Pattern        *regexp.Regexp
+	Enum           []string
+	Default        string
+	LengthIsSyntax bool   // a text of the wrong length makes the request malformed
+	Unique         string // of a List: the member no two objects share, or Items; empty: no such rule
+	MaxMembers     int    // of Any: it is an object of at most so many; 0: no such rule
+	MaxBytes       int    // of Any: its text is at most so long; 0: no such rule
 }
 
-// Items says that no two texts of a list are the same.
-const Items = "items"
+// UniqueItems says that no two texts of a list are the same.
+const UniqueItems = "items"
 
 // Ignored is a member that a body may carry, of whatever kind, and that is not read.
 type Ignored struct{}
@@ -80,9 +80,9 @@ func (s *Shape) Field(name string) (*Field, bool) {
 	return nil, false
 }
 
-// Of is the shape of a Go type. It fails for a type that is no body, or a tag that is no rule.
-func Of(t reflect.Type) (*Shape, error) {
-	s := &Shape{Go: t}
+// FromType is the shape of a Go type. It fails for a type that is no body, or a tag that is no rule.
+func FromType(t reflect.Type) (*Shape, error) {
+	s := &Shape{GoType: t}
 	var err error
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -90,32 +90,32 @@ func Of(t reflect.Type) (*Shape, error) {
 	case t == reflect.TypeFor[json.RawMessage](), t == reflect.TypeFor[Ignored](), t.Kind() == reflect.Interface:
 		s.Kind = Any
 	case t.Implements(reflect.TypeFor[nullable]()):
-		return behind(t.Field(1).Type.Elem(), func(inner *Shape) { inner.Nullable, inner.Go = true, t })
+		return shapeOfElem(t.Field(1).Type.Elem(), func(inner *Shape) { inner.Nullable, inner.GoType = true, t })
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		s.Kind = Date
 	case t.Kind() == reflect.Pointer:
-		return behind(t.Elem(), func(inner *Shape) { inner.Pointer, inner.Go = true, t })
+		return shapeOfElem(t.Elem(), func(inner *Shape) { inner.Pointer, inner.GoType = true, t })
 	case t.Kind() == reflect.Struct:
 		s.Kind = Object
-		s.Fields, err = fieldsOf(t)
+		s.Fields, err = structFields(t)
 	case t.Kind() == reflect.Slice:
 		s.Kind = List
-		s.Item, err = Of(t.Elem())
+		s.Item, err = FromType(t.Elem())
 	default:
-		s.Kind, err = simple(t)
+		s.Kind, err = scalarKind(t)
 	}
 	return s, err
 }
 
-func behind(t reflect.Type, mark func(*Shape)) (*Shape, error) {
-	s, err := Of(t)
+func shapeOfElem(t reflect.Type, adjust func(*Shape)) (*Shape, error) {
+	s, err := FromType(t)
 	if err == nil {
-		mark(s)
+		adjust(s)
 	}
 	return s, err
 }
 
-func simple(t reflect.Type) (Kind, error) {
+func scalarKind(t reflect.Type) (Kind, error) {
 	switch t.Kind() {
 	case reflect.String:
 		return Text, nil
@@ -130,13 +130,13 @@ func simple(t reflect.Type) (Kind, error) {
 	}
 }
 
-func fieldsOf(t reflect.Type) ([]Field, error) {
+func structFields(t reflect.Type) ([]Field, error) {
 	var all []Field
 	for _, f := range reflect.VisibleFields(t) {
 		if f.Anonymous || !f.IsExported() {
 			continue
 		}
-		field, err := fieldOf(f)
+		field, err := structField(f)
 		if err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", t.Name(), f.Name, err)
 		}
@@ -145,40 +145,40 @@ func fieldsOf(t reflect.Type) ([]Field, error) {
 	return all, nil
 }
 
-func fieldOf(f reflect.StructField) (Field, error) {
+func structField(f reflect.StructField) (Field, error) {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "" {
 		return Field{}, fmt.Errorf("no json name")
 	}
-	s, err := Of(f.Type)
+	s, err := FromType(f.Type)
 	if err != nil {
 		return Field{}, err
 	}
 	field := Field{
 		Shape: s, Name: name, Index: f.Index, Required: options == "", Doc: f.Tag.Get("doc"),
 	}
-	return field, s.bound(f.Tag)
+	return field, s.readRules(f.Tag)
 }
 
-// bound reads the rules of a tag. Those on the texts of a list go to its items.
-func (s *Shape) bound(tag reflect.StructTag) (err error) {
-	if s.Min, err = number(tag.Get("min")); err != nil {
+// readRules reads the rules of a tag. Those on the texts of a list go to its items.
+func (s *Shape) readRules(tag reflect.StructTag) (err error) {
+	if s.Min, err = parseNumber(tag.Get("min")); err != nil {
 		return err
 	}
-	if s.Max, err = number(tag.Get("max")); err != nil {
+	if s.Max, err = parseNumber(tag.Get("max")); err != nil {
 		return err
 	}
-	s.Default, s.Syntax, s.Unique = tag.Get("default"), tag.Get("syntax") == "true", tag.Get("unique")
-	if s.Members, err = count(tag.Get("members")); err != nil {
+	s.Default, s.LengthIsSyntax, s.Unique = tag.Get("default"), tag.Get("syntax") == "true", tag.Get("unique")
+	if s.MaxMembers, err = parseCount(tag.Get("members")); err != nil {
 		return err
 	}
-	if s.Bytes, err = count(tag.Get("bytes")); err != nil {
+	if s.MaxBytes, err = parseCount(tag.Get("bytes")); err != nil {
 		return err
 	}
 	text := s
 	if s.Kind == List {
 		text = s.Item
-		if err := text.lengths(tag.Get("each")); err != nil {
+		if err := text.readLengths(tag.Get("each")); err != nil {
 			return err
 		}
 	}
@@ -189,27 +189,27 @@ func (s *Shape) bound(tag reflect.StructTag) (err error) {
 	return err
 }
 
-// lengths reads the least and the most characters a text has.
-func (s *Shape) lengths(each string) (err error) {
+// readLengths reads the least and the most characters a text has.
+func (s *Shape) readLengths(each string) (err error) {
 	if each == "" {
 		return nil
 	}
-	least, most, _ := strings.Cut(each, " ")
-	if s.Min, err = number(least); err != nil {
+	minimum, maximum, _ := strings.Cut(each, " ")
+	if s.Min, err = parseNumber(minimum); err != nil {
 		return err
 	}
-	s.Max, err = number(most)
+	s.Max, err = parseNumber(maximum)
 	return err
 }
 
-func count(text string) (int, error) {
+func parseCount(text string) (int, error) {
 	if text == "" {
 		return 0, nil
 	}
 	return strconv.Atoi(text)
 }
 
-func number(text string) (*float64, error) {
+func parseNumber(text string) (*float64, error) {
 	if text == "" {
 		return nil, nil
 	}

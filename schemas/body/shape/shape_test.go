@@ -31,9 +31,9 @@ type sample struct {
 	hidden string
 }
 
-func schema(t *testing.T, v any, style shape.Style) string {
+func schema(t *testing.T, v any, style shape.SchemaOptions) string {
 	t.Helper()
-	s, err := shape.Of(reflect.TypeOf(v))
+	s, err := shape.FromType(reflect.TypeOf(v))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func schema(t *testing.T, v any, style shape.Style) string {
 
 func TestAStructSaysItsSchema(t *testing.T) {
 	t.Parallel()
-	got := schema(t, sample{hidden: "unused"}, shape.Style{Closed: true})
+	got := schema(t, sample{hidden: "unused"}, shape.SchemaOptions{IsClosed: true})
 	inner := `{"type":"object","properties":{"status":{"type":"string","description":"How it went"}},"required":["status"],"additionalProperties":false}`
 	want := `{"type":"object","properties":{` + strings.Join([]string{
 		`"status":{"type":"string","description":"How it went"}`,
@@ -70,12 +70,12 @@ func TestAStructSaysItsSchema(t *testing.T) {
 func TestNamedObjectsCanBeKeptElsewhere(t *testing.T) {
 	t.Parallel()
 	ref := func(s *shape.Shape) string {
-		if s.Kind == shape.Object && s.Struct() == reflect.TypeFor[envelope]() {
+		if s.Kind == shape.Object && s.StructType() == reflect.TypeFor[envelope]() {
 			return "#/elsewhere"
 		}
 		return ""
 	}
-	if got := schema(t, sample{}, shape.Style{Ref: ref}); !strings.Contains(got, `"inner":{"$ref":"#/elsewhere"}`) {
+	if got := schema(t, sample{}, shape.SchemaOptions{Ref: ref}); !strings.Contains(got, `"inner":{"$ref":"#/elsewhere"}`) {
 		t.Errorf("inner is written out: %s", got)
 	}
 }
@@ -102,7 +102,7 @@ func TestADeclarationThatCannotBeMeantIsAnError(t *testing.T) {
 			} `json:"x"`
 		}{},
 	} {
-		if s, err := shape.Of(reflect.TypeOf(v)); err == nil || !strings.Contains(err.Error(), why) {
+		if s, err := shape.FromType(reflect.TypeOf(v)); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%T: %v, %v; want an error with %q", v, s, err, why)
 		}
 	}
@@ -115,8 +115,8 @@ func TestNullableTellsLeftOutFromNull(t *testing.T) {
 	}
 	for text, want := range map[string]wish{
 		`{}`:                {},
-		`{"agency":null}`:   {shape.Nullable[string]{Given: true}},
-		`{"agency":"acme"}`: {shape.Nullable[string]{Given: true, Value: new("acme")}},
+		`{"agency":null}`:   {shape.Nullable[string]{IsGiven: true}},
+		`{"agency":"acme"}`: {shape.Nullable[string]{IsGiven: true, Value: new("acme")}},
 	} {
 		var got wish
 		if err := json.Unmarshal([]byte(text), &got); err != nil || !reflect.DeepEqual(got, want) {
@@ -142,7 +142,7 @@ func TestFreeJSONAndListsSayTheirBounds(t *testing.T) {
 	t.Parallel()
 	inner := `{"type":"object","properties":{"status":{"type":"string","description":"How it went"}},"required":["status"]}`
 	ref := func(s *shape.Shape) string {
-		if s.Kind == shape.Object && s.Struct() == reflect.TypeFor[envelope]() && s.Nullable {
+		if s.Kind == shape.Object && s.StructType() == reflect.TypeFor[envelope]() && s.Nullable {
 			return "#/elsewhere"
 		}
 		return ""
@@ -156,7 +156,7 @@ func TestFreeJSONAndListsSayTheirBounds(t *testing.T) {
 		`"inner":{"anyOf":[{"$ref":"#/elsewhere"},{"type":"null"}]}`,
 		`"skipped":true`,
 	}, ",") + `}}`
-	if got := schema(t, bounded{}, shape.Style{Ref: ref}); got != want {
+	if got := schema(t, bounded{}, shape.SchemaOptions{Ref: ref}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -177,7 +177,7 @@ func TestBoundsThatAreNoNumbersAreErrors(t *testing.T) {
 			X []string `json:"x" each:"1 b"`
 		}{},
 	} {
-		if _, err := shape.Of(reflect.TypeOf(v)); err == nil {
+		if _, err := shape.FromType(reflect.TypeOf(v)); err == nil {
 			t.Errorf("%T is read", v)
 		}
 	}

@@ -1,0 +1,235 @@
+// Package chaos is the chaos test of the whole service. It runs real processes of this program under load, kills them
+// (kill -9), and makes what they depend on fail: the disk is full, Postgres is unavailable, the log does not answer, file
+// descriptors run out. Load clients record every answer. After each round, with everything healthy again, the checks
+// compare the service with the record: all that was acknowledged must be there, and nothing else that no client requested:
+// sites, keys, revocations, quotas, bills, projections. Its constraint: only what the service promises is a violation, so a
+// request without an answer may have happened or not.
+//
+//	Run ──> runProfile ──> startAll                        system: instances, log node, Postgres, disk
+//	            ├──> startClients: client ──> sendAPI ──> bill.recordAnswer
+//	            │                                   └──> referential.acknowledge, recordDoubt
+//	            ├──> runRound ──> killInstances, injectFault ──> restartMissing
+//	            │        └──> checkSystem ──> referential.matchState, bill.compareBilled ──> violations
+//	            └──> checkAtEnd: checkSystem, checkHistory, checkRebuild                         ──> Report
+//
+// A referential is written by one client, one request at a time. So the states that it may hold are known (model.go
+// computes them): one, or several while a write is in doubt, that is, sent without an answer. Two things are violations: an
+// answer that no possible state gives, and a list that equals none of the possible states, for instance because a row was
+// lost, or half of a sync was applied, or an old write was applied again. Every row carries an edition, the number of the
+// write that it comes from; its version counts the writes of the site.
+//
+// Requests are counted by account and endpoint as they are answered. The service must bill all of them, and beyond them at
+// most those that a kill left without an answer.
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"lieudit/cmd/bench/harness"
+)
+
+// Options are the parameters of a run. All but KeepGoing, Keep, LongOutage and Tell are required.
+type Options struct {
+	Dir              string // on the disk to use
+	Profiles         []Profile
+	Kills            int // of instances, over all profiles
+	MaxKillsPerRound int // most kills between two checks
+	Instances        int // of the servers profile
+	Rows             int // of the largest sync
+	Seed             uint64
+	TimeLimit        time.Duration // for all profiles together
+
+	MaxPause   time.Duration // longest time between two kills
+	MinOutage  time.Duration // shortest outage of Postgres; the usual ones last up to twice as long
+	LongOutage time.Duration // length of every fourth outage of Postgres; 0: there is none
+
+	KeepGoing bool              // go on after a round with violations
+	KeepData  bool              // keep the data folders for inspection
+	Log       func(what string) // receives the lines of the run's log; nil: none
+}
+
+// ErrTimeUp: the limit passed before all kills were done.
+var ErrTimeUp = errors.New("the time was up before all kills were done")
+
+// Run runs every profile, one after the other, and reports on it. The error says why a run could not be completed;
+// violations are no error but part of the report.
+func Run(ctx context.Context, o Options) (Report, error) {
+	rep := Report{Seed: o.Seed, Violations: []string{}}
+	profiles := []Profile{}
+	for _, p := range o.Profiles {
+		if p == Servers && harness.FindPostgres() == "" {
+			rep.LeftOut = append(rep.LeftOut, "servers: there is no Postgres on this machine")
+			continue
+		}
+		profiles = append(profiles, p)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.TimeLimit, ErrTimeUp)
+	defer cancel()
+	for n, p := range profiles {
+		r := newRun(o, p, uint64(n))
+		r.Kills = o.Kills*(n+1)/len(profiles) - o.Kills*n/len(profiles)
+		err := r.runProfile(ctx)
+		rep.add(r)
+		if err != nil {
+			return rep, fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	return rep, nil
+}
+
+// run is the run of one profile. It is safe for concurrent use by its clients.
+type run struct {
+	Options
+	*system
+	rng     *rand.Rand
+	bill    *bill
+	began   time.Time
+	givenUp <-chan struct{} // closed when the run is given up
+	round   atomic.Int64
+	outages int // of Postgres so far
+
+	healthTimeout time.Duration // for everything to become healthy, once faults have ended
+	searchTimeout time.Duration // for the search to find a write, and for a failed request to succeed
+
+	checkLock sync.RWMutex // clients hold it for reading during a request, a check for writing
+
+	recordLock sync.Mutex // guards the fields below
+	accounts   []*account
+	totals     Totals
+	violations []string
+}
+
+func newRun(o Options, p Profile, n uint64) *run {
+	return &run{
+		Options: o, system: &system{profile: p}, rng: rand.New(rand.NewPCG(o.Seed, n)), bill: newBill(), began: time.Now(),
+		healthTimeout: time.Minute, searchTimeout: 15 * time.Second,
+	}
+}
+
+func (r *run) runProfile(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, r.tearDown(r.KeepData)) }()
+	r.givenUp = ctx.Done()
+	if err := r.startAll(ctx, r.Options); err != nil {
+		return err
+	}
+	if err := r.openAccounts(ctx); err != nil {
+		return err
+	}
+	load, stop := context.WithCancel(ctx)
+	clients := r.startClients(ctx, load.Done())
+	err = r.runRounds(ctx)
+	stop()
+	clients.Wait()
+	if err == nil && r.hasNoViolations() {
+		r.checkAtEnd(ctx)
+	}
+	return err
+}
+
+// runRounds runs rounds of at most PerRound kills until all kills are done.
+func (r *run) runRounds(ctx context.Context) error {
+	faults := faultSequence{all: r.possibleFaults(), rng: r.rng}
+	for done := 0; done < r.Kills && (r.hasNoViolations() || r.KeepGoing); {
+		r.round.Add(1)
+		kills := min(r.MaxKillsPerRound, r.Kills-done)
+		if err := r.runRound(ctx, kills, faults.next()); err != nil {
+			return err
+		}
+		done += kills
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// runRound runs one round: kills and a fault under load, then a check.
+func (r *run) runRound(ctx context.Context, kills int, f fault) error {
+	r.logf("round %d: %d kills, and %s", r.round.Load(), kills, f)
+	during, over := context.WithCancel(ctx)
+	defer over()
+	var work errgroup.Group
+	killRNG, faultRNG := rand.New(rand.NewPCG(r.rng.Uint64(), 1)), rand.New(rand.NewPCG(r.rng.Uint64(), 2))
+	work.Go(func() error {
+		defer over()
+		return r.killInstances(ctx, kills, f, killRNG)
+	})
+	work.Go(func() error { return r.injectFault(ctx, during, f, faultRNG) })
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	if err := r.restartMissing(ctx); err != nil {
+		return err
+	}
+	r.checkLock.Lock()
+	defer r.checkLock.Unlock()
+	r.checkSystem(ctx)
+	return nil
+}
+
+// restartMissing starts every instance that does not run, or that runs with few descriptors.
+func (r *run) restartMissing(ctx context.Context) error {
+	for _, i := range r.instances {
+		l := i.current.Load()
+		if l != nil && !l.endedByItself() && !l.limited {
+			continue
+		}
+		if l != nil {
+			i.kill()
+			r.bill.recordKill(l)
+		}
+		if err := r.start(ctx, i); err != nil {
+			return fmt.Errorf("with everything healthy again: %w", err)
+		}
+	}
+	return nil
+}
+
+// logf passes a line to Options.Tell, with the profile and the time since the start.
+func (r *run) logf(format string, args ...any) {
+	if r.Log != nil {
+		r.Log(fmt.Sprintf("%-8s %7.1f s  %s", r.profile, time.Since(r.began).Seconds(), fmt.Sprintf(format, args...)))
+	}
+}
+
+func (r *run) updateTotals(f func(*Totals)) {
+	r.recordLock.Lock()
+	defer r.recordLock.Unlock()
+	f(&r.totals)
+}
+
+// reportViolation records and logs a violation. Once the run is given up it does nothing: requests then fail for that
+// reason.
+func (r *run) reportViolation(format string, args ...any) {
+	select {
+	case <-r.givenUp:
+		return
+	default:
+	}
+	what := fmt.Sprintf("%s, round %d: %s", r.profile, r.round.Load(), oneLine(fmt.Sprintf(format, args...)))
+	r.logf("VIOLATED: %s", what)
+	r.recordLock.Lock()
+	defer r.recordLock.Unlock()
+	r.violations = append(r.violations, what)
+}
+
+// oneLine returns a text without line breaks.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+func (r *run) hasNoViolations() bool { return r.violationCount() == 0 }
+
+// violationCount returns how many violations were recorded.
+func (r *run) violationCount() int {
+	r.recordLock.Lock()
+	defer r.recordLock.Unlock()
+	return len(r.violations)
+}

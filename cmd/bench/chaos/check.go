@@ -1,0 +1,382 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/schemas/body"
+	"lieudit/schemas/locations"
+)
+
+// concurrentChecks is how many accounts are checked concurrently.
+const concurrentChecks = 4
+
+// checkSystem compares what the service holds with what it acknowledged, and reports violations. No client sends a request
+// and no fault is injected meanwhile.
+func (r *run) checkSystem(ctx context.Context) {
+	began := time.Now()
+	before := r.violationCount()
+	defer func() {
+		if r.violationCount() > before {
+			r.logLastOutput()
+		}
+	}()
+	if !r.waitHealthy(ctx) || !r.waitCaughtUp(ctx) {
+		return
+	}
+	rng := rand.New(rand.NewPCG(r.Seed, uint64(r.round.Load())))
+	var work errgroup.Group
+	work.SetLimit(concurrentChecks)
+	for _, a := range r.workingAccounts() {
+		at, probe := r.anyRunning(rng), int(rng.Int32())
+		work.Go(func() error {
+			r.checkAccount(ctx, at, a, probe)
+			return nil
+		})
+	}
+	work.Wait()
+	r.waitCaughtUp(ctx)
+	r.checkBills(ctx, r.anyRunning(rng))
+	r.updateTotals(func(t *Totals) { t.Rounds++ })
+	r.logf("checked in %.1f s: %d accounts, %d violations", time.Since(began).Seconds(), len(r.workingAccounts()), r.violationCount()-before)
+}
+
+// retryFor calls try until it returns nil or patience has passed, and returns its last error.
+func retryFor(ctx context.Context, timeout time.Duration, try func() error) error {
+	for deadline := time.Now().Add(timeout); ; {
+		err := try()
+		if err == nil || time.Now().After(deadline) || !sleep(ctx, 50*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// waitHealthy waits until every part of every instance is healthy and every instance answers every account. It reports
+// what does not become healthy within healthTimeout, and returns false where that is an instance.
+func (r *run) waitHealthy(ctx context.Context) bool {
+	allHealthy := true
+	for _, i := range r.instances {
+		at := i.current.Load()
+		if err := retryFor(ctx, r.healthTimeout, func() error { return checkReadiness(ctx, at) }); err != nil {
+			r.reportViolation("%s is not well %v after everything is: %v", at.name, r.healthTimeout, err)
+			allHealthy = false
+			continue
+		}
+		for _, a := range r.workingAccounts() {
+			if err := retryFor(ctx, r.healthTimeout, func() error { return r.checkAnswered(ctx, at, a) }); err != nil {
+				r.reportViolation("%s does not answer %s: %v", at.name, a.id, err)
+				a.excluded = true
+			}
+		}
+	}
+	return allHealthy
+}
+
+// workingAccounts returns the accounts that are not excluded from the checks.
+func (r *run) workingAccounts() []*account {
+	return slices.DeleteFunc(slices.Clone(r.openedAccounts()), func(a *account) bool { return a.excluded })
+}
+
+// logLastOutput logs the end of each instance's error output: it may explain a violation.
+func (r *run) logLastOutput() {
+	for _, i := range r.instances {
+		if l := i.current.Load(); l != nil {
+			stderr := l.process.LastStderr()
+			r.logf("%s said last: %s", l.name, stderr[max(0, len(stderr)-800):])
+		}
+	}
+}
+
+// checkReadiness returns nil when an instance is ready and each of its parts is "ok".
+func checkReadiness(ctx context.Context, at *serverProcess) error {
+	a := doRequest(ctx, "http://"+at.process.Ops, request{method: http.MethodGet, path: "/readyz"})
+	if a.status != http.StatusOK {
+		return fmt.Errorf("readiness: %s", a)
+	}
+	var readiness struct{ Parts map[string]string }
+	if err := json.Unmarshal(a.body, &readiness); err != nil {
+		return err
+	}
+	for part, state := range readiness.Parts {
+		if state != "ok" {
+			return fmt.Errorf("readiness: %s: %s", part, state)
+		}
+	}
+	return nil
+}
+
+// checkAnswered requests /me for an account. If its quota is exhausted, 429 is right too.
+func (r *run) checkAnswered(ctx context.Context, at *serverProcess, a *account) error {
+	got := r.getAPI(ctx, at, a, "GET /me", "/me")
+	if got.status == http.StatusOK || a.exhausted && got.status == http.StatusTooManyRequests {
+		return nil
+	}
+	return fmt.Errorf("GET /me: %s", got)
+}
+
+// retryFailed retries a request that failed, as a client may: on a busy machine a request can fail without any fault.
+func (r *run) retryFailed(ctx context.Context, send func() answer) (last answer) {
+	retryFor(ctx, r.searchTimeout, func() error {
+		if last = send(); last.status == 0 || last.status >= http.StatusInternalServerError {
+			return errors.New("failed")
+		}
+		return nil
+	})
+	return last
+}
+
+// getAPI sends a GET to the API with an account's key, and retries where it fails.
+func (r *run) getAPI(ctx context.Context, at *serverProcess, a *account, endpoint, path string) answer {
+	return r.retryFailed(ctx, func() answer {
+		return r.sendAPI(ctx, at, request{account: a, key: a.key, endpoint: endpoint, method: http.MethodGet, path: path})
+	})
+}
+
+// retryArea sends a request to the customer area, and retries where it fails.
+func (r *run) retryArea(ctx context.Context, at *serverProcess, method, path string, body any) answer {
+	return r.retryFailed(ctx, func() answer { return r.sendArea(ctx, at, method, path, body) })
+}
+
+// checkAccount checks every referential of an account, its figures and its keys. probe picks the site that is written.
+func (r *run) checkAccount(ctx context.Context, at *serverProcess, a *account, probe int) {
+	for _, f := range a.referentials {
+		if f.excluded {
+			continue
+		}
+		if err := r.checkReferential(ctx, at, f, probe); err != nil {
+			f.excluded = true
+			r.reportViolation("%v", err)
+		}
+	}
+	if err := r.checkMe(ctx, at, a); err != nil {
+		r.reportViolation("%s: %v", a.id, err)
+	}
+	if err := r.checkKeys(ctx, at, a); err != nil {
+		r.reportViolation("%s: %v", a.id, err)
+	}
+}
+
+// checkReferential checks one referential in four steps: its list is a possible state; a dry run of a sync of that list
+// changes nothing; a write succeeds; the search finds what was written.
+func (r *run) checkReferential(ctx context.Context, at *serverProcess, f *referential, probe int) error {
+	got, err := r.listSites(ctx, at, f)
+	if err != nil {
+		return err
+	}
+	if err := f.matchState(got); err != nil {
+		return err
+	}
+	if err := r.checkUnchanged(ctx, at, f); err != nil {
+		return err
+	}
+	f.edition++
+	w := write{action: put, rows: []row{{probe % f.rows, f.edition}}}
+	if had := f.possible[0].sites[w.rows[0].id]; !had.active && f.possible[0].active >= f.account.limits.ceiling {
+		return nil // another active site would exceed the ceiling
+	}
+	a := r.retryFailed(ctx, func() answer {
+		got := r.sendAPI(ctx, at, w.newRequest(f))
+		if got.status == 0 || got.status >= http.StatusInternalServerError {
+			f.recordDoubt(w)
+		}
+		return got
+	})
+	answered, err := outcomeOf(w, a.status, a.body)
+	if a.status != http.StatusOK && a.status != http.StatusCreated || err != nil {
+		return fmt.Errorf("%s/%s takes no write: %s", f.account.id, f.code, a)
+	}
+	if err := f.acknowledge(w, answered); err != nil {
+		return err
+	}
+	return retryFor(ctx, r.searchTimeout, func() error { return r.searchSite(ctx, at, f, w.rows[0]) })
+}
+
+// listSites reads the state of a referential from its list.
+func (r *run) listSites(ctx context.Context, at *serverProcess, f *referential) (state, error) {
+	var all []locations.Site
+	get := func(path string) answer {
+		return r.getAPI(ctx, at, f.account, "GET /locations/referentiels/{code}/sites", path)
+	}
+	err := readPages("/locations/referentiels/"+f.code+"/sites?statut=tous&limit=1000", get, func(one json.RawMessage) error {
+		var s locations.Site
+		err := json.Unmarshal(one, &s)
+		all = append(all, s)
+		return err
+	})
+	if err != nil {
+		return state{}, err
+	}
+	return stateOf(all)
+}
+
+// checkUnchanged sends a dry run of a sync of the active sites: the write side must answer that nothing would change.
+func (r *run) checkUnchanged(ctx context.Context, at *serverProcess, f *referential) error {
+	now := f.possible[0]
+	w := write{action: syncSites}
+	for id := range f.rows {
+		if had := now.sites[id]; had.active {
+			w.rows = append(w.rows, row{id, had.edition})
+		}
+	}
+	q := w.newRequest(f)
+	q.body = w.batchBody(true)
+	a := r.retryFailed(ctx, func() answer { return r.sendAPI(ctx, at, q) })
+	answered, err := outcomeOf(w, a.status, a.body)
+	want := outcome{Status: http.StatusOK, Unchanged: now.active, Before: now.active, After: now.active}
+	if err != nil || answered != want {
+		return fmt.Errorf("a dry run of what %s/%s lists is answered %s; want %+v", f.account.id, f.code, a, want)
+	}
+	return nil
+}
+
+// searchSite searches for a site by its name. The error says that it was not found.
+func (r *run) searchSite(ctx context.Context, at *serverProcess, f *referential, w row) error {
+	want := contentOf(w).Name
+	a := r.getAPI(ctx, at, f.account, "GET /locations/search", "/locations/search?referentiel="+f.code+"&q="+url.QueryEscape(want))
+	var found body.Locations
+	if a.status != http.StatusOK {
+		return fmt.Errorf("%s/%s: search: %s", f.account.id, f.code, a)
+	}
+	if err := json.Unmarshal(a.body, &found); err != nil {
+		return err
+	}
+	for _, s := range found.Results {
+		if s.ExternalID == externalID(w.id) && s.Name == want {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s/%s: %s was written and is not found", f.account.id, f.code, want)
+}
+
+// checkMe compares the number of sites that /me shows with that of the account's referentials.
+func (r *run) checkMe(ctx context.Context, at *serverProcess, a *account) error {
+	got := r.getAPI(ctx, at, a, "GET /me", "/me")
+	if a.exhausted && got.status == http.StatusTooManyRequests {
+		return nil
+	}
+	var me body.Me
+	if err := json.Unmarshal(got.body, &me); err != nil || got.status != http.StatusOK {
+		return fmt.Errorf("GET /me: %s", got)
+	}
+	active := 0
+	for _, f := range a.referentials {
+		if f.excluded {
+			return nil
+		}
+		active += f.possible[0].active
+	}
+	if me.Sites.Active != nil && *me.Sites.Active != active || active > a.limits.ceiling {
+		return fmt.Errorf("it has %d sites, /me tells %d of at most %d", active, *me.Sites.Active, a.limits.ceiling)
+	}
+	return nil
+}
+
+// checkKeys checks that every instance refuses a key whose revocation was acknowledged and serves a key that was never
+// revoked, and that the list of keys agrees.
+func (r *run) checkKeys(ctx context.Context, at *serverProcess, a *account) error {
+	listed := map[string]body.Key{}
+	get := func(path string) answer { return r.retryArea(ctx, at, http.MethodGet, path, nil) }
+	err := readPages(adminclient.JoinPath("", "accounts", a.id, "keys")+"?limit=1000", get, func(one json.RawMessage) error {
+		var k body.Key
+		err := json.Unmarshal(one, &k)
+		listed[k.ID] = k
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, k := range a.extraKeys {
+		shown, found := listed[k.id]
+		switch {
+		case !found:
+			return fmt.Errorf("key %s was issued and is not listed", k.id)
+		case !k.revoked.IsZero() && shown.Revoked.IsZero():
+			return fmt.Errorf("key %s was revoked and is listed without that", k.id)
+		case !k.revokeSent && !shown.Revoked.IsZero():
+			return fmt.Errorf("key %s is listed as revoked, and nobody revoked it", k.id)
+		case k.revoked.IsZero() && !shown.Revoked.IsZero():
+			k.revoked = shown.Revoked // the revocation was sent without an answer, and has happened
+		}
+		for _, i := range r.instances {
+			if err := r.checkKey(ctx, i.current.Load(), a, k); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkKey checks that one instance serves or refuses a key.
+func (r *run) checkKey(ctx context.Context, at *serverProcess, a *account, k *issuedKey) error {
+	if !k.revoked.IsZero() {
+		r.checkRefused(ctx, at, a, k)
+		return nil
+	}
+	return retryFor(ctx, r.searchTimeout, func() error {
+		got := r.sendAPI(ctx, at, request{account: a, key: k.token, endpoint: "GET /me", method: http.MethodGet, path: "/me"})
+		if got.status == http.StatusOK || a.exhausted && got.status == http.StatusTooManyRequests {
+			return nil
+		}
+		return fmt.Errorf("key %s: GET /me: %s", k.id, got)
+	})
+}
+
+// waitCaughtUp waits until every read model has caught up with the log. It reports those that do not, and returns false.
+func (r *run) waitCaughtUp(ctx context.Context) bool {
+	allCaughtUp := true
+	for _, i := range r.instances {
+		at := i.current.Load()
+		if err := retryFor(ctx, r.healthTimeout, func() error {
+			_, err := r.servingGenerations(ctx, at)
+			return err
+		}); err != nil {
+			r.reportViolation("%s: %v", at.name, err)
+			allCaughtUp = false
+		}
+	}
+	return allCaughtUp
+}
+
+// servingGenerations returns the names of the serving copies of read models, by model. The error names one that is stopped or
+// behind the log.
+func (r *run) servingGenerations(ctx context.Context, at *serverProcess) (map[string]string, error) {
+	a := r.sendArea(ctx, at, http.MethodGet, "/projections", nil)
+	var all body.Projections
+	if err := json.Unmarshal(a.body, &all); err != nil || a.status != http.StatusOK {
+		return nil, fmt.Errorf("projections: %s", a)
+	}
+	serving := map[string]string{}
+	for _, p := range all.Results {
+		if p.State != "serving" {
+			continue
+		}
+		serving[p.Name] = p.Generation
+		switch {
+		case p.Reason != "":
+			return serving, fmt.Errorf("projection %s stands still: %s", p.Generation, p.Reason)
+		case p.Lag == nil || *p.Lag > 0:
+			return serving, fmt.Errorf("projection %s is behind: %s", p.Generation, lagText(p.Lag))
+		}
+	}
+	if len(serving) == 0 {
+		return nil, fmt.Errorf("no projection serves: %s", a)
+	}
+	return serving, nil
+}
+
+func lagText(events *int) string {
+	if events == nil {
+		return "nobody knows by how many events"
+	}
+	return fmt.Sprintf("by %d events", *events)
+}

@@ -1,0 +1,266 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+
+	"lieudit/cmd/bench/harness"
+)
+
+// fault is a failure of one part of the system, injected while instances are killed.
+type fault string
+
+const (
+	noFault         fault = "nothing else"
+	diskFull        fault = "disk full"
+	fewDescriptors  fault = "few descriptors"
+	postgresFrozen  fault = "postgres frozen"
+	postgresStopped fault = "postgres stopped"
+	nodeStalled     fault = "log stalled"
+	nodeKilled      fault = "node killed"
+)
+
+// possibleFaults returns the faults that can be injected into this system. One listed twice is injected twice as often.
+func (s *system) possibleFaults() []fault {
+	switch {
+	case s.profile == Servers:
+		return []fault{postgresStopped, nodeStalled, nodeKilled, postgresFrozen, fewDescriptors, noFault}
+	case s.mount != "":
+		return []fault{diskFull, fewDescriptors, diskFull, noFault}
+	}
+	return []fault{fewDescriptors, noFault}
+}
+
+// mayPreventStart reports whether an instance is allowed to end, or not to start, during the fault.
+func (f fault) mayPreventStart() bool { return f == diskFull || f == fewDescriptors }
+
+// faultSequence draws faults in random order without replacement, and starts over once all were drawn. The same seed gives
+// the same faults; which requests they hit depends on the machine.
+type faultSequence struct {
+	all, remaining []fault
+	rng            *rand.Rand
+}
+
+func (d *faultSequence) next() fault {
+	if len(d.remaining) == 0 {
+		d.remaining = slices.Clone(d.all)
+		d.rng.Shuffle(len(d.remaining), func(i, j int) { d.remaining[i], d.remaining[j] = d.remaining[j], d.remaining[i] })
+	}
+	f := d.remaining[0]
+	d.remaining = d.remaining[1:]
+	return f
+}
+
+// randomDuration returns a duration from least to most.
+func randomDuration(rng *rand.Rand, least, most time.Duration) time.Duration {
+	return least + time.Duration(rng.Int64N(int64(most-least)+1))
+}
+
+// sleep waits for d. It returns false where ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// outageDuration returns how long the next outage of Postgres lasts: one of every four is LongOutage, which outlasts the
+// timeouts of connections and requests.
+func (r *run) outageDuration(rng *rand.Rand) time.Duration {
+	r.outages++
+	if r.LongOutage > 0 && r.outages%4 == 2 {
+		return r.LongOutage
+	}
+	return randomDuration(rng, r.MinOutage, 2*r.MinOutage)
+}
+
+// injectFault injects a fault and ends it. Short faults are repeated until during ends, that is until the kills are done.
+// An outage of Postgres happens once and runs to its full length.
+func (r *run) injectFault(ctx, during context.Context, f fault, rng *rand.Rand) error {
+	switch f {
+	case postgresFrozen:
+		return r.interruptPostgres(ctx, f, r.outageDuration(rng), r.postgres.Suspend, r.postgres.Resume)
+	case postgresStopped:
+		stop := func() error { r.postgres.Stop(); return nil }
+		return r.interruptPostgres(ctx, f, r.outageDuration(rng), stop, func() error { return r.postgres.Start(context.WithoutCancel(ctx)) })
+	case diskFull, fewDescriptors, nodeStalled, nodeKilled:
+		return r.repeatFault(during, f, rng)
+	}
+	return nil
+}
+
+// interruptPostgres makes Postgres unavailable with begin, and available with end after lasts.
+func (r *run) interruptPostgres(ctx context.Context, f fault, lasts time.Duration, begin, end func() error) error {
+	r.logf("%s for %.1f s", f, lasts.Seconds())
+	if err := begin(); err != nil {
+		return fmt.Errorf("%s: %w", f, err)
+	}
+	sleep(ctx, lasts)
+	r.logf("postgres is back")
+	if err := end(); err != nil {
+		return fmt.Errorf("%s: %w", f, err)
+	}
+	return nil
+}
+
+// repeatFault injects a short fault again and again until ctx ends.
+func (r *run) repeatFault(ctx context.Context, f fault, rng *rand.Rand) (err error) {
+	for sleep(ctx, randomDuration(rng, 0, 1500*time.Millisecond)) && err == nil {
+		switch f {
+		case diskFull:
+			err = r.fillDisk(ctx, randomDuration(rng, time.Second, 4*time.Second), rng.Int64N(2<<20))
+		case fewDescriptors:
+			r.limitDescriptors(ctx, 30+rng.Int64N(100), randomDuration(rng, time.Second, 5*time.Second))
+		case nodeStalled:
+			err = r.stallNode(randomDuration(rng, 500*time.Millisecond, 4*time.Second))
+		case nodeKilled:
+			err = r.killNode(context.WithoutCancel(ctx), randomDuration(rng, 0, 500*time.Millisecond))
+		}
+	}
+	return err
+}
+
+// fillDisk shrinks the disk for a while so that left bytes are free.
+func (r *run) fillDisk(ctx context.Context, lasts time.Duration, left int64) error {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(r.mount, &disk); err != nil {
+		return err
+	}
+	used := int64(disk.Blocks-disk.Bfree) * int64(disk.Bsize)
+	r.logf("disk full but for %d KiB for %.1f s", left>>10, lasts.Seconds())
+	err := resize(r.mount, fmt.Sprint(used+left))
+	if err == nil {
+		sleep(ctx, lasts)
+	}
+	if err := resize(r.mount, diskSize); err != nil {
+		return err
+	}
+	if err != nil { // more was written meanwhile than the new size
+		r.logf("the disk could not be filled: %v", err)
+	}
+	return nil
+}
+
+// resize changes the size of a mounted tmpfs and keeps its files. A file that fills the disk would take memory; this does
+// not.
+func resize(mount, size string) error {
+	if output, err := exec.Command("mount", "-o", "remount,size="+size, mount).CombinedOutput(); err != nil {
+		return fmt.Errorf("resize the disk: %w: %s", err, output)
+	}
+	return nil
+}
+
+// limitDescriptors gives processes that start during lasts only n file descriptors.
+func (r *run) limitDescriptors(ctx context.Context, n int64, lasts time.Duration) {
+	r.logf("instances that start have %d descriptors", n)
+	r.maxDescriptors.Store(n)
+	sleep(ctx, lasts)
+	r.maxDescriptors.Store(0)
+}
+
+// stallNode stops the log node with SIGSTOP for a while: its connections stay open, and it answers nothing.
+func (r *run) stallNode(lasts time.Duration) error {
+	r.nodeLock.Lock()
+	defer r.nodeLock.Unlock()
+	r.logf("log stalled for %.1f s", lasts.Seconds())
+	if err := r.node.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	time.Sleep(lasts)
+	return r.node.Signal(syscall.SIGCONT)
+}
+
+// killNode kills the log node and starts it again after a pause.
+func (r *run) killNode(ctx context.Context, pause time.Duration) (err error) {
+	r.nodeLock.Lock()
+	defer r.nodeLock.Unlock()
+	r.node.Kill()
+	r.updateTotals(func(t *Totals) { t.NodeKills++ })
+	r.logf("node killed")
+	time.Sleep(pause)
+	r.node, err = harness.StartNode(ctx, r.workDir, nodeName)
+	return err
+}
+
+// killInstances kills instances under load until it has done that many kills, and starts them again: one, now and then two
+// at once, now and then one that is just starting.
+func (r *run) killInstances(ctx context.Context, kills int, f fault, rng *rand.Rand) error {
+	for n := 0; n < kills; {
+		if !sleep(ctx, randomDuration(rng, 100*time.Millisecond, r.MaxPause)) {
+			return nil
+		}
+		victims := []*instance{r.instances[rng.IntN(len(r.instances))]}
+		if len(r.instances) > 1 && kills-n > 1 && rng.IntN(5) == 0 {
+			victims = r.instances[:2]
+		}
+		for _, i := range victims {
+			n += r.killInstance(i, f)
+		}
+		if n < kills && rng.IntN(6) == 0 {
+			if err := r.killAtStart(victims[0], randomDuration(rng, 50*time.Millisecond, 400*time.Millisecond)); err != nil {
+				return err
+			}
+			n++
+		}
+		time.Sleep(randomDuration(rng, 0, 200*time.Millisecond))
+		for _, i := range victims {
+			if err := r.restart(ctx, i, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// killInstance kills the process of an instance and returns how many kills that were: 0 where none ran, or where it had
+// ended by itself.
+func (r *run) killInstance(i *instance, f fault) int {
+	l := i.current.Load()
+	if l == nil {
+		return 0
+	}
+	hadEnded := l.endedByItself()
+	i.kill()
+	r.bill.recordKill(l)
+	if hadEnded {
+		r.logf("%s ended by itself", l.name)
+		if !f.mayPreventStart() {
+			r.reportViolation("%s ended by itself: %s", l.name, l.process.LastStderr())
+		}
+		return 0
+	}
+	r.updateTotals(func(t *Totals) { t.Kills++ })
+	r.logf("%s killed", l.name)
+	return 1
+}
+
+// killAtStart starts a process on the instance's data folder and kills it while it is still starting.
+func (r *run) killAtStart(i *instance, after time.Duration) error {
+	args := append([]string{"serve", "--data", r.workDir.Path(i.name), "--listen", "127.0.0.1:0", "--area-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, r.serveArgs()...)
+	p, err := harness.StartProcess(r.workDir, i.name, args...)
+	if err != nil {
+		return err
+	}
+	time.Sleep(after)
+	p.Kill()
+	r.updateTotals(func(t *Totals) { t.Kills++ })
+	r.logf("%s killed %d ms after its start", i.name, after.Milliseconds())
+	return nil
+}
+
+// restart starts an instance. If the fault may have prevented that, it returns nil: restartMissing starts it later.
+func (r *run) restart(ctx context.Context, i *instance, f fault) error {
+	err := r.start(ctx, i)
+	if err != nil && f.mayPreventStart() {
+		r.logf("%s does not start while there is %s", i.name, f)
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,193 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lieudit/cmd/bench/harness"
+)
+
+// Profile is one of the ways to run the service.
+type Profile string
+
+// The profiles. Embedded: one instance with everything in its data folder. Servers: several instances that share a log node
+// and a Postgres.
+const (
+	Embedded Profile = "embedded"
+	Servers  Profile = "servers"
+)
+
+// diskSize is the size of the embedded profile's file system, in the notation of mount(8).
+const diskSize = "4g"
+
+// system starts, kills and stops the processes of one profile.
+type system struct {
+	profile       Profile
+	workDir       harness.WorkDir
+	mount         string // of the data folder's own file system; "" for none
+	postgres      *harness.Postgres
+	instances     []*instance
+	operatorToken string   // token of the customer area
+	leftOut       []string // what this machine does not allow
+
+	nodeLock sync.Mutex // guards node against being stalled while it is killed
+	node     *harness.Process
+
+	maxDescriptors atomic.Int64 // that the next instance to start may have; 0: no limit
+}
+
+// instance is one data folder, on which one process after the other serves.
+type instance struct {
+	name    string
+	current atomic.Pointer[serverProcess] // nil while none runs
+	starts  int
+}
+
+// serverProcess is one process of an instance, from its start to its end.
+type serverProcess struct {
+	name    string
+	process *harness.Instance
+	limited bool // started with few file descriptors
+	killed  atomic.Bool
+}
+
+// startAll starts all processes of the profile and waits until the instances are ready.
+func (s *system) startAll(ctx context.Context, o Options) (err error) {
+	if s.workDir, err = harness.NewWorkDir(o.Dir); err != nil {
+		return err
+	}
+	instances := 1
+	if s.profile == Servers {
+		instances = o.Instances
+		if s.postgres, err = harness.StartPostgres(ctx, harness.FindPostgres()); err != nil {
+			return err
+		}
+		if s.node, err = harness.StartNode(ctx, s.workDir, nodeName); err != nil {
+			return err
+		}
+	} else if err := s.mountDisk(ctx); err != nil {
+		s.leftOut = append(s.leftOut, "disk full: "+oneLine(err.Error()))
+	}
+	for n := range instances {
+		i := &instance{name: fmt.Sprintf("instance-%d", n+1)}
+		s.instances = append(s.instances, i)
+		if err := s.start(ctx, i); err != nil {
+			return err
+		}
+		if err := i.current.Load().process.WaitReady(ctx); err != nil {
+			return err
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(s.workDir.Path(s.instances[0].name), "operator-token"))
+	s.operatorToken = strings.TrimSpace(string(text))
+	return err
+}
+
+const nodeName = "node"
+
+// mountDisk mounts a small file system as the data folder, so that fillDisk can fill it. That usually needs root.
+func (s *system) mountDisk(ctx context.Context) error {
+	folder := s.workDir.Path("instance-1")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return err
+	}
+	if output, err := exec.CommandContext(ctx, "mount", "-t", "tmpfs", "-o", "size="+diskSize, "tmpfs", folder).CombinedOutput(); err != nil {
+		return fmt.Errorf("mount a disk: %w: %s", err, output)
+	}
+	s.mount = folder
+	return nil
+}
+
+// serveArgs returns the arguments of `lieudit serve` for this profile.
+func (s *system) serveArgs() (args []string) {
+	if s.profile == Servers {
+		args = append(args, "--eventstore", "esdb+unix://"+s.workDir.SocketPath(nodeName), "--postgres", s.postgres.URL)
+	}
+	return args
+}
+
+// How long a process may take until it listens: usually, and with few descriptors, where it may never listen.
+const (
+	startTimeout        = 2 * time.Minute
+	limitedStartTimeout = 15 * time.Second
+)
+
+// start starts the next process of an instance.
+func (s *system) start(ctx context.Context, i *instance) error {
+	limit, timeout := int(s.maxDescriptors.Load()), startTimeout
+	if limit > 0 {
+		timeout = limitedStartTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	p, err := harness.StartInstance(ctx, s.workDir.WithMaxDescriptors(limit), i.name, "127.0.0.1:0", s.serveArgs()...)
+	if err != nil {
+		return err
+	}
+	i.starts++
+	i.current.Store(&serverProcess{name: fmt.Sprintf("%s, life %d", i.name, i.starts), process: p, limited: limit > 0})
+	return nil
+}
+
+// kill kills the instance's process with SIGKILL and returns it; nil: none ran.
+func (i *instance) kill() *serverProcess {
+	l := i.current.Load()
+	if l == nil {
+		return nil
+	}
+	l.killed.Store(true)
+	l.process.Kill()
+	i.current.Store(nil)
+	return l
+}
+
+// endedByItself reports whether a process ended without being killed.
+func (l *serverProcess) endedByItself() bool {
+	select {
+	case <-l.process.Exited():
+		return !l.killed.Load()
+	default:
+		return false
+	}
+}
+
+// anyRunning returns a random process that runs, or nil.
+func (s *system) anyRunning(rng *rand.Rand) *serverProcess {
+	first := rng.IntN(len(s.instances))
+	for n := range s.instances {
+		if l := s.instances[(first+n)%len(s.instances)].current.Load(); l != nil {
+			return l
+		}
+	}
+	return nil
+}
+
+// tearDown kills all processes and, unless keep is set, removes their data.
+func (s *system) tearDown(keep bool) error {
+	for _, i := range s.instances {
+		i.kill()
+	}
+	if s.node != nil {
+		s.node.Kill()
+	}
+	var errs []error
+	if s.postgres != nil {
+		errs = append(errs, s.postgres.Remove())
+	}
+	if keep {
+		return errors.Join(errs...)
+	}
+	if s.mount != "" {
+		errs = append(errs, exec.Command("umount", s.mount).Run())
+	}
+	return errors.Join(append(errs, s.workDir.Remove())...)
+}

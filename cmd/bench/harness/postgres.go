@@ -1,0 +1,181 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Postgres is a throw-away Postgres server that listens on a socket in a folder of its own. Like every process of a
+// fleet it ends with the one that started it.
+type Postgres struct {
+	URL string // of its database postgres
+
+	binDir, dir string
+	credential  *syscall.Credential // who it runs as; nil: as this process
+	server      *exec.Cmd
+	stdin       io.Closer
+}
+
+// FindPostgres is the folder of the newest Postgres server on this machine, or "".
+func FindPostgres() string {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	sort.Slice(found, func(i, j int) bool {
+		return len(found[i]) < len(found[j]) || len(found[i]) == len(found[j]) && found[i] < found[j]
+	})
+	if len(found) > 0 {
+		return filepath.Dir(found[len(found)-1])
+	}
+	if path, err := exec.LookPath("postgres"); err == nil {
+		return filepath.Dir(path)
+	}
+	return ""
+}
+
+// StartPostgres makes a cluster with the programs in bin and starts it.
+func StartPostgres(ctx context.Context, bin string) (_ *Postgres, err error) {
+	c := &Postgres{binDir: bin}
+	if c.dir, err = os.MkdirTemp("", "lieudit-pg-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Remove())
+		}
+	}()
+	if c.credential, err = serverUser(c.dir); err != nil {
+		return nil, err
+	}
+	initdb := c.command(ctx, "initdb", "-D", c.dataDir(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+	if said, err := initdb.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w: %s", err, said)
+	}
+	address := url.URL{Scheme: "postgres", User: url.User("postgres"), Path: "/postgres", RawQuery: url.Values{"host": {c.dir}}.Encode()}
+	c.URL = address.String()
+	return c, c.Start(ctx)
+}
+
+func (c *Postgres) dataDir() string { return filepath.Join(c.dir, "data") }
+
+// serverUser is who the server runs as, which owns dir: Postgres refuses to run as root.
+func serverUser(dir string) (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, err
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, os.Chown(dir, int(uid), int(gid))
+}
+
+// command is one of Postgres's programs, in a process group of its own: a Ctrl-C is not meant for it.
+func (c *Postgres) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(c.binDir, name), args...)
+	cmd.Dir = c.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.credential, Setpgid: true}
+	return cmd
+}
+
+// serverScript starts the server and shuts it down when its own standard input ends.
+const serverScript = `"$0" "$@" </dev/null & server=$!; (cat >/dev/null; kill -INT $server) <&3 & wait $server; kill $!`
+
+// Start starts the server and returns once it answers.
+func (c *Postgres) Start(ctx context.Context) error {
+	settings := []string{"-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=300", "-c", "log_min_messages=fatal"}
+	args := append([]string{"-c", "exec 3<&0; " + serverScript, filepath.Join(c.binDir, "postgres"), "-D", c.dataDir(), "-k", c.dir}, settings...)
+	c.server = exec.Command("/bin/sh", args...)
+	c.server.Dir = c.dir
+	c.server.SysProcAttr = &syscall.SysProcAttr{Credential: c.credential, Setpgid: true}
+	var err error
+	if c.stdin, err = c.server.StdinPipe(); err != nil {
+		return err
+	}
+	if err := c.server.Start(); err != nil {
+		return err
+	}
+	return c.waitAccepting(ctx)
+}
+
+func (c *Postgres) waitAccepting(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, processTimeout)
+	defer cancel()
+	for exec.CommandContext(ctx, filepath.Join(c.binDir, "pg_isready"), "-q", "-h", c.dir).Run() != nil {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("postgres did not start: %w", ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// Stop ends the server and its connections at once and in good order, and returns when it is gone. Start starts it
+// again.
+func (c *Postgres) Stop() {
+	if c.server == nil {
+		return
+	}
+	c.stdin.Close()
+	c.server.Wait() // its exit says nothing
+	c.server = nil
+}
+
+// Suspend stops every process of the server where it stands; Thaw lets them go on.
+func (c *Postgres) Suspend() error { return c.signal(syscall.SIGSTOP) }
+
+// Resume ends Freeze.
+func (c *Postgres) Resume() error { return c.signal(syscall.SIGCONT) }
+
+func (c *Postgres) signal(s syscall.Signal) error {
+	file, err := os.ReadFile(filepath.Join(c.dataDir(), "postmaster.pid"))
+	if err != nil {
+		return err
+	}
+	line, _, _ := strings.Cut(string(file), "\n")
+	parent, err := strconv.Atoi(line)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(parent, s); err != nil { // first: a stopped one makes no children
+		return err
+	}
+	listed, err := exec.Command("ps", "-o", "pid=", "--ppid", line).Output()
+	if err != nil {
+		return fmt.Errorf("processes of postgres: %w", err)
+	}
+	for _, text := range strings.Fields(string(listed)) {
+		if child, err := strconv.Atoi(text); err == nil {
+			syscall.Kill(child, s) // one may have ended by now
+		}
+	}
+	return nil
+}
+
+// Remove ends the server and removes the cluster.
+func (c *Postgres) Remove() error {
+	if c.server != nil {
+		c.Resume() // a frozen one does not end; one that is not there needs none
+	}
+	c.Stop()
+	return os.RemoveAll(c.dir)
+}

@@ -1,0 +1,66 @@
+package harness_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"lieudit/cmd/bench/harness"
+)
+
+// TestAClusterFailsWhenToldAndKeepsItsRows: frozen it is silent, stopped it is gone, and both end.
+func TestAClusterFailsWhenToldAndKeepsItsRows(t *testing.T) {
+	t.Parallel()
+	bin := harness.FindPostgres()
+	if bin == "" {
+		t.Skip("no Postgres on this machine: apt-get install postgresql")
+	}
+	c, err := harness.StartPostgres(t.Context(), bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	db, err := pgx.Connect(t.Context(), c.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(t.Context(), "create table kept (n int)"); err != nil {
+		t.Fatal(err)
+	}
+	asked := func(patience time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		_, err := db.Exec(ctx, "insert into kept values (1)")
+		return err
+	}
+	for _, do := range []func() error{c.Suspend, c.Resume, c.Suspend} {
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked(100*time.Millisecond) == nil {
+		t.Error("a frozen server answers")
+	}
+	if err := c.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	c.Stop()
+	if asked(time.Minute) == nil {
+		t.Error("a stopped server answers")
+	}
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if db, err = pgx.Connect(t.Context(), c.URL); err != nil {
+		t.Fatal(err)
+	}
+	if err := asked(time.Minute); err != nil {
+		t.Errorf("started again, its table is not there: %v", err)
+	}
+}

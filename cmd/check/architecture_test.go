@@ -1,0 +1,150 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// allowedImports is the direction of imports: a folder's packages import those of the folders named, and their own.
+var allowedImports = map[string][]string{
+	"schemas":     {},
+	"eventstore":  {"schemas"},
+	"commands":    {"schemas", "eventstore"},
+	"projections": {"schemas", "eventstore"},
+	"queries":     {"schemas", "eventstore"},
+	"http":        {"schemas", "eventstore", "commands", "queries"},
+	"cmd":         {"schemas", "eventstore", "commands", "projections", "queries", "http"},
+}
+
+// source is one file of the module.
+type source struct {
+	path      string // from the module's root
+	topFolder string // the top-level folder
+	file      *ast.File
+	fset      *token.FileSet
+}
+
+func (s source) isTestSource() bool {
+	return strings.HasSuffix(s.path, "_test.go") || strings.HasSuffix(s.file.Name.Name, "test")
+}
+
+func parseSources(t *testing.T) []source {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	var all []source
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		folder, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+		all = append(all, source{filepath.ToSlash(rel), folder, file, set})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 100 {
+		t.Fatalf("found %d source files: this test looks in the wrong place", len(all))
+	}
+	return all
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	t.Parallel()
+	for _, s := range parseSources(t) {
+		allowed, known := allowedImports[s.topFolder]
+		if !known {
+			t.Errorf("%s: no package belongs in %s", s.path, s.topFolder)
+		}
+		for _, spec := range s.file.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			ours, ok := strings.CutPrefix(imported, "lieudit/")
+			folder, _, _ := strings.Cut(ours, "/")
+			if ok && folder != s.topFolder && !slices.Contains(allowed, folder) {
+				t.Errorf("%s imports %s: %s may only import %v", s.path, imported, s.topFolder, allowed)
+			}
+			if imported == "testing" && !s.isTestSource() {
+				t.Errorf("%s imports testing", s.path)
+			}
+		}
+	}
+}
+
+func TestEveryPackageHasAComment(t *testing.T) {
+	t.Parallel()
+	documented := map[string]bool{}
+	for _, s := range parseSources(t) {
+		dir := filepath.ToSlash(filepath.Dir(s.path))
+		if strings.HasSuffix(s.path, "_test.go") {
+			continue
+		}
+		documented[dir] = documented[dir] || s.file.Doc != nil
+	}
+	for dir, ok := range documented {
+		if !ok {
+			t.Errorf("%s has no package comment", dir)
+		}
+	}
+}
+
+func TestProductionCodeHasNoInitAndNoPanic(t *testing.T) {
+	t.Parallel()
+	for _, s := range parseSources(t) {
+		if s.isTestSource() {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Name.Name == "init" && n.Recv == nil {
+					t.Errorf("%s has an init", s.path)
+				}
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.Ident); ok && f.Name == "panic" && !isAllowedPanic(n) {
+					t.Errorf("%s panics at %s", s.path, s.fset.Position(n.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}
+
+// isAllowedPanic says whether a panic passes on what was recovered, or net/http's own way to cut an answer.
+func isAllowedPanic(call *ast.CallExpr) bool {
+	switch arg := call.Args[0].(type) {
+	case *ast.Ident:
+		return true
+	case *ast.SelectorExpr:
+		return arg.Sel.Name == "ErrAbortHandler"
+	}
+	return false
+}
+
+func TestTopLevelHoldsOnlyWhatIsAgreed(t *testing.T) {
+	t.Parallel()
+	entries, err := os.ReadDir(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{"compose.yaml", "go.mod", "go.sum", "README.md", "CONTRIBUTING.md", "LICENSE", "lieudit-data"}
+	for _, e := range entries {
+		name := e.Name()
+		if _, folder := allowedImports[name]; !folder && !strings.HasPrefix(name, ".") && !slices.Contains(files, name) {
+			t.Errorf("%s does not belong at the top level", name)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package adminclient_test
+
+import (
+	"testing"
+
+	"lieudit/cmd/lieudit/adminclient"
+)
+
+func TestJoinPathEscapesEachSegment(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		verb     string
+		segments []string
+		want     string
+	}{
+		{"", []string{"accounts"}, "/accounts"},
+		{"revoke", []string{"accounts", "mende", "keys", "k1"}, "/accounts/mende/keys/k1:revoke"},
+		{"", []string{"accounts", "a/b"}, "/accounts/a%2Fb"},
+		{"plan", []string{"accounts", "x:close"}, "/accounts/x%3Aclose:plan"},
+		{"", []string{"accounts", "é ?#"}, "/accounts/%C3%A9%20%3F%23"},
+	} {
+		if got := adminclient.JoinPath(c.verb, c.segments...); got != c.want {
+			t.Errorf("Path(%q, %q): got %s, want %s", c.verb, c.segments, got, c.want)
+		}
+	}
+}
+
+func TestNewAcceptsHTTPAddressesOnly(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"http://127.0.0.1:8081": true, "https://area.example.fr/": true, "http://127.0.0.1:8081/customer-area/v1": true,
+		"127.0.0.1:8081": false, "localhost:8081": false, "ftp://x": false, "http://": false, "": false, "http://a b": false,
+	} {
+		if _, err := adminclient.New(address, "token"); (err == nil) != want {
+			t.Errorf("New(%q): %v, want it taken: %v", address, err, want)
+		}
+	}
+}

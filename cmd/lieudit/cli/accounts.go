@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/schemas/body"
+	"lieudit/schemas/body/shape"
+	"lieudit/schemas/plan"
+)
+
+func (p Program) accountCommand() *cli.Command {
+	return newGroup("account", "Open, list, change, close and erase accounts",
+		p.accountOpenCommand(), p.accountListCommand(), p.accountShowCommand(), p.accountPlanCommand(), p.accountAgencyCommand(), p.accountCloseCommand(), p.accountEraseCommand())
+}
+
+func planNames() []string {
+	var out []string
+	for _, pl := range plan.All() {
+		out = append(out, string(pl.Name))
+	}
+	return out
+}
+
+func (p Program) accountOpenCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "open",
+		Usage:     "Open an account",
+		ArgsUsage: "NAME",
+		Description: `Piped, it prints the new account's id alone.
+
+  lieudit account open "Mairie de Mende" --plan STARTER
+  lieudit account open "Agence Gévaudan" --plan BUSINESS --id gevaudan --quota 3000000 --start 2026-11-15
+  id=$(lieudit account open "Camping du Lot" --plan BUSINESS --agency-of gevaudan)`,
+		Flags: p.areaFlags(
+			&cli.StringFlag{Name: "plan", Required: true, Usage: "`PLAN`: " + strings.Join(planNames(), ", "), Validator: oneOf(planNames()...)},
+			&cli.StringFlag{Name: "id", Usage: "`ID` of the account, a-z, 0-9 and -; chosen by the service when left out"},
+			quotaFlag(),
+			&cli.StringFlag{Name: "start", Usage: "first `DAY` of the first period, as 2026-11-21, not after today; today when left out"},
+			&cli.StringFlag{Name: "agency-of", Usage: "`ID` of the agency it is a sub-client of"},
+		),
+		Action: p.areaAction(openAccount),
+	}
+}
+
+func openAccount(ctx context.Context, s areaSession) error {
+	request := body.OpenAccount{
+		ID:     s.String("id"),
+		Name:   s.Args().First(),
+		Plan:   parsePlan(s.String("plan")),
+		Quota:  s.Int64("quota"),
+		Agency: s.String("agency-of"),
+	}
+	if start := s.String("start"); start != "" {
+		day, err := plan.ParseDate(start)
+		if err != nil {
+			return newUsageError(s.Command, "--start: %v", err)
+		}
+		request.Anchor = day
+	}
+	raw, err := s.client.Post(ctx, "/accounts", request)
+	if err != nil {
+		return err
+	}
+	return printOne(s, raw, s.printOpenedAccount)
+}
+
+func (s areaSession) printOpenedAccount(a body.Account) error {
+	if !s.IsTerminal {
+		return s.printLine("%s", a.ID)
+	}
+	if err := s.printAccount(a); err != nil {
+		return err
+	}
+	return s.printLine("\nNow give it a key: lieudit key issue %s", a.ID)
+}
+
+func parsePlan(text string) plan.Name { return plan.Name(strings.ToUpper(text)) }
+
+func (p Program) accountListCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "list",
+		Usage: "List the accounts",
+		Flags: p.areaFlags(),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			headers := []string{"ID", "NAME", "PLAN", "QUOTA", "PERIOD", "AGENCY", "OPENED", "CLOSED"}
+			return printList(ctx, s, "/accounts", nil, headers, s.accountRow)
+		}),
+	}
+}
+
+func (s areaSession) accountRow(a body.Account) []string {
+	return []string{
+		a.ID, a.Name, string(a.Plan), strconv.FormatInt(a.Quota, 10), s.formatPeriod(a),
+		describeAgency(a.IsAgency, a.Agency), s.formatTime(a.Created), s.formatTime(a.Closed),
+	}
+}
+
+func describeAgency(isAgency bool, agency string) string {
+	switch {
+	case isAgency:
+		return "is one"
+	case agency != "":
+		return "of " + agency
+	}
+	return ""
+}
+
+func (s areaSession) formatPeriod(a body.Account) string {
+	if a.Period.Start.IsZero() {
+		return ""
+	}
+	return plan.DateOf(a.Period.Start).String()
+}
+
+func (p Program) accountShowCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "show",
+		Usage:     "Show one account",
+		ArgsUsage: "ID",
+		Flags:     p.areaFlags(),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			raw, err := s.client.Get(ctx, adminclient.JoinPath("", "accounts", s.Args().First()), nil)
+			return s.printAccountResponse(raw, err)
+		}),
+	}
+}
+
+func (s areaSession) printAccountResponse(raw json.RawMessage, err error) error {
+	if err != nil {
+		return err
+	}
+	return printOne(s, raw, s.printAccount)
+}
+
+func (s areaSession) printAccount(a body.Account) error {
+	return s.printFields(
+		"account", a.ID,
+		"name", a.Name,
+		"plan", string(a.Plan),
+		"quota", fmt.Sprintf("%d requests a month", a.Quota),
+		"running period", s.formatPeriod(a),
+		"agency", describeAgency(a.IsAgency, a.Agency),
+		"next", s.describeNextTerms(a.NextTerms),
+		"opened", s.formatTime(a.Created),
+		"closed", s.formatTime(a.Closed),
+	)
+}
+
+func (s areaSession) describeNextTerms(n *body.NextTerms) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s with %d requests a month from %s", n.Plan, n.Quota, s.formatTime(n.Effective))
+}
+
+func (p Program) accountPlanCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "plan",
+		Usage:     "Change an account's plan: a larger one now, a smaller one at its next period",
+		ArgsUsage: "ID PLAN",
+		Description: `PLAN is one of ` + strings.Join(planNames(), ", ") + `.
+
+  lieudit account plan mende GROWTH
+  lieudit account plan mende STARTER --quota 150000`,
+		Flags: p.areaFlags(quotaFlag()),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			id, name := s.Args().Get(0), s.Args().Get(1)
+			if err := oneOf(planNames()...)(name); err != nil {
+				return newUsageError(s.Command, "PLAN %q: %v", name, err)
+			}
+			raw, err := s.client.Post(ctx, adminclient.JoinPath("plan", "accounts", id), body.ChangePlan{Plan: parsePlan(name), Quota: s.Int64("quota")})
+			return s.printAccountResponse(raw, err)
+		}),
+	}
+}
+
+func (p Program) accountAgencyCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "agency",
+		Usage:     "Make an account an agency, or its sub-client",
+		ArgsUsage: "ID",
+		Description: `Without a flag the account becomes an agency and can have sub-clients.
+
+  lieudit account agency gevaudan
+  lieudit account agency mende --join gevaudan
+  lieudit account agency mende --leave`,
+		Flags: p.areaFlags(
+			&cli.StringFlag{Name: "join", Usage: "become a sub-client of the agency `ID` at the next period"},
+			&cli.BoolFlag{Name: "leave", Usage: "leave its agency at the next period, with the own plan's number of requests; an operator's token alone can"},
+		),
+		Action: p.areaAction(changeAgency),
+	}
+}
+
+func changeAgency(ctx context.Context, s areaSession) error {
+	var request body.ChangeAgency
+	join := s.String("join")
+	switch {
+	case join != "" && s.Bool("leave"):
+		return newUsageError(s.Command, "--join and --leave exclude each other")
+	case join != "":
+		request.Agency = shape.Nullable[string]{IsGiven: true, Value: &join}
+	case s.Bool("leave"):
+		request.Agency.IsGiven = true
+	}
+	raw, err := s.client.Post(ctx, adminclient.JoinPath("agency", "accounts", s.Args().First()), request)
+	return s.printAccountResponse(raw, err)
+}
+
+func (p Program) accountCloseCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "close",
+		Usage:       "Close an account for good: none of its keys works any more",
+		ArgsUsage:   "ID",
+		Description: `  lieudit account close mende --reason "contract ended"`,
+		Flags:       p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			id := s.Args().First()
+			raw, err := s.client.Post(ctx, adminclient.JoinPath("close", "accounts", id), body.CloseAccount{ID: id, Reason: s.String("reason")})
+			return s.printAccountResponse(raw, err)
+		}),
+	}
+}
+
+func (p Program) accountEraseCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "erase",
+		Usage:     "Make a closed account's personal data unreadable for good",
+		ArgsUsage: "ID",
+		Description: `The key that its name is encrypted with is destroyed. What happened, when and by whose token stays on the log.
+
+  lieudit account erase mende --reason "asked for by the customer"`,
+		Flags: p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			raw, err := s.client.Post(ctx, adminclient.JoinPath("erase", "accounts", s.Args().First()), body.EraseAccount{Reason: s.String("reason")})
+			return s.printAccountResponse(raw, err)
+		}),
+	}
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/schemas/body"
+)
+
+func (p Program) auditCommand() *cli.Command {
+	return newGroup("audit", "What happened to an account, and how it stood at any instant",
+		p.auditLogCommand(), p.auditStateCommand())
+}
+
+// accountFlag lets the account of an audit be named by a flag as well as by the argument.
+func accountFlag() cli.Flag {
+	return &cli.StringFlag{Name: "account", Usage: "`ID` of the account, in place of the argument"}
+}
+
+// auditedAccount is the account an audit is about.
+func (s areaSession) auditedAccount() (string, error) {
+	fromFlag, fromArgument := s.String("account"), s.Args().First()
+	switch {
+	case fromFlag == "" && fromArgument == "":
+		return "", newUsageError(s.Command, "ACCOUNT is missing: %s ACCOUNT", s.FullName())
+	case fromFlag != "" && fromArgument != "" && fromFlag != fromArgument:
+		return "", newUsageError(s.Command, "two accounts are named: %s and %s", fromArgument, fromFlag)
+	case fromFlag != "":
+		return fromFlag, nil
+	}
+	return fromArgument, nil
+}
+
+func (p Program) auditLogCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "log",
+		Usage:     "Tell an account's history in sentences, oldest first",
+		ArgsUsage: "[ACCOUNT]",
+		Description: instantHelp + `
+
+  lieudit audit log mende
+  lieudit audit log --account mende --kind keys --from 2026-11-01 --to 2026-12-01
+  lieudit audit log mende --kind sites --subject magasins/paris-1
+  lieudit audit log mende --json > mende.ndjson`,
+		Flags: p.areaFlags(
+			accountFlag(),
+			&cli.StringFlag{Name: "kind", Usage: "`KIND`: keys or sites, only what concerns them", Validator: oneOf("keys", "sites")},
+			&cli.StringFlag{Name: "subject", Usage: "only what is about `SUBJECT`: the id of a key, the code of a referential, or code/external_id for a site"},
+			&cli.StringFlag{Name: "from", Usage: "nothing before this `TIME`"},
+			&cli.StringFlag{Name: "to", Usage: "only what is before this `TIME`"},
+		),
+		Action: p.areaAction(printAuditLog),
+	}
+}
+
+func printAuditLog(ctx context.Context, s areaSession) error {
+	account, err := s.auditedAccount()
+	if err != nil {
+		return err
+	}
+	query, err := s.timeRangeQuery()
+	if err != nil {
+		return err
+	}
+	for flag, parameter := range map[string]string{"kind": "kind", "subject": "sujet"} {
+		if value := s.String(flag); value != "" {
+			query.Set(parameter, value)
+		}
+	}
+	for raw, err := range s.client.List(ctx, adminclient.JoinPath("", "accounts", account, "history"), query) {
+		if err != nil {
+			return err
+		}
+		if err := printOne(s, raw, s.printAuditLine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timeRangeQuery is the query of --from and --to.
+func (s areaSession) timeRangeQuery() (url.Values, error) {
+	query := url.Values{}
+	for _, name := range []string{"from", "to"} {
+		t, err := s.parseInstant(s.String(name))
+		if err != nil {
+			return nil, newUsageError(s.Command, "--%s: %v", name, err)
+		}
+		if !t.IsZero() {
+			query.Set(name, t.Format(time.RFC3339Nano))
+		}
+	}
+	return query, nil
+}
+
+func (s areaSession) printAuditLine(i body.Incident) error {
+	text := i.Sentence + ", by " + i.Author
+	if i.OnBehalfOf != "" {
+		text += " for " + i.OnBehalfOf
+	}
+	if i.Reason != "" {
+		text += fmt.Sprintf(" (%s)", i.Reason)
+	}
+	return s.printLine("%s  %s", s.formatExactTime(i.Time), sanitizeText(text))
+}
+
+func (p Program) auditStateCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "state",
+		Usage:     "Show an account and its valid keys as the log says they stood at an instant",
+		ArgsUsage: "[ACCOUNT]",
+		Description: instantHelp + `
+
+  lieudit audit state mende
+  lieudit audit state --account mende --as-of "2026-11-21 12:25"`,
+		Flags: p.areaFlags(
+			accountFlag(),
+			&cli.StringFlag{Name: "as-of", Usage: "the `TIME`; now when left out"},
+		),
+		Action: p.areaAction(printAuditState),
+	}
+}
+
+func printAuditState(ctx context.Context, s areaSession) error {
+	account, err := s.auditedAccount()
+	if err != nil {
+		return err
+	}
+	at, err := s.parseInstant(s.String("as-of"))
+	if err != nil {
+		return newUsageError(s.Command, "--as-of: %v", err)
+	}
+	query := url.Values{}
+	if !at.IsZero() {
+		query.Set("as_of", at.Format(time.RFC3339Nano))
+	}
+	var raw json.RawMessage
+	if raw, err = s.client.Get(ctx, adminclient.JoinPath("", "accounts", account, "state"), query); err != nil {
+		return err
+	}
+	return printOne(s, raw, s.printState)
+}
+
+func (session areaSession) printState(s body.State) error {
+	err := session.printFields(
+		"account", s.Account,
+		"as of", session.formatExactTime(s.AsOf),
+		"name", s.Name,
+		"plan", string(s.Plan),
+		"quota", fmt.Sprintf("%d requests a month", s.Quota),
+		"first period", s.Anchor.String(),
+		"agency", describeAgency(s.IsAgency, s.Agency),
+		"next", session.describeNextTerms(s.NextTerms),
+		"opened", session.formatTime(s.Created),
+		"closed", session.formatTime(s.Closed),
+		"log position", fmt.Sprint(s.Position),
+	)
+	if err != nil {
+		return err
+	}
+	if len(s.Keys) == 0 {
+		return session.printLine("\nNo valid key.")
+	}
+	t := table{{"KEY", "KIND", "BEGINS AND ENDS", "LABEL", "ISSUED", "BY", "ORIGINS"}}
+	for _, k := range s.Keys {
+		row := session.keyRow(k)
+		t = append(t, append(row[:6:6], row[9]))
+	}
+	if err := session.printLine("\nValid keys:"); err != nil {
+		return err
+	}
+	return session.printTable(t)
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/lieudit/vintages"
+	"lieudit/eventstore/dirlock"
+	"lieudit/queries/address/ban"
+	"lieudit/queries/address/vintage"
+)
+
+func (p Program) banCommand() *cli.Command {
+	return newGroup("ban", "The address base: import a vintage, see what is served, invent one", p.banImportCommand(), p.banStatusCommand(), p.banGenerateCommand())
+}
+
+func (p Program) banImportCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "import",
+		Usage:     "Build a vintage of the address base from its official files and serve it",
+		ArgsUsage: "FILE|URL...",
+		Description: `The files are the CSV of the Base Adresse Nationale, plain or gzip, of France or of departments, and the files of
+lieux-dits. All of them together are the new vintage. A running service takes it over without a pause; if
+anything fails, it stays with the one before. Bad rows are left out, counted, and the first of them named.
+
+  lieudit ban import adresses-48.csv.gz lieux-dits-48-beta.csv.gz
+  lieudit ban import https://adresse.data.gouv.fr/data/ban/adresses/latest/csv/adresses-france.csv.gz
+
+A finished vintage of another instance (lieudit ban status names its file) is taken over as it is:
+
+  lieudit ban import https://files.example.org/2026-11.vintage --sha256 SUM`,
+		Flags: []cli.Flag{
+			p.dataFlag(),
+			&cli.StringFlag{Name: "millesime", Usage: "`DATE` of the data; else a date in a file's name, else a file's own", Validator: validateDate},
+			&cli.StringFlag{Name: "sha256", Usage: "`SUM` of a finished vintage (lieudit ban status --sha256)"},
+			&cli.BoolFlag{Name: "fresh", Usage: "carry no id_ban over from the current vintage"},
+			&cli.BoolFlag{Name: "json", Usage: "print the result as JSON"},
+		},
+		Action: p.importVintage,
+	}
+}
+
+func validateDate(text string) error {
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		return errors.New("it is a date such as 2026-11-21")
+	}
+	return nil
+}
+
+// takeoverTimeout is how long a running service may take to open a vintage.
+const takeoverTimeout = time.Minute
+
+func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) {
+	sources, err := vintages.OpenSources(ctx, c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sources.Close()) }()
+	if p.LowerPriority != nil {
+		p.LowerPriority() // a service on this machine answers meanwhile
+	}
+	bar := p.newProgressBar()
+	i := vintages.Import{
+		Folder: vintages.FolderIn(c.String("data")), Sources: sources, Millesime: c.String("millesime"), SHA256: c.String("sha256"),
+		Fresh: c.Bool("fresh"), Now: time.Now(), Progress: newImportProgress(bar, sources),
+	}
+	if i.Millesime == "" {
+		i.Millesime = sources.Millesime()
+	}
+	name, s, err := i.Run(ctx)
+	bar.clear()
+	if err != nil {
+		return explainImportError(err)
+	}
+	waitCtx, cancel := context.WithTimeout(ctx, takeoverTimeout)
+	defer cancel()
+	served, err := i.AwaitServed(waitCtx, name)
+	if err != nil {
+		return err
+	}
+	return p.printImport(c, importResult{name, s, &sources.Report, served})
+}
+
+// newImportProgress shows what is read of the files, then what is built.
+func newImportProgress(b *progressBar, s *vintages.Sources) func(string, int, int) {
+	return func(stage string, done, total int) {
+		switch stage {
+		case "read":
+			b.update(fmt.Sprintf("reading, %s rows", groupThousands(done)), s.BytesRead.Load(), s.TotalBytes)
+		default:
+			b.update(fmt.Sprintf("building, %s of %s addresses", groupThousands(done), groupThousands(max(s.Report.Good, done))), int64(done), int64(s.Report.Good))
+		}
+	}
+}
+
+// explainImportError says what to do about a refusal, where there is something to do.
+func explainImportError(err error) error {
+	if _, ok := errors.AsType[*vintages.UnreadableCurrentError](err); ok {
+		return fmt.Errorf("%w\nto replace it all the same: --fresh", err)
+	}
+	if held, ok := errors.AsType[*dirlock.HeldError](err); ok {
+		return fmt.Errorf("another import is at work: %w", held)
+	}
+	if sum, ok := errors.AsType[*vintages.ChecksumError](err); ok && sum.Want == "" {
+		return errors.New("a finished vintage is imported with its SHA-256: --sha256 SUM (lieudit ban status --sha256 prints it where it was built)")
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return errors.New("the disk is full: while a vintage is built it takes some 200 bytes a row beside the current one; nothing was changed")
+	}
+	return err
+}
+
+// importResult is what an import made.
+type importResult struct {
+	name string
+	vintage.Summary
+	report   *ban.Report
+	isServed bool
+}
+
+func (p Program) printImport(c *cli.Command, r importResult) error {
+	if c.Bool("json") {
+		return p.printJSON(r.jsonBody())
+	}
+	err := p.printFields("millésime", r.Millesime, "addresses", groupThousands(r.Addresses), "streets", groupThousands(r.Streets), "lieux-dits", groupThousands(r.Localities),
+		"communes", groupThousands(r.Communes), "size", formatBytes(r.Bytes), "invented", syntheticNotice(r.Synthetic),
+		"id_ban kept", emptyIf(r.Inherited == 0, groupThousands(r.Inherited)+" of addresses whose id has changed"),
+		"repeated ids", emptyIf(r.Duplicates == 0, groupThousands(r.Duplicates)+" rows left out"),
+		"mended", emptyIf(r.report.Mended == 0, groupThousands(r.report.Mended)+" rows whose letters were encoded twice"), "left out", r.describeBadRows())
+	if err != nil {
+		return err
+	}
+	for _, bad := range r.report.First {
+		if err := p.printLine("  %s", sanitizeText(bad.String())); err != nil {
+			return err
+		}
+	}
+	if r.isServed {
+		return p.printLine("The running service answers from it.")
+	}
+	return p.printLine("No service runs on this data folder; the next one answers from it.")
+}
+
+// describeBadRows is how many rows were bad, and why.
+func (r importResult) describeBadRows() string {
+	var why []string
+	for fault, n := range r.report.Faults {
+		why = append(why, fmt.Sprintf("%s %s", groupThousands(n), fault))
+	}
+	if why == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s bad rows (%s)", groupThousands(r.report.Bad()), strings.Join(why, ", "))
+}
+
+func (r importResult) jsonBody() any {
+	return struct {
+		Name string `json:"nom"`
+		vintage.Meta
+		Bytes      int64     `json:"octets"`
+		Inherited  int       `json:"id_ban_repris"`
+		Duplicates int       `json:"doublons"`
+		Mended     int       `json:"lignes_reparees"`
+		Bad        int       `json:"lignes_ecartees"`
+		First      []ban.Bad `json:"premieres,omitempty"`
+		Served     bool      `json:"servi"`
+	}{r.name, r.Meta, r.Bytes, r.Inherited, r.Duplicates, r.report.Mended, r.report.Bad(), slices.Clip(r.report.First), r.isServed}
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/bench/journal"
+)
+
+func (p Program) benchCommand() *cli.Command {
+	return newGroup("bench", "Measure this machine, the raw limit beside every figure",
+		p.benchJournalCommand(), p.benchAddressCommand(), p.benchAPICommand(), p.benchMeteringCommand(), p.benchLocationsCommand(), p.benchChaosCommand(), p.childCommand(), p.emptyServerCommand())
+}
+
+func (p Program) benchJournalCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "log",
+		Usage: "Measure the journal: durable appends, catch-up read, opening",
+		Description: `Journal and raw limit take turns on the same disk; a figure is the median of its turns. It takes about a
+minute and leaves nothing behind.
+
+  lieudit bench log
+  lieudit bench log --dir /var/lib --json`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "dir", Value: ".", Usage: "`FOLDER` on the disk to measure", TakesFile: true},
+			&cli.IntFlag{Name: "events", Value: 1_000_000, Usage: "`HOW MANY` events the log holds that is read and opened", Validator: validateAtLeastOne},
+			&cli.IntFlag{Name: "turns", Value: 5, Usage: "`TURNS` of half a second for each figure", Validator: validateAtLeastOne},
+			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON a figure"},
+		},
+		Action: p.benchJournal,
+	}
+}
+
+func validateAtLeastOne(n int) error {
+	if n < 1 {
+		return errors.New("it is at least 1")
+	}
+	return nil
+}
+
+func (p Program) benchJournal(ctx context.Context, c *cli.Command) (err error) {
+	dir, err := os.MkdirTemp(c.String("dir"), "lieudit-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	rows, err := journal.Measure(ctx, dir, journal.Options{Rounds: c.Int("turns"), Events: c.Int("events")})
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return p.printFigures(rows)
+	}
+	t := table{{"FIGURE", "VALUE", "RAW LIMIT", "UNIT", "RATIO"}}
+	for _, r := range rows {
+		t = append(t, []string{r.Name, fmt.Sprintf("%.0f", r.Value), formatNonzero("%.0f", r.Raw), r.Unit, formatNonzero("%.2f", r.Ratio)})
+	}
+	return p.printTable(t)
+}
+
+func (p Program) printFigures(rows []journal.Figure) error {
+	lines := json.NewEncoder(p.Out)
+	for _, r := range rows {
+		if err := lines.Encode(figure(r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// figure is a row of a measurement as it is piped on.
+type figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	Raw   float64 `json:"raw,omitempty"`
+	Ratio float64 `json:"ratio,omitempty"`
+}
+
+func formatNonzero(form string, v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return fmt.Sprintf(form, v)
+}

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/schemas/body"
+	"lieudit/schemas/plan"
+)
+
+func (p Program) usageCommand() *cli.Command {
+	return newGroup("usage", "What was counted: for an account, for invoices; and whether the log says the same",
+		p.usageShowCommand(), p.usageExportCommand(), p.usageReconcileCommand(), p.usageAdjustCommand())
+}
+
+func (p Program) usageShowCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "show",
+		Usage:     "Show what counts for an account in a period",
+		ArgsUsage: "ACCOUNT",
+		Description: `  lieudit usage show mende
+  lieudit usage show mende --period 2026-11-21 --by key,day`,
+		Flags: p.areaFlags(
+			&cli.StringFlag{Name: "period", Usage: "its first `DAY`; the running period when left out"},
+			&cli.StringFlag{Name: "by", Value: "endpoint", Usage: "what to keep apart: `WORDS` out of key, endpoint and day with commas between"},
+		),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			raw, err := s.client.Get(ctx, adminclient.JoinPath("", "accounts", s.Args().First(), "usage"), s.flagQuery("period", "by"))
+			if err != nil {
+				return err
+			}
+			return printOne(s, raw, s.printUsage)
+		}),
+	}
+}
+
+// flagQuery is a query of the flags that were given, or have a default.
+func (s areaSession) flagQuery(flags ...string) url.Values {
+	query := url.Values{}
+	for _, name := range flags {
+		if value := s.String(name); value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query
+}
+
+func (s areaSession) printUsage(u body.Usage) error {
+	err := s.printFields(
+		"period", s.formatTime(u.Start)+" to "+s.formatTime(u.End),
+		"counts for", u.Agency,
+		"limit", fmt.Sprint(u.Limit),
+		"counted", fmt.Sprint(u.Total),
+		"left", fmt.Sprint(u.Remaining),
+		"closed", s.formatTime(u.Closed),
+	)
+	if err != nil || len(u.Lines) == 0 {
+		return err
+	}
+	t := table{{"DAY", "KEY", "ENDPOINT", "REQUESTS"}}
+	for _, l := range u.Lines {
+		t = append(t, []string{formatDay(l.Day), l.Key, l.Endpoint, fmt.Sprint(l.Requests)})
+	}
+	if err := s.printLine(""); err != nil {
+		return err
+	}
+	return s.printTable(t)
+}
+
+func (p Program) usageExportCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "export",
+		Usage: "Write what counts for all accounts, line by line, for invoices",
+		Description: `Lines are kept apart by account, period, day, key and endpoint, and come as they are read.
+
+  lieudit usage export --period 2026-11 > november.csv
+  lieudit usage export --period 2026-11 --excel > novembre.csv
+  lieudit usage export --json`,
+		Flags: p.areaFlags(
+			periodsFlag(),
+			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv, json or ndjson; --json is ndjson", Validator: oneOf("csv", "json", "ndjson")},
+			&cli.BoolFlag{Name: "excel", Usage: "CSV as a French Excel opens it"},
+		),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			query := s.flagQuery("period")
+			query.Set("format", strings.ToLower(s.String("format")))
+			if s.Bool("json") {
+				query.Set("format", "ndjson")
+			}
+			if s.Bool("excel") {
+				query.Set("tableur", "excel")
+			}
+			return s.client.WithoutTimeout().Download(ctx, "/usage", query, s.Out)
+		}),
+	}
+}
+
+func periodsFlag() cli.Flag {
+	return &cli.StringFlag{Name: "period", Usage: "periods whose first `DAY`, or month as in 2026-11, is this; all when left out"}
+}
+
+func (p Program) usageReconcileCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "reconcile",
+		Usage: "Count anew from the log and compare with what is shown and billed; exit 1 on any difference",
+		Description: `It also lists what instances counted last that did not end in good order: they may have been billed and not
+answered.
+
+  lieudit usage reconcile
+  lieudit usage reconcile --period 2026-11`,
+		Flags: p.areaFlags(periodsFlag()),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			raw, err := s.client.WithoutTimeout().Post(ctx, "/usage:reconcile", body.ReconcileUsage{Period: s.String("period")})
+			if err != nil {
+				return err
+			}
+			return s.printReconciliation(raw)
+		}),
+	}
+}
+
+// printReconciliation prints how the log and what is billed compare. That they differ is an error.
+func (s areaSession) printReconciliation(raw json.RawMessage) error {
+	var r body.Reconciliation
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	err := printOne(s, raw, s.printComparison)
+	if err == nil && len(r.Differences) > 0 {
+		err = fmt.Errorf("the log and what is billed differ in %d places", len(r.Differences))
+	}
+	return err
+}
+
+func (s areaSession) printComparison(r body.Reconciliation) error {
+	if err := s.printLine("%d periods, %d lines, %d requests on the log; %d differences", r.Periods, r.Lines, r.Requests, len(r.Differences)); err != nil {
+		return err
+	}
+	if len(r.Differences) > 0 {
+		t := table{{"CONTRACT", "PERIOD", "WHAT", "DAY", "ACCOUNT", "KEY", "ENDPOINT", "LOG", "SHOWN"}}
+		for _, d := range r.Differences {
+			t = append(t, []string{d.Contract, d.Period, d.Kind, formatDay(d.Day), d.Account, d.Key, d.Endpoint, d.InLog, d.Shown})
+		}
+		if err := s.printTable(t); err != nil {
+			return err
+		}
+	}
+	return s.printUnanswered(r.Unanswered)
+}
+
+// printUnanswered tells what may have been billed and not answered.
+func (s areaSession) printUnanswered(all []body.Unanswered) error {
+	if len(all) == 0 {
+		return nil
+	}
+	t := table{{"INSTANCE", "STARTED", "RUNS", "ACCOUNT", "PERIOD", "DAY", "KEY", "ENDPOINT", "REQUESTS"}}
+	for _, u := range all {
+		runs := ""
+		if u.Running {
+			runs = "yes"
+		}
+		for _, l := range u.Lines {
+			t = append(t, []string{u.InstanceID, s.formatTime(u.Started), runs, l.Account, l.Period, l.Day, l.Key, l.Endpoint, fmt.Sprint(l.Requests)})
+		}
+	}
+	if err := s.printLine("\nCounted last by instances that have not ended in good order; of those that do not run it may be unanswered:"); err != nil {
+		return err
+	}
+	return s.printTable(t)
+}
+
+func formatDay(d plan.Date) string {
+	if d == (plan.Date{}) {
+		return ""
+	}
+	return d.String()
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/schemas/body"
+	"lieudit/schemas/token"
+)
+
+func (p Program) keyCommand() *cli.Command {
+	return newGroup("key", "Issue, list and revoke API keys, change their origins",
+		p.keyIssueCommand(), p.keyListCommand(), p.keyRevokeCommand(), p.keyOriginsCommand())
+}
+
+func (p Program) keyIssueCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "issue",
+		Usage:     "Issue an API key",
+		ArgsUsage: "ACCOUNT",
+		Description: `A secret key is shown this once. Piped, it prints the key alone.
+
+  lieudit key issue mende --label "shop backend"
+  lieudit key issue mende --kind publishable --origin https://www.mende.fr --origin 'https://*.mende.fr'
+  KEY=$(lieudit key issue mende)`,
+		Flags: p.areaFlags(
+			&cli.StringFlag{Name: "kind", Value: string(token.Secret), Usage: "`KIND`: secret, for a server, or publishable, for a web page", Validator: oneOf(string(token.Secret), string(token.Publishable))},
+			&cli.StringFlag{Name: "label", Value: "issued from the command line", Usage: "`WHAT` it is for"},
+			&cli.StringSliceFlag{Name: "origin", Usage: "`ORIGIN` a publishable key answers to, https://domain or https://*.domain; up to 10 of them"},
+		),
+		Action: p.areaAction(issueKey),
+	}
+}
+
+func issueKey(ctx context.Context, s areaSession) error {
+	raw, err := s.client.Post(ctx, adminclient.JoinPath("", "accounts", s.Args().First(), "keys"), body.IssueKey{
+		Kind:    token.Kind(strings.ToLower(s.String("kind"))),
+		Label:   s.String("label"),
+		Origins: s.StringSlice("origin"),
+	})
+	if err != nil {
+		return err
+	}
+	return printOne(s, raw, s.printIssuedKey)
+}
+
+func (s areaSession) printIssuedKey(k body.Key) error {
+	s.printWarnings(k.Warnings)
+	if !s.IsTerminal {
+		return s.printLine("%s", k.Token)
+	}
+	advice := "This is the only time it is shown. Keep it on a server."
+	if k.Kind == token.Publishable {
+		advice = "It may stand in a web page of " + strings.Join(k.Origins, ", ") + "."
+	}
+	return s.printLine("%s key %s (%s):\n\n  %s\n\n%s", k.Kind, k.ID, sanitizeText(k.Label), k.Token, sanitizeText(advice))
+}
+
+func (s areaSession) printWarnings(warnings []string) {
+	for _, w := range warnings {
+		fmt.Fprintln(s.Err, "warning: "+sanitizeText(w))
+	}
+}
+
+func (p Program) keyListCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "list",
+		Usage:     "List an account's keys, revoked ones too",
+		ArgsUsage: "ACCOUNT",
+		Flags:     p.areaFlags(),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			return printList(ctx, s, adminclient.JoinPath("", "accounts", s.Args().First(), "keys"), nil, keyHeaders(), s.keyRow)
+		}),
+	}
+}
+
+func keyHeaders() []string {
+	return []string{"ID", "KIND", "KEY", "LABEL", "ISSUED", "BY", "LAST USED", "REVOKED", "REASON", "ORIGINS"}
+}
+
+func (s areaSession) keyRow(k body.Key) []string {
+	return []string{
+		k.ID, string(k.Kind), k.Hint, k.Label, s.formatTime(k.Created), k.CreatedBy,
+		s.formatTime(k.LastUsed), s.formatTime(k.Revoked), k.Reason, strings.Join(k.Origins, " "),
+	}
+}
+
+func (p Program) keyRevokeCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "revoke",
+		Usage:       "Revoke a key: within a second it works nowhere",
+		ArgsUsage:   "ACCOUNT KEY",
+		Description: `  lieudit key revoke mende KEY --reason leak`,
+		Flags: p.areaFlags(
+			&cli.StringFlag{Name: "reason", Required: true, Usage: "`WHY`, for the audit trail: leak, rotation, offboarding…"},
+		),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			path := adminclient.JoinPath("revoke", "accounts", s.Args().Get(0), "keys", s.Args().Get(1))
+			raw, err := s.client.Post(ctx, path, body.RevokeKey{Reason: s.String("reason")})
+			if err != nil {
+				return err
+			}
+			return printOne(s, raw, s.printKey)
+		}),
+	}
+}
+
+func (s areaSession) printKey(k body.Key) error {
+	s.printWarnings(k.Warnings)
+	return s.printFields(
+		"key", k.ID,
+		"kind", string(k.Kind),
+		"begins and ends", k.Hint,
+		"label", k.Label,
+		"origins", strings.Join(k.Origins, " "),
+		"issued", s.formatBy(s.formatTime(k.Created), k.CreatedBy),
+		"revoked", s.formatBy(s.formatTime(k.Revoked), k.RevokedBy),
+		"reason", k.Reason,
+	)
+}
+
+func (s areaSession) formatBy(when, who string) string {
+	if when == "" || who == "" {
+		return when
+	}
+	return when + " by " + who
+}
+
+func (p Program) keyOriginsCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "origins",
+		Usage:     "Replace the origins of a publishable key; the key stays the same",
+		ArgsUsage: "ACCOUNT KEY ORIGIN...",
+		Description: `Up to 10 origins of the form https://domain or https://*.domain.
+
+  lieudit key origins mende KEY https://www.mende.fr 'https://*.mende.fr'`,
+		Flags: p.areaFlags(),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			words := s.Args().Slice()
+			raw, err := s.client.Put(ctx, adminclient.JoinPath("", "accounts", words[0], "keys", words[1], "origins"), body.ChangeOrigins{Origins: words[2:]})
+			if err != nil {
+				return err
+			}
+			return printOne(s, raw, s.printKey)
+		}),
+	}
+}

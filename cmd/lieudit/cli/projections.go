@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/schemas/body"
+)
+
+func projectionHeaders() []string {
+	return []string{"NAME", "VERSION", "COPY", "STATE", "POSITION", "LAG", "OWNER", "REASON"}
+}
+
+func (p Program) projectionsCommand() *cli.Command {
+	return newGroup("projections", "How the read models stand; make them anew",
+		p.projectionsStatusCommand(), p.projectionsRebuildCommand(), p.projectionsRepairCommand(), p.projectionsPruneCommand())
+}
+
+func (p Program) projectionsStatusCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "status",
+		Usage: "Show how far each read model has come, and why one stands still",
+		Flags: p.areaFlags(),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			return printList(ctx, s, "/projections", nil, projectionHeaders(), projectionRow)
+		}),
+	}
+}
+
+func projectionRow(m body.Projection) []string {
+	return []string{m.Name, fmt.Sprint(m.Version), m.Generation, m.State, fmt.Sprint(m.Position), formatLag(m), m.Owner, m.Reason}
+}
+
+func (p Program) projectionsRebuildCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "rebuild",
+		Usage:       "Make a fresh copy of a read model, or of --all, from the log while the old one serves",
+		ArgsUsage:   "[NAME]",
+		Description: "  lieudit projections rebuild accounts\n  lieudit projections rebuild --all\n  lieudit projections status",
+		Flags:       p.areaFlags(&cli.BoolFlag{Name: "all", Usage: "every read model, as after an older copy of the log was restored"}),
+		Action:      p.areaAction(rebuildProjections),
+	}
+}
+
+func rebuildProjections(ctx context.Context, s areaSession) error {
+	switch all, name := s.Bool("all"), s.Args().First(); {
+	case all && name != "":
+		return newUsageError(s.Command, "a NAME or --all, not both")
+	case all:
+		return s.runMaintenance(ctx, "/projections:rebuild")
+	case name == "":
+		return newUsageError(s.Command, "NAME or --all is missing: %s [NAME]", s.FullName())
+	default:
+		return s.runMaintenance(ctx, adminclient.JoinPath("rebuild", "projections", name))
+	}
+}
+
+func (p Program) projectionsRepairCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "repair",
+		Usage:     "Let an account go on that an unusable event stopped",
+		ArgsUsage: "ACCOUNT",
+		Description: "  lieudit projections repair mende --reason \"damaged by the restore of 21 November\"\n\n" +
+			"Events of the account that cannot be used stay on the log; corrections that name them are appended,\n" +
+			"and from then on they are passed over. What they said is lost: ask for it again.",
+		Flags: append(p.areaFlags(), &cli.StringFlag{Name: "reason", Usage: "why, for the auditor"}),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			in := body.Repair{Account: s.Args().First(), Reason: s.String("reason")}
+			return printResults(s, s.client.PostForList(ctx, "/projections:repair", in), repairHeaders(), repairRow)
+		}),
+	}
+}
+
+func repairHeaders() []string { return []string{"STREAM", "REVISION", "POSITION", "TYPE", "REASON"} }
+
+func repairRow(e body.VoidedEvent) []string {
+	return []string{e.Stream, fmt.Sprint(e.Revision), fmt.Sprint(e.Position), e.Type, e.Reason}
+}
+
+// runMaintenance asks for something to be done about the read models and prints how they stand then.
+func (s areaSession) runMaintenance(ctx context.Context, path string) error {
+	return printResults(s, s.client.PostForList(ctx, path, body.Empty{}), projectionHeaders(), projectionRow)
+}
+
+func (p Program) projectionsPruneCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "prune",
+		Usage: "Drop the copies of read models that nothing reads any more",
+		Flags: p.areaFlags(),
+		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+			return s.runMaintenance(ctx, "/projections:prune")
+		}),
+	}
+}
+
+// formatLag is how many events a read model is behind, "" when that cannot be known.
+func formatLag(m body.Projection) string {
+	if m.Lag == nil {
+		return ""
+	}
+	return fmt.Sprint(*m.Lag)
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/lieudit/service"
+	"lieudit/queries/locations/meili"
+	"lieudit/schemas/token"
+)
+
+const serveHelp = `Without flags all is embedded: the log, the databases and the keys are files of the data folder. With
+--eventstore and --postgres the same program runs on servers, in as many instances as you like.
+Ctrl-C lets running requests end; a second one does not wait.
+
+  lieudit serve
+  lieudit serve --data /var/lib/lieudit --listen :8080
+  lieudit serve --eventstore 'esdb://127.0.0.1:2113?tls=false' --postgres postgres://lieudit@127.0.0.1/lieudit`
+
+func (p Program) serveCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "serve",
+		Usage:       "Run the service: the API, the customer area, health and metrics",
+		Description: serveHelp,
+		Flags:       append(p.backendFlags(), p.behaviourFlags()...),
+		Action: func(ctx context.Context, c *cli.Command) error {
+			config := p.serviceConfig(c)
+			if err := config.TokenPrefixes.Validate(); err != nil {
+				return newUsageError(c, "%v", err)
+			}
+			if err := validatePostgres(c, config.Postgres); err != nil {
+				return err
+			}
+			if err := validateMeilisearch(c, config); err != nil {
+				return err
+			}
+			if err := validateBodyBudgets(c); err != nil {
+				return err
+			}
+			var err error
+			if config.VaultKey, err = p.readMasterKey(c, vaultKeyName); err != nil {
+				return err
+			}
+			return p.Serve(ctx, config)
+		},
+	}
+}
+
+// backendFlags say where the service is and what it runs on.
+func (p Program) backendFlags() []cli.Flag {
+	return []cli.Flag{
+		p.dataFlag(),
+		p.stringFlag("listen", "127.0.0.1:8080", "`ADDRESS` of the API"),
+		p.stringFlag("area-listen", "127.0.0.1:8081", "`ADDRESS` of the customer area"),
+		p.stringFlag("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
+		p.stringFlag("eventstore", "", "EventStoreDB or lieudit node for the log, as `esdb://…`; a journal in the data folder when left out"),
+		p.stringFlag("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
+		p.stringFlag("meilisearch", "", "Meilisearch, as `http://KEY@HOST:PORT`, for what is to be searched there: the sites, and addresses with --address-index (LIEUDIT_MEILISEARCH_KEY may hold the key)"),
+		p.addressIndexFlag(),
+		p.vaultKeyFlag(),
+	}
+}
+
+// meilisearchURL is the address of Meilisearch with its key in it.
+func (p Program) meilisearchURL(c *cli.Command) string {
+	address := c.String("meilisearch")
+	key, _ := p.LookupEnv("LIEUDIT_MEILISEARCH_KEY")
+	if u, err := url.Parse(address); err == nil && address != "" && key != "" && u.User == nil {
+		u.User = url.User(key)
+		return u.String()
+	}
+	return address
+}
+
+// addressIndexFlag says where the streets and communes that may be meant by a question are looked for.
+func (p Program) addressIndexFlag() cli.Flag {
+	f := p.stringFlag("address-index", service.OwnIndex, "`WHERE` addresses are searched: own (the vintage) or meilisearch (slower; needs --meilisearch)")
+	f.Validator = oneOf(service.OwnIndex, service.MeilisearchIndex)
+	return f
+}
+
+// validateMeilisearch refuses an address that is none, and its absence where it is needed. What was given is not repeated, a
+// key is in it.
+func validateMeilisearch(c *cli.Command, config service.Config) error {
+	if config.Meilisearch == "" {
+		if config.AddressIndex == service.MeilisearchIndex {
+			return newUsageError(c, "--address-index meilisearch needs --meilisearch (LIEUDIT_MEILISEARCH)")
+		}
+		return nil
+	}
+	if _, err := meili.ParseServer(config.Meilisearch); err != nil {
+		return newUsageError(c, "--meilisearch (LIEUDIT_MEILISEARCH): %v", err)
+	}
+	return nil
+}
+
+// validatePostgres refuses a database that is not one of Postgres: anything else would become a SQLite file. What was
+// given is not repeated, a password may be in it.
+func validatePostgres(c *cli.Command, address string) error {
+	if address == "" || strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://") {
+		return nil
+	}
+	return newUsageError(c, "--postgres (LIEUDIT_POSTGRES) is not of the form postgres://USER@HOST/DATABASE")
+}
+
+// behaviourFlags say how it behaves.
+func (p Program) behaviourFlags() []cli.Flag {
+	return []cli.Flag{
+		p.stringFlag("secret-prefix", token.DefaultPrefixes.Secret, "what secret keys begin with"),
+		p.stringFlag("publishable-prefix", token.DefaultPrefixes.Publishable, "what publishable keys begin with"),
+		p.stringFlag("area-prefix", token.DefaultPrefixes.Area, "what customer-area tokens begin with"),
+		&cli.DurationFlag{Name: "drain", Value: 10 * time.Second, Usage: "how long running requests get to end at shutdown", Sources: p.envSource("LIEUDIT_DRAIN")},
+		&cli.DurationFlag{Name: "grace", Value: time.Hour, Usage: "how long a period that has ended takes late requests before its books are closed", Sources: p.envSource("LIEUDIT_GRACE")},
+		&cli.BoolFlag{Name: "count-to-the-letter", Usage: "count also what a valid key was refused (403, 404, 405, 413) and what failed (5xx)", Sources: p.envSource("LIEUDIT_COUNT_TO_THE_LETTER")},
+		&cli.BoolFlag{Name: "no-throttle", Usage: "do not hold publishable keys to 20 requests a second and address: a proxy does", Sources: p.envSource("LIEUDIT_NO_THROTTLE")},
+		&cli.BoolFlag{Name: "accept-lost-keys", Usage: "start although the vault lost keys that the log needs; what was sealed with them stays unreadable", Sources: p.envSource("LIEUDIT_ACCEPT_LOST_KEYS")},
+		&cli.IntFlag{Name: "connections", Value: service.DefaultMaxConnections, Usage: "the `MOST` connections of the API, and of the customer area; at it the longest idle one goes", Sources: p.envSource("LIEUDIT_CONNECTIONS"), Validator: validateAtLeastOne},
+		&cli.IntFlag{Name: "body-budget", Value: service.DefaultBodyBudget >> 20, Usage: "`MIB` of large request bodies in memory at once; others wait", Sources: p.envSource("LIEUDIT_BODY_BUDGET")},
+		&cli.IntFlag{Name: "account-body-budget", Usage: "`MIB` of these for one account; half of them when left out", Sources: p.envSource("LIEUDIT_ACCOUNT_BODY_BUDGET")},
+		&cli.BoolFlag{Name: "no-demo", Usage: "open no demo account on an empty log", Sources: p.envSource("LIEUDIT_NO_DEMO")},
+		p.logFlag(),
+	}
+}
+
+// validateBodyBudgets refuses a budget of bodies in which the largest one would never fit.
+func validateBodyBudgets(c *cli.Command) error {
+	total, account := c.Int("body-budget"), c.Int("account-body-budget")
+	switch {
+	case account == 0 && total < 2*service.MinAccountBodyBudget>>20:
+		return newUsageError(c, "--body-budget (LIEUDIT_BODY_BUDGET) is at least %d: half of it has to hold the largest body", 2*service.MinAccountBodyBudget>>20)
+	case account != 0 && (account < service.MinAccountBodyBudget>>20 || account > total):
+		return newUsageError(c, "--account-body-budget (LIEUDIT_ACCOUNT_BODY_BUDGET) is from %d, the largest body, to the whole --body-budget", service.MinAccountBodyBudget>>20)
+	}
+	return nil
+}
+
+func (p Program) serviceConfig(c *cli.Command) service.Config {
+	return service.Config{
+		Data:              c.String("data"),
+		Listen:            c.String("listen"),
+		AreaListen:        c.String("area-listen"),
+		OpsListen:         c.String("ops-listen"),
+		EventStore:        c.String("eventstore"),
+		Postgres:          c.String("postgres"),
+		Meilisearch:       p.meilisearchURL(c),
+		AddressIndex:      c.String("address-index"),
+		AcceptLostKeys:    c.Bool("accept-lost-keys"),
+		Demo:              !c.Bool("no-demo"),
+		PeriodGrace:       c.Duration("grace"),
+		CountToTheLetter:  c.Bool("count-to-the-letter"),
+		Unthrottled:       c.Bool("no-throttle"),
+		MaxConnections:    c.Int("connections"),
+		BodyBudget:        int64(c.Int("body-budget")) << 20,
+		AccountBodyBudget: int64(c.Int("account-body-budget")) << 20,
+		TokenPrefixes:     token.Prefixes{Secret: c.String("secret-prefix"), Publishable: c.String("publishable-prefix"), Area: c.String("area-prefix")},
+		Log:               p.newLogger(c.String("log")),
+		Out:               p.Out,
+		Now:               time.Now,
+		DrainTimeout:      c.Duration("drain"),
+	}
+}
+
+func (p Program) logFlag() cli.Flag {
+	f := p.stringFlag("log", "text", "`FORM` of log lines on standard error: text or json")
+	f.Validator = oneOf("text", "json")
+	return f
+}
+
+func (p Program) newLogger(form string) *slog.Logger {
+	if form == "json" {
+		return slog.New(slog.NewJSONHandler(p.Err, nil))
+	}
+	return slog.New(slog.NewTextHandler(p.Err, nil))
+}

@@ -1,0 +1,186 @@
+package csvgeocode
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+)
+
+const bom = "\ufeff"
+
+// header is what the first line of a file settles.
+type header struct {
+	columns        []string
+	raw            string // the line without its end and without a byte order mark
+	hasBOM         bool
+	lineEnd        string // of lines
+	separator      rune
+	rowsOffset     int64 // where the rows begin
+	addressColumns []int // columns of the address
+	postcodeColumn int   // -1: none
+	cityCodeColumn int   // -1: none
+}
+
+// ColumnError is a column that the file does not have, or one it has and should not.
+type ColumnError struct {
+	Column         string
+	AlreadyPresent bool
+	Columns        []string
+}
+
+func (e *ColumnError) Error() string {
+	if e.AlreadyPresent {
+		return fmt.Sprintf("the file has a column %s already: it holds results of another run", e.Column)
+	}
+	return fmt.Sprintf("there is no column %q; the columns are: %s", e.Column, strings.Join(e.Columns, ", "))
+}
+
+// FormatError is a file that is no CSV.
+type FormatError struct{ Reason string }
+
+func (e *FormatError) Error() string { return "this is no CSV file: " + e.Reason }
+
+// openText is the text of the file from a position on.
+func (j Job) openText(offset int64) (*textReader, error) {
+	file, err := os.Open(j.In)
+	if err != nil {
+		return nil, err
+	}
+	s := &textReader{Reader: file, file: file}
+	if j.Encoding == Windows1252 {
+		s.Reader = charmap.Windows1252.NewDecoder().Reader(file)
+	}
+	if _, err := io.CopyN(io.Discard, s, offset); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return s, nil
+}
+
+// textReader is the text of a file.
+type textReader struct {
+	io.Reader
+	file *os.File
+}
+
+func (j Job) readHeader() (h header, err error) {
+	s, err := j.openText(0)
+	if err != nil {
+		return h, err
+	}
+	defer s.file.Close()
+	start := make([]byte, maxRowBytes)
+	n, err := io.ReadFull(s, start)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return h, err
+	}
+	if reason := findFormatProblem(start[:n], n == len(start)); reason != "" {
+		return h, &FormatError{reason}
+	}
+	start, h.hasBOM = bytes.CutPrefix(start[:n], []byte(bom))
+	if h.separator = j.Separator; h.separator == 0 {
+		h.separator = detectSeparator(start)
+	}
+	if err := h.parseColumns(start); err != nil {
+		return h, err
+	}
+	return h, h.resolveColumns(j)
+}
+
+// findFormatProblem says what is wrong with the beginning of a file, if anything is.
+func findFormatProblem(start []byte, isCut bool) string {
+	for isCut && len(start) > 0 && !utf8.RuneStart(start[len(start)-1]) {
+		start = start[:len(start)-1]
+	}
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	switch {
+	case len(bytes.TrimSpace(start)) == 0:
+		return "it is empty"
+	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
+		return "it is compressed with gzip; unpack it first"
+	case bytes.HasPrefix(start, []byte("PK\x03\x04")):
+		return "it is a spreadsheet or a zip archive; save it as CSV"
+	case bytes.IndexByte(start, 0) >= 0:
+		return "it is binary"
+	case !utf8.Valid(line):
+		return "its header is not UTF-8; if it is from Excel, try --encoding " + Windows1252
+	}
+	return ""
+}
+
+// detectSeparator is what the header has most of.
+func detectSeparator(start []byte) rune {
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	best, highest := ',', 0
+	for _, c := range ",;\t|" {
+		if n := bytes.Count(line, []byte(string(c))); n > highest {
+			best, highest = c, n
+		}
+	}
+	return best
+}
+
+// parseColumns reads the header's columns.
+func (h *header) parseColumns(start []byte) error {
+	rows := newRowReader(bytes.NewReader(start), h.separator, 0)
+	row, err := rows.readRow()
+	if err != nil {
+		return err
+	}
+	h.columns, h.raw, h.rowsOffset = row.fields, row.raw, rows.offset
+	h.lineEnd = "\n"
+	if bytes.HasSuffix(start[:rows.offset], []byte("\r\n")) {
+		h.lineEnd = "\r\n"
+	}
+	if h.hasBOM {
+		h.rowsOffset += int64(len(bom))
+	}
+	return nil
+}
+
+// resolveColumns finds the columns of the job.
+func (h *header) resolveColumns(j Job) error {
+	for _, c := range resultColumnNames() {
+		if slices.Contains(h.columns, c) {
+			return &ColumnError{Column: c, AlreadyPresent: true}
+		}
+	}
+	var err error
+	if h.postcodeColumn, err = h.columnIndex(j.Postcode); err != nil {
+		return err
+	}
+	if h.cityCodeColumn, err = h.columnIndex(j.CityCode); err != nil {
+		return err
+	}
+	for _, c := range j.Columns {
+		i, err := h.columnIndex(c)
+		if err != nil {
+			return err
+		}
+		h.addressColumns = append(h.addressColumns, i)
+	}
+	for i := range h.columns {
+		if len(j.Columns) == 0 {
+			h.addressColumns = append(h.addressColumns, i)
+		}
+	}
+	return nil
+}
+
+// columnIndex is where a column is; that of no column is -1.
+func (h *header) columnIndex(column string) (int, error) {
+	if column == "" {
+		return -1, nil
+	}
+	i := slices.IndexFunc(h.columns, func(c string) bool { return strings.TrimSpace(c) == strings.TrimSpace(column) })
+	if i < 0 {
+		return -1, &ColumnError{Column: column, Columns: h.columns}
+	}
+	return i, nil
+}

@@ -1,0 +1,200 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lieudit/commands/usage"
+	"lieudit/http/api"
+	"lieudit/http/problem"
+	"lieudit/schemas/access"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+func TestAnswersAreJSONOfAKnownLengthThatNobodyKeeps(t *testing.T) {
+	t.Parallel()
+	b := newTestAPI(t)
+	for target, status := range map[string]int{"/me": 200, "/locations/search": 200, "/nowhere": 404, "/route/compute": 403, "/me?x=<b>": 422} {
+		w := b.send("GET", "/services/v1"+target, "GROWTH secret")
+		text := readBody(t, w)
+		for name, want := range map[string]string{
+			"Content-Type": "application/json", "Content-Length": fmt.Sprint(len(text)), "Cache-Control": "no-store",
+			"Retry-After": "", "X-Request-Id": "", "Set-Cookie": "",
+		} {
+			if got := w.Header().Get(name); got != want {
+				t.Errorf("GET %s: %s is %q, want %q", target, name, got, want)
+			}
+		}
+		if w.Code != status || !strings.HasSuffix(text, "}\n") || strings.Contains(text, `\u003c`) {
+			t.Errorf("GET %s: %d %s", target, w.Code, text)
+		}
+	}
+}
+
+func TestAWrongMethodIsToldTheRightOnes(t *testing.T) {
+	t.Parallel()
+	b := newTestAPI(t)
+	for _, c := range []struct{ method, target, allow string }{
+		{"POST", "/me", "GET, OPTIONS"}, {"HEAD", "/me", "GET, OPTIONS"}, {"TRACE", "/me", "GET, OPTIONS"}, {"POST", "/version", "GET, OPTIONS"},
+		{"DELETE", "/route/matrix", "GET, OPTIONS, POST"}, {"PATCH", "/locations/search", "GET, OPTIONS"},
+	} {
+		w := b.send(c.method, "/services/v1"+c.target, "BUSINESS secret")
+		if got := w.Header().Get("Allow"); w.Code != 405 || got != c.allow {
+			t.Errorf("%s %s: %d, Allow %q; want 405, %q", c.method, c.target, w.Code, got, c.allow)
+		}
+	}
+}
+
+func TestASubClientSeesItsAgency(t *testing.T) {
+	t.Parallel()
+	b := newTestAPI(t)
+	hash := token.HashOf(b.keys["STARTER secret"])
+	g := b.keyRing.keys[hash]
+	g.Agency, g.Quota = "agency-1", 1234
+	b.keyRing.keys[hash] = g
+	w := b.send("GET", "/services/v1/me", "STARTER secret")
+	expectResponse(t, "agency", w, 200, `"agence":"agency-1"`)
+	expectResponse(t, "its own volume", b.send("GET", "/services/v1/me", "STARTER secret"), 200, `"limite":1234`)
+}
+
+// fakeMeter is a meter that notes what it is told, and refuses when told to.
+type fakeMeter struct {
+	mu                  sync.Mutex
+	calls               []string
+	admitErr, settleErr error
+}
+
+func (l *fakeMeter) recordCall(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, line)
+}
+
+func (l *fakeMeter) CountRefused(_ context.Context, _ access.Grant, endpoint string) error {
+	l.recordCall("refused " + endpoint)
+	return nil
+}
+
+func (l *fakeMeter) CheckQuota(context.Context, access.Grant, string) error {
+	l.recordCall("known")
+	return l.admitErr
+}
+
+func (l *fakeMeter) Admit(_ context.Context, g access.Grant, endpoint string, _ bool) (api.SettleFunc, error) {
+	l.recordCall("admit " + g.Account + " " + endpoint)
+	if l.admitErr != nil {
+		return nil, l.admitErr
+	}
+	return func(_ context.Context, status int) (usage.QuotaUsage, error) {
+		l.recordCall(fmt.Sprint("settle ", status))
+		return usage.QuotaUsage{Used: 9, Limit: g.Quota}, l.settleErr
+	}, nil
+}
+
+func TestTheMeterStandsBetweenSyntaxAndWork(t *testing.T) {
+	t.Parallel()
+	spent := problem.QuotaExceeded(plan.Growth, 1)
+	for _, c := range []struct {
+		method, target string
+		meter          *fakeMeter
+		status         int
+		want           []string
+	}{
+		{"GET", "/me", &fakeMeter{}, 200, []string{"admit acme GET /me", "settle 200"}},
+		{"GET", "/me?x=1", &fakeMeter{}, 422, []string{"admit acme GET /me", "settle 422"}},
+		{"GET", "/route/matrix", &fakeMeter{}, 500, []string{"admit acme GET /route/matrix", "settle 500"}},
+		{"GET", "/me?x=1", &fakeMeter{admitErr: spent}, 429, []string{"admit acme GET /me"}},
+		{"GET", "/me?x=%zz", &fakeMeter{admitErr: spent}, 400, nil},
+		{"GET", "/nowhere", &fakeMeter{admitErr: spent}, 404, []string{"refused GET *"}},
+		{"POST", "/me", &fakeMeter{admitErr: spent}, 405, []string{"refused POST *"}},
+		{"GET", "/route/compute", &fakeMeter{admitErr: spent}, 403, []string{"refused GET /route/compute"}},
+		{"GET", "/version", &fakeMeter{admitErr: spent}, 200, nil},
+		{"GET", "/me", &fakeMeter{settleErr: problem.AuthUnavailable()}, 503, []string{"admit acme GET /me", "settle 200"}},
+		{"GET", "/me", &fakeMeter{admitErr: errors.New("disk")}, 500, []string{"admit acme GET /me"}},
+	} {
+		b := newTestAPI(t)
+		b.Handler = api.New(api.Dependencies{
+			KeyRing: b.keyRing, TokenPrefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Meter: c.meter,
+			Log: slog.New(slog.DiscardHandler),
+		})
+		w := b.send(c.method, "/services/v1"+c.target, "GROWTH secret")
+		if w.Code != c.status || !slices.Equal(c.meter.calls, c.want) {
+			t.Errorf("%s %s: %d %q, want %d %q", c.method, c.target, w.Code, c.meter.calls, c.status, c.want)
+		}
+	}
+}
+
+// panickingKeyRing is a ring that fails in the way of a programming error.
+type panickingKeyRing struct{}
+
+func (panickingKeyRing) FindKey(h token.Hash, _ time.Time) (access.Grant, bool) {
+	var nobody *access.Grant
+	return *nobody, true
+}
+func (panickingKeyRing) IsFresh(time.Time) bool { return true }
+
+func TestAPanicIsA500AndTheServerGoesOn(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	h := api.New(api.Dependencies{
+		KeyRing: panickingKeyRing{}, TokenPrefixes: token.DefaultPrefixes, Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	text := token.DefaultPrefixes.New(token.Secret)
+	for range 2 {
+		r := httptest.NewRequest("GET", searchURL, nil)
+		r.Header.Set("Authorization", "Bearer "+text)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		expectResponse(t, "panic", w, 500, `{"detail":"Internal error"}`)
+		if w.Header().Get("Access-Control-Allow-Origin") != "*" {
+			t.Error("a page cannot read the 500 of its search")
+		}
+	}
+	if got := log.String(); strings.Count(got, "\n") != 2 || strings.Contains(got, text[6:38]) {
+		t.Errorf("logged %q, want one line a panic", got)
+	}
+}
+
+func TestWorkThatPanicsIsSettledAsA500(t *testing.T) {
+	t.Parallel()
+	b, meter, calls := newTestAPI(t), &fakeMeter{}, 0
+	b.Handler = api.New(api.Dependencies{
+		KeyRing: b.keyRing, TokenPrefixes: token.DefaultPrefixes, Meter: meter, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time {
+			if calls++; calls > 1 { // the gate asks first, then the work
+				panic("no time")
+			}
+			return noon
+		},
+	})
+	expectResponse(t, "panic", b.send("GET", "/services/v1/me", "GROWTH secret"), 500, `{"detail":"Internal error"}`)
+	if want := []string{"admit acme GET /me", "settle 500"}; !slices.Equal(meter.calls, want) {
+		t.Errorf("the meter was told %q, want %q", meter.calls, want)
+	}
+}
+
+func BenchmarkRequest(b *testing.B) {
+	t := newTestAPI(b)
+	for name, target := range map[string]string{"me": "/me", "search": "/locations/search?q=paris&limit=20"} {
+		b.Run(name, func(b *testing.B) {
+			r := httptest.NewRequest("GET", api.Base+target, nil)
+			r.Header.Set("Authorization", "Bearer "+t.keys["GROWTH secret"])
+			b.ReportAllocs()
+			for b.Loop() {
+				w := httptest.NewRecorder()
+				if t.ServeHTTP(w, r); w.Code != 200 {
+					b.Fatal(w.Code)
+				}
+			}
+		})
+	}
+}

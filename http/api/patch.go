@@ -1,0 +1,156 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"lieudit/http/problem"
+	"lieudit/schemas/body"
+	"lieudit/schemas/body/shape"
+	"lieudit/schemas/locations"
+)
+
+const (
+	maxFreeJSONBytes = 16 << 10 // bytes of free JSON
+	maxProperties    = 50       // of what the customer adds
+)
+
+// sitePatch is a merge sitePatch of what a customer says of a site.
+type sitePatch body.PatchSite
+
+// apply is the content with the patch merged in (RFC 7396), or the rules that what results breaks.
+func (p sitePatch) apply(c locations.Content) (locations.Content, error) {
+	patchText(p.Name, &c.Name)
+	patchText(p.IDBan, &c.IDBan)
+	patchText(p.Phone, &c.Phone)
+	patchText(p.Email, &c.Email)
+	patchText(p.Website, &c.Website)
+	if p.Lat.IsGiven {
+		c.Lat = p.Lat.Value
+	}
+	if p.Lon.IsGiven {
+		c.Lon = p.Lon.Value
+	}
+	if p.Tags.IsGiven {
+		c.Tags = nil
+		if p.Tags.Value != nil {
+			c.Tags = *p.Tags.Value
+		}
+	}
+	c.Address = patchAddress(p.Address, c.Address)
+	var err error
+	if c.Hours, err = patchFreeJSON(p.Hours, c.Hours); err != nil {
+		return c, err
+	}
+	if c.Properties, err = patchFreeJSON(p.Properties, c.Properties); err != nil {
+		return c, err
+	}
+	return c, p.checkResult(c)
+}
+
+// patchText is one fact: left as it is, said anew, or taken away.
+func patchText(change shape.Nullable[string], into *string) {
+	if !change.IsGiven {
+		return
+	}
+	*into = ""
+	if change.Value != nil {
+		*into = *change.Value
+	}
+}
+
+func patchAddress(change shape.Nullable[body.PatchAddress], current *locations.SiteAddress) *locations.SiteAddress {
+	if !change.IsGiven {
+		return current
+	}
+	if change.Value == nil {
+		return nil
+	}
+	var a locations.SiteAddress
+	if current != nil {
+		a = *current
+	}
+	patchText(change.Value.Line1, &a.Line1)
+	patchText(change.Value.Line2, &a.Line2)
+	patchText(change.Value.PostalCode, &a.PostalCode)
+	patchText(change.Value.City, &a.City)
+	patchText(change.Value.InseeCode, &a.InseeCode)
+	patchText(change.Value.Country, &a.Country)
+	if a == (locations.SiteAddress{}) {
+		return nil
+	}
+	return &a
+}
+
+func patchFreeJSON(change shape.Nullable[json.RawMessage], current json.RawMessage) (json.RawMessage, error) {
+	switch {
+	case !change.IsGiven:
+		return current, nil
+	case change.Value == nil:
+		return nil, nil
+	}
+	return mergePatch(current, *change.Value)
+}
+
+// mergePatch is MergePatch of RFC 7396, section 2.
+func mergePatch(target, patch json.RawMessage) (json.RawMessage, error) {
+	changes := objectMembers(patch)
+	if changes == nil {
+		return patch, nil
+	}
+	object := objectMembers(target)
+	if object == nil {
+		object = map[string]json.RawMessage{}
+	}
+	for name, change := range changes {
+		if string(change) == "null" {
+			delete(object, name)
+			continue
+		}
+		value, err := mergePatch(object[name], change)
+		if err != nil {
+			return nil, err
+		}
+		object[name] = value
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	err := e.Encode(object)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// objectMembers are those of an object, nil for any other value.
+func objectMembers(text json.RawMessage) map[string]json.RawMessage {
+	var all map[string]json.RawMessage
+	if !strings.HasPrefix(strings.TrimLeft(string(text[:min(len(text), 64)]), " \t\r\n"), "{") || json.Unmarshal(text, &all) != nil {
+		return nil
+	}
+	return all
+}
+
+// checkResult holds what results to the rules that no part of the patch could break alone.
+func (p sitePatch) checkResult(c locations.Content) error {
+	var all []problem.Violation
+	addViolation := func(rule string, input map[string]any, at ...any) {
+		all = append(all, problem.Violation{Type: "value_error", Loc: append([]any{"body"}, at...), Msg: "Value error, " + rule, Input: input})
+	}
+	if (c.Lat == nil) != (c.Lon == nil) {
+		addViolation("lat and lon go together", map[string]any{"lat": p.Lat, "lon": p.Lon})
+	}
+	if len(c.Hours) > maxFreeJSONBytes {
+		addViolation(fmt.Sprintf("at most %d bytes of JSON are kept", maxFreeJSONBytes), map[string]any{}, "horaires")
+	}
+	if len(c.Properties) > maxFreeJSONBytes {
+		addViolation(fmt.Sprintf("at most %d bytes of JSON are kept", maxFreeJSONBytes), map[string]any{}, "proprietes")
+	}
+	if n := len(objectMembers(c.Properties)); n > maxProperties {
+		addViolation(fmt.Sprintf("at most %d members are kept, not %d", maxProperties, n), map[string]any{}, "proprietes")
+	}
+	if len(all) > 0 {
+		return problem.Violations(all...)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package api_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lieudit/commands/usage"
+	"lieudit/eventstore/waitlimit"
+	"lieudit/http/api"
+	"lieudit/http/bodylimit"
+	"lieudit/http/problem"
+	"lieudit/schemas/access"
+	"lieudit/schemas/token"
+)
+
+// stalledLogs is a key ring and a meter of logs that are silent until an instant each.
+type stalledLogs struct {
+	*fakeKeyRing
+	ringUntil time.Time // the ring is stale from the begin on,
+	ringFrom  time.Time // and again from here on; zero: it is not
+	known     time.Duration
+	admit     time.Duration
+	settle    time.Duration
+	undo      time.Duration // of a refund to be durable
+}
+
+func (s *stalledLogs) IsFresh(now time.Time) bool {
+	return !now.Before(s.ringUntil) && (s.ringFrom.IsZero() || now.Before(s.ringFrom))
+}
+
+func (s *stalledLogs) FreshUntil() time.Time {
+	now := time.Now()
+	if s.IsFresh(now) {
+		return now.Add(waitlimit.MaxStaleness)
+	}
+	return now
+}
+
+func (s *stalledLogs) AwaitFresh(ctx context.Context) error {
+	if !s.IsFresh(time.Now()) && time.Now().After(s.ringUntil) {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return sleepOrCancel(ctx, time.Until(s.ringUntil))
+}
+
+// sleepOrCancel is a log that answers after a while.
+func sleepOrCancel(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// waitForLog is how long a meter waitForLog for its log.
+func waitForLog(ctx context.Context, d time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, waitlimit.MaxWait)
+	defer cancel()
+	if sleepOrCancel(ctx, d) != nil {
+		return problem.AuthUnavailable()
+	}
+	return nil
+}
+
+func (s *stalledLogs) Admit(ctx context.Context, _ access.Grant, _ string, writes bool) (api.SettleFunc, error) {
+	return func(ctx context.Context, status int) (usage.QuotaUsage, error) {
+		if writes && status == http.StatusServiceUnavailable {
+			return usage.QuotaUsage{}, waitForLog(ctx, s.undo)
+		}
+		return usage.QuotaUsage{}, waitForLog(ctx, s.settle)
+	}, waitForLog(ctx, s.admit)
+}
+
+func (s *stalledLogs) CheckQuota(ctx context.Context, _ access.Grant, _ string) error {
+	return waitForLog(ctx, s.known)
+}
+
+func (s *stalledLogs) CountRefused(ctx context.Context, _ access.Grant, _ string) error {
+	return waitForLog(ctx, s.settle)
+}
+
+// TestARequestWaitsThreeSecondsOverAllThatItWaitsFor, a moment for each wait set aside.
+func TestARequestWaitsThreeSecondsOverAllThatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	const never = time.Minute
+	for name, c := range map[string]struct {
+		stale        time.Duration
+		logs         stalledLogs
+		method, path string
+		large        bool
+		silentAgain  bool // the ring is stale again once the meter has answered
+	}{
+		"ring, then meter":                    {2 * time.Second, stalledLogs{admit: never}, "GET", "/me", false, false},
+		"meter twice":                         {0, stalledLogs{admit: 2 * time.Second, settle: never}, "GET", "/me", false, false},
+		"ring, then a refusal that counts":    {2 * time.Second, stalledLogs{settle: never}, "GET", "/nowhere", false, false},
+		"ring, then what is known of a cap":   {2 * time.Second, stalledLogs{known: never}, "POST", syncPath, true, false},
+		"what is known of a cap, then a tick": {0, stalledLogs{known: 2 * time.Second, admit: never}, "POST", syncPath, true, false},
+		"a tick, then a refund":               {0, stalledLogs{admit: 2 * time.Second, undo: never}, "POST", syncPath, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newTestAPI(t)
+				s := c.logs
+				s.fakeKeyRing, s.ringUntil = b.keyRing, time.Now().Add(c.stale)
+				if c.silentAgain {
+					s.ringFrom = time.Now().Add(s.admit - time.Millisecond)
+				}
+				log := slog.New(slog.DiscardHandler)
+				b.Handler = api.New(api.Dependencies{
+					KeyRing: &s, Meter: &s, TokenPrefixes: token.DefaultPrefixes, Now: time.Now, Log: log, BodyBudget: bodylimit.NewBudget(1<<20, 1<<20),
+				})
+				text := `{"sites":[]}`
+				if c.large {
+					text = padTo(text, bodylimit.Small+1)
+				}
+				r := httptest.NewRequest(c.method, api.Base+c.path, strings.NewReader(text))
+				r.Header.Set("Authorization", "Bearer "+b.keys["GROWTH secret"])
+				w, came := httptest.NewRecorder(), time.Now()
+				b.ServeHTTP(w, r)
+				took := time.Since(came)
+				if w.Code != http.StatusServiceUnavailable || took < waitlimit.MaxWait || took > waitlimit.MaxWait+2*waitlimit.UncountedWait {
+					t.Errorf("%d after %v, want 503 after %v", w.Code, took, waitlimit.MaxWait)
+				}
+			})
+		})
+	}
+}

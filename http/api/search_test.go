@@ -1,0 +1,252 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lieudit/http/api"
+	"lieudit/queries/locations/search"
+	"lieudit/schemas/locations"
+	"lieudit/schemas/token"
+
+	"log/slog"
+)
+
+// fakeSearch is a search that finds what it was given and notes what it is asked.
+type fakeSearch struct {
+	hits    []search.Hit
+	next    string
+	queries []search.Query
+}
+
+func (e *fakeSearch) Search(_ context.Context, q search.Query) (search.Result, error) {
+	e.queries = append(e.queries, q)
+	if q.After == "lost" {
+		return search.Result{}, search.ErrInvalidCursor
+	}
+	return search.Result{Hits: e.hits, Next: e.next}, nil
+}
+
+// newSearchAPI is a bench whose search is an engine.
+func newSearchAPI(t testing.TB, e *fakeSearch) *testAPI {
+	t.Helper()
+	b := newTestAPI(t)
+	b.Handler = api.New(api.Dependencies{
+		KeyRing: b.keyRing, TokenPrefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Log: slog.New(slog.NewTextHandler(b.logs, nil)), SiteSearch: e,
+		CursorSecret: func(_ context.Context, account string) ([]byte, error) { return []byte("secret of " + account), nil },
+	})
+	return b
+}
+
+// searchAsPage asks as a web page does.
+func (b *testAPI) searchAsPage(t *testing.T, query string) (int, string) {
+	w := b.send("GET", searchURL+query, "STARTER publishable", "Origin", "https://a.fr")
+	return w.Code, readBody(t, w)
+}
+
+func (b *testAPI) searchAsServer(t *testing.T, query string) (int, string) {
+	w := b.send("GET", searchURL+query, "STARTER secret")
+	return w.Code, readBody(t, w)
+}
+
+// newMarkedSite is a site in which every fact there can be says its own name, or is a number of its own.
+func newMarkedSite(t *testing.T) (s locations.Site, marks map[string]string) {
+	t.Helper()
+	marks = map[string]string{}
+	n := 0
+	var fill func(v reflect.Value, name string)
+	fill = func(v reflect.Value, name string) {
+		n++
+		mark := fmt.Sprintf("mark%d", 1000+n)
+		switch v.Kind() {
+		case reflect.Struct:
+			if v.Type() == reflect.TypeFor[time.Time]() {
+				v.Set(reflect.ValueOf(time.Date(1900+n, 1, 2, 3, 4, 5, 0, time.UTC)))
+				marks[name] = fmt.Sprint(1900+n, "-01-02")
+				return
+			}
+			for i := range v.NumField() {
+				field := v.Type().Field(i)
+				json, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+				fill(v.Field(i), strings.TrimPrefix(name+"."+json, "."))
+			}
+			return
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(v.Elem(), name)
+			return
+		case reflect.Slice:
+			if v.Type() == reflect.TypeFor[json.RawMessage]() {
+				v.SetBytes([]byte(`{"x":"` + mark + `"}`))
+			} else {
+				v.Set(reflect.ValueOf([]string{mark}))
+			}
+		case reflect.String:
+			v.SetString(mark)
+		case reflect.Float64:
+			mark = fmt.Sprintf("0.%d", 55500+n)
+			v.SetFloat(0.555 + float64(n)/100000)
+		case reflect.Int64:
+			mark = fmt.Sprint(777000 + n)
+			v.SetInt(int64(777000 + n))
+		case reflect.Bool:
+			v.SetBool(true)
+			return
+		default:
+			t.Fatalf("a site has a %s: say how it is marked", v.Kind())
+		}
+		marks[name] = mark
+	}
+	fill(reflect.ValueOf(&s).Elem(), "")
+	return s, marks
+}
+
+// publicFields is what DECISIONS lets a publishable key see.
+var publicFields = []string{"nom", "adresse", "lat", "lon", "horaires", "telephone", "site_web", "tags", "distance"}
+
+func TestAPublishableKeySeesTheProjectionAndNothingElse(t *testing.T) {
+	t.Parallel()
+	s, marks := newMarkedSite(t)
+	e := &fakeSearch{hits: []search.Hit{{Site: s, Distance: 12.5}}, next: "after " + s.ExternalID}
+	b := newSearchAPI(t, e)
+	for _, query := range []string{
+		"", "?format=geojson", "?q=x", "?sort=nom", "?sort=pertinence&q=x", "?lat=1&lon=2&sort=distance", "?lat=1&lon=2&format=geojson&radius=5",
+		"?bbox=1,2,3,4", "?referentiel=" + strings.ToLower(s.Referential), "?tags=a,b", "?limit=1",
+	} {
+		status, got := b.searchAsPage(t, query)
+		if status != 200 || !strings.Contains(got, marks["nom"]) {
+			t.Fatalf("%s: %d %s", query, status, got)
+		}
+		for fact, mark := range marks {
+			shown := strings.Contains(got, mark)
+			first, _, _ := strings.Cut(fact, ".")
+			if want := slices.Contains(publicFields, first); shown != want {
+				t.Errorf("%s: %s is shown: %v, want %v in %s", query, fact, shown, want, got)
+			}
+		}
+		var answer struct {
+			Results  []map[string]any
+			Features []struct{ Properties map[string]any }
+		}
+		if err := json.Unmarshal([]byte(got), &answer); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range answer.Features {
+			answer.Results = append(answer.Results, f.Properties)
+		}
+		for member := range answer.Results[0] {
+			if !slices.Contains(publicFields, member) {
+				t.Errorf("%s: a page sees %s", query, member)
+			}
+		}
+	}
+	for _, q := range e.queries {
+		if q.MatchExternalIDs || q.Status != "" || q.Account != "acme" {
+			t.Errorf("a page is searched for as %+v", q)
+		}
+	}
+}
+
+func TestASecretKeySeesTheWholeSite(t *testing.T) {
+	t.Parallel()
+	s, marks := newMarkedSite(t)
+	b := newSearchAPI(t, &fakeSearch{hits: []search.Hit{{Site: s, Distance: 1234.5}}})
+	for _, query := range []string{"?lat=1&lon=2", "?lat=1&lon=2&format=geojson"} {
+		status, got := b.searchAsServer(t, query)
+		for fact, mark := range marks {
+			if status != 200 || !strings.Contains(got, mark) {
+				t.Errorf("%s: %d, no %s in %s", query, status, fact, got)
+			}
+		}
+		if !strings.Contains(got, `"distance":1235`) {
+			t.Errorf("%s: no distance in whole metres in %s", query, got)
+		}
+	}
+}
+
+func TestTheSearchIsAskedWhatTheQuerySays(t *testing.T) {
+	t.Parallel()
+	e := &fakeSearch{}
+	b := newSearchAPI(t, e)
+	status, got := b.searchAsServer(t, "?q=pain&lat=44.5&lon=3.5&radius=700&bbox=1,2,3,4&referentiel=shops&tags=a&tags=b,c&statut=tous&sort=nom&limit=7")
+	expected := search.Query{
+		Account: "acme", Text: "pain", Center: &search.Point{Lat: 44.5, Lon: 3.5}, Radius: 700, Box: &search.Box{West: 1, South: 2, East: 3, North: 4},
+		Referential: "shops", Tags: []string{"a", "b", "c"}, Status: "tous", Sort: "nom", Limit: 7, MatchExternalIDs: true,
+	}
+	if status != 200 || strings.TrimSpace(got) != nothingFound || !reflect.DeepEqual(e.queries[0], expected) {
+		t.Errorf("%d %s, asked %+v", status, got, e.queries[0])
+	}
+	if b.searchAsServer(t, "?lat=1&lon=2"); e.queries[1].Radius != 10_000 || e.queries[1].Limit != 20 {
+		t.Errorf("defaults are %+v", e.queries[1])
+	}
+	for _, query := range []string{"?radius=5", "?sort=distance", "?lat=1", "?near=x&lat=1&lon=2", "?bbox=1", "?bbox=3,4,1,2", "?lat=1&lon=2&radius=0", "?lat=1&lon=2&radius=100001"} {
+		if status, got := b.searchAsServer(t, query); status != 422 {
+			t.Errorf("%s: %d %s", query, status, got)
+		}
+	}
+	if status, _ := b.searchAsServer(t, "?near=Mende"); status != 500 {
+		t.Errorf("without addresses near is %d", status)
+	}
+	if status, got := b.searchAsPage(t, "?statut=actif"); status != 422 || !strings.Contains(got, `"statut"`) {
+		t.Errorf("a page asks for statut: %d %s", status, got)
+	}
+	if len(e.queries) != 2 {
+		t.Errorf("%d questions, want 2", len(e.queries))
+	}
+}
+
+// TestACursorIsOfOneSearch: it opens the page after for who got it, for the very same question, and says nothing of the
+// site it stands after.
+func TestACursorIsOfOneSearch(t *testing.T) {
+	t.Parallel()
+	s, _ := newMarkedSite(t)
+	e := &fakeSearch{hits: []search.Hit{{Site: s}}, next: "the place of the last hit"}
+	b := newSearchAPI(t, e)
+	cursorOf := func(text string) string {
+		var answer struct{ Curseur string }
+		if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Curseur == "" || strings.Contains(answer.Curseur, "place") {
+			t.Fatalf("%v in %s", err, text)
+		}
+		return url.QueryEscape(answer.Curseur)
+	}
+	_, first := b.searchAsPage(t, "?q=pain&limit=3&lat=1&lon=2")
+	cursor := cursorOf(first)
+	if status, got := b.searchAsPage(t, "?lon=2&lat=1&q=pain&limit=9&curseur="+cursor); status != 200 || e.queries[len(e.queries)-1].After != e.next {
+		t.Errorf("%d %s, asked %+v", status, got, e.queries)
+	}
+	asked := len(e.queries)
+	for _, query := range []string{"?q=pains&lat=1&lon=2", "?q=pain", "?q=pain&lat=1&lon=2&radius=9", "?q=pain&lat=1&lon=2&format=geojson"} {
+		if status, got := b.searchAsPage(t, query+"&curseur="+cursor); status != 422 || !strings.Contains(got, `["query","curseur"]`) {
+			t.Errorf("%s: %d %s", query, status, got)
+		}
+	}
+	for _, wrong := range []string{"x", "%25", cursor[:len(cursor)-2], cursor[2:], cursor + "AA"} {
+		if status, got := b.searchAsPage(t, "?q=pain&lat=1&lon=2&curseur="+wrong); status != 422 || !strings.Contains(got, "not a cursor that was given") {
+			t.Errorf("%s: %d %s", wrong, status, got)
+		}
+	}
+	if status, _ := b.searchAsServer(t, "?q=pain&lat=1&lon=2&curseur="+cursor); status != 422 {
+		t.Errorf("a page's cursor opens a secret key's: %d", status)
+	}
+	other := b.keyRing.keys[token.HashOf(b.keys["STARTER publishable"])]
+	other.Account = "other"
+	b.keyRing.keys[token.HashOf(b.keys["STARTER publishable"])] = other
+	if status, _ := b.searchAsPage(t, "?q=pain&lat=1&lon=2&curseur="+cursor); status != 422 {
+		t.Errorf("an account's cursor opens another's: %d", status)
+	}
+	if len(e.queries) != asked {
+		t.Errorf("a wrong cursor came as far as the search: %+v", e.queries[asked:])
+	}
+	e.next = "lost"
+	_, first = b.searchAsServer(t, "?q=x")
+	if status, got := b.searchAsServer(t, "?q=x&curseur="+cursorOf(first)); status != 422 {
+		t.Errorf("a cursor the search does not know: %d %s", status, got)
+	}
+}

@@ -1,0 +1,99 @@
+// Package bodylimit limits what request bodies cost: how many of their bytes are in memory at once (Budget), and how slowly
+// a client may send them (Paced). Its constraint is the order of checks: of a body larger than Small nothing is read
+// before Admission.Allow has agreed and the body holds its share of the budget. (Where the client declares no length, the
+// first Small+1 bytes are read to find out.)
+//
+//	package connection ──> Paced ──> http/server, http/area: Budget.Limit ──> limitedBody ──> http/input: Read
+//	                                                                              │ first Read of a large body
+//	                                        Admission.Allow, Budget.Acquire <─────┘
+//	                                        release <── the request is answered
+//
+// x/sync/semaphore knows no accounts: it neither serves them in turn nor limits what one holds. So the budget is our own.
+package bodylimit
+
+import (
+	"context"
+	"io"
+	"net/http"
+)
+
+// Small is the largest body, in bytes, that needs no share of the budget.
+const Small = 64 << 10
+
+// Admission says by which rules Limit admits a body.
+type Admission struct {
+	Account string       // whose part of the budget a large body takes
+	Limit   int64        // bytes of the largest body that is read
+	Allow   func() error // called once before a large body is read; an error refuses it; nil: every body may be read
+}
+
+// Limit replaces the body of a request by one that is read within the admission's limit and the budget. Reads beyond the
+// limit fail with a *http.MaxBytesError. Reads of a large body that is not admitted fail with the error of Allow, with
+// ErrOverloaded, or with the error of the request's context. A large body takes a share of its declared length, else of
+// the limit, on its first read. The caller must call release once it no longer needs what was read; the share is held
+// until then.
+func (b *Budget) Limit(r *http.Request, a Admission) (release func()) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return func() {}
+	}
+	l := &limitedBody{ReadCloser: r.Body, budget: b, ctx: r.Context(), admission: a, declared: r.ContentLength}
+	if r.ContentLength <= a.Limit {
+		l.ReadCloser = http.MaxBytesReader(nil, r.Body, a.Limit)
+	}
+	r.Body = l
+	return l.release
+}
+
+// limitedBody is the body that Limit puts in place. One goroutine reads it.
+type limitedBody struct {
+	io.ReadCloser
+	budget       *Budget
+	ctx          context.Context // of the request
+	admission    Admission
+	declared     int64 // -1: the length is not known
+	read         int64
+	admitted     bool
+	err          error  // of admit; every later read returns it
+	releaseShare func() // gives it back; nil: it holds none
+}
+
+func (l *limitedBody) Read(p []byte) (int, error) {
+	if l.err == nil && !l.admitted && (l.declared > Small || l.read > Small) {
+		l.err = l.admit()
+	}
+	if l.err != nil {
+		return 0, l.err
+	}
+	if !l.admitted && l.declared < 0 { // the length is unknown: one byte more than Small shows that the body is large
+		p = p[:min(int64(len(p)), Small+1-l.read)]
+	}
+	n, err := l.ReadCloser.Read(p)
+	l.read += int64(n)
+	return n, err
+}
+
+// admit checks a large body and waits for its share of the budget.
+func (l *limitedBody) admit() (err error) {
+	if l.declared > l.admission.Limit {
+		return &http.MaxBytesError{Limit: l.admission.Limit}
+	}
+	if l.admission.Allow != nil {
+		if err := l.admission.Allow(); err != nil {
+			return err
+		}
+	}
+	bytes := l.declared
+	if bytes < 0 {
+		bytes = l.admission.Limit
+	}
+	l.releaseShare, err = l.budget.Acquire(l.ctx, l.admission.Account, bytes)
+	l.admitted = err == nil
+	return err
+}
+
+// release gives the share back, if the body holds one.
+func (l *limitedBody) release() {
+	if l.releaseShare != nil {
+		l.releaseShare()
+	}
+}

@@ -1,0 +1,207 @@
+package bodylimit
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+const (
+	// MaxWait is how long a body waits for its share of the budget.
+	MaxWait = 30 * time.Second
+	// maxWaiting is how many bodies wait at once, maxAccountWaiting how many of one account.
+	maxWaiting        = 4096
+	maxAccountWaiting = maxWaiting / 2
+)
+
+// ErrOverloaded: a body got no share of the budget within MaxWait, too many bodies wait already, or the body is larger than
+// the part of one account.
+var ErrOverloaded = errors.New("no room for a request body")
+
+// Budget limits the bytes of request bodies that are in memory at once: in total, and in part for each account. A share is
+// granted whole or not at all. Waiting accounts are served round-robin; within an account shares are served in the order
+// of arrival. A share that does not fit into the total blocks all that come after it, so that small ones cannot starve a
+// large one. An account that would exceed its own part is skipped and blocks nobody else. A Budget is safe for concurrent
+// use; a nil Budget limits nothing.
+type Budget struct {
+	total, part int64
+
+	mu              sync.Mutex
+	used            int64
+	waiting         int
+	overloaded      int64
+	accounts        map[string]*account // those that hold or wait
+	waitingAccounts list.List           // of *account, in the order of their turns
+
+	level          int64
+	onLevelCrossed func(above bool)
+}
+
+// account is what one account holds of a budget, and the shares that it waits for.
+type account struct {
+	name        string
+	used        int64
+	queue       list.List // of *share
+	turnElement *list.Element
+}
+
+// share is a number of bytes of the budget, waited for or granted.
+type share struct {
+	account *account
+	bytes   int64
+	element *list.Element // in account.queue; nil once granted
+	granted chan struct{}
+}
+
+// NewBudget returns a budget of total bytes, of which one account may hold part.
+func NewBudget(total, part int64) *Budget {
+	return &Budget{total: total, part: min(part, total), accounts: make(map[string]*account)}
+}
+
+// Watch makes the budget call crossed each time the bytes in use rise to the level or fall below it. The budget is locked
+// during that call, which must not block. Watch itself must be called before the budget is used.
+func (b *Budget) Watch(level int64, crossed func(above bool)) {
+	b.level, b.onLevelCrossed = level, crossed
+}
+
+// Acquire waits for a share of the budget and returns the function that gives it back, which may be called more than
+// once. It fails with ErrOverloaded, or with the error of ctx.
+func (b *Budget) Acquire(ctx context.Context, name string, bytes int64) (release func(), err error) {
+	if b == nil {
+		return func() {}, nil
+	}
+	s, err := b.enqueue(name, bytes)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, MaxWait, ErrOverloaded)
+	defer cancel()
+	select {
+	case <-s.granted:
+		return sync.OnceFunc(func() { b.release(s) }), nil
+	case <-ctx.Done():
+		err := context.Cause(ctx)
+		b.withdraw(s, errors.Is(err, ErrOverloaded))
+		return nil, err
+	}
+}
+
+// enqueue adds a share to the end of its account's queue, and grants it at once where it fits.
+func (b *Budget) enqueue(name string, bytes int64) (*share, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a := b.accounts[name]
+	if bytes > b.part || b.waiting == maxWaiting || a != nil && a.queue.Len() == maxAccountWaiting {
+		b.overloaded++
+		return nil, ErrOverloaded
+	}
+	if a == nil {
+		a = &account{name: name}
+		b.accounts[name] = a
+	}
+	s := &share{account: a, bytes: bytes, granted: make(chan struct{})}
+	s.element = a.queue.PushBack(s)
+	if a.turnElement == nil {
+		a.turnElement = b.waitingAccounts.PushBack(a)
+	}
+	b.waiting++
+	b.grantShares()
+	return s, nil
+}
+
+// release gives a granted share back.
+func (b *Budget) release(s *share) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.returnBytes(s)
+}
+
+// withdraw ends the wait for a share. If the share was granted meanwhile, its bytes are given back.
+func (b *Budget) withdraw(s *share, overloaded bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if overloaded {
+		b.overloaded++
+	}
+	if s.element == nil {
+		b.returnBytes(s)
+		return
+	}
+	b.dequeue(s)
+	b.dropIfIdle(s.account)
+	b.grantShares() // those that this share blocked
+}
+
+// returnBytes gives the bytes of a granted share back and grants waiting shares. The lock is held.
+func (b *Budget) returnBytes(s *share) {
+	b.addUsed(s.account, -s.bytes)
+	b.dropIfIdle(s.account)
+	b.grantShares()
+}
+
+// addUsed adds to the bytes that an account holds, or subtracts where bytes is negative. The lock is held.
+func (b *Budget) addUsed(a *account, bytes int64) {
+	before := b.used >= b.level
+	b.used += bytes
+	a.used += bytes
+	if above := b.used >= b.level; above != before && b.onLevelCrossed != nil {
+		b.onLevelCrossed(above)
+	}
+}
+
+// dequeue removes a share from its account's queue. The lock is held.
+func (b *Budget) dequeue(s *share) {
+	a := s.account
+	a.queue.Remove(s.element)
+	s.element = nil
+	b.waiting--
+	if a.queue.Len() == 0 {
+		b.waitingAccounts.Remove(a.turnElement)
+		a.turnElement = nil
+	}
+}
+
+// dropIfIdle removes an account that holds no bytes and waits for none. The lock is held.
+func (b *Budget) dropIfIdle(a *account) {
+	if a.used == 0 && a.queue.Len() == 0 {
+		delete(b.accounts, a.name)
+	}
+}
+
+// grantShares grants what fits to the waiting accounts, round-robin. The lock is held.
+func (b *Budget) grantShares() {
+	for turn := b.waitingAccounts.Front(); turn != nil; {
+		a := turn.Value.(*account)
+		s := a.queue.Front().Value.(*share)
+		if a.used+s.bytes > b.part { // it waits until the account gives shares back
+			turn = turn.Next()
+			continue
+		}
+		if b.used+s.bytes > b.total {
+			return
+		}
+		b.addUsed(a, s.bytes)
+		b.dequeue(s)
+		close(s.granted)
+		if a.turnElement != nil {
+			b.waitingAccounts.MoveToBack(a.turnElement)
+		}
+		turn = b.waitingAccounts.Front()
+	}
+}
+
+// Status are the figures of a budget.
+type Status struct {
+	Used       int64 // bytes
+	Waiting    int   // bodies
+	Overloaded int64 // bodies that got no share, since the start
+}
+
+// Status returns the present figures.
+func (b *Budget) Status() Status {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return Status{b.used, b.waiting, b.overloaded}
+}

@@ -1,0 +1,269 @@
+// Package connlimit limits the number of open connections of a listener, and closes idle ones to make room for new ones.
+// Its constraint: the handler's work and a client that reads slowly are never timed out. Only what a client has to send
+// has a time limit, and a connection is closed for another only at the limit.
+//
+//	net.Listener ──> Listener.Accept ──> *conn ──> http.Server ──> handler ──> exchange ──> the server's own handler
+//	                     ^                  │ trackState: active or idle          ├── bodies.Paced: the body in time
+//	                     │                  v                                     └── drainBody, lingerAndClose
+//	                     └─ evictIdle <── signalRoom: a connection is idle or closed
+//
+// netutil.LimitListener also limits connections, but never closes one: clients that hold idle connections would lock all
+// others out.
+package connlimit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	// maxUnread is how long a client may read nothing of an answer before its connection may be closed for a new one. That
+	// happens only at the limit, and only when no connection is idle.
+	maxUnread = 30 * time.Second
+	// minPause and maxPause bound the time between two attempts to find room.
+	minPause, maxPause = 5 * time.Millisecond, time.Second
+)
+
+// Listener is a listener with a limit on its open connections. At the limit it closes one for each new one: the
+// connection that has served no request for longest, or else one whose client has not read for maxUnread. Where there is
+// neither, new connections wait, the first in admitConn and the others in the system's accept queue; none is refused.
+// It is safe for concurrent use.
+type Listener struct {
+	net.Listener
+	limit     int
+	log       *slog.Logger
+	startedAt time.Time
+
+	mu         sync.Mutex
+	open       map[*conn]struct{}
+	candidates []candidate // found idle longest at the last look, the longest last
+	evicted    int64
+
+	idleTurns atomic.Int64 // counts each time that a connection becomes idle: a lower number is idle longer
+	isWaiting atomic.Bool  // a new connection waits for room
+
+	room   chan struct{} // signals that a connection was closed or became idle
+	closed chan struct{}
+	close  func() error
+}
+
+// candidate is a connection that was idle when collectCandidates ran, with its idleTurn then. It is valid only while the
+// connection still has that turn.
+type candidate struct {
+	*conn
+	turn int64
+}
+
+// maxCandidates is how many candidates one pass over all connections collects.
+const maxCandidates = 128
+
+// NewListener returns a listener that keeps at most limit connections open.
+func NewListener(l net.Listener, limit int, log *slog.Logger) *Listener {
+	return &Listener{
+		Listener: l, limit: limit, log: log, startedAt: time.Now(), open: make(map[*conn]struct{}),
+		room: make(chan struct{}, 1), closed: make(chan struct{}), close: sync.OnceValue(l.Close),
+	}
+}
+
+// Serve runs a server on the listener, as http.Server.Serve does. It replaces the server's Handler, ConnState and
+// ConnContext.
+func (l *Listener) Serve(s *http.Server) error {
+	s.Handler = handler{s.Handler}
+	s.ConnState = trackState
+	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
+	return s.Serve(l)
+}
+
+// Close stops the listener. Its connections stay open.
+func (l *Listener) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.closed:
+	default:
+		close(l.closed)
+	}
+	return l.close()
+}
+
+// Accept waits for the next connection and for room for it. When the process has no file descriptor left, Accept closes
+// an idle connection and tries again.
+func (l *Listener) Accept() (net.Conn, error) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		c, err := l.Listener.Accept()
+		if err == nil {
+			return l.admitConn(c)
+		}
+		if !lacksDescriptors(err) {
+			return nil, err
+		}
+		if pause == minPause { // log once, not at every attempt
+			l.log.Warn("no file descriptor for a new connection", "listener", l.Addr(), "reason", err)
+		}
+		l.evictIdle()
+		if !l.waitForRoom(pause) {
+			return nil, net.ErrClosed
+		}
+	}
+}
+
+func lacksDescriptors(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// admitConn adds a connection as soon as there is room, and closes an idle one where there is none.
+func (l *Listener) admitConn(raw net.Conn) (net.Conn, error) {
+	c := &conn{Conn: raw, listener: l, closed: make(chan struct{})}
+	c.setIdle(true) // no request has come on it yet
+	for pause := minPause; !l.tryAdd(c); pause = min(2*pause, maxPause) {
+		if l.evictIdle() {
+			continue
+		}
+		if !l.waitForRoom(pause) {
+			raw.Close()
+			return nil, net.ErrClosed
+		}
+	}
+	return c, nil
+}
+
+// waitForRoom waits until there may be room, or until longest has passed. It returns false once the listener is closed.
+func (l *Listener) waitForRoom(longest time.Duration) bool {
+	timer := time.NewTimer(longest)
+	defer timer.Stop()
+	select {
+	case <-l.room:
+	case <-timer.C:
+	case <-l.closed:
+		return false
+	}
+	return true
+}
+
+// tryAdd adds a connection if there is room, and reports whether it did.
+func (l *Listener) tryAdd(c *conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	full := len(l.open) >= l.limit
+	l.isWaiting.Store(full)
+	if !full {
+		l.open[c] = struct{}{}
+	}
+	return !full
+}
+
+// evictIdle closes one connection as chooseEviction says. It returns false where there is none to close.
+func (l *Listener) evictIdle() bool {
+	c := l.chooseEviction()
+	if c == nil {
+		return false
+	}
+	c.Close()
+	return true
+}
+
+// chooseEviction returns the connection that is idle longest, else one that findLongestUnread finds, else nil.
+func (l *Listener) chooseEviction() *conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	longest := l.popCandidate()
+	if longest == nil {
+		l.collectCandidates()
+		longest = l.popCandidate()
+	}
+	if longest == nil {
+		longest = l.findLongestUnread()
+	}
+	if longest != nil {
+		l.evicted++
+	}
+	return longest
+}
+
+// popCandidate removes and returns the candidate that is idle longest, if it is still idle. Connections that became idle
+// later than collectCandidates ran come after all candidates, so they need not be looked at. The lock is held.
+func (l *Listener) popCandidate() *conn {
+	for len(l.candidates) > 0 {
+		last := l.candidates[len(l.candidates)-1]
+		l.candidates = l.candidates[:len(l.candidates)-1]
+		if _, open := l.open[last.conn]; open && last.idleTurn.Load() == last.turn {
+			return last.conn
+		}
+	}
+	return nil
+}
+
+// collectCandidates collects the connections that are idle longest, the longest last. The lock is held.
+func (l *Listener) collectCandidates() {
+	var all []candidate
+	for c := range l.open {
+		if turn := c.idleTurn.Load(); turn != 0 {
+			all = append(all, candidate{c, turn})
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(b.turn, a.turn) })
+	l.candidates = slices.Clone(all[max(0, len(all)-maxCandidates):])
+}
+
+// findLongestUnread returns the connection whose client has read nothing of its answer for longest, and for at least
+// maxUnread; nil: there is none. The lock is held.
+func (l *Listener) findLongestUnread() *conn {
+	var longest *conn
+	since := int64(time.Since(l.startedAt) - maxUnread)
+	for c := range l.open {
+		if began := c.writeStart.Load(); began != 0 && began <= since {
+			longest, since = c, began
+		}
+	}
+	return longest
+}
+
+// trackState is the http.Server's ConnState: it marks a connection as idle or not.
+func trackState(nc net.Conn, state http.ConnState) {
+	c, ok := nc.(*conn)
+	if ok && (state == http.StateActive || state == http.StateIdle) {
+		c.setIdle(state == http.StateIdle)
+	}
+}
+
+// removeConn removes a closed connection from the open ones.
+func (l *Listener) removeConn(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, c)
+	l.signalRoom()
+}
+
+// signalRoom wakes waitForRoom, if a new connection waits.
+func (l *Listener) signalRoom() {
+	if !l.isWaiting.Load() {
+		return
+	}
+	select {
+	case l.room <- struct{}{}:
+	default:
+	}
+}
+
+// Status are the figures of a listener.
+type Status struct {
+	Open, Limit int
+	Evicted     int64 // since the start
+	Full        bool  // a new connection waits for room
+}
+
+// Status returns the present figures.
+func (l *Listener) Status() Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Status{Open: len(l.open), Limit: l.limit, Evicted: l.evicted, Full: l.isWaiting.Load()}
+}

@@ -1,0 +1,180 @@
+package kit
+
+import (
+	"iter"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"lieudit/http/problem"
+	"lieudit/schemas/body/shape"
+)
+
+func decodeRawQuery(raw string, s *shape.Shape, into reflect.Value) error {
+	params, err := url.ParseQuery(raw)
+	if err != nil || !isValidUTF8(params) {
+		return problem.BadRequest()
+	}
+	q := queryDecoder{params: params, isLarge: len(raw) > maxEchoedInput}
+	for i := range s.Fields {
+		if err := q.decodeField(&s.Fields[i], into.FieldByIndex(s.Fields[i].Index)); err != nil {
+			return err
+		}
+	}
+	q.rejectUndeclared(s)
+	if len(q.violations) == 0 {
+		q.checkRules(into.Addr().Interface())
+	}
+	if len(q.violations) > 0 {
+		return problem.Violations(q.violations...)
+	}
+	return nil
+}
+
+// checkRules asks a query for the rules it breaks that no tag says.
+func (q *queryDecoder) checkRules(v any) {
+	if p, ok := v.(shape.MemberChecker); ok {
+		for _, f := range p.MemberFaults() {
+			q.addViolation(valueViolation(f.Rule), f.Member)
+		}
+	}
+	if c, ok := v.(shape.RuleChecker); ok {
+		for _, rule := range c.BrokenRules() {
+			q.addViolation(valueViolation(rule))
+		}
+	}
+}
+
+func isValidUTF8(params url.Values) bool {
+	for name, values := range params {
+		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// paramsAsObject is the parameters of those names as an object: a text each, or a list of those that were repeated.
+func paramsAsObject(params url.Values, names iter.Seq[string]) map[string]any {
+	all := make(map[string]any)
+	for name := range names {
+		switch values := params[name]; len(values) {
+		case 0:
+		case 1:
+			all[name] = values[0]
+		default:
+			all[name] = values
+		}
+	}
+	return all
+}
+
+// queryDecoder reads parameters into a struct.
+type queryDecoder struct {
+	params     url.Values
+	isLarge    bool // too large to be told whole
+	violations []problem.Violation
+}
+
+func (q *queryDecoder) addViolation(f violation, loc ...any) {
+	if f == noViolation {
+		return
+	}
+	q.violations = append(q.violations, problem.Violation{
+		Type: f.rule, Loc: append([]any{"query"}, loc...), Msg: f.msg, Input: q.echoInput(loc),
+	})
+}
+
+// echoInput is the query, or of a large one the parameter at a place alone, if that is small.
+func (q *queryDecoder) echoInput(loc []any) map[string]any {
+	if !q.isLarge {
+		return paramsAsObject(q.params, maps.Keys(q.params))
+	}
+	if len(loc) > 0 {
+		if name, ok := loc[0].(string); ok && len(strings.Join(q.params[name], ",")) <= maxEchoedInput {
+			return paramsAsObject(q.params, slices.Values([]string{name}))
+		}
+	}
+	return map[string]any{}
+}
+
+// decodeField reads one parameter. Its error is that the request is malformed.
+func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
+	values := slices.DeleteFunc(slices.Clone(q.params[f.Name]), func(v string) bool { return v == "" })
+	switch {
+	case len(values) == 0 && f.Required:
+		return problem.BadRequest()
+	case len(values) == 0:
+		setDefault(f, into)
+		return nil
+	case f.Kind == shape.List:
+		q.decodeList(f, values, into)
+		return nil
+	case len(values) > 1:
+		q.addViolation(typeViolation(f.Kind), f.Name)
+		return nil
+	}
+	if f.LengthIsSyntax && checkLength(f.Shape, utf8.RuneCountInString(values[0])) != noViolation {
+		return problem.BadRequest()
+	}
+	if f.Pointer {
+		into = allocatePointee(into)
+	}
+	q.addViolation(parseParam(f.Shape, values[0], into), f.Name)
+	return nil
+}
+
+func (q *queryDecoder) decodeList(f *shape.Field, values []string, into reflect.Value) {
+	items := strings.FieldsFunc(strings.Join(values, ","), func(r rune) bool { return r == ',' })
+	if fault := checkLength(f.Shape, len(items)); fault != noViolation {
+		q.addViolation(fault, f.Name)
+		return
+	}
+	into.Set(reflect.MakeSlice(into.Type(), len(items), len(items)))
+	for i, item := range items {
+		q.addViolation(parseParam(f.Item, item, into.Index(i)), f.Name, i)
+	}
+}
+
+// rejectUndeclared notes the parameters that are not declared.
+func (q *queryDecoder) rejectUndeclared(s *shape.Shape) {
+	var names []string
+	for name := range q.params {
+		if _, ok := s.Field(name); !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names[:min(len(names), problem.MaxViolations)] {
+		q.addViolation(fieldNotDeclared, name)
+	}
+}
+
+// parseParam reads a parameter's text as what it should be.
+func parseParam(s *shape.Shape, text string, into reflect.Value) violation {
+	switch s.Kind {
+	case shape.Integer, shape.Number:
+		if numberLength([]byte(text)) != len(text) {
+			return parseViolation(s.Kind)
+		}
+		return setNumber(s, text, into)
+	case shape.Boolean:
+		if text != "true" && text != "false" && text != "1" && text != "0" {
+			return notBoolean
+		}
+		into.SetBool(text == "true" || text == "1")
+		return noViolation
+	default:
+		return setText(s, text, into)
+	}
+}
+
+func parseViolation(k shape.Kind) violation {
+	if k == shape.Integer {
+		return notInteger
+	}
+	return notNumber
+}

@@ -1,0 +1,208 @@
+package kit
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+)
+
+const (
+	maxDepth   = 64
+	maxMembers = 1000 // of one object; more is no body of ours
+)
+
+// errNotJSON: the text is not JSON as we read it.
+var errNotJSON = errors.New("not JSON")
+
+// jsonScanner reads JSON strictly: no member twice in an object, no half a surrogate pair, nothing nested
+// deeper than maxDepth. The text must be valid UTF-8.
+type jsonScanner struct {
+	text          []byte
+	pos           int
+	depth         int
+	memberNames   []string          // of members, of the objects it is in, the outermost first
+	internedNames map[string]string // names that were met, so that each is made once
+}
+
+// peekByte is the first byte of the next token, or 0 at the end.
+func (s *jsonScanner) peekByte() byte {
+	for s.pos < len(s.text) {
+		switch c := s.text[s.pos]; c {
+		case ' ', '\t', '\n', '\r':
+			s.pos++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// consumeByte passes over the next token if it is the byte.
+func (s *jsonScanner) consumeByte(c byte) bool {
+	if s.peekByte() != c {
+		return false
+	}
+	s.pos++
+	return true
+}
+
+// scanElements calls do for every element of an object or list, whose opening bracket is next, until its closing one.
+func (s *jsonScanner) scanElements(closing byte, scanElement func() error) error {
+	if s.depth++; s.depth > maxDepth {
+		return errNotJSON
+	}
+	defer func() { s.depth-- }()
+	s.peekByte()
+	s.pos++ // the opening bracket
+	if s.consumeByte(closing) {
+		return nil
+	}
+	for {
+		if err := scanElement(); err != nil {
+			return err
+		}
+		switch {
+		case s.consumeByte(closing):
+			return nil
+		case !s.consumeByte(','):
+			return errNotJSON
+		}
+	}
+}
+
+// scanMembers calls do for every member of the object that is next, with the member's value next.
+func (s *jsonScanner) scanMembers(scanValue func(name string) error) error {
+	firstName := len(s.memberNames)
+	var seen map[string]bool
+	err := s.scanElements('}', func() error {
+		name, err := s.scanName()
+		if err != nil || len(s.memberNames)-firstName == maxMembers || !s.consumeByte(':') {
+			return errNotJSON
+		}
+		if len(s.memberNames)-firstName == maxLinearSearch {
+			seen = make(map[string]bool)
+			for _, n := range s.memberNames[firstName:] {
+				seen[n] = true
+			}
+		}
+		if seen[name] || seen == nil && slices.Contains(s.memberNames[firstName:], name) {
+			return errNotJSON
+		}
+		if seen != nil {
+			seen[name] = true
+		}
+		s.memberNames = append(s.memberNames, name)
+		return scanValue(name)
+	})
+	s.memberNames = s.memberNames[:firstName]
+	return err
+}
+
+// maxLinearSearch are looked through one by one faster than in a table.
+const maxLinearSearch = 32
+
+// maxInternedNames bounds the names that are remembered.
+const maxInternedNames = 256
+
+// scanName is the string that is next, as the name of a member.
+func (s *jsonScanner) scanName() (string, error) {
+	if s.peekByte() == '"' {
+		rest := s.text[s.pos+1:]
+		if end := bytes.IndexByte(rest, '"'); end >= 0 {
+			if name, ok := s.internedNames[string(rest[:end])]; ok {
+				s.pos += end + 2
+				return name, nil
+			}
+		}
+	}
+	start := s.pos
+	name, err := s.scanString()
+	if err == nil && len(s.internedNames) < maxInternedNames && s.pos-start == len(name)+2 { // it holds no escapes
+		if s.internedNames == nil {
+			s.internedNames = make(map[string]string)
+		}
+		s.internedNames[name] = name
+	}
+	return name, err
+}
+
+// scanRawValue passes over a value of any kind and returns its text.
+func (s *jsonScanner) scanRawValue() ([]byte, error) {
+	c := s.peekByte()
+	start := s.pos
+	var err error
+	switch {
+	case c == '{':
+		err = s.scanMembers(func(string) error { return s.skipValue() })
+	case c == '[':
+		err = s.scanElements(']', s.skipValue)
+	case c == '"':
+		err = s.skipString()
+	case c == '-' || c >= '0' && c <= '9':
+		_, err = s.scanNumber()
+	default:
+		err = s.scanLiteral()
+	}
+	return s.text[start:s.pos], err
+}
+
+func (s *jsonScanner) skipValue() error {
+	_, err := s.scanRawValue()
+	return err
+}
+
+// scanLiteral passes over true, false or null.
+func (s *jsonScanner) scanLiteral() error {
+	s.peekByte()
+	for _, w := range []string{"true", "false", "null"} {
+		if bytes.HasPrefix(s.text[s.pos:], []byte(w)) {
+			s.pos += len(w)
+			return nil
+		}
+	}
+	return errNotJSON
+}
+
+// scanNumber is the text of the scanNumber that is next.
+func (s *jsonScanner) scanNumber() (string, error) {
+	s.peekByte()
+	n := numberLength(s.text[s.pos:])
+	if n == 0 {
+		return "", errNotJSON
+	}
+	s.pos += n
+	return string(s.text[s.pos-n : s.pos]), nil
+}
+
+// numberLength is how much of a text is a JSON number.
+func numberLength(text []byte) int {
+	i := 0
+	skipDigits := func() bool {
+		start := i
+		for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+			i++
+		}
+		return i > start
+	}
+	accept := func(set string) bool {
+		if i < len(text) && bytes.IndexByte([]byte(set), text[i]) >= 0 {
+			i++
+			return true
+		}
+		return false
+	}
+	accept("-")
+	if !accept("0") && !skipDigits() {
+		return 0
+	}
+	if accept(".") && !skipDigits() {
+		return 0
+	}
+	if accept("eE") {
+		accept("+-")
+		if !skipDigits() {
+			return 0
+		}
+	}
+	return i
+}

@@ -1,0 +1,151 @@
+package sitefile
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lieudit/http/csvfile"
+)
+
+// readCSV reads a sheet by the names of its columns.
+func readCSV(text string, ignored []string) ([]Row, error) {
+	var header []column
+	var rows []Row
+	for r, err := range csvfile.ReadRecords(text, detectSeparator(text)) {
+		if err != nil {
+			return nil, err
+		}
+		if header == nil {
+			if header, err = parseHeader(r.Cells, ignored); err != nil {
+				return nil, &LineError{r.Line, err.Error()}
+			}
+			continue
+		}
+		if len(r.Cells) > len(header) {
+			return nil, &LineError{r.Line, fmt.Sprintf("%d cells, but the file has %d columns", len(r.Cells), len(header))}
+		}
+		row, err := parseRow(r, header)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// detectSeparator is what the header has most of.
+func detectSeparator(text string) byte {
+	line, _, _ := strings.Cut(text, "\n")
+	best, mostCount := byte(','), 0
+	for _, c := range []byte(",;\t") {
+		if n := strings.Count(line, string(rune(c))); n > mostCount {
+			best, mostCount = c, n
+		}
+	}
+	return best
+}
+
+// parseRow is the site of a row. An empty cell says nothing.
+func parseRow(r csvfile.Record, header []column) (Row, error) {
+	fields, address := map[string]any{}, map[string]any{}
+	for i, cell := range r.Cells {
+		col := header[i]
+		switch {
+		case cell == "" || col.field == "":
+		case col.isInAddress:
+			address[col.field] = cell
+		default:
+			fields[col.field] = parseCell(col.field, cell)
+		}
+	}
+	if len(address) > 0 {
+		fields["adresse"] = address
+	}
+	text, err := marshalJSON(fields)
+	return Row{r.Line, text}, err
+}
+
+// parseCell is what a cell says of a fact. What cannot be meant is left to the service to refuse.
+func parseCell(field, cell string) any {
+	switch field {
+	case "lat", "lon":
+		return parseDegrees(cell)
+	case "tags":
+		return parseTags(cell)
+	case "horaires", "proprietes":
+		if json.Valid([]byte(cell)) {
+			return json.RawMessage(cell)
+		}
+	}
+	return cell
+}
+
+// parseDegrees is a number, with a decimal point or comma.
+func parseDegrees(cell string) any {
+	if strings.Count(cell, ",") == 1 && !strings.Contains(cell, ".") {
+		cell = strings.Replace(cell, ",", ".", 1)
+	}
+	n, err := strconv.ParseFloat(cell, 64)
+	if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
+		return cell
+	}
+	return n
+}
+
+// parseTags is a list as JSON, or words between commas or bars.
+func parseTags(cell string) []string {
+	var tags []string
+	if strings.HasPrefix(cell, "[") && json.Unmarshal([]byte(cell), &tags) == nil {
+		return tags
+	}
+	tags = nil
+	for _, t := range strings.FieldsFunc(cell, func(r rune) bool { return r == ',' || r == '|' }) {
+		if t = strings.TrimSpace(t); t != "" {
+			tags = append(tags, t)
+		}
+	}
+	return tags
+}
+
+// column is a column: the fact its cells say, "" where they are passed over.
+type column struct {
+	field       string
+	isInAddress bool
+}
+
+// parseHeader is what the columns of a file say.
+func parseHeader(names, ignored []string) ([]column, error) {
+	header, columnOf := make([]column, len(names)), map[string]string{}
+	var unknown []string
+	hasOtherIDColumn := slices.ContainsFunc(names, func(n string) bool { return normalizeName(n) != "id" && isExternalID(n) })
+	for i, name := range names {
+		field, known := resolveField(name)
+		switch {
+		case slices.Contains(ignored, name), strings.TrimSpace(name) == "", hasOtherIDColumn && normalizeName(name) == "id":
+			continue
+		case !known:
+			unknown = append(unknown, name)
+		case field != "" && columnOf[field] != "":
+			return nil, fmt.Errorf("the columns %q and %q both say %s", columnOf[field], name, field)
+		}
+		columnOf[field] = name
+		header[i] = column{field, slices.Contains(addressFields, field)}
+	}
+	if len(unknown) > 0 {
+		return nil, fmt.Errorf("no fact of a site is called %q; the columns can be %s", unknown, strings.Join(csvColumns, ", "))
+	}
+	if columnOf["external_id"] == "" {
+		return nil, fmt.Errorf("no column says external_id, what you call each site")
+	}
+	return header, nil
+}
+
+// isExternalID says whether a column is called after external_id.
+func isExternalID(name string) bool {
+	field, _ := resolveField(name)
+	return field == "external_id"
+}

@@ -1,0 +1,113 @@
+package sitefile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+)
+
+// Row is a site of a file, as a sync takes it, and the line it begins on.
+type Row struct {
+	Line int
+	JSON json.RawMessage
+}
+
+// LineError is a line that cannot be read.
+type LineError struct {
+	Line   int
+	Reason string
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
+
+// ErrEmpty: there is nothing in the file.
+var ErrEmpty = errors.New("the file is empty")
+
+// Read reads the sites of a file, in whichever of the formats it is. Columns of a sheet that are named in ignored are
+// passed over; others that are no facts of a site are an error.
+func Read(file []byte, ignored ...string) ([]Row, error) {
+	text := bytes.TrimPrefix(file, []byte("\ufeff"))
+	if reason := detectUnsupported(text); reason != "" {
+		return nil, &LineError{1, reason}
+	}
+	switch first := bytes.TrimSpace(text); {
+	case len(first) == 0:
+		return nil, ErrEmpty
+	case first[0] == '[':
+		return nil, &LineError{1, "this is a list of JSON; write one object a line, or a FeatureCollection"}
+	case first[0] != '{':
+		return readCSV(decodeToUTF8(text), ignored)
+	case !utf8.Valid(text):
+		return nil, &LineError{1, "JSON is UTF-8, this is not"}
+	case isFeatureCollection(first):
+		return readGeoJSON(text)
+	}
+	return readNDJSON(text)
+}
+
+// detectUnsupported says what the file is when it is none of ours.
+func detectUnsupported(text []byte) string {
+	switch {
+	case bytes.HasPrefix(text, []byte("\x1f\x8b")):
+		return "it is compressed with gzip; unpack it first"
+	case bytes.HasPrefix(text, []byte("PK\x03\x04")):
+		return "it is a spreadsheet or a zip archive; save it as CSV"
+	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
+		return "it is UTF-16; save it as UTF-8"
+	}
+	return ""
+}
+
+// decodeToUTF8 is the text of a sheet: UTF-8, else what Excel in French writes.
+func decodeToUTF8(text []byte) string {
+	if utf8.Valid(text) {
+		return string(text)
+	}
+	utf8Text, err := charmap.Windows1252.NewDecoder().Bytes(text)
+	if err != nil {
+		return strings.ToValidUTF8(string(text), "\ufffd")
+	}
+	return string(utf8Text)
+}
+
+// isFeatureCollection says whether an object is a FeatureCollection, as far as it goes.
+func isFeatureCollection(text []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return false
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil || name == "features" {
+			return err == nil
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil || name == "type" {
+			return string(value) == `"FeatureCollection"`
+		}
+	}
+	return false
+}
+
+// readNDJSON reads one object a line.
+func readNDJSON(text []byte) ([]Row, error) {
+	var rows []Row
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) == 0:
+		case line[0] != '{' || !json.Valid(line):
+			return nil, &LineError{n, "this is no JSON object"}
+		default:
+			rows = append(rows, Row{n, line})
+		}
+	}
+	return rows, nil
+}

@@ -1,0 +1,181 @@
+package locations_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/projections/audit"
+	"lieudit/projections/locations"
+	"lieudit/projections/projector"
+	"lieudit/projections/projector/projectortest"
+	"lieudit/schemas/event"
+	"lieudit/schemas/table"
+	"lieudit/schemas/table/tabletest"
+)
+
+const (
+	benchAccounts = 10
+	benchSites    = 10_000 // of each
+)
+
+var benchDatabases = map[string]func(*testing.B) string{
+	"sqlite":   func(b *testing.B) string { return b.TempDir() },
+	"postgres": func(b *testing.B) string { return tabletest.NewPostgresDatabase(b) },
+}
+
+// BenchmarkProjection fills the places, the history and both from a journal of syncs that is there already: first ones, and
+// with a second one of each that updates every site. The rows alone, by inserts of many rows and nothing else, are the raw
+// limit.
+func BenchmarkProjection(b *testing.B) {
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	for name, newDatabase := range benchDatabases {
+		for what, models := range map[string][]projector.Model{
+			"inventory": {locations.Model(false)}, "outbox": {locations.Model(true)}, "history": {audit.Model}, "both": {locations.Model(false), audit.Model},
+		} {
+			for syncs, version := range []string{"first", "twice"} {
+				b.Run(name+"/"+what+"/"+version, func(b *testing.B) { benchmarkFill(b, newDatabase, syncs+1, models) })
+			}
+		}
+		b.Run(name+"/rows alone/site", func(b *testing.B) { benchmarkInserts(b, newDatabase(b), table.Sites, benchSite) })
+		b.Run(name+"/rows alone/entry", func(b *testing.B) { benchmarkInserts(b, newDatabase(b), table.AuditEntries, benchEntry) })
+	}
+}
+
+// journalOfSyncs is a journal of so many syncs of each account.
+func journalOfSyncs(b *testing.B, codec *eventstore.Codec, syncs int) (log eventstore.Store, end eventstore.Position) {
+	log = projectortest.OpenJournal(b)
+	for i := range syncs {
+		for a := range benchAccounts {
+			stream, op := fmt.Sprint("locations-a", a), event.SiteUpdated
+			if i == 0 {
+				projectortest.Append(b, log, codec, stream, event.ReferentialOpened{Code: code})
+				op = event.SiteCreated
+			}
+			end = projectortest.AppendSync(b, log, codec, stream, sitesWritten(benchSites), projectortest.SiteRows(op, int64(i+1), benchSites))
+		}
+	}
+	return log, end
+}
+
+func benchmarkFill(b *testing.B, newDatabase func(*testing.B) string, syncs int, models []projector.Model) {
+	codec := eventstore.NewCodec(&projectortest.Vault{})
+	log, end := journalOfSyncs(b, codec, syncs)
+	for b.Loop() {
+		b.StopTimer()
+		p := projector.New(log, codec, openRegistry(b, newDatabase(b)), models...)
+		ctx, stop := context.WithCancel(b.Context())
+		ended := make(chan error)
+		b.StartTimer()
+		go func() { ended <- p.Run(ctx) }()
+		awaitPosition(b, p, end)
+		b.StopTimer()
+		stop()
+		if err := <-ended; err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(b.N*syncs*benchAccounts*benchSites)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// BenchmarkSync is how long it takes from a commit of 10,000 rows until all read models that are waited for show it: the first
+// sync of an account, and one that changes every site.
+func BenchmarkSync(b *testing.B) {
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	for name, newDatabase := range benchDatabases {
+		for what, models := range map[string][]projector.Model{
+			"inventory": {locations.Model(false)}, "history": {audit.Model}, "both": {locations.Model(false), audit.Model},
+		} {
+			for i, op := range []string{event.SiteCreated, event.SiteUpdated} {
+				b.Run(name+"/"+what+"/"+op, func(b *testing.B) { benchmarkSync(b, newDatabase(b), i, models) })
+			}
+		}
+	}
+}
+
+func benchmarkSync(b *testing.B, address string, updates int, models []projector.Model) {
+	log, codec := projectortest.OpenJournal(b), eventstore.NewCodec(&projectortest.Vault{})
+	p := projector.New(log, codec, openRegistry(b, address), models...)
+	ctx, stop := context.WithCancel(b.Context())
+	ended := make(chan error)
+	go func() { ended <- p.Run(ctx) }()
+	written := sitesWritten(benchSites)
+	n := 0
+	for b.Loop() {
+		b.StopTimer()
+		n++
+		stream := fmt.Sprint("locations-a", n)
+		projectortest.Append(b, log, codec, stream, event.ReferentialOpened{Code: code})
+		for i := range updates {
+			at := projectortest.AppendSync(b, log, codec, stream, written, projectortest.SiteRows(event.SiteCreated, int64(i+1), benchSites))
+			awaitPosition(b, p, at)
+		}
+		op := event.SiteCreated
+		if updates > 0 {
+			op = event.SiteUpdated
+		}
+		commit := projectortest.AppendStagedRows(b, log, codec, stream, written, projectortest.SiteRows(op, 2, benchSites))
+		b.StartTimer()
+		awaitPosition(b, p, projectortest.Append(b, log, codec, stream, commit))
+	}
+	stop()
+	if err := <-ended; err != nil {
+		b.Fatal(err)
+	}
+}
+
+func awaitPosition(b *testing.B, p *projector.Projector, at eventstore.Position) {
+	for p.AwaitPosition(b.Context(), at) != nil {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func openRegistry(b *testing.B, address string) *table.Registry {
+	s, err := table.OpenRegistry(address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	return s
+}
+
+// benchmarkInserts is the raw limit: rows as wide as those that are projected.
+func benchmarkInserts[R any](b *testing.B, address string, t table.Table[R], row func(n int) R) {
+	db, err := table.Open(b.Context(), tabletest.DatabaseAddress(address), table.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Create(b.Context(), t.Def); err != nil {
+		b.Fatal(err)
+	}
+	n := 0
+	for b.Loop() {
+		rows := make([]R, benchSites)
+		for i := range rows {
+			rows[i] = row(n)
+			n++
+		}
+		if err := db.RunInTx(b.Context(), func(tx *table.Tx) error { return table.Upsert(b.Context(), tx, t, rows) }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
+}
+
+func benchSite(n int) table.Site {
+	account, id := fmt.Sprint("a", n/benchSites), fmt.Sprintf("shop-%05d", n%benchSites)
+	return table.Site{ID: table.SiteID(account, code, id), Account: account, Referential: code, ExternalID: id, PublicID: "b3c0de00-0000-5000-8000-" + fmt.Sprintf("%012d", n),
+		Active: true, Version: 1, Content: string(projectortest.SiteContent(n)), Created: 1, Modified: 1, Position: int64(n / benchSites)}
+}
+
+func benchEntry(n int) table.AuditEntry {
+	account, id := fmt.Sprint("a", n/benchSites), fmt.Sprintf("shop-%05d", n%benchSites)
+	return table.AuditEntry{Position: int64(n), Account: account, Recorded: 1, Type: "sync.staged.v1", Kind: "sites", Subject: "magasins/" + id,
+		Actor: "token:t1", Sentence: "created site " + id + " of magasins (version 1)", Data: `{"externalId":"` + id + `","site":"b3c0de00-0000-5000-8000-000000000000","op":"created","version":1}`}
+}

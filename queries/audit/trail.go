@@ -1,0 +1,111 @@
+// Package audit answers what happened in an account, from the history: what an auditor reads, in the order of the
+// log. A page begins after a place in it, so that pages neither repeat nor skip while events come in.
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"lieudit/schemas/table"
+)
+
+// Reader is the asking side of the history. It is safe for concurrent use.
+type Reader struct{ registry *table.Registry }
+
+// New asks the copies on a shelf.
+func New(registry *table.Registry) *Reader { return &Reader{registry} }
+
+// Query is which part of an account's history is wanted.
+type Query struct {
+	Account string
+	Kind    string    // table.KindKeys, KindSites, KindAccount or KindToken; "" for all
+	Subject string    // only what is about it: an id, a referential's code, table.SiteSubject; "" for all
+	From    time.Time // nothing recorded earlier; zero for no bound
+	To      time.Time // only what was recorded earlier; zero for no bound
+	After   EntryKey  // of the last entry that is known already
+	Limit   int       // at least 1
+}
+
+// EntryKey is what orders entries: an event's position in the log, and which part of what it did.
+type EntryKey struct{ Position, Part uint64 }
+
+// ErrInvalidCursor: a cursor is not one that was given.
+var ErrInvalidCursor = errors.New("not a cursor")
+
+// Cursor is the place as a text.
+func (p EntryKey) Cursor() string {
+	return strconv.FormatUint(p.Position, 10) + "." + strconv.FormatUint(p.Part, 10)
+}
+
+// ParseCursor is the place of a cursor, or ErrCursor.
+func ParseCursor(cursor string) (p EntryKey, err error) {
+	position, part, _ := strings.Cut(cursor, ".")
+	p.Position, err = strconv.ParseUint(position, 10, 63)
+	if err == nil {
+		p.Part, err = strconv.ParseUint(part, 10, 63)
+	}
+	if err != nil {
+		return EntryKey{}, ErrInvalidCursor
+	}
+	return p, nil
+}
+
+// Entry is one event, or what one event did to one site.
+type Entry struct {
+	EntryKey
+	Account    string
+	Time       time.Time
+	Type       string // the event's wire name
+	Kind       string
+	Subject    string // the id of the key, the account or the token; the referential's code, or table.SiteSubject
+	Actor      string
+	OnBehalfOf string // the account an agency acted for
+	Reason     string
+	Sentence   string
+	Data       json.RawMessage // the event, without anything personal or secret
+}
+
+// ListEntries answers a question, the oldest first. more says whether there is anything after the last entry.
+func (t *Reader) ListEntries(ctx context.Context, q Query) (found []Entry, more bool, err error) {
+	where, args := q.whereClause()
+	var rows []table.AuditEntry
+	err = t.registry.ReadAccount(ctx, table.AuditModel, q.Account, func(db *table.DB) error {
+		rows, err = table.Select(ctx, db, table.AuditEntries, where+" order by account, position, part limit ?", append(args, q.Limit+1)...)
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	if more = len(rows) > q.Limit; more {
+		rows = rows[:q.Limit]
+	}
+	found = make([]Entry, len(rows))
+	for i, r := range rows {
+		found[i] = Entry{EntryKey{uint64(r.Position), uint64(r.Part)}, r.Account, r.Recorded.Time(), r.Type, r.Kind, r.Subject,
+			r.Actor, r.OnBehalfOf, r.Reason, r.Sentence, json.RawMessage(r.Data)}
+	}
+	return found, more, nil
+}
+
+func (q Query) whereClause() (string, []any) {
+	where, args := "where account = ? and (position, part) > (?, ?)", []any{q.Account, int64(q.After.Position), int64(q.After.Part)}
+	for _, bound := range []struct {
+		wanted    bool
+		condition string
+		value     any
+	}{
+		{q.Kind != "", "kind = ?", q.Kind},
+		{q.Subject != "", "subject = ?", q.Subject},
+		{!q.From.IsZero(), "recorded >= ?", q.From.UnixMicro()},
+		{!q.To.IsZero(), "recorded < ?", q.To.UnixMicro()},
+	} {
+		if bound.wanted {
+			where, args = where+" and "+bound.condition, append(args, bound.value)
+		}
+	}
+	return where, args
+}

@@ -1,0 +1,217 @@
+package meili
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/meilisearch/meilisearch-go"
+
+	"lieudit/queries/locations/search"
+)
+
+// subquery is one of the ways in which a site answers a text: the server has no "or" in its texts.
+type subquery struct {
+	text   string
+	filter string
+	rank   func(serverHit) uint64
+}
+
+// A rank is how well a site answers, as local counts it: typos, then words that are beginnings or stand for others, then where
+// they are. 0 is for the external id.
+const (
+	rankTypo   = 1 << 16
+	rankBegins = 1 << 8
+	rankWords  = 1
+	inAddress  = 2
+)
+
+// maxExpandedWords is how many abbreviations of a text are looked for as they are and as what they stand for; of others only the latter.
+const maxExpandedWords = 2
+
+// buildSubqueries are the sources of a question, none where nothing can answer it.
+func (s *indexSearch) buildSubqueries() []subquery {
+	text := s.TrimmedText()
+	if text == "" {
+		return []subquery{{rank: func(serverHit) uint64 { return 0 }}}
+	}
+	words := search.QueryWords(text)
+	subqueries := s.expandAbbreviations(words)
+	if !s.MatchExternalIDs || len(text) > maxExternalIDLength {
+		return subqueries
+	}
+	external := s.encoder.encodeExternalID(text)
+	return append(subqueries,
+		subquery{filter: fmt.Sprintf(`externe = "%s"`, external), rank: func(serverHit) uint64 { return 0 }},
+		subquery{filter: fmt.Sprintf(`externe "%s" TO "%s"`, external, external+rangeEnd), rank: func(serverHit) uint64 { return rankWords + rankBegins + inAddress }})
+}
+
+const maxExternalIDLength = 128 // characters of an external id
+
+// expandAbbreviations are the ways to read words some of which stand for others.
+func (s *indexSearch) expandAbbreviations(words []search.Word) []subquery {
+	if len(words) == 0 {
+		return nil
+	}
+	optional, alwaysExpanded := []int{}, uint(0)
+	for i, w := range words {
+		switch {
+		case w.Expansions == nil:
+		case len(optional) < maxExpandedWords:
+			optional = append(optional, i)
+		default:
+			alwaysExpanded |= 1 << i
+		}
+	}
+	var all []subquery
+	for choice := range 1 << len(optional) {
+		expanded := alwaysExpanded
+		for n, i := range optional {
+			if choice&(1<<n) != 0 {
+				expanded |= 1 << i
+			}
+		}
+		expandedCount := bits.OnesCount(expanded)
+		all = append(all, subquery{text: s.encoder.encodeQuery(words, expanded), rank: func(f serverHit) uint64 { return f.rank(expandedCount) }})
+	}
+	return all
+}
+
+// rank is the rank of a site in which so many words stand for others.
+func (f serverHit) rank(expandedCount int) uint64 {
+	var details struct {
+		Typo struct {
+			Count int `json:"typoCount"`
+		} `json:"typo"`
+		Exactness struct {
+			Matching int `json:"matchingWords"`
+			Max      int `json:"maxMatchingWords"`
+		} `json:"exactness"`
+		Attribute struct {
+			Score float64 `json:"score"`
+		} `json:"attributeRank"`
+	}
+	if json.Unmarshal(f.Details, &details) != nil {
+		return math.MaxInt64
+	}
+	prefixWords := max(0, details.Exactness.Max-details.Exactness.Matching) + expandedCount
+	return rankWords + uint64(details.Typo.Count)*rankTypo + uint64(prefixWords)*rankBegins + uint64((1-details.Attribute.Score)*(rankBegins-2))
+}
+
+// fetchHits asks the server all sources at once, for what may be in the answer.
+func (s *indexSearch) fetchHits(ctx context.Context, scope searchScope) ([][]serverHit, error) {
+	filter := s.buildFilter(scope)
+	if s.TrimmedText() == "" && !s.usesServerOrder() {
+		return s.fetchUnranked(ctx, filter)
+	}
+	request := &meilisearch.MultiSearchRequest{Queries: []*meilisearch.SearchRequest{{IndexUID: s.indexName, Filter: checkpointFilter, Limit: 1, AttributesToRetrieve: displayedAttributes[:1]}}}
+	for _, sub := range s.subqueries {
+		r := &meilisearch.SearchRequest{
+			IndexUID: s.indexName, Query: sub.text, Filter: filter, Limit: int64(scope.limit), AttributesToRetrieve: displayedAttributes,
+			MatchingStrategy: meilisearch.All, ShowRankingScoreDetails: s.order == search.ByRelevance && sub.text != "",
+		}
+		if sub.filter != "" {
+			r.Filter = filter + " AND " + sub.filter
+		}
+		if s.usesServerOrder() {
+			r.Sort = orderByName
+		}
+		request.Queries = append(request.Queries, r)
+	}
+	response, err := s.sites.server.MultiSearchWithContext(ctx, request)
+	if err != nil {
+		return nil, wrapError("search", err)
+	}
+	if len(response.Results) != len(request.Queries) {
+		return nil, fmt.Errorf("meilisearch: %d answers to %d questions", len(response.Results), len(request.Queries))
+	}
+	if len(response.Results[0].Hits) == 0 {
+		return nil, fmt.Errorf("%w: the index is being filled", search.ErrStaleIndex)
+	}
+	hits := make([][]serverHit, len(s.subqueries))
+	for i, r := range response.Results[1:] {
+		hits[i] = make([]serverHit, len(r.Hits))
+		for j, h := range r.Hits {
+			if err := h.DecodeInto(&hits[i][j]); err != nil {
+				return nil, fmt.Errorf("meilisearch: %w", err)
+			}
+		}
+	}
+	return hits, nil
+}
+
+// fetchUnranked asks for what a filter holds for, in no order: the server need not rank what is found.
+func (s *indexSearch) fetchUnranked(ctx context.Context, filter string) ([][]serverHit, error) {
+	var response meilisearch.DocumentsResult
+	q := &meilisearch.DocumentsQuery{Filter: filter + " OR " + checkpointFilter, Fields: displayedAttributes, Limit: maxAccountSites}
+	if err := s.sites.server.Index(s.indexName).GetDocumentsWithContext(ctx, q, &response); err != nil {
+		return nil, wrapError("list", err)
+	}
+	hits, hasCheckpoint := make([]serverHit, 0, len(response.Results)), false
+	for _, h := range response.Results {
+		var f serverHit
+		if err := h.DecodeInto(&f); err != nil {
+			return nil, fmt.Errorf("meilisearch: %w", err)
+		}
+		if f.ID == checkpointID {
+			hasCheckpoint = true
+		} else {
+			hits = append(hits, f)
+		}
+	}
+	if !hasCheckpoint {
+		return nil, fmt.Errorf("%w: the index is being filled", search.ErrStaleIndex)
+	}
+	return [][]serverHit{hits}, nil
+}
+
+// buildFilter holds for what may be in the answer. Nothing that anybody wrote is in it.
+func (s *indexSearch) buildFilter(scope searchScope) string {
+	parts := []string{fmt.Sprintf(`compte = "%s"`, hashText(s.Account))}
+	if s.Referential != "" {
+		parts = append(parts, fmt.Sprintf(`referentiel = "%s"`, hashText(s.Referential)))
+	}
+	switch s.Status {
+	case search.All:
+	case search.Inactive:
+		parts = append(parts, "actif = false")
+	default:
+		parts = append(parts, "actif = true")
+	}
+	for _, tag := range s.Tags {
+		parts = append(parts, fmt.Sprintf(`tags = "%s"`, hashText(search.FoldTag(tag))))
+	}
+	if s.order == search.ByName && s.after != nil || scope.sameRank {
+		parts = append(parts, fmt.Sprintf(`ordre0 "%s" TO "%s"`, s.encoder.encodeSortKey(*s.after)[0], s.encoder.accountMark+rangeEnd))
+	}
+	return strings.Join(append(parts, s.areaFilters(scope)...), " AND ")
+}
+
+// areaFilters are the filters of where a site is.
+func (s *indexSearch) areaFilters(scope searchScope) (parts []string) {
+	if s.Box != nil {
+		parts = append(parts, boxFilter(*s.Box))
+	}
+	if s.Radius > 0 {
+		parts = append(parts, boxFilter(search.BoxAround(*s.Center, s.Radius)))
+	}
+	if scope.radius > 0 {
+		parts = append(parts, boxFilter(search.BoxAround(*s.Center, scope.radius)))
+	}
+	return parts
+}
+
+// boxFilter holds in a box. The server's own questions about places would look at those of all accounts.
+func boxFilter(b search.Box) string {
+	lat := fmt.Sprintf(`lat "%s" TO "%s"`, formatDegrees(b.South), formatDegrees(b.North))
+	if b.West <= b.East {
+		return fmt.Sprintf(`%s AND lon "%s" TO "%s"`, lat, formatDegrees(b.West), formatDegrees(b.East))
+	}
+	return fmt.Sprintf(`%s AND (lon >= "%s" OR lon <= "%s")`, lat, formatDegrees(b.West), formatDegrees(b.East))
+}
+
+func formatDegrees(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

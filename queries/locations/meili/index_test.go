@@ -1,0 +1,263 @@
+package meili_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/meilisearch/meilisearch-go"
+
+	"lieudit/queries/locations/meili"
+	"lieudit/queries/locations/meili/meilitest"
+	"lieudit/queries/locations/search"
+	"lieudit/queries/locations/search/searchtest"
+	"lieudit/schemas/locations"
+	"lieudit/schemas/table"
+)
+
+func shop(account, externalID, name string) table.Site {
+	return searchtest.NewSiteRow(account, "shops", externalID, locations.StoredSite{
+		Content: locations.Content{Name: name, Tags: []string{"drive"}}, Position: &locations.Position{Lat: 44.5, Lon: 3.5}})
+}
+
+// foundIDs are the external ids of all that a question finds.
+func (s *fixture) foundIDs(q search.Query) []string {
+	s.t.Helper()
+	q.Account, q.Limit = "a", 100
+	r, err := s.index.Search(s.t.Context(), q)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ids := []string{}
+	for _, h := range r.Hits {
+		ids = append(ids, h.Site.ExternalID)
+	}
+	return ids
+}
+
+func TestAnswersAreWhatTheTablesSayWhateverTheIndexHolds(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	stays, gone, moved, others := shop("a", "stays", "Magasin"), shop("a", "gone", "Magasin"), shop("a", "moved", "Magasin"), shop("b", "others", "Magasin")
+	s.WriteSites(nil, stays, gone, moved, others)
+	stolen := others
+	stolen.Account = "a" // as if the index took another account's site for this one's
+	s.applyBatch(stolen, shop("a", "never", "Magasin"))
+	gone.Active = false
+	s.write(gone, searchtest.NewSiteRow("a", "shops", "moved", locations.StoredSite{Content: locations.Content{Name: "Boutique"}, Position: &locations.Position{Lat: 48, Lon: 2}}))
+	center := &search.Point{Lat: 44.5, Lon: 3.5}
+	for name, c := range map[string]struct {
+		q    search.Query
+		want []string
+	}{
+		"all":    {search.Query{}, []string{"moved", "stays"}},
+		"text":   {search.Query{Text: "magasin"}, []string{"stays"}},
+		"tags":   {search.Query{Tags: []string{"drive"}}, []string{"stays"}},
+		"radius": {search.Query{Center: center, Radius: 100}, []string{"stays"}},
+		"box":    {search.Query{Box: &search.Box{West: 3, South: 44, East: 4, North: 45}}, []string{"stays"}},
+		"status": {search.Query{Status: search.Inactive}, []string{}},
+	} {
+		got := s.foundIDs(c.q)
+		slices.Sort(got)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestPageIsFullThoughWhatTheIndexHoldsIsGone(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	var rows []table.Site
+	for i := range 60 {
+		rows = append(rows, shop("a", fmt.Sprintf("%02d", i), "Magasin"))
+	}
+	s.WriteSites(nil, rows...)
+	for i := range rows[:50] {
+		rows[i].Active = false
+	}
+	s.write(rows[:50]...)
+	for _, q := range []search.Query{{}, {Text: "magasin"}, {Center: &search.Point{Lat: 44.5, Lon: 3.5}}} {
+		q.Account, q.Limit = "a", 4
+		var got []string
+		for {
+			r, err := s.index.Search(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range r.Hits {
+				got = append(got, h.Site.ExternalID)
+			}
+			if q.After = r.Next; r.Next == "" {
+				break
+			}
+			if len(r.Hits) != q.Limit {
+				t.Errorf("%+v: got a page of %d", q, len(r.Hits))
+			}
+		}
+		if want := []string{"50", "51", "52", "53", "54", "55", "56", "57", "58", "59"}; !slices.Equal(got, want) {
+			t.Errorf("%+v: got %v", q, got)
+		}
+	}
+}
+
+func TestIndexThatWasNeverFilledDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	shelf, _ := newServingRegistry(t)
+	index := meili.New(meilitest.Server(t), shelf)
+	q := search.Query{Account: "a", Limit: 1}
+	if _, err := index.Search(t.Context(), q); err == nil {
+		t.Error("got an answer of an index that is not there")
+	}
+	told, err := index.Open(t.Context())
+	if err != nil || told != (meili.IndexState{}) {
+		t.Fatalf("got %+v, %v", told, err)
+	}
+	if _, err := index.Search(t.Context(), q); !errors.Is(err, search.ErrStaleIndex) {
+		t.Errorf("got %v, want %v", err, search.ErrStaleIndex)
+	}
+}
+
+func TestIndexKnowsHowFarItWasTold(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.WriteSites(nil, shop("a", "p", "Magasin"), shop("a", "q", "Magasin"))
+	s.WriteSites(nil, shop("b", "p", "Magasin"))
+	steps := []struct {
+		gone []string
+		want int
+	}{{nil, 3}, {[]string{"a/shops/q"}, 2}, {[]string{"a/"}, 1}}
+	for i, step := range steps {
+		position := int64(10 + i)
+		b := meili.Batch{Generation: generation, Position: position, Deleted: step.gone}
+		if err := errors.Join(s.index.ApplyBatch(t.Context(), b), s.index.SaveProgress(t.Context(), b)); err != nil {
+			t.Fatal(err)
+		}
+		told, err := s.index.Open(t.Context())
+		if want := (meili.IndexState{Generation: generation, Position: position, Sites: step.want}); told != want || err != nil {
+			t.Errorf("got %+v, %v, want %+v", told, err, want)
+		}
+	}
+	if err := s.index.SaveProgress(t.Context(), meili.Batch{Generation: "another", Position: 20}); err != nil {
+		t.Fatal(err)
+	}
+	if told, err := s.index.Open(t.Context()); told != (meili.IndexState{Generation: "another", Position: 20}) || err != nil {
+		t.Errorf("got %+v, %v", told, err)
+	}
+}
+
+func TestWhatCannotBeTakenIsRefused(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	long := shop("a", strings.Repeat("x", 600), "Magasin") // its id is longer than the server takes
+	broken := shop("a", "broken", "Magasin")
+	broken.Content = "{"
+	for _, bad := range []table.Site{long, broken} {
+		err := s.index.ApplyBatch(t.Context(), meili.Batch{Generation: generation, Sites: []table.Site{shop("a", "good", "Magasin"), bad}})
+		if !errors.Is(err, meili.ErrRejected) {
+			t.Errorf("got %v, want %v", err, meili.ErrRejected)
+		}
+	}
+	odd := shop("a", "odd", "Magasin")
+	odd.Content = `{"content":{"nom":"Odd","lat":91,"lon":1e300}}`
+	empty := shop("a", "empty", "")
+	empty.Content = "" // its key was destroyed
+	s.WriteSites(nil, odd, shop("a", "good", "Magasin"), empty)
+	if got := s.foundIDs(search.Query{}); !slices.Equal(got, []string{"good", "odd", "empty"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestRowsThatAreNotToBeShownAreTheAnswerBeforeTheServerIsAsked: where it finds nothing, no row is read that would tell.
+func TestRowsThatAreNotToBeShownAreTheAnswerBeforeTheServerIsAsked(t *testing.T) {
+	t.Parallel()
+	shelf, serving := newServingRegistry(t)
+	index := meili.New(meili.Server{URL: "http://127.0.0.1:1", Index: "sites"}, shelf)
+	shelf.SetDiverged(serving, true)
+	if _, err := index.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, table.ErrDiverged) {
+		t.Errorf("got %v, want %v", err, table.ErrDiverged)
+	}
+}
+
+// newServingRegistry is a shelf with places that serve, and hold nothing.
+func newServingRegistry(t *testing.T) (*table.Registry, table.Generation) {
+	t.Helper()
+	shelf, err := table.OpenRegistry(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shelf.Close() })
+	c, err := shelf.BuildGeneration(t.Context(), table.LocationsModel, false)
+	if err == nil {
+		err = shelf.PromoteGeneration(t.Context(), table.LocationsModel, c)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shelf, c
+}
+
+func TestIndexThatIsLostIsNoticed(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.WriteSites(nil, shop("a", "p", "Magasin"))
+	server := meilisearch.New(s.server.URL, meilisearch.WithAPIKey(s.server.Key), meilisearch.WithCustomClient(&http.Client{Transport: s.server.Transport}))
+	task, err := server.DeleteIndex(s.server.Index)
+	if err == nil {
+		_, err = server.WaitForTask(task.TaskUID, time.Millisecond)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.index.ApplyBatch(t.Context(), meili.Batch{Generation: generation, Sites: []table.Site{shop("a", "q", "Magasin")}})
+	if !errors.Is(err, meili.ErrIndexReplaced) {
+		t.Errorf("got %v, want %v", err, meili.ErrIndexReplaced)
+	}
+	if err := s.index.SaveProgress(t.Context(), meili.Batch{Generation: generation, Position: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if told, err := s.index.Open(t.Context()); told.Generation != "" || err != nil {
+		t.Errorf("got %+v, %v", told, err)
+	}
+	if _, err := s.index.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, search.ErrStaleIndex) {
+		t.Errorf("got %v, want %v", err, search.ErrStaleIndex)
+	}
+}
+
+func TestServerThatIsAwayOrSilentIsAnError(t *testing.T) {
+	t.Parallel()
+	shelf, _ := newServingRegistry(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := meili.New(meili.Server{URL: "http://" + silent.Addr().String(), Key: "secret", Index: "sites"}, shelf)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	for _, q := range []search.Query{{Account: "a", Limit: 1}, {Account: "a", Limit: 1, Text: "x"}} {
+		if _, err := index.Search(ctx, q); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
+		}
+	}
+	silent.Close()
+	_, err = index.Search(t.Context(), search.Query{Account: "a", Limit: 1})
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRecordingsAreOfOneServer(t *testing.T) {
+	t.Parallel()
+	versions := meilitest.RecordedVersions(t)
+	if len(versions) != 1 {
+		t.Errorf("got recordings of %v, want those of one version", versions)
+	}
+	t.Logf("recorded with Meilisearch: %v", versions)
+}

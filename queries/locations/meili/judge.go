@@ -1,0 +1,101 @@
+package meili
+
+import (
+	"slices"
+	"strings"
+
+	"lieudit/queries/locations"
+	"lieudit/queries/locations/search"
+	locationsschemas "lieudit/schemas/locations"
+	"lieudit/schemas/table"
+)
+
+// verifyRow says whether a row belongs in the answer as it stands now, whatever the index said, and how it is shown.
+func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
+	if r.Account != s.Account || s.Referential != "" && r.Referential != s.Referential || !s.matchesStatus(r.Active) {
+		return search.Hit{}, false, nil
+	}
+	shown, err := locations.SiteFromRow(r)
+	if err != nil {
+		return search.Hit{}, false, err
+	}
+	h := search.Hit{Site: shown}
+	var position *search.Point
+	if shown.Lat != nil && shown.Lon != nil {
+		position = &search.Point{Lat: *shown.Lat, Lon: *shown.Lon}
+	}
+	if position != nil && s.Center != nil {
+		h.Distance = search.Distance(*s.Center, *position)
+	}
+	return h, s.hasAllTags(shown) && s.isWithinArea(position, h.Distance) && s.matchesText(shown), nil
+}
+
+func (s *indexSearch) matchesStatus(active bool) bool {
+	switch s.Status {
+	case search.All:
+		return true
+	case search.Inactive:
+		return !active
+	}
+	return active
+}
+
+func (s *indexSearch) hasAllTags(shown locationsschemas.Site) bool {
+	has := map[string]bool{}
+	for _, tag := range shown.Tags {
+		has[search.FoldTag(tag)] = true
+	}
+	for _, tag := range s.Tags {
+		if !has[search.FoldTag(tag)] {
+			return false
+		}
+	}
+	return true
+}
+
+// matchesText says whether a site answers the text: the server counts typos in the letters it was given.
+func (s *indexSearch) matchesText(shown locationsschemas.Site) bool {
+	text := s.TrimmedText()
+	if text == "" || s.MatchExternalIDs && len(text) <= len(shown.ExternalID) && strings.EqualFold(shown.ExternalID[:len(text)], text) {
+		return true
+	}
+	terms := map[string]bool{}
+	for _, t := range searchedTexts(shown.Content) {
+		search.VisitTerms(t, func(word string) { terms[word] = true })
+	}
+	for _, w := range search.QueryWords(text) {
+		if !matchesWord(terms, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// searchedTexts are those of a site that are searched in.
+func searchedTexts(c locationsschemas.Content) []string {
+	all := append([]string{c.Name}, c.Tags...)
+	if a := c.Address; a != nil {
+		all = append(all, a.City, a.PostalCode, a.Line1, a.Line2, a.InseeCode, a.Country)
+	}
+	return all
+}
+
+// matchesWord says whether a word is among the terms of a site.
+func matchesWord(terms map[string]bool, w search.Word) bool {
+	if terms[w.Text] || len(w.Expansions) > 0 && !slices.ContainsFunc(w.Expansions, func(m string) bool { return !terms[m] }) {
+		return true
+	}
+	for term := range terms {
+		if _, ok := search.CountTypos(w.Text, term, w.MayBePrefix); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *indexSearch) isWithinArea(position *search.Point, distance float64) bool {
+	if s.Box == nil && s.Radius == 0 {
+		return true
+	}
+	return position != nil && (s.Box == nil || s.Box.Contains(*position)) && (s.Radius == 0 || distance <= s.Radius)
+}

@@ -1,0 +1,243 @@
+package meili
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"lieudit/queries/locations/search"
+	"lieudit/schemas/table"
+)
+
+// Search answers a question as finder.Engine says.
+func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, error) {
+	if err := q.Validate(); err != nil {
+		return search.Result{}, err
+	}
+	after, hasCursor, err := q.ParseCursor()
+	if err != nil {
+		return search.Result{}, err
+	}
+	if err := x.checkAccount(ctx, q.Account); err != nil {
+		return search.Result{}, fmt.Errorf("sites of %s: %w", q.Account, err)
+	}
+	s := &indexSearch{Query: q, sites: x, order: q.EffectiveSort(), encoder: newWordEncoder(q.Account)}
+	if hasCursor {
+		s.after = &after
+	}
+	if s.subqueries = s.buildSubqueries(); len(s.subqueries) == 0 {
+		return search.Result{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, x.timeout)
+	defer cancel()
+	if s.indexName, err = x.Name(ctx); errors.Is(err, errLogEmpty) {
+		return search.Result{}, nil
+	} else if err != nil {
+		return search.Result{}, err
+	}
+	for attempt := 0; ; attempt++ {
+		candidates, err := s.collectCandidates(ctx, s.scopeFor(attempt))
+		if err != nil {
+			return search.Result{}, err
+		}
+		r, isFull, err := s.readPage(ctx, candidates)
+		if isFull || candidates.isComplete || err != nil {
+			return r, err
+		}
+	}
+}
+
+// checkAccount is nil where something may be checkAccount of an account, whatever the server finds: where it finds nothing, no row is
+// read that would tell.
+func (x *Index) checkAccount(ctx context.Context, account string) error {
+	return x.registry.ReadAccount(ctx, table.LocationsModel, account, func(*table.DB) error { return nil })
+}
+
+// indexSearch is one question.
+type indexSearch struct {
+	search.Query
+	sites      *Index
+	indexName  string
+	order      search.Sort
+	encoder    wordEncoder
+	after      *search.SortKey // nil on the first page
+	subqueries []subquery
+}
+
+// candidate is a site that the server found, and where it stands in the order by what the server knows of it.
+type candidate struct {
+	rowID   string
+	sortKey search.SortKey
+}
+
+// candidateSet are the first candidates of all, in their order, and whether they are all.
+type candidateSet struct {
+	candidates []candidate
+	isComplete bool
+}
+
+// searchScope is how far a question looks at once.
+type searchScope struct {
+	limit    int     // candidates of each source
+	radius   float64 // metres from the center; 0 for everywhere
+	sameRank bool    // only at what answers as well as the last of the page before, and comes after it by name
+}
+
+const (
+	maxAccountSites = 1_000_000 // no account has more sites
+	spareCandidates = 8         // candidates more than there is room for: some are not what the index says any more
+	wideningFactor  = 4         // times, from one attempt to the next
+	firstRadius     = 1_000     // metres
+	lastRadius      = 2_000_000
+)
+
+// scopeFor is how far the n-th attempt looks, each farther than the one before, the last everywhere.
+func (s *indexSearch) scopeFor(attempt int) searchScope {
+	limit := s.Limit + spareCandidates
+	switch {
+	case s.order == search.ByDistance:
+		radius := float64(firstRadius)
+		for ; attempt > 0 || s.after != nil && radius < s.after.Distance && radius <= lastRadius; radius *= wideningFactor {
+			attempt = max(0, attempt-1)
+		}
+		if radius <= lastRadius && (s.Radius == 0 || radius < s.Radius) {
+			return searchScope{limit: maxAccountSites, radius: radius}
+		}
+		return searchScope{limit: maxAccountSites}
+	case !s.usesServerOrder():
+		return searchScope{limit: maxAccountSites}
+	case s.order == search.ByRelevance && s.after != nil && attempt == 0:
+		return searchScope{limit: 2 * limit, sameRank: true}
+	}
+	for ; attempt > 0 && limit < maxAccountSites; attempt-- {
+		limit *= wideningFactor * wideningFactor
+	}
+	return searchScope{limit: min(limit, maxAccountSites)}
+}
+
+// usesServerOrder says whether the server's order is that of the question. Where it is not, all that is found is put in order here.
+func (s *indexSearch) usesServerOrder() bool {
+	if s.order == search.ByName {
+		return s.TrimmedText() == ""
+	}
+	return s.order == search.ByRelevance && s.Center == nil
+}
+
+// collectCandidates asks the server for candidates. What may be incomplete is left out: beyond the last candidate of a source that has more,
+// and beyond the radius that was looked within.
+func (s *indexSearch) collectCandidates(ctx context.Context, scope searchScope) (candidateSet, error) {
+	hitsBySubquery, err := s.fetchHits(ctx, scope)
+	if err != nil {
+		return candidateSet{}, err
+	}
+	f := candidateSet{isComplete: scope.radius == 0 && !scope.sameRank}
+	var horizon *search.SortKey
+	for i, hits := range hitsBySubquery {
+		var last search.SortKey
+		for _, h := range hits {
+			c, ok := s.candidateOf(s.subqueries[i], h)
+			if ok && (scope.radius == 0 || c.sortKey.Distance <= scope.radius) && (!scope.sameRank || c.sortKey.Rank == s.after.Rank) {
+				f.candidates = append(f.candidates, c)
+			}
+			last = c.sortKey
+		}
+		if len(hits) == scope.limit {
+			f.isComplete = false
+			if horizon == nil || last.Compare(*horizon) < 0 {
+				horizon = &last
+			}
+		}
+	}
+	slices.SortFunc(f.candidates, func(a, b candidate) int { return a.sortKey.Compare(b.sortKey) })
+	if horizon != nil {
+		n, _ := slices.BinarySearchFunc(f.candidates, *horizon, func(c candidate, p search.SortKey) int {
+			if c.sortKey.Compare(p) <= 0 {
+				return -1
+			}
+			return 1
+		})
+		f.candidates = f.candidates[:n]
+	}
+	return f, nil
+}
+
+// candidateOf is what a source found.
+func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool) {
+	row, referential, externalID, ok := hit.parseID()
+	c := candidate{row, search.SortKey{Name: hit.FoldedName, ExternalID: externalID, Referential: referential}}
+	if s.order == search.ByRelevance {
+		c.sortKey.Rank = sub.rank(hit)
+	}
+	if s.order != search.ByName && s.Center != nil {
+		c.sortKey.Distance = math.Inf(1)
+		if hit.Lat != nil && hit.Lon != nil {
+			c.sortKey.Distance = search.Distance(*s.Center, search.Point{Lat: *hit.Lat, Lon: *hit.Lon})
+		}
+	}
+	return c, ok
+}
+
+// readPage is the page after the cursor, and whether it is full and more is known to follow. Candidates are read from the
+// read model as far as there is room.
+func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Result, isFull bool, err error) {
+	var last search.SortKey
+	seen := map[string]bool{}
+	pending := make([]candidate, 0, s.Limit+spareCandidates)
+	flushPending := func() error {
+		rows, err := s.loadRows(ctx, pending)
+		for _, c := range pending {
+			row, ok := rows[c.rowID]
+			if !ok || isFull || err != nil {
+				continue
+			}
+			var h search.Hit
+			if h, ok, err = s.verifyRow(row); !ok || err != nil {
+				continue
+			}
+			if isFull = len(r.Hits) == s.Limit; isFull {
+				r.Next = s.FormatCursor(last)
+				continue
+			}
+			r.Hits, last = append(r.Hits, h), c.sortKey
+		}
+		pending = pending[:0]
+		return err
+	}
+	for _, c := range f.candidates {
+		if seen[c.rowID] || s.after != nil && c.sortKey.Compare(*s.after) <= 0 {
+			continue
+		}
+		seen[c.rowID] = true
+		if pending = append(pending, c); len(r.Hits)+len(pending) > s.Limit {
+			if err := flushPending(); isFull || err != nil {
+				return r, isFull, err
+			}
+		}
+	}
+	return r, isFull, flushPending()
+}
+
+// loadRows are the candidates' rows by their ids.
+func (s *indexSearch) loadRows(ctx context.Context, candidates []candidate) (map[string]table.Site, error) {
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, len(candidates))
+	for i, c := range candidates {
+		keys[i] = c.rowID
+	}
+	rows := make(map[string]table.Site, len(keys))
+	err := s.sites.registry.ReadAccount(ctx, table.LocationsModel, s.Account, func(db *table.DB) error {
+		loaded, err := table.LoadByKeys(ctx, db, table.Sites, keys)
+		for _, r := range loaded {
+			rows[r.ID] = r
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sites of %s: %w", s.Account, errors.Join(err, ctx.Err()))
+	}
+	return rows, nil
+}

@@ -1,0 +1,161 @@
+package meili
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"strings"
+	"unicode/utf8"
+
+	"lieudit/queries/locations/search"
+)
+
+// accountMarkLetters is how long the mark is that an account's words bear.
+const accountMarkLetters = 8
+
+// hashText stands for a text in filters: letters alone, so that nothing anybody wrote is ever part of a filter.
+func hashText(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	letters := make([]byte, 2*accountMarkLetters)
+	for i := range letters {
+		letters[i] = 'a' + sum[i]%26
+	}
+	return string(letters)
+}
+
+// wordEncoder writes an account's words. They bear a mark of the account, so that no account's words are among those the
+// server considers for another's: it considers only so many, of all there are in an index. The mark follows the first letter, as
+// the server has a typo in the first count for two.
+type wordEncoder struct{ accountMark string }
+
+func newWordEncoder(account string) wordEncoder {
+	return wordEncoder{hashText(account)[:accountMarkLetters]}
+}
+
+// maxWordBytes is the longest the server keeps, save some.
+const maxWordBytes = 240
+
+// encodeWord is a word in the index.
+func (v wordEncoder) encodeWord(w string) string {
+	var b strings.Builder
+	for i, r := range w {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
+			b.WriteByte(byte(r))
+		} else {
+			writeLetter(&b, r)
+		}
+		if i == 0 {
+			b.WriteString(v.accountMark)
+		}
+		if b.Len() > maxWordBytes {
+			break
+		}
+	}
+	return b.String()
+}
+
+// writeLetter writes a letter of another script in four of Latin: the server cuts such words in its own way otherwise.
+func writeLetter(b *strings.Builder, r rune) {
+	const letters = "abcdefghijklmnopqrstuvwxyz012345"
+	for shift := 15; shift >= 0; shift -= 5 {
+		b.WriteByte(letters[r>>shift&31])
+	}
+}
+
+// encodePrefix is the beginning of a word as a word of its own. Of all the words that begin with a few letters the server considers
+// a thousand, so those of the shortest beginnings are found by them.
+func (v wordEncoder) encodePrefix(w string) string { return v.encodeWord(w) + "0" }
+
+// maxPrefixLetters says how many letters the longest beginning has that is a word of its own: of numbers, which bear no typos, all but
+// the longest.
+func maxPrefixLetters(w string) int {
+	switch {
+	case '0' <= w[0] && w[0] <= '9':
+		return 12
+	case isLatin(w):
+		return 2
+	}
+	return 3
+}
+
+// isLatin says whether a word is in Latin letters.
+func isLatin(w string) bool { return strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") == "" }
+
+// encodeTexts is what the texts of a site are in the index: no word is the first, so that none is better for being it.
+func (v wordEncoder) encodeTexts(texts ...string) string {
+	words, known := []string{"0"}, map[string]bool{}
+	add := func(w string) {
+		if !known[w] {
+			known[w] = true
+			words = append(words, w)
+		}
+	}
+	for _, text := range texts {
+		search.VisitTerms(text, func(w string) {
+			add(v.encodeWord(w))
+			letters := 0
+			for i, r := range w {
+				if letters++; letters > maxPrefixLetters(w) {
+					break
+				}
+				add(v.encodePrefix(w[:i+utf8.RuneLen(r)]))
+			}
+		})
+	}
+	return strings.Join(words, " ")
+}
+
+// encodeQuery is a question's words as the server is encodeQuery for them. Quoted ones are to be there as they are.
+func (v wordEncoder) encodeQuery(words []search.Word, expanded uint) string {
+	var all []string
+	for i, w := range words {
+		switch {
+		case w.Expansions != nil && expanded&(1<<i) != 0:
+			for _, m := range w.Expansions {
+				all = append(all, quote(v.encodeWord(m)))
+			}
+		case w.MayBePrefix && utf8.RuneCountInString(w.Text) <= maxPrefixLetters(w.Text):
+			all = append(all, quote(v.encodePrefix(w.Text)))
+		case w.MayBePrefix || search.AllowedTypos(w.Text) > 0:
+			all = append(all, v.encodeWord(w.Text))
+		default:
+			all = append(all, quote(v.encodeWord(w.Text)))
+		}
+	}
+	encoded := strings.Join(all, " ")
+	if n := len(words); words[n-1].Expansions != nil && expanded&(1<<(n-1)) != 0 {
+		encoded += " " // or what is before would be a beginning
+	}
+	return encoded
+}
+
+func quote(w string) string { return `"` + w + `"` }
+
+// encodeExternalID is an encodeExternalID id in the index, whatever its case; that of a beginning begins it.
+func (v wordEncoder) encodeExternalID(id string) string {
+	return v.accountMark + hex.EncodeToString([]byte(strings.ToLower(id)))
+}
+
+const (
+	sortKeyParts      = 4   // attributes that a place in the order by name takes
+	sortKeyPartLength = 440 // of one of them; the server cuts at 479
+	rangeEnd          = "~" // comes after all that is written here
+)
+
+var sortableEncoding = base32.HexEncoding.WithPadding(base32.NoPadding)
+
+// encodeSortKey is a place in the order by name, in pieces that are compared one after the other as texts.
+func (v wordEncoder) encodeSortKey(p search.SortKey) [sortKeyParts]string {
+	nameFlag := "0"
+	if p.Name == "" {
+		nameFlag = "1"
+	}
+	joined := strings.Join([]string{nameFlag + p.Name, p.ExternalID, p.Referential}, "\x00")
+	rest := strings.ToLower(sortableEncoding.EncodeToString([]byte(joined)))
+	var pieces [sortKeyParts]string
+	for i := range pieces {
+		n := min(sortKeyPartLength, len(rest))
+		pieces[i], rest = v.accountMark+rest[:n], rest[n:]
+	}
+	return pieces
+}

@@ -1,0 +1,95 @@
+package meili
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"lieudit/queries/locations/search"
+)
+
+func TestKeysAreInTheOrderOfPlaces(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	letters := []string{"a", "b", "z", "0", " ", "é", "文", "~", "A", strings.Repeat("m", 300), strings.Repeat("m", 301)}
+	text := func(most int) string {
+		var b strings.Builder
+		for range r.IntN(most) {
+			b.WriteString(letters[r.IntN(len(letters))])
+		}
+		return b.String()
+	}
+	v := newWordEncoder("a")
+	for range 20_000 {
+		p := search.SortKey{Name: text(3), ExternalID: text(3), Referential: text(3)}
+		q := search.SortKey{Name: text(3), ExternalID: text(3), Referential: text(3)}
+		if r.IntN(2) == 0 {
+			q.Name = p.Name
+		}
+		a, b := v.encodeSortKey(p), v.encodeSortKey(q)
+		got := 0
+		for i := range a {
+			got = cmp.Or(got, strings.Compare(a[i], b[i]))
+			if len(a[i]) > 479 || a[i] > v.accountMark+rangeEnd {
+				t.Fatalf("%q is not what the server takes", a[i])
+			}
+		}
+		if want := p.Compare(q); got != want && len(p.Name+p.ExternalID+p.Referential) < 1000 && len(q.Name+q.ExternalID+q.Referential) < 1000 {
+			t.Fatalf("%+v and %+v: got %d, want %d", p, q, got, want)
+		}
+	}
+}
+
+func TestFiltersHoldNothingAnybodyWrote(t *testing.T) {
+	t.Parallel()
+	for _, hostile := range []string{`x" OR compte = "b`, `'`, `"`, `\`, `\"`, "\x00", "\xff", "a\nb", "🥐", "", "_geoRadius(1,2,3)", "NOT", "]"} {
+		s := indexSearch{Query: search.Query{
+			Account: hostile, Text: hostile, Referential: "r" + hostile, Tags: []string{hostile, hostile + "x"}, MatchExternalIDs: true,
+			Box: &search.Box{West: 170, South: -1e-7, East: -170, North: 1}, Center: &search.Point{Lat: 89.99999}, Radius: 1e9,
+		}, order: search.ByName, after: &search.SortKey{Name: hostile, ExternalID: hostile, Referential: hostile}, encoder: newWordEncoder(hostile)}
+		filters := []string{s.buildFilter(searchScope{radius: 1})}
+		for _, from := range s.buildSubqueries() {
+			filters = append(filters, from.filter, from.text)
+		}
+		const harmless = `abcdefghijklmnopqrstuvwxyz0123456789 ="~.-<>()`
+		for _, f := range filters {
+			if rest := strings.Trim(strings.NewReplacer("AND", "", "OR", "", "TO", "").Replace(f), harmless); rest != "" {
+				t.Errorf("%q: got %q", hostile, f)
+			}
+		}
+	}
+}
+
+func TestWordsOfAccountsAreApart(t *testing.T) {
+	t.Parallel()
+	a, b := newWordEncoder("a"), newWordEncoder("b")
+	if a.encodeWord("mende") == b.encodeWord("mende") || a.encodeExternalID("x") == b.encodeExternalID("x") || hashText("a") == hashText("A") {
+		t.Error("two accounts share a word")
+	}
+	if got := a.encodeWord("mende"); got != "m"+a.accountMark+"ende" {
+		t.Errorf("got %q", got)
+	}
+	if got := a.encodeTexts("Mende 48000"); !strings.HasPrefix(got, "0 ") || strings.Trim(got, "abcdefghijklmnopqrstuvwxyz0123456789 ") != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAddressOfAServerIsReadWithItsKey(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]Server{
+		"http://127.0.0.1:7700":              {URL: "http://127.0.0.1:7700"},
+		"http://secret@127.0.0.1:7700":       {URL: "http://127.0.0.1:7700", Key: "secret"},
+		"https://user:secret@search.example": {URL: "https://search.example", Key: "secret"},
+		"http://meili:7700/":                 {URL: "http://meili:7700"},
+	} {
+		if got, err := ParseServer(address); got != want || err != nil {
+			t.Errorf("%s: got %+v, %v, want %+v", address, got, err, want)
+		}
+	}
+	for _, address := range []string{"", "127.0.0.1:7700", "ftp://x", "http://", "http://secret@x:y/%zz", "http://secret@h/?q", "http://h:7700#secret"} {
+		if _, err := ParseServer(address); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: got %v", address, err)
+		}
+	}
+}

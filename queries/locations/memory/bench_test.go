@@ -1,0 +1,206 @@
+package memory_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lieudit/queries/locations/memory"
+	"lieudit/queries/locations/search"
+	"lieudit/schemas/table"
+)
+
+// BenchmarkSearch asks one account of 11,000 sites among many that are held at the same time, and these now and then: a million sites
+// where LIEUDIT_TEST_LONG is set, else a tenth.
+func BenchmarkSearch(b *testing.B) {
+	part := 10
+	if os.Getenv("LIEUDIT_TEST_LONG") != "" {
+		part = 1
+	}
+	for _, crowd := range []struct{ accounts, sites int }{{100 / part, 10_000}, {10_000 / part, 100}} {
+		b.Run(fmt.Sprintf("%dx%d", crowd.accounts, crowd.sites), func(b *testing.B) { benchmark(b, crowd.accounts, crowd.sites) })
+	}
+}
+
+func benchmark(b *testing.B, accounts, sites int) {
+	s := open(b, b.TempDir(), memory.DefaultMaxSites*2)
+	rows := chainOfShops(b, "big", 11_000)
+	s.put(b, rows...)
+	for i := range accounts {
+		s.put(b, chainOfShops(b, account(i), sites)...)
+	}
+	before := heap()
+	began := time.Now()
+	s.searchPage(b, search.Query{Account: "big"})
+	b.Logf("cold load of 11,000 sites: %v", time.Since(began))
+	began = time.Now()
+	for i := range accounts {
+		s.searchPage(b, search.Query{Account: account(i)})
+	}
+	all := accounts*sites + len(rows)
+	b.Logf("%d sites loaded in %v, %d bytes a site", all, time.Since(began), (heap()-before)/uint64(all))
+	for _, way := range asking {
+		b.Run(way.name, func(b *testing.B) { s.measure(b, way, rows, accounts) })
+	}
+	for _, n := range []int{1, 100} {
+		b.Run(fmt.Sprintf("refresh after %d", n), func(b *testing.B) { s.rewrite(b, rows, n) })
+	}
+	runtime.KeepAlive(s)
+}
+
+func account(i int) string { return fmt.Sprintf("account-%d", i) }
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func (s *fixture) searchPage(t testing.TB, q search.Query) search.Result {
+	t.Helper()
+	q.Limit = max(q.Limit, 20)
+	r, err := s.engine.Search(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// way is a kind of question, put about a site.
+type way struct {
+	name string
+	ask  func(*rand.Rand, table.Site) search.Query
+}
+
+var asking = []way{
+	{"words", func(_ *rand.Rand, r table.Site) search.Query { return search.Query{Text: nameOf(r)} }},
+	{"typos", func(rng *rand.Rand, r table.Site) search.Query { return search.Query{Text: slip(rng, nameOf(r))} }},
+	{"beginning", func(rng *rand.Rand, r table.Site) search.Query {
+		name := []rune(nameOf(r))
+		return search.Query{Text: string(name[:1+rng.IntN(len(name))])}
+	}},
+	{"one letter", func(rng *rand.Rand, r table.Site) search.Query { return search.Query{Text: nameOf(r)[:1]} }},
+	{"everywhere", func(*rand.Rand, table.Site) search.Query { return search.Query{Text: "r"} }},
+	{"text and radius", func(_ *rand.Rand, r table.Site) search.Query {
+		return search.Query{Text: firstWord(r), Center: where(r), Radius: 20_000}
+	}},
+	{"radius", func(_ *rand.Rand, r table.Site) search.Query { return search.Query{Center: where(r), Radius: 20_000} }},
+	{"by distance", func(_ *rand.Rand, r table.Site) search.Query { return search.Query{Center: where(r)} }},
+	{"box", func(_ *rand.Rand, r table.Site) search.Query {
+		p := where(r)
+		return search.Query{Box: &search.Box{West: p.Lon - .5, South: p.Lat - .5, East: p.Lon + .5, North: p.Lat + .5}}
+	}},
+	{"tags", func(*rand.Rand, table.Site) search.Query { return search.Query{Tags: []string{"Drive", "acces pmr"}} }},
+	{"list", func(*rand.Rand, table.Site) search.Query { return search.Query{} }},
+	{"list of 100", func(*rand.Rand, table.Site) search.Query { return search.Query{Limit: 100} }},
+	{"deep list", func(_ *rand.Rand, r table.Site) search.Query {
+		q := search.Query{}
+		q.After = q.FormatCursor(search.SortKey{Name: search.FoldName(nameOf(r)), ExternalID: r.ExternalID, Referential: r.Referential})
+		return q
+	}},
+	{"deep relevance", func(_ *rand.Rand, r table.Site) search.Query {
+		q := search.Query{Text: "r"}
+		q.After = q.FormatCursor(search.SortKey{Rank: 257, Name: search.FoldName(nameOf(r)), ExternalID: r.ExternalID, Referential: r.Referential})
+		return q
+	}},
+}
+
+func nameOf(r table.Site) string {
+	_, name, _ := strings.Cut(r.Content, `"nom":"`)
+	name, _, _ = strings.Cut(name, `"`)
+	return name
+}
+
+func firstWord(r table.Site) string { return strings.Fields(nameOf(r))[0] }
+
+func where(r table.Site) *search.Point {
+	var p search.Point
+	_, at, _ := strings.Cut(r.Content, `"position":{`)
+	fmt.Sscanf(at, `"lat":%g,"lon":%g`, &p.Lat, &p.Lon)
+	return &p
+}
+
+// slip swaps two letters of a text.
+func slip(rng *rand.Rand, s string) string {
+	letters := []rune(s)
+	i := 1 + rng.IntN(len(letters)-2)
+	letters[i], letters[i+1] = letters[i+1], letters[i]
+	return string(letters)
+}
+
+// measure asks again and again, every tenth time another account.
+func (s *fixture) measure(b *testing.B, way way, rows []table.Site, accounts int) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	questions := make([]search.Query, 1000)
+	for i := range questions {
+		questions[i] = way.ask(rng, rows[rng.IntN(len(rows))])
+		questions[i].Account = "big"
+		if i%10 == 9 {
+			questions[i].Account = account(rng.IntN(accounts))
+		}
+	}
+	var took, worked []time.Duration
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		began, before := time.Now(), processor()
+		s.searchPage(b, questions[i%len(questions)])
+		if i%10 != 9 {
+			took, worked = append(took, time.Since(began)), append(worked, processor()-before)
+		}
+	}
+	slices.Sort(took)
+	slices.Sort(worked)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "µs-p50")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "µs-p99")
+	b.ReportMetric(float64(worked[len(worked)*99/100].Microseconds()), "cpu-µs-p99")
+}
+
+// processor is the time this thread has worked: what others do on the machine is not in it.
+func processor() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
+// rewrite measures the search after a change of n sites.
+func (s *fixture) rewrite(b *testing.B, rows []table.Site, n int) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var took time.Duration
+	times := 0
+	for b.Loop() {
+		fresh := slices.Clone(rows[rng.IntN(len(rows)-n):][:n])
+		for i := range fresh {
+			fresh[i].Version++
+		}
+		s.put(b, fresh...)
+		began := time.Now()
+		s.searchPage(b, search.Query{Account: "big"})
+		took += time.Since(began)
+		times++
+	}
+	b.ReportMetric(float64(took.Microseconds())/float64(times), "µs-search-after")
+}
+
+// BenchmarkLoad loads accounts of 11,000 sites that are not held.
+func BenchmarkLoad(b *testing.B) {
+	s := open(b, b.TempDir(), 1)
+	for i := range 2 {
+		s.put(b, chainOfShops(b, account(i), 11_000)...)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		s.searchPage(b, search.Query{Account: account(i % 2)})
+	}
+}

@@ -1,0 +1,190 @@
+package memory
+
+import (
+	"encoding/binary"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// invertedIndex is a sorted list of words, each with the sites that have it, as ordinals that rise, and where in the site it is.
+// It does not change.
+type invertedIndex struct {
+	text           string   // the words, one after the other
+	wordEnds       []uint32 // of each word in text
+	postingBytes   string   // of postings, as varints: the field in the two lowest bits, above it the step from the ordinal before
+	listEnds       []uint32 // of each word's list in lists
+	sharedPrefixes []uint8  // how many bytes each word shares with the one before, at most 255
+}
+
+func (d *invertedIndex) len() int { return len(d.wordEnds) }
+
+func (d *invertedIndex) word(i int) string {
+	from := uint32(0)
+	if i > 0 {
+		from = d.wordEnds[i-1]
+	}
+	return d.text[from:d.wordEnds[i]]
+}
+
+func (d *invertedIndex) postingsOf(i int) postingIterator {
+	from := uint32(0)
+	if i > 0 {
+		from = d.listEnds[i-1]
+	}
+	return postingIterator{rest: d.postingBytes[from:d.listEnds[i]]}
+}
+
+// lowerBound is the first word that is not before s.
+func (d *invertedIndex) lowerBound(s string) int {
+	return sort.Search(d.len(), func(i int) bool { return d.word(i) >= s })
+}
+
+// lookup is the list of a word, empty where there is none.
+func (d *invertedIndex) lookup(word string) postingIterator {
+	if i := d.lowerBound(word); i < d.len() && d.word(i) == word {
+		return d.postingsOf(i)
+	}
+	return postingIterator{}
+}
+
+// postingIterator are what is left of a list.
+type postingIterator struct {
+	rest    string
+	ordinal uint32
+}
+
+// next is the next site, or false at the end.
+func (p *postingIterator) next() (ordinal uint32, in field, ok bool) {
+	if p.rest == "" {
+		return 0, 0, false
+	}
+	n, size := uint32(p.rest[0]), 1
+	if n >= 0x80 {
+		n &= 0x7f
+		for shift := 7; ; shift += 7 {
+			b := p.rest[size]
+			size++
+			n |= uint32(b&0x7f) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+	}
+	p.rest = p.rest[size:]
+	p.ordinal += n >> 2
+	return p.ordinal, field(n & 3), true
+}
+
+// indexWriter writes a dict, its words in order.
+type indexWriter struct {
+	text, postingBytes []byte
+	wordEnds, listEnds []uint32
+	sharedPrefixes     []uint8
+	lastOrdinal        uint32 // ordinal in the list under way
+	wordStarted        bool
+	previousStart      int // where the word before begins
+}
+
+func (w *indexWriter) addPosting(word string, ordinal uint32, in field) {
+	if !w.wordStarted {
+		w.wordStarted, w.lastOrdinal = true, 0
+		w.text = append(w.text, word...)
+	}
+	w.postingBytes = binary.AppendUvarint(w.postingBytes, uint64(ordinal-w.lastOrdinal)<<2|uint64(in))
+	w.lastOrdinal = ordinal
+}
+
+// endWord ends a word. One without postings is left out.
+func (w *indexWriter) endWord() {
+	if !w.wordStarted {
+		return
+	}
+	start := 0
+	if n := len(w.wordEnds); n > 0 {
+		start = int(w.wordEnds[n-1])
+	}
+	w.sharedPrefixes = append(w.sharedPrefixes, sharedPrefixLength(w.text[w.previousStart:start], w.text[start:]))
+	w.wordEnds, w.listEnds = append(w.wordEnds, uint32(len(w.text))), append(w.listEnds, uint32(len(w.postingBytes)))
+	w.wordStarted, w.previousStart = false, start
+}
+
+func sharedPrefixLength(a, b []byte) uint8 {
+	n := 0
+	for n < len(a) && n < len(b) && n < 255 && a[n] == b[n] {
+		n++
+	}
+	return uint8(n)
+}
+
+func (w *indexWriter) build() invertedIndex {
+	return invertedIndex{string(w.text), slices.Clip(w.wordEnds), string(w.postingBytes), slices.Clip(w.listEnds), slices.Clip(w.sharedPrefixes)}
+}
+
+// mergeInverted is a dict of what is in a and in b, whose sites have other ordinals there: those that these lists say.
+func mergeInverted(a, b *invertedIndex, ordinalsA, ordinalsB []uint32) invertedIndex {
+	w := indexWriter{
+		text: make([]byte, 0, len(a.text)+len(b.text)), postingBytes: make([]byte, 0, len(a.postingBytes)+len(b.postingBytes)+16),
+		wordEnds: make([]uint32, 0, a.len()+b.len()), listEnds: make([]uint32, 0, a.len()+b.len()), sharedPrefixes: make([]uint8, 0, a.len()+b.len()),
+	}
+	for i, j := 0, 0; i < a.len() || j < b.len(); {
+		order := 0
+		switch {
+		case i == a.len():
+			order = 1
+		case j == b.len():
+			order = -1
+		default:
+			order = strings.Compare(a.word(i), b.word(j))
+		}
+		var left, right postingIterator
+		word := ""
+		if order <= 0 {
+			word, left = a.word(i), a.postingsOf(i)
+			i++
+		}
+		if order >= 0 {
+			word, right = b.word(j), b.postingsOf(j)
+			j++
+		}
+		w.mergeWord(word, renumberedPostings{left, ordinalsA}, renumberedPostings{right, ordinalsB})
+	}
+	return w.build()
+}
+
+// renumberedPostings are postings whose sites are to have other ordinals.
+type renumberedPostings struct {
+	postingIterator
+	newOrdinals []uint32
+}
+
+// droppedOrdinal is the ordinal of a site that is left out.
+const droppedOrdinal = ^uint32(0)
+
+func (m *renumberedPostings) next() (ordinal uint32, in field, ok bool) {
+	for {
+		ordinal, in, ok = m.postingIterator.next()
+		if !ok {
+			return droppedOrdinal, 0, false
+		}
+		if to := m.newOrdinals[ordinal]; to != droppedOrdinal {
+			return to, in, true
+		}
+	}
+}
+
+// mergeWord writes a word of which one part comes from either side.
+func (w *indexWriter) mergeWord(word string, left, right renumberedPostings) {
+	a, fieldA, moreLeft := left.next()
+	b, fieldB, moreRight := right.next()
+	for moreLeft || moreRight {
+		if a < b {
+			w.addPosting(word, a, fieldA)
+			a, fieldA, moreLeft = left.next()
+		} else {
+			w.addPosting(word, b, fieldB)
+			b, fieldB, moreRight = right.next()
+		}
+	}
+	w.endWord()
+}

@@ -1,0 +1,170 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lieudit/queries/locations/search"
+	"lieudit/schemas/table"
+)
+
+const (
+	// maxWait is how long a question waits for what was written to be in the read model.
+	maxWait      = 2 * time.Second
+	pollInterval = 5 * time.Millisecond
+	// checkInterval is how long an index is used before the tables are asked whether it is all there is, although
+	// nobody told of a change: a copy may be filled anew.
+	checkInterval = 30 * time.Second
+)
+
+// currentIndex is the index of a key with all that is known to be written in it.
+func (e *Engine) currentIndex(ctx context.Context, k cacheKey) (*index, error) {
+	h, position := e.cacheEntryFor(k), e.lastChange(k.account)
+	if s := e.loadedSnapshot(h); s.covers(position) && e.now().Sub(s.checkedAt) < checkInterval {
+		return s.index, nil
+	}
+	waitCtx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	s, err := e.refreshEntry(ctx, waitCtx, h, position)
+	if err != nil {
+		return nil, fmt.Errorf("sites of %s: %w", k.account, err)
+	}
+	return s.index, nil
+}
+
+// covers says whether all changes up to a position are in the snapshot.
+func (s *snapshot) covers(position uint64) bool { return s != nil && s.position >= position }
+
+// loadedSnapshot is the snapshot of a holding. One of rows that turned out not to be on the log counts as none.
+func (e *Engine) loadedSnapshot(h *cacheEntry) *snapshot {
+	if s := h.current.Load(); s != nil && s.divergences == e.registry.CountDivergences(table.LocationsModel) {
+		return s
+	}
+	return nil
+}
+
+// refreshEntry refreshes a holding, one caller at a time. It waits for the read model until waiting ends.
+func (e *Engine) refreshEntry(ctx, waitCtx context.Context, h *cacheEntry, position uint64) (*snapshot, error) {
+	select {
+	case h.refreshSlot <- struct{}{}:
+		defer func() { <-h.refreshSlot }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	divergences, old := e.registry.CountDivergences(table.LocationsModel), e.loadedSnapshot(h)
+	if old.covers(position) && e.now().Sub(old.checkedAt) < checkInterval { // somebody else did it meanwhile
+		return old, nil
+	}
+	r := snapshotReader{ctx: ctx, key: h.cacheKey, old: old, position: position, now: e.now, loadSlots: e.loadSlots}
+	oldSuffices := old.covers(position)
+	if oldSuffices {
+		r.ctx = waitCtx
+	}
+	fresh, err := e.readUntilCovered(&r, waitCtx)
+	var stopped *table.StoppedError
+	if errors.As(err, &stopped) { // what is held may be of before its rows were written again
+		h.current.Store(nil)
+		e.setWeight(h, 0)
+		return nil, err
+	}
+	if err != nil && oldSuffices { // it was only to be looked whether all is well
+		rechecked := *old
+		rechecked.checkedAt = e.now()
+		fresh, err = &rechecked, nil
+	}
+	if err == nil {
+		fresh.divergences = divergences
+		h.current.Store(fresh)
+		e.setWeight(h, len(fresh.recordRefs))
+	}
+	return fresh, err
+}
+
+// readUntilCovered reads until the read model has passed the position.
+func (e *Engine) readUntilCovered(r *snapshotReader, waitCtx context.Context) (*snapshot, error) {
+	for {
+		var fresh *snapshot
+		err := e.registry.ReadGeneration(r.ctx, table.LocationsModel, func(c table.Generation, db *table.DB) (err error) {
+			fresh, err = r.readSnapshot(c, db)
+			return err
+		})
+		if fresh != nil || err != nil && (r.old.covers(r.position) || !errors.Is(err, table.ErrNotReady)) {
+			return fresh, err
+		}
+		select {
+		case <-r.ctx.Done():
+			return nil, r.ctx.Err()
+		case <-waitCtx.Done():
+			return nil, errors.Join(search.ErrStaleIndex, err)
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// snapshotReader makes a snapshot of a copy of the read model, out of an old one where that will do.
+type snapshotReader struct {
+	ctx       context.Context
+	key       cacheKey
+	old       *snapshot
+	position  uint64
+	now       func() time.Time
+	loadSlots chan struct{}
+}
+
+// readSnapshot gives nil while the copy has not passed the position. How far the copy is is read before its rows: these may be
+// newer, and are then read again next time.
+func (r *snapshotReader) readSnapshot(c table.Generation, db *table.DB) (*snapshot, error) {
+	fresh := &snapshot{checkedAt: r.now()}
+	if err := db.QueryRow(r.ctx, "select position from checkpoint").Scan(&fresh.position); err != nil || fresh.position < r.position {
+		return nil, err
+	}
+	status, err := table.LoadAccountStatus(r.ctx, db, r.key.account)
+	if err == nil && status.IsStopped() {
+		err = &table.StoppedError{AccountStatus: status}
+	}
+	if err != nil {
+		return nil, err
+	}
+	fresh.source = fmt.Sprintf("%s, refolded %d times", c.Name, status.RefoldCount)
+	if old := r.old; old == nil || old.source != fresh.source || old.position > fresh.position || old.needsNewDictionary() {
+		fresh.index, err = r.loadAll(db)
+	} else {
+		fresh.index, err = r.loadChanges(db)
+	}
+	return fresh, err
+}
+
+// loadAll reads all sites. Few do so at once: while it lasts it takes several times the room of what is held then.
+func (r *snapshotReader) loadAll(db *table.DB) (*index, error) {
+	select {
+	case r.loadSlots <- struct{}{}:
+		defer func() { <-r.loadSlots }()
+	case <-r.ctx.Done():
+		return nil, r.ctx.Err()
+	}
+	where := map[search.Status]string{search.Active: " and active", search.Inactive: " and not active"}[r.key.status]
+	rows, err := table.Select(r.ctx, db, table.Sites, "where account = ?"+where, r.key.account)
+	if err != nil {
+		return nil, err
+	}
+	return new(index).withChanges(rows, r.key.includes)
+}
+
+// loadChanges reads the sites that changed. No site is ever deleted; where an account's are all gone it was erased.
+func (r *snapshotReader) loadChanges(db *table.DB) (*index, error) {
+	rows, err := table.Select(r.ctx, db, table.Sites, "where account = ? and position > ?", r.key.account, int64(r.old.position))
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) > 0 {
+		return r.old.withChanges(rows, r.key.includes)
+	}
+	remaining := 0
+	row := db.QueryRow(r.ctx, "select count(*) from (select 1 from site where account = ? limit 1) any_site", r.key.account)
+	if err := row.Scan(&remaining); err != nil || remaining > 0 {
+		return r.old.index, err
+	}
+	return new(index), nil
+}

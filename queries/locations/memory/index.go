@@ -1,0 +1,214 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"lieudit/queries/locations/search"
+	"lieudit/schemas/table"
+)
+
+// index is a set of an account's sites. A site's ordinal is its place in the order of names. An index does not change: a
+// later one is made of it, and shares the texts.
+type index struct {
+	recordRefs          []uint64 // where each site's parcel is: the text, and the byte in it
+	chunks              []string
+	dictionary          string    // of the contents in the parcels
+	dictionaryLiveBytes int       // live when the primer was made
+	lat                 []float64 // NaN for a site without a position
+	lon                 []float64
+	byID                []uint32 // ordinals in the order of external ids, whatever their case
+	words               invertedIndex
+	facets              invertedIndex
+	liveBytes           int // bytes of parcels that are in use
+	totalBytes          int // bytes of texts
+}
+
+const chunkOffsetBits = 40 // bits of a row for the byte in its text
+
+func (x *index) record(ordinal uint32) siteRecord {
+	ref := x.recordRefs[ordinal]
+	return siteRecord{x.chunks[ref>>chunkOffsetBits][ref&(1<<chunkOffsetBits-1):]}
+}
+
+func (x *index) sortKey(ordinal uint32) search.SortKey { return x.record(ordinal).sortKey() }
+
+// firstAfter is the first ordinal whose place is firstAfter p, by name alone.
+func (x *index) firstAfter(p search.SortKey) uint32 {
+	p.Rank, p.Distance = 0, 0
+	return uint32(sort.Search(len(x.recordRefs), func(i int) bool { return x.sortKey(uint32(i)).Compare(p) > 0 }))
+}
+
+// compareIDs is the order of byID.
+func compareIDs(a, b search.SortKey) int {
+	return cmp.Or(compareFolded(a.ExternalID, b.ExternalID),
+		strings.Compare(a.ExternalID, b.ExternalID), strings.Compare(a.Referential, b.Referential))
+}
+
+// compareFolded compares texts of letters without accents, whatever their case.
+func compareFolded(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if c := cmp.Compare(lower(a[i]), lower(b[i])); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+func lower(b byte) byte {
+	if 'A' <= b && b <= 'Z' {
+		return b + 'a' - 'A'
+	}
+	return b
+}
+
+// lowerBoundByID is where in byID the sites begin that are not before p.
+func (x *index) lowerBoundByID(p search.SortKey) int {
+	return sort.Search(len(x.byID), func(n int) bool { return compareIDs(x.sortKey(x.byID[n]), p) >= 0 })
+}
+
+// findSite is the ordinal of a site.
+func (x *index) findSite(code, externalID string) (uint32, bool) {
+	target := search.SortKey{ExternalID: externalID, Referential: code}
+	n := x.lowerBoundByID(target)
+	if n == len(x.byID) || compareIDs(x.sortKey(x.byID[n]), target) != 0 {
+		return 0, false
+	}
+	return x.byID[n], true
+}
+
+// withChanges is the index after rows took the place of those of the same sites. It has those that holds says.
+func (x *index) withChanges(rows []table.Site, includes func(active bool) bool) (*index, error) {
+	replaced, remaining := make([]bool, len(x.recordRefs)), len(x.recordRefs)
+	next := &index{chunks: slices.Clip(x.chunks), dictionary: x.dictionary, dictionaryLiveBytes: x.dictionaryLiveBytes, liveBytes: x.liveBytes, totalBytes: x.totalBytes}
+	if len(x.recordRefs) == 0 {
+		next.dictionary = buildDictionary(rows)
+	}
+	parsed, err := parseRows(rows, includes, next.dictionary)
+	if err != nil {
+		return nil, err
+	}
+	added := make([]indexEntry, 0, len(rows))
+	var chunk strings.Builder
+	for i := range rows {
+		r := &rows[i]
+		if n, ok := x.findSite(r.Referential, r.ExternalID); ok && !replaced[n] {
+			replaced[n] = true
+			remaining--
+			next.liveBytes -= x.recordSize(n)
+		}
+		if !includes(r.Active) {
+			continue
+		}
+		e := parsed[i].indexEntry
+		e.recordRef = uint64(len(x.chunks))<<chunkOffsetBits | uint64(chunk.Len())
+		writeRecord(&chunk, e.sortKey, r, parsed[i].compressed)
+		added = append(added, e)
+	}
+	next.chunks = append(next.chunks, strings.Clone(chunk.String()))
+	next.liveBytes, next.totalBytes = next.liveBytes+chunk.Len(), next.totalBytes+chunk.Len()
+	if len(x.recordRefs) == 0 {
+		next.dictionaryLiveBytes = next.liveBytes
+	}
+	slices.SortFunc(added, func(a, b indexEntry) int { return a.sortKey.Compare(b.sortKey) })
+	next.merge(x, replaced, remaining, added)
+	return next.compact(), nil
+}
+
+func (x *index) recordSize(ordinal uint32) int {
+	p := x.record(ordinal)
+	whole := len(p.rest)
+	for range 5 {
+		p.readString()
+	}
+	for range 5 {
+		p.readInt()
+	}
+	return whole - len(p.rest)
+}
+
+// merge fills the index with the sites of another but those that left, and fresh ones.
+func (x *index) merge(old *index, replaced []bool, remaining int, added []indexEntry) {
+	n := remaining + len(added)
+	var words, facets invertedIndex
+	var indexing sync.WaitGroup
+	indexing.Go(func() { words, facets = invertSites(added) })
+	x.recordRefs, x.lat, x.lon = make([]uint64, 0, n), make([]float64, 0, n), make([]float64, 0, n)
+	movedOrdinals, addedOrdinals := make([]uint32, len(old.recordRefs)), make([]uint32, len(added))
+	nextOld := uint32(0)
+	copyUntil := func(until uint32) {
+		for ; nextOld < until; nextOld++ {
+			if movedOrdinals[nextOld] = droppedOrdinal; !replaced[nextOld] {
+				movedOrdinals[nextOld] = x.appendSite(old.recordRefs[nextOld], old.lat[nextOld], old.lon[nextOld])
+			}
+		}
+	}
+	for i := range added {
+		e := &added[i]
+		copyUntil(old.firstAfter(e.sortKey))
+		addedOrdinals[i] = x.appendSite(e.recordRef, e.lat, e.lon)
+	}
+	copyUntil(uint32(len(old.recordRefs)))
+	indexing.Wait()
+	x.words, x.facets = mergeInverted(&old.words, &words, movedOrdinals, addedOrdinals), mergeInverted(&old.facets, &facets, movedOrdinals, addedOrdinals)
+	x.mergeIDOrder(old, movedOrdinals, addedOrdinals)
+}
+
+// appendSite adds a site at the end of the order and gives its ordinal.
+func (x *index) appendSite(row uint64, lat, lon float64) uint32 {
+	x.recordRefs, x.lat, x.lon = append(x.recordRefs, row), append(x.lat, lat), append(x.lon, lon)
+	return uint32(len(x.recordRefs) - 1)
+}
+
+// invertSites are the words and marks of sites, by their place in the list.
+func invertSites(added []indexEntry) (words, facets invertedIndex) {
+	w, m := newPostingCollector(), newPostingCollector()
+	for i := range added {
+		e := &added[i]
+		e.projection.visitTexts(func(text string, in field) { w.addText(text, uint32(i), in) })
+		e.visitFacets(func(mark string, in field) { m.addPosting(m.wordID(mark), uint32(i), in) })
+	}
+	return w.build(), m.build()
+}
+
+// mergeIDOrder merges the old order of ids with the fresh ones.
+func (x *index) mergeIDOrder(old *index, movedOrdinals, addedOrdinals []uint32) {
+	slices.SortFunc(addedOrdinals, func(a, b uint32) int { return compareIDs(x.sortKey(a), x.sortKey(b)) })
+	x.byID = make([]uint32, 0, len(x.recordRefs))
+	nextOld := 0
+	copyUntil := func(until int) {
+		for ; nextOld < until; nextOld++ {
+			if n := movedOrdinals[old.byID[nextOld]]; n != droppedOrdinal {
+				x.byID = append(x.byID, n)
+			}
+		}
+	}
+	for _, n := range addedOrdinals {
+		copyUntil(old.lowerBoundByID(x.sortKey(n)))
+		x.byID = append(x.byID, n)
+	}
+	copyUntil(len(old.byID))
+}
+
+// maxChunks is how many texts the parcels of an index may be in.
+const maxChunks = 64
+
+// compact is the index with its parcels in one text where they are in too many, or more is kept than is in use.
+func (x *index) compact() *index {
+	if len(x.chunks) <= maxChunks && x.totalBytes <= 2*x.liveBytes+1<<12 {
+		return x
+	}
+	var chunk strings.Builder
+	chunk.Grow(x.liveBytes)
+	for i := range x.recordRefs {
+		n := uint32(i)
+		start := chunk.Len()
+		chunk.WriteString(x.record(n).rest[:x.recordSize(n)])
+		x.recordRefs[i] = uint64(start)
+	}
+	x.chunks, x.liveBytes, x.totalBytes = []string{chunk.String()}, chunk.Len(), chunk.Len()
+	return x
+}

@@ -1,0 +1,254 @@
+package memory_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/queries/locations/memory"
+	"lieudit/queries/locations/search"
+	"lieudit/queries/locations/search/searchtest"
+	"lieudit/schemas/locations"
+	"lieudit/schemas/table"
+)
+
+// known is a site as the contract looks at it, read the slow way.
+type known struct {
+	row     table.Site
+	content locations.Content
+	fields  [3][]string // the words of name, of tags, town and postcode, of the rest of the address
+}
+
+func knownOf(row table.Site) known {
+	var stored locations.StoredSite
+	if err := json.Unmarshal([]byte(row.Content), &stored); err != nil {
+		panic(err)
+	}
+	k := known{row: row}
+	k.content, _, _ = stored.ShownContent()
+	say := func(field int, texts ...string) {
+		for _, text := range texts {
+			search.VisitTerms(text, func(word string) { k.fields[field] = append(k.fields[field], word) })
+		}
+	}
+	say(0, k.content.Name)
+	say(1, k.content.Tags...)
+	if a := k.content.Address; a != nil {
+		say(1, a.City, a.PostalCode)
+		say(2, a.Line1, a.Line2, a.InseeCode, a.Country)
+	}
+	return k
+}
+
+// rank is typos, beginnings and fields, added up over the words, each at its best.
+func (k *known) rank(q search.Query) (uint64, bool) {
+	text := q.TrimmedText()
+	if q.MatchExternalIDs && strings.EqualFold(text, k.row.ExternalID) {
+		return 0, true
+	}
+	words := search.QueryWords(text)
+	total, ok := uint64(1), len(words) > 0
+	for _, w := range words {
+		best := k.cost(w)
+		if best == math.MaxUint64 {
+			ok = false
+			break
+		}
+		total += best
+	}
+	if id := k.row.ExternalID; q.MatchExternalIDs && len(text) <= len(id) && strings.EqualFold(text, id[:len(text)]) && (!ok || total > 1+256+2) {
+		return 1 + 256 + 2, true
+	}
+	return total, ok
+}
+
+func (k *known) cost(w search.Word) uint64 {
+	best := uint64(math.MaxUint64)
+	for field, words := range k.fields {
+		for _, word := range words {
+			n, ok := search.CountTypos(w.Text, word, w.MayBePrefix)
+			if !ok {
+				continue
+			}
+			cost := uint64(n)<<16 + uint64(field)
+			if whole, exact := search.CountTypos(w.Text, word, false); !exact || whole != n {
+				cost += 1 << 8
+			}
+			best = min(best, cost)
+		}
+	}
+	if w.Expansions == nil {
+		return best
+	}
+	furthest := uint64(0)
+	for _, term := range w.Expansions {
+		in := slices.IndexFunc(k.fields[:], func(words []string) bool { return slices.Contains(words, term) })
+		if in < 0 {
+			return best
+		}
+		furthest = max(furthest, uint64(in))
+	}
+	return min(best, 1<<8+furthest)
+}
+
+func (k *known) at() (search.Point, bool) {
+	if k.content.Lat == nil {
+		return search.Point{}, false
+	}
+	return search.Point{Lat: *k.content.Lat, Lon: *k.content.Lon}, true
+}
+
+// place is where the site stands in the answer, if it is in it.
+func (k *known) place(q search.Query) (p search.SortKey, ok bool) {
+	if k.row.Account != q.Account || q.Status == search.Active && !k.row.Active || q.Status == search.Inactive && k.row.Active ||
+		q.Referential != "" && q.Referential != k.row.Referential {
+		return p, false
+	}
+	for _, tag := range q.Tags {
+		if !slices.ContainsFunc(k.content.Tags, func(t string) bool { return search.FoldTag(t) == search.FoldTag(tag) }) {
+			return p, false
+		}
+	}
+	at, placed := k.at()
+	if (q.Box != nil || q.Radius > 0) && !placed || q.Box != nil && !q.Box.Contains(at) || q.Radius > 0 && search.Distance(*q.Center, at) > q.Radius {
+		return p, false
+	}
+	p = search.SortKey{Name: search.FoldName(k.content.Name), ExternalID: k.row.ExternalID, Referential: k.row.Referential}
+	if q.TrimmedText() != "" {
+		if p.Rank, ok = k.rank(q); !ok {
+			return p, false
+		}
+	}
+	if q.EffectiveSort() != search.ByRelevance {
+		p.Rank = 0
+	}
+	if q.Center != nil && q.EffectiveSort() != search.ByName {
+		p.Distance = math.Inf(1)
+		if placed {
+			p.Distance = search.Distance(*q.Center, at)
+		}
+	}
+	return p, true
+}
+
+// expected are the ids of all that answers a question, in the order of the contract.
+func expected(all map[string]known, q search.Query) []string {
+	places := []search.SortKey{}
+	for _, k := range all {
+		if p, ok := k.place(q); ok {
+			places = append(places, p)
+		}
+	}
+	slices.SortFunc(places, search.SortKey.Compare)
+	found := make([]string, len(places))
+	for i, p := range places {
+		found[i] = p.Referential + "/" + p.ExternalID
+	}
+	return found
+}
+
+// world makes sites and questions out of few words, so that they meet.
+type world struct{ *rand.Rand }
+
+func (w world) one(of ...string) string { return of[w.IntN(len(of))] }
+
+func (w world) text(n int) string {
+	var words []string
+	for range w.IntN(n + 1) {
+		words = append(words, w.one("boulangerie", "Boulanger", "lilas", "lilac", "Été", "cœur", "St", "saint", "12", "2", "bd", "boulevard", "ZI", "zone", "industrielle",
+			"a", "ab", "abc", "abcd", "مخبز", "★", "48000", "Mende", "mendes", "MAG-1"))
+	}
+	return strings.Join(words, " ")
+}
+
+func (w world) at() *locations.Position {
+	if w.IntN(8) == 0 {
+		return nil
+	}
+	return &locations.Position{Lat: 44 + float64(w.IntN(20))/20, Lon: 3 + float64(w.IntN(20))/20}
+}
+
+func (w world) site() table.Site {
+	c := locations.Content{Name: w.text(3)}
+	if w.IntN(4) > 0 {
+		c.Address = &locations.SiteAddress{Line1: w.text(2), PostalCode: w.text(1), City: w.text(1)}
+	}
+	for range w.IntN(3) {
+		c.Tags = append(c.Tags, w.one("Drive", "wi-fi", "★", "accès PMR", "lilas"))
+	}
+	r := searchtest.NewSiteRow(w.one("a", "b"), w.one("shops", "depots"), w.one("MAG-", "mag-", "x")+fmt.Sprint(w.IntN(150)), locations.StoredSite{Content: c, Position: w.at()})
+	r.Active = w.IntN(5) > 0
+	return r
+}
+
+func (w world) question() search.Query {
+	q := search.Query{Account: w.one("a", "b"), MatchExternalIDs: w.IntN(2) == 0, Referential: w.one("", "", "", "shops"),
+		Status: search.Status(w.one("actif", "actif", "inactif", "tous")), Limit: 1 + w.IntN(20)}
+	if w.IntN(4) > 0 {
+		q.Text = w.text(3)
+		if letters := []rune(q.Text); len(letters) > 2 && w.IntN(2) == 0 {
+			i := w.IntN(len(letters) - 1)
+			letters[i] = letters[i+1]
+			q.Text = string(letters[:len(letters)-w.IntN(2)])
+		}
+	}
+	if p := w.at(); p != nil && w.IntN(2) == 0 {
+		q.Center = &search.Point{Lat: p.Lat, Lon: p.Lon}
+		q.Radius = float64(w.IntN(3)) * 20_000
+		q.Sort = search.Sort(w.one("", "pertinence", "distance", "nom"))
+	}
+	if p := w.at(); p != nil && w.IntN(4) == 0 {
+		q.Box = &search.Box{West: p.Lon, South: p.Lat, East: p.Lon + .3, North: p.Lat + .3}
+	}
+	if w.IntN(4) == 0 {
+		q.Tags = []string{w.one("drive", "WIFI", "wi fi", "★", "acces pmr")}
+	}
+	return q
+}
+
+// TestEveryAnswerIsWhatReadingEverythingGives changes sites again and again and compares whole answers, page by page.
+func TestEveryAnswerIsWhatReadingEverythingGives(t *testing.T) {
+	t.Parallel()
+	s, w, all := open(t, t.TempDir(), memory.DefaultMaxSites), world{rand.New(rand.NewPCG(3, 5))}, map[string]known{}
+	for round := range 70 {
+		rows := map[string]table.Site{}
+		for range []int{200, 1 + w.IntN(12)}[min(round, 1)] {
+			r := w.site()
+			rows[r.ID] = r
+			all[r.ID] = knownOf(r)
+		}
+		s.put(t, values(rows)...)
+		for range 20 {
+			q := w.question()
+			want, got := expected(all, q), []string{}
+			for {
+				r, err := s.engine.Search(t.Context(), q)
+				if err != nil {
+					t.Fatalf("%+v: %v", q, err)
+				}
+				for _, h := range r.Hits {
+					got = append(got, h.Site.Referential+"/"+h.Site.ExternalID)
+				}
+				if q.After = r.Next; q.After == "" {
+					break
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("round %d: %+v: %s", round, q, diff)
+			}
+		}
+	}
+}
+
+func values[V any](m map[string]V) (all []V) {
+	for _, v := range m {
+		all = append(all, v)
+	}
+	return all
+}

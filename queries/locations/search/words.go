@@ -1,0 +1,135 @@
+package search
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"lieudit/queries/address/text"
+)
+
+// MaxQueryWords is how many words of a text are looked for. What follows them is not looked at.
+const MaxQueryWords = 10
+
+// Word is a word of a question.
+type Word struct {
+	Text        string   // folded: lower case, without accents, œ as oe
+	Expansions  []string // what it stands for where it is an abbreviation, all of them words of the site; nil where it is none
+	MayBePrefix bool     // it may be the beginning of a word
+}
+
+// QueryWords are the words of a question, at most MaxWords. Signs, spaces and apostrophes separate them; digits and letters
+// separate each other, save for the ending of an ordinal. The sign of a number (n° 12) says nothing and is left out.
+func QueryWords(question string) []Word {
+	var words []Word
+	for _, t := range text.Terms(question) {
+		if t.Part {
+			last := &words[len(words)-1]
+			last.Expansions = append(last.Expansions, t.Text)
+			continue
+		}
+		if len(words) == MaxQueryWords {
+			break
+		}
+		words = append(words, Word{Text: t.Typed + t.Tail, Expansions: []string{t.Text}})
+	}
+	for i := range words {
+		w := &words[i]
+		w.MayBePrefix = i == len(words)-1
+		if len(w.Expansions) == 1 && w.Expansions[0] == w.Text {
+			w.Expansions = nil
+		}
+	}
+	return words
+}
+
+// VisitTerms calls yield with each word that a text of a site is found by: those it is written in, and those that its
+// abbreviations stand for. Some come more than once.
+func VisitTerms(s string, yield func(word string)) {
+	for _, t := range text.Terms(s) {
+		typed := t.Typed + t.Tail
+		if !t.Part {
+			yield(typed)
+		}
+		if t.Text != typed {
+			yield(t.Text)
+		}
+	}
+}
+
+// FoldName is a site's name as it is sorted by: folded, "" where nothing is left of it.
+func FoldName(name string) string { return text.Fold(name) }
+
+// FoldTag is what is the same for tags that are the same: the folded tag, or where nothing is left of it the tag itself.
+func FoldTag(tag string) string {
+	if folded := text.Fold(tag); folded != "" {
+		return folded
+	}
+	return strings.TrimSpace(tag)
+}
+
+// MaxTypoLetters is how many letters the MaxTypoLetters word has that is looked for with typos.
+const MaxTypoLetters = 48
+
+// AllowedTypos is how many typos a typed word may have: none in a number or in less than four letters, one in less than
+// eight, else two.
+func AllowedTypos(typed string) int {
+	n := utf8.RuneCountInString(typed)
+	switch {
+	case n < 4, n > MaxTypoLetters, '0' <= typed[0] && typed[0] <= '9':
+		return 0
+	case n < 8:
+		return 1
+	}
+	return 2
+}
+
+// CountTypos counts the slips that make what was typed of a word, or with prefix of one of its beginnings: letters to insert,
+// drop, change or swap with their neighbour. One in the first letter counts for two. It says false when there are more
+// than are allowed.
+func CountTypos(typed, word string, prefix bool) (int, bool) {
+	if typed == word || prefix && strings.HasPrefix(word, typed) {
+		return 0, true
+	}
+	maxTypos := AllowedTypos(typed)
+	if maxTypos == 0 || word == "" {
+		return 0, false
+	}
+	a, b := []rune(typed), []rune(word)
+	n := editDistance(a, b[:min(len(b), len(a)+maxTypos+1)], prefix)
+	if len(b) > len(a)+maxTypos && !prefix {
+		return 0, false
+	}
+	if a[0] != b[0] {
+		n++
+	}
+	return n, n <= maxTypos
+}
+
+// editDistance is the distance of a to b, or to the nearest beginning of b.
+func editDistance(a, b []rune, prefix bool) int {
+	var rows [3][MaxTypoLetters + 1]int
+	beforeLast, last, row := &rows[0], &rows[1], &rows[2]
+	for i := range len(a) + 1 {
+		last[i] = i
+	}
+	least := last[len(a)]
+	for j, letter := range b {
+		row[0] = j + 1
+		for i := 1; i <= len(a); i++ {
+			change := 1
+			if a[i-1] == letter {
+				change = 0
+			}
+			row[i] = min(last[i]+1, row[i-1]+1, last[i-1]+change)
+			if i > 1 && j > 0 && a[i-1] == b[j-1] && a[i-2] == letter {
+				row[i] = min(row[i], beforeLast[i-2]+1)
+			}
+		}
+		least = min(least, row[len(a)])
+		beforeLast, last, row = last, row, beforeLast
+	}
+	if prefix {
+		return least
+	}
+	return last[len(a)]
+}
