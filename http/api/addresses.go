@@ -3,10 +3,14 @@ package api
 import (
 	"context"
 	"errors"
+	"math"
+	"regexp"
+	"strings"
 
 	"lieudit/http/problem"
 	"lieudit/queries/address"
 	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/commune"
 	"lieudit/schemas/body"
 )
 
@@ -120,4 +124,175 @@ func (h *handler) searchLocalities(_ context.Context, _ call, q body.SearchLocal
 		}
 		return body.Localities{Envelope: body.OKEnvelope, Results: mapSlice(found, toLocality)}, nil
 	})
+}
+
+// addressIDPattern is what an id or an id_ban looks like. A postcode looks like a commune's id and is tried as one first.
+var addressIDPattern = regexp.MustCompile(`^([0-9][0-9AB][0-9]{3}(_\S+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
+
+// resolveCenter resolves where a search begins. A text leads to one verified address or nowhere: a number the base does not
+// have, or several addresses that fit as well, resolve to nothing.
+func resolveCenter(ctx context.Context, e *address.Engine, q body.NearAddress) (*body.Center, error) {
+	if q.Center == "" {
+		return &body.Center{Lon: *q.Lon, Lat: *q.Lat}, nil
+	}
+	if id := strings.TrimSpace(q.Center); addressIDPattern.MatchString(id) {
+		if r, ok := e.View(id); ok {
+			return newCenter(q.Center, &r, 1), nil
+		}
+	}
+	found, err := e.Verify(ctx, address.Query{Text: q.Center, Limit: 1})
+	if err != nil && !errors.Is(err, address.ErrUnparsable) {
+		return nil, err
+	}
+	if len(found) == 0 || found[0].NumberTyped && !found[0].NumberFound || found[0].Next >= found[0].Score {
+		return nil, problem.AddressUnresolved(q.Center)
+	}
+	return newCenter(q.Center, &found[0].Record, found[0].Score), nil
+}
+
+func newCenter(typed string, r *address.Record, score float64) *body.Center {
+	resolved := toAddress(r)
+	return &body.Center{Input: typed, Score: score, Address: &resolved, Lon: r.Lon, Lat: r.Lat}
+}
+
+const geoJSON = "geojson"
+
+// toFeatureCollection is a search's answer as GeoJSON.
+func toFeatureCollection[A any](found []A, toFeature func(A) body.Feature) body.FeatureCollection {
+	return body.FeatureCollection{
+		Type: "FeatureCollection", Envelope: body.OKEnvelope, Features: mapSlice(found, toFeature),
+		Attribution: "BAN", Licence: "Licence Ouverte 2.0",
+	}
+}
+
+func toFeature(r *address.Record, score float64) body.Feature {
+	p := body.Properties{
+		Label: r.Label, Score: score, HouseNumber: r.Number + r.Rep, ID: r.ID, BanID: withoutNilBanID(r.BanID), Name: r.Street,
+		PostCode: r.Postcode, CityCode: r.CityCode, OldCityCode: r.OldCityCode, OldCity: r.OldCity, X: r.X, Y: r.Y,
+		City: r.City, District: r.District, Context: r.Context(), Type: string(r.Type), Population: r.Population,
+	}
+	switch r.Type {
+	case address.HouseNumber:
+		p.Name, p.Street = p.HouseNumber+" "+r.Street, r.Street
+	case address.Municipality:
+		p.Name = r.City
+	case address.StreetType:
+		p.Street = r.Street
+	}
+	return body.Feature{Type: "Feature", Geometry: body.Point{Type: "Point", Coordinates: []float64{r.Lon, r.Lat}}, Properties: p}
+}
+
+// toNeighbourFeature is a neighbour, whose score is how near it lies.
+func toNeighbourFeature(n address.Neighbour) body.Feature {
+	f := toFeature(&n.Record, math.Round(1e4/(1+float64(n.Distance)/1000))/1e4)
+	f.Properties.Distance = &n.Distance
+	return f
+}
+
+// toAddressCore is what every answer shows of a record.
+func toAddressCore(r *address.Record) body.AddressCore {
+	return body.AddressCore{
+		ID: r.ID, BanID: withoutNilBanID(r.BanID), Type: string(r.Type), Label: r.Label, Number: r.Number, Rep: r.Rep,
+		Street: r.Street, Locality: r.Locality, PostalCode: r.Postcode, InseeCode: r.CityCode, City: r.City,
+		OldCityCode: r.OldCityCode, OldCity: r.OldCity, District: r.District,
+		Department: toDivision(r.Department), Region: toDivision(r.Region), Lon: r.Lon, Lat: r.Lat,
+	}
+}
+
+// withoutNilBanID is an id_ban, unless it is the one of nothing.
+func withoutNilBanID(id string) string {
+	if id == "00000000-0000-0000-0000-000000000000" {
+		return ""
+	}
+	return id
+}
+
+func toDivision(d commune.Division) *body.Division {
+	if d.Code == "" {
+		return nil
+	}
+	return &body.Division{Code: d.Code, Name: d.Name}
+}
+
+func toAddress(r *address.Record) body.Address {
+	a := body.Address{
+		AddressCore: toAddressCore(r), AFNOR: r.AFNOR, X: r.X, Y: r.Y, PositionType: r.PositionType, Parcels: r.Parcels,
+		Population: r.Population, StreetLine: r.StreetLine, ComplementLine: r.ComplementLine, CityLine: r.CityLine, Vintage: r.Vintage,
+	}
+	if r.Type == address.HouseNumber {
+		a.Certified = &r.Certified
+	}
+	return a
+}
+
+func toSuggestion(s address.Suggestion) body.Suggestion {
+	return body.Suggestion{AddressCore: toAddressCore(&s.Record), Score: s.Score, Highlights: mapSlice(s.Highlights,
+		func(h address.Highlight) body.Highlight { return body.Highlight{Start: h.Start, Length: h.Length} })}
+}
+
+func toMatch(m address.Match) body.Match {
+	out := body.Match{
+		Address: toAddress(&m.Record), Score: m.Score, NextScore: m.Next, Verdict: string(m.Verdict), Precision: string(m.Precision),
+		Nearby: m.Nearby, Components: body.Components{
+			Number: toComponent(m.Components.Number), Rep: toComponent(m.Components.Rep), Street: toComponent(m.Components.Street),
+			PostalCode: toComponent(m.Components.Postcode), City: toComponent(m.Components.City),
+		},
+	}
+	if m.NumberTyped {
+		out.NumberFound = &m.NumberFound
+	}
+	return out
+}
+
+func toComponent(c address.Component) body.Component {
+	return body.Component{Input: c.Typed, Matched: c.Kept, Status: string(c.Status)}
+}
+
+func toNeighbour(n address.Neighbour) body.Neighbour {
+	return body.Neighbour{Address: toAddress(&n.Record), Distance: n.Distance}
+}
+
+func toLocality(l address.Locality) body.Locality {
+	return body.Locality{
+		InseeCode: l.Code, City: l.Name, Parent: l.Parent, PostalCodes: l.Postcodes(), Population: int(l.Population),
+		Lon: l.Lon, Lat: l.Lat, Department: toDivision(l.Department), Region: toDivision(l.Region), Score: l.Score,
+	}
+}
+
+// mapSlice is a list made of another; it is never nil.
+func mapSlice[A, B any](all []A, convert func(A) B) []B {
+	mapped := make([]B, len(all))
+	for i := range all {
+		mapped[i] = convert(all[i])
+	}
+	return mapped
+}
+
+func toAddressTypes(names []string) []address.Type {
+	if names == nil {
+		return nil
+	}
+	return mapSlice(names, func(n string) address.Type { return address.Type(n) })
+}
+
+// firstNonEmpty is a filter under its name, else under its former one.
+func firstNonEmpty(values, fallback []string) []string {
+	if len(values) > 0 {
+		return values
+	}
+	return fallback
+}
+
+func oneOrNone(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+func biasPosition(b body.Bias) *address.Position {
+	if b.Lat == nil || b.Lon == nil {
+		return nil
+	}
+	return &address.Position{Lon: *b.Lon, Lat: *b.Lat}
 }

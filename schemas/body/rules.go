@@ -1,7 +1,12 @@
 package body
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+
 	"lieudit/schemas/access"
+	"lieudit/schemas/body/shape"
 	"lieudit/schemas/token"
 )
 
@@ -55,4 +60,61 @@ func (q NearAddress) BrokenRules() []string {
 func (q SearchLocality) BrokenRules() []string {
 	return brokenIf(q.PopulationMin != nil && q.PopulationMax != nil && *q.PopulationMin > *q.PopulationMax,
 		"population_min must be less than or equal to population_max")
+}
+
+// BrokenRules: a position is whole.
+func (r SiteRow) BrokenRules() []string { return latLonRule(r.Lat, r.Lon) }
+
+// BrokenRules: a position is whole.
+func (s PutSite) BrokenRules() []string { return latLonRule(s.Lat, s.Lon) }
+
+func latLonRule(lat, lon *float64) []string {
+	return brokenIf((lat == nil) != (lon == nil), "lat and lon go together")
+}
+
+// BrokenRules: a centre is one point, given in one way; what needs one has one.
+func (q SearchLocations) BrokenRules() []string {
+	centred := q.Near != "" || q.Lat != nil || q.Lon != nil
+	rules := latLonRule(q.Lat, q.Lon)
+	rules = append(rules, brokenIf(q.Near != "" && (q.Lat != nil || q.Lon != nil), "near and lat with lon exclude each other")...)
+	rules = append(rules, brokenIf(q.Radius != nil && !centred, "radius needs lat and lon, or near")...)
+	return append(rules, brokenIf(q.Sort == "distance" && !centred, "sort=distance needs lat and lon, or near")...)
+}
+
+// MemberFaults: a box has corners on the globe, in their order.
+func (q SearchLocations) MemberFaults() []shape.MemberFault {
+	if q.BBox == "" {
+		return nil
+	}
+	if _, err := ParseBoundingBox(q.BBox); err != nil {
+		return []shape.MemberFault{{Member: "bbox", Rule: err.Error()}}
+	}
+	return nil
+}
+
+// BoundingBox is the south-western and the north-eastern corner of a bbox. One that passes the antimeridian has a West that is
+// greater than its East.
+type BoundingBox struct{ West, South, East, North float64 }
+
+// ParseBoundingBox reads a bbox.
+func ParseBoundingBox(text string) (BoundingBox, error) {
+	var b BoundingBox
+	parts := strings.Split(text, ",")
+	if len(parts) != 4 {
+		return b, fmt.Errorf("a box is lon,lat,lon,lat")
+	}
+	for i, bound := range []struct {
+		into *float64
+		most float64
+	}{{&b.West, 180}, {&b.South, 90}, {&b.East, 180}, {&b.North, 90}} {
+		n, err := strconv.ParseFloat(parts[i], 64)
+		if err != nil || n < -bound.most || n > bound.most {
+			return b, fmt.Errorf("a box is lon,lat,lon,lat with lon from -180 to 180 and lat from -90 to 90")
+		}
+		*bound.into = n
+	}
+	if b.South > b.North {
+		return b, fmt.Errorf("the first lat of a box is not above the second")
+	}
+	return b, nil
 }

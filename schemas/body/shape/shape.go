@@ -216,3 +216,37 @@ func parseNumber(text string) (*float64, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	return &n, err
 }
+
+// RuleChecker is a body, or an object inside one, with rules over several of its fields. Broken says which of them the
+// values break, in a few words each; it is asked when each field by itself is right.
+type RuleChecker interface{ BrokenRules() []string }
+
+// MemberChecker is a body, or an object inside one, with rules that no tag says. Faulty names the members that break one, each
+// with the rule in a few words; it is asked when each field by itself is right otherwise.
+type MemberChecker interface{ MemberFaults() []MemberFault }
+
+// MemberFault is a member and the rule it breaks.
+type MemberFault struct{ Member, Rule string }
+
+// Nullable is a field that may be left out, be null, or hold a T, where the three mean different things.
+type Nullable[T any] struct {
+	IsGiven bool // the field was there
+	Value   *T   // nil when it was null
+}
+
+// IsZero says that the field was left out (for omitzero).
+func (n Nullable[T]) IsZero() bool { return !n.IsGiven }
+
+// MarshalJSON writes the value, or null.
+func (n Nullable[T]) MarshalJSON() ([]byte, error) { return json.Marshal(n.Value) }
+
+// UnmarshalJSON reads a value or null; it is not called for a field that is left out.
+func (n *Nullable[T]) UnmarshalJSON(data []byte) error {
+	n.IsGiven, n.Value = true, nil
+	return json.Unmarshal(data, &n.Value)
+}
+
+// nullable is what every Nullable is.
+type nullable interface{ isNullable() }
+
+func (n Nullable[T]) isNullable() {}

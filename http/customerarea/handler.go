@@ -5,8 +5,11 @@ package customerarea
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"lieudit/commands/access"
@@ -15,6 +18,7 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/waitlimit"
+	"lieudit/http/auth"
 	"lieudit/http/bodylimit"
 	"lieudit/http/problem"
 	"lieudit/http/router"
@@ -125,4 +129,91 @@ func (h *handler) serveAuthenticated(r *http.Request) (response, error) {
 	defer h.BodyBudget.Limit(r, bodylimit.Admission{Account: p.Account, Limit: maxBodyBytes})()
 	r.Body = &redactedBody{ReadCloser: r.Body, prefixes: h.TokenPrefixes}
 	return rt.endpoint(r, c)
+}
+
+// authenticate is who the request is from.
+func (h *handler) authenticate(r *http.Request) (accessschemas.TokenGrant, error) {
+	text, ok := auth.BearerToken(r.Header)
+	if !ok {
+		return accessschemas.TokenGrant{}, problem.KeyRequired()
+	}
+	if kind, ok := h.TokenPrefixes.KindOf(text); !ok || kind != token.Area {
+		return accessschemas.TokenGrant{}, problem.KeyInvalid()
+	}
+	hash := token.HashOf(text)
+	if !h.TokenRing.IsFresh(h.Now()) && !h.awaitFreshTokens(r.Context(), hash) {
+		return accessschemas.TokenGrant{}, problem.AuthUnavailable()
+	}
+	found, ok := h.TokenRing.FindToken(hash)
+	if !h.TokenRing.IsFresh(h.Now()) { // it grew old, or began again from zero, while it was asked
+		return accessschemas.TokenGrant{}, problem.AuthUnavailable()
+	}
+	if !ok {
+		return accessschemas.TokenGrant{}, problem.KeyInvalid()
+	}
+	return found, nil
+}
+
+// awaitFreshTokens waits until the passes are fresh, with a token that the stale ones know, and says whether they are.
+func (h *handler) awaitFreshTokens(ctx context.Context, hash token.Hash) bool {
+	source, canGoStale := h.TokenRing.(auth.FreshnessSource)
+	known, ok := h.TokenRing.FindToken(hash)
+	if !ok || !canGoStale {
+		return false
+	}
+	accountID := known.Account
+	if accountID == "" {
+		accountID = "token " + known.TokenID // which is no account's name
+	}
+	return auth.WaitUntilFresh(ctx, source, h.Limiter, accountID, h.Now(), waitlimit.MaxWait)
+}
+
+// scope is whose accounts a route may be used on.
+type scope uint8
+
+const (
+	unscoped       scope = iota // the route is about no account
+	ownAccounts                 // one's own account, and an agency's sub-clients
+	subClientsOnly              // an agency's sub-clients only
+)
+
+// authorize says whether a pass may use a route on an account. What it may not reach is not found.
+func (h *handler) authorize(ctx context.Context, p accessschemas.TokenGrant, rt route, id string) error {
+	switch {
+	case !slices.Contains(rt.roles, p.Role):
+		return problem.Forbidden()
+	case rt.scope == unscoped || p.Account == "":
+		return nil
+	case rt.scope == ownAccounts && p.Account == id:
+		return nil
+	case p.Role != accessschemas.RoleAgency:
+		return problem.NotFound()
+	}
+	parent, err := h.AccountCommands.AgencyOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	if parent != p.Account {
+		return problem.NotFound()
+	}
+	return nil
+}
+
+// redactedBody is a body in which tokens are hints. No request needs one in its body; but people paste the key they
+// talk about into a label or a reason, and the log keeps these for good.
+type redactedBody struct {
+	io.ReadCloser
+	prefixes token.Prefixes
+	text     io.Reader // nil before the first read
+}
+
+func (c *redactedBody) Read(p []byte) (int, error) {
+	if c.text == nil {
+		whole, err := io.ReadAll(c.ReadCloser)
+		if err != nil {
+			return 0, err
+		}
+		c.text = strings.NewReader(c.prefixes.RedactValidTokens(string(whole)))
+	}
+	return c.text.Read(p)
 }

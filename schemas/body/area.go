@@ -1,0 +1,146 @@
+package body
+
+import (
+	"time"
+
+	"lieudit/schemas/access"
+	"lieudit/schemas/body/shape"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// OpenAccount is POST /accounts.
+type OpenAccount struct {
+	ID     string    `json:"id,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"Chosen by the service when left out; an agency cannot choose it"`
+	Name   string    `json:"nom" min:"1" max:"200"`
+	Plan   plan.Name `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
+	Quota  int64     `json:"quota,omitempty" min:"1" max:"1000000000000" doc:"Requests a month; the plan's own number when left out, at most 20000 on DISCOVERY. What an agency sets is at most its own"`
+	Anchor plan.Date `json:"debut_periode,omitzero" doc:"First day of the first period; today when left out"`
+	Agency string    `json:"agence_de,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"The agency account it is a sub-client of"`
+}
+
+// ChangePlan is POST /accounts/{id}:plan.
+type ChangePlan struct {
+	Plan  plan.Name `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
+	Quota int64     `json:"quota,omitempty" min:"1" max:"1000000000000" doc:"Requests a month; the plan's own number when left out. What an agency sets is at most its own"`
+}
+
+// CloseAccount is POST /accounts/{id}:close.
+type CloseAccount struct {
+	ID     string `json:"id,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"The account's id again, because this cannot be taken back; an agency must give it"`
+	Reason string `json:"reason,omitempty" max:"500"`
+}
+
+// EraseAccount is POST /accounts/{id}:erase.
+type EraseAccount struct {
+	Reason string `json:"reason,omitempty" max:"500"`
+}
+
+// ChangeAgency is POST /accounts/{id}:agency. Nothing activates agency mode, an id joins that agency, null leaves it.
+type ChangeAgency struct {
+	Agency shape.Nullable[string] `json:"agence_de,omitzero" pattern:"^[a-z0-9-]{1,64}$" doc:"Left out: activates agency mode. An account id: becomes its sub-client. null: leaves the agency, with the own plan's number of requests, which only an operator can say"`
+}
+
+// Account is an account as the customer area shows it.
+type Account struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"nom" doc:"Empty once the account's personal data was destroyed"`
+	Plan      plan.Name  `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
+	Quota     int64      `json:"quota" doc:"Requests a month"`
+	Anchor    plan.Date  `json:"debut_periode" doc:"First day of the first period"`
+	Period    Interval   `json:"periode" doc:"The running period"`
+	Agency    string     `json:"agence_de,omitempty" doc:"The agency it is a sub-client of"`
+	IsAgency  bool       `json:"agence" doc:"Whether it can have sub-clients"`
+	NextTerms *NextTerms `json:"prochain,omitempty" doc:"Terms that are settled but have not begun"`
+	Created   time.Time  `json:"cree_le"`
+	Closed    time.Time  `json:"ferme_le,omitzero"`
+}
+
+// NextTerms are terms that begin later.
+type NextTerms struct {
+	Plan      plan.Name `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
+	Quota     int64     `json:"quota"`
+	Effective time.Time `json:"effet"`
+}
+
+// Accounts is GET /accounts.
+type Accounts struct {
+	Envelope
+	Results []Account `json:"results"`
+	Cursor  string    `json:"curseur,omitempty" doc:"Asks for what follows; absent on the last page"`
+}
+
+// IssueKey is POST /accounts/{id}/keys.
+type IssueKey struct {
+	Kind    token.Kind `json:"kind" enum:"secret publishable"`
+	Label   string     `json:"label" min:"1" max:"200" doc:"What it is for"`
+	Origins []string   `json:"origins,omitempty" doc:"Of a publishable key: 1 to 10 of the form https://domain or https://*.domain"`
+}
+
+// RevokeKey is POST /accounts/{id}/keys/{key}:revoke.
+type RevokeKey struct {
+	Reason string `json:"reason" min:"1" max:"500" doc:"Such as leak, rotation, offboarding"`
+}
+
+// ChangeOrigins is PUT /accounts/{id}/keys/{key}/origins. The key itself stays.
+type ChangeOrigins struct {
+	Origins []string `json:"origins" doc:"1 to 10 of the form https://domain or https://*.domain"`
+}
+
+// Key is an API key. Token is there for publishable keys, and for a secret one in the answer that creates it.
+type Key struct {
+	ID        string     `json:"id"`
+	Kind      token.Kind `json:"kind" enum:"secret publishable"`
+	Label     string     `json:"label"`
+	Hint      string     `json:"hint" doc:"Prefix and last four characters"`
+	Origins   []string   `json:"origins,omitempty"`
+	Token     string     `json:"token,omitempty" doc:"A secret key's is told once, at creation"`
+	Created   time.Time  `json:"cree_le"`
+	CreatedBy string     `json:"cree_par"`
+	LastUsed  time.Time  `json:"utilise_le,omitzero" doc:"In lists: the last request with it that counted"`
+	Revoked   time.Time  `json:"revoque_le,omitzero"`
+	RevokedBy string     `json:"revoque_par,omitempty"`
+	Reason    string     `json:"raison,omitempty"`
+	Warnings  []string   `json:"avertissements,omitempty" doc:"What was accepted but is probably not what was meant"`
+}
+
+// Keys is GET /accounts/{id}/keys.
+type Keys struct {
+	Envelope
+	Results []Key  `json:"results"`
+	Cursor  string `json:"curseur,omitempty" doc:"Asks for what follows; absent on the last page"`
+}
+
+// IssueToken is POST /tokens.
+type IssueToken struct {
+	Role    access.Role `json:"role" enum:"operator customer agency billing auditor" doc:"What the token may do"`
+	Account string      `json:"account,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"Whose: required for customer and agency, refused for the others"`
+	Label   string      `json:"label" min:"1" max:"200" doc:"What it is for"`
+}
+
+// RevokeToken is POST /tokens/{id}:revoke.
+type RevokeToken struct {
+	Reason string `json:"reason,omitempty" max:"500"`
+}
+
+// AreaToken is a customer-area token. Token itself is told once, by the answer that creates it.
+type AreaToken struct {
+	ID        string      `json:"id"`
+	Role      access.Role `json:"role" enum:"operator customer agency billing auditor"`
+	Account   string      `json:"account,omitempty" doc:"Of the roles that act for one account"`
+	Label     string      `json:"label"`
+	Hint      string      `json:"hint" doc:"Prefix and last four characters"`
+	Token     string      `json:"token,omitempty" doc:"The token, at creation only"`
+	Created   time.Time   `json:"cree_le"`
+	CreatedBy string      `json:"cree_par"`
+	Revoked   time.Time   `json:"revoque_le,omitzero"`
+	RevokedBy string      `json:"revoque_par,omitempty"`
+	Reason    string      `json:"raison,omitempty"`
+}
+
+// AreaTokens is GET /tokens.
+type AreaTokens struct {
+	Envelope
+	Results []AreaToken `json:"results"`
+	Cursor  string      `json:"curseur,omitempty" doc:"Asks for what follows; absent on the last page"`
+}
