@@ -15,6 +15,7 @@ import (
 	"lieudit/eventstore/journal"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
 
@@ -83,7 +84,7 @@ func TestCapHoldsOnSeveralInstancesWithLostReplies(t *testing.T) {
 		for n := range 8 {
 			wg.Go(func() {
 				_, err := accounts.IssueKey(t.Context(), "a", operator, publishable(fmt.Sprint(instance, n)))
-				if capped := new(account.KeyCapError); err != nil && !errors.As(err, &capped) {
+				if err != nil && !errors.Is(err, refusal.KeysOverCapacity) {
 					t.Error(err)
 				}
 				issuedKeys <- err == nil
@@ -190,7 +191,7 @@ func TestSubClientHasItsAgencysPlan(t *testing.T) {
 	t.Parallel()
 	a := newAccounts(openLog(t, t.TempDir()))
 	openAccount(t, a, "agency", plan.Starter)
-	if _, err := a.OpenAccount(t.Context(), operator, account.OpenRequest{ID: "sub", Name: "Sub", Agency: "agency"}); !errors.Is(err, account.ErrUnknownAgency) {
+	if _, err := a.OpenAccount(t.Context(), operator, account.OpenRequest{ID: "sub", Name: "Sub", Agency: "agency"}); !errors.Is(err, refusal.AgencyUnknown) {
 		t.Fatalf("under an account that is no agency: got %v, want ErrNoAgency", err)
 	}
 	if _, err := a.ActivateAgency(t.Context(), "agency", operator); err != nil {

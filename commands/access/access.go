@@ -3,6 +3,7 @@
 package access
 
 import (
+	"fmt"
 	"bytes"
 	"context"
 	"errors"
@@ -14,11 +15,12 @@ import (
 	"lieudit/eventstore"
 	"lieudit/schemas/access"
 	"lieudit/schemas/event"
+	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
 
-// ErrUnknownToken: there is no such token.
-var ErrUnknownToken = errors.New("unknown token")
+// ErrUnknownToken: there is no such token. It is refusal.NotFound for the client.
+var ErrUnknownToken = fmt.Errorf("unknown token: %w", refusal.NotFound)
 
 // ErrAlreadyIssued: a token of that id was issued before.
 var ErrAlreadyIssued = errors.New("token issued before")

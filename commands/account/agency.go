@@ -8,6 +8,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
 // ActivateAgency lets the account have sub-clients. Twice is once.
@@ -19,9 +20,9 @@ func activateAgency(s *State, now time.Time) commands.Result {
 	const action = "activate-agency"
 	switch {
 	case s.Closed():
-		return refuseAndRecord(action, ErrClosed)
+		return refuseAndRecord(action, refusal.AccountClosed)
 	case s.isOrWillBeSubClient(now):
-		return refuseAndRecord(action, ErrNestedAgency)
+		return refuseAndRecord(action, refusal.NestedAgency)
 	case s.IsAgency:
 		return commands.Result{}
 	}
@@ -41,17 +42,17 @@ func joinAgency(s *State, parent string, agency agencyState, now time.Time) comm
 	const action = "join-agency"
 	switch {
 	case s.Closed():
-		return refuseAndRecord(action, ErrClosed)
+		return refuseAndRecord(action, refusal.AccountClosed)
 	case s.eventualAgency(now) == parent:
 		return commands.Result{}
 	case s.IsAgency:
-		return refuseAndRecord(action, ErrNestedAgency)
+		return refuseAndRecord(action, refusal.NestedAgency)
 	case s.isOrWillBeSubClient(now): // before a word on the other account, which may be none of the asker's business
-		return refuseAndRecord(action, ErrAlreadySubClient)
+		return refuseAndRecord(action, refusal.AlreadySubClient)
 	case agency.isSubClient:
-		return refuseAndRecord(action, ErrNestedAgency)
+		return refuseAndRecord(action, refusal.NestedAgency)
 	case !agency.isActive:
-		return refuseAndRecord(action, ErrUnknownAgency)
+		return refuseAndRecord(action, refusal.AgencyUnknown)
 	}
 	return commands.Append(event.AgencyJoined{Agency: parent, Effective: s.nextPeriodStart(now).UTC()})
 }
@@ -66,11 +67,11 @@ func leaveAgency(s *State, confirmed bool, now time.Time) commands.Result {
 	const action = "leave-agency"
 	switch {
 	case s.Closed():
-		return refuseAndRecord(action, ErrClosed)
+		return refuseAndRecord(action, refusal.AccountClosed)
 	case !s.isOrWillBeSubClient(now):
-		return refuseAndRecord(action, ErrNotSubClient)
+		return refuseAndRecord(action, refusal.NotSubClient)
 	case !confirmed:
-		return refuseAndRecord(action, ErrLeavingUnconfirmed)
+		return refuseAndRecord(action, refusal.LeavingUnconfirmed)
 	case s.Agency.At(now) == "": // it has not begun: it never does, and no agency has set anything
 		return commands.Append(event.AgencyLeft{Agency: s.eventualAgency(now), Effective: now.UTC()})
 	case s.eventualAgency(now) == "":

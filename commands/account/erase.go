@@ -6,6 +6,7 @@ import (
 	"lieudit/commands"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
+	"lieudit/schemas/refusal"
 )
 
 // EraseAccount makes the personal data of a closed account unreadable for good: first the log says so, then the data key is
@@ -23,7 +24,7 @@ func eraseAccount(s *State) commands.Result {
 	case s.Erased:
 		return commands.Result{}
 	case !s.Closed():
-		return refuseAndRecord("erase", ErrNotClosed)
+		return refuseAndRecord("erase", refusal.AccountOpen)
 	}
 	return commands.Append(event.AccountErased{})
 }

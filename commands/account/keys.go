@@ -9,6 +9,7 @@ import (
 	"lieudit/schemas/event"
 	"lieudit/schemas/origin"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
 
@@ -56,14 +57,14 @@ func (a *Accounts) generateKey(meta commands.Metadata, req KeyRequest) IssuedKey
 func issueKey(s *State, k Key, rawOrigins []string, limit plan.Plan) (commands.Result, []string) {
 	action := "issue-" + string(k.Kind) + "-key"
 	if s.Closed() {
-		return refuseAndRecord(action, ErrClosed), nil
+		return refuseAndRecord(action, refusal.AccountClosed), nil
 	}
 	if k.Kind == token.Secret {
 		return commands.Append(event.SecretKeyIssued{Key: k.ID, Label: k.Label, Hash: k.Hash, Hint: k.Hint}), nil
 	}
 	origins, err := origin.ParseList(rawOrigins)
 	if err == nil && s.countActivePublishableKeys() >= limit.MaxPublishableKeys {
-		err = &KeyCapError{Cap: limit.MaxPublishableKeys, Active: s.countActivePublishableKeys()}
+		err = refusal.KeysOverCapacity.With(refusal.Details{Ceiling: limit.MaxPublishableKeys, Active: s.countActivePublishableKeys()})
 	}
 	if err != nil {
 		return refuseAndRecord(action, err), nil
@@ -133,11 +134,11 @@ func changeOrigins(s *State, key string, rawOrigins []string) (commands.Result, 
 func resolveOrigins(s *State, k *Key, rawOrigins []string) ([]string, error) {
 	switch {
 	case s.Closed():
-		return nil, ErrClosed
+		return nil, refusal.AccountClosed
 	case k.Kind != token.Publishable:
-		return nil, ErrOriginsOnSecretKey
+		return nil, refusal.OriginsOnSecretKey
 	case !k.Active():
-		return nil, ErrKeyRevoked
+		return nil, refusal.KeyRevoked
 	}
 	return origin.ParseList(rawOrigins)
 }

@@ -7,6 +7,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
 // OpenRequest is the wish to open an account. Where Agency is set the account is its sub-client from the start, and Plan may
@@ -67,11 +68,11 @@ func (a *Accounts) OpenAccountWithKey(ctx context.Context, meta commands.Metadat
 func (o OpenRequest) withAgencyPlan(agency agencyState) (OpenRequest, error) {
 	switch {
 	case !agency.isActive:
-		return o, ErrUnknownAgency
+		return o, refusal.AgencyUnknown
 	case agency.isSubClient:
-		return o, ErrNestedAgency
+		return o, refusal.NestedAgency
 	case o.Plan != "" && o.Plan != agency.plan:
-		return o, ErrAgencyPlan
+		return o, refusal.PlanOfAgency
 	}
 	o.Plan = agency.plan
 	return o, nil
@@ -79,7 +80,7 @@ func (o OpenRequest) withAgencyPlan(agency agencyState) (OpenRequest, error) {
 
 func (o OpenRequest) decide(s *State) commands.Result {
 	if s.Exists() {
-		return commands.Refuse(ErrAlreadyOpen)
+		return commands.Refuse(refusal.AccountExists)
 	}
 	quota, err := resolveQuota(o.Plan, o.Quota, o.agencyQuota)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
 // ChangePlan gives an account other terms: at once when the plan is larger, or the volume on the same plan; at the
@@ -29,10 +30,10 @@ func (a *Accounts) ChangePlan(ctx context.Context, id string, meta commands.Meta
 
 func changePlan(s *State, to Terms, agencyPlan plan.Name, now time.Time) commands.Result {
 	if s.Closed() {
-		return refuseAndRecord(actionChangePlan, ErrClosed)
+		return refuseAndRecord(actionChangePlan, refusal.AccountClosed)
 	}
 	if s.Agency.At(now) != "" && to.Plan != agencyPlan {
-		return refuseAndRecord(actionChangePlan, ErrAgencyPlan)
+		return refuseAndRecord(actionChangePlan, refusal.PlanOfAgency)
 	}
 	quota, err := resolveQuota(to.Plan, to.Quota, 0)
 	if err != nil {
@@ -45,13 +46,13 @@ func changePlan(s *State, to Terms, agencyPlan plan.Name, now time.Time) command
 func changeSubClientQuota(s *State, to Terms, agency agencyState, now time.Time) commands.Result {
 	switch {
 	case s.Closed():
-		return refuseAndRecord(actionChangePlan, ErrClosed)
+		return refuseAndRecord(actionChangePlan, refusal.AccountClosed)
 	case s.Agency.At(now) == "":
-		return refuseAndRecord(actionChangePlan, ErrNotSubClient)
+		return refuseAndRecord(actionChangePlan, refusal.NotSubClient)
 	case s.eventualAgency(now) == "":
-		return refuseAndRecord(actionChangePlan, ErrLeaving)
+		return refuseAndRecord(actionChangePlan, refusal.SubClientLeaving)
 	case to.Plan != agency.plan:
-		return refuseAndRecord(actionChangePlan, ErrAgencyPlan)
+		return refuseAndRecord(actionChangePlan, refusal.PlanOfAgency)
 	}
 	quota, err := resolveQuota(to.Plan, to.Quota, agency.quota)
 	if err != nil {

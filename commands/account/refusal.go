@@ -6,64 +6,33 @@ import (
 
 	"lieudit/commands"
 	"lieudit/schemas/event"
+	"lieudit/schemas/refusal"
 )
 
+// What a command is about does not exist. Both are refusal.NotFound for the client.
 var (
-	// ErrUnknownAccount: there is no such account.
-	ErrUnknownAccount = errors.New("unknown account")
-	// ErrUnknownKey: the account has no such key.
-	ErrUnknownKey = errors.New("unknown key")
+	ErrUnknownAccount = fmt.Errorf("unknown account: %w", refusal.NotFound)
+	ErrUnknownKey     = fmt.Errorf("unknown key: %w", refusal.NotFound)
 )
 
-// Refusal is a rule that an account's state breaks, as the caller is told it: a code for programs and French for
-// people.
-type Refusal struct{ code, text string }
-
-func (r *Refusal) Error() string { return r.text }
-
-// Code names the rule.
-func (r *Refusal) Code() string { return r.code }
-
-// The rules of accounts and agencies.
-var (
-	ErrAlreadyOpen        = &Refusal{"compte_deja_ouvert", "Un compte existe déjà sous cet identifiant."}
-	ErrClosed             = &Refusal{"compte_ferme", "Ce compte est fermé."}
-	ErrNotClosed          = &Refusal{"compte_ouvert", "Ce compte est ouvert : fermez-le d'abord."}
-	ErrUnknownAgency      = &Refusal{"agence_inconnue", "Aucun compte en mode agence ne porte cet identifiant."}
-	ErrNestedAgency       = &Refusal{"agence_imbriquee", "Une agence ne peut pas être le sous-client d'une autre."}
-	ErrAlreadySubClient   = &Refusal{"deja_sous_client", "Ce compte est déjà le sous-client d'une agence."}
-	ErrNotSubClient       = &Refusal{"pas_sous_client", "Ce compte n'est le sous-client d'aucune agence."}
-	ErrLeavingUnconfirmed = &Refusal{"depart_a_confirmer", "Un opérateur confirme le départ d'un sous-client : demandez-le-lui."}
-	ErrLeaving            = &Refusal{"sous_client_sur_le_depart", "Ce sous-client quitte l'agence : ses conditions sont arrêtées."}
-	ErrAgencyPlan         = &Refusal{"plan_de_l_agence", "Le plan d'un sous-client est celui de son agence."}
-	ErrOriginsOnSecretKey = &Refusal{"origines_sur_cle_secrete", "Seules les clés publiables déclarent des origines."}
-	ErrKeyRevoked         = &Refusal{"cle_revoquee", "Cette clé est révoquée."}
-)
-
-// KeyCapError: the plan's publishable keys are all in use. A Cap of 0 means the plan includes none.
-type KeyCapError struct{ Cap, Active int }
-
-func (e *KeyCapError) Error() string {
-	return fmt.Sprintf("%d of %d publishable keys in use", e.Active, e.Cap)
-}
-
-// QuotaError: the volume asked for is more than the plan can have.
+// QuotaError says that the volume asked for is more than the plan can have. Its answer is that of a broken rule of the
+// request.
 type QuotaError struct{ Quota, Max int64 }
 
 func (e *QuotaError) Error() string { return fmt.Sprintf("quota %d is above %d", e.Quota, e.Max) }
 
-// Code names the rule.
-func (e *KeyCapError) Code() string { return "capacite_cles_publiables_depassee" }
-
-// Code names the rule.
-func (e *QuotaError) Code() string { return "quota_trop_grand" }
-
-// refuseAndRecord is the decision to do nothing but record who tried what.
+// refuseAndRecord is the decision to do nothing but record who tried what, and why it was refused.
 func refuseAndRecord(action string, err error) commands.Result {
-	refused := event.AccountActionRefused{Action: action, Code: "refuse"}
-	var coded interface{ Code() string }
-	if errors.As(err, &coded) {
-		refused.Code = coded.Code()
+	return commands.RefuseAndRecord(err, event.AccountActionRefused{Action: action, Code: recordedCode(err)})
+}
+
+// recordedCode is what the event records of a refusal. What has no code of its own is recorded as "refuse".
+func recordedCode(err error) string {
+	if _, ok := errors.AsType[*QuotaError](err); ok {
+		return "quota_trop_grand"
 	}
-	return commands.RefuseAndRecord(err, refused)
+	if r, ok := refusal.FromError(err); ok && r.Code != refusal.NotFound {
+		return string(r.Code)
+	}
+	return "refuse"
 }

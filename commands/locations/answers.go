@@ -8,6 +8,7 @@ import (
 	"lieudit/commands"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
+	"lieudit/schemas/refusal"
 )
 
 // idempotencyWindow is how long the answer to a request with an Idempotency-Key is given again.
@@ -60,7 +61,7 @@ func (c *idempotencyCache) findAnswered(w event.SiteWriteSummary, now time.Time)
 		return answeredRequest{}, false, nil
 	}
 	if answered.action != w.Action || answered.request != w.RequestHash {
-		return answeredRequest{}, false, ErrKeyReused
+		return answeredRequest{}, false, refusal.IdempotencyMismatch
 	}
 	return answered, true, nil
 }

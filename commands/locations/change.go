@@ -8,6 +8,7 @@ import (
 
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
 // siteChanges is what a command does to the sites of one referential.
@@ -44,7 +45,7 @@ func (c *siteChanges) sortRows() {
 // refused for it.
 func checkSiteCap(w event.SiteWriteSummary) error {
 	if grows := w.ActiveAfter > w.ActiveBefore; grows && w.AccountActive+w.ActiveAfter-w.ActiveBefore > w.Ceiling {
-		return &SiteCapError{Active: w.AccountActive, Capacity: w.Capacity, Ceiling: w.Ceiling}
+		return refusal.SitesOverCapacity.With(refusal.Details{Active: w.AccountActive, Capacity: w.Capacity, Ceiling: w.Ceiling})
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"lieudit/schemas/event"
 	"lieudit/schemas/locations"
+	"lieudit/schemas/refusal"
 )
 
 type writeCase struct {
@@ -61,22 +62,22 @@ func TestWriteDecides(t *testing.T) {
 
 		{rule: "half of the sites may go", given: given(createdSites(4)), batch: addSites(whole, 2),
 			want: event.SiteWriteSummary{Unchanged: 2, Deactivated: 2, ActiveBefore: 4, ActiveAfter: 2, AccountActive: 4}, rows: []event.SiteRow{deactivatedRow("s02", 2), deactivatedRow("s03", 2)}},
-		{rule: "more than half may not", given: given(createdSites(3)), batch: addSites(whole, 1), err: &ReductionError{3, 1}},
-		{rule: "what is created does not make up for it", given: given(createdSites(3)), batch: batchOf(whole, "n0", a, "n1", a, "n2", a), err: &ReductionError{3, 3}},
+		{rule: "more than half may not", given: given(createdSites(3)), batch: addSites(whole, 1), err: refusal.SuspiciousReduction.With(refusal.Details{Before: 3, After: 1})},
+		{rule: "what is created does not make up for it", given: given(createdSites(3)), batch: batchOf(whole, "n0", a, "n1", a, "n2", a), err: refusal.SuspiciousReduction.With(refusal.Details{Before: 3, After: 3})},
 		{rule: "more than half may go when it is meant", given: given(createdSites(1)), batch: confirmed,
 			want: event.SiteWriteSummary{Deactivated: 1, ActiveBefore: 1, AccountActive: 1}, rows: []event.SiteRow{deactivatedRow("s00", 2)}},
 		{rule: "the ceiling can be reached", given: given(createdSites(10)), batch: addSites(Batch{}, 11),
 			want: event.SiteWriteSummary{Created: 1, Unchanged: 10, ActiveBefore: 10, ActiveAfter: 11, AccountActive: 10}, rows: []event.SiteRow{createdRow("s10", contentWithPosition("S"))}},
-		{rule: "the ceiling cannot be passed", given: given(createdSites(10)), batch: addSites(Batch{}, 12), err: &SiteCapError{10, 10, 11}},
-		{rule: "sites of all referentials count", given: given(other, elsewhere), batch: addSites(Batch{}, 10), err: &SiteCapError{2, 10, 11}},
+		{rule: "the ceiling cannot be passed", given: given(createdSites(10)), batch: addSites(Batch{}, 12), err: refusal.SitesOverCapacity.With(refusal.Details{Active: 10, Capacity: 10, Ceiling: 11})},
+		{rule: "sites of all referentials count", given: given(other, elsewhere), batch: addSites(Batch{}, 10), err: refusal.SitesOverCapacity.With(refusal.Details{Active: 2, Capacity: 10, Ceiling: 11})},
 		{rule: "who is above the ceiling may update", given: given(createdSites(20)), batch: batchOf(Batch{}, "s00", b),
 			want: event.SiteWriteSummary{Updated: 1, ActiveBefore: 20, ActiveAfter: 20, AccountActive: 20}, rows: []event.SiteRow{siteRow("s00", event.SiteUpdated, 2, &b)}},
 		{rule: "who is above the ceiling may swap", given: given(createdSites(20)), batch: batchOf(addSites(whole, 19), "n", b),
 			want: event.SiteWriteSummary{Created: 1, Unchanged: 19, Deactivated: 1, ActiveBefore: 20, ActiveAfter: 20, AccountActive: 20}, rows: []event.SiteRow{createdRow("n", b), deactivatedRow("s19", 2)}},
-		{rule: "who is above the ceiling may not grow", given: given(createdSites(20)), batch: addSites(Batch{}, 21), err: &SiteCapError{20, 10, 11}},
-		{rule: "a reactivation counts", given: given(createdSites(11), sitesChanged(deactivatedRow("s00", 2)), sitesChanged(createdRow("n", a))), batch: addSites(Batch{}, 1), err: &SiteCapError{11, 10, 11}},
-		{rule: "the capacity is refused before the reduction", given: given(createdSites(3)), batch: batchOf(whole, newPairs(12)...), err: &SiteCapError{3, 10, 11}},
-		{rule: "an archived referential takes no writes", given: given(event.ReferentialArchived{Code: "r"}), batch: addSites(Batch{}, 20), err: ErrArchived},
+		{rule: "who is above the ceiling may not grow", given: given(createdSites(20)), batch: addSites(Batch{}, 21), err: refusal.SitesOverCapacity.With(refusal.Details{Active: 20, Capacity: 10, Ceiling: 11})},
+		{rule: "a reactivation counts", given: given(createdSites(11), sitesChanged(deactivatedRow("s00", 2)), sitesChanged(createdRow("n", a))), batch: addSites(Batch{}, 1), err: refusal.SitesOverCapacity.With(refusal.Details{Active: 11, Capacity: 10, Ceiling: 11})},
+		{rule: "the capacity is refused before the reduction", given: given(createdSites(3)), batch: batchOf(whole, newPairs(12)...), err: refusal.SitesOverCapacity.With(refusal.Details{Active: 3, Capacity: 10, Ceiling: 11})},
+		{rule: "an archived referential takes no writes", given: given(event.ReferentialArchived{Code: "r"}), batch: addSites(Batch{}, 20), err: refusal.ReferentialArchived},
 		{rule: "an unknown referential is not found", given: new(State), batch: addSites(Batch{}, 1), err: ErrUnknownReferential},
 
 		{rule: "a dry run says what it would do", given: given(one), batch: batchOf(dry, "x", a, "y", contentWithAddress("B", "1 rue")),
@@ -84,7 +85,7 @@ func TestWriteDecides(t *testing.T) {
 			rows: []event.SiteRow{createdRow("y", contentWithAddress("B", "1 rue"))}, placed: []GeocodedSite{{"y", 0.9}}},
 		{rule: "a dry run says what it would be refused for", given: given(createdSites(3)), batch: addSites(dry, 1),
 			want: event.SiteWriteSummary{Unchanged: 1, Deactivated: 2, ActiveBefore: 3, ActiveAfter: 1, AccountActive: 3},
-			rows: []event.SiteRow{deactivatedRow("s01", 2), deactivatedRow("s02", 2)}, err: &ReductionError{3, 1}},
+			rows: []event.SiteRow{deactivatedRow("s01", 2), deactivatedRow("s02", 2)}, err: refusal.SuspiciousReduction.With(refusal.Details{Before: 3, After: 1})},
 
 		{rule: "a site with an address alone is placed", given: given(), batch: batchOf(Batch{}, "x", contentWithAddress("A", "1 rue")),
 			want: event.SiteWriteSummary{Created: 1, Geocoded: 1, ActiveAfter: 1}, rows: []event.SiteRow{createdRow("x", contentWithAddress("A", "1 rue"))}, placed: []GeocodedSite{{"x", 0.9}}},
@@ -131,11 +132,11 @@ func (c writeCase) check(t *testing.T) {
 	if c.geocoder == nil {
 		c.geocoder = mendeGeocoder
 	}
-	v, refusal, err := j.decide(t.Context(), c.given, c.geocoder, now)
+	v, refused, err := j.decide(t.Context(), c.given, c.geocoder, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = refusal
+	err = refused
 	if c.batch.DryRun && err == nil {
 		err = v.outcome.Refused
 	}

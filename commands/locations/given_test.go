@@ -3,6 +3,7 @@ package locations
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -131,7 +132,7 @@ func addSites(b Batch, n int) Batch {
 }
 
 func sameError(got, want error) bool {
-	return got == nil && want == nil || got != nil && want != nil && got.Error() == want.Error()
+	return errors.Is(got, want) || got != nil && want != nil && got.Error() == want.Error()
 }
 
 func newPairs(n int) (all []any) {

@@ -13,6 +13,7 @@ import (
 	"lieudit/schemas/event"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
 // writeJob is a batch on its way to a decision.
@@ -55,9 +56,9 @@ type jobResult struct {
 }
 
 // classifyRows judges every row and counts what becomes of the sites, before any is placed. Sites that are omitted are in
-// the change already. refused is a refusal that a dry run tells at the end, with its figures; refusal is one that has
-// none.
-func (j *writeJob) classifyRows(s *State, now time.Time) (v jobResult, dryRunRefusal, refusal error) {
+// the change already. dryRunRefusal is a refusal that a dry run shows in its answer, with its figures; refused
+// is one that has none.
+func (j *writeJob) classifyRows(s *State, now time.Time) (v jobResult, dryRunRefusal, refused error) {
 	ref, err := s.findReferential(j.code)
 	if err != nil {
 		return v, nil, err
@@ -107,20 +108,20 @@ func (c *siteChanges) countSites(op string, n int) {
 
 func (j *writeJob) checkReduction(w event.SiteWriteSummary) error {
 	if j.IsSync && !j.Confirmed && w.Deactivated*2 > w.ActiveBefore {
-		return &ReductionError{Before: w.ActiveBefore, After: w.ActiveAfter}
+		return refusal.SuspiciousReduction.With(refusal.Details{Before: w.ActiveBefore, After: w.ActiveAfter})
 	}
 	return nil
 }
 
 // decide is what the job does to a state, or which rule forbids it. A row that was not placed before is placed now; err
 // is why one could not be.
-func (j *writeJob) decide(ctx context.Context, s *State, geocoder Geocoder, now time.Time) (v jobResult, refusal, err error) {
-	v, dryRunRefusal, refusal := j.classifyRows(s, now)
-	if refusal == nil && !j.DryRun {
-		refusal = dryRunRefusal
+func (j *writeJob) decide(ctx context.Context, s *State, geocoder Geocoder, now time.Time) (v jobResult, refused, err error) {
+	v, dryRunRefusal, refused := j.classifyRows(s, now)
+	if refused == nil && !j.DryRun {
+		refused = dryRunRefusal
 	}
-	if refusal != nil || v.answered != nil {
-		return v, refusal, nil
+	if refused != nil || v.answered != nil {
+		return v, refused, nil
 	}
 	for _, w := range j.rows {
 		if err := w.prepare(ctx, geocoder); err != nil {

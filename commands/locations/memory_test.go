@@ -12,6 +12,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
 	"lieudit/schemas/locations"
+	"lieudit/schemas/refusal"
 )
 
 type content = locations.Content
@@ -47,7 +48,7 @@ func TestRequestWithAKeyIsAnsweredOnce(t *testing.T) {
 	upsert := b
 	upsert.IsSync = false
 	for _, b := range []Batch{other, upsert} {
-		if _, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", b); !errors.Is(err, ErrKeyReused) {
+		if _, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", b); !errors.Is(err, refusal.IdempotencyMismatch) {
 			t.Errorf("got %v, want ErrOtherRequest", err)
 		}
 	}
@@ -87,8 +88,7 @@ func TestRefusalIsNotKept(t *testing.T) {
 	mustWrite(t, l, "magasins", Batch{Rows: manyRows(3)})
 	b := Batch{Rows: manyRows(1), IsSync: true, IdempotencyKey: "k", RequestDigest: []byte("1")}
 	for range 2 {
-		var reduced *ReductionError
-		if _, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", b); !errors.As(err, &reduced) {
+		if _, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", b); !errors.Is(err, refusal.SuspiciousReduction) {
 			t.Errorf("got %v, want a suspicious reduction", err)
 		}
 	}

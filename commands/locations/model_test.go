@@ -10,6 +10,7 @@ import (
 	"lieudit/schemas/event"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
 // model is what an account's places ought to be, said as plainly as can be.
@@ -58,10 +59,10 @@ func (m *model) count() (f Counts) {
 
 func (m *model) open(code, name string) error {
 	if active := m.count().Referentials; active >= m.plan.MaxReferentials {
-		return &ReferentialCapError{active, m.plan.MaxReferentials}
+		return refusal.ReferentialsOverCapacity.With(refusal.Details{Active: active, Ceiling: m.plan.MaxReferentials})
 	}
 	if m.referentials[code] != nil {
-		return ErrCodeTaken
+		return refusal.ReferentialCodeTaken
 	}
 	m.referentials[code] = &modelReferential{name: name, sites: map[string]modelSite{}}
 	return nil
@@ -74,7 +75,7 @@ func (m *model) findWritable(code string) (*modelReferential, error) {
 	case r == nil:
 		return nil, ErrUnknownReferential
 	case r.archived:
-		return r, ErrArchived
+		return r, refusal.ReferentialArchived
 	}
 	return r, nil
 }
@@ -111,7 +112,7 @@ func (m *model) toggle(code, id string, active bool) error {
 		return nil
 	}
 	if n := m.count().Sites; active && n+1 > m.plan.SiteCeiling() {
-		return &SiteCapError{n, m.plan.SiteCapacity, m.plan.SiteCeiling()}
+		return refusal.SitesOverCapacity.With(refusal.Details{Active: n, Capacity: m.plan.SiteCapacity, Ceiling: m.plan.SiteCeiling()})
 	}
 	s.active = active
 	s.version++
@@ -128,7 +129,7 @@ func (m *model) write(code, action string, b Batch) (Outcome, error) {
 	if !b.DryRun && b.IdempotencyKey != "" {
 		if k, ok := m.answers[code+"/"+b.IdempotencyKey]; ok {
 			if k.request != action+string(b.RequestDigest) {
-				return Outcome{}, ErrKeyReused
+				return Outcome{}, refusal.IdempotencyMismatch
 			}
 			return k.outcome, nil
 		}
@@ -147,9 +148,9 @@ func (m *model) write(code, action string, b Batch) (Outcome, error) {
 	switch account := o.AccountActive + o.ActiveAfter - o.ActiveBefore; {
 	case err != nil:
 	case account > o.Ceiling && account > o.AccountActive:
-		err = &SiteCapError{o.AccountActive, o.Capacity, o.Ceiling}
+		err = refusal.SitesOverCapacity.With(refusal.Details{Active: o.AccountActive, Capacity: o.Capacity, Ceiling: o.Ceiling})
 	case b.IsSync && !b.Confirmed && o.Deactivated*2 > o.ActiveBefore:
-		err = &ReductionError{o.ActiveBefore, o.ActiveAfter}
+		err = refusal.SuspiciousReduction.With(refusal.Details{Before: o.ActiveBefore, After: o.ActiveAfter})
 	}
 	if b.DryRun {
 		o.Refused = err

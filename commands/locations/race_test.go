@@ -13,6 +13,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
 // newLossyStore is a log that the replies of some appends are lost of, before or after they are made.
@@ -46,7 +47,7 @@ func TestCeilingHoldsOnSeveralInstancesWithLostReplies(t *testing.T) {
 					rows[i].ExternalID = fmt.Sprintf("%d-%d-%d", instance, n, i)
 				}
 				_, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", Batch{Rows: rows})
-				if full := new(SiteCapError); err != nil && !errors.As(err, &full) {
+				if err != nil && !errors.Is(err, refusal.SitesOverCapacity) {
 					t.Error(err)
 				}
 			})

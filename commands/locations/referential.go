@@ -8,6 +8,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
 // Referential is a named group of an account's sites. Archived is zero while it takes writes.
@@ -35,10 +36,10 @@ func (l *Locations) OpenReferential(ctx context.Context, account string, meta co
 
 func openReferential(s *State, limit plan.Plan, e event.ReferentialOpened) commands.Result {
 	if s.openReferentials >= limit.MaxReferentials {
-		return commands.Refuse(&ReferentialCapError{Active: s.openReferentials, Maximum: limit.MaxReferentials})
+		return commands.Refuse(refusal.ReferentialsOverCapacity.With(refusal.Details{Active: s.openReferentials, Ceiling: limit.MaxReferentials}))
 	}
 	if _, taken := s.referentials[e.Code]; taken {
-		return commands.Refuse(ErrCodeTaken)
+		return commands.Refuse(refusal.ReferentialCodeTaken)
 	}
 	return commands.Append(e)
 }

@@ -73,7 +73,7 @@ func (l *Locations) DeactivateSite(ctx context.Context, account string, meta com
 	return l.toggleSite(ctx, meta, toggle{account: account, code: code, externalID: externalID, action: "deactivate"})
 }
 
-// ReactivateSite makes a site active as it was. Twice is once. It is refused with *SiteCapError.
+// ReactivateSite makes a site active as it was. Twice is once. It is refused with refusal.SitesOverCapacity.
 func (l *Locations) ReactivateSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string) (locations.Site, eventstore.Position, error) {
 	return l.toggleSite(ctx, meta, toggle{account: account, code: code, externalID: externalID, action: "reactivate"})
 }

@@ -9,6 +9,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
 	"lieudit/schemas/locations"
+	"lieudit/schemas/refusal"
 )
 
 // hookedStore is a log that something happens on before each append.
@@ -205,7 +206,7 @@ func TestArchivingManySitesIsOneAppend(t *testing.T) {
 	if f, err := s.newInstance(s.store).CountLocations(t.Context(), "a"); err != nil || f != (Counts{}) {
 		t.Errorf("got %+v, %v, want none", f, err)
 	}
-	if _, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", Batch{}); !errors.Is(err, ErrArchived) {
-		t.Errorf("got %v, want ErrArchived", err)
+	if _, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", Batch{}); !errors.Is(err, refusal.ReferentialArchived) {
+		t.Errorf("got %v, want refusal.ReferentialArchived", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
 	"lieudit/schemas/locations"
+	"lieudit/schemas/refusal"
 )
 
 // State is an account's places as its stream tells them.
@@ -153,7 +154,7 @@ func (s *State) findReferential(code string) (*referentialState, error) {
 func (s *State) findWritableReferential(code string) (*referentialState, error) {
 	ref, err := s.findReferential(code)
 	if err == nil && !ref.archived.IsZero() {
-		err = ErrArchived
+		err = refusal.ReferentialArchived
 	}
 	return ref, err
 }

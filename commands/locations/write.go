@@ -34,7 +34,7 @@ type GeocodedSite struct {
 }
 
 // Outcome is what a batch did, or would do. Placements and NotPlaced are among the rows it wrote, in the order of their
-// external ids. Refused is why a dry run would be refused: ErrArchived, *SiteCapError or *ReductionError.
+// external ids. Refused is why a dry run would be refused: refusal.ReferentialArchived, refusal.SitesOverCapacity or refusal.SuspiciousReduction.
 type Outcome struct {
 	event.SiteWriteSummary
 	GeocodedSites  []GeocodedSite
@@ -55,7 +55,7 @@ func (o *Outcome) addPosition(r event.SiteRow, p *locations.Position) {
 }
 
 // WriteBatch creates, updates and reactivates the sites of a batch, and writes nothing of those that are the same. It is
-// refused, in this order, with ErrArchived, *SiteCapError, *ReductionError.
+// refused, in this order, with refusal.ReferentialArchived, refusal.SitesOverCapacity, refusal.SuspiciousReduction.
 func (l *Locations) WriteBatch(ctx context.Context, account string, meta commands.Metadata, code string, b Batch) (Outcome, eventstore.Position, error) {
 	action := "upsert"
 	if b.IsSync {
@@ -80,13 +80,13 @@ func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *write
 	stager := l.newStager(j.account, meta)
 	var v jobResult
 	position, err := l.handler.Handle(ctx, j.account, meta, func(s *State) commands.Result {
-		var refusal, err error
-		v, refusal, err = j.decide(ctx, s, l.geocoder, l.now())
+		var refused, err error
+		v, refused, err = j.decide(ctx, s, l.geocoder, l.now())
 		switch {
 		case err != nil:
 			return commands.Fail(err)
-		case refusal != nil:
-			return commands.Refuse(refusal)
+		case refused != nil:
+			return commands.Refuse(refused)
 		case v.answered != nil || j.DryRun:
 			return commands.Result{}
 		}
@@ -105,12 +105,12 @@ func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 		return nil // the decision is as quick
 	}
 	var v jobResult
-	var refusal, err error
-	if viewErr := l.handler.View(ctx, j.account, func(s *State) { v, refusal, err = j.classifyRows(s, l.now()) }); viewErr != nil {
+	var refused, err error
+	if viewErr := l.handler.View(ctx, j.account, func(s *State) { v, refused, err = j.classifyRows(s, l.now()) }); viewErr != nil {
 		return viewErr
 	}
 	if err == nil && !j.DryRun {
-		err = refusal
+		err = refused
 	}
 	if err != nil || v.answered != nil {
 		return err

@@ -18,10 +18,11 @@ import (
 	"lieudit/commands"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
+	"lieudit/schemas/refusal"
 )
 
-// ErrNoStreams: the log holds no stream of that account or token.
-var ErrNoStreams = errors.New("no streams of that account")
+// ErrNoStreams: the log holds no stream of that account or token. It is refusal.NotFound for the client.
+var ErrNoStreams = fmt.Errorf("no streams of that account: %w", refusal.NotFound)
 
 // Repairs handles the repair command. It is safe for concurrent use.
 type Repairs struct {

@@ -12,27 +12,11 @@ import (
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
 // ErrUnknownPeriod: nothing was ever counted for the contract in a period of that name.
-var ErrUnknownPeriod = errors.New("no such period")
-
-// Refusal is a rule that a correction breaks, as the caller is told it: a code for programs and French for people.
-type Refusal struct{ code, text string }
-
-func (r *Refusal) Error() string { return r.text }
-
-// Code names the rule.
-func (r *Refusal) Code() string { return r.code }
-
-// The rules of corrections.
-var (
-	ErrNotClosed              = &Refusal{"periode_non_close", "Cette période n'est pas close : seule une période close se corrige."}
-	ErrDayOutsidePeriod       = &Refusal{"jour_hors_periode", "Ce jour n'est pas dans la période."}
-	ErrAccountOutsideContract = &Refusal{"compte_hors_contrat", "Ce compte n'a rien consommé sur ce contrat pendant la période."}
-	ErrBelowZero              = &Refusal{"correction_excessive", "La correction laisserait moins de zéro requête."}
-	ErrZeroAdjustment         = &Refusal{"correction_nulle", "Une correction ajoute ou retire au moins une requête."}
-)
+var ErrUnknownPeriod = fmt.Errorf("no such period: %w", refusal.NotFound)
 
 // Adjustment corrects a line of a closed period of a contract.
 type Adjustment struct {
@@ -83,15 +67,15 @@ func (a Adjustment) checkRules(f *ledger.PeriodUsage) error {
 	case !f.IsOpen() && !f.IsClosed():
 		return ErrUnknownPeriod
 	case !f.IsClosed():
-		return ErrNotClosed
+		return refusal.PeriodNotClosed
 	case day.Before(f.Period.Start()) || !day.Before(f.Period.End()):
-		return ErrDayOutsidePeriod
+		return refusal.DayOutsidePeriod
 	case !known:
-		return ErrAccountOutsideContract
+		return refusal.AccountNotInContract
 	case f.Lines[a.Line]+a.Requests < 0:
-		return ErrBelowZero
+		return refusal.AdjustmentBelowZero
 	case a.Requests == 0:
-		return ErrZeroAdjustment
+		return refusal.AdjustmentZero
 	}
 	return nil
 }

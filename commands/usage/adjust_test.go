@@ -9,10 +9,50 @@ import (
 	"lieudit/commands"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/queries/usage/reconcile"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
+
+var (
+	firstDay = plan.Date{Year: 2025, Month: 11, Day: 21}
+	lastDay  = plan.Date{Year: 2025, Month: 12, Day: 21}
+)
+
+// appendEvents appends events to a stream, one after the other.
+func appendEvents(t *testing.T, store eventstore.Store, stream string, events ...event.Event) {
+	t.Helper()
+	for _, e := range events {
+		appendEvent(t, store, stream, e)
+	}
+}
+
+// sampleEvents is a stream of account a: four requests that count, in two ticks.
+func sampleEvents() []event.Event {
+	tick := func(sequence, requests int64) event.Event {
+		return event.UsageTicked{InstanceID: "i", Sequence: sequence, Day: firstDay, Counts: []event.UsageCount{{Account: "a", Key: "k", Endpoint: "GET /me", Requests: requests}}}
+	}
+	return []event.Event{event.UsageOpened{Contract: "a", First: firstDay, Next: lastDay, Cap: 4}, tick(1, 3), tick(2, 2), tick(3, 1)}
+}
+
+func linesOf(events []event.Event) ledger.Lines {
+	f := ledger.NewPeriodUsage()
+	for _, e := range events {
+		f.Apply(e, time.Now())
+	}
+	return f.Lines
+}
+
+func refoldLog(t *testing.T, store eventstore.Store, period string) *reconcile.Refold {
+	t.Helper()
+	found, err := reconcile.FoldLog(t.Context(), store, period)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
 
 // newAdjustment is of the one line of told, which has 4 requests.
 func newAdjustment(requests int64) usage.Adjustment {
@@ -65,7 +105,7 @@ func TestCorrectionsAtOnceNeverTakeMoreThanThereIs(t *testing.T) {
 		switch {
 		case err == nil:
 			made++
-		case !errors.Is(err, usage.ErrBelowZero):
+		case !errors.Is(err, refusal.AdjustmentBelowZero):
 			t.Error(err)
 		}
 	}
@@ -81,15 +121,15 @@ func TestCorrectionsThatBreakARuleAreRefused(t *testing.T) {
 		change func(*usage.Adjustment)
 		want   error
 	}{
-		"of an open period":            {true, func(*usage.Adjustment) {}, usage.ErrNotClosed},
+		"of an open period":            {true, func(*usage.Adjustment) {}, refusal.PeriodNotClosed},
 		"of a period that never was":   {false, func(a *usage.Adjustment) { a.First.Year-- }, usage.ErrUnknownPeriod},
 		"of another contract":          {false, func(a *usage.Adjustment) { a.Contract = "b" }, usage.ErrUnknownPeriod},
-		"on a day before":              {false, func(a *usage.Adjustment) { a.Line.Day = plan.Date{Year: 2025, Month: 11, Day: 20} }, usage.ErrDayOutsidePeriod},
-		"on the first day of the next": {false, func(a *usage.Adjustment) { a.Line.Day = lastDay }, usage.ErrDayOutsidePeriod},
-		"of an account outside":        {false, func(a *usage.Adjustment) { a.Line.Account = "b" }, usage.ErrAccountOutsideContract},
-		"below zero":                   {false, func(a *usage.Adjustment) { a.Requests = -5 }, usage.ErrBelowZero},
-		"of a line that is not there":  {false, func(a *usage.Adjustment) { a.Line.Key = "k2" }, usage.ErrBelowZero},
-		"of nothing":                   {false, func(a *usage.Adjustment) { a.Requests = 0 }, usage.ErrZeroAdjustment},
+		"on a day before":              {false, func(a *usage.Adjustment) { a.Line.Day = plan.Date{Year: 2025, Month: 11, Day: 20} }, refusal.DayOutsidePeriod},
+		"on the first day of the next": {false, func(a *usage.Adjustment) { a.Line.Day = lastDay }, refusal.DayOutsidePeriod},
+		"of an account outside":        {false, func(a *usage.Adjustment) { a.Line.Account = "b" }, refusal.AccountNotInContract},
+		"below zero":                   {false, func(a *usage.Adjustment) { a.Requests = -5 }, refusal.AdjustmentBelowZero},
+		"of a line that is not there":  {false, func(a *usage.Adjustment) { a.Line.Key = "k2" }, refusal.AdjustmentBelowZero},
+		"of nothing":                   {false, func(a *usage.Adjustment) { a.Requests = 0 }, refusal.AdjustmentZero},
 	} {
 		log, stream := openLog(t), ledger.StreamName("a", firstDay)
 		events := sampleEvents()

@@ -85,6 +85,9 @@ func New(store eventstore.Store, codec *eventstore.Codec, quotas Quotas, clock f
 	return m
 }
 
+// InstanceID is the id of this instance in all the events that it appends.
+func (m *Meter) InstanceID() string { return m.instanceID.String() }
+
 // SetWaitLimiter has requests wait in a room that others use too, instead of one of the ledger's own. Nothing may have been
 // asked of the ledger yet.
 func (m *Meter) SetWaitLimiter(limiter *waitlimit.Limiter) { m.waitLimiter = limiter }

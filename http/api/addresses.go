@@ -7,28 +7,26 @@ import (
 	"regexp"
 	"strings"
 
-	"lieudit/http/problem"
+	"lieudit/http/kit"
 	"lieudit/queries/address"
 	"lieudit/queries/address/atlas"
 	"lieudit/queries/address/commune"
 	"lieudit/schemas/body"
+	"lieudit/schemas/refusal"
 )
 
-// queryAddresses asks the vintage that is served. Without one there is no search engine.
+// queryAddresses asks the address base that is served. Without one the answer is a 500; readiness says why.
 func queryAddresses[T any](h *handler, query func(*atlas.Edition) (T, error)) (result T, err error) {
-	if h.Addresses == nil {
-		return result, problem.Internal()
-	}
-	result, err = atlas.Ask(h.Addresses, query)
-	if errors.Is(err, atlas.ErrNone) { // readiness says why
-		return result, problem.Internal()
+	result, err = atlas.Ask(h.addresses, query)
+	if errors.Is(err, atlas.ErrNone) {
+		return result, refusal.Internal
 	}
 	return result, err
 }
 
-// completeAddress goes on with what was typed.
-func (h *handler) completeAddress(ctx context.Context, _ call, q body.CompleteAddress) (any, error) {
-	return queryAddresses(h, func(e *atlas.Edition) (any, error) {
+// completeAddress suggests addresses that go on from what was typed.
+func (h *handler) completeAddress(ctx context.Context, _ call, q body.CompleteAddress) (kit.Response, error) {
+	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
 		found, err := e.Complete(ctx, address.Query{
 			Text: q.Q, Limit: q.Limit, Bias: biasPosition(q.Bias),
 			Filter: address.Filter{Types: toAddressTypes(q.Types), Postcodes: firstNonEmpty(q.PostalCodes, q.Postcodes),
@@ -36,35 +34,36 @@ func (h *handler) completeAddress(ctx context.Context, _ call, q body.CompleteAd
 		})
 		switch {
 		case errors.Is(err, address.ErrShort):
-			return body.Suggestions{Envelope: body.TooShortEnvelope, Suggestions: []body.Suggestion{}}, nil
+			return kit.OK(body.Suggestions{Envelope: body.TooShortEnvelope, Suggestions: []body.Suggestion{}})
 		case errors.Is(err, address.ErrUnparsable):
-			return nil, problem.AddressUnparsable()
+			return kit.Response{}, refusal.AddressUnparsable
 		case err != nil || len(found) == 0:
-			return body.NoResultsAnswer, err
+			return kit.Response{Body: body.NoResultsAnswer}, err
 		case q.Format == geoJSON:
-			return toFeatureCollection(found, func(s address.Suggestion) body.Feature { return toFeature(&s.Record, s.Score) }), nil
+			return kit.OK(toFeatureCollection(found, func(s address.Suggestion) body.Feature { return toFeature(&s.Record, s.Score) }))
 		}
-		return body.Suggestions{Envelope: body.OKEnvelope, Suggestions: mapSlice(found, toSuggestion)}, nil
+		return kit.OK(body.Suggestions{Envelope: body.OKEnvelope, Suggestions: mapSlice(found, toSuggestion)})
 	})
 }
 
-// verifyAddress judges an address.
-func (h *handler) verifyAddress(ctx context.Context, _ call, q body.VerifyAddress) (any, error) {
-	return queryAddresses(h, func(e *atlas.Edition) (any, error) {
+// verifyAddress finds the addresses that are meant by what was typed, and how sure that is.
+func (h *handler) verifyAddress(ctx context.Context, _ call, q body.VerifyAddress) (kit.Response, error) {
+	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
 		found, err := e.Verify(ctx, buildVerifyQuery(q))
 		switch {
 		case errors.Is(err, address.ErrUnparsable):
-			return nil, problem.AddressUnparsable()
+			return kit.Response{}, refusal.AddressUnparsable
 		case err != nil || len(found) == 0:
-			return body.NoResultsAnswer, err
+			return kit.Response{Body: body.NoResultsAnswer}, err
 		case q.Format == geoJSON:
-			return toFeatureCollection(found, func(m address.Match) body.Feature { return toFeature(&m.Record, m.Score) }), nil
+			return kit.OK(toFeatureCollection(found, func(m address.Match) body.Feature { return toFeature(&m.Record, m.Score) }))
 		}
-		return body.Matches{Envelope: body.OKEnvelope, Matches: mapSlice(found, toMatch)}, nil
+		return kit.OK(body.Matches{Envelope: body.OKEnvelope, Matches: mapSlice(found, toMatch)})
 	})
 }
 
-// buildVerifyQuery is a request to verify as the engine is asked. With q, the codes are filters.
+// buildVerifyQuery is the engine's query for a request. With q the codes are filters; without, they are parts of the
+// address.
 func buildVerifyQuery(q body.VerifyAddress) address.Query {
 	query := address.Query{Text: q.Q, Limit: q.Limit, Bias: biasPosition(q.Bias), Filter: address.Filter{
 		Types: toAddressTypes(q.Types), Postcodes: q.Postcodes, CityCodes: q.CityCodes,
@@ -79,38 +78,38 @@ func buildVerifyQuery(q body.VerifyAddress) address.Query {
 	return query
 }
 
-// viewAddress is the record of an id.
-func (h *handler) viewAddress(_ context.Context, c call, _ body.Empty) (any, error) {
-	return queryAddresses(h, func(e *atlas.Edition) (any, error) {
-		r, ok := e.View(c.vars["id"])
+// viewAddress shows the record of an id.
+func (h *handler) viewAddress(_ context.Context, c call, _ body.Empty) (kit.Response, error) {
+	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
+		r, ok := e.View(c.Vars["id"])
 		if !ok {
-			return nil, problem.NotFound()
+			return kit.Response{}, refusal.NotFound
 		}
-		return toAddress(&r), nil
+		return kit.OK(toAddress(&r))
 	})
 }
 
-// findNearbyAddresses is what lies around a centre.
-func (h *handler) findNearbyAddresses(ctx context.Context, _ call, q body.NearAddress) (any, error) {
-	return queryAddresses(h, func(e *atlas.Edition) (any, error) {
+// findNearbyAddresses lists what lies around a centre.
+func (h *handler) findNearbyAddresses(ctx context.Context, _ call, q body.NearAddress) (kit.Response, error) {
+	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
 		center, err := resolveCenter(ctx, e.Engine, q)
 		if err != nil {
-			return nil, err
+			return kit.Response{}, err
 		}
 		found := e.Near(address.Position{Lon: center.Lon, Lat: center.Lat}, float64(q.Radius), q.Limit, toAddressTypes(q.Types)...)
 		if len(found) == 0 {
-			return body.NoResultsAnswer, nil
+			return kit.OK(body.NoResultsAnswer)
 		}
 		if q.Format == geoJSON {
-			return toFeatureCollection(found, toNeighbourFeature), nil
+			return kit.OK(toFeatureCollection(found, toNeighbourFeature))
 		}
-		return body.Neighbours{Envelope: body.OKEnvelope, Center: center, Radius: q.Radius, Results: mapSlice(found, toNeighbour)}, nil
+		return kit.OK(body.Neighbours{Envelope: body.OKEnvelope, Center: center, Radius: q.Radius, Results: mapSlice(found, toNeighbour)})
 	})
 }
 
-// searchLocalities are communes by what is asked of them.
-func (h *handler) searchLocalities(_ context.Context, _ call, q body.SearchLocality) (any, error) {
-	return queryAddresses(h, func(e *atlas.Edition) (any, error) {
+// searchLocalities lists communes by name, postcode, department, region and population.
+func (h *handler) searchLocalities(_ context.Context, _ call, q body.SearchLocality) (kit.Response, error) {
+	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
 		query := address.LocalityQuery{Text: q.Q, Limit: q.Limit, Postcodes: q.PostalCodes, Departments: q.Departments, Regions: q.Regions}
 		if q.PopulationMin != nil {
 			query.MinPopulation = uint32(*q.PopulationMin)
@@ -120,17 +119,18 @@ func (h *handler) searchLocalities(_ context.Context, _ call, q body.SearchLocal
 		}
 		found := e.Localities(query)
 		if len(found) == 0 {
-			return body.NoResultsAnswer, nil
+			return kit.OK(body.NoResultsAnswer)
 		}
-		return body.Localities{Envelope: body.OKEnvelope, Results: mapSlice(found, toLocality)}, nil
+		return kit.OK(body.Localities{Envelope: body.OKEnvelope, Results: mapSlice(found, toLocality)})
 	})
 }
 
-// addressIDPattern is what an id or an id_ban looks like. A postcode looks like a commune's id and is tried as one first.
+// addressIDPattern is the form of an id and of an id_ban. A postcode has the form of a commune's id and is tried as one
+// first.
 var addressIDPattern = regexp.MustCompile(`^([0-9][0-9AB][0-9]{3}(_\S+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
 
-// resolveCenter resolves where a search begins. A text leads to one verified address or nowhere: a number the base does not
-// have, or several addresses that fit as well, resolve to nothing.
+// resolveCenter is the centre of a search: a position, or the one verified address that a text means. A house number that
+// the base does not have, or several addresses that fit equally well, are refused.
 func resolveCenter(ctx context.Context, e *address.Engine, q body.NearAddress) (*body.Center, error) {
 	if q.Center == "" {
 		return &body.Center{Lon: *q.Lon, Lat: *q.Lat}, nil
@@ -145,7 +145,7 @@ func resolveCenter(ctx context.Context, e *address.Engine, q body.NearAddress) (
 		return nil, err
 	}
 	if len(found) == 0 || found[0].NumberTyped && !found[0].NumberFound || found[0].Next >= found[0].Score {
-		return nil, problem.AddressUnresolved(q.Center)
+		return nil, refusal.AddressUnresolved.With(refusal.Details{Typed: q.Center})
 	}
 	return newCenter(q.Center, &found[0].Record, found[0].Score), nil
 }
@@ -157,7 +157,7 @@ func newCenter(typed string, r *address.Record, score float64) *body.Center {
 
 const geoJSON = "geojson"
 
-// toFeatureCollection is a search's answer as GeoJSON.
+// toFeatureCollection is the answer to a search as GeoJSON.
 func toFeatureCollection[A any](found []A, toFeature func(A) body.Feature) body.FeatureCollection {
 	return body.FeatureCollection{
 		Type: "FeatureCollection", Envelope: body.OKEnvelope, Features: mapSlice(found, toFeature),
@@ -182,14 +182,14 @@ func toFeature(r *address.Record, score float64) body.Feature {
 	return body.Feature{Type: "Feature", Geometry: body.Point{Type: "Point", Coordinates: []float64{r.Lon, r.Lat}}, Properties: p}
 }
 
-// toNeighbourFeature is a neighbour, whose score is how near it lies.
+// toNeighbourFeature scores a neighbour by its distance: 1 at the centre, 0.5 at one kilometre.
 func toNeighbourFeature(n address.Neighbour) body.Feature {
 	f := toFeature(&n.Record, math.Round(1e4/(1+float64(n.Distance)/1000))/1e4)
 	f.Properties.Distance = &n.Distance
 	return f
 }
 
-// toAddressCore is what every answer shows of a record.
+// toAddressCore is the part of a record that every answer shows.
 func toAddressCore(r *address.Record) body.AddressCore {
 	return body.AddressCore{
 		ID: r.ID, BanID: withoutNilBanID(r.BanID), Type: string(r.Type), Label: r.Label, Number: r.Number, Rep: r.Rep,
@@ -199,7 +199,7 @@ func toAddressCore(r *address.Record) body.AddressCore {
 	}
 }
 
-// withoutNilBanID is an id_ban, unless it is the one of nothing.
+// withoutNilBanID is an id_ban; the nil UUID, which the base has for addresses without one, becomes "".
 func withoutNilBanID(id string) string {
 	if id == "00000000-0000-0000-0000-000000000000" {
 		return ""
@@ -259,7 +259,7 @@ func toLocality(l address.Locality) body.Locality {
 	}
 }
 
-// mapSlice is a list made of another; it is never nil.
+// mapSlice converts the items of a list; the result is never nil, so that JSON shows [].
 func mapSlice[A, B any](all []A, convert func(A) B) []B {
 	mapped := make([]B, len(all))
 	for i := range all {
@@ -275,7 +275,7 @@ func toAddressTypes(names []string) []address.Type {
 	return mapSlice(names, func(n string) address.Type { return address.Type(n) })
 }
 
-// firstNonEmpty is a filter under its name, else under its former one.
+// firstNonEmpty is a filter by its present parameter, else by the former one.
 func firstNonEmpty(values, fallback []string) []string {
 	if len(values) > 0 {
 		return values

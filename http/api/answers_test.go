@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -14,9 +13,9 @@ import (
 
 	"lieudit/commands/usage"
 	"lieudit/http/api"
-	"lieudit/http/problem"
 	"lieudit/schemas/access"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
 
@@ -102,7 +101,7 @@ func (l *fakeMeter) Admit(_ context.Context, g access.Grant, endpoint string, _ 
 
 func TestTheMeterStandsBetweenSyntaxAndWork(t *testing.T) {
 	t.Parallel()
-	spent := problem.QuotaExceeded(plan.Growth, 1)
+	spent := refusal.QuotaSpent.With(refusal.Details{Plan: plan.Growth})
 	for _, c := range []struct {
 		method, target string
 		meter          *fakeMeter
@@ -118,14 +117,11 @@ func TestTheMeterStandsBetweenSyntaxAndWork(t *testing.T) {
 		{"POST", "/me", &fakeMeter{admitErr: spent}, 405, []string{"refused POST *"}},
 		{"GET", "/route/compute", &fakeMeter{admitErr: spent}, 403, []string{"refused GET /route/compute"}},
 		{"GET", "/version", &fakeMeter{admitErr: spent}, 200, nil},
-		{"GET", "/me", &fakeMeter{settleErr: problem.AuthUnavailable()}, 503, []string{"admit acme GET /me", "settle 200"}},
+		{"GET", "/me", &fakeMeter{settleErr: refusal.AuthUnavailable}, 503, []string{"admit acme GET /me", "settle 200"}},
 		{"GET", "/me", &fakeMeter{admitErr: errors.New("disk")}, 500, []string{"admit acme GET /me"}},
 	} {
 		b := newTestAPI(t)
-		b.Handler = api.New(api.Dependencies{
-			KeyRing: b.keyRing, TokenPrefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Meter: c.meter,
-			Log: slog.New(slog.DiscardHandler),
-		})
+		b.replaceHandler(func(p *fakeParts) { p.meter = c.meter })
 		w := b.send(c.method, "/services/v1"+c.target, "GROWTH secret")
 		if w.Code != c.status || !slices.Equal(c.meter.calls, c.want) {
 			t.Errorf("%s %s: %d %q, want %d %q", c.method, c.target, w.Code, c.meter.calls, c.status, c.want)
@@ -144,22 +140,20 @@ func (panickingKeyRing) IsFresh(time.Time) bool { return true }
 
 func TestAPanicIsA500AndTheServerGoesOn(t *testing.T) {
 	t.Parallel()
-	var log strings.Builder
-	h := api.New(api.Dependencies{
-		KeyRing: panickingKeyRing{}, TokenPrefixes: token.DefaultPrefixes, Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil)),
-	})
+	b := newTestAPI(t)
+	b.replaceHandler(func(p *fakeParts) { p.keyRing = panickingKeyRing{} })
 	text := token.DefaultPrefixes.New(token.Secret)
 	for range 2 {
 		r := httptest.NewRequest("GET", searchURL, nil)
 		r.Header.Set("Authorization", "Bearer "+text)
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
+		b.ServeHTTP(w, r)
 		expectResponse(t, "panic", w, 500, `{"detail":"Internal error"}`)
 		if w.Header().Get("Access-Control-Allow-Origin") != "*" {
 			t.Error("a page cannot read the 500 of its search")
 		}
 	}
-	if got := log.String(); strings.Count(got, "\n") != 2 || strings.Contains(got, text[6:38]) {
+	if got := b.logs.String(); strings.Count(got, "\n") != 2 || strings.Contains(got, text[6:38]) {
 		t.Errorf("logged %q, want one line a panic", got)
 	}
 }
@@ -167,14 +161,14 @@ func TestAPanicIsA500AndTheServerGoesOn(t *testing.T) {
 func TestWorkThatPanicsIsSettledAsA500(t *testing.T) {
 	t.Parallel()
 	b, meter, calls := newTestAPI(t), &fakeMeter{}, 0
-	b.Handler = api.New(api.Dependencies{
-		KeyRing: b.keyRing, TokenPrefixes: token.DefaultPrefixes, Meter: meter, Log: slog.New(slog.DiscardHandler),
-		Now: func() time.Time {
-			if calls++; calls > 1 { // the gate asks first, then the work
+	b.replaceHandler(func(p *fakeParts) {
+		p.meter = meter
+		p.env.Now = func() time.Time {
+			if calls++; calls > 1 { // the authenticator asks first, then the work
 				panic("no time")
 			}
 			return noon
-		},
+		}
 	})
 	expectResponse(t, "panic", b.send("GET", "/services/v1/me", "GROWTH secret"), 500, `{"detail":"Internal error"}`)
 	if want := []string{"admit acme GET /me", "settle 500"}; !slices.Equal(meter.calls, want) {

@@ -16,10 +16,9 @@ import (
 	"lieudit/http/api"
 	"lieudit/http/bodylimit"
 	"lieudit/http/connlimit"
-	"lieudit/http/problem"
 	"lieudit/schemas/access"
 	"lieudit/schemas/plan"
-	"lieudit/schemas/token"
+	"lieudit/schemas/refusal"
 )
 
 const (
@@ -36,7 +35,7 @@ func padTo(text string, bytes int) string { return text + strings.Repeat(" ", by
 func TestALargeBodyIsReadOnceAllThatPrecedesSyntaxIsPassed(t *testing.T) {
 	t.Parallel()
 	const small, large = bodylimit.Small, bodylimit.Small + 1
-	spent := problem.QuotaExceeded(plan.Growth, 1)
+	spent := refusal.QuotaSpent.With(refusal.Details{Plan: plan.Growth})
 	for _, c := range []struct {
 		what              string
 		method, path, key string
@@ -65,10 +64,7 @@ func TestALargeBodyIsReadOnceAllThatPrecedesSyntaxIsPassed(t *testing.T) {
 	} {
 		b, meter := newTestAPI(t), &fakeMeter{admitErr: c.refuse}
 		b.keyRing.isStale = c.stale
-		b.Handler = api.New(api.Dependencies{
-			KeyRing: b.keyRing, TokenPrefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Meter: meter, BodyBudget: bodylimit.NewBudget(c.room, c.room),
-			Log: slog.New(slog.DiscardHandler),
-		})
+		b.replaceHandler(func(p *fakeParts) { p.meter, p.env.Bodies = meter, bodylimit.NewBudget(c.room, c.room) })
 		text := strings.NewReader(padTo(invalidJSON, c.bytes))
 		w := b.sendBody(c.method, c.path, c.key, text)
 		expectResponse(t, c.what, w, c.status, c.body)
@@ -97,7 +93,7 @@ func (b *testAPI) sendBody(method, path, key string, text io.Reader) *httptest.R
 // TestABodyIsAskedForOnlyOnceItMayBeRead has clients that send their bodies when they are told to.
 func TestABodyIsAskedForOnlyOnceItMayBeRead(t *testing.T) {
 	t.Parallel()
-	b, spent := newTestAPI(t), problem.QuotaExceeded(plan.Growth, 1)
+	b, spent := newTestAPI(t), refusal.QuotaSpent.With(refusal.Details{Plan: plan.Growth})
 	for _, c := range []struct {
 		key    string
 		refuse error
@@ -114,10 +110,10 @@ func TestABodyIsAskedForOnlyOnceItMayBeRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &http.Server{Handler: api.New(api.Dependencies{
-			KeyRing: b.keyRing, TokenPrefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Meter: &fakeMeter{admitErr: c.refuse},
-			BodyBudget: bodylimit.NewBudget(c.room, c.room), Log: slog.New(slog.DiscardHandler),
-		})}
+		b.replaceHandler(func(p *fakeParts) {
+			p.meter, p.env.Bodies = &fakeMeter{admitErr: c.refuse}, bodylimit.NewBudget(c.room, c.room)
+		})
+		s := &http.Server{Handler: b.Handler}
 		go connlimit.NewListener(inner, 10, slog.New(slog.DiscardHandler)).Serve(s)
 		conn, err := net.Dial("tcp", inner.Addr().String())
 		if err != nil {
@@ -150,10 +146,7 @@ func (h *budgetRecordingMeter) Admit(ctx context.Context, g access.Grant, endpoi
 func TestTheShareOfABodyIsHeldWhileTheRequestIsAtWork(t *testing.T) {
 	t.Parallel()
 	b, meter := newTestAPI(t), &budgetRecordingMeter{Budget: bodylimit.NewBudget(1<<20, 1<<20)}
-	b.Handler = api.New(api.Dependencies{
-		KeyRing: b.keyRing, TokenPrefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Meter: meter, BodyBudget: meter.Budget,
-		Log: slog.New(slog.DiscardHandler),
-	})
+	b.replaceHandler(func(p *fakeParts) { p.meter, p.env.Bodies = meter, meter.Budget })
 	w := b.sendBody("POST", "/address/verify", "GROWTH secret", strings.NewReader(padTo(`{"q":"x","limit":0}`, 100_000)))
 	expectResponse(t, "a rule", w, 422, "greater_than_equal")
 	if meter.used != 100_000 || meter.Status().Used != 0 {

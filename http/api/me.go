@@ -9,41 +9,29 @@ import (
 	"lieudit/commands/locations"
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/http/kit"
 	"lieudit/schemas/access"
 	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
 )
 
-// showVersion tells what is running.
-func (h *handler) showVersion(context.Context, call, body.Empty) (any, error) {
-	v := body.Version{Version: h.Version}
-	if h.Addresses == nil {
-		return v, nil
-	}
-	if e, ok := h.Addresses.Use(); ok {
-		defer e.Done()
-		v.Vintage, v.Addresses = e.Meta.Millesime, int64(e.Meta.Addresses)
-	}
-	return v, nil
-}
-
-// showMe tells whose key it is and what it gives.
-func (h *handler) showMe(ctx context.Context, c call, _ body.Empty) (any, error) {
-	g := c.grant
+// showMe shows whose key it is and what it gives.
+func (h *handler) showMe(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
+	g := c.Principal.Grant
 	p, ok := plan.Lookup(g.Plan)
 	if !ok {
-		return nil, fmt.Errorf("account %s has unknown plan %q", g.Account, g.Plan)
+		return kit.Response{}, fmt.Errorf("account %s has unknown plan %q", g.Account, g.Plan)
 	}
-	period := plan.PeriodAt(g.Anchor, c.now)
-	counts, err := h.locationCounts(ctx, c)
+	period := plan.PeriodAt(g.Anchor, c.Principal.now)
+	counts, err := h.countLocations(ctx, c)
 	if err != nil {
-		return nil, err
+		return kit.Response{}, err
 	}
-	return bodyWithUsage(func(spent usage.QuotaUsage) any {
+	return kit.OK(bodyWithUsage(func(spent usage.QuotaUsage) any {
 		shown := toMe(g, p, period, spent)
-		shown.Sites.Active, shown.Referentials.Active = counts.Sites, counts.Referentials
+		shown.Sites.Active, shown.Referentials.Active = &counts.Sites, &counts.Referentials
 		return shown
-	}), nil
+	}))
 }
 
 func toMe(g access.Grant, p plan.Plan, period plan.Period, spending usage.QuotaUsage) body.Me {
@@ -62,26 +50,16 @@ func toMe(g access.Grant, p plan.Plan, period plan.Period, spending usage.QuotaU
 	}
 }
 
-// knownCounts are an account's figures, as far as they are known.
-type knownCounts struct{ Sites, Referentials *int }
-
-func (h *handler) locationCounts(ctx context.Context, c call) (knownCounts, error) {
-	if h.counts == nil {
-		return knownCounts{}, nil
-	}
-	f, _, isCached := h.counts.cached(c.account())
-	if isCached {
-		return knownCounts{&f.Sites, &f.Referentials}, nil
-	}
-	f, err := h.countLocations(ctx, c)
-	return knownCounts{&f.Sites, &f.Referentials}, err
-}
-
-// countLocations reads the log, and waits for it like all that does.
+// countLocations is how many locations the caller's account has. Where that is not remembered it reads the log, and waits for
+// it within the caller's budget.
 func (h *handler) countLocations(ctx context.Context, c call) (f locations.Counts, err error) {
-	err = c.budget.runWithin(ctx, func(ctx context.Context) error {
-		return h.Limiter.RetryUntilAvailable(ctx, c.account(), func(ctx context.Context) (err error) {
-			f, err = h.counts.count(ctx, c.account())
+	account := c.Principal.Account
+	if f, _, isCached := h.counts.cached(account); isCached {
+		return f, nil
+	}
+	err = c.Principal.budget.runWithin(ctx, func(ctx context.Context) error {
+		return h.Limiter.RetryUntilAvailable(ctx, account, func(ctx context.Context) (err error) {
+			f, err = h.counts.count(ctx, account)
 			return err
 		})
 	})
@@ -91,13 +69,13 @@ func (h *handler) countLocations(ctx context.Context, c call) (f locations.Count
 	return f, err
 }
 
-// maxCachedAccounts bounds the accounts whose figures are remembered; past it they are all counted anew.
+// maxCachedAccounts bounds the accounts whose counts are remembered. One more drops all of them.
 const maxCachedAccounts = 10_000
 
-// countCache are how many places accounts have, remembered until something changes.
+// countCache remembers how many locations each account has until they change. It is safe for concurrent use.
 type countCache struct {
 	load       func(ctx context.Context, account string) (locations.Counts, error)
-	lastChange func(account string) eventstore.Position // where the account's places changed last; nil: nobody knows
+	lastChange func(account string) eventstore.Position // position of the last change of the account's locations
 
 	mu        sync.Mutex
 	byAccount map[string]cachedCount
@@ -105,14 +83,11 @@ type countCache struct {
 
 type cachedCount struct {
 	locations.Counts
-	asOf eventstore.Position // of the last change that was known before it was counted
+	asOf eventstore.Position // the last change before it was counted
 }
 
-// cached is how many places an account has, if that is remembered.
+// cached is the remembered count of an account, and the position of its last change; false: it must be counted.
 func (f *countCache) cached(account string) (counts locations.Counts, at eventstore.Position, ok bool) {
-	if f.lastChange == nil {
-		return counts, 0, false
-	}
 	at = f.lastChange(account)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -120,14 +95,14 @@ func (f *countCache) cached(account string) (counts locations.Counts, at eventst
 	return entry.Counts, at, ok && entry.asOf == at
 }
 
-// count is how many places an account has, by the log where that is not remembered.
+// count is how many locations an account has, read from the log where that is not remembered.
 func (f *countCache) count(ctx context.Context, account string) (locations.Counts, error) {
 	cached, at, ok := f.cached(account)
 	if ok {
 		return cached, nil
 	}
 	loaded, err := f.load(ctx, account)
-	if err != nil || f.lastChange == nil {
+	if err != nil {
 		return loaded, err
 	}
 	f.mu.Lock()

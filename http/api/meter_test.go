@@ -50,7 +50,7 @@ func newMeteredAPI(t *testing.T, c api.CountingPolicy) (*testAPI, *usage.Meter) 
 		g.Quota = 6
 		b.keyRing.keys[h] = g
 	}
-	b.Handler = api.New(api.Dependencies{KeyRing: b.keyRing, TokenPrefixes: token.DefaultPrefixes, Now: now, Log: log, Meter: api.NewRequestMeter(l, c, log)})
+	b.replaceHandler(func(p *fakeParts) { p.meter = api.NewRequestMeter(l, c, log) })
 	return b, l
 }
 

@@ -1,20 +1,23 @@
 package api
 
 import (
+	"context"
 	"net/http"
+	"slices"
 
+	"lieudit/http/kit"
 	"lieudit/http/router"
-	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
-// small is the most a body may hold, in bytes; large is the most whole sets of sites may.
+// The most bytes a body may have: largeBody for whole sets of sites, smallBody for all others.
 const (
 	smallBody = 1 << 20
 	largeBody = MaxBodyBytes
 )
 
-// MaxBodyBytes is the most bytes that any body may hold.
+// MaxBodyBytes is the most bytes that any body may have.
 const MaxBodyBytes = 64 << 20
 
 const (
@@ -27,52 +30,65 @@ const (
 type route struct {
 	method, path string
 	service      plan.Service // what the plan must include
-	endpoint     endpoint
+	endpoint     kit.Endpoint[caller]
 	bodyLimit    int64 // of the body, in bytes
 }
 
-// routes is section 4 of the specification. GET /version is answered before any key is asked for.
+// routes is section 4 of the specification.
 func (h *handler) routes() []route {
+	return slices.Concat(h.addressRoutes(), h.locationRoutes(), routingRoutes("compute", "matrix", "isochrone", "nearest", "optimize"))
+}
+
+// addressRoutes include GET /version, which ServeHTTP answers before any key is asked for.
+func (h *handler) addressRoutes() []route {
 	return []route{
-		{"GET", "/version", plan.Addresses, queryEndpoint(h.showVersion), smallBody},
-		{"GET", "/me", plan.Addresses, queryEndpoint(h.showMe), smallBody},
+		{"GET", "/version", plan.Addresses, kit.QueryEndpoint(h.showVersion), smallBody},
+		{"GET", "/me", plan.Addresses, kit.QueryEndpoint(h.showMe), smallBody},
 
-		{"GET", "/address/autocomplete", plan.Addresses, queryEndpoint(h.completeAddress), smallBody},
-		{"GET", "/address/verify", plan.Addresses, nonEmptyEndpoint(queryReader[body.VerifyAddress], h.verifyAddress), smallBody},
-		{"POST", "/address/verify", plan.Addresses, nonEmptyEndpoint(bodyReader[body.VerifyAddress], h.verifyAddress), smallBody},
-		{"GET", "/address/view/{id}", plan.Addresses, queryEndpoint(h.viewAddress), smallBody},
-		{"GET", "/address/proximity", plan.Addresses, nonEmptyEndpoint(queryReader[body.NearAddress], h.findNearbyAddresses), smallBody},
-		{"POST", "/address/proximity", plan.Addresses, nonEmptyEndpoint(bodyReader[body.NearAddress], h.findNearbyAddresses), smallBody},
-		{"GET", "/locality/search", plan.Addresses, nonEmptyEndpoint(queryReader[body.SearchLocality], h.searchLocalities), smallBody},
+		{"GET", "/address/autocomplete", plan.Addresses, kit.QueryEndpoint(h.completeAddress), smallBody},
+		{"GET", "/address/verify", plan.Addresses, kit.NonEmptyQueryEndpoint(h.verifyAddress), smallBody},
+		{"POST", "/address/verify", plan.Addresses, kit.NonEmptyBodyEndpoint(h.verifyAddress), smallBody},
+		{"GET", "/address/view/{id}", plan.Addresses, kit.QueryEndpoint(h.viewAddress), smallBody},
+		{"GET", "/address/proximity", plan.Addresses, kit.NonEmptyQueryEndpoint(h.findNearbyAddresses), smallBody},
+		{"POST", "/address/proximity", plan.Addresses, kit.NonEmptyBodyEndpoint(h.findNearbyAddresses), smallBody},
+		{"GET", "/locality/search", plan.Addresses, kit.NonEmptyQueryEndpoint(h.searchLocalities), smallBody},
+	}
+}
 
-		{"GET", "/locations/search", plan.Locations, queryEndpoint(h.searchLocations), smallBody},
-		{"POST", referentialsPath, plan.Locations, bodyEndpoint(wrapWrite(h, h.openReferential)), smallBody},
-		{"GET", referentialsPath, plan.Locations, queryEndpoint(wrapRead(h, h.listReferentials)), smallBody},
-		{"GET", referentialPath, plan.Locations, queryEndpoint(wrapRead(h, h.showReferential)), smallBody},
-		{"PATCH", referentialPath, plan.Locations, bodyEndpoint(wrapWrite(h, h.renameReferential)), smallBody},
-		{"DELETE", referentialPath, plan.Locations, queryEndpoint(wrapWrite(h, h.archiveReferential)), smallBody},
+func (h *handler) locationRoutes() []route {
+	return []route{
+		{"GET", "/locations/search", plan.Locations, kit.QueryEndpoint(h.searchLocations), smallBody},
+		{"POST", referentialsPath, plan.Locations, kit.BodyEndpoint(h.openReferential), smallBody},
+		{"GET", referentialsPath, plan.Locations, kit.QueryEndpoint(h.listReferentials), smallBody},
+		{"GET", referentialPath, plan.Locations, kit.QueryEndpoint(h.showReferential), smallBody},
+		{"PATCH", referentialPath, plan.Locations, kit.BodyEndpoint(h.renameReferential), smallBody},
+		{"DELETE", referentialPath, plan.Locations, kit.QueryEndpoint(h.archiveReferential), smallBody},
 
 		{"POST", referentialPath + "/sites:sync", plan.Locations, h.syncSitesEndpoint(), largeBody},
 		{"POST", referentialPath + "/sites:upsert", plan.Locations, h.upsertSitesEndpoint(), largeBody},
-		{"GET", referentialPath + "/sites", plan.Locations, queryEndpoint(wrapRead(h, h.listSites)), smallBody},
+		{"GET", referentialPath + "/sites", plan.Locations, kit.QueryEndpoint(h.listSites), smallBody},
 		{"GET", referentialPath + "/sites:export", plan.Locations, h.exportSitesEndpoint(), smallBody},
-		{"GET", sitePath, plan.Locations, queryEndpoint(wrapRead(h, h.showSite)), smallBody},
-		{"PUT", sitePath, plan.Locations, bodyEndpoint(wrapWrite(h, h.putSite)), smallBody},
-		{"PATCH", sitePath, plan.Locations, bodyEndpoint(wrapWrite(h, h.patchSite)), smallBody},
-		{"POST", sitePath + ":deactivate", plan.Locations, bodyEndpoint(wrapWrite(h, h.deactivateSite)), smallBody},
-		{"POST", sitePath + ":reactivate", plan.Locations, bodyEndpoint(wrapWrite(h, h.reactivateSite)), smallBody},
-
-		{"GET", "/route/compute", plan.RouteDirect, routingUnavailable, smallBody},
-		{"POST", "/route/compute", plan.RouteDirect, routingUnavailable, smallBody},
-		{"GET", "/route/matrix", plan.RouteTools, routingUnavailable, smallBody},
-		{"POST", "/route/matrix", plan.RouteTools, routingUnavailable, smallBody},
-		{"GET", "/route/isochrone", plan.RouteTools, routingUnavailable, smallBody},
-		{"POST", "/route/isochrone", plan.RouteTools, routingUnavailable, smallBody},
-		{"GET", "/route/nearest", plan.RouteTools, routingUnavailable, smallBody},
-		{"POST", "/route/nearest", plan.RouteTools, routingUnavailable, smallBody},
-		{"GET", "/route/optimize", plan.RouteTools, routingUnavailable, smallBody},
-		{"POST", "/route/optimize", plan.RouteTools, routingUnavailable, smallBody},
+		{"GET", sitePath, plan.Locations, kit.QueryEndpoint(h.showSite), smallBody},
+		{"PUT", sitePath, plan.Locations, kit.BodyEndpoint(h.putSite), smallBody},
+		{"PATCH", sitePath, plan.Locations, kit.BodyEndpoint(h.patchSite), smallBody},
+		{"POST", sitePath + ":deactivate", plan.Locations, kit.BodyEndpoint(h.deactivateSite), smallBody},
+		{"POST", sitePath + ":reactivate", plan.Locations, kit.BodyEndpoint(h.reactivateSite), smallBody},
 	}
+}
+
+// routingRoutes answer that no routing engine is loaded. Plans include compute apart from the others.
+func routingRoutes(names ...string) (all []route) {
+	unavailable := func(*http.Request) (kit.Operation[caller], error) {
+		return func(context.Context, call) (kit.Response, error) { return kit.Response{}, refusal.RoutingUnavailable }, nil
+	}
+	for _, name := range names {
+		service := plan.RouteTools
+		if name == "compute" {
+			service = plan.RouteDirect
+		}
+		all = append(all, route{"GET", "/route/" + name, service, unavailable, smallBody}, route{"POST", "/route/" + name, service, unavailable, smallBody})
+	}
+	return all
 }
 
 // Routes is every method and path of the API, such as "GET /me"; paths follow Base.
@@ -87,12 +103,12 @@ func Routes() []string {
 // endpointName is what the route's requests are counted under.
 func (r route) endpointName() string { return r.method + " " + r.path }
 
-// isWrite says whether the work changes something. It is counted before.
+// isWrite reports whether the work changes something. A write is counted before its work.
 func (r route) isWrite() bool { return r.service == plan.Locations && r.method != http.MethodGet }
 
 func (r route) pattern() router.Pattern { return router.Pattern{Method: r.method, Path: r.path} }
 
-// planIncludes says whether a plan gives access to a service.
+// planIncludes reports whether a plan gives access to a service. A plan that is not sold any more includes nothing.
 func planIncludes(name plan.Name, s plan.Service) bool {
 	p, ok := plan.Lookup(name)
 	return ok && p.Allows(s)

@@ -10,56 +10,52 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net/http"
 
+	"lieudit/http/kit"
 	"lieudit/http/problem"
 	"lieudit/queries/address"
 	"lieudit/queries/address/atlas"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/body"
+	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
 
 // defaultRadius is how far from the centre sites are looked for, in metres.
 const defaultRadius = 10_000
 
-// searchLocations finds sites of the account: for a secret key all there is to know of them, for a publishable key what
-// a page may show.
-func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLocations) (any, error) {
-	isPublic := c.grant.Kind == token.Publishable
+// searchLocations finds sites of the account. A secret key sees all that is known of them, a publishable key what a web page
+// may show (toPublicSite).
+func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLocations) (kit.Response, error) {
+	isPublic := c.Principal.Kind == token.Publishable
 	if isPublic && in.Status != "" {
-		return nil, problem.Violations(problem.Violation{
-			Type: "extra_forbidden", Loc: []any{"query", "statut"}, Msg: "Extra inputs are not permitted",
-			Input: map[string]any{"statut": in.Status},
-		})
-	}
-	if h.SiteSearch == nil {
-		return body.NoResultsAnswer, nil
+		return kit.Response{}, problem.BrokenRule("query", "statut", "extra_forbidden", "Extra inputs are not permitted", map[string]any{"statut": in.Status})
 	}
 	q, found, err := h.buildSiteQuery(ctx, in)
 	if err != nil || !found {
-		return body.NoResultsAnswer, err
+		return kit.Response{Body: body.NoResultsAnswer}, err
 	}
-	q.Account, q.MatchExternalIDs = c.account(), !isPublic
-	sealer := cursorSealer{secret: h.CursorSecret, call: c, search: in}
+	q.Account, q.MatchExternalIDs = c.Principal.Account, !isPublic
+	sealer := cursorSealer{secret: h.locations.CursorSecret, account: c.Principal.Account, kind: c.Principal.Kind, search: in}
 	if q.After, err = sealer.open(ctx, in.Cursor); err != nil {
-		return nil, err
+		return kit.Response{}, err
 	}
-	r, err := h.SiteSearch.Search(ctx, q)
+	r, err := h.locations.Search.Search(ctx, q)
 	switch {
 	case errors.Is(err, search.ErrInvalidCursor):
-		return nil, invalidCursor(in.Cursor)
+		return kit.Response{}, invalidCursor(in.Cursor)
 	case err != nil || len(r.Hits) == 0:
-		return body.NoResultsAnswer, err
+		return kit.Response{Body: body.NoResultsAnswer}, err
 	}
 	page := resultPage{hits: r.Hits, hasCenter: q.Center != nil}
 	if page.next, err = sealer.seal(ctx, r.Next); err != nil {
-		return nil, err
+		return kit.Response{}, err
 	}
-	return page.render(isPublic, in.Format == geoJSON), nil
+	return kit.OK(page.render(isPublic, in.Format == geoJSON))
 }
 
-// buildSiteQuery is a query as an engine is asked. It is false when the centre is an address that leads nowhere.
+// buildSiteQuery is the engine's query for a request; false: its centre is an address that cannot be resolved, so nothing is
+// found.
 func (h *handler) buildSiteQuery(ctx context.Context, in body.SearchLocations) (search.Query, bool, error) {
 	q := search.Query{
 		Text: in.Q, Referential: in.Referential, Tags: in.Tags, Limit: in.Limit,
@@ -74,7 +70,7 @@ func (h *handler) buildSiteQuery(ctx context.Context, in body.SearchLocations) (
 		q.Box = &b
 	}
 	center, err := h.resolveSearchCenter(ctx, in)
-	if statusOf(err) == http.StatusUnprocessableEntity {
+	if errors.Is(err, refusal.AddressUnresolved) {
 		return q, false, nil
 	}
 	if err != nil || center == nil {
@@ -87,7 +83,7 @@ func (h *handler) buildSiteQuery(ctx context.Context, in body.SearchLocations) (
 	return q, true, nil
 }
 
-// resolveSearchCenter is where a search is centred, nil when it is not.
+// resolveSearchCenter is the centre of a search, nil where it has none.
 func (h *handler) resolveSearchCenter(ctx context.Context, in body.SearchLocations) (*search.Point, error) {
 	switch {
 	case in.Lat != nil:
@@ -106,7 +102,7 @@ func resolvePoint(ctx context.Context, e *address.Engine, near string) (*search.
 	return &search.Point{Lat: c.Lat, Lon: c.Lon}, nil
 }
 
-// resultPage is what was found.
+// resultPage is one page of what was found.
 type resultPage struct {
 	hits      []search.Hit
 	next      string
@@ -134,7 +130,7 @@ func (p resultPage) render(isPublic, isGeoJSON bool) any {
 	})}
 }
 
-// distance is in metres, of what has a position and is looked for around a centre.
+// distance is how many metres a site is from the centre; nil where either has no position.
 func (p resultPage) distance(h search.Hit) *int {
 	if !p.hasCenter || h.Site.Lat == nil {
 		return nil
@@ -143,8 +139,8 @@ func (p resultPage) distance(h search.Hit) *int {
 	return &metres
 }
 
-// toPublicSite is what a publishable key may see: every member is copied by its name, so that a fact that a site comes to
-// have is not shown unless it is added here.
+// toPublicSite is what a publishable key may see. Every member is copied by its name, so that a member that sites get later
+// is not shown unless it is added here.
 func toPublicSite(h search.Hit, distance *int) body.PublicSite {
 	s := h.Site
 	shown := body.PublicSite{
@@ -158,17 +154,18 @@ func toPublicSite(h search.Hit, distance *int) body.PublicSite {
 	return shown
 }
 
-// cursorSealer makes the cursors of one search, of one account and one kind of key: whoever holds a cursor can neither make nor
-// change one, nor read of it which site a page ended with, which a publishable key must not tell.
+// cursorSealer encrypts the cursors of one search of one account and one kind of key (AES-GCM). A client can neither make nor
+// change a cursor, nor read from it which site a page ended with, which a publishable key must not show.
 type cursorSealer struct {
-	secret func(ctx context.Context, account string) ([]byte, error) // nil: there are no cursors
-	call   call
-	search body.SearchLocations
+	secret  func(ctx context.Context, account string) ([]byte, error)
+	account string
+	kind    token.Kind
+	search  body.SearchLocations
 }
 
-// seal is a cursor as strangers may hold it. There is none after the last page.
+// seal encrypts a cursor. There is none after the last page.
 func (s cursorSealer) seal(ctx context.Context, next string) (string, error) {
-	if next == "" || s.secret == nil {
+	if next == "" {
 		return "", nil
 	}
 	aead, bound, err := s.newCipher(ctx)
@@ -178,13 +175,13 @@ func (s cursorSealer) seal(ctx context.Context, next string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, []byte(next), bound)), nil
 }
 
-// open is the cursor that was sealed.
+// open decrypts a cursor that seal made for the same search.
 func (s cursorSealer) open(ctx context.Context, cursor string) (string, error) {
 	if cursor == "" {
 		return "", nil
 	}
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || s.secret == nil {
+	if err != nil {
 		return "", invalidCursor(cursor)
 	}
 	aead, bound, err := s.newCipher(ctx)
@@ -198,14 +195,14 @@ func (s cursorSealer) open(ctx context.Context, cursor string) (string, error) {
 	return string(next), nil
 }
 
-// newCipher seals for this search: bound is all it asks but which page of it, and how long that is.
+// newCipher is the cipher of the account's cursors. bound is the search without page and limit, which a cursor is bound to.
 func (s cursorSealer) newCipher(ctx context.Context) (aead cipher.AEAD, bound []byte, err error) {
-	secret, err := s.secret(ctx, s.call.account())
+	secret, err := s.secret(ctx, s.account)
 	if err != nil {
 		return nil, nil, err
 	}
 	s.search.Limit, s.search.Cursor = 0, ""
-	if bound, err = json.Marshal([]any{s.call.account(), s.call.grant.Kind, s.search}); err != nil {
+	if bound, err = json.Marshal([]any{s.account, s.kind, s.search}); err != nil {
 		return nil, nil, err
 	}
 	key := hmac.New(sha256.New, secret)

@@ -11,12 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/http/api"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/token"
-
-	"log/slog"
 )
 
 // fakeSearch is a search that finds what it was given and notes what it is asked.
@@ -38,10 +35,7 @@ func (e *fakeSearch) Search(_ context.Context, q search.Query) (search.Result, e
 func newSearchAPI(t testing.TB, e *fakeSearch) *testAPI {
 	t.Helper()
 	b := newTestAPI(t)
-	b.Handler = api.New(api.Dependencies{
-		KeyRing: b.keyRing, TokenPrefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Log: slog.New(slog.NewTextHandler(b.logs, nil)), SiteSearch: e,
-		CursorSecret: func(_ context.Context, account string) ([]byte, error) { return []byte("secret of " + account), nil },
-	})
+	b.replaceHandler(func(p *fakeParts) { p.locations.Search = e })
 	return b
 }
 

@@ -14,93 +14,94 @@ import (
 	"lieudit/http/sitefile"
 	locationsqueries "lieudit/queries/locations"
 	"lieudit/schemas/body"
-	locationsschemas "lieudit/schemas/locations"
+	sites "lieudit/schemas/locations"
 )
 
-func (h *handler) listSites(ctx context.Context, c call, in body.SitesQuery) (any, error) {
-	if _, err := h.LocationQueries.FindReferential(ctx, c.account(), c.code()); err != nil {
-		return nil, err
+func (h *handler) listSites(ctx context.Context, c call, in body.SitesQuery) (kit.Response, error) {
+	account, code := c.Principal.Account, c.Vars["code"]
+	if _, err := h.locations.Queries.FindReferential(ctx, account, code); err != nil {
+		return kit.Response{}, err
 	}
-	found, next, err := h.LocationQueries.ListSites(ctx, c.account(), c.code(), locationsqueries.SiteStatus(in.Status), locationsqueries.Page{Cursor: in.Cursor, Limit: in.Limit})
+	page := locationsqueries.Page{Cursor: in.Cursor, Limit: in.Limit}
+	found, next, err := h.locations.Queries.ListSites(ctx, account, code, locationsqueries.SiteStatus(in.Status), page)
 	if err != nil {
-		return nil, toListError(err, in.Cursor)
+		return kit.Response{}, toListError(err, in.Cursor)
 	}
-	return body.Sites{Envelope: body.OKEnvelope, Results: append([]locationsschemas.Site{}, found...), Cursor: next}, nil
+	return kit.OK(body.Sites{Envelope: body.OKEnvelope, Results: append([]sites.Site{}, found...), Cursor: next})
 }
 
-func (h *handler) showSite(ctx context.Context, c call, _ body.Empty) (any, error) {
-	return h.LocationQueries.FindSite(ctx, c.account(), c.code(), c.externalID())
+func (h *handler) showSite(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
+	s, err := h.locations.Queries.FindSite(ctx, c.Principal.Account, c.Vars["code"], c.Vars["external_id"])
+	return kit.Response{Body: s}, err
 }
 
-// externalIDPattern is what external ids are.
-var externalIDPattern = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,128}$`)
-
-func (h *handler) putSite(ctx context.Context, c call, in body.PutSite) (any, error) {
+func (h *handler) putSite(ctx context.Context, c call, in body.PutSite) (kit.Response, error) {
 	if err := checkExternalID(c, in.ExternalID); err != nil {
-		return nil, err
+		return kit.Response{}, err
 	}
-	s, isNew, at, err := h.LocationCommands.PutSite(ctx, c.account(), c.metadata(), c.code(), locations.Row{ExternalID: c.externalID(), Content: in.Content})
-	if err := h.awaitLocations(ctx, at, err); err != nil {
-		return nil, err
+	row := locations.Row{ExternalID: c.Vars["external_id"], Content: in.Content}
+	s, isNew, at, err := h.locations.Commands.PutSite(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"], row)
+	if err := kit.Await(ctx, h.locations.Wait, at, err); err != nil {
+		return kit.Response{}, err
 	}
 	if isNew {
-		return createdBody{s}, nil
+		return kit.Created(s)
 	}
-	return s, nil
+	return kit.OK(s)
 }
 
-func (h *handler) patchSite(ctx context.Context, c call, in body.PatchSite) (any, error) {
+func (h *handler) patchSite(ctx context.Context, c call, in body.PatchSite) (kit.Response, error) {
 	if err := checkExternalID(c, in.ExternalID); err != nil {
-		return nil, err
+		return kit.Response{}, err
 	}
-	s, at, err := h.LocationCommands.PatchSite(ctx, c.account(), c.metadata(), c.code(), c.externalID(), sitePatch(in).apply)
+	s, at, err := h.locations.Commands.PatchSite(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"], c.Vars["external_id"], sitePatch(in).apply)
 	return h.awaitSite(ctx, s, at, err)
 }
 
-// checkExternalID holds the name of a site in the path to what names are, and that in the body to the one in the path.
-func checkExternalID(c call, inBody string) error {
-	if !externalIDPattern.MatchString(c.externalID()) {
-		return problem.Violations(problem.Violation{
-			Type: "string_pattern_mismatch", Loc: []any{"path", "external_id"}, Msg: "String should match pattern '" + externalIDPattern.String() + "'",
-			Input: map[string]any{"external_id": c.externalID()},
-		})
+func (h *handler) deactivateSite(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
+	s, at, err := h.locations.Commands.DeactivateSite(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"], c.Vars["external_id"])
+	return h.awaitSite(ctx, s, at, err)
+}
+
+func (h *handler) reactivateSite(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
+	s, at, err := h.locations.Commands.ReactivateSite(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"], c.Vars["external_id"])
+	return h.awaitSite(ctx, s, at, err)
+}
+
+// awaitSite shows a site after a command, once the read models show it too.
+func (h *handler) awaitSite(ctx context.Context, s sites.Site, at eventstore.Position, err error) (kit.Response, error) {
+	if err := kit.Await(ctx, h.locations.Wait, at, err); err != nil {
+		return kit.Response{}, err
 	}
-	if inBody != "" && inBody != c.externalID() {
-		return problem.Violations(problem.Violation{
-			Type: "value_error", Loc: []any{"body", "external_id"}, Msg: "Value error, a site keeps the external_id of its path",
-			Input: map[string]any{"external_id": inBody},
-		})
+	return kit.OK(s)
+}
+
+// externalIDPattern is the form of external ids.
+var externalIDPattern = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,128}$`)
+
+// checkExternalID checks the form of the external id in the path, and that a body which repeats it has the same.
+func checkExternalID(c call, inBody string) error {
+	inPath := c.Vars["external_id"]
+	if !externalIDPattern.MatchString(inPath) {
+		return problem.BrokenRule("path", "external_id", "string_pattern_mismatch", "String should match pattern '"+externalIDPattern.String()+"'",
+			map[string]any{"external_id": inPath})
+	}
+	if inBody != "" && inBody != inPath {
+		return problem.BrokenRule("body", "external_id", "value_error", "Value error, a site keeps the external_id of its path",
+			map[string]any{"external_id": inBody})
 	}
 	return nil
 }
 
-func (h *handler) deactivateSite(ctx context.Context, c call, _ body.Empty) (any, error) {
-	s, at, err := h.LocationCommands.DeactivateSite(ctx, c.account(), c.metadata(), c.code(), c.externalID())
-	return h.awaitSite(ctx, s, at, err)
-}
-
-func (h *handler) reactivateSite(ctx context.Context, c call, _ body.Empty) (any, error) {
-	s, at, err := h.LocationCommands.ReactivateSite(ctx, c.account(), c.metadata(), c.code(), c.externalID())
-	return h.awaitSite(ctx, s, at, err)
-}
-
-// awaitSite is a site after a command.
-func (h *handler) awaitSite(ctx context.Context, s locationsschemas.Site, at eventstore.Position, err error) (any, error) {
-	if err := h.awaitLocations(ctx, at, err); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// syncSitesEndpoint makes the sites of a referential those of the request.
-func (h *handler) syncSitesEndpoint() endpoint {
+// syncSitesEndpoint gives a referential exactly the sites of the request.
+func (h *handler) syncSitesEndpoint() kit.Endpoint[caller] {
 	return batchEndpoint(h, func(in body.SyncSites) locations.Batch {
 		return locations.Batch{Rows: mapSlice(in.Sites, toRow), IsSync: true, Confirmed: in.ConfirmReduction, DryRun: in.DryRun}
 	})
 }
 
-// upsertSitesEndpoint creates and changes the sites of the request.
-func (h *handler) upsertSitesEndpoint() endpoint {
+// upsertSitesEndpoint creates and changes the sites of the request, and leaves the others.
+func (h *handler) upsertSitesEndpoint() kit.Endpoint[caller] {
 	return batchEndpoint(h, func(in body.UpsertSites) locations.Batch {
 		return locations.Batch{Rows: mapSlice(in.Sites, toRow), DryRun: in.DryRun}
 	})
@@ -110,10 +111,11 @@ func toRow(r body.SiteRow) locations.Row {
 	return locations.Row{ExternalID: r.ExternalID, Content: r.Content}
 }
 
-// batchEndpoint is an endpoint that writes many sites, once for each Idempotency-Key.
-func batchEndpoint[T any](h *handler, toBatch func(T) locations.Batch) endpoint {
+// batchEndpoint writes many sites, once for each Idempotency-Key. The digest of the body as it was sent tells a repeated
+// request from another one with the same key.
+func batchEndpoint[T any](h *handler, toBatch func(T) locations.Batch) kit.Endpoint[caller] {
 	decoder := kit.NewDecoder[T]()
-	return newEndpoint(func(r *http.Request) (locations.Batch, error) {
+	return kit.NewEndpoint(func(r *http.Request) (locations.Batch, error) {
 		key, keyErr := parseIdempotencyKey(r.Header)
 		var digest []byte
 		decoded, err := decoder.DecodeAndInspectBody(r, func(text []byte) {
@@ -128,12 +130,12 @@ func batchEndpoint[T any](h *handler, toBatch func(T) locations.Batch) endpoint 
 		b := toBatch(decoded)
 		b.IdempotencyKey, b.RequestDigest = key, digest
 		return b, keyErr
-	}, wrapWrite(h, h.writeSites))
+	}, h.writeSites)
 }
 
 const idempotencyHeader = "Idempotency-Key"
 
-// parseIdempotencyKey is the key of a request, "" when it has none.
+// parseIdempotencyKey is the key of a request: 1 to 255 visible ASCII characters, or "" where it has none.
 func parseIdempotencyKey(h http.Header) (string, error) {
 	values := h[idempotencyHeader]
 	if len(values) == 0 {
@@ -144,22 +146,22 @@ func parseIdempotencyKey(h http.Header) (string, error) {
 		isInvalid = isInvalid || c <= ' ' || c > '~'
 	}
 	if isInvalid {
-		return "", problem.Violations(problem.Violation{
-			Type: "string_pattern_mismatch", Loc: []any{"header", idempotencyHeader}, Msg: "String should match pattern '^[!-~]{1,255}$'",
-			Input: map[string]any{idempotencyHeader: key[:min(len(key), 300)]},
-		})
+		return "", problem.BrokenRule("header", idempotencyHeader, "string_pattern_mismatch", "String should match pattern '^[!-~]{1,255}$'",
+			map[string]any{idempotencyHeader: key[:min(len(key), 300)]})
 	}
 	return key, nil
 }
 
-func (h *handler) writeSites(ctx context.Context, c call, b locations.Batch) (any, error) {
-	o, at, err := h.LocationCommands.WriteBatch(ctx, c.account(), c.metadata(), c.code(), b)
-	if err := h.awaitLocations(ctx, at, err); err != nil {
-		return nil, err
+func (h *handler) writeSites(ctx context.Context, c call, b locations.Batch) (kit.Response, error) {
+	o, at, err := h.locations.Commands.WriteBatch(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"], b)
+	if err := kit.Await(ctx, h.locations.Wait, at, err); err != nil {
+		return kit.Response{}, err
 	}
-	return toSynced(o)
+	shown, err := toSynced(o)
+	return kit.Response{Body: shown}, err
 }
 
+// toSynced shows the outcome of a batch. A dry run that would be refused shows the detail of that refusal.
 func toSynced(o locations.Outcome) (body.Synced, error) {
 	s := body.Synced{
 		Envelope: body.OKEnvelope,
@@ -174,8 +176,8 @@ func toSynced(o locations.Outcome) (body.Synced, error) {
 	if !known {
 		return s, o.Refused
 	}
-	refusal, err := p.MarshalDetail()
-	s.Refusal = refusal
+	detail, err := p.MarshalDetail()
+	s.Refusal = detail
 	return s, err
 }
 
@@ -183,35 +185,35 @@ func toPlacement(p locations.GeocodedSite) body.Placement {
 	return body.Placement{ExternalID: p.ExternalID, Score: p.Score}
 }
 
-// exportSitesEndpoint is the file of a referential's active sites. A page of them is held at a time.
-func (h *handler) exportSitesEndpoint() endpoint {
-	type exportRequest struct{ format sitefile.Format }
+// exportSitesEndpoint streams the file of a referential's active sites. One page of them is in memory at a time.
+func (h *handler) exportSitesEndpoint() kit.Endpoint[caller] {
 	decoder := kit.NewDecoder[body.ExportSites]()
-	return newEndpoint(func(r *http.Request) (exportRequest, error) {
-		asked, err := decoder.DecodeQuery(r)
-		return exportRequest{chooseFormat(asked, r.Header)}, err
-	}, wrapRead(h, func(ctx context.Context, c call, req exportRequest) (any, error) {
-		if _, err := h.LocationQueries.FindReferential(ctx, c.account(), c.code()); err != nil {
-			return nil, err
-		}
-		f, err := newSiteExport(req.format, h.LocationQueries.ActiveSites(ctx, c.account(), c.code()))
-		if err != nil {
-			return nil, err
-		}
-		return f, nil
-	}))
+	return kit.NewEndpoint(func(r *http.Request) (sitefile.Format, error) {
+		in, err := decoder.DecodeQuery(r)
+		return chooseFormat(in, r.Header), err
+	}, h.exportSites)
+}
+
+func (h *handler) exportSites(ctx context.Context, c call, f sitefile.Format) (kit.Response, error) {
+	if _, err := h.locations.Queries.FindReferential(ctx, c.Principal.Account, c.Vars["code"]); err != nil {
+		return kit.Response{}, err
+	}
+	file, err := kit.NewExport(f, h.locations.Queries.ActiveSites(ctx, c.Principal.Account, c.Vars["code"]))
+	if err != nil {
+		return kit.Response{}, err
+	}
+	return kit.Response{Discard: file.Stop, Stream: func(ctx context.Context, w http.ResponseWriter) error {
+		file.Stream(ctx, w, h.Log)
+		return nil
+	}}, nil
 }
 
 func chooseFormat(in body.ExportSites, h http.Header) sitefile.Format {
-	switch {
-	case in.Format == "geojson":
+	switch in.Format {
+	case "geojson":
 		return sitefile.GeoJSON
-	case in.Format == "ndjson":
+	case "ndjson":
 		return sitefile.NDJSON
-	case in.CSVDialect == "standard":
-		return sitefile.CSV(csvfile.RFC4180)
-	case in.CSVDialect == "excel":
-		return sitefile.CSV(csvfile.FrenchExcel)
 	}
-	return sitefile.CSV(csvfile.PreferredDialect(h))
+	return sitefile.CSV(csvfile.ChooseDialect(in.CSVDialect, h))
 }

@@ -7,35 +7,35 @@ import (
 	"net/http"
 
 	"lieudit/commands/usage"
-	"lieudit/http/problem"
 	"lieudit/schemas/access"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
-// RequestMeter counts requests against the quotas of accounts.
+// RequestMeter counts requests against the quotas of accounts. Endpoints are named "GET /me". Its errors are refusals.
 type RequestMeter interface {
-	// Admit lets a request to an endpoint ("GET /me") into the work, or says with which problem it is refused.
-	// Requests that write are counted before their work, the others after it. Settle must be called once
-	// when the work is done and before its answer is sent.
+	// Admit admits a request to its work, or refuses it. Requests that write are counted before their work, the others
+	// after it. The SettleFunc must be called once, after the work and before the answer is sent.
 	Admit(ctx context.Context, g access.Grant, endpoint string, writes bool) (SettleFunc, error)
 
-	// CheckQuota is nil, or the refusal of an account that is known to be at its cap. It counts nothing.
+	// CheckQuota refuses an account that is known to be at its cap. It counts nothing.
 	CheckQuota(ctx context.Context, g access.Grant, endpoint string) error
 
-	// CountRefused is told of a request that is refused before its work and not for its quota.
+	// CountRefused counts a request that is refused before its work and not for its quota.
 	CountRefused(ctx context.Context, g access.Grant, endpoint string) error
 }
 
-// SettleFunc tells a meter the status of the answer that is about to be sent, and what is used of the quota by then. Its error
-// is sent in the answer's place.
+// SettleFunc ends the metering of a request with the status of the answer that is about to be sent, and returns what is used
+// of the quota by then. Its error is answered in place of the answer.
 type SettleFunc func(ctx context.Context, status int) (usage.QuotaUsage, error)
 
-// bodyWithUsage makes the body of an answer that tells what is used of the quota.
+// bodyWithUsage makes the body of an answer that shows what is used of the quota, this request included.
 type bodyWithUsage func(usage.QuotaUsage) any
 
-// CountingPolicy is what counts of the requests with a valid key. The zero CountingPolicy is in the customer's favour: of those that
-// were let into the work all but 413 and 5xx, and no others. Section 8 of the specification exempts only GET
-// /version and 400: that is ToTheLetter. Requests without a valid key, and those refused by the quota or the
-// scope of a publishable key, never count.
+// CountingPolicy says which requests with a valid key count. The zero CountingPolicy is in the customer's favour: those that
+// were admitted to their work count, but for answers 413 and 5xx. Section 8 of the specification exempts only GET /version
+// and 400: that is CountAll. Requests without a valid key, and those refused by the quota or by the scope of a publishable
+// key, never count.
 type CountingPolicy struct {
 	Refusals bool // 403 of the plan, 404 of a route, 405
 	Failures bool // 413 and 5xx
@@ -44,8 +44,8 @@ type CountingPolicy struct {
 // CountAll counts all that the specification does not exempt.
 var CountAll = CountingPolicy{Refusals: true, Failures: true}
 
-// isCounted says whether a request that was let into the work counts, by the status of its answer. One whose key turns out
-// to be no good any more, or cannot be checked, never does.
+// isCounted reports whether a request that was admitted to its work counts, by the status of its answer. One whose key turns
+// out to be no longer valid, or cannot be checked, never does.
 func (c CountingPolicy) isCounted(status int) bool {
 	if status == http.StatusUnauthorized || status == http.StatusServiceUnavailable {
 		return false
@@ -53,16 +53,16 @@ func (c CountingPolicy) isCounted(status int) bool {
 	return c.Failures || status < http.StatusInternalServerError && status != http.StatusRequestEntityTooLarge
 }
 
-// policyMeter is a ledger as the API sees it.
+// policyMeter is the meter of accounts under a policy.
 type policyMeter struct {
 	*usage.Meter
 	policy CountingPolicy
 	log    *slog.Logger
 }
 
-// NewRequestMeter is the meter of a ledger.
-func NewRequestMeter(l *usage.Meter, c CountingPolicy, log *slog.Logger) RequestMeter {
-	return policyMeter{l, c, log}
+// NewRequestMeter counts with a meter what a policy says.
+func NewRequestMeter(m *usage.Meter, c CountingPolicy, log *slog.Logger) RequestMeter {
+	return policyMeter{m, c, log}
 }
 
 func (m policyMeter) Admit(ctx context.Context, g access.Grant, endpoint string, writes bool) (SettleFunc, error) {
@@ -70,26 +70,26 @@ func (m policyMeter) Admit(ctx context.Context, g access.Grant, endpoint string,
 		return m.admitWrite(ctx, g, endpoint)
 	}
 	if err := m.Meter.CheckQuota(ctx, g, endpoint); err != nil {
-		return nil, m.toProblem(g, err)
+		return nil, m.toRefusal(g, err)
 	}
 	return func(ctx context.Context, status int) (usage.QuotaUsage, error) {
 		if !m.policy.isCounted(status) {
 			return usage.QuotaUsage{}, nil
 		}
 		spent, err := m.CountRequest(ctx, g, endpoint)
-		return spent, m.toProblem(g, err)
+		return spent, m.toRefusal(g, err)
 	}, nil
 }
 
 func (m policyMeter) CheckQuota(ctx context.Context, g access.Grant, endpoint string) error {
-	return m.toProblem(g, m.Meter.CheckQuota(ctx, g, endpoint))
+	return m.toRefusal(g, m.Meter.CheckQuota(ctx, g, endpoint))
 }
 
-// admitWrite counts before the work, and takes back what does not count after all before the answer is sent.
+// admitWrite counts before the work, and refunds before the answer what does not count after all.
 func (m policyMeter) admitWrite(ctx context.Context, g access.Grant, endpoint string) (SettleFunc, error) {
 	receipt, err := m.Reserve(ctx, g, endpoint)
 	if err != nil {
-		return nil, m.toProblem(g, err)
+		return nil, m.toRefusal(g, err)
 	}
 	return func(ctx context.Context, status int) (usage.QuotaUsage, error) {
 		if m.policy.isCounted(status) {
@@ -105,7 +105,7 @@ func (m policyMeter) admitWrite(ctx context.Context, g access.Grant, endpoint st
 	}, nil
 }
 
-// detachFromClient is a context that ends when a request's is due to, and not with its client.
+// detachFromClient is a context with a request's deadline, which does not end when the client goes away.
 func detachFromClient(ctx context.Context) (context.Context, context.CancelFunc) {
 	detached := context.WithoutCancel(ctx)
 	if deadline, ok := ctx.Deadline(); ok {
@@ -114,7 +114,7 @@ func detachFromClient(ctx context.Context) (context.Context, context.CancelFunc)
 	return detached, func() {}
 }
 
-// CountRefused counts what counts of the requests that are refused all the same: at the cap the refusal stays what it is.
+// CountRefused counts nothing more at the cap: the refusal stays what it is.
 func (m policyMeter) CountRefused(ctx context.Context, g access.Grant, endpoint string) error {
 	if !m.policy.Refusals {
 		return nil
@@ -123,30 +123,41 @@ func (m policyMeter) CountRefused(ctx context.Context, g access.Grant, endpoint 
 	if spent := new(usage.QuotaExceededError); errors.As(err, &spent) {
 		return nil
 	}
-	return m.toProblem(g, err)
+	return m.toRefusal(g, err)
 }
 
-func (m policyMeter) toProblem(g access.Grant, err error) error {
+func (m policyMeter) toRefusal(g access.Grant, err error) error {
 	spent := new(usage.QuotaExceededError)
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &spent):
-		return problem.QuotaExceeded(g.Plan, spent.Limit)
+		return quotaSpent(g.Plan, spent.Limit)
 	case errors.Is(err, usage.ErrRevoked):
-		return problem.KeyInvalid()
+		return refusal.KeyInvalid
 	default:
-		return problem.AuthUnavailable()
+		return refusal.AuthUnavailable
 	}
 }
 
-// nopMeter admits everything.
-type nopMeter struct{}
+// quotaSpent shows the limit on DISCOVERY alone.
+func quotaSpent(p plan.Name, limit int64) error {
+	if p == plan.Discovery {
+		return refusal.DiscoveryQuotaSpent.With(refusal.Details{Limit: limit})
+	}
+	return refusal.QuotaSpent.With(refusal.Details{Plan: p})
+}
 
-func (nopMeter) Admit(_ context.Context, g access.Grant, _ string, _ bool) (SettleFunc, error) {
+// Unmetered admits every request and counts none.
+type Unmetered struct{}
+
+// Admit implements RequestMeter. It shows the quota of the grant, and none of it used.
+func (Unmetered) Admit(_ context.Context, g access.Grant, _ string, _ bool) (SettleFunc, error) {
 	return func(context.Context, int) (usage.QuotaUsage, error) { return usage.QuotaUsage{Limit: g.Quota}, nil }, nil
 }
 
-func (nopMeter) CheckQuota(context.Context, access.Grant, string) error { return nil }
+// CheckQuota implements RequestMeter.
+func (Unmetered) CheckQuota(context.Context, access.Grant, string) error { return nil }
 
-func (nopMeter) CountRefused(context.Context, access.Grant, string) error { return nil }
+// CountRefused implements RequestMeter.
+func (Unmetered) CountRefused(context.Context, access.Grant, string) error { return nil }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/eventstore/waitlimit"
 	"lieudit/http/auth"
 	"lieudit/schemas/access"
 	"lieudit/schemas/token"
@@ -49,7 +50,7 @@ func newAuthenticatorAndRequest(keys int, kind token.Kind) (*auth.Authenticator,
 	request := httptest.NewRequest("GET", searchPath, nil)
 	request.Header.Set("Authorization", "Bearer "+text)
 	request.Header.Set("Origin", "https://shop.b.fr")
-	return auth.NewAuthenticator(r, token.DefaultPrefixes, searchPath, time.Now), request
+	return auth.NewAuthenticator(r, waitlimit.New(waitlimit.MaxRequests), token.DefaultPrefixes, searchPath, time.Now), request
 }
 
 func TestValidationAllocatesTheSameWhateverTheNumberOfKeys(t *testing.T) {

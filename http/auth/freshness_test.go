@@ -109,7 +109,7 @@ func TestAStaleRingIsWaitedForByThoseWhoseKeyItKnows(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newPollingKeyRing()
-		g := auth.NewAuthenticator(f, token.DefaultPrefixes, searchPath, time.Now)
+		g := auth.NewAuthenticator(f, waitlimit.New(waitlimit.MaxRequests), token.DefaultPrefixes, searchPath, time.Now)
 		stays, goes, unknown := f.addKey("a"), f.addKey("a"), token.DefaultPrefixes.New(token.Secret)
 		time.Sleep(2 * time.Second)
 		kept, revoked := authenticate(t.Context(), g, stays), authenticate(t.Context(), g, goes)
@@ -137,7 +137,7 @@ func TestNobodyWaitsLongerThanThreeSecondsNorForALostLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newPollingKeyRing()
-		g := auth.NewAuthenticator(f, token.DefaultPrefixes, searchPath, time.Now)
+		g := auth.NewAuthenticator(f, waitlimit.New(waitlimit.MaxRequests), token.DefaultPrefixes, searchPath, time.Now)
 		key := f.addKey("a")
 		for _, c := range []struct{ silence, want time.Duration }{
 			{2 * time.Second, waitlimit.MaxWait}, {8 * time.Second, 2 * time.Second}, {waitlimit.MaxSilence, 0}, {time.Minute, 0},
@@ -154,9 +154,8 @@ func TestNobodyWaitsLongerThanThreeSecondsNorForALostLog(t *testing.T) {
 func TestOnlySoManyWaitForARingAndHalfOfThemForOneAccount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, room := newPollingKeyRing(), waitlimit.New(4)
-		g := auth.NewAuthenticator(f, token.DefaultPrefixes, searchPath, time.Now)
-		g.SetLimiter(room)
+		f, limiter := newPollingKeyRing(), waitlimit.New(4)
+		g := auth.NewAuthenticator(f, limiter, token.DefaultPrefixes, searchPath, time.Now)
 		one, other := f.addKey("a"), f.addKey("b")
 		time.Sleep(2 * time.Second)
 		ctx, goAway := context.WithCancel(t.Context())
@@ -169,7 +168,7 @@ func TestOnlySoManyWaitForARingAndHalfOfThemForOneAccount(t *testing.T) {
 		<-waits[0]
 		waits[0] = authenticate(t.Context(), g, one)
 		synctest.Wait()
-		if got := room.Waiting(); got != 3 {
+		if got := limiter.Waiting(); got != 3 {
 			t.Errorf("%d wait, want 3: one went, and another came", got)
 		}
 		f.poll()
@@ -178,7 +177,7 @@ func TestOnlySoManyWaitForARingAndHalfOfThemForOneAccount(t *testing.T) {
 				t.Errorf("waiter %d: %d", i, e.status())
 			}
 		}
-		if got := room.Waiting(); got != 0 {
+		if got := limiter.Waiting(); got != 0 {
 			t.Errorf("%d places are still taken", got)
 		}
 	})
@@ -188,7 +187,7 @@ func TestWhatWasAdmittedIsConfirmedOnARingThatIsNoOlderThanASecond(t *testing.T)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newPollingKeyRing()
-		g := auth.NewAuthenticator(f, token.DefaultPrefixes, searchPath, time.Now)
+		g := auth.NewAuthenticator(f, waitlimit.New(waitlimit.MaxRequests), token.DefaultPrefixes, searchPath, time.Now)
 		stays, goes := f.addKey("a"), f.addKey("a")
 		kept, revoked := <-authenticate(t.Context(), g, stays), <-authenticate(t.Context(), g, goes)
 		if err := g.Revalidate(t.Context(), &revoked.Authentication, time.Now(), 0); err != nil {
@@ -222,7 +221,7 @@ func TestARingThatBeginsAgainFromZeroWhileItIsAskedRefusesNoKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newPollingKeyRing()
-		g := auth.NewAuthenticator(resettingKeyRing{f}, token.DefaultPrefixes, searchPath, time.Now)
+		g := auth.NewAuthenticator(resettingKeyRing{f}, waitlimit.New(waitlimit.MaxRequests), token.DefaultPrefixes, searchPath, time.Now)
 		if e := <-authenticate(t.Context(), g, f.addKey("a")); e.status() != 503 {
 			t.Errorf("a key that the new ring does not have yet: %d, want 503", e.status())
 		}

@@ -24,7 +24,7 @@ var ErrOverloaded = errors.New("no room for a request body")
 // granted whole or not at all. Waiting accounts are served round-robin; within an account shares are served in the order
 // of arrival. A share that does not fit into the total blocks all that come after it, so that small ones cannot starve a
 // large one. An account that would exceed its own part is skipped and blocks nobody else. A Budget is safe for concurrent
-// use; a nil Budget limits nothing.
+// use.
 type Budget struct {
 	total, part int64
 
@@ -69,9 +69,6 @@ func (b *Budget) Watch(level int64, crossed func(above bool)) {
 // Acquire waits for a share of the budget and returns the function that gives it back, which may be called more than
 // once. It fails with ErrOverloaded, or with the error of ctx.
 func (b *Budget) Acquire(ctx context.Context, name string, bytes int64) (release func(), err error) {
-	if b == nil {
-		return func() {}, nil
-	}
 	s, err := b.enqueue(name, bytes)
 	if err != nil {
 		return nil, err

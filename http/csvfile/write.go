@@ -27,7 +27,21 @@ var (
 	FrenchExcel = Dialect{"\uFEFF", ';'}
 )
 
-// PreferredDialect is the form for who asks: Excel when French is preferred.
+// MediaType is the Content-Type of CSV files.
+const MediaType = "text/csv; charset=utf-8"
+
+// ChooseDialect is the dialect that a request names, "standard" or "excel", else PreferredDialect.
+func ChooseDialect(name string, h http.Header) Dialect {
+	switch name {
+	case "standard":
+		return RFC4180
+	case "excel":
+		return FrenchExcel
+	}
+	return PreferredDialect(h)
+}
+
+// PreferredDialect is FrenchExcel for a request that prefers French (Accept-Language), else RFC4180.
 func PreferredDialect(h http.Header) Dialect {
 	tags, _, err := language.ParseAcceptLanguage(h.Get("Accept-Language"))
 	if err != nil || len(tags) == 0 {

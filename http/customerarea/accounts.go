@@ -1,132 +1,154 @@
 package customerarea
 
 import (
+	"cmp"
+	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"lieudit/commands/access"
 	"lieudit/commands/account"
 	"lieudit/eventstore"
+	"lieudit/http/kit"
 	"lieudit/http/problem"
-	"lieudit/schemas/access"
+	accountqueries "lieudit/queries/account"
+	"lieudit/queries/audit"
+	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
-func (h *handler) openAccount(r *http.Request, c call, in body.OpenAccount) (response, error) {
-	if c.principal.Role == access.RoleAgency {
+// Accounts is what the customer area needs for accounts, keys and tokens. Every part is required.
+type Accounts struct {
+	Commands *account.Accounts
+	Tokens   *access.Tokens
+	Queries  *accountqueries.Reader
+	Audit    *audit.Reader
+	// Wait returns when this instance shows what the log holds at the position of an event of an account, or when that takes
+	// too long. WaitTokens does so for an event of a token.
+	Wait, WaitTokens func(context.Context, eventstore.Position)
+}
+
+func (h *handler) openAccount(ctx context.Context, c call, in body.OpenAccount) (kit.Response, error) {
+	if c.Principal.Role == accessschemas.RoleAgency {
 		if in.ID != "" {
-			return response{}, refuseChosenID(in)
+			return kit.Response{}, refuseChosenID(in)
 		}
-		if in.Agency != "" && in.Agency != c.principal.Account {
-			return response{}, account.ErrUnknownAgency
+		if in.Agency != "" && in.Agency != c.Principal.Account {
+			return kit.Response{}, refusal.AgencyUnknown
 		}
-		in.Agency = c.principal.Account
+		in.Agency = c.Principal.Account
 	}
 	if in.ID == "" {
 		in.ID = strings.ToLower(rand.Text())[:12]
 	}
 	if plan.DateOf(h.Now()).Start().Before(in.Anchor.Start()) {
-		return response{}, refuseFutureStart(in)
+		return kit.Response{}, refuseFutureStart(in)
 	}
-	c.vars = map[string]string{"id": in.ID}
-	at, err := h.AccountCommands.OpenAccount(r.Context(), c.metadata(""), account.OpenRequest{
+	c.Vars = map[string]string{"id": in.ID}
+	at, err := h.accounts.Commands.OpenAccount(ctx, metadata(c, ""), account.OpenRequest{
 		ID: in.ID, Name: in.Name, Plan: in.Plan, Quota: in.Quota, Anchor: in.Anchor, Agency: in.Agency,
 	})
-	if err := h.awaitAccounts(r.Context(), at, err); err != nil {
-		return response{}, err
+	if err := kit.Await(ctx, h.accounts.Wait, at, toQuotaRule(err)); err != nil {
+		return kit.Response{}, err
 	}
-	shown, err := h.loadAccount(r, in.ID)
-	return response{status: http.StatusCreated, body: shown}, err
+	shown, err := h.loadAccount(ctx, in.ID)
+	return kit.Response{Status: http.StatusCreated, Body: shown}, err
 }
 
-// refuseChosenID: ids of an agency's sub-clients are generated, so that none tells which ids others have.
+// refuseChosenID refuses an id in a request of an agency: ids of sub-clients are generated, so that no refusal shows which
+// ids others have.
 func refuseChosenID(in body.OpenAccount) error {
-	return problem.Violations(problem.Violation{
-		Type: "extra_forbidden", Loc: []any{"body", "id"}, Msg: "Extra inputs are not permitted",
-		Input: map[string]any{"id": in.ID},
-	})
+	return problem.BrokenRule("body", "id", "extra_forbidden", "Extra inputs are not permitted", map[string]any{"id": in.ID})
 }
 
-// refuseFutureStart: a first period cannot begin after today.
+// refuseFutureStart refuses a first period that begins after today.
 func refuseFutureStart(in body.OpenAccount) error {
-	return problem.Violations(problem.Violation{
-		Type: "date_past", Loc: []any{"body", "debut_periode"}, Msg: "Date should not be in the future",
-		Input: map[string]any{"debut_periode": in.Anchor},
-	})
+	return problem.BrokenRule("body", "debut_periode", "date_past", "Date should not be in the future", map[string]any{"debut_periode": in.Anchor})
 }
 
-func (h *handler) showAccount(r *http.Request, c call, _ body.Empty) (response, error) {
-	shown, err := h.loadAccount(r, c.account())
-	return response{status: http.StatusOK, body: shown}, err
-}
-
-func (h *handler) changePlan(r *http.Request, c call, in body.ChangePlan) (response, error) {
-	at, err := h.AccountCommands.ChangePlan(r.Context(), c.account(), c.metadata(""), account.Terms{Plan: in.Plan, Quota: in.Quota})
-	if err := h.awaitAccounts(r.Context(), at, err); err != nil {
-		return response{}, err
+// toQuotaRule answers an account.QuotaError as the broken rule of the request that it is.
+func toQuotaRule(err error) error {
+	if e, ok := errors.AsType[*account.QuotaError](err); ok {
+		return problem.BrokenRule("body", "quota", "less_than_equal", fmt.Sprintf("Input should be less than or equal to %d", e.Max), map[string]any{"quota": e.Quota})
 	}
-	return h.showAccount(r, c, body.Empty{})
+	return err
 }
 
-func (h *handler) closeAccount(r *http.Request, c call, in body.CloseAccount) (response, error) {
+func (h *handler) showAccount(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
+	shown, err := h.loadAccount(ctx, c.Vars["id"])
+	return kit.Response{Body: shown}, err
+}
+
+func (h *handler) changePlan(ctx context.Context, c call, in body.ChangePlan) (kit.Response, error) {
+	at, err := h.accounts.Commands.ChangePlan(ctx, c.Vars["id"], metadata(c, ""), account.Terms{Plan: in.Plan, Quota: in.Quota})
+	if err := kit.Await(ctx, h.accounts.Wait, at, toQuotaRule(err)); err != nil {
+		return kit.Response{}, err
+	}
+	return h.showAccount(ctx, c, body.Empty{})
+}
+
+func (h *handler) closeAccount(ctx context.Context, c call, in body.CloseAccount) (kit.Response, error) {
 	if err := checkConfirmation(c, in.ID); err != nil {
-		return response{}, err
+		return kit.Response{}, err
 	}
-	at, err := h.AccountCommands.CloseAccount(r.Context(), c.account(), c.metadata(in.Reason))
-	if err := h.awaitAccounts(r.Context(), at, err); err != nil {
-		return response{}, err
+	at, err := h.accounts.Commands.CloseAccount(ctx, c.Vars["id"], metadata(c, in.Reason))
+	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
+		return kit.Response{}, err
 	}
-	return h.showAccount(r, c, body.Empty{})
+	return h.showAccount(ctx, c, body.Empty{})
 }
 
-// checkConfirmation checks that what cannot be taken back names its account twice. An agency must, an operator may.
+// checkConfirmation checks that a request which cannot be undone names its account in the body too. An agency must, an
+// operator may.
 func checkConfirmation(c call, repeatedID string) error {
 	switch {
-	case repeatedID == c.account(), repeatedID == "" && c.principal.Role != access.RoleAgency:
+	case repeatedID == c.Vars["id"], repeatedID == "" && c.Principal.Role != accessschemas.RoleAgency:
 		return nil
 	case repeatedID == "":
-		return problem.BadRequest()
+		return refusal.RequestMalformed
 	}
-	return problem.Violations(problem.Violation{
-		Type: "value_error", Loc: []any{"body", "id"}, Msg: "Value error, not the account of the path",
-		Input: map[string]any{"id": repeatedID},
-	})
+	return problem.BrokenRule("body", "id", "value_error", "Value error, not the account of the path", map[string]any{"id": repeatedID})
 }
 
-func (h *handler) eraseAccount(r *http.Request, c call, in body.EraseAccount) (response, error) {
-	at, err := h.AccountCommands.EraseAccount(r.Context(), c.account(), c.metadata(in.Reason))
-	if err := h.awaitAccounts(r.Context(), at, err); err != nil {
-		return response{}, err
+func (h *handler) eraseAccount(ctx context.Context, c call, in body.EraseAccount) (kit.Response, error) {
+	at, err := h.accounts.Commands.EraseAccount(ctx, c.Vars["id"], metadata(c, in.Reason))
+	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
+		return kit.Response{}, err
 	}
-	if err := h.ReadModels.Prune(r.Context()); err != nil { // retired copies know the name still
-		return response{}, err
+	if err := h.maintenance.ReadModels.Prune(ctx); err != nil { // retired generations still hold the name
+		return kit.Response{}, err
 	}
-	return h.showAccount(r, c, body.Empty{})
+	return h.showAccount(ctx, c, body.Empty{})
 }
 
-func (h *handler) changeAgency(r *http.Request, c call, in body.ChangeAgency) (response, error) {
-	ctx, id, metadata := r.Context(), c.account(), c.metadata("")
+func (h *handler) changeAgency(ctx context.Context, c call, in body.ChangeAgency) (kit.Response, error) {
+	ctx, id, metadata := ctx, c.Vars["id"], metadata(c, "")
 	var at eventstore.Position
 	var err error
 	switch {
 	case !in.Agency.IsGiven:
-		at, err = h.AccountCommands.ActivateAgency(ctx, id, metadata)
+		at, err = h.accounts.Commands.ActivateAgency(ctx, id, metadata)
 	case in.Agency.Value == nil:
-		at, err = h.AccountCommands.LeaveAgency(ctx, id, metadata)
+		at, err = h.accounts.Commands.LeaveAgency(ctx, id, metadata)
 	default:
-		at, err = h.AccountCommands.JoinAgency(ctx, id, metadata, *in.Agency.Value)
+		at, err = h.accounts.Commands.JoinAgency(ctx, id, metadata, *in.Agency.Value)
 	}
-	if err := h.awaitAccounts(ctx, at, err); err != nil {
-		return response{}, err
+	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
+		return kit.Response{}, err
 	}
-	return h.showAccount(r, c, body.Empty{})
+	return h.showAccount(ctx, c, body.Empty{})
 }
 
-// loadAccount is an account as it stands.
-func (h *handler) loadAccount(r *http.Request, id string) (body.Account, error) {
-	s, err := h.AccountCommands.CurrentState(r.Context(), id)
+// loadAccount is an account as its stream has it now.
+func (h *handler) loadAccount(ctx context.Context, id string) (body.Account, error) {
+	s, err := h.accounts.Commands.CurrentState(ctx, id)
 	if err != nil {
 		return body.Account{}, err
 	}
@@ -138,7 +160,7 @@ func (h *handler) loadAccount(r *http.Request, id string) (body.Account, error) 
 		NextTerms: toNextTerms(&s, now),
 	}
 	if shown.Agency != "" {
-		if err := h.applyAgencyTerms(r, &shown, now); err != nil {
+		if err := h.applyAgencyTerms(ctx, &shown, now); err != nil {
 			return body.Account{}, err
 		}
 		if shown.NextTerms != nil && s.Agency.At(shown.NextTerms.Effective) == shown.Agency {
@@ -150,9 +172,9 @@ func (h *handler) loadAccount(r *http.Request, id string) (body.Account, error) 
 	return shown, nil
 }
 
-// applyAgencyTerms gives a sub-client what it has from its agency.
-func (h *handler) applyAgencyTerms(r *http.Request, shown *body.Account, now time.Time) error {
-	agency, err := h.AccountCommands.CurrentState(r.Context(), shown.Agency)
+// applyAgencyTerms shows a sub-client with the plan and the periods of its agency.
+func (h *handler) applyAgencyTerms(ctx context.Context, shown *body.Account, now time.Time) error {
+	agency, err := h.accounts.Commands.CurrentState(ctx, shown.Agency)
 	if err != nil {
 		return err
 	}
@@ -166,4 +188,40 @@ func toNextTerms(s *account.State, now time.Time) *body.NextTerms {
 		return nil
 	}
 	return &body.NextTerms{Plan: next.Plan, Quota: next.Quota, Effective: effective}
+}
+
+// showState shows the account at an instant, read from its stream.
+func (h *handler) showState(ctx context.Context, c call, in body.StateQuery) (kit.Response, error) {
+	s, last, err := h.accounts.Commands.StateAsOf(ctx, c.Vars["id"], in.AsOf)
+	if err != nil {
+		return kit.Response{}, err
+	}
+	asOf := in.AsOf
+	if asOf.IsZero() {
+		asOf = h.Now().UTC().Truncate(time.Microsecond)
+		if last.Time.After(asOf) { // the log's clock is ahead of this one
+			asOf = last.Time
+		}
+	}
+	terms := s.Terms.At(asOf)
+	shown := body.State{
+		Account: s.ID, AsOf: asOf.UTC(), Position: uint64(last.Position), Name: string(s.Name), Plan: terms.Plan, Quota: terms.Quota,
+		Anchor: s.Anchor, Agency: s.Agency.At(asOf), IsAgency: s.IsAgency, NextTerms: toNextTerms(&s, asOf),
+		Created: s.OpenedAt, Closed: s.ClosedAt, Keys: toValidKeys(&s),
+	}
+	return kit.OK(shown)
+}
+
+// toValidKeys are the valid keys, oldest first. A closed account has none.
+func toValidKeys(s *account.State) []body.Key {
+	valid := []body.Key{}
+	for _, k := range s.Keys {
+		if k.Active() && !s.Closed() {
+			valid = append(valid, toKey(k))
+		}
+	}
+	slices.SortFunc(valid, func(x, y body.Key) int {
+		return cmp.Or(x.Created.Compare(y.Created), strings.Compare(x.ID, y.ID))
+	})
+	return valid
 }

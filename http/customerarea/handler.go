@@ -1,6 +1,13 @@
-// Package customerarea is the customer area: where accounts are opened, keys issued, tokens given, history read and read
-// models looked after. It listens apart from the API, and knows its callers by customer-area tokens, each with
-// one role. What a token may not see answers exactly as what does not exist.
+// Package customerarea is the HTTP surface on which accounts are opened, keys and tokens issued, usage and history read, and
+// read models maintained. It listens apart from the API, and knows its clients by customer-area tokens, each with one
+// role. Its constraint: what a token may not see is answered exactly like what does not exist.
+//
+//	request ─> ServeHTTP ─> authenticate ─> router.Match ─> authorize ─> bodylimit.Limit ─> kit.Endpoint (decode)
+//	                        token            route, method   role, account  redactedBody          │
+//	                                                                                             v
+//	answer <─ kit.Response.Write <─ kit.Await (read models show it) <─ command or query <─ kit.Operation
+//
+// Every check can end the request with an error, which kit.WriteError answers. routes.go is the table of operations.
 package customerarea
 
 import (
@@ -12,163 +19,149 @@ import (
 	"strings"
 	"time"
 
-	"lieudit/commands/access"
-	"lieudit/commands/account"
-	"lieudit/commands/repair"
-	"lieudit/commands/usage"
-	"lieudit/eventstore"
+	"lieudit/commands"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/auth"
 	"lieudit/http/bodylimit"
-	"lieudit/http/problem"
+	"lieudit/http/kit"
 	"lieudit/http/router"
-	accountqueries "lieudit/queries/account"
-	"lieudit/queries/audit"
-	usagequeries "lieudit/queries/usage"
-	accessschemas "lieudit/schemas/access"
-	"lieudit/schemas/body"
+	"lieudit/schemas/access"
+	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
 
 // Base is the path every path of the customer area begins with.
 const Base = "/customer-area/v1"
 
-// TokenRing is who may come in.
+// TokenRing holds the valid customer-area tokens. A ring that is an auth.FreshnessSource too makes requests wait while it
+// is stale.
 type TokenRing interface {
-	// FindToken is what a customer-area token gives, or false when it gives nothing.
-	FindToken(token.Hash) (accessschemas.TokenGrant, bool)
-	// IsFresh says whether the passes are those of the log a second ago.
+	// FindToken is what a customer-area token gives; false: it is not valid.
+	FindToken(token.Hash) (access.TokenGrant, bool)
+	// IsFresh reports whether the ring holds all that the log held a second ago.
 	IsFresh(now time.Time) bool
 }
 
-// ReadModels is what can be done about the read models.
-type ReadModels interface {
-	Status(context.Context) ([]body.Projection, error)
-	// Rebuild fills a fresh copy of a read model beside the one that serves; an unknown one is a problem.NotFound.
-	Rebuild(ctx context.Context, name string) error
-	// RebuildAll is Rebuild of every read model there is.
-	RebuildAll(context.Context) error
-	// Prune drops the copies that nobody reads.
-	Prune(context.Context) error
-	// Refold has the rows of an account, where they are stopped, written again from its streams.
-	Refold(ctx context.Context, account string) error
+// Env is what the customer area runs in. Every part is required.
+type Env struct {
+	Limiter  *waitlimit.Limiter // of requests that wait for a silent log
+	Bodies   *bodylimit.Budget  // of large bodies
+	Prefixes token.Prefixes     // as configured
+	Now      func() time.Time
+	Log      *slog.Logger // tokens are redacted before they get to it
 }
 
-// Dependencies is what the customer area is made of.
-type Dependencies struct {
-	AccountCommands *account.Accounts
-	TokenCommands   *access.Tokens
-	AccountQueries  *accountqueries.Reader
-	AuditQueries    *audit.Reader
-	UsageQueries    *usagequeries.Reader
-	TokenRing       TokenRing          // where they are an auth.Follower too, requests wait for them
-	Limiter         *waitlimit.Limiter // where that is; nil: a room of their own
-	ReadModels      ReadModels
-	Repairs         *repair.Repairs
-	// WaitForAccounts returns when this instance shows what the log held at the position of an event of an account, or when that takes
-	// too long; WaitForTokens does for an event of a token.
-	WaitForAccounts, WaitForTokens func(context.Context, eventstore.Position)
-	// WaitForUsage returns when the read model of usage shows all that was counted by now, or when that takes too long.
-	WaitForUsage func(context.Context)
-	UsageMeter   *usage.Meter
-	BodyBudget   *bodylimit.Budget // of large bodies; nil: none
-	// RunningInstances are the instances that run, by what they are called in the ledger.
-	RunningInstances func(context.Context) (map[string]bool, error)
-	TokenPrefixes    token.Prefixes
-	Now              func() time.Time
-	Log              *slog.Logger // tokens are redacted on the way to it
-}
-
-// New is the customer area.
-func New(d Dependencies) http.Handler {
-	if d.Limiter == nil {
-		d.Limiter = waitlimit.New(waitlimit.MaxRequests)
-	}
-	d.Log = slog.New(d.TokenPrefixes.RedactingHandler(d.Log.Handler()))
-	h := &handler{Dependencies: d}
+// New is the customer area over a ring of tokens and its three subjects.
+func New(tokens TokenRing, accounts Accounts, usage Usage, maintenance Maintenance, env Env) http.Handler {
+	env.Log = slog.New(env.Prefixes.RedactingHandler(env.Log.Handler()))
+	h := &handler{Env: env, tokens: tokens, accounts: accounts, usage: usage, maintenance: maintenance}
 	h.table = router.New(Base, h.routes(), route.pattern)
-	return problem.RecoverPanics(d.Log, h)
+	return kit.RecoverPanics(env.Log, h)
 }
 
 type handler struct {
-	Dependencies
-	table *router.Table[route]
+	Env
+	tokens      TokenRing
+	accounts    Accounts
+	usage       Usage
+	maintenance Maintenance
+	table       *router.Table[route]
 }
 
-// ServeHTTP sends what was asked for, or why not. Nothing of it is to be kept by anyone on the way.
+// principal is who makes a request: what the token gives.
+type principal = access.TokenGrant
+
+type call = kit.Call[principal]
+
+// metadata says who makes a command, for which account, and why.
+func metadata(c call, reason string) commands.Metadata {
+	m := commands.Metadata{Actor: "token:" + c.Principal.TokenID, Reason: reason}
+	if c.Principal.Role == access.RoleAgency {
+		m.OnBehalfOf = c.Vars["id"]
+	}
+	return m
+}
+
+// ServeHTTP answers a request. No cache on the way may keep anything of it.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	resp, err := h.serveAuthenticated(r)
+	v, err := h.serveAuthenticated(r)
 	if err == nil {
-		err = resp.write(w, r)
+		err = v.Write(r.Context(), w)
 	}
 	if err != nil {
-		problem.Write(w, h.Log, err)
+		kit.WriteError(w, h.Log, err)
 	}
 }
 
 const (
-	maxBodyBytes   = 1 << 20          // the most a request may hold
-	commandTimeout = 15 * time.Second // how long a command tries to learn what became of it, once the request is read
+	maxBodyBytes   = 1 << 20          // the most a body may have
+	commandTimeout = 15 * time.Second // of the work, once the request is decoded; a command tries for so long to learn whether it was appended
 )
 
-// serveAuthenticated is the order of checks: token, route, role, account, syntax; then the work.
-func (h *handler) serveAuthenticated(r *http.Request) (response, error) {
+// serveAuthenticated makes the checks in their order: token, route, role, account, syntax; then it does the work.
+func (h *handler) serveAuthenticated(r *http.Request) (kit.Response, error) {
 	p, err := h.authenticate(r)
 	if err != nil {
-		return response{}, err
+		return kit.Response{}, err
 	}
 	rt, vars, err := h.table.Match(r, false)
 	if err != nil {
-		return response{}, err
+		return kit.Response{}, err
 	}
-	c := call{p, vars}
-	if err := h.authorize(r.Context(), p, rt, c.account()); err != nil {
-		return response{}, err
+	if err := h.authorize(r.Context(), p, rt, vars["id"]); err != nil {
+		return kit.Response{}, err
 	}
-	defer h.BodyBudget.Limit(r, bodylimit.Admission{Account: p.Account, Limit: maxBodyBytes})()
-	r.Body = &redactedBody{ReadCloser: r.Body, prefixes: h.TokenPrefixes}
-	return rt.endpoint(r, c)
+	defer h.Bodies.Limit(r, bodylimit.Admission{Account: p.Account, Limit: maxBodyBytes})()
+	r.Body = &redactedBody{ReadCloser: r.Body, prefixes: h.Prefixes}
+	do, err := rt.endpoint(r)
+	if err != nil {
+		return kit.Response{}, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
+	defer cancel()
+	return do(ctx, call{Principal: p, Vars: vars})
 }
 
-// authenticate is who the request is from.
-func (h *handler) authenticate(r *http.Request) (accessschemas.TokenGrant, error) {
+// authenticate is what the token of a request gives.
+func (h *handler) authenticate(r *http.Request) (access.TokenGrant, error) {
 	text, ok := auth.BearerToken(r.Header)
 	if !ok {
-		return accessschemas.TokenGrant{}, problem.KeyRequired()
+		return access.TokenGrant{}, refusal.KeyRequired
 	}
-	if kind, ok := h.TokenPrefixes.KindOf(text); !ok || kind != token.Area {
-		return accessschemas.TokenGrant{}, problem.KeyInvalid()
+	if kind, ok := h.Prefixes.KindOf(text); !ok || kind != token.Area {
+		return access.TokenGrant{}, refusal.KeyInvalid
 	}
 	hash := token.HashOf(text)
-	if !h.TokenRing.IsFresh(h.Now()) && !h.awaitFreshTokens(r.Context(), hash) {
-		return accessschemas.TokenGrant{}, problem.AuthUnavailable()
+	if !h.tokens.IsFresh(h.Now()) && !h.awaitFreshTokens(r.Context(), hash) {
+		return access.TokenGrant{}, refusal.AuthUnavailable
 	}
-	found, ok := h.TokenRing.FindToken(hash)
-	if !h.TokenRing.IsFresh(h.Now()) { // it grew old, or began again from zero, while it was asked
-		return accessschemas.TokenGrant{}, problem.AuthUnavailable()
+	found, ok := h.tokens.FindToken(hash)
+	if !h.tokens.IsFresh(h.Now()) { // it became stale, or began again from zero, meanwhile
+		return access.TokenGrant{}, refusal.AuthUnavailable
 	}
 	if !ok {
-		return accessschemas.TokenGrant{}, problem.KeyInvalid()
+		return access.TokenGrant{}, refusal.KeyInvalid
 	}
 	return found, nil
 }
 
-// awaitFreshTokens waits until the passes are fresh, with a token that the stale ones know, and says whether they are.
+// awaitFreshTokens waits until the ring is fresh, and reports whether it is. It waits only for a token that the stale ring
+// knows.
 func (h *handler) awaitFreshTokens(ctx context.Context, hash token.Hash) bool {
-	source, canGoStale := h.TokenRing.(auth.FreshnessSource)
-	known, ok := h.TokenRing.FindToken(hash)
+	source, canGoStale := h.tokens.(auth.FreshnessSource)
+	known, ok := h.tokens.FindToken(hash)
 	if !ok || !canGoStale {
 		return false
 	}
 	accountID := known.Account
 	if accountID == "" {
-		accountID = "token " + known.TokenID // which is no account's name
+		accountID = "token " + known.TokenID // no account is named so
 	}
 	return auth.WaitUntilFresh(ctx, source, h.Limiter, accountID, h.Now(), waitlimit.MaxWait)
 }
 
-// scope is whose accounts a route may be used on.
+// scope says on whose accounts a route may be used.
 type scope uint8
 
 const (
@@ -177,30 +170,30 @@ const (
 	subClientsOnly              // an agency's sub-clients only
 )
 
-// authorize says whether a pass may use a route on an account. What it may not reach is not found.
-func (h *handler) authorize(ctx context.Context, p accessschemas.TokenGrant, rt route, id string) error {
+// authorize refuses a grant that may not use a route on an account. An account out of its reach is not found.
+func (h *handler) authorize(ctx context.Context, p access.TokenGrant, rt route, id string) error {
 	switch {
 	case !slices.Contains(rt.roles, p.Role):
-		return problem.Forbidden()
+		return refusal.RoleForbidden
 	case rt.scope == unscoped || p.Account == "":
 		return nil
 	case rt.scope == ownAccounts && p.Account == id:
 		return nil
-	case p.Role != accessschemas.RoleAgency:
-		return problem.NotFound()
+	case p.Role != access.RoleAgency:
+		return refusal.NotFound
 	}
-	parent, err := h.AccountCommands.AgencyOf(ctx, id)
+	parent, err := h.accounts.Commands.AgencyOf(ctx, id)
 	if err != nil {
 		return err
 	}
 	if parent != p.Account {
-		return problem.NotFound()
+		return refusal.NotFound
 	}
 	return nil
 }
 
-// redactedBody is a body in which tokens are hints. No request needs one in its body; but people paste the key they
-// talk about into a label or a reason, and the log keeps these for good.
+// redactedBody is a body in which every token is replaced by its hint. No request needs a token in its body, but people paste
+// the key they write about into a label or a reason, and the log keeps these for good.
 type redactedBody struct {
 	io.ReadCloser
 	prefixes token.Prefixes

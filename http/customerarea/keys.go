@@ -1,46 +1,46 @@
 package customerarea
 
 import (
-	"net/http"
-	"slices"
+	"context"
 	"time"
 
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/http/kit"
 	"lieudit/http/problem"
 	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/body"
 	"lieudit/schemas/origin"
 )
 
-func (h *handler) issueKey(r *http.Request, c call, in body.IssueKey) (response, error) {
-	made, err := h.AccountCommands.IssueKey(r.Context(), c.account(), c.metadata(""),
+func (h *handler) issueKey(ctx context.Context, c call, in body.IssueKey) (kit.Response, error) {
+	made, err := h.accounts.Commands.IssueKey(ctx, c.Vars["id"], metadata(c, ""),
 		account.KeyRequest{Kind: in.Kind, Label: in.Label, Origins: in.Origins})
-	if err := h.awaitAccounts(r.Context(), made.Position, err); err != nil {
-		return response{}, err
+	if err := kit.Await(ctx, h.accounts.Wait, made.Position, err); err != nil {
+		return kit.Response{}, err
 	}
 	shown := toKey(&made.Key)
 	shown.Token = made.Plaintext
-	return createdResponse(shown)
+	return kit.Created(shown)
 }
 
-func (h *handler) revokeKey(r *http.Request, c call, in body.RevokeKey) (response, error) {
-	ended, at, err := h.AccountCommands.RevokeKey(r.Context(), c.account(), c.metadata(in.Reason), c.vars["key"])
-	if err := h.awaitAccounts(r.Context(), at, err); err != nil {
-		return response{}, err
+func (h *handler) revokeKey(ctx context.Context, c call, in body.RevokeKey) (kit.Response, error) {
+	ended, at, err := h.accounts.Commands.RevokeKey(ctx, c.Vars["id"], metadata(c, in.Reason), c.Vars["key"])
+	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
+		return kit.Response{}, err
 	}
-	return okResponse(toKey(&ended))
+	return kit.OK(toKey(&ended))
 }
 
-func (h *handler) changeOrigins(r *http.Request, c call, in body.ChangeOrigins) (response, error) {
-	changed, at, err := h.AccountCommands.ChangeOrigins(r.Context(), c.account(), c.metadata(""), c.vars["key"], in.Origins)
-	if err := h.awaitAccounts(r.Context(), at, err); err != nil {
-		return response{}, err
+func (h *handler) changeOrigins(ctx context.Context, c call, in body.ChangeOrigins) (kit.Response, error) {
+	changed, at, err := h.accounts.Commands.ChangeOrigins(ctx, c.Vars["id"], metadata(c, ""), c.Vars["key"], in.Origins)
+	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
+		return kit.Response{}, err
 	}
-	return okResponse(toKey(&changed))
+	return kit.OK(toKey(&changed))
 }
 
-// toKey is a key as its stream tells it; a secret one's token is not in it.
+// toKey is a key as its stream has it. The token of a secret key is not there.
 func toKey(k *account.Key) body.Key {
 	return body.Key{
 		ID: k.ID, Kind: k.Kind, Label: k.Label, Hint: k.Hint, Origins: k.Origins, Token: k.Token,
@@ -49,61 +49,22 @@ func toKey(k *account.Key) body.Key {
 	}
 }
 
-// showState is the account at an instant, from the log itself.
-func (h *handler) showState(r *http.Request, c call, in body.StateQuery) (response, error) {
-	s, last, err := h.AccountCommands.StateAsOf(r.Context(), c.account(), in.AsOf)
-	if err != nil {
-		return response{}, err
+func (h *handler) issueToken(ctx context.Context, c call, in body.IssueToken) (kit.Response, error) {
+	if err := h.checkTokenAccount(ctx, in); err != nil {
+		return kit.Response{}, err
 	}
-	asOf := in.AsOf
-	if asOf.IsZero() {
-		asOf = h.Now().UTC().Truncate(time.Microsecond)
-		if last.Time.After(asOf) { // the log's clock is ahead of this one
-			asOf = last.Time
-		}
+	made, err := h.accounts.Tokens.Issue(ctx, metadata(c, ""), access.TokenRequest{Role: in.Role, Account: in.Account, Label: in.Label})
+	if err := kit.Await(ctx, h.accounts.WaitTokens, made.Position, err); err != nil {
+		return kit.Response{}, err
 	}
-	terms := s.Terms.At(asOf)
-	shown := body.State{
-		Account: s.ID, AsOf: asOf.UTC(), Position: uint64(last.Position), Name: string(s.Name), Plan: terms.Plan, Quota: terms.Quota,
-		Anchor: s.Anchor, Agency: s.Agency.At(asOf), IsAgency: s.IsAgency, NextTerms: toNextTerms(&s, asOf),
-		Created: s.OpenedAt, Closed: s.ClosedAt, Keys: toValidKeys(&s),
-	}
-	return okResponse(shown)
-}
-
-// toValidKeys are the keys that work, oldest first: none of a closed account.
-func toValidKeys(s *account.State) []body.Key {
-	valid := []body.Key{}
-	for _, k := range s.Keys {
-		if k.Active() && !s.Closed() {
-			valid = append(valid, toKey(k))
-		}
-	}
-	slices.SortFunc(valid, func(x, y body.Key) int {
-		if d := x.Created.Compare(y.Created); d != 0 {
-			return d
-		}
-		return slices.Compare([]byte(x.ID), []byte(y.ID))
-	})
-	return valid
-}
-
-func (h *handler) issueToken(r *http.Request, c call, in body.IssueToken) (response, error) {
-	if err := h.checkTokenAccount(r, in); err != nil {
-		return response{}, err
-	}
-	made, err := h.TokenCommands.Issue(r.Context(), c.metadata(""), access.TokenRequest{Role: in.Role, Account: in.Account, Label: in.Label})
-	if err := h.awaitTokens(r.Context(), made.Position, err); err != nil {
-		return response{}, err
-	}
-	return createdResponse(body.AreaToken{
+	return kit.Created(body.AreaToken{
 		ID: made.Token, Role: in.Role, Account: in.Account, Label: in.Label, Hint: made.Hint, Token: made.Plaintext,
-		Created: h.Now().UTC().Truncate(time.Microsecond), CreatedBy: c.metadata("").Actor,
+		Created: h.Now().UTC().Truncate(time.Microsecond), CreatedBy: metadata(c, "").Actor,
 	})
 }
 
-// checkTokenAccount checks that a token names the account it acts for when, and only when, its role has one.
-func (h *handler) checkTokenAccount(r *http.Request, in body.IssueToken) error {
+// checkTokenAccount checks that a token names the account that it acts for if, and only if, its role has one.
+func (h *handler) checkTokenAccount(ctx context.Context, in body.IssueToken) error {
 	needsAccount := in.Role == accessschemas.RoleCustomer || in.Role == accessschemas.RoleAgency
 	switch {
 	case needsAccount && in.Account == "":
@@ -113,20 +74,20 @@ func (h *handler) checkTokenAccount(r *http.Request, in body.IssueToken) error {
 	case !needsAccount:
 		return nil
 	}
-	_, err := h.AccountCommands.CurrentState(r.Context(), in.Account)
+	_, err := h.accounts.Commands.CurrentState(ctx, in.Account)
 	return err
 }
 
 func accountRuleBroken(in body.IssueToken, rule, text string) error {
-	return problem.Violations(problem.Violation{Type: rule, Loc: []any{"body", "account"}, Msg: text, Input: in})
+	return problem.BrokenRule("body", "account", rule, text, in)
 }
 
-func (h *handler) revokeToken(r *http.Request, c call, in body.RevokeToken) (response, error) {
-	ended, at, err := h.TokenCommands.Revoke(r.Context(), c.metadata(in.Reason), c.vars["token"])
-	if err := h.awaitTokens(r.Context(), at, err); err != nil {
-		return response{}, err
+func (h *handler) revokeToken(ctx context.Context, c call, in body.RevokeToken) (kit.Response, error) {
+	ended, at, err := h.accounts.Tokens.Revoke(ctx, metadata(c, in.Reason), c.Vars["token"])
+	if err := kit.Await(ctx, h.accounts.WaitTokens, at, err); err != nil {
+		return kit.Response{}, err
 	}
-	return okResponse(body.AreaToken{
+	return kit.OK(body.AreaToken{
 		ID: ended.Issued.Token, Role: accessschemas.Role(ended.Issued.Role), Account: ended.Issued.Account, Label: ended.Issued.Label,
 		Hint: ended.Issued.Hint, Created: ended.IssuedAt, CreatedBy: ended.IssuedBy,
 		Revoked: ended.RevokedAt, RevokedBy: ended.RevokedBy, Reason: ended.Reason,

@@ -3,8 +3,8 @@ package customerarea
 import (
 	"context"
 	"errors"
-	"net/http"
 
+	"lieudit/http/kit"
 	"lieudit/http/problem"
 	"lieudit/queries/account"
 	"lieudit/queries/audit"
@@ -14,23 +14,23 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// toPage is the page a query asks for.
+// toPage is the page that a query asks for.
 func toPage(in body.PageQuery) account.Page { return account.Page{Cursor: in.Cursor, Limit: in.Limit} }
 
-func (h *handler) listAccounts(r *http.Request, c call, in body.PageQuery) (response, error) {
+func (h *handler) listAccounts(ctx context.Context, c call, in body.PageQuery) (kit.Response, error) {
 	agency := ""
-	if c.principal.Role == access.RoleAgency {
-		agency = c.principal.Account
+	if c.Principal.Role == access.RoleAgency {
+		agency = c.Principal.Account
 	}
-	found, next, err := h.AccountQueries.ListAccounts(r.Context(), agency, toPage(in))
+	found, next, err := h.accounts.Queries.ListAccounts(ctx, agency, toPage(in))
 	if err != nil {
-		return response{}, toListError(err)
+		return kit.Response{}, toListError(err)
 	}
 	shown := body.Accounts{Envelope: body.OKEnvelope, Results: make([]body.Account, len(found)), Cursor: next}
 	for i, row := range found {
 		shown.Results[i] = h.toAccount(row)
 	}
-	return okResponse(shown)
+	return kit.OK(shown)
 }
 
 func (h *handler) toAccount(row account.Account) body.Account {
@@ -42,24 +42,24 @@ func (h *handler) toAccount(row account.Account) body.Account {
 	}
 	if n := row.NextTerms; n != nil {
 		shown.NextTerms = &body.NextTerms{Plan: n.Plan, Quota: n.Quota, Effective: n.From}
-		if shown.Agency != "" && (row.AgencyChange == nil || row.AgencyChange.From.After(n.From)) { // then it is a sub-client still
+		if shown.Agency != "" && (row.AgencyChange == nil || row.AgencyChange.From.After(n.From)) { // still a sub-client then
 			shown.NextTerms.Plan = shown.Plan
 		}
 	}
 	return shown
 }
 
-func (h *handler) listKeys(r *http.Request, c call, in body.PageQuery) (response, error) {
-	if err := h.checkAccountExists(r.Context(), c.account()); err != nil {
-		return response{}, err
+func (h *handler) listKeys(ctx context.Context, c call, in body.PageQuery) (kit.Response, error) {
+	if err := h.checkAccountExists(ctx, c.Vars["id"]); err != nil {
+		return kit.Response{}, err
 	}
-	found, next, err := h.AccountQueries.ListKeys(r.Context(), c.account(), toPage(in))
+	found, next, err := h.accounts.Queries.ListKeys(ctx, c.Vars["id"], toPage(in))
 	if err != nil {
-		return response{}, toListError(err)
+		return kit.Response{}, toListError(err)
 	}
-	used, err := h.loadLastUsed(r.Context(), found)
+	used, err := h.loadLastUsed(ctx, found)
 	if err != nil {
-		return response{}, err
+		return kit.Response{}, err
 	}
 	shown := body.Keys{Envelope: body.OKEnvelope, Results: make([]body.Key, len(found)), Cursor: next}
 	for i, k := range found {
@@ -69,13 +69,13 @@ func (h *handler) listKeys(r *http.Request, c call, in body.PageQuery) (response
 			Warnings: origin.Warnings(k.Origins),
 		}
 	}
-	return okResponse(shown)
+	return kit.OK(shown)
 }
 
-func (h *handler) listTokens(r *http.Request, _ call, in body.PageQuery) (response, error) {
-	found, next, err := h.AccountQueries.ListTokens(r.Context(), toPage(in))
+func (h *handler) listTokens(ctx context.Context, _ call, in body.PageQuery) (kit.Response, error) {
+	found, next, err := h.accounts.Queries.ListTokens(ctx, toPage(in))
 	if err != nil {
-		return response{}, toListError(err)
+		return kit.Response{}, toListError(err)
 	}
 	shown := body.AreaTokens{Envelope: body.OKEnvelope, Results: make([]body.AreaToken, len(found)), Cursor: next}
 	for i, t := range found {
@@ -84,24 +84,24 @@ func (h *handler) listTokens(r *http.Request, _ call, in body.PageQuery) (respon
 			Created: t.Created, CreatedBy: t.CreatedBy, Revoked: t.Revoked, RevokedBy: t.RevokedBy, Reason: t.Reason,
 		}
 	}
-	return okResponse(shown)
+	return kit.OK(shown)
 }
 
-func (h *handler) listAudit(r *http.Request, c call, in body.HistoryQuery) (response, error) {
-	if err := h.checkAccountExists(r.Context(), c.account()); err != nil {
-		return response{}, err
+func (h *handler) listAudit(ctx context.Context, c call, in body.HistoryQuery) (kit.Response, error) {
+	if err := h.checkAccountExists(ctx, c.Vars["id"]); err != nil {
+		return kit.Response{}, err
 	}
-	q := audit.Query{Account: c.account(), Kind: in.Kind, Subject: in.Subject, From: in.From, To: in.To, Limit: in.Limit}
+	q := audit.Query{Account: c.Vars["id"], Kind: in.Kind, Subject: in.Subject, From: in.From, To: in.To, Limit: in.Limit}
 	if in.Cursor != "" {
 		after, err := audit.ParseCursor(in.Cursor)
 		if err != nil {
-			return response{}, invalidCursor()
+			return kit.Response{}, invalidCursor()
 		}
 		q.After = after
 	}
-	found, more, err := h.AuditQueries.ListEntries(r.Context(), q)
+	found, more, err := h.accounts.Audit.ListEntries(ctx, q)
 	if err != nil {
-		return response{}, err
+		return kit.Response{}, err
 	}
 	shown := body.History{Envelope: body.OKEnvelope, Results: make([]body.Incident, len(found))}
 	for i, e := range found {
@@ -113,12 +113,12 @@ func (h *handler) listAudit(r *http.Request, c call, in body.HistoryQuery) (resp
 	if more {
 		shown.Cursor = found[len(found)-1].Cursor()
 	}
-	return okResponse(shown)
+	return kit.OK(shown)
 }
 
-// checkAccountExists is nil for an account that exists: lists of others are not empty, they are not found.
+// checkAccountExists refuses an unknown account: its lists are not empty, they are not found.
 func (h *handler) checkAccountExists(ctx context.Context, id string) error {
-	_, err := h.AccountCommands.AgencyOf(ctx, id)
+	_, err := h.accounts.Commands.AgencyOf(ctx, id)
 	return err
 }
 
@@ -130,9 +130,4 @@ func toListError(err error) error {
 	return err
 }
 
-func invalidCursor() error {
-	return problem.Violations(problem.Violation{
-		Type: "value_error", Loc: []any{"query", "curseur"}, Msg: "Value error, not a cursor that was given",
-		Input: map[string]any{},
-	})
-}
+func invalidCursor() error { return problem.InvalidCursor(map[string]any{}) }

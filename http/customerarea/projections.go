@@ -1,58 +1,80 @@
 package customerarea
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
+	"lieudit/commands/repair"
+	"lieudit/http/kit"
 	"lieudit/schemas/body"
 )
 
-func (h *handler) listProjections(r *http.Request, _ call, _ body.Empty) (response, error) {
-	all, err := h.ReadModels.Status(r.Context())
-	return response{status: http.StatusOK, body: body.Projections{Envelope: body.OKEnvelope, Results: all}}, err
+// Maintenance is what operators need to look after read models and damaged streams. Every part is required.
+type Maintenance struct {
+	ReadModels ReadModels
+	Repairs    *repair.Repairs
 }
 
-func (h *handler) rebuildProjection(r *http.Request, c call, _ body.Empty) (response, error) {
-	if err := h.ReadModels.Rebuild(r.Context(), c.vars["name"]); err != nil {
-		return response{}, err
+// ReadModels is what can be done about the read models.
+type ReadModels interface {
+	Status(context.Context) ([]body.Projection, error)
+	// Rebuild fills a new generation of a read model while the present one serves. An unknown name is refusal.NotFound.
+	Rebuild(ctx context.Context, name string) error
+	// RebuildAll is Rebuild of every read model.
+	RebuildAll(context.Context) error
+	// Prune drops the generations that nobody reads.
+	Prune(context.Context) error
+	// Refold writes the rows of an account again from its streams, where its projection has stopped.
+	Refold(ctx context.Context, account string) error
+}
+
+func (h *handler) listProjections(ctx context.Context, _ call, _ body.Empty) (kit.Response, error) {
+	all, err := h.maintenance.ReadModels.Status(ctx)
+	return kit.Response{Body: body.Projections{Envelope: body.OKEnvelope, Results: all}}, err
+}
+
+func (h *handler) rebuildProjection(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
+	if err := h.maintenance.ReadModels.Rebuild(ctx, c.Vars["name"]); err != nil {
+		return kit.Response{}, err
 	}
-	return h.acceptRebuild(r, c)
+	return h.acceptRebuild(ctx, c)
 }
 
-func (h *handler) rebuildAllProjections(r *http.Request, c call, _ body.Empty) (response, error) {
-	if err := h.ReadModels.RebuildAll(r.Context()); err != nil {
-		return response{}, err
+func (h *handler) rebuildAllProjections(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
+	if err := h.maintenance.ReadModels.RebuildAll(ctx); err != nil {
+		return kit.Response{}, err
 	}
-	return h.acceptRebuild(r, c)
+	return h.acceptRebuild(ctx, c)
 }
 
-// acceptRebuild answers a rebuild, which is not done yet.
-func (h *handler) acceptRebuild(r *http.Request, c call) (response, error) {
-	shown, err := h.listProjections(r, c, body.Empty{})
-	shown.status = http.StatusAccepted
+// acceptRebuild answers 202: the rebuild has begun and goes on.
+func (h *handler) acceptRebuild(ctx context.Context, c call) (kit.Response, error) {
+	shown, err := h.listProjections(ctx, c, body.Empty{})
+	shown.Status = http.StatusAccepted
 	return shown, err
 }
 
-func (h *handler) pruneProjections(r *http.Request, c call, _ body.Empty) (response, error) {
-	if err := h.ReadModels.Prune(r.Context()); err != nil {
-		return response{}, err
+func (h *handler) pruneProjections(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
+	if err := h.maintenance.ReadModels.Prune(ctx); err != nil {
+		return kit.Response{}, err
 	}
-	return h.listProjections(r, c, body.Empty{})
+	return h.listProjections(ctx, c, body.Empty{})
 }
 
-// repairStream voids the events of an account that cannot be used. The read models write its rows again when they come to the
-// corrections. Where there are none, rows that are stopped for another reason are written again.
-func (h *handler) repairStream(r *http.Request, c call, in body.Repair) (response, error) {
-	void, id := h.Repairs.RepairAccount, in.Account
+// repairStream voids the events of an account, or of a token, that no fold can use. The read models write its rows again when
+// they apply the corrections. Where there was nothing to void, rows that stopped for another reason are written again.
+func (h *handler) repairStream(ctx context.Context, c call, in body.Repair) (kit.Response, error) {
+	void, id := h.maintenance.Repairs.RepairAccount, in.Account
 	if token, ok := strings.CutPrefix(in.Account, "/token-"); ok {
-		void, id = h.Repairs.RepairToken, token
+		void, id = h.maintenance.Repairs.RepairToken, token
 	}
-	found, err := void(r.Context(), id, c.metadata(in.Reason))
+	found, err := void(ctx, id, metadata(c, in.Reason))
 	if err == nil && len(found) == 0 {
-		err = h.ReadModels.Refold(r.Context(), in.Account)
+		err = h.maintenance.ReadModels.Refold(ctx, in.Account)
 	}
 	if err != nil {
-		return response{}, err
+		return kit.Response{}, err
 	}
 	shown := body.Repaired{Envelope: body.OKEnvelope, Results: make([]body.VoidedEvent, len(found))}
 	for i, v := range found {
@@ -60,5 +82,5 @@ func (h *handler) repairStream(r *http.Request, c call, in body.Repair) (respons
 			Stream: v.Stream, Revision: v.Revision, Position: uint64(v.Position), EventID: v.EventID, Type: v.Type, Reason: v.Reason,
 		}
 	}
-	return okResponse(shown)
+	return kit.OK(shown)
 }

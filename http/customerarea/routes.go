@@ -1,6 +1,7 @@
 package customerarea
 
 import (
+	"lieudit/http/kit"
 	"lieudit/http/router"
 	"lieudit/schemas/access"
 )
@@ -10,7 +11,7 @@ type route struct {
 	method, path string
 	roles        []access.Role
 	scope        scope
-	endpoint     endpoint
+	endpoint     kit.Endpoint[principal]
 }
 
 var (
@@ -27,36 +28,36 @@ const accountPath = "/accounts/{id:[a-z0-9-]+}"
 // routes is the customer area's table.
 func (h *handler) routes() []route {
 	return []route{
-		{"GET", "/tokens", operatorRoles, unscoped, queryEndpoint(h.listTokens)},
-		{"POST", "/tokens", operatorRoles, unscoped, bodyEndpoint(h.issueToken)},
-		{"POST", "/tokens/{token:[a-z0-9-]+}:revoke", operatorRoles, unscoped, bodyEndpoint(h.revokeToken)},
+		{"GET", "/tokens", operatorRoles, unscoped, kit.QueryEndpoint(h.listTokens)},
+		{"POST", "/tokens", operatorRoles, unscoped, kit.BodyEndpoint(h.issueToken)},
+		{"POST", "/tokens/{token:[a-z0-9-]+}:revoke", operatorRoles, unscoped, kit.BodyEndpoint(h.revokeToken)},
 
-		{"GET", "/accounts", agencyRoles, unscoped, queryEndpoint(h.listAccounts)},
-		{"POST", "/accounts", agencyRoles, unscoped, bodyEndpoint(h.openAccount)},
-		{"GET", accountPath, accountRoles, ownAccounts, queryEndpoint(h.showAccount)},
-		{"POST", accountPath + ":plan", agencyRoles, subClientsOnly, bodyEndpoint(h.changePlan)},
-		{"POST", accountPath + ":close", agencyRoles, subClientsOnly, bodyEndpoint(h.closeAccount)},
-		{"POST", accountPath + ":erase", operatorRoles, unscoped, bodyEndpoint(h.eraseAccount)},
-		{"POST", accountPath + ":agency", agencyRoles, subClientsOnly, bodyEndpoint(h.changeAgency)},
+		{"GET", "/accounts", agencyRoles, unscoped, kit.QueryEndpoint(h.listAccounts)},
+		{"POST", "/accounts", agencyRoles, unscoped, kit.BodyEndpoint(h.openAccount)},
+		{"GET", accountPath, accountRoles, ownAccounts, kit.QueryEndpoint(h.showAccount)},
+		{"POST", accountPath + ":plan", agencyRoles, subClientsOnly, kit.BodyEndpoint(h.changePlan)},
+		{"POST", accountPath + ":close", agencyRoles, subClientsOnly, kit.BodyEndpoint(h.closeAccount)},
+		{"POST", accountPath + ":erase", operatorRoles, unscoped, kit.BodyEndpoint(h.eraseAccount)},
+		{"POST", accountPath + ":agency", agencyRoles, subClientsOnly, kit.BodyEndpoint(h.changeAgency)},
 
-		{"GET", accountPath + "/keys", accountRoles, ownAccounts, queryEndpoint(h.listKeys)},
-		{"POST", accountPath + "/keys", accountRoles, ownAccounts, bodyEndpoint(h.issueKey)},
-		{"POST", accountPath + "/keys/{key:[a-z0-9-]+}:revoke", accountRoles, ownAccounts, bodyEndpoint(h.revokeKey)},
-		{"PUT", accountPath + "/keys/{key:[a-z0-9-]+}/origins", accountRoles, ownAccounts, bodyEndpoint(h.changeOrigins)},
+		{"GET", accountPath + "/keys", accountRoles, ownAccounts, kit.QueryEndpoint(h.listKeys)},
+		{"POST", accountPath + "/keys", accountRoles, ownAccounts, kit.BodyEndpoint(h.issueKey)},
+		{"POST", accountPath + "/keys/{key:[a-z0-9-]+}:revoke", accountRoles, ownAccounts, kit.BodyEndpoint(h.revokeKey)},
+		{"PUT", accountPath + "/keys/{key:[a-z0-9-]+}/origins", accountRoles, ownAccounts, kit.BodyEndpoint(h.changeOrigins)},
 
-		{"GET", accountPath + "/usage", usageRoles, ownAccounts, queryEndpoint(h.showUsage)},
-		{"GET", "/usage", billingRoles, unscoped, queryEndpoint(h.exportUsage)},
-		{"POST", "/usage:reconcile", billingRoles, unscoped, bodyEndpoint(h.reconcileUsage)},
-		{"POST", "/usage:adjust", billingRoles, unscoped, bodyEndpoint(h.adjustUsage)},
+		{"GET", accountPath + "/usage", usageRoles, ownAccounts, kit.QueryEndpoint(h.showUsage)},
+		{"GET", "/usage", billingRoles, unscoped, h.exportUsageEndpoint()},
+		{"POST", "/usage:reconcile", billingRoles, unscoped, kit.BodyEndpoint(h.reconcileUsage)},
+		{"POST", "/usage:adjust", billingRoles, unscoped, kit.BodyEndpoint(h.adjustUsage)},
 
-		{"GET", accountPath + "/history", auditRoles, ownAccounts, queryEndpoint(h.listAudit)},
-		{"GET", accountPath + "/state", auditRoles, ownAccounts, queryEndpoint(h.showState)},
+		{"GET", accountPath + "/history", auditRoles, ownAccounts, kit.QueryEndpoint(h.listAudit)},
+		{"GET", accountPath + "/state", auditRoles, ownAccounts, kit.QueryEndpoint(h.showState)},
 
-		{"GET", "/projections", operatorRoles, unscoped, queryEndpoint(h.listProjections)},
-		{"POST", "/projections/{name:[a-z0-9-]+}:rebuild", operatorRoles, unscoped, bodyEndpoint(h.rebuildProjection)},
-		{"POST", "/projections:repair", operatorRoles, unscoped, bodyEndpoint(h.repairStream)},
-		{"POST", "/projections:rebuild", operatorRoles, unscoped, bodyEndpoint(h.rebuildAllProjections)},
-		{"POST", "/projections:prune", operatorRoles, unscoped, bodyEndpoint(h.pruneProjections)},
+		{"GET", "/projections", operatorRoles, unscoped, kit.QueryEndpoint(h.listProjections)},
+		{"POST", "/projections/{name:[a-z0-9-]+}:rebuild", operatorRoles, unscoped, kit.BodyEndpoint(h.rebuildProjection)},
+		{"POST", "/projections:repair", operatorRoles, unscoped, kit.BodyEndpoint(h.repairStream)},
+		{"POST", "/projections:rebuild", operatorRoles, unscoped, kit.BodyEndpoint(h.rebuildAllProjections)},
+		{"POST", "/projections:prune", operatorRoles, unscoped, kit.BodyEndpoint(h.pruneProjections)},
 	}
 }
 

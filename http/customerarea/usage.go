@@ -2,43 +2,51 @@ package customerarea
 
 import (
 	"context"
-	"encoding/json"
 	"io"
-	"iter"
 	"net/http"
 	"strconv"
 	"time"
 
 	"lieudit/commands/usage"
-	"lieudit/http/answer"
 	"lieudit/http/csvfile"
+	"lieudit/http/kit"
 	"lieudit/http/problem"
 	"lieudit/queries/account"
 	usagequeries "lieudit/queries/usage"
+	"lieudit/queries/usage/reconcile"
 	"lieudit/schemas/body"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 )
 
-func (h *handler) showUsage(r *http.Request, c call, in body.UsageQuery) (response, error) {
-	owner, err := h.loadAccount(r, c.account())
+// Usage is what the customer area needs for what was counted. Every part is required.
+type Usage struct {
+	Meter      *usage.Meter
+	Queries    *usagequeries.Reader
+	Reconciler *reconcile.Reconciler
+	// Wait returns when the read model shows all that was counted by now, or when that takes too long.
+	Wait func(context.Context)
+}
+
+func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (kit.Response, error) {
+	owner, err := h.loadAccount(ctx, c.Vars["id"])
 	if err != nil {
-		return response{}, err
+		return kit.Response{}, err
 	}
 	q := buildUsageQuery(owner, in, h.Now())
-	h.WaitForUsage(r.Context())
-	u, err := h.UsageQueries.SummarizeAccount(r.Context(), q)
+	h.usage.Wait(ctx)
+	u, err := h.usage.Queries.SummarizeAccount(ctx, q)
 	if err != nil {
-		return response{}, err
+		return kit.Response{}, err
 	}
-	if u.Next == (plan.Date{}) { // nothing was counted in it
+	if u.Next == (plan.Date{}) { // nothing was counted in the period
 		period := plan.PeriodAt(owner.Anchor, q.First.Start())
 		if period.First != q.First {
-			return response{}, unknownPeriod(in)
+			return kit.Response{}, unknownPeriod(in)
 		}
 		u.Next = period.Next
 	}
-	return okResponse(toUsage(q, u))
+	return kit.OK(toUsage(q, u))
 }
 
 func buildUsageQuery(owner body.Account, in body.UsageQuery, now time.Time) usagequeries.Query {
@@ -73,74 +81,73 @@ func toUsage(q usagequeries.Query, u usagequeries.Summary) body.Usage {
 }
 
 func unknownPeriod(in body.UsageQuery) error {
-	return problem.Violations(problem.Violation{
-		Type: "value_error", Loc: []any{"query", "period"}, Msg: "Value error, no period of the account begins on that day",
-		Input: map[string]any{"period": in.Period},
-	})
+	return problem.BrokenRule("query", "period", "value_error", "Value error, no period of the account begins on that day", map[string]any{"period": in.Period})
 }
 
-func (h *handler) adjustUsage(r *http.Request, c call, in body.AdjustUsage) (response, error) {
+func (h *handler) adjustUsage(ctx context.Context, c call, in body.AdjustUsage) (kit.Response, error) {
 	if in.Account == "" {
 		in.Account = in.Contract
 	}
-	done, err := h.UsageMeter.AdjustPeriod(r.Context(), c.metadata(in.Reason), usage.Adjustment{
+	done, err := h.usage.Meter.AdjustPeriod(ctx, metadata(c, in.Reason), usage.Adjustment{
 		Contract: in.Contract, First: in.Period, Requests: in.Requests,
 		Line: ledger.LineKey{Day: in.Day, Account: in.Account, Key: in.Key, Endpoint: in.Endpoint},
 	})
 	if err != nil {
-		return response{}, err
+		return kit.Response{}, err
 	}
-	h.WaitForUsage(r.Context())
-	return okResponse(body.BilledLine{
+	h.usage.Wait(ctx)
+	return kit.OK(body.BilledLine{
 		Account: in.Account, Contract: in.Contract, Period: in.Period.String(), Day: in.Day.String(), Key: in.Key, Endpoint: in.Endpoint,
 		Requests: done.Requests,
 	})
 }
 
-// loadLastUsed is when keys of a list were used last.
+// loadLastUsed is when each key of a list was used last.
 func (h *handler) loadLastUsed(ctx context.Context, listed []account.Key) (map[string]time.Time, error) {
 	ids := make([]string, len(listed))
 	for i, k := range listed {
 		ids[i] = k.ID
 	}
-	return h.UsageQueries.LastUsed(ctx, ids)
+	return h.usage.Queries.LastUsed(ctx, ids)
 }
 
-// exportUsage answers with all lines of an invoice as they are read: a page of them is held at a time.
-func (h *handler) exportUsage(r *http.Request, _ call, in body.ExportQuery) (response, error) {
-	h.WaitForUsage(r.Context())
-	f := chooseFormat(in, r.Header)
-	return response{stream: func(ctx context.Context, w http.ResponseWriter) error {
-		return h.streamLines(ctx, w, f, h.UsageQueries.ExportLines(ctx, in.Period))
+// reconcileUsage compares all that was counted. That takes as long as reading the log takes, so it is no part of the work
+// that commandTimeout limits.
+func (h *handler) reconcileUsage(_ context.Context, _ call, in body.ReconcileUsage) (kit.Response, error) {
+	return kit.Response{Stream: func(ctx context.Context, w http.ResponseWriter) error {
+		result, err := h.usage.Reconciler.Run(ctx, in.Period)
+		if err != nil {
+			return err
+		}
+		return kit.WriteJSON(w, http.StatusOK, result)
 	}}, nil
 }
 
-// streamLines fails when the first line cannot be had. What fails later breaks the answer off.
-func (h *handler) streamLines(ctx context.Context, w http.ResponseWriter, f exportFormat, all iter.Seq2[usagequeries.InvoiceLine, error]) error {
-	next, stop := iter.Pull2(all)
-	defer stop()
-	line, err, more := next()
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", f.mediaType)
-	w.WriteHeader(http.StatusOK)
-	out := f.newWriter(w)
-	for more && err == nil {
-		if err = out.writeLine(toBilledLine(line)); err == nil {
-			line, err, more = next()
+// exportRequest is which lines of usage are exported, and how.
+type exportRequest struct {
+	period string
+	format kit.Format[usagequeries.InvoiceLine]
+}
+
+// exportUsageEndpoint streams all lines of an invoice. One page of them is in memory at a time.
+func (h *handler) exportUsageEndpoint() kit.Endpoint[principal] {
+	decoder := kit.NewDecoder[body.ExportQuery]()
+	return kit.NewEndpoint(func(r *http.Request) (exportRequest, error) {
+		in, err := decoder.DecodeQuery(r)
+		return exportRequest{in.Period, chooseFormat(in, r.Header)}, err
+	}, h.exportUsage)
+}
+
+func (h *handler) exportUsage(ctx context.Context, _ call, in exportRequest) (kit.Response, error) {
+	h.usage.Wait(ctx)
+	return kit.Response{Stream: func(ctx context.Context, w http.ResponseWriter) error {
+		file, err := kit.NewExport(in.format, h.usage.Queries.ExportLines(ctx, in.period))
+		if err != nil {
+			return err
 		}
-	}
-	if err == nil {
-		err = out.finish()
-	}
-	if err != nil {
-		if ctx.Err() == nil { // else nobody waits for the rest
-			h.Log.Error("export broken off", "error", err)
-		}
-		answer.AbortResponse(w)
-	}
-	return nil
+		file.Stream(ctx, w, h.Log)
+		return nil
+	}}, nil
 }
 
 func toBilledLine(b usagequeries.InvoiceLine) body.BilledLine {
@@ -149,77 +156,37 @@ func toBilledLine(b usagequeries.InvoiceLine) body.BilledLine {
 	}
 }
 
-// exportFormat is a way to write lines.
-type exportFormat struct {
-	mediaType string
-	newWriter func(io.Writer) lineWriter
-}
+type lineWriter = kit.RowWriter[usagequeries.InvoiceLine]
 
-// lineWriter are being written.
-type lineWriter interface {
-	writeLine(body.BilledLine) error
-	finish() error
-}
-
-func chooseFormat(in body.ExportQuery, h http.Header) exportFormat {
+func chooseFormat(in body.ExportQuery, h http.Header) kit.Format[usagequeries.InvoiceLine] {
+	encode := func(l usagequeries.InvoiceLine) ([]byte, error) { return kit.EncodeLine(toBilledLine(l)) }
 	switch in.Format {
 	case "csv":
-		dialect := csvfile.PreferredDialect(h)
-		switch in.CSVDialect {
-		case "standard":
-			dialect = csvfile.RFC4180
-		case "excel":
-			dialect = csvfile.FrenchExcel
-		}
-		return exportFormat{"text/csv; charset=utf-8", func(w io.Writer) lineWriter { return newCSVLineWriter(dialect, w) }}
+		dialect := csvfile.ChooseDialect(in.CSVDialect, h)
+		return kit.Format[usagequeries.InvoiceLine]{MediaType: csvfile.MediaType, NewWriter: func(w io.Writer) lineWriter { return newCSVLineWriter(dialect, w) }}
 	case "ndjson":
-		return exportFormat{"application/x-ndjson", func(w io.Writer) lineWriter { return &jsonLineWriter{out: w} }}
+		return kit.Format[usagequeries.InvoiceLine]{MediaType: "application/x-ndjson", NewWriter: func(w io.Writer) lineWriter {
+			return &kit.JSONRows[usagequeries.InvoiceLine]{Out: w, Encode: encode}
+		}}
 	}
-	return exportFormat{"application/json", func(w io.Writer) lineWriter {
-		return &jsonLineWriter{out: w, prefix: `{"status":"OK","message":"","results":[`, separator: ",", suffix: "]}\n"}
+	return kit.Format[usagequeries.InvoiceLine]{MediaType: "application/json", NewWriter: func(w io.Writer) lineWriter {
+		return &kit.JSONRows[usagequeries.InvoiceLine]{
+			Out: w, Prefix: `{"status":"OK","message":"","results":[`, Separator: ",", Suffix: "]}\n", Encode: encode,
+		}
 	}}
 }
 
+// csvLineWriter writes the lines of an invoice as CSV for people: no cell begins a formula.
 type csvLineWriter struct{ out *csvfile.SafeWriter }
 
-func newCSVLineWriter(f csvfile.Dialect, out io.Writer) csvLineWriter {
-	w := f.NewSafeWriter(out)
-	w.WriteRow([]string{"compte", "contrat", "periode", "jour", "cle", "endpoint"}, "requetes") // should it fail, so will Flush
+func newCSVLineWriter(d csvfile.Dialect, out io.Writer) csvLineWriter {
+	w := d.NewSafeWriter(out)
+	w.WriteRow([]string{"compte", "contrat", "periode", "jour", "cle", "endpoint"}, "requetes") // an error of it comes back from Flush
 	return csvLineWriter{w}
 }
 
-func (l csvLineWriter) writeLine(b body.BilledLine) error {
+func (l csvLineWriter) WriteRow(b usagequeries.InvoiceLine) error {
 	return l.out.WriteRow([]string{b.Account, b.Contract, b.Period, b.Day, b.Key, b.Endpoint}, strconv.FormatInt(b.Requests, 10))
 }
 
-func (l csvLineWriter) finish() error { return l.out.Flush() }
-
-// jsonLineWriter are objects, one a line, with what is before the first, between two and after the last.
-type jsonLineWriter struct {
-	out                       io.Writer
-	prefix, separator, suffix string
-	count                     int
-}
-
-func (l *jsonLineWriter) writeLine(b body.BilledLine) error {
-	text, err := json.Marshal(b)
-	if err != nil {
-		return err
-	}
-	lead := l.separator
-	if l.count == 0 {
-		lead = l.prefix
-	}
-	l.count++
-	_, err = io.WriteString(l.out, lead+string(text)+"\n")
-	return err
-}
-
-func (l *jsonLineWriter) finish() error {
-	text := l.suffix
-	if l.count == 0 {
-		text = l.prefix + l.suffix
-	}
-	_, err := io.WriteString(l.out, text)
-	return err
-}
+func (l csvLineWriter) Finish() error { return l.out.Flush() }

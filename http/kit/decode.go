@@ -16,6 +16,7 @@ import (
 
 	"lieudit/http/problem"
 	"lieudit/schemas/body/shape"
+	"lieudit/schemas/refusal"
 )
 
 // Decoder reads requests into T. It is safe for concurrent use.
@@ -83,17 +84,14 @@ func rejectQuery(raw string) error {
 	return decodeRawQuery(raw, &shape.Shape{Kind: shape.Object}, reflect.ValueOf(&nothing).Elem())
 }
 
-func isBadRequest(err error) bool {
-	p, ok := errors.AsType[problem.Problem](err)
-	return ok && p.Status == http.StatusBadRequest
-}
+func isBadRequest(err error) bool { return errors.Is(err, refusal.RequestMalformed) }
 
 // bodyReadProblem is the answer to a body that did not arrive whole, or was not read.
 func bodyReadProblem(err error) error {
 	if p, known := problem.FromError(err); known {
 		return p
 	}
-	return problem.BadRequest()
+	return refusal.RequestMalformed
 }
 
 // DecodeText reads a body's text.
@@ -128,10 +126,10 @@ func decodeBodyText(text []byte, s *shape.Shape, into reflect.Value) error {
 	}
 	d := bodyDecoder{jsonScanner: jsonScanner{text: text}, loc: []any{"body"}}
 	if !utf8.Valid(text) || d.peekByte() != '{' {
-		return problem.BadRequest()
+		return refusal.RequestMalformed
 	}
 	if err := d.decodeObject(s, into); err != nil || d.peekByte() != 0 || d.pos < len(text) || d.isMalformed {
-		return problem.BadRequest()
+		return refusal.RequestMalformed
 	}
 	if len(d.violations) > 0 {
 		return problem.Violations(d.violations...)

@@ -15,12 +15,13 @@ import (
 
 	"lieudit/http/problem"
 	"lieudit/schemas/body/shape"
+	"lieudit/schemas/refusal"
 )
 
 func decodeRawQuery(raw string, s *shape.Shape, into reflect.Value) error {
 	params, err := url.ParseQuery(raw)
 	if err != nil || !isValidUTF8(params) {
-		return problem.BadRequest()
+		return refusal.RequestMalformed
 	}
 	q := queryDecoder{params: params, isLarge: len(raw) > maxEchoedInput}
 	for i := range s.Fields {
@@ -110,7 +111,7 @@ func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
 	values := slices.DeleteFunc(slices.Clone(q.params[f.Name]), func(v string) bool { return v == "" })
 	switch {
 	case len(values) == 0 && f.Required:
-		return problem.BadRequest()
+		return refusal.RequestMalformed
 	case len(values) == 0:
 		setDefault(f, into)
 		return nil
@@ -122,7 +123,7 @@ func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
 		return nil
 	}
 	if f.LengthIsSyntax && checkLength(f.Shape, utf8.RuneCountInString(values[0])) != noViolation {
-		return problem.BadRequest()
+		return refusal.RequestMalformed
 	}
 	if f.Pointer {
 		into = allocatePointee(into)

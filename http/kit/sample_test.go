@@ -2,13 +2,13 @@ package kit_test
 
 import (
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"lieudit/http/kit"
 	"lieudit/http/problem"
 	"lieudit/schemas/body/shape"
 	"lieudit/schemas/plan"
@@ -90,11 +90,11 @@ func problemOf(t *testing.T, err error) (status int, violations []string) {
 	if err == nil {
 		return 0, nil
 	}
-	if _, ok := errors.AsType[problem.Problem](err); !ok {
+	if _, known := problem.FromError(err); !known {
 		t.Fatalf("%v is no problem", err)
 	}
 	w := httptest.NewRecorder()
-	problem.Write(w, slog.New(slog.DiscardHandler), err)
+	kit.WriteError(w, slog.New(slog.DiscardHandler), err)
 	var answer struct{ Detail []map[string]json.RawMessage }
 	if w.Code == 422 {
 		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {

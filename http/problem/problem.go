@@ -1,80 +1,112 @@
-// Package problem is section 7 of the specification: every error answer, its status, its shape and its text. An
-// error answer is a value made by one of the constructors; Write sends it, and turns an error that is none of
-// them into a 500 that tells nothing.
+// Package problem turns errors into error answers. It only decides what a client gets; package kit sends it, and logs an
+// error that is none of the known ones.
+//
+//	error ──> FromError ─┬─ refusal.Code, refusal.Error ──> refusal.Row, body.FailureOf ──┐
+//	                     ├─ Problem (Violations, MethodNotAllowed) ──────────────────────┼──> Problem ──> kit.WriteError
+//	                     ├─ errors of reading a body, of a log that cannot be reached ───┤
+//	                     └─ any other: Internal error, not known ────────────────────────┘
 package problem
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
+	"strings"
 
-	"lieudit/http/answer"
+	"lieudit/eventstore"
+	"lieudit/http/bodylimit"
 	"lieudit/schemas/body"
+	"lieudit/schemas/refusal"
 )
 
 // Problem is an error answer. It is an error, so that what fails can return it.
 type Problem struct {
 	Status int
-	allow  string // of a 405
-	body   any    // nil: none
+	Allow  string // of a 405: the methods of the path
+	Body   any    // is sent as JSON; nil: the answer has no body
 }
 
-func (p Problem) Error() string { return fmt.Sprintf("%d %v", p.Status, p.body) }
+func (p Problem) Error() string { return fmt.Sprintf("%d %v", p.Status, p.Body) }
 
 // MarshalDetail is the detail of the error body, as it is sent.
 func (p Problem) MarshalDetail() (json.RawMessage, error) {
 	var wrapper struct {
 		Detail json.RawMessage `json:"detail"`
 	}
-	text, err := json.Marshal(p.body)
+	text, err := json.Marshal(p.Body)
 	if err == nil {
 		err = json.Unmarshal(text, &wrapper)
 	}
 	return wrapper.Detail, err
 }
 
-func newTextProblem(status int, text string) Problem {
-	return Problem{Status: status, body: body.TextFailure{Detail: text}}
-}
-
-// Write answers with err: as it is when it is a Problem or one of the domain's known errors, else with
-// 'Internal error'. Only then is it logged, once: the client learns nothing of the cause. log must redact tokens.
-func Write(w http.ResponseWriter, log *slog.Logger, err error) {
-	p, known := FromError(err)
-	if !known {
-		logCause(log, err)
-	}
-	if p.allow != "" {
-		w.Header().Set("Allow", p.allow)
-	}
-	if p.body == nil {
-		w.WriteHeader(p.Status)
-		return
-	}
-	if err := answer.WriteJSON(w, p.Status, p.body); err != nil {
-		log.Error("error answer not written", "error", err)
-	}
-}
-
-// FromError is the answer an error gets, and whether it is one a client may learn of.
+// FromError is the answer that an error gets; false: it is none that a client may learn of, and the answer is Internal.
 func FromError(err error) (Problem, bool) {
 	if p, ok := errors.AsType[Problem](err); ok {
 		return p, true
 	}
-	if p, ok := fromDomainError(err); ok {
-		return p, true
+	if r, ok := refusal.FromError(err); ok {
+		return ofRefusal(r), true
 	}
-	return Internal(), false
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return ofCode(refusal.BodyTooLarge), true
+	}
+	switch {
+	case errors.Is(err, bodylimit.ErrOverloaded):
+		return ofCode(refusal.Overloaded), true
+	case errors.Is(err, bodylimit.ErrSlow):
+		return ofCode(refusal.RequestMalformed), true
+	case errors.Is(err, eventstore.ErrUnavailable):
+		return ofCode(refusal.AuthUnavailable), true
+	}
+	return ofCode(refusal.Internal), false
 }
 
-// logCause logs the cause of a 500. A client that went away is no incident.
-func logCause(log *slog.Logger, err error) {
-	if errors.Is(err, context.Canceled) {
-		log.Debug("request abandoned", "error", err)
-		return
+// StatusOf is the status of the answer that an error gets; 200 for nil.
+func StatusOf(err error) int {
+	if err == nil {
+		return http.StatusOK
 	}
-	log.Error("request failed", "error", err)
+	p, _ := FromError(err)
+	return p.Status
+}
+
+func ofCode(c refusal.Code) Problem { return ofRefusal(refusal.Error{Code: c}) }
+
+func ofRefusal(r refusal.Error) Problem {
+	return Problem{Status: r.Code.Row().Status, Body: body.FailureOf(r)}
+}
+
+// MethodNotAllowed refuses a method: the path exists, for these others.
+func MethodNotAllowed(allowed ...string) Problem {
+	p := ofCode(refusal.MethodNotAllowed)
+	p.Allow = strings.Join(allowed, ", ")
+	return p
+}
+
+// Violation is one broken rule of a request's form. Loc begins with "query", "body", "path" or "header"; Input is always an
+// object.
+type Violation = body.Violation
+
+// MaxViolations is the most violations that one answer holds.
+const MaxViolations = 100
+
+// Violations is the 422 of broken rules.
+func Violations(all ...Violation) Problem {
+	return Problem{
+		Status: http.StatusUnprocessableEntity,
+		Body:   body.RuleFailure{Detail: all[:min(len(all), MaxViolations)]},
+	}
+}
+
+// BrokenRule is the 422 of one broken rule, of the member or parameter name in part ("query", "body", "path", "header").
+// rule and msg are Pydantic's. input is the object that holds the member.
+func BrokenRule(part, name, rule, msg string, input any) Problem {
+	return Violations(Violation{Type: rule, Loc: []any{part, name}, Msg: msg, Input: input})
+}
+
+// InvalidCursor is the 422 of a cursor that was not given to this account for this question. input echoes it.
+func InvalidCursor(input map[string]any) Problem {
+	return BrokenRule("query", "curseur", "value_error", "Value error, not a cursor that was given", input)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"lieudit/http/problem"
+	"lieudit/schemas/refusal"
 )
 
 // Table is routes under a base path. It is safe for concurrent use.
@@ -59,7 +60,7 @@ func (t *Table[R]) Match(r *http.Request, allowOptions bool) (route R, vars map[
 		allowed = slices.AppendSeq(allowed, maps.Keys(p.byMethod))
 	}
 	if allowed == nil {
-		return route, nil, problem.NotFound()
+		return route, nil, refusal.NotFound
 	}
 	if allowOptions {
 		allowed = append(allowed, http.MethodOptions)
@@ -72,7 +73,7 @@ func unescapeVars(vars map[string]string) (map[string]string, error) {
 	for name, text := range vars {
 		unescaped, err := url.PathUnescape(text)
 		if err != nil {
-			return nil, problem.NotFound()
+			return nil, refusal.NotFound
 		}
 		vars[name] = unescaped
 	}

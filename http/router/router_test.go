@@ -8,8 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"lieudit/http/problem"
+	"lieudit/http/kit"
 	"lieudit/http/router"
+	"lieudit/schemas/refusal"
 )
 
 type row struct{ method, path string }
@@ -47,7 +48,7 @@ func TestNothingIsCleanedOrGuessed(t *testing.T) {
 		"/base/./sites/a", "/base/site%73/a", "/base%2Fsites/a", "/BASE/sites/a", "/base/things/X/parts/y", "/base/things//parts/y",
 	} {
 		_, _, err := table.Match(httptest.NewRequest("GET", target, nil), true)
-		if p, ok := errors.AsType[problem.Problem](err); !ok || p.Status != 404 {
+		if !errors.Is(err, refusal.NotFound) {
 			t.Errorf("GET %s: %v, want 404", target, err)
 		}
 	}
@@ -68,7 +69,7 @@ func TestAWrongMethodIsToldTheRightOnes(t *testing.T) {
 	} {
 		_, _, err := table.Match(httptest.NewRequest(c.method, c.target, nil), c.preflight)
 		w := httptest.NewRecorder()
-		problem.Write(w, slog.New(slog.DiscardHandler), err)
+		kit.WriteError(w, slog.New(slog.DiscardHandler), err)
 		if got := w.Header().Get("Allow"); w.Code != 405 || got != c.allow {
 			t.Errorf("%s %s: %d, Allow %q; want 405, %q", c.method, c.target, w.Code, got, c.allow)
 		}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"lieudit/http/csvfile"
+	"lieudit/http/kit"
 )
 
 // readCSV reads a sheet by the names of its columns.
@@ -68,7 +69,7 @@ func parseRow(r csvfile.Record, header []column) (Row, error) {
 	if len(address) > 0 {
 		fields["adresse"] = address
 	}
-	text, err := marshalJSON(fields)
+	text, err := kit.MarshalJSON(fields)
 	return Row{r.Line, text}, err
 }
 

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
+
+	"lieudit/http/kit"
 )
 
 // Row is a site of a file, as a sync takes it, and the line it begins on.
@@ -199,7 +201,7 @@ func (f geoJSONFeature) parseRow(line int) (Row, error) {
 		}
 		fields["lon"], fields["lat"] = g.Coordinates[0], g.Coordinates[1]
 	}
-	text, err := marshalJSON(fields)
+	text, err := kit.MarshalJSON(fields)
 	return Row{line, text}, err
 }
 

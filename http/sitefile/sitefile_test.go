@@ -27,7 +27,7 @@ func writeFile(t testing.TB, f sitefile.Format, sites ...locations.Site) []byte 
 	var out bytes.Buffer
 	w := f.NewWriter(&out)
 	for _, s := range sites {
-		if err := w.WriteSite(s); err != nil {
+		if err := w.WriteRow(s); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,9 +1,12 @@
-// Package sitefile writes sites as files and reads them back: CSV, GeoJSON and newline-delimited JSON. What is written
-// and read again says of every site what was said before; of what people write, it takes what can be meant.
+// Package sitefile writes sites as files and reads them back: CSV, GeoJSON and newline-delimited JSON. Its constraint is that
+// a file which is written here and read again gives every site as it was. Files that people made by other means are read
+// generously: other names of columns, decimal commas, Windows-1252.
+//
+//	export: locations.Site ──> Format.NewWriter ──> Writer.WriteRow, Finish ──> file
+//	import: file ──> Read (readCSV, readGeoJSON, readNDJSON) ──> []Row, each the JSON of a site as a sync takes it
 package sitefile
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"slices"
@@ -11,90 +14,49 @@ import (
 	"strings"
 
 	"lieudit/http/csvfile"
+	"lieudit/http/kit"
 	"lieudit/schemas/body"
 	"lieudit/schemas/locations"
 )
 
 // Format is a way to write sites.
-type Format struct {
-	MediaType string
-	NewWriter func(io.Writer) Writer
-}
+type Format = kit.Format[locations.Site]
 
-// Writer writes sites, one by one. What is not ended is no file of its format, but for CSV and newline-delimited JSON.
-type Writer interface {
-	WriteSite(locations.Site) error
-	Finish() error
-}
+// Writer writes sites, one by one. A GeoJSON file is complete only after Finish.
+type Writer = kit.RowWriter[locations.Site]
 
-// The formats.
+// The formats that are JSON: a FeatureCollection, and one object a line.
 var (
-	GeoJSON = Format{"application/geo+json", func(w io.Writer) Writer { return &geoJSONWriter{out: w} }}
-	NDJSON  = Format{"application/x-ndjson", func(w io.Writer) Writer { return ndjsonWriter{w} }}
+	GeoJSON = Format{MediaType: "application/geo+json", NewWriter: newGeoJSONWriter}
+	NDJSON  = Format{MediaType: "application/x-ndjson", NewWriter: func(w io.Writer) Writer {
+		return &kit.JSONRows[locations.Site]{Out: w, Encode: kit.EncodeLine[locations.Site]}
+	}}
 )
 
-// CSV is the format of a sheet.
-func CSV(f csvfile.Dialect) Format {
-	return Format{"text/csv; charset=utf-8", func(w io.Writer) Writer { return newCSVWriter(f, w) }}
-}
-
-// ndjsonWriter are sites as JSON, one a line.
-type ndjsonWriter struct{ out io.Writer }
-
-func (l ndjsonWriter) WriteSite(s locations.Site) error {
-	text, err := marshalJSON(s)
-	if err == nil {
-		_, err = l.out.Write(append(text, '\n'))
+func newGeoJSONWriter(w io.Writer) Writer {
+	return &kit.JSONRows[locations.Site]{
+		Out: w, Prefix: `{"type":"FeatureCollection","features":[`, Separator: ",", Suffix: "\n]}\n", Encode: encodeFeature,
 	}
-	return err
 }
 
-func (l ndjsonWriter) Finish() error { return nil }
-
-// geoJSONWriter are sites as a FeatureCollection.
-type geoJSONWriter struct {
-	out      io.Writer
-	hasSites bool
+// encodeFeature is a site as a line of a FeatureCollection.
+func encodeFeature(s locations.Site) ([]byte, error) {
+	text, err := kit.MarshalJSON(body.LocationFeature{FeatureGeometry: body.NewFeatureGeometry(s.Lat, s.Lon), Properties: body.FoundSite{Site: s}})
+	return append([]byte("\n"), text...), err
 }
 
-func (f *geoJSONWriter) prefix(separator string) string {
-	if f.hasSites {
-		return separator
-	}
-	f.hasSites = true
-	return `{"type":"FeatureCollection","features":[`
+// CSV is the format of a CSV file in a dialect.
+func CSV(d csvfile.Dialect) Format {
+	return Format{MediaType: csvfile.MediaType, NewWriter: func(w io.Writer) Writer { return newCSVWriter(d, w) }}
 }
 
-func (f *geoJSONWriter) WriteSite(s locations.Site) error {
-	text, err := marshalJSON(body.LocationFeature{FeatureGeometry: body.NewFeatureGeometry(s.Lat, s.Lon), Properties: body.FoundSite{Site: s}})
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(f.out, f.prefix(",")+"\n"+string(text))
-	return err
-}
-
-func (f *geoJSONWriter) Finish() error {
-	_, err := io.WriteString(f.out, f.prefix("")+"\n]}\n")
-	return err
-}
-
-// marshalJSON is JSON as answers have it: without what only HTML needs.
-func marshalJSON(v any) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
-}
-
-// csvColumns are the facts of a site, in the order they are written.
+// csvColumns are the members of a site, in the order in which they are written.
 var csvColumns = []string{
 	"external_id", "nom", "ligne_1", "ligne_2", "code_postal", "commune", "code_insee", "pays", "id_ban", "lat", "lon",
 	"position_source", "geocode_score", "horaires", "telephone", "email", "site_web", "tags", "proprietes",
 }
 
-// csvWriter are sites as the rows of a csvWriter.
+// csvWriter writes sites as rows of a CSV file.
 type csvWriter struct {
 	out     *csvfile.ExactWriter
 	dialect csvfile.Dialect
@@ -102,11 +64,11 @@ type csvWriter struct {
 
 func newCSVWriter(f csvfile.Dialect, out io.Writer) csvWriter {
 	s := csvWriter{f.NewExactWriter(out), f}
-	s.out.WriteRow(csvColumns...) // should it fail, so will Flush
+	s.out.WriteRow(csvColumns...) // an error of it comes back from Flush
 	return s
 }
 
-func (t csvWriter) WriteSite(s locations.Site) error {
+func (t csvWriter) WriteRow(s locations.Site) error {
 	a := s.Address
 	if a == nil {
 		a = &locations.SiteAddress{}
@@ -133,24 +95,24 @@ func (t csvWriter) formatScore(x float64) string {
 	return t.formatDegrees(&x)
 }
 
-// formatJSON is JSON in a cell.
+// formatJSON is JSON in a cell, without spaces.
 func formatJSON(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return ""
 	}
-	text, err := marshalJSON(raw)
+	text, err := kit.MarshalJSON(raw)
 	if err != nil { // it was JSON when it came in
 		return string(raw)
 	}
 	return string(text)
 }
 
-// formatTags is tags in a cell: with commas between them, or as JSON where that would be read otherwise.
+// formatTags is tags in a cell: separated by commas, or as a JSON list where parseTags would read that differently.
 func formatTags(tags []string) string {
 	if slices.ContainsFunc(tags, func(t string) bool {
 		return strings.ContainsAny(t, ",|") || strings.HasPrefix(t, "[") || strings.TrimSpace(t) != t
 	}) {
-		text, _ := marshalJSON(tags) // strings always encode
+		text, _ := kit.MarshalJSON(tags) // strings always encode
 		return string(text)
 	}
 	return strings.Join(tags, ",")

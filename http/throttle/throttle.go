@@ -1,5 +1,9 @@
-// Package throttle holds every caller to a pace: so many requests a second, and bursts of so many. It keeps one instant
-// for each caller that is ahead of its pace, and nothing for the others.
+// Package throttle limits how fast each client sends requests: so many a second, and bursts of so many. Its constraint is
+// memory: it keeps one instant for each client that is ahead of the pace, and nothing for the others. A request calls
+// ParseClient, then Allow.
+//
+// x/time/rate has no limiter with keys. A map of its limiters would need the same sweep of idle clients, at several times
+// the memory for each.
 package throttle
 
 import (
@@ -8,13 +12,13 @@ import (
 	"time"
 )
 
-// Client is who is held to the pace: an address with a key. Of IPv6 a whole /64 is one caller.
+// Client is who is limited: an address with a key. Of IPv6 a whole /64 is one client.
 type Client struct {
 	prefix netip.Prefix
 	key    string
 }
 
-// ParseClient is the caller behind a request's remote address. An address that cannot be read is one caller for all.
+// ParseClient is the client behind a request's RemoteAddr. All addresses that cannot be read are one client for each key.
 func ParseClient(remote, key string) Client {
 	addrPort, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -28,31 +32,35 @@ func ParseClient(remote, key string) Client {
 	return Client{prefix, key}
 }
 
-// Throttle is a pace and who is ahead of it. It is safe for concurrent use.
+// Throttle is a pace, and the clients that are ahead of it. The zero Throttle allows every request. It is safe for
+// concurrent use.
 type Throttle struct {
-	interval time.Duration // that a request takes at the pace
-	burst    time.Duration // by which a caller may be ahead
+	interval time.Duration // between two requests at the pace; 0: no limit
+	burst    time.Duration // by which a client may be ahead
 
 	mu        sync.Mutex
-	busyUntil map[Client]time.Time // until when a caller's requests reach at the pace
-	sweepSize int                  // how many callers are kept before the idle ones are let go
+	busyUntil map[Client]time.Time // the instant that the client's requests would last until at the pace
+	sweepSize int                  // number of clients at which the idle ones are dropped
 }
 
-// minSweepSize is how many callers are kept without looking who is idle.
+// minSweepSize is how many clients are kept before the first sweep.
 const minSweepSize = 1024
 
-// New is a throttle of so many requests a second, and bursts of so many.
+// New allows each client perSecond requests a second, and bursts of burst.
 func New(perSecond, burst int) *Throttle {
 	interval := time.Second / time.Duration(perSecond)
 	return &Throttle{interval: interval, burst: interval * time.Duration(burst), busyUntil: map[Client]time.Time{}, sweepSize: minSweepSize}
 }
 
-// Allow says whether a caller may make a request now, and counts it when so.
+// Allow reports whether a client may make a request now, and counts it if so.
 func (t *Throttle) Allow(c Client, now time.Time) bool {
+	if t.interval == 0 {
+		return true
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	until := t.busyUntil[c]
-	if until.Before(now) || until.After(now.Add(t.burst)) { // idle, or of a clock that was ahead
+	if until.Before(now) || until.After(now.Add(t.burst)) { // idle, or the clock was set back
 		until = now
 	}
 	if until = until.Add(t.interval); until.After(now.Add(t.burst)) {
@@ -65,7 +73,7 @@ func (t *Throttle) Allow(c Client, now time.Time) bool {
 	return true
 }
 
-// sweepIdle forgets who is idle. It looks again when there are twice as many as are left.
+// sweepIdle drops the idle clients. The next sweep comes when there are twice as many as are left. The lock is held.
 func (t *Throttle) sweepIdle(now time.Time) {
 	for c, until := range t.busyUntil {
 		if until.Before(now) {
@@ -73,11 +81,4 @@ func (t *Throttle) sweepIdle(now time.Time) {
 		}
 	}
 	t.sweepSize = max(minSweepSize, 2*len(t.busyUntil))
-}
-
-// ClientCount is how many callers are kept.
-func (t *Throttle) ClientCount() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.busyUntil)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lieudit/schemas/locations"
+	"lieudit/schemas/refusal"
 	"lieudit/schemas/table"
 )
 
@@ -21,8 +22,9 @@ type Reader struct{ registry *table.Registry }
 func New(registry *table.Registry) *Reader { return &Reader{registry} }
 
 var (
-	// ErrNotFound: the account has no such referential, or the referential no such site.
-	ErrNotFound = errors.New("not among the places")
+	// ErrNotFound: the account has no such referential, or the referential no such site. It is refusal.NotFound for the
+	// client.
+	ErrNotFound = fmt.Errorf("not among the locations: %w", refusal.NotFound)
 	// ErrInvalidCursor: a cursor is not one that was given.
 	ErrInvalidCursor = errors.New("not a cursor")
 )

@@ -1,5 +1,38 @@
 package body
 
+import (
+	"slices"
+
+	"lieudit/schemas/body/openapi"
+	"lieudit/schemas/refusal"
+)
+
+// FailureOf is the body of the answer to a refusal, by the form its row in package refusal names; nil: no body.
+func FailureOf(r refusal.Error) any {
+	row, code := r.Code.Row(), string(r.Code)
+	text := ""
+	if row.Text != nil {
+		text = row.Text(r.Details)
+	}
+	switch row.Form {
+	case refusal.CodeForm:
+		return CodeFailure{Code{code, text}}
+	case refusal.SitesForm:
+		return SitesFailure{SitesOverCapacity{code, r.Active, r.Capacity, r.Ceiling}}
+	case refusal.ReferentialsForm:
+		return ReferentialsFailure{ReferentialsOverCapacity{code, r.Active, r.Ceiling}}
+	case refusal.ReductionForm:
+		return ReductionFailure{Reduction{code, r.Before, r.After, text}}
+	case refusal.KeysForm:
+		return KeysFailure{KeysOverCapacity{code, r.Ceiling, r.Active, text}}
+	case refusal.ParseForm:
+		return ParseFailure{"API_ERROR", text}
+	case refusal.NoBody:
+		return nil
+	}
+	return TextFailure{text}
+}
+
 // TextFailure is the error body most failures have.
 type TextFailure struct {
 	Detail string `json:"detail"`
@@ -84,4 +117,32 @@ type KeysOverCapacity struct {
 type ParseFailure struct {
 	Status  string `json:"status"`
 	Message string `json:"message"`
+}
+
+// apiFailures documents what every operation that asks for an API key may be refused for, and some more.
+func apiFailures(more ...refusal.Code) []openapi.Failure {
+	return slices.Concat(examples(refusal.RequestMalformed, refusal.KeyRequired, refusal.KeyInvalid, refusal.PlanInsufficient, refusal.KeyOutOfScope),
+		[]openapi.Failure{brokenRule},
+		examples(refusal.DiscoveryQuotaSpent, refusal.QuotaSpent, refusal.Internal, refusal.AuthUnavailable), examples(more...))
+}
+
+// areaFailures does so for every operation of the customer area.
+func areaFailures(more ...refusal.Code) []openapi.Failure {
+	return slices.Concat(examples(refusal.RequestMalformed, refusal.KeyRequired, refusal.KeyInvalid, refusal.RoleForbidden),
+		[]openapi.Failure{brokenRule}, examples(refusal.Internal, refusal.AuthUnavailable), examples(more...))
+}
+
+// brokenRule is the example of a request that breaks rules of its form, which have no codes.
+var brokenRule = openapi.Failure{Name: "regles", Status: 422, Body: RuleFailure{[]Violation{{
+	"less_than_equal", []any{"query", "limit"}, "Input should be less than or equal to 100", map[string]any{"limit": "500"},
+}}}}
+
+// examples are the answers of codes as the documents show them.
+func examples(codes ...refusal.Code) []openapi.Failure {
+	all := make([]openapi.Failure, len(codes))
+	for i, c := range codes {
+		row := c.Row()
+		all[i] = openapi.Failure{Name: string(c), Status: row.Status, Body: FailureOf(c.With(row.Example))}
+	}
+	return all
 }

@@ -5,6 +5,7 @@ import (
 
 	"lieudit/schemas/body/openapi"
 	"lieudit/schemas/locations"
+	"lieudit/schemas/refusal"
 )
 
 // API is the address and locations service.
@@ -21,20 +22,20 @@ func API() openapi.API {
 		Security: "A secret key; for GET /locations/search also a publishable key, from an origin it declares.",
 		Operations: slices.Concat([]openapi.Operation{
 			{Method: "GET", Path: "/version", Summary: "What is running; needs no key, is not counted", IsPublic: true,
-				Answer: Version{}, Failures: []openapi.Failure{internalError}},
+				Answer: Version{}, Failures: examples(refusal.Internal)},
 			{Method: "GET", Path: "/me", Summary: "Whose key it is, and what it gives", Query: Empty{}, Answer: Me{}, Failures: apiFailures()},
 			{Method: "GET", Path: "/address/autocomplete", Summary: "Complete an address while it is typed; format=geojson: a FeatureCollection",
-				Query: CompleteAddress{}, Answer: Suggestions{}, Failures: apiFailures(addressUnparsable)},
+				Query: CompleteAddress{}, Answer: Suggestions{}, Failures: apiFailures(refusal.AddressUnparsable)},
 			{Method: "GET", Path: "/address/verify", Summary: "Verify an address; format=geojson: a FeatureCollection",
-				Query: VerifyAddress{}, Answer: Matches{}, Failures: apiFailures(addressUnparsable)},
+				Query: VerifyAddress{}, Answer: Matches{}, Failures: apiFailures(refusal.AddressUnparsable)},
 			{Method: "POST", Path: "/address/verify", Summary: "Verify an address; format=geojson: a FeatureCollection",
-				Body: VerifyAddress{}, Answer: Matches{}, Failures: apiFailures(addressUnparsable, bodyTooLarge)},
+				Body: VerifyAddress{}, Answer: Matches{}, Failures: apiFailures(refusal.AddressUnparsable, refusal.BodyTooLarge)},
 			{Method: "GET", Path: "/address/view/{id}", Summary: "The record an id names: of this vintage or an earlier one, or an id_ban",
-				Query: Empty{}, Answer: Address{}, Failures: apiFailures(notFound)},
+				Query: Empty{}, Answer: Address{}, Failures: apiFailures(refusal.NotFound)},
 			{Method: "GET", Path: "/address/proximity", Summary: "What lies near an address or a position; format=geojson: a FeatureCollection",
-				Query: NearAddress{}, Answer: Neighbours{}, Failures: apiFailures(addressUnresolved)},
+				Query: NearAddress{}, Answer: Neighbours{}, Failures: apiFailures(refusal.AddressUnresolved)},
 			{Method: "POST", Path: "/address/proximity", Summary: "What lies near an address or a position; format=geojson: a FeatureCollection",
-				Body: NearAddress{}, Answer: Neighbours{}, Failures: apiFailures(addressUnresolved, bodyTooLarge)},
+				Body: NearAddress{}, Answer: Neighbours{}, Failures: apiFailures(refusal.AddressUnresolved, refusal.BodyTooLarge)},
 			{Method: "GET", Path: "/locality/search", Summary: "Communes by name, postcode, department, region, population",
 				Query: SearchLocality{}, Answer: Localities{}, Failures: apiFailures()},
 		}, referentialOperations(), batchOperations(), siteOperations(), searchOperations(),
@@ -48,7 +49,7 @@ func routeOperations(names ...string) []openapi.Operation {
 	for _, name := range names {
 		for _, method := range []string{"GET", "POST"} {
 			all = append(all, openapi.Operation{
-				Method: method, Path: "/route/" + name, Summary: "Routes: " + name, Failures: apiFailures(routingUnavailable),
+				Method: method, Path: "/route/" + name, Summary: "Routes: " + name, Failures: apiFailures(refusal.RoutingUnavailable),
 			})
 		}
 	}
@@ -60,14 +61,14 @@ const referentialPath = "/locations/referentiels/{code}"
 func referentialOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: "/locations/referentiels", Summary: "Open a referential, a group of sites; its code is taken for ever",
-			Body: OpenReferential{}, Status: 201, Answer: Referential{}, Failures: apiFailures(codeTaken, referentialsOverCapacity, bodyTooLarge)},
+			Body: OpenReferential{}, Status: 201, Answer: Referential{}, Failures: apiFailures(refusal.ReferentialCodeTaken, refusal.ReferentialsOverCapacity, refusal.BodyTooLarge)},
 		{Method: "GET", Path: "/locations/referentiels", Summary: "The referentials",
 			Query: ReferentialsQuery{}, Answer: Referentials{}, Failures: apiFailures()},
-		{Method: "GET", Path: referentialPath, Summary: "A referential", Query: Empty{}, Answer: Referential{}, Failures: apiFailures(notFound)},
+		{Method: "GET", Path: referentialPath, Summary: "A referential", Query: Empty{}, Answer: Referential{}, Failures: apiFailures(refusal.NotFound)},
 		{Method: "PATCH", Path: referentialPath, Summary: "Rename a referential",
-			Body: RenameReferential{}, Answer: Referential{}, Failures: apiFailures(notFound, referentialArchived, bodyTooLarge)},
+			Body: RenameReferential{}, Answer: Referential{}, Failures: apiFailures(refusal.NotFound, refusal.ReferentialArchived, refusal.BodyTooLarge)},
 		{Method: "DELETE", Path: referentialPath, Summary: "Archive a referential: its sites become inactive, its code stays taken; twice is once",
-			Query: Empty{}, Answer: Referential{}, Failures: apiFailures(notFound)},
+			Query: Empty{}, Answer: Referential{}, Failures: apiFailures(refusal.NotFound)},
 	}
 }
 
@@ -81,29 +82,29 @@ func batchOperations() []openapi.Operation {
 		{Method: "POST", Path: referentialPath + "/sites:sync",
 			Summary: "Give a referential the sites it is to have, all or nothing: what is left out is deactivated, what is unchanged stays",
 			Headers: []openapi.Header{idempotencyKeyHeader}, Body: SyncSites{}, Answer: Synced{},
-			Failures: apiFailures(notFound, referentialArchived, sitesOverCapacity, suspiciousReduction, idempotencyMismatch, bodyTooLarge)},
+			Failures: apiFailures(refusal.NotFound, refusal.ReferentialArchived, refusal.SitesOverCapacity, refusal.SuspiciousReduction, refusal.IdempotencyMismatch, refusal.BodyTooLarge)},
 		{Method: "POST", Path: referentialPath + "/sites:upsert", Summary: "Create or change some sites of a referential, all or nothing",
 			Headers: []openapi.Header{idempotencyKeyHeader}, Body: UpsertSites{}, Answer: Synced{},
-			Failures: apiFailures(notFound, referentialArchived, sitesOverCapacity, idempotencyMismatch, bodyTooLarge)},
-		{Method: "GET", Path: referentialPath + "/sites", Summary: "The sites of a referential", Query: SitesQuery{}, Answer: Sites{}, Failures: apiFailures(notFound)},
+			Failures: apiFailures(refusal.NotFound, refusal.ReferentialArchived, refusal.SitesOverCapacity, refusal.IdempotencyMismatch, refusal.BodyTooLarge)},
+		{Method: "GET", Path: referentialPath + "/sites", Summary: "The sites of a referential", Query: SitesQuery{}, Answer: Sites{}, Failures: apiFailures(refusal.NotFound)},
 		{Method: "GET", Path: referentialPath + "/sites:export",
 			Summary: "The active sites of a referential as a file, out of which a sync makes the same sites again",
-			Query:   ExportSites{}, OtherMediaTypes: []string{"text/csv", "application/geo+json", "application/x-ndjson"}, Failures: apiFailures(notFound)},
+			Query:   ExportSites{}, OtherMediaTypes: []string{"text/csv", "application/geo+json", "application/x-ndjson"}, Failures: apiFailures(refusal.NotFound)},
 	}
 }
 
 func siteOperations() []openapi.Operation {
 	const path = referentialPath + "/sites/{external_id}"
 	return []openapi.Operation{
-		{Method: "GET", Path: path, Summary: "A site, active or not", Query: Empty{}, Answer: locations.Site{}, Failures: apiFailures(notFound)},
+		{Method: "GET", Path: path, Summary: "A site, active or not", Query: Empty{}, Answer: locations.Site{}, Failures: apiFailures(refusal.NotFound)},
 		{Method: "PUT", Path: path, Summary: "Create a site, or say anew all there is to say of it; an inactive one becomes active",
-			Body: PutSite{}, Answer: locations.Site{}, OtherStatus: 201, Failures: apiFailures(notFound, referentialArchived, sitesOverCapacity, bodyTooLarge)},
+			Body: PutSite{}, Answer: locations.Site{}, OtherStatus: 201, Failures: apiFailures(refusal.NotFound, refusal.ReferentialArchived, refusal.SitesOverCapacity, refusal.BodyTooLarge)},
 		{Method: "PATCH", Path: path, Summary: "Change some facts of a site, as a merge patch (null removes); an inactive one stays inactive",
-			Body: PatchSite{}, Answer: locations.Site{}, Failures: apiFailures(notFound, referentialArchived, bodyTooLarge)},
+			Body: PatchSite{}, Answer: locations.Site{}, Failures: apiFailures(refusal.NotFound, refusal.ReferentialArchived, refusal.BodyTooLarge)},
 		{Method: "POST", Path: path + ":deactivate", Summary: "Make a site inactive: it stays, and counts no longer; twice is once",
-			Body: Empty{}, Answer: locations.Site{}, Failures: apiFailures(notFound, referentialArchived, bodyTooLarge)},
+			Body: Empty{}, Answer: locations.Site{}, Failures: apiFailures(refusal.NotFound, refusal.ReferentialArchived, refusal.BodyTooLarge)},
 		{Method: "POST", Path: path + ":reactivate", Summary: "Make a site active again; twice is once",
-			Body: Empty{}, Answer: locations.Site{}, Failures: apiFailures(notFound, referentialArchived, sitesOverCapacity, bodyTooLarge)},
+			Body: Empty{}, Answer: locations.Site{}, Failures: apiFailures(refusal.NotFound, refusal.ReferentialArchived, refusal.SitesOverCapacity, refusal.BodyTooLarge)},
 	}
 }
 
@@ -113,6 +114,6 @@ func searchOperations() []openapi.Operation {
 			Summary: "Search the account's active sites; a publishable key sees some facts of them alone; format=geojson: a FeatureCollection",
 			Query:   SearchLocations{}, Answer: Locations{},
 			OtherAnswers: []any{PublicLocations{}, LocationCollection{}, PublicCollection{}, NoResults{}},
-			Failures:     apiFailures(originMissing, originRefused)},
+			Failures:     apiFailures(refusal.OriginMissing, refusal.OriginNotAllowed)},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"lieudit/schemas/body/openapi"
+	"lieudit/schemas/refusal"
 )
 
 const accountIDPattern = "^[a-z0-9-]{1,64}$"
@@ -28,29 +29,29 @@ func CustomerArea() openapi.API {
 func tokenOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: "/tokens", Summary: "Issue a customer-area token; its text is in this answer alone",
-			Body: IssueToken{}, Status: 201, Answer: AreaToken{}, Failures: areaFailures(notFound, bodyTooLarge)},
+			Body: IssueToken{}, Status: 201, Answer: AreaToken{}, Failures: areaFailures(refusal.NotFound, refusal.BodyTooLarge)},
 		{Method: "GET", Path: "/tokens", Summary: "The customer-area tokens", Query: PageQuery{}, Answer: AreaTokens{}, Failures: areaFailures()},
 		{Method: "POST", Path: "/tokens/{token}:revoke", Summary: "End a customer-area token for good; twice is once",
-			Body: RevokeToken{}, Answer: AreaToken{}, Failures: areaFailures(notFound, bodyTooLarge)},
+			Body: RevokeToken{}, Answer: AreaToken{}, Failures: areaFailures(refusal.NotFound, refusal.BodyTooLarge)},
 	}
 }
 
 func accountOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: "/accounts", Summary: "Open an account", Body: OpenAccount{}, Status: 201, Answer: Account{},
-			Failures: areaFailures(bodyTooLarge, accountExists, agencyUnknown, nestedAgency)},
+			Failures: areaFailures(refusal.BodyTooLarge, refusal.AccountExists, refusal.AgencyUnknown, refusal.NestedAgency)},
 		{Method: "GET", Path: "/accounts", Summary: "The accounts", Query: PageQuery{}, Answer: Accounts{}, Failures: areaFailures()},
-		{Method: "GET", Path: "/accounts/{id}", Summary: "An account", Query: Empty{}, Answer: Account{}, Failures: areaFailures(notFound)},
+		{Method: "GET", Path: "/accounts/{id}", Summary: "An account", Query: Empty{}, Answer: Account{}, Failures: areaFailures(refusal.NotFound)},
 		{Method: "POST", Path: "/accounts/{id}:plan", Summary: "Change the plan: an upgrade acts now, a downgrade at the next period",
-			Body: ChangePlan{}, Answer: Account{}, Failures: areaFailures(notFound, accountClosed, planOfAgency, notSubClient, leavingAgency, bodyTooLarge)},
+			Body: ChangePlan{}, Answer: Account{}, Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.PlanOfAgency, refusal.NotSubClient, refusal.SubClientLeaving, refusal.BodyTooLarge)},
 		{Method: "POST", Path: "/accounts/{id}:close", Summary: "Close the account and end its keys for good",
-			Body: CloseAccount{}, Answer: Account{}, Failures: areaFailures(notFound, bodyTooLarge)},
+			Body: CloseAccount{}, Answer: Account{}, Failures: areaFailures(refusal.NotFound, refusal.BodyTooLarge)},
 		{Method: "POST", Path: "/accounts/{id}:erase", Summary: "Make the personal data of a closed account unreadable for good; twice is once",
 			Body: EraseAccount{}, Answer: Account{},
-			Failures: areaFailures(notFound, codeFailure("compte_ouvert", 409, "Ce compte est ouvert : fermez-le d'abord."), bodyTooLarge)},
+			Failures: areaFailures(refusal.NotFound, refusal.AccountOpen, refusal.BodyTooLarge)},
 		{Method: "POST", Path: "/accounts/{id}:agency", Summary: "Activate agency mode, join an agency or leave it",
 			Body: ChangeAgency{}, Answer: Account{},
-			Failures: areaFailures(notFound, accountClosed, agencyUnknown, nestedAgency, alreadySubClient, notSubClient, leavingUnconfirmed, bodyTooLarge)},
+			Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.AgencyUnknown, refusal.NestedAgency, refusal.AlreadySubClient, refusal.NotSubClient, refusal.LeavingUnconfirmed, refusal.BodyTooLarge)},
 	}
 }
 
@@ -58,42 +59,42 @@ func keyOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: "/accounts/{id}/keys", Summary: "Issue a key; the text of a secret one is in this answer alone",
 			Body: IssueKey{}, Status: 201, Answer: Key{},
-			Failures: areaFailures(notFound, accountClosed, keysOverCapacity, bodyTooLarge, originInvalid, tooManyOrigins)},
-		{Method: "GET", Path: "/accounts/{id}/keys", Summary: "The account's keys", Query: PageQuery{}, Answer: Keys{}, Failures: areaFailures(notFound)},
+			Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.KeysOverCapacity, refusal.BodyTooLarge, refusal.OriginInvalid, refusal.TooManyOrigins)},
+		{Method: "GET", Path: "/accounts/{id}/keys", Summary: "The account's keys", Query: PageQuery{}, Answer: Keys{}, Failures: areaFailures(refusal.NotFound)},
 		{Method: "POST", Path: "/accounts/{id}/keys/{key}:revoke", Summary: "End a key for good; twice is once",
-			Body: RevokeKey{}, Answer: Key{}, Failures: areaFailures(notFound, bodyTooLarge)},
+			Body: RevokeKey{}, Answer: Key{}, Failures: areaFailures(refusal.NotFound, refusal.BodyTooLarge)},
 		{Method: "PUT", Path: "/accounts/{id}/keys/{key}/origins", Summary: "Replace the origins of a publishable key; the key stays",
 			Body: ChangeOrigins{}, Answer: Key{},
-			Failures: areaFailures(notFound, accountClosed, keyRevoked, originsOnSecretKey,
-				bodyTooLarge, originInvalid, tooManyOrigins)},
+			Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.KeyRevoked, refusal.OriginsOnSecretKey,
+				refusal.BodyTooLarge, refusal.OriginInvalid, refusal.TooManyOrigins)},
 	}
 }
 
 func usageOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "GET", Path: "/accounts/{id}/usage", Summary: "What counts for the account in a period",
-			Query: UsageQuery{}, Answer: Usage{}, Failures: areaFailures(notFound)},
+			Query: UsageQuery{}, Answer: Usage{}, Failures: areaFailures(refusal.NotFound)},
 		{Method: "GET", Path: "/usage", Summary: "What counts for all accounts, for invoices; large answers come as they are read",
 			Query: ExportQuery{}, Answer: BilledUsage{}, OtherMediaTypes: []string{"text/csv", "application/x-ndjson"}, Failures: areaFailures()},
 		{Method: "POST", Path: "/usage:reconcile", Summary: "Fold the log anew and compare it with what is shown and billed",
-			Body: ReconcileUsage{}, Answer: Reconciliation{}, Failures: areaFailures(bodyTooLarge)},
+			Body: ReconcileUsage{}, Answer: Reconciliation{}, Failures: areaFailures(refusal.BodyTooLarge)},
 		{Method: "POST", Path: "/usage:adjust", Summary: "Correct a line of a closed period; the answer is the line as it stands then",
 			Body: AdjustUsage{}, Answer: BilledLine{},
-			Failures: areaFailures(notFound, bodyTooLarge, periodNotClosed, dayOutsidePeriod, accountNotInContract, adjustmentBelowZero, adjustmentZero)},
+			Failures: areaFailures(refusal.NotFound, refusal.BodyTooLarge, refusal.PeriodNotClosed, refusal.DayOutsidePeriod, refusal.AccountNotInContract, refusal.AdjustmentBelowZero, refusal.AdjustmentZero)},
 	}
 }
 
 func auditOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "GET", Path: "/accounts/{id}/history", Summary: "All that happened to the account, oldest first",
-			Query: HistoryQuery{}, Answer: History{}, Failures: areaFailures(notFound)},
+			Query: HistoryQuery{}, Answer: History{}, Failures: areaFailures(refusal.NotFound)},
 		{Method: "GET", Path: "/accounts/{id}/state", Summary: "The account as it stood at an instant",
-			Query: StateQuery{}, Answer: State{}, Failures: areaFailures(notFound)},
+			Query: StateQuery{}, Answer: State{}, Failures: areaFailures(refusal.NotFound)},
 		{Method: "GET", Path: "/projections", Summary: "How the read models stand", Query: Empty{}, Answer: Projections{}, Failures: areaFailures()},
 		{Method: "POST", Path: "/projections/{name}:rebuild", Summary: "Fill a fresh copy of a read model while the other serves",
-			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: areaFailures(notFound)},
+			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: areaFailures(refusal.NotFound)},
 		{Method: "POST", Path: "/projections:repair", Summary: "Void the events of an account that cannot be used, by corrections on its streams, and write its rows again",
-			Body: Repair{}, Answer: Repaired{}, Failures: areaFailures(notFound, bodyTooLarge)},
+			Body: Repair{}, Answer: Repaired{}, Failures: areaFailures(refusal.NotFound, refusal.BodyTooLarge)},
 		{Method: "POST", Path: "/projections:rebuild", Summary: "Fill a fresh copy of every read model while the others serve",
 			Body: Empty{}, Status: 202, Answer: Projections{}, Failures: areaFailures()},
 		{Method: "POST", Path: "/projections:prune", Summary: "Drop the copies of read models that nobody reads",

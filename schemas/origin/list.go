@@ -5,23 +5,15 @@ import (
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
+
+	"lieudit/schemas/refusal"
 )
 
-// TooManyError is a list with more different origins than a key can have.
-type TooManyError struct{ Count int }
-
-func (e *TooManyError) Error() string {
-	return fmt.Sprintf("Une clé publiable accepte au plus %d origines, %d ont été déclarées.", maxOrigins, e.Count)
-}
-
-// Code names the refusal.
-func (e *TooManyError) Code() string { return "trop_d_origines" }
-
-// ParseList is the kept form of a list as typed, each origin once, in the order typed. It fails with a *TooManyError,
-// else with an *InvalidError for the first faulty entry; a list without entries is an *InvalidError too.
+// ParseList is the kept form of a list as typed, each origin once, in the order typed. It fails with
+// refusal.TooManyOrigins, else with refusal.OriginInvalid for the first faulty entry, or for a list without entries.
 func ParseList(typed []string) ([]string, error) {
 	if len(typed) == 0 {
-		return nil, &InvalidError{Reason: "elle manque"}
+		return nil, invalid("", "elle manque")
 	}
 	var kept []string
 	var firstErr error
@@ -40,7 +32,7 @@ func ParseList(typed []string) ([]string, error) {
 		}
 	}
 	if len(kept) > maxOrigins {
-		return nil, &TooManyError{Count: len(kept)}
+		return nil, refusal.TooManyOrigins.With(refusal.Details{Limit: maxOrigins, Count: len(kept)})
 	}
 	if firstErr != nil {
 		return nil, firstErr

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"lieudit/schemas/refusal"
 )
 
 const (
@@ -26,18 +28,13 @@ const (
 // preview sites.
 var hostProfile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.CheckHyphens(false))
 
-// InvalidError is a declared origin that breaks the rules: the entry as typed, and why in French.
-type InvalidError struct{ Entry, Reason string }
-
-func (e *InvalidError) Error() string {
-	if strings.TrimSpace(e.Entry) == "" {
-		return fmt.Sprintf("Une origine manque : une clé publiable en déclare de 1 à %d, par exemple https://www.exemple.fr.", maxOrigins)
+// invalid is the refusal of a declared origin: the entry as typed, and why in French.
+func invalid(entry, reason string) error {
+	if strings.TrimSpace(entry) == "" {
+		entry = ""
 	}
-	return fmt.Sprintf("L'origine « %s » est refusée : %s.", truncateEntry(e.Entry), e.Reason)
+	return refusal.OriginInvalid.With(refusal.Details{Typed: truncateEntry(entry), Reason: reason, Limit: maxOrigins})
 }
-
-// Code names the refusal.
-func (e *InvalidError) Code() string { return "origine_invalide" }
 
 // truncateEntry cuts an entry that is too long to be an origin anyway.
 func truncateEntry(entry string) string {
@@ -47,9 +44,9 @@ func truncateEntry(entry string) string {
 	return string([]rune(entry)[:maxEntry]) + "…"
 }
 
-// Parse is the kept form of one entry as typed. It fails with an *InvalidError.
+// Parse is the kept form of one entry as typed. It fails with refusal.OriginInvalid.
 func Parse(entry string) (string, error) {
-	refuse := func(reason string) (string, error) { return "", &InvalidError{Entry: entry, Reason: reason} }
+	refuse := func(reason string) (string, error) { return "", invalid(entry, reason) }
 	host, reason := cutHost(strings.TrimSpace(entry))
 	if reason != "" {
 		return refuse(reason)

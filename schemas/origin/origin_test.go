@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/schemas/origin"
+	"lieudit/schemas/refusal"
 )
 
 func TestEntriesAreKeptInOneForm(t *testing.T) {
@@ -87,13 +88,13 @@ func TestFaultyEntriesAreRefusedByName(t *testing.T) {
 		"https://a.1": "IP", "https://*.0.0.1": "IP", "https://127.0.0.0x1": "IP", "https://a.0x": "IP",
 	} {
 		_, err := origin.Parse(typed)
-		invalid, ok := errors.AsType[*origin.InvalidError](err)
-		if !ok {
-			t.Errorf("Parse(%q) fails with %v, want an InvalidError", typed, err)
+		invalid, ok := refusal.FromError(err)
+		if !ok || invalid.Code != refusal.OriginInvalid {
+			t.Errorf("Parse(%q) fails with %v, want that it is invalid", typed, err)
 			continue
 		}
-		if invalid.Entry != typed || !strings.Contains(invalid.Reason, why) {
-			t.Errorf("Parse(%q) blames %q: %s; want that entry and %q", typed, invalid.Entry, invalid.Reason, why)
+		if !strings.Contains(invalid.Reason, why) {
+			t.Errorf("Parse(%q) is refused for %s; want %q", typed, invalid.Reason, why)
 		}
 		if named := len(typed) < 200 && strings.TrimSpace(typed) != ""; named && !strings.Contains(err.Error(), "« "+typed+" »") {
 			t.Errorf("message %q does not name %q as typed", err, typed)
@@ -119,17 +120,16 @@ func TestListsAreDeduplicatedThenCountedThenJudged(t *testing.T) {
 	if err != nil || !cmp.Equal(got, ten) {
 		t.Errorf("ten origins and two repetitions: %q, %v; want the ten in their order", got, err)
 	}
-	var many *origin.TooManyError
-	if _, err := origin.ParseList(append(ten, "http://k.fr", "http://k.fr")); !errors.As(err, &many) || many.Count != 11 {
+	if _, err := origin.ParseList(append(ten, "http://k.fr", "http://k.fr")); !errors.Is(err, refusal.TooManyOrigins.With(refusal.Details{Limit: 10, Count: 11})) {
 		t.Errorf("ten origins and a faulty one: %v, want too many: 11", err)
 	}
-	var invalid *origin.InvalidError
-	if _, err := origin.ParseList([]string{"https://a.fr", "x", "y"}); !errors.As(err, &invalid) || invalid.Entry != "x" {
+	_, err = origin.ParseList([]string{"https://a.fr", "x", "y"})
+	if invalid, _ := refusal.FromError(err); invalid.Code != refusal.OriginInvalid || invalid.Typed != "x" {
 		t.Errorf("two faulty entries: %v, want the first", err)
 	}
 	for _, none := range [][]string{nil, {}} {
-		if _, err := origin.ParseList(none); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "de 1 à 10") {
-			t.Errorf("no entries: %v, want an InvalidError", err)
+		if _, err := origin.ParseList(none); !errors.Is(err, refusal.OriginInvalid) || !strings.Contains(err.Error(), "de 1 à 10") {
+			t.Errorf("no entries: %v, want that it is invalid", err)
 		}
 	}
 }

@@ -14,7 +14,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
+	"lieudit/http/bodylimit"
+	"lieudit/http/throttle"
 	"lieudit/queries/address/atlas"
 	"lieudit/schemas/access"
 	"lieudit/schemas/plan"
@@ -33,8 +36,10 @@ func (k singleKeyRing) IsFresh(time.Time) bool { return true }
 // measureHTTP measures every operation over HTTP, on as many connections as asked for; the clients share the machine.
 func (o Options) measureHTTP(ctx context.Context, servedVintage *atlas.Atlas, f *questionSet, report func(string, Figure) error) (err error) {
 	key := token.DefaultPrefixes.New(token.Secret)
-	handler := api.New(api.Dependencies{
-		KeyRing: singleKeyRing{token.HashOf(key)}, Addresses: servedVintage, TokenPrefixes: token.DefaultPrefixes, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "bench",
+	noLocations := api.Locations{} // no request of the benchmark concerns them
+	handler := api.New(singleKeyRing{token.HashOf(key)}, api.Unmetered{}, servedVintage, noLocations, api.Env{
+		Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Bodies: bodylimit.NewBudget(api.MaxBodyBytes, api.MaxBodyBytes),
+		Prefixes: token.DefaultPrefixes, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "bench",
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

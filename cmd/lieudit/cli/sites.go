@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/schemas/refusal"
 )
 
 func (p Program) sitesCommand() *cli.Command {
@@ -85,9 +86,9 @@ func explainAPIError(err error) error {
 		return fmt.Errorf("%s\nthe service does not take this key: it is of another service or revoked", apiError.Error())
 	case apiError.Status == http.StatusNotFound:
 		return fmt.Errorf("%s\nthere is no such referential: POST /locations/referentiels opens one", apiError.Error())
-	case apiError.Code == "reduction_suspecte":
+	case apiError.Code == string(refusal.SuspiciousReduction):
 		return fmt.Errorf("%s\nnothing was written; --confirm says that it is meant", apiError.Error())
-	case apiError.Code == "capacite_sites_depassee":
+	case apiError.Code == string(refusal.SitesOverCapacity):
 		return fmt.Errorf("%s\nnothing was written", apiError.Detail)
 	}
 	return err

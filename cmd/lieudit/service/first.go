@@ -13,6 +13,7 @@ import (
 	"lieudit/commands/account"
 	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
 )
 
@@ -84,7 +85,7 @@ func (f firstStart) openDemoAccount(ctx context.Context) (string, error) {
 	opened, err := f.accounts.OpenAccountWithKey(ctx, systemMetadata,
 		account.OpenRequest{ID: "demo", Name: "Démonstration", Plan: plan.Business},
 		account.KeyRequest{Kind: token.Secret, Label: "demo"})
-	if errors.Is(err, account.ErrAlreadyOpen) {
+	if errors.Is(err, refusal.AccountExists) {
 		return "", nil
 	}
 	if err != nil {

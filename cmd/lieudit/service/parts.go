@@ -16,6 +16,7 @@ import (
 	"lieudit/queries/audit"
 	"lieudit/queries/locations"
 	"lieudit/queries/usage"
+	"lieudit/queries/usage/reconcile"
 	"lieudit/schemas/table"
 )
 
@@ -25,19 +26,25 @@ func (s *service) openListeners() (err error) {
 	if err != nil {
 		return err
 	}
-	apiHandler := api.New(api.Dependencies{
-		KeyRing: s.keyRing, Limiter: s.waitLimiter, Meter: api.NewRequestMeter(s.ledger, s.countingRules(), s.Log), Throttle: s.newThrottle(), Addresses: s.atlas, BodyBudget: s.bodyBudget,
-		LocationCommands: s.locations, LocationQueries: locations.New(s.registry), SiteSearch: s.newSearchEngine(), CursorSecret: s.cursorKey, LastLocationChange: s.changes.LastChange, WaitForLocations: s.waitForLocations,
-		TokenPrefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log, Version: s.version,
+	apiHandler := api.New(s.keyRing, api.NewRequestMeter(s.ledger, s.countingRules(), s.Log), s.atlas, api.Locations{
+		Commands: s.locations, Queries: locations.New(s.registry), Search: s.newSearchEngine(), CursorSecret: s.cursorKey,
+		LastChange: s.changes.LastChange, Wait: s.waitForLocations,
+	}, api.Env{
+		Limiter: s.waitLimiter, Throttle: s.newThrottle(), Bodies: s.bodyBudget, Prefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log, Version: s.version,
 	})
 	if s.api, err = s.newListener("API", s.Listen, limits.api, s.withMetrics("api", apiHandler)); err != nil {
 		return err
 	}
-	areaHandler := customerarea.New(customerarea.Dependencies{
-		AccountCommands: s.accounts, TokenCommands: s.tokens, TokenRing: s.keyRing, Limiter: s.waitLimiter,
-		AccountQueries: account.New(s.registry, s.Now), AuditQueries: audit.New(s.registry), UsageQueries: usage.New(s.registry),
-		ReadModels: projectionAdmin{s.projector}, Repairs: s.repairs, WaitForAccounts: s.newReadModelWait(accountCategory), WaitForTokens: s.newReadModelWait(tokenCategory), WaitForUsage: s.waitForUsage, UsageMeter: s.ledger, BodyBudget: s.bodyBudget, RunningInstances: s.registry.ActiveInstances,
-		TokenPrefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log,
+	usageReader := usage.New(s.registry)
+	areaHandler := customerarea.New(s.keyRing, customerarea.Accounts{
+		Commands: s.accounts, Tokens: s.tokens, Queries: account.New(s.registry, s.Now), Audit: audit.New(s.registry),
+		Wait: s.newReadModelWait(accountCategory), WaitTokens: s.newReadModelWait(tokenCategory),
+	}, customerarea.Usage{
+		Meter: s.ledger, Queries: usageReader, Wait: s.waitForUsage, Reconciler: &reconcile.Reconciler{
+			Log: s.logs.usage, Read: usageReader, WaitForUsage: s.waitForUsage, RunningInstances: s.registry.ActiveInstances,
+		},
+	}, customerarea.Maintenance{ReadModels: projectionAdmin{s.projector}, Repairs: s.repairs}, customerarea.Env{
+		Limiter: s.waitLimiter, Bodies: s.bodyBudget, Prefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log,
 	})
 	if s.area, err = s.newListener("customer area", s.AreaListen, limits.area, s.withMetrics("area", areaHandler)); err != nil {
 		return err
@@ -61,7 +68,7 @@ func (s *service) countingRules() api.CountingPolicy {
 // sees to it.
 func (s *service) newThrottle() *throttle.Throttle {
 	if s.Unthrottled {
-		return nil
+		return &throttle.Throttle{}
 	}
 	return throttle.New(20, 100)
 }

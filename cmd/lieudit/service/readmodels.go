@@ -5,12 +5,12 @@ import (
 	"errors"
 	"slices"
 
-	"lieudit/http/problem"
 	"lieudit/projections/account"
 	"lieudit/projections/audit"
 	"lieudit/projections/locations"
 	"lieudit/projections/projector"
 	"lieudit/schemas/body"
+	"lieudit/schemas/refusal"
 )
 
 // coreReadModels are the read models of the core log. A new one gets its line here; that of usage has a log of its own.
@@ -70,7 +70,7 @@ func (m projectionAdmin) Refold(ctx context.Context, account string) error {
 func (m projectionAdmin) Rebuild(ctx context.Context, name string) error {
 	_, err := m.projector.Rebuild(ctx, name)
 	if errors.Is(err, projector.ErrUnknownModel) {
-		return problem.NotFound()
+		return refusal.NotFound
 	}
 	return err
 }

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"lieudit/http/problem"
 )
 
 func TestAnIdempotencyKeyIsOfVisibleCharacters(t *testing.T) {
@@ -20,7 +22,7 @@ func TestAnIdempotencyKeyIsOfVisibleCharacters(t *testing.T) {
 		if (err == nil) != c.ok || c.ok && c.sent != nil && got != c.sent[0] {
 			t.Errorf("%q: %q, %v", c.sent, got, err)
 		}
-		if err != nil && statusOf(err) != 422 {
+		if err != nil && problem.StatusOf(err) != 422 {
 			t.Errorf("%q: %v", c.sent, err)
 		}
 	}

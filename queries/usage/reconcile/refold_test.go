@@ -1,15 +1,18 @@
-package usage_test
+package reconcile_test
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
-	"lieudit/commands/usage"
 	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+	"lieudit/queries/usage/reconcile"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
@@ -20,11 +23,32 @@ var (
 	lastDay  = plan.Date{Year: 2025, Month: 12, Day: 21}
 )
 
+type noVault struct{}
+
+func (noVault) Key(context.Context, string, bool) ([]byte, error) { return nil, eventstore.ErrNoKey }
+func (noVault) DestroyKey(context.Context, string) error          { return nil }
+
+func openLog(t *testing.T) *journal.Journal {
+	t.Helper()
+	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { j.Close() })
+	return j
+}
+
 // appendEvents appends events to a stream, one after the other.
 func appendEvents(t *testing.T, store eventstore.Store, stream string, events ...event.Event) {
 	t.Helper()
 	for _, e := range events {
-		appendEvent(t, store, stream, e)
+		batch, err := eventstore.NewCodec(noVault{}).Encode(t.Context(), stream, uuid.New(), eventstore.Metadata{}, []event.Event{e})
+		if err == nil {
+			_, err = store.Append(t.Context(), stream, eventstore.Any, batch)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -52,9 +76,9 @@ func linesOf(events []event.Event) ledger.Lines {
 	return f.Lines
 }
 
-func refoldLog(t *testing.T, store eventstore.Store, period string) *usage.Refold {
+func refoldLog(t *testing.T, store eventstore.Store, period string) *reconcile.Refold {
 	t.Helper()
-	found, err := usage.New(store, nil, nil, time.Now, nil).Refold(t.Context(), period)
+	found, err := reconcile.FoldLog(t.Context(), store, period)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,9 +142,9 @@ func TestWrongSnapshotsAndClosingsAreReported(t *testing.T) {
 	} {
 		log, stream := openLog(t), ledger.StreamName("a", firstDay)
 		appendEvents(t, log, stream, append(events, c.says)...)
-		var want []usage.Misstatement
+		var want []reconcile.Misstatement
 		if c.wrong {
-			want = []usage.Misstatement{{Revision: 4, Type: c.says.EventType()}}
+			want = []reconcile.Misstatement{{Revision: 4, Type: c.says.EventType()}}
 		}
 		if diff := cmp.Diff(want, refoldLog(t, log, "").Streams[stream].Misstatements); diff != "" {
 			t.Errorf("%s: %s", rule, diff)

@@ -1,4 +1,4 @@
-package answer_test
+package kit_test
 
 import (
 	"io"
@@ -7,13 +7,13 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"lieudit/http/answer"
+	"lieudit/http/kit"
 )
 
 func TestAnswersAreSentWhole(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	if err := answer.WriteJSON(w, 201, map[string]string{"nom": "<L'Été & co>"}); err != nil {
+	if err := kit.WriteJSON(w, 201, map[string]string{"nom": "<L'Été & co>"}); err != nil {
 		t.Fatal(err)
 	}
 	want := "{\"nom\":\"<L'Été & co>\"}\n"
@@ -25,7 +25,7 @@ func TestAnswersAreSentWhole(t *testing.T) {
 func TestWhatIsNoJSONIsNotBegun(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	if err := answer.WriteJSON(w, 200, math.Inf(1)); err == nil || len(w.Header()) != 0 || w.Body.Len() != 0 {
+	if err := kit.WriteJSON(w, 200, math.Inf(1)); err == nil || len(w.Header()) != 0 || w.Body.Len() != 0 {
 		t.Errorf("error %v, sent %v %q", err, w.Header(), w.Body)
 	}
 }
@@ -36,7 +36,7 @@ func TestAnAnswerThatIsCutIsNotTakenForAWholeOne(t *testing.T) {
 		w.WriteHeader(http.StatusOK)
 		http.NewResponseController(w).Flush()
 		w.Write([]byte("half of it"))
-		if err := answer.AbortResponse(w); err != nil {
+		if err := kit.AbortResponse(w); err != nil {
 			t.Error(err)
 		}
 	}))

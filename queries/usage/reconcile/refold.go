@@ -1,4 +1,4 @@
-package usage
+package reconcile
 
 import (
 	"bytes"
@@ -13,51 +13,51 @@ import (
 	"lieudit/schemas/ledger"
 )
 
-// Refold is what the log itself says was counted, folded from its first event on.
+// Refold is what the log says was counted, folded from its first event on.
 type Refold struct {
 	Streams   map[string]*RefoldedStream
-	Instances map[string]*Instance // those that have not ended in good order
+	Instances map[string]*Instance // by id: those that have not ended in good order
 
-	store          eventstore.Store
+	log            eventstore.Store
 	period         string
-	endedInstances map[string]bool // incarnations that have said their last word: what is said again after it is a repeat
+	endedInstances map[string]bool // what comes of one after its InstanceEnded is a repetition
 }
 
-// RefoldedStream is one stream, and where what it says of itself is not what its events come to.
+// RefoldedStream is the fold of one stream, and the snapshots and closings on it that contradict the fold.
 type RefoldedStream struct {
 	ledger.PeriodUsage
 	Revision      eventstore.Revision // of the last event that was folded
-	Closing       *event.UsageClosed  // what closed it; nil before
+	Closing       *event.UsageClosed  // nil: the period is open
 	Misstatements []Misstatement
 }
 
-// Misstatement is a balance or a closing that is not what the events before it come to.
+// Misstatement is a snapshot or a closing that is not what the events before it add up to.
 type Misstatement struct {
 	Revision eventstore.Revision
 	Type     string
 }
 
-// Instance is an instance that has begun to count, and may have ended without having answered all it had counted.
+// Instance is a process that has begun to count, and may have ended before it answered all that it had counted.
 type Instance struct {
-	Started time.Time           // zero where its start is not told
+	Started time.Time           // zero where its start is not on the log
 	Last    map[string]LastTick // by stream: its last tick there, if that counts
 }
 
-// LastTick is when and for what an incarnation ticked last.
+// LastTick is the last tick of an instance on a stream.
 type LastTick struct {
 	At   time.Time
 	Tick event.UsageTicked
 }
 
-// Refold folds the periods whose first day begins so, all for "", as far as the log goes now.
-func (m *Meter) Refold(ctx context.Context, period string) (*Refold, error) {
-	f := &Refold{Streams: map[string]*RefoldedStream{}, Instances: map[string]*Instance{}, store: m.store, period: period, endedInstances: map[string]bool{}}
-	for s, err := range m.store.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{"usage", "incarnation"}) {
+// FoldLog folds the periods whose first day begins with the text period, all for "", as far as the log goes now.
+func FoldLog(ctx context.Context, log eventstore.Store, period string) (*Refold, error) {
+	f := &Refold{Streams: map[string]*RefoldedStream{}, Instances: map[string]*Instance{}, log: log, period: period, endedInstances: map[string]bool{}}
+	for s, err := range log.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{"usage", "incarnation"}) {
 		if err == nil && s.Kind == eventstore.EventAppeared {
 			err = f.applyEvent(ctx, s.Event)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("refold: %w", err)
+			return nil, fmt.Errorf("fold the log: %w", err)
 		}
 	}
 	return f, nil
@@ -75,7 +75,7 @@ func (f *Refold) applyEvent(ctx context.Context, r eventstore.RecordedEvent) err
 		}
 		f.forgetIfEnded(e.InstanceID)
 		return nil
-	case event.InstanceEnded: // the last thing it says
+	case event.InstanceEnded: // its last event
 		f.endedInstances[e.InstanceID] = true
 		f.forgetIfEnded(e.InstanceID)
 		return nil
@@ -84,7 +84,7 @@ func (f *Refold) applyEvent(ctx context.Context, r eventstore.RecordedEvent) err
 		return nil
 	}
 	s := f.findOrAddStream(r.Stream)
-	verdict, err := s.applyEvent(ctx, f.store, r, e)
+	verdict, err := s.applyEvent(ctx, f.log, r, e)
 	if tick, ok := e.(event.UsageTicked); ok && err == nil {
 		f.findOrAddInstance(tick.InstanceID).recordTick(r, tick, verdict)
 		f.forgetIfEnded(tick.InstanceID)
@@ -92,7 +92,7 @@ func (f *Refold) applyEvent(ctx context.Context, r eventstore.RecordedEvent) err
 	return err
 }
 
-// forgetIfEnded forgets an incarnation that has ended in good order.
+// forgetIfEnded drops an instance that has ended in good order.
 func (f *Refold) forgetIfEnded(instanceID string) {
 	if f.endedInstances[instanceID] {
 		delete(f.Instances, instanceID)
@@ -117,7 +117,7 @@ func (f *Refold) findOrAddInstance(id string) *Instance {
 	return i
 }
 
-// recordTick keeps a tick while it is the last. A repetition is not another tick.
+// recordTick keeps a tick while it is the last one that counts. A repetition is no other tick.
 func (i *Instance) recordTick(r eventstore.RecordedEvent, tick event.UsageTicked, v ledger.Verdict) {
 	switch v {
 	case ledger.Counted:
@@ -128,10 +128,10 @@ func (i *Instance) recordTick(r eventstore.RecordedEvent, tick event.UsageTicked
 	}
 }
 
-// firstDay is the end of a usage stream's name.
+// firstDay is the first day of the period, which ends the name of a usage stream.
 func firstDay(stream string) string { return stream[max(len(stream)-len(time.DateOnly), 0):] }
 
-// applyEvent folds an event. What the stream says of itself there is compared with what it comes to.
+// applyEvent folds an event. A snapshot or closing is compared with the fold first.
 func (s *RefoldedStream) applyEvent(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent, e event.Event) (ledger.Verdict, error) {
 	isCorrect := true
 	var err error
@@ -151,7 +151,8 @@ func (s *RefoldedStream) applyEvent(ctx context.Context, store eventstore.Store,
 	return s.Apply(e, r.Time), err
 }
 
-// isSnapshotCorrect says whether a balance is that of the revision it is as of: with what came since it must be the book of now.
+// isSnapshotCorrect reports whether a snapshot is that of the revision it names: with the events since then folded on top, it
+// must equal the state of now.
 func (s *RefoldedStream) isSnapshotCorrect(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent, e event.UsageSnapshotTaken) (bool, error) {
 	if e.AsOfRevision < 0 || e.AsOfRevision >= int64(r.Revision) || !s.IsOpen() && !s.IsClosed() {
 		return false, nil
@@ -175,13 +176,13 @@ func (s *RefoldedStream) isSnapshotCorrect(ctx context.Context, store eventstore
 	return reflect.DeepEqual(state.Snapshot(0), s.Snapshot(0)), nil
 }
 
-// CatchUp folds a stream on, up to a revision. It may have begun meanwhile.
+// CatchUp folds a stream on, up to a revision. The stream may have begun meanwhile.
 func (f *Refold) CatchUp(ctx context.Context, stream string, to eventstore.Revision) error {
 	from := eventstore.Revision(0)
 	if s := f.Streams[stream]; s != nil {
 		from = s.Revision + 1
 	}
-	for r, err := range f.store.ReadStream(ctx, stream, from, eventstore.Forward) {
+	for r, err := range f.log.ReadStream(ctx, stream, from, eventstore.Forward) {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", stream, err)
 		}
@@ -192,12 +193,9 @@ func (f *Refold) CatchUp(ctx context.Context, stream string, to eventstore.Revis
 		if err != nil {
 			return fmt.Errorf("%s@%d: %w", stream, r.Revision, err)
 		}
-		if _, err := f.findOrAddStream(stream).applyEvent(ctx, f.store, r, e); err != nil {
+		if _, err := f.findOrAddStream(stream).applyEvent(ctx, f.log, r, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-// InstanceID is what this instance is called in all it says.
-func (m *Meter) InstanceID() string { return m.instanceID.String() }

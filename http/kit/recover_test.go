@@ -1,4 +1,4 @@
-package problem_test
+package kit_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"lieudit/http/problem"
+	"lieudit/http/kit"
 	"lieudit/schemas/token"
 )
 
@@ -19,7 +19,7 @@ func serveRecovered(t *testing.T, h http.HandlerFunc) (w *httptest.ResponseRecor
 	w = httptest.NewRecorder()
 	func() {
 		defer func() { cause = recover() }()
-		problem.RecoverPanics(slog.New(token.DefaultPrefixes.RedactingHandler(slog.NewTextHandler(&log, nil))), h).
+		kit.RecoverPanics(slog.New(token.DefaultPrefixes.RedactingHandler(slog.NewTextHandler(&log, nil))), h).
 			ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	}()
 	return w, log.String(), cause

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,9 +13,8 @@ import (
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/api"
 	"lieudit/http/bodylimit"
-	"lieudit/http/problem"
 	"lieudit/schemas/access"
-	"lieudit/schemas/token"
+	"lieudit/schemas/refusal"
 )
 
 // stalledLogs is a key ring and a meter of logs that are silent until an instant each.
@@ -65,7 +63,7 @@ func waitForLog(ctx context.Context, d time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, waitlimit.MaxWait)
 	defer cancel()
 	if sleepOrCancel(ctx, d) != nil {
-		return problem.AuthUnavailable()
+		return refusal.AuthUnavailable
 	}
 	return nil
 }
@@ -114,10 +112,7 @@ func TestARequestWaitsThreeSecondsOverAllThatItWaitsFor(t *testing.T) {
 				if c.silentAgain {
 					s.ringFrom = time.Now().Add(s.admit - time.Millisecond)
 				}
-				log := slog.New(slog.DiscardHandler)
-				b.Handler = api.New(api.Dependencies{
-					KeyRing: &s, Meter: &s, TokenPrefixes: token.DefaultPrefixes, Now: time.Now, Log: log, BodyBudget: bodylimit.NewBudget(1<<20, 1<<20),
-				})
+				b.replaceHandler(func(p *fakeParts) { p.keyRing, p.meter, p.env.Now = &s, &s, time.Now })
 				text := `{"sites":[]}`
 				if c.large {
 					text = padTo(text, bodylimit.Small+1)

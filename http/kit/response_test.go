@@ -1,4 +1,4 @@
-package api
+package kit_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"lieudit/http/kit"
 	"lieudit/http/sitefile"
 	"lieudit/schemas/locations"
 )
@@ -34,12 +35,12 @@ func TestAnExportThatFailsIsNeverTakenForAWholeOne(t *testing.T) {
 		for fails, want := range map[error]bool{nil: true, errors.New("database is gone"): false} {
 			var log strings.Builder
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				f, err := newSiteExport(format, someSites(50, fails))
+				f, err := kit.NewExport(format, someSites(50, fails))
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				f.stream(r.Context(), w, slog.New(slog.NewTextHandler(&log, nil)))
+				f.Stream(r.Context(), w, slog.New(slog.NewTextHandler(&log, nil)))
 			}))
 			resp, err := http.Get(server.URL)
 			whole := err == nil
@@ -58,8 +59,8 @@ func TestAnExportThatFailsIsNeverTakenForAWholeOne(t *testing.T) {
 
 func TestAnExportThatCannotBeginIsAnError(t *testing.T) {
 	t.Parallel()
-	if f, err := newSiteExport(sitefile.NDJSON, someSites(0, errors.New("x"))); err == nil {
-		f.stop()
+	if f, err := kit.NewExport(sitefile.NDJSON, someSites(0, errors.New("x"))); err == nil {
+		f.Stop()
 		t.Error("it begins")
 	}
 }

@@ -1,0 +1,189 @@
+package api_test
+
+import (
+	"context"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"lieudit/commands"
+	"lieudit/commands/locations"
+	"lieudit/eventstore"
+	"lieudit/eventstore/waitlimit"
+	"lieudit/http/api"
+	"lieudit/http/auth"
+	"lieudit/http/bodylimit"
+	"lieudit/http/throttle"
+	"lieudit/queries/address/atlas"
+	locationsqueries "lieudit/queries/locations"
+	"lieudit/queries/locations/search"
+	"lieudit/schemas/access"
+	sites "lieudit/schemas/locations"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
+	"lieudit/schemas/token"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, plan.Paris)
+
+// fakeKeyRing is a key ring that holds what it was given.
+type fakeKeyRing struct {
+	keys    map[token.Hash]access.Grant
+	isStale bool
+}
+
+func (r *fakeKeyRing) FindKey(h token.Hash, _ time.Time) (access.Grant, bool) {
+	g, ok := r.keys[h]
+	return g, ok
+}
+func (r *fakeKeyRing) IsFresh(time.Time) bool { return !r.isStale }
+
+// testAPI is an API with one key of every plan and kind.
+type testAPI struct {
+	http.Handler
+	keyRing *fakeKeyRing
+	logs    *strings.Builder
+	keys    map[string]string // "GROWTH secret" -> token
+}
+
+func newTestAPI(t testing.TB) *testAPI {
+	t.Helper()
+	b := &testAPI{keyRing: &fakeKeyRing{keys: map[token.Hash]access.Grant{}}, logs: &strings.Builder{}, keys: map[string]string{}}
+	for _, p := range plan.All() {
+		for _, k := range []token.Kind{token.Secret, token.Publishable} {
+			text := token.DefaultPrefixes.New(k)
+			b.keys[string(p.Name)+" "+string(k)] = text
+			b.keyRing.keys[token.HashOf(text)] = access.Grant{
+				KeyID: "k-" + string(k), Kind: k, Hint: token.DefaultPrefixes.Hint(text), Account: "acme",
+				Origins: []string{"https://a.fr", "https://*.b.fr"},
+				Terms:   access.Terms{Plan: p.Name, Quota: p.DefaultQuota, Anchor: plan.Date{Year: 2026, Month: 1, Day: 31}},
+			}
+		}
+	}
+	b.replaceHandler(func(*fakeParts) {})
+	return b
+}
+
+// fakeParts are the parts of an API that has no addresses and no locations, counts nothing, and whose clock stands at noon.
+type fakeParts struct {
+	keyRing   auth.KeyRing
+	meter     api.RequestMeter
+	locations api.Locations
+	env       api.Env
+}
+
+// replaceHandler makes an API of the fake parts, some of them changed.
+func (b *testAPI) replaceHandler(change func(*fakeParts)) {
+	p := fakeParts{
+		keyRing: b.keyRing, meter: api.Unmetered{},
+		locations: api.Locations{
+			Commands: noLocations{}, Queries: noLocations{}, Search: noLocations{},
+			CursorSecret: func(_ context.Context, account string) ([]byte, error) { return []byte("secret of " + account), nil },
+			LastChange:   func(string) eventstore.Position { return 0 },
+			Wait:         func(context.Context, eventstore.Position) {},
+		},
+		env: api.Env{
+			Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Bodies: bodylimit.NewBudget(api.MaxBodyBytes, api.MaxBodyBytes),
+			Prefixes: token.DefaultPrefixes, Now: func() time.Time { return noon }, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(b.logs, nil)),
+		},
+	}
+	change(&p)
+	b.Handler = api.New(p.keyRing, p.meter, atlas.New(nil), p.locations, p.env)
+}
+
+// noLocations refuses every command and query on locations, counts none and finds none.
+type noLocations struct{}
+
+func (noLocations) OpenReferential(context.Context, string, commands.Metadata, string, string) (locations.Referential, eventstore.Position, error) {
+	return locations.Referential{}, 0, refusal.Internal
+}
+func (noLocations) RenameReferential(context.Context, string, commands.Metadata, string, string) (locations.Referential, eventstore.Position, error) {
+	return locations.Referential{}, 0, refusal.Internal
+}
+func (noLocations) ArchiveReferential(context.Context, string, commands.Metadata, string) (locations.Referential, eventstore.Position, error) {
+	return locations.Referential{}, 0, refusal.Internal
+}
+func (noLocations) WriteBatch(context.Context, string, commands.Metadata, string, locations.Batch) (locations.Outcome, eventstore.Position, error) {
+	return locations.Outcome{}, 0, refusal.Internal
+}
+func (noLocations) PutSite(context.Context, string, commands.Metadata, string, locations.Row) (sites.Site, bool, eventstore.Position, error) {
+	return sites.Site{}, false, 0, refusal.Internal
+}
+func (noLocations) PatchSite(context.Context, string, commands.Metadata, string, string, func(sites.Content) (sites.Content, error)) (sites.Site, eventstore.Position, error) {
+	return sites.Site{}, 0, refusal.Internal
+}
+func (noLocations) DeactivateSite(context.Context, string, commands.Metadata, string, string) (sites.Site, eventstore.Position, error) {
+	return sites.Site{}, 0, refusal.Internal
+}
+func (noLocations) ReactivateSite(context.Context, string, commands.Metadata, string, string) (sites.Site, eventstore.Position, error) {
+	return sites.Site{}, 0, refusal.Internal
+}
+func (noLocations) CountLocations(context.Context, string) (locations.Counts, error) {
+	return locations.Counts{}, nil
+}
+func (noLocations) ListReferentials(context.Context, string, string) ([]locationsqueries.Referential, error) {
+	return nil, refusal.Internal
+}
+func (noLocations) FindReferential(context.Context, string, string) (locationsqueries.Referential, error) {
+	return locationsqueries.Referential{}, refusal.Internal
+}
+func (noLocations) ListSites(context.Context, string, string, locationsqueries.SiteStatus, locationsqueries.Page) ([]sites.Site, string, error) {
+	return nil, "", refusal.Internal
+}
+func (noLocations) FindSite(context.Context, string, string, string) (sites.Site, error) {
+	return sites.Site{}, refusal.Internal
+}
+func (noLocations) ActiveSites(context.Context, string, string) iter.Seq2[sites.Site, error] {
+	return func(func(sites.Site, error) bool) {}
+}
+func (noLocations) Search(context.Context, search.Query) (search.Result, error) {
+	return search.Result{}, nil
+}
+
+// send sends a request with a key ("" for none), and headers as name, value, name, value…
+func (b *testAPI) send(method, target, key string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, nil)
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+b.keys[key])
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	b.ServeHTTP(w, r)
+	return w
+}
+
+func readBody(t *testing.T, w *httptest.ResponseRecorder) string {
+	t.Helper()
+	text, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestVersionNeedsNoKey(t *testing.T) {
+	t.Parallel()
+	w := newTestAPI(t).send("GET", "/services/v1/version", "", "Authorization", "Basic x")
+	if got, want := readBody(t, w), "{\"version\":\"1.2.3\"}\n"; w.Code != 200 || got != want {
+		t.Errorf("got %d %s, want 200 %s", w.Code, got, want)
+	}
+}
+
+func TestMeTellsWhatTheKeyGives(t *testing.T) {
+	t.Parallel()
+	b := newTestAPI(t)
+	got := readBody(t, b.send("GET", "/services/v1/me", "GROWTH secret"))
+	want := `{"client":"acme","plan":"GROWTH","cle":{"id":"k-secret","hint":"` + token.DefaultPrefixes.Hint(b.keys["GROWTH secret"]) + `","type":"secret"},` +
+		`"quota":{"limite":500000,"utilise":0,"restant":500000,"debut":"2026-10-31T00:00:00+01:00","fin":"2026-11-30T00:00:00+01:00"},` +
+		`"sites":{"actifs":0,"capacite":2000,"plafond":2200},"referentiels":{"actifs":0,"maximum":25}}` + "\n"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

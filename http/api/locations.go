@@ -1,0 +1,123 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"lieudit/commands"
+	"lieudit/commands/locations"
+	"lieudit/eventstore"
+	"lieudit/http/kit"
+	"lieudit/http/problem"
+	locationsqueries "lieudit/queries/locations"
+	"lieudit/queries/locations/search"
+	"lieudit/schemas/body"
+	sites "lieudit/schemas/locations"
+)
+
+// Locations is what the API needs for the customers' referentials and sites. Every part is required.
+type Locations struct {
+	Commands LocationCommands
+	Queries  LocationQueries
+	Search   search.Engine
+	// CursorSecret is the secret that encrypts the cursors of an account's searches.
+	CursorSecret func(ctx context.Context, account string) ([]byte, error)
+	// LastChange is the position on the log of the last change of an account's locations, 0 where there was none since the
+	// start.
+	LastChange func(account string) eventstore.Position
+	// Wait returns when the read models show what the log holds at a position, or when that takes too long.
+	Wait func(context.Context, eventstore.Position)
+}
+
+// LocationCommands is the part of commands/locations.Locations that the API calls, which says what each method promises. It
+// is an interface so that the API can be tested without a log.
+type LocationCommands interface {
+	OpenReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (locations.Referential, eventstore.Position, error)
+	RenameReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (locations.Referential, eventstore.Position, error)
+	ArchiveReferential(ctx context.Context, account string, meta commands.Metadata, code string) (locations.Referential, eventstore.Position, error)
+
+	WriteBatch(ctx context.Context, account string, meta commands.Metadata, code string, b locations.Batch) (locations.Outcome, eventstore.Position, error)
+	PutSite(ctx context.Context, account string, meta commands.Metadata, code string, r locations.Row) (s sites.Site, created bool, position eventstore.Position, err error)
+	PatchSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string, edit func(sites.Content) (sites.Content, error)) (sites.Site, eventstore.Position, error)
+	DeactivateSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string) (sites.Site, eventstore.Position, error)
+	ReactivateSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string) (sites.Site, eventstore.Position, error)
+
+	CountLocations(ctx context.Context, account string) (locations.Counts, error)
+}
+
+// LocationQueries is the part of queries/locations.Reader that the API calls. It is an interface so that the API can be
+// tested without a database.
+type LocationQueries interface {
+	ListReferentials(ctx context.Context, account, status string) ([]locationsqueries.Referential, error)
+	FindReferential(ctx context.Context, account, code string) (locationsqueries.Referential, error)
+	ListSites(ctx context.Context, account, code string, status locationsqueries.SiteStatus, page locationsqueries.Page) (found []sites.Site, next string, err error)
+	FindSite(ctx context.Context, account, code, externalID string) (sites.Site, error)
+	ActiveSites(ctx context.Context, account, code string) iter.Seq2[sites.Site, error]
+}
+
+// metadata says who makes a command.
+func (c caller) metadata() commands.Metadata { return commands.Metadata{Actor: "key:" + c.KeyID} }
+
+func (h *handler) openReferential(ctx context.Context, c call, in body.OpenReferential) (kit.Response, error) {
+	r, at, err := h.locations.Commands.OpenReferential(ctx, c.Principal.Account, c.Principal.metadata(), in.Code, in.Name)
+	if err := kit.Await(ctx, h.locations.Wait, at, err); err != nil {
+		return kit.Response{}, err
+	}
+	return kit.Created(toReferential(locationsqueries.Referential(r)))
+}
+
+func (h *handler) renameReferential(ctx context.Context, c call, in body.RenameReferential) (kit.Response, error) {
+	name := ""
+	if in.Name.Value != nil {
+		name = *in.Name.Value
+	}
+	r, at, err := h.locations.Commands.RenameReferential(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"], name)
+	return h.awaitReferential(ctx, r, at, err)
+}
+
+func (h *handler) archiveReferential(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
+	r, at, err := h.locations.Commands.ArchiveReferential(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"])
+	return h.awaitReferential(ctx, r, at, err)
+}
+
+// awaitReferential shows a referential after a command, once the read models show it too.
+func (h *handler) awaitReferential(ctx context.Context, r locations.Referential, at eventstore.Position, err error) (kit.Response, error) {
+	if err := kit.Await(ctx, h.locations.Wait, at, err); err != nil {
+		return kit.Response{}, err
+	}
+	return kit.OK(toReferential(locationsqueries.Referential(r)))
+}
+
+func (h *handler) listReferentials(ctx context.Context, c call, in body.ReferentialsQuery) (kit.Response, error) {
+	found, err := h.locations.Queries.ListReferentials(ctx, c.Principal.Account, in.Status)
+	return kit.Response{Body: body.Referentials{Envelope: body.OKEnvelope, Results: mapSlice(found, toReferential)}}, err
+}
+
+func (h *handler) showReferential(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
+	r, err := h.locations.Queries.FindReferential(ctx, c.Principal.Account, c.Vars["code"])
+	return kit.Response{Body: toReferential(r)}, err
+}
+
+func toReferential(r locationsqueries.Referential) body.Referential {
+	shown := body.Referential{
+		Code: r.Code, Name: r.Name, Status: "active", Created: r.Created, Archived: r.Archived, ActiveSites: r.Active,
+	}
+	if r.Archived != (time.Time{}) {
+		shown.Status = "archived"
+	}
+	return shown
+}
+
+// toListError is the answer to a list that could not be made.
+func toListError(err error, cursor string) error {
+	if errors.Is(err, locationsqueries.ErrInvalidCursor) {
+		return invalidCursor(cursor)
+	}
+	return err
+}
+
+func invalidCursor(cursor string) error {
+	return problem.InvalidCursor(map[string]any{"curseur": cursor})
+}

@@ -1,0 +1,126 @@
+package kit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"lieudit/http/problem"
+	"lieudit/schemas/refusal"
+)
+
+// MarshalJSON is JSON as every answer and file has it: HTML characters are not escaped, no newline at the end.
+func MarshalJSON(v any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
+}
+
+// WriteJSON answers with v: application/json, a newline at the end, and a Content-Length, so that nothing is sent before
+// everything is known. An error means that nothing was sent.
+func WriteJSON(w http.ResponseWriter, status int, v any) error {
+	text, err := MarshalJSON(v)
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	text = append(text, '\n')
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(status)
+	w.Write(text) // that the client went away is no error of the service
+	return nil
+}
+
+// AbortResponse breaks off an answer that has begun and cannot be completed, so that no client takes the part for the
+// whole.
+func AbortResponse(w http.ResponseWriter) error {
+	return http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
+}
+
+// WriteError answers with what problem.FromError makes of err. An error that is not known is logged once, and the client
+// learns nothing of it. log must redact tokens.
+func WriteError(w http.ResponseWriter, log *slog.Logger, err error) {
+	p, known := problem.FromError(err)
+	if !known {
+		logCause(log, err)
+	}
+	if p.Allow != "" {
+		w.Header().Set("Allow", p.Allow)
+	}
+	if p.Body == nil {
+		w.WriteHeader(p.Status)
+		return
+	}
+	if err := WriteJSON(w, p.Status, p.Body); err != nil {
+		log.Error("error answer not written", "error", err)
+	}
+}
+
+// logCause logs the cause of a 500. A client that went away is no incident.
+func logCause(log *slog.Logger, err error) {
+	if errors.Is(err, context.Canceled) {
+		log.Debug("request abandoned", "error", err)
+		return
+	}
+	log.Error("request failed", "error", err)
+}
+
+// RecoverPanics turns a panic of next into one log line and a 500. When the answer has begun the connection is cut
+// instead, so that no client takes half an answer for a whole one. http.ErrAbortHandler passes through.
+func RecoverPanics(log *slog.Logger, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tracked := &trackedWriter{ResponseWriter: w}
+		defer func() {
+			if cause := recover(); cause != nil {
+				tracked.answerPanic(log, cause)
+			}
+		}()
+		next.ServeHTTP(tracked, r)
+	})
+}
+
+// trackedWriter is a ResponseWriter that knows whether its answer has begun.
+type trackedWriter struct {
+	http.ResponseWriter
+	hasBegun bool
+}
+
+func (t *trackedWriter) WriteHeader(status int) {
+	t.hasBegun = t.hasBegun || status >= http.StatusOK
+	t.ResponseWriter.WriteHeader(status)
+}
+
+func (t *trackedWriter) Write(p []byte) (int, error) {
+	t.hasBegun = true
+	return t.ResponseWriter.Write(p)
+}
+
+// FlushError implements what http.ResponseController looks for. What is flushed has begun.
+func (t *trackedWriter) FlushError() error {
+	t.hasBegun = true
+	return http.NewResponseController(t.ResponseWriter).Flush()
+}
+
+// Unwrap implements what http.ResponseController looks for.
+func (t *trackedWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+func (t *trackedWriter) answerPanic(log *slog.Logger, cause any) {
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(cause)
+	}
+	log.Error("panic", "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	if t.hasBegun {
+		panic(http.ErrAbortHandler)
+	}
+	WriteError(t, log, refusal.Internal)
+}

@@ -1,0 +1,211 @@
+// Package reconcile compares what the log says was counted with what the read model of usage shows and invoices bill. It
+// only reads. Its constraint: the log is folded from its first event on, by the rules of schemas/ledger alone, so that no
+// state which is kept anywhere can hide a mistake.
+//
+//	log ── FoldLog ──> Refold: a RefoldedStream for each period, an Instance for each process ──┐
+//	                                                                                            ├─> comparison ──> body.Reconciliation
+//	read model ── usage.Reader.ReadPeriod ──> StoredPeriod ─────────────────────────────────────┘
+//
+// The log grows meanwhile. The read model of each period is read until it is as far as the fold was (readWhenCaughtUp), and
+// the fold then catches up to where the read model is (Refold.CatchUp), so that both are of one revision.
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lieudit/eventstore"
+	"lieudit/queries/usage"
+	"lieudit/schemas/body"
+	"lieudit/schemas/event"
+	"lieudit/schemas/ledger"
+)
+
+// Reconciler compares a log of usage with its read model. Every part is required. It is safe for concurrent use.
+type Reconciler struct {
+	Log  eventstore.Store
+	Read *usage.Reader
+	// WaitForUsage returns when the read model shows all that is on the log by now, or when that takes too long.
+	WaitForUsage func(context.Context)
+	// RunningInstances are the ids of the instances that run now.
+	RunningInstances func(context.Context) (map[string]bool, error)
+}
+
+// Run compares the periods whose first day begins with the text period; "" compares all. It takes as long as reading the
+// log takes.
+func (r *Reconciler) Run(ctx context.Context, period string) (body.Reconciliation, error) {
+	log, err := FoldLog(ctx, r.Log, period)
+	if err != nil {
+		return body.Reconciliation{}, err
+	}
+	shown, err := r.Read.PeriodIDs(ctx, period)
+	if err != nil {
+		return body.Reconciliation{}, err
+	}
+	c := comparison{log: log, result: body.Reconciliation{Differences: []body.UsageDifference{}, Unanswered: []body.Unanswered{}}}
+	for _, p := range mergePeriods(log, shown) {
+		stored, err := r.readWhenCaughtUp(ctx, log.Streams[p.Stream()], p)
+		if err == nil {
+			err = c.foldForward(ctx, p, stored)
+		}
+		if err != nil {
+			return c.result, err
+		}
+		c.comparePeriod(p, stored)
+	}
+	running, err := r.RunningInstances(ctx)
+	c.listUnanswered(running)
+	return c.result, err
+}
+
+// maxReads is how often the read model is given time to get to where the log was.
+const maxReads = 5
+
+// readWhenCaughtUp is what the read model holds of a period, once it is as far as the fold of the log, or after maxReads.
+func (r *Reconciler) readWhenCaughtUp(ctx context.Context, log *RefoldedStream, p usage.PeriodID) (stored usage.StoredPeriod, err error) {
+	for range maxReads {
+		stored, err = r.Read.ReadPeriod(ctx, p)
+		if err != nil || log == nil || stored.Row != nil && eventstore.Revision(stored.Row.Revision) >= log.Revision {
+			break
+		}
+		r.WaitForUsage(ctx)
+	}
+	return stored, err
+}
+
+// mergePeriods are the periods that the log or the read model holds, by first day, then contract.
+func mergePeriods(log *Refold, shown []usage.PeriodID) []usage.PeriodID {
+	all := map[usage.PeriodID]bool{}
+	for _, p := range shown {
+		all[p] = true
+	}
+	for stream, s := range log.Streams {
+		if s.IsOpen() || s.IsClosed() {
+			all[parseStream(stream)] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b usage.PeriodID) int {
+		return cmp.Or(strings.Compare(a.First, b.First), strings.Compare(a.Contract, b.Contract))
+	})
+}
+
+// parseStream is the period of a stream. The name is usage-, the contract, and the first day: usage-mende-2026-11-21.
+func parseStream(stream string) usage.PeriodID {
+	subject := eventstore.EntityID(stream)
+	contractEnd := max(len(subject)-len("-2026-11-21"), 0)
+	return usage.PeriodID{Contract: subject[:contractEnd], First: strings.TrimPrefix(subject[contractEnd:], "-")}
+}
+
+// comparison collects the differences, period by period.
+type comparison struct {
+	log    *Refold
+	result body.Reconciliation
+}
+
+// foldForward folds a stream on to where the read model is, which goes on meanwhile.
+func (c *comparison) foldForward(ctx context.Context, p usage.PeriodID, stored usage.StoredPeriod) error {
+	s := c.log.Streams[p.Stream()]
+	if stored.Row == nil || s != nil && eventstore.Revision(stored.Row.Revision) <= s.Revision {
+		return nil
+	}
+	return c.log.CatchUp(ctx, p.Stream(), eventstore.Revision(stored.Row.Revision))
+}
+
+// addDifference notes one difference.
+func (c *comparison) addDifference(p usage.PeriodID, d body.UsageDifference) {
+	d.Contract, d.Period = p.Contract, p.First
+	c.result.Differences = append(c.result.Differences, d)
+}
+
+// compareValues notes a difference if the two print differently.
+func (c *comparison) compareValues(p usage.PeriodID, kind string, log, shown any) {
+	if l, s := fmt.Sprint(log), fmt.Sprint(shown); l != s {
+		c.addDifference(p, body.UsageDifference{Kind: kind, InLog: l, Shown: s})
+	}
+}
+
+// comparePeriod compares all that is known of one period.
+func (c *comparison) comparePeriod(p usage.PeriodID, shown usage.StoredPeriod) {
+	c.result.Periods++
+	s, isOnLog := c.log.Streams[p.Stream()]
+	if !isOnLog {
+		s = &RefoldedStream{PeriodUsage: *ledger.NewPeriodUsage(), Revision: eventstore.NoStream}
+		c.compareValues(p, "periode", "absent", "present")
+	}
+	c.result.Lines += len(s.Lines)
+	c.result.Requests += s.Lines.Total()
+	c.checkStatements(p, s)
+	switch {
+	case isOnLog && shown.Row == nil:
+		c.compareValues(p, "periode", "present", "absent")
+	case isOnLog:
+		c.compareRow(p, s, shown)
+	}
+	c.compareLines(p, s.Lines, shown.Lines)
+}
+
+// checkStatements notes the snapshots and closings on the stream that are not what its events add up to.
+func (c *comparison) checkStatements(p usage.PeriodID, s *RefoldedStream) {
+	kinds := map[string]string{event.UsageSnapshotTaken{}.EventType(): "solde", event.UsageClosed{}.EventType(): "cloture"}
+	for _, m := range s.Misstatements {
+		c.addDifference(p, body.UsageDifference{Kind: kinds[m.Type], InLog: "other", Shown: fmt.Sprintf("%s@%d", p.Stream(), m.Revision)})
+	}
+}
+
+func (c *comparison) compareRow(p usage.PeriodID, s *RefoldedStream, shown usage.StoredPeriod) {
+	limit, _, _ := s.Cap(s.Contract)
+	c.compareValues(p, "retard", int64(s.Revision), shown.Row.Revision)
+	c.compareValues(p, "limite", limit, shown.Row.Cap)
+	c.compareValues(p, "utilise", s.Used(s.Contract), shown.Row.Used)
+	c.compareValues(p, "cloture", s.IsClosed(), shown.Row.Closed != 0)
+	if e := s.Closing; e != nil {
+		c.compareValues(p, "total", e.Total, shown.Row.Total)
+		c.compareValues(p, "lignes", e.LineCount, shown.Row.Lines)
+		c.compareValues(p, "empreinte", fmt.Sprintf("%x", e.Digest), shown.Row.Digest)
+	}
+}
+
+// compareLines compares the lines of the log and those that only the read model has, in the order of their keys.
+func (c *comparison) compareLines(p usage.PeriodID, log, shown ledger.Lines) {
+	all := maps.Clone(log)
+	if all == nil {
+		all = ledger.Lines{}
+	}
+	for key := range shown {
+		all[key] = log[key]
+	}
+	for _, key := range all.SortedKeys() {
+		if log[key] != shown[key] {
+			c.addDifference(p, body.UsageDifference{
+				Kind: "ligne", Day: key.Day, Account: key.Account, Key: key.Key, Endpoint: key.Endpoint,
+				InLog: strconv.FormatInt(log[key], 10), Shown: strconv.FormatInt(shown[key], 10),
+			})
+		}
+	}
+}
+
+// listUnanswered lists what each instance counted last that has not ended in good order: it may have ended before it
+// answered those requests.
+func (c *comparison) listUnanswered(running map[string]bool) {
+	for _, id := range slices.Sorted(maps.Keys(c.log.Instances)) {
+		i := c.log.Instances[id]
+		u := body.Unanswered{InstanceID: id, Started: i.Started, Running: running[id], Lines: []body.BilledLine{}}
+		for _, stream := range slices.Sorted(maps.Keys(i.Last)) {
+			p, tick := parseStream(stream), i.Last[stream].Tick
+			for _, n := range tick.Counts {
+				u.Requests += n.Requests
+				u.Lines = append(u.Lines, body.BilledLine{
+					Account: n.Account, Contract: p.Contract, Period: p.First, Day: tick.Day.String(), Key: n.Key, Endpoint: n.Endpoint, Requests: n.Requests,
+				})
+			}
+		}
+		if u.Requests > 0 {
+			c.result.Unanswered = append(c.result.Unanswered, u)
+		}
+	}
+}
