@@ -1,6 +1,16 @@
-// Package kit reads queries and bodies into the structs of schemas/body, by the rules these declare. What cannot
-// be read at all, or lacks something required, is problem.BadRequest; broken rules are problem.Violations,
-// all of them at once. Nothing is guessed, clamped or ignored.
+// Package kit is what both HTTP surfaces are made of: decoding of requests, endpoints, answers, exports. Its constraint is that
+// nothing is guessed, clamped or ignored in a request, and that nothing is sent before it is known whole, exports excepted.
+//
+//	*http.Request ─> Decoder[T] ─> T ─> Operation ─> Response ─> WriteJSON, or Export.Stream
+//	                  │                    │
+//	                  └──── error ─────────┴──> WriteError (problem.FromError)
+//
+// A Decoder reads queries (query.go) and bodies (decode.go) into the structs of schemas/body by the rules of their tags. What
+// cannot be read at all, or lacks something required, is refusal.RequestMalformed; broken rules are problem.Violations, all
+// of them at once. A body is scanned once (jsonScanner), straight into its struct.
+//
+// encoding/json tells neither where a wrong value stands, nor that a member is repeated or unknown beside other faults, and
+// stops at the first; so the scanner is our own. Package shape reads the tags.
 package kit
 
 import (
@@ -19,10 +29,10 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// Decoder reads requests into T. It is safe for concurrent use.
+// Decoder decodes requests into T. It is safe for concurrent use.
 type Decoder[T any] struct {
 	shape    *shape.Shape
-	shapeErr error // T's tags are wrong
+	shapeErr error // T's tags are wrong; every use returns it
 }
 
 // NewDecoder is the decoder of T.
@@ -31,12 +41,12 @@ func NewDecoder[T any]() Decoder[T] {
 	return Decoder[T]{s, err}
 }
 
-// DecodeBody reads the body of a request. No body at all is read as {}. A body over the limit its reader sets
-// is problem.TooLarge; a problem its reader fails with is passed on. There is no parameter beside a body: each one is a
-// broken rule.
+// DecodeBody decodes the body of a request. No body at all is read as {}. A body over the limit that its reader sets is
+// refusal.BodyTooLarge; a refusal that its reader fails with is returned as it is. Parameters beside a body are broken rules.
 func (d Decoder[T]) DecodeBody(r *http.Request) (T, error) { return d.DecodeAndInspectBody(r, nil) }
 
-// DecodeAndInspectBody is Body, and shows examine the text of the body as it was sent, once it is whole. The text must not be kept.
+// DecodeAndInspectBody is DecodeBody, and passes the text of the body as it was sent to inspect, once it is whole. inspect must
+// not keep the text.
 func (d Decoder[T]) DecodeAndInspectBody(r *http.Request, inspect func(text []byte)) (T, error) {
 	text, err := readAll(r.Body, r.ContentLength)
 	if err != nil {
@@ -54,11 +64,11 @@ func (d Decoder[T]) DecodeAndInspectBody(r *http.Request, inspect func(text []by
 	return v, cmp.Or(err, queryErr)
 }
 
-// initialBodyBuffer is the most that is made room for before a body has begun to come.
+// initialBodyBuffer is the most bytes that are allocated for a body before its first byte has come.
 const initialBodyBuffer = 64 << 10
 
-// readAll reads a body to its end. Room for all of the length that was declared is made once the first of it is there:
-// by then it is within its limits.
+// readAll reads a body to its end. The declared length is allocated once the first of it has come: by then the body is within
+// its limit and holds its share of the budget.
 func readAll(body io.Reader, contentLength int64) ([]byte, error) {
 	text := make([]byte, 0, min(max(contentLength, 0), initialBodyBuffer)+bytes.MinRead)
 	for {
@@ -78,7 +88,7 @@ func readAll(body io.Reader, contentLength int64) ([]byte, error) {
 	}
 }
 
-// rejectQuery says what is wrong with a query where there should be none.
+// rejectQuery returns the broken rules of a query where no parameter is declared.
 func rejectQuery(raw string) error {
 	var nothing struct{}
 	return decodeRawQuery(raw, &shape.Shape{Kind: shape.Object}, reflect.ValueOf(&nothing).Elem())
@@ -86,7 +96,7 @@ func rejectQuery(raw string) error {
 
 func isBadRequest(err error) bool { return errors.Is(err, refusal.RequestMalformed) }
 
-// bodyReadProblem is the answer to a body that did not arrive whole, or was not read.
+// bodyReadProblem is the answer to a body that did not arrive whole, or was not admitted.
 func bodyReadProblem(err error) error {
 	if p, known := problem.FromError(err); known {
 		return p
@@ -94,7 +104,7 @@ func bodyReadProblem(err error) error {
 	return refusal.RequestMalformed
 }
 
-// DecodeText reads a body's text.
+// DecodeText decodes the text of a body.
 func (d Decoder[T]) DecodeText(text []byte) (T, error) {
 	var v T
 	if d.shapeErr != nil {
@@ -103,7 +113,7 @@ func (d Decoder[T]) DecodeText(text []byte) (T, error) {
 	return v, decodeBodyText(text, d.shape, reflect.ValueOf(&v).Elem())
 }
 
-// DecodeQuery reads the query of a request. Lists may be repeated, or written with commas; an optional
+// DecodeQuery decodes the query of a request. Items of a list are repeated parameters or separated by commas. An optional
 // parameter without a value counts as left out.
 func (d Decoder[T]) DecodeQuery(r *http.Request) (T, error) {
 	var v T
@@ -113,10 +123,10 @@ func (d Decoder[T]) DecodeQuery(r *http.Request) (T, error) {
 	return v, decodeRawQuery(r.URL.RawQuery, d.shape, reflect.ValueOf(&v).Elem())
 }
 
-// byteOrderMark is what some editors put before a text; it says nothing.
+// byteOrderMark is what some editors write before a text. It is skipped.
 var byteOrderMark = []byte("\ufeff")
 
-// maxEchoedInput is how much of an object is told in an answer; of a larger one only the field itself is.
+// maxEchoedInput is how many bytes of an object a violation echoes. Of a larger object it echoes the one member.
 const maxEchoedInput = 4 << 10
 
 func decodeBodyText(text []byte, s *shape.Shape, into reflect.Value) error {
@@ -137,24 +147,25 @@ func decodeBodyText(text []byte, s *shape.Shape, into reflect.Value) error {
 	return nil
 }
 
-// bodyDecoder reads a body in one pass, straight into its struct. It goes on after a broken rule, to tell them all and
-// to see that the rest is JSON.
+// bodyDecoder decodes a body in one pass. It goes on after a broken rule, to find all of them and to check that the rest is
+// JSON.
 type bodyDecoder struct {
 	jsonScanner
-	loc         []any // where it is
+	loc         []any // of the value that is decoded now: "body", then names and indexes
 	violations  []problem.Violation
-	siblings    rawMembers // the members read so far of the objects it is in, the outermost first
+	siblings    rawMembers // the members read so far of the objects around that value, the outermost first
 	isMalformed bool       // something required is missing at the top
 }
 
-// addViolation notes a broken rule at the place the decoder is. Its input is set when the object around it has been read.
-func (d *bodyDecoder) addViolation(f violation) {
+// addViolation notes a broken rule of the value that is decoded now, or of the member or item of it that below names. Its
+// input is set once the object around it has been read.
+func (d *bodyDecoder) addViolation(f violation, below ...any) {
 	if f != noViolation && len(d.violations) < problem.MaxViolations {
-		d.violations = append(d.violations, problem.Violation{Type: f.rule, Loc: slices.Clone(d.loc), Msg: f.msg})
+		d.violations = append(d.violations, problem.Violation{Type: f.rule, Loc: slices.Concat(d.loc, below), Msg: f.msg})
 	}
 }
 
-// decodeValue reads the decodeValue that is next. Its error is that it is not JSON.
+// decodeValue decodes the next value. An error says that the text is not JSON.
 func (d *bodyDecoder) decodeValue(s *shape.Shape, into reflect.Value) error {
 	c := d.peekByte()
 	switch {
@@ -196,13 +207,13 @@ func isTextKind(k shape.Kind) bool {
 
 func isNumberKind(k shape.Kind) bool { return k == shape.Integer || k == shape.Number }
 
-// allocatePointee is a new value behind a pointer.
+// allocatePointee sets a pointer to a new value, and returns that value.
 func allocatePointee(pointer reflect.Value) reflect.Value {
 	pointer.Set(reflect.New(pointer.Type().Elem()))
 	return pointer.Elem()
 }
 
-// decodeString reads the string that is next.
+// decodeString decodes the next string.
 func (d *bodyDecoder) decodeString(s *shape.Shape, into reflect.Value) error {
 	text, err := d.scanString()
 	if err != nil {
@@ -213,7 +224,7 @@ func (d *bodyDecoder) decodeString(s *shape.Shape, into reflect.Value) error {
 	return nil
 }
 
-// decodeFreeJSON reads JSON of any kind.
+// decodeFreeJSON keeps the text of the next value, of any kind; of an object where the shape limits its members.
 func (d *bodyDecoder) decodeFreeJSON(s *shape.Shape, into reflect.Value) error {
 	if d.peekByte() != '{' && s.MaxMembers > 0 {
 		d.addViolation(notObject)
@@ -236,7 +247,7 @@ func (d *bodyDecoder) decodeFreeJSON(s *shape.Shape, into reflect.Value) error {
 	return nil
 }
 
-// decodeAt reads a value with its place added to loc.
+// decodeAt decodes the value of a member or an item.
 func (d *bodyDecoder) decodeAt(segment any, s *shape.Shape, into reflect.Value) error {
 	d.loc = append(d.loc, segment)
 	err := d.decodeValue(s, into)
@@ -244,7 +255,7 @@ func (d *bodyDecoder) decodeAt(segment any, s *shape.Shape, into reflect.Value) 
 	return err
 }
 
-// decodeObject reads the decodeObject that is next.
+// decodeObject decodes the next object.
 func (d *bodyDecoder) decodeObject(s *shape.Shape, into reflect.Value) error {
 	d.peekByte()
 	start, violationsBefore, firstSibling := d.pos, len(d.violations), len(d.siblings)
@@ -261,24 +272,22 @@ func (d *bodyDecoder) decodeObject(s *shape.Shape, into reflect.Value) error {
 	}
 	d.fillAbsentMembers(s, d.siblings[firstSibling:], into)
 	if len(d.violations) == violationsBefore {
-		d.checkRules(into.Addr().Interface())
+		checkRules(into.Addr().Interface(), d.addViolation)
 	}
 	d.attachInput(d.violations[violationsBefore:], d.siblings[firstSibling:], d.text[start:d.pos])
 	return nil
 }
 
-// checkRules asks an object for the rules it breaks that no tag says.
-func (d *bodyDecoder) checkRules(v any) {
+// checkRules adds the rules that a struct breaks and that no tag can express.
+func checkRules(v any, add func(f violation, below ...any)) {
 	if p, ok := v.(shape.MemberChecker); ok {
 		for _, f := range p.MemberFaults() {
-			d.loc = append(d.loc, f.Member)
-			d.addViolation(valueViolation(f.Rule))
-			d.loc = d.loc[:len(d.loc)-1]
+			add(valueViolation(f.Rule), f.Member)
 		}
 	}
 	if c, ok := v.(shape.RuleChecker); ok {
 		for _, rule := range c.BrokenRules() {
-			d.addViolation(valueViolation(rule))
+			add(valueViolation(rule))
 		}
 	}
 }
@@ -287,14 +296,12 @@ func (d *bodyDecoder) decodeMember(s *shape.Shape, name string, into reflect.Val
 	if f, ok := s.Field(name); ok {
 		return d.decodeAt(f.Name, f.Shape, into.FieldByIndex(f.Index))
 	}
-	d.loc = append(d.loc, name)
-	d.addViolation(fieldNotDeclared)
-	d.loc = d.loc[:len(d.loc)-1]
+	d.addViolation(fieldNotDeclared, name)
 	return d.skipValue()
 }
 
-// fillAbsentMembers gives what was left out its default, and notes what is required: at the top the request is malformed then,
-// deeper it is a fault.
+// fillAbsentMembers sets members that were left out to their defaults. Where a required one is missing, the request is
+// malformed at the top, and breaks a rule further down.
 func (d *bodyDecoder) fillAbsentMembers(s *shape.Shape, members rawMembers, into reflect.Value) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
@@ -309,13 +316,11 @@ func (d *bodyDecoder) fillAbsentMembers(s *shape.Shape, members rawMembers, into
 			d.isMalformed = true
 			return
 		}
-		d.loc = append(d.loc, f.Name)
-		d.addViolation(fieldMissing)
-		d.loc = d.loc[:len(d.loc)-1]
+		d.addViolation(fieldMissing, f.Name)
 	}
 }
 
-// attachInput gives faults their input: the object that holds the field, or of a large one the field alone.
+// attachInput sets the input of violations: the object that holds the member, or of a large one the member alone.
 func (d *bodyDecoder) attachInput(violations []problem.Violation, members rawMembers, object []byte) {
 	for i := range violations {
 		if violations[i].Input != nil {
@@ -328,7 +333,7 @@ func (d *bodyDecoder) attachInput(violations []problem.Violation, members rawMem
 	}
 }
 
-// decodeList reads the list that is next. Items past the most it may hold are read over.
+// decodeList decodes the next list. Items past the most that it may have are counted and skipped.
 func (d *bodyDecoder) decodeList(s *shape.Shape, into reflect.Value) error {
 	count, seen := 0, map[string]bool{}
 	into.Set(reflect.MakeSlice(into.Type(), 0, 0))
@@ -358,14 +363,14 @@ type listItem struct {
 	text  []byte
 }
 
-// checkUnique notes an item that is the same as one before it, by what is taken of those.
+// checkUnique notes an item that equals an earlier one, or whose member s.Unique does.
 func (d *bodyDecoder) checkUnique(s *shape.Shape, seen map[string]bool, item listItem) {
 	loc, key := []any{item.index}, item.value
 	if f, ok := s.Item.Field(s.Unique); ok {
 		loc, key = append(loc, f.Name), item.value.FieldByIndex(f.Index)
 	}
 	text := key.String()
-	if text == "" { // it is wrong by itself
+	if text == "" { // which breaks another rule
 		return
 	}
 	if !seen[text] {
@@ -373,21 +378,19 @@ func (d *bodyDecoder) checkUnique(s *shape.Shape, seen map[string]bool, item lis
 		return
 	}
 	violationsBefore := len(d.violations)
-	d.loc = append(d.loc, loc...)
-	d.addViolation(valueRepeated)
-	d.loc = d.loc[:len(d.loc)-len(loc)]
-	if len(loc) > 1 { // it is about the item, else about the object around the list
+	d.addViolation(valueRepeated, loc...)
+	if len(loc) > 1 { // the input is the item, else the object around the list
 		d.attachInput(d.violations[violationsBefore:], rawMembers{{s.Unique, quoteJSON(text)}}, item.text)
 	}
 }
 
-// rawMember is a rawMember of an object as it was sent.
+// rawMember is a member of an object as it was sent.
 type rawMember struct {
 	name string
 	text json.RawMessage
 }
 
-// rawMembers is the members of an object.
+// rawMembers are the members of an object, in the order sent.
 type rawMembers []rawMember
 
 // find is the text of a member, nil when it was not sent.
@@ -400,7 +403,7 @@ func (g rawMembers) find(name string) json.RawMessage {
 	return nil
 }
 
-// smallMemberAt is the member that a place goes through, if there is one and it is small.
+// smallMemberAt is an object of the one member that loc names at a depth; empty where there is none or it is large.
 func (g rawMembers) smallMemberAt(loc []any, depth int) map[string]json.RawMessage {
 	found := make(map[string]json.RawMessage)
 	if depth >= len(loc) {

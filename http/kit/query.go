@@ -31,26 +31,12 @@ func decodeRawQuery(raw string, s *shape.Shape, into reflect.Value) error {
 	}
 	q.rejectUndeclared(s)
 	if len(q.violations) == 0 {
-		q.checkRules(into.Addr().Interface())
+		checkRules(into.Addr().Interface(), q.addViolation)
 	}
 	if len(q.violations) > 0 {
 		return problem.Violations(q.violations...)
 	}
 	return nil
-}
-
-// checkRules asks a query for the rules it breaks that no tag says.
-func (q *queryDecoder) checkRules(v any) {
-	if p, ok := v.(shape.MemberChecker); ok {
-		for _, f := range p.MemberFaults() {
-			q.addViolation(valueViolation(f.Rule), f.Member)
-		}
-	}
-	if c, ok := v.(shape.RuleChecker); ok {
-		for _, rule := range c.BrokenRules() {
-			q.addViolation(valueViolation(rule))
-		}
-	}
 }
 
 func isValidUTF8(params url.Values) bool {
@@ -62,7 +48,7 @@ func isValidUTF8(params url.Values) bool {
 	return true
 }
 
-// paramsAsObject is the parameters of those names as an object: a text each, or a list of those that were repeated.
+// paramsAsObject is the parameters of some names as an object: a text each, or a list where one was repeated.
 func paramsAsObject(params url.Values, names iter.Seq[string]) map[string]any {
 	all := make(map[string]any)
 	for name := range names {
@@ -77,10 +63,10 @@ func paramsAsObject(params url.Values, names iter.Seq[string]) map[string]any {
 	return all
 }
 
-// queryDecoder reads parameters into a struct.
+// queryDecoder decodes parameters into a struct.
 type queryDecoder struct {
 	params     url.Values
-	isLarge    bool // too large to be told whole
+	isLarge    bool // too large to be echoed whole
 	violations []problem.Violation
 }
 
@@ -93,7 +79,7 @@ func (q *queryDecoder) addViolation(f violation, loc ...any) {
 	})
 }
 
-// echoInput is the query, or of a large one the parameter at a place alone, if that is small.
+// echoInput is the input of a violation: the query, or of a large one the parameter alone, if that is small.
 func (q *queryDecoder) echoInput(loc []any) map[string]any {
 	if !q.isLarge {
 		return paramsAsObject(q.params, maps.Keys(q.params))
@@ -106,7 +92,7 @@ func (q *queryDecoder) echoInput(loc []any) map[string]any {
 	return map[string]any{}
 }
 
-// decodeField reads one parameter. Its error is that the request is malformed.
+// decodeField decodes one parameter. An error says that the request is malformed.
 func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
 	values := slices.DeleteFunc(slices.Clone(q.params[f.Name]), func(v string) bool { return v == "" })
 	switch {
@@ -144,7 +130,7 @@ func (q *queryDecoder) decodeList(f *shape.Field, values []string, into reflect.
 	}
 }
 
-// rejectUndeclared notes the parameters that are not declared.
+// rejectUndeclared notes the parameters that the struct does not declare, in the order of their names.
 func (q *queryDecoder) rejectUndeclared(s *shape.Shape) {
 	var names []string
 	for name := range q.params {
@@ -158,7 +144,7 @@ func (q *queryDecoder) rejectUndeclared(s *shape.Shape) {
 	}
 }
 
-// parseParam reads a parameter's text as what it should be.
+// parseParam parses the text of a parameter as the kind of its shape.
 func parseParam(s *shape.Shape, text string, into reflect.Value) violation {
 	switch s.Kind {
 	case shape.Integer, shape.Number:
@@ -184,10 +170,10 @@ func parseViolation(k shape.Kind) violation {
 	return notNumber
 }
 
-// maxExactInteger is up to where a float holds every integer.
+// maxExactInteger is the integer up to which a float64 holds every one.
 const maxExactInteger = 1 << 53
 
-// setText puts a text where it belongs, or says what is wrong with it.
+// setText sets a field to a text, or returns the rule that the text breaks.
 func setText(s *shape.Shape, text string, into reflect.Value) violation {
 	switch s.Kind {
 	case shape.Date:
@@ -197,7 +183,7 @@ func setText(s *shape.Shape, text string, into reflect.Value) violation {
 		return noViolation
 	case shape.Instant:
 		t, err := time.Parse(time.RFC3339, text)
-		if err != nil || t.IsZero() { // the zero instant stands for none
+		if err != nil || t.IsZero() { // the zero instant means that none was sent
 			return invalidDateTime
 		}
 		into.Set(reflect.ValueOf(t))
@@ -213,7 +199,7 @@ func setText(s *shape.Shape, text string, into reflect.Value) violation {
 	return checkEnumAndPattern(s, text)
 }
 
-// setDefault gives a field that was not sent its default, if it has one.
+// setDefault sets a field that was not sent to its default, if it has one.
 func setDefault(f *shape.Field, into reflect.Value) {
 	if f.Default == "" {
 		return
@@ -224,7 +210,7 @@ func setDefault(f *shape.Field, into reflect.Value) {
 	parseParam(f.Shape, f.Default, into)
 }
 
-// setNumber puts the text of a JSON number where it belongs.
+// setNumber sets a field to a JSON number, or returns the rule that the number breaks. An integer may be written as 1.0 or 1e3.
 func setNumber(s *shape.Shape, text string, into reflect.Value) violation {
 	n, err := strconv.ParseFloat(text, 64)
 	if s.Kind == shape.Number {

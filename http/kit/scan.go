@@ -11,23 +11,23 @@ import (
 
 const (
 	maxDepth   = 64
-	maxMembers = 1000 // of one object; more is no body of ours
+	maxMembers = 1000 // of one object
 )
 
-// errNotJSON: the text is not JSON as we read it.
+// errNotJSON: the text is not JSON, or not as strict as jsonScanner demands.
 var errNotJSON = errors.New("not JSON")
 
-// jsonScanner reads JSON strictly: no member twice in an object, no half a surrogate pair, nothing nested
-// deeper than maxDepth. The text must be valid UTF-8.
+// jsonScanner scans JSON strictly: no member twice in an object, no half of a surrogate pair, no more than maxMembers members,
+// nothing nested deeper than maxDepth. The text must be valid UTF-8.
 type jsonScanner struct {
 	text          []byte
 	pos           int
 	depth         int
-	memberNames   []string          // of members, of the objects it is in, the outermost first
-	internedNames map[string]string // names that were met, so that each is made once
+	memberNames   []string          // of the objects that are open, the outermost first
+	internedNames map[string]string // names that were scanned, so that each is allocated once
 }
 
-// peekByte is the first byte of the next token, or 0 at the end.
+// peekByte skips spaces and returns the first byte of the next token, or 0 at the end.
 func (s *jsonScanner) peekByte() byte {
 	for s.pos < len(s.text) {
 		switch c := s.text[s.pos]; c {
@@ -40,7 +40,7 @@ func (s *jsonScanner) peekByte() byte {
 	return 0
 }
 
-// consumeByte passes over the next token if it is the byte.
+// consumeByte skips the next token if it is the byte c, and reports whether it was.
 func (s *jsonScanner) consumeByte(c byte) bool {
 	if s.peekByte() != c {
 		return false
@@ -49,7 +49,8 @@ func (s *jsonScanner) consumeByte(c byte) bool {
 	return true
 }
 
-// scanElements calls do for every element of an object or list, whose opening bracket is next, until its closing one.
+// scanElements calls scanElement for each element of an object or list, from its opening bracket, which is next, to its closing
+// one.
 func (s *jsonScanner) scanElements(closing byte, scanElement func() error) error {
 	if s.depth++; s.depth > maxDepth {
 		return errNotJSON
@@ -73,7 +74,7 @@ func (s *jsonScanner) scanElements(closing byte, scanElement func() error) error
 	}
 }
 
-// scanMembers calls do for every member of the object that is next, with the member's value next.
+// scanMembers calls scanValue for each member of the next object, when the member's value is next.
 func (s *jsonScanner) scanMembers(scanValue func(name string) error) error {
 	firstName := len(s.memberNames)
 	var seen map[string]bool
@@ -101,13 +102,13 @@ func (s *jsonScanner) scanMembers(scanValue func(name string) error) error {
 	return err
 }
 
-// maxLinearSearch are looked through one by one faster than in a table.
+// maxLinearSearch is up to how many names a linear search is faster than a map.
 const maxLinearSearch = 32
 
-// maxInternedNames bounds the names that are remembered.
+// maxInternedNames bounds internedNames, which a client fills.
 const maxInternedNames = 256
 
-// scanName is the string that is next, as the name of a member.
+// scanName scans the next string, the name of a member.
 func (s *jsonScanner) scanName() (string, error) {
 	if s.peekByte() == '"' {
 		rest := s.text[s.pos+1:]
@@ -120,7 +121,7 @@ func (s *jsonScanner) scanName() (string, error) {
 	}
 	start := s.pos
 	name, err := s.scanString()
-	if err == nil && len(s.internedNames) < maxInternedNames && s.pos-start == len(name)+2 { // it holds no escapes
+	if err == nil && len(s.internedNames) < maxInternedNames && s.pos-start == len(name)+2 { // without escapes, so that the text is the name
 		if s.internedNames == nil {
 			s.internedNames = make(map[string]string)
 		}
@@ -129,7 +130,7 @@ func (s *jsonScanner) scanName() (string, error) {
 	return name, err
 }
 
-// scanRawValue passes over a value of any kind and returns its text.
+// scanRawValue checks the next value, of any kind, and returns its text.
 func (s *jsonScanner) scanRawValue() ([]byte, error) {
 	c := s.peekByte()
 	start := s.pos
@@ -154,7 +155,7 @@ func (s *jsonScanner) skipValue() error {
 	return err
 }
 
-// scanLiteral passes over true, false or null.
+// scanLiteral skips true, false or null.
 func (s *jsonScanner) scanLiteral() error {
 	s.peekByte()
 	for _, w := range []string{"true", "false", "null"} {
@@ -166,7 +167,7 @@ func (s *jsonScanner) scanLiteral() error {
 	return errNotJSON
 }
 
-// scanNumber is the text of the scanNumber that is next.
+// scanNumber is the text of the next number.
 func (s *jsonScanner) scanNumber() (string, error) {
 	s.peekByte()
 	n := numberLength(s.text[s.pos:])
@@ -177,7 +178,7 @@ func (s *jsonScanner) scanNumber() (string, error) {
 	return string(s.text[s.pos-n : s.pos]), nil
 }
 
-// numberLength is how much of a text is a JSON number.
+// numberLength is how many bytes at the beginning of a text are a JSON number; 0: it begins with none.
 func numberLength(text []byte) int {
 	i := 0
 	skipDigits := func() bool {
@@ -210,7 +211,7 @@ func numberLength(text []byte) int {
 	return i
 }
 
-// scanString is the scanString that is next.
+// scanString is the next string, unescaped.
 func (s *jsonScanner) scanString() (string, error) {
 	if !s.consumeByte('"') {
 		return "", errNotJSON
@@ -221,7 +222,7 @@ func (s *jsonScanner) scanString() (string, error) {
 	return s.scanEscapedString()
 }
 
-// scanUnescapedString is the rest of a string that holds no escapes; false, and nothing is read, when it is none.
+// scanUnescapedString is the rest of a string without escapes; false: it has some, and nothing was scanned.
 func (s *jsonScanner) scanUnescapedString() ([]byte, bool) {
 	for i, c := range s.text[s.pos:] {
 		if c == '"' {
@@ -235,7 +236,7 @@ func (s *jsonScanner) scanUnescapedString() ([]byte, bool) {
 	return nil, false
 }
 
-// skipString passes over the string that is next.
+// skipString checks and skips the next string.
 func (s *jsonScanner) skipString() error {
 	if !s.consumeByte('"') {
 		return errNotJSON
@@ -247,7 +248,7 @@ func (s *jsonScanner) skipString() error {
 	return err
 }
 
-// scanEscapedString is the rest of a string that holds escapes.
+// scanEscapedString is the rest of a string with escapes.
 func (s *jsonScanner) scanEscapedString() (string, error) {
 	var out []byte
 	for s.pos < len(s.text) {
@@ -271,7 +272,8 @@ func (s *jsonScanner) scanEscapedString() (string, error) {
 	return "", errNotJSON
 }
 
-// scanEscapeSequence is the character an scanEscapeSequence stands for; its backslash was read.
+// scanEscapeSequence is the character of an escape sequence, whose backslash was scanned. A surrogate must be followed by the
+// other half of its pair.
 func (s *jsonScanner) scanEscapeSequence() (rune, error) {
 	if s.pos >= len(s.text) {
 		return 0, errNotJSON

@@ -3,12 +3,13 @@ package kit
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"lieudit/schemas/body/shape"
 )
 
-// violation is a broken rule: Pydantic's name for it, and its words. The zero violation is none.
+// violation is a broken rule: Pydantic's name of it and its message. The zero violation is none.
 type violation struct{ rule, msg string }
 
 var noViolation violation
@@ -30,7 +31,7 @@ var (
 	notBoolean        = violation{"bool_parsing", "Input should be a valid boolean, unable to interpret input"}
 )
 
-// typeViolation is the fault of a value that is not what its shape is.
+// typeViolation is the violation of a value of another type than its shape.
 func typeViolation(k shape.Kind) violation {
 	switch k {
 	case shape.Object:
@@ -54,7 +55,7 @@ func typeViolation(k shape.Kind) violation {
 
 func valueViolation(rule string) violation { return violation{"value_error", "Value error, " + rule} }
 
-// checkBounds is the fault of a number out of its checkBounds.
+// checkBounds checks a number against Min and Max.
 func checkBounds(s *shape.Shape, n float64) violation {
 	switch {
 	case math.IsInf(n, 0):
@@ -67,7 +68,7 @@ func checkBounds(s *shape.Shape, n float64) violation {
 	return noViolation
 }
 
-// checkLength is the fault of a text or list that has n characters or items.
+// checkLength checks a text or list of n characters or items against Min and Max.
 func checkLength(s *shape.Shape, n int) violation {
 	text := s.Kind == shape.Text
 	switch {
@@ -83,7 +84,7 @@ func checkLength(s *shape.Shape, n int) violation {
 	return noViolation
 }
 
-// checkFreeJSON is the fault of free JSON: its text, and how many members it has if it is an object, else -1.
+// checkFreeJSON checks free JSON by its text and the number of its members; -1: it is no object.
 func checkFreeJSON(s *shape.Shape, text []byte, members int) violation {
 	switch {
 	case s.MaxMembers > 0 && members < 0:
@@ -110,18 +111,13 @@ func formatNumber(n float64) string {
 	return fmt.Sprint(n)
 }
 
-// checkEnumAndPattern is the fault of a text that is none of those allowed, or not of the form asked for.
+// checkEnumAndPattern checks a text against the texts that are allowed and against the pattern.
 func checkEnumAndPattern(s *shape.Shape, text string) violation {
 	if s.Pattern != nil && !s.Pattern.MatchString(text) {
 		return violation{"string_pattern_mismatch", fmt.Sprintf("String should match pattern '%s'", s.Pattern)}
 	}
-	if len(s.Enum) == 0 {
+	if len(s.Enum) == 0 || slices.Contains(s.Enum, text) {
 		return noViolation
-	}
-	for _, w := range s.Enum {
-		if w == text {
-			return noViolation
-		}
 	}
 	return violation{"literal_error", "Input should be " + joinChoices(s.Enum)}
 }
