@@ -1,26 +1,27 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 
+	"lieudit/http/kit"
 	"lieudit/http/problem"
 	"lieudit/schemas/body"
 	"lieudit/schemas/body/shape"
 	"lieudit/schemas/locations"
 )
 
+// The limits of the tags of body.PatchSite, which the result of a merge must keep too.
 const (
-	maxFreeJSONBytes = 16 << 10 // bytes of free JSON
-	maxProperties    = 50       // of what the customer adds
+	maxFreeJSONBytes = 16 << 10 // of horaires and of proprietes
+	maxProperties    = 50       // members of proprietes
 )
 
-// sitePatch is a merge sitePatch of what a customer says of a site.
+// sitePatch is a merge patch of the content of a site.
 type sitePatch body.PatchSite
 
-// apply is the content with the patch merged in (RFC 7396), or the rules that what results breaks.
+// apply is the content with the patch merged in (RFC 7396), or the rules that the result breaks.
 func (p sitePatch) apply(c locations.Content) (locations.Content, error) {
 	patchText(p.Name, &c.Name)
 	patchText(p.IDBan, &c.IDBan)
@@ -50,7 +51,7 @@ func (p sitePatch) apply(c locations.Content) (locations.Content, error) {
 	return c, p.checkResult(c)
 }
 
-// patchText is one fact: left as it is, said anew, or taken away.
+// patchText leaves a text as it is, replaces it, or clears it.
 func patchText(change shape.Nullable[string], into *string) {
 	if !change.IsGiven {
 		return
@@ -94,7 +95,8 @@ func patchFreeJSON(change shape.Nullable[json.RawMessage], current json.RawMessa
 	return mergePatch(current, *change.Value)
 }
 
-// mergePatch is MergePatch of RFC 7396, section 2.
+// mergePatch is MergePatch of RFC 7396, section 2. evanphx/json-patch does not serve: its MergePatch drops null members of
+// objects inside arrays, which the RFC keeps, and escapes HTML.
 func mergePatch(target, patch json.RawMessage) (json.RawMessage, error) {
 	changes := objectMembers(patch)
 	if changes == nil {
@@ -115,14 +117,10 @@ func mergePatch(target, patch json.RawMessage) (json.RawMessage, error) {
 		}
 		object[name] = value
 	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	err := e.Encode(object)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+	return kit.MarshalJSON(object)
 }
 
-// objectMembers are those of an object, nil for any other value.
+// objectMembers are the members of an object; nil for any other value.
 func objectMembers(text json.RawMessage) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
 	if !strings.HasPrefix(strings.TrimLeft(string(text[:min(len(text), 64)]), " \t\r\n"), "{") || json.Unmarshal(text, &all) != nil {
@@ -131,7 +129,7 @@ func objectMembers(text json.RawMessage) map[string]json.RawMessage {
 	return all
 }
 
-// checkResult holds what results to the rules that no part of the patch could break alone.
+// checkResult checks the rules that the result of a merge can break though the patch keeps them.
 func (p sitePatch) checkResult(c locations.Content) error {
 	var all []problem.Violation
 	addViolation := func(rule string, input map[string]any, at ...any) {

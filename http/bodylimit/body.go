@@ -1,14 +1,14 @@
 // Package bodylimit limits what request bodies cost: how many of their bytes are in memory at once (Budget), and how slowly
-// a client may send them (Paced). Its constraint is the order of checks: of a body larger than Small nothing is read
+// a client may send them (PacedReader). Its constraint is the order of checks: of a body larger than Small nothing is read
 // before Admission.Allow has agreed and the body holds its share of the budget. (Where the client declares no length, the
 // first Small+1 bytes are read to find out.)
 //
-//	package connection ──> Paced ──> http/server, http/area: Budget.Limit ──> limitedBody ──> http/input: Read
-//	                                                                              │ first Read of a large body
-//	                                        Admission.Allow, Budget.Acquire <─────┘
-//	                                        release <── the request is answered
+//	connlimit ──> PacedReader ──> api, customerarea: Budget.Limit ──> limitedBody ──> kit.Decoder: Read
+//	                                                                      │ first Read of a large body
+//	                                Admission.Allow, Budget.Acquire <─────┘
+//	                                release <── the request is answered
 //
-// x/sync/semaphore knows no accounts: it neither serves them in turn nor limits what one holds. So the budget is our own.
+// x/sync/semaphore has no accounts: it neither serves them in turn nor limits what one holds. So the budget is our own.
 package bodylimit
 
 import (

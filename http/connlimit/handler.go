@@ -9,10 +9,10 @@ import (
 )
 
 // maxIgnored is how many bytes of an unread body are discarded after a successful answer, so that the connection can be
-// kept. After a refusal (status 400 and above) the limit is bodies.Small.
+// kept. After a refusal (status 400 and above) the limit is bodylimit.Small.
 const maxIgnored = 256 << 10
 
-// handler wraps the server's handler. It makes request bodies Paced. Once a request is answered, it discards a small rest of
+// handler wraps the server's handler. It makes request bodies PacedReaders. Once a request is answered, it discards a small rest of
 // the body and keeps the connection, or closes the connection where the rest is large.
 type handler struct{ next http.Handler }
 

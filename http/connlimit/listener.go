@@ -3,7 +3,7 @@
 // has a time limit, and a connection is closed for another only at the limit.
 //
 //	net.Listener ──> Listener.Accept ──> *conn ──> http.Server ──> handler ──> exchange ──> the server's own handler
-//	                     ^                  │ trackState: active or idle          ├── bodies.Paced: the body in time
+//	                     ^                  │ trackState: active or idle          ├── bodylimit.PacedReader: the body in time
 //	                     │                  v                                     └── drainBody, lingerAndClose
 //	                     └─ evictIdle <── signalRoom: a connection is idle or closed
 //
@@ -282,7 +282,7 @@ type connKey struct{}
 type conn struct {
 	net.Conn
 	listener   *Listener
-	writeStart atomic.Int64 // when the running Write began, in nanoseconds after Listener.began; 0: none runs
+	writeStart atomic.Int64 // when the running Write began, in nanoseconds after Listener.startedAt; 0: none runs
 
 	idleTurn atomic.Int64 // place in the order in which connections became idle; 0: it serves a request
 

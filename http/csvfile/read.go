@@ -6,21 +6,22 @@ import (
 	"strings"
 )
 
-// Record is a row that was read, and the line it begins on, the first being 1.
+// Record is a row, and the line that it begins on; the first is 1.
 type Record struct {
 	Line  int
 	Cells []string
 }
 
-// UnclosedQuoteError is a quote that nothing closes.
+// UnclosedQuoteError says on which line a quote is opened that nothing closes.
 type UnclosedQuoteError struct{ Line int }
 
 func (e *UnclosedQuoteError) Error() string {
 	return fmt.Sprintf("line %d: a quote is opened here and never closed", e.Line)
 }
 
-// ReadRecords reads the rows of a sheet as Exact writes them, and as most programs do: a quote that stands where none should is
-// what it is. Cells without quotes lose the spaces around them. Rows without a cell that says anything are passed over.
+// ReadRecords reads the rows that an ExactWriter or most other programs write. A quote inside a cell without quotes is a
+// character like others. Cells without quotes lose the spaces around them. Rows of empty cells are skipped. An
+// *UnclosedQuoteError ends the sequence.
 func ReadRecords(text string, separator byte) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		r := recordReader{text: text, separator: separator, line: 1}
@@ -59,7 +60,7 @@ func (r *recordReader) readRecord() (Record, error) {
 	}
 }
 
-// skipLineEnd passes over the end of a line.
+// skipLineEnd skips the end of a line: \r\n, \n or \r.
 func (r *recordReader) skipLineEnd() {
 	if strings.HasPrefix(r.text[r.pos:], "\r\n") {
 		r.pos++
@@ -70,7 +71,7 @@ func (r *recordReader) skipLineEnd() {
 	}
 }
 
-// readCell reads a cell up to what ends it.
+// readCell reads a cell up to the separator, the line end or the end of the text.
 func (r *recordReader) readCell() (string, error) {
 	rest := r.text[r.pos:]
 	spaces := len(rest) - len(strings.TrimLeft(rest, " \t"))
@@ -91,7 +92,7 @@ func (r *recordReader) readUnquoted() string {
 	return rest[:end]
 }
 
-// readQuoted reads a cell whose opening quote was read. What follows the closing one belongs to it.
+// readQuoted reads a cell whose opening quote was read. Text after the closing quote belongs to the cell.
 func (r *recordReader) readQuoted() (string, error) {
 	openedOn := r.line
 	var cell strings.Builder

@@ -1,5 +1,9 @@
-// Package csvfile writes tables as CSV, as RFC 4180 has it or as a French Excel opens it: for people, where no cell of text
-// begins as a formula would (Writer), or for programs that read back every cell as it is (Exact, Read).
+// Package csvfile writes and reads CSV. A SafeWriter writes for people: no cell of text begins like a formula. An ExactWriter
+// writes for programs, and ReadRecords reads every cell back as it was. Both write a Dialect: RFC 4180, or what a French
+// Excel opens.
+//
+// encoding/csv does not serve for ExactWriter and ReadRecords: it rewrites line ends in cells, and its LazyQuotes neither
+// trims cells nor says on which line a quote was opened.
 package csvfile
 
 import (
@@ -14,14 +18,13 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Dialect is how a sheet is written.
+// Dialect is a way to write CSV.
 type Dialect struct {
 	byteOrderMark string
 	separator     rune
 }
 
-// Standard is RFC 4180. Excel is for one in French: it takes UTF-8 for what it is by the mark alone, and cells apart
-// by semicolons.
+// The dialects. A French Excel recognizes UTF-8 by the byte order mark alone, and separates cells at semicolons.
 var (
 	RFC4180     = Dialect{"", ','}
 	FrenchExcel = Dialect{"\uFEFF", ';'}
@@ -53,23 +56,23 @@ func PreferredDialect(h http.Header) Dialect {
 	return RFC4180
 }
 
-// SafeWriter writes the rows of one sheet.
+// SafeWriter writes the rows of one file for people.
 type SafeWriter struct {
 	out     *bufio.Writer
 	encoder *csv.Writer
 	row     []string
 }
 
-// NewSafeWriter begins a sheet.
+// NewSafeWriter begins a file.
 func (f Dialect) NewSafeWriter(out io.Writer) *SafeWriter {
 	w := &SafeWriter{out: bufio.NewWriter(out)}
-	w.out.WriteString(f.byteOrderMark) // should it fail, so will Flush
+	w.out.WriteString(f.byteOrderMark) // an error of it comes back from Flush
 	w.encoder = csv.NewWriter(w.out)
 	w.encoder.Comma, w.encoder.UseCRLF = f.separator, true
 	return w
 }
 
-// WriteRow writes a row: texts, each made harmless, and numbers after them.
+// WriteRow writes a row: texts, each with escapeFormula, and numbers after them. An error may come only from Flush.
 func (w *SafeWriter) WriteRow(texts []string, numbers ...string) error {
 	w.row = w.row[:0]
 	for _, t := range texts {
@@ -78,7 +81,7 @@ func (w *SafeWriter) WriteRow(texts []string, numbers ...string) error {
 	return w.encoder.Write(append(w.row, numbers...))
 }
 
-// escapeFormula puts a quotation mark before what a spreadsheet would compute.
+// escapeFormula puts an apostrophe before a text that a spreadsheet would take for a formula.
 func escapeFormula(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
@@ -86,7 +89,7 @@ func escapeFormula(text string) string {
 	return text
 }
 
-// Flush ends the sheet.
+// Flush ends the file. It returns the first error of writing it.
 func (w *SafeWriter) Flush() error {
 	w.encoder.Flush()
 	if err := w.encoder.Error(); err != nil {
@@ -95,21 +98,20 @@ func (w *SafeWriter) Flush() error {
 	return w.out.Flush()
 }
 
-// ExactWriter writes the rows of a sheet that programs read back: every cell stays as it is, line ends and what a
-// spreadsheet would compute as well.
+// ExactWriter writes the rows of one file for programs: every cell stays as it is, line ends and formulas as well.
 type ExactWriter struct {
 	out       *bufio.Writer
 	separator rune
 }
 
-// NewExactWriter begins a sheet.
+// NewExactWriter begins a file.
 func (f Dialect) NewExactWriter(out io.Writer) *ExactWriter {
 	w := &ExactWriter{bufio.NewWriter(out), f.separator}
-	w.out.WriteString(f.byteOrderMark) // should it fail, so will Flush
+	w.out.WriteString(f.byteOrderMark) // an error of it comes back from Flush
 	return w
 }
 
-// FormatDecimal is how numbers with a fraction are written, for who opens this form.
+// FormatDecimal is a number with the decimal sign of the dialect: the comma in a French Excel.
 func (f Dialect) FormatDecimal(number string) string {
 	if f.separator == ';' {
 		return strings.Replace(number, ".", ",", 1)
@@ -117,7 +119,7 @@ func (f Dialect) FormatDecimal(number string) string {
 	return number
 }
 
-// WriteRow writes a row.
+// WriteRow writes a row. An error may come only from Flush.
 func (w *ExactWriter) WriteRow(cells ...string) error {
 	for i, cell := range cells {
 		if i > 0 {
@@ -135,12 +137,12 @@ func (w *ExactWriter) WriteRow(cells ...string) error {
 	return err
 }
 
-// needsQuotes says whether a cell would be read otherwise without needsQuotes.
+// needsQuotes reports whether ReadRecords would read a cell differently without quotes.
 func (w *ExactWriter) needsQuotes(cell string) bool {
 	first, _ := utf8.DecodeRuneInString(cell)
 	last, _ := utf8.DecodeLastRuneInString(cell)
 	return strings.ContainsRune(cell, w.separator) || strings.ContainsAny(cell, "\"\r\n") || unicode.IsSpace(first) || unicode.IsSpace(last)
 }
 
-// Flush ends the sheet.
+// Flush ends the file. It returns the first error of writing it.
 func (w *ExactWriter) Flush() error { return w.out.Flush() }

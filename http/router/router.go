@@ -1,5 +1,8 @@
-// Package router finds the row of a route table that a request asks for, by its exact method and path as they were
-// sent: no path is ever cleaned or redirected. It only finds; what is answered is the caller's business.
+// Package router finds the row of a route table for a request. Its constraint: method and path are matched exactly as they were
+// sent; no path is ever cleaned or redirected, so that a key is never sent on to another path. New compiles the patterns of
+// a table; Match returns a row and the variables of its path.
+//
+// gorilla/mux matches the patterns. Its own router is not used: it cleans a path with a 301 before any key is checked.
 package router
 
 import (
@@ -14,20 +17,20 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// Table is routes under a base path. It is safe for concurrent use.
+// Table is a table of routes of type R under a base path. It is safe for concurrent use.
 type Table[R any] struct{ paths []pathRoutes[R] }
 
-// pathRoutes is what can be done at one path.
+// pathRoutes are the routes of one path.
 type pathRoutes[R any] struct {
 	matcher  *mux.Route
 	template string
 	byMethod map[string]R
 }
 
-// Pattern is where a route stands in its table.
+// Pattern is the method and the path of a route. The path follows the base.
 type Pattern struct{ Method, Path string }
 
-// New is a table of routes; of tells where each stands. Paths are gorilla/mux patterns.
+// New is a table of routes. Paths are gorilla/mux patterns.
 func New[R any](base string, routes []R, patternOf func(R) Pattern) *Table[R] {
 	t := &Table[R]{}
 	patterns := mux.NewRouter().UseEncodedPath()
@@ -43,9 +46,9 @@ func New[R any](base string, routes []R, patternOf func(R) Pattern) *Table[R] {
 	return t
 }
 
-// Match is the route of a request and the variables of its path, unescaped; else problem.NotFound or
-// problem.MethodNotAllowed. OPTIONS is among the methods it says are allowed when preflight is set. Where
-// several paths fit ("/sites/{code}" and "/sites/{code}:close"), the first that has the method is meant.
+// Match is the route of a request and the variables of its path, unescaped; else refusal.NotFound or
+// problem.MethodNotAllowed, which lists OPTIONS too where allowOptions is set. Where several paths match ("/sites/{code}" and
+// "/sites/{code}:close"), the first that has the method is taken.
 func (t *Table[R]) Match(r *http.Request, allowOptions bool) (route R, vars map[string]string, err error) {
 	var allowed []string
 	for _, p := range t.paths {

@@ -15,7 +15,7 @@ import (
 	"lieudit/http/kit"
 )
 
-// readCSV reads a sheet by the names of its columns.
+// readCSV reads a CSV file by the names of its columns.
 func readCSV(text string, ignored []string) ([]Row, error) {
 	var header []column
 	var rows []Row
@@ -41,7 +41,7 @@ func readCSV(text string, ignored []string) ([]Row, error) {
 	return rows, nil
 }
 
-// detectSeparator is what the header has most of.
+// detectSeparator is the character of comma, semicolon and tab that the first line has most of.
 func detectSeparator(text string) byte {
 	line, _, _ := strings.Cut(text, "\n")
 	best, mostCount := byte(','), 0
@@ -53,7 +53,7 @@ func detectSeparator(text string) byte {
 	return best
 }
 
-// parseRow is the site of a row. An empty cell says nothing.
+// parseRow is the site of a row. An empty cell is left out.
 func parseRow(r csvfile.Record, header []column) (Row, error) {
 	fields, address := map[string]any{}, map[string]any{}
 	for i, cell := range r.Cells {
@@ -73,7 +73,7 @@ func parseRow(r csvfile.Record, header []column) (Row, error) {
 	return Row{r.Line, text}, err
 }
 
-// parseCell is what a cell says of a fact. What cannot be meant is left to the service to refuse.
+// parseCell is the value of a cell as its member's type. A cell that is no such value stays a text, which the service refuses.
 func parseCell(field, cell string) any {
 	switch field {
 	case "lat", "lon":
@@ -88,7 +88,7 @@ func parseCell(field, cell string) any {
 	return cell
 }
 
-// parseDegrees is a number, with a decimal point or comma.
+// parseDegrees parses a number with a decimal point or comma.
 func parseDegrees(cell string) any {
 	if strings.Count(cell, ",") == 1 && !strings.Contains(cell, ".") {
 		cell = strings.Replace(cell, ",", ".", 1)
@@ -100,7 +100,7 @@ func parseDegrees(cell string) any {
 	return n
 }
 
-// parseTags is a list as JSON, or words between commas or bars.
+// parseTags parses a JSON list, or texts separated by commas or bars.
 func parseTags(cell string) []string {
 	var tags []string
 	if strings.HasPrefix(cell, "[") && json.Unmarshal([]byte(cell), &tags) == nil {
@@ -115,13 +115,13 @@ func parseTags(cell string) []string {
 	return tags
 }
 
-// column is a column: the fact its cells say, "" where they are passed over.
+// column says which member the cells of a column are; "": they are skipped.
 type column struct {
 	field       string
 	isInAddress bool
 }
 
-// parseHeader is what the columns of a file say.
+// parseHeader finds the member of each column. Where another column is called after external_id, one called id is skipped.
 func parseHeader(names, ignored []string) ([]column, error) {
 	header, columnOf := make([]column, len(names)), map[string]string{}
 	var unknown []string
@@ -148,16 +148,16 @@ func parseHeader(names, ignored []string) ([]column, error) {
 	return header, nil
 }
 
-// isExternalID says whether a column is called after external_id.
+// isExternalID reports whether a column is called after external_id.
 func isExternalID(name string) bool {
 	field, _ := resolveField(name)
 	return field == "external_id"
 }
 
-// addressFields are the facts that are parts of the address.
+// addressFields are the members of the address.
 var addressFields = []string{"ligne_1", "ligne_2", "code_postal", "commune", "code_insee", "pays"}
 
-// fieldAliases are other names of facts, in French and English, as plain makes them.
+// fieldAliases are other names of each member, in French and English, in the form of normalizeName.
 var fieldAliases = map[string]string{
 	"external_id": "id id_externe identifiant reference ref code code_magasin store_id storeid store_code site_id externalid",
 	"nom":         "name libelle enseigne label title titre",
@@ -178,10 +178,10 @@ var fieldAliases = map[string]string{
 	"proprietes":  "properties",
 }
 
-// readOnlyFields is what a site shows of itself, which no file can say.
+// readOnlyFields are the members that the service sets. Their columns are skipped.
 const readOnlyFields = "referentiel geocode_score position_source actif version cree_le modifie_le desactive_le"
 
-// resolveField is the fact a column is called after, "" for one to pass over; false when it is called after none.
+// resolveField is the member that a column is called after; "" for one to skip; false: it is called after none.
 func resolveField(column string) (field string, known bool) {
 	name := normalizeName(column)
 	if _, ok := fieldAliases[name]; ok {
@@ -200,7 +200,7 @@ func resolveField(column string) (field string, known bool) {
 
 func containsWord(words, name string) bool { return strings.Contains(" "+words+" ", " "+name+" ") }
 
-// normalizeName is a name in small letters without accents, with _ between its words.
+// normalizeName is a name in lower case, without accents, with _ for every other character.
 func normalizeName(name string) string {
 	var out strings.Builder
 	for _, r := range norm.NFD.String(strings.ToLower(strings.TrimSpace(name))) {

@@ -13,13 +13,13 @@ import (
 	"lieudit/http/kit"
 )
 
-// Row is a site of a file, as a sync takes it, and the line it begins on.
+// Row is a site of a file, as the JSON that a sync takes, and the line that it begins on.
 type Row struct {
-	Line int
+	Line int // the first is 1
 	JSON json.RawMessage
 }
 
-// LineError is a line that cannot be read.
+// LineError says which line of a file cannot be read, and why.
 type LineError struct {
 	Line   int
 	Reason string
@@ -27,11 +27,11 @@ type LineError struct {
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
 
-// ErrEmpty: there is nothing in the file.
+// ErrEmpty: the file has no content.
 var ErrEmpty = errors.New("the file is empty")
 
-// Read reads the sites of a file, in whichever of the formats it is. Columns of a sheet that are named in ignored are
-// passed over; others that are no facts of a site are an error.
+// Read reads the sites of a file, whichever of the formats it has. Columns of a CSV file that ignored names are skipped; any
+// other column that is no member of a site is an error. What a line says is not checked here: the service does that.
 func Read(file []byte, ignored ...string) ([]Row, error) {
 	text := bytes.TrimPrefix(file, []byte("\ufeff"))
 	if reason := detectUnsupported(text); reason != "" {
@@ -52,7 +52,7 @@ func Read(file []byte, ignored ...string) ([]Row, error) {
 	return readNDJSON(text)
 }
 
-// detectUnsupported says what the file is when it is none of ours.
+// detectUnsupported says what a file is that is in none of the formats, and what to do; "": it may be in one.
 func detectUnsupported(text []byte) string {
 	switch {
 	case bytes.HasPrefix(text, []byte("\x1f\x8b")):
@@ -65,7 +65,7 @@ func detectUnsupported(text []byte) string {
 	return ""
 }
 
-// decodeToUTF8 is the text of a sheet: UTF-8, else what Excel in French writes.
+// decodeToUTF8 is the text of a CSV file: UTF-8, else Windows-1252, which a French Excel writes.
 func decodeToUTF8(text []byte) string {
 	if utf8.Valid(text) {
 		return string(text)
@@ -77,7 +77,8 @@ func decodeToUTF8(text []byte) string {
 	return string(utf8Text)
 }
 
-// isFeatureCollection says whether an object is a FeatureCollection, as far as it goes.
+// isFeatureCollection reports whether an object is a FeatureCollection: by its type, or because it has features. The object may
+// be cut short.
 func isFeatureCollection(text []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if _, err := d.Token(); err != nil {
@@ -96,7 +97,7 @@ func isFeatureCollection(text []byte) bool {
 	return false
 }
 
-// readNDJSON reads one object a line.
+// readNDJSON reads one object a line. Empty lines are skipped.
 func readNDJSON(text []byte) ([]Row, error) {
 	var rows []Row
 	n := 0
@@ -114,7 +115,7 @@ func readNDJSON(text []byte) ([]Row, error) {
 	return rows, nil
 }
 
-// geoJSONFeature is a site of a FeatureCollection.
+// geoJSONFeature is a feature of a FeatureCollection.
 type geoJSONFeature struct {
 	ID         json.RawMessage            `json:"id"`
 	Properties map[string]json.RawMessage `json:"properties"`
@@ -146,7 +147,7 @@ func readGeoJSON(text []byte) ([]Row, error) {
 			return nil, jsonLineError(line(), err)
 		}
 	}
-	if _, err := d.Token(); err != nil { // the closing one: a file that was cut short has none
+	if _, err := d.Token(); err != nil { // the closing brace; a file that was cut short has none
 		return nil, jsonLineError(line(), err)
 	}
 	return rows, nil
@@ -183,8 +184,8 @@ func readFeatureList(d *json.Decoder, text []byte) ([]Row, error) {
 	return rows, err
 }
 
-// parseRow is the site of a feature. Its geometry says where it is: that is what is moved on a map. Geographic programs write
-// null for what was not said.
+// parseRow is the site of a feature. Its geometry wins over members lat and lon, because a user who moves a site on a map
+// changes the geometry. A null is left out: geographic programs write it for every member without a value.
 func (f geoJSONFeature) parseRow(line int) (Row, error) {
 	fields := make(map[string]json.RawMessage, len(f.Properties)+2)
 	for name, value := range f.Properties {
@@ -205,7 +206,7 @@ func (f geoJSONFeature) parseRow(line int) (Row, error) {
 	return Row{line, text}, err
 }
 
-// idAsString is the id of a feature, which may be a number there.
+// idAsString is the id of a feature as a string. GeoJSON allows a number.
 func idAsString(id json.RawMessage) json.RawMessage {
 	if strings.HasPrefix(string(id), `"`) {
 		return id
