@@ -19,7 +19,7 @@ type Address struct {
 	Vintage        string `json:"millesime,omitempty" doc:"Of the base the record is from"`
 }
 
-// AddressCore is what every record shows.
+// AddressCore is the part of a record that every answer shows.
 type AddressCore struct {
 	ID          string    `json:"id" doc:"May change between vintages"`
 	BanID       string    `json:"id_ban,omitempty" doc:"Keep this one"`
@@ -47,7 +47,7 @@ type Division struct {
 	Name string `json:"nom"`
 }
 
-// TooShortEnvelope is the envelope of a completion of too little.
+// TooShortEnvelope is the envelope of a completion of a text that is too short to search for.
 var TooShortEnvelope = Envelope{"TOO_SHORT", "Type at least 3 letters or digits"}
 
 // Suggestions is the answer of GET /address/autocomplete.
@@ -64,7 +64,7 @@ type Suggestion struct {
 	Highlights []Highlight `json:"surlignage"`
 }
 
-// Highlight is a run of characters of the label that was typed.
+// Highlight is a part of the label that matches what was typed, in characters.
 type Highlight struct {
 	Start  int `json:"debut" doc:"Characters from the label's beginning"`
 	Length int `json:"longueur"`
@@ -97,7 +97,7 @@ type Components struct {
 	City       Component `json:"commune"`
 }
 
-// Component is one part, as typed and as kept.
+// Component is one part of an address, as typed and as it was matched.
 type Component struct {
 	Input   string `json:"saisi,omitempty"`
 	Matched string `json:"retenu,omitempty"`
@@ -113,7 +113,7 @@ type Neighbours struct {
 	Matches []struct{}  `json:"matches,omitzero" max:"0" doc:"In the place of the rest when nothing lies near"`
 }
 
-// Center is a centre as it was resolved.
+// Center is the centre of a search. Score and Address are there where it was resolved from a text.
 type Center struct {
 	Input   string   `json:"saisi,omitempty"`
 	Score   float64  `json:"score,omitzero"`
@@ -149,14 +149,14 @@ type Locality struct {
 	Score       float64   `json:"score"`
 }
 
-// LegacyParameters is what /address/* accepts under the names of the former national API.
+// LegacyParameters are the parameters that /address/* accepts under the names of the former national API.
 type LegacyParameters struct {
 	Postcodes    []string `json:"postcode,omitempty" pattern:"^[0-9]{5}$" max:"50" doc:"As code_postal, a filter"`
 	CityCodes    []string `json:"citycode,omitempty" pattern:"^[0-9][0-9AB][0-9]{3}$" max:"50" doc:"As code_insee, a filter"`
 	Autocomplete bool     `json:"autocomplete,omitempty" doc:"Without effect: each path has one way to search"`
 }
 
-// Bias is a point near which answers are preferred.
+// Bias is a point. Answers near it are preferred.
 type Bias struct {
 	Lat *float64 `json:"lat,omitempty" min:"-90" max:"90" doc:"With lon: what lies nearer comes first among what fits as well"`
 	Lon *float64 `json:"lon,omitempty" min:"-180" max:"180" doc:"With lat"`
@@ -191,7 +191,7 @@ type VerifyAddress struct {
 	LegacyParameters
 }
 
-// IsEmpty says whether no address was sent.
+// IsEmpty reports whether no address was sent.
 func (q VerifyAddress) IsEmpty() bool {
 	return q.Q == "" && q.Number == "" && q.Street == "" && q.PostalCode == "" && q.City == "" && q.InseeCode == ""
 }
@@ -207,7 +207,7 @@ type NearAddress struct {
 	Format string   `json:"format,omitempty" enum:"json geojson"`
 }
 
-// IsEmpty says whether no centre was sent.
+// IsEmpty reports whether no centre was sent.
 func (q NearAddress) IsEmpty() bool { return q.Center == "" && q.Lat == nil && q.Lon == nil }
 
 // SearchLocality is the query of GET /locality/search.
@@ -221,7 +221,7 @@ type SearchLocality struct {
 	PopulationMax *int     `json:"population_max,omitempty" min:"0" max:"100000000"`
 }
 
-// IsEmpty says whether nothing was asked for.
+// IsEmpty reports whether no parameter was sent.
 func (q SearchLocality) IsEmpty() bool {
 	return q.Q == "" && q.PostalCodes == nil && q.Departments == nil && q.Regions == nil && q.PopulationMin == nil && q.PopulationMax == nil
 }

@@ -36,7 +36,8 @@ type EraseAccount struct {
 	Reason string `json:"reason,omitempty" max:"500"`
 }
 
-// ChangeAgency is POST /accounts/{id}:agency. Nothing activates agency mode, an id joins that agency, null leaves it.
+// ChangeAgency is POST /accounts/{id}:agency. An agency that is left out activates agency mode, an id joins that agency, null
+// leaves it.
 type ChangeAgency struct {
 	Agency shape.Nullable[string] `json:"agence_de,omitzero" pattern:"^[a-z0-9-]{1,64}$" doc:"Left out: activates agency mode. An account id: becomes its sub-client. null: leaves the agency, with the own plan's number of requests, which only an operator can say"`
 }
@@ -56,7 +57,7 @@ type Account struct {
 	Closed    time.Time  `json:"ferme_le,omitzero"`
 }
 
-// NextTerms are terms that begin later.
+// NextTerms are the terms that begin at the next period.
 type NextTerms struct {
 	Plan      plan.Name `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
 	Quota     int64     `json:"quota"`
@@ -87,7 +88,7 @@ type ChangeOrigins struct {
 	Origins []string `json:"origins" doc:"1 to 10 of the form https://domain or https://*.domain"`
 }
 
-// Key is an API key. Token is there for publishable keys, and for a secret one in the answer that creates it.
+// Key is an API key. Token is there for publishable keys; for a secret one only in the answer that creates it.
 type Key struct {
 	ID        string     `json:"id"`
 	Kind      token.Kind `json:"kind" enum:"secret publishable"`
@@ -123,7 +124,7 @@ type RevokeToken struct {
 	Reason string `json:"reason,omitempty" max:"500"`
 }
 
-// AreaToken is a customer-area token. Token itself is told once, by the answer that creates it.
+// AreaToken is a customer-area token. Token is there only in the answer that creates it.
 type AreaToken struct {
 	ID        string      `json:"id"`
 	Role      access.Role `json:"role" enum:"operator customer agency billing auditor"`

@@ -42,7 +42,7 @@ type StateQuery struct {
 	AsOf time.Time `json:"as_of,omitzero" doc:"RFC 3339; now when left out"`
 }
 
-// State is an account as the log says it stood at an instant. Position is of the last event it follows from.
+// State is an account as it was at an instant, folded from its stream. Position is that of the last event in it.
 type State struct {
 	Account   string     `json:"compte"`
 	AsOf      time.Time  `json:"as_of"`
@@ -65,7 +65,7 @@ type PageQuery struct {
 	Cursor string `json:"curseur,omitempty" max:"200" doc:"As the page before gave it"`
 }
 
-// Projection is how one copy of a read model stands.
+// Projection is the status of one generation of a read model.
 type Projection struct {
 	Name       string `json:"name"`
 	Version    int    `json:"version"`
@@ -79,7 +79,7 @@ type Projection struct {
 	Stopped []StoppedAccount `json:"comptes_arretes,omitempty" doc:"Accounts whose rows it does not show, at most 100"`
 }
 
-// StoppedAccount is an account that a copy of a read model does not show.
+// StoppedAccount is an account whose rows a generation of a read model does not serve, because an event of it cannot be used.
 type StoppedAccount struct {
 	Account  string `json:"compte" doc:"The account; for a customer-area token, /token- and its id"`
 	Kind     string `json:"nature" enum:"unusable unreadable refold" doc:"unusable: an event cannot be used and waits for a repair. unreadable: a personal field cannot be opened for now. refold: its rows are being written again"`
@@ -95,13 +95,13 @@ type Repair struct {
 	Reason  string `json:"motif,omitempty" max:"500"`
 }
 
-// Repaired is what a repair voided.
+// Repaired lists what a repair voided.
 type Repaired struct {
 	Envelope
 	Results []VoidedEvent `json:"results"`
 }
 
-// VoidedEvent is an event that is passed over from now on, because it cannot be used.
+// VoidedEvent is an event that every fold skips from now on, because it cannot be used.
 type VoidedEvent struct {
 	Stream   string `json:"flux"`
 	Revision int64  `json:"revision"`

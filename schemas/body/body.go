@@ -1,6 +1,13 @@
-// Package body is every request and answer of the two HTTP interfaces, each declared once: a Go struct whose
-// tags say the JSON name, the rules (min, max, pattern, enum, default) and what the field is for. The
-// decoder and the OpenAPI documents are both read off these structs (package shape), so they cannot disagree.
+// Package body declares every request and every answer of the two HTTP surfaces, each once: a Go struct whose tags say the
+// JSON name, the rules (min, max, pattern, enum, default) and what the field is for. Its constraint: the decoder and the
+// OpenAPI documents are both made of these structs, so they cannot disagree.
+//
+//	struct ─ tags ─> shape.FromType ─┬─> kit.Decoder: a request into the struct, or the rules it breaks
+//	                                 └─> Shape.Schema ─┐
+//	API, CustomerArea: Operation, refusal.Code ────────┴─> openapi.API.JSON ─> openapi.json, customer-area.json
+//
+// The names of the structs are the names of components in the OpenAPI documents: renaming one changes a published document.
+// A rule over several fields of one struct is a method BrokenRules or MemberFaults in rules.go.
 package body
 
 import (
@@ -10,13 +17,13 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Envelope begins every answer that holds a list. Clients test Status before they read the list.
+// Envelope begins every answer that holds a list. Status is OK or NO_RESULTS; clients check it before they read the list.
 type Envelope struct {
 	Status  string `json:"status" doc:"OK, or no_results when the list is empty because nothing matched"`
 	Message string `json:"message" doc:"Text for people; empty when all went well"`
 }
 
-// OKEnvelope is the envelope of a list that is what it should be.
+// OKEnvelope is the envelope of a list that was made.
 var OKEnvelope = Envelope{Status: "OK"}
 
 // NoResults is the answer of a search that matched nothing.
@@ -25,19 +32,19 @@ type NoResults struct {
 	Matches []struct{} `json:"matches" max:"0" doc:"Always empty"`
 }
 
-// NoResultsAnswer is the one NoResults there is.
+// NoResultsAnswer is the only value of NoResults.
 var NoResultsAnswer = NoResults{Envelope{"no_results", "No verified match found"}, []struct{}{}}
 
-// Empty is a request that says nothing.
+// Empty is a request without parameters or members.
 type Empty struct{}
 
-// Interval is a period as instants: Start belongs to it, End does not.
+// Interval is the instants of a period, from Start on and before End.
 type Interval struct {
 	Start time.Time `json:"debut" doc:"First instant, RFC 3339 with the offset of Europe/Paris"`
 	End   time.Time `json:"fin" doc:"First instant after it, when the next period begins"`
 }
 
-// Version is GET /version.
+// Version is the answer of GET /version. Vintage and Addresses are left out where no address base is served.
 type Version struct {
 	Version     string `json:"version" doc:"Of the program"`
 	Vintage     string `json:"millesime,omitempty" doc:"The BAN vintage served"`
@@ -45,7 +52,7 @@ type Version struct {
 	RoadNetwork string `json:"reseau_routier,omitempty" doc:"The road network routes are computed on"`
 }
 
-// Me is GET /me: whose key it is and what it gives.
+// Me is the answer of GET /me: whose key it is and what it gives.
 type Me struct {
 	Client       string         `json:"client" doc:"The account's id"`
 	Plan         plan.Name      `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
@@ -63,7 +70,7 @@ type MyKey struct {
 	Type token.Kind `json:"type" enum:"secret publishable"`
 }
 
-// MyQuota is the monthly quota and the running period.
+// MyQuota is the monthly quota, what is used of it, and the present period.
 type MyQuota struct {
 	Limit     int64  `json:"limite" doc:"Requests in the period"`
 	Used      *int64 `json:"utilise,omitempty"`
@@ -71,14 +78,14 @@ type MyQuota struct {
 	Interval
 }
 
-// MySites is the capacity for sites; no write may pass Ceiling.
+// MySites is how many active sites the account may have. No write may pass Ceiling.
 type MySites struct {
 	Active   *int `json:"actifs,omitempty"`
 	Capacity int  `json:"capacite"`
 	Ceiling  int  `json:"plafond" doc:"Capacity and a tenth of it"`
 }
 
-// MyReferentials is the cap of active referentials.
+// MyReferentials is how many active referentials the account may have.
 type MyReferentials struct {
 	Active  *int `json:"actifs,omitempty"`
 	Maximum int  `json:"maximum"`

@@ -51,12 +51,12 @@ type Violation struct {
 	Input any    `json:"input" doc:"The object that holds the field; of a large one that field alone"`
 }
 
-// CodeFailure is the error body of refusals that a program tells by their code.
+// CodeFailure is the error body of refusals that a program distinguishes by their code.
 type CodeFailure struct {
 	Detail Code `json:"detail"`
 }
 
-// Code is a refusal by its code, and in words.
+// Code is a refusal: its code for programs, its message for people.
 type Code struct {
 	Code    string `json:"code"`
 	Message string `json:"message" doc:"French"`
@@ -67,7 +67,7 @@ type SitesFailure struct {
 	Detail SitesOverCapacity `json:"detail"`
 }
 
-// SitesOverCapacity is the state a write of sites collides with.
+// SitesOverCapacity is the state that does not admit a write of sites.
 type SitesOverCapacity struct {
 	Code     string `json:"code" enum:"capacite_sites_depassee"`
 	Active   int    `json:"sites_actifs"`
@@ -80,7 +80,7 @@ type ReferentialsFailure struct {
 	Detail ReferentialsOverCapacity `json:"detail"`
 }
 
-// ReferentialsOverCapacity is the state a new referential collides with.
+// ReferentialsOverCapacity is the state that does not admit a new referential.
 type ReferentialsOverCapacity struct {
 	Code    string `json:"code" enum:"capacite_referentiels_depassee"`
 	Active  int    `json:"referentiels_actifs"`
@@ -105,7 +105,7 @@ type KeysFailure struct {
 	Detail KeysOverCapacity `json:"detail"`
 }
 
-// KeysOverCapacity is the state a new publishable key collides with.
+// KeysOverCapacity is the state that does not admit a new publishable key.
 type KeysOverCapacity struct {
 	Code    string `json:"code" enum:"capacite_cles_publiables_depassee"`
 	Ceiling int    `json:"plafond" doc:"0: the plan includes none"`
@@ -113,7 +113,7 @@ type KeysOverCapacity struct {
 	Message string `json:"message" doc:"French"`
 }
 
-// ParseFailure is the short form of an address out of which nothing can be made.
+// ParseFailure is the error body for an address in which no part can be recognized.
 type ParseFailure struct {
 	Status  string `json:"status"`
 	Message string `json:"message"`

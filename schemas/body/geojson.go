@@ -1,7 +1,7 @@
 package body
 
-// FeatureCollection is a search's answer with format=geojson, with the names of the former national API and the
-// envelope as foreign members.
+// FeatureCollection is the answer of a search with format=geojson. Its members have the names of the former national API; the
+// envelope is in foreign members.
 type FeatureCollection struct {
 	Type string `json:"type" enum:"FeatureCollection"`
 	Envelope
@@ -23,7 +23,7 @@ type Point struct {
 	Coordinates []float64 `json:"coordinates" min:"2" max:"2"`
 }
 
-// Properties is an address in the words of the former national API.
+// Properties is an address with the names of the former national API.
 type Properties struct {
 	Label       string   `json:"label"`
 	Score       float64  `json:"score"`

@@ -40,7 +40,8 @@ type Referentials struct {
 	Results []Referential `json:"results" doc:"By code"`
 }
 
-// SyncSites is POST /locations/referentiels/{code}/sites:sync: the whole set of sites there are to be.
+// SyncSites is POST /locations/referentiels/{code}/sites:sync: all the sites that the referential is to
+// have.
 type SyncSites struct {
 	Sites            []SiteRow `json:"sites" max:"20000" unique:"external_id" doc:"No external_id twice"`
 	ConfirmReduction bool      `json:"confirmer_reduction,omitempty" doc:"More than half of the active sites may be deactivated"`
@@ -60,14 +61,15 @@ type SiteRow struct {
 	IgnoredMembers
 }
 
-// PutSite is PUT /locations/referentiels/{code}/sites/{external_id}: all that is to be said of the site.
+// PutSite is PUT /locations/referentiels/{code}/sites/{external_id}: the whole content of the site.
 type PutSite struct {
 	ExternalID string `json:"external_id,omitempty" doc:"As in the path, or left out"`
 	locations.Content
 	IgnoredMembers
 }
 
-// IgnoredMembers is what a site shows of itself and a body may carry all the same.
+// IgnoredMembers are the members of a site that the service sets. A body may carry them, so that a site can be sent back as it
+// was shown; they are not read.
 type IgnoredMembers struct {
 	ID          shape.Ignored `json:"id,omitzero" doc:"Ignored"`
 	Referential shape.Ignored `json:"referentiel,omitzero" doc:"Ignored"`
@@ -127,7 +129,7 @@ type Synced struct {
 	Refusal       any         `json:"refus,omitempty" doc:"Of a dry run: the detail of the 409 it would get"`
 }
 
-// Placement is a site that was placed by its address.
+// Placement is a site whose position was found by its address, and how sure that is.
 type Placement struct {
 	ExternalID string  `json:"external_id"`
 	Score      float64 `json:"geocode_score" min:"0" max:"1"`
@@ -177,7 +179,7 @@ type Locations struct {
 	Cursor  string      `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
 }
 
-// FoundSite is a site, and how far it is from the centre if there is one.
+// FoundSite is a site, and how many metres it is from the centre of the search, if that has one.
 type FoundSite struct {
 	locations.Site
 	Distance *int `json:"distance,omitempty" doc:"Metres"`
@@ -190,7 +192,7 @@ type PublicLocations struct {
 	Cursor  string       `json:"curseur,omitempty" doc:"Of the page after; none after the last"`
 }
 
-// PublicSite is what a publishable key may see of a site: these members and no others, whatever a site comes to have.
+// PublicSite is what a publishable key may see of a site: these members and no others, whatever members sites get later.
 type PublicSite struct {
 	Name     string          `json:"nom,omitempty"`
 	Address  *PublicAddress  `json:"adresse,omitempty"`
@@ -219,13 +221,13 @@ type LocationCollection struct {
 	Features []LocationFeature `json:"features"`
 }
 
-// PublicCollection is that to a publishable key.
+// PublicCollection is the answer of GET /locations/search with format=geojson to a publishable key.
 type PublicCollection struct {
 	CollectionEnvelope
 	Features []PublicFeature `json:"features"`
 }
 
-// CollectionEnvelope is what is around the features of a page.
+// CollectionEnvelope is the part of a FeatureCollection around its features.
 type CollectionEnvelope struct {
 	Type string `json:"type" enum:"FeatureCollection"`
 	Envelope
@@ -244,13 +246,13 @@ type PublicFeature struct {
 	Properties PublicSite `json:"properties"`
 }
 
-// FeatureGeometry is where a feature is.
+// FeatureGeometry is the position of a feature.
 type FeatureGeometry struct {
 	Type     string `json:"type" enum:"Feature"`
 	Geometry *Point `json:"geometry" doc:"null: the site has no position"`
 }
 
-// NewFeatureGeometry is where a feature with that position is.
+// NewFeatureGeometry is the geometry of a position; null where there is none.
 func NewFeatureGeometry(lat, lon *float64) FeatureGeometry {
 	p := FeatureGeometry{Type: "Feature"}
 	if lat != nil && lon != nil {

@@ -8,7 +8,7 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// API is the address and locations service.
+// API documents the API: each operation with its request, its answers and what it may be refused for.
 func API() openapi.API {
 	return openapi.API{
 		Title:       "lieudit",
@@ -43,7 +43,7 @@ func API() openapi.API {
 	}
 }
 
-// routeOperations is the route operations, which no engine serves yet.
+// routeOperations are the routing operations. No routing engine is loaded yet, so they have no request and no answer.
 func routeOperations(names ...string) []openapi.Operation {
 	var all []openapi.Operation
 	for _, name := range names {

@@ -9,7 +9,7 @@ import (
 
 const accountIDPattern = "^[a-z0-9-]{1,64}$"
 
-// CustomerArea is the customer area.
+// CustomerArea documents the customer area.
 func CustomerArea() openapi.API {
 	return openapi.API{
 		Title:       "lieudit: customer area",

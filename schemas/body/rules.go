@@ -10,14 +10,15 @@ import (
 	"lieudit/schemas/token"
 )
 
-// The rules over several fields of one body (shape.Checked).
+// The rules over several fields of one struct (shape.RuleChecker, shape.MemberChecker). They are checked once every field by
+// itself keeps its own rules.
 
-// BrokenRules: only publishable keys have origins.
+// BrokenRules checks that only publishable keys have origins.
 func (k IssueKey) BrokenRules() []string {
 	return brokenIf(k.Kind != token.Publishable && k.Origins != nil, "origins go with a publishable key only")
 }
 
-// BrokenRules: the roles that act for one account name it, the others name none.
+// BrokenRules checks that the roles that act for one account name it, and the others name none.
 func (t IssueToken) BrokenRules() []string {
 	needs := t.Role == access.RoleCustomer || t.Role == access.RoleAgency
 	return append(
@@ -26,7 +27,7 @@ func (t IssueToken) BrokenRules() []string {
 	)
 }
 
-// BrokenRules: a span of time runs forward.
+// BrokenRules checks that a span of time does not end before it begins.
 func (q HistoryQuery) BrokenRules() []string {
 	return brokenIf(!q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From), "from must not be after to")
 }
@@ -38,41 +39,41 @@ func brokenIf(broken bool, rule string) []string {
 	return nil
 }
 
-// BrokenRules: a bias is a whole point.
+// BrokenRules checks that a bias has both coordinates or none.
 func (q CompleteAddress) BrokenRules() []string {
 	return brokenIf((q.Lat == nil) != (q.Lon == nil), "lat and lon go together")
 }
 
-// BrokenRules: an address is sent in one line or in parts; a bias is a whole point.
+// BrokenRules checks that an address is sent in one line or in parts, and that a bias has both coordinates or none.
 func (q VerifyAddress) BrokenRules() []string {
 	parts := q.Number != "" || q.Street != "" || q.Complement != "" || q.City != ""
 	rules := brokenIf(q.Q != "" && parts, "q and the parts of an address exclude each other")
 	return append(rules, brokenIf((q.Lat == nil) != (q.Lon == nil), "lat and lon go together")...)
 }
 
-// BrokenRules: a centre is one point, given in one way.
+// BrokenRules checks that a centre is given in one way: as a text, or by both coordinates.
 func (q NearAddress) BrokenRules() []string {
 	rules := brokenIf((q.Lat == nil) != (q.Lon == nil), "lat and lon go together")
 	return append(rules, brokenIf(q.Center != "" && (q.Lat != nil || q.Lon != nil), "center and lat with lon exclude each other")...)
 }
 
-// BrokenRules: bounds are in order.
+// BrokenRules checks that a lower bound is not above the upper one.
 func (q SearchLocality) BrokenRules() []string {
 	return brokenIf(q.PopulationMin != nil && q.PopulationMax != nil && *q.PopulationMin > *q.PopulationMax,
 		"population_min must be less than or equal to population_max")
 }
 
-// BrokenRules: a position is whole.
+// BrokenRules checks that a position has both coordinates or none.
 func (r SiteRow) BrokenRules() []string { return latLonRule(r.Lat, r.Lon) }
 
-// BrokenRules: a position is whole.
+// BrokenRules checks that a position has both coordinates or none.
 func (s PutSite) BrokenRules() []string { return latLonRule(s.Lat, s.Lon) }
 
 func latLonRule(lat, lon *float64) []string {
 	return brokenIf((lat == nil) != (lon == nil), "lat and lon go together")
 }
 
-// BrokenRules: a centre is one point, given in one way; what needs one has one.
+// BrokenRules checks that a centre is given in one way, and that parameters which need a centre come with one.
 func (q SearchLocations) BrokenRules() []string {
 	centred := q.Near != "" || q.Lat != nil || q.Lon != nil
 	rules := latLonRule(q.Lat, q.Lon)
@@ -81,7 +82,7 @@ func (q SearchLocations) BrokenRules() []string {
 	return append(rules, brokenIf(q.Sort == "distance" && !centred, "sort=distance needs lat and lon, or near")...)
 }
 
-// MemberFaults: a box has corners on the globe, in their order.
+// MemberFaults checks that the corners of a box are on the globe and in their order.
 func (q SearchLocations) MemberFaults() []shape.MemberFault {
 	if q.BBox == "" {
 		return nil
@@ -92,11 +93,11 @@ func (q SearchLocations) MemberFaults() []shape.MemberFault {
 	return nil
 }
 
-// BoundingBox is the south-western and the north-eastern corner of a bbox. One that passes the antimeridian has a West that is
+// BoundingBox is the south-western and the north-eastern corner of a bbox, in degrees. A box across the antimeridian has a West
 // greater than its East.
 type BoundingBox struct{ West, South, East, North float64 }
 
-// ParseBoundingBox reads a bbox.
+// ParseBoundingBox parses a bbox: west,south,east,north.
 func ParseBoundingBox(text string) (BoundingBox, error) {
 	var b BoundingBox
 	parts := strings.Split(text, ",")

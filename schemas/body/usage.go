@@ -24,7 +24,7 @@ type Usage struct {
 	Lines     []UsageLine `json:"lignes" doc:"Their requests add up to total"`
 }
 
-// UsageLine is how many requests count; it says of them what was asked to be kept apart.
+// UsageLine is how many requests count, with the dimensions that the request groups by.
 type UsageLine struct {
 	Day      plan.Date `json:"jour,omitzero"`
 	Key      string    `json:"cle,omitempty" doc:"The key's id"`
@@ -39,7 +39,7 @@ type ExportQuery struct {
 	CSVDialect string `json:"tableur,omitempty" enum:"standard excel" doc:"Of CSV: RFC 4180, or as a French Excel opens it (UTF-8 with a mark, semicolons). When left out, excel for who prefers French by Accept-Language"`
 }
 
-// BilledUsage is GET /usage: as CSV and NDJSON the same lines without what is around them.
+// BilledUsage is GET /usage as JSON. As CSV and NDJSON it has the same lines without the envelope.
 type BilledUsage struct {
 	Envelope
 	Results []BilledLine `json:"results"`
@@ -61,7 +61,7 @@ type ReconcileUsage struct {
 	Period string `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the periods, or the month they begin in (2026-11); all periods when left out"`
 }
 
-// Reconciliation compares what the log says was counted, folded anew, with what is shown and billed.
+// Reconciliation compares what the log says was counted, folded from its first event, with what is shown and billed.
 type Reconciliation struct {
 	Periods     int               `json:"periodes" doc:"Periods of contracts that were compared"`
 	Lines       int               `json:"lignes" doc:"Lines the log has in them"`
@@ -70,7 +70,7 @@ type Reconciliation struct {
 	Unanswered  []Unanswered      `json:"sans_reponse" doc:"What may have been billed and not answered, by the instance that counted it"`
 }
 
-// UsageDifference is one thing the log and the read model do not agree on.
+// UsageDifference is one value on which the log and the read model differ.
 type UsageDifference struct {
 	Contract string    `json:"contrat"`
 	Period   string    `json:"periode"`
@@ -83,7 +83,7 @@ type UsageDifference struct {
 	Shown    string    `json:"lu" doc:"What the read model holds, or the event says"`
 }
 
-// Unanswered are the last requests an instance counted that has not ended in good order.
+// Unanswered is what an instance that has not ended in good order counted last: it may not have answered those requests.
 type Unanswered struct {
 	InstanceID string       `json:"incarnation"`
 	Started    time.Time    `json:"debut,omitzero"`

@@ -4,7 +4,7 @@ import "github.com/google/jsonschema-go/jsonschema"
 
 const mediaType = "application/json"
 
-// document is the part of OpenAPI 3.1 that is used here, in the order it is written.
+// document is the part of OpenAPI 3.1 that is used here, in the order in which it is written.
 type document struct {
 	OpenAPI    string                          `json:"openapi"`
 	Info       info                            `json:"info"`

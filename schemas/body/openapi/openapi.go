@@ -1,5 +1,9 @@
-// Package openapi writes an OpenAPI 3.1 document from a table of operations and the shapes of their bodies. The same
-// table always gives the same bytes.
+// Package openapi writes an OpenAPI 3.1 document from a table of operations and the shapes of their bodies. Its constraint: the
+// same table always gives the same bytes, so that the documents are golden files. API.JSON passes each Operation through a
+// documentWriter, which collects the schemas and the examples that operations share, and encodes the document.
+//
+// getkin/kin-openapi does not serve: schemas come from google/jsonschema-go, which keeps the order of members and which the
+// golden files of events use; kin-openapi would need each of them converted, and sorts their members.
 package openapi
 
 import (
@@ -19,7 +23,7 @@ import (
 	"lieudit/schemas/body/shape"
 )
 
-// API is what a document is about.
+// API is the content of a document.
 type API struct {
 	Title, Description string
 	BasePath           string // the path every operation's path follows
@@ -28,10 +32,10 @@ type API struct {
 	Variables          map[string]Variable // of the paths
 }
 
-// Operation is what a method of a path does. Query, Body and Answer are zero values of structs, or nil.
+// Operation is a method of a path. Query, Body and Answer are zero values of structs; nil: it has none.
 type Operation struct {
 	Method, Path, Summary string
-	IsPublic              bool // no token is asked for
+	IsPublic              bool // needs no token
 	Query, Body, Answer   any
 	OtherAnswers          []any    // other answers of success
 	Status                int      // of success; 0 is 200
@@ -41,20 +45,20 @@ type Operation struct {
 	Failures              []Failure
 }
 
-// Header is a header that a request may have.
+// Header is an optional header of a request.
 type Header struct{ Name, Pattern, Doc string }
 
-// Variable is a variable of a path.
+// Variable is a variable of a path. An empty Pattern allows any text.
 type Variable struct{ Pattern, Doc string }
 
-// Failure is an error answer; its body is the example, and its type the shape.
+// Failure is an error answer. Its Body is shown as the example of that name, and the type of Body gives the schema.
 type Failure struct {
 	Name   string
 	Status int
 	Body   any // nil: none
 }
 
-// JSON is the document.
+// JSON is the document, indented. It fails for a struct that has no shape.
 func (a API) JSON() ([]byte, error) {
 	w := &documentWriter{schemas: map[string]*jsonschema.Schema{}, examples: map[string]example{}}
 	doc := document{
@@ -87,7 +91,7 @@ func encodeIndented(v any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// documentWriter collects the schemas and examples that operations share.
+// documentWriter collects the schemas and the examples that operations share, by their names.
 type documentWriter struct {
 	schemas  map[string]*jsonschema.Schema
 	examples map[string]example
@@ -126,7 +130,7 @@ func (w *documentWriter) writeOperation(a API, op Operation) (operation, error) 
 
 var nonWord = regexp.MustCompile(`[^a-zA-Z0-9]+`)
 
-// operationID is a name for the operation that is a name in most languages: get_accounts_id_keys.
+// operationID is a name for the operation that most languages accept: get_accounts_id_keys.
 func operationID(op Operation) string {
 	return strings.Trim(nonWord.ReplaceAllString(strings.ToLower(op.Method)+op.Path, "_"), "_")
 }
@@ -168,7 +172,7 @@ func (w *documentWriter) schemaFor(v any, closed bool) (*jsonschema.Schema, erro
 
 const schemaRefPrefix = "#/components/schemas/"
 
-// schemaOptions keeps the schema of every named object under its name, once.
+// schemaOptions writes the schema of each named struct once, under its name, and refers to it.
 func (w *documentWriter) schemaOptions(closed bool) shape.SchemaOptions {
 	options := shape.SchemaOptions{IsClosed: closed}
 	options.Ref = func(s *shape.Shape) string {
@@ -177,7 +181,7 @@ func (w *documentWriter) schemaOptions(closed bool) shape.SchemaOptions {
 			return ""
 		}
 		if w.schemas[name] == nil {
-			w.schemas[name] = &jsonschema.Schema{} // taken, should the object hold itself
+			w.schemas[name] = &jsonschema.Schema{} // the name is taken, should the struct contain itself
 			w.schemas[name] = s.InlineSchema(options)
 		}
 		return schemaRefPrefix + name
@@ -185,8 +189,8 @@ func (w *documentWriter) schemaOptions(closed bool) shape.SchemaOptions {
 	return options
 }
 
-// componentName is what the schema of a struct is called. One that another package lends to bodies has a schema of its own
-// where it is part of a request: there it is closed, and its name ends with Input.
+// componentName is the name of the schema of a struct. A struct of another package has two schemas: in requests a closed one,
+// whose name ends with Input, and an open one in answers.
 func componentName(t reflect.Type, closed bool) string {
 	if closed && path.Base(t.PkgPath()) != "body" {
 		return t.Name() + "Input"
@@ -194,7 +198,7 @@ func componentName(t reflect.Type, closed bool) string {
 	return t.Name()
 }
 
-// hasRequiredMembers says whether a body has members that must be there.
+// hasRequiredMembers reports whether a body has members that must be sent.
 func (w *documentWriter) hasRequiredMembers(s *jsonschema.Schema) bool {
 	return len(w.schemas[strings.TrimPrefix(s.Ref, schemaRefPrefix)].Required) > 0
 }
@@ -222,7 +226,7 @@ func (w *documentWriter) writeResponses(op Operation, responses map[string]respo
 	return w.writeFailures(op.Failures, responses)
 }
 
-// answerSchema is the shape of success, or any of several.
+// answerSchema is the schema of the answer, or any of several.
 func (w *documentWriter) answerSchema(op Operation) (*jsonschema.Schema, error) {
 	s, err := w.schemaFor(op.Answer, false)
 	if err != nil || len(op.OtherAnswers) == 0 {
@@ -238,7 +242,7 @@ func (w *documentWriter) answerSchema(op Operation) (*jsonschema.Schema, error) 
 	return &jsonschema.Schema{AnyOf: all}, nil
 }
 
-// writeFailures puts the error answers of one status together: any of their shapes, each with its example.
+// writeFailures joins the error answers of one status: any of their schemas, and the example of each.
 func (w *documentWriter) writeFailures(all []Failure, responses map[string]response) error {
 	for _, f := range all {
 		status := strconv.Itoa(f.Status)

@@ -7,9 +7,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// SchemaOptions is how shapes are written as schemas.
+// SchemaOptions says how shapes become schemas.
 type SchemaOptions struct {
-	Ref      func(*Shape) string // the schema that stands for an object, or "" to write it out in place; nil: always ""
+	Ref      func(*Shape) string // the reference to use for an object, or "" to write its schema in place; nil: always ""
 	IsClosed bool                // objects have no members but those declared
 }
 
@@ -25,10 +25,10 @@ func (s *Shape) Schema(options SchemaOptions) *jsonschema.Schema {
 	return s.InlineSchema(options)
 }
 
-// InlineSchema is Schema, written out even if the shape itself has a reference.
+// InlineSchema is Schema without a reference for the shape itself.
 func (s *Shape) InlineSchema(options SchemaOptions) *jsonschema.Schema {
 	out := s.typeSchema(options)
-	if s.Nullable && out.Type != "" { // else null is among what it may be already
+	if s.Nullable && out.Type != "" { // without a type null is allowed already
 		out.Types, out.Type = []string{"null", out.Type}, ""
 	}
 	if s.Default != "" {
@@ -105,7 +105,7 @@ func intOf(n *float64) *int {
 	return &i
 }
 
-// StructType is the Go struct of an object, behind whatever holds it.
+// StructType is the Go struct of an object, behind its pointers and its Nullable.
 func (s *Shape) StructType() reflect.Type {
 	t := s.GoType
 	if s.Nullable {

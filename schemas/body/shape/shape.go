@@ -1,9 +1,20 @@
-// Package shape reads what a body struct says of itself. A field's json tag gives its name, and that it may be left
-// out (omitempty, omitzero); min and max bound a number, a text's characters or a list's length; pattern and
-// enum (words between spaces) bound a text, or each text of a list; default says what leaving out means; syntax
-// makes breaking the rule a malformed request; each ("1 64") bounds the characters of each text of a list, unique
-// ("items", or the name of a member) says that no two items of a list are the same; members and bytes make free JSON an
-// object and bound it; doc says what it is. Decoder and OpenAPI schema both come from here.
+// Package shape reads the tags of a body struct. Its constraint: both the decoder of requests (http/kit) and the JSON Schema of
+// the OpenAPI documents are made of one Shape, so they cannot disagree. FromType turns a Go type into a Shape, once for each
+// type; Shape.Schema turns that into JSON Schema.
+//
+// The tags of a field:
+//
+//	json      its name, and that it may be left out (omitempty, omitzero)
+//	min, max  bounds of a number, of the characters of a text, or of the length of a list
+//	pattern   a regular expression for a text, or for each text of a list
+//	enum      the texts that are allowed, separated by spaces
+//	default   the value of a field that is left out
+//	syntax    "true": a text of the wrong length makes the request malformed
+//	each      "1 64": bounds of the characters of each text of a list
+//	unique    "items", or the name of a member: no two items of a list are the same
+//	members   free JSON is an object of at most so many members
+//	bytes     free JSON has at most so many bytes
+//	doc       its description in the OpenAPI document
 package shape
 
 import (
@@ -17,7 +28,7 @@ import (
 	"time"
 )
 
-// Kind is what a value is in JSON.
+// Kind is the type of a value in JSON.
 type Kind uint8
 
 const (
@@ -25,20 +36,20 @@ const (
 	Object
 	List
 	Text
-	Date    // a text the type itself reads, such as 2026-11-21
+	Date    // a text that the Go type parses, such as 2026-11-21
 	Instant // a text of RFC 3339
 	Integer
 	Number
 	Boolean
 )
 
-// Shape is the form of a value. It is read-only.
+// Shape is the type and the rules of a value. It is read-only.
 type Shape struct {
 	Kind     Kind
 	GoType   reflect.Type
 	Pointer  bool    // the Go value is behind a pointer
-	Nullable bool    // null is a value; the Go value is a Nullable
-	Fields   []Field // of an Object; none: any members
+	Nullable bool    // null is allowed; the Go value is a Nullable
+	Fields   []Field // of an Object, in the order of the struct
 	Item     *Shape  // of a List
 	Rules
 }
@@ -50,15 +61,15 @@ type Rules struct {
 	Enum           []string
 	Default        string
 	LengthIsSyntax bool   // a text of the wrong length makes the request malformed
-	Unique         string // of a List: the member no two objects share, or Items; empty: no such rule
+	Unique         string // of a List: the member that no two objects share, or UniqueItems; empty: no such rule
 	MaxMembers     int    // of Any: it is an object of at most so many; 0: no such rule
-	MaxBytes       int    // of Any: its text is at most so long; 0: no such rule
+	MaxBytes       int    // of Any: its text has at most so many bytes; 0: no such rule
 }
 
-// UniqueItems says that no two texts of a list are the same.
+// UniqueItems as the value of Unique means that no two texts of a list are the same.
 const UniqueItems = "items"
 
-// Ignored is a member that a body may carry, of whatever kind, and that is not read.
+// Ignored is a member that a body may carry, of any type, and that is not read.
 type Ignored struct{}
 
 // Field is a member of an object.
@@ -80,7 +91,7 @@ func (s *Shape) Field(name string) (*Field, bool) {
 	return nil, false
 }
 
-// FromType is the shape of a Go type. It fails for a type that is no body, or a tag that is no rule.
+// FromType is the shape of a Go type. It fails for a type that no body can have, and for a tag that is no rule.
 func FromType(t reflect.Type) (*Shape, error) {
 	s := &Shape{GoType: t}
 	var err error
@@ -160,7 +171,7 @@ func structField(f reflect.StructField) (Field, error) {
 	return field, s.readRules(f.Tag)
 }
 
-// readRules reads the rules of a tag. Those on the texts of a list go to its items.
+// readRules reads the rules of a tag. Rules of the texts of a list go to its Item.
 func (s *Shape) readRules(tag reflect.StructTag) (err error) {
 	if s.Min, err = parseNumber(tag.Get("min")); err != nil {
 		return err
@@ -189,7 +200,7 @@ func (s *Shape) readRules(tag reflect.StructTag) (err error) {
 	return err
 }
 
-// readLengths reads the least and the most characters a text has.
+// readLengths reads the least and the most characters of a text.
 func (s *Shape) readLengths(each string) (err error) {
 	if each == "" {
 		return nil
@@ -217,24 +228,24 @@ func parseNumber(text string) (*float64, error) {
 	return &n, err
 }
 
-// RuleChecker is a body, or an object inside one, with rules over several of its fields. Broken says which of them the
-// values break, in a few words each; it is asked when each field by itself is right.
+// RuleChecker is a body, or an object inside one, with rules over several of its fields. BrokenRules returns those that its
+// values break, in a few words each. It is called once each field keeps its own rules.
 type RuleChecker interface{ BrokenRules() []string }
 
-// MemberChecker is a body, or an object inside one, with rules that no tag says. Faulty names the members that break one, each
-// with the rule in a few words; it is asked when each field by itself is right otherwise.
+// MemberChecker is a body, or an object inside one, with rules of single members that no tag can express. MemberFaults returns
+// the members that break one. It is called once each field keeps the rules of its tags.
 type MemberChecker interface{ MemberFaults() []MemberFault }
 
-// MemberFault is a member and the rule it breaks.
+// MemberFault is a member, and the rule that it breaks in a few words.
 type MemberFault struct{ Member, Rule string }
 
-// Nullable is a field that may be left out, be null, or hold a T, where the three mean different things.
+// Nullable is a field that may be left out, be null, or be a T, where the three mean different things.
 type Nullable[T any] struct {
-	IsGiven bool // the field was there
+	IsGiven bool // the field was sent
 	Value   *T   // nil when it was null
 }
 
-// IsZero says that the field was left out (for omitzero).
+// IsZero reports whether the field was left out; encoding/json calls it for omitzero.
 func (n Nullable[T]) IsZero() bool { return !n.IsGiven }
 
 // MarshalJSON writes the value, or null.
@@ -246,7 +257,7 @@ func (n *Nullable[T]) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &n.Value)
 }
 
-// nullable is what every Nullable is.
+// nullable is implemented by every Nullable.
 type nullable interface{ isNullable() }
 
 func (n Nullable[T]) isNullable() {}
