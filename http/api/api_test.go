@@ -176,7 +176,7 @@ func TestVersionNeedsNoKey(t *testing.T) {
 	}
 }
 
-func TestMeTellsWhatTheKeyGives(t *testing.T) {
+func TestMeShowsWhatTheKeyGives(t *testing.T) {
 	t.Parallel()
 	b := newTestAPI(t)
 	got := readBody(t, b.send("GET", "/services/v1/me", "GROWTH secret"))

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"lieudit/http/api"
 	"lieudit/schemas/body"
 	"lieudit/schemas/body/openapi"
@@ -64,4 +66,22 @@ func matchesShape(t *testing.T, v any, text string) bool {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return schema.Validate(got) == nil
+}
+
+func TestRoutesAndDocumentNameTheSameOperations(t *testing.T) {
+	t.Parallel()
+	document := body.API()
+	if document.BasePath != api.Base {
+		t.Errorf("document is about %s, the API answers under %s", document.BasePath, api.Base)
+	}
+	var documented []string
+	for _, op := range document.Operations {
+		documented = append(documented, op.Method+" "+op.Path)
+	}
+	served := api.Routes()
+	slices.Sort(documented)
+	slices.Sort(served)
+	if diff := cmp.Diff(documented, served); diff != "" {
+		t.Errorf("documented (-) and served (+) differ:\n%s", diff)
+	}
 }

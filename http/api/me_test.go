@@ -8,7 +8,7 @@ import (
 	"lieudit/eventstore"
 )
 
-func TestFiguresAreCountedAgainWhenSomethingChanged(t *testing.T) {
+func TestLocationsAreCountedAgainAfterAChange(t *testing.T) {
 	t.Parallel()
 	counts, changed := 0, map[string]eventstore.Position{}
 	f := &countCache{

@@ -105,7 +105,7 @@ func (e authResult) status() int {
 	return 200
 }
 
-func TestAStaleRingIsWaitedForByThoseWhoseKeyItKnows(t *testing.T) {
+func TestOnlyRequestsWithAKnownKeyWaitForAStaleRing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newPollingKeyRing()
@@ -151,7 +151,7 @@ func TestNobodyWaitsLongerThanThreeSecondsNorForALostLog(t *testing.T) {
 	})
 }
 
-func TestOnlySoManyWaitForARingAndHalfOfThemForOneAccount(t *testing.T) {
+func TestWaitsForARingAreLimitedInAllAndForEachAccount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f, limiter := newPollingKeyRing(), waitlimit.New(4)
@@ -183,7 +183,7 @@ func TestOnlySoManyWaitForARingAndHalfOfThemForOneAccount(t *testing.T) {
 	})
 }
 
-func TestWhatWasAdmittedIsConfirmedOnARingThatIsNoOlderThanASecond(t *testing.T) {
+func TestRevalidateUsesARingNoOlderThanASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newPollingKeyRing()
@@ -217,7 +217,7 @@ func (a resettingKeyRing) FindKey(token.Hash, time.Time) (access.Grant, bool) {
 	return access.Grant{}, false
 }
 
-func TestARingThatBeginsAgainFromZeroWhileItIsAskedRefusesNoKey(t *testing.T) {
+func TestARingThatRestartsDuringALookUpRefusesNoKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newPollingKeyRing()

@@ -179,7 +179,7 @@ func TestAClientThatStopsIsNotWaitedForLonger(t *testing.T) {
 	})
 }
 
-func TestABodyThatIsNotAskedForIsNotLate(t *testing.T) {
+func TestABodyThatNobodyReadsIsNotLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sent := &trickleBody{piece: 10, left: 100}

@@ -88,7 +88,7 @@ func TestSharesAreGrantedInTurnByAccountAndInOrderWithinOne(t *testing.T) {
 	})
 }
 
-func TestAnAccountThatHoldsItsPartHoldsBackNobodyElse(t *testing.T) {
+func TestAnAccountAtItsPartBlocksNobodyElse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newShareRecorder(10, 5)
@@ -102,7 +102,7 @@ func TestAnAccountThatHoldsItsPartHoldsBackNobodyElse(t *testing.T) {
 	})
 }
 
-func TestALargeShareIsNotPassedOverForSmallOnes(t *testing.T) {
+func TestALargeShareIsNotOvertakenBySmallOnes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newShareRecorder(10, 8)
@@ -118,7 +118,7 @@ func TestALargeShareIsNotPassedOverForSmallOnes(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsTooLongIsRefusedAndHoldsBackNobodyAnyMore(t *testing.T) {
+func TestAShareThatWaitsTooLongIsRefusedAndBlocksNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newShareRecorder(10, 8)
@@ -141,7 +141,7 @@ func TestWhoWaitsTooLongIsRefusedAndHoldsBackNobodyAnyMore(t *testing.T) {
 	})
 }
 
-func TestAShareWhoseTakerGoesAwayIsGivenBack(t *testing.T) {
+func TestAShareIsGivenBackWhenItsRequestEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newShareRecorder(10, 10)
@@ -163,7 +163,7 @@ func TestAShareWhoseTakerGoesAwayIsGivenBack(t *testing.T) {
 	})
 }
 
-func TestAShareGrantedAsItsTakerGoesAwayIsGivenBack(t *testing.T) {
+func TestAShareGrantedWhileItsRequestEndsIsGivenBack(t *testing.T) {
 	t.Parallel()
 	for range 200 {
 		b := bodylimit.NewBudget(1, 1)
@@ -196,7 +196,7 @@ func TestAShareOverAnAccountsPartIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestOneAccountDoesNotTakeAllThePlacesToWait(t *testing.T) {
+func TestOneAccountCannotTakeAllTheWaitingPlaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newShareRecorder(1, 1)
@@ -215,7 +215,7 @@ func TestOneAccountDoesNotTakeAllThePlacesToWait(t *testing.T) {
 	})
 }
 
-func TestTheLevelInUseIsTold(t *testing.T) {
+func TestCrossingTheLevelIsReported(t *testing.T) {
 	t.Parallel()
 	b := bodylimit.NewBudget(10, 10)
 	var told []bool

@@ -237,7 +237,7 @@ func TestAtTheCapTheLongestIdleConnectionGoes(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatAskedForNothingYetIsIdle(t *testing.T) {
+func TestANewConnectionIsIdle(t *testing.T) {
 	t.Parallel()
 	l := serve(t, 1, func(http.ResponseWriter, *http.Request) {})
 	for range 20 {
@@ -328,7 +328,7 @@ func (f *descriptorlessListener) Accept() (net.Conn, error) {
 	return f.Listener.Accept()
 }
 
-func TestDescriptorsThatAreUsedUpEndNothing(t *testing.T) {
+func TestAcceptGoesOnWhenNoDescriptorIsLeft(t *testing.T) {
 	t.Parallel()
 	l := serveOn(t, &descriptorlessListener{listen(t), 3}, 10, func(http.ResponseWriter, *http.Request) {})
 	c := dial(t, l)

@@ -8,7 +8,7 @@ import (
 	"lieudit/http/csvfile"
 )
 
-func TestSheetsAreWrittenInTheirForm(t *testing.T) {
+func TestCSVIsWrittenInItsDialect(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		form csvfile.Dialect
@@ -46,7 +46,7 @@ func TestNoTextBeginsAFormula(t *testing.T) {
 	}
 }
 
-func TestWhoPrefersFrenchGetsWhatItsExcelOpens(t *testing.T) {
+func TestARequestInFrenchGetsTheDialectOfAFrenchExcel(t *testing.T) {
 	t.Parallel()
 	for asked, want := range map[string]csvfile.Dialect{
 		"": csvfile.RFC4180, "fr": csvfile.FrenchExcel, "fr-FR,fr;q=0.9,en;q=0.8": csvfile.FrenchExcel, "en,fr;q=0.9": csvfile.RFC4180,

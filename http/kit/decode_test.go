@@ -143,7 +143,7 @@ var brokenRules = map[string][]string{
 	},
 }
 
-func TestBrokenRulesAreAllToldWithTheObjectThatHoldsTheField(t *testing.T) {
+func TestAllBrokenRulesAreReportedWithTheObjectAroundTheMember(t *testing.T) {
 	t.Parallel()
 	for text, want := range brokenRules {
 		status, got := problemOf(t, errorOf(syncDecoder.DecodeText([]byte(text))))
@@ -153,7 +153,7 @@ func TestBrokenRulesAreAllToldWithTheObjectThatHoldsTheField(t *testing.T) {
 	}
 }
 
-func TestOfALargeObjectOnlyTheFieldIsTold(t *testing.T) {
+func TestOfALargeObjectOnlyTheMemberIsEchoed(t *testing.T) {
 	t.Parallel()
 	pad := strings.Repeat("a", 5000)
 	for text, want := range map[string]string{
@@ -167,7 +167,7 @@ func TestOfALargeObjectOnlyTheFieldIsTold(t *testing.T) {
 	}
 }
 
-func TestAtMost100RulesAreTold(t *testing.T) {
+func TestAtMost100RulesAreReported(t *testing.T) {
 	t.Parallel()
 	type rows struct {
 		Sites []site `json:"sites"`

@@ -58,7 +58,7 @@ func TestAQueryThatCannotBeReadOrLacksSomethingIs400(t *testing.T) {
 	}
 }
 
-func TestBrokenRulesOfAQueryAreAllTold(t *testing.T) {
+func TestAllBrokenRulesOfAQueryAreReported(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string][]string{
 		"q=x&limit=0":                 {`greater_than_equal ["query","limit"] {"limit":"0","q":"x"}`},
@@ -99,7 +99,7 @@ func TestBrokenRulesOfAQueryAreAllTold(t *testing.T) {
 
 const nines = "99999999999999999999"
 
-func TestAtMost100ParametersAreTold(t *testing.T) {
+func TestAtMost100ParametersAreReported(t *testing.T) {
 	t.Parallel()
 	var raw strings.Builder
 	raw.WriteString("q=x")
@@ -111,7 +111,7 @@ func TestAtMost100ParametersAreTold(t *testing.T) {
 	}
 }
 
-func TestOfALargeQueryOnlyTheParameterIsTold(t *testing.T) {
+func TestOfALargeQueryOnlyTheParameterIsEchoed(t *testing.T) {
 	t.Parallel()
 	pad := strings.Repeat("a", 5000)
 	for raw, want := range map[string]string{

@@ -33,7 +33,7 @@ func wholeSync(n, bytes int) []byte {
 
 var syncSitesDecoder = kit.NewDecoder[body.SyncSites]()
 
-func TestRowsAreHeldToTheirRulesWithTheirPlace(t *testing.T) {
+func TestBrokenRulesOfARowNameItsIndex(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(string(wholeSync(20, 0)), `"lat":44.000017`, `"lat":444`, 1)
 	text = strings.Replace(text, `"external_id":"shop-00019"`, `"external_id":"shop-00003"`, 1)

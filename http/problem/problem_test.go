@@ -72,7 +72,7 @@ var answerCases = []struct {
 	{fmt.Errorf("issue key: %w", refusal.ReferentialCodeTaken), 409, `"code_deja_utilise"`},
 }
 
-func TestAnswersAreTheSpecifications(t *testing.T) {
+func TestAnswersAreThoseOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	for _, c := range answerCases {
 		want := fmt.Sprintf(`{"detail":%s}`, c.body) + "\n"
@@ -136,7 +136,7 @@ func TestTheThrottleHasNoBody(t *testing.T) {
 	}
 }
 
-func TestAWrongMethodIsToldTheRightOnes(t *testing.T) {
+func TestAWrongMethodIsAnsweredWithTheAllowedOnes(t *testing.T) {
 	t.Parallel()
 	w, _ := writeToRecorder(problem.MethodNotAllowed("GET", "OPTIONS", "POST"))
 	if got := w.Header().Get("Allow"); got != "GET, OPTIONS, POST" {
@@ -144,7 +144,7 @@ func TestAWrongMethodIsToldTheRightOnes(t *testing.T) {
 	}
 }
 
-func TestAnUnknownErrorTellsNothingAndIsLoggedOnce(t *testing.T) {
+func TestAnUnknownErrorIsHiddenFromTheClientAndLoggedOnce(t *testing.T) {
 	t.Parallel()
 	secret := token.DefaultPrefixes.New(token.Secret)
 	w, logged := writeToRecorder(fmt.Errorf("open account: %w", errors.New("password of db is x, key "+secret)))
@@ -163,7 +163,7 @@ func TestAClientThatWentAwayIsNoIncident(t *testing.T) {
 	}
 }
 
-func TestAtMost100ViolationsAreTold(t *testing.T) {
+func TestAtMost100ViolationsAreReported(t *testing.T) {
 	t.Parallel()
 	w, _ := writeToRecorder(problem.Violations(make([]problem.Violation, 101)...))
 	var got struct{ Detail []json.RawMessage }

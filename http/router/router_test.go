@@ -54,7 +54,7 @@ func TestNothingIsCleanedOrGuessed(t *testing.T) {
 	}
 }
 
-func TestAWrongMethodIsToldTheRightOnes(t *testing.T) {
+func TestAWrongMethodIsAnsweredWithTheAllowedOnes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		method, target string

@@ -155,7 +155,7 @@ func randomObject(r *rand.Rand) json.RawMessage {
 	return raw
 }
 
-func TestSheetsOfPeopleAreReadAsTheyAreMeant(t *testing.T) {
+func TestCSVFilesOfOtherProgramsAreRead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ file, want string }{
 		"French names, semicolons, decimal commas": {
@@ -180,7 +180,7 @@ func TestSheetsOfPeopleAreReadAsTheyAreMeant(t *testing.T) {
 	}
 }
 
-func TestFeaturesOfMapsAreReadAsTheyAreMeant(t *testing.T) {
+func TestFeaturesOfGeographicProgramsAreRead(t *testing.T) {
 	t.Parallel()
 	for feature, want := range map[string]string{
 		`{"id":7,"properties":{"nom":"A","email":null},"geometry":{"type":"Point","coordinates":[3.5,44.5,900]}}`:             `{"external_id":"7","lat":44.5,"lon":3.5,"nom":"A"}`,
@@ -214,7 +214,7 @@ func TestRowsKnowTheirLine(t *testing.T) {
 	}
 }
 
-func TestFilesThatCannotBeMeantAreRefused(t *testing.T) {
+func TestUnreadableFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]string{
 		"":                            "empty",

@@ -42,7 +42,7 @@ func TestABurstPassesThenThePace(t *testing.T) {
 	}
 }
 
-func TestCallersDoNotHinderEachOther(t *testing.T) {
+func TestEachClientHasItsOwnLimit(t *testing.T) {
 	t.Parallel()
 	th, now := throttle.New(1, 1), time.Unix(1_800_000_000, 0)
 	for _, c := range []struct {
@@ -77,7 +77,7 @@ func TestAClockSetBackLocksNobodyOut(t *testing.T) {
 	}
 }
 
-func TestIdleCallersTakeNoRoom(t *testing.T) {
+func TestIdleClientsTakeNoMemory(t *testing.T) {
 	t.Parallel()
 	th, now := throttle.New(20, 100), time.Unix(1_800_000_000, 0)
 	for i := range 100_000 {

@@ -17,7 +17,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Envelope begins every answer that holds a list. Status is OK or NO_RESULTS; clients check it before they read the list.
+// Envelope begins every answer that holds a list. Status is OK, or no_results for an empty one; clients check it before they read the list.
 type Envelope struct {
 	Status  string `json:"status" doc:"OK, or no_results when the list is empty because nothing matched"`
 	Message string `json:"message" doc:"Text for people; empty when all went well"`

@@ -124,7 +124,7 @@ func TestExamplesFitTheSchemaOfTheirAnswer(t *testing.T) {
 	}
 }
 
-func TestOperationsHaveNamesOfTheirOwnAndSayTheirVariables(t *testing.T) {
+func TestOperationsHaveUniqueIDsAndDescribeTheirVariables(t *testing.T) {
 	t.Parallel()
 	for file, api := range documents {
 		d := readDocument(t, api())

@@ -44,7 +44,7 @@ func schema(t *testing.T, v any, style shape.SchemaOptions) string {
 	return string(text)
 }
 
-func TestAStructSaysItsSchema(t *testing.T) {
+func TestAStructGivesItsSchema(t *testing.T) {
 	t.Parallel()
 	got := schema(t, sample{hidden: "unused"}, shape.SchemaOptions{IsClosed: true})
 	inner := `{"type":"object","properties":{"status":{"type":"string","description":"How it went"}},"required":["status"],"additionalProperties":false}`
@@ -67,7 +67,7 @@ func TestAStructSaysItsSchema(t *testing.T) {
 	}
 }
 
-func TestNamedObjectsCanBeKeptElsewhere(t *testing.T) {
+func TestNamedObjectsCanBeReferences(t *testing.T) {
 	t.Parallel()
 	ref := func(s *shape.Shape) string {
 		if s.Kind == shape.Object && s.StructType() == reflect.TypeFor[envelope]() {
@@ -80,7 +80,7 @@ func TestNamedObjectsCanBeKeptElsewhere(t *testing.T) {
 	}
 }
 
-func TestADeclarationThatCannotBeMeantIsAnError(t *testing.T) {
+func TestAnInvalidTagIsAnError(t *testing.T) {
 	t.Parallel()
 	for why, v := range map[string]any{
 		"no json name": struct{ X string }{},
@@ -138,7 +138,7 @@ type bounded struct {
 	Skipped shape.Ignored                   `json:"skipped,omitzero"`
 }
 
-func TestFreeJSONAndListsSayTheirBounds(t *testing.T) {
+func TestFreeJSONAndListsHaveTheirBoundsInTheSchema(t *testing.T) {
 	t.Parallel()
 	inner := `{"type":"object","properties":{"status":{"type":"string","description":"How it went"}},"required":["status"]}`
 	ref := func(s *shape.Shape) string {
