@@ -165,6 +165,7 @@ func toFeatureCollection[A any](found []A, toFeature func(A) body.Feature) body.
 	}
 }
 
+// toFeature shows a record with the names of the former national API.
 func toFeature(r *address.Record, score float64) body.Feature {
 	p := body.Properties{
 		Label: r.Label, Score: score, HouseNumber: r.Number + r.Rep, ID: r.ID, BanID: withoutNilBanID(r.BanID), Name: r.Street,
@@ -214,6 +215,7 @@ func toDivision(d commune.Division) *body.Division {
 	return &body.Division{Code: d.Code, Name: d.Name}
 }
 
+// toAddress shows a record in full. Certified is left out for all but house numbers.
 func toAddress(r *address.Record) body.Address {
 	a := body.Address{
 		AddressCore: toAddressCore(r), AFNOR: r.AFNOR, X: r.X, Y: r.Y, PositionType: r.PositionType, Parcels: r.Parcels,
@@ -230,6 +232,7 @@ func toSuggestion(s address.Suggestion) body.Suggestion {
 		func(h address.Highlight) body.Highlight { return body.Highlight{Start: h.Start, Length: h.Length} })}
 }
 
+// toMatch shows a match. NumberFound is left out where no house number was typed.
 func toMatch(m address.Match) body.Match {
 	out := body.Match{
 		Address: toAddress(&m.Record), Score: m.Score, NextScore: m.Next, Verdict: string(m.Verdict), Precision: string(m.Precision),
@@ -290,6 +293,7 @@ func oneOrNone(text string) []string {
 	return []string{text}
 }
 
+// biasPosition is the position of a bias, nil without one.
 func biasPosition(b body.Bias) *address.Position {
 	if b.Lat == nil || b.Lon == nil {
 		return nil

@@ -60,6 +60,7 @@ type LocationQueries interface {
 // metadata says who makes a command.
 func (c caller) metadata() commands.Metadata { return commands.Metadata{Actor: "key:" + c.KeyID} }
 
+// openReferential opens a referential, a group of sites. Its code is taken for ever.
 func (h *handler) openReferential(ctx context.Context, c call, in body.OpenReferential) (kit.Response, error) {
 	r, at, err := h.locations.Commands.OpenReferential(ctx, c.Principal.Account, c.Principal.metadata(), in.Code, in.Name)
 	if err := kit.Await(ctx, h.locations.Wait, at, err); err != nil {
@@ -68,6 +69,7 @@ func (h *handler) openReferential(ctx context.Context, c call, in body.OpenRefer
 	return kit.Created(toReferential(locationsqueries.Referential(r)))
 }
 
+// renameReferential sets the name of a referential; null clears it.
 func (h *handler) renameReferential(ctx context.Context, c call, in body.RenameReferential) (kit.Response, error) {
 	name := ""
 	if in.Name.Value != nil {
@@ -77,6 +79,7 @@ func (h *handler) renameReferential(ctx context.Context, c call, in body.RenameR
 	return h.awaitReferential(ctx, r, at, err)
 }
 
+// archiveReferential archives a referential: its sites become inactive. A second time changes nothing.
 func (h *handler) archiveReferential(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
 	r, at, err := h.locations.Commands.ArchiveReferential(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"])
 	return h.awaitReferential(ctx, r, at, err)
@@ -90,6 +93,7 @@ func (h *handler) awaitReferential(ctx context.Context, r locations.Referential,
 	return kit.OK(toReferential(locationsqueries.Referential(r)))
 }
 
+// listReferentials lists all referentials of the account that have a status.
 func (h *handler) listReferentials(ctx context.Context, c call, in body.ReferentialsQuery) (kit.Response, error) {
 	found, err := h.locations.Queries.ListReferentials(ctx, c.Principal.Account, in.Status)
 	return kit.Response{Body: body.Referentials{Envelope: body.OKEnvelope, Results: mapSlice(found, toReferential)}}, err
@@ -100,6 +104,7 @@ func (h *handler) showReferential(ctx context.Context, c call, _ body.Empty) (ki
 	return kit.Response{Body: toReferential(r)}, err
 }
 
+// toReferential shows a referential as commands and read model have it alike.
 func toReferential(r locationsqueries.Referential) body.Referential {
 	shown := body.Referential{
 		Code: r.Code, Name: r.Name, Status: "active", Created: r.Created, Archived: r.Archived, ActiveSites: r.Active,
@@ -118,6 +123,7 @@ func toListError(err error, cursor string) error {
 	return err
 }
 
+// invalidCursor refuses a cursor that was not given to this account for this question, and echoes it.
 func invalidCursor(cursor string) error {
 	return problem.InvalidCursor(map[string]any{"curseur": cursor})
 }

@@ -34,6 +34,7 @@ func (h *handler) showMe(ctx context.Context, c call, _ body.Empty) (kit.Respons
 	}))
 }
 
+// toMe shows a grant with the plan that it names and the period of now. What is used over the limit shows as nothing remaining.
 func toMe(g access.Grant, p plan.Plan, period plan.Period, spending usage.QuotaUsage) body.Me {
 	remaining := max(spending.Limit-spending.Used, 0)
 	return body.Me{

@@ -94,6 +94,7 @@ func (h *handler) resolveSearchCenter(ctx context.Context, in body.SearchLocatio
 	return queryAddresses(h, func(e *atlas.Edition) (*search.Point, error) { return resolvePoint(ctx, e.Engine, in.Near) })
 }
 
+// resolvePoint resolves a text to the position of the one address that it means.
 func resolvePoint(ctx context.Context, e *address.Engine, near string) (*search.Point, error) {
 	c, err := resolveCenter(ctx, e, body.NearAddress{Center: near})
 	if err != nil {
@@ -109,6 +110,7 @@ type resultPage struct {
 	hasCenter bool
 }
 
+// render shows a page in one of four bodies: for a secret or a publishable key, as a list or as GeoJSON.
 func (p resultPage) render(isPublic, isGeoJSON bool) any {
 	collection := body.CollectionEnvelope{Type: "FeatureCollection", Envelope: body.OKEnvelope, Cursor: p.next}
 	switch {

@@ -62,6 +62,7 @@ func patchText(change shape.Nullable[string], into *string) {
 	}
 }
 
+// patchAddress merges the parts of an address. An address that has no part left is none.
 func patchAddress(change shape.Nullable[body.PatchAddress], current *locations.SiteAddress) *locations.SiteAddress {
 	if !change.IsGiven {
 		return current
@@ -85,6 +86,7 @@ func patchAddress(change shape.Nullable[body.PatchAddress], current *locations.S
 	return &a
 }
 
+// patchFreeJSON merges free JSON: what is left out stays, null clears.
 func patchFreeJSON(change shape.Nullable[json.RawMessage], current json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case !change.IsGiven:

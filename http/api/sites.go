@@ -17,6 +17,7 @@ import (
 	sites "lieudit/schemas/locations"
 )
 
+// listSites lists one page of the sites of a referential, in the order of their external ids.
 func (h *handler) listSites(ctx context.Context, c call, in body.SitesQuery) (kit.Response, error) {
 	account, code := c.Principal.Account, c.Vars["code"]
 	if _, err := h.locations.Queries.FindReferential(ctx, account, code); err != nil {
@@ -30,11 +31,13 @@ func (h *handler) listSites(ctx context.Context, c call, in body.SitesQuery) (ki
 	return kit.OK(body.Sites{Envelope: body.OKEnvelope, Results: append([]sites.Site{}, found...), Cursor: next})
 }
 
+// showSite shows a site, active or not.
 func (h *handler) showSite(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
 	s, err := h.locations.Queries.FindSite(ctx, c.Principal.Account, c.Vars["code"], c.Vars["external_id"])
 	return kit.Response{Body: s}, err
 }
 
+// putSite creates a site (201), or replaces its whole content (200). An inactive site becomes active.
 func (h *handler) putSite(ctx context.Context, c call, in body.PutSite) (kit.Response, error) {
 	if err := checkExternalID(c, in.ExternalID); err != nil {
 		return kit.Response{}, err
@@ -50,6 +53,7 @@ func (h *handler) putSite(ctx context.Context, c call, in body.PutSite) (kit.Res
 	return kit.OK(s)
 }
 
+// patchSite changes some members of a site. An inactive site stays inactive.
 func (h *handler) patchSite(ctx context.Context, c call, in body.PatchSite) (kit.Response, error) {
 	if err := checkExternalID(c, in.ExternalID); err != nil {
 		return kit.Response{}, err
@@ -152,6 +156,7 @@ func parseIdempotencyKey(h http.Header) (string, error) {
 	return key, nil
 }
 
+// writeSites writes a batch: all of it, or nothing.
 func (h *handler) writeSites(ctx context.Context, c call, b locations.Batch) (kit.Response, error) {
 	o, at, err := h.locations.Commands.WriteBatch(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"], b)
 	if err := kit.Await(ctx, h.locations.Wait, at, err); err != nil {
@@ -194,6 +199,8 @@ func (h *handler) exportSitesEndpoint() kit.Endpoint[caller] {
 	}, h.exportSites)
 }
 
+// exportSites reads the first site before the answer begins, so that a file that cannot be read at all is an error, which is
+// not counted.
 func (h *handler) exportSites(ctx context.Context, c call, f sitefile.Format) (kit.Response, error) {
 	if _, err := h.locations.Queries.FindReferential(ctx, c.Principal.Account, c.Vars["code"]); err != nil {
 		return kit.Response{}, err
@@ -208,6 +215,7 @@ func (h *handler) exportSites(ctx context.Context, c call, f sitefile.Format) (k
 	}}, nil
 }
 
+// chooseFormat is the format that a request names; CSV in the dialect of its language where it names none.
 func chooseFormat(in body.ExportSites, h http.Header) sitefile.Format {
 	switch in.Format {
 	case "geojson":

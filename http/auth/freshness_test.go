@@ -2,7 +2,6 @@ package auth_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -98,12 +97,7 @@ func authenticate(ctx context.Context, g *auth.Authenticator, text string) <-cha
 	return result
 }
 
-func (e authResult) status() int {
-	if p, ok := errors.AsType[problem.Problem](e.err); ok {
-		return p.Status
-	}
-	return 200
-}
+func (e authResult) status() int { return problem.StatusOf(e.err) }
 
 func TestOnlyRequestsWithAKnownKeyWaitForAStaleRing(t *testing.T) {
 	t.Parallel()

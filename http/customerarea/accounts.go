@@ -35,6 +35,8 @@ type Accounts struct {
 	Wait, WaitTokens func(context.Context, eventstore.Position)
 }
 
+// openAccount opens an account. One that an agency opens is its sub-client, whose id is generated; an operator may choose the
+// id and the agency.
 func (h *handler) openAccount(ctx context.Context, c call, in body.OpenAccount) (kit.Response, error) {
 	if c.Principal.Role == accessschemas.RoleAgency {
 		if in.ID != "" {
@@ -81,11 +83,13 @@ func toQuotaRule(err error) error {
 	return err
 }
 
+// showAccount shows an account from its stream, so that it is never behind a command. Lists come from the read models.
 func (h *handler) showAccount(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
 	shown, err := h.loadAccount(ctx, c.Vars["id"])
 	return kit.Response{Body: shown}, err
 }
 
+// changePlan sets plan and quota. The answer shows the terms of now, and those that begin with the next period.
 func (h *handler) changePlan(ctx context.Context, c call, in body.ChangePlan) (kit.Response, error) {
 	at, err := h.accounts.Commands.ChangePlan(ctx, c.Vars["id"], metadata(c, ""), account.Terms{Plan: in.Plan, Quota: in.Quota})
 	if err := kit.Await(ctx, h.accounts.Wait, at, toQuotaRule(err)); err != nil {
@@ -94,6 +98,7 @@ func (h *handler) changePlan(ctx context.Context, c call, in body.ChangePlan) (k
 	return h.showAccount(ctx, c, body.Empty{})
 }
 
+// closeAccount closes an account for good: its keys, and those of an agency's sub-clients, are no longer valid.
 func (h *handler) closeAccount(ctx context.Context, c call, in body.CloseAccount) (kit.Response, error) {
 	if err := checkConfirmation(c, in.ID); err != nil {
 		return kit.Response{}, err
@@ -117,6 +122,8 @@ func checkConfirmation(c call, repeatedID string) error {
 	return problem.BrokenRule("body", "id", "value_error", "Value error, not the account of the path", map[string]any{"id": repeatedID})
 }
 
+// eraseAccount makes the personal data of a closed account unreadable on the log, then drops the generations of read models
+// that still hold it.
 func (h *handler) eraseAccount(ctx context.Context, c call, in body.EraseAccount) (kit.Response, error) {
 	at, err := h.accounts.Commands.EraseAccount(ctx, c.Vars["id"], metadata(c, in.Reason))
 	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
@@ -128,6 +135,7 @@ func (h *handler) eraseAccount(ctx context.Context, c call, in body.EraseAccount
 	return h.showAccount(ctx, c, body.Empty{})
 }
 
+// changeAgency makes an account an agency, or the sub-client of one, or neither: see body.ChangeAgency.
 func (h *handler) changeAgency(ctx context.Context, c call, in body.ChangeAgency) (kit.Response, error) {
 	ctx, id, metadata := ctx, c.Vars["id"], metadata(c, "")
 	var at eventstore.Position
@@ -182,6 +190,7 @@ func (h *handler) applyAgencyTerms(ctx context.Context, shown *body.Account, now
 	return nil
 }
 
+// toNextTerms are the terms that begin later than an instant; nil where there are none.
 func toNextTerms(s *account.State, now time.Time) *body.NextTerms {
 	next, effective, ok := s.Terms.Next(now)
 	if !ok {

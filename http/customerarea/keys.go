@@ -13,6 +13,7 @@ import (
 	"lieudit/schemas/origin"
 )
 
+// issueKey issues a key. The token of a secret key is in this answer alone; only its hash is kept.
 func (h *handler) issueKey(ctx context.Context, c call, in body.IssueKey) (kit.Response, error) {
 	made, err := h.accounts.Commands.IssueKey(ctx, c.Vars["id"], metadata(c, ""),
 		account.KeyRequest{Kind: in.Kind, Label: in.Label, Origins: in.Origins})
@@ -24,6 +25,7 @@ func (h *handler) issueKey(ctx context.Context, c call, in body.IssueKey) (kit.R
 	return kit.Created(shown)
 }
 
+// revokeKey revokes a key for good. A second time changes nothing.
 func (h *handler) revokeKey(ctx context.Context, c call, in body.RevokeKey) (kit.Response, error) {
 	ended, at, err := h.accounts.Commands.RevokeKey(ctx, c.Vars["id"], metadata(c, in.Reason), c.Vars["key"])
 	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
@@ -32,6 +34,7 @@ func (h *handler) revokeKey(ctx context.Context, c call, in body.RevokeKey) (kit
 	return kit.OK(toKey(&ended))
 }
 
+// changeOrigins replaces the origins of a publishable key.
 func (h *handler) changeOrigins(ctx context.Context, c call, in body.ChangeOrigins) (kit.Response, error) {
 	changed, at, err := h.accounts.Commands.ChangeOrigins(ctx, c.Vars["id"], metadata(c, ""), c.Vars["key"], in.Origins)
 	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
@@ -49,6 +52,7 @@ func toKey(k *account.Key) body.Key {
 	}
 }
 
+// issueToken issues a customer-area token, whose text is in this answer alone.
 func (h *handler) issueToken(ctx context.Context, c call, in body.IssueToken) (kit.Response, error) {
 	if err := h.checkTokenAccount(ctx, in); err != nil {
 		return kit.Response{}, err
@@ -78,10 +82,12 @@ func (h *handler) checkTokenAccount(ctx context.Context, in body.IssueToken) err
 	return err
 }
 
+// accountRuleBroken echoes the whole request: the rule is about its role and its account together.
 func accountRuleBroken(in body.IssueToken, rule, text string) error {
 	return problem.BrokenRule("body", "account", rule, text, in)
 }
 
+// revokeToken revokes a customer-area token for good. A second time changes nothing.
 func (h *handler) revokeToken(ctx context.Context, c call, in body.RevokeToken) (kit.Response, error) {
 	ended, at, err := h.accounts.Tokens.Revoke(ctx, metadata(c, in.Reason), c.Vars["token"])
 	if err := kit.Await(ctx, h.accounts.WaitTokens, at, err); err != nil {

@@ -17,6 +17,7 @@ import (
 // toPage is the page that a query asks for.
 func toPage(in body.PageQuery) account.Page { return account.Page{Cursor: in.Cursor, Limit: in.Limit} }
 
+// listAccounts lists all accounts, of an agency its sub-clients alone.
 func (h *handler) listAccounts(ctx context.Context, c call, in body.PageQuery) (kit.Response, error) {
 	agency := ""
 	if c.Principal.Role == access.RoleAgency {
@@ -33,6 +34,7 @@ func (h *handler) listAccounts(ctx context.Context, c call, in body.PageQuery) (
 	return kit.OK(shown)
 }
 
+// toAccount shows an account as the read model has it; loadAccount shows one as its stream has it.
 func (h *handler) toAccount(row account.Account) body.Account {
 	period := plan.PeriodAt(row.Anchor, h.Now())
 	shown := body.Account{
@@ -49,6 +51,7 @@ func (h *handler) toAccount(row account.Account) body.Account {
 	return shown
 }
 
+// listKeys lists the keys of an account, revoked ones included, with when each was used last.
 func (h *handler) listKeys(ctx context.Context, c call, in body.PageQuery) (kit.Response, error) {
 	if err := h.checkAccountExists(ctx, c.Vars["id"]); err != nil {
 		return kit.Response{}, err
@@ -72,6 +75,7 @@ func (h *handler) listKeys(ctx context.Context, c call, in body.PageQuery) (kit.
 	return kit.OK(shown)
 }
 
+// listTokens lists the customer-area tokens, revoked ones included.
 func (h *handler) listTokens(ctx context.Context, _ call, in body.PageQuery) (kit.Response, error) {
 	found, next, err := h.accounts.Queries.ListTokens(ctx, toPage(in))
 	if err != nil {
@@ -87,6 +91,7 @@ func (h *handler) listTokens(ctx context.Context, _ call, in body.PageQuery) (ki
 	return kit.OK(shown)
 }
 
+// listAudit lists what happened to an account, oldest first. The cursor names the last entry of a page.
 func (h *handler) listAudit(ctx context.Context, c call, in body.HistoryQuery) (kit.Response, error) {
 	if err := h.checkAccountExists(ctx, c.Vars["id"]); err != nil {
 		return kit.Response{}, err

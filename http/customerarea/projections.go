@@ -29,11 +29,13 @@ type ReadModels interface {
 	Refold(ctx context.Context, account string) error
 }
 
+// listProjections shows the status of every generation of every read model.
 func (h *handler) listProjections(ctx context.Context, _ call, _ body.Empty) (kit.Response, error) {
 	all, err := h.maintenance.ReadModels.Status(ctx)
 	return kit.Response{Body: body.Projections{Envelope: body.OKEnvelope, Results: all}}, err
 }
 
+// rebuildProjection begins to fill a new generation of one read model.
 func (h *handler) rebuildProjection(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
 	if err := h.maintenance.ReadModels.Rebuild(ctx, c.Vars["name"]); err != nil {
 		return kit.Response{}, err
@@ -41,6 +43,7 @@ func (h *handler) rebuildProjection(ctx context.Context, c call, _ body.Empty) (
 	return h.acceptRebuild(ctx, c)
 }
 
+// rebuildAllProjections begins to fill a new generation of every read model.
 func (h *handler) rebuildAllProjections(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
 	if err := h.maintenance.ReadModels.RebuildAll(ctx); err != nil {
 		return kit.Response{}, err
@@ -55,6 +58,7 @@ func (h *handler) acceptRebuild(ctx context.Context, c call) (kit.Response, erro
 	return shown, err
 }
 
+// pruneProjections drops the generations that nobody reads, and shows what is left.
 func (h *handler) pruneProjections(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
 	if err := h.maintenance.ReadModels.Prune(ctx); err != nil {
 		return kit.Response{}, err

@@ -25,7 +25,7 @@ var (
 
 const accountPath = "/accounts/{id:[a-z0-9-]+}"
 
-// routes is the customer area's table.
+// routes is the table of operations. A name after a colon is what is done to the thing before it.
 func (h *handler) routes() []route {
 	return []route{
 		{"GET", "/tokens", operatorRoles, unscoped, kit.QueryEndpoint(h.listTokens)},

@@ -28,6 +28,8 @@ type Usage struct {
 	Wait func(context.Context)
 }
 
+// showUsage shows what an account used in a period, all that was counted by now included. A period in which nothing was counted
+// must still be one of the account's periods.
 func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (kit.Response, error) {
 	owner, err := h.loadAccount(ctx, c.Vars["id"])
 	if err != nil {
@@ -49,6 +51,8 @@ func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (ki
 	return kit.OK(toUsage(q, u))
 }
 
+// buildUsageQuery asks for a sub-client's own usage under the contract of its agency. Without a grouping in the request the
+// lines are as fine as they are counted.
 func buildUsageQuery(owner body.Account, in body.UsageQuery, now time.Time) usagequeries.Query {
 	q := usagequeries.Query{Account: owner.ID, Contract: owner.ID, Quota: owner.Quota, First: in.Period}
 	if owner.Agency != "" {
@@ -80,10 +84,12 @@ func toUsage(q usagequeries.Query, u usagequeries.Summary) body.Usage {
 	return shown
 }
 
+// unknownPeriod refuses a first day that begins no period of the account.
 func unknownPeriod(in body.UsageQuery) error {
 	return problem.BrokenRule("query", "period", "value_error", "Value error, no period of the account begins on that day", map[string]any{"period": in.Period})
 }
 
+// adjustUsage corrects a line of a closed period, for good. The answer is the line as it is then.
 func (h *handler) adjustUsage(ctx context.Context, c call, in body.AdjustUsage) (kit.Response, error) {
 	if in.Account == "" {
 		in.Account = in.Contract

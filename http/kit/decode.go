@@ -129,6 +129,7 @@ var byteOrderMark = []byte("\ufeff")
 // maxEchoedInput is how many bytes of an object a violation echoes. Of a larger object it echoes the one member.
 const maxEchoedInput = 4 << 10
 
+// decodeBodyText decodes the text of a body into a struct. An error is refusal.RequestMalformed, or all broken rules.
 func decodeBodyText(text []byte, s *shape.Shape, into reflect.Value) error {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	if len(bytes.TrimSpace(text)) == 0 {
@@ -292,6 +293,7 @@ func checkRules(v any, add func(f violation, below ...any)) {
 	}
 }
 
+// decodeMember decodes the value of one member. A member that is not declared breaks a rule; its value must still be JSON.
 func (d *bodyDecoder) decodeMember(s *shape.Shape, name string, into reflect.Value) error {
 	if f, ok := s.Field(name); ok {
 		return d.decodeAt(f.Name, f.Shape, into.FieldByIndex(f.Index))

@@ -18,6 +18,7 @@ import (
 	"lieudit/schemas/refusal"
 )
 
+// decodeRawQuery decodes the text of a query into a struct. An error is refusal.RequestMalformed, or all broken rules.
 func decodeRawQuery(raw string, s *shape.Shape, into reflect.Value) error {
 	params, err := url.ParseQuery(raw)
 	if err != nil || !isValidUTF8(params) {
@@ -39,6 +40,7 @@ func decodeRawQuery(raw string, s *shape.Shape, into reflect.Value) error {
 	return nil
 }
 
+// isValidUTF8 reports whether all names and values of a query are valid UTF-8, which JSON answers can echo.
 func isValidUTF8(params url.Values) bool {
 	for name, values := range params {
 		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
@@ -70,6 +72,7 @@ type queryDecoder struct {
 	violations []problem.Violation
 }
 
+// addViolation notes a broken rule of the parameter that loc names, or of an item of it.
 func (q *queryDecoder) addViolation(f violation, loc ...any) {
 	if f == noViolation {
 		return
@@ -118,6 +121,7 @@ func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
 	return nil
 }
 
+// decodeList splits the values at commas. A list of a wrong length has no other violation.
 func (q *queryDecoder) decodeList(f *shape.Field, values []string, into reflect.Value) {
 	items := strings.FieldsFunc(strings.Join(values, ","), func(r rune) bool { return r == ',' })
 	if fault := checkLength(f.Shape, len(items)); fault != noViolation {

@@ -302,6 +302,7 @@ func (s *jsonScanner) scanEscapeSequence() (rune, error) {
 	return r, nil
 }
 
+// scanHexDigits is the four hexadecimal digits of an escape sequence.
 func (s *jsonScanner) scanHexDigits() (rune, error) {
 	if len(s.text)-s.pos < 4 {
 		return 0, errNotJSON

@@ -47,20 +47,20 @@ func FromError(err error) (Problem, bool) {
 		return p, true
 	}
 	if r, ok := refusal.FromError(err); ok {
-		return ofRefusal(r), true
+		return fromRefusal(r), true
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return ofCode(refusal.BodyTooLarge), true
+		return fromCode(refusal.BodyTooLarge), true
 	}
 	switch {
 	case errors.Is(err, bodylimit.ErrOverloaded):
-		return ofCode(refusal.Overloaded), true
+		return fromCode(refusal.Overloaded), true
 	case errors.Is(err, bodylimit.ErrSlow):
-		return ofCode(refusal.RequestMalformed), true
+		return fromCode(refusal.RequestMalformed), true
 	case errors.Is(err, eventstore.ErrUnavailable):
-		return ofCode(refusal.AuthUnavailable), true
+		return fromCode(refusal.AuthUnavailable), true
 	}
-	return ofCode(refusal.Internal), false
+	return fromCode(refusal.Internal), false
 }
 
 // StatusOf is the status of the answer that an error gets; 200 for nil.
@@ -72,15 +72,15 @@ func StatusOf(err error) int {
 	return p.Status
 }
 
-func ofCode(c refusal.Code) Problem { return ofRefusal(refusal.Error{Code: c}) }
+func fromCode(c refusal.Code) Problem { return fromRefusal(refusal.Error{Code: c}) }
 
-func ofRefusal(r refusal.Error) Problem {
+func fromRefusal(r refusal.Error) Problem {
 	return Problem{Status: r.Code.Row().Status, Body: body.FailureOf(r)}
 }
 
 // MethodNotAllowed refuses a method: the path exists, for these others.
 func MethodNotAllowed(allowed ...string) Problem {
-	p := ofCode(refusal.MethodNotAllowed)
+	p := fromCode(refusal.MethodNotAllowed)
 	p.Allow = strings.Join(allowed, ", ")
 	return p
 }

@@ -198,6 +198,7 @@ func resolveField(column string) (field string, known bool) {
 	return "", false
 }
 
+// containsWord reports whether a name is one of some words, which spaces separate.
 func containsWord(words, name string) bool { return strings.Contains(" "+words+" ", " "+name+" ") }
 
 // normalizeName is a name in lower case, without accents, with _ for every other character.

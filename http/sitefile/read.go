@@ -153,6 +153,7 @@ func readGeoJSON(text []byte) ([]Row, error) {
 	return rows, nil
 }
 
+// jsonLineError names the line where JSON ends or is wrong, unless the error names one already.
 func jsonLineError(line int, err error) error {
 	if _, ok := errors.AsType[*LineError](err); ok {
 		return err
@@ -160,6 +161,8 @@ func jsonLineError(line int, err error) error {
 	return &LineError{line, fmt.Sprintf("the JSON breaks off or is wrong here: %v", err)}
 }
 
+// readFeatureList reads the features one by one, and counts lines as it goes: a file may have one feature a line, or all in
+// one line.
 func readFeatureList(d *json.Decoder, text []byte) ([]Row, error) {
 	var rows []Row
 	if opening, err := d.Token(); err != nil || opening != json.Delim('[') {

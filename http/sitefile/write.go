@@ -62,6 +62,7 @@ type csvWriter struct {
 	dialect csvfile.Dialect
 }
 
+// newCSVWriter begins with the row of column names.
 func newCSVWriter(f csvfile.Dialect, out io.Writer) csvWriter {
 	s := csvWriter{f.NewExactWriter(out), f}
 	s.out.WriteRow(csvColumns...) // an error of it comes back from Flush
@@ -81,6 +82,7 @@ func (t csvWriter) WriteRow(s locations.Site) error {
 
 func (t csvWriter) Finish() error { return t.out.Flush() }
 
+// formatDegrees writes the shortest decimal that reads back as the same float64; "" for none.
 func (t csvWriter) formatDegrees(x *float64) string {
 	if x == nil {
 		return ""
@@ -88,6 +90,7 @@ func (t csvWriter) formatDegrees(x *float64) string {
 	return t.dialect.FormatDecimal(strconv.FormatFloat(*x, 'f', -1, 64))
 }
 
+// formatScore leaves the score of a site out that was not geocoded.
 func (t csvWriter) formatScore(x float64) string {
 	if x == 0 {
 		return ""

@@ -121,15 +121,15 @@ type ParseFailure struct {
 
 // apiFailures documents what every operation that asks for an API key may be refused for, and some more.
 func apiFailures(more ...refusal.Code) []openapi.Failure {
-	return slices.Concat(examples(refusal.RequestMalformed, refusal.KeyRequired, refusal.KeyInvalid, refusal.PlanInsufficient, refusal.KeyOutOfScope),
+	return slices.Concat(exampleFailures(refusal.RequestMalformed, refusal.KeyRequired, refusal.KeyInvalid, refusal.PlanInsufficient, refusal.KeyOutOfScope),
 		[]openapi.Failure{brokenRule},
-		examples(refusal.DiscoveryQuotaSpent, refusal.QuotaSpent, refusal.Internal, refusal.AuthUnavailable), examples(more...))
+		exampleFailures(refusal.DiscoveryQuotaSpent, refusal.QuotaSpent, refusal.Internal, refusal.AuthUnavailable), exampleFailures(more...))
 }
 
 // areaFailures does so for every operation of the customer area.
 func areaFailures(more ...refusal.Code) []openapi.Failure {
-	return slices.Concat(examples(refusal.RequestMalformed, refusal.KeyRequired, refusal.KeyInvalid, refusal.RoleForbidden),
-		[]openapi.Failure{brokenRule}, examples(refusal.Internal, refusal.AuthUnavailable), examples(more...))
+	return slices.Concat(exampleFailures(refusal.RequestMalformed, refusal.KeyRequired, refusal.KeyInvalid, refusal.RoleForbidden),
+		[]openapi.Failure{brokenRule}, exampleFailures(refusal.Internal, refusal.AuthUnavailable), exampleFailures(more...))
 }
 
 // brokenRule is the example of a request that breaks rules of its form, which have no codes.
@@ -137,8 +137,8 @@ var brokenRule = openapi.Failure{Name: "regles", Status: 422, Body: RuleFailure{
 	"less_than_equal", []any{"query", "limit"}, "Input should be less than or equal to 100", map[string]any{"limit": "500"},
 }}}}
 
-// examples are the answers of codes as the documents show them.
-func examples(codes ...refusal.Code) []openapi.Failure {
+// exampleFailures are the answers of codes as the documents show them.
+func exampleFailures(codes ...refusal.Code) []openapi.Failure {
 	all := make([]openapi.Failure, len(codes))
 	for i, c := range codes {
 		row := c.Row()

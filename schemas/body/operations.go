@@ -22,7 +22,7 @@ func API() openapi.API {
 		Security: "A secret key; for GET /locations/search also a publishable key, from an origin it declares.",
 		Operations: slices.Concat([]openapi.Operation{
 			{Method: "GET", Path: "/version", Summary: "What is running; needs no key, is not counted", IsPublic: true,
-				Answer: Version{}, Failures: examples(refusal.Internal)},
+				Answer: Version{}, Failures: exampleFailures(refusal.Internal)},
 			{Method: "GET", Path: "/me", Summary: "Whose key it is, and what it gives", Query: Empty{}, Answer: Me{}, Failures: apiFailures()},
 			{Method: "GET", Path: "/address/autocomplete", Summary: "Complete an address while it is typed; format=geojson: a FeatureCollection",
 				Query: CompleteAddress{}, Answer: Suggestions{}, Failures: apiFailures(refusal.AddressUnparsable)},

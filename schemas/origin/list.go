@@ -13,7 +13,7 @@ import (
 // refusal.TooManyOrigins, else with refusal.OriginInvalid for the first faulty entry, or for a list without entries.
 func ParseList(typed []string) ([]string, error) {
 	if len(typed) == 0 {
-		return nil, invalid("", "elle manque")
+		return nil, refuseOrigin("", "elle manque")
 	}
 	var kept []string
 	var firstErr error

@@ -28,8 +28,8 @@ const (
 // preview sites.
 var hostProfile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.CheckHyphens(false))
 
-// invalid is the refusal of a declared origin: the entry as typed, and why in French.
-func invalid(entry, reason string) error {
+// refuseOrigin is the refusal of a declared origin: the entry as typed, and why in French.
+func refuseOrigin(entry, reason string) error {
 	if strings.TrimSpace(entry) == "" {
 		entry = ""
 	}
@@ -46,7 +46,7 @@ func truncateEntry(entry string) string {
 
 // Parse is the kept form of one entry as typed. It fails with refusal.OriginInvalid.
 func Parse(entry string) (string, error) {
-	refuse := func(reason string) (string, error) { return "", invalid(entry, reason) }
+	refuse := func(reason string) (string, error) { return "", refuseOrigin(entry, reason) }
 	host, reason := cutHost(strings.TrimSpace(entry))
 	if reason != "" {
 		return refuse(reason)

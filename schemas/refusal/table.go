@@ -43,24 +43,24 @@ func (c Code) Row() Row {
 func Table() []Row { return slices.Clone(table) }
 
 var table = []Row{
-	{RequestMalformed, http.StatusBadRequest, TextForm, fixed("Request too short or invalid"), Details{}},
+	{RequestMalformed, http.StatusBadRequest, TextForm, fixedText("Request too short or invalid"), Details{}},
 
-	{KeyRequired, http.StatusUnauthorized, TextForm, fixed("API key required. Please provide a valid API key in the Authorization header."), Details{}},
-	{KeyInvalid, http.StatusUnauthorized, TextForm, fixed("Invalid API key"), Details{}},
+	{KeyRequired, http.StatusUnauthorized, TextForm, fixedText("API key required. Please provide a valid API key in the Authorization header."), Details{}},
+	{KeyInvalid, http.StatusUnauthorized, TextForm, fixedText("Invalid API key"), Details{}},
 
 	{PlanInsufficient, http.StatusForbidden, TextForm, func(d Details) string {
 		return fmt.Sprintf("Your plan (%s) does not have access to this service. Please upgrade your plan.", d.Plan)
 	}, Details{Plan: plan.Growth}},
-	{RoleForbidden, http.StatusForbidden, TextForm, fixed("Forbidden"), Details{}},
-	{KeyOutOfScope, http.StatusForbidden, CodeForm, fixed("Une clé publiable n'ouvre que GET /locations/search. Utilisez une clé secrète, depuis un serveur, pour tout autre appel."), Details{}},
-	{OriginMissing, http.StatusForbidden, CodeForm, fixed("Une clé publiable ne sert que depuis une page web : l'en-tête Origin est absent. Depuis un serveur, utilisez une clé secrète."), Details{}},
-	{OriginNotAllowed, http.StatusForbidden, CodeForm, fixed("L'origine de cette page n'est pas déclarée sur la clé publiable. Ajoutez-la à ses domaines dans l'espace client."), Details{}},
+	{RoleForbidden, http.StatusForbidden, TextForm, fixedText("Forbidden"), Details{}},
+	{KeyOutOfScope, http.StatusForbidden, CodeForm, fixedText("Une clé publiable n'ouvre que GET /locations/search. Utilisez une clé secrète, depuis un serveur, pour tout autre appel."), Details{}},
+	{OriginMissing, http.StatusForbidden, CodeForm, fixedText("Une clé publiable ne sert que depuis une page web : l'en-tête Origin est absent. Depuis un serveur, utilisez une clé secrète."), Details{}},
+	{OriginNotAllowed, http.StatusForbidden, CodeForm, fixedText("L'origine de cette page n'est pas déclarée sur la clé publiable. Ajoutez-la à ses domaines dans l'espace client."), Details{}},
 
-	{NotFound, http.StatusNotFound, TextForm, fixed("Not found"), Details{}},
-	{MethodNotAllowed, http.StatusMethodNotAllowed, TextForm, fixed("Method not allowed"), Details{}},
+	{NotFound, http.StatusNotFound, TextForm, fixedText("Not found"), Details{}},
+	{MethodNotAllowed, http.StatusMethodNotAllowed, TextForm, fixedText("Method not allowed"), Details{}},
 
-	{ReferentialCodeTaken, http.StatusConflict, TextForm, fixed(string(ReferentialCodeTaken)), Details{}},
-	{ReferentialArchived, http.StatusConflict, TextForm, fixed(string(ReferentialArchived)), Details{}},
+	{ReferentialCodeTaken, http.StatusConflict, TextForm, fixedText(string(ReferentialCodeTaken)), Details{}},
+	{ReferentialArchived, http.StatusConflict, TextForm, fixedText(string(ReferentialArchived)), Details{}},
 	{SitesOverCapacity, http.StatusConflict, SitesForm, nil, Details{Active: 2199, Capacity: 2000, Ceiling: 2200}},
 	{ReferentialsOverCapacity, http.StatusConflict, ReferentialsForm, nil, Details{Active: 25, Ceiling: 25}},
 	{SuspiciousReduction, http.StatusConflict, ReductionForm, func(d Details) string {
@@ -68,29 +68,29 @@ var table = []Row{
 	}, Details{Before: 100, After: 40}},
 	{KeysOverCapacity, http.StatusConflict, KeysForm, keysOverCapacityText, Details{Active: 5, Ceiling: 5}},
 
-	{AccountExists, http.StatusConflict, CodeForm, fixed("Un compte existe déjà sous cet identifiant."), Details{}},
-	{AccountClosed, http.StatusConflict, CodeForm, fixed("Ce compte est fermé."), Details{}},
-	{AccountOpen, http.StatusConflict, CodeForm, fixed("Ce compte est ouvert : fermez-le d'abord."), Details{}},
-	{AgencyUnknown, http.StatusConflict, CodeForm, fixed("Aucun compte en mode agence ne porte cet identifiant."), Details{}},
-	{NestedAgency, http.StatusConflict, CodeForm, fixed("Une agence ne peut pas être le sous-client d'une autre."), Details{}},
-	{AlreadySubClient, http.StatusConflict, CodeForm, fixed("Ce compte est déjà le sous-client d'une agence."), Details{}},
-	{NotSubClient, http.StatusConflict, CodeForm, fixed("Ce compte n'est le sous-client d'aucune agence."), Details{}},
-	{LeavingUnconfirmed, http.StatusConflict, CodeForm, fixed("Un opérateur confirme le départ d'un sous-client : demandez-le-lui."), Details{}},
-	{SubClientLeaving, http.StatusConflict, CodeForm, fixed("Ce sous-client quitte l'agence : ses conditions sont arrêtées."), Details{}},
-	{PlanOfAgency, http.StatusConflict, CodeForm, fixed("Le plan d'un sous-client est celui de son agence."), Details{}},
-	{OriginsOnSecretKey, http.StatusConflict, CodeForm, fixed("Seules les clés publiables déclarent des origines."), Details{}},
-	{KeyRevoked, http.StatusConflict, CodeForm, fixed("Cette clé est révoquée."), Details{}},
+	{AccountExists, http.StatusConflict, CodeForm, fixedText("Un compte existe déjà sous cet identifiant."), Details{}},
+	{AccountClosed, http.StatusConflict, CodeForm, fixedText("Ce compte est fermé."), Details{}},
+	{AccountOpen, http.StatusConflict, CodeForm, fixedText("Ce compte est ouvert : fermez-le d'abord."), Details{}},
+	{AgencyUnknown, http.StatusConflict, CodeForm, fixedText("Aucun compte en mode agence ne porte cet identifiant."), Details{}},
+	{NestedAgency, http.StatusConflict, CodeForm, fixedText("Une agence ne peut pas être le sous-client d'une autre."), Details{}},
+	{AlreadySubClient, http.StatusConflict, CodeForm, fixedText("Ce compte est déjà le sous-client d'une agence."), Details{}},
+	{NotSubClient, http.StatusConflict, CodeForm, fixedText("Ce compte n'est le sous-client d'aucune agence."), Details{}},
+	{LeavingUnconfirmed, http.StatusConflict, CodeForm, fixedText("Un opérateur confirme le départ d'un sous-client : demandez-le-lui."), Details{}},
+	{SubClientLeaving, http.StatusConflict, CodeForm, fixedText("Ce sous-client quitte l'agence : ses conditions sont arrêtées."), Details{}},
+	{PlanOfAgency, http.StatusConflict, CodeForm, fixedText("Le plan d'un sous-client est celui de son agence."), Details{}},
+	{OriginsOnSecretKey, http.StatusConflict, CodeForm, fixedText("Seules les clés publiables déclarent des origines."), Details{}},
+	{KeyRevoked, http.StatusConflict, CodeForm, fixedText("Cette clé est révoquée."), Details{}},
 
-	{PeriodNotClosed, http.StatusConflict, CodeForm, fixed("Cette période n'est pas close : seule une période close se corrige."), Details{}},
-	{DayOutsidePeriod, http.StatusConflict, CodeForm, fixed("Ce jour n'est pas dans la période."), Details{}},
-	{AccountNotInContract, http.StatusConflict, CodeForm, fixed("Ce compte n'a rien consommé sur ce contrat pendant la période."), Details{}},
-	{AdjustmentBelowZero, http.StatusConflict, CodeForm, fixed("La correction laisserait moins de zéro requête."), Details{}},
-	{AdjustmentZero, http.StatusConflict, CodeForm, fixed("Une correction ajoute ou retire au moins une requête."), Details{}},
+	{PeriodNotClosed, http.StatusConflict, CodeForm, fixedText("Cette période n'est pas close : seule une période close se corrige."), Details{}},
+	{DayOutsidePeriod, http.StatusConflict, CodeForm, fixedText("Ce jour n'est pas dans la période."), Details{}},
+	{AccountNotInContract, http.StatusConflict, CodeForm, fixedText("Ce compte n'a rien consommé sur ce contrat pendant la période."), Details{}},
+	{AdjustmentBelowZero, http.StatusConflict, CodeForm, fixedText("La correction laisserait moins de zéro requête."), Details{}},
+	{AdjustmentZero, http.StatusConflict, CodeForm, fixedText("Une correction ajoute ou retire au moins une requête."), Details{}},
 
-	{BodyTooLarge, http.StatusRequestEntityTooLarge, TextForm, fixed("Request body too large"), Details{}},
+	{BodyTooLarge, http.StatusRequestEntityTooLarge, TextForm, fixedText("Request body too large"), Details{}},
 
-	{IdempotencyMismatch, http.StatusUnprocessableEntity, TextForm, fixed("Idempotency-Key was used for another request"), Details{}},
-	{AddressUnparsable, http.StatusUnprocessableEntity, ParseForm, fixed("Unable to parse address"), Details{}},
+	{IdempotencyMismatch, http.StatusUnprocessableEntity, TextForm, fixedText("Idempotency-Key was used for another request"), Details{}},
+	{AddressUnparsable, http.StatusUnprocessableEntity, ParseForm, fixedText("Unable to parse address"), Details{}},
 	{AddressUnresolved, http.StatusUnprocessableEntity, TextForm, func(d Details) string {
 		return fmt.Sprintf("Unable to resolve %s to a verified match", d.Typed)
 	}, Details{Typed: "3 rue de Nulle Part"}},
@@ -107,14 +107,14 @@ var table = []Row{
 	}, Details{Plan: plan.Growth}},
 	{Throttled, http.StatusTooManyRequests, NoBody, nil, Details{}},
 
-	{Internal, http.StatusInternalServerError, TextForm, fixed("Internal error"), Details{}},
-	{RoutingUnavailable, http.StatusInternalServerError, TextForm, fixed("Routing engine unavailable"), Details{}},
-	{Overloaded, http.StatusInternalServerError, TextForm, fixed("Service overloaded"), Details{}},
-	{AuthUnavailable, http.StatusServiceUnavailable, TextForm, fixed("Authentication service unavailable"), Details{}},
+	{Internal, http.StatusInternalServerError, TextForm, fixedText("Internal error"), Details{}},
+	{RoutingUnavailable, http.StatusInternalServerError, TextForm, fixedText("Routing engine unavailable"), Details{}},
+	{Overloaded, http.StatusInternalServerError, TextForm, fixedText("Service overloaded"), Details{}},
+	{AuthUnavailable, http.StatusServiceUnavailable, TextForm, fixedText("Authentication service unavailable"), Details{}},
 }
 
-// fixed is a text that shows no details.
-func fixed(text string) func(Details) string { return func(Details) string { return text } }
+// fixedText is a text that shows no details.
+func fixedText(text string) func(Details) string { return func(Details) string { return text } }
 
 // keysOverCapacityText shows the ceiling; a plan with a ceiling of 0 includes no publishable key.
 func keysOverCapacityText(d Details) string {
