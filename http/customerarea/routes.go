@@ -14,6 +14,7 @@ type route struct {
 	endpoint     kit.Endpoint[principal]
 }
 
+// The roles that may use an operation. What an agency or a customer may do is limited to its accounts by the scope.
 var (
 	operatorRoles = []access.Role{access.RoleOperator}
 	agencyRoles   = []access.Role{access.RoleOperator, access.RoleAgency}

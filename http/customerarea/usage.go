@@ -70,6 +70,7 @@ func buildUsageQuery(owner body.Account, in body.UsageQuery, now time.Time) usag
 	return q
 }
 
+// toUsage shows a summary. Agency is there for a sub-client, whose agency pays.
 func toUsage(q usagequeries.Query, u usagequeries.Summary) body.Usage {
 	shown := body.Usage{
 		Period: q.First, Interval: body.Interval{Start: q.First.Start(), End: u.Next.Start()},
@@ -164,6 +165,7 @@ func toBilledLine(b usagequeries.InvoiceLine) body.BilledLine {
 
 type lineWriter = kit.RowWriter[usagequeries.InvoiceLine]
 
+// chooseFormat is the format that a request names; without one, the lines are the results of one JSON answer.
 func chooseFormat(in body.ExportQuery, h http.Header) kit.Format[usagequeries.InvoiceLine] {
 	encode := func(l usagequeries.InvoiceLine) ([]byte, error) { return kit.EncodeLine(toBilledLine(l)) }
 	switch in.Format {

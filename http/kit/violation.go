@@ -104,6 +104,7 @@ func formatCount(n float64, unit string) string {
 	return formatNumber(n) + " " + unit
 }
 
+// formatNumber writes a bound without a decimal point where it is an integer, as Pydantic does.
 func formatNumber(n float64) string {
 	if n == math.Trunc(n) {
 		return fmt.Sprintf("%.0f", n)

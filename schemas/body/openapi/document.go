@@ -23,6 +23,7 @@ type server struct {
 	URL string `json:"url"`
 }
 
+// operation is a method of a path. Every failure of it is among its responses, by status.
 type operation struct {
 	ID         string                `json:"operationId"`
 	Summary    string                `json:"summary"`
@@ -32,6 +33,7 @@ type operation struct {
 	Responses  map[string]response   `json:"responses"`
 }
 
+// parameter is a parameter in the query, the path or a header.
 type parameter struct {
 	Name        string             `json:"name"`
 	In          string             `json:"in"`
@@ -40,16 +42,19 @@ type parameter struct {
 	Schema      *jsonschema.Schema `json:"schema"`
 }
 
+// request is the body of a request, JSON alone.
 type request struct {
 	Required bool               `json:"required"`
 	Content  map[string]content `json:"content"`
 }
 
+// response is every answer with one status.
 type response struct {
 	Description string             `json:"description"`
 	Content     map[string]content `json:"content,omitempty"`
 }
 
+// content is a body of one media type. Examples refer to components.
 type content struct {
 	Schema   *jsonschema.Schema   `json:"schema"`
 	Examples map[string]reference `json:"examples,omitempty"`
@@ -63,6 +68,8 @@ type example struct {
 	Value any `json:"value"`
 }
 
+// components are the schemas and examples that operations share. encoding/json sorts them by name, which makes the bytes the
+// same each time.
 type components struct {
 	Schemas  map[string]*jsonschema.Schema `json:"schemas"`
 	Examples map[string]example            `json:"examples"`

@@ -82,6 +82,7 @@ func (a API) JSON() ([]byte, error) {
 	return encodeIndented(doc)
 }
 
+// encodeIndented leaves HTML characters as they are, so that a person can read the document.
 func encodeIndented(v any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -97,6 +98,7 @@ type documentWriter struct {
 	examples map[string]example
 }
 
+// writeOperation documents one operation: path, query and header parameters, body, responses.
 func (w *documentWriter) writeOperation(a API, op Operation) (operation, error) {
 	out := operation{
 		ID: operationID(op), Summary: op.Summary, Responses: map[string]response{},
@@ -137,6 +139,7 @@ func operationID(op Operation) string {
 
 var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
+// pathParameters are the variables in a path, with what the API declares of them.
 func pathParameters(a API, path string) []parameter {
 	var all []parameter
 	for _, m := range pathVariable.FindAllStringSubmatch(path, -1) {
@@ -149,6 +152,7 @@ func pathParameters(a API, path string) []parameter {
 	return all
 }
 
+// queryParameters are the fields of the struct of a query, each with its own schema in place.
 func (w *documentWriter) queryParameters(v any) ([]parameter, error) {
 	s, err := shape.FromType(reflect.TypeOf(v))
 	if err != nil {
@@ -162,6 +166,8 @@ func (w *documentWriter) queryParameters(v any) ([]parameter, error) {
 	return all, nil
 }
 
+// schemaFor is the schema of a struct. A closed one has no members but those declared: requests are closed, answers are open to
+// members that come later.
 func (w *documentWriter) schemaFor(v any, closed bool) (*jsonschema.Schema, error) {
 	s, err := shape.FromType(reflect.TypeOf(v))
 	if err != nil {
@@ -203,6 +209,7 @@ func (w *documentWriter) hasRequiredMembers(s *jsonschema.Schema) bool {
 	return len(w.schemas[strings.TrimPrefix(s.Ref, schemaRefPrefix)].Required) > 0
 }
 
+// writeResponses documents the answers of an operation. OtherMediaTypes are texts; OtherStatus has the same content.
 func (w *documentWriter) writeResponses(op Operation, responses map[string]response) error {
 	status := op.Status
 	if status == 0 {
@@ -260,6 +267,7 @@ func (w *documentWriter) writeFailures(all []Failure, responses map[string]respo
 	return nil
 }
 
+// writeExample adds a failure to a response: its schema, unless it is there already, and its example.
 func (w *documentWriter) writeExample(r *response, f Failure) error {
 	s, err := w.schemaFor(f.Body, false)
 	if err != nil {
