@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/meili"
 	"lieudit/queries/locations/meili/meilitest"
 	"lieudit/schemas/body"
-	"lieudit/schemas/table"
 )
 
 // withMeilisearchSites has sites searched in the real Meilisearch that tests may use, and removes what they leave there.
@@ -48,7 +48,7 @@ func realMeilisearchURL(t *testing.T) *url.URL {
 // deleteSiteIndex deletes the index of a service that has ended.
 func deleteSiteIndex(t *testing.T, c *service.Config) {
 	t.Helper()
-	registry, err := table.OpenRegistry(filepath.Join(c.Data, "readmodels"))
+	registry, err := sqldb.OpenRegistry(filepath.Join(c.Data, "readmodels"))
 	if err != nil {
 		t.Error(err)
 		return

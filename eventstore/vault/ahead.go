@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -38,7 +39,7 @@ func (v *Vault) prefetchAfter(ctx context.Context, r row) {
 	if db == nil {
 		return
 	}
-	rows, err := table.Select(ctx, db.DB, keyTable, "where created >= ? order by created limit ?", int64(r.Created), prefetchRows)
+	rows, err := sqldb.Select(ctx, db.DB, keyTable, "where created >= ? order by created limit ?", int64(r.Created), prefetchRows)
 	if err != nil {
 		return
 	}

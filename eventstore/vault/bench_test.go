@@ -5,17 +5,17 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/eventstore/vault"
-	"lieudit/schemas/table/tabletest"
 )
 
 // BenchmarkReplay asks for the keys of many subjects in the order they were made, as whoever reads the log from its
 // beginning does, and BenchmarkHeld for one that was used a moment ago.
 func BenchmarkReplay(b *testing.B) {
 	const subjects = 5000
-	for name, address := range map[string]func() string{"sqlite": b.TempDir, "postgres": func() string { return tabletest.NewPostgresDatabase(b) }} {
+	for name, address := range map[string]func() string{"sqlite": b.TempDir, "postgres": func() string { return sqldbtest.NewPostgresDatabase(b) }} {
 		b.Run(name, func(b *testing.B) {
-			address := tabletest.DatabaseAddress(address())
+			address := sqldbtest.DatabaseAddress(address())
 			ask := func(create bool) {
 				v, err := vault.New(address, nil, time.Now)
 				if err != nil {
@@ -38,7 +38,7 @@ func BenchmarkReplay(b *testing.B) {
 }
 
 func BenchmarkHeld(b *testing.B) {
-	v, err := vault.New(tabletest.DatabaseAddress(b.TempDir()), nil, time.Now)
+	v, err := vault.New(sqldbtest.DatabaseAddress(b.TempDir()), nil, time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -72,7 +73,7 @@ func (v *Vault) readState(ctx context.Context) (databaseState, error) {
 	if err != nil {
 		return c, err
 	}
-	found, err := table.Select(ctx, db, keyTable, "where destroyed = 0 and length(key) <> ? order by created limit 1", keyLen)
+	found, err := sqldb.Select(ctx, db, keyTable, "where destroyed = 0 and length(key) <> ? order by created limit 1", keyLen)
 	if err == nil && len(found) > 0 {
 		c.wrappedRow = &found[0]
 	}
@@ -84,7 +85,7 @@ func (v *Vault) queryState(ctx context.Context, count string) (c databaseState, 
 	if err != nil {
 		return c, err
 	}
-	found, err := table.Select(ctx, db, bindingTable, "")
+	found, err := sqldb.Select(ctx, db, bindingTable, "")
 	if err != nil {
 		return c, err
 	}
@@ -101,7 +102,7 @@ func (v *Vault) insertBinding(ctx context.Context, log uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	return db.RunInTx(ctx, func(tx *table.Tx) error {
+	return db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		var rows int64
 		if err := tx.QueryRow(ctx, "select count(*) from data_keys").Scan(&rows); err != nil {
 			return err
@@ -148,7 +149,7 @@ func (v *Vault) storeKeyCount(ctx context.Context, rows int64) error {
 
 // lockBinding begins a change of data_keys in a transaction. Its update locks the row of the binding until the transaction
 // ends, and fails with errDatabaseChanged unless the binding is still the one that was checked.
-func (v *Vault) lockBinding(ctx context.Context, tx *table.Tx) error {
+func (v *Vault) lockBinding(ctx context.Context, tx *sqldb.Tx) error {
 	b := v.expected.Load()
 	if b == nil {
 		return nil
@@ -167,7 +168,7 @@ func (v *Vault) lockBinding(ctx context.Context, tx *table.Tx) error {
 }
 
 // addToKeyCount adds the rows inserted in the transaction to binding.Keys.
-func (v *Vault) addToKeyCount(ctx context.Context, tx *table.Tx, rows int64) error {
+func (v *Vault) addToKeyCount(ctx context.Context, tx *sqldb.Tx, rows int64) error {
 	if v.expected.Load() == nil || rows == 0 {
 		return nil
 	}
@@ -186,7 +187,7 @@ func (v *Vault) storeMasterProof(ctx context.Context) error {
 
 // lookUpRow reads a row and the binding in one query, so that the row is known to come from the database that was
 // checked. Otherwise it fails with errDatabaseChanged. nil: the subject has no row.
-func (v *Vault) lookUpRow(ctx context.Context, db *table.DB, subject string) (*row, error) {
+func (v *Vault) lookUpRow(ctx context.Context, db *sqldb.DB, subject string) (*row, error) {
 	expected, minVersion := v.expected.Load(), v.maxVersion.Load()
 	found, err := db.Query(ctx, "select coalesce(b.log, ''), coalesce(b.version, 0), k.key, k.created, k.destroyed from (select 1 as id) as one"+
 		" left join binding b on b.id = one.id left join data_keys k on k.subject = ?", subject)

@@ -17,11 +17,11 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/eventstore/vault"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
-	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 // fixture is a log and the vault of its keys.
@@ -57,7 +57,7 @@ type instance struct {
 // startUnchecked is an instance that has not looked at anything yet.
 func (w *fixture) startUnchecked(t *testing.T) *instance {
 	t.Helper()
-	v, err := vault.New(tabletest.DatabaseAddress(w.address), w.master, time.Now)
+	v, err := vault.New(sqldbtest.DatabaseAddress(w.address), w.master, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,9 +200,9 @@ func (i *instance) requireStopped(t *testing.T, id string) {
 }
 
 // openDatabase is the vault's, as somebody with a tool of his own sees it.
-func (w *fixture) openDatabase(t *testing.T) *table.DB {
+func (w *fixture) openDatabase(t *testing.T) *sqldb.DB {
 	t.Helper()
-	db, err := table.Open(t.Context(), tabletest.DatabaseAddress(w.address), table.Options{Schema: "vault", Durable: true, SingleFile: true})
+	db, err := sqldb.Open(t.Context(), sqldbtest.DatabaseAddress(w.address), sqldb.Options{Schema: "vault", Durable: true, SingleFile: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,12 +237,12 @@ func (w *fixture) isPostgres() bool { return strings.HasPrefix(w.address, "postg
 func (w *fixture) backUp(t *testing.T) func(into *fixture) {
 	t.Helper()
 	if !w.isPostgres() {
-		data, err := os.ReadFile(tabletest.DatabaseAddress(w.address))
+		data, err := os.ReadFile(sqldbtest.DatabaseAddress(w.address))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return func(into *fixture) {
-			path := tabletest.DatabaseAddress(into.address)
+			path := sqldbtest.DatabaseAddress(into.address)
 			if err := errors.Join(os.WriteFile(path+".new", data, 0o600), os.Rename(path+".new", path)); err != nil {
 				t.Fatal(err)
 			}
@@ -273,7 +273,7 @@ func (w *fixture) deleteVault(t *testing.T) {
 	t.Helper()
 	if w.isPostgres() {
 		w.execStatements(t, "drop schema vault cascade")
-	} else if err := os.Remove(tabletest.DatabaseAddress(w.address)); err != nil {
+	} else if err := os.Remove(sqldbtest.DatabaseAddress(w.address)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -322,7 +322,7 @@ func replacedVaults() map[string]struct {
 // key is made, and the good vault put back opens everything.
 func TestAVaultThatIsNotTheLogsIsRefusedAtStart(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		for name, attack := range replacedVaults() {
 			t.Run(name, func(t *testing.T) {
 				w := newFixture(t, newAddress(t, address))
@@ -347,7 +347,7 @@ func TestAVaultThatIsNotTheLogsIsRefusedAtStart(t *testing.T) {
 // TestAVaultThatIsTakenAwayWhileItServesIsNoticed, and stops nothing for good.
 func TestAVaultThatIsTakenAwayWhileItServesIsNoticed(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		for name, attack := range replacedVaults() {
 			t.Run(name, func(t *testing.T) {
 				w := newFixture(t, newAddress(t, address))
@@ -379,7 +379,7 @@ func TestAVaultThatIsTakenAwayWhileItServesIsNoticed(t *testing.T) {
 // TestAnOlderCopyThatLacksKeysIsRefused until the newest one is back, at the start and while it serves.
 func TestAnOlderCopyThatLacksKeysIsRefused(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		w := newFixture(t, address)
 		i := w.startChecked(t)
 		i.openAccounts(t, "a")
@@ -408,7 +408,7 @@ func TestAnOlderCopyThatLacksKeysIsRefused(t *testing.T) {
 // TestLostKeysCanBeGivenUp, and then what was sealed with them is unreadable, not empty.
 func TestLostKeysCanBeGivenUp(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		for name, lose := range map[string]func(*fixture, *testing.T){"deleted": (*fixture).deleteVault, "emptied": (*fixture).deleteKeys} {
 			t.Run(name, func(t *testing.T) {
 				w := newFixture(t, newAddress(t, address))
@@ -438,7 +438,7 @@ func TestLostKeysCanBeGivenUp(t *testing.T) {
 // TestErasedStaysErasedWithAnOlderVault: its keys are destroyed again.
 func TestErasedStaysErasedWithAnOlderVault(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		w := newFixture(t, address)
 		i := w.startChecked(t)
 		i.openAccounts(t, "a", "b")
@@ -483,7 +483,7 @@ func (s *swappableLog) ReadAll(ctx context.Context, after eventstore.Checkpoint,
 // TestErasuresOfAnotherLogDestroyNoKey: accounts of both may bear the same id.
 func TestErasuresOfAnotherLogDestroyNoKey(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		w := newFixture(t, address)
 		log := &swappableLog{Store: w.log}
 		log.log.Store(&log.Store)
@@ -513,7 +513,7 @@ func TestErasuresOfAnotherLogDestroyNoKey(t *testing.T) {
 // TestAnErasureThatWasCutIsFinished: the log said it, and the vault was away when the key was to be destroyed.
 func TestAnErasureThatWasCutIsFinished(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		w := newFixture(t, address)
 		i := w.startChecked(t)
 		i.openAccounts(t, "a")
@@ -540,7 +540,7 @@ func TestAnErasureThatWasCutIsFinished(t *testing.T) {
 // TestOneKeyThatIsLostMakesItsAccountUnreadableAlone: missing, another, or destroyed though the log erased nothing.
 func TestOneKeyThatIsLostMakesItsAccountUnreadableAlone(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		for name, statement := range map[string]string{
 			"missing":   "delete from data_keys where subject = 'a'",
 			"another":   "update data_keys set key = (select key from data_keys where subject = 'b') where subject = 'a'",
@@ -579,7 +579,7 @@ func (w *fixture) startWithEmptyCache(t *testing.T) *instance {
 
 func TestMasterKeysThatAreWrongOrMissingAreRefused(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		for _, bound := range []bool{true, false} {
 			t.Run(fmt.Sprint("bound ", bound), func(t *testing.T) {
 				w := newFixture(t, newAddress(t, address))
@@ -604,7 +604,7 @@ func TestMasterKeysThatAreWrongOrMissingAreRefused(t *testing.T) {
 // TestInstancesOfTwoMasterKeysNeverMixTheirs: the first key that is wrapped decides.
 func TestInstancesOfTwoMasterKeysNeverMixTheirs(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		w := newFixture(t, address)
 		w.startChecked(t).openAccounts(t, "clear")
 		w.master = bytes.Repeat([]byte{7}, 32)
@@ -622,7 +622,7 @@ func TestInstancesOfTwoMasterKeysNeverMixTheirs(t *testing.T) {
 
 func TestAVaultFromBeforeBindingsIsBoundOnceItOpensTheLog(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		w := newFixture(t, address)
 		i := w.startChecked(t)
 		i.openAccounts(t, "erased", "a", "b")
@@ -639,7 +639,7 @@ func TestAVaultFromBeforeBindingsIsBoundOnceItOpensTheLog(t *testing.T) {
 
 func TestInstancesThatBeginAtOnceBindTheVaultOnce(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		w := newFixture(t, address)
 		all := make([]*instance, 6)
 		for n := range all {
@@ -671,7 +671,7 @@ func TestInstancesThatBeginAtOnceBindTheVaultOnce(t *testing.T) {
 func newAddress(t *testing.T, address string) string {
 	t.Helper()
 	if strings.HasPrefix(address, "postgres") {
-		return tabletest.NewPostgresDatabase(t)
+		return sqldbtest.NewPostgresDatabase(t)
 	}
 	return t.TempDir()
 }

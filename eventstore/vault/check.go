@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"lieudit/schemas/table"
+	"lieudit/eventstore/sqldb"
 )
 
 // Check compares the vault with the log. It returns nil when the vault holds all keys of this log; a *WrongError when it
@@ -39,7 +39,7 @@ func (b *Bound) probe(ctx context.Context, full bool) error {
 	}
 	defer b.unlockCheck()
 	same, err := b.isUnchanged(ctx)
-	if err != nil && !errors.Is(err, errDatabaseChanged) && !table.IsMissingTable(err) {
+	if err != nil && !errors.Is(err, errDatabaseChanged) && !sqldb.IsMissingTable(err) {
 		return b.recordResult(ctx, fmt.Errorf("vault: %w", err))
 	}
 	checking, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -143,7 +143,7 @@ func (b *Bound) runCheck(ctx context.Context) error {
 	if err == nil {
 		current, err = b.vault.readState(ctx)
 	}
-	if table.IsMissingTable(err) {
+	if sqldb.IsMissingTable(err) {
 		return &WrongError{"at " + b.vault.redactedAddress() + " was emptied: its tables are gone", restoreHint}
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -34,7 +35,7 @@ func (v *Vault) renewLease(ctx context.Context, instance string) error {
 	if err != nil {
 		return err
 	}
-	return db.RunInTx(ctx, func(tx *table.Tx) error {
+	return db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if _, err := tx.Exec(ctx, "delete from lease where until < "+db.Now()); err != nil {
 			return err
 		}
@@ -56,7 +57,7 @@ func (v *Vault) releaseLease(instance string) {
 }
 
 // checkUnused returns ErrInUse while any instance has a lease.
-func checkUnused(ctx context.Context, db *table.DB, tx *table.Tx) error {
+func checkUnused(ctx context.Context, db *sqldb.DB, tx *sqldb.Tx) error {
 	var n int
 	err := tx.QueryRow(ctx, "select count(*) from lease where until > "+db.Now()).Scan(&n)
 	if err == nil && n > 0 {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"lieudit/schemas/table"
+	"lieudit/eventstore/sqldb"
 )
 
 // Rewrap wraps every key of the vault at an address with another master key, in one transaction, and returns how many
@@ -39,7 +39,7 @@ func Rewrap(ctx context.Context, address string, old, master []byte) (int, error
 		return 0, fmt.Errorf("vault: %w", err)
 	}
 	n := 0
-	err = db.RunInTx(ctx, func(tx *table.Tx) error {
+	err = db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		n, err = rewrapKeys(ctx, db, tx, before, after)
 		return err
 	})
@@ -54,7 +54,7 @@ func Rewrap(ctx context.Context, address string, old, master []byte) (int, error
 
 // rewrapKeys locks the row of the binding first: an instance that creates a key meanwhile waits in lockBinding, and then
 // fails, because the proof of the master key has changed.
-func rewrapKeys(ctx context.Context, db *table.DB, tx *table.Tx, before, after wrapper) (int, error) {
+func rewrapKeys(ctx context.Context, db *sqldb.DB, tx *sqldb.Tx, before, after wrapper) (int, error) {
 	if _, err := tx.Exec(ctx, "update binding set master = ?, version = version + 1 where id = 1", after.proof()); err != nil {
 		return 0, err
 	}
@@ -63,7 +63,7 @@ func rewrapKeys(ctx context.Context, db *table.DB, tx *table.Tx, before, after w
 	}
 	n := 0
 	for last := ""; ; {
-		rows, err := table.Select(ctx, tx, keyTable, "where subject > ? order by subject limit ?", last, prefetchRows)
+		rows, err := sqldb.Select(ctx, tx, keyTable, "where subject > ? order by subject limit ?", last, prefetchRows)
 		if err != nil || len(rows) == 0 {
 			return n, err
 		}
@@ -80,7 +80,7 @@ func rewrapKeys(ctx context.Context, db *table.DB, tx *table.Tx, before, after w
 			r.Key = after.seal(r.Subject, key)
 			changed = append(changed, r)
 		}
-		if err := table.Upsert(ctx, tx, keyTable, changed); err != nil {
+		if err := sqldb.Upsert(ctx, tx, keyTable, changed); err != nil {
 			return 0, err
 		}
 		n += len(changed)

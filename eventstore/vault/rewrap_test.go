@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/eventstore/vault"
 	"lieudit/schemas/event"
-	"lieudit/schemas/table/tabletest"
 )
 
 func masterKey(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }
@@ -18,7 +18,7 @@ func masterKey(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }
 // rewrapKeys changes the master key, and the one that instances are started with.
 func (w *fixture) rewrapKeys(t *testing.T, to []byte) int {
 	t.Helper()
-	n, err := vault.Rewrap(t.Context(), tabletest.DatabaseAddress(w.address), w.master, to)
+	n, err := vault.Rewrap(t.Context(), sqldbtest.DatabaseAddress(w.address), w.master, to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func (w *fixture) rewrapKeys(t *testing.T, to []byte) int {
 
 func TestRewrapWrapsKeysInClearAndChangesTheMasterKey(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		w := newFixture(t, address)
 		i := w.startChecked(t)
 		i.openAccounts(t, "a", "b", "erased")
@@ -66,7 +66,7 @@ func TestRewrapWrapsKeysInClearAndChangesTheMasterKey(t *testing.T) {
 
 func TestRewrapChangesAllOrNothing(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		w := newFixture(t, address)
 		w.master = masterKey(1)
 		i := w.startChecked(t)
@@ -77,7 +77,7 @@ func TestRewrapChangesAllOrNothing(t *testing.T) {
 		w.execStatements(t, "update data_keys set key = (select key from data_keys where subject = 'a') where subject = 'c'") // does not open for c
 		before := storedKey(t, w.address)
 		for name, old := range map[string][]byte{"a key that does not open": masterKey(1), "the wrong old key": masterKey(2), "no old key": nil} {
-			if _, err := vault.Rewrap(t.Context(), tabletest.DatabaseAddress(w.address), old, masterKey(3)); err == nil || !strings.Contains(err.Error(), "nothing was changed") {
+			if _, err := vault.Rewrap(t.Context(), sqldbtest.DatabaseAddress(w.address), old, masterKey(3)); err == nil || !strings.Contains(err.Error(), "nothing was changed") {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
@@ -104,7 +104,7 @@ func TestRewrapNeedsAVaultAndAnotherKey(t *testing.T) {
 // TestRewrapIsRefusedWhileAnInstanceRuns, and an instance that did not notice makes no key that nobody could open.
 func TestRewrapIsRefusedWhileAnInstanceRuns(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, tabletest.NewPostgresDatabase(t))
+	w := newFixture(t, sqldbtest.NewPostgresDatabase(t))
 	i := w.startChecked(t)
 	i.openAccounts(t, "a")
 	if _, err := vault.Rewrap(t.Context(), w.address, nil, masterKey(1)); !errors.Is(err, vault.ErrInUse) {

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/event"
-	"lieudit/schemas/table"
 )
 
 // This file reads the log for Bound: which subjects must have a key (their account was opened with a sealed field), which
@@ -269,7 +269,7 @@ func (c *keyComparison) compareBatch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := table.LoadByKeys(ctx, db, keyTable, subjects)
+	rows, err := sqldb.LoadByKeys(ctx, db, keyTable, subjects)
 	if err != nil {
 		return err
 	}

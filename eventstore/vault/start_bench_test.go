@@ -12,10 +12,10 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/eventstore/vault"
 	"lieudit/schemas/event"
-	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 // derivedVault gives every subject the key that follows from its name.
@@ -33,9 +33,9 @@ func BenchmarkCheck(b *testing.B) {
 	const accounts = 100_000
 	log := newLog(b)
 	fillLog(b, log, accounts)
-	for name, address := range map[string]func() string{"sqlite": b.TempDir, "postgres": func() string { return tabletest.NewPostgresDatabase(b) }} {
+	for name, address := range map[string]func() string{"sqlite": b.TempDir, "postgres": func() string { return sqldbtest.NewPostgresDatabase(b) }} {
 		b.Run(name, func(b *testing.B) {
-			address := tabletest.DatabaseAddress(address())
+			address := sqldbtest.DatabaseAddress(address())
 			check := func() {
 				v, err := vault.New(address, nil, time.Now)
 				if err != nil {
@@ -51,7 +51,7 @@ func BenchmarkCheck(b *testing.B) {
 			for what, reset := range map[string]string{"first": "update binding set position = 0", "again": "update binding set keys = keys"} {
 				b.Run(what, func(b *testing.B) {
 					check()
-					db, err := table.Open(b.Context(), address, table.Options{Schema: "vault", SingleFile: true})
+					db, err := sqldb.Open(b.Context(), address, sqldb.Options{Schema: "vault", SingleFile: true})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -95,12 +95,12 @@ func fillVault(b *testing.B, address string, accounts int) {
 	if err := v.Close(); err != nil {
 		b.Fatal(err)
 	}
-	db, err := table.Open(b.Context(), address, table.Options{Schema: "vault", SingleFile: true})
+	db, err := sqldb.Open(b.Context(), address, sqldb.Options{Schema: "vault", SingleFile: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	err = db.RunInTx(b.Context(), func(tx *table.Tx) error {
+	err = db.RunInTx(b.Context(), func(tx *sqldb.Tx) error {
 		for n := range accounts {
 			id := fmt.Sprintf("a%06d", n)
 			key, _ := derivedVault{}.Key(b.Context(), id, true)

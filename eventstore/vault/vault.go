@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -44,7 +45,7 @@ type Vault struct {
 
 // database is an open database. On SQLite, file identifies the file that was opened (see checkFile).
 type database struct {
-	*table.DB
+	*sqldb.DB
 	file os.FileInfo
 }
 
@@ -125,10 +126,10 @@ func (v *Vault) findOrCreateRow(ctx context.Context, subject string, create bool
 }
 
 // insertKey stores a new random key. If another instance inserted one first, that key stays.
-func (v *Vault) insertKey(ctx context.Context, db *table.DB, subject string) error {
+func (v *Vault) insertKey(ctx context.Context, db *sqldb.DB, subject string) error {
 	key := make([]byte, keyLen)
 	rand.Read(key) // never fails: the runtime ends the program first
-	err := db.RunInTx(ctx, func(tx *table.Tx) error {
+	err := db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if err := v.lockBinding(ctx, tx); err != nil {
 			return err
 		}
@@ -169,9 +170,9 @@ func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 	return nil
 }
 
-func (v *Vault) overwriteKeys(ctx context.Context, db *table.DB, subjects []string) error {
+func (v *Vault) overwriteKeys(ctx context.Context, db *sqldb.DB, subjects []string) error {
 	now := int64(table.InstantOf(v.clock()))
-	err := db.RunInTx(ctx, func(tx *table.Tx) error {
+	err := db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if err := v.lockBinding(ctx, tx); err != nil {
 			return err
 		}
@@ -199,7 +200,7 @@ func (v *Vault) isPostgres() bool { return strings.HasPrefix(v.address, "postgre
 
 // openDatabase returns the database, and opens it on the first call. It fails with errDatabaseChanged when the SQLite file at the
 // path is no longer the one that was opened: what is written to the opened one would be lost when it is closed.
-func (v *Vault) openDatabase(ctx context.Context) (*table.DB, error) {
+func (v *Vault) openDatabase(ctx context.Context) (*sqldb.DB, error) {
 	if d := v.db.Load(); d != nil {
 		return d.DB, v.checkFile(d)
 	}
@@ -274,7 +275,7 @@ func (v *Vault) connect(ctx context.Context) (*database, error) {
 		}
 		d.file = file
 	}
-	db, err := table.Open(ctx, v.address, table.Options{Name: "data keys", Schema: "vault", Durable: true, SingleFile: true})
+	db, err := sqldb.Open(ctx, v.address, sqldb.Options{Name: "data keys", Schema: "vault", Durable: true, SingleFile: true})
 	if err != nil {
 		return nil, err
 	}

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/eventstore/vault"
-	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 func TestAMasterKeyIsNeededForWhatItWrapped(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		master := bytes.Repeat([]byte{7}, 32)
 		want := mustKey(t, openVault(t, address, master, time.Now), "a", true)
 		for name, other := range map[string][]byte{"none": nil, "another": bytes.Repeat([]byte{8}, 32)} {
@@ -32,7 +32,7 @@ func TestAMasterKeyIsNeededForWhatItWrapped(t *testing.T) {
 
 func TestKeysFromBeforeTheMasterKeyStillOpen(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		want := mustKey(t, openVault(t, address, nil, time.Now), "a", true)
 		if got := mustKey(t, openVault(t, address, bytes.Repeat([]byte{7}, 32), time.Now), "a", false); !bytes.Equal(got, want) {
 			t.Errorf("got %x, want %x", got, want)
@@ -43,7 +43,7 @@ func TestKeysFromBeforeTheMasterKeyStillOpen(t *testing.T) {
 // storedKey is all the keys in the database.
 func storedKey(t *testing.T, address string) []byte {
 	t.Helper()
-	db, err := table.Open(t.Context(), tabletest.DatabaseAddress(address), table.Options{Schema: "vault"})
+	db, err := sqldb.Open(t.Context(), sqldbtest.DatabaseAddress(address), sqldb.Options{Schema: "vault"})
 	if err != nil {
 		t.Fatal(err)
 	}

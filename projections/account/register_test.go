@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/account"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 var (
@@ -54,7 +54,7 @@ func TestAccountHasWhatItsEventsSay(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
-			tabletest.EachDatabase(t, func(t *testing.T, address string) {
+			sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 				s := projectortest.Start(t, address, account.Model)
 				s.Append("account-a", append([]event.Event{accountOpened}, c.events...)...)
 				want := table.Account{ID: "a", Name: "Ménard", Plan: "STARTER", Quota: 100, Anchor: "2026-11-21"}
@@ -74,7 +74,7 @@ func TestAccountHasWhatItsEventsSay(t *testing.T) {
 
 func TestKeysAndTokensHaveWhatTheirEventsSay(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := projectortest.Start(t, address, account.Model)
 		s.Append("account-a", accountOpened,
 			event.SecretKeyIssued{Key: "k1", Label: "server", Hash: hash, Hint: "ld_sk_…aaaa"},
@@ -105,7 +105,7 @@ func TestKeysAndTokensHaveWhatTheirEventsSay(t *testing.T) {
 
 func TestNameIsGoneFromARebuildOnceItsKeyIsDestroyed(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := projectortest.Start(t, address, account.Model)
 		s.Append("account-a", accountOpened)
 		if got := projectortest.Rows(s, table.AccountModel, table.Accounts); len(got) != 1 || got[0].Name != "Ménard" {

@@ -7,18 +7,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/audit"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 	"lieudit/schemas/token"
 )
 
 func TestEveryEventIsOneEntry(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := projectortest.Start(t, address, audit.Model)
 		hash := token.HashOf("x")
 		s.Append("account-a",
@@ -54,7 +54,7 @@ func TestEveryEventIsOneEntry(t *testing.T) {
 
 func TestEverySiteChangeIsOneEntry(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := projectortest.Start(t, address, audit.Model)
 		row := func(op, id string, version int64) event.SiteRow {
 			return event.SiteRow{ExternalID: id, SiteID: "of-" + id, Operation: op, Version: version, Content: `{"content":{"nom":"Ménard"}}`, Digest: []byte("digest")}

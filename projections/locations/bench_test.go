@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/audit"
 	"lieudit/projections/locations"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 
 var benchDatabases = map[string]func(*testing.B) string{
 	"sqlite":   func(b *testing.B) string { return b.TempDir() },
-	"postgres": func(b *testing.B) string { return tabletest.NewPostgresDatabase(b) },
+	"postgres": func(b *testing.B) string { return sqldbtest.NewPostgresDatabase(b) },
 }
 
 // BenchmarkProjection fills the places, the history and both from a journal of syncs that is there already: first ones, and
@@ -135,8 +136,8 @@ func awaitPosition(b *testing.B, p *projector.Projector, at eventstore.Position)
 	}
 }
 
-func openRegistry(b *testing.B, address string) *table.Registry {
-	s, err := table.OpenRegistry(address)
+func openRegistry(b *testing.B, address string) *sqldb.Registry {
+	s, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func openRegistry(b *testing.B, address string) *table.Registry {
 
 // benchmarkInserts is the raw limit: rows as wide as those that are projected.
 func benchmarkInserts[R any](b *testing.B, address string, t table.Table[R], row func(n int) R) {
-	db, err := table.Open(b.Context(), tabletest.DatabaseAddress(address), table.Options{})
+	db, err := sqldb.Open(b.Context(), sqldbtest.DatabaseAddress(address), sqldb.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func benchmarkInserts[R any](b *testing.B, address string, t table.Table[R], row
 			rows[i] = row(n)
 			n++
 		}
-		if err := db.RunInTx(b.Context(), func(tx *table.Tx) error { return table.Upsert(b.Context(), tx, t, rows) }); err != nil {
+		if err := db.RunInTx(b.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(b.Context(), tx, t, rows) }); err != nil {
 			b.Fatal(err)
 		}
 	}

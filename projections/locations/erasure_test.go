@@ -7,16 +7,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/locations"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 func TestErasureDeletesTheSitesOfItsAccountAlone(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := projectortest.Start(t, address, locations.Model(true))
 		for _, stream := range []string{"locations-a", "locations-b"} {
 			s.Append(stream, event.ReferentialOpened{Code: code})

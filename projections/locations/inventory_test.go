@@ -5,11 +5,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/locations"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 const (
@@ -58,7 +58,7 @@ func TestEveryEventOfItsCategoriesHasAHandler(t *testing.T) {
 
 func TestSitesAreWhatTheirRowsSay(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := projectortest.Start(t, address, locations.Model(false))
 		s.Append(stream, event.ReferentialOpened{Code: code})
 		s.Append(stream, sitesChanged(3, siteRow(event.SiteCreated, "p", 1, "1"), siteRow(event.SiteCreated, "q", 1, "1"), siteRow(event.SiteCreated, "r", 1, "1"), siteRow(event.SiteCreated, "s", 1, "1")))
@@ -77,7 +77,7 @@ func TestSitesAreWhatTheirRowsSay(t *testing.T) {
 
 func TestReferentialIsWhatItsEventsSay(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := projectortest.Start(t, address, locations.Model(false))
 		s.Append(stream, event.ReferentialOpened{Code: code, Name: "Magasins"}, event.ReferentialOpened{Code: "other"})
 		s.Append(stream, sitesChanged(7), event.ReferentialRenamed{Code: code, Name: "Boutiques"})
@@ -100,7 +100,7 @@ func TestReferentialIsWhatItsEventsSay(t *testing.T) {
 func TestStagedRowsGetThePositionOfTheirCommit(t *testing.T) {
 	t.Parallel()
 	const n = 1000
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := projectortest.Start(t, address, locations.Model(false))
 		s.Append(stream, event.ReferentialOpened{Code: code})
 		s.Sync(stream, sitesWritten(n), projectortest.SiteRows(event.SiteCreated, 1, n))
@@ -123,7 +123,7 @@ func TestStagedRowsGetThePositionOfTheirCommit(t *testing.T) {
 
 func TestOutboxNamesWhatChanged(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := projectortest.Start(t, address, locations.Model(true))
 		s.Append(stream, event.ReferentialOpened{Code: code})
 		s.Append(stream, sitesChanged(2, siteRow(event.SiteCreated, "p", 1, "1"), siteRow(event.SiteCreated, "q", 1, "1")))
@@ -138,7 +138,7 @@ func TestOutboxNamesWhatChanged(t *testing.T) {
 
 func TestReplayGivesTheSameRows(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := projectortest.Start(t, address, locations.Model(true))
 		s.Append(stream, event.ReferentialOpened{Code: code})
 		s.Sync(stream, sitesWritten(300), projectortest.SiteRows(event.SiteCreated, 1, 300))
@@ -166,7 +166,7 @@ func TestReplayGivesTheSameRows(t *testing.T) {
 func TestItServesWhileItIsFilledAgain(t *testing.T) {
 	t.Parallel()
 	const n = 500
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		m := locations.Model(true)
 		s := projectortest.Start(t, address, m)
 		s.Append(stream, event.ReferentialOpened{Code: code})

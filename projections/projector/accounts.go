@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 )
@@ -63,8 +64,8 @@ type accountFilter struct {
 }
 
 // filterEvents finds which facts are to be folded (accountFilter.kept), and writes the changed statuses of accounts.
-func filterEvents(ctx context.Context, tx *table.Tx, decoded []decodedEvent) (*accountFilter, error) {
-	rows, err := table.Select(ctx, tx, table.AccountStatuses, "where kind <> '' or voided > 0")
+func filterEvents(ctx context.Context, tx *sqldb.Tx, decoded []decodedEvent) (*accountFilter, error) {
+	rows, err := sqldb.Select(ctx, tx, table.AccountStatuses, "where kind <> '' or voided > 0")
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +86,11 @@ func filterEvents(ctx context.Context, tx *table.Tx, decoded []decodedEvent) (*a
 	for _, s := range v.changed {
 		changed = append(changed, s)
 	}
-	return v, table.Upsert(ctx, tx, table.AccountStatuses, changed)
+	return v, sqldb.Upsert(ctx, tx, table.AccountStatuses, changed)
 }
 
 // loadStatuses reads the statuses of running accounts that these facts will change.
-func (v *accountFilter) loadStatuses(ctx context.Context, tx *table.Tx, decoded []decodedEvent) error {
+func (v *accountFilter) loadStatuses(ctx context.Context, tx *sqldb.Tx, decoded []decodedEvent) error {
 	seen := map[string]bool{}
 	var owners []string
 	for _, f := range decoded {
@@ -98,7 +99,7 @@ func (v *accountFilter) loadStatuses(ctx context.Context, tx *table.Tx, decoded 
 			seen[owner], owners = true, append(owners, owner)
 		}
 	}
-	rows, err := table.LoadByKeys(ctx, tx, table.AccountStatuses, owners)
+	rows, err := sqldb.LoadByKeys(ctx, tx, table.AccountStatuses, owners)
 	for _, s := range rows {
 		v.changed[s.Account] = s
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/account"
 	"lieudit/projections/audit"
 	"lieudit/projections/locations"
@@ -23,7 +25,6 @@ import (
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 // startAllModels is an instance that fills all read models of the core log, those of places with an outbox.
@@ -60,11 +61,11 @@ func siteRow(code, id, op string, version int64) event.SitesChanged {
 // accountRows are the rows of an account's places, or why they are not to be accountRows.
 func (i *instance) accountRows(t *testing.T, account string) (sites []table.Site, referentials []table.Referential, err error) {
 	t.Helper()
-	err = i.registry.ReadAccount(t.Context(), table.LocationsModel, account, func(db *table.DB) (err error) {
-		if sites, err = table.Select(t.Context(), db, table.Sites, "where account = ? order by id", account); err != nil {
+	err = i.registry.ReadAccount(t.Context(), table.LocationsModel, account, func(db *sqldb.DB) (err error) {
+		if sites, err = sqldb.Select(t.Context(), db, table.Sites, "where account = ? order by id", account); err != nil {
 			return err
 		}
-		referentials, err = table.Select(t.Context(), db, table.Referentials, "where account = ? order by id", account)
+		referentials, err = sqldb.Select(t.Context(), db, table.Referentials, "where account = ? order by id", account)
 		return err
 	})
 	return sites, referentials, err
@@ -74,7 +75,7 @@ func (i *instance) accountRows(t *testing.T, account string) (sites []table.Site
 func (i *instance) requireStopped(t *testing.T, m table.ReadModel, account string) table.AccountStatus {
 	t.Helper()
 	var stop *table.StoppedError
-	err := i.registry.ReadAccount(t.Context(), m, account, func(*table.DB) error { return nil })
+	err := i.registry.ReadAccount(t.Context(), m, account, func(*sqldb.DB) error { return nil })
 	if !errors.As(err, &stop) {
 		t.Fatalf("%s: got %v for account %s, want it stopped", m.Name, err, account)
 	}
@@ -85,7 +86,7 @@ func (i *instance) requireStopped(t *testing.T, m table.ReadModel, account strin
 func (i *instance) awaitRunning(t *testing.T, m table.ReadModel, account string) {
 	t.Helper()
 	until(t, account+" runs in "+m.Name, func() bool {
-		return i.registry.ReadAccount(t.Context(), m, account, func(*table.DB) error { return nil }) == nil
+		return i.registry.ReadAccount(t.Context(), m, account, func(*sqldb.DB) error { return nil }) == nil
 	})
 }
 
@@ -135,7 +136,7 @@ func TestUnusableEventStopsItsAccountAlone(t *testing.T) {
 	for name, unusable := range unusableEvents {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			tabletest.EachDatabase(t, func(t *testing.T, address string) {
+			sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 				s := newCluster(t, address)
 				s.appendEvents(t, "locations-b", event.ReferentialOpened{Code: "m"})
 				s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
@@ -191,8 +192,8 @@ func (i *instance) checkEqualsRebuilt(t *testing.T, s *cluster, account string) 
 		if r.Sites, r.Referentials, err = i.accountRows(t, account); err != nil {
 			t.Fatal(err)
 		}
-		err = i.registry.ReadAccount(t.Context(), table.AuditModel, account, func(db *table.DB) (err error) {
-			r.Entries, err = table.Select(t.Context(), db, table.AuditEntries, "where account = ? order by position, part", account)
+		err = i.registry.ReadAccount(t.Context(), table.AuditModel, account, func(db *sqldb.DB) (err error) {
+			r.Entries, err = sqldb.Select(t.Context(), db, table.AuditEntries, "where account = ? order by position, part", account)
 			return err
 		})
 		if err != nil {
@@ -219,7 +220,7 @@ func (i *instance) checkEqualsRebuilt(t *testing.T, s *cluster, account string) 
 
 func TestUsableEventThatACorrectionNamesIsTakenBack(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
 		s.appendEvents(t, "locations-a", siteRow("m", "wrong", event.SiteCreated, 1))
@@ -239,7 +240,7 @@ func TestUsableEventThatACorrectionNamesIsTakenBack(t *testing.T) {
 // TestAccountsAndTokensAreRefoldedToo: the streams of accounts and of tokens.
 func TestAccountsAndTokensAreRefoldedToo(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		projectortest.AppendAccounts(t, s.log, s.codec, 3)
 		s.appendEvents(t, "token-t", event.TokenIssued{Token: "t", Role: "customer", Account: "a000000", Hash: make([]byte, 32)})
@@ -318,7 +319,7 @@ func (v *lockedVault) setLost(subject string, lost bool) {
 
 func TestUnreadableAccountIsStoppedAloneAndRefoldedOnceItOpens(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		v := &lockedVault{lost: map[string]bool{}}
 		s := &cluster{address: address, log: projectortest.OpenJournal(t), codec: eventstore.NewCodec(v)}
 		for _, account := range []string{"a", "b"} {
@@ -360,13 +361,13 @@ func TestUnreadableAccountIsStoppedAloneAndRefoldedOnceItOpens(t *testing.T) {
 // TestEmptyCommitIsPassedOverAndSaidOnce: earlier releases left commits without a sync id.
 func TestEmptyCommitIsPassedOverAndSaidOnce(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
 		at := s.appendEvents(t, "locations-a", event.SyncCommitted{SiteWriteSummary: event.SiteWriteSummary{Referential: "m", Action: "sync", Created: 10_000, ActiveAfter: 10_000, IdempotencyKeyHash: "k", RequestHash: "r"}})
 		s.appendEvents(t, "locations-a", event.SyncCommitted{SiteWriteSummary: event.SiteWriteSummary{Referential: "none"}})
 		end := s.appendEvents(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1))
-		registry, err := table.OpenRegistry(address)
+		registry, err := sqldb.OpenRegistry(address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -395,7 +396,7 @@ func TestEmptyCommitIsPassedOverAndSaidOnce(t *testing.T) {
 func TestRefoldLosesNothingThatHappensMeanwhile(t *testing.T) {
 	t.Parallel()
 	const changes, corrections = 300, 20
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		for _, account := range []string{"a", "b"} {
 			s.appendEvents(t, "locations-"+account, event.ReferentialOpened{Code: "m"})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -47,7 +48,7 @@ func (p *Projector) VerifyGenerations(ctx context.Context) {
 	}
 	var checks sync.WaitGroup
 	for _, c := range all {
-		if m, err := p.modelNamed(c.Model); err == nil && c.IsOf(m.ReadModel) && c.State == table.Serving {
+		if m, err := p.modelNamed(c.Model); err == nil && c.IsOf(m.ReadModel) && c.State == sqldb.Serving {
 			checks.Go(func() { p.verifyGeneration(ctx, m, c) })
 		}
 	}
@@ -56,7 +57,7 @@ func (p *Projector) VerifyGenerations(ctx context.Context) {
 
 // verifyGeneration reads from the checkpoint of a copy to find out whether the log holds it. If the log does not answer in time,
 // nothing changes.
-func (p *Projector) verifyGeneration(ctx context.Context, m Model, c table.Generation) {
+func (p *Projector) verifyGeneration(ctx context.Context, m Model, c sqldb.Generation) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
 	_, checkpoint, err := p.readCheckpoint(ctx, c)

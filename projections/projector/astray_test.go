@@ -9,11 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 // restoreCase is how an older copy of the log comes back.
@@ -38,7 +39,7 @@ func TestDivergedGenerationAnswersNothing(t *testing.T) {
 	for name, r := range restoreCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tabletest.EachDatabase(t, func(t *testing.T, address string) { checkRestoredLog(t, address, r) })
+			sqldbtest.EachDatabase(t, func(t *testing.T, address string) { checkRestoredLog(t, address, r) })
 		})
 	}
 }
@@ -64,7 +65,7 @@ func checkRestoredLog(t *testing.T, address string, r restoreCase) {
 	for _, i := range []*instance{one, two} {
 		for _, m := range []table.ReadModel{table.AccountModel, table.AuditModel} {
 			until(t, m.Name+" is not asked", func() bool {
-				return errors.Is(i.registry.Read(t.Context(), m, func(*table.DB) error { return nil }), table.ErrDiverged)
+				return errors.Is(i.registry.Read(t.Context(), m, func(*sqldb.DB) error { return nil }), sqldb.ErrDiverged)
 			})
 		}
 		until(t, "readiness says what to do", func() bool {
@@ -115,10 +116,10 @@ func TestDivergedGenerationAnswersAgainWhenItsLogIsBack(t *testing.T) {
 	two.awaitPosition(t, at)
 	log.Restore(t, older, func() {})
 	read := func(i *instance) error {
-		return i.registry.Read(t.Context(), table.AccountModel, func(*table.DB) error { return nil })
+		return i.registry.Read(t.Context(), table.AccountModel, func(*sqldb.DB) error { return nil })
 	}
 	for _, i := range []*instance{one, two} {
-		until(t, "it is not asked", func() bool { return errors.Is(read(i), table.ErrDiverged) })
+		until(t, "it is not asked", func() bool { return errors.Is(read(i), sqldb.ErrDiverged) })
 	}
 	log.Restore(t, right, func() {})
 	at = projectortest.AppendAccountRange(t, log, s.codec, 3000, 3001)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -20,7 +21,7 @@ type Changeset struct {
 }
 
 type flusher interface {
-	flush(context.Context, *table.Tx) error
+	flush(context.Context, *sqldb.Tx) error
 }
 
 func newChangeset() *Changeset {
@@ -82,7 +83,7 @@ func DeleteRowsWhere[R any](b *Changeset, t table.Table[R], condition string, ar
 	p := tableChangesOf(b, t)
 	before := &tableChanges[R]{p.table, p.rows, p.updates, p.initialRows, nil}
 	p.rows, p.updates, p.initialRows = map[string]*R{}, map[string][]func(*R){}, map[string]func() R{}
-	p.before = append(p.before, before.flush, func(ctx context.Context, tx *table.Tx) error {
+	p.before = append(p.before, before.flush, func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "delete from "+t.Name+" where "+condition, args...)
 		return err
 	})
@@ -94,7 +95,7 @@ type tableChanges[R any] struct {
 	rows        map[string]*R
 	updates     map[string][]func(*R)                    // of rows that are still to be read
 	initialRows map[string]func() R                      // what rows begin with that may not be there; nil: they need not be
-	before      []func(context.Context, *table.Tx) error // what is to be done before any of these
+	before      []func(context.Context, *sqldb.Tx) error // what is to be done before any of these
 }
 
 func tableChangesOf[R any](b *Changeset, t table.Table[R]) *tableChanges[R] {
@@ -131,7 +132,7 @@ func rowKey[R any](t table.Table[R], row *R) string {
 }
 
 // flush writes the rows, always in the order of their keys: two writers cannot lock each other up.
-func (p *tableChanges[R]) flush(ctx context.Context, tx *table.Tx) error {
+func (p *tableChanges[R]) flush(ctx context.Context, tx *sqldb.Tx) error {
 	for _, step := range p.before {
 		if err := step(ctx, tx); err != nil {
 			return err
@@ -149,16 +150,16 @@ func (p *tableChanges[R]) flush(ctx context.Context, tx *table.Tx) error {
 	for i, key := range keys {
 		rows[i] = *p.rows[key]
 	}
-	return table.Upsert(ctx, tx, p.table, rows)
+	return sqldb.Upsert(ctx, tx, p.table, rows)
 }
 
 // loadUpdated reads the rows that are changed and were not written in this batch.
-func (p *tableChanges[R]) loadUpdated(ctx context.Context, tx *table.Tx) error {
+func (p *tableChanges[R]) loadUpdated(ctx context.Context, tx *sqldb.Tx) error {
 	keys := make([]string, 0, len(p.updates))
 	for key := range p.updates {
 		keys = append(keys, key)
 	}
-	loaded, err := table.LoadByKeys(ctx, tx, p.table, keys)
+	loaded, err := sqldb.LoadByKeys(ctx, tx, p.table, keys)
 	if err != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func (p *tableChanges[R]) applyUpdates(key string, row *R) {
 }
 
 // flush writes everything.
-func (b *Changeset) flush(ctx context.Context, tx *table.Tx) error {
+func (b *Changeset) flush(ctx context.Context, tx *sqldb.Tx) error {
 	names := make([]string, 0, len(b.tables))
 	for name := range b.tables {
 		names = append(names, name)

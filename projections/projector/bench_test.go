@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/account"
 	"lieudit/projections/audit"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 const benchEvents = 100_000
@@ -27,7 +28,7 @@ func BenchmarkProjection(b *testing.B) {
 	end := projectortest.AppendAccounts(b, log, codec, benchEvents/projectortest.EventsPerAccount)
 	for name, place := range map[string]func(*testing.B) string{
 		"sqlite":   func(b *testing.B) string { return b.TempDir() },
-		"postgres": func(b *testing.B) string { return tabletest.NewPostgresDatabase(b) },
+		"postgres": func(b *testing.B) string { return sqldbtest.NewPostgresDatabase(b) },
 	} {
 		b.Run(name+"/register", func(b *testing.B) { benchmarkFill(b, log, codec, end, place, account.Model) })
 		b.Run(name+"/history", func(b *testing.B) { benchmarkFill(b, log, codec, end, place, audit.Model) })
@@ -39,7 +40,7 @@ func BenchmarkProjection(b *testing.B) {
 func benchmarkFill(b *testing.B, log eventstore.Store, codec *eventstore.Codec, end eventstore.Position, place func(*testing.B) string, models ...projector.Model) {
 	for b.Loop() {
 		b.StopTimer()
-		registry, err := table.OpenRegistry(place(b))
+		registry, err := sqldb.OpenRegistry(place(b))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func benchmarkFill(b *testing.B, log eventstore.Store, codec *eventstore.Codec, 
 func benchmarkInserts(b *testing.B, place func(*testing.B) string) {
 	for b.Loop() {
 		b.StopTimer()
-		db, err := table.Open(b.Context(), tabletest.DatabaseAddress(place(b)), table.Options{})
+		db, err := sqldb.Open(b.Context(), sqldbtest.DatabaseAddress(place(b)), sqldb.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -76,7 +77,7 @@ func benchmarkInserts(b *testing.B, place func(*testing.B) string) {
 		batches := benchEntries()
 		b.StartTimer()
 		for _, rows := range batches {
-			if err := db.RunInTx(b.Context(), func(tx *table.Tx) error { return table.Upsert(b.Context(), tx, table.AuditEntries, rows) }); err != nil {
+			if err := db.RunInTx(b.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(b.Context(), tx, table.AuditEntries, rows) }); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"lieudit/schemas/table"
+	"lieudit/eventstore/sqldb"
 )
 
 // OwnedGeneration is a copy that serves, in the hands of the one instance that fills it.
 type OwnedGeneration struct {
-	Generation table.Generation
-	DB         *table.DB
+	Generation sqldb.Generation
+	DB         *sqldb.DB
 	// Changed is closed when rows may have changed since it was asked for.
 	Changed func() <-chan struct{}
 }
@@ -56,7 +56,7 @@ func (w *worker) runOwnerTask(ctx context.Context, o OwnedGeneration) {
 }
 
 // isServingFunc says whether a copy is the one that answers.
-func (p *Projector) isServingFunc(m Model, c table.Generation) func(context.Context) bool {
+func (p *Projector) isServingFunc(m Model, c sqldb.Generation) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		now, err := p.registry.ServingGeneration(ctx, m.ReadModel)
 		return err == nil && now.Name == c.Name

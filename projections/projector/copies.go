@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -44,7 +45,7 @@ func (p *Projector) Prune(ctx context.Context) ([]string, error) {
 	models := make([]table.ReadModel, len(p.models))
 	for i, m := range p.models {
 		models[i] = m.ReadModel
-		if _, err := p.registry.ServingGeneration(ctx, m.ReadModel); err != nil && !errors.Is(err, table.ErrNotReady) {
+		if _, err := p.registry.ServingGeneration(ctx, m.ReadModel); err != nil && !errors.Is(err, sqldb.ErrNotReady) {
 			return nil, err
 		}
 	}
@@ -61,24 +62,24 @@ func (p *Projector) modelNamed(name string) (Model, error) {
 }
 
 // serveOnceFunc is how a lane makes its copy answer. Once it does there is nothing more to do.
-func (p *Projector) serveOnceFunc(w *worker, c table.Generation) func(context.Context) error {
+func (p *Projector) serveOnceFunc(w *worker, c sqldb.Generation) func(context.Context) error {
 	var mu sync.Mutex
 	return func(ctx context.Context) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if c.State != table.Building {
+		if c.State != sqldb.Building {
 			return nil
 		}
 		done, err := p.serveGeneration(ctx, w, c)
 		if done {
-			c.State = table.Serving
+			c.State = sqldb.Serving
 		}
 		return err
 	}
 }
 
 // serveGeneration makes a copy that was being built answer, once it has caught up and is not behind the one that does.
-func (p *Projector) serveGeneration(ctx context.Context, w *worker, c table.Generation) (bool, error) {
+func (p *Projector) serveGeneration(ctx context.Context, w *worker, c sqldb.Generation) (bool, error) {
 	caughtUpAt := w.currentState().caughtUpAt
 	if caughtUpAt.IsZero() {
 		return false, nil
@@ -100,12 +101,12 @@ func (p *Projector) serveGeneration(ctx context.Context, w *worker, c table.Gene
 // isServingAhead says whether the copy that serves has seen more of the log than the lane's.
 func (p *Projector) isServingAhead(ctx context.Context, w *worker) (bool, error) {
 	ahead := false
-	err := p.registry.Read(ctx, w.model.ReadModel, func(db *table.DB) error {
+	err := p.registry.Read(ctx, w.model.ReadModel, func(db *sqldb.DB) error {
 		c, err := lease{db: db}.readCheckpoint(ctx)
 		ahead = uint64(c.Position) > uint64(w.currentState().checkpoint.Position)
 		return err
 	})
-	if errors.Is(err, table.ErrNotReady) || errors.Is(err, table.ErrDiverged) {
+	if errors.Is(err, sqldb.ErrNotReady) || errors.Is(err, sqldb.ErrDiverged) {
 		err = nil
 	}
 	return ahead, err

@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/account"
 	"lieudit/projections/audit"
 	"lieudit/projections/projector"
@@ -20,7 +22,6 @@ import (
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 // awaitStopReason waits until the copy of a model that answers stands still, and says why.
@@ -49,7 +50,7 @@ func (i *instance) requireDown(t *testing.T, position eventstore.Position) {
 
 func TestEventItDoesNotKnowStopsAProjection(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		before := projectortest.AppendAccounts(t, s.log, s.codec, 1)
 		i := s.startInstance(t)
@@ -90,7 +91,7 @@ func (v *flakyVault) Key(ctx context.Context, subject string, create bool) ([]by
 
 func TestProjectionGoesOnWhenItsCauseIsGone(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		v := &flakyVault{}
 		codec := eventstore.NewCodec(v)
 		s := &cluster{address: address, log: projectortest.OpenJournal(t), codec: codec}
@@ -121,7 +122,7 @@ func TestProjectionGoesOnWhenItsCauseIsGone(t *testing.T) {
 
 func TestOlderCopyOfTheLogStopsProjectionsUntilItIsReplaced(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		i := s.startInstance(t)
 		i.awaitPosition(t, projectortest.AppendAccounts(t, s.log, s.codec, 2))
@@ -138,7 +139,7 @@ func TestOlderCopyOfTheLogStopsProjectionsUntilItIsReplaced(t *testing.T) {
 		i.requireDown(t, end+1_000_000)
 		for _, m := range []table.ReadModel{table.AccountModel, table.AuditModel} {
 			until(t, m.Name+" is not asked", func() bool {
-				return errors.Is(i.registry.Read(t.Context(), m, func(*table.DB) error { return nil }), table.ErrDiverged)
+				return errors.Is(i.registry.Read(t.Context(), m, func(*sqldb.DB) error { return nil }), sqldb.ErrDiverged)
 			})
 		}
 		i.stop()
@@ -157,7 +158,7 @@ func TestOlderCopyOfTheLogStopsProjectionsUntilItIsReplaced(t *testing.T) {
 
 func TestRebuildReplacesAGenerationOfAnotherLog(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		i := s.startInstance(t, audit.Model)
 		i.awaitPosition(t, projectortest.AppendAccounts(t, s.log, s.codec, 9))
@@ -179,7 +180,7 @@ func TestRebuildReplacesAGenerationOfAnotherLog(t *testing.T) {
 
 func TestTwoInstancesProjectWithoutGapOrDouble(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		a, b := s.startInstance(t), s.startInstance(t)
 		projectortest.AppendAccounts(t, s.log, s.codec, 30)
@@ -199,7 +200,7 @@ func TestTwoInstancesProjectWithoutGapOrDouble(t *testing.T) {
 
 func TestInstanceWithoutLeaseSeesWhatTheOwnerWrites(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		a := s.startInstance(t, account.Model)
 		a.awaitPosition(t, projectortest.AppendAccounts(t, s.log, s.codec, 1))

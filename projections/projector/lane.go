@@ -11,6 +11,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/feed"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -143,7 +144,7 @@ func (w *worker) writeTransaction(ctx context.Context, p batchPart) error {
 	defer cancel()
 	needsScrub := false
 	var filter *accountFilter
-	err := w.lease.db.RunInTx(ctx, func(tx *table.Tx) error {
+	err := w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if err := w.lease.advanceCheckpoint(ctx, tx, p.Batch); err != nil {
 			return err
 		}

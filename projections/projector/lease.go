@@ -9,6 +9,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/feed"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -24,7 +25,7 @@ var errFenced = errors.New("another instance fills this copy now")
 
 // lease is one instance's right to fill one copy. All times are those of the database's clock.
 type lease struct {
-	db             *table.DB
+	db             *sqldb.DB
 	owner          string
 	isOnlyInstance bool // no other instance can be alive
 }
@@ -43,7 +44,7 @@ func (l lease) claim(ctx context.Context) (table.Checkpoint, error) {
 }
 
 func (l lease) readCheckpoint(ctx context.Context) (table.Checkpoint, error) {
-	rows, err := table.Select(ctx, l.db, table.Checkpoints, "")
+	rows, err := sqldb.Select(ctx, l.db, table.Checkpoints, "")
 	if err == nil && len(rows) != 1 {
 		err = errors.New("the copy has no checkpoint")
 	}
@@ -69,7 +70,7 @@ func (l lease) release(ctx context.Context, reason string) error {
 
 // advanceCheckpoint moves the checkpoint over a batch in the transaction of its rows; it fails when the lease or the place is not
 // what the batch was read for.
-func (l lease) advanceCheckpoint(ctx context.Context, tx *table.Tx, b feed.Batch) error {
+func (l lease) advanceCheckpoint(ctx context.Context, tx *sqldb.Tx, b feed.Batch) error {
 	recorded := table.Instant(0)
 	if n := len(b.Events); n > 0 {
 		recorded = table.InstantOf(b.Events[n-1].Time)
@@ -84,7 +85,7 @@ func (l lease) advanceCheckpoint(ctx context.Context, tx *table.Tx, b feed.Batch
 }
 
 // lockCheckpoint keeps the checkpoint as it is until a transaction ends; it fails when the lease is not this instance's any more.
-func (l lease) lockCheckpoint(ctx context.Context, tx *table.Tx) error {
+func (l lease) lockCheckpoint(ctx context.Context, tx *sqldb.Tx) error {
 	n, err := tx.Exec(ctx, "update checkpoint set until = "+l.db.Now()+" + ? where owner = ?", leaseDuration.Microseconds(), l.owner)
 	if err == nil && n != 1 {
 		err = errFenced

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 )
@@ -139,7 +140,7 @@ func (m Model) decodePayload(ctx context.Context, codec *eventstore.Codec, r eve
 }
 
 // foldEvents is what facts do to the rows. repaired are the owners of streams that are folded without some of their events.
-func (m Model) foldEvents(ctx context.Context, tx *table.Tx, decoded []decodedEvent, correctedOwners map[string]bool) (*Changeset, error) {
+func (m Model) foldEvents(ctx context.Context, tx *sqldb.Tx, decoded []decodedEvent, correctedOwners map[string]bool) (*Changeset, error) {
 	b := newChangeset()
 	b.correctedOwners = correctedOwners
 	for _, s := range m.StreamStates {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
-	"lieudit/schemas/table/tabletest"
 )
 
 // proxy is a way to a server that can be shut: connections are cut and new ones refused.
@@ -95,7 +95,7 @@ func (g *proxy) setShut(shut bool) {
 
 func TestDatabaseThatGoesAwayIsResumedWithoutGapOrDouble(t *testing.T) {
 	t.Parallel()
-	g, address := startProxy(t, tabletest.NewPostgresDatabase(t))
+	g, address := startProxy(t, sqldbtest.NewPostgresDatabase(t))
 	s := newCluster(t, address)
 	g.setShut(true) // away already at the start
 	i := s.startInstance(t)

@@ -15,12 +15,13 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/account"
 	"lieudit/projections/audit"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 const (
@@ -42,7 +43,7 @@ func projectUntilKilled(address, folder string) error {
 	if err != nil {
 		return err
 	}
-	registry, err := table.OpenRegistry(address)
+	registry, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (s *cluster) rowsFromScratch(t *testing.T) modelRows {
 // awaitProgress waits until the history holds more of the log than at a position, and gives the new one.
 func awaitProgress(t *testing.T, address string, before int64) int64 {
 	t.Helper()
-	registry, err := table.OpenRegistry(address)
+	registry, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func awaitProgress(t *testing.T, address string, before int64) int64 {
 	until(t, "the child projects", func() bool {
 		copies, err := registry.Generations(t.Context())
 		for _, c := range copies {
-			if err != nil || !c.IsOf(table.AuditModel) || c.State == table.Creating {
+			if err != nil || !c.IsOf(table.AuditModel) || c.State == sqldb.Creating {
 				continue
 			}
 			db, release, err := registry.OpenGeneration(t.Context(), c)
@@ -177,7 +178,7 @@ func killCampaign() (lives, kills int) {
 
 func TestKilledProjectorLeavesNoGapAndNoDouble(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		lives, kills := killCampaign()
 		folders := copyLogFolders(t, lives, 0)
 		s := openCluster(t, address, folders[0])
@@ -199,7 +200,7 @@ func TestKilledProjectorLeavesNoGapAndNoDouble(t *testing.T) {
 
 func TestPausedOwnerIsReplacedAndDoesNoHarmWhenItWakes(t *testing.T) {
 	t.Parallel()
-	address := tabletest.NewPostgresDatabase(t) // a SQLite file belongs to one process
+	address := sqldbtest.NewPostgresDatabase(t) // a SQLite file belongs to one process
 	const lives = 200
 	folders := copyLogFolders(t, lives, 1)
 	paused := startChild(t, address, folders[1])

@@ -13,7 +13,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/feed"
-	"lieudit/schemas/table"
+	"lieudit/eventstore/sqldb"
 )
 
 // Projector fills the copies of read models on a shelf, together with the projectors of other instances.
@@ -24,7 +24,7 @@ type Projector struct {
 
 	store         eventstore.Store
 	codec         *eventstore.Codec
-	registry      *table.Registry
+	registry      *sqldb.Registry
 	models        []Model
 	storesByModel map[string]eventstore.Store // the logs of the models that are not about store, by model
 
@@ -36,7 +36,7 @@ type Projector struct {
 }
 
 // New is a projector of models. Nothing happens before Run.
-func New(store eventstore.Store, codec *eventstore.Codec, registry *table.Registry, models ...Model) *Projector {
+func New(store eventstore.Store, codec *eventstore.Codec, registry *sqldb.Registry, models ...Model) *Projector {
 	return &Projector{Log: slog.Default(), store: store, codec: codec, registry: registry, models: models,
 		storesByModel: map[string]eventstore.Store{}, registryWake: make(chan struct{}, 1), workers: map[string]*worker{}}
 }
@@ -131,7 +131,7 @@ func (s *supervisor) syncWorkers(ctx context.Context) error {
 	for _, m := range s.projector.models {
 		found := false
 		for _, c := range all {
-			if c.IsOf(m.ReadModel) && (c.State == table.Serving || c.State == table.Building) {
+			if c.IsOf(m.ReadModel) && (c.State == sqldb.Serving || c.State == sqldb.Building) {
 				found, wanted[c.Name] = true, true
 				err = errors.Join(err, s.startWorker(ctx, m, c))
 			}
@@ -150,7 +150,7 @@ func (s *supervisor) syncWorkers(ctx context.Context) error {
 	return err
 }
 
-func (s *supervisor) startWorker(ctx context.Context, m Model, c table.Generation) error {
+func (s *supervisor) startWorker(ctx context.Context, m Model, c sqldb.Generation) error {
 	if s.running[c.Name] != nil {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (s *supervisor) startWorker(ctx context.Context, m Model, c table.Generatio
 	return nil
 }
 
-func (p *Projector) newWorker(m Model, c table.Generation, db *table.DB) *worker {
+func (p *Projector) newWorker(m Model, c sqldb.Generation, db *sqldb.DB) *worker {
 	w := &worker{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.registry.InstanceID, p.IsOnlyInstance}, log: p.Log.With("projection", c.Name),
 		logged: &p.logged, refoldWake: make(chan struct{}, 1)}
 	w.state.changed = make(chan struct{})

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/account"
 	"lieudit/projections/audit"
 	"lieudit/projections/projector"
@@ -15,7 +17,6 @@ import (
 	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 // cluster is one database and one log, with any number of instances over them.
@@ -34,7 +35,7 @@ func newCluster(t *testing.T, address string) *cluster {
 // instance is a running projector and what it answers from.
 type instance struct {
 	*projector.Projector
-	registry *table.Registry
+	registry *sqldb.Registry
 	stop     func()
 }
 
@@ -43,7 +44,7 @@ func (s *cluster) startInstance(t *testing.T, models ...projector.Model) *instan
 	if len(models) == 0 {
 		models = []projector.Model{account.Model, audit.Model}
 	}
-	registry, err := table.OpenRegistry(s.address)
+	registry, err := sqldb.OpenRegistry(s.address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func (s *cluster) startInstance(t *testing.T, models ...projector.Model) *instan
 }
 
 // runProjector runs a projector until the test ends, or its instance is stopped.
-func (s *cluster) runProjector(t *testing.T, p *projector.Projector, registry *table.Registry) *instance {
+func (s *cluster) runProjector(t *testing.T, p *projector.Projector, registry *sqldb.Registry) *instance {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
@@ -102,21 +103,21 @@ type modelRows struct {
 func (i *instance) readRows(t *testing.T) modelRows {
 	t.Helper()
 	var r modelRows
-	err := i.registry.Read(t.Context(), table.AccountModel, func(db *table.DB) (err error) {
-		if r.Accounts, err = table.Select(t.Context(), db, table.Accounts, "order by id"); err != nil {
+	err := i.registry.Read(t.Context(), table.AccountModel, func(db *sqldb.DB) (err error) {
+		if r.Accounts, err = sqldb.Select(t.Context(), db, table.Accounts, "order by id"); err != nil {
 			return err
 		}
-		if r.Keys, err = table.Select(t.Context(), db, table.Keys, "order by id"); err != nil {
+		if r.Keys, err = sqldb.Select(t.Context(), db, table.Keys, "order by id"); err != nil {
 			return err
 		}
-		r.Tokens, err = table.Select(t.Context(), db, table.Tokens, "order by id")
+		r.Tokens, err = sqldb.Select(t.Context(), db, table.Tokens, "order by id")
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = i.registry.Read(t.Context(), table.AuditModel, func(db *table.DB) (err error) {
-		r.Entries, err = table.Select(t.Context(), db, table.AuditEntries, "order by position, part")
+	err = i.registry.Read(t.Context(), table.AuditModel, func(db *sqldb.DB) (err error) {
+		r.Entries, err = sqldb.Select(t.Context(), db, table.AuditEntries, "order by position, part")
 		return err
 	})
 	if err != nil {
@@ -136,7 +137,7 @@ func TestEveryEventOfItsCategoriesHasAHandler(t *testing.T) {
 
 func TestReplayFromZeroGivesTheSameRows(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		i := s.startInstance(t)
 		projectortest.AppendAccounts(t, s.log, s.codec, 20)

@@ -9,6 +9,7 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/feed"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -65,7 +66,7 @@ func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 // refoldDueAccounts refolds the accounts whose status asks for it. An account that cannot be refolded yet keeps none of the others
 // waiting; the error is the first one's.
 func (w *worker) refoldDueAccounts(ctx context.Context) (first error) {
-	due, err := table.Select(ctx, w.lease.db, table.AccountStatuses, "where kind = ? order by account", table.AccountRefolding)
+	due, err := sqldb.Select(ctx, w.lease.db, table.AccountStatuses, "where kind = ? order by account", table.AccountRefolding)
 	if err != nil {
 		return nil // the lane logs that the database is unavailable
 	}
@@ -130,8 +131,8 @@ func (r *refold) verifiedCheckpoint(ctx context.Context) (eventstore.Position, e
 // beginRound begins a refold of the account, which ends any earlier one, and deletes its rows.
 func (r *refold) beginRound(ctx context.Context) error {
 	r.writtenTo = 0
-	return r.runTransaction(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
-		s, err := table.LoadAccountStatus(ctx, tx, r.owner)
+	return r.runTransaction(ctx, func(ctx context.Context, tx *sqldb.Tx) (bool, error) {
+		s, err := sqldb.LoadAccountStatus(ctx, tx, r.owner)
 		if err == nil && s.Kind != table.AccountRefolding {
 			err = errFenced
 		}
@@ -140,7 +141,7 @@ func (r *refold) beginRound(ctx context.Context) error {
 		}
 		s.RefoldCount++
 		r.round = s.RefoldCount
-		if err := table.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s}); err != nil {
+		if err := sqldb.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s}); err != nil {
 			return false, err
 		}
 		return r.dropRows(ctx, tx)
@@ -148,7 +149,7 @@ func (r *refold) beginRound(ctx context.Context) error {
 }
 
 // dropRows deletes the account's rows, and returns whether that deleted personal data.
-func (r *refold) dropRows(ctx context.Context, tx *table.Tx) (needsScrub bool, err error) {
+func (r *refold) dropRows(ctx context.Context, tx *sqldb.Tx) (needsScrub bool, err error) {
 	position := int64(0)
 	if err := tx.QueryRow(ctx, "select position from checkpoint").Scan(&position); err != nil {
 		return false, err
@@ -159,8 +160,8 @@ func (r *refold) dropRows(ctx context.Context, tx *table.Tx) (needsScrub bool, e
 }
 
 // currentStatus is the account's status in a transaction of this refold. It fails if another one has begun since.
-func (r *refold) currentStatus(ctx context.Context, tx *table.Tx) (table.AccountStatus, error) {
-	s, err := table.LoadAccountStatus(ctx, tx, r.owner)
+func (r *refold) currentStatus(ctx context.Context, tx *sqldb.Tx) (table.AccountStatus, error) {
+	s, err := sqldb.LoadAccountStatus(ctx, tx, r.owner)
 	if err == nil && (s.Kind != table.AccountRefolding || s.RefoldCount != r.round) {
 		err = errFenced
 	}
@@ -169,11 +170,11 @@ func (r *refold) currentStatus(ctx context.Context, tx *table.Tx) (table.Account
 
 // runTransaction runs f in a transaction that fails if this instance no longer owns the copy. f returns whether it deleted
 // personal data, which is then scrubbed from the database's files.
-func (r *refold) runTransaction(ctx context.Context, f func(context.Context, *table.Tx) (bool, error)) error {
+func (r *refold) runTransaction(ctx context.Context, f func(context.Context, *sqldb.Tx) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	needsScrub := false
-	err := r.lease.db.RunInTx(ctx, func(tx *table.Tx) (err error) {
+	err := r.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) (err error) {
 		if err = r.lease.lockCheckpoint(ctx, tx); err == nil {
 			needsScrub, err = f(ctx, tx)
 		}
@@ -223,7 +224,7 @@ func (r *refold) writeRows(ctx context.Context, bound eventstore.Position) (stop
 				return nil, err
 			}
 			kept, stop := eventsBeforeStop(p.decoded)
-			err := r.runTransaction(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
+			err := r.runTransaction(ctx, func(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 				if _, err := r.currentStatus(ctx, tx); err != nil {
 					return false, err
 				}
@@ -328,7 +329,7 @@ func (h *streamHead) advance() { h.event, h.err, h.hasEvent = h.next() }
 // its events than writeRows has read, or where a correction that came after the bound may name stop: then the refold runs
 // again. An account that is stopped again keeps no rows: its erasure may be among the events that are passed over.
 func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *decodedEvent) (done bool, err error) {
-	err = r.runTransaction(ctx, func(ctx context.Context, tx *table.Tx) (needsScrub bool, err error) {
+	err = r.runTransaction(ctx, func(ctx context.Context, tx *sqldb.Tx) (needsScrub bool, err error) {
 		s, err := r.currentStatus(ctx, tx)
 		switch {
 		case err != nil, stop == nil && s.LastSkipped > int64(r.writtenTo), stop != nil && s.Position > int64(bound):
@@ -343,7 +344,7 @@ func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *de
 			return false, err
 		}
 		done, r.status = true, s
-		return needsScrub, table.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s})
+		return needsScrub, sqldb.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s})
 	})
 	if !done || err != nil {
 		return false, err
@@ -359,7 +360,7 @@ func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *de
 // Refold requests that the rows of stopped accounts are written again from their streams, in every copy that has stopped
 // them. It does not wait for that. An account whose streams still hold an unusable event is stopped again.
 func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
-	return p.eachGeneration(ctx, func(c table.Generation, db *table.DB) error {
+	return p.eachGeneration(ctx, func(c sqldb.Generation, db *sqldb.DB) error {
 		if err := requestRefold(ctx, db, accounts); err != nil {
 			return err
 		}
@@ -372,8 +373,8 @@ func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
 
 // requestRefold marks the accounts in a transaction that takes the checkpoint first, as every batch does: a batch that is
 // being written would else put back the status that it read before.
-func requestRefold(ctx context.Context, db *table.DB, accounts []string) error {
-	return db.RunInTx(ctx, func(tx *table.Tx) error {
+func requestRefold(ctx context.Context, db *sqldb.DB, accounts []string) error {
+	return db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if _, err := tx.Exec(ctx, "update checkpoint set owner = owner"); err != nil {
 			return err
 		}
@@ -397,8 +398,8 @@ const maxStopped = 100
 
 // StoppedAccounts returns the accounts that the copies in use or under construction have stopped, at most 100 of a copy.
 func (p *Projector) StoppedAccounts(ctx context.Context) (all []StoppedAccount, err error) {
-	err = p.eachGeneration(ctx, func(c table.Generation, db *table.DB) error {
-		rows, err := table.Select(ctx, db, table.AccountStatuses, "where kind <> '' or empty <> 0 order by kind desc, account limit ?", maxStopped)
+	err = p.eachGeneration(ctx, func(c sqldb.Generation, db *sqldb.DB) error {
+		rows, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> '' or empty <> 0 order by kind desc, account limit ?", maxStopped)
 		for _, s := range rows {
 			all = append(all, StoppedAccount{c.Name, s})
 		}
@@ -408,14 +409,14 @@ func (p *Projector) StoppedAccounts(ctx context.Context) (all []StoppedAccount, 
 }
 
 // eachGeneration runs f on the copies of this binary's models that serve or are being built.
-func (p *Projector) eachGeneration(ctx context.Context, f func(table.Generation, *table.DB) error) error {
+func (p *Projector) eachGeneration(ctx context.Context, f func(sqldb.Generation, *sqldb.DB) error) error {
 	generations, err := p.registry.Generations(ctx)
 	if err != nil {
 		return err
 	}
 	for _, c := range generations {
 		m, unknown := p.modelNamed(c.Model)
-		if unknown != nil || !c.IsOf(m.ReadModel) || c.State != table.Serving && c.State != table.Building {
+		if unknown != nil || !c.IsOf(m.ReadModel) || c.State != sqldb.Serving && c.State != sqldb.Building {
 			continue
 		}
 		if err := p.useGeneration(ctx, c, f); err != nil {
@@ -425,7 +426,7 @@ func (p *Projector) eachGeneration(ctx context.Context, f func(table.Generation,
 	return nil
 }
 
-func (p *Projector) useGeneration(ctx context.Context, c table.Generation, f func(table.Generation, *table.DB) error) error {
+func (p *Projector) useGeneration(ctx context.Context, c sqldb.Generation, f func(sqldb.Generation, *sqldb.DB) error) error {
 	db, release, err := p.registry.OpenGeneration(ctx, c)
 	if err != nil {
 		return err

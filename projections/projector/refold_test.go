@@ -10,12 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/locations"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 // observedLog is a log that tells of each reading of a stream before it begins, and whose subscriptions can be held back.
@@ -81,7 +82,7 @@ const rowsRead = 2
 
 func TestCorrectionThatComesWhileAnotherEventStopsTheRefoldIsNotLost(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		log := &observedLog{Store: s.log}
 		s.log = log
@@ -107,7 +108,7 @@ func TestCorrectionThatComesWhileAnotherEventStopsTheRefoldIsNotLost(t *testing.
 
 func TestRefoldThatAnotherInstanceFinishedMeanwhileWritesNothing(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		log := &observedLog{Store: s.log}
 		s.log = log
@@ -118,13 +119,13 @@ func TestRefoldThatAnotherInstanceFinishedMeanwhileWritesNothing(t *testing.T) {
 		i.requireStopped(t, table.LocationsModel, "a")
 		done := make(chan error, 1)
 		log.setOnRead(onNthRead("locations-a", rowsRead, func() { // what the other one leaves: all rows, and the account runs
-			done <- i.registry.Read(t.Context(), table.LocationsModel, func(db *table.DB) error {
-				return db.RunInTx(t.Context(), func(tx *table.Tx) error {
+			done <- i.registry.Read(t.Context(), table.LocationsModel, func(db *sqldb.DB) error {
+				return db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
 					site := table.Site{ID: "a/m/x", Account: "a", Referential: "m", ExternalID: "x", Version: 9, Content: "{}"}
-					if err := table.Upsert(t.Context(), tx, table.Sites, []table.Site{site}); err != nil {
+					if err := sqldb.Upsert(t.Context(), tx, table.Sites, []table.Site{site}); err != nil {
 						return err
 					}
-					return table.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{{Account: "a", RefoldCount: 2, VoidedEvents: 1}})
+					return sqldb.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{{Account: "a", RefoldCount: 2, VoidedEvents: 1}})
 				})
 			})
 		}))
@@ -147,7 +148,7 @@ func TestRefoldThatAnotherInstanceFinishedMeanwhileWritesNothing(t *testing.T) {
 func (i *instance) stopAndRead(t *testing.T, s *cluster, read func(*instance)) error {
 	t.Helper()
 	i.stop()
-	registry, err := table.OpenRegistry(s.address)
+	registry, err := sqldb.OpenRegistry(s.address)
 	if err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func (i *instance) stopAndRead(t *testing.T, s *cluster, read func(*instance)) e
 
 func TestNoAccountIsRefoldedFromALogBehindItsGeneration(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		v := &lockedVault{lost: map[string]bool{"a": true}}
 		restorable := projectortest.NewRestorableLog(t)
 		log := &observedLog{Store: restorable}
@@ -183,7 +184,7 @@ func TestNoAccountIsRefoldedFromALogBehindItsGeneration(t *testing.T) {
 			if err == nil {
 				t.Fatal("the account runs with the rows of an older log")
 			}
-			return errors.Is(err, table.ErrDiverged)
+			return errors.Is(err, sqldb.ErrDiverged)
 		})
 		restorable.Restore(t, right, func() {})
 		close(back)
@@ -216,19 +217,19 @@ func TestErasureOfAStoppedAccountDeletesItsRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tabletest.EachDatabase(t, func(t *testing.T, address string) {
+			sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 				s := newCluster(t, address)
 				s.appendEvents(t, "account-a", event.AccountOpened{Account: "a", Name: "N", Anchor: plan.Date{Year: 2026, Month: 11, Day: 21}})
 				at := s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
 				i := s.startInstance(t, locations.Model(true))
 				i.awaitPosition(t, at)
 				test(t, s, i)
-				err := i.registry.Read(t.Context(), table.LocationsModel, func(db *table.DB) error {
-					sites, err := table.Select(t.Context(), db, table.Sites, "where account = 'a'")
+				err := i.registry.Read(t.Context(), table.LocationsModel, func(db *sqldb.DB) error {
+					sites, err := sqldb.Select(t.Context(), db, table.Sites, "where account = 'a'")
 					if err == nil && len(sites) > 0 {
 						t.Errorf("got %v, want no site of an erased account", siteNames(sites))
 					}
-					told, outboxErr := table.Select(t.Context(), db, table.Outbox, "where id = 'a/'")
+					told, outboxErr := sqldb.Select(t.Context(), db, table.Outbox, "where id = 'a/'")
 					if outboxErr == nil && len(told) != 1 {
 						t.Errorf("got %v in the outbox, want the index told that the sites are gone", told)
 					}
@@ -245,7 +246,7 @@ func TestErasureOfAStoppedAccountDeletesItsRows(t *testing.T) {
 // TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting: a vault that does not answer for one, say.
 func TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		v := &silentVault{}
 		s := &cluster{address: address, log: projectortest.OpenJournal(t), codec: eventstore.NewCodec(v)}
 		var at eventstore.Position

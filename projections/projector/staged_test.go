@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 var recordedModel = table.ReadModel{Name: "noted", Version: 1, Tables: []table.Def{table.Outbox.Def}}
@@ -173,7 +173,7 @@ func TestDeleteRowsDeletesEarlierRowsOnly(t *testing.T) {
 		for how, appends := range map[string][][]event.Event{"in one batch": {events}, "in many": apart} {
 			t.Run(what+" "+how, func(t *testing.T) {
 				t.Parallel()
-				tabletest.EachDatabase(t, func(t *testing.T, address string) {
+				sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 					st := projectortest.Start(t, address, deletingModel())
 					st.Append("locations-b", opened("other"))
 					st.Append("locations-a", opened("old"))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -31,18 +32,18 @@ type statesByStream[S any] map[string]S
 
 // AnyStreamState is a State of whatever types.
 type AnyStreamState interface {
-	open(context.Context, *table.Tx, *Changeset, []decodedEvent) error
+	open(context.Context, *sqldb.Tx, *Changeset, []decodedEvent) error
 	close(*Changeset) error
 }
 
-func (k StreamState[R, S]) open(ctx context.Context, tx *table.Tx, b *Changeset, decoded []decodedEvent) error {
+func (k StreamState[R, S]) open(ctx context.Context, tx *sqldb.Tx, b *Changeset, decoded []decodedEvent) error {
 	states, filter := statesByStream[S]{}, eventstore.Filter{k.Category}
 	for _, f := range decoded {
 		if filter.Matches(f.record.Stream) {
 			states[f.record.Stream] = *new(S)
 		}
 	}
-	rows, err := table.LoadByKeys(ctx, tx, k.Table, slices.Sorted(maps.Keys(states)))
+	rows, err := sqldb.LoadByKeys(ctx, tx, k.Table, slices.Sorted(maps.Keys(states)))
 	if err != nil {
 		return err
 	}

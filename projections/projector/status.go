@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -17,7 +18,7 @@ type Status struct {
 	Model        string
 	Version      int64
 	Generation   string
-	State        table.GenerationState
+	State        sqldb.GenerationState
 	IsServedHere bool // this instance answers from it
 	Position     eventstore.Position
 	LastRecorded time.Time // when the last event in it was recorded, zero when it holds none
@@ -42,7 +43,7 @@ func (p *Projector) Status(ctx context.Context) ([]Status, error) {
 	return all, nil
 }
 
-func (p *Projector) generationStatus(ctx context.Context, c table.Generation) Status {
+func (p *Projector) generationStatus(ctx context.Context, c sqldb.Generation) Status {
 	s := Status{Model: c.Model, Version: c.Version, Generation: c.Name, State: c.State, Lag: -1}
 	at, checkpoint, err := p.readCheckpoint(ctx, c)
 	if err != nil {
@@ -54,14 +55,14 @@ func (p *Projector) generationStatus(ctx context.Context, c table.Generation) St
 	if err != nil {
 		return s
 	}
-	s.IsServedHere = c.IsOf(m.ReadModel) && c.State == table.Serving
+	s.IsServedHere = c.IsOf(m.ReadModel) && c.State == sqldb.Serving
 	if s.Lag, err = p.measureLag(ctx, checkpoint, m); err != nil && s.Reason == "" {
 		s.Reason = err.Error()
 	}
 	return s
 }
 
-func (p *Projector) readCheckpoint(ctx context.Context, c table.Generation) (at table.Checkpoint, checkpoint eventstore.Checkpoint, err error) {
+func (p *Projector) readCheckpoint(ctx context.Context, c sqldb.Generation) (at table.Checkpoint, checkpoint eventstore.Checkpoint, err error) {
 	db, release, err := p.registry.OpenGeneration(ctx, c)
 	if err != nil {
 		return at, checkpoint, err
@@ -116,7 +117,7 @@ func (p *Projector) Ready(ctx context.Context) error {
 	}
 	for _, m := range p.models {
 		if !isServed[m.Name] {
-			err = errors.Join(err, fmt.Errorf("%s: %w", m.Name, table.ErrNotReady))
+			err = errors.Join(err, fmt.Errorf("%s: %w", m.Name, sqldb.ErrNotReady))
 		}
 	}
 	return err
@@ -125,8 +126,8 @@ func (p *Projector) Ready(ctx context.Context) error {
 // UnreadableAccounts are accounts that copies have stopped because a personal field did not open: the first ones after
 // an account in the order of their ids, at most limit.
 func (p *Projector) UnreadableAccounts(ctx context.Context, after string, limit int) (all []string, err error) {
-	err = p.eachGeneration(ctx, func(_ table.Generation, db *table.DB) error {
-		rows, err := table.Select(ctx, db, table.AccountStatuses, "where kind = ? and account > ? order by account limit ?", table.AccountUnreadable, after, limit)
+	err = p.eachGeneration(ctx, func(_ sqldb.Generation, db *sqldb.DB) error {
+		rows, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind = ? and account > ? order by account limit ?", table.AccountUnreadable, after, limit)
 		for _, s := range rows {
 			all = append(all, s.Account)
 		}

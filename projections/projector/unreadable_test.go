@@ -5,16 +5,16 @@ import (
 	"testing"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 func TestUnreadableAccountsAreListedOnceAcrossGenerations(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		v := &lockedVault{lost: map[string]bool{}}
 		s := &cluster{address: address, log: projectortest.OpenJournal(t), codec: eventstore.NewCodec(v)}
 		accounts := []string{"a", "b", "c"}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
-	"lieudit/schemas/table"
+	"lieudit/eventstore/sqldb"
 )
 
 // ErrDown: a read model does not advance at the moment; waiting for it is no use.
@@ -65,14 +65,14 @@ func (p *Projector) Checkpoint(ctx context.Context, name string) (eventstore.Che
 		return eventstore.Checkpoint{}, err
 	}
 	at, err := p.servingCheckpoint(ctx, m)
-	if errors.Is(err, table.ErrNotReady) {
+	if errors.Is(err, sqldb.ErrNotReady) {
 		return eventstore.Checkpoint{}, nil
 	}
 	return at, err
 }
 
 func (p *Projector) servingCheckpoint(ctx context.Context, m Model) (at eventstore.Checkpoint, err error) {
-	err = p.registry.Read(ctx, m.ReadModel, func(db *table.DB) error {
+	err = p.registry.Read(ctx, m.ReadModel, func(db *sqldb.DB) error {
 		c, err := lease{db: db}.readCheckpoint(ctx)
 		if err == nil {
 			at, err = checkpointOf(c)
@@ -105,7 +105,7 @@ func (p *Projector) awaitModel(ctx context.Context, m Model, position eventstore
 // hasPassed says whether the copy that is read has hasPassed a position; if not, changed is closed when it may have, where this
 // instance fills it itself.
 func (p *Projector) hasPassed(ctx context.Context, m Model, position eventstore.Position) (ok bool, changed chan struct{}, err error) {
-	err = p.registry.ReadGeneration(ctx, m.ReadModel, func(c table.Generation, db *table.DB) error {
+	err = p.registry.ReadGeneration(ctx, m.ReadModel, func(c sqldb.Generation, db *sqldb.DB) error {
 		if w := p.workerOf(c.Name); w != nil {
 			if now := w.currentState(); now.isOwner {
 				ok, changed = now.checkpoint.Position >= position, now.changed
@@ -115,7 +115,7 @@ func (p *Projector) hasPassed(ctx context.Context, m Model, position eventstore.
 		ok, err = hasOtherInstancePassed(ctx, db, position)
 		return err
 	})
-	if errors.Is(err, table.ErrNotReady) { // the first copy ever is being filled
+	if errors.Is(err, sqldb.ErrNotReady) { // the first copy ever is being filled
 		return false, nil, nil
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrDown) {
@@ -125,7 +125,7 @@ func (p *Projector) hasPassed(ctx context.Context, m Model, position eventstore.
 }
 
 // hasOtherInstancePassed asks the database how far another instance has got.
-func hasOtherInstancePassed(ctx context.Context, db *table.DB, position eventstore.Position) (bool, error) {
+func hasOtherInstancePassed(ctx context.Context, db *sqldb.DB, position eventstore.Position) (bool, error) {
 	var at, ownerless int64
 	var reason string
 	err := db.QueryRow(ctx, "select position, reason, "+db.Now()+" - until from checkpoint").Scan(&at, &reason, &ownerless)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/projections/projector"
 	"lieudit/schemas/table"
 )
@@ -137,11 +138,11 @@ func (d *session) enqueueSites(ctx context.Context, after int64) error {
 
 // dueRows are the rows to tell next: the oldest, and of those set aside what may be tried again.
 func (d *session) dueRows(ctx context.Context) ([]table.OutboxEntry, error) {
-	rows, err := table.Select(ctx, d.owned.DB, table.Outbox, "where position > 0 order by position, id limit ?", maxBatchRows)
+	rows, err := sqldb.Select(ctx, d.owned.DB, table.Outbox, "where position > 0 order by position, id limit ?", maxBatchRows)
 	if err != nil || len(rows) > 0 {
 		return rows, err
 	}
-	rows, err = table.Select(ctx, d.owned.DB, table.Outbox, "where position < 0 order by position desc, id limit ?", maxBatchRows)
+	rows, err = sqldb.Select(ctx, d.owned.DB, table.Outbox, "where position < 0 order by position desc, id limit ?", maxBatchRows)
 	now, due := time.Now(), rows[:0]
 	for _, r := range rows {
 		if !d.refused[r.ID].next.After(now) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/projections/locations"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
@@ -130,7 +131,7 @@ const stream = "locations-a"
 
 func startFixture(t *testing.T, address string) *fixture {
 	t.Helper()
-	registry, err := table.OpenRegistry(address)
+	registry, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}

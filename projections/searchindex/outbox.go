@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/projections/projector"
 	"lieudit/schemas/table"
 )
@@ -52,7 +53,7 @@ type Indexer struct {
 	Log *slog.Logger // one line when the index cannot be told and when it can again; slog.Default() unless set before use
 
 	index    Index
-	registry *table.Registry
+	registry *sqldb.Registry
 
 	mu              sync.Mutex
 	isActive        bool          // this instance tells the index
@@ -62,7 +63,7 @@ type Indexer struct {
 }
 
 // New is the outbox of the places on a shelf. Nothing happens before Run.
-func New(index Index, registry *table.Registry) *Indexer {
+func New(index Index, registry *sqldb.Registry) *Indexer {
 	return &Indexer{Log: slog.Default(), index: index, registry: registry, progressed: make(chan struct{})}
 }
 
@@ -98,7 +99,7 @@ func (o *Indexer) setActive(isActive bool) {
 }
 
 // generationID names what a copy fills an index with, as no other copy ever did.
-func generationID(c table.Generation) string {
+func generationID(c sqldb.Generation) string {
 	return c.Name + "@" + c.Created.Time().Format("20060102T150405.000000")
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/locations"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
@@ -16,12 +18,11 @@ import (
 	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 func TestIndexGetsSitesAsTheyAreNow(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		w := startFixture(t, address)
 		w.openReferential()
 		w.appendSites(siteRow(event.SiteCreated, "p", 1), siteRow(event.SiteCreated, "q", 1), siteRow(event.SiteCreated, "r", 1))
@@ -70,7 +71,7 @@ func TestSiteChangedDuringABatchIsIndexedAgain(t *testing.T) {
 
 func TestRefusedSiteIsSetAside(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		w := startFixture(t, address)
 		w.index.modify(func() { w.index.refusedID = "p07" })
 		w.openReferential()
@@ -190,11 +191,11 @@ func TestNewGenerationRefillsTheIndex(t *testing.T) {
 
 func TestOneInstanceUpdatesTheIndex(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		w := startFixture(t, address)
 		others := make([]func(), 2)
 		for i := range others {
-			registry, err := table.OpenRegistry(address)
+			registry, err := sqldb.OpenRegistry(address)
 			if err != nil {
 				t.Fatal(err)
 			}

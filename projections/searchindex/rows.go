@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -17,7 +18,7 @@ func (d *session) buildBatch(ctx context.Context, rows []table.OutboxEntry) (Bat
 		keys = append(keys, r.ID)
 	}
 	var err error
-	if b.Sites, err = table.LoadByKeys(ctx, d.owned.DB, table.Sites, keys); err != nil {
+	if b.Sites, err = sqldb.LoadByKeys(ctx, d.owned.DB, table.Sites, keys); err != nil {
 		return Batch{}, err
 	}
 	exists := make(map[string]bool, len(b.Sites))
@@ -41,8 +42,8 @@ func (d *session) deleteApplied(ctx context.Context, rows []table.OutboxEntry) e
 		keys[i] = r.ID
 		delete(d.refused, r.ID)
 	}
-	return d.owned.DB.RunInTx(ctx, func(tx *table.Tx) error {
-		current, err := table.LoadByKeys(ctx, tx, table.Outbox, keys)
+	return d.owned.DB.RunInTx(ctx, func(tx *sqldb.Tx) error {
+		current, err := sqldb.LoadByKeys(ctx, tx, table.Outbox, keys)
 		if err != nil {
 			return err
 		}
@@ -63,12 +64,12 @@ func (d *session) deleteApplied(ctx context.Context, rows []table.OutboxEntry) e
 		if err := deleteRows(ctx, tx, applied); err != nil {
 			return err
 		}
-		return table.Upsert(ctx, tx, table.Outbox, again)
+		return sqldb.Upsert(ctx, tx, table.Outbox, again)
 	})
 }
 
 // deleteRows deletes rows, and has the sites told again of accounts that were gone.
-func deleteRows(ctx context.Context, tx *table.Tx, rows []table.OutboxEntry) error {
+func deleteRows(ctx context.Context, tx *sqldb.Tx, rows []table.OutboxEntry) error {
 	for n := 0; len(rows) > 0; rows = rows[n:] {
 		n = min(len(rows), 200)
 		args := make([]any, 0, n)

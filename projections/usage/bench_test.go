@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/projections/usage"
@@ -18,7 +20,6 @@ import (
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 const (
@@ -32,7 +33,7 @@ func BenchmarkProjection(b *testing.B) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	databases := map[string]func(*testing.B) string{
 		"sqlite":   func(b *testing.B) string { return b.TempDir() },
-		"postgres": func(b *testing.B) string { return tabletest.NewPostgresDatabase(b) },
+		"postgres": func(b *testing.B) string { return sqldbtest.NewPostgresDatabase(b) },
 	}
 	for _, streams := range []int{1, 1000} {
 		log := projectortest.OpenJournal(b)
@@ -88,7 +89,7 @@ func tickEvents(account, round int, day plan.Date) []event.Event {
 func benchmarkFill(b *testing.B, log eventstore.Store, end eventstore.Position, newDatabase func(*testing.B) string) {
 	for b.Loop() {
 		b.StopTimer()
-		registry, err := table.OpenRegistry(newDatabase(b))
+		registry, err := sqldb.OpenRegistry(newDatabase(b))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -115,7 +116,7 @@ func benchmarkFill(b *testing.B, log eventstore.Store, end eventstore.Position, 
 func benchmarkInserts(b *testing.B, newDatabase func(*testing.B) string) {
 	for b.Loop() {
 		b.StopTimer()
-		db, err := table.Open(b.Context(), tabletest.DatabaseAddress(newDatabase(b)), table.Options{})
+		db, err := sqldb.Open(b.Context(), sqldbtest.DatabaseAddress(newDatabase(b)), sqldb.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -124,7 +125,7 @@ func benchmarkInserts(b *testing.B, newDatabase func(*testing.B) string) {
 		}
 		b.StartTimer()
 		for from := 0; from < benchTicks; from += usage.Model.BatchSize {
-			if err := db.RunInTx(b.Context(), func(tx *table.Tx) error { return table.Upsert(b.Context(), tx, table.UsageLines, benchLines(from)) }); err != nil {
+			if err := db.RunInTx(b.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(b.Context(), tx, table.UsageLines, benchLines(from)) }); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/projections/usage"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 func TestEveryEventOfItsCategoriesHasAHandler(t *testing.T) {
@@ -30,7 +30,7 @@ func TestEveryEventOfItsCategoriesHasAHandler(t *testing.T) {
 // the filling is broken off, the rows are those of a fold event by event.
 func TestRowsAreWhatTheFoldOfTheLogGives(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		seed := uint64(time.Now().UnixNano())
 		t.Logf("seed %d", seed)
 		random := rand.New(rand.NewPCG(seed, 0))

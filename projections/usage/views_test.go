@@ -5,18 +5,19 @@ import (
 	"strings"
 	"testing"
 
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/projections/usage"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 // TestViewsShowUsageUnderPlainNames: a tick that counts, one that would pass the cap, a refund and a correction.
 func TestViewsShowUsageUnderPlainNames(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := projectortest.Start(t, address, usage.Model)
 		mende := func(key string, requests int64) []event.UsageCount {
 			return []event.UsageCount{{Account: "mende", Key: key, Endpoint: "GET /me", Requests: requests}}
@@ -45,13 +46,13 @@ func TestViewsShowUsageUnderPlainNames(t *testing.T) {
 }
 
 // queryRow is the one row a question of people gives.
-func queryRow(t *testing.T, registry *table.Registry, address, question string) string {
+func queryRow(t *testing.T, registry *sqldb.Registry, address, question string) string {
 	t.Helper()
 	if strings.HasPrefix(address, "postgres") {
 		question = strings.Replace(question, " from ", " from lieudit.", 1)
 	}
 	var text []string
-	err := registry.Read(t.Context(), table.UsageModel, func(db *table.DB) error {
+	err := registry.Read(t.Context(), table.UsageModel, func(db *sqldb.DB) error {
 		rows, err := db.Query(t.Context(), question)
 		if err != nil {
 			return err

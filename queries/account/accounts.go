@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
 )
@@ -60,9 +61,9 @@ func (k *Reader) FindAccount(ctx context.Context, id string) (Account, error) {
 // ListAccounts are all accounts in the order of their ids, or those that are or will be sub-clients of an agency: one
 // that has left is no longer its former agency's business, though its row says so until its next event.
 func (k *Reader) ListAccounts(ctx context.Context, agency string, p Page) (found []Account, next string, err error) {
-	where, args := "where id > ? and "+table.ExcludeStoppedAccounts("id")+" order by id", []any{p.Cursor}
+	where, args := "where id > ? and "+sqldb.ExcludeStoppedAccounts("id")+" order by id", []any{p.Cursor}
 	if agency != "" {
-		where = "where (agency = ? and (next_agency_from = 0 or next_agency_from > ?) or next_agency = ?) and id > ? and " + table.ExcludeStoppedAccounts("id") + " order by id"
+		where = "where (agency = ? and (next_agency_from = 0 or next_agency_from > ?) or next_agency = ?) and id > ? and " + sqldb.ExcludeStoppedAccounts("id") + " order by id"
 		args = []any{agency, int64(table.InstantOf(k.now())), agency, p.Cursor}
 	}
 	rows, next, err := readPage(ctx, k, "", table.Accounts, p, accountCursor, where, args...)
@@ -116,8 +117,8 @@ func (k *Reader) loadAgencies(ctx context.Context, agencies map[string]*Account,
 	for id := range agencies {
 		ids = append(ids, id)
 	}
-	err = k.registry.Read(ctx, table.AccountModel, func(db *table.DB) error {
-		statuses, err := table.LoadByKeys(ctx, db, table.AccountStatuses, ids)
+	err = k.registry.Read(ctx, table.AccountModel, func(db *sqldb.DB) error {
+		statuses, err := sqldb.LoadByKeys(ctx, db, table.AccountStatuses, ids)
 		if err != nil {
 			return err
 		}
@@ -127,7 +128,7 @@ func (k *Reader) loadAgencies(ctx context.Context, agencies map[string]*Account,
 				stopped[s.Account] = s
 			}
 		}
-		rows, err := table.LoadByKeys(ctx, db, table.Accounts, ids)
+		rows, err := sqldb.LoadByKeys(ctx, db, table.Accounts, ids)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/access"
 	"lieudit/schemas/table"
 	"lieudit/schemas/token"
@@ -18,12 +19,12 @@ import (
 
 // Reader is the asking side of the register. It is safe for concurrent use.
 type Reader struct {
-	registry *table.Registry
+	registry *sqldb.Registry
 	now      func() time.Time
 }
 
 // New asks the copies on a shelf. What is scheduled has begun when now says so.
-func New(registry *table.Registry, now func() time.Time) *Reader { return &Reader{registry, now} }
+func New(registry *sqldb.Registry, now func() time.Time) *Reader { return &Reader{registry, now} }
 
 var (
 	// ErrNotFound: the register does not hold it.
@@ -86,7 +87,7 @@ func (k *Reader) ListTokens(ctx context.Context, p Page) (found []Token, next st
 	if err != nil {
 		return nil, "", err
 	}
-	rows, next, err := readPage(ctx, k, "", table.Tokens, p, tokenCursor, "where (created, id) > (?, ?) and "+table.ExcludeStoppedAccounts("'/token-' || id")+" order by created, id", created, id)
+	rows, next, err := readPage(ctx, k, "", table.Tokens, p, tokenCursor, "where (created, id) > (?, ?) and "+sqldb.ExcludeStoppedAccounts("'/token-' || id")+" order by created, id", created, id)
 	for _, r := range rows {
 		found = append(found, Token{r.ID, access.Role(r.Role), r.Account, r.Label, r.Hint,
 			r.Created.Time(), r.CreatedBy, r.Revoked.Time(), r.RevokedBy, r.Reason})
@@ -106,8 +107,8 @@ func keyFromRow(r table.Key) (Key, error) {
 // readPage reads one row more than the page holds, to know whether there is a next one. account is whose rows they are, ""
 // for those of many: then those of stopped accounts are to be left out.
 func readPage[R any](ctx context.Context, k *Reader, account string, t table.Table[R], p Page, cursorOf func(R) string, clause string, args ...any) (rows []R, next string, err error) {
-	err = k.registry.ReadAccount(ctx, table.AccountModel, account, func(db *table.DB) error {
-		rows, err = table.Select(ctx, db, t, clause+" limit ?", append(args, p.Limit+1)...)
+	err = k.registry.ReadAccount(ctx, table.AccountModel, account, func(db *sqldb.DB) error {
+		rows, err = sqldb.Select(ctx, db, t, clause+" limit ?", append(args, p.Limit+1)...)
 		return err
 	})
 	if err == nil && len(rows) > p.Limit {

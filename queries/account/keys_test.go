@@ -9,10 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/queries/account"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 	"lieudit/schemas/token"
 )
 
@@ -24,9 +25,9 @@ var (
 )
 
 // openReader is a register with the given rows, and its asking side.
-func openReader(t *testing.T, address string, put func(tx *table.Tx) error) *account.Reader {
+func openReader(t *testing.T, address string, put func(tx *sqldb.Tx) error) *account.Reader {
 	t.Helper()
-	shelf, err := table.OpenRegistry(address)
+	shelf, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +94,9 @@ func TestAccountShowsItsTermsOfNow(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
-			tabletest.EachDatabase(t, func(t *testing.T, address string) {
-				k := openReader(t, address, func(tx *table.Tx) error {
-					return table.Upsert(t.Context(), tx, table.Accounts, []table.Account{agency, accountRow("a", c.row)})
+			sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+				k := openReader(t, address, func(tx *sqldb.Tx) error {
+					return sqldb.Upsert(t.Context(), tx, table.Accounts, []table.Account{agency, accountRow("a", c.row)})
 				})
 				want := plain
 				want.ID = "a"
@@ -114,13 +115,13 @@ func TestAccountShowsItsTermsOfNow(t *testing.T) {
 
 func TestSubClientOfAStoppedAgencyIsNotShownWithAPlanOfItsOwn(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		k := openReader(t, address, func(tx *table.Tx) error { // the agency's rows are gone, or of before it stopped
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		k := openReader(t, address, func(tx *sqldb.Tx) error { // the agency's rows are gone, or of before it stopped
 			stopped := table.AccountStatus{Account: "agency", Kind: table.AccountRefolding}
-			if err := table.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{stopped}); err != nil {
+			if err := sqldb.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{stopped}); err != nil {
 				return err
 			}
-			return table.Upsert(t.Context(), tx, table.Accounts, []table.Account{
+			return sqldb.Upsert(t.Context(), tx, table.Accounts, []table.Account{
 				accountRow("child", func(a *table.Account) { a.Agency = "agency" }), accountRow("other", func(*table.Account) {}),
 			})
 		})
@@ -137,8 +138,8 @@ func TestSubClientOfAStoppedAgencyIsNotShownWithAPlanOfItsOwn(t *testing.T) {
 
 func TestUnknownAccountIsUnknown(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		k := openReader(t, address, func(*table.Tx) error { return nil })
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		k := openReader(t, address, func(*sqldb.Tx) error { return nil })
 		if _, err := k.FindAccount(t.Context(), "a"); !errors.Is(err, account.ErrNotFound) {
 			t.Errorf("got %v, want %v", err, account.ErrNotFound)
 		}
@@ -148,7 +149,7 @@ func TestUnknownAccountIsUnknown(t *testing.T) {
 func TestListsComeInPagesWithoutGap(t *testing.T) {
 	t.Parallel()
 	const n = 7
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		var accounts []table.Account
 		var issued []table.Key
 		var tokens []table.Token
@@ -159,9 +160,9 @@ func TestListsComeInPagesWithoutGap(t *testing.T) {
 			issued = append(issued, table.Key{ID: id, Account: "a", Kind: "secret", Origins: "[]", Created: at}, table.Key{ID: "other" + id, Account: "b", Origins: "[]"})
 			tokens = append(tokens, table.Token{ID: id, Role: "operator", Created: at})
 		}
-		k := openReader(t, address, func(tx *table.Tx) error {
-			return errors.Join(table.Upsert(t.Context(), tx, table.Accounts, accounts),
-				table.Upsert(t.Context(), tx, table.Keys, issued), table.Upsert(t.Context(), tx, table.Tokens, tokens))
+		k := openReader(t, address, func(tx *sqldb.Tx) error {
+			return errors.Join(sqldb.Upsert(t.Context(), tx, table.Accounts, accounts),
+				sqldb.Upsert(t.Context(), tx, table.Keys, issued), sqldb.Upsert(t.Context(), tx, table.Tokens, tokens))
 		})
 		for name, list := range map[string]func(account.Page) ([]string, string, error){
 			"accounts": func(p account.Page) ([]string, string, error) {
@@ -194,7 +195,7 @@ func TestListsComeInPagesWithoutGap(t *testing.T) {
 
 func TestAnAgencyListsItsSubClientsUntilTheyHaveLeft(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		rows := []table.Account{
 			accountRow("stays", func(a *table.Account) { a.Agency = "x" }),
 			accountRow("leaves", func(a *table.Account) { a.Agency, a.NextAgencyFrom = "x", table.InstantOf(soon) }),
@@ -203,7 +204,7 @@ func TestAnAgencyListsItsSubClientsUntilTheyHaveLeft(t *testing.T) {
 			accountRow("joined", func(a *table.Account) { a.NextAgency, a.NextAgencyFrom = "x", table.InstantOf(now) }),
 			accountRow("elsewhere", func(a *table.Account) { a.Agency = "y" }),
 		}
-		k := openReader(t, address, func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, table.Accounts, rows) })
+		k := openReader(t, address, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Accounts, rows) })
 		found, _, err := k.ListAccounts(t.Context(), "x", account.Page{Limit: 10})
 		got := ids(found, func(a account.Account) string { return a.ID })
 		if want := []string{"joined", "joins", "leaves", "stays"}; err != nil || !slices.Equal(got, want) {
@@ -240,9 +241,9 @@ func ids[T any](list []T, id func(T) string) []string {
 
 func TestKeyShowsAllThatIsKnownOfIt(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		k := openReader(t, address, func(tx *table.Tx) error {
-			return table.Upsert(t.Context(), tx, table.Keys, []table.Key{{
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		k := openReader(t, address, func(tx *sqldb.Tx) error {
+			return sqldb.Upsert(t.Context(), tx, table.Keys, []table.Key{{
 				ID: "k", Account: "a", Kind: "publishable", Label: "site", Hint: "ld_pk_…abcd", Origins: `["https://a.fr"]`, Token: "ld_pk_x",
 				Created: table.InstantOf(opened), CreatedBy: "token:1", Revoked: table.InstantOf(now), RevokedBy: "token:2", Reason: "leak",
 			}})

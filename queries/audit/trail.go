@@ -10,14 +10,15 @@ import (
 	"strings"
 	"time"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
 // Reader is the asking side of the history. It is safe for concurrent use.
-type Reader struct{ registry *table.Registry }
+type Reader struct{ registry *sqldb.Registry }
 
 // New asks the copies on a shelf.
-func New(registry *table.Registry) *Reader { return &Reader{registry} }
+func New(registry *sqldb.Registry) *Reader { return &Reader{registry} }
 
 // Query is which part of an account's history is wanted.
 type Query struct {
@@ -73,8 +74,8 @@ type Entry struct {
 func (t *Reader) ListEntries(ctx context.Context, q Query) (found []Entry, more bool, err error) {
 	where, args := q.whereClause()
 	var rows []table.AuditEntry
-	err = t.registry.ReadAccount(ctx, table.AuditModel, q.Account, func(db *table.DB) error {
-		rows, err = table.Select(ctx, db, table.AuditEntries, where+" order by account, position, part limit ?", append(args, q.Limit+1)...)
+	err = t.registry.ReadAccount(ctx, table.AuditModel, q.Account, func(db *sqldb.DB) error {
+		rows, err = sqldb.Select(ctx, db, table.AuditEntries, where+" order by account, position, part limit ?", append(args, q.Limit+1)...)
 		return err
 	})
 	if err != nil {

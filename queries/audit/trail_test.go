@@ -7,9 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/queries/audit"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 var begin = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
@@ -17,7 +18,7 @@ var begin = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 // openReader is a history of eight entries of account a, an hour apart, with those of another account in between, and of others.
 func openReader(t *testing.T, address string, rows ...table.AuditEntry) *audit.Reader {
 	t.Helper()
-	shelf, err := table.OpenRegistry(address)
+	shelf, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func openReader(t *testing.T, address string, rows ...table.AuditEntry) *audit.R
 			table.AuditEntry{Position: 100 * (i + 1), Account: "a", Recorded: at, Kind: kind, Type: "t", Subject: "s", Actor: "token:1", OnBehalfOf: "g", Reason: "r", Sentence: "did", Data: `{"key":"k"}`},
 			table.AuditEntry{Position: 100*(i+1) + 50, Account: "b", Recorded: at, Kind: kind, Data: "{}"})
 	}
-	if err := db.RunInTx(t.Context(), func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, table.AuditEntries, rows) }); err != nil {
+	if err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.AuditEntries, rows) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := shelf.PromoteGeneration(t.Context(), table.AuditModel, c); err != nil {
@@ -49,7 +50,7 @@ func openReader(t *testing.T, address string, rows ...table.AuditEntry) *audit.R
 
 func TestHistoryAnswersWhatIsAsked(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		tr := openReader(t, address)
 		for rule, c := range map[string]struct {
 			question audit.Query
@@ -82,7 +83,7 @@ func TestHistoryAnswersWhatIsAsked(t *testing.T) {
 
 func TestEntryTellsAllThatIsKnown(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		got, _, err := openReader(t, address).ListEntries(t.Context(), audit.Query{Account: "a", Limit: 1})
 		want := []audit.Entry{{EntryKey: audit.EntryKey{Position: 100}, Account: "a", Time: begin, Type: "t", Kind: table.AuditKindAccount, Subject: "s",
 			Actor: "token:1", OnBehalfOf: "g", Reason: "r", Sentence: "did", Data: []byte(`{"key":"k"}`)}}
@@ -94,7 +95,7 @@ func TestEntryTellsAllThatIsKnown(t *testing.T) {
 
 func TestPartsOfAnEventArePagedLikeEvents(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		tr := openReader(t, address, table.AuditEntry{Position: 800, Part: 1, Account: "a", Kind: table.AuditKindSites, Subject: "m/p", Data: "{}"},
 			table.AuditEntry{Position: 800, Part: 2, Account: "a", Kind: table.AuditKindSites, Subject: "m/q", Data: "{}"},
 			table.AuditEntry{Position: 900, Account: "a", Kind: table.AuditKindSites, Subject: "m/p", Data: "{}"})

@@ -10,15 +10,16 @@ import (
 	"fmt"
 	"time"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/table"
 )
 
 // Reader is the asking side of the tables of places. It is safe for concurrent use.
-type Reader struct{ registry *table.Registry }
+type Reader struct{ registry *sqldb.Registry }
 
 // New asks the copies on a shelf.
-func New(registry *table.Registry) *Reader { return &Reader{registry} }
+func New(registry *sqldb.Registry) *Reader { return &Reader{registry} }
 
 var (
 	// ErrNotFound: the account has no such referential, or the referential no such site.
@@ -100,8 +101,8 @@ func selectOne[R any](ctx context.Context, p *Reader, account string, t table.Ta
 }
 
 func selectRows[R any](ctx context.Context, p *Reader, account string, t table.Table[R], clause string, args ...any) (rows []R, err error) {
-	err = p.registry.ReadAccount(ctx, table.LocationsModel, account, func(db *table.DB) error {
-		rows, err = table.Select(ctx, db, t, clause, args...)
+	err = p.registry.ReadAccount(ctx, table.LocationsModel, account, func(db *sqldb.DB) error {
+		rows, err = sqldb.Select(ctx, db, t, clause, args...)
 		return err
 	})
 	return rows, err

@@ -8,10 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/queries/locations"
 	locationsschemas "lieudit/schemas/locations"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 var begin = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
@@ -19,7 +20,7 @@ var begin = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 // openReader are places with the given rows, their asking side, and a function that writes more.
 func openReader(t *testing.T, address string, referentials []table.Referential, sites []table.Site) (*locations.Reader, func(...table.Site)) {
 	t.Helper()
-	shelf, err := table.OpenRegistry(address)
+	shelf, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,12 +36,12 @@ func openReader(t *testing.T, address string, referentials []table.Referential, 
 	t.Cleanup(release)
 	put := func(sites ...table.Site) {
 		t.Helper()
-		if err := db.RunInTx(t.Context(), func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, table.Sites, sites) }); err != nil {
+		if err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, sites) }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	put(sites...)
-	if err := db.RunInTx(t.Context(), func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, table.Referentials, referentials) }); err != nil {
+	if err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Referentials, referentials) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := shelf.PromoteGeneration(t.Context(), table.LocationsModel, c); err != nil {
@@ -55,7 +56,7 @@ func row(account, code, id string, active bool) table.Site {
 
 func TestReferentialsAreListedByCodeAndStatus(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		of := func(account, code string, archived time.Time) table.Referential {
 			return table.Referential{ID: table.ReferentialID(account, code), Account: account, Code: code, Name: "Nom " + code, Created: table.InstantOf(begin), Archived: table.InstantOf(archived), ActiveSites: 3}
 		}
@@ -81,7 +82,7 @@ func TestReferentialsAreListedByCodeAndStatus(t *testing.T) {
 func TestSitesComeInPagesWithoutGap(t *testing.T) {
 	t.Parallel()
 	ids := []string{"-", ".", "0", "1", "10", "2", "A", "Z", "_", "a", "a.b", "z", "~"} // in the order of bytes
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		var rows []table.Site
 		for i, id := range ids {
 			rows = append(rows, row("a", "m", id, i%3 > 0), row("a", "m0", id, true), row("a", "m-", id, true), row("a", "l", id, true), row("b", "m", id, true))
@@ -117,7 +118,7 @@ func readAllPages(t *testing.T, p *locations.Reader, status locations.SiteStatus
 
 func TestCursorStandsWhileSitesChange(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		p, put := openReader(t, address, nil, []table.Site{row("a", "m", "b", true), row("a", "m", "d", true), row("a", "m", "f", true)})
 		_, next, err := p.ListSites(t.Context(), "a", "m", locations.SiteActive, locations.Page{Limit: 2})
 		if err != nil {
@@ -139,7 +140,7 @@ func TestCursorStandsWhileSitesChange(t *testing.T) {
 func TestActiveTellsAllActiveSites(t *testing.T) {
 	t.Parallel()
 	const n = 1200
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		var rows []table.Site
 		for i := range n {
 			rows = append(rows, row("a", "m", fmt.Sprintf("%05d", i), i%2 == 0))
@@ -163,7 +164,7 @@ func TestActiveTellsAllActiveSites(t *testing.T) {
 
 func TestWhoHasNothingIsToldOfNothing(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		p, _ := openReader(t, address, nil, []table.Site{row("a", "m", "p", true)})
 		referentials, err := p.ListReferentials(t.Context(), "b", "")
 		sites, next, sitesErr := p.ListSites(t.Context(), "b", "m", locations.SiteAny, locations.Page{Limit: 1})
@@ -184,7 +185,7 @@ func TestWhoHasNothingIsToldOfNothing(t *testing.T) {
 
 func TestSiteShowsAllThatIsKnownOfIt(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		stored := row("a", "m", "p", false)
 		stored.PublicID, stored.Version, stored.Content = "id", 7, `{"content":{"nom":"Boutique","tags":["x"]},"position":{"lat":44.5,"lon":3.5,"source":"ban","id_ban":"u","score":0.9}}`
 		stored.Created, stored.Modified, stored.Deactivated = table.InstantOf(begin), table.InstantOf(begin.Add(time.Hour)), table.InstantOf(begin.Add(time.Hour))

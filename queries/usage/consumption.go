@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
@@ -19,10 +20,10 @@ import (
 )
 
 // Reader is the asking side of usage. It is safe for concurrent use.
-type Reader struct{ registry *table.Registry }
+type Reader struct{ registry *sqldb.Registry }
 
 // New asks the copies on a shelf.
-func New(registry *table.Registry) *Reader { return &Reader{registry} }
+func New(registry *sqldb.Registry) *Reader { return &Reader{registry} }
 
 // Dimension is what requests can be kept apart by.
 type Dimension string
@@ -69,7 +70,7 @@ type Line struct {
 // SummarizeAccount answers a question about one account.
 func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error) {
 	var u Summary
-	err := c.registry.Read(ctx, table.UsageModel, func(db *table.DB) (err error) {
+	err := c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) (err error) {
 		u = Summary{Contract: q.Contract, Limit: q.Quota, Remaining: q.Quota}
 		if err = u.loadQuota(ctx, db, q); err == nil {
 			err = u.sumLines(ctx, db, q)
@@ -83,17 +84,17 @@ func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error)
 }
 
 // loadQuota is how far the account is from its cap, by the book of the contract that it was counted for.
-func (u *Summary) loadQuota(ctx context.Context, db *table.DB, q Query) error {
+func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 	err := db.QueryRow(ctx, "select coalesce(max(contract), ?) from usage_line where first = ? and account = ?",
 		q.Contract, q.First.String(), q.Account).Scan(&u.Contract)
 	if err != nil {
 		return err
 	}
 	stream := ledger.StreamName(u.Contract, q.First)
-	if err := table.CheckAccount(ctx, db, table.StreamOwner(stream)); err != nil {
+	if err := sqldb.CheckAccount(ctx, db, table.StreamOwner(stream)); err != nil {
 		return err
 	}
-	rows, err := table.LoadByKeys(ctx, db, table.UsagePeriods, []string{stream})
+	rows, err := sqldb.LoadByKeys(ctx, db, table.UsagePeriods, []string{stream})
 	if err != nil || len(rows) == 0 {
 		return err
 	}
@@ -111,7 +112,7 @@ func (u *Summary) loadQuota(ctx context.Context, db *table.DB, q Query) error {
 }
 
 // sumLines sums the lines up, by what was asked for.
-func (u *Summary) sumLines(ctx context.Context, db *table.DB, q Query) error {
+func (u *Summary) sumLines(ctx context.Context, db *sqldb.DB, q Query) error {
 	var groupColumns []string
 	for _, c := range dimensionColumns {
 		if slices.Contains(q.GroupBy, c.by) {
@@ -159,14 +160,14 @@ func scanLine(scanRow func(...any) error, groupColumns []string) (l Line, err er
 // and so are all while usage is being read for the first time.
 func (c *Reader) LastUsed(ctx context.Context, keys []string) (map[string]time.Time, error) {
 	used := map[string]time.Time{}
-	err := c.registry.Read(ctx, table.UsageModel, func(db *table.DB) error {
-		rows, err := table.LoadByKeys(ctx, db, table.KeyUses, keys)
+	err := c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
+		rows, err := sqldb.LoadByKeys(ctx, db, table.KeyUses, keys)
 		for _, r := range rows {
 			used[r.Key] = r.LastUsed.Time()
 		}
 		return err
 	})
-	if errors.Is(err, table.ErrNotReady) {
+	if errors.Is(err, sqldb.ErrNotReady) {
 		return used, nil
 	}
 	return used, err

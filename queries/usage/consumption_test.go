@@ -9,12 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/queries/usage"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 var (
@@ -27,7 +28,7 @@ var (
 // openReader is usage with the given rows, and its asking side.
 func openReader(t *testing.T, address string, periods []table.UsagePeriod, lines []table.UsageLine, uses ...table.KeyUse) *usage.Reader {
 	t.Helper()
-	shelf, err := table.OpenRegistry(address)
+	shelf, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,14 +42,14 @@ func openReader(t *testing.T, address string, periods []table.UsagePeriod, lines
 		t.Fatal(err)
 	}
 	defer release()
-	err = db.RunInTx(t.Context(), func(tx *table.Tx) error {
-		if err := table.Upsert(t.Context(), tx, table.UsagePeriods, periods); err != nil {
+	err = db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
+		if err := sqldb.Upsert(t.Context(), tx, table.UsagePeriods, periods); err != nil {
 			return err
 		}
-		if err := table.Upsert(t.Context(), tx, table.KeyUses, uses); err != nil {
+		if err := sqldb.Upsert(t.Context(), tx, table.KeyUses, uses); err != nil {
 			return err
 		}
-		return table.Upsert(t.Context(), tx, table.UsageLines, lines)
+		return sqldb.Upsert(t.Context(), tx, table.UsageLines, lines)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,7 @@ func TestUsageOfAnAccountIsKeptApartAsAsked(t *testing.T) {
 		line("mende", "2026-11-22", "k1", "GET /address/verify", 7), line("mende", "2026-11-22", "k2", "GET /me", 0), // refunded
 		line("gevaudan", "2026-11-22", "k9", "GET /me", 30), other,
 	}
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		c := openReader(t, address, []table.UsagePeriod{periodRow(t)}, lines)
 		for rule, q := range map[string]struct {
 			by   []usage.Dimension
@@ -138,7 +139,7 @@ func TestExportTellsEveryLineOfThePeriodsOnce(t *testing.T) {
 			lines = append(lines, l)
 		}
 	}
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		c := openReader(t, address, nil, lines)
 		for period, want := range map[string]int{"": 4, "2026-11": 2, "2026-11-30": 1, "2026": 4, "2027-01": 0} {
 			told := map[usage.InvoiceLine]bool{}
@@ -169,7 +170,7 @@ func TestOnlyAStoppedPeriodStopsTheExportOfItsOwn(t *testing.T) {
 		"usage-nonsense":                     {"": true, "2026-11": true, "2026-12": true},
 		"incarnation-x":                      {"": false, "2026-11": false, "2026-12": false},
 	} {
-		shelf, err := table.OpenRegistry(t.TempDir())
+		shelf, err := sqldb.OpenRegistry(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,10 +180,10 @@ func TestOnlyAStoppedPeriodStopsTheExportOfItsOwn(t *testing.T) {
 			err = shelf.PromoteGeneration(t.Context(), table.UsageModel, c)
 		}
 		if err == nil {
-			err = shelf.Read(t.Context(), table.UsageModel, func(db *table.DB) error {
-				return db.RunInTx(t.Context(), func(tx *table.Tx) error {
+			err = shelf.Read(t.Context(), table.UsageModel, func(db *sqldb.DB) error {
+				return db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
 					stopped := table.AccountStatus{Account: table.StreamOwner(stream), Kind: table.AccountUnusable, Stream: stream}
-					return table.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{stopped})
+					return sqldb.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{stopped})
 				})
 			})
 		}
@@ -205,7 +206,7 @@ func TestOnlyAStoppedPeriodStopsTheExportOfItsOwn(t *testing.T) {
 
 func TestLastUseOfKeysIsThatOfTheirAccount(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		c := openReader(t, address, nil, nil, table.KeyUse{Key: "k1", Account: "a", LastUsed: table.InstantOf(closed)}, table.KeyUse{Key: "k2", Account: "a", LastUsed: 5})
 		got, err := c.LastUsed(t.Context(), []string{"k1", "k3"})
 		if diff := cmp.Diff(map[string]time.Time{"k1": closed}, got); diff != "" || err != nil {
@@ -219,7 +220,7 @@ func TestLastUseOfKeysIsThatOfTheirAccount(t *testing.T) {
 
 func TestKeysHaveNoUseYetBeforeUsageWasReadOnce(t *testing.T) {
 	t.Parallel()
-	shelf, err := table.OpenRegistry(t.TempDir())
+	shelf, err := sqldb.OpenRegistry(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +234,7 @@ func TestAllThatIsKeptOfAPeriodIsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	row := periodRow(t)
 	row.Revision, row.Total, row.Lines, row.Digest = 12, 45, 2, "ab"
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		c := openReader(t, address, []table.UsagePeriod{row}, []table.UsageLine{
 			line("mende", "2026-11-21", "k1", "GET /me", 15), line("gevaudan", "2026-11-22", "k9", "GET /me", 30), line("gevaudan", "2026-11-22", "k8", "GET /me", 0),
 			{First: "2026-12-01", Account: "a", Contract: "a", Day: "2026-12-01", Key: "k", Endpoint: "GET /me", Requests: 1},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
 )
@@ -16,8 +17,8 @@ type Period struct {
 
 // UnclosedPeriods are up to limit periods that ended on a day or before and were not closed, the oldest first.
 func (c *Reader) UnclosedPeriods(ctx context.Context, endedBy plan.Date, limit int) (periods []Period, err error) {
-	err = c.registry.Read(ctx, table.UsageModel, func(db *table.DB) error {
-		rows, err := table.Select(ctx, db, table.UsagePeriods, "where closed = 0 and next <= ? and "+table.ExcludeStoppedAccounts("'/' || stream")+" order by next, stream limit ?", endedBy.String(), limit)
+	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
+		rows, err := sqldb.Select(ctx, db, table.UsagePeriods, "where closed = 0 and next <= ? and "+sqldb.ExcludeStoppedAccounts("'/' || stream")+" order by next, stream limit ?", endedBy.String(), limit)
 		if err != nil {
 			return err
 		}

@@ -3,10 +3,10 @@ package usage_test
 import (
 	"testing"
 
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/queries/usage"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 func TestPeriodsThatEndedAndAreOpenAreToldOldestFirst(t *testing.T) {
@@ -14,7 +14,7 @@ func TestPeriodsThatEndedAndAreOpenAreToldOldestFirst(t *testing.T) {
 	period := func(contract, first, next string, closed table.Instant) table.UsagePeriod {
 		return table.UsagePeriod{Stream: "usage-" + contract + "-" + first, Contract: contract, First: first, Next: next, Closed: closed}
 	}
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		c := openReader(t, address, []table.UsagePeriod{
 			period("a", "2026-10-21", "2026-11-21", 0),
 			period("a", "2026-11-21", "2026-12-21", 0),

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strings"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/table"
 )
@@ -45,8 +46,8 @@ func (c *Reader) ExportLines(ctx context.Context, period string) iter.Seq2[Invoi
 
 // readPage are the lines after one, in the order of their keys. Periods that begin so end before the digits do.
 func (c *Reader) readPage(ctx context.Context, period string, after table.UsageLine) (rows []table.UsageLine, err error) {
-	err = c.registry.Read(ctx, table.UsageModel, func(db *table.DB) error {
-		stopped, err := table.Select(ctx, db, table.AccountStatuses, "where kind <> ''")
+	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
+		stopped, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> ''")
 		if err != nil {
 			return err
 		}
@@ -55,7 +56,7 @@ func (c *Reader) readPage(ctx context.Context, period string, after table.UsageL
 				return &table.StoppedError{AccountStatus: s}
 			}
 		}
-		rows, err = table.Select(ctx, db, table.UsageLines, `where (first, account, contract, day, api_key, endpoint) > (?, ?, ?, ?, ?, ?)
+		rows, err = sqldb.Select(ctx, db, table.UsageLines, `where (first, account, contract, day, api_key, endpoint) > (?, ?, ?, ?, ?, ?)
 			and first < ? and requests <> 0 order by first, account, contract, day, api_key, endpoint limit ?`,
 			after.First, after.Account, after.Contract, after.Day, after.Key, after.Endpoint, period+"~", pageSize)
 		return err

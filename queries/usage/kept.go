@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
@@ -17,7 +18,7 @@ func (p PeriodID) Stream() string { return "usage-" + p.Contract + "-" + p.First
 
 // PeriodIDs are all that the read model holds anything of, of those whose first day begins so.
 func (c *Reader) PeriodIDs(ctx context.Context, prefix string) (found []PeriodID, err error) {
-	err = c.registry.Read(ctx, table.UsageModel, func(db *table.DB) error {
+	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		found = nil
 		rows, err := db.Query(ctx, `select contract, first from usage_period where first >= ? and first < ? union
 			select distinct contract, first from usage_line where first >= ? and first < ? order by 1, 2`, prefix, prefix+"~", prefix, prefix+"~")
@@ -45,9 +46,9 @@ type StoredPeriod struct {
 
 // ReadPeriod reads a period: row and lines in one statement, so that they are of the same moment while it is written to.
 func (c *Reader) ReadPeriod(ctx context.Context, p PeriodID) (k StoredPeriod, err error) {
-	err = c.registry.Read(ctx, table.UsageModel, func(db *table.DB) error {
+	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		k = StoredPeriod{Lines: ledger.Lines{}}
-		if err := table.CheckAccount(ctx, db, table.StreamOwner(p.Stream())); err != nil {
+		if err := sqldb.CheckAccount(ctx, db, table.StreamOwner(p.Stream())); err != nil {
 			return err
 		}
 		rows, err := db.Query(ctx, `select day, account, api_key, endpoint, requests, 0, 0, 0, 0, 0, '' from usage_line where first = ? and contract = ? and requests <> 0

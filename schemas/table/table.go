@@ -1,12 +1,10 @@
-// Package table is what the two sides of a relational read model must both know: the tables, their rows and
-// versions, which copy of them serves, and the one dialect in which every statement is written. The same
-// statements run on Postgres and on SQLite; dialect.go holds all that differs.
+// Package table declares the tables of the read models: columns, rows, versions and the views for people. Projections
+// write these rows and queries read them, so a change of a table or of what is written in it is a new Version of its
+// ReadModel. Nothing here opens a database: eventstore/sqldb does.
 package table
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -54,6 +52,10 @@ type ReadModel struct {
 	Views   []View
 }
 
+// View is a question that people ask often, under a name that stays while copies come and go. In Query a
+// table of the model stands as {table}, a column of instants as {time:column}, which people can read.
+type View struct{ Name, Query string }
+
 // Instant is a time as tables hold it: microseconds since 1970, UTC. The zero Instant is no time at all.
 type Instant int64
 
@@ -71,53 +73,6 @@ func (i Instant) Time() time.Time {
 		return time.Time{}
 	}
 	return time.UnixMicro(int64(i)).UTC()
-}
-
-func (d Def) columnList() string { return joinNames(d.Columns) }
-
-func joinNames(columns []Column) string {
-	names := make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = c.Name
-	}
-	return strings.Join(names, ", ")
-}
-
-// createStatements are the statements that make the table.
-func (d Def) createStatements(dialect dialect) []string {
-	columns := make([]string, len(d.Columns))
-	for i, c := range d.Columns {
-		columns[i] = fmt.Sprintf("%s %s not null", c.Name, dialect.columnTypes[c.Type])
-	}
-	statements := []string{fmt.Sprintf("create table if not exists %s (%s, primary key (%s))",
-		d.Name, strings.Join(columns, ", "), joinNames(d.Columns[:d.KeyColumns]))}
-	for i, columns := range d.Indexes {
-		statements = append(statements, fmt.Sprintf("create index if not exists %s_%d on %s (%s)", d.Name, i+1, d.Name, columns))
-	}
-	return statements
-}
-
-// onConflictClause is how a statement that inserts a row goes on where the row is there already.
-func (d Def) onConflictClause() string {
-	if d.KeyColumns == len(d.Columns) {
-		return " on conflict do nothing"
-	}
-	sets := make([]string, 0, len(d.Columns)-d.KeyColumns)
-	for _, c := range d.Columns[d.KeyColumns:] {
-		sets = append(sets, c.Name+" = "+d.mergeExpression(c.Name))
-	}
-	return " on conflict (" + joinNames(d.Columns[:d.KeyColumns]) + ") do update set " + strings.Join(sets, ", ")
-}
-
-func (d Def) mergeExpression(column string) string {
-	stored, incoming := d.Name+"."+column, "excluded."+column
-	switch {
-	case slices.Contains(d.SumColumns, column):
-		return stored + " + " + incoming
-	case slices.Contains(d.MaxColumns, column):
-		return "case when " + stored + " > " + incoming + " then " + stored + " else " + incoming + " end"
-	}
-	return incoming
 }
 
 // MergeRow writes a row over another of the same key as Upsert does.

@@ -19,6 +19,7 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/bodylimit"
@@ -50,7 +51,7 @@ type service struct {
 	logs           logs
 	vault          *vault.Bound  // of personal fields
 	vaultChanged   chan struct{} // told when a vault is whole again
-	registry       *table.Registry
+	registry       *sqldb.Registry
 	waitLimiter    *waitlimit.Limiter // for a log that is slow
 	keyRing        *keyring.Ring
 	projector      *projector.Projector
@@ -115,7 +116,7 @@ func (s *service) openDatabases() (err error) {
 	if s.Postgres == "" {
 		location = filepath.Join(s.Data, "readmodels")
 	}
-	if s.registry, err = table.OpenRegistry(location); err != nil {
+	if s.registry, err = sqldb.OpenRegistry(location); err != nil {
 		return err
 	}
 	s.onClose(s.registry.Close)

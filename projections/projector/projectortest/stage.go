@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/projections/projector"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
@@ -17,7 +18,7 @@ type Fixture struct {
 	Log      eventstore.Store
 	Vault    *Vault
 	Codec    *eventstore.Codec
-	Registry *table.Registry
+	Registry *sqldb.Registry
 
 	t            testing.TB
 	projector    *projector.Projector
@@ -31,7 +32,7 @@ const timeout = time.Minute
 // Start fills models at an address until the test ends.
 func Start(t testing.TB, address string, models ...projector.Model) *Fixture {
 	t.Helper()
-	registry, err := table.OpenRegistry(address)
+	registry, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +90,8 @@ func Rows[R any](s *Fixture, m table.ReadModel, t table.Table[R]) (rows []R) {
 	for i := range key {
 		key[i] = t.Columns[i].Name
 	}
-	err := s.Registry.Read(s.t.Context(), m, func(db *table.DB) (err error) {
-		rows, err = table.Select(s.t.Context(), db, t, "order by "+strings.Join(key, ", "))
+	err := s.Registry.Read(s.t.Context(), m, func(db *sqldb.DB) (err error) {
+		rows, err = sqldb.Select(s.t.Context(), db, t, "order by "+strings.Join(key, ", "))
 		return err
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/meilisearch/meilisearch-go"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/meili"
 	"lieudit/queries/locations/meili/meilitest"
 	"lieudit/queries/locations/search"
@@ -181,15 +182,15 @@ func TestRowsThatAreNotToBeShownAreTheAnswerBeforeTheServerIsAsked(t *testing.T)
 	shelf, serving := newServingRegistry(t)
 	index := meili.New(meili.Server{URL: "http://127.0.0.1:1", Index: "sites"}, shelf)
 	shelf.SetDiverged(serving, true)
-	if _, err := index.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, table.ErrDiverged) {
-		t.Errorf("got %v, want %v", err, table.ErrDiverged)
+	if _, err := index.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, sqldb.ErrDiverged) {
+		t.Errorf("got %v, want %v", err, sqldb.ErrDiverged)
 	}
 }
 
 // newServingRegistry is a shelf with places that serve, and hold nothing.
-func newServingRegistry(t *testing.T) (*table.Registry, table.Generation) {
+func newServingRegistry(t *testing.T) (*sqldb.Registry, sqldb.Generation) {
 	t.Helper()
-	shelf, err := table.OpenRegistry(t.TempDir())
+	shelf, err := sqldb.OpenRegistry(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

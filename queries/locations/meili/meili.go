@@ -15,13 +15,13 @@ import (
 
 	"github.com/meilisearch/meilisearch-go"
 
-	"lieudit/schemas/table"
+	"lieudit/eventstore/sqldb"
 )
 
 // Index is the index of sites on a server. It is safe for concurrent use.
 type Index struct {
 	server   meilisearch.ServiceManager
-	registry *table.Registry
+	registry *sqldb.Registry
 	timeout  time.Duration
 	identity indexIdentity
 }
@@ -36,7 +36,7 @@ type Server struct {
 }
 
 // New is the index on a server, of the sites whose rows are on a shelf. Nothing is asked before it is used.
-func New(s Server, registry *table.Registry) *Index {
+func New(s Server, registry *sqldb.Registry) *Index {
 	return &Index{server: s.Client(), registry: registry, timeout: cmp.Or(s.Timeout, searchTimeout), identity: indexIdentity{name: s.Index}}
 }
 

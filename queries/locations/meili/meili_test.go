@@ -3,6 +3,7 @@ package meili_test
 import (
 	"testing"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/meili"
 	"lieudit/queries/locations/meili/meilitest"
 	"lieudit/queries/locations/search"
@@ -17,14 +18,14 @@ type fixture struct {
 	t        testing.TB
 	server   meili.Server
 	index    *meili.Index
-	shelf    *table.Registry
-	copy     table.Generation
+	shelf    *sqldb.Registry
+	copy     sqldb.Generation
 	position int64
 }
 
 func open(t testing.TB) *fixture {
 	t.Helper()
-	shelf, err := table.OpenRegistry(t.TempDir())
+	shelf, err := sqldb.OpenRegistry(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func (s *fixture) write(rows ...table.Site) {
 		s.t.Fatal(err)
 	}
 	defer release()
-	err = db.RunInTx(s.t.Context(), func(tx *table.Tx) error { return table.Upsert(s.t.Context(), tx, table.Sites, rows) })
+	err = db.RunInTx(s.t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(s.t.Context(), tx, table.Sites, rows) })
 	if err != nil {
 		s.t.Fatal(err)
 	}

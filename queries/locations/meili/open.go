@@ -9,6 +9,7 @@ import (
 
 	"github.com/meilisearch/meilisearch-go"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -120,7 +121,7 @@ func (x *Index) Name(ctx context.Context) (string, error) {
 		return name, nil
 	}
 	var log string
-	err := x.registry.Read(ctx, table.LocationsModel, func(db *table.DB) error {
+	err := x.registry.Read(ctx, table.LocationsModel, func(db *sqldb.DB) error {
 		return db.QueryRow(ctx, "select log from checkpoint").Scan(&log)
 	})
 	switch {

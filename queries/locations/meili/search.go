@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/table"
 )
@@ -52,7 +53,7 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 // checkAccount is nil where something may be checkAccount of an account, whatever the server finds: where it finds nothing, no row is
 // read that would tell.
 func (x *Index) checkAccount(ctx context.Context, account string) error {
-	return x.registry.ReadAccount(ctx, table.LocationsModel, account, func(*table.DB) error { return nil })
+	return x.registry.ReadAccount(ctx, table.LocationsModel, account, func(*sqldb.DB) error { return nil })
 }
 
 // indexSearch is one question.
@@ -229,8 +230,8 @@ func (s *indexSearch) loadRows(ctx context.Context, candidates []candidate) (map
 		keys[i] = c.rowID
 	}
 	rows := make(map[string]table.Site, len(keys))
-	err := s.sites.registry.ReadAccount(ctx, table.LocationsModel, s.Account, func(db *table.DB) error {
-		loaded, err := table.LoadByKeys(ctx, db, table.Sites, keys)
+	err := s.sites.registry.ReadAccount(ctx, table.LocationsModel, s.Account, func(db *sqldb.DB) error {
+		loaded, err := sqldb.LoadByKeys(ctx, db, table.Sites, keys)
 		for _, r := range loaded {
 			rows[r.ID] = r
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/memory"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/table"
@@ -18,14 +19,14 @@ func TestASearchShowsNothingOfRowsThatAreNotOnTheLog(t *testing.T) {
 	s.names(t, "a")
 	s.names(t, "b")
 	s.shelf.SetDiverged(s.copy, true)
-	if _, err := s.engine.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, table.ErrDiverged) {
-		t.Errorf("got %v, want %v", err, table.ErrDiverged)
+	if _, err := s.engine.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, sqldb.ErrDiverged) {
+		t.Errorf("got %v, want %v", err, sqldb.ErrDiverged)
 	}
 	s.build(t) // a fresh copy serves, which is not as far
 	s.last = map[string]int64{}
 	row := named("a", "x", "Tenu")
 	row.Position = 1
-	s.write(t, 1, func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, table.Sites, []table.Site{row}) })
+	s.write(t, 1, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, []table.Site{row}) })
 	if a, b := s.names(t, "a"), s.names(t, "b"); !slices.Equal(a, []string{"Tenu"}) || len(b) != 0 {
 		t.Errorf("after a rebuild: a has %v and b %v, want what the log holds", a, b)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/table"
 )
@@ -86,11 +87,11 @@ func (e *Engine) refreshEntry(ctx, waitCtx context.Context, h *cacheEntry, posit
 func (e *Engine) readUntilCovered(r *snapshotReader, waitCtx context.Context) (*snapshot, error) {
 	for {
 		var fresh *snapshot
-		err := e.registry.ReadGeneration(r.ctx, table.LocationsModel, func(c table.Generation, db *table.DB) (err error) {
+		err := e.registry.ReadGeneration(r.ctx, table.LocationsModel, func(c sqldb.Generation, db *sqldb.DB) (err error) {
 			fresh, err = r.readSnapshot(c, db)
 			return err
 		})
-		if fresh != nil || err != nil && (r.old.covers(r.position) || !errors.Is(err, table.ErrNotReady)) {
+		if fresh != nil || err != nil && (r.old.covers(r.position) || !errors.Is(err, sqldb.ErrNotReady)) {
 			return fresh, err
 		}
 		select {
@@ -115,12 +116,12 @@ type snapshotReader struct {
 
 // readSnapshot gives nil while the copy has not passed the position. How far the copy is is read before its rows: these may be
 // newer, and are then read again next time.
-func (r *snapshotReader) readSnapshot(c table.Generation, db *table.DB) (*snapshot, error) {
+func (r *snapshotReader) readSnapshot(c sqldb.Generation, db *sqldb.DB) (*snapshot, error) {
 	fresh := &snapshot{checkedAt: r.now()}
 	if err := db.QueryRow(r.ctx, "select position from checkpoint").Scan(&fresh.position); err != nil || fresh.position < r.position {
 		return nil, err
 	}
-	status, err := table.LoadAccountStatus(r.ctx, db, r.key.account)
+	status, err := sqldb.LoadAccountStatus(r.ctx, db, r.key.account)
 	if err == nil && status.IsStopped() {
 		err = &table.StoppedError{AccountStatus: status}
 	}
@@ -137,7 +138,7 @@ func (r *snapshotReader) readSnapshot(c table.Generation, db *table.DB) (*snapsh
 }
 
 // loadAll reads all sites. Few do so at once: while it lasts it takes several times the room of what is held then.
-func (r *snapshotReader) loadAll(db *table.DB) (*index, error) {
+func (r *snapshotReader) loadAll(db *sqldb.DB) (*index, error) {
 	select {
 	case r.loadSlots <- struct{}{}:
 		defer func() { <-r.loadSlots }()
@@ -145,7 +146,7 @@ func (r *snapshotReader) loadAll(db *table.DB) (*index, error) {
 		return nil, r.ctx.Err()
 	}
 	where := map[search.Status]string{search.Active: " and active", search.Inactive: " and not active"}[r.key.status]
-	rows, err := table.Select(r.ctx, db, table.Sites, "where account = ?"+where, r.key.account)
+	rows, err := sqldb.Select(r.ctx, db, table.Sites, "where account = ?"+where, r.key.account)
 	if err != nil {
 		return nil, err
 	}
@@ -153,8 +154,8 @@ func (r *snapshotReader) loadAll(db *table.DB) (*index, error) {
 }
 
 // loadChanges reads the sites that changed. No site is ever deleted; where an account's are all gone it was erased.
-func (r *snapshotReader) loadChanges(db *table.DB) (*index, error) {
-	rows, err := table.Select(r.ctx, db, table.Sites, "where account = ? and position > ?", r.key.account, int64(r.old.position))
+func (r *snapshotReader) loadChanges(db *sqldb.DB) (*index, error) {
+	rows, err := sqldb.Select(r.ctx, db, table.Sites, "where account = ? and position > ?", r.key.account, int64(r.old.position))
 	if err != nil {
 		return nil, err
 	}

@@ -11,12 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/queries/locations/memory"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/locations/search/searchtest"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 func named(account, externalID, name string) table.Site {
@@ -34,7 +35,7 @@ func (s *fixture) names(t testing.TB, account string) (all []string) {
 
 func TestASearchWaitsForWhatIsKnownToBeWritten(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := open(t, address, memory.DefaultMaxSites)
 		s.put(t, named("a", "x", "Avant"))
 		s.names(t, "a")
@@ -48,7 +49,7 @@ func TestASearchWaitsForWhatIsKnownToBeWritten(t *testing.T) {
 			t.Errorf("got %v before the change was in the read model", early)
 		case <-time.After(30 * time.Millisecond): // it may be slow to begin: then the test shows less
 		}
-		s.write(t, position, func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, table.Sites, []table.Site{row}) })
+		s.write(t, position, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, []table.Site{row}) })
 		if got := <-asked; !slices.Equal(got, []string{"Après"}) {
 			t.Errorf("got %v", got)
 		}
@@ -92,7 +93,7 @@ func TestAnEventWithoutSitesLeavesThemAsTheyAre(t *testing.T) {
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
 	s.put(t, named("a", "x", "Site"))
 	for range 3 {
-		s.write(t, s.notifyChange("a"), func(*table.Tx) error { return nil })
+		s.write(t, s.notifyChange("a"), func(*sqldb.Tx) error { return nil })
 		if got := s.names(t, "a"); len(got) != 1 {
 			t.Errorf("got %v", got)
 		}
@@ -101,11 +102,11 @@ func TestAnEventWithoutSitesLeavesThemAsTheyAre(t *testing.T) {
 
 func TestSitesOfAnErasedAccountAreGone(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := open(t, address, memory.DefaultMaxSites)
 		s.put(t, named("a", "x", "Site"), named("b", "x", "Reste"))
 		s.names(t, "a")
-		s.write(t, s.notifyChange("a"), func(tx *table.Tx) error {
+		s.write(t, s.notifyChange("a"), func(tx *sqldb.Tx) error {
 			_, err := tx.Exec(t.Context(), "delete from site where account = ?", "a")
 			return err
 		})
@@ -222,9 +223,9 @@ func TestTheTablesAreLookedAtNowAndThenAlthoughNobodyToldOfAChange(t *testing.T)
 	s.names(t, "b")
 	quiet := named("a", "x", "Après")
 	quiet.Position = 100
-	s.write(t, 100, func(tx *table.Tx) error {
+	s.write(t, 100, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(t.Context(), "delete from site where account = ?", "b")
-		return errors.Join(err, table.Upsert(t.Context(), tx, table.Sites, []table.Site{quiet}))
+		return errors.Join(err, sqldb.Upsert(t.Context(), tx, table.Sites, []table.Site{quiet}))
 	})
 	s.wait(time.Minute)
 	if a, b := s.names(t, "a"), s.names(t, "b"); !slices.Equal(a, []string{"Après"}) || len(b) != 0 {

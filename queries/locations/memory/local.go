@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/search"
-	"lieudit/schemas/table"
 )
 
 // DefaultMaxSites is how many sites are held in memory unless somebody says otherwise.
@@ -25,7 +25,7 @@ const (
 
 // Engine is the search in memory. It is safe for concurrent use.
 type Engine struct {
-	registry   *table.Registry
+	registry   *sqldb.Registry
 	lastChange func(account string) uint64
 	now        func() time.Time
 	maxSites   int
@@ -41,7 +41,7 @@ type Engine struct {
 // New searches what the copies on a shelf hold. changed says at which position of the log an account's sites changed
 // last, as far as is known, 0 when nothing is: no answer is older than that. At most bound sites are held at a time;
 // those of the account that was not asked about for longest go first.
-func New(registry *table.Registry, lastChange func(account string) uint64, now func() time.Time, maxSites int) *Engine {
+func New(registry *sqldb.Registry, lastChange func(account string) uint64, now func() time.Time, maxSites int) *Engine {
 	return &Engine{registry: registry, lastChange: lastChange, now: now, maxSites: maxSites, loadSlots: make(chan struct{}, maxConcurrentLoads), entries: map[cacheKey]*cacheEntry{},
 		bufferPool: sync.Pool{New: func() any { return new(rankBuffers) }}}
 }

@@ -5,18 +5,19 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/queries/locations/memory"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/locations/search/searchtest"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 // fixture is a read model that is written by the test itself, and the search of it.
 type fixture struct {
 	engine *memory.Engine
-	shelf  *table.Registry
-	copy   table.Generation
+	shelf  *sqldb.Registry
+	copy   sqldb.Generation
 
 	turn     sync.Mutex // writers come one after the other, as their events do in the log
 	mu       sync.Mutex
@@ -27,7 +28,7 @@ type fixture struct {
 
 func open(t testing.TB, address string, bound int) *fixture {
 	t.Helper()
-	shelf, err := table.OpenRegistry(address)
+	shelf, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,14 +82,14 @@ func (s *fixture) notifyChange(accounts ...string) int64 {
 }
 
 // write runs f in a transaction that brings the copy to a position.
-func (s *fixture) write(t testing.TB, position int64, f func(*table.Tx) error) {
+func (s *fixture) write(t testing.TB, position int64, f func(*sqldb.Tx) error) {
 	t.Helper()
 	db, release, err := s.shelf.OpenGeneration(t.Context(), s.copy)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer release()
-	err = db.RunInTx(t.Context(), func(tx *table.Tx) error {
+	err = db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
 		if err := f(tx); err != nil {
 			return err
 		}
@@ -112,7 +113,7 @@ func (s *fixture) put(t testing.TB, rows ...table.Site) {
 	for i := range rows {
 		rows[i].Position = position
 	}
-	s.write(t, position, func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, table.Sites, rows) })
+	s.write(t, position, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, rows) })
 }
 
 func (s *fixture) WriteSites(t *testing.T, rows ...table.Site) { s.put(t, rows...) }
@@ -120,7 +121,7 @@ func (s *fixture) Engine() search.Engine                       { return s.engine
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		searchtest.Run(t, func(t *testing.T) searchtest.Fixture { return open(t, fresh(t, address), memory.DefaultMaxSites) })
 	})
 }

@@ -1,4 +1,4 @@
-package table_test
+package sqldb_test
 
 import (
 	"context"
@@ -14,8 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 type thing struct {
@@ -29,14 +30,14 @@ type thing struct {
 var things = table.Table[thing]{
 	Def: table.Def{
 		Name: "thing", KeyColumns: 1, Indexes: []string{"seen desc, id"},
-		Columns: []table.Column{{"id", table.Text}, {"count", table.Integer}, {"good", table.Boolean}, {"seen", table.Timestamp}, {"raw", table.Bytes}},
+		Columns: []table.Column{{Name: "id", Type: table.Text}, {Name: "count", Type: table.Integer}, {Name: "good", Type: table.Boolean}, {Name: "seen", Type: table.Timestamp}, {Name: "raw", Type: table.Bytes}},
 	},
 	Fields: func(r *thing) []any { return []any{&r.ID, &r.Count, &r.Good, &r.Seen, &r.Raw} },
 }
 
-func open(t *testing.T, address string) *table.DB {
+func open(t *testing.T, address string) *sqldb.DB {
 	t.Helper()
-	db, err := table.Open(t.Context(), tabletest.DatabaseAddress(address), table.Options{Name: "things", Schema: "things"})
+	db, err := sqldb.Open(t.Context(), sqldbtest.DatabaseAddress(address), sqldb.Options{Name: "things", Schema: "things"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +54,9 @@ func open(t *testing.T, address string) *table.DB {
 	return db
 }
 
-func upsert(t *testing.T, db *table.DB, rows []thing) {
+func upsert(t *testing.T, db *sqldb.DB, rows []thing) {
 	t.Helper()
-	err := db.RunInTx(t.Context(), func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, things, rows) })
+	err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, things, rows) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,14 +64,14 @@ func upsert(t *testing.T, db *table.DB, rows []thing) {
 
 func TestRowsComeBackAsWritten(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		db := open(t, address)
 		want := []thing{
 			{"a", 1, true, table.InstantOf(time.Date(2026, 11, 21, 0, 0, 0, 123456789, time.UTC)), []byte{0, 255}},
 			{"it's ?", -1 << 63, false, 0, []byte("\x00")},
 		}
 		upsert(t, db, want)
-		got, err := table.Select(t.Context(), db, things, "where id <> '?' and count < ? order by id", 5)
+		got, err := sqldb.Select(t.Context(), db, things, "where id <> '?' and count < ? order by id", 5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +83,7 @@ func TestRowsComeBackAsWritten(t *testing.T) {
 
 func TestUpsertReplacesWholeRowsInGroupsOfAnySize(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		db := open(t, address)
 		for _, n := range []int{0, 1, 9, 10, 49, 250, 777, 33_000} { // the last is more than SQLite takes in one statement
 			rows := make([]thing, n)
@@ -93,8 +94,8 @@ func TestUpsertReplacesWholeRowsInGroupsOfAnySize(t *testing.T) {
 			}
 			upsert(t, db, rows)
 			var loaded []thing
-			err := db.RunInTx(t.Context(), func(tx *table.Tx) (err error) {
-				loaded, err = table.LoadByKeys(t.Context(), tx, things, append(keys, "absent"))
+			err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) (err error) {
+				loaded, err = sqldb.LoadByKeys(t.Context(), tx, things, append(keys, "absent"))
 				return err
 			})
 			if err != nil {
@@ -113,13 +114,13 @@ func TestUpsertReplacesWholeRowsInGroupsOfAnySize(t *testing.T) {
 
 func TestManyCanOpenTheSameNewDatabaseAtOnce(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		var all sync.WaitGroup
 		begin := make(chan struct{})
 		for range 8 {
 			all.Go(func() {
 				<-begin
-				db, err := table.Open(t.Context(), tabletest.DatabaseAddress(address), table.Options{Schema: "things"})
+				db, err := sqldb.Open(t.Context(), sqldbtest.DatabaseAddress(address), sqldb.Options{Schema: "things"})
 				if err != nil {
 					t.Error(err)
 					return
@@ -137,10 +138,10 @@ func TestManyCanOpenTheSameNewDatabaseAtOnce(t *testing.T) {
 
 func TestTextThatPostgresDoesNotHaveIsMendedOnBoth(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		db := open(t, address)
 		upsert(t, db, []thing{{ID: "a\x00b\xffc", Raw: []byte{0, 255}}})
-		got, err := table.Select(t.Context(), db, things, "where id = ?", "a\x00b\xffc")
+		got, err := sqldb.Select(t.Context(), db, things, "where id = ?", "a\x00b\xffc")
 		if err != nil || len(got) != 1 || got[0].ID != "a\uFFFDb\uFFFDc" {
 			t.Errorf("got %v, %v", got, err)
 		}
@@ -149,14 +150,14 @@ func TestTextThatPostgresDoesNotHaveIsMendedOnBoth(t *testing.T) {
 
 func TestTextIsOrderedByItsBytesOnBoth(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		db := open(t, address)
 		var rows []thing
 		for _, id := range []string{"é", "b", "A", "a-1", "a1", "B", "a"} {
 			rows = append(rows, thing{ID: id, Raw: []byte("x")})
 		}
 		upsert(t, db, rows)
-		got, err := table.Select(t.Context(), db, things, "order by id")
+		got, err := sqldb.Select(t.Context(), db, things, "order by id")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,10 +169,10 @@ func TestTextIsOrderedByItsBytesOnBoth(t *testing.T) {
 
 func TestTransactionThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		db, halt := open(t, address), errors.New("halt")
-		err := db.RunInTx(t.Context(), func(tx *table.Tx) error {
-			if err := table.Upsert(t.Context(), tx, things, []thing{{ID: "a", Raw: []byte{}}}); err != nil {
+		err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
+			if err := sqldb.Upsert(t.Context(), tx, things, []thing{{ID: "a", Raw: []byte{}}}); err != nil {
 				return err
 			}
 			return halt
@@ -179,7 +180,7 @@ func TestTransactionThatFailsLeavesNothing(t *testing.T) {
 		if !errors.Is(err, halt) {
 			t.Errorf("got %v, want %v", err, halt)
 		}
-		if got, err := table.Select(t.Context(), db, things, ""); err != nil || len(got) != 0 {
+		if got, err := sqldb.Select(t.Context(), db, things, ""); err != nil || len(got) != 0 {
 			t.Errorf("got %v, %v, want no row", got, err)
 		}
 	})
@@ -187,7 +188,7 @@ func TestTransactionThatFailsLeavesNothing(t *testing.T) {
 
 func TestErrorsNameTheDatabase(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		_, err := open(t, address).Exec(t.Context(), "delete from nothing")
 		if err == nil || !strings.HasPrefix(err.Error(), "things: ") {
 			t.Errorf("got %v, want an error that begins with the name", err)
@@ -197,7 +198,7 @@ func TestErrorsNameTheDatabase(t *testing.T) {
 
 func TestDatabaseClockIsMicrosecondsOfNow(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		db := open(t, address)
 		var now table.Instant
 		if err := db.QueryRow(t.Context(), "select "+db.Now()).Scan(&now); err != nil {
@@ -217,7 +218,7 @@ func TestAConnectionThatIsNotMadeInTimeSaysWhatEndedIt(t *testing.T) {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
-			if _, err := table.Open(ctx, server, table.Options{}); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := sqldb.Open(ctx, server, sqldb.Options{}); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v, want the context's error", err)
 			}
 		})

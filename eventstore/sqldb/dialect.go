@@ -1,4 +1,4 @@
-package table
+package sqldb
 
 import (
 	"context"
@@ -16,29 +16,46 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"lieudit/schemas/table"
 )
 
 // dialect is all that differs between the two databases.
 type dialect struct {
-	isPostgres    bool // placeholders are $1, $2…, and arrays can be passed
-	columnTypes   map[ColumnType]string
-	arrayTypes    map[ColumnType]string
+	numberedPlaceholders bool // placeholders are $1, $2… and not "?"
+	columnArrays         bool // a whole column of rows can be passed as one array
+	namedSchemas         bool // one database holds many schemas; else each generation is a file of its own
+	advisoryLocks        bool // transactions take their turn by a lock with a name; else every one that writes waits for the one before
+	hasWAL               bool // overwritten data stays in a log of writes until TruncateWAL
+
+	columnTypes   map[table.ColumnType]string
+	arrayTypes    map[table.ColumnType]string
 	nowExpr       string // the database's clock, in microseconds
 	createView    string // how a view is made, also in the place of one with the same columns
-	timestampExpr string // a Moment as people read it
+	timestampExpr string // a table.Instant as people read it
 }
 
 var postgres = dialect{
-	isPostgres:    true,
-	columnTypes:   map[ColumnType]string{Text: `text collate "C"`, Integer: "bigint", Boolean: "boolean", Timestamp: "bigint", Bytes: "bytea"},
-	arrayTypes:    map[ColumnType]string{Text: "text[]", Integer: "bigint[]", Boolean: "boolean[]", Timestamp: "bigint[]", Bytes: "bytea[]"},
+	numberedPlaceholders: true,
+	columnArrays:         true,
+	namedSchemas:         true,
+	advisoryLocks:        true,
+	columnTypes: map[table.ColumnType]string{
+		table.Text: `text collate "C"`, table.Integer: "bigint", table.Boolean: "boolean", table.Timestamp: "bigint", table.Bytes: "bytea",
+	},
+	arrayTypes: map[table.ColumnType]string{
+		table.Text: "text[]", table.Integer: "bigint[]", table.Boolean: "boolean[]", table.Timestamp: "bigint[]", table.Bytes: "bytea[]",
+	},
 	nowExpr:       "(extract(epoch from clock_timestamp()) * 1000000)::bigint",
 	createView:    "create or replace view ",
 	timestampExpr: "case when %[1]s <> 0 then to_timestamp(%[1]s / 1000000.0) end",
 }
 
 var sqlite = dialect{
-	columnTypes:   map[ColumnType]string{Text: "text", Integer: "integer", Boolean: "boolean", Timestamp: "integer", Bytes: "blob"},
+	hasWAL: true,
+	columnTypes: map[table.ColumnType]string{
+		table.Text: "text", table.Integer: "integer", table.Boolean: "boolean", table.Timestamp: "integer", table.Bytes: "blob",
+	},
 	nowExpr:       "cast(unixepoch('subsec') * 1000000 as integer)",
 	createView:    "create view ",
 	timestampExpr: "case when %[1]s <> 0 then strftime('%%Y-%%m-%%d %%H:%%M:%%fZ', %[1]s / 1000000.0, 'unixepoch') end",
@@ -46,7 +63,7 @@ var sqlite = dialect{
 
 // rewritePlaceholders gives a statement the placeholders of the dialect. Question marks in quotes stay.
 func (l dialect) rewritePlaceholders(statement string) string {
-	if !l.isPostgres || strings.IndexByte(statement, '?') < 0 {
+	if !l.numberedPlaceholders || strings.IndexByte(statement, '?') < 0 {
 		return statement
 	}
 	var out strings.Builder

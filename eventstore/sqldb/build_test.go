@@ -1,4 +1,4 @@
-package table_test
+package sqldb_test
 
 import (
 	"context"
@@ -8,14 +8,14 @@ import (
 	"sync"
 	"testing"
 
-	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 )
 
 func TestInstancesThatBuildAtOnceMakeOneCopy(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		shelves := make([]*table.Registry, 6)
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		shelves := make([]*sqldb.Registry, 6)
 		names := make([]string, len(shelves))
 		var instances sync.WaitGroup
 		for i := range shelves {
@@ -45,11 +45,11 @@ func TestInstancesThatBuildAtOnceMakeOneCopy(t *testing.T) {
 
 func TestACopyIsReadFromTheMomentItServes(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := openRegistry(t, address)
 		for n := 1; n <= 3; n++ {
 			buildServing(t, s, model(1), n)
-			err := s.Read(t.Context(), model(1), func(db *table.DB) error {
+			err := s.Read(t.Context(), model(1), func(db *sqldb.DB) error {
 				got, err := count(t.Context(), db)
 				if got != n {
 					t.Errorf("read %d rows, want the %d of the copy that serves", got, n)
@@ -65,11 +65,11 @@ func TestACopyIsReadFromTheMomentItServes(t *testing.T) {
 
 func TestACopyInUseIsNotDroppedHoweverOthersComeAndGo(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		user, pruner := openRegistry(t, address), openRegistry(t, address)
 		old := buildServing(t, user, model(1), 1)
 		buildServing(t, user, model(1), 2)
-		if err := user.Read(t.Context(), model(1), func(*table.DB) error { return nil }); err != nil { // lets go of the old one
+		if err := user.Read(t.Context(), model(1), func(*sqldb.DB) error { return nil }); err != nil { // lets go of the old one
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())

@@ -1,10 +1,33 @@
 package table
 
 import (
-	"context"
 	"fmt"
 	"strings"
 )
+
+// Checkpoint is how far a copy has got and who fills it. It is in the copy itself, so that it changes in the same
+// transaction as the rows.
+type Checkpoint struct {
+	Generation  string
+	Log         string // UUID of the log
+	Position    int64
+	Event       string  // id of the event at the position
+	Recorded    Instant // when the last event was recorded
+	LeaseHolder string  // the instance that fills the copy, "" for none
+	LeaseExpiry Instant // how long it does so unless it says so again
+	StopReason  string  // why it cannot go on, "" when it can
+}
+
+// Checkpoints is the table of one row that every copy has.
+var Checkpoints = Table[Checkpoint]{
+	Def: Def{Name: "checkpoint", KeyColumns: 1, Columns: []Column{
+		{"copy", Text}, {"log", Text}, {"position", Integer}, {"event", Text},
+		{"recorded", Timestamp}, {"owner", Text}, {"until", Timestamp}, {"reason", Text},
+	}},
+	Fields: func(c *Checkpoint) []any {
+		return []any{&c.Generation, &c.Log, &c.Position, &c.Event, &c.Recorded, &c.LeaseHolder, &c.LeaseExpiry, &c.StopReason}
+	},
+}
 
 // AccountStatus is what a copy notes of one account beside its rows. An account without a row here is as any other: its
 // rows hold all its events up to the checkpoint. It changes in the transactions that write rows, so it is always of the
@@ -73,40 +96,4 @@ type StoppedError struct{ AccountStatus }
 
 func (e *StoppedError) Error() string {
 	return fmt.Sprintf("account %s is stopped (%s) at position %d: %s", e.Account, e.Kind, e.Position, e.Reason)
-}
-
-// LoadAccountStatus is what a copy notes of an account: the zero AccountStatus where it notes nothing.
-func LoadAccountStatus(ctx context.Context, a Querier, account string) (AccountStatus, error) {
-	rows, err := Select(ctx, a, AccountStatuses, "where account = ?", account)
-	if err != nil || len(rows) == 0 {
-		return AccountStatus{Account: account}, err
-	}
-	return rows[0], nil
-}
-
-// CheckAccount is nil when the rows of an account may be shown, and a *StoppedError while they may not.
-func CheckAccount(ctx context.Context, a Querier, account string) error {
-	s, err := LoadAccountStatus(ctx, a, account)
-	if err == nil && s.IsStopped() {
-		err = &StoppedError{s}
-	}
-	return err
-}
-
-// ExcludeStoppedAccounts is a condition of SQL that leaves out the rows of stopped accounts. column holds an account's id.
-func ExcludeStoppedAccounts(column string) string {
-	return column + " not in (select account from account_status where kind <> '')"
-}
-
-// ReadAccount is Read for a question about one account. It fails with a *StoppedError while the account's rows are not to
-// be shown. The account is "" for a question about many; then rows of those that do not run are to be left out.
-func (s *Registry) ReadAccount(ctx context.Context, m ReadModel, account string, f func(*DB) error) error {
-	return s.Read(ctx, m, func(db *DB) error {
-		if account != "" {
-			if err := CheckAccount(ctx, db, account); err != nil {
-				return err
-			}
-		}
-		return f(db)
-	})
 }

@@ -1,4 +1,4 @@
-package table_test
+package sqldb_test
 
 import (
 	"context"
@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 var seen = table.InstantOf(time.Date(2026, 11, 21, 8, 30, 0, 250_000_000, time.UTC))
@@ -25,9 +26,9 @@ func model(version int) table.ReadModel {
 	return table.ReadModel{Name: "stock", Version: version, Tables: []table.Def{def}}
 }
 
-func openRegistry(t *testing.T, address string) *table.Registry {
+func openRegistry(t *testing.T, address string) *sqldb.Registry {
 	t.Helper()
-	s, err := table.OpenRegistry(address)
+	s, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func openRegistry(t *testing.T, address string) *table.Registry {
 }
 
 // buildServing makes a copy of m with n rows; serving too.
-func buildServing(t *testing.T, s *table.Registry, m table.ReadModel, n int) table.Generation {
+func buildServing(t *testing.T, s *sqldb.Registry, m table.ReadModel, n int) sqldb.Generation {
 	t.Helper()
 	c, err := s.BuildGeneration(t.Context(), m, false)
 	if err != nil {
@@ -58,12 +59,12 @@ func buildServing(t *testing.T, s *table.Registry, m table.ReadModel, n int) tab
 	return c
 }
 
-func count(ctx context.Context, db *table.DB) (n int, err error) {
+func count(ctx context.Context, db *sqldb.DB) (n int, err error) {
 	err = db.QueryRow(ctx, "select count(*) from thing").Scan(&n)
 	return n, err
 }
 
-func prune(t *testing.T, s *table.Registry, models ...table.ReadModel) []string {
+func prune(t *testing.T, s *sqldb.Registry, models ...table.ReadModel) []string {
 	t.Helper()
 	names, err := s.Prune(t.Context(), models...)
 	if err != nil {
@@ -74,21 +75,21 @@ func prune(t *testing.T, s *table.Registry, models ...table.ReadModel) []string 
 
 func TestNothingIsReadBeforeACopyServes(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := openRegistry(t, address)
 		if _, err := s.BuildGeneration(t.Context(), model(1), true); err != nil {
 			t.Fatal(err)
 		}
-		err := s.Read(t.Context(), model(1), func(*table.DB) error { return nil })
-		if !errors.Is(err, table.ErrNotReady) {
-			t.Errorf("got %v, want %v", err, table.ErrNotReady)
+		err := s.Read(t.Context(), model(1), func(*sqldb.DB) error { return nil })
+		if !errors.Is(err, sqldb.ErrNotReady) {
+			t.Errorf("got %v, want %v", err, sqldb.ErrNotReady)
 		}
 	})
 }
 
 func TestReadersSeeNoErrorWhileCopiesComeAndGo(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		writer, asker := openRegistry(t, address), openRegistry(t, address)
 		buildServing(t, writer, model(1), 1)
 		var readers sync.WaitGroup
@@ -96,7 +97,7 @@ func TestReadersSeeNoErrorWhileCopiesComeAndGo(t *testing.T) {
 		for range 4 {
 			readers.Go(func() {
 				for last := 0; done.Load() == 0; reads.Add(1) {
-					err := asker.Read(t.Context(), model(1), func(db *table.DB) error {
+					err := asker.Read(t.Context(), model(1), func(db *sqldb.DB) error {
 						n, err := count(t.Context(), db)
 						if err == nil && n < last {
 							t.Errorf("got %d rows after %d", n, last)
@@ -136,7 +137,7 @@ func until(t *testing.T, what string, reached func() bool) {
 
 func TestPruneDropsOnlyWhatNobodyUses(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		a, b := openRegistry(t, address), openRegistry(t, address)
 		first := buildServing(t, a, model(1), 1)
 		_, release, err := b.OpenGeneration(t.Context(), first)
@@ -162,7 +163,7 @@ func TestPruneDropsOnlyWhatNobodyUses(t *testing.T) {
 }
 
 // assertDropped fails when anything of a copy is left.
-func assertDropped(t *testing.T, address string, c table.Generation) {
+func assertDropped(t *testing.T, address string, c sqldb.Generation) {
 	t.Helper()
 	if !strings.HasPrefix(address, "postgres") {
 		if left, _ := filepath.Glob(filepath.Join(address, c.Name+".db*")); len(left) > 0 {
@@ -194,12 +195,12 @@ func openRaw(t *testing.T, address string) *sql.DB {
 
 func TestVersionsServeBesideEachOther(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		old, young := openRegistry(t, address), openRegistry(t, address)
 		first := buildServing(t, old, model(1), 1)
-		reads := func(s *table.Registry, version, want int) {
+		reads := func(s *sqldb.Registry, version, want int) {
 			t.Helper()
-			err := s.Read(t.Context(), model(version), func(db *table.DB) error {
+			err := s.Read(t.Context(), model(version), func(db *sqldb.DB) error {
 				n, err := count(t.Context(), db)
 				if n != want {
 					t.Errorf("version %d: got %d rows, want %d", version, n, want)
@@ -229,7 +230,7 @@ func TestVersionsServeBesideEachOther(t *testing.T) {
 
 func TestPeopleReadPlainNamesAndTimes(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := openRegistry(t, address)
 		place, view := filepath.Join(address, "stock.db"), "things"
 		if strings.HasPrefix(address, "postgres") {
@@ -259,8 +260,8 @@ func TestShelfOpensBeforeItsDatabaseIsThere(t *testing.T) {
 	if _, err := s.Generations(t.Context()); err == nil {
 		t.Error("copies without a database")
 	}
-	err := s.Read(t.Context(), model(1), func(*table.DB) error { return nil })
-	if err == nil || errors.Is(err, table.ErrNotReady) {
+	err := s.Read(t.Context(), model(1), func(*sqldb.DB) error { return nil })
+	if err == nil || errors.Is(err, sqldb.ErrNotReady) {
 		t.Errorf("got %v, want why the database cannot be reached", err)
 	}
 }

@@ -1,4 +1,15 @@
-package table
+// Package sqldb opens relational databases and keeps the generations of read models in them. The same statements run on
+// Postgres and on SQLite: dialect.go holds all that differs. What the tables are is schemas/table's to say.
+//
+//	Registry ── Read ──────────────► serving Generation ──► DB.Query, Select      (queries)
+//	    │
+//	    ├───── BuildGeneration ────► Generation being built                       (projections)
+//	    │      OpenGeneration  ────► its DB ── RunInTx ──► Tx: Upsert rows and checkpoint
+//	    └───── PromoteGeneration ──► it serves from now on; Prune drops those before
+//
+// An instance that uses a generation holds a lease on it, so that Prune of another instance leaves it alone.
+// A DB alone, without a registry, is what the vault uses (Open, Create, RunInTx).
+package sqldb
 
 import (
 	"context"
@@ -7,6 +18,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"lieudit/schemas/table"
 )
 
 // DB is one database: a SQLite file or a Postgres schema. Statements are written with "?" for either. Writes take
@@ -50,7 +63,7 @@ func (db *DB) Close() error { return errors.Join(db.writePool.Close(), db.readPo
 func (db *DB) Now() string { return db.dialect.nowExpr }
 
 // Create makes tables that are not there yet.
-func (db *DB) Create(ctx context.Context, tables ...Def) error {
+func (db *DB) Create(ctx context.Context, tables ...table.Def) error {
 	return db.RunInTx(ctx, func(tx *Tx) error {
 		if err := tx.Lock(ctx, "create"); err != nil {
 			return err
@@ -64,13 +77,13 @@ func (db *DB) Create(ctx context.Context, tables ...Def) error {
 	})
 }
 
-func (db *DB) createStatements(tables []Def) []string {
+func (db *DB) createStatements(tables []table.Def) []string {
 	var statements []string
-	if db.dialect.isPostgres && db.schema != "" {
+	if db.dialect.namedSchemas && db.schema != "" {
 		statements = append(statements, "create schema if not exists "+db.schema)
 	}
 	for _, d := range tables {
-		statements = append(statements, d.createStatements(db.dialect)...)
+		statements = append(statements, db.dialect.createStatements(d)...)
 	}
 	return statements
 }
@@ -78,7 +91,7 @@ func (db *DB) createStatements(tables []Def) []string {
 // TruncateWAL leaves no copy of what was overwritten or deleted before in a SQLite file's log of writes. It fails when a
 // reader keeps it from it for long. On Postgres that is the business of vacuum, and of who keeps its backups.
 func (db *DB) TruncateWAL(ctx context.Context) error {
-	if db.dialect.isPostgres {
+	if !db.dialect.hasWAL {
 		return nil
 	}
 	var busy, pages, checkpointed int
@@ -123,8 +136,8 @@ func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) error {
 	return db.wrapError(ctx, sqlTx.Commit())
 }
 
-func (db *DB) supportsArrays() bool { return db.dialect.isPostgres }
-func (tx *Tx) supportsArrays() bool { return tx.db.supportsArrays() }
+func (db *DB) hasColumnArrays() bool { return db.dialect.columnArrays }
+func (tx *Tx) hasColumnArrays() bool { return tx.db.hasColumnArrays() }
 
 // wrapError is err with the database's name, and what ended ctx where that did: a connection that is being made says
 // only that its time is up.
@@ -178,7 +191,7 @@ func (tx *Tx) QueryRow(ctx context.Context, statement string, args ...any) *sql.
 // Lock makes transactions of the same purpose wait for each other until they end, in all processes. On SQLite
 // every transaction that writes does so anyway.
 func (tx *Tx) Lock(ctx context.Context, purpose string) error {
-	if !tx.db.dialect.isPostgres {
+	if !tx.db.dialect.advisoryLocks {
 		return nil
 	}
 	_, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtext(?))", "lieudit "+strings.ToLower(purpose))

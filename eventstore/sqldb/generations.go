@@ -1,9 +1,13 @@
-package table
+package sqldb
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
+
+	"lieudit/schemas/table"
 )
 
 // GenerationState is what a copy of a read model is for.
@@ -24,19 +28,21 @@ type Generation struct {
 	Version      int64
 	Number       int64
 	State        GenerationState
-	Created      Instant
-	ServingSince Instant // when it began to serve
+	Created      table.Instant
+	ServingSince table.Instant // when it began to serve
 }
 
 // IsOf says whether the copy is one of the model, in this version.
-func (c Generation) IsOf(m ReadModel) bool { return c.Model == m.Name && c.Version == int64(m.Version) }
+func (c Generation) IsOf(m table.ReadModel) bool {
+	return c.Model == m.Name && c.Version == int64(m.Version)
+}
 
 func (c Generation) schemaName() string { return strings.ReplaceAll(c.Name, "-", "_") }
 
-var generationTable = Table[Generation]{
-	Def: Def{Name: "copy", KeyColumns: 1, Columns: []Column{
-		{"name", Text}, {"model", Text}, {"version", Integer}, {"generation", Integer},
-		{"state", Text}, {"made", Timestamp}, {"served", Timestamp},
+var generationTable = table.Table[Generation]{
+	Def: table.Def{Name: "copy", KeyColumns: 1, Columns: []table.Column{
+		{Name: "name", Type: table.Text}, {Name: "model", Type: table.Text}, {Name: "version", Type: table.Integer}, {Name: "generation", Type: table.Integer},
+		{Name: "state", Type: table.Text}, {Name: "made", Type: table.Timestamp}, {Name: "served", Type: table.Timestamp},
 	}},
 	Fields: func(c *Generation) []any {
 		return []any{&c.Name, &c.Model, &c.Version, &c.Number, (*string)(&c.State), &c.Created, &c.ServingSince}
@@ -44,31 +50,7 @@ var generationTable = Table[Generation]{
 }
 
 // leaseTable says which instance uses which copy, until when unless it says so again.
-var leaseTable = Def{Name: "holder", KeyColumns: 2, Columns: []Column{{"copy", Text}, {"instance", Text}, {"until", Timestamp}}}
-
-// Checkpoint is how far a copy has got and who fills it. It is in the copy itself, so that it changes in the same
-// transaction as the rows.
-type Checkpoint struct {
-	Generation  string
-	Log         string // UUID of the log
-	Position    int64
-	Event       string  // id of the event at the position
-	Recorded    Instant // when the last event was recorded
-	LeaseHolder string  // the instance that fills the copy, "" for none
-	LeaseExpiry Instant // how long it does so unless it says so again
-	StopReason  string  // why it cannot go on, "" when it can
-}
-
-// Checkpoints is the table of one row that every copy has.
-var Checkpoints = Table[Checkpoint]{
-	Def: Def{Name: "checkpoint", KeyColumns: 1, Columns: []Column{
-		{"copy", Text}, {"log", Text}, {"position", Integer}, {"event", Text},
-		{"recorded", Timestamp}, {"owner", Text}, {"until", Timestamp}, {"reason", Text},
-	}},
-	Fields: func(c *Checkpoint) []any {
-		return []any{&c.Generation, &c.Log, &c.Position, &c.Event, &c.Recorded, &c.LeaseHolder, &c.LeaseExpiry, &c.StopReason}
-	},
-}
+var leaseTable = table.Def{Name: "holder", KeyColumns: 2, Columns: []table.Column{{Name: "copy", Type: table.Text}, {Name: "instance", Type: table.Text}, {Name: "until", Type: table.Timestamp}}}
 
 // Generations are all copies that are not dropped, oldest first.
 func (s *Registry) Generations(ctx context.Context) ([]Generation, error) {
@@ -84,7 +66,7 @@ func (s *Registry) Generations(ctx context.Context) ([]Generation, error) {
 
 // BuildGeneration makes a fresh copy of a model and takes the place of another that is being built. With unless it
 // does so only when there is no copy at all that serves or is being built, and gives the one there is.
-func (s *Registry) BuildGeneration(ctx context.Context, m ReadModel, unlessExists bool) (Generation, error) {
+func (s *Registry) BuildGeneration(ctx context.Context, m table.ReadModel, unlessExists bool) (Generation, error) {
 	c, err := s.reserveNumber(ctx, m, unlessExists)
 	if err != nil || c.State != Creating {
 		return c, err
@@ -100,7 +82,7 @@ func (s *Registry) BuildGeneration(ctx context.Context, m ReadModel, unlessExist
 }
 
 // startBuilding has a fresh copy filled in the place of one that is being built, or gives the one there is.
-func (s *Registry) startBuilding(ctx context.Context, m ReadModel, c Generation, unlessExists bool) (Generation, error) {
+func (s *Registry) startBuilding(ctx context.Context, m table.ReadModel, c Generation, unlessExists bool) (Generation, error) {
 	err := s.updateRegistry(ctx, func(tx *Tx) error {
 		if existing, err := findLive(ctx, tx, m); err != nil || unlessExists && existing.Name != "" {
 			c = existing
@@ -115,7 +97,7 @@ func (s *Registry) startBuilding(ctx context.Context, m ReadModel, c Generation,
 }
 
 // reserveNumber enters a fresh copy into the registry, under a reserveNumber that was never given. With unless it may give the living one.
-func (s *Registry) reserveNumber(ctx context.Context, m ReadModel, unlessExists bool) (Generation, error) {
+func (s *Registry) reserveNumber(ctx context.Context, m table.ReadModel, unlessExists bool) (Generation, error) {
 	c := Generation{Model: m.Name, Version: int64(m.Version), State: Creating}
 	err := s.updateRegistry(ctx, func(tx *Tx) error {
 		if existing, err := findLive(ctx, tx, m); err != nil || unlessExists && existing.Name != "" {
@@ -133,7 +115,7 @@ func (s *Registry) reserveNumber(ctx context.Context, m ReadModel, unlessExists 
 }
 
 // findLive is the model's copy that serves, else the one that is being built, else none.
-func findLive(ctx context.Context, tx *Tx, m ReadModel) (Generation, error) {
+func findLive(ctx context.Context, tx *Tx, m table.ReadModel) (Generation, error) {
 	found, err := Select(ctx, tx, generationTable, "where model = ? and version = ? and state in ('serving', 'building') order by state desc", m.Name, m.Version)
 	if err != nil || len(found) == 0 {
 		return Generation{}, err
@@ -142,7 +124,7 @@ func findLive(ctx context.Context, tx *Tx, m ReadModel) (Generation, error) {
 }
 
 // createGenerationTables makes the tables of a fresh copy.
-func (s *Registry) createGenerationTables(ctx context.Context, m ReadModel, c Generation) error {
+func (s *Registry) createGenerationTables(ctx context.Context, m table.ReadModel, c Generation) error {
 	db, release, err := s.OpenGeneration(ctx, c)
 	if err != nil {
 		return err
@@ -151,12 +133,12 @@ func (s *Registry) createGenerationTables(ctx context.Context, m ReadModel, c Ge
 	return db.createGenerationTables(ctx, m, c)
 }
 
-func (db *DB) createGenerationTables(ctx context.Context, m ReadModel, c Generation) error {
-	if err := db.Create(ctx, append([]Def{Checkpoints.Def, AccountStatuses.Def}, m.Tables...)...); err != nil {
+func (db *DB) createGenerationTables(ctx context.Context, m table.ReadModel, c Generation) error {
+	if err := db.Create(ctx, append([]table.Def{table.Checkpoints.Def, table.AccountStatuses.Def}, m.Tables...)...); err != nil {
 		return err
 	}
 	return db.RunInTx(ctx, func(tx *Tx) error {
-		if err := Upsert(ctx, tx, Checkpoints, []Checkpoint{{Generation: c.Name}}); err != nil || db.supportsArrays() {
+		if err := Upsert(ctx, tx, table.Checkpoints, []table.Checkpoint{{Generation: c.Name}}); err != nil || db.dialect.namedSchemas {
 			return err
 		}
 		return tx.createViews(ctx, m, "") // in a file of its own the views are with the tables
@@ -164,7 +146,7 @@ func (db *DB) createGenerationTables(ctx context.Context, m ReadModel, c Generat
 }
 
 // PromoteGeneration makes a copy the one that answers, and retires the one that did.
-func (s *Registry) PromoteGeneration(ctx context.Context, m ReadModel, c Generation) error {
+func (s *Registry) PromoteGeneration(ctx context.Context, m table.ReadModel, c Generation) error {
 	err := s.updateRegistry(ctx, func(tx *Tx) error {
 		n, err := tx.Exec(ctx, "update copy set state = 'serving', served = "+tx.db.Now()+" where name = ? and state = 'building'", c.Name)
 		if err != nil || n == 0 {
@@ -183,8 +165,8 @@ func (s *Registry) PromoteGeneration(ctx context.Context, m ReadModel, c Generat
 }
 
 // updateViews lets the views for people read the copy, unless a later version serves already.
-func (s *Registry) updateViews(ctx context.Context, tx *Tx, m ReadModel, c Generation) error {
-	if !tx.db.dialect.isPostgres {
+func (s *Registry) updateViews(ctx context.Context, tx *Tx, m table.ReadModel, c Generation) error {
+	if !tx.db.dialect.namedSchemas {
 		return nil
 	}
 	later := 0
@@ -193,4 +175,62 @@ func (s *Registry) updateViews(ctx context.Context, tx *Tx, m ReadModel, c Gener
 		return err
 	}
 	return tx.createViews(ctx, m, c.schemaName()+".")
+}
+
+// Prune drops the copies that no one uses: retired ones, and those of versions before the models'. It gives
+// their names.
+func (s *Registry) Prune(ctx context.Context, models ...table.ReadModel) ([]string, error) {
+	var unused []Generation
+	err := s.updateRegistry(ctx, func(tx *Tx) error {
+		all, err := Select(ctx, tx, generationTable, "where state <> 'dropped' and not exists (select 1 from holder where copy = name and until > "+tx.db.Now()+") order by name")
+		if err != nil {
+			return err
+		}
+		for _, c := range all {
+			if !isOutdated(c, models) {
+				continue
+			}
+			if err := s.dropGeneration(ctx, tx, c); err != nil {
+				return err
+			}
+			unused = append(unused, c)
+		}
+		return nil
+	})
+	names := make([]string, len(unused))
+	for i, c := range unused {
+		names[i] = c.Name
+	}
+	return names, err
+}
+
+func isOutdated(c Generation, models []table.ReadModel) bool {
+	for _, m := range models {
+		if c.Model == m.Name {
+			return c.Version < int64(m.Version) ||
+				c.Version == int64(m.Version) && (c.State == Retired || c.State == Creating)
+		}
+	}
+	return false
+}
+
+// dropGeneration drops a copy. A query of somebody who does not know the registry is not waited for long: the whole registry
+// would wait.
+func (s *Registry) dropGeneration(ctx context.Context, tx *Tx, c Generation) error {
+	if _, err := tx.Exec(ctx, "update copy set state = 'dropped' where name = ?", c.Name); err != nil {
+		return err
+	}
+	if tx.db.dialect.namedSchemas {
+		if _, err := tx.Exec(ctx, "set local lock_timeout = '2s'"); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "drop schema if exists "+c.schemaName()+" cascade")
+		return err
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(s.databaseAddress(c.Name) + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }

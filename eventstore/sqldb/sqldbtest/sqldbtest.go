@@ -1,5 +1,5 @@
-// Package tabletest gives each test a relational database of its own, of both kinds, which is gone after it.
-package tabletest
+// Package sqldbtest gives each test a relational database of its own, of both kinds, which is gone after it.
+package sqldbtest
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/deadlinetest"
-	"lieudit/schemas/table"
 )
 
 // EnvVariable names the Postgres database in which tests may create databases of their own.
 const EnvVariable = "LIEUDIT_TEST_POSTGRES"
 
-// EachDatabase runs test on SQLite and on Postgres, in parallel. address is what table.OpenShelf takes: a
+// EachDatabase runs test on SQLite and on Postgres, in parallel. address is what sqldb.OpenRegistry takes: a
 // folder, or an empty Postgres database.
 func EachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	t.Run("sqlite", func(t *testing.T) {
@@ -31,7 +31,7 @@ func EachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	})
 }
 
-// DatabaseAddress is what table.Open takes where address is what table.OpenShelf does.
+// DatabaseAddress is what sqldb.Open takes where address is what sqldb.OpenRegistry does.
 func DatabaseAddress(address string) string {
 	if strings.HasPrefix(address, "postgres") {
 		return address
@@ -71,7 +71,7 @@ func execOnServer(t testing.TB, server, statement string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), deadlinetest.Scale(deadlinetest.DefaultLimit))
 	defer cancel()
-	db, err := table.Open(ctx, server, table.Options{})
+	db, err := sqldb.Open(ctx, server, sqldb.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

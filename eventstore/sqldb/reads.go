@@ -1,10 +1,12 @@
-package table
+package sqldb
 
 import (
 	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"lieudit/schemas/table"
 )
 
 // servingCheckInterval is how long a copy is read before the registry is asked again which one serves.
@@ -22,12 +24,12 @@ type servingCache struct {
 // Read runs f on the copy of a model that serves. f only reads; it may run twice when the copy is replaced under it,
 // and begins anew then. Where no copy has ever been ready the error is ErrNone, and ErrAstray where the one that serves is
 // known to hold what is not on the log.
-func (s *Registry) Read(ctx context.Context, m ReadModel, f func(*DB) error) error {
+func (s *Registry) Read(ctx context.Context, m table.ReadModel, f func(*DB) error) error {
 	return s.ReadGeneration(ctx, m, func(_ Generation, db *DB) error { return f(db) })
 }
 
 // ReadGeneration is Read for those who want to know which copy it is.
-func (s *Registry) ReadGeneration(ctx context.Context, m ReadModel, f func(Generation, *DB) error) error {
+func (s *Registry) ReadGeneration(ctx context.Context, m table.ReadModel, f func(Generation, *DB) error) error {
 	c, err := s.resolveServing(ctx, m, servingCheckInterval)
 	if err != nil {
 		return err
@@ -44,7 +46,7 @@ func (s *Registry) ReadGeneration(ctx context.Context, m ReadModel, f func(Gener
 }
 
 // ServingGeneration is the copy this instance answers from, as the registry says now.
-func (s *Registry) ServingGeneration(ctx context.Context, m ReadModel) (Generation, error) {
+func (s *Registry) ServingGeneration(ctx context.Context, m table.ReadModel) (Generation, error) {
 	return s.resolveServing(ctx, m, 0)
 }
 
@@ -61,7 +63,7 @@ func (s *Registry) readFromGeneration(ctx context.Context, c Generation, f func(
 }
 
 // resolveServing is the copy that served at most age ago.
-func (s *Registry) resolveServing(ctx context.Context, m ReadModel, maxAge time.Duration) (Generation, error) {
+func (s *Registry) resolveServing(ctx context.Context, m table.ReadModel, maxAge time.Duration) (Generation, error) {
 	r := s.servingCacheOf(m)
 	if err := r.mu.Lock(ctx); err != nil {
 		return Generation{}, err
@@ -102,7 +104,7 @@ func (r *servingCache) switchTo(ctx context.Context, s *Registry, c Generation, 
 	return nil
 }
 
-func (s *Registry) servingCacheOf(m ReadModel) *servingCache {
+func (s *Registry) servingCacheOf(m table.ReadModel) *servingCache {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := fmt.Sprintf("%s-v%d", m.Name, m.Version)
@@ -112,4 +114,40 @@ func (s *Registry) servingCacheOf(m ReadModel) *servingCache {
 		s.servingCaches[key] = r
 	}
 	return r
+}
+
+// LoadAccountStatus is what a copy notes of an account: the zero AccountStatus where it notes nothing.
+func LoadAccountStatus(ctx context.Context, a Querier, account string) (table.AccountStatus, error) {
+	rows, err := Select(ctx, a, table.AccountStatuses, "where account = ?", account)
+	if err != nil || len(rows) == 0 {
+		return table.AccountStatus{Account: account}, err
+	}
+	return rows[0], nil
+}
+
+// CheckAccount is nil when the rows of an account may be shown, and a *StoppedError while they may not.
+func CheckAccount(ctx context.Context, a Querier, account string) error {
+	s, err := LoadAccountStatus(ctx, a, account)
+	if err == nil && s.IsStopped() {
+		err = &table.StoppedError{AccountStatus: s}
+	}
+	return err
+}
+
+// ExcludeStoppedAccounts is a condition of SQL that leaves out the rows of stopped accounts. column holds an account's id.
+func ExcludeStoppedAccounts(column string) string {
+	return column + " not in (select account from account_status where kind <> '')"
+}
+
+// ReadAccount is Read for a question about one account. It fails with a *StoppedError while the account's rows are not to
+// be shown. The account is "" for a question about many; then rows of those that do not run are to be left out.
+func (s *Registry) ReadAccount(ctx context.Context, m table.ReadModel, account string, f func(*DB) error) error {
+	return s.Read(ctx, m, func(db *DB) error {
+		if account != "" {
+			if err := CheckAccount(ctx, db, account); err != nil {
+				return err
+			}
+		}
+		return f(db)
+	})
 }

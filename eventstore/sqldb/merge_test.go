@@ -1,12 +1,12 @@
-package table_test
+package sqldb_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 )
 
 // TestSumsAddUpAndMaximaRise: written over one another in the database or merged before, rows come to the same.
@@ -28,15 +28,15 @@ func TestSumsAddUpAndMaximaRise(t *testing.T) {
 	if diff := cmp.Diff(want, merged); diff != "" {
 		t.Error(diff)
 	}
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		db := open(t, address)
 		for _, r := range rows {
-			err := db.RunInTx(t.Context(), func(tx *table.Tx) error { return table.Upsert(t.Context(), tx, counted, []thing{r}) })
+			err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, counted, []thing{r}) })
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		got, err := table.Select(t.Context(), db, counted, "")
+		got, err := sqldb.Select(t.Context(), db, counted, "")
 		if diff := cmp.Diff([]thing{want}, got); diff != "" || err != nil {
 			t.Error(diff, err)
 		}

@@ -1,4 +1,4 @@
-package table
+package sqldb
 
 import (
 	"context"
@@ -105,7 +105,7 @@ func (s *Registry) acquireLease(ctx context.Context, name string) error {
 }
 
 func (s *Registry) writeLease(ctx context.Context, tx *Tx, name string) error {
-	_, err := tx.Exec(ctx, "insert into holder (copy, instance, until) values (?, ?, "+tx.db.Now()+" + ?)"+leaseTable.onConflictClause(),
+	_, err := tx.Exec(ctx, "insert into holder (copy, instance, until) values (?, ?, "+tx.db.Now()+" + ?)"+onConflictClause(leaseTable),
 		name, s.InstanceID, leaseDuration.Microseconds())
 	return err
 }

@@ -1,20 +1,18 @@
-package table
+package sqldb
 
 import (
 	"context"
 	"fmt"
 	"regexp"
 	"slices"
-)
 
-// View is a question that people ask often, under a name that stays while copies come and go. In Query a
-// table of the model stands as {table}, a column of instants as {time:column}, which people can read.
-type View struct{ Name, Query string }
+	"lieudit/schemas/table"
+)
 
 var viewPlaceholder = regexp.MustCompile(`\{(time:)?([a-z_.]+)\}`)
 
 // viewQuery is the view's question where the tables are as the prefix says.
-func (l dialect) viewQuery(v View, prefix string) string {
+func (l dialect) viewQuery(v table.View, prefix string) string {
 	return viewPlaceholder.ReplaceAllStringFunc(v.Query, func(placeholder string) string {
 		m := viewPlaceholder.FindStringSubmatch(placeholder)
 		if m[1] == "" {
@@ -25,26 +23,26 @@ func (l dialect) viewQuery(v View, prefix string) string {
 }
 
 // defaultView is the question that a view of a whole table answers.
-func (d Def) defaultView() View {
+func defaultView(d table.Def) table.View {
 	query := "select "
 	for i, c := range d.Columns {
 		if i > 0 {
 			query += ", "
 		}
-		if c.Type == Timestamp {
+		if c.Type == table.Timestamp {
 			query += "{time:" + c.Name + "} as "
 		}
 		query += c.Name
 	}
-	return View{d.ViewName, query + " from {" + d.Name + "}"}
+	return table.View{Name: d.ViewName, Query: query + " from {" + d.Name + "}"}
 }
 
 // createViews makes the views of a model whose tables are where the prefix says.
-func (tx *Tx) createViews(ctx context.Context, m ReadModel, prefix string) error {
+func (tx *Tx) createViews(ctx context.Context, m table.ReadModel, prefix string) error {
 	views := slices.Clone(m.Views)
 	for _, d := range m.Tables {
 		if d.ViewName != "" {
-			views = append(views, d.defaultView())
+			views = append(views, defaultView(d))
 		}
 	}
 	for _, v := range views {

@@ -1,21 +1,24 @@
-package table
+package sqldb
 
 import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
+
+	"lieudit/schemas/table"
 )
 
 // Querier is what can be asked: a DB, or a running transaction.
 type Querier interface {
 	Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error)
-	supportsArrays() bool // whether an array can be passed
+	hasColumnArrays() bool
 }
 
 // Select reads whole rows. rest is what follows "from the table": where, order by, limit.
-func Select[R any](ctx context.Context, a Querier, t Table[R], rest string, args ...any) ([]R, error) {
-	rows, err := a.Query(ctx, "select "+t.columnList()+" from "+t.Name+" "+rest, args...)
+func Select[R any](ctx context.Context, a Querier, t table.Table[R], rest string, args ...any) ([]R, error) {
+	rows, err := a.Query(ctx, "select "+columnList(t.Def)+" from "+t.Name+" "+rest, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -32,12 +35,12 @@ func Select[R any](ctx context.Context, a Querier, t Table[R], rest string, args
 }
 
 // LoadByKeys reads the rows whose key, in one column, is among keys. Keys without a row are left out.
-func LoadByKeys[R any](ctx context.Context, a Querier, t Table[R], keys []string) ([]R, error) {
+func LoadByKeys[R any](ctx context.Context, a Querier, t table.Table[R], keys []string) ([]R, error) {
 	column := t.Columns[0].Name
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	if a.supportsArrays() {
+	if a.hasColumnArrays() {
 		return Select(ctx, a, t, "where "+column+" = any(?)", keys)
 	}
 	var found []R
@@ -57,8 +60,8 @@ func LoadByKeys[R any](ctx context.Context, a Querier, t Table[R], keys []string
 }
 
 // Upsert writes whole rows: new ones are added, those whose key is there are replaced. No key may come twice.
-func Upsert[R any](ctx context.Context, tx *Tx, t Table[R], rows []R) error {
-	if len(rows) > 0 && tx.db.dialect.isPostgres {
+func Upsert[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R) error {
+	if len(rows) > 0 && tx.hasColumnArrays() {
 		return upsertArrays(ctx, tx, t, rows)
 	}
 	for len(rows) > 0 {
@@ -73,8 +76,8 @@ func Upsert[R any](ctx context.Context, tx *Tx, t Table[R], rows []R) error {
 }
 
 // upsertGroups writes rows in groups of n with one statement, which is read once.
-func upsertGroups[R any](ctx context.Context, tx *Tx, t Table[R], rows []R, n int) error {
-	statement, err := tx.sqlTx.PrepareContext(ctx, t.insertStatement(n))
+func upsertGroups[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R, n int) error {
+	statement, err := tx.sqlTx.PrepareContext(ctx, insertStatement(t.Def, n))
 	if err != nil {
 		return tx.db.wrapError(ctx, err)
 	}
@@ -102,14 +105,14 @@ func groupSize(n int) int {
 	return n
 }
 
-func (d Def) insertStatement(rows int) string {
+func insertStatement(d table.Def, rows int) string {
 	row := "(?" + strings.Repeat(", ?", len(d.Columns)-1) + ")"
-	return "insert into " + d.Name + " (" + d.columnList() + ") values " +
-		row + strings.Repeat(", "+row, rows-1) + d.onConflictClause()
+	return "insert into " + d.Name + " (" + columnList(d) + ") values " +
+		row + strings.Repeat(", "+row, rows-1) + onConflictClause(d)
 }
 
 // upsertArrays passes each column as one array: one short statement for any number of rows.
-func upsertArrays[R any](ctx context.Context, tx *Tx, t Table[R], rows []R) error {
+func upsertArrays[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R) error {
 	columns := make([]any, len(t.Columns))
 	for i := range rows {
 		for c, field := range t.Fields(&rows[i]) {
@@ -120,8 +123,8 @@ func upsertArrays[R any](ctx context.Context, tx *Tx, t Table[R], rows []R) erro
 	for i, c := range t.Columns {
 		casts[i] = "?::" + tx.db.dialect.arrayTypes[c.Type]
 	}
-	_, err := tx.Exec(ctx, "insert into "+t.Name+" ("+t.columnList()+") select * from unnest("+
-		strings.Join(casts, ", ")+")"+t.onConflictClause(), columns...)
+	_, err := tx.Exec(ctx, "insert into "+t.Name+" ("+columnList(t.Def)+") select * from unnest("+
+		strings.Join(casts, ", ")+")"+onConflictClause(t.Def), columns...)
 	return err
 }
 
@@ -131,7 +134,7 @@ func appendColumn(column, field any) any {
 		return appendValue(column, *f)
 	case *int64:
 		return appendValue(column, *f)
-	case *Instant:
+	case *table.Instant:
 		return appendValue(column, int64(*f))
 	case *bool:
 		return appendValue(column, *f)
@@ -144,4 +147,51 @@ func appendColumn(column, field any) any {
 func appendValue[T any](column any, value T) any {
 	values, _ := column.([]T)
 	return append(values, value)
+}
+
+func columnList(d table.Def) string { return joinNames(d.Columns) }
+
+func joinNames(columns []table.Column) string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// createStatements are the statements that make the table.
+func (l dialect) createStatements(d table.Def) []string {
+	columns := make([]string, len(d.Columns))
+	for i, c := range d.Columns {
+		columns[i] = fmt.Sprintf("%s %s not null", c.Name, l.columnTypes[c.Type])
+	}
+	statements := []string{fmt.Sprintf("create table if not exists %s (%s, primary key (%s))",
+		d.Name, strings.Join(columns, ", "), joinNames(d.Columns[:d.KeyColumns]))}
+	for i, columns := range d.Indexes {
+		statements = append(statements, fmt.Sprintf("create index if not exists %s_%d on %s (%s)", d.Name, i+1, d.Name, columns))
+	}
+	return statements
+}
+
+// onConflictClause is how a statement that inserts a row goes on where the row is there already.
+func onConflictClause(d table.Def) string {
+	if d.KeyColumns == len(d.Columns) {
+		return " on conflict do nothing"
+	}
+	sets := make([]string, 0, len(d.Columns)-d.KeyColumns)
+	for _, c := range d.Columns[d.KeyColumns:] {
+		sets = append(sets, c.Name+" = "+mergeExpression(d, c.Name))
+	}
+	return " on conflict (" + joinNames(d.Columns[:d.KeyColumns]) + ") do update set " + strings.Join(sets, ", ")
+}
+
+func mergeExpression(d table.Def, column string) string {
+	stored, incoming := d.Name+"."+column, "excluded."+column
+	switch {
+	case slices.Contains(d.SumColumns, column):
+		return stored + " + " + incoming
+	case slices.Contains(d.MaxColumns, column):
+		return "case when " + stored + " > " + incoming + " then " + stored + " else " + incoming + " end"
+	}
+	return incoming
 }
