@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/meiliclient"
+	"lieudit/eventstore/meiliclient/meilitest"
 	"lieudit/eventstore/sqldb"
-	"lieudit/queries/locations/meili"
-	"lieudit/queries/locations/meili/meilitest"
 	"lieudit/schemas/body"
+	"lieudit/schemas/siteindex"
+	"lieudit/schemas/table"
 )
 
 // withMeilisearchSites has sites searched in the real Meilisearch that tests may use, and removes what they leave there.
@@ -54,14 +56,14 @@ func deleteSiteIndex(t *testing.T, c *service.Config) {
 		return
 	}
 	defer registry.Close()
-	server, err := meili.ParseServer(c.Meilisearch)
+	server, err := meiliclient.ParseServer(c.Meilisearch)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	name, err := meili.New(server, registry).Name(context.Background())
-	if err == nil {
-		_, err = server.Client().DeleteIndex(name)
+	log, err := registry.LogID(context.Background(), table.LocationsModel)
+	if err == nil && log != "" {
+		_, err = server.Client().DeleteIndex(siteindex.Name(log))
 	}
 	if err != nil {
 		t.Error(err)

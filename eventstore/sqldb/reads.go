@@ -45,6 +45,12 @@ func (s *Registry) ReadGeneration(ctx context.Context, m table.ReadModel, f func
 	return s.readFromGeneration(ctx, latest, f)
 }
 
+// LogID is the UUID of the log that the serving generation is of, "" while nothing of a log was written.
+func (s *Registry) LogID(ctx context.Context, m table.ReadModel) (log string, err error) {
+	err = s.Read(ctx, m, func(db *DB) error { return db.QueryRow(ctx, "select log from checkpoint").Scan(&log) })
+	return log, err
+}
+
 // ServingGeneration is the copy this instance answers from, as the registry says now.
 func (s *Registry) ServingGeneration(ctx context.Context, m table.ReadModel) (Generation, error) {
 	return s.resolveServing(ctx, m, 0)

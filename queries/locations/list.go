@@ -43,7 +43,7 @@ func (p *Reader) ListSites(ctx context.Context, account, code string, status Sit
 	}
 	found = make([]locations.Site, len(rows))
 	for i, row := range rows {
-		if found[i], err = SiteFromRow(row); err != nil {
+		if found[i], err = locations.SiteFromRow(row); err != nil {
 			return nil, "", err
 		}
 	}

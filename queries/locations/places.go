@@ -5,7 +5,6 @@ package locations
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -69,23 +68,7 @@ func (p *Reader) FindSite(ctx context.Context, account, code, externalID string)
 	if err != nil {
 		return locations.Site{}, err
 	}
-	return SiteFromRow(row)
-}
-
-// SiteFromRow is the site in a row.
-func SiteFromRow(row table.Site) (locations.Site, error) {
-	var stored locations.StoredSite
-	if row.Content != "" { // else its key was destroyed
-		if err := json.Unmarshal([]byte(row.Content), &stored); err != nil {
-			return locations.Site{}, fmt.Errorf("content of %s: %w", row.ID, err)
-		}
-	}
-	s := locations.Site{
-		ID: row.PublicID, Referential: row.Referential, ExternalID: row.ExternalID, Active: row.Active, Version: row.Version,
-		Created: row.Created.Time(), Modified: row.Modified.Time(), Deactivated: row.Deactivated.Time(),
-	}
-	s.Content, s.Source, s.Score = stored.ShownContent()
-	return s, nil
+	return locations.SiteFromRow(row)
 }
 
 // selectOne is the row of a key.

@@ -61,7 +61,7 @@ type service struct {
 	repairs        *repair.Repairs
 	ledger         *usage.Meter
 	locations      *locations.Locations
-	siteIndex      *meili.Index         // nil: sites are searched in memory
+	siteEngine     *meili.Engine        // nil: sites are searched in memory
 	siteIndexer    *searchindex.Indexer // with sites
 	hasCaughtUp    atomic.Bool          // the read models, once
 	atlas          *atlas.Atlas

@@ -1,19 +1,54 @@
+// Package meili searches sites in the index that projections/searchindex/meili fills on a Meilisearch server
+// (schemas/siteindex says what is in it). Its one constraint: the server only finds and orders ids. Every site of an
+// answer is read from the read model and checked again, so nothing of another account can be shown, whatever the index
+// holds.
+//
+//	search.Query ── buildSubqueries ──► subquery… ── fetchHits ──► serverHit… ── collectCandidates ──► candidateSet
+//	   the ways to read the words          one request to the server          in the order of the query    │
+//	                                                                                                        ▼
+//	search.Result ◄── search.Hit ◄── verifyRow ◄── table.Site… ◄── loadRows ◄───────────────────────── readPage
+//
+// When a page does not fill up, the next attempt looks farther (scopeFor).
 package meili
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
+	"time"
 
+	"github.com/meilisearch/meilisearch-go"
+
+	"lieudit/eventstore/meiliclient"
 	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/search"
+	"lieudit/schemas/siteindex"
 	"lieudit/schemas/table"
 )
 
-// Search answers a question as finder.Engine says.
-func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, error) {
+// Engine searches the index of sites on a server. It is safe for concurrent use.
+type Engine struct {
+	server   meilisearch.ServiceManager
+	registry *sqldb.Registry
+	timeout  time.Duration
+	name     atomic.Pointer[string] // of the index; nil until the log is known
+}
+
+// New is the engine on a server, of the sites whose rows are in a registry's read model. Nothing is asked before Search.
+func New(s meiliclient.Server, registry *sqldb.Registry) *Engine {
+	x := &Engine{server: s.Client(), registry: registry, timeout: cmp.Or(s.Timeout, meiliclient.SearchTimeout)}
+	if s.Index != "" {
+		x.name.Store(&s.Index)
+	}
+	return x
+}
+
+// Search answers a query as search.Engine says.
+func (x *Engine) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	if err := q.Validate(); err != nil {
 		return search.Result{}, err
 	}
@@ -24,7 +59,7 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 	if err := x.checkAccount(ctx, q.Account); err != nil {
 		return search.Result{}, fmt.Errorf("sites of %s: %w", q.Account, err)
 	}
-	s := &indexSearch{Query: q, sites: x, order: q.EffectiveSort(), encoder: newWordEncoder(q.Account)}
+	s := &indexSearch{Query: q, engine: x, order: q.EffectiveSort(), encoder: newWordEncoder(q.Account)}
 	if hasCursor {
 		s.after = &after
 	}
@@ -33,9 +68,7 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
-	if s.indexName, err = x.Name(ctx); errors.Is(err, errLogEmpty) {
-		return search.Result{}, nil
-	} else if err != nil {
+	if s.indexName, err = x.indexName(ctx); err != nil || s.indexName == "" {
 		return search.Result{}, err
 	}
 	for attempt := 0; ; attempt++ {
@@ -50,16 +83,33 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 	}
 }
 
-// checkAccount is nil where something may be checkAccount of an account, whatever the server finds: where it finds nothing, no row is
-// read that would tell.
-func (x *Index) checkAccount(ctx context.Context, account string) error {
+// checkAccount fails where nothing of the account may be shown. When the server finds nothing, no row is read that would
+// say so.
+func (x *Engine) checkAccount(ctx context.Context, account string) error {
 	return x.registry.ReadAccount(ctx, table.LocationsModel, account, func(*sqldb.DB) error { return nil })
+}
+
+// indexName is the name of the index on the server, "" while the log is empty: there is no index then.
+func (x *Engine) indexName(ctx context.Context) (string, error) {
+	if name := x.name.Load(); name != nil {
+		return *name, nil
+	}
+	log, err := x.registry.LogID(ctx, table.LocationsModel)
+	if err != nil {
+		return "", fmt.Errorf("index of sites: %w", err)
+	}
+	if log == "" {
+		return "", nil
+	}
+	name := siteindex.Name(log)
+	x.name.Store(&name)
+	return name, nil
 }
 
 // indexSearch is one question.
 type indexSearch struct {
 	search.Query
-	sites      *Index
+	engine     *Engine
 	indexName  string
 	order      search.Sort
 	encoder    wordEncoder
@@ -87,10 +137,9 @@ type searchScope struct {
 }
 
 const (
-	maxAccountSites = 1_000_000 // no account has more sites
-	spareCandidates = 8         // candidates more than there is room for: some are not what the index says any more
-	wideningFactor  = 4         // times, from one attempt to the next
-	firstRadius     = 1_000     // metres
+	spareCandidates = 8     // candidates more than there is room for: some are not what the index says any more
+	wideningFactor  = 4     // times, from one attempt to the next
+	firstRadius     = 1_000 // metres
 	lastRadius      = 2_000_000
 )
 
@@ -104,18 +153,18 @@ func (s *indexSearch) scopeFor(attempt int) searchScope {
 			attempt = max(0, attempt-1)
 		}
 		if radius <= lastRadius && (s.Radius == 0 || radius < s.Radius) {
-			return searchScope{limit: maxAccountSites, radius: radius}
+			return searchScope{limit: siteindex.MaxAccountSites, radius: radius}
 		}
-		return searchScope{limit: maxAccountSites}
+		return searchScope{limit: siteindex.MaxAccountSites}
 	case !s.usesServerOrder():
-		return searchScope{limit: maxAccountSites}
+		return searchScope{limit: siteindex.MaxAccountSites}
 	case s.order == search.ByRelevance && s.after != nil && attempt == 0:
 		return searchScope{limit: 2 * limit, sameRank: true}
 	}
-	for ; attempt > 0 && limit < maxAccountSites; attempt-- {
+	for ; attempt > 0 && limit < siteindex.MaxAccountSites; attempt-- {
 		limit *= wideningFactor * wideningFactor
 	}
-	return searchScope{limit: min(limit, maxAccountSites)}
+	return searchScope{limit: min(limit, siteindex.MaxAccountSites)}
 }
 
 // usesServerOrder says whether the server's order is that of the question. Where it is not, all that is found is put in order here.
@@ -166,7 +215,7 @@ func (s *indexSearch) collectCandidates(ctx context.Context, scope searchScope) 
 
 // candidateOf is what a source found.
 func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool) {
-	row, referential, externalID, ok := hit.parseID()
+	row, referential, externalID, ok := siteindex.ParseDocumentID(hit.ID)
 	c := candidate{row, search.SortKey{Name: hit.FoldedName, ExternalID: externalID, Referential: referential}}
 	if s.order == search.ByRelevance {
 		c.sortKey.Rank = sub.rank(hit)
@@ -230,7 +279,7 @@ func (s *indexSearch) loadRows(ctx context.Context, candidates []candidate) (map
 		keys[i] = c.rowID
 	}
 	rows := make(map[string]table.Site, len(keys))
-	err := s.sites.registry.ReadAccount(ctx, table.LocationsModel, s.Account, func(db *sqldb.DB) error {
+	err := s.engine.registry.ReadAccount(ctx, table.LocationsModel, s.Account, func(db *sqldb.DB) error {
 		loaded, err := sqldb.LoadByKeys(ctx, db, table.Sites, keys)
 		for _, r := range loaded {
 			rows[r.ID] = r

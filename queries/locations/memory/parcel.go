@@ -9,9 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"lieudit/queries/locations"
 	"lieudit/queries/locations/search"
-	locationsschemas "lieudit/schemas/locations"
+	"lieudit/schemas/locations"
 	"lieudit/schemas/table"
 )
 
@@ -85,7 +84,7 @@ func unpackID(raw string) string {
 }
 
 // decodeSite is the site as it was stored.
-func (p siteRecord) decodeSite(dictionary string) (locationsschemas.Site, error) {
+func (p siteRecord) decodeSite(dictionary string) (locations.Site, error) {
 	p.readString()
 	r := table.Site{ExternalID: strings.Clone(p.readString()), Referential: strings.Clone(p.readString()), PublicID: unpackID(p.readString()), Content: decompress(dictionary, p.readString())}
 	r.Version, r.Created, r.Modified = p.readInt(), table.Instant(p.readInt()), table.Instant(p.readInt())
@@ -105,11 +104,11 @@ type indexEntry struct {
 // siteProjection is what a search looks at in a stored site.
 type siteProjection struct {
 	Content struct {
-		Name    string                        `json:"nom"`
-		Address *locationsschemas.SiteAddress `json:"adresse"`
-		Tags    []string                      `json:"tags"`
-		Lat     *float64                      `json:"lat"`
-		Lon     *float64                      `json:"lon"`
+		Name    string                 `json:"nom"`
+		Address *locations.SiteAddress `json:"adresse"`
+		Tags    []string               `json:"tags"`
+		Lat     *float64               `json:"lat"`
+		Lon     *float64               `json:"lon"`
 	} `json:"content"`
 	Position *struct {
 		Lat float64 `json:"lat"`

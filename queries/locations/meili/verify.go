@@ -4,9 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"lieudit/queries/locations"
 	"lieudit/queries/locations/search"
-	locationsschemas "lieudit/schemas/locations"
+	"lieudit/schemas/locations"
 	"lieudit/schemas/table"
 )
 
@@ -40,7 +39,7 @@ func (s *indexSearch) matchesStatus(active bool) bool {
 	return active
 }
 
-func (s *indexSearch) hasAllTags(shown locationsschemas.Site) bool {
+func (s *indexSearch) hasAllTags(shown locations.Site) bool {
 	has := map[string]bool{}
 	for _, tag := range shown.Tags {
 		has[search.FoldTag(tag)] = true
@@ -54,7 +53,7 @@ func (s *indexSearch) hasAllTags(shown locationsschemas.Site) bool {
 }
 
 // matchesText says whether a site answers the text: the server counts typos in the letters it was given.
-func (s *indexSearch) matchesText(shown locationsschemas.Site) bool {
+func (s *indexSearch) matchesText(shown locations.Site) bool {
 	text := s.TrimmedText()
 	if text == "" || s.MatchExternalIDs && len(text) <= len(shown.ExternalID) && strings.EqualFold(shown.ExternalID[:len(text)], text) {
 		return true
@@ -72,7 +71,7 @@ func (s *indexSearch) matchesText(shown locationsschemas.Site) bool {
 }
 
 // searchedTexts are those of a site that are searched in.
-func searchedTexts(c locationsschemas.Content) []string {
+func searchedTexts(c locations.Content) []string {
 	all := append([]string{c.Name}, c.Tags...)
 	if a := c.Address; a != nil {
 		all = append(all, a.City, a.PostalCode, a.Line1, a.Line2, a.InseeCode, a.Country)

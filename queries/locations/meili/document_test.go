@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lieudit/queries/locations/search"
+	"lieudit/schemas/siteindex"
 )
 
 func TestKeysAreInTheOrderOfPlaces(t *testing.T) {
@@ -64,7 +65,7 @@ func TestFiltersHoldNothingAnybodyWrote(t *testing.T) {
 func TestWordsOfAccountsAreApart(t *testing.T) {
 	t.Parallel()
 	a, b := newWordEncoder("a"), newWordEncoder("b")
-	if a.encodeWord("mende") == b.encodeWord("mende") || a.encodeExternalID("x") == b.encodeExternalID("x") || hashText("a") == hashText("A") {
+	if a.encodeWord("mende") == b.encodeWord("mende") || a.encodeExternalID("x") == b.encodeExternalID("x") || siteindex.HashText("a") == siteindex.HashText("A") {
 		t.Error("two accounts share a word")
 	}
 	if got := a.encodeWord("mende"); got != "m"+a.accountMark+"ende" {
@@ -72,24 +73,5 @@ func TestWordsOfAccountsAreApart(t *testing.T) {
 	}
 	if got := a.encodeTexts("Mende 48000"); !strings.HasPrefix(got, "0 ") || strings.Trim(got, "abcdefghijklmnopqrstuvwxyz0123456789 ") != "" {
 		t.Errorf("got %q", got)
-	}
-}
-
-func TestAddressOfAServerIsReadWithItsKey(t *testing.T) {
-	t.Parallel()
-	for address, want := range map[string]Server{
-		"http://127.0.0.1:7700":              {URL: "http://127.0.0.1:7700"},
-		"http://secret@127.0.0.1:7700":       {URL: "http://127.0.0.1:7700", Key: "secret"},
-		"https://user:secret@search.example": {URL: "https://search.example", Key: "secret"},
-		"http://meili:7700/":                 {URL: "http://meili:7700"},
-	} {
-		if got, err := ParseServer(address); got != want || err != nil {
-			t.Errorf("%s: got %+v, %v, want %+v", address, got, err, want)
-		}
-	}
-	for _, address := range []string{"", "127.0.0.1:7700", "ftp://x", "http://", "http://secret@x:y/%zz", "http://secret@h/?q", "http://h:7700#secret"} {
-		if _, err := ParseServer(address); err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: got %v", address, err)
-		}
 	}
 }

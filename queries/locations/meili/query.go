@@ -11,7 +11,9 @@ import (
 
 	"github.com/meilisearch/meilisearch-go"
 
+	"lieudit/eventstore/meiliclient"
 	"lieudit/queries/locations/search"
+	"lieudit/schemas/siteindex"
 )
 
 // subquery is one of the ways in which a site answers a text: the server has no "or" in its texts.
@@ -32,6 +34,16 @@ const (
 
 // maxExpandedWords is how many abbreviations of a text are looked for as they are and as what they stand for; of others only the latter.
 const maxExpandedWords = 2
+
+// serverHit is what the server gives back of a document.
+type serverHit struct {
+	ID         string          `json:"id"`
+	FoldedName string          `json:"tri"`
+	Lat        *float64        `json:"lat"`
+	Lon        *float64        `json:"lon"`
+	Score      float64         `json:"_rankingScore"`
+	Details    json.RawMessage `json:"_rankingScoreDetails"`
+}
 
 // buildSubqueries are the sources of a question, none where nothing can answer it.
 func (s *indexSearch) buildSubqueries() []subquery {
@@ -102,16 +114,19 @@ func (f serverHit) rank(expandedCount int) uint64 {
 	return rankWords + uint64(details.Typo.Count)*rankTypo + uint64(prefixWords)*rankBegins + uint64((1-details.Attribute.Score)*(rankBegins-2))
 }
 
+// orderByName is the server's word for search.ByName.
+var orderByName = []string{"ordre0:asc", "ordre1:asc", "ordre2:asc", "ordre3:asc"}
+
 // fetchHits asks the server all sources at once, for what may be in the answer.
 func (s *indexSearch) fetchHits(ctx context.Context, scope searchScope) ([][]serverHit, error) {
 	filter := s.buildFilter(scope)
 	if s.TrimmedText() == "" && !s.usesServerOrder() {
 		return s.fetchUnranked(ctx, filter)
 	}
-	request := &meilisearch.MultiSearchRequest{Queries: []*meilisearch.SearchRequest{{IndexUID: s.indexName, Filter: checkpointFilter, Limit: 1, AttributesToRetrieve: displayedAttributes[:1]}}}
+	request := &meilisearch.MultiSearchRequest{Queries: []*meilisearch.SearchRequest{{IndexUID: s.indexName, Filter: siteindex.CheckpointFilter, Limit: 1, AttributesToRetrieve: siteindex.DisplayedAttributes[:1]}}}
 	for _, sub := range s.subqueries {
 		r := &meilisearch.SearchRequest{
-			IndexUID: s.indexName, Query: sub.text, Filter: filter, Limit: int64(scope.limit), AttributesToRetrieve: displayedAttributes,
+			IndexUID: s.indexName, Query: sub.text, Filter: filter, Limit: int64(scope.limit), AttributesToRetrieve: siteindex.DisplayedAttributes,
 			MatchingStrategy: meilisearch.All, ShowRankingScoreDetails: s.order == search.ByRelevance && sub.text != "",
 		}
 		if sub.filter != "" {
@@ -122,9 +137,9 @@ func (s *indexSearch) fetchHits(ctx context.Context, scope searchScope) ([][]ser
 		}
 		request.Queries = append(request.Queries, r)
 	}
-	response, err := s.sites.server.MultiSearchWithContext(ctx, request)
+	response, err := s.engine.server.MultiSearchWithContext(ctx, request)
 	if err != nil {
-		return nil, wrapError("search", err)
+		return nil, meiliclient.WrapError("search", err)
 	}
 	if len(response.Results) != len(request.Queries) {
 		return nil, fmt.Errorf("meilisearch: %d answers to %d questions", len(response.Results), len(request.Queries))
@@ -147,9 +162,9 @@ func (s *indexSearch) fetchHits(ctx context.Context, scope searchScope) ([][]ser
 // fetchUnranked asks for what a filter holds for, in no order: the server need not rank what is found.
 func (s *indexSearch) fetchUnranked(ctx context.Context, filter string) ([][]serverHit, error) {
 	var response meilisearch.DocumentsResult
-	q := &meilisearch.DocumentsQuery{Filter: filter + " OR " + checkpointFilter, Fields: displayedAttributes, Limit: maxAccountSites}
-	if err := s.sites.server.Index(s.indexName).GetDocumentsWithContext(ctx, q, &response); err != nil {
-		return nil, wrapError("list", err)
+	q := &meilisearch.DocumentsQuery{Filter: filter + " OR " + siteindex.CheckpointFilter, Fields: siteindex.DisplayedAttributes, Limit: siteindex.MaxAccountSites}
+	if err := s.engine.server.Index(s.indexName).GetDocumentsWithContext(ctx, q, &response); err != nil {
+		return nil, meiliclient.WrapError("list", err)
 	}
 	hits, hasCheckpoint := make([]serverHit, 0, len(response.Results)), false
 	for _, h := range response.Results {
@@ -157,7 +172,7 @@ func (s *indexSearch) fetchUnranked(ctx context.Context, filter string) ([][]ser
 		if err := h.DecodeInto(&f); err != nil {
 			return nil, fmt.Errorf("meilisearch: %w", err)
 		}
-		if f.ID == checkpointID {
+		if f.ID == siteindex.CheckpointID {
 			hasCheckpoint = true
 		} else {
 			hits = append(hits, f)
@@ -171,9 +186,9 @@ func (s *indexSearch) fetchUnranked(ctx context.Context, filter string) ([][]ser
 
 // buildFilter holds for what may be in the answer. Nothing that anybody wrote is in it.
 func (s *indexSearch) buildFilter(scope searchScope) string {
-	parts := []string{fmt.Sprintf(`compte = "%s"`, hashText(s.Account))}
+	parts := []string{fmt.Sprintf(`compte = "%s"`, siteindex.HashText(s.Account))}
 	if s.Referential != "" {
-		parts = append(parts, fmt.Sprintf(`referentiel = "%s"`, hashText(s.Referential)))
+		parts = append(parts, fmt.Sprintf(`referentiel = "%s"`, siteindex.HashText(s.Referential)))
 	}
 	switch s.Status {
 	case search.All:
@@ -183,7 +198,7 @@ func (s *indexSearch) buildFilter(scope searchScope) string {
 		parts = append(parts, "actif = true")
 	}
 	for _, tag := range s.Tags {
-		parts = append(parts, fmt.Sprintf(`tags = "%s"`, hashText(search.FoldTag(tag))))
+		parts = append(parts, fmt.Sprintf(`tags = "%s"`, siteindex.HashText(search.FoldTag(tag))))
 	}
 	if s.order == search.ByName && s.after != nil || scope.sameRank {
 		parts = append(parts, fmt.Sprintf(`ordre0 "%s" TO "%s"`, s.encoder.encodeSortKey(*s.after)[0], s.encoder.accountMark+rangeEnd))

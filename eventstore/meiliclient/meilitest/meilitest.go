@@ -18,7 +18,7 @@ import (
 
 	"github.com/meilisearch/meilisearch-go"
 
-	"lieudit/queries/locations/meili"
+	"lieudit/eventstore/meiliclient"
 )
 
 // EnvVariable names a server in which tests may make indexes of their own: http://HOST:PORT, with #KEY where it wants one.
@@ -27,9 +27,9 @@ const EnvVariable = "LIEUDIT_TEST_MEILISEARCH"
 var recordFlag = flag.Bool("record", false, "write what "+EnvVariable+" answers to testdata")
 
 // Server is a server for one test, with an index of its own.
-func Server(t testing.TB) meili.Server {
+func Server(t testing.TB) meiliclient.Server {
 	t.Helper()
-	s := meili.Server{Index: testIndexName(t.Name()), Timeout: time.Minute} // what is slow here is the test
+	s := meiliclient.Server{Index: testIndexName(t.Name()), Timeout: time.Minute} // what is slow here is the test
 	if !UsesRealServer() {
 		recorded, err := readRecording(recordingPath(t.Name()))
 		if err != nil {
@@ -106,7 +106,7 @@ func recordingPath(test string) string {
 	return filepath.Join("testdata", plain+recordingSuffix)
 }
 
-func serverVersion(t testing.TB, s meili.Server) string {
+func serverVersion(t testing.TB, s meiliclient.Server) string {
 	t.Helper()
 	v, err := newClient(s).VersionWithContext(t.Context())
 	if err != nil {
@@ -115,12 +115,12 @@ func serverVersion(t testing.TB, s meili.Server) string {
 	return v.PkgVersion
 }
 
-func newClient(s meili.Server) meilisearch.ServiceManager {
+func newClient(s meiliclient.Server) meilisearch.ServiceManager {
 	return meilisearch.New(s.URL, meilisearch.WithAPIKey(s.Key), meilisearch.WithCustomClient(&http.Client{}), meilisearch.DisableRetries())
 }
 
 // deleteIndex deletes the test's index.
-func deleteIndex(t testing.TB, s meili.Server) {
+func deleteIndex(t testing.TB, s meiliclient.Server) {
 	t.Helper()
 	task, err := newClient(s).DeleteIndex(s.Index)
 	if err == nil {

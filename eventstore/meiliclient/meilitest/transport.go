@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"lieudit/queries/locations/meili"
+	"lieudit/eventstore/meiliclient"
 )
 
 // recorder passes requests on and notes what is answered.
@@ -23,7 +23,7 @@ type recorder struct {
 }
 
 func newRecorder(version string) *recorder {
-	return &recorder{next: meili.NewTransport(), recording: recording{header: recordingHeader{version}}, latest: map[string]int{}}
+	return &recorder{next: meiliclient.NewTransport(), recording: recording{header: recordingHeader{version}}, latest: map[string]int{}}
 }
 
 // RoundTrip is one of http.RoundTripper.

@@ -1,4 +1,4 @@
-package meili_test
+package service_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/queries/locations/meili/meilitest"
+	"lieudit/eventstore/meiliclient/meilitest"
 	"lieudit/queries/locations/memory"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/locations/search/searchtest"
@@ -53,7 +53,7 @@ func TestMemoryAndMeilisearchSideBySide(t *testing.T) {
 		s.WriteSites(nil, rows...)
 	}
 	t.Logf("%d sites told in %.1f s", sites, time.Since(began).Seconds())
-	engines := map[string]search.Engine{"memory": memory.New(s.shelf, func(string) uint64 { return 0 }, time.Now, memory.DefaultMaxSites), "meilisearch": s.index}
+	engines := map[string]search.Engine{"memory": memory.New(s.registry, func(string) uint64 { return 0 }, time.Now, memory.DefaultMaxSites), "meilisearch": s.engine}
 	center := &search.Point{Lat: 44.5, Lon: 3.5}
 	for _, c := range []struct {
 		name string

@@ -1,4 +1,4 @@
-package meili_test
+package service_test
 
 import (
 	"context"
@@ -14,14 +14,93 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/meilisearch/meilisearch-go"
 
+	"lieudit/eventstore/meiliclient"
+	"lieudit/eventstore/meiliclient/meilitest"
 	"lieudit/eventstore/sqldb"
+	"lieudit/projections/searchindex"
+	meiliindex "lieudit/projections/searchindex/meili"
 	"lieudit/queries/locations/meili"
-	"lieudit/queries/locations/meili/meilitest"
 	"lieudit/queries/locations/search"
 	"lieudit/queries/locations/search/searchtest"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/table"
 )
+
+const generation = "test"
+
+// fixture is a read model that is written by the test itself, and an index that is told of it.
+type fixture struct {
+	t        testing.TB
+	server   meiliclient.Server
+	index    *meiliindex.Index
+	engine   *meili.Engine
+	registry *sqldb.Registry
+	serving  sqldb.Generation
+	position int64
+}
+
+func open(t testing.TB) *fixture {
+	t.Helper()
+	registry, err := sqldb.OpenRegistry(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { registry.Close() })
+	s := &fixture{t: t, server: meilitest.Server(t), registry: registry}
+	s.index, s.engine = meiliindex.New(s.server, registry, meili.NewDocument), meili.New(s.server, registry)
+	if s.serving, err = registry.BuildGeneration(t.Context(), table.LocationsModel, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := registry.PromoteGeneration(t.Context(), table.LocationsModel, s.serving); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.index.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.index.SaveProgress(t.Context(), searchindex.Batch{Generation: generation}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// write writes rows to the read model alone.
+func (s *fixture) write(rows ...table.Site) {
+	s.t.Helper()
+	s.position++
+	for i := range rows {
+		rows[i].Position = s.position
+	}
+	db, release, err := s.registry.OpenGeneration(s.t.Context(), s.serving)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer release()
+	err = db.RunInTx(s.t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(s.t.Context(), tx, table.Sites, rows) })
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// applyBatch tells the index alone.
+func (s *fixture) applyBatch(rows ...table.Site) {
+	s.t.Helper()
+	if err := s.index.ApplyBatch(s.t.Context(), searchindex.Batch{Generation: generation, Position: s.position, Sites: rows}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *fixture) WriteSites(_ *testing.T, rows ...table.Site) {
+	s.t.Helper()
+	s.write(rows...)
+	s.applyBatch(rows...)
+}
+
+func (s *fixture) Engine() search.Engine { return s.engine }
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	searchtest.Run(t, func(t *testing.T) searchtest.Fixture { return open(t) })
+}
 
 func shop(account, externalID, name string) table.Site {
 	return searchtest.NewSiteRow(account, "shops", externalID, locations.StoredSite{
@@ -32,7 +111,7 @@ func shop(account, externalID, name string) table.Site {
 func (s *fixture) foundIDs(q search.Query) []string {
 	s.t.Helper()
 	q.Account, q.Limit = "a", 100
-	r, err := s.index.Search(s.t.Context(), q)
+	r, err := s.engine.Search(s.t.Context(), q)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -89,7 +168,7 @@ func TestPageIsFullThoughWhatTheIndexHoldsIsGone(t *testing.T) {
 		q.Account, q.Limit = "a", 4
 		var got []string
 		for {
-			r, err := s.index.Search(t.Context(), q)
+			r, err := s.engine.Search(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,17 +190,18 @@ func TestPageIsFullThoughWhatTheIndexHoldsIsGone(t *testing.T) {
 
 func TestIndexThatWasNeverFilledDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	shelf, _ := newServingRegistry(t)
-	index := meili.New(meilitest.Server(t), shelf)
+	registry, _ := newServingRegistry(t)
+	server := meilitest.Server(t)
+	index, engine := meiliindex.New(server, registry, meili.NewDocument), meili.New(server, registry)
 	q := search.Query{Account: "a", Limit: 1}
-	if _, err := index.Search(t.Context(), q); err == nil {
+	if _, err := engine.Search(t.Context(), q); err == nil {
 		t.Error("got an answer of an index that is not there")
 	}
 	told, err := index.Open(t.Context())
-	if err != nil || told != (meili.IndexState{}) {
+	if err != nil || told != (searchindex.IndexState{}) {
 		t.Fatalf("got %+v, %v", told, err)
 	}
-	if _, err := index.Search(t.Context(), q); !errors.Is(err, search.ErrStaleIndex) {
+	if _, err := engine.Search(t.Context(), q); !errors.Is(err, search.ErrStaleIndex) {
 		t.Errorf("got %v, want %v", err, search.ErrStaleIndex)
 	}
 }
@@ -137,19 +217,19 @@ func TestIndexKnowsHowFarItWasTold(t *testing.T) {
 	}{{nil, 3}, {[]string{"a/shops/q"}, 2}, {[]string{"a/"}, 1}}
 	for i, step := range steps {
 		position := int64(10 + i)
-		b := meili.Batch{Generation: generation, Position: position, Deleted: step.gone}
+		b := searchindex.Batch{Generation: generation, Position: position, Deleted: step.gone}
 		if err := errors.Join(s.index.ApplyBatch(t.Context(), b), s.index.SaveProgress(t.Context(), b)); err != nil {
 			t.Fatal(err)
 		}
 		told, err := s.index.Open(t.Context())
-		if want := (meili.IndexState{Generation: generation, Position: position, Sites: step.want}); told != want || err != nil {
+		if want := (searchindex.IndexState{Generation: generation, Position: position, Sites: step.want}); told != want || err != nil {
 			t.Errorf("got %+v, %v, want %+v", told, err, want)
 		}
 	}
-	if err := s.index.SaveProgress(t.Context(), meili.Batch{Generation: "another", Position: 20}); err != nil {
+	if err := s.index.SaveProgress(t.Context(), searchindex.Batch{Generation: "another", Position: 20}); err != nil {
 		t.Fatal(err)
 	}
-	if told, err := s.index.Open(t.Context()); told != (meili.IndexState{Generation: "another", Position: 20}) || err != nil {
+	if told, err := s.index.Open(t.Context()); told != (searchindex.IndexState{Generation: "another", Position: 20}) || err != nil {
 		t.Errorf("got %+v, %v", told, err)
 	}
 }
@@ -161,9 +241,9 @@ func TestWhatCannotBeTakenIsRefused(t *testing.T) {
 	broken := shop("a", "broken", "Magasin")
 	broken.Content = "{"
 	for _, bad := range []table.Site{long, broken} {
-		err := s.index.ApplyBatch(t.Context(), meili.Batch{Generation: generation, Sites: []table.Site{shop("a", "good", "Magasin"), bad}})
-		if !errors.Is(err, meili.ErrRejected) {
-			t.Errorf("got %v, want %v", err, meili.ErrRejected)
+		err := s.index.ApplyBatch(t.Context(), searchindex.Batch{Generation: generation, Sites: []table.Site{shop("a", "good", "Magasin"), bad}})
+		if !errors.Is(err, searchindex.ErrRefused) {
+			t.Errorf("got %v, want %v", err, searchindex.ErrRefused)
 		}
 	}
 	odd := shop("a", "odd", "Magasin")
@@ -179,30 +259,30 @@ func TestWhatCannotBeTakenIsRefused(t *testing.T) {
 // TestRowsThatAreNotToBeShownAreTheAnswerBeforeTheServerIsAsked: where it finds nothing, no row is read that would tell.
 func TestRowsThatAreNotToBeShownAreTheAnswerBeforeTheServerIsAsked(t *testing.T) {
 	t.Parallel()
-	shelf, serving := newServingRegistry(t)
-	index := meili.New(meili.Server{URL: "http://127.0.0.1:1", Index: "sites"}, shelf)
-	shelf.SetDiverged(serving, true)
-	if _, err := index.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, sqldb.ErrDiverged) {
+	registry, serving := newServingRegistry(t)
+	engine := meili.New(meiliclient.Server{URL: "http://127.0.0.1:1", Index: "sites"}, registry)
+	registry.SetDiverged(serving, true)
+	if _, err := engine.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, sqldb.ErrDiverged) {
 		t.Errorf("got %v, want %v", err, sqldb.ErrDiverged)
 	}
 }
 
-// newServingRegistry is a shelf with places that serve, and hold nothing.
+// newServingRegistry is a registry with places that serve, and hold nothing.
 func newServingRegistry(t *testing.T) (*sqldb.Registry, sqldb.Generation) {
 	t.Helper()
-	shelf, err := sqldb.OpenRegistry(t.TempDir())
+	registry, err := sqldb.OpenRegistry(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shelf.Close() })
-	c, err := shelf.BuildGeneration(t.Context(), table.LocationsModel, false)
+	t.Cleanup(func() { registry.Close() })
+	c, err := registry.BuildGeneration(t.Context(), table.LocationsModel, false)
 	if err == nil {
-		err = shelf.PromoteGeneration(t.Context(), table.LocationsModel, c)
+		err = registry.PromoteGeneration(t.Context(), table.LocationsModel, c)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return shelf, c
+	return registry, c
 }
 
 func TestIndexThatIsLostIsNoticed(t *testing.T) {
@@ -217,38 +297,38 @@ func TestIndexThatIsLostIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.index.ApplyBatch(t.Context(), meili.Batch{Generation: generation, Sites: []table.Site{shop("a", "q", "Magasin")}})
-	if !errors.Is(err, meili.ErrIndexReplaced) {
-		t.Errorf("got %v, want %v", err, meili.ErrIndexReplaced)
+	err = s.index.ApplyBatch(t.Context(), searchindex.Batch{Generation: generation, Sites: []table.Site{shop("a", "q", "Magasin")}})
+	if !errors.Is(err, searchindex.ErrLost) {
+		t.Errorf("got %v, want %v", err, searchindex.ErrLost)
 	}
-	if err := s.index.SaveProgress(t.Context(), meili.Batch{Generation: generation, Position: 1}); err != nil {
+	if err := s.index.SaveProgress(t.Context(), searchindex.Batch{Generation: generation, Position: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if told, err := s.index.Open(t.Context()); told.Generation != "" || err != nil {
 		t.Errorf("got %+v, %v", told, err)
 	}
-	if _, err := s.index.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, search.ErrStaleIndex) {
+	if _, err := s.engine.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, search.ErrStaleIndex) {
 		t.Errorf("got %v, want %v", err, search.ErrStaleIndex)
 	}
 }
 
 func TestServerThatIsAwayOrSilentIsAnError(t *testing.T) {
 	t.Parallel()
-	shelf, _ := newServingRegistry(t)
+	registry, _ := newServingRegistry(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := meili.New(meili.Server{URL: "http://" + silent.Addr().String(), Key: "secret", Index: "sites"}, shelf)
+	engine := meili.New(meiliclient.Server{URL: "http://" + silent.Addr().String(), Key: "secret", Index: "sites"}, registry)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	for _, q := range []search.Query{{Account: "a", Limit: 1}, {Account: "a", Limit: 1, Text: "x"}} {
-		if _, err := index.Search(ctx, q); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := engine.Search(ctx, q); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 		}
 	}
 	silent.Close()
-	_, err = index.Search(t.Context(), search.Query{Account: "a", Limit: 1})
+	_, err = engine.Search(t.Context(), search.Query{Account: "a", Limit: 1})
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}
