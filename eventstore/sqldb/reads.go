@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"lieudit/schemas/table"
 )
 
@@ -14,7 +16,7 @@ const servingCheckInterval = 200 * time.Millisecond
 
 // servingCache is the copy this instance answers from.
 type servingCache struct {
-	mu         contextMutex
+	checking   *semaphore.Weighted // held by the one caller that reads or changes the rest
 	generation Generation
 	release    func()
 	checkedAt  time.Time
@@ -71,10 +73,10 @@ func (s *Registry) readFromGeneration(ctx context.Context, c Generation, f func(
 // resolveServing is the copy that served at most age ago.
 func (s *Registry) resolveServing(ctx context.Context, m table.ReadModel, maxAge time.Duration) (Generation, error) {
 	r := s.servingCacheOf(m)
-	if err := r.mu.Lock(ctx); err != nil {
+	if err := r.checking.Acquire(ctx, 1); err != nil {
 		return Generation{}, err
 	}
-	defer r.mu.Unlock()
+	defer r.checking.Release(1)
 	if r.isStale.Swap(false) {
 		r.checkedAt = time.Time{}
 	}
@@ -116,7 +118,7 @@ func (s *Registry) servingCacheOf(m table.ReadModel) *servingCache {
 	key := fmt.Sprintf("%s-v%d", m.Name, m.Version)
 	r, ok := s.servingCaches[key]
 	if !ok {
-		r = &servingCache{mu: make(contextMutex, 1)}
+		r = &servingCache{checking: semaphore.NewWeighted(1)}
 		s.servingCaches[key] = r
 	}
 	return r

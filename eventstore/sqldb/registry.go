@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 
 	"lieudit/schemas/table"
 )
@@ -25,7 +26,7 @@ type Registry struct {
 	InstanceID string // this instance's name, new at each start; it may be given another before anything is used
 
 	address         string
-	openingMu       contextMutex // the registry is opened by one at a time
+	opening         *semaphore.Weighted // held by the one caller that opens the registry's own database
 	mu              sync.Mutex
 	db              *DB // the registry, once it was reached
 	openDatabases   map[string]*openDatabase
@@ -35,20 +36,6 @@ type Registry struct {
 	divergences     divergences
 }
 
-// contextMutex is a mutex that can be waited for with a context.
-type contextMutex chan struct{}
-
-func (t contextMutex) Lock(ctx context.Context) error {
-	select {
-	case t <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (t contextMutex) Unlock() { <-t }
-
 // OpenRegistry is the shelf at an address: postgres://… or a folder, which is made when missing.
 func OpenRegistry(address string) (*Registry, error) {
 	if !isPostgresAddress(address) {
@@ -56,7 +43,7 @@ func OpenRegistry(address string) (*Registry, error) {
 			return nil, fmt.Errorf("read models: %w", err)
 		}
 	}
-	return &Registry{InstanceID: uuid.NewString(), address: address, openingMu: make(contextMutex, 1),
+	return &Registry{InstanceID: uuid.NewString(), address: address, opening: semaphore.NewWeighted(1),
 		openDatabases: map[string]*openDatabase{}, pendingOpens: map[string]int{}, servingCaches: map[string]*servingCache{}}, nil
 }
 
@@ -82,10 +69,10 @@ func (s *Registry) database(ctx context.Context) (*DB, error) {
 	if db := s.openedDatabase(); db != nil {
 		return db, nil
 	}
-	if err := s.openingMu.Lock(ctx); err != nil {
+	if err := s.opening.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer s.openingMu.Unlock()
+	defer s.opening.Release(1)
 	if db := s.openedDatabase(); db != nil {
 		return db, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/http/problem"
 	locationsqueries "lieudit/queries/locations"
+	"lieudit/queries/locations/search"
 	"lieudit/schemas/body"
 	locationsschemas "lieudit/schemas/locations"
 )
@@ -16,7 +17,7 @@ func (h *handler) listSites(ctx context.Context, c call, in body.SitesQuery) (an
 	if _, err := h.LocationQueries.FindReferential(ctx, c.account(), c.code()); err != nil {
 		return nil, err
 	}
-	found, next, err := h.LocationQueries.ListSites(ctx, c.account(), c.code(), locationsqueries.SiteStatus(in.Status), locationsqueries.Page{Cursor: in.Cursor, Limit: in.Limit})
+	found, next, err := h.LocationQueries.ListSites(ctx, c.account(), c.code(), search.Status(in.Status), locationsqueries.Page{Cursor: in.Cursor, Limit: in.Limit})
 	if err != nil {
 		return nil, toListError(err, in.Cursor)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lieudit/eventstore/sqldb"
+	"lieudit/queries/locations/search"
 	"lieudit/schemas/locations"
 	"lieudit/schemas/table"
 )
@@ -94,16 +95,6 @@ func selectRows[R any](ctx context.Context, p *Reader, account string, t table.T
 	return rows, err
 }
 
-// SiteStatus is which sites are wanted.
-type SiteStatus string
-
-// What sites can be asked for by. "" is All.
-const (
-	SiteActive   SiteStatus = "actif"
-	SiteInactive SiteStatus = "inactif"
-	SiteAny      SiteStatus = "tous"
-)
-
 // Page is a part of a list. A cursor of "" is the beginning, and as an answer it says that there is no more.
 type Page struct {
 	Cursor string
@@ -112,7 +103,7 @@ type Page struct {
 
 // ListSites are those of a referential, by external id. A page begins after the last site of the one before, whatever became of
 // that since.
-func (p *Reader) ListSites(ctx context.Context, account, code string, status SiteStatus, page Page) (found []locations.Site, next string, err error) {
+func (p *Reader) ListSites(ctx context.Context, account, code string, status search.Status, page Page) (found []locations.Site, next string, err error) {
 	after, err := parseCursor(page.Cursor)
 	if err != nil {
 		return nil, "", err
@@ -142,7 +133,7 @@ const iterationPageSize = 500
 func (p *Reader) ActiveSites(ctx context.Context, account, code string) iter.Seq2[locations.Site, error] {
 	return func(yield func(locations.Site, error) bool) {
 		for page := (Page{Limit: iterationPageSize}); ; {
-			found, next, err := p.ListSites(ctx, account, code, SiteActive, page)
+			found, next, err := p.ListSites(ctx, account, code, search.Active, page)
 			if err != nil {
 				yield(locations.Site{}, err)
 				return
@@ -162,11 +153,11 @@ func (p *Reader) ActiveSites(ctx context.Context, account, code string) iter.Seq
 
 // selectSites are those of a referential after an external id. Their keys begin with the referential's and a slash; "0" is what comes
 // after a slash.
-func (p *Reader) selectSites(ctx context.Context, account, code, after string, status SiteStatus, limit int) ([]table.Site, error) {
+func (p *Reader) selectSites(ctx context.Context, account, code, after string, status search.Status, limit int) ([]table.Site, error) {
 	referential := table.ReferentialID(account, code)
 	where, args := "where id > ? and id < ? ", []any{referential + "/" + after, referential + "0"}
-	if status == SiteActive || status == SiteInactive {
-		where, args = where+"and active = ? ", append(args, status == SiteActive)
+	if status == search.Active || status == search.Inactive {
+		where, args = where+"and active = ? ", append(args, status == search.Active)
 	}
 	return selectRows(ctx, p, account, table.Sites, where+"order by id limit ?", append(args, limit)...)
 }

@@ -11,6 +11,7 @@ import (
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/queries/locations"
+	"lieudit/queries/locations/search"
 	locationsschemas "lieudit/schemas/locations"
 	"lieudit/schemas/table"
 )
@@ -88,8 +89,8 @@ func TestSitesComeInPagesWithoutGap(t *testing.T) {
 			rows = append(rows, row("a", "m", id, i%3 > 0), row("a", "m0", id, true), row("a", "m-", id, true), row("a", "l", id, true), row("b", "m", id, true))
 		}
 		p, _ := openReader(t, address, nil, rows)
-		for status, want := range map[locations.SiteStatus][]string{"": ids, locations.SiteAny: ids, locations.SiteInactive: {"-", "1", "A", "a", "~"},
-			locations.SiteActive: {".", "0", "10", "2", "Z", "_", "a.b", "z"}} {
+		for status, want := range map[search.Status][]string{"": ids, search.All: ids, search.Inactive: {"-", "1", "A", "a", "~"},
+			search.Active: {".", "0", "10", "2", "Z", "_", "a.b", "z"}} {
 			for limit := 1; limit <= len(ids)+1; limit++ {
 				if diff := cmp.Diff(want, readAllPages(t, p, status, limit)); diff != "" {
 					t.Errorf("%q by %d: %s", status, limit, diff)
@@ -99,7 +100,7 @@ func TestSitesComeInPagesWithoutGap(t *testing.T) {
 	})
 }
 
-func readAllPages(t *testing.T, p *locations.Reader, status locations.SiteStatus, limit int) (ids []string) {
+func readAllPages(t *testing.T, p *locations.Reader, status search.Status, limit int) (ids []string) {
 	t.Helper()
 	for page := (locations.Page{Limit: limit}); ; {
 		found, next, err := p.ListSites(t.Context(), "a", "m", status, page)
@@ -120,17 +121,17 @@ func TestCursorStandsWhileSitesChange(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		p, put := openReader(t, address, nil, []table.Site{row("a", "m", "b", true), row("a", "m", "d", true), row("a", "m", "f", true)})
-		_, next, err := p.ListSites(t.Context(), "a", "m", locations.SiteActive, locations.Page{Limit: 2})
+		_, next, err := p.ListSites(t.Context(), "a", "m", search.Active, locations.Page{Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		put(row("a", "m", "a", true), row("a", "m", "d", false), row("a", "m", "e", true))
-		rest, _, err := p.ListSites(t.Context(), "a", "m", locations.SiteActive, locations.Page{Cursor: next, Limit: 9})
+		rest, _, err := p.ListSites(t.Context(), "a", "m", search.Active, locations.Page{Cursor: next, Limit: 9})
 		if err != nil || len(rest) != 2 || rest[0].ExternalID != "e" || rest[1].ExternalID != "f" {
 			t.Errorf("got %+v, %v", rest, err)
 		}
 		for _, cursor := range []string{"x", "!", "Lw", next + "A", next + "="} { // Lw is a slash
-			if _, _, err := p.ListSites(t.Context(), "a", "m", locations.SiteAny, locations.Page{Cursor: cursor, Limit: 1}); !errors.Is(err, locations.ErrInvalidCursor) {
+			if _, _, err := p.ListSites(t.Context(), "a", "m", search.All, locations.Page{Cursor: cursor, Limit: 1}); !errors.Is(err, locations.ErrInvalidCursor) {
 				t.Errorf("%q: got %v, want %v", cursor, err, locations.ErrInvalidCursor)
 			}
 		}
@@ -167,7 +168,7 @@ func TestWhoHasNothingIsToldOfNothing(t *testing.T) {
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		p, _ := openReader(t, address, nil, []table.Site{row("a", "m", "p", true)})
 		referentials, err := p.ListReferentials(t.Context(), "b", "")
-		sites, next, sitesErr := p.ListSites(t.Context(), "b", "m", locations.SiteAny, locations.Page{Limit: 1})
+		sites, next, sitesErr := p.ListSites(t.Context(), "b", "m", search.All, locations.Page{Limit: 1})
 		if len(referentials)+len(sites) > 0 || next != "" || err != nil || sitesErr != nil {
 			t.Errorf("got %v, %v, %q, %v, %v", referentials, sites, next, err, sitesErr)
 		}

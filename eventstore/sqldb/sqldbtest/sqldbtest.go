@@ -15,8 +15,8 @@ import (
 	"lieudit/schemas/deadlinetest"
 )
 
-// EnvVariable names the Postgres database in which tests may create databases of their own.
-const EnvVariable = "LIEUDIT_TEST_POSTGRES"
+// envVariable names the Postgres database in which tests may create databases of their own.
+const envVariable = "LIEUDIT_TEST_POSTGRES"
 
 // EachDatabase runs test on SQLite and on Postgres, in parallel. address is what sqldb.OpenRegistry takes: a
 // folder, or an empty Postgres database.
@@ -42,22 +42,22 @@ func DatabaseAddress(address string) string {
 // NewPostgresDatabase makes an empty database and drops it after the test.
 func NewPostgresDatabase(t testing.TB) string {
 	t.Helper()
-	server := os.Getenv(EnvVariable)
+	server := os.Getenv(envVariable)
 	switch {
 	case server != "":
 	case os.Getenv("LIEUDIT_CHECK") == "1":
-		t.Fatalf("%s is not set", EnvVariable)
+		t.Fatalf("%s is not set", envVariable)
 	default:
-		t.Skipf("set %s=postgres://… to a Postgres in which databases may be created", EnvVariable)
+		t.Skipf("set %s=postgres://… to a Postgres in which databases may be created", envVariable)
 	}
 	name := "test_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	execOnServer(t, server, "create database "+name)
 	t.Cleanup(func() { execOnServer(t, server, "drop database "+name+" with (force)") })
-	return WithDatabase(t, server, name)
+	return withDatabase(t, server, name)
 }
 
-// WithDatabase is the address of another database on the same server.
-func WithDatabase(t testing.TB, server, database string) string {
+// withDatabase is the address of another database on the same server.
+func withDatabase(t testing.TB, server, database string) string {
 	t.Helper()
 	u, err := url.Parse(server)
 	if err != nil {

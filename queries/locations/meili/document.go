@@ -19,17 +19,15 @@ func NewDocument(generation string, r table.Site) (siteindex.Document, error) {
 	if err != nil {
 		return siteindex.Document{}, err
 	}
-	v, a := newWordEncoder(r.Account), c.Address
-	if a == nil {
-		a = &locations.SiteAddress{}
-	}
+	v := newWordEncoder(r.Account)
+	var texts [search.InAddress + 1][]string
+	search.VisitTexts(c.Name, c.Tags, c.Address, func(text string, in search.Field) { texts[in] = append(texts[in], text) })
 	name := search.FoldName(c.Name)
 	key := v.encodeSortKey(search.SortKey{Name: name, ExternalID: r.ExternalID, Referential: r.Referential})
 	d := siteindex.Document{
 		ID: siteindex.DocumentID(r.ID), Generation: siteindex.HashText(generation), Account: siteindex.HashText(r.Account), Referential: siteindex.HashText(r.Referential), Active: r.Active,
 		ExternalID: v.encodeExternalID(r.ExternalID), FoldedName: name,
-		Name: v.encodeTexts(c.Name), Town: v.encodeTexts(append([]string{a.City, a.PostalCode}, c.Tags...)...),
-		Address:  v.encodeTexts(a.Line1, a.Line2, a.InseeCode, a.Country),
+		Name: v.encodeTexts(texts[search.InName]), Town: v.encodeTexts(texts[search.InTown]), Address: v.encodeTexts(texts[search.InAddress]),
 		SortKey0: key[0], SortKey1: key[1], SortKey2: key[2], SortKey3: key[3],
 	}
 	for _, tag := range c.Tags {
@@ -100,7 +98,7 @@ func maxPrefixLetters(w string) int {
 func isLatin(w string) bool { return strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") == "" }
 
 // encodeTexts is what the texts of a site are in the index: no word is the first, so that none is better for being it.
-func (v wordEncoder) encodeTexts(texts ...string) string {
+func (v wordEncoder) encodeTexts(texts []string) string {
 	words, known := []string{"0"}, map[string]bool{}
 	add := func(w string) {
 		if !known[w] {

@@ -71,7 +71,7 @@ func TestWordsOfAccountsAreApart(t *testing.T) {
 	if got := a.encodeWord("mende"); got != "m"+a.accountMark+"ende" {
 		t.Errorf("got %q", got)
 	}
-	if got := a.encodeTexts("Mende 48000"); !strings.HasPrefix(got, "0 ") || strings.Trim(got, "abcdefghijklmnopqrstuvwxyz0123456789 ") != "" {
+	if got := a.encodeTexts([]string{"Mende 48000"}); !strings.HasPrefix(got, "0 ") || strings.Trim(got, "abcdefghijklmnopqrstuvwxyz0123456789 ") != "" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -23,15 +23,6 @@ type subquery struct {
 	rank   func(serverHit) uint64
 }
 
-// A rank is how well a site answers, as local counts it: typos, then words that are beginnings or stand for others, then where
-// they are. 0 is for the external id.
-const (
-	rankTypo   = 1 << 16
-	rankBegins = 1 << 8
-	rankWords  = 1
-	inAddress  = 2
-)
-
 // maxExpandedWords is how many abbreviations of a text are looked for as they are and as what they stand for; of others only the latter.
 const maxExpandedWords = 2
 
@@ -41,7 +32,6 @@ type serverHit struct {
 	FoldedName string          `json:"tri"`
 	Lat        *float64        `json:"lat"`
 	Lon        *float64        `json:"lon"`
-	Score      float64         `json:"_rankingScore"`
 	Details    json.RawMessage `json:"_rankingScoreDetails"`
 }
 
@@ -59,7 +49,7 @@ func (s *indexSearch) buildSubqueries() []subquery {
 	external := s.encoder.encodeExternalID(text)
 	return append(subqueries,
 		subquery{filter: fmt.Sprintf(`externe = "%s"`, external), rank: func(serverHit) uint64 { return 0 }},
-		subquery{filter: fmt.Sprintf(`externe "%s" TO "%s"`, external, external+rangeEnd), rank: func(serverHit) uint64 { return rankWords + rankBegins + inAddress }})
+		subquery{filter: fmt.Sprintf(`externe "%s" TO "%s"`, external, external+rangeEnd), rank: func(serverHit) uint64 { return search.RankWords + search.RankPrefix + uint64(search.InAddress) }})
 }
 
 const maxExternalIDLength = 128 // characters of an external id
@@ -111,7 +101,7 @@ func (f serverHit) rank(expandedCount int) uint64 {
 		return math.MaxInt64
 	}
 	prefixWords := max(0, details.Exactness.Max-details.Exactness.Matching) + expandedCount
-	return rankWords + uint64(details.Typo.Count)*rankTypo + uint64(prefixWords)*rankBegins + uint64((1-details.Attribute.Score)*(rankBegins-2))
+	return search.RankWords + uint64(details.Typo.Count)*search.RankTypo + uint64(prefixWords)*search.RankPrefix + uint64((1-details.Attribute.Score)*(search.RankPrefix-2))
 }
 
 // orderByName is the server's word for search.ByName.

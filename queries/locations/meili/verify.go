@@ -11,7 +11,7 @@ import (
 
 // verifyRow says whether a row belongs in the answer as it stands now, whatever the index said, and how it is shown.
 func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
-	if r.Account != s.Account || s.Referential != "" && r.Referential != s.Referential || !s.matchesStatus(r.Active) {
+	if r.Account != s.Account || s.Referential != "" && r.Referential != s.Referential || !s.Status.Includes(r.Active) {
 		return search.Hit{}, false, nil
 	}
 	shown, err := locations.SiteFromRow(r)
@@ -27,16 +27,6 @@ func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
 		h.Distance = search.Distance(*s.Center, *position)
 	}
 	return h, s.hasAllTags(shown) && s.isWithinArea(position, h.Distance) && s.matchesText(shown), nil
-}
-
-func (s *indexSearch) matchesStatus(active bool) bool {
-	switch s.Status {
-	case search.All:
-		return true
-	case search.Inactive:
-		return !active
-	}
-	return active
 }
 
 func (s *indexSearch) hasAllTags(shown locations.Site) bool {
@@ -59,24 +49,15 @@ func (s *indexSearch) matchesText(shown locations.Site) bool {
 		return true
 	}
 	terms := map[string]bool{}
-	for _, t := range searchedTexts(shown.Content) {
-		search.VisitTerms(t, func(word string) { terms[word] = true })
-	}
+	search.VisitTexts(shown.Name, shown.Tags, shown.Address, func(text string, _ search.Field) {
+		search.VisitTerms(text, func(word string) { terms[word] = true })
+	})
 	for _, w := range search.QueryWords(text) {
 		if !matchesWord(terms, w) {
 			return false
 		}
 	}
 	return true
-}
-
-// searchedTexts are those of a site that are searched in.
-func searchedTexts(c locations.Content) []string {
-	all := append([]string{c.Name}, c.Tags...)
-	if a := c.Address; a != nil {
-		all = append(all, a.City, a.PostalCode, a.Line1, a.Line2, a.InseeCode, a.Country)
-	}
-	return all
 }
 
 // matchesWord says whether a word is among the terms of a site.

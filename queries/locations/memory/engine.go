@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/table"
@@ -32,7 +34,7 @@ type Engine struct {
 	lastChange func(account string) uint64
 	now        func() time.Time
 	maxSites   int
-	loadSlots  chan struct{} // taken by who reads a whole account
+	loadSlots  *semaphore.Weighted // one is held while a whole account is read
 	bufferPool sync.Pool
 
 	mu          sync.Mutex
@@ -45,7 +47,7 @@ type Engine struct {
 // last, as far as is known, 0 when nothing is: no answer is older than that. At most bound sites are held at a time;
 // those of the account that was not asked about for longest go first.
 func New(registry *sqldb.Registry, lastChange func(account string) uint64, now func() time.Time, maxSites int) *Engine {
-	return &Engine{registry: registry, lastChange: lastChange, now: now, maxSites: maxSites, loadSlots: make(chan struct{}, maxConcurrentLoads), entries: map[cacheKey]*cacheEntry{},
+	return &Engine{registry: registry, lastChange: lastChange, now: now, maxSites: maxSites, loadSlots: semaphore.NewWeighted(maxConcurrentLoads), entries: map[cacheKey]*cacheEntry{},
 		bufferPool: sync.Pool{New: func() any { return new(rankBuffers) }}}
 }
 
@@ -67,7 +69,7 @@ func (e *Engine) Search(ctx context.Context, q search.Query) (search.Result, err
 	}
 	buffers := e.bufferPool.Get().(*rankBuffers)
 	defer e.bufferPool.Put(buffers)
-	execution := indexSearch{Query: q, index: x, rankBuffers: buffers, order: q.EffectiveSort()}
+	execution := indexSearch{Query: q, index: x, buffers: buffers, order: q.EffectiveSort()}
 	if hasCursor {
 		execution.after = &after
 	}
@@ -80,24 +82,14 @@ type cacheKey struct {
 	status  search.Status
 }
 
-func (k cacheKey) includes(active bool) bool {
-	switch k.status {
-	case search.Active:
-		return active
-	case search.Inactive:
-		return !active
-	}
-	return true
-}
-
 // cacheEntry is the place of an index in memory. Who changes the index takes a turn; who reads it does not wait.
 type cacheEntry struct {
 	cacheKey
-	refreshSlot chan struct{}
-	current     atomic.Pointer[snapshot]
-	element     *list.Element // nil once it is let go of
-	lastUsed    time.Time
-	weight      int
+	refreshing *semaphore.Weighted // held by the one caller that refreshes the entry
+	current    atomic.Pointer[snapshot]
+	element    *list.Element // nil once it is let go of
+	lastUsed   time.Time
+	weight     int
 }
 
 // snapshot is an index and how old it is. Neither changes any more.
@@ -115,7 +107,7 @@ func (e *Engine) cacheEntryFor(k cacheKey) *cacheEntry {
 	defer e.mu.Unlock()
 	h, ok := e.entries[k]
 	if !ok {
-		h = &cacheEntry{cacheKey: k, refreshSlot: make(chan struct{}, 1), weight: 1}
+		h = &cacheEntry{cacheKey: k, refreshing: semaphore.NewWeighted(1), weight: 1}
 		h.element = e.lru.PushFront(h)
 		e.entries[k] = h
 		e.totalWeight++
@@ -196,12 +188,10 @@ func (e *Engine) loadedSnapshot(h *cacheEntry) *snapshot {
 
 // refreshEntry refreshes a holding, one caller at a time. It waits for the read model until waiting ends.
 func (e *Engine) refreshEntry(ctx, waitCtx context.Context, h *cacheEntry, position uint64) (*snapshot, error) {
-	select {
-	case h.refreshSlot <- struct{}{}:
-		defer func() { <-h.refreshSlot }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := h.refreshing.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
+	defer h.refreshing.Release(1)
 	divergences, old := e.registry.CountDivergences(table.LocationsModel), e.loadedSnapshot(h)
 	if old.covers(position) && e.now().Sub(old.checkedAt) < checkInterval { // somebody else did it meanwhile
 		return old, nil
@@ -259,7 +249,7 @@ type snapshotReader struct {
 	old       *snapshot
 	position  uint64
 	now       func() time.Time
-	loadSlots chan struct{}
+	loadSlots *semaphore.Weighted
 }
 
 // readSnapshot gives nil while the copy has not passed the position. How far the copy is is read before its rows: these may be
@@ -287,18 +277,16 @@ func (r *snapshotReader) readSnapshot(c sqldb.Generation, db *sqldb.DB) (*snapsh
 
 // loadAll reads all sites. Few do so at once: while it lasts it takes several times the room of what is held then.
 func (r *snapshotReader) loadAll(db *sqldb.DB) (*index, error) {
-	select {
-	case r.loadSlots <- struct{}{}:
-		defer func() { <-r.loadSlots }()
-	case <-r.ctx.Done():
-		return nil, r.ctx.Err()
+	if err := r.loadSlots.Acquire(r.ctx, 1); err != nil {
+		return nil, err
 	}
+	defer r.loadSlots.Release(1)
 	where := map[search.Status]string{search.Active: " and active", search.Inactive: " and not active"}[r.key.status]
 	rows, err := sqldb.Select(r.ctx, db, table.Sites, "where account = ?"+where, r.key.account)
 	if err != nil {
 		return nil, err
 	}
-	return new(index).withChanges(rows, r.key.includes)
+	return new(index).withChanges(rows, r.key.status.Includes)
 }
 
 // loadChanges reads the sites that changed. No site is ever deleted; where an account's are all gone it was erased.
@@ -308,7 +296,7 @@ func (r *snapshotReader) loadChanges(db *sqldb.DB) (*index, error) {
 		return nil, err
 	}
 	if len(rows) > 0 {
-		return r.old.withChanges(rows, r.key.includes)
+		return r.old.withChanges(rows, r.key.status.Includes)
 	}
 	remaining := 0
 	row := db.QueryRow(r.ctx, "select count(*) from (select 1 from site where account = ? limit 1) any_site", r.key.account)

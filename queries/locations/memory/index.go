@@ -171,8 +171,9 @@ func invertSites(added []indexEntry) (words, facets invertedIndex) {
 	w, m := newPostingCollector(), newPostingCollector()
 	for i := range added {
 		e := &added[i]
-		e.projection.visitTexts(func(text string, in field) { w.addText(text, uint32(i), in) })
-		e.visitFacets(func(mark string, in field) { m.addPosting(m.wordID(mark), uint32(i), in) })
+		c := &e.projection.Content
+		search.VisitTexts(c.Name, c.Tags, c.Address, func(text string, in search.Field) { w.addText(text, uint32(i), in) })
+		e.visitFacets(func(mark string, in search.Field) { m.addPosting(m.wordID(mark), uint32(i), in) })
 	}
 	return w.build(), m.build()
 }

@@ -58,7 +58,7 @@ type postingIterator struct {
 }
 
 // next is the next site, or false at the end.
-func (p *postingIterator) next() (ordinal uint32, in field, ok bool) {
+func (p *postingIterator) next() (ordinal uint32, in search.Field, ok bool) {
 	if p.rest == "" {
 		return 0, 0, false
 	}
@@ -76,7 +76,7 @@ func (p *postingIterator) next() (ordinal uint32, in field, ok bool) {
 	}
 	p.rest = p.rest[size:]
 	p.ordinal += n >> 2
-	return p.ordinal, field(n & 3), true
+	return p.ordinal, search.Field(n & 3), true
 }
 
 // indexWriter writes a dict, its words in order.
@@ -89,7 +89,7 @@ type indexWriter struct {
 	previousStart      int // where the word before begins
 }
 
-func (w *indexWriter) addPosting(word string, ordinal uint32, in field) {
+func (w *indexWriter) addPosting(word string, ordinal uint32, in search.Field) {
 	if !w.wordStarted {
 		w.wordStarted, w.lastOrdinal = true, 0
 		w.text = append(w.text, word...)
@@ -164,7 +164,7 @@ type renumberedPostings struct {
 // droppedOrdinal is the ordinal of a site that is left out.
 const droppedOrdinal = ^uint32(0)
 
-func (m *renumberedPostings) next() (ordinal uint32, in field, ok bool) {
+func (m *renumberedPostings) next() (ordinal uint32, in search.Field, ok bool) {
 	for {
 		ordinal, in, ok = m.postingIterator.next()
 		if !ok {
@@ -202,7 +202,7 @@ type postingCollector struct {
 
 type posting struct {
 	word, ordinal uint32
-	in            field
+	in            search.Field
 }
 
 func newPostingCollector() *postingCollector {
@@ -220,14 +220,14 @@ func (g *postingCollector) wordID(word string) uint32 {
 }
 
 // addText adds the words of a text.
-func (g *postingCollector) addText(text string, ordinal uint32, in field) {
+func (g *postingCollector) addText(text string, ordinal uint32, in search.Field) {
 	if text == "" {
 		return
 	}
 	words, known := g.wordsOfText[text]
 	if !known {
 		search.VisitTerms(text, func(word string) { words = append(words, g.wordID(word)) })
-		if in == inTown {
+		if in == search.InTown {
 			g.wordsOfText[text] = words
 		}
 	}
@@ -236,7 +236,7 @@ func (g *postingCollector) addText(text string, ordinal uint32, in field) {
 	}
 }
 
-func (g *postingCollector) addPosting(word, ordinal uint32, in field) {
+func (g *postingCollector) addPosting(word, ordinal uint32, in search.Field) {
 	if at := g.lastPostings[word]; at >= 0 && g.postings[at].ordinal == ordinal {
 		g.postings[at].in = min(g.postings[at].in, in)
 		return

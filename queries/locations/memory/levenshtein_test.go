@@ -15,7 +15,7 @@ import (
 func invertedIndexOf(words []string) *invertedIndex {
 	var w indexWriter
 	for i, word := range words {
-		w.addPosting(word, uint32(i), inName)
+		w.addPosting(word, uint32(i), search.InName)
 		w.endWord()
 	}
 	d := w.build()

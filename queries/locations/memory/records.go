@@ -133,41 +133,14 @@ func parseEntry(r *table.Site) (e indexEntry, err error) {
 	return e, nil
 }
 
-// field tells where in a site a word is. What is in several fields counts for the first.
-type field = uint8
-
-const (
-	inName field = iota
-	inTown
-	inAddress
-)
-
-// visitTexts calls yield with each text that is searched and where it is.
-func (g *siteProjection) visitTexts(yield func(text string, in field)) {
-	yield(g.Content.Name, inName)
-	for _, tag := range g.Content.Tags {
-		yield(tag, inTown)
-	}
-	a := g.Content.Address
-	if a == nil {
-		return
-	}
-	for _, text := range []string{a.City, a.PostalCode} {
-		yield(text, inTown)
-	}
-	for _, text := range []string{a.Line1, a.Line2, a.InseeCode, a.Country} {
-		yield(text, inAddress)
-	}
-}
-
 // Marks are what a site has or has not: its referential and its tags.
 func referentialFacet(code string) string { return "r" + code }
 func tagFacet(tag string) string          { return "t" + search.FoldTag(tag) }
 
-func (e *indexEntry) visitFacets(yield func(mark string, in field)) {
-	yield(referentialFacet(e.sortKey.Referential), inName)
+func (e *indexEntry) visitFacets(yield func(mark string, in search.Field)) {
+	yield(referentialFacet(e.sortKey.Referential), search.InName)
 	for _, tag := range e.projection.Content.Tags {
-		yield(tagFacet(tag), inName)
+		yield(tagFacet(tag), search.InName)
 	}
 }
 

@@ -12,11 +12,11 @@ import (
 // indexSearch is one question to one index.
 type indexSearch struct {
 	search.Query
-	index *index
-	*rankBuffers
-	order  search.Sort
-	after  *search.SortKey // nil on the first page
-	bounds *search.Box     // holds all that is near enough
+	index   *index
+	buffers *rankBuffers
+	order   search.Sort
+	after   *search.SortKey // nil on the first page
+	bounds  *search.Box     // holds all that is near enough
 }
 
 // candidate is a site that is found. Their order is that of the fields.
@@ -32,15 +32,15 @@ func (a candidate) compare(b candidate) int {
 
 func (s *indexSearch) run() (search.Result, error) {
 	if text := s.TrimmedText(); text != "" {
-		s.rankByText(s.index, text, s.MatchExternalIDs)
+		s.buffers.rankByText(s.index, text, s.MatchExternalIDs)
 	} else {
-		s.ranks = fillSlice(s.ranks, len(s.index.recordRefs), 0)
+		s.buffers.ranks = fillSlice(s.buffers.ranks, len(s.index.recordRefs), 0)
 	}
 	if s.Referential != "" {
-		s.keepOnly(s.index, referentialFacet(s.Referential))
+		s.buffers.keepOnly(s.index, referentialFacet(s.Referential))
 	}
 	for _, tag := range s.Tags {
-		s.keepOnly(s.index, tagFacet(tag))
+		s.buffers.keepOnly(s.index, tagFacet(tag))
 	}
 	if s.Center != nil && s.Radius > 0 {
 		around := search.BoxAround(*s.Center, s.Radius)
@@ -61,7 +61,7 @@ func (s *indexSearch) topCandidates() []candidate {
 		first = after.ordinal
 	}
 	for n := first; int(n) < len(s.index.recordRefs); n++ {
-		if s.ranks[n] == notMatched || !s.isWithinArea(n) {
+		if s.buffers.ranks[n] == notMatched || !s.isWithinArea(n) {
 			continue
 		}
 		if p := s.candidate(n); s.after == nil || p.compare(after) >= 0 {
@@ -77,7 +77,7 @@ func (s *indexSearch) topCandidates() []candidate {
 func (s *indexSearch) candidate(n uint32) candidate {
 	p := candidate{ordinal: n}
 	if s.order == search.ByRelevance {
-		p.rank = s.ranks[n]
+		p.rank = s.buffers.ranks[n]
 	}
 	if s.order != search.ByName && s.Center != nil {
 		p.distance = s.distanceTo(n)
@@ -181,9 +181,6 @@ func (b *topK) siftDown(i int) {
 // fields, each added up over the words. It depends on nothing but the site and the question.
 const (
 	notMatched = ^uint32(0) // it does not answer it
-	rankTypo   = 1 << 16
-	rankBegins = 1 << 8
-	rankWords  = 1 // of whoever has all words as they are in its name; 0 is for the external id
 )
 
 // rankBuffers is what a search writes on. It is used again.
@@ -205,7 +202,7 @@ func fillSlice(s []uint32, n int, value uint32) []uint32 {
 // rankByText ranks all sites of the index by a text.
 func (s *rankBuffers) rankByText(x *index, text string, private bool) {
 	words := search.QueryWords(text)
-	first := uint32(rankWords)
+	first := uint32(search.RankWords)
 	if len(words) == 0 {
 		first = notMatched
 	}
@@ -229,16 +226,16 @@ func (s *rankBuffers) rankByText(x *index, text string, private bool) {
 func (s *rankBuffers) rankByWord(x *index, w search.Word) {
 	s.wordRanks = fillSlice(s.wordRanks, len(x.recordRefs), notMatched)
 	x.words.visitMatches(w, &s.walk, func(word, typos int, begins bool) {
-		rank := uint32(typos * rankTypo)
+		rank := uint32(typos * search.RankTypo)
 		if begins {
-			rank += rankBegins
+			rank += search.RankPrefix
 		}
 		s.addPostings(x.words.postingsOf(word), rank)
 	})
 	switch len(w.Expansions) {
 	case 0:
 	case 1:
-		s.addPostings(x.words.lookup(w.Expansions[0]), rankBegins)
+		s.addPostings(x.words.lookup(w.Expansions[0]), search.RankPrefix)
 	default:
 		s.rankByAllTerms(x, w.Expansions)
 	}
@@ -270,7 +267,7 @@ func (s *rankBuffers) rankByAllTerms(x *index, terms []string) {
 	}
 	for n, t := range s.termCounts {
 		if t>>2 == uint32(len(terms)) {
-			s.wordRanks[n] = min(s.wordRanks[n], rankBegins+t&3)
+			s.wordRanks[n] = min(s.wordRanks[n], search.RankPrefix+t&3)
 		}
 	}
 }
@@ -283,7 +280,7 @@ func (s *rankBuffers) rankByExternalID(x *index, text string) {
 		if len(found) < len(text) || compareFolded(found[:len(text)], text) != 0 {
 			return
 		}
-		rank := uint32(rankWords + rankBegins + uint32(inAddress))
+		rank := uint32(search.RankWords + search.RankPrefix + uint32(search.InAddress))
 		if len(found) == len(text) {
 			rank = 0
 		}

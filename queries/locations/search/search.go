@@ -25,6 +25,17 @@ const (
 	All      Status = "tous"
 )
 
+// Includes says whether a query with the status finds a site that is active, or not. No status is Active.
+func (s Status) Includes(isActive bool) bool {
+	switch s {
+	case All:
+		return true
+	case Inactive:
+		return !isActive
+	}
+	return isActive
+}
+
 // Sort is the order that is asked for.
 type Sort string
 

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"lieudit/queries/address/text"
+	"lieudit/schemas/locations"
 )
 
 // MaxQueryWords is how many words of a text are looked for. What follows them is not looked at.
@@ -52,6 +53,41 @@ func VisitTerms(s string, yield func(word string)) {
 		}
 		if t.Text != typed {
 			yield(t.Text)
+		}
+	}
+}
+
+// Field is where in a site a word is. A word that is in several fields counts for the first of them.
+type Field uint8
+
+// Fields of a site.
+const (
+	InName    Field = iota
+	InTown          // town, postcode and tags
+	InAddress       // the rest of the address
+)
+
+// The parts of a SortKey's Rank in the order ByRelevance, added up over the words of a text; the lower, the better. Rank
+// 0 is for a site whose external id is the text.
+const (
+	RankTypo   = 1 << 16 // for each typo
+	RankPrefix = 1 << 8  // for each word that is the beginning of the site's word, or stands for it
+	RankWords  = 1       // of a site that has all words in its name, as they are. Each word elsewhere adds its Field.
+)
+
+// VisitTexts calls yield with each text of a site that is searched, and with its field. a may be nil.
+func VisitTexts(name string, tags []string, a *locations.SiteAddress, yield func(text string, in Field)) {
+	yield(name, InName)
+	if a != nil {
+		yield(a.City, InTown)
+		yield(a.PostalCode, InTown)
+	}
+	for _, tag := range tags {
+		yield(tag, InTown)
+	}
+	if a != nil {
+		for _, text := range []string{a.Line1, a.Line2, a.InseeCode, a.Country} {
+			yield(text, InAddress)
 		}
 	}
 }
