@@ -22,8 +22,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// DB is one database: a SQLite file or a Postgres schema. Statements are written with "?" for either. Writes take
-// their turn on SQLite; reads never wait for them. It is safe for concurrent use.
+// DB is one database: a SQLite file or a Postgres schema. Statements are written with "?" for either. On SQLite one
+// transaction writes at a time and the others wait; reads never wait for writes. It is safe for concurrent use.
 type DB struct {
 	name                string
 	schema              string
@@ -34,12 +34,13 @@ type DB struct {
 // Options say how a database is opened.
 type Options struct {
 	Name       string // what errors call it
-	Schema     string // Postgres only: the schema its tables are in, which Create makes when missing
-	Durable    bool   // what is committed survives a crash of the machine; else its last moments may be lost, whole transactions at a time
-	SingleFile bool   // SQLite only: the file alone holds all that is committed, so that it can be copied and put back; readers wait for writers
+	Schema     string // Postgres only: the schema of its tables, which Create makes when it is missing
+	Durable    bool   // what is committed survives a crash of the machine; else the last transactions may be lost, each as a whole
+	SingleFile bool   // SQLite only: the file alone holds all that is committed, so that it can be copied and restored; readers wait for writers
 }
 
-// Open opens a database: postgres://… or the path of a SQLite file, made when missing.
+// Open opens a database at postgres://… or at the path of a SQLite file, which is made when it is missing. It makes one
+// connection, so it fails when the database cannot be reached.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	db := &DB{name: o.Name, schema: o.Schema, dialect: sqlite}
 	open := openSQLite
@@ -56,13 +57,14 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Close frees the connections. Running statements end first.
+// Close closes the connections. Statements that run end first.
 func (db *DB) Close() error { return errors.Join(db.writePool.Close(), db.readPool.Close()) }
 
-// Now is the database's own clock as an expression for statements: microseconds, like every Instant.
+// Now is the database's own clock as an SQL expression. Like every table.Instant it counts microseconds since 1970.
+// Leases are compared with it, as the clocks of instances differ.
 func (db *DB) Now() string { return db.dialect.nowExpr }
 
-// Create makes tables that are not there yet.
+// Create makes the tables that are not there yet. Instances that do so at once take turns.
 func (db *DB) Create(ctx context.Context, tables ...table.Def) error {
 	return db.RunInTx(ctx, func(tx *Tx) error {
 		if err := tx.Lock(ctx, "create"); err != nil {
@@ -88,8 +90,9 @@ func (db *DB) createStatements(tables []table.Def) []string {
 	return statements
 }
 
-// TruncateWAL leaves no copy of what was overwritten or deleted before in a SQLite file's log of writes. It fails when a
-// reader keeps it from it for long. On Postgres that is the business of vacuum, and of who keeps its backups.
+// TruncateWAL empties a SQLite file's write-ahead log, where rows that were overwritten or deleted are still readable.
+// It fails when a reader holds the log for long. On Postgres it does nothing: vacuum and the backups are the
+// operator's.
 func (db *DB) TruncateWAL(ctx context.Context) error {
 	if !db.dialect.hasWAL {
 		return nil
@@ -102,7 +105,7 @@ func (db *DB) TruncateWAL(ctx context.Context) error {
 	return db.wrapError(ctx, err)
 }
 
-// Exec runs a statement that writes and says how many rows it touched.
+// Exec runs a statement that writes, and returns how many rows it changed.
 func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
 	result, err := db.writePool.ExecContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
 	if err != nil {
@@ -111,7 +114,7 @@ func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, e
 	return result.RowsAffected()
 }
 
-// Query runs a statement that reads.
+// Query runs a statement that reads, on a connection that cannot write on SQLite.
 func (db *DB) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
 	rows, err := db.readPool.QueryContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
 	return rows, db.wrapError(ctx, err)
@@ -122,8 +125,8 @@ func (db *DB) QueryRow(ctx context.Context, statement string, args ...any) *sql.
 	return db.readPool.QueryRowContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
 }
 
-// RunInTx runs f in one transaction, which is committed when f returns nil and undone otherwise. When RunInTx fails after f
-// did not, the outcome is unknown: the database may have committed.
+// RunInTx runs f in one transaction. It commits when f returns nil and rolls back otherwise. When f returned nil and
+// RunInTx fails the outcome is unknown: the database may have committed.
 func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) error {
 	sqlTx, err := db.writePool.BeginTx(ctx, nil)
 	if err != nil {
@@ -139,8 +142,8 @@ func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) error {
 func (db *DB) hasColumnArrays() bool { return db.dialect.columnArrays }
 func (tx *Tx) hasColumnArrays() bool { return tx.db.hasColumnArrays() }
 
-// wrapError is err with the database's name, and what ended ctx where that did: a connection that is being made says
-// only that its time is up.
+// wrapError adds the database's name to an error, and the error of ctx where that was the cause: a connection that is
+// not made in time says only that its own time is up.
 func (db *DB) wrapError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -154,7 +157,7 @@ func (db *DB) wrapError(ctx context.Context, err error) error {
 	return fmt.Errorf("%s: %w", db.name, err)
 }
 
-// contextError is why ctx has ended. Its deadline can have passed a moment before it says so.
+// contextError is why ctx ended. The deadline may have passed a moment before ctx.Err says so.
 func contextError(ctx context.Context) error {
 	if deadline, limited := ctx.Deadline(); limited && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded
@@ -162,13 +165,13 @@ func contextError(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Tx is a running transaction that writes.
+// Tx is a running transaction that writes. Its reads see what it wrote.
 type Tx struct {
 	db    *DB
 	sqlTx *sql.Tx
 }
 
-// Exec runs a statement that writes and says how many rows it touched.
+// Exec runs a statement that writes, and returns how many rows it changed.
 func (tx *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
 	result, err := tx.sqlTx.ExecContext(ctx, tx.db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
 	if err != nil {
@@ -177,7 +180,7 @@ func (tx *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, e
 	return result.RowsAffected()
 }
 
-// Query runs a statement that reads what the transaction sees.
+// Query runs a statement that reads, and sees what the transaction wrote.
 func (tx *Tx) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
 	rows, err := tx.sqlTx.QueryContext(ctx, tx.db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
 	return rows, tx.db.wrapError(ctx, err)
@@ -188,8 +191,8 @@ func (tx *Tx) QueryRow(ctx context.Context, statement string, args ...any) *sql.
 	return tx.sqlTx.QueryRowContext(ctx, tx.db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
 }
 
-// Lock makes transactions of the same purpose wait for each other until they end, in all processes. On SQLite
-// every transaction that writes does so anyway.
+// Lock makes transactions of the same purpose wait for each other until they end, in all processes. On SQLite every
+// transaction that writes waits for the one before it anyway.
 func (tx *Tx) Lock(ctx context.Context, purpose string) error {
 	if !tx.db.dialect.advisoryLocks {
 		return nil

@@ -46,7 +46,7 @@ func open(t *testing.T, address string) *sqldb.DB {
 			t.Error(err)
 		}
 	})
-	for range 2 { // twice is once
+	for range 2 { // the second time does nothing
 		if err := db.Create(t.Context(), things.Def); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestManyCanOpenTheSameNewDatabaseAtOnce(t *testing.T) {
 	})
 }
 
-func TestTextThatPostgresDoesNotHaveIsMendedOnBoth(t *testing.T) {
+func TestTextThatPostgresRefusesIsReplacedOnBoth(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		db := open(t, address)
@@ -210,7 +210,7 @@ func TestDatabaseClockIsMicrosecondsOfNow(t *testing.T) {
 	})
 }
 
-func TestAConnectionThatIsNotMadeInTimeSaysWhatEndedIt(t *testing.T) {
+func TestAConnectionNotMadeInTimeReportsTheContextsError(t *testing.T) {
 	t.Parallel()
 	server := "postgres://x@" + overrun(t) + "/x?sslmode=disable"
 	var all sync.WaitGroup
@@ -226,7 +226,7 @@ func TestAConnectionThatIsNotMadeInTimeSaysWhatEndedIt(t *testing.T) {
 	all.Wait()
 }
 
-// overrun is a server so busy that it does not even take connections.
+// overrun starts a server whose queue of connections is full.
 func overrun(t *testing.T) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
@@ -252,8 +252,8 @@ func overrun(t *testing.T) string {
 	}
 }
 
-// TestSumsAddUpAndMaximaRise: written over one another in the database or merged before, rows come to the same.
-func TestSumsAddUpAndMaximaRise(t *testing.T) {
+// TestSumColumnsAddUpAndMaxColumnsOnlyRise: rows that Upsert writes over one another and rows that MergeRow merged are the same.
+func TestSumColumnsAddUpAndMaxColumnsOnlyRise(t *testing.T) {
 	t.Parallel()
 	counted := things
 	counted.SumColumns, counted.MaxColumns = []string{"count"}, []string{"seen"}

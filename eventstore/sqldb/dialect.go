@@ -61,7 +61,7 @@ var sqlite = dialect{
 	timestampExpr: "case when %[1]s <> 0 then strftime('%%Y-%%m-%%d %%H:%%M:%%fZ', %[1]s / 1000000.0, 'unixepoch') end",
 }
 
-// rewritePlaceholders gives a statement the placeholders of the dialect. Question marks in quotes stay.
+// rewritePlaceholders turns the "?" of a statement into the placeholders of the dialect. Question marks in quotes stay.
 func (l dialect) rewritePlaceholders(statement string) string {
 	if !l.numberedPlaceholders || strings.IndexByte(statement, '?') < 0 {
 		return statement
@@ -84,8 +84,8 @@ func (l dialect) rewritePlaceholders(statement string) string {
 	return out.String()
 }
 
-// sanitizeArgs are arguments as both databases take them: Postgres has no text with a zero byte or broken UTF-8 in it, and what
-// one of them refuses the other must not keep.
+// sanitizeArgs replaces the zero bytes and the broken UTF-8 that Postgres refuses in texts. SQLite would keep them, but
+// both databases must hold the same. It changes the arguments in place.
 func sanitizeArgs(args []any) []any {
 	for i, arg := range args {
 		switch a := arg.(type) {
@@ -109,14 +109,16 @@ func sanitizeText(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
 }
 
-// isPostgresAddress says which of the two databases an address names.
+// isPostgresAddress says whether an address is a Postgres server's and not a path.
 func isPostgresAddress(address string) bool {
 	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
 
-// A session that stands still inside a transaction would hold its rows against whoever takes over from it.
+// maxIdleInTx ends a Postgres session that does nothing within a transaction. It would hold its locks against the
+// instance that takes over.
 const maxIdleInTx = 2 * time.Second
 
+// openPostgres makes the pools for writing and for reading. It does not connect yet.
 func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
@@ -140,6 +142,7 @@ func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
 	return write, read, nil
 }
 
+// openSQLite makes the pool for writing, of one connection, and the one for reading. It does not open the file yet.
 func openSQLite(path string, o Options) (write, read *sql.DB, err error) {
 	synchronous, journalMode := "normal", "wal"
 	if o.Durable {
@@ -171,8 +174,9 @@ func limitConnections(db *sql.DB, connections int) *sql.DB {
 	return db
 }
 
-// openFirstConnection makes the first connection. The first ones to a new SQLite file turn it to WAL, and refuse each other at once
-// instead of taking turns.
+// openFirstConnection makes the first connection. The first ones to a new SQLite file switch it to WAL, and fail at
+// once with SQLITE_BUSY instead of waiting for each other; so they are made again after a pause. The busy timeout does
+// not cover that case, and a backoff library would know nothing more of it.
 func openFirstConnection(ctx context.Context, db *sql.DB) error {
 	for {
 		err := db.PingContext(ctx)
@@ -188,7 +192,7 @@ func openFirstConnection(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// IsMissingTable says whether an error is that a table, or its schema, is not there.
+// IsMissingTable says whether an error is that a table, or its schema, does not exist.
 func IsMissingTable(err error) bool {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {

@@ -7,42 +7,46 @@ import (
 	"time"
 )
 
-// openDatabase is an open copy and how many use it.
+// openDatabase is a generation's database that is open, and how many callers use it.
 type openDatabase struct {
 	db       *DB
 	refCount int
 }
 
 const (
+	// A lease outlives four renewals that fail.
 	leaseRenewInterval = 2 * time.Second
 	leaseDuration      = 10 * time.Second
 )
 
-// OpenGeneration opens a copy, which stays there until release is called.
-func (s *Registry) OpenGeneration(ctx context.Context, c Generation) (db *DB, release func(), err error) {
-	if db := s.acquireOpenDatabase(c.Name); db != nil {
-		return db, s.releaseFunc(c.Name), nil
+// OpenGeneration opens a generation's database, or returns the one that is open. While one of its callers has not
+// called release, this instance holds a lease and no instance drops the generation. It fails for a generation that was
+// dropped.
+func (s *Registry) OpenGeneration(ctx context.Context, g Generation) (db *DB, release func(), err error) {
+	if db := s.acquireOpenDatabase(g.Name); db != nil {
+		return db, s.releaseFunc(g.Name), nil
 	}
-	s.addPendingOpen(c.Name, 1)
-	defer s.addPendingOpen(c.Name, -1)
-	if err := s.acquireLease(ctx, c.Name); err != nil {
+	s.addPendingOpen(g.Name, 1)
+	defer s.addPendingOpen(g.Name, -1)
+	if err := s.acquireLease(ctx, g.Name); err != nil {
 		return nil, nil, err
 	}
-	db, err = Open(ctx, s.databaseAddress(c.Name), Options{Name: c.Name, Schema: c.schemaName()})
+	db, err = Open(ctx, s.databaseAddress(g.Name), Options{Name: g.Name, Schema: g.schemaName()})
 	if err != nil {
 		return nil, nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h, ok := s.openDatabases[c.Name]; ok { // somebody was faster
+	if h, ok := s.openDatabases[g.Name]; ok { // another caller was faster
 		h.refCount++
-		return h.db, s.releaseFunc(c.Name), db.Close()
+		return h.db, s.releaseFunc(g.Name), db.Close()
 	}
-	s.openDatabases[c.Name] = &openDatabase{db, 1}
-	return db, s.releaseFunc(c.Name), nil
+	s.openDatabases[g.Name] = &openDatabase{db, 1}
+	return db, s.releaseFunc(g.Name), nil
 }
 
-// addPendingOpen counts who is about to open a copy, so that who closes it meanwhile does not let go of it for all.
+// addPendingOpen counts the callers that are about to open a generation. Another caller that closes it meanwhile does
+// not give up the lease that they rely on.
 func (s *Registry) addPendingOpen(name string, delta int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +55,7 @@ func (s *Registry) addPendingOpen(name string, delta int) {
 	}
 }
 
-// isInUse says whether a copy is open or about to be.
+// isInUse says whether a generation is open or about to be.
 func (s *Registry) isInUse(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,6 +73,7 @@ func (s *Registry) acquireOpenDatabase(name string) *DB {
 	return h.db
 }
 
+// releaseFunc gives one reference back, once. The last one closes the database and gives up the lease.
 func (s *Registry) releaseFunc(name string) func() {
 	return sync.OnceFunc(func() {
 		if h := s.releaseReference(name); h != nil {
@@ -90,7 +95,7 @@ func (s *Registry) releaseReference(name string) *openDatabase {
 	return h
 }
 
-// acquireLease tells the others that this instance uses a copy.
+// acquireLease writes this instance's lease on a generation, unless that was dropped.
 func (s *Registry) acquireLease(ctx context.Context, name string) error {
 	return s.updateRegistry(ctx, func(tx *Tx) error {
 		var state GenerationState
@@ -110,7 +115,7 @@ func (s *Registry) writeLease(ctx context.Context, tx *Tx, name string) error {
 	return err
 }
 
-// ActiveInstances are those that use a copy at the moment, by their names.
+// ActiveInstances are the instances, by InstanceID, that hold a lease on any generation at the moment.
 func (s *Registry) ActiveInstances(ctx context.Context) (map[string]bool, error) {
 	db, err := s.database(ctx)
 	if err != nil {
@@ -132,7 +137,8 @@ func (s *Registry) ActiveInstances(ctx context.Context) (map[string]bool, error)
 	return found, rows.Err()
 }
 
-// releaseLease is hold's opposite, unless the copy is needed again. Where it fails the hold runs out.
+// releaseLease deletes this instance's lease, unless the generation is needed again. Where that fails the lease
+// expires.
 func (s *Registry) releaseLease(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -145,7 +151,7 @@ func (s *Registry) releaseLease(name string) {
 	})
 }
 
-// renewLeases says again what this instance uses, now and then.
+// renewLeases extends the leases of this instance, at most every leaseRenewInterval.
 func (s *Registry) renewLeases(ctx context.Context) error {
 	names := s.leasesToRenew()
 	if len(names) == 0 {
@@ -161,6 +167,7 @@ func (s *Registry) renewLeases(ctx context.Context) error {
 	})
 }
 
+// leasesToRenew are the generations that are open, or none when the leases were renewed a moment ago.
 func (s *Registry) leasesToRenew() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,37 +11,37 @@ import (
 	"lieudit/schemas/table"
 )
 
-// servingCheckInterval is how long a copy is read before the registry is asked again which one serves.
+// servingCheckInterval is how long a generation is read before the registry is asked again which one serves.
 const servingCheckInterval = 200 * time.Millisecond
 
-// servingCache is the copy this instance answers from.
+// servingCache is the generation of one model that this instance reads. It stays open while it is here.
 type servingCache struct {
 	checking   *semaphore.Weighted // held by the one caller that reads or changes the rest
 	generation Generation
 	release    func()
 	checkedAt  time.Time
-	isStale    atomic.Bool // this instance made another copy serve since
+	isStale    atomic.Bool // this instance has promoted another generation since
 }
 
-// Read runs f on the copy of a model that serves. f only reads; it may run twice when the copy is replaced under it,
-// and begins anew then. Where no copy has ever been ready the error is ErrNone, and ErrAstray where the one that serves is
-// known to hold what is not on the log.
+// Read runs f on the generation of a model that serves. f only reads, and begins anew each time: it runs twice when the
+// generation was replaced and dropped under it. Read fails with ErrNotReady while no generation serves, and with
+// ErrDiverged.
 func (s *Registry) Read(ctx context.Context, m table.ReadModel, f func(*DB) error) error {
 	return s.ReadGeneration(ctx, m, func(_ Generation, db *DB) error { return f(db) })
 }
 
-// ReadGeneration is Read for those who want to know which copy it is.
+// ReadGeneration is Read for callers that need to know which generation it is.
 func (s *Registry) ReadGeneration(ctx context.Context, m table.ReadModel, f func(Generation, *DB) error) error {
-	c, err := s.resolveServing(ctx, m, servingCheckInterval)
+	g, err := s.resolveServing(ctx, m, servingCheckInterval)
 	if err != nil {
 		return err
 	}
-	err = s.readFromGeneration(ctx, c, f)
+	err = s.readFromGeneration(ctx, g, f)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	latest, lookErr := s.resolveServing(ctx, m, 0)
-	if lookErr != nil || latest.Name == c.Name {
+	if lookErr != nil || latest.Name == g.Name {
 		return err
 	}
 	return s.readFromGeneration(ctx, latest, f)
@@ -53,24 +53,24 @@ func (s *Registry) LogID(ctx context.Context, m table.ReadModel) (log string, er
 	return log, err
 }
 
-// ServingGeneration is the copy this instance answers from, as the registry says now.
+// ServingGeneration is the generation that serves, as the registry says now.
 func (s *Registry) ServingGeneration(ctx context.Context, m table.ReadModel) (Generation, error) {
 	return s.resolveServing(ctx, m, 0)
 }
 
-func (s *Registry) readFromGeneration(ctx context.Context, c Generation, f func(Generation, *DB) error) error {
-	if err := s.checkNotDiverged(c); err != nil {
+func (s *Registry) readFromGeneration(ctx context.Context, g Generation, f func(Generation, *DB) error) error {
+	if err := s.checkNotDiverged(g); err != nil {
 		return err
 	}
-	db, release, err := s.OpenGeneration(ctx, c)
+	db, release, err := s.OpenGeneration(ctx, g)
 	if err != nil {
 		return err
 	}
 	defer release()
-	return f(c, db)
+	return f(g, db)
 }
 
-// resolveServing is the copy that served at most age ago.
+// resolveServing is the generation that served at most maxAge ago.
 func (s *Registry) resolveServing(ctx context.Context, m table.ReadModel, maxAge time.Duration) (Generation, error) {
 	r := s.servingCacheOf(m)
 	if err := r.checking.Acquire(ctx, 1); err != nil {
@@ -88,18 +88,18 @@ func (s *Registry) resolveServing(ctx context.Context, m table.ReadModel, maxAge
 	if err != nil {
 		return Generation{}, err
 	}
-	for _, c := range all {
-		if c.IsOf(m) && c.State == Serving {
-			return c, r.switchTo(ctx, s, c, checkedAt)
+	for _, g := range all {
+		if g.IsOf(m) && g.State == Serving {
+			return g, r.switchTo(ctx, s, g, checkedAt)
 		}
 	}
 	return Generation{}, fmt.Errorf("%s: %w", m.Name, ErrNotReady)
 }
 
-// switchTo makes c the copy that is read from now on. The one before is let go when its last reader is done.
-func (r *servingCache) switchTo(ctx context.Context, s *Registry, c Generation, checkedAt time.Time) error {
-	if r.release == nil || r.generation.Name != c.Name {
-		_, release, err := s.OpenGeneration(ctx, c)
+// switchTo makes g the generation that is read from now on. The one before is closed when its last reader is done.
+func (r *servingCache) switchTo(ctx context.Context, s *Registry, g Generation, checkedAt time.Time) error {
+	if r.release == nil || r.generation.Name != g.Name {
+		_, release, err := s.OpenGeneration(ctx, g)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (r *servingCache) switchTo(ctx context.Context, s *Registry, c Generation, 
 		}
 		r.release = release
 	}
-	r.generation, r.checkedAt = c, checkedAt
+	r.generation, r.checkedAt = g, checkedAt
 	return nil
 }
 
@@ -124,7 +124,7 @@ func (s *Registry) servingCacheOf(m table.ReadModel) *servingCache {
 	return r
 }
 
-// LoadAccountStatus is what a copy notes of an account: the zero AccountStatus where it notes nothing.
+// LoadAccountStatus is the status of an account in a generation, with an empty Kind where there is no row.
 func LoadAccountStatus(ctx context.Context, a Querier, account string) (table.AccountStatus, error) {
 	rows, err := Select(ctx, a, table.AccountStatuses, "where account = ?", account)
 	if err != nil || len(rows) == 0 {
@@ -133,7 +133,7 @@ func LoadAccountStatus(ctx context.Context, a Querier, account string) (table.Ac
 	return rows[0], nil
 }
 
-// CheckAccount is nil when the rows of an account may be shown, and a *StoppedError while they may not.
+// CheckAccount is nil when the rows of an account may be shown, and a *table.StoppedError while they may not.
 func CheckAccount(ctx context.Context, a Querier, account string) error {
 	s, err := LoadAccountStatus(ctx, a, account)
 	if err == nil && s.IsStopped() {
@@ -142,13 +142,15 @@ func CheckAccount(ctx context.Context, a Querier, account string) error {
 	return err
 }
 
-// ExcludeStoppedAccounts is a condition of SQL that leaves out the rows of stopped accounts. column holds an account's id.
+// ExcludeStoppedAccounts is an SQL condition that leaves out the rows of stopped accounts. column holds an account's
+// id.
 func ExcludeStoppedAccounts(column string) string {
 	return column + " not in (select account from account_status where kind <> '')"
 }
 
-// ReadAccount is Read for a question about one account. It fails with a *StoppedError while the account's rows are not to
-// be shown. The account is "" for a question about many; then rows of those that do not run are to be left out.
+// ReadAccount is Read for a query about one account. It fails with a *table.StoppedError while the account's rows may
+// not be shown. With account "" it is a query about many: f leaves stopped accounts out itself
+// (ExcludeStoppedAccounts).
 func (s *Registry) ReadAccount(ctx context.Context, m table.ReadModel, account string, f func(*DB) error) error {
 	return s.Read(ctx, m, func(db *DB) error {
 		if account != "" {

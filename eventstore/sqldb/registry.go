@@ -15,28 +15,29 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Registry is where the copies of the read models are: a Postgres database or a folder of SQLite files. Its
-// registry says which copy serves and which instance uses which. The database may be away when the shelf is opened,
-// and come and go later. It is safe for concurrent use.
+// Registry holds the generations of the read models: in a Postgres database, or in a folder of SQLite files. Its own
+// two tables say which generation serves and which instance uses which. The database may be down when the Registry is
+// made, and come and go later: every call tries again. It is safe for concurrent use.
 //
-// People read the views accounts, keys, tokens, history, referentials and sites, and those of usage, where times are readable:
-// on Postgres in the schema lieudit, on SQLite in the files register.db, history.db, places.db and usage.db. These names stay
-// while copies come and go.
+// People read the views accounts, keys, tokens, history, referentials and sites, and those of usage, where times are
+// readable: on Postgres in the schema lieudit, on SQLite in the files register.db, history.db, places.db and usage.db.
+// These names stay while generations come and go.
 type Registry struct {
-	InstanceID string // this instance's name, new at each start; it may be given another before anything is used
+	InstanceID string // new at each start; it may be set before first use
 
 	address         string
 	opening         *semaphore.Weighted // held by the one caller that opens the registry's own database
 	mu              sync.Mutex
-	db              *DB // the registry, once it was reached
+	db              *DB // the registry's own tables; nil until they were reached
 	openDatabases   map[string]*openDatabase
-	pendingOpens    map[string]int // by copy, how many are about to open it
+	pendingOpens    map[string]int // by generation, how many callers are about to open it
 	servingCaches   map[string]*servingCache
 	leasesRenewedAt time.Time
 	divergences     divergences
 }
 
-// OpenRegistry is the shelf at an address: postgres://… or a folder, which is made when missing.
+// OpenRegistry makes the Registry of an address: postgres://…, or a folder, which is made when it is missing. It does
+// not connect yet.
 func OpenRegistry(address string) (*Registry, error) {
 	if !isPostgresAddress(address) {
 		if err := os.MkdirAll(address, 0o700); err != nil {
@@ -47,7 +48,7 @@ func OpenRegistry(address string) (*Registry, error) {
 		openDatabases: map[string]*openDatabase{}, pendingOpens: map[string]int{}, servingCaches: map[string]*servingCache{}}, nil
 }
 
-// Close frees everything. Copies must not be in use any more.
+// Close closes all databases and gives up this instance's leases. No generation may be in use any more.
 func (s *Registry) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -58,13 +59,13 @@ func (s *Registry) Close() error {
 		err = errors.Join(err, h.db.Close())
 	}
 	if s.db != nil {
-		s.db.Exec(ctx, "delete from holder where instance = ?", s.InstanceID) // else it runs out
+		s.db.Exec(ctx, "delete from holder where instance = ?", s.InstanceID) // where this fails the leases expire
 		err = errors.Join(err, s.db.Close())
 	}
 	return err
 }
 
-// database is the database that tells which copies there are.
+// database is the registry's own database, opened at first use.
 func (s *Registry) database(ctx context.Context) (*DB, error) {
 	if db := s.openedDatabase(); db != nil {
 		return db, nil
@@ -95,7 +96,7 @@ func (s *Registry) openedDatabase() *DB {
 	return s.db
 }
 
-// updateRegistry runs f alone among all who updateRegistry the registry.
+// updateRegistry runs f in a transaction on the registry's tables. All instances take turns.
 func (s *Registry) updateRegistry(ctx context.Context, f func(*Tx) error) error {
 	db, err := s.database(ctx)
 	if err != nil {
@@ -116,64 +117,66 @@ func (s *Registry) databaseAddress(name string) string {
 	return filepath.Join(s.address, name+".db")
 }
 
-// linkServingFile gives people a stable file name for the copy that serves. Where links cannot be made they look for it.
-func (s *Registry) linkServingFile(c Generation) {
+// linkServingFile gives people a stable name for the file of the generation that serves. Where links cannot be made
+// they have to look for the file, so errors are ignored.
+func (s *Registry) linkServingFile(g Generation) {
 	if isPostgresAddress(s.address) {
 		return
 	}
-	temporary := s.databaseAddress(c.Name + "-link")
-	if os.Symlink(filepath.Base(s.databaseAddress(c.Name)), temporary) == nil {
-		os.Rename(temporary, s.databaseAddress(c.Model))
+	temporary := s.databaseAddress(g.Name + "-link")
+	if os.Symlink(filepath.Base(s.databaseAddress(g.Name)), temporary) == nil {
+		os.Rename(temporary, s.databaseAddress(g.Model))
 	}
 }
 
-// ErrNotReady: no copy of the read model is ready to answer.
+// ErrNotReady: no generation of the read model serves yet.
 var ErrNotReady = errors.New("not ready yet")
 
-// ErrDiverged: the copy holds what is not on the log, because an older copy of the log was restored. Nothing is answered
-// from it.
+// ErrDiverged: the generation holds what is not on the log, because an older backup of the log was restored. Nothing is
+// answered from it.
 var ErrDiverged = errors.New("the read model holds what is not on the log")
 
-// divergences are what this instance knows of copies that are not of the log any more.
+// divergences are what this instance knows of generations that hold what is not on the log.
 type divergences struct {
 	diverged map[string]bool   // by name
 	counts   map[string]uint64 // by model, how often one was found to be
 }
 
-// SetDiverged notes whether a copy holds what is not on the log: reads of one that does fail with ErrAstray at once.
-func (s *Registry) SetDiverged(c Generation, isDiverged bool) {
+// SetDiverged notes whether a generation holds what is not on the log. Reads of one that does fail at once with
+// ErrDiverged, in this instance.
+func (s *Registry) SetDiverged(g Generation, isDiverged bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.divergences.diverged[c.Name] == isDiverged {
+	if s.divergences.diverged[g.Name] == isDiverged {
 		return
 	}
 	if s.divergences.diverged == nil {
 		s.divergences = divergences{map[string]bool{}, map[string]uint64{}}
 	}
-	s.divergences.diverged[c.Name] = isDiverged
+	s.divergences.diverged[g.Name] = isDiverged
 	if isDiverged {
-		s.divergences.counts[c.Model]++
+		s.divergences.counts[g.Model]++
 	}
 }
 
-// IsDiverged says whether a copy holds what is not on the log.
-func (s *Registry) IsDiverged(c Generation) bool {
+// IsDiverged says what SetDiverged noted.
+func (s *Registry) IsDiverged(g Generation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.divergences.diverged[c.Name]
+	return s.divergences.diverged[g.Name]
 }
 
-// CountDivergences counts how often a copy of a model was found to hold what is not on the log. What was read before the count
-// changed is not to be shown after it.
+// CountDivergences counts how often a generation of a model was found diverged. Whoever keeps rows in memory must drop
+// those that were read before the count changed.
 func (s *Registry) CountDivergences(m table.ReadModel) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.divergences.counts[m.Name]
 }
 
-func (s *Registry) checkNotDiverged(c Generation) error {
-	if s.IsDiverged(c) {
-		return fmt.Errorf("%s: %w", c.Name, ErrDiverged)
+func (s *Registry) checkNotDiverged(g Generation) error {
+	if s.IsDiverged(g) {
+		return fmt.Errorf("%s: %w", g.Name, ErrDiverged)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func openRegistry(t *testing.T, address string) *sqldb.Registry {
 	return s
 }
 
-// buildServing makes a copy of m with n rows; serving too.
+// buildServing makes a generation of m with n rows and lets it serve.
 func buildServing(t *testing.T, s *sqldb.Registry, m table.ReadModel, n int) sqldb.Generation {
 	t.Helper()
 	c, err := s.BuildGeneration(t.Context(), m, false)
@@ -73,7 +73,7 @@ func prune(t *testing.T, s *sqldb.Registry, models ...table.ReadModel) []string 
 	return names
 }
 
-func TestNothingIsReadBeforeACopyServes(t *testing.T) {
+func TestNothingIsReadBeforeAGenerationServes(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := openRegistry(t, address)
@@ -87,17 +87,17 @@ func TestNothingIsReadBeforeACopyServes(t *testing.T) {
 	})
 }
 
-func TestReadersSeeNoErrorWhileCopiesComeAndGo(t *testing.T) {
+func TestReadersSeeNoErrorWhileGenerationsAreReplaced(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
-		writer, asker := openRegistry(t, address), openRegistry(t, address)
+		writer, reader := openRegistry(t, address), openRegistry(t, address)
 		buildServing(t, writer, model(1), 1)
 		var readers sync.WaitGroup
 		var reads, done atomic.Int64
 		for range 4 {
 			readers.Go(func() {
 				for last := 0; done.Load() == 0; reads.Add(1) {
-					err := asker.Read(t.Context(), model(1), func(db *sqldb.DB) error {
+					err := reader.Read(t.Context(), model(1), func(db *sqldb.DB) error {
 						n, err := count(t.Context(), db)
 						if err == nil && n < last {
 							t.Errorf("got %d rows after %d", n, last)
@@ -114,17 +114,17 @@ func TestReadersSeeNoErrorWhileCopiesComeAndGo(t *testing.T) {
 		}
 		for n := range 6 {
 			c := buildServing(t, writer, model(1), n+2)
-			until(t, "the fresh copy is read", func() bool {
-				now, err := asker.ServingGeneration(t.Context(), model(1))
+			until(t, "the new generation is read", func() bool {
+				now, err := reader.ServingGeneration(t.Context(), model(1))
 				return err == nil && now.Name == c.Name
 			})
 			prune(t, writer, model(1))
 		}
 		done.Store(1)
 		readers.Wait()
-		copies, err := writer.Generations(t.Context())
-		if err != nil || len(copies) > 2 {
-			t.Errorf("got %v, %v, want no more than the last two copies", copies, err)
+		generations, err := writer.Generations(t.Context())
+		if err != nil || len(generations) > 2 {
+			t.Errorf("got %v, %v, want no more than the last two generations", generations, err)
 		}
 		t.Logf("%d reads", reads.Load())
 	})
@@ -135,7 +135,7 @@ func until(t *testing.T, what string, reached func() bool) {
 	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, what, reached)
 }
 
-func TestPruneDropsOnlyWhatNobodyUses(t *testing.T) {
+func TestPruneDropsOnlyGenerationsThatNobodyUses(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		a, b := openRegistry(t, address), openRegistry(t, address)
@@ -153,7 +153,7 @@ func TestPruneDropsOnlyWhatNobodyUses(t *testing.T) {
 			t.Errorf("dropped %v, want %v", got, first.Name)
 		}
 		if _, _, err := a.OpenGeneration(t.Context(), first); err == nil {
-			t.Error("a dropped copy could be opened")
+			t.Error("a dropped generation could be opened")
 		}
 		if third := buildServing(t, a, model(1), 3); third.Number != second.Number+1 {
 			t.Errorf("got generation %d after %d", third.Number, second.Number)
@@ -162,7 +162,7 @@ func TestPruneDropsOnlyWhatNobodyUses(t *testing.T) {
 	})
 }
 
-// assertDropped fails when anything of a copy is left.
+// assertDropped fails when anything of a generation is left.
 func assertDropped(t *testing.T, address string, c sqldb.Generation) {
 	t.Helper()
 	if !strings.HasPrefix(address, "postgres") {
@@ -178,7 +178,7 @@ func assertDropped(t *testing.T, address string, c sqldb.Generation) {
 	}
 }
 
-// openRaw is the database as people open it, without the shelf.
+// openRaw is the database as people open it, without the registry.
 func openRaw(t *testing.T, address string) *sql.DB {
 	t.Helper()
 	driver := "sqlite"
@@ -228,7 +228,7 @@ func TestVersionsServeBesideEachOther(t *testing.T) {
 	})
 }
 
-func TestPeopleReadPlainNamesAndTimes(t *testing.T) {
+func TestViewsHaveStableNamesAndReadableTimes(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := openRegistry(t, address)
@@ -239,7 +239,7 @@ func TestPeopleReadPlainNamesAndTimes(t *testing.T) {
 		reordered := model(2) // its view cannot replace that of version 1 in place
 		reordered.Tables[0].Columns = slices.Clone(things.Columns)
 		slices.Reverse(reordered.Tables[0].Columns[1:])
-		for n, m := range []table.ReadModel{model(1), model(1), reordered} { // stable while copies come and go
+		for n, m := range []table.ReadModel{model(1), model(1), reordered} { // the names stay while generations come and go
 			buildServing(t, s, m, n)
 			prune(t, s, m)
 			var rows int
@@ -254,11 +254,11 @@ func TestPeopleReadPlainNamesAndTimes(t *testing.T) {
 	})
 }
 
-func TestShelfOpensBeforeItsDatabaseIsThere(t *testing.T) {
+func TestRegistryOpensBeforeItsDatabaseIsThere(t *testing.T) {
 	t.Parallel()
 	s := openRegistry(t, "postgres://nobody@127.0.0.1:1/none?connect_timeout=1")
 	if _, err := s.Generations(t.Context()); err == nil {
-		t.Error("copies without a database")
+		t.Error("generations without a database")
 	}
 	err := s.Read(t.Context(), model(1), func(*sqldb.DB) error { return nil })
 	if err == nil || errors.Is(err, sqldb.ErrNotReady) {
@@ -266,16 +266,16 @@ func TestShelfOpensBeforeItsDatabaseIsThere(t *testing.T) {
 	}
 }
 
-func TestInstancesThatBuildAtOnceMakeOneCopy(t *testing.T) {
+func TestInstancesThatBuildAtOnceMakeOneGeneration(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
-		shelves := make([]*sqldb.Registry, 6)
-		names := make([]string, len(shelves))
+		registries := make([]*sqldb.Registry, 6)
+		names := make([]string, len(registries))
 		var instances sync.WaitGroup
-		for i := range shelves {
-			shelves[i] = openRegistry(t, address)
+		for i := range registries {
+			registries[i] = openRegistry(t, address)
 			instances.Go(func() {
-				c, err := shelves[i].BuildGeneration(context.Background(), model(1), true)
+				c, err := registries[i].BuildGeneration(context.Background(), model(1), true)
 				if err != nil {
 					t.Error(err)
 				}
@@ -285,11 +285,11 @@ func TestInstancesThatBuildAtOnceMakeOneCopy(t *testing.T) {
 		instances.Wait()
 		slices.Sort(names)
 		if got := slices.Compact(names); len(got) != 1 {
-			t.Errorf("got copies %v, want one", got)
+			t.Errorf("got generations %v, want one", got)
 		}
-		all, err := shelves[0].Generations(t.Context())
+		all, err := registries[0].Generations(t.Context())
 		if err != nil || len(all) != 1 {
-			t.Errorf("the registry holds %v, %v, want one copy", all, err)
+			t.Errorf("the registry holds %v, %v, want one generation", all, err)
 		}
 		if files, _ := filepath.Glob(filepath.Join(address, "stock-*.db")); !strings.HasPrefix(address, "postgres") && len(files) != 1 {
 			t.Errorf("there are files %v, want one", files)
@@ -297,7 +297,7 @@ func TestInstancesThatBuildAtOnceMakeOneCopy(t *testing.T) {
 	})
 }
 
-func TestACopyIsReadFromTheMomentItServes(t *testing.T) {
+func TestAGenerationIsReadFromTheMomentItServes(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := openRegistry(t, address)
@@ -306,7 +306,7 @@ func TestACopyIsReadFromTheMomentItServes(t *testing.T) {
 			err := s.Read(t.Context(), model(1), func(db *sqldb.DB) error {
 				got, err := count(t.Context(), db)
 				if got != n {
-					t.Errorf("read %d rows, want the %d of the copy that serves", got, n)
+					t.Errorf("read %d rows, want the %d of the generation that serves", got, n)
 				}
 				return err
 			})
@@ -317,13 +317,13 @@ func TestACopyIsReadFromTheMomentItServes(t *testing.T) {
 	})
 }
 
-func TestACopyInUseIsNotDroppedHoweverOthersComeAndGo(t *testing.T) {
+func TestAGenerationInUseIsNotDroppedHoweverOftenItIsOpened(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		user, pruner := openRegistry(t, address), openRegistry(t, address)
 		old := buildServing(t, user, model(1), 1)
 		buildServing(t, user, model(1), 2)
-		if err := user.Read(t.Context(), model(1), func(*sqldb.DB) error { return nil }); err != nil { // lets go of the old one
+		if err := user.Read(t.Context(), model(1), func(*sqldb.DB) error { return nil }); err != nil { // closes the old one
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())

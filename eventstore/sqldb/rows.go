@@ -10,7 +10,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Querier is what can be asked: a DB, or a running transaction.
+// Querier is a DB or a running transaction: whatever can be read from.
 type Querier interface {
 	Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error)
 	hasColumnArrays() bool
@@ -34,7 +34,8 @@ func Select[R any](ctx context.Context, a Querier, t table.Table[R], rest string
 	return found, rows.Err()
 }
 
-// LoadByKeys reads the rows whose key, in one column, is among keys. Keys without a row are left out.
+// LoadByKeys reads the rows whose key, in one column, is among keys, in no particular order. Keys without a row are
+// left out.
 func LoadByKeys[R any](ctx context.Context, a Querier, t table.Table[R], keys []string) ([]R, error) {
 	column := t.Columns[0].Name
 	if len(keys) == 0 {
@@ -59,7 +60,8 @@ func LoadByKeys[R any](ctx context.Context, a Querier, t table.Table[R], keys []
 	return found, nil
 }
 
-// Upsert writes whole rows: new ones are added, those whose key is there are replaced. No key may come twice.
+// Upsert writes whole rows: new ones are added, and those whose key exists replace the row that is there, but for the
+// table's SumColumns and MaxColumns. No key may come twice in rows.
 func Upsert[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R) error {
 	if len(rows) > 0 && tx.hasColumnArrays() {
 		return upsertArrays(ctx, tx, t, rows)
@@ -75,7 +77,7 @@ func Upsert[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R) erro
 	return nil
 }
 
-// upsertGroups writes rows in groups of n with one statement, which is read once.
+// upsertGroups writes rows n at a time with one prepared statement. n divides the number of rows.
 func upsertGroups[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R, n int) error {
 	statement, err := tx.sqlTx.PrepareContext(ctx, insertStatement(t.Def, n))
 	if err != nil {
@@ -95,7 +97,7 @@ func upsertGroups[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R
 	return nil
 }
 
-// groupSize is how many of n rows go into one statement: few different sizes, so that statements are the same again.
+// groupSize is how many of n rows go into one statement. The sizes are few, so that the same statements come again.
 func groupSize(n int) int {
 	for _, size := range []int{200, 50, 10} {
 		if n >= size {
@@ -111,7 +113,7 @@ func insertStatement(d table.Def, rows int) string {
 		row + strings.Repeat(", "+row, rows-1) + onConflictClause(d)
 }
 
-// upsertArrays passes each column as one array: one short statement for any number of rows.
+// upsertArrays passes each column as one array, so one short statement writes any number of rows.
 func upsertArrays[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R) error {
 	columns := make([]any, len(t.Columns))
 	for i := range rows {
@@ -159,7 +161,7 @@ func joinNames(columns []table.Column) string {
 	return strings.Join(names, ", ")
 }
 
-// createStatements are the statements that make the table.
+// createStatements are the statements that make a table and its indexes where they do not exist.
 func (l dialect) createStatements(d table.Def) []string {
 	columns := make([]string, len(d.Columns))
 	for i, c := range d.Columns {
@@ -173,7 +175,7 @@ func (l dialect) createStatements(d table.Def) []string {
 	return statements
 }
 
-// onConflictClause is how a statement that inserts a row goes on where the row is there already.
+// onConflictClause is the end of an insert statement: what it does where the row's key exists.
 func onConflictClause(d table.Def) string {
 	if d.KeyColumns == len(d.Columns) {
 		return " on conflict do nothing"
@@ -185,6 +187,8 @@ func onConflictClause(d table.Def) string {
 	return " on conflict (" + joinNames(d.Columns[:d.KeyColumns]) + ") do update set " + strings.Join(sets, ", ")
 }
 
+// mergeExpression is the value of a column when a row is written over another. table.Table.MergeRow does the same in
+// memory.
 func mergeExpression(d table.Def, column string) string {
 	stored, incoming := d.Name+"."+column, "excluded."+column
 	switch {

@@ -1,7 +1,7 @@
 package table
 
-// Account is an account as lists show it. Its terms, and its agency, are those before Next… until the instant that
-// says so, and what Next… holds from then on.
+// Account is an account's row. Plan, Quota and Agency hold until NextFrom and NextAgencyFrom; from then on what Next…
+// says does. So no row must be written when a change that was scheduled begins.
 type Account struct {
 	ID             string
 	Name           string // personal
@@ -14,12 +14,12 @@ type Account struct {
 	Agency         string // the account it is a sub-client of
 	NextAgency     string // "" when it leaves one
 	NextAgencyFrom Instant
-	AgencyMode     bool // it may have sub-clients
+	AgencyMode     bool // the account is an agency: it may have sub-clients
 	Opened         Instant
 	Closed         Instant
 }
 
-// Key is an API key of either kind.
+// Key is the row of an API key, secret or publishable. It holds no hash and no secret.
 type Key struct {
 	ID        string
 	Account   string
@@ -35,7 +35,7 @@ type Key struct {
 	Reason    string // why it was revoked
 }
 
-// Token is a customer-area token.
+// Token is the row of a customer-area token. It holds no hash and no secret.
 type Token struct {
 	ID        string
 	Role      string
@@ -49,7 +49,7 @@ type Token struct {
 	Reason    string
 }
 
-// Accounts, Keys and Tokens are the tables of the register.
+// Tables of AccountModel.
 var (
 	Accounts = Table[Account]{
 		Def: Def{Name: "account", ViewName: "accounts", KeyColumns: 1, Indexes: []string{"agency"}, Columns: []Column{
@@ -85,5 +85,5 @@ var (
 	}
 )
 
-// AccountModel is the read model of accounts, keys and customer-area tokens, for lists.
+// AccountModel is the read model of accounts, keys and customer-area tokens, for lists. Authentication does not use it.
 var AccountModel = ReadModel{Name: "register", Version: 2, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}

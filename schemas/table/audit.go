@@ -1,15 +1,15 @@
 package table
 
-// AuditEntry is one event as an auditor reads it, or what one event did to one site. It holds nothing personal, nothing secret and
-// no hash.
+// AuditEntry is an event as an auditor reads it, or what the event did to one site. It holds nothing personal, nothing
+// secret and no hash.
 type AuditEntry struct {
-	Position   int64 // in the log: what orders the trail,
-	Part       int64 // with this among what one event did; 0 for the event as a whole
+	Position   int64 // of the event in the log; entries are ordered by Position, then by Part
+	Part       int64 // 0 for the event as a whole, then 1, 2… for what it did to each site
 	Account    string
 	Recorded   Instant
 	Type       string // the event's wire name
-	Kind       string // KindKeys, KindSites, KindAccount or KindToken
-	Subject    string // the id of the key, the account or the token; the referential's code, or SiteSubject
+	Kind       string // one of AuditKind…
+	Subject    string // the id of the key, the account or the token; the referential's code, or AuditSiteSubject
 	Actor      string
 	OnBehalfOf string
 	Reason     string
@@ -17,7 +17,7 @@ type AuditEntry struct {
 	Data       string // the event as JSON
 }
 
-// Kinds of entries: what they are about.
+// Kinds of entries: what an entry is about.
 const (
 	AuditKindKeys    = "keys"
 	AuditKindSites   = "sites"
@@ -25,7 +25,7 @@ const (
 	AuditKindToken   = "token"
 )
 
-// AuditEntries is the table of the history.
+// AuditEntries is the table of AuditModel. Both indexes answer pages of one account.
 var AuditEntries = Table[AuditEntry]{
 	Def: Def{Name: "entry", ViewName: "history", KeyColumns: 2, Indexes: []string{"account, position, part", "account, subject, position, part"}, Columns: []Column{
 		{"position", Integer}, {"part", Integer}, {"account", Text}, {"recorded", Timestamp}, {"type", Text}, {"kind", Text}, {"subject", Text},
@@ -37,8 +37,8 @@ var AuditEntries = Table[AuditEntry]{
 	},
 }
 
-// AuditModel is the read model of the trail: one row an event, and one for every site that an event changed.
+// AuditModel is the read model of the audit trail.
 var AuditModel = ReadModel{Name: "history", Version: 3, Tables: []Def{AuditEntries.Def}}
 
-// AuditSiteSubject is what entries about a site have as their subject.
+// AuditSiteSubject is the Subject of entries about one site.
 func AuditSiteSubject(code, externalID string) string { return code + "/" + externalID }

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Checkpoint is how far a copy has got and who fills it. It is in the copy itself, so that it changes in the same
-// transaction as the rows.
+// Checkpoint is the row that says how far a generation was filled and who fills it. It is a table of the generation
+// itself, so that it changes in the same transaction as the rows.
 type Checkpoint struct {
 	Generation  string
-	Log         string // UUID of the log
+	Log         string // UUID of the log, "" while nothing was written
 	Position    int64
 	Event       string  // id of the event at the position
 	Recorded    Instant // when the last event was recorded
-	LeaseHolder string  // the instance that fills the copy, "" for none
-	LeaseExpiry Instant // how long it does so unless it says so again
+	LeaseHolder string  // the instance that fills the generation, "" for none
+	LeaseExpiry Instant // when the lease ends unless it is renewed
 	StopReason  string  // why it cannot go on, "" when it can
 }
 
-// Checkpoints is the table of one row that every copy has.
+// Checkpoints is a table that every generation has, with one row.
 var Checkpoints = Table[Checkpoint]{
 	Def: Def{Name: "checkpoint", KeyColumns: 1, Columns: []Column{
 		{"copy", Text}, {"log", Text}, {"position", Integer}, {"event", Text},
@@ -29,23 +29,23 @@ var Checkpoints = Table[Checkpoint]{
 	},
 }
 
-// AccountStatus is what a copy notes of one account beside its rows. An account without a row here is as any other: its
-// rows hold all its events up to the checkpoint. It changes in the transactions that write rows, so it is always of the
-// same place in the log as they are.
+// AccountStatus is what a generation notes of one account beside its rows. An account without this row is in order: its
+// rows contain all its events up to the checkpoint. The status changes in the transactions that write rows, so it is of
+// the same position in the log as they are.
 type AccountStatus struct {
-	Account          string // OwnerOf the streams whose events it is about
-	Kind             string // AccountRuns, AccountUnusable, AccountUnreadable or AccountRefolds
+	Account          string // StreamOwner of the streams that it is about
+	Kind             string // AccountRunning, AccountUnusable, AccountUnreadable or AccountRefolding
 	Stream           string // of the event that stopped the account,
 	Revision         int64  // its revision there
 	Position         int64  // and its position in the log
 	Reason           string // why it stopped the account
-	LastSkipped      int64  // position of the last event of the account that was passed over since
-	RefoldCount      int64  // how often it was begun to write the account's rows again from its streams
-	VoidedEvents     int64  // how many events of its streams corrections name
-	FirstEmptyCommit int64  // position of the first commit without a sync id that was passed over; 0 for none
+	LastSkipped      int64  // position of the last event of the account that was skipped since
+	RefoldCount      int64  // how often the account's rows began to be written again from its streams
+	VoidedEvents     int64  // how many events of its streams are named by corrections
+	FirstEmptyCommit int64  // position of the first commit without a sync id that was skipped; 0 for none
 }
 
-// Kinds of accounts, by what their rows are worth.
+// Kinds of AccountStatus. But for AccountRunning, the account is stopped.
 const (
 	AccountRunning    = ""           // its rows are right
 	AccountUnusable   = "unusable"   // an event of it cannot be decoded, or commits what is not staged: it waits for a repair
@@ -53,10 +53,10 @@ const (
 	AccountRefolding  = "refold"     // its rows are about to be written again from its streams
 )
 
-// IsStopped says whether the account's events are passed over and its rows are not to be shown.
+// IsStopped says whether the account's events are skipped and its rows must not be shown.
 func (s AccountStatus) IsStopped() bool { return s.Kind != AccountRunning }
 
-// AccountStatuses is a table that every copy has.
+// AccountStatuses is a table that every generation has.
 var AccountStatuses = Table[AccountStatus]{
 	Def: Def{Name: "account_status", KeyColumns: 1, Indexes: []string{"kind"}, Columns: []Column{
 		{"account", Text}, {"kind", Text}, {"stream", Text}, {"revision", Integer}, {"position", Integer}, {"reason", Text},
@@ -67,8 +67,8 @@ var AccountStatuses = Table[AccountStatus]{
 	},
 }
 
-// StreamOwner is who stops when an event of a stream cannot be used: the account whose stream it is, or, for a stream of no
-// account, a slash and the stream's name. No account's id has a slash in it.
+// StreamOwner is what stops when an event of a stream cannot be used: the account whose stream it is, or, for a stream
+// of no account, a slash and the stream's name. No account's id contains a slash.
 func StreamOwner(stream string) string {
 	category, id, _ := strings.Cut(stream, "-")
 	switch category {
@@ -91,7 +91,7 @@ func OwnerStreams(owner string, categories []string) (streams []string) {
 	return streams
 }
 
-// StoppedError: the rows of an account are not to be shown.
+// StoppedError: the account is stopped, and its rows must not be shown.
 type StoppedError struct{ AccountStatus }
 
 func (e *StoppedError) Error() string {

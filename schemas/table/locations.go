@@ -2,15 +2,15 @@ package table
 
 import "strings"
 
-// Referential is a group of an account's sites.
+// Referential is the row of a referential: a named group of an account's sites.
 type Referential struct {
-	ID          string // RefID
+	ID          string // ReferentialID
 	Account     string
 	Code        string
 	Name        string
 	Created     Instant
 	Archived    Instant
-	ActiveSites int64 // active sites
+	ActiveSites int64 // how many of its sites are active
 	Position    int64 // of the event that changed it last
 }
 
@@ -25,7 +25,7 @@ var Referentials = Table[Referential]{
 	},
 }
 
-// Site is one site as it stands.
+// Site is the row of a site, as it is now.
 type Site struct {
 	ID          string // SiteID
 	Account     string
@@ -34,15 +34,15 @@ type Site struct {
 	PublicID    string // its id in the API
 	Active      bool
 	Version     int64
-	Content     string // site.Stored as JSON
+	Content     string // locations.StoredSite as JSON; "" where the account's key was destroyed
 	Created     Instant
 	Modified    Instant
 	Deactivated Instant
 	Position    int64 // of the event that changed it last
 }
 
-// Sites is the table of sites. Those of a referential are next to each other in the order of the key, which is that of their
-// external ids; those of an account are read again after a position.
+// Sites is the table of sites. The key orders those of a referential by external id. The index finds what changed in an
+// account after a position.
 var Sites = Table[Site]{
 	Def: Def{Name: "site", ViewName: "sites", KeyColumns: 1, Indexes: []string{"account, position"}, Columns: []Column{
 		{"id", Text}, {"account", Text}, {"referential", Text}, {"external_id", Text}, {"site", Text}, {"active", Boolean},
@@ -54,21 +54,22 @@ var Sites = Table[Site]{
 	},
 }
 
-// OutboxEntry is a site, or a whole account, that a search engine outside has not been told of yet.
+// OutboxEntry is a site, or a whole account, that the search index outside does not show as it is yet.
 type OutboxEntry struct {
-	ID       string // SiteID; or an account and a slash, for an account whose documents are to go
-	Position int64  // of the last change: what is told is deleted only if there was none since
+	ID       string // SiteID; or an account and a slash, where all its documents are to be deleted
+	Position int64  // of the last change: the entry is deleted only if none came since; negative for a site that the index refused
 }
 
-// Outbox is the table of what is still to be told. It is filled where there is such an engine.
+// Outbox is the table of what the search index is still to be given. It is filled only where there is such an index.
 var Outbox = Table[OutboxEntry]{
 	Def:    Def{Name: "outbox", KeyColumns: 1, Indexes: []string{"position"}, Columns: []Column{{"id", Text}, {"position", Integer}}},
 	Fields: func(o *OutboxEntry) []any { return []any{&o.ID, &o.Position} },
 }
 
-// Erasure is an account whose sites were erased: what was under way meanwhile does not bring them back.
+// Erasure is an account whose sites were erased. Events from before the erasure that are folded later do not bring them
+// back.
 type Erasure struct {
-	Stream   string // of the account's places
+	Stream   string // locations-{account}
 	Position int64  // of the erasure
 }
 
@@ -81,10 +82,10 @@ var Erasures = Table[Erasure]{
 // LocationsModel is the read model of referentials and sites.
 var LocationsModel = ReadModel{Name: "places", Version: 2, Tables: []Def{Referentials.Def, Sites.Def, Outbox.Def, Erasures.Def}}
 
-// ReferentialID is the key of a referential's row. Neither accounts nor codes have a slash in them.
+// ReferentialID is the key of a referential's row. Neither accounts nor codes contain a slash.
 func ReferentialID(account, code string) string { return account + "/" + code }
 
-// SiteID is the key of a site's row.
+// SiteID is the key of a site's row. Its parts contain no slash.
 func SiteID(account, code, externalID string) string {
 	return strings.Join([]string{account, code, externalID}, "/")
 }

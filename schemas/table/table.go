@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ColumnType is what a column holds.
+// ColumnType is the type of a column's values. Each dialect has its own word for it.
 type ColumnType uint8
 
 const (
@@ -19,32 +19,32 @@ const (
 	Bytes
 )
 
-// Column is one column of a table. No column is ever null: what is absent is empty or zero.
+// Column is one column of a table. No column is ever null: an absent value is empty or zero.
 type Column struct {
 	Name string
 	Type ColumnType
 }
 
-// Def is a table as the database sees it.
+// Def is the definition of a table.
 type Def struct {
 	Name       string
 	Columns    []Column
 	KeyColumns int      // how many of the first columns are the primary key
 	Indexes    []string // each a list of columns, "account, position desc"
-	SumColumns []string // columns of integers that a row written over another adds to
-	MaxColumns []string // columns of instants that a row written over another may raise and never lowers
-	ViewName   string   // the name people read it under, with readable times; "" for none
+	SumColumns []string // Integer columns: writing over a row adds to them
+	MaxColumns []string // Timestamp columns: writing over a row can raise them, never lower
+	ViewName   string   // of a view for people, with readable times; "" for none
 }
 
-// Table is a table with rows of type R. Fields gives pointers to a row's fields in the order of Columns; they are
-// read to write a row and written to read one.
+// Table is a table with rows of type R. Fields returns pointers to a row's fields in the order of Columns: *string,
+// *int64, *bool, *Instant or *[]byte. They are read to write a row and written to read one.
 type Table[R any] struct {
 	Def
 	Fields func(*R) []any
 }
 
-// ReadModel is a read model: tables that are filled together, and the version of their shape. A change of tables or
-// of what handlers write in them is a new version.
+// ReadModel is a set of tables that one projection fills together. A change of the tables, or of what the projection
+// writes in them, is a new Version: the read model is then rebuilt beside the old one.
 type ReadModel struct {
 	Name    string
 	Version int
@@ -52,14 +52,14 @@ type ReadModel struct {
 	Views   []View
 }
 
-// View is a question that people ask often, under a name that stays while copies come and go. In Query a
-// table of the model stands as {table}, a column of instants as {time:column}, which people can read.
+// View is a query that people ask often, under a name that stays while generations come and go. In Query, {name} is a
+// table of the model and {time:column} a Timestamp column that people can read.
 type View struct{ Name, Query string }
 
 // Instant is a time as tables hold it: microseconds since 1970, UTC. The zero Instant is no time at all.
 type Instant int64
 
-// InstantOf is the Instant of a time, the zero Instant of the zero time.
+// InstantOf is the Instant of a time, the zero Instant of the zero time. It drops what is below a microsecond.
 func InstantOf(t time.Time) Instant {
 	if t.IsZero() {
 		return 0
@@ -75,7 +75,8 @@ func (i Instant) Time() time.Time {
 	return time.UnixMicro(int64(i)).UTC()
 }
 
-// MergeRow writes a row over another of the same key as Upsert does.
+// MergeRow merges row into over, which has the same key, as Upsert of eventstore/sqldb does in the database. So a batch
+// can be merged in memory first.
 func (t Table[R]) MergeRow(over, row *R) {
 	stored, incoming := t.Fields(over), t.Fields(row)
 	merged := *row
