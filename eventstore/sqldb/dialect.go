@@ -175,8 +175,7 @@ func limitConnections(db *sql.DB, connections int) *sql.DB {
 }
 
 // openFirstConnection makes the first connection. The first ones to a new SQLite file switch it to WAL, and fail at
-// once with SQLITE_BUSY instead of waiting for each other; so they are made again after a pause. The busy timeout does
-// not cover that case, and a backoff library would know nothing more of it.
+// once with SQLITE_BUSY instead of waiting for each other, whatever the busy timeout; so they are tried again.
 func openFirstConnection(ctx context.Context, db *sql.DB) error {
 	for {
 		err := db.PingContext(ctx)

@@ -1,5 +1,6 @@
-// Package audit answers what happened in an account, from the history: what an auditor reads, in the order of the
-// log. A page begins after a place in it, so that pages neither repeat nor skip while events come in.
+// Package audit answers what happened in an account, from the read model that projections/audit fills
+// (table.AuditModel). Entries are in the order of the log, and a page begins after the EntryKey of the last entry:
+// pages neither repeat nor skip entries while events come in.
 package audit
 
 import (
@@ -14,35 +15,35 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Reader is the asking side of the history. It is safe for concurrent use.
+// Reader answers from the read model. It is safe for concurrent use.
 type Reader struct{ registry *sqldb.Registry }
 
-// New asks the copies on a shelf.
+// New makes a Reader of a registry's read model.
 func New(registry *sqldb.Registry) *Reader { return &Reader{registry} }
 
-// Query is which part of an account's history is wanted.
+// Query says which part of an account's audit trail is wanted.
 type Query struct {
 	Account string
-	Kind    string    // table.KindKeys, KindSites, KindAccount or KindToken; "" for all
-	Subject string    // only what is about it: an id, a referential's code, table.SiteSubject; "" for all
-	From    time.Time // nothing recorded earlier; zero for no bound
-	To      time.Time // only what was recorded earlier; zero for no bound
-	After   EntryKey  // of the last entry that is known already
+	Kind    string    // one of table.AuditKind…; "" for all
+	Subject string    // only entries about it: an id, a referential's code, or table.AuditSiteSubject; "" for all
+	From    time.Time // the earliest time of recording; zero for no bound
+	To      time.Time // only entries recorded before; zero for no bound
+	After   EntryKey  // of the last entry of the page before; zero for the first page
 	Limit   int       // at least 1
 }
 
-// EntryKey is what orders entries: an event's position in the log, and which part of what it did.
+// EntryKey orders entries: an event's position in the log, and the part of what the event did.
 type EntryKey struct{ Position, Part uint64 }
 
-// ErrInvalidCursor: a cursor is not one that was given.
+// ErrInvalidCursor: the cursor is not one that Cursor made.
 var ErrInvalidCursor = errors.New("not a cursor")
 
-// Cursor is the place as a text.
+// Cursor is the key as a text for callers of the API.
 func (p EntryKey) Cursor() string {
 	return strconv.FormatUint(p.Position, 10) + "." + strconv.FormatUint(p.Part, 10)
 }
 
-// ParseCursor is the place of a cursor, or ErrCursor.
+// ParseCursor is the key of a cursor, or ErrInvalidCursor.
 func ParseCursor(cursor string) (p EntryKey, err error) {
 	position, part, _ := strings.Cut(cursor, ".")
 	p.Position, err = strconv.ParseUint(position, 10, 63)
@@ -62,7 +63,7 @@ type Entry struct {
 	Time       time.Time
 	Type       string // the event's wire name
 	Kind       string
-	Subject    string // the id of the key, the account or the token; the referential's code, or table.SiteSubject
+	Subject    string // the id of the key, the account or the token; the referential's code, or table.AuditSiteSubject
 	Actor      string
 	OnBehalfOf string // the account an agency acted for
 	Reason     string
@@ -70,7 +71,8 @@ type Entry struct {
 	Data       json.RawMessage // the event, without anything personal or secret
 }
 
-// ListEntries answers a question, the oldest first. more says whether there is anything after the last entry.
+// ListEntries answers a query, the oldest entries first. more says whether there are entries after the last one. It
+// fails with a *table.StoppedError while the account is stopped.
 func (t *Reader) ListEntries(ctx context.Context, q Query) (found []Entry, more bool, err error) {
 	where, args := q.whereClause()
 	var rows []table.AuditEntry

@@ -18,16 +18,16 @@ var begin = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 // openReader is a history of eight entries of account a, an hour apart, with those of another account in between, and of others.
 func openReader(t *testing.T, address string, rows ...table.AuditEntry) *audit.Reader {
 	t.Helper()
-	shelf, err := sqldb.OpenRegistry(address)
+	registry, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shelf.Close() })
-	c, err := shelf.BuildGeneration(t.Context(), table.AuditModel, false)
+	t.Cleanup(func() { registry.Close() })
+	c, err := registry.BuildGeneration(t.Context(), table.AuditModel, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, release, err := shelf.OpenGeneration(t.Context(), c)
+	db, release, err := registry.OpenGeneration(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,13 +42,13 @@ func openReader(t *testing.T, address string, rows ...table.AuditEntry) *audit.R
 	if err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.AuditEntries, rows) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := shelf.PromoteGeneration(t.Context(), table.AuditModel, c); err != nil {
+	if err := registry.PromoteGeneration(t.Context(), table.AuditModel, c); err != nil {
 		t.Fatal(err)
 	}
-	return audit.New(shelf)
+	return audit.New(registry)
 }
 
-func TestHistoryAnswersWhatIsAsked(t *testing.T) {
+func TestEntriesAreFilteredByEveryPartOfTheQuery(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		tr := openReader(t, address)
@@ -81,7 +81,7 @@ func TestHistoryAnswersWhatIsAsked(t *testing.T) {
 	})
 }
 
-func TestEntryTellsAllThatIsKnown(t *testing.T) {
+func TestAnEntryHasAllColumnsOfItsRow(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		got, _, err := openReader(t, address).ListEntries(t.Context(), audit.Query{Account: "a", Limit: 1})
@@ -123,7 +123,7 @@ func TestPartsOfAnEventArePagedLikeEvents(t *testing.T) {
 	})
 }
 
-func TestCursorIsThePlaceItWasMadeOf(t *testing.T) {
+func TestACursorParsesToTheKeyItWasMadeOf(t *testing.T) {
 	t.Parallel()
 	for _, want := range []audit.EntryKey{{}, {Position: 17}, {Position: 1 << 62, Part: 3<<16 | 1}} {
 		if got, err := audit.ParseCursor(want.Cursor()); got != want || err != nil {

@@ -1,6 +1,8 @@
-// Package locations answers which referentials and sites an account has, from the tables of places. Answers are as old as the
-// tables are; whoever must see a write waits for its position first. Of an account that is stopped nothing is answered: each
-// question is a *table.StoppedError.
+// Package locations answers which referentials and sites an account has, from the read model that projections/locations
+// fills (table.LocationsModel). Answers are as old as the read model is: a caller that must see its own write waits for
+// its position first. While an account is stopped every answer about it is a *table.StoppedError.
+//
+// Searching by text or place is the subject of the packages below: search is the contract, memory and meili keep it.
 package locations
 
 import (
@@ -18,34 +20,34 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Reader is the asking side of the tables of places. It is safe for concurrent use.
+// Reader answers from the read model. It is safe for concurrent use.
 type Reader struct{ registry *sqldb.Registry }
 
-// New asks the copies on a shelf.
+// New makes a Reader of a registry's read model.
 func New(registry *sqldb.Registry) *Reader { return &Reader{registry} }
 
 var (
 	// ErrNotFound: the account has no such referential, or the referential no such site.
 	ErrNotFound = errors.New("not among the places")
-	// ErrInvalidCursor: a cursor is not one that was given.
+	// ErrInvalidCursor: the cursor is not one that a list returned.
 	ErrInvalidCursor = errors.New("not a cursor")
 )
 
-// Referential is a group of an account's sites.
+// Referential is a named group of an account's sites.
 type Referential struct {
 	Code, Name string
 	Created    time.Time
 	Archived   time.Time // zero while it is active
-	Active     int       // active sites
+	Active     int       // how many of its sites are active
 }
 
-// Which referentials there are: those of a status, or all.
+// Status of a referential.
 const (
 	ReferentialActive   = "active"
 	ReferentialArchived = "archived"
 )
 
-// ListReferentials are those of an account, by code: of a status, or all of them where it is "".
+// ListReferentials are an account's referentials by code: those of a status, or all where status is "".
 func (p *Reader) ListReferentials(ctx context.Context, account, status string) ([]Referential, error) {
 	where := map[string]string{ReferentialActive: "and archived = 0 ", ReferentialArchived: "and archived <> 0 "}[status]
 	rows, err := selectRows(ctx, p, account, table.Referentials, "where account = ? "+where+"order by account, code", account)
@@ -56,7 +58,7 @@ func (p *Reader) ListReferentials(ctx context.Context, account, status string) (
 	return found, err
 }
 
-// FindReferential is one of an account's, or ErrUnknown.
+// FindReferential is one referential of an account, or ErrNotFound.
 func (p *Reader) FindReferential(ctx context.Context, account, code string) (Referential, error) {
 	r, err := selectOne(ctx, p, account, table.Referentials, table.ReferentialID(account, code))
 	return referentialFromRow(r), err
@@ -66,7 +68,7 @@ func referentialFromRow(r table.Referential) Referential {
 	return Referential{r.Code, r.Name, r.Created.Time(), r.Archived.Time(), int(r.ActiveSites)}
 }
 
-// FindSite is one of a referential's, active or not, or ErrUnknown.
+// FindSite is one site of a referential, active or not, or ErrNotFound.
 func (p *Reader) FindSite(ctx context.Context, account, code, externalID string) (locations.Site, error) {
 	row, err := selectOne(ctx, p, account, table.Sites, table.SiteID(account, code, externalID))
 	if err != nil {
@@ -75,7 +77,7 @@ func (p *Reader) FindSite(ctx context.Context, account, code, externalID string)
 	return locations.SiteFromRow(row)
 }
 
-// selectOne is the row of a key.
+// selectOne is the row of a key, or ErrNotFound.
 func selectOne[R any](ctx context.Context, p *Reader, account string, t table.Table[R], key string) (row R, err error) {
 	rows, err := selectRows(ctx, p, account, t, "where id = ?", key)
 	if err == nil && len(rows) == 0 {
@@ -95,14 +97,14 @@ func selectRows[R any](ctx context.Context, p *Reader, account string, t table.T
 	return rows, err
 }
 
-// Page is a part of a list. A cursor of "" is the beginning, and as an answer it says that there is no more.
+// Page is a part of a list. The cursor "" is that of the first page; as a result it says that there is no next page.
 type Page struct {
 	Cursor string
 	Limit  int // at least 1
 }
 
-// ListSites are those of a referential, by external id. A page begins after the last site of the one before, whatever became of
-// that since.
+// ListSites are the sites of a referential by external id. A status of "" lists all of them, unlike in a search. A page
+// begins after the last site of the page before, whatever happened to that site since.
 func (p *Reader) ListSites(ctx context.Context, account, code string, status search.Status, page Page) (found []locations.Site, next string, err error) {
 	after, err := parseCursor(page.Cursor)
 	if err != nil {
@@ -125,11 +127,11 @@ func (p *Reader) ListSites(ctx context.Context, account, code string, status sea
 	return found, next, nil
 }
 
-// iterationPageSize is how many sites are held in memory while all are read.
+// iterationPageSize is how many sites ActiveSites holds in memory.
 const iterationPageSize = 500
 
-// ActiveSites are the active sites of a referential, by external id. An error ends them. A site that changes meanwhile is told of
-// as it was before or as it is after.
+// ActiveSites yields the active sites of a referential by external id. An error is the last element. A site that
+// changes meanwhile comes as it was before or as it is after.
 func (p *Reader) ActiveSites(ctx context.Context, account, code string) iter.Seq2[locations.Site, error] {
 	return func(yield func(locations.Site, error) bool) {
 		for page := (Page{Limit: iterationPageSize}); ; {
@@ -151,8 +153,8 @@ func (p *Reader) ActiveSites(ctx context.Context, account, code string) iter.Seq
 	}
 }
 
-// selectSites are those of a referential after an external id. Their keys begin with the referential's and a slash; "0" is what comes
-// after a slash.
+// selectSites reads the rows of a referential after an external id. Their keys begin with the referential's and a
+// slash, and "0" is the character after the slash.
 func (p *Reader) selectSites(ctx context.Context, account, code, after string, status search.Status, limit int) ([]table.Site, error) {
 	referential := table.ReferentialID(account, code)
 	where, args := "where id > ? and id < ? ", []any{referential + "/" + after, referential + "0"}
@@ -162,7 +164,7 @@ func (p *Reader) selectSites(ctx context.Context, account, code, after string, s
 	return selectRows(ctx, p, account, table.Sites, where+"order by id limit ?", append(args, limit)...)
 }
 
-// An external id as a formatCursor: opaque, so that nobody builds one.
+// formatCursor makes a cursor of an external id. It is opaque, so that nobody builds one.
 func formatCursor(externalID string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(externalID))
 }

@@ -18,19 +18,19 @@ import (
 
 var begin = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
-// openReader are places with the given rows, their asking side, and a function that writes more.
+// openReader makes a Reader of the given rows, and a function that writes more sites.
 func openReader(t *testing.T, address string, referentials []table.Referential, sites []table.Site) (*locations.Reader, func(...table.Site)) {
 	t.Helper()
-	shelf, err := sqldb.OpenRegistry(address)
+	registry, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shelf.Close() })
-	c, err := shelf.BuildGeneration(t.Context(), table.LocationsModel, false)
+	t.Cleanup(func() { registry.Close() })
+	c, err := registry.BuildGeneration(t.Context(), table.LocationsModel, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, release, err := shelf.OpenGeneration(t.Context(), c)
+	db, release, err := registry.OpenGeneration(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,10 +45,10 @@ func openReader(t *testing.T, address string, referentials []table.Referential, 
 	if err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Referentials, referentials) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := shelf.PromoteGeneration(t.Context(), table.LocationsModel, c); err != nil {
+	if err := registry.PromoteGeneration(t.Context(), table.LocationsModel, c); err != nil {
 		t.Fatal(err)
 	}
-	return locations.New(shelf), put
+	return locations.New(registry), put
 }
 
 func row(account, code, id string, active bool) table.Site {
@@ -117,7 +117,7 @@ func readAllPages(t *testing.T, p *locations.Reader, status search.Status, limit
 	}
 }
 
-func TestCursorStandsWhileSitesChange(t *testing.T) {
+func TestACursorStaysValidWhileSitesChange(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		p, put := openReader(t, address, nil, []table.Site{row("a", "m", "b", true), row("a", "m", "d", true), row("a", "m", "f", true)})
@@ -138,7 +138,7 @@ func TestCursorStandsWhileSitesChange(t *testing.T) {
 	})
 }
 
-func TestActiveTellsAllActiveSites(t *testing.T) {
+func TestActiveSitesYieldsAllActiveSites(t *testing.T) {
 	t.Parallel()
 	const n = 1200
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
@@ -163,7 +163,7 @@ func TestActiveTellsAllActiveSites(t *testing.T) {
 	})
 }
 
-func TestWhoHasNothingIsToldOfNothing(t *testing.T) {
+func TestAnAccountWithoutSitesGetsEmptyAnswers(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		p, _ := openReader(t, address, nil, []table.Site{row("a", "m", "p", true)})
@@ -184,7 +184,7 @@ func TestWhoHasNothingIsToldOfNothing(t *testing.T) {
 	})
 }
 
-func TestSiteShowsAllThatIsKnownOfIt(t *testing.T) {
+func TestASiteHasAllColumnsOfItsRow(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		stored := row("a", "m", "p", false)

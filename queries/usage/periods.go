@@ -18,7 +18,8 @@ type Period struct {
 	plan.Period
 }
 
-// UnclosedPeriods are up to limit periods that ended on a day or before and were not closed, the oldest first.
+// UnclosedPeriods are up to limit periods that ended by a day and were not closed, the oldest first. Stopped ones are
+// left out.
 func (c *Reader) UnclosedPeriods(ctx context.Context, endedBy plan.Date, limit int) (periods []Period, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		rows, err := sqldb.Select(ctx, db, table.UsagePeriods, "where closed = 0 and next <= ? and "+sqldb.ExcludeStoppedAccounts("'/' || stream")+" order by next, stream limit ?", endedBy.String(), limit)
@@ -52,10 +53,10 @@ func periodFromRow(r table.UsagePeriod) (p Period, err error) {
 // PeriodID names a period of a contract. First is its first day, 2026-11-21.
 type PeriodID struct{ Contract, First string }
 
-// Stream is what holds the period in the log.
+// Stream is the name of the period's stream in the log.
 func (p PeriodID) Stream() string { return "usage-" + p.Contract + "-" + p.First }
 
-// PeriodIDs are all that the read model holds anything of, of those whose first day begins so.
+// PeriodIDs are the periods that the read model has anything of and whose first day begins with prefix, as in 2026-11.
 func (c *Reader) PeriodIDs(ctx context.Context, prefix string) (found []PeriodID, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		found = nil
@@ -77,13 +78,14 @@ func (c *Reader) PeriodIDs(ctx context.Context, prefix string) (found []PeriodID
 	return found, err
 }
 
-// StoredPeriod is all that the read model holds of a period, as of one revision of its stream.
+// StoredPeriod is all that the read model has of a period, as of one revision of its stream.
 type StoredPeriod struct {
-	Row   *table.UsagePeriod // without its book; nil when there is none
+	Row   *table.UsagePeriod // without PeriodState; nil when there is none
 	Lines ledger.Lines
 }
 
-// ReadPeriod reads a period: row and lines in one statement, so that they are of the same moment while it is written to.
+// ReadPeriod reads a period. Row and lines come from one statement, so they are of the same moment while a projection
+// writes. It fails with a *table.StoppedError while the stream of the period is stopped.
 func (c *Reader) ReadPeriod(ctx context.Context, p PeriodID) (k StoredPeriod, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		k = StoredPeriod{Lines: ledger.Lines{}}
@@ -109,7 +111,7 @@ func (c *Reader) ReadPeriod(ctx context.Context, p PeriodID) (k StoredPeriod, er
 	return k, nil
 }
 
-// scanRow reads a line, or the row where there is no day.
+// scanRow reads a line, or the period's row where the day is empty.
 func (k *StoredPeriod) scanRow(scan func(...any) error) error {
 	var day string
 	var line ledger.LineKey
@@ -121,7 +123,7 @@ func (k *StoredPeriod) scanRow(scan func(...any) error) error {
 		k.Row = &row
 	default:
 		line.Day, err = plan.ParseDate(day)
-		k.Lines[line] = row.Revision // the requests, which stand there
+		k.Lines[line] = row.Revision // the column holds a line's requests
 	}
 	return err
 }
@@ -136,9 +138,10 @@ type InvoiceLine struct {
 // pageSize is how many lines of an export are read at once.
 const pageSize = 2000
 
-// ExportLines yields what counts in the periods that are called so, all of an account together: 2026-11-21, or 2026-11 for all
-// that begin in that month, or "" for all there are. It holds a page of lines at a time; each line is as it stands when it is
-// read. An error is the last element; one is that a period of those cannot be read in full, for nobody bills a part.
+// ExportLines yields the lines of the periods whose first day begins with period: 2026-11-21, or 2026-11 for a month,
+// or "" for all. Lines of a period are next to each other, and within it those of an account. It holds one page in
+// memory; each line is as it was when its page was read. An error is the last element. A period that cannot be read in
+// full is an error, as nobody should be billed for a part.
 func (c *Reader) ExportLines(ctx context.Context, period string) iter.Seq2[InvoiceLine, error] {
 	return func(yield func(InvoiceLine, error) bool) {
 		for after := (table.UsageLine{First: period}); ; {
@@ -160,7 +163,8 @@ func (c *Reader) ExportLines(ctx context.Context, period string) iter.Seq2[Invoi
 	}
 }
 
-// readPage are the lines after one, in the order of their keys. Periods that begin so end before the digits do.
+// readPage reads the lines after one, in the order of their keys. "~" sorts after the digits of all periods that begin
+// with period.
 func (c *Reader) readPage(ctx context.Context, period string, after table.UsageLine) (rows []table.UsageLine, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		stopped, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> ''")
@@ -180,8 +184,8 @@ func (c *Reader) readPage(ctx context.Context, period string, after table.UsageL
 	return rows, err
 }
 
-// affectsPeriod says whether a stopped stream may hold what counts in periods that begin so. One of another kind than those of
-// usage, of an incarnation say, holds nothing that is billed.
+// affectsPeriod says whether a stopped stream may hold what counts in periods whose first day begins with period.
+// Streams of other kinds, such as those of instances, hold nothing that is billed.
 func affectsPeriod(s table.AccountStatus, period string) bool {
 	category, _, _ := strings.Cut(s.Stream, "-")
 	_, first, ok := ledger.ParseStreamName(s.Stream)

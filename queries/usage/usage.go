@@ -1,6 +1,7 @@
-// Package usage answers what was counted, from the read model of usage: for an account, for an invoice, and when a
-// key was used last. Answers are as old as the read model is; whoever must see a request that was just counted
-// waits for it first.
+// Package usage answers which requests were counted, from the read model that projections/usage fills
+// (table.UsageModel): for an account (SummarizeAccount), for invoices (ExportLines), for whoever closes and checks
+// periods (UnclosedPeriods, ReadPeriod), and when a key was used last. Answers are as old as the read model is: a
+// caller that must see a request that was just counted waits for it first.
 package usage
 
 import (
@@ -19,13 +20,13 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Reader is the asking side of usage. It is safe for concurrent use.
+// Reader answers from the read model. It is safe for concurrent use.
 type Reader struct{ registry *sqldb.Registry }
 
-// New asks the copies on a shelf.
+// New makes a Reader of a registry's read model.
 func New(registry *sqldb.Registry) *Reader { return &Reader{registry} }
 
-// Dimension is what requests can be kept apart by.
+// Dimension is what the lines of a Summary can be grouped by.
 type Dimension string
 
 const (
@@ -34,14 +35,14 @@ const (
 	ByDay      Dimension = "day"
 )
 
-// dimensionColumns are the dimensionColumns of lines that are kept apart, in the order in which lines are told.
+// dimensionColumns are the columns that lines can be grouped by, in the order in which lines are sorted.
 var dimensionColumns = []struct {
 	by     Dimension
 	column string
 }{{ByDay, "day"}, {ByKey, "api_key"}, {ByEndpoint, "endpoint"}}
 
-// Query is about one account in one period. Contract is who pays for it and Quota what it may use as things stand,
-// should nothing have been counted yet.
+// Query is about one account in one period. Contract, who pays for it, and Quota hold where nothing was counted yet:
+// else the period says itself.
 type Query struct {
 	Account, Contract string
 	Quota             int64
@@ -53,21 +54,22 @@ type Query struct {
 type Summary struct {
 	Contract  string    // who pays for it: the account, or its agency
 	Next      plan.Date // first day of the period after it; zero where the period was not opened
-	Limit     int64     // of the account
-	Total     int64     // what counts, with later corrections
-	Remaining int64     // what may still be counted: for a sub-client no more than its agency has left
+	Limit     int64     // requests that the account may use in the period
+	Total     int64     // requests that count, later corrections included
+	Remaining int64     // requests that may still be counted: for a sub-client no more than its agency has left
 	Closed    time.Time // when the period was closed, zero before
 	Lines     []Line
 }
 
-// Line is how many requests count. What was not asked to be kept apart is zero.
+// Line is how many requests count. Dimensions that were not asked for are zero.
 type Line struct {
 	Day           plan.Date
 	Key, Endpoint string
 	Requests      int64
 }
 
-// SummarizeAccount answers a question about one account.
+// SummarizeAccount answers a query about one account. A period that nothing is known of has no lines. It fails with a
+// *table.StoppedError while the stream of the period is stopped.
 func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error) {
 	var u Summary
 	err := c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) (err error) {
@@ -83,7 +85,7 @@ func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error)
 	return u, nil
 }
 
-// loadQuota is how far the account is from its cap, by the book of the contract that it was counted for.
+// loadQuota reads how far the account is from its cap, by the state of the period that it was counted in.
 func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 	err := db.QueryRow(ctx, "select coalesce(max(contract), ?) from usage_line where first = ? and account = ?",
 		q.Contract, q.First.String(), q.Account).Scan(&u.Contract)
@@ -111,7 +113,7 @@ func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 	return nil
 }
 
-// sumLines sums the lines up, by what was asked for.
+// sumLines sums the lines, grouped as asked.
 func (u *Summary) sumLines(ctx context.Context, db *sqldb.DB, q Query) error {
 	var groupColumns []string
 	for _, c := range dimensionColumns {
@@ -134,7 +136,7 @@ func (u *Summary) sumLines(ctx context.Context, db *sqldb.DB, q Query) error {
 		if err != nil {
 			return err
 		}
-		if l.Requests != 0 { // the sum of nothing is one of them
+		if l.Requests != 0 { // without a group there is one line even where nothing counts
 			u.Total += l.Requests
 			u.Lines = append(u.Lines, l)
 		}
@@ -142,7 +144,7 @@ func (u *Summary) sumLines(ctx context.Context, db *sqldb.DB, q Query) error {
 	return rows.Err()
 }
 
-// scanLine reads a line of the columns that are kept apart.
+// scanLine reads a line whose columns are the groups and then the sum.
 func scanLine(scanRow func(...any) error, groupColumns []string) (l Line, err error) {
 	var day string
 	fields := map[string]any{"day": &day, "api_key": &l.Key, "endpoint": &l.Endpoint}
@@ -156,8 +158,8 @@ func scanLine(scanRow func(...any) error, groupColumns []string) (l Line, err er
 	return l, err
 }
 
-// LastUsed is when the last request with each key that counts was recorded. Keys that were never used are left out,
-// and so are all while usage is being read for the first time.
+// LastUsed is when the last request that counts was recorded, by key. Keys that were never used are left out, and so
+// are all keys while the read model is built for the first time.
 func (c *Reader) LastUsed(ctx context.Context, keys []string) (map[string]time.Time, error) {
 	used := map[string]time.Time{}
 	err := c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {

@@ -25,19 +25,19 @@ var (
 	closed = time.Date(2026, 12, 22, 8, 0, 0, 0, time.UTC)
 )
 
-// openReader is usage with the given rows, and its asking side.
+// openReader makes a Reader of the given rows.
 func openReader(t *testing.T, address string, periods []table.UsagePeriod, lines []table.UsageLine, uses ...table.KeyUse) *usage.Reader {
 	t.Helper()
-	shelf, err := sqldb.OpenRegistry(address)
+	registry, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shelf.Close() })
-	c, err := shelf.BuildGeneration(t.Context(), table.UsageModel, false)
+	t.Cleanup(func() { registry.Close() })
+	c, err := registry.BuildGeneration(t.Context(), table.UsageModel, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, release, err := shelf.OpenGeneration(t.Context(), c)
+	db, release, err := registry.OpenGeneration(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,10 +54,10 @@ func openReader(t *testing.T, address string, periods []table.UsagePeriod, lines
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := shelf.PromoteGeneration(t.Context(), table.UsageModel, c); err != nil {
+	if err := registry.PromoteGeneration(t.Context(), table.UsageModel, c); err != nil {
 		t.Fatal(err)
 	}
-	return usage.New(shelf)
+	return usage.New(registry)
 }
 
 // periodRow is the period of an agency: 100 requests, 30 of its own, and 15 of its sub-client mende's 20.
@@ -77,7 +77,7 @@ func line(account, day, key, endpoint string, requests int64) table.UsageLine {
 	return table.UsageLine{First: "2026-11-21", Account: account, Contract: "gevaudan", Day: day, Key: key, Endpoint: endpoint, Requests: requests}
 }
 
-func TestUsageOfAnAccountIsKeptApartAsAsked(t *testing.T) {
+func TestUsageOfAnAccountIsGroupedAsAsked(t *testing.T) {
 	t.Parallel()
 	other := line("mende", "2026-10-30", "k1", "GET /me", 7)
 	other.First = "2026-10-21"
@@ -127,8 +127,8 @@ func TestASubClientHasNoMoreLeftThanItsAgency(t *testing.T) {
 	}
 }
 
-// TestExportTellsEveryLineOfThePeriodsOnce: over more lines than are read at once.
-func TestExportTellsEveryLineOfThePeriodsOnce(t *testing.T) {
+// TestExportYieldsEveryLineOfThePeriodsOnce has more lines than an export reads at once.
+func TestExportYieldsEveryLineOfThePeriodsOnce(t *testing.T) {
 	t.Parallel()
 	const accounts = 1100
 	var lines []table.UsageLine
@@ -162,25 +162,25 @@ func TestExportTellsEveryLineOfThePeriodsOnce(t *testing.T) {
 	})
 }
 
-// TestOnlyAStoppedPeriodStopsTheExportOfItsOwn: nobody bills a part, and what bills nothing keeps nobody from billing.
-func TestOnlyAStoppedPeriodStopsTheExportOfItsOwn(t *testing.T) {
+// TestAStoppedPeriodFailsTheExportsThatIncludeIt: a stream that bills nothing stops no export.
+func TestAStoppedPeriodFailsTheExportsThatIncludeIt(t *testing.T) {
 	t.Parallel()
 	for stream, want := range map[string]map[string]bool{
 		ledger.StreamName("gevaudan", first): {"": true, "2026-11": true, "2026-12": false},
 		"usage-nonsense":                     {"": true, "2026-11": true, "2026-12": true},
 		"incarnation-x":                      {"": false, "2026-11": false, "2026-12": false},
 	} {
-		shelf, err := sqldb.OpenRegistry(t.TempDir())
+		registry, err := sqldb.OpenRegistry(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer shelf.Close()
-		c, err := shelf.BuildGeneration(t.Context(), table.UsageModel, false)
+		defer registry.Close()
+		c, err := registry.BuildGeneration(t.Context(), table.UsageModel, false)
 		if err == nil {
-			err = shelf.PromoteGeneration(t.Context(), table.UsageModel, c)
+			err = registry.PromoteGeneration(t.Context(), table.UsageModel, c)
 		}
 		if err == nil {
-			err = shelf.Read(t.Context(), table.UsageModel, func(db *sqldb.DB) error {
+			err = registry.Read(t.Context(), table.UsageModel, func(db *sqldb.DB) error {
 				return db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
 					stopped := table.AccountStatus{Account: table.StreamOwner(stream), Kind: table.AccountUnusable, Stream: stream}
 					return sqldb.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{stopped})
@@ -192,7 +192,7 @@ func TestOnlyAStoppedPeriodStopsTheExportOfItsOwn(t *testing.T) {
 		}
 		for period, refused := range want {
 			var stopped *table.StoppedError
-			for _, err := range usage.New(shelf).ExportLines(t.Context(), period) {
+			for _, err := range usage.New(registry).ExportLines(t.Context(), period) {
 				if !errors.As(err, &stopped) {
 					t.Errorf("%s, %q: %v", stream, period, err)
 				}
@@ -218,19 +218,19 @@ func TestLastUseOfKeysIsThatOfTheirAccount(t *testing.T) {
 	})
 }
 
-func TestKeysHaveNoUseYetBeforeUsageWasReadOnce(t *testing.T) {
+func TestKeysHaveNoLastUseBeforeTheReadModelServes(t *testing.T) {
 	t.Parallel()
-	shelf, err := sqldb.OpenRegistry(t.TempDir())
+	registry, err := sqldb.OpenRegistry(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shelf.Close() })
-	if got, err := usage.New(shelf).LastUsed(t.Context(), []string{"k"}); len(got) > 0 || err != nil {
+	t.Cleanup(func() { registry.Close() })
+	if got, err := usage.New(registry).LastUsed(t.Context(), []string{"k"}); len(got) > 0 || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
 
-func TestAllThatIsKeptOfAPeriodIsOfOneMoment(t *testing.T) {
+func TestAPeriodIsReadAsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	row := periodRow(t)
 	row.Revision, row.Total, row.Lines, row.Digest = 12, 45, 2, "ab"
@@ -263,7 +263,7 @@ func TestAllThatIsKeptOfAPeriodIsOfOneMoment(t *testing.T) {
 	})
 }
 
-func TestPeriodsThatEndedAndAreOpenAreToldOldestFirst(t *testing.T) {
+func TestUnclosedPeriodsAreTheEndedOnesOldestFirst(t *testing.T) {
 	t.Parallel()
 	period := func(contract, first, next string, closed table.Instant) table.UsagePeriod {
 		return table.UsagePeriod{Stream: "usage-" + contract + "-" + first, Contract: contract, First: first, Next: next, Closed: closed}

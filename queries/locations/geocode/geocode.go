@@ -1,6 +1,9 @@
-// Package geocode says where a customer's site is, by its address. What it answers is stored, so it answers only what a
-// careful person would accept: an address that several others fit as well, or of which only the commune was
-// understood, has no place.
+// Package geocode finds the position of a customer's site by its address. What it finds is stored, so its one
+// constraint is to accept only what a careful person would: an address that several others fit as well, or of which
+// only the commune was understood, has no position.
+//
+// Geocode makes an address.Query of each way to read the site's address, has the vintage verify them, and takes the
+// best match that is certain.
 package geocode
 
 import (
@@ -14,14 +17,15 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// Geocoder places sites on the vintage that is served at the moment. It is safe for concurrent use.
+// Geocoder finds positions in the vintage that serves at the moment. It is safe for concurrent use.
 type Geocoder struct{ atlas *atlas.Atlas }
 
-// New places sites on an atlas.
+// New makes a Geocoder that uses an atlas's vintages.
 func New(a *atlas.Atlas) *Geocoder { return &Geocoder{a} }
 
-// Geocode is where the address of a site is, with the score of its verification; false where the BAN does not have it, or
-// no vintage was ever there. An id_ban that the base knows is the address. A vintage that must not be asked is an error.
+// Geocode is the position of a site's address, with the score of its verification. found is false where the BAN does
+// not have the address, or where no vintage was ever imported. An id_ban that the vintage knows stands for the address.
+// A vintage that was withdrawn is an error.
 func (s *Geocoder) Geocode(ctx context.Context, c locations.Content) (p locations.Position, found bool, err error) {
 	best, err := atlas.Ask(s.atlas, func(e *atlas.Edition) (locations.Position, error) { return geocodeSite(ctx, e, c), nil })
 	if _, withdrawn := errors.AsType[*atlas.WithdrawnError](err); errors.Is(err, atlas.ErrNone) && !withdrawn {
@@ -56,8 +60,8 @@ func positionOf(r *address.Record, score float64) locations.Position {
 	return locations.Position{Lat: r.Lat, Lon: r.Lon, Source: locations.SourceBAN, IDBan: r.BanID, Score: score}
 }
 
-// addressQueries are the ways to read an address, the likeliest first: with the street in the first line, or, where that says
-// something else (a building, a shopping centre), in the second.
+// addressQueries are the ways to read an address, the likeliest first: with the street in the first line, or, where
+// that says something else (a building, a shopping centre), in the second.
 func addressQueries(a locations.SiteAddress) []address.Query {
 	query := address.Query{Street: a.Line1, Postcode: a.PostalCode, Commune: a.City, CityCode: a.InseeCode, Limit: 1}
 	if strings.TrimSpace(a.Line2) == "" {
@@ -71,12 +75,12 @@ func addressQueries(a locations.SiteAddress) []address.Query {
 	return []address.Query{query, secondLine}
 }
 
-// minCertainScore is the least score of a match that stands for an address without being exact. On Lozère, nine in ten addresses
-// with a slip in the street's name reach it, and one in seventy of streets that exist elsewhere only; at the score that
-// a verification answers from, every second one of these would be placed.
+// minCertainScore is the least score of a match that is accepted without being exact. Measured on Lozère: nine in ten
+// addresses with a typo in the street's name reach it, and one in seventy of streets that exist elsewhere only. At the
+// score from which a verification answers, every second one of these would get a position.
 const minCertainScore = 0.8
 
-// isCertain says whether a match can stand for the address. A commune can only where nothing else was said.
+// isCertain says whether a match can stand for the address. A commune can only where nothing else was given.
 func isCertain(m *address.Match, isCommuneOnly bool) bool {
 	if m.Precision == address.Municipality && !isCommuneOnly {
 		return false
@@ -84,8 +88,8 @@ func isCertain(m *address.Match, isCommuneOnly bool) bool {
 	return m.Verdict == address.Exact || m.Score >= minCertainScore && m.Next < m.Score
 }
 
-// isFrenchCountry says whether addresses of a country are in the BAN: France as people write it, or the ISO code of one of its
-// parts.
+// isFrenchCountry says whether addresses of a country are in the BAN: France as people write it, or the name or ISO
+// code of one of its parts. No country is France.
 func isFrenchCountry(country string) bool {
 	switch text.Fold(country) {
 	case "", "fr", "fra", "france", "gp", "mq", "gf", "re", "yt", "pm", "bl", "mf",

@@ -58,7 +58,7 @@ func newAtlas(t *testing.T) *atlas.Atlas {
 	return a
 }
 
-func TestASiteIsPlacedWhereItsAddressCanBeMeantAlone(t *testing.T) {
+func TestASiteIsGeocodedOnlyWhereOneAddressCanBeMeant(t *testing.T) {
 	t.Parallel()
 	s := geocode.New(newAtlas(t))
 	for name, c := range map[string]struct {
@@ -109,7 +109,7 @@ func with(c locations.Content, id string) locations.Content {
 	return c
 }
 
-func TestWithoutAVintageNothingIsPlaced(t *testing.T) {
+func TestWithoutAVintageNothingIsGeocoded(t *testing.T) {
 	t.Parallel()
 	communes, err := commune.Load()
 	if err != nil {
@@ -120,7 +120,7 @@ func TestWithoutAVintageNothingIsPlaced(t *testing.T) {
 	}
 }
 
-func TestAVintageThatIsWithdrawnPlacesNothingWithoutAWord(t *testing.T) {
+func TestAWithdrawnVintageIsAnError(t *testing.T) {
 	t.Parallel()
 	a := newAtlas(t)
 	reason := errors.New("the vintage is damaged")

@@ -43,7 +43,7 @@ type Engine struct {
 	totalWeight int       // what is held weighs
 }
 
-// New searches what the copies on a shelf hold. changed says at which position of the log an account's sites changed
+// New searches what the copies on a registry hold. changed says at which position of the log an account's sites changed
 // last, as far as is known, 0 when nothing is: no answer is older than that. At most bound sites are held at a time;
 // those of the account that was not asked about for longest go first.
 func New(registry *sqldb.Registry, lastChange func(account string) uint64, now func() time.Time, maxSites int) *Engine {
@@ -98,7 +98,7 @@ type snapshot struct {
 	source      string // of the read model, which it was read from, and which writing of the account's rows
 	position    uint64 // it holds all changes up to this position
 	checkedAt   time.Time
-	divergences uint64 // of the shelf, when it was read
+	divergences uint64 // of the registry, when it was read
 }
 
 // cacheEntryFor is the place of a key, which becomes the one used last.

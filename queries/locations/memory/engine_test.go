@@ -23,7 +23,7 @@ import (
 // fixture is a read model that is written by the test itself, and the search of it.
 type fixture struct {
 	engine *memory.Engine
-	shelf  *sqldb.Registry
+	registry  *sqldb.Registry
 	copy   sqldb.Generation
 
 	turn     sync.Mutex // writers come one after the other, as their events do in the log
@@ -35,13 +35,13 @@ type fixture struct {
 
 func open(t testing.TB, address string, bound int) *fixture {
 	t.Helper()
-	shelf, err := sqldb.OpenRegistry(address)
+	registry, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shelf.Close() })
-	s := &fixture{shelf: shelf, last: map[string]int64{}}
-	s.engine = memory.New(shelf, s.changed, s.now, bound)
+	t.Cleanup(func() { registry.Close() })
+	s := &fixture{registry: registry, last: map[string]int64{}}
+	s.engine = memory.New(registry, s.changed, s.now, bound)
 	s.build(t)
 	return s
 }
@@ -50,10 +50,10 @@ func open(t testing.TB, address string, bound int) *fixture {
 func (s *fixture) build(t testing.TB) {
 	t.Helper()
 	var err error
-	if s.copy, err = s.shelf.BuildGeneration(t.Context(), table.LocationsModel, false); err != nil {
+	if s.copy, err = s.registry.BuildGeneration(t.Context(), table.LocationsModel, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.shelf.PromoteGeneration(t.Context(), table.LocationsModel, s.copy); err != nil {
+	if err := s.registry.PromoteGeneration(t.Context(), table.LocationsModel, s.copy); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -91,7 +91,7 @@ func (s *fixture) notifyChange(accounts ...string) int64 {
 // write runs f in a transaction that brings the copy to a position.
 func (s *fixture) write(t testing.TB, position int64, f func(*sqldb.Tx) error) {
 	t.Helper()
-	db, release, err := s.shelf.OpenGeneration(t.Context(), s.copy)
+	db, release, err := s.registry.OpenGeneration(t.Context(), s.copy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func TestWhatIsHeldIsSearchedWhileTheTablesAreAway(t *testing.T) {
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
 	s.put(t, named("a", "x", "Site"))
 	s.names(t, "a")
-	if err := s.shelf.Close(); err != nil {
+	if err := s.registry.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.names(t, "a"); len(got) != 1 {
@@ -393,7 +393,7 @@ func TestASearchShowsNothingOfRowsThatAreNotOnTheLog(t *testing.T) {
 	s.put(t, named("a", "x", "Perdu"), named("b", "x", "Perdu"))
 	s.names(t, "a")
 	s.names(t, "b")
-	s.shelf.SetDiverged(s.copy, true)
+	s.registry.SetDiverged(s.copy, true)
 	if _, err := s.engine.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, sqldb.ErrDiverged) {
 		t.Errorf("got %v, want %v", err, sqldb.ErrDiverged)
 	}
@@ -412,8 +412,8 @@ func TestASearchGoesOnWhenTheLogOfItsRowsIsBack(t *testing.T) {
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
 	s.put(t, named("a", "x", "Là"))
 	s.names(t, "a")
-	s.shelf.SetDiverged(s.copy, true)
-	s.shelf.SetDiverged(s.copy, false)
+	s.registry.SetDiverged(s.copy, true)
+	s.registry.SetDiverged(s.copy, false)
 	if got := s.names(t, "a"); !slices.Equal(got, []string{"Là"}) {
 		t.Errorf("got %v", got)
 	}

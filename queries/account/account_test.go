@@ -24,30 +24,30 @@ var (
 	anchor = plan.Date{Year: 2026, Month: 11, Day: 21}
 )
 
-// openReader is a register with the given rows, and its asking side.
-func openReader(t *testing.T, address string, put func(tx *sqldb.Tx) error) *account.Reader {
+// openReader makes a Reader of the rows that insert writes.
+func openReader(t *testing.T, address string, insert func(tx *sqldb.Tx) error) *account.Reader {
 	t.Helper()
-	shelf, err := sqldb.OpenRegistry(address)
+	registry, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shelf.Close() })
-	c, err := shelf.BuildGeneration(t.Context(), table.AccountModel, false)
+	t.Cleanup(func() { registry.Close() })
+	c, err := registry.BuildGeneration(t.Context(), table.AccountModel, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, release, err := shelf.OpenGeneration(t.Context(), c)
+	db, release, err := registry.OpenGeneration(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer release()
-	if err := db.RunInTx(t.Context(), put); err != nil {
+	if err := db.RunInTx(t.Context(), insert); err != nil {
 		t.Fatal(err)
 	}
-	if err := shelf.PromoteGeneration(t.Context(), table.AccountModel, c); err != nil {
+	if err := registry.PromoteGeneration(t.Context(), table.AccountModel, c); err != nil {
 		t.Fatal(err)
 	}
-	return account.New(shelf, func() time.Time { return now })
+	return account.New(registry, func() time.Time { return now })
 }
 
 func accountRow(id string, change func(*table.Account)) table.Account {
@@ -56,7 +56,7 @@ func accountRow(id string, change func(*table.Account)) table.Account {
 	return a
 }
 
-func TestAccountShowsItsTermsOfNow(t *testing.T) {
+func TestAnAccountShowsTheTermsThatHoldNow(t *testing.T) {
 	t.Parallel()
 	agency := accountRow("agency", func(a *table.Account) { a.Plan, a.Anchor, a.AgencyMode = "BUSINESS", "2026-01-05", true })
 	plain := account.Account{Name: "Société a", Plan: plan.Growth, Quota: 1000, Anchor: anchor, Opened: opened}
@@ -136,7 +136,7 @@ func TestSubClientOfAStoppedAgencyIsNotShownWithAPlanOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestUnknownAccountIsUnknown(t *testing.T) {
+func TestAnUnknownAccountIsNotFound(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		k := openReader(t, address, func(*sqldb.Tx) error { return nil })
@@ -239,7 +239,7 @@ func ids[T any](list []T, id func(T) string) []string {
 	return found
 }
 
-func TestKeyShowsAllThatIsKnownOfIt(t *testing.T) {
+func TestAKeyHasAllColumnsOfItsRow(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		k := openReader(t, address, func(tx *sqldb.Tx) error {
