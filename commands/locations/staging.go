@@ -97,7 +97,7 @@ func (s *stager) stageRows(ctx context.Context, rows []event.SiteRow) error {
 		for _, p := range batch {
 			digest.Write(p.Data)
 		}
-		done, err := commands.AppendUntilKnown(ctx, s.locations.store, staging, last, batch)
+		done, err := eventstore.AppendUntilKnown(ctx, s.locations.store, staging, last, batch, eventstore.Resend{})
 		if err != nil {
 			return fmt.Errorf("append to %s: %w", staging, err)
 		}

@@ -1,12 +1,22 @@
 package locations
 
 import (
+	"cmp"
 	"context"
+	"encoding/hex"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
 
 	"lieudit/commands"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
 	"lieudit/schemas/locations"
+	"lieudit/schemas/plan"
 )
 
 // Row is what a customer says of one site.
@@ -116,4 +126,220 @@ func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 		return err
 	}
 	return j.prepareContents(ctx, l.geocoder)
+}
+
+// writeJob is a batch on its way to a decision.
+type writeJob struct {
+	Batch
+	account, code, action string
+	limit                 plan.Plan
+	keyHash               string // as the log keeps it
+	rows                  []*wantedSite
+	externalIDs           map[string]bool // external ids, of a whole batch
+	expectedVersion       int64           // where not 0: the version the only site must have
+	keepsInactive         bool            // an inactive site stays inactive
+}
+
+func newWriteJob(account, code, action string, b Batch) (*writeJob, error) {
+	j := &writeJob{Batch: b, account: account, code: code, action: action, externalIDs: make(map[string]bool, len(b.Rows))}
+	if !b.DryRun {
+		j.keyHash = hashIdempotencyKey(b.IdempotencyKey)
+	}
+	for _, r := range b.Rows {
+		if j.externalIDs[r.ExternalID] {
+			return nil, ErrDuplicateExternalID
+		}
+		j.externalIDs[r.ExternalID] = true
+	}
+	j.rows = make([]*wantedSite, len(b.Rows))
+	runInParallel(len(j.rows), func(i int) error {
+		j.rows[i] = newWantedSite(b.Rows[i])
+		return nil
+	})
+	slices.SortFunc(j.rows, func(a, b *wantedSite) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
+	return j, nil
+}
+
+// jobResult is what a job comes to on a state.
+type jobResult struct {
+	siteChanges
+	outcome  Outcome
+	answered *answeredRequest // the request was answered before
+}
+
+// classifyRows judges every row and counts what becomes of the sites, before any is placed. Sites that are omitted are in
+// the change already. refused is a refusal that a dry run tells at the end, with its figures; refusal is one that has
+// none.
+func (j *writeJob) classifyRows(s *State, now time.Time) (v jobResult, dryRunRefusal, refusal error) {
+	ref, err := s.findReferential(j.code)
+	if err != nil {
+		return v, nil, err
+	}
+	v.SiteWriteSummary = s.newWriteSummary(ref, j.action, j.limit)
+	if v.IdempotencyKeyHash = j.keyHash; v.IdempotencyKeyHash != "" {
+		v.RequestHash = hex.EncodeToString(j.RequestDigest)
+	}
+	if answered, isAnswered, err := s.idempotency.findAnswered(v.SiteWriteSummary, now); isAnswered || err != nil {
+		v.answered = &answered
+		return v, nil, err
+	}
+	for _, w := range j.rows {
+		state, known := ref.sites[w.ExternalID]
+		if j.expectedVersion != 0 && state.version != j.expectedVersion {
+			return v, nil, errVersionChanged
+		}
+		w.classify(state, known, j.keepsInactive)
+		v.countSites(w.operation, 1)
+	}
+	if j.IsSync {
+		for id, state := range ref.sites {
+			if state.active && !j.externalIDs[id] {
+				v.deactivateSite(j.account, id, state)
+			}
+		}
+	}
+	_, archived := s.findWritableReferential(j.code)
+	return v, cmp.Or(archived, checkSiteCap(v.SiteWriteSummary), j.checkReduction(v.SiteWriteSummary)), nil
+}
+
+// countSites notes what becomes of a site that the batch names.
+func (c *siteChanges) countSites(op string, n int) {
+	switch op {
+	case event.SiteCreated:
+		c.Created += n
+		c.ActiveAfter += n
+	case event.SiteReactivated:
+		c.Reactivated += n
+		c.ActiveAfter += n
+	case event.SiteUpdated:
+		c.Updated += n
+	default:
+		c.Unchanged += n
+	}
+}
+
+func (j *writeJob) checkReduction(w event.SiteWriteSummary) error {
+	if j.IsSync && !j.Confirmed && w.Deactivated*2 > w.ActiveBefore {
+		return &ReductionError{Before: w.ActiveBefore, After: w.ActiveAfter}
+	}
+	return nil
+}
+
+// decide is what the job does to a state, or which rule forbids it. A row that was not placed before is placed now; err
+// is why one could not be.
+func (j *writeJob) decide(ctx context.Context, s *State, geocoder Geocoder, now time.Time) (v jobResult, refusal, err error) {
+	v, dryRunRefusal, refusal := j.classifyRows(s, now)
+	if refusal == nil && !j.DryRun {
+		refusal = dryRunRefusal
+	}
+	if refusal != nil || v.answered != nil {
+		return v, refusal, nil
+	}
+	for _, w := range j.rows {
+		if err := w.prepare(ctx, geocoder); err != nil {
+			return v, nil, err
+		}
+		v.addWanted(j.account, w)
+	}
+	v.sortRows()
+	v.outcome.SiteWriteSummary, v.outcome.Refused = v.SiteWriteSummary, dryRunRefusal
+	return v, nil, nil
+}
+
+// addWanted adds a judged row to the change.
+func (v *jobResult) addWanted(account string, w *wantedSite) {
+	classifiedOp := w.operation
+	r, isWritten := w.eventRow()
+	if w.operation != classifiedOp {
+		v.countSites(classifiedOp, -1)
+		v.countSites(w.operation, 1)
+	}
+	if !isWritten {
+		return
+	}
+	v.addRow(account, w.current, r)
+	if r.Geocoded {
+		v.Geocoded++
+	}
+	var p *locations.Position
+	if w.chosen != nil {
+		p = w.chosen.position
+	}
+	v.outcome.addPosition(r, p)
+}
+
+// prepareContents makes the contents that the job would write on the state it was surveyed on.
+func (j *writeJob) prepareContents(ctx context.Context, geocoder Geocoder) error {
+	return runInParallel(len(j.rows), func(i int) error { return j.rows[i].prepare(ctx, geocoder) })
+}
+
+// runInParallel does n pieces of work on all processors, until one fails.
+func runInParallel(n int, work func(i int) error) error {
+	const chunk = 16
+	var next atomic.Int64
+	var failed atomic.Pointer[error]
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
+		wg.Go(func() {
+			for start := int(next.Add(chunk)) - chunk; start < n; start = int(next.Add(chunk)) - chunk {
+				for i := start; i < min(start+chunk, n) && failed.Load() == nil; i++ {
+					if err := work(i); err != nil {
+						failed.Store(&err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// siteChanges is what a command does to the sites of one referential.
+type siteChanges struct {
+	event.SiteWriteSummary
+	rows []event.SiteRow // contents in clear
+}
+
+// newWriteSummary is a change of nothing, with how things stand.
+func (s *State) newWriteSummary(ref *referentialState, action string, limit plan.Plan) event.SiteWriteSummary {
+	return event.SiteWriteSummary{
+		Referential: ref.code, Action: action, ActiveBefore: ref.active, ActiveAfter: ref.active,
+		AccountActive: s.activeSites, Capacity: limit.SiteCapacity, Ceiling: limit.SiteCeiling(),
+	}
+}
+
+// addRow notes what becomes of a site. The row's content, if any, is the caller's.
+func (c *siteChanges) addRow(account string, state siteState, r event.SiteRow) {
+	r.SiteID, r.Version = siteID(account, c.Referential, r.ExternalID), state.version+1
+	c.rows = append(c.rows, r)
+}
+
+func (c *siteChanges) deactivateSite(account, externalID string, state siteState) {
+	c.addRow(account, state, event.SiteRow{ExternalID: externalID, Operation: event.SiteDeactivated})
+	c.Deactivated++
+	c.ActiveAfter--
+}
+
+func (c *siteChanges) sortRows() {
+	slices.SortFunc(c.rows, func(a, b event.SiteRow) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
+}
+
+// checkSiteCap is why the account cannot have as many sites as it would have then. What does not raise the count is never
+// refused for it.
+func checkSiteCap(w event.SiteWriteSummary) error {
+	if grows := w.ActiveAfter > w.ActiveBefore; grows && w.AccountActive+w.ActiveAfter-w.ActiveBefore > w.Ceiling {
+		return &SiteCapError{Active: w.AccountActive, Capacity: w.Capacity, Ceiling: w.Ceiling}
+	}
+	return nil
+}
+
+// siteIDNamespace is what the ids of sites are made in.
+var siteIDNamespace = uuid.MustParse("6f1d1c1e-52d5-5c0a-9a53-0d2f6c6b8a11")
+
+// siteID is the id of a site: the same for ever, for a site is never deleted.
+func siteID(account, code, externalID string) string {
+	return uuid.NewSHA1(siteIDNamespace, []byte(account+"/"+code+"/"+externalID)).String()
 }

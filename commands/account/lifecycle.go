@@ -106,3 +106,40 @@ func resolveQuota(name plan.Name, requested, agencyQuota int64) (int64, error) {
 	}
 	return requested, nil
 }
+
+// CloseAccount ends the account and, with it, every key of it and of its sub-clients. Twice is once.
+func (a *Accounts) CloseAccount(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
+	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
+		if meta.IsByAgency() && s.Agency.At(a.now()) == "" { // it left a moment ago
+			return commands.Refuse(ErrUnknownAccount)
+		}
+		return closeAccount(s)
+	})
+}
+
+func closeAccount(s *State) commands.Result {
+	if s.Closed() {
+		return commands.Result{}
+	}
+	return commands.Append(event.AccountClosed{})
+}
+
+// EraseAccount makes the personal data of a closed account unreadable for good: first the log says so, then the data key is
+// destroyed. Twice is once, and finishes an erasure that was cut between the two.
+func (a *Accounts) EraseAccount(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
+	position, err := a.handleExisting(ctx, id, meta, eraseAccount)
+	if err != nil {
+		return position, err
+	}
+	return position, a.codec.DestroyKey(ctx, Aggregate.Category+"-"+id)
+}
+
+func eraseAccount(s *State) commands.Result {
+	switch {
+	case s.Erased:
+		return commands.Result{}
+	case !s.Closed():
+		return refuseAndRecord("erase", ErrNotClosed)
+	}
+	return commands.Append(event.AccountErased{})
+}
