@@ -10,10 +10,10 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// ChangePlan gives an account other terms: at once when the plan is larger, or the volume on the same plan; at the
-// next period when smaller. A quota of 0 is the plan's own volume. Terms it has, or is about to have,
-// change nothing. What an agency sets for a sub-client is the volume alone, within its contract: the plan it goes back
-// to when it leaves stays what an operator gave it.
+// ChangePlan gives an account other terms. A larger plan, or a larger quota on the same plan, is in force at once; smaller terms
+// are from the next period on. A quota of 0 is the plan's default. Terms that the account has, or is about to have, change
+// nothing. An agency sets the quota of a sub-client alone, within its own: the plan that the sub-client returns to when it
+// leaves stays the one that an operator gave it.
 func (a *Accounts) ChangePlan(ctx context.Context, id string, meta commands.Metadata, to Terms) (eventstore.Position, error) {
 	agency, _, err := a.readParentAgency(ctx, id)
 	if err != nil {
@@ -41,7 +41,7 @@ func changePlan(s *State, to Terms, agencyPlan plan.Name, now time.Time) command
 	return commands.Append(s.changeTerms(Terms{to.Plan, quota}, now)...)
 }
 
-// changeSubClientQuota is changePlan as the agency g may do it. A sub-client that is about to leave has its terms settled.
+// changeSubClientQuota is changePlan for an agency. It may not change the terms of a sub-client that is about to leave.
 func changeSubClientQuota(s *State, to Terms, agency agencyState, now time.Time) commands.Result {
 	switch {
 	case s.Closed():
@@ -60,9 +60,10 @@ func changeSubClientQuota(s *State, to Terms, agency agencyState, now time.Time)
 	return commands.Append(s.changeTerms(Terms{s.Terms.At(now).Plan, quota}, now)...)
 }
 
+// actionChangePlan is the name of the command in AccountActionRefused.
 const actionChangePlan = "change-plan"
 
-// changeTerms is what gives the account other terms, unless it has them or is about to.
+// changeTerms returns the event that gives the account other terms, or none if it has them or is about to have them.
 func (s *State) changeTerms(to Terms, now time.Time) []event.Event {
 	current := s.Terms.At(now)
 	target := current
@@ -84,7 +85,7 @@ func (t Terms) isAbove(u Terms) bool {
 	return t.Plan.IsAbove(u.Plan) || t.Plan == u.Plan && t.Quota > u.Quota
 }
 
-// ActivateAgency lets the account have sub-clients. Twice is once.
+// ActivateAgency lets the account have sub-clients. It is idempotent.
 func (a *Accounts) ActivateAgency(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
 	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result { return activateAgency(s, a.now()) })
 }
@@ -120,7 +121,7 @@ func joinAgency(s *State, parent string, agency agencyState, now time.Time) comm
 		return commands.Result{}
 	case s.IsAgency:
 		return refuseAndRecord(action, ErrNestedAgency)
-	case s.isOrWillBeSubClient(now): // before a word on the other account, which may be none of the asker's business
+	case s.isOrWillBeSubClient(now): // checked first: the cases below tell something about another account
 		return refuseAndRecord(action, ErrAlreadySubClient)
 	case agency.isSubClient:
 		return refuseAndRecord(action, ErrNestedAgency)
@@ -130,8 +131,8 @@ func joinAgency(s *State, parent string, agency agencyState, now time.Time) comm
 	return commands.Append(event.AgencyJoined{Agency: parent, Effective: s.nextPeriodStart(now).UTC()})
 }
 
-// LeaveAgency makes a sub-client an account of its own from its next period on, with its own plan and that plan's own
-// volume, whatever its agency had set. Only an operator can: what an agency asks for is recorded, and refused.
+// LeaveAgency makes a sub-client an independent account from its next period on, with its own plan and that plan's default
+// quota, whatever its agency had set. Only an operator may: an agency's request is recorded and refused.
 func (a *Accounts) LeaveAgency(ctx context.Context, id string, meta commands.Metadata) (eventstore.Position, error) {
 	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result { return leaveAgency(s, !meta.IsByAgency(), a.now()) })
 }
@@ -145,7 +146,7 @@ func leaveAgency(s *State, confirmed bool, now time.Time) commands.Result {
 		return refuseAndRecord(action, ErrNotSubClient)
 	case !confirmed:
 		return refuseAndRecord(action, ErrLeavingUnconfirmed)
-	case s.Agency.At(now) == "": // it has not begun: it never does, and no agency has set anything
+	case s.Agency.At(now) == "": // the membership has not begun: it ends at once, and no agency has set a quota
 		return commands.Append(event.AgencyLeft{Agency: s.eventualAgency(now), Effective: now.UTC()})
 	case s.eventualAgency(now) == "":
 		return commands.Append(s.completeLeaving(now)...)
@@ -155,7 +156,8 @@ func leaveAgency(s *State, confirmed bool, now time.Time) commands.Result {
 	return commands.Append(append([]event.Event{left}, s.resetQuotaToPlan(effective, now)...)...)
 }
 
-// completeLeaving adds what a leaving lacks that a release before this rule recorded. Terms that were set since stay.
+// completeLeaving returns the change of quota that earlier releases did not record with AgencyLeft. Terms that were set since
+// then stay.
 func (s *State) completeLeaving(now time.Time) []event.Event {
 	if _, _, ok := s.Terms.Next(now); ok {
 		return nil
@@ -164,7 +166,8 @@ func (s *State) completeLeaving(now time.Time) []event.Event {
 	return s.resetQuotaToPlan(effective, now)
 }
 
-// resetQuotaToPlan is what gives a leaving sub-client the volume of its own plan. Terms that have not begun never do.
+// resetQuotaToPlan returns the event that gives a leaving sub-client the default quota of its own plan, if it needs one. The event
+// also replaces scheduled terms.
 func (s *State) resetQuotaToPlan(effective, now time.Time) []event.Event {
 	current := s.Terms.At(now)
 	p, _ := plan.Lookup(current.Plan)
@@ -174,12 +177,12 @@ func (s *State) resetQuotaToPlan(effective, now time.Time) []event.Event {
 	return []event.Event{event.PlanChanged{From: current.Plan, To: current.Plan, Quota: p.DefaultQuota, Effective: effective.UTC()}}
 }
 
-// isOrWillBeSubClient says whether the account is, or is about to be, somebody's sub-client.
+// isOrWillBeSubClient says whether the account is, or is about to be, an agency's sub-client.
 func (s *State) isOrWillBeSubClient(now time.Time) bool {
 	return s.Agency.At(now) != "" || s.eventualAgency(now) != ""
 }
 
-// eventualAgency is the agency the account is to belong to once all that is scheduled has happened.
+// eventualAgency returns the agency of the account after every scheduled change, or "".
 func (s *State) eventualAgency(now time.Time) string {
 	if next, _, ok := s.Agency.Next(now); ok {
 		return next

@@ -1,6 +1,3 @@
-// Package locations decides what may happen to an account's places: its referentials and their sites. One account is one
-// stream; unique codes, the cap of referentials, the capacity of sites and suspicious reductions are decided on that
-// stream alone. States hold no contents: a digest says whether one is the same, and the log where it stands.
 package locations
 
 import (
@@ -14,47 +11,47 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// State is an account's places as its stream tells them.
+// State is the fold of an account's stream. The zero State has no referentials.
 type State struct {
 	referentials     map[string]*referentialState // by code
-	openReferentials int                          // referentials that are not archived
-	activeSites      int                          // sites
-	totalSites       int                          // sites, active or not
+	openReferentials int                          // those that are not archived
+	activeSites      int                          // of all referentials
+	totalSites       int                          // likewise, active or not
 	idempotency      idempotencyCache
-	pendingRows      [][]event.SiteRow // staged rows whose commit comes next
+	pendingRows      [][]event.SiteRow // of the SyncStaged events before their SyncCommitted; empty between two commands
 }
 
 // referentialState is a referential with its sites.
 type referentialState struct {
 	code, name        string
 	created, archived time.Time
-	active            int
+	active            int                  // sites
 	sites             map[string]siteState // by external id
 }
 
-// siteState is what decisions need of a site.
+// siteState is what decisions need of a site, in some 170 bytes.
 type siteState struct {
 	digest            locations.Digest
 	contentAt         contentRef
-	version           int64
-	created, modified int64 // Unix microseconds by the log
-	deactivated       int64 // likewise, of an inactive site
+	version           int64 // 1 for a new site, and 1 more with each row
+	created, modified int64 // Unix microseconds of the log's clock
+	deactivated       int64 // likewise; 0 for an active site
 	active            bool
-	isGeocoded        bool // its position is its address's
-	isUnlocated       bool // it has no position
+	isGeocoded        bool // its position was found by its address
+	isUnlocated       bool // it has no position: its address was not found
 }
 
-// contentRef is where on the log a content stands: the event of the account's stream; where that is a commit, which of the
-// staged events; and which of its rows.
+// contentRef is the place of a content on the log: the revision of the event in the account's stream and the row in that event.
+// If the event is a commit, the row is in the staged event of that number.
 type contentRef struct {
 	revision         eventstore.Revision
 	stagedEvent, row int32
 }
 
-// maxCachedWeight is how many sites the states in memory hold together, of all accounts: some 170 bytes each.
+// maxCachedWeight is how many sites all states in memory hold together, at some 170 bytes each.
 const maxCachedWeight = 500_000
 
-// Aggregate is how streams of places are folded.
+// Aggregate describes how streams of locations are folded.
 var Aggregate = commands.Aggregate[State]{
 	Category: "locations", Evolve: Evolve, Weight: weighState, MaxWeight: maxCachedWeight,
 	SnapshotFormat: snapshotFormat, MarshalSnapshot: marshalSnapshot, UnmarshalSnapshot: unmarshalSnapshot,
@@ -64,7 +61,7 @@ func weighState(s *State) int {
 	return 8 + len(s.referentials) + s.totalSites + len(s.idempotency.requests)
 }
 
-// Evolve changes the state by one fact.
+// Evolve changes the state by one record.
 func Evolve(s *State, rec commands.Record) {
 	switch e := rec.Event.(type) {
 	case event.ReferentialOpened:
@@ -117,14 +114,14 @@ func (ref *referentialState) applyRow(r event.SiteRow, at int64, contentAt conte
 		state.created = at
 	}
 	state.version, state.modified = r.Version, at
-	if len(r.Digest) > 0 { // else its content stays as it was
+	if len(r.Digest) > 0 { // else the row leaves the content as it is
 		state.digest, state.contentAt, state.isGeocoded, state.isUnlocated = locations.Digest(r.Digest), contentAt, r.Geocoded, r.Unlocated
 	}
 	ref.sites[r.ExternalID] = state
 }
 
-// findOrAddReferential is a referential of an account. Where a correction names the event that opened it, the next that speaks of it
-// does.
+// findOrAddReferential returns a referential. If a correction has taken out the event that opened it, the next event about it
+// opens it.
 func (s *State) findOrAddReferential(code string, at time.Time) *referentialState {
 	if _, ok := s.referentials[code]; !ok {
 		s.addReferential(&referentialState{code: code, created: at, sites: map[string]siteState{}})
@@ -143,7 +140,7 @@ func (s *State) addReferential(ref *referentialState) {
 	s.totalSites += len(ref.sites)
 }
 
-// findReferential is a referential that exists.
+// findReferential returns a referential, archived or not, or ErrUnknownReferential.
 func (s *State) findReferential(code string) (*referentialState, error) {
 	if ref, ok := s.referentials[code]; ok {
 		return ref, nil
@@ -151,7 +148,7 @@ func (s *State) findReferential(code string) (*referentialState, error) {
 	return nil, ErrUnknownReferential
 }
 
-// findWritableReferential is a referential that takes writes.
+// findWritableReferential returns a referential that takes writes. With ErrArchived it returns the referential too.
 func (s *State) findWritableReferential(code string) (*referentialState, error) {
 	ref, err := s.findReferential(code)
 	if err == nil && !ref.archived.IsZero() {
@@ -160,7 +157,7 @@ func (s *State) findWritableReferential(code string) (*referentialState, error) 
 	return ref, err
 }
 
-// findWritableSite is a site of a referential that takes writes.
+// findWritableSite returns a site, active or not, of a referential that takes writes.
 func (s *State) findWritableSite(code, externalID string) (*referentialState, siteState, error) {
 	ref, err := s.findWritableReferential(code)
 	if err != nil {
@@ -178,16 +175,17 @@ func (ref *referentialState) findSite(externalID string) (siteState, error) {
 	return state, nil
 }
 
-// idempotencyWindow is how long the answer to a request with an Idempotency-Key is given again.
+// idempotencyWindow is how long a request with an Idempotency-Key gets the answer of the first one again.
 const idempotencyWindow = 24 * time.Hour
 
-// idempotencyCache are the requests with an Idempotency-Key of the last day of the stream.
+// idempotencyCache has the requests with an Idempotency-Key of the stream's last day, by the log's clock. It is part of the state,
+// so every instance gives the same answer.
 type idempotencyCache struct {
 	requests    map[string]answeredRequest // by referential and key
-	oldestFirst []requestAge               // the oldest first
+	oldestFirst []requestAge               // may name a key twice, if it was used again after a day
 }
 
-// answeredRequest is what was asked under a key, and the event that says what came of it.
+// answeredRequest is the request that came with a key, and the revision of the event that has its outcome.
 type answeredRequest struct {
 	action, request string
 	at              time.Time
@@ -199,7 +197,7 @@ type requestAge struct {
 	answeredAt time.Time
 }
 
-// remember notes the answer to a request with a key, and forgets those that a day has passed since.
+// remember keeps the answer to a request with a key, and forgets those that are a day old.
 func (c *idempotencyCache) remember(rec commands.Record, w event.SiteWriteSummary) {
 	for len(c.oldestFirst) > 0 && rec.At.Sub(c.oldestFirst[0].answeredAt) >= idempotencyWindow {
 		if oldest := c.oldestFirst[0]; c.requests[oldest.key].at.Equal(oldest.answeredAt) {
@@ -221,7 +219,8 @@ func (c *idempotencyCache) insert(age requestAge, request answeredRequest) {
 	c.oldestFirst = append(c.oldestFirst, age)
 }
 
-// findAnswered is the answer that a request was given before, if it was.
+// findAnswered returns the answer that the same request was given in the last day, if any. It fails with ErrKeyReused if the key
+// came with another request.
 func (c *idempotencyCache) findAnswered(w event.SiteWriteSummary, now time.Time) (answeredRequest, bool, error) {
 	answered, ok := c.requests[requestKey(w.Referential, w.IdempotencyKeyHash)]
 	if w.IdempotencyKeyHash == "" || !ok || now.Sub(answered.at) >= idempotencyWindow {
@@ -235,7 +234,7 @@ func (c *idempotencyCache) findAnswered(w event.SiteWriteSummary, now time.Time)
 
 func requestKey(referential, key string) string { return referential + "/" + key }
 
-// hashIdempotencyKey is a key as the log keeps it: "" for none.
+// hashIdempotencyKey returns a key as the log keeps it, "" for none. A customer may put anything into a key.
 func hashIdempotencyKey(key string) string {
 	if key == "" {
 		return ""

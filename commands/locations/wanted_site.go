@@ -11,21 +11,22 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// wantedSite is one row of a batch. What is found out about it is kept for when it is judged again, on a later state.
+// wantedSite is one row of a batch. Both of its possible contents are prepared at most once, however often the row is classified:
+// the decision may see a later state than the one that the batch was prepared on.
 type wantedSite struct {
 	Row
 	sum             locations.ContentHash
-	asGiven         preparedContent // the content as it came
-	withoutPosition preparedContent // without the position, which the site showed
+	asGiven         preparedContent // the content as the customer gave it
+	withoutPosition preparedContent // the content without its position, if that is only the geocoded one that we showed
 
-	// as judged last
+	// what the last classify found
 	current        siteState
-	operation      string           // "" where nothing becomes of it, but for what retry finds
-	chosen         *preparedContent // in which the content is written; nil where it stays
-	isGeocodeRetry bool             // the content is written only if it can be placed, which it could not be before
+	operation      string           // of event.SiteRow; "" if nothing is written, unless a geocode retry succeeds
+	chosen         *preparedContent // the content to write; nil if the site keeps its content
+	isGeocodeRetry bool             // the content is the same and had no position: it is written if it has one now
 }
 
-// prepare makes the content that is to be written, if any.
+// prepare prepares the chosen content, if there is one and it is not prepared yet.
 func (w *wantedSite) prepare(ctx context.Context, geocoder Geocoder) error {
 	if w.chosen == nil || w.chosen.isPrepared {
 		return nil
@@ -33,12 +34,12 @@ func (w *wantedSite) prepare(ctx context.Context, geocoder Geocoder) error {
 	return w.chosen.prepare(ctx, geocoder, w.sum)
 }
 
-// preparedContent is a content as the log would keep it.
+// preparedContent is a content and, once isPrepared, what the log would keep of it.
 type preparedContent struct {
 	content    locations.Content
 	isPrepared bool
-	position   *locations.Position
-	text       event.Personal // site.Stored
+	position   *locations.Position // the customer's own or the geocoded one; nil if there is neither
+	text       event.Personal      // JSON of locations.StoredSite
 	digest     locations.Digest
 }
 
@@ -46,12 +47,12 @@ func newWantedSite(r Row) *wantedSite {
 	withoutPosition := r.Content
 	withoutPosition.Lat, withoutPosition.Lon = nil, nil
 	if a := withoutPosition.Address; a != nil && *a != (locations.SiteAddress{}) {
-		withoutPosition.IDBan = "" // else it is all there is to be placed by
+		withoutPosition.IDBan = "" // without an address the BAN id is kept: it is all that a position can be found by
 	}
 	return &wantedSite{Row: r, sum: r.Content.Hash(), asGiven: preparedContent{content: r.Content}, withoutPosition: preparedContent{content: withoutPosition}}
 }
 
-// classify says what becomes of a row where the site stands so, or is not there.
+// classify decides what the row does to a site in a state, or to a site that is not known.
 func (w *wantedSite) classify(s siteState, known, keepsInactive bool) {
 	w.current, w.operation, w.chosen, w.isGeocodeRetry = s, "", nil, false
 	if !known {
@@ -73,7 +74,7 @@ func (w *wantedSite) classify(s siteState, known, keepsInactive bool) {
 	}
 }
 
-// eventRow is what becomes of the site for the log, its content made. It is false where nothing does.
+// eventRow returns the row to write, once the chosen content is prepared. It returns false if nothing is written.
 func (w *wantedSite) eventRow() (event.SiteRow, bool) {
 	if w.isGeocodeRetry && w.chosen.position == nil {
 		w.chosen = nil
@@ -81,36 +82,36 @@ func (w *wantedSite) eventRow() (event.SiteRow, bool) {
 		w.operation = event.SiteUpdated
 	}
 	r := event.SiteRow{ExternalID: w.ExternalID, Operation: w.operation}
-	if f := w.chosen; f != nil {
-		r.Content, r.Digest, r.Unlocated = f.text, f.digest[:], f.position == nil
-		r.Geocoded = f.position != nil && f.position.Source == locations.SourceBAN
+	if c := w.chosen; c != nil {
+		r.Content, r.Digest, r.Unlocated = c.text, c.digest[:], c.position == nil
+		r.Geocoded = c.position != nil && c.position.Source == locations.SourceBAN
 	} else {
 		r.Unlocated = w.current.isUnlocated
 	}
 	return r, w.operation != ""
 }
 
-// prepare places the content and writes it down.
-func (f *preparedContent) prepare(ctx context.Context, geocoder Geocoder, sum locations.ContentHash) error {
-	f.position = f.content.OwnPosition()
-	if f.position == nil {
-		p, found, err := geocoder.Geocode(ctx, f.content)
+// prepare finds the position of the content and encodes both.
+func (c *preparedContent) prepare(ctx context.Context, geocoder Geocoder, sum locations.ContentHash) error {
+	c.position = c.content.OwnPosition()
+	if c.position == nil {
+		p, found, err := geocoder.Geocode(ctx, c.content)
 		if err := errors.Join(ctx.Err(), err); err != nil {
-			return fmt.Errorf("place a site: %w", err)
+			return fmt.Errorf("geocode a site: %w", err)
 		}
 		if found {
 			p.Source = locations.SourceBAN
-			f.position = &p
+			c.position = &p
 		}
 	}
-	stored := locations.StoredSite{Content: f.content, Position: f.position}
+	stored := locations.StoredSite{Content: c.content, Position: c.position}
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(stored); err != nil {
-		return fmt.Errorf("write down a site: %w", err)
+		return fmt.Errorf("encode a site: %w", err)
 	}
-	f.text = event.Personal(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
-	f.digest, f.isPrepared = sum.Digest(stored), true
+	c.text = event.Personal(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
+	c.digest, c.isPrepared = sum.Digest(stored), true
 	return nil
 }

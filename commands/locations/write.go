@@ -6,11 +6,10 @@ import (
 	"encoding/hex"
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"lieudit/commands"
 	"lieudit/eventstore"
@@ -19,32 +18,33 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Row is what a customer says of one site.
+// Row is the content that a customer gives for one site.
 type Row struct {
 	ExternalID string
 	Content    locations.Content
 }
 
-// Batch is rows to be written all or none, each external id once. A whole batch is all there is: active sites it omits
-// become inactive, which must be confirmed when they are more than half. With a Key the same Request within 24 hours is
-// answered as it was the first time; the key counts within its referential.
+// Batch is rows that are written all or none, each external id once. A sync is the complete list of the referential's sites:
+// active sites that it omits become inactive, which must be confirmed if they are more than half. With an IdempotencyKey the
+// same request is answered within 24 hours as it was the first time. A key belongs to its referential.
 type Batch struct {
 	Rows           []Row
 	IsSync         bool
 	Confirmed      bool
-	DryRun         bool // nothing is written and Key is not looked at
+	DryRun         bool // nothing is written, and IdempotencyKey is ignored
 	IdempotencyKey string
-	RequestDigest  []byte // digest of what was asked for
+	RequestDigest  []byte // of the request, to recognize the same one
 }
 
-// GeocodedSite is a site that its address gave a position.
+// GeocodedSite is a site whose position was found by its address. Score is the geocoder's, from 0 to 1.
 type GeocodedSite struct {
 	ExternalID string
 	Score      float64
 }
 
-// Outcome is what a batch did, or would do. Placements and NotPlaced are among the rows it wrote, in the order of their
-// external ids. Refused is why a dry run would be refused: ErrArchived, *SiteCapError or *ReductionError.
+// Outcome is what a batch did, or what a dry run would do. GeocodedSites and UnlocatedSites are among the rows that were
+// written, in the order of their external ids. Refused is why a batch that is no dry run would be refused: ErrArchived,
+// *SiteCapError or *ReductionError.
 type Outcome struct {
 	event.SiteWriteSummary
 	GeocodedSites  []GeocodedSite
@@ -52,7 +52,7 @@ type Outcome struct {
 	Refused        error
 }
 
-// addPosition notes where a site that was written is, or that it is nowhere.
+// addPosition lists a row that was written under the positions found or not found. p is nil if the position was erased.
 func (o *Outcome) addPosition(r event.SiteRow, p *locations.Position) {
 	switch {
 	case r.Unlocated:
@@ -64,8 +64,9 @@ func (o *Outcome) addPosition(r event.SiteRow, p *locations.Position) {
 	}
 }
 
-// WriteBatch creates, updates and reactivates the sites of a batch, and writes nothing of those that are the same. It is
-// refused, in this order, with ErrArchived, *SiteCapError, *ReductionError.
+// WriteBatch creates, updates and reactivates the sites of a batch. Nothing is written for sites that stay the same. It is
+// refused with ErrDuplicateExternalID, ErrUnknownReferential or ErrKeyReused, and then, in this order, with ErrArchived,
+// *SiteCapError, *ReductionError.
 func (l *Locations) WriteBatch(ctx context.Context, account string, meta commands.Metadata, code string, b Batch) (Outcome, eventstore.Position, error) {
 	action := "upsert"
 	if b.IsSync {
@@ -78,7 +79,7 @@ func (l *Locations) WriteBatch(ctx context.Context, account string, meta command
 	return l.runJob(ctx, meta, j)
 }
 
-// runJob takes a job to its end.
+// runJob prepares a job, decides it on the stream's state, and returns its outcome.
 func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *writeJob) (Outcome, eventstore.Position, error) {
 	var err error
 	if j.limit, err = l.plans.PlanOf(ctx, j.account); err != nil {
@@ -88,31 +89,31 @@ func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *write
 		return Outcome{}, 0, err
 	}
 	stager := l.newStager(j.account, meta)
-	var v jobResult
+	var result jobResult
 	position, err := l.handler.Handle(ctx, j.account, meta, func(s *State) commands.Result {
 		var refusal, err error
-		v, refusal, err = j.decide(ctx, s, l.geocoder, l.now())
+		result, refusal, err = j.decide(ctx, s, l.geocoder, l.now())
 		switch {
 		case err != nil:
 			return commands.Fail(err)
 		case refusal != nil:
 			return commands.Refuse(refusal)
-		case v.answered != nil || j.DryRun:
+		case result.answered != nil || j.DryRun:
 			return commands.Result{}
 		}
-		return stager.buildResult(ctx, v.siteChanges)
+		return stager.buildResult(ctx, result.siteChanges)
 	})
-	if err == nil && v.answered != nil {
-		v.outcome, err = l.readOutcome(ctx, j.account, v.answered.revision)
+	if err == nil && result.answered != nil {
+		result.outcome, err = l.readOutcome(ctx, j.account, result.answered.revision)
 	}
-	return v.outcome, position, err
+	return result.outcome, position, err
 }
 
-// prepareJob has what the job would write on the state of this moment at hand, so that the decision is not kept waiting
-// for it. What is refused now is refused.
+// prepareJob geocodes and encodes what the job would write on the state of now, so that the decision need not do so during its
+// turn on the stream. A job that is refused now is refused.
 func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 	if len(j.rows) == 1 && j.rows[0].Content.OwnPosition() != nil {
-		return nil // the decision is as quick
+		return nil // there is nothing to geocode: the decision itself is as quick
 	}
 	var v jobResult
 	var refusal, err error
@@ -128,18 +129,19 @@ func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 	return j.prepareContents(ctx, l.geocoder)
 }
 
-// writeJob is a batch on its way to a decision.
+// writeJob is a batch on its way to a decision: a WriteBatch, a PutSite or a PatchSite.
 type writeJob struct {
 	Batch
 	account, code, action string
 	limit                 plan.Plan
-	keyHash               string // as the log keeps it
-	rows                  []*wantedSite
-	externalIDs           map[string]bool // external ids, of a whole batch
-	expectedVersion       int64           // where not 0: the version the only site must have
-	keepsInactive         bool            // an inactive site stays inactive
+	keyHash               string        // of IdempotencyKey; "" without one and for a dry run
+	rows                  []*wantedSite // sorted by external id
+	externalIDs           map[string]bool
+	expectedVersion       int64 // the version that the only site must have; 0: any
+	keepsInactive         bool  // an inactive site stays inactive
 }
 
+// newWriteJob hashes the contents in parallel. It fails with ErrDuplicateExternalID.
 func newWriteJob(account, code, action string, b Batch) (*writeJob, error) {
 	j := &writeJob{Batch: b, account: account, code: code, action: action, externalIDs: make(map[string]bool, len(b.Rows))}
 	if !b.DryRun {
@@ -160,16 +162,16 @@ func newWriteJob(account, code, action string, b Batch) (*writeJob, error) {
 	return j, nil
 }
 
-// jobResult is what a job comes to on a state.
+// jobResult is what a job does to a state.
 type jobResult struct {
 	siteChanges
 	outcome  Outcome
-	answered *answeredRequest // the request was answered before
+	answered *answeredRequest // the same request was answered before; nothing else is set then
 }
 
-// classifyRows judges every row and counts what becomes of the sites, before any is placed. Sites that are omitted are in
-// the change already. refused is a refusal that a dry run tells at the end, with its figures; refusal is one that has
-// none.
+// classifyRows decides what each row does to its site and counts that, before any content is prepared. The deactivations of
+// a sync are complete in the result; the rows are not in it yet. dryRunRefusal is a refusal that a dry run reports with its
+// figures. refusal is one that has no figures.
 func (j *writeJob) classifyRows(s *State, now time.Time) (v jobResult, dryRunRefusal, refusal error) {
 	ref, err := s.findReferential(j.code)
 	if err != nil {
@@ -202,7 +204,7 @@ func (j *writeJob) classifyRows(s *State, now time.Time) (v jobResult, dryRunRef
 	return v, cmp.Or(archived, checkSiteCap(v.SiteWriteSummary), j.checkReduction(v.SiteWriteSummary)), nil
 }
 
-// countSites notes what becomes of a site that the batch names.
+// countSites counts n sites under an operation; "" is unchanged. A negative n takes them back.
 func (c *siteChanges) countSites(op string, n int) {
 	switch op {
 	case event.SiteCreated:
@@ -218,6 +220,7 @@ func (c *siteChanges) countSites(op string, n int) {
 	}
 }
 
+// checkReduction returns a *ReductionError for an unconfirmed sync that deactivates more than half of the active sites.
 func (j *writeJob) checkReduction(w event.SiteWriteSummary) error {
 	if j.IsSync && !j.Confirmed && w.Deactivated*2 > w.ActiveBefore {
 		return &ReductionError{Before: w.ActiveBefore, After: w.ActiveAfter}
@@ -225,8 +228,8 @@ func (j *writeJob) checkReduction(w event.SiteWriteSummary) error {
 	return nil
 }
 
-// decide is what the job does to a state, or which rule forbids it. A row that was not placed before is placed now; err
-// is why one could not be.
+// decide returns what the job does to a state, or which rule forbids it. A content that no earlier classification chose is
+// prepared here; err is why that was not possible.
 func (j *writeJob) decide(ctx context.Context, s *State, geocoder Geocoder, now time.Time) (v jobResult, refusal, err error) {
 	v, dryRunRefusal, refusal := j.classifyRows(s, now)
 	if refusal == nil && !j.DryRun {
@@ -246,7 +249,7 @@ func (j *writeJob) decide(ctx context.Context, s *State, geocoder Geocoder, now 
 	return v, nil, nil
 }
 
-// addWanted adds a judged row to the change.
+// addWanted adds a row with its prepared content to the changes.
 func (v *jobResult) addWanted(account string, w *wantedSite) {
 	classifiedOp := w.operation
 	r, isWritten := w.eventRow()
@@ -268,42 +271,37 @@ func (v *jobResult) addWanted(account string, w *wantedSite) {
 	v.outcome.addPosition(r, p)
 }
 
-// prepareContents makes the contents that the job would write on the state it was surveyed on.
+// prepareContents prepares the contents that the last classification chose.
 func (j *writeJob) prepareContents(ctx context.Context, geocoder Geocoder) error {
 	return runInParallel(len(j.rows), func(i int) error { return j.rows[i].prepare(ctx, geocoder) })
 }
 
-// runInParallel does n pieces of work on all processors, until one fails.
+// runInParallel calls work for 0 to n-1 on all processors, 16 numbers to a goroutine at a time, and returns the first error.
+// After an error no work is begun.
 func runInParallel(n int, work func(i int) error) error {
 	const chunk = 16
-	var next atomic.Int64
-	var failed atomic.Pointer[error]
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
-		wg.Go(func() {
-			for start := int(next.Add(chunk)) - chunk; start < n; start = int(next.Add(chunk)) - chunk {
-				for i := start; i < min(start+chunk, n) && failed.Load() == nil; i++ {
-					if err := work(i); err != nil {
-						failed.Store(&err)
-					}
+	group, failed := errgroup.WithContext(context.Background())
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for start := 0; start < n; start += chunk {
+		group.Go(func() error {
+			for i := start; i < min(start+chunk, n) && failed.Err() == nil; i++ {
+				if err := work(i); err != nil {
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	return group.Wait()
 }
 
-// siteChanges is what a command does to the sites of one referential.
+// siteChanges is what a command does to the sites of one referential: the summary and the rows of its events.
 type siteChanges struct {
 	event.SiteWriteSummary
 	rows []event.SiteRow // contents in clear
 }
 
-// newWriteSummary is a change of nothing, with how things stand.
+// newWriteSummary returns the summary of a change that does nothing yet.
 func (s *State) newWriteSummary(ref *referentialState, action string, limit plan.Plan) event.SiteWriteSummary {
 	return event.SiteWriteSummary{
 		Referential: ref.code, Action: action, ActiveBefore: ref.active, ActiveAfter: ref.active,
@@ -311,7 +309,7 @@ func (s *State) newWriteSummary(ref *referentialState, action string, limit plan
 	}
 }
 
-// addRow notes what becomes of a site. The row's content, if any, is the caller's.
+// addRow adds the row of a site in a state; it fills in the site's id and its next version.
 func (c *siteChanges) addRow(account string, state siteState, r event.SiteRow) {
 	r.SiteID, r.Version = siteID(account, c.Referential, r.ExternalID), state.version+1
 	c.rows = append(c.rows, r)
@@ -327,8 +325,8 @@ func (c *siteChanges) sortRows() {
 	slices.SortFunc(c.rows, func(a, b event.SiteRow) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
 }
 
-// checkSiteCap is why the account cannot have as many sites as it would have then. What does not raise the count is never
-// refused for it.
+// checkSiteCap returns a *SiteCapError if the account would have more active sites than its ceiling. A change that does not
+// raise their number is never refused.
 func checkSiteCap(w event.SiteWriteSummary) error {
 	if grows := w.ActiveAfter > w.ActiveBefore; grows && w.AccountActive+w.ActiveAfter-w.ActiveBefore > w.Ceiling {
 		return &SiteCapError{Active: w.AccountActive, Capacity: w.Capacity, Ceiling: w.Ceiling}
@@ -336,10 +334,10 @@ func checkSiteCap(w event.SiteWriteSummary) error {
 	return nil
 }
 
-// siteIDNamespace is what the ids of sites are made in.
+// siteIDNamespace is the UUID namespace of site ids. It must never change.
 var siteIDNamespace = uuid.MustParse("6f1d1c1e-52d5-5c0a-9a53-0d2f6c6b8a11")
 
-// siteID is the id of a site: the same for ever, for a site is never deleted.
+// siteID returns the id of a site. It follows from its names and is the same for ever: a site is never deleted.
 func siteID(account, code, externalID string) string {
 	return uuid.NewSHA1(siteIDNamespace, []byte(account+"/"+code+"/"+externalID)).String()
 }
