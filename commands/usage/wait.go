@@ -10,15 +10,16 @@ import (
 	"lieudit/eventstore/waitlimit"
 )
 
-// logWait is the wait of one request for a log that does not answer at once: with a place in the room, until its time is
-// over, its client goes away, or the log is lost.
+// logWait is the wait of one request for a log that does not answer at once. It takes a place in the wait limiter and ends when
+// the request's time is over, its client goes away, or the log counts as lost.
 type logWait struct {
 	ctx     context.Context
 	timer   *time.Timer
-	release func() // nil: there was no place, or no time
+	release func() // gives the place back; nil if there was no place or no time left: the wait is over at once
 }
 
-// startWait begins to wait, after the moment that is free, for one who came at an instant.
+// startWait begins the wait of a request that arrived at an instant. The first waitlimit.UncountedWait is over by then. stop must
+// follow.
 func (m *Meter) startWait(ctx context.Context, account string, arrivedAt time.Time) *logWait {
 	v := &logWait{ctx: ctx}
 	remaining := min(waitlimit.MaxWait-time.Since(arrivedAt), waitlimit.MaxSilence-m.logSilence())
@@ -30,7 +31,7 @@ func (m *Meter) startWait(ctx context.Context, account string, arrivedAt time.Ti
 	return v
 }
 
-// stop gives the place back.
+// stop ends the wait and gives the place back.
 func (v *logWait) stop() {
 	if v.release != nil {
 		v.timer.Stop()
@@ -38,7 +39,7 @@ func (v *logWait) stop() {
 	}
 }
 
-// awaitValue waits for what a channel brings, and says whether that came in time.
+// awaitValue receives from a channel. ok is false if the wait ends first.
 func awaitValue[T any](v *logWait, done <-chan T) (value T, ok bool) {
 	if v.release == nil {
 		return value, false
@@ -52,7 +53,7 @@ func awaitValue[T any](v *logWait, done <-chan T) (value T, ok bool) {
 	return value, false
 }
 
-// sleep waits, and says whether there is time left.
+// sleep pauses. It returns false if the wait ends first.
 func (v *logWait) sleep(d time.Duration) bool {
 	if v.release == nil {
 		return false
@@ -63,36 +64,37 @@ func (v *logWait) sleep(d time.Duration) bool {
 	return ok
 }
 
-// logSilence is how long the log has not answered, counted from the first who waited in vain.
+// logSilence returns how long the log has not answered, and begins to count a silence if there is none. The caller has waited
+// for waitlimit.UncountedWait in vain.
 func (m *Meter) logSilence() time.Duration {
 	now := int64(time.Since(m.epoch))
 	m.silentSince.CompareAndSwap(0, now-int64(waitlimit.UncountedWait))
 	if since := m.silentSince.Load(); since != 0 {
 		return time.Duration(now - since)
 	}
-	return 0 // it answered this very moment
+	return 0 // the log answered at this very moment
 }
 
-// isLogLost says whether the log has been silent for so long that nobody waits for it any more.
+// isLogLost says whether the log has been silent for waitlimit.MaxSilence. Requests are refused at once then.
 func (m *Meter) isLogLost() bool {
 	since := m.silentSince.Load()
 	return since != 0 && time.Since(m.epoch)-time.Duration(since) >= waitlimit.MaxSilence
 }
 
-// clearSilence notes that the log answered.
+// clearSilence notes that the log has answered.
 func (m *Meter) clearSilence() {
 	if m.silentSince.Load() != 0 {
 		m.silentSince.Store(0)
 	}
 }
 
-// isTransient says whether what failed may work in a moment: the log was away, and nothing was added to it.
+// isTransient says whether the log was unavailable and certainly added nothing, so that a new try may work.
 func isTransient(err error) bool {
 	return errors.Is(err, eventstore.ErrUnavailable) && !errors.Is(err, eventstore.ErrUnknown)
 }
 
-// sharedTasks is what requests share the waiting for. Each is done once at a time, whoever asks for it, and goes on when
-// those who asked have left; x/sync/singleflight has no owner who waits for what it runs.
+// sharedTasks are tasks that many requests wait for together. A task of a name runs once at a time, and goes on if all who wait
+// for it have left. x/sync/singleflight lacks an owner who waits for the goroutines that it starts.
 type sharedTasks struct {
 	mu      sync.Mutex
 	running map[string]*sharedTask
@@ -103,7 +105,7 @@ type sharedTask struct {
 	err  error // valid once done is closed
 }
 
-// startShared is the task of a name that runs, or a new one.
+// startShared returns the running task of a name, or starts it. Tasks end with the meter, and after readTimeout.
 func (m *Meter) startShared(name string, do func(context.Context) error) *sharedTask {
 	m.tasks.mu.Lock()
 	defer m.tasks.mu.Unlock()
@@ -126,8 +128,8 @@ func (m *Meter) startShared(name string, do func(context.Context) error) *shared
 	return t
 }
 
-// awaitShared waits for a task, as long as a request of an account that came at an instant may, and begins it again where the log
-// was away.
+// awaitShared waits for a task for as long as a request of an account that arrived at an instant may, and starts it again while
+// the log is unavailable. The error is the task's, or ErrUnavailable if the request's time is over first.
 func (m *Meter) awaitShared(ctx context.Context, account, name string, arrivedAt time.Time, do func(context.Context) error) error {
 	t := m.startShared(name, do)
 	briefTimer := time.NewTimer(waitlimit.UncountedWait)
@@ -145,7 +147,7 @@ func (m *Meter) awaitShared(ctx context.Context, account, name string, arrivedAt
 		if _, ok := awaitValue(v, t.done); !ok {
 			return ErrUnavailable
 		}
-		if t.err == nil { // it may have been done before the visit began
+		if t.err == nil { // startWait began a silence; the task may have ended just before
 			m.clearSilence()
 		}
 		if !isTransient(t.err) || m.isLogLost() {
