@@ -18,7 +18,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// fakeVault is a vault that is never asked in vain.
+// fakeVault has a key for every subject.
 type fakeVault struct{}
 
 func (fakeVault) Key(context.Context, string, bool) ([]byte, error) { return make([]byte, 32), nil }
@@ -135,7 +135,7 @@ func TestNothingIsRefusedOnAStaleState(t *testing.T) {
 	}
 }
 
-// replaceableStore is a log that can be replaced under its users, as when it is restored from a copy.
+// replaceableStore is a log that a test replaces under its users, as a restore from a copy does.
 type replaceableStore struct{ eventstore.Store }
 
 func TestStateIsFoldedAgainWhenTheLogWasRestored(t *testing.T) {
@@ -228,14 +228,14 @@ func TestAppendOfUnknownOutcomeEndsWithTheContext(t *testing.T) {
 	}
 }
 
-// unknownOutcomeStore never hears what became of an append.
+// unknownOutcomeStore never learns the outcome of an append.
 type unknownOutcomeStore struct{ eventstore.Store }
 
 func (unknownOutcomeStore) Append(context.Context, string, eventstore.Revision, []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	return eventstore.AppendResult{}, eventstore.ErrUnknown
 }
 
-// unavailableAfterAppendStore makes an append, loses its reply, and is away for a while.
+// unavailableAfterAppendStore makes an append, loses its reply, and is unavailable for a while.
 type unavailableAfterAppendStore struct {
 	eventstore.Store
 	calls int
@@ -263,11 +263,11 @@ func TestUnknownOutcomeIsNotTakenForNoneWhenTheLogIsUnavailable(t *testing.T) {
 	}
 	s, _, err := newAccounts(log).StateAsOf(t.Context(), "a", time.Now())
 	if err != nil || len(s.Keys) != 1 || s.Keys[made.ID] == nil {
-		t.Errorf("got keys %v, %v, want the one that was told", s.Keys, err)
+		t.Errorf("got keys %v, %v, want the issued one", s.Keys, err)
 	}
 }
 
-// closedAfterAppendStore makes an append, loses its reply, and is closed.
+// closedAfterAppendStore makes an append, loses its reply, and is closed then.
 type closedAfterAppendStore struct {
 	eventstore.Store
 	calls int

@@ -45,7 +45,7 @@ func TestStateCacheKeepsOneStateThatWeighsMoreThanItsLimit(t *testing.T) {
 	if got := cachedIDs(&c, "a", "b", "c"); got != "c" || c.totalWeight != 1 {
 		t.Errorf("got %s of weight %d, want c of 1", got, c.totalWeight)
 	}
-	c.updateWeight(s, 200) // it is on nobody's shelf
+	c.updateWeight(s, 200) // it is not in the cache
 	if c.totalWeight != 1 {
 		t.Errorf("got weight %d, want 1", c.totalWeight)
 	}

@@ -32,12 +32,12 @@ func (v *fakeVault) DestroyKey(context.Context, string) error {
 	return nil
 }
 
-// fakePlans has everybody on one plan.
+// fakePlans has every account on one plan.
 type fakePlans struct{ atomic.Pointer[plan.Plan] }
 
 func (p *fakePlans) PlanOf(context.Context, string) (plan.Plan, error) { return *p.Load(), nil }
 
-// fakeBan places the addresses of communes it knows.
+// fakeBan geocodes the addresses of the communes that it knows.
 type fakeBan struct {
 	mu    sync.Mutex
 	known map[string]bool
@@ -68,13 +68,13 @@ func (b *fakeBan) find(c locations.Content) (locations.Position, bool) {
 	return locations.Position{Lat: 44 + n/100, Lon: 3, Source: locations.SourceBAN, IDBan: "ban-" + c.Address.Line1, Score: 0.75}, true
 }
 
-// fixture is a log with what the commands need.
+// fixture is a log with what the commands on it need.
 type fixture struct {
 	store eventstore.Store
 	vault *fakeVault
 	plans *fakePlans
 	ban   *fakeBan
-	clock atomic.Int64 // what now is ahead of the time, nanoseconds
+	clock atomic.Int64 // nanoseconds by which the commands' clock is ahead
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -90,7 +90,7 @@ func newFixture(t testing.TB) *fixture {
 	return s
 }
 
-// newInstance is one instance's commands.
+// newInstance returns the commands of a new instance.
 func (s *fixture) newInstance(store eventstore.Store) *Locations {
 	now := func() time.Time { return time.Now().Add(time.Duration(s.clock.Load())) }
 	return New(store, eventstore.NewCodec(s.vault), s.plans, s.ban, now)
@@ -105,18 +105,18 @@ func mustOpen(t testing.TB, l *Locations, code string) {
 	}
 }
 
-// rowAt is a row with the customer's own position.
+// rowAt returns a row with the customer's own position.
 func rowAt(id, name string, lat float64) Row {
 	lon := 3.5
 	return Row{ExternalID: id, Content: locations.Content{Name: name, Lat: &lat, Lon: &lon}}
 }
 
-// rowWithAddress is a row with an address alone.
+// rowWithAddress returns a row with an address and no position.
 func rowWithAddress(id, name, line, city string) Row {
 	return Row{ExternalID: id, Content: locations.Content{Name: name, Address: &locations.SiteAddress{Line1: line, City: city}}}
 }
 
-// manyRows are rows with ids from id-00000 on, of about 350 bytes each.
+// manyRows returns rows with ids from id-00000 on, of about 350 bytes each.
 func manyRows(n int) []Row {
 	rows := make([]Row, n)
 	for i := range rows {
@@ -141,7 +141,7 @@ func mustWrite(t testing.TB, l *Locations, code string, b Batch) Outcome {
 	return o
 }
 
-// events are the types of a stream's events.
+// events returns the types of a stream's events.
 func (s *fixture) events(t testing.TB, stream string) []string {
 	t.Helper()
 	var types []string
@@ -173,7 +173,7 @@ func given(events ...event.Event) *State {
 	return &s
 }
 
-// fakeGeocoder is a placer that knows what it holds.
+// fakeGeocoder finds the addresses that it has.
 type fakeGeocoder map[string]locations.Position
 
 func (g fakeGeocoder) Geocode(_ context.Context, c locations.Content) (locations.Position, bool, error) {
@@ -191,7 +191,7 @@ var mendeGeocoder = fakeGeocoder{
 	"ban-2": {Lat: 44.6, Lon: 3.6, IDBan: "ban-2", Score: 1},
 }
 
-// contentWithPosition is a content with the customer's own position, addressed one with an address alone.
+// contentWithPosition returns a content with the customer's own position.
 func contentWithPosition(name string) locations.Content {
 	lat, lon := 44.0, 3.0
 	return locations.Content{Name: name, Lat: &lat, Lon: &lon}
@@ -201,13 +201,13 @@ func contentWithAddress(name, line string) locations.Content {
 	return locations.Content{Name: name, Address: &locations.SiteAddress{Line1: line}}
 }
 
-// contentAsShown is a content with the position as the site shows it.
+// contentAsShown returns a content with the geocoded position that the site shows.
 func contentAsShown(name, line string) locations.Content {
 	c, _, _ := storedContent(contentWithAddress(name, line)).ShownContent()
 	return c
 }
 
-// storedContent is a content as it is placed in Mende.
+// storedContent returns a content as the log keeps it, geocoded in Mende.
 func storedContent(c locations.Content) locations.StoredSite { return mendeGeocoder.storedContent(c) }
 
 func (p fakeGeocoder) storedContent(c locations.Content) locations.StoredSite {
@@ -221,7 +221,7 @@ func (p fakeGeocoder) storedContent(c locations.Content) locations.StoredSite {
 	return s
 }
 
-// siteRow is what an event tells of a site; a content of nil is left out.
+// siteRow returns the row of an event; a nil content is left out.
 func siteRow(id, op string, version int64, c *locations.Content) event.SiteRow {
 	if c != nil {
 		return mendeGeocoder.siteRow(id, op, version, *c)
@@ -246,12 +246,12 @@ func deactivatedRow(id string, version int64) event.SiteRow {
 	return siteRow(id, event.SiteDeactivated, version, nil)
 }
 
-// sitesChanged is an earlier change of "r".
+// sitesChanged returns the event of an earlier change of "r".
 func sitesChanged(rows ...event.SiteRow) event.Event {
 	return event.SitesChanged{SiteWriteSummary: event.SiteWriteSummary{Referential: "r", Action: "upsert"}, Rows: rows}
 }
 
-// createdSites are n created sites s00, s01…
+// createdSites returns the event that created n sites s00, s01…
 func createdSites(n int) event.Event {
 	var rows []event.SiteRow
 	for i := range n {
@@ -260,7 +260,7 @@ func createdSites(n int) event.Event {
 	return sitesChanged(rows...)
 }
 
-// batchOf is rows in pairs of external id and content.
+// batchOf makes a batch of pairs of external id and content.
 func batchOf(b Batch, pairs ...any) Batch {
 	for i := 0; i < len(pairs); i += 2 {
 		b.Rows = append(b.Rows, Row{pairs[i].(string), pairs[i+1].(locations.Content)})
@@ -268,7 +268,7 @@ func batchOf(b Batch, pairs ...any) Batch {
 	return b
 }
 
-// addSites are n rows s00, s01…
+// addSites adds n rows s00, s01…
 func addSites(b Batch, n int) Batch {
 	for i := range n {
 		b.Rows = append(b.Rows, Row{fmt.Sprintf("s%02d", i), contentWithPosition("S")})

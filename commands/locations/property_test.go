@@ -20,7 +20,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// modelTest does the same at random with the commands, on two instances that come and go, and with the model.
+// modelTest makes the same random commands on two instances, which come and go, and on the model.
 type modelTest struct {
 	*testing.T
 	*fixture
@@ -30,16 +30,16 @@ type modelTest struct {
 	log       []string
 	lastBatch Batch
 	folder    string
-	lastCode  string // the referential of last
+	lastCode  string // the referential of lastBatch
 }
 
-func TestCommandsDoWhatThePlainModelDoes(t *testing.T) {
+func TestCommandsAgreeWithAModel(t *testing.T) {
 	t.Parallel()
 	steps := 500
 	if os.Getenv("LIEUDIT_TEST_LONG") != "" {
 		steps = 20_000
 	}
-	var seen sync.Map // types of events
+	var seen sync.Map // types of the events that were appended
 	t.Cleanup(func() {
 		for _, e := range []event.Event{event.ReferentialArchived{}, event.SitesChanged{}, event.SyncCommitted{}, event.UnchangedWriteRecorded{}} {
 			if _, ok := seen.Load(e.EventType()); !ok {
@@ -74,7 +74,7 @@ func newModelTest(t *testing.T, seed uint64) *modelTest {
 	return x
 }
 
-// randomInstance is a new one, which may find the folds that others kept.
+// randomInstance returns a new instance, which may keep snapshots and find those of others.
 func (x *modelTest) randomInstance() *Locations {
 	l := x.newInstance(x.store)
 	if x.rng.IntN(2) == 0 {
@@ -130,7 +130,7 @@ func (x *modelTest) step() {
 	}
 }
 
-// randomCode is mostly one that is not archived.
+// randomCode returns a code, mostly of a referential that is not archived.
 func (x *modelTest) randomCode() string {
 	gone := 0
 	for _, r := range x.model.referentials {
@@ -188,7 +188,7 @@ func (x *modelTest) writeBatch(ctx context.Context, l *Locations, code string) {
 	}
 	x.rng.Shuffle(len(b.Rows), func(i, j int) { b.Rows[i], b.Rows[j] = b.Rows[j], b.Rows[i] })
 	if x.rng.IntN(3) == 0 && x.lastBatch.Rows != nil {
-		code, b.Rows = x.lastCode, x.lastBatch.Rows // again
+		code, b.Rows = x.lastCode, x.lastBatch.Rows // the same request again
 	}
 	x.lastCode, x.lastBatch = code, b
 	if x.rng.IntN(3) == 0 {
@@ -208,7 +208,7 @@ func (x *modelTest) writeBatch(ctx context.Context, l *Locations, code string) {
 	}
 }
 
-// randomContent is something to say of a site, now and then what it shows.
+// randomContent returns a content for a site, now and then the one that the site shows.
 func (x *modelTest) randomContent(code, id string) locations.Content {
 	name, line := fmt.Sprintf("N%d", x.rng.IntN(3)), strings.Repeat("1", 1+x.rng.IntN(2))
 	switch x.rng.IntN(8) {
@@ -250,7 +250,7 @@ func rootCause(err error) error {
 	return err
 }
 
-// compare holds both instances, and a fresh one, to the model.
+// compare compares both instances, and a fresh one, with the model.
 func (x *modelTest) compare() {
 	instances := []*Locations{x.instances[0], x.instances[1], x.newInstance(x.store)}
 	var states []*State
@@ -280,7 +280,7 @@ func (x *modelTest) compare() {
 	}
 }
 
-// checkSite holds a site as it is checkSite to the model's.
+// checkSite compares a site with the model's.
 func (x *modelTest) checkSite(code, id string, got locations.Site) {
 	s := x.model.referentials[code].sites[id]
 	want := locations.Site{ID: siteID("a", code, id), Referential: code, ExternalID: id, Active: s.active, Version: s.version}

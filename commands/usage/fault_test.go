@@ -21,7 +21,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// appendEvent writes an event into a log as a command does.
+// appendEvent appends an event to a log as a command does.
 func appendEvent(t *testing.T, store eventstore.Store, stream string, e event.Event) {
 	t.Helper()
 	batch, err := eventstore.NewCodec(noVault{}).Encode(t.Context(), stream, uuid.New(), eventstore.Metadata{}, []event.Event{e})
@@ -33,7 +33,7 @@ func appendEvent(t *testing.T, store eventstore.Store, stream string, e event.Ev
 	}
 }
 
-func TestARevokedKeyEndsAtItsPlaceInTheStream(t *testing.T) {
+func TestARevokedKeyCountsUpToItsRevocationInTheStream(t *testing.T) {
 	t.Parallel()
 	for _, e := range []event.Event{event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)}, event.AccountClosed{}} {
 		log, core := openLog(t), openLog(t)
@@ -46,7 +46,7 @@ func TestARevokedKeyEndsAtItsPlaceInTheStream(t *testing.T) {
 			return errors.Is(informed.CheckQuota(t.Context(), grantOf("a", 1000), "GET /me"), usage.ErrRevoked)
 		})
 		if _, err := uninformed.CountRequest(t.Context(), grantOf("a", 1000), "GET /me"); !errors.Is(err, usage.ErrRevoked) {
-			t.Errorf("%T: got %v at an instance that did not hear of it, want ErrRevoked", e, err)
+			t.Errorf("%T: got %v at an instance that follows another log, want ErrRevoked", e, err)
 		}
 		checkTotal(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 2)
 	}
@@ -57,12 +57,12 @@ func waitUntil(t *testing.T, holds func() bool) {
 	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, "what the test waits for", holds)
 }
 
-// gatedStore is a log that can be shut: appends hang until it is opened and are then unknown, made before or not made.
+// gatedStore is a log with a gate. While it is shut, appends hang. When it opens they are unknown, and made or not.
 type gatedStore struct {
 	eventstore.Store
 	mu               sync.Mutex
-	released         chan struct{} // nil: it is open
-	appendsWhileShut bool          // what hangs is made all the same
+	released         chan struct{} // closed when the gate opens; nil: it is open
+	appendsWhileShut bool          // an append that hangs is made
 }
 
 func (g *gatedStore) shutGate(made bool) {
@@ -97,7 +97,7 @@ func (g *gatedStore) Append(ctx context.Context, stream string, expected eventst
 	return eventstore.AppendResult{}, eventstore.ErrUnknown
 }
 
-func TestWhatGotNoAnswerIsNotBilled(t *testing.T) {
+func TestRequestsWithoutAnAnswerAreRefunded(t *testing.T) {
 	t.Parallel()
 	for _, made := range []bool{false, true} {
 		log := &gatedStore{Store: openLog(t)}
@@ -151,12 +151,12 @@ func (f *forgetfulStore) Append(ctx context.Context, stream string, expected eve
 	}
 	again := slices.Clone(events)
 	for i := range again {
-		again[i].ID = uuid.New() // the log below does remember
+		again[i].ID = uuid.New() // the store below remembers ids
 	}
 	return f.Store.Append(ctx, stream, expected, again)
 }
 
-// isFirst says whether the events were not sent before, and counts those that were.
+// isFirst says whether the events are sent for the first time, and counts those that are not.
 func (f *forgetfulStore) isFirst(events []eventstore.ProposedEvent) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,8 +170,8 @@ func (f *forgetfulStore) isFirst(events []eventstore.ProposedEvent) bool {
 	return first
 }
 
-// TestEventsAppendedWithAnyCountOnceHoweverOftenTheyAreAppended: every writer with Any writes here, and all that it writes lands
-// twice.
+// TestEventsAppendedWithAnyCountOnceHoweverOftenTheyAreAppended: every kind of event that is appended with Any is appended here,
+// and all of them are on the log twice.
 func TestEventsAppendedWithAnyCountOnceHoweverOftenTheyAreAppended(t *testing.T) {
 	t.Parallel()
 	const limit = 150
@@ -210,7 +210,7 @@ func TestEventsAppendedWithAnyCountOnceHoweverOftenTheyAreAppended(t *testing.T)
 	}
 }
 
-// spendQuota holds requests from all ledgers at once until the cap is reached, and gives each fifth back.
+// spendQuota reserves requests on all meters at once until the cap is reached, and refunds each fifth.
 func spendQuota(t *testing.T, ledgers []*usage.Meter, limit int64, kept *atomic.Int64) {
 	t.Helper()
 	var clients sync.WaitGroup
@@ -241,7 +241,7 @@ func spendQuota(t *testing.T, ledgers []*usage.Meter, limit int64, kept *atomic.
 	clients.Wait()
 }
 
-// startStoppableMeter is a ledger that runs until it is ended in good order.
+// startStoppableMeter starts a meter and returns the function that ends it in good order.
 func startStoppableMeter(t *testing.T, log, core eventstore.Store, terms usage.Quotas) (*usage.Meter, func()) {
 	t.Helper()
 	m := usage.New(log, eventstore.NewCodec(noVault{}), terms, time.Now, slog.New(slog.DiscardHandler))

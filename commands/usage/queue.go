@@ -210,9 +210,11 @@ func (p *activePeriod) awaitResponse(ctx context.Context, w *pendingRequest, slo
 		return response, true
 	case <-slow:
 	}
-	v := p.meter.startWait(ctx, w.count.Account, arrivedAt)
-	defer v.stop()
-	if response, ok = awaitValue(v, w.done); !ok {
+	waiting, stop := p.meter.startWait(ctx, w.count.Account, arrivedAt)
+	defer stop()
+	select {
+	case response = <-w.done:
+	case <-waiting.Done():
 		if w.abandon() {
 			p.queue.remove(w)
 			return ErrUnavailable, false

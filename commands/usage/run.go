@@ -68,18 +68,6 @@ func (m *Meter) appendInstanceEvent(ctx context.Context, name string, e event.Ev
 	return err
 }
 
-// sleep pauses. It returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // followAccountsAcrossRestores is followAccounts that goes on after an older copy of the log was restored. The periods were
 // folded from events that may be gone, so all are retired and opened again. They are opened with the quotas of then, and the
 // key ring knows the keys of then, so the accounts are followed from the log's end on. A log with another identity says nothing

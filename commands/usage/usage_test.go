@@ -25,13 +25,13 @@ import (
 	"lieudit/schemas/token"
 )
 
-// noVault is a vault that nothing needs.
+// noVault has no keys: usage has no personal fields.
 type noVault struct{}
 
 func (noVault) Key(context.Context, string, bool) ([]byte, error) { return nil, eventstore.ErrNoKey }
 func (noVault) DestroyKey(context.Context, string) error          { return nil }
 
-// fakeQuotas is what accounts may use.
+// fakeQuotas has the quotas of accounts.
 type fakeQuotas struct {
 	mu   sync.Mutex
 	caps map[string]int64
@@ -70,7 +70,7 @@ func openLog(t testing.TB) *journal.Journal {
 	return j
 }
 
-// startMeter is a ledger that runs until the test ends.
+// startMeter starts a meter that runs until the test ends.
 func startMeter(t testing.TB, store, core eventstore.Store, terms usage.Quotas, clock func() time.Time) *usage.Meter {
 	t.Helper()
 	m := usage.New(store, eventstore.NewCodec(noVault{}), terms, clock, slog.New(slog.DiscardHandler))
@@ -88,7 +88,7 @@ func startMeter(t testing.TB, store, core eventstore.Store, terms usage.Quotas, 
 	return m
 }
 
-// foldStream is a stream folded from its first event.
+// foldStream folds a stream from its first event and returns how many events it has.
 func foldStream(t testing.TB, store eventstore.Store, stream string) (*ledger.PeriodUsage, int) {
 	t.Helper()
 	f, events := ledger.NewPeriodUsage(), 0
@@ -164,7 +164,7 @@ func TestACapIsExactOnSeveralInstances(t *testing.T) {
 	}
 }
 
-// testNode is a node that can be stopped and started on the same journal.
+// testNode is a node that can be stopped and started again on the same journal.
 type testNode struct {
 	folder, socket string
 	stop           func()
@@ -211,7 +211,7 @@ func (s *testNode) connect(t *testing.T) eventstore.Store {
 	return store
 }
 
-// clientCounts is what clients were told.
+// clientCounts counts the answers that clients got.
 type clientCounts struct{ served, spent, refused atomic.Int64 }
 
 func (c *clientCounts) record(err error) {
@@ -222,11 +222,11 @@ func (c *clientCounts) record(err error) {
 		c.spent.Add(1)
 	default:
 		c.refused.Add(1)
-		time.Sleep(time.Millisecond) // as a client does before it tries again
+		time.Sleep(time.Millisecond) // a client pauses before it tries again
 	}
 }
 
-// TestACapIsExactOnInstancesThatShareANode: with a node that only serves, and with one that is restarted in the middle.
+// TestACapIsExactOnInstancesThatShareANode: the node serves all the time, or is restarted in the middle.
 func TestACapIsExactOnInstancesThatShareANode(t *testing.T) {
 	t.Parallel()
 	for name, restarts := range map[string]int{"a node that stays": 0, "a node that is restarted": 3} {
@@ -252,7 +252,7 @@ func TestACapIsExactOnInstancesThatShareANode(t *testing.T) {
 				}
 			}
 			for range restarts {
-				time.Sleep(20 * time.Millisecond) // not synchronisation: the middle of whatever is going on
+				time.Sleep(20 * time.Millisecond) // no synchronisation: any moment will do
 				s.stop()
 				s.start(t)
 			}
@@ -263,7 +263,7 @@ func TestACapIsExactOnInstancesThatShareANode(t *testing.T) {
 				f, _ := foldStream(t, store, stream)
 				return f.Lines.Total() == clientsCounted.served.Load()
 			}
-			waitUntil(t, settled) // refunds of what was refused while its fate was unknown come behind
+			waitUntil(t, settled) // requests that were refused before their outcome was known are refunded later
 			_, events := foldStream(t, store, stream)
 			t.Logf("served %d, spent %d, refused %d, %d events", clientsCounted.served.Load(), clientsCounted.spent.Load(), clientsCounted.refused.Load(), events)
 			if clientsCounted.served.Load() > limit || restarts == 0 && clientsCounted.served.Load() != limit {

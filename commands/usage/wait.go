@@ -10,58 +10,31 @@ import (
 	"lieudit/eventstore/waitlimit"
 )
 
-// logWait is the wait of one request for a log that does not answer at once. It takes a place in the wait limiter and ends when
-// the request's time is over, its client goes away, or the log counts as lost.
-type logWait struct {
-	ctx     context.Context
-	timer   *time.Timer
-	release func() // gives the place back; nil if there was no place or no time left: the wait is over at once
-}
-
-// startWait begins the wait of a request that arrived at an instant. The first waitlimit.UncountedWait is over by then. stop must
-// follow.
-func (m *Meter) startWait(ctx context.Context, account string, arrivedAt time.Time) *logWait {
-	v := &logWait{ctx: ctx}
+// startWait begins the wait of a request that arrived at an instant, for a log that does not answer at once. The first
+// waitlimit.UncountedWait is over by then. From now on the request takes a place in the wait limiter.
+//
+// The context that it returns ends when the request's time is over, its client goes away, or the log counts as lost. It has
+// ended already if there is no place. stop gives the place back; it must be called.
+func (m *Meter) startWait(ctx context.Context, account string, arrivedAt time.Time) (waiting context.Context, stop func()) {
 	remaining := min(waitlimit.MaxWait-time.Since(arrivedAt), waitlimit.MaxSilence-m.logSilence())
-	if release, ok := m.waitLimiter.Acquire(account); ok && remaining > 0 {
-		v.release, v.timer = release, time.NewTimer(remaining)
-	} else if ok {
-		release()
+	release, ok := m.waitLimiter.Acquire(account)
+	if !ok {
+		remaining, release = 0, func() {}
 	}
-	return v
+	waiting, cancel := context.WithTimeout(ctx, remaining)
+	return waiting, func() { cancel(); release() }
 }
 
-// stop ends the wait and gives the place back.
-func (v *logWait) stop() {
-	if v.release != nil {
-		v.timer.Stop()
-		v.release()
-	}
-}
-
-// awaitValue receives from a channel. ok is false if the wait ends first.
-func awaitValue[T any](v *logWait, done <-chan T) (value T, ok bool) {
-	if v.release == nil {
-		return value, false
-	}
-	select {
-	case value = <-done:
-		return value, true
-	case <-v.ctx.Done():
-	case <-v.timer.C:
-	}
-	return value, false
-}
-
-// sleep pauses. It returns false if the wait ends first.
-func (v *logWait) sleep(d time.Duration) bool {
-	if v.release == nil {
-		return false
-	}
+// sleep pauses. It returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
-	_, ok := awaitValue(v, t.C)
-	return ok
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // logSilence returns how long the log has not answered, and begins to count a silence if there is none. The caller has waited
@@ -141,10 +114,12 @@ func (m *Meter) awaitShared(ctx context.Context, account, name string, arrivedAt
 		}
 	case <-briefTimer.C:
 	}
-	v := m.startWait(ctx, account, arrivedAt)
-	defer v.stop()
+	waiting, stop := m.startWait(ctx, account, arrivedAt)
+	defer stop()
 	for {
-		if _, ok := awaitValue(v, t.done); !ok {
+		select {
+		case <-t.done:
+		case <-waiting.Done():
 			return ErrUnavailable
 		}
 		if t.err == nil { // startWait began a silence; the task may have ended just before
@@ -153,7 +128,7 @@ func (m *Meter) awaitShared(ctx context.Context, account, name string, arrivedAt
 		if !isTransient(t.err) || m.isLogLost() {
 			return t.err
 		}
-		if !v.sleep(retryInterval) {
+		if !sleep(waiting, retryInterval) {
 			return ErrUnavailable
 		}
 		t = m.startShared(name, do)
