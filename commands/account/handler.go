@@ -44,6 +44,8 @@ type agencyState struct {
 	quota                         int64 // requests a month: what the agency has, or the less that it is about to have
 }
 
+// readAgency reads what another account allows as an agency now. It takes that account's turn for a moment, never both turns at
+// once.
 func (a *Accounts) readAgency(ctx context.Context, id string) (agencyState, error) {
 	var agency agencyState
 	err := a.handler.View(ctx, id, func(s *State) {

@@ -54,6 +54,8 @@ func (a *Accounts) generateKey(meta commands.Metadata, req KeyRequest) IssuedKey
 	return IssuedKey{Key: k, Plaintext: plaintext}
 }
 
+// issueKey decides on a key that was made beforehand, since decisions are pure and may be repeated. It returns the event and,
+// for a publishable key, the origins in their canonical form. limit is not looked at for a secret key.
 func issueKey(s *State, k Key, rawOrigins []string, limit plan.Plan) (commands.Result, []string) {
 	action := "issue-" + string(k.Kind) + "-key"
 	if s.Closed() {
@@ -90,6 +92,7 @@ func (a *Accounts) RevokeKey(ctx context.Context, id string, meta commands.Metad
 	return revoked, position, err
 }
 
+// revokeKey also revokes the keys of a closed account.
 func revokeKey(s *State, key string) commands.Result {
 	k, ok := s.Keys[key]
 	if !ok {
@@ -113,6 +116,7 @@ func (a *Accounts) ChangeOrigins(ctx context.Context, id string, meta commands.M
 	return changed, position, err
 }
 
+// changeOrigins returns the key as it is after the change. An unknown key is refused without a record, unlike other refusals.
 func changeOrigins(s *State, key string, rawOrigins []string) (commands.Result, Key) {
 	const action = "change-origins"
 	k, ok := s.Keys[key]
@@ -131,6 +135,7 @@ func changeOrigins(s *State, key string, rawOrigins []string) (commands.Result, 
 	return commands.Append(event.KeyOriginsChanged{Key: k.ID, Hash: k.Hash, Before: k.Origins, Origins: origins}), changed
 }
 
+// resolveOrigins parses the new origins of a key, or returns why the key cannot have any.
 func resolveOrigins(s *State, k *Key, rawOrigins []string) ([]string, error) {
 	switch {
 	case s.Closed():

@@ -78,6 +78,7 @@ func (o OpenRequest) withAgencyPlan(agency agencyState) (OpenRequest, error) {
 	return o, nil
 }
 
+// decide is given the state of the id's stream. The plan must be known by now: an agency's was filled in before.
 func (o OpenRequest) decide(s *State) commands.Result {
 	if s.Exists() {
 		return commands.Refuse(ErrAlreadyOpen)
@@ -135,6 +136,7 @@ func (a *Accounts) EraseAccount(ctx context.Context, id string, meta commands.Me
 	return position, a.codec.DestroyKey(ctx, Aggregate.Category+"-"+id)
 }
 
+// eraseAccount refuses an open account. Closing comes first, so that no key is in use any more.
 func eraseAccount(s *State) commands.Result {
 	switch {
 	case s.Erased:

@@ -27,6 +27,8 @@ func (a *Accounts) ChangePlan(ctx context.Context, id string, meta commands.Meta
 	})
 }
 
+// changePlan is the decision for an operator. agencyPlan is "" for an account without an agency. A sub-client keeps the plan of
+// its agency, but may get another quota.
 func changePlan(s *State, to Terms, agencyPlan plan.Name, now time.Time) commands.Result {
 	if s.Closed() {
 		return refuseAndRecord(actionChangePlan, ErrClosed)
@@ -80,7 +82,7 @@ func (s *State) changeTerms(to Terms, now time.Time) []event.Event {
 	return []event.Event{event.PlanChanged{From: current.Plan, To: to.Plan, Quota: to.Quota, Effective: effective.UTC()}}
 }
 
-// isAbove says whether t gives more than u: the larger plan, or more volume on the same.
+// isAbove says whether t gives more than u: the larger plan, or a larger quota on the same plan. Plans count before quotas.
 func (t Terms) isAbove(u Terms) bool {
 	return t.Plan.IsAbove(u.Plan) || t.Plan == u.Plan && t.Quota > u.Quota
 }
@@ -90,6 +92,7 @@ func (a *Accounts) ActivateAgency(ctx context.Context, id string, meta commands.
 	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result { return activateAgency(s, a.now()) })
 }
 
+// activateAgency refuses an account that is, or is about to be, a sub-client: agencies have depth one.
 func activateAgency(s *State, now time.Time) commands.Result {
 	const action = "activate-agency"
 	switch {
@@ -103,7 +106,8 @@ func activateAgency(s *State, now time.Time) commands.Result {
 	return commands.Append(event.AgencyActivated{})
 }
 
-// JoinAgency makes the account a sub-client of an agency from its next period on.
+// JoinAgency makes the account a sub-client of an agency from its next period on. Until then the account's own plan limits it. It
+// is refused with ErrUnknownAgency for an account that is no active agency.
 func (a *Accounts) JoinAgency(ctx context.Context, id string, meta commands.Metadata, parent string) (eventstore.Position, error) {
 	agency, err := a.readAgency(ctx, parent)
 	if err != nil {
@@ -112,6 +116,7 @@ func (a *Accounts) JoinAgency(ctx context.Context, id string, meta commands.Meta
 	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result { return joinAgency(s, parent, agency, a.now()) })
 }
 
+// joinAgency changes nothing for an account that belongs, or is about to belong, to the same agency.
 func joinAgency(s *State, parent string, agency agencyState, now time.Time) commands.Result {
 	const action = "join-agency"
 	switch {
@@ -137,6 +142,7 @@ func (a *Accounts) LeaveAgency(ctx context.Context, id string, meta commands.Met
 	return a.handleExisting(ctx, id, meta, func(s *State) commands.Result { return leaveAgency(s, !meta.IsByAgency(), a.now()) })
 }
 
+// leaveAgency records the leaving and, in the same append, the quota from then on. confirmed is false for an agency's request.
 func leaveAgency(s *State, confirmed bool, now time.Time) commands.Result {
 	const action = "leave-agency"
 	switch {

@@ -27,6 +27,7 @@ func (l *Locations) readContent(ctx context.Context, account string, contentAt c
 	return l.unsealContent(ctx, account, rows[contentAt.row])
 }
 
+// rowsOf returns the rows of the two events that have contents.
 func rowsOf(e event.Event) []event.SiteRow {
 	switch e := e.(type) {
 	case event.SitesChanged:
@@ -37,6 +38,8 @@ func rowsOf(e event.Event) []event.SiteRow {
 	return nil
 }
 
+// unsealContent decrypts a row's content with the account's data key. The content of an erased account
+// is the zero StoredSite and no error.
 func (l *Locations) unsealContent(ctx context.Context, account string, r event.SiteRow) (locations.StoredSite, error) {
 	var s locations.StoredSite
 	text, err := l.codec.Unseal(ctx, streamOf(account), r.Content)
@@ -83,6 +86,7 @@ func (l *Locations) readOutcome(ctx context.Context, account string, at eventsto
 	return Outcome{}, fmt.Errorf("%s@%d answers no request", r.Stream, r.Revision)
 }
 
+// readStagedRows returns the rows that a commit made real, in the order in which they were staged.
 func (l *Locations) readStagedRows(ctx context.Context, commit eventstore.RecordedEvent, e event.SyncCommitted) ([]event.SiteRow, error) {
 	events, err := eventstore.ReadStagedEvents(ctx, l.store, commit, e)
 	rows := make([]event.SiteRow, 0, e.RowCount)

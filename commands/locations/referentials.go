@@ -83,6 +83,7 @@ func (l *Locations) ArchiveReferential(ctx context.Context, account string, meta
 	})
 }
 
+// deactivateAllSites notes the limit in the summary alone: a deactivation breaks no cap.
 func deactivateAllSites(s *State, ref *referentialState, account string, limit plan.Plan) siteChanges {
 	c := siteChanges{SiteWriteSummary: s.newWriteSummary(ref, "archive", limit)}
 	for id, state := range ref.sites {

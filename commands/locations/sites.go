@@ -45,6 +45,8 @@ func (l *Locations) PatchSite(ctx context.Context, account string, meta commands
 	return s, position, err
 }
 
+// tryPatchSite patches the version of the site that it reads, and fails with errVersionChanged if the decision finds another.
+// edit runs outside the stream's turn: it may take its time.
 func (l *Locations) tryPatchSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string, edit func(locations.Content) (locations.Content, error)) (eventstore.Position, error) {
 	state, err := l.viewSite(ctx, account, func(s *State) (siteState, error) {
 		_, state, err := s.findWritableSite(code, externalID)
@@ -87,6 +89,7 @@ type toggle struct {
 	limit                     plan.Plan
 }
 
+// toggleSite writes no content: the site keeps the one on the log.
 func (l *Locations) toggleSite(ctx context.Context, meta commands.Metadata, t toggle) (locations.Site, eventstore.Position, error) {
 	var err error
 	if t.limit, err = l.plans.PlanOf(ctx, t.account); err != nil {
@@ -107,6 +110,7 @@ func (l *Locations) toggleSite(ctx context.Context, meta commands.Metadata, t to
 	return shown, position, err
 }
 
+// decide changes nothing for a site that is as it is wanted. Only a reactivation can break the cap.
 func (t toggle) decide(s *State) (siteChanges, error) {
 	ref, state, err := s.findWritableSite(t.code, t.externalID)
 	if err != nil {
@@ -151,6 +155,7 @@ func (l *Locations) readSite(ctx context.Context, account, code, externalID stri
 	return s, nil
 }
 
+// viewSite returns the error of find, or that of the view.
 func (l *Locations) viewSite(ctx context.Context, account string, find func(*State) (siteState, error)) (state siteState, err error) {
 	if viewErr := l.handler.View(ctx, account, func(s *State) { state, err = find(s) }); viewErr != nil {
 		return state, viewErr

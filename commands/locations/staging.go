@@ -129,6 +129,7 @@ func splitIntoAppends(rows []event.SiteRow) [][]event.Event {
 	return appends
 }
 
+// fitsOneEvent says whether rows need no staging. A single row never does, however large it is.
 func fitsOneEvent(rows []event.SiteRow) bool {
 	n, _ := countFittingRows(rows)
 	return n == len(rows) && n > 0

@@ -57,6 +57,7 @@ var Aggregate = commands.Aggregate[State]{
 	SnapshotFormat: snapshotFormat, MarshalSnapshot: marshalSnapshot, UnmarshalSnapshot: unmarshalSnapshot,
 }
 
+// weighState is in the unit of maxCachedWeight. Even an empty state weighs something, so that many of them are evicted too.
 func weighState(s *State) int {
 	return 8 + len(s.referentials) + s.totalSites + len(s.idempotency.requests)
 }
@@ -83,6 +84,8 @@ func Evolve(s *State, rec commands.Record) {
 	}
 }
 
+// applySiteRows applies the rows of one append, one slice for each event that has rows. The sums of the account follow from
+// those of the referential.
 func (s *State) applySiteRows(rec commands.Record, w event.SiteWriteSummary, staged [][]event.SiteRow) {
 	ref := s.findOrAddReferential(w.Referential, rec.At)
 	sites, active := len(ref.sites), ref.active
@@ -96,6 +99,7 @@ func (s *State) applySiteRows(rec commands.Record, w event.SiteWriteSummary, sta
 	s.idempotency.remember(rec, w)
 }
 
+// applyRow trusts the row: the version and the digest were decided when it was written. at is in Unix microseconds.
 func (ref *referentialState) applyRow(r event.SiteRow, at int64, contentAt contentRef) {
 	state := ref.sites[r.ExternalID]
 	if state.active {
@@ -129,6 +133,7 @@ func (s *State) findOrAddReferential(code string, at time.Time) *referentialStat
 	return s.referentials[code]
 }
 
+// addReferential adds the referential's sites to the sums of the account. It has sites if it comes from a snapshot.
 func (s *State) addReferential(ref *referentialState) {
 	if s.referentials == nil {
 		s.referentials = map[string]*referentialState{}
@@ -211,6 +216,8 @@ func (c *idempotencyCache) remember(rec commands.Record, w event.SiteWriteSummar
 	c.insert(requestAge{requestKey(w.Referential, w.IdempotencyKeyHash), rec.At}, answeredRequest{w.Action, w.RequestHash, rec.At, rec.Revision})
 }
 
+// insert is given requests in the order of their answers. A key that is used again after a day has two entries in oldestFirst,
+// which remember tells apart by their times.
 func (c *idempotencyCache) insert(age requestAge, request answeredRequest) {
 	if c.requests == nil {
 		c.requests = map[string]answeredRequest{}

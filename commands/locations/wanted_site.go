@@ -43,6 +43,8 @@ type preparedContent struct {
 	digest     locations.Digest
 }
 
+// newWantedSite hashes the content and makes its second form. A customer who reads a site and writes it back sends the geocoded
+// position as if it were his own. withoutPosition is what he meant.
 func newWantedSite(r Row) *wantedSite {
 	withoutPosition := r.Content
 	withoutPosition.Lat, withoutPosition.Lon = nil, nil
@@ -52,7 +54,8 @@ func newWantedSite(r Row) *wantedSite {
 	return &wantedSite{Row: r, sum: r.Content.Hash(), asGiven: preparedContent{content: r.Content}, withoutPosition: preparedContent{content: withoutPosition}}
 }
 
-// classify decides what the row does to a site in a state, or to a site that is not known.
+// classify decides what the row does to a site in a state, or to a site that is not known. The digest of the stored content
+// answers whether the new one is the same, or the same with the position that the site shows, so no content is read.
 func (w *wantedSite) classify(s siteState, known, keepsInactive bool) {
 	w.current, w.operation, w.chosen, w.isGeocodeRetry = s, "", nil, false
 	if !known {

@@ -229,7 +229,8 @@ func (j *writeJob) checkReduction(w event.SiteWriteSummary) error {
 }
 
 // decide returns what the job does to a state, or which rule forbids it. A content that no earlier classification chose is
-// prepared here; err is why that was not possible.
+// prepared here; err is why that was not possible. It may be called again on a later state: only the prepared contents are
+// kept from one call to the next.
 func (j *writeJob) decide(ctx context.Context, s *State, geocoder Geocoder, now time.Time) (v jobResult, refusal, err error) {
 	v, dryRunRefusal, refusal := j.classifyRows(s, now)
 	if refusal == nil && !j.DryRun {
@@ -249,7 +250,8 @@ func (j *writeJob) decide(ctx context.Context, s *State, geocoder Geocoder, now 
 	return v, nil, nil
 }
 
-// addWanted adds a row with its prepared content to the changes.
+// addWanted adds a row with its prepared content to the changes. Geocoding may have changed the row's operation since it was
+// counted: a retry that found a position is an update, so the counts are corrected.
 func (v *jobResult) addWanted(account string, w *wantedSite) {
 	classifiedOp := w.operation
 	r, isWritten := w.eventRow()
@@ -295,7 +297,8 @@ func runInParallel(n int, work func(i int) error) error {
 	return group.Wait()
 }
 
-// siteChanges is what a command does to the sites of one referential: the summary and the rows of its events.
+// siteChanges is what a command does to the sites of one referential: the summary and the rows of its events. It is the value
+// between a decision and the stager.
 type siteChanges struct {
 	event.SiteWriteSummary
 	rows []event.SiteRow // contents in clear

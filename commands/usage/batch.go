@@ -126,6 +126,7 @@ func (b *batch) answerAll(ctx context.Context) error {
 	}
 }
 
+// catchUpWithLog makes the batch fresh. A log that can be read is not silent.
 func (b *batch) catchUpWithLog(ctx context.Context) error {
 	err := b.catchUp(ctx)
 	if b.isFresh = err == nil; b.isFresh {
@@ -176,6 +177,7 @@ func (b *batch) respondRefused(refused []refusedRequest) {
 	}
 }
 
+// respondProbes is called on a fresh fold, so that the answers include what all instances have counted.
 func (b *batch) respondProbes() {
 	for _, w := range b.probes {
 		if _, v := b.fold.Remaining(w.count.Account, w.count.Key); v != ledger.Counted {

@@ -39,6 +39,7 @@ type activePeriod struct {
 	tickVerdict         ledger.Verdict       // what the ledger said of that tick, if isTickFolded
 }
 
+// hasQuotaLeft answers from memory. A yes may be a moment old; a no must be confirmed by the log.
 func (p *activePeriod) hasQuotaLeft(e entry) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -53,6 +54,7 @@ func (p *activePeriod) quotaUsage(account string) QuotaUsage {
 	return QuotaUsage{Used: p.fold.Used(account), Limit: limit, Position: p.position}
 }
 
+// hasAccount says whether the account has a cap in the period. It has one from its first request on.
 func (p *activePeriod) hasAccount(account string) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

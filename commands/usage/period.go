@@ -21,6 +21,7 @@ type contract struct {
 	switchAt atomic.Int64 // when the current period ends or is looked at again, Unix microseconds
 }
 
+// contractID returns the agency of a sub-client, and else the account itself.
 func contractID(g access.Grant) string {
 	if g.Agency != "" {
 		return g.Agency
