@@ -83,9 +83,9 @@ func (e tooEarlyError) Error() string {
 // openCountablePeriod returns a period that requests can be counted in: the given one, a later one if that is closed already, or
 // the one before if the given one has not begun by the log's clock. It also returns when to look again.
 func (m *Meter) openCountablePeriod(ctx context.Context, id string, anchor plan.Date, period plan.Period) (*activePeriod, time.Time, error) {
+	var early tooEarlyError
 	for lookAgainIn := time.Duration(0); ; {
 		p, err := m.loadPeriod(ctx, id, period)
-		early := tooEarlyError{}
 		switch {
 		case errors.As(err, &early) && lookAgainIn == 0:
 			lookAgainIn = max(early.by-ledger.MaxEarlyOpening/2, time.Second)
