@@ -19,7 +19,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// appendRaw appends an event as it is, and gives its revision.
+// appendRaw appends an event of any bytes and returns its revision.
 func appendRaw(t *testing.T, log eventstore.Store, stream, name, data string) eventstore.Revision {
 	t.Helper()
 	done, err := log.Append(t.Context(), stream, eventstore.Any, []eventstore.ProposedEvent{
@@ -98,7 +98,7 @@ func TestUsableEventThatACorrectionNamesIsTakenOutOfTheState(t *testing.T) {
 		}
 	}
 	appendCorrection(t, log, "account-a", accountVoided(closed))
-	for _, instance := range []*account.Accounts{a, newAccounts(log)} { // one that had folded it, and one that had not
+	for _, instance := range []*account.Accounts{a, newAccounts(log)} { // one that had folded the event, and one that had not
 		if s, err := instance.CurrentState(t.Context(), "a"); err != nil || s.Closed() {
 			t.Errorf("got %+v, %v, want it open", s, err)
 		}
@@ -108,7 +108,7 @@ func TestUsableEventThatACorrectionNamesIsTakenOutOfTheState(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsAnEventThatWasVoidedIsStillFolded although it speaks of what was never made.
+// TestWhatFollowsAnEventThatWasVoidedIsStillFolded: the events that follow speak of things that the voided event made.
 func TestWhatFollowsAnEventThatWasVoidedIsStillFolded(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
@@ -149,7 +149,7 @@ func (noGeocoder) Geocode(context.Context, locationsschemas.Content) (locationss
 	return locationsschemas.Position{}, false, nil
 }
 
-// makeRows are so many rows with positions of their own.
+// makeRows returns n rows, each with a position of its own.
 func makeRows(n int) []locations.Row {
 	rows := make([]locations.Row, n)
 	for i := range rows {
@@ -159,7 +159,7 @@ func makeRows(n int) []locations.Row {
 	return rows
 }
 
-// TestEmptyCommitChangesNothingOfAState: neither figures, nor answers, nor what a file keeps.
+// TestEmptyCommitChangesNothingOfAState: it changes no figure, no answer to a request, and no snapshot.
 func TestEmptyCommitChangesNothingOfAState(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())

@@ -15,8 +15,7 @@ var (
 	ErrUnknownKey = errors.New("unknown key")
 )
 
-// Refusal is a rule that an account's state breaks, as the caller is told it: a code for programs and French for
-// people.
+// Refusal is a rule that a command on an account breaks: a code for programs and a French text for people.
 type Refusal struct{ code, text string }
 
 func (r *Refusal) Error() string { return r.text }
@@ -58,7 +57,7 @@ func (e *KeyCapError) Code() string { return "capacite_cles_publiables_depassee"
 // Code names the rule.
 func (e *QuotaError) Code() string { return "quota_trop_grand" }
 
-// refuseAndRecord is the decision to do nothing but record who tried what.
+// refuseAndRecord refuses an action and records who tried it. An error without a code is recorded as "refuse".
 func refuseAndRecord(action string, err error) commands.Result {
 	refused := event.AccountActionRefused{Action: action, Code: "refuse"}
 	var coded interface{ Code() string }

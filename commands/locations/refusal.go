@@ -10,13 +10,13 @@ var (
 	ErrUnknownReferential = errors.New("unknown referential")
 	// ErrUnknownSite: the referential never had such a site.
 	ErrUnknownSite = errors.New("unknown site")
-	// ErrArchived: the referential takes no writes any more.
+	// ErrArchived: the referential is archived and takes no writes.
 	ErrArchived = errors.New("referential is archived")
-	// ErrCodeTaken: a referential of the account, archived ones included, has the code.
+	// ErrCodeTaken: a referential of the account has the code. It may be an archived one.
 	ErrCodeTaken = errors.New("code of a referential is taken")
 	// ErrKeyReused: the Idempotency-Key came with another request in the last 24 hours.
 	ErrKeyReused = errors.New("Idempotency-Key was used for another request")
-	// ErrDuplicateExternalID: a batch has an external id in two rows.
+	// ErrDuplicateExternalID: a batch has two rows with the same external id.
 	ErrDuplicateExternalID = errors.New("external id is given twice")
 )
 
@@ -34,8 +34,7 @@ func (e *SiteCapError) Error() string {
 	return fmt.Sprintf("%d sites active, %d allowed at most", e.Active, e.Ceiling)
 }
 
-// ReductionError: a sync would deactivate more than half of the active sites of its referential, and it was not said
-// that this is meant.
+// ReductionError: a sync would deactivate more than half of the active sites of its referential and was not confirmed.
 type ReductionError struct{ Before, After int }
 
 func (e *ReductionError) Error() string {

@@ -10,7 +10,8 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Referential is a named group of an account's sites. Archived is zero while it takes writes.
+// Referential is a named group of an account's sites. Archived is zero while it takes writes. Its fields are those of the read
+// side's Referential: package http/api converts one into the other.
 type Referential struct {
 	Code, Name        string
 	Created, Archived time.Time
@@ -21,8 +22,8 @@ func (ref *referentialState) toReferential() Referential {
 	return Referential{ref.code, ref.name, ref.created, ref.archived, ref.active}
 }
 
-// OpenReferential gives an account a referential. The cap of active ones has no tolerance and is looked at first; then the code,
-// which is taken for ever.
+// OpenReferential opens a referential. It is refused with a *ReferentialCapError, then with ErrCodeTaken. The cap has no
+// tolerance, unlike that of sites. A code is taken for ever.
 func (l *Locations) OpenReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (Referential, eventstore.Position, error) {
 	limit, err := l.plans.PlanOf(ctx, account)
 	if err != nil {
@@ -43,7 +44,7 @@ func openReferential(s *State, limit plan.Plan, e event.ReferentialOpened) comma
 	return commands.Append(e)
 }
 
-// RenameReferential gives a referential another name. The name it has changes nothing.
+// RenameReferential gives a referential another name. The name that it has changes nothing.
 func (l *Locations) RenameReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (Referential, eventstore.Position, error) {
 	return l.handleReferential(ctx, account, meta, code, func(s *State) commands.Result { return renameReferential(s, code, name) })
 }
@@ -59,7 +60,7 @@ func renameReferential(s *State, code, name string) commands.Result {
 	return commands.Append(event.ReferentialRenamed{Code: code, Before: ref.name, Name: name})
 }
 
-// ArchiveReferential ends a referential for writes and makes its sites inactive, all at once. Twice is once.
+// ArchiveReferential ends a referential for writes and deactivates its sites, in one append. It is idempotent.
 func (l *Locations) ArchiveReferential(ctx context.Context, account string, meta commands.Metadata, code string) (Referential, eventstore.Position, error) {
 	limit, err := l.plans.PlanOf(ctx, account)
 	if err != nil {
@@ -82,6 +83,7 @@ func (l *Locations) ArchiveReferential(ctx context.Context, account string, meta
 	})
 }
 
+// deactivateAllSites notes the limit in the summary alone: a deactivation breaks no cap.
 func deactivateAllSites(s *State, ref *referentialState, account string, limit plan.Plan) siteChanges {
 	c := siteChanges{SiteWriteSummary: s.newWriteSummary(ref, "archive", limit)}
 	for id, state := range ref.sites {
@@ -93,7 +95,7 @@ func deactivateAllSites(s *State, ref *referentialState, account string, limit p
 	return c
 }
 
-// handleReferential takes a decision on a referential and shows what it is then.
+// handleReferential handles a command on a referential and returns the referential as it is then.
 func (l *Locations) handleReferential(ctx context.Context, account string, meta commands.Metadata, code string, decision commands.Decision[State]) (Referential, eventstore.Position, error) {
 	position, err := l.handler.Handle(ctx, account, meta, decision)
 	if err != nil {

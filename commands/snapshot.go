@@ -15,18 +15,26 @@ import (
 	"lieudit/eventstore"
 )
 
-// snapshotFiles keep folds of streams that take long to read. A file is what its sum says it is or it is nothing, and it counts
-// only where the event it ends with stands in the log; the next one replaces it.
+// snapshotFiles keeps the states of long streams, one file a stream:
+//
+//	header: stream and format, one line of text
+//	revision, position (8 bytes each, little endian) and id (16 bytes) of the last event of the state
+//	the state, as Aggregate.MarshalSnapshot writes it
+//	SHA-256 of all that
+//
+// A damaged file is ignored. A sound one is only a proposal: catchUp uses it if the log has that event at that revision.
 type snapshotFiles[S any] struct {
 	aggregate Aggregate[S]
-	folder    string // "": none are kept
+	folder    string // "": no snapshots are kept
 	log       *slog.Logger
 }
 
-// snapshotThreshold is how much of the log a file must save reading, and no less than the file is long.
+// snapshotThreshold is how many bytes of events must have been folded since the last snapshot before a new one is worth
+// writing. It is the size of the last snapshot if that is more, so that writing costs no more than folding did.
 const snapshotThreshold = 512 << 10
 
-// saveSnapshot writes a fold's file when enough was folded since the last. One that cannot be written is not missed.
+// saveSnapshot replaces a state's file if enough was folded since the last. A file that cannot be written is logged and no
+// error: the stream is read instead.
 func (f *snapshotFiles[S]) saveSnapshot(s *streamState[S]) {
 	if f.folder == "" || s.bytesSinceSnapshot < max(snapshotThreshold, s.snapshotSize) {
 		return
@@ -39,11 +47,11 @@ func (f *snapshotFiles[S]) saveSnapshot(s *streamState[S]) {
 	sum := sha256.Sum256(body)
 	s.snapshotSize, s.bytesSinceSnapshot = len(body), 0
 	if err := replaceFile(f.path(s.stream), append(body, sum[:]...)); err != nil {
-		f.log.Warn("cannot keep a fold in its file", "stream", s.stream, "error", err)
+		f.log.Warn("cannot write a snapshot", "stream", s.stream, "error", err)
 	}
 }
 
-// loadSnapshot gives a fold what its file holds, if that is sound. It is still to be held against the log.
+// loadSnapshot fills an empty state from its file, if there is a sound one. The caller must still verify the checkpoint.
 func (f *snapshotFiles[S]) loadSnapshot(s *streamState[S]) {
 	if f.folder == "" {
 		return
@@ -56,7 +64,7 @@ func (f *snapshotFiles[S]) loadSnapshot(s *streamState[S]) {
 		err = f.decodeSnapshot(s, data)
 	}
 	if err != nil {
-		f.log.Warn("a fold's file is of no use", "stream", s.stream, "error", err)
+		f.log.Warn("a snapshot is ignored", "stream", s.stream, "error", err)
 	}
 }
 
@@ -64,11 +72,11 @@ func (f *snapshotFiles[S]) decodeSnapshot(s *streamState[S], data []byte) error 
 	const checkpointSize = 8 + 8 + 16
 	body, sum := data[:max(0, len(data)-sha256.Size)], data[max(0, len(data)-sha256.Size):]
 	if want := sha256.Sum256(body); !bytes.Equal(sum, want[:]) {
-		return errors.New("it is damaged")
+		return errors.New("its checksum is wrong")
 	}
 	rest, ok := bytes.CutPrefix(body, f.header(s.stream))
 	if !ok || len(rest) < checkpointSize {
-		return errors.New("it is of another form")
+		return errors.New("it has another header")
 	}
 	state, err := f.aggregate.UnmarshalSnapshot(rest[checkpointSize:])
 	if err != nil {
@@ -81,6 +89,7 @@ func (f *snapshotFiles[S]) decodeSnapshot(s *streamState[S], data []byte) error 
 	return nil
 }
 
+// header is a frozen format, as the file names are.
 func (f *snapshotFiles[S]) header(stream string) []byte {
 	return fmt.Appendf(nil, "fold of %s in %s\n", stream, f.aggregate.SnapshotFormat)
 }
@@ -89,7 +98,7 @@ func (f *snapshotFiles[S]) path(stream string) string {
 	return filepath.Join(f.folder, url.PathEscape(stream)+".fold")
 }
 
-// replaceFile puts a whole file in another's place, so that a reader finds the one or the other.
+// replaceFile writes a file and renames it over the old one, so that a reader finds the old content or the new one.
 func replaceFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

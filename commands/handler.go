@@ -11,8 +11,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// Handler takes the commands of one kind of aggregate. It is safe for concurrent use; commands on one stream take
-// turns, and another instance's writes are seen as conflicts and decided again.
+// Handler handles the commands of one kind of aggregate. It is safe for concurrent use. Commands on one stream take turns;
+// what another instance appends meanwhile shows as a conflict, and the command is decided again.
 type Handler[S any] struct {
 	aggregate Aggregate[S]
 	store     eventstore.Store
@@ -22,7 +22,7 @@ type Handler[S any] struct {
 	snapshots snapshotFiles[S]
 }
 
-// NewHandler is a desk over a log.
+// NewHandler returns the handler of an aggregate over a log.
 func NewHandler[S any](a Aggregate[S], store eventstore.Store, codec *eventstore.Codec) *Handler[S] {
 	if a.Weight == nil {
 		a.Weight = func(*S) int { return 1 }
@@ -33,16 +33,20 @@ func NewHandler[S any](a Aggregate[S], store eventstore.Store, codec *eventstore
 	return &Handler[S]{aggregate: a, store: store, codec: codec, cache: newStateCache[S](a.Category, a.MaxWeight)}
 }
 
-// KeepSnapshots has the desk keep folds in files of a folder, which is this instance's: a stream that was long is then not read
-// from its beginning. The files can be thrown away at any time. Nothing may have been asked of the desk yet.
+// KeepSnapshots makes the handler keep states in files of a folder that belongs to this instance alone. After a restart a
+// long stream is then not read from its beginning. The files can be deleted at any time. It must be called before the first
+// command.
 func (h *Handler[S]) KeepSnapshots(folder string, log *slog.Logger) {
 	h.snapshots = snapshotFiles[S]{aggregate: h.aggregate, folder: folder, log: log}
 }
 
-// Handle lets decide look at the aggregate's state and appends what it says. It returns the position of the last
-// event that the state or the append holds, for readers to wait for, and decide's own refusal as it is. A decision that
-// failed appends nothing; its error is returned as it is, without a position.
-// eventstore.ErrUnknown means that the context ended before the outcome was known.
+// Handle gives the aggregate's state, as the log has it now, to decide and appends the events of its Result. It returns the
+// position of the last event of the stream, for readers to wait for.
+//
+// The error of a refusal or a failure is returned as it is; with a failure nothing is appended and the position is 0.
+// eventstore.ErrUnknown means that the context ended before the outcome of the append was known, and
+// eventstore.ErrUnavailable that certainly nothing was appended. An *eventstore.UnusableError names an event of the stream
+// that cannot be folded.
 func (h *Handler[S]) Handle(ctx context.Context, id string, meta Metadata, decide Decision[S]) (eventstore.Position, error) {
 	s, err := h.acquireState(ctx, id)
 	if err != nil {
@@ -50,13 +54,13 @@ func (h *Handler[S]) Handle(ctx context.Context, id string, meta Metadata, decid
 	}
 	defer h.releaseState(s)
 	commandID := uuid.New()
-	for attempt := byte(0); ; attempt++ {
+	for attempt := byte(0); ; attempt++ { // each attempt has ids of its own: it may hold other events
 		if err := s.catchUp(ctx, h); err != nil {
 			return 0, err
 		}
 		result := decide(&s.state)
-		if result.failure != nil {
-			return 0, result.failure
+		if result.Failed() {
+			return 0, result.Err()
 		}
 		if len(result.events) == 0 {
 			return s.checkpoint.Position, result.refusal
@@ -65,7 +69,7 @@ func (h *Handler[S]) Handle(ctx context.Context, id string, meta Metadata, decid
 		if err != nil {
 			return 0, err
 		}
-		done, err := AppendUntilKnown(ctx, h.store, s.stream, s.revision, batch)
+		done, err := eventstore.AppendUntilKnown(ctx, h.store, s.stream, s.revision, batch, eventstore.Resend{})
 		switch {
 		case err == nil:
 			return done.Position, result.refusal
@@ -75,7 +79,7 @@ func (h *Handler[S]) Handle(ctx context.Context, id string, meta Metadata, decid
 	}
 }
 
-// View shows the aggregate's state as the log has it now. look must not keep or change it.
+// View calls read with the aggregate's state, as the log has it now. read must not change or keep it.
 func (h *Handler[S]) View(ctx context.Context, id string, read func(*S)) error {
 	s, err := h.acquireState(ctx, id)
 	if err != nil {
@@ -89,14 +93,17 @@ func (h *Handler[S]) View(ctx context.Context, id string, read func(*S)) error {
 	return nil
 }
 
-// acquireState waits for the turn of a stream's next command.
+// acquireState waits until no other command works on the stream. releaseState must follow unless it fails.
 func (h *Handler[S]) acquireState(ctx context.Context, id string) (*streamState[S], error) {
 	s := h.cache.findOrCreate(id)
-	return s, s.lock(ctx)
+	if err := s.turn.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	return s, nil
 }
 
 func (h *Handler[S]) releaseState(s *streamState[S]) {
 	h.cache.updateWeight(s, h.aggregate.Weight(&s.state))
 	h.snapshots.saveSnapshot(s)
-	<-s.semaphore
+	s.turn.Release(1)
 }

@@ -1,6 +1,12 @@
-// Package account decides what may happen to an account: its opening, plan, agency and closing, and the
-// issue and end of its keys. One account is one stream; its invariants (key cap, origin rules, agency
-// rules) are decided on that stream alone, with what its agency's stream said a moment before.
+// Package account handles the commands on accounts: opening, plan, agency, closing and erasure, and the keys. One account is
+// one stream. The constraint: its rules (cap of keys, origins, agencies) are decided on that stream alone, so that they hold
+// exactly however many instances there are. What a decision needs of the agency is read from the agency's stream just before,
+// and may be a moment old.
+//
+//	Accounts.ChangePlan, .IssueKey, .JoinAgency, …
+//	  │ readAgency, PlanOf     what the agency's State says now
+//	  │ commands.Handler       folds the account's own State with Evolve
+//	  └ changePlan, issueKey…  pure decisions: State ──> commands.Result (events, or a Refusal that is recorded)
 package account
 
 import (
@@ -13,21 +19,22 @@ import (
 	"lieudit/schemas/token"
 )
 
-// State is an account as its stream tells it.
+// State is the fold of an account's stream. The zero State is an account that was never opened.
 type State struct {
 	ID       string
-	Name     event.Personal // sealed in decisions
+	Name     event.Personal // sealed in decisions; in clear in what CurrentState and StateAsOf return
 	OpenedAt time.Time
 	ClosedAt time.Time
 	Erased   bool // its personal data cannot be read any more
-	Anchor   plan.Date
-	Terms    access.Scheduled[Terms]  // its own; a sub-client's plan is its agency's
-	Agency   access.Scheduled[string] // the account it is a sub-client of, or ""
-	IsAgency bool
-	Keys     map[string]*Key
+
+	Anchor   plan.Date                // the day whose number begins each monthly period
+	Terms    access.Scheduled[Terms]  // its own, now and next; the plan that limits a sub-client is its agency's, see PlanOf
+	Agency   access.Scheduled[string] // the account that it is a sub-client of, or ""
+	IsAgency bool                     // it may have sub-clients
+	Keys     map[string]*Key          // by id, revoked ones included
 }
 
-// Terms are an account's own plan and monthly volume.
+// Terms are an account's own plan and its quota, in requests a month.
 type Terms struct {
 	Plan  plan.Name
 	Quota int64
@@ -37,9 +44,9 @@ type Terms struct {
 type Key struct {
 	ID, Label, Hint string
 	Kind            token.Kind
-	Hash            []byte
-	Token           string   // of a publishable key
-	Origins         []string // of a publishable key
+	Hash            []byte   // SHA-256 of its token
+	Token           string   // in clear, of a publishable key alone
+	Origins         []string // from which a browser may use a publishable key
 	IssuedAt        time.Time
 	IssuedBy        string
 	RevokedAt       time.Time
@@ -47,13 +54,13 @@ type Key struct {
 	Reason          string // of the revocation
 }
 
-// Active says whether the key can still be used.
+// Active says whether the key is not revoked. The key of a closed account is active and of no use.
 func (k *Key) Active() bool { return k.RevokedAt.IsZero() }
 
-// Aggregate is how account streams are folded.
+// Aggregate describes how account streams are folded.
 var Aggregate = commands.Aggregate[State]{Category: "account", Evolve: Evolve}
 
-// Evolve changes the state by one fact.
+// Evolve changes the state by one record.
 func Evolve(s *State, rec commands.Record) {
 	switch e := rec.Event.(type) {
 	case event.AccountOpened:
@@ -77,7 +84,7 @@ func Evolve(s *State, rec commands.Record) {
 	}
 }
 
-// evolveKeys leaves alone what is said of a key that the state does not have: a correction names the event that issued it.
+// evolveKeys passes over an event about a key that the state does not have: a correction has taken out the event that issued it.
 func evolveKeys(s *State, rec commands.Record) {
 	if s.Keys == nil {
 		s.Keys = map[string]*Key{}
@@ -100,13 +107,13 @@ func evolveKeys(s *State, rec commands.Record) {
 	}
 }
 
-// Exists says whether the account was ever opened.
+// Exists says whether the account was opened. A closed account exists.
 func (s *State) Exists() bool { return s.ID != "" }
 
 // Closed says whether the account was closed.
 func (s *State) Closed() bool { return !s.ClosedAt.IsZero() }
 
-// countActivePublishableKeys counts the publishable keys that hold a slot.
+// countActivePublishableKeys counts the keys that the plan's cap limits.
 func (s *State) countActivePublishableKeys() int {
 	n := 0
 	for _, k := range s.Keys {
@@ -117,5 +124,5 @@ func (s *State) countActivePublishableKeys() int {
 	return n
 }
 
-// nextPeriodStart is the instant the account's next monthly period begins.
+// nextPeriodStart returns the instant at which the account's next monthly period begins.
 func (s *State) nextPeriodStart(now time.Time) time.Time { return plan.PeriodAt(s.Anchor, now).End() }

@@ -16,13 +16,13 @@ import (
 	"lieudit/schemas/event"
 )
 
-// keepSnapshots has an instance keep its folds in a folder.
+// keepSnapshots makes an instance keep snapshots in a folder.
 func keepSnapshots(l *Locations, folder string) *Locations {
 	l.KeepSnapshots(folder, slog.New(slog.DiscardHandler))
 	return l
 }
 
-// countingStore is a log that counts the events that are read of it.
+// countingStore counts the events that are read from a log.
 type countingStore struct {
 	eventstore.Store
 	events int
@@ -38,7 +38,7 @@ func (s *countingStore) ReadStream(ctx context.Context, stream string, from even
 	}
 }
 
-// newFixtureWithSnapshot is an account with a history that is worth a file, and the file.
+// newFixtureWithSnapshot returns a log with an account that has a snapshot, and the snapshot's file.
 func newFixtureWithSnapshot(t *testing.T) (s *fixture, folder, file string) {
 	t.Helper()
 	s, folder = newFixture(t), t.TempDir()
@@ -56,7 +56,7 @@ func newFixtureWithSnapshot(t *testing.T) (s *fixture, folder, file string) {
 	return s, folder, file
 }
 
-// loadState is what an instance makes of the account, and how many events it read.
+// loadState returns the account's state on a new instance, and how many events that read.
 func loadState(t *testing.T, s *fixture, store eventstore.Store, folder string) (state *State, events int) {
 	t.Helper()
 	log := &countingStore{Store: store}
@@ -130,7 +130,7 @@ func TestSnapshotOfAnotherLogIsIgnored(t *testing.T) {
 func TestSnapshotFolderThatCannotBeWrittenIsNoError(t *testing.T) {
 	t.Parallel()
 	s, folder := newFixture(t), filepath.Join(t.TempDir(), "folds")
-	if err := os.WriteFile(folder, nil, 0o600); err != nil { // no folder
+	if err := os.WriteFile(folder, nil, 0o600); err != nil { // a file is in the folder's place
 		t.Fatal(err)
 	}
 	l := keepSnapshots(s.newInstance(s.store), folder)

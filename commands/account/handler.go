@@ -12,8 +12,8 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Accounts takes the commands on accounts. Each command returns the position to wait for before its effect
-// shows in a read model.
+// Accounts handles the commands on accounts. Each command returns the position to wait for before its effect shows in a read
+// model. A command on an account that was never opened is refused with ErrUnknownAccount. It is safe for concurrent use.
 type Accounts struct {
 	handler *commands.Handler[State]
 	store   eventstore.Store
@@ -22,12 +22,12 @@ type Accounts struct {
 	now     func() time.Time
 }
 
-// New takes commands on the accounts of a log. Tokens it makes have the prefixes given.
+// New returns the handler for the accounts of a log. Tokens that it makes bear the given prefixes.
 func New(store eventstore.Store, codec *eventstore.Codec, tokens token.Prefixes, now func() time.Time) *Accounts {
 	return &Accounts{commands.NewHandler(Aggregate, store, codec), store, codec, tokens, now}
 }
 
-// handleExisting decides on an account that must exist.
+// handleExisting handles a command on an account that must exist.
 func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.Metadata, decide commands.Decision[State]) (eventstore.Position, error) {
 	return a.handler.Handle(ctx, id, meta, func(s *State) commands.Result {
 		if !s.Exists() {
@@ -37,13 +37,15 @@ func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.
 	})
 }
 
-// agencyState is what a sub-client's decisions need of its agencyState.
+// agencyState is what decisions about a sub-client need of its agency.
 type agencyState struct {
 	exists, isActive, isSubClient bool
 	plan                          plan.Name
-	quota                         int64 // requests a month it has, or is about to have when that is less
+	quota                         int64 // requests a month: what the agency has, or the less that it is about to have
 }
 
+// readAgency reads what another account allows as an agency now. It takes that account's turn for a moment, never both turns at
+// once.
 func (a *Accounts) readAgency(ctx context.Context, id string) (agencyState, error) {
 	var agency agencyState
 	err := a.handler.View(ctx, id, func(s *State) {
@@ -59,8 +61,8 @@ func (a *Accounts) readAgency(ctx context.Context, id string) (agencyState, erro
 	return agency, err
 }
 
-// readParentAgency is the agency that an account is a sub-client of at this moment, and the account's own plan. The zero
-// agency: it has none.
+// readParentAgency returns the agency that an account is a sub-client of now, and the account's own plan. The zero agencyState
+// means that it has none.
 func (a *Accounts) readParentAgency(ctx context.Context, id string) (agency agencyState, ownPlan plan.Name, err error) {
 	var parent string
 	err = a.handler.View(ctx, id, func(s *State) {
@@ -72,7 +74,8 @@ func (a *Accounts) readParentAgency(ctx context.Context, id string) (agency agen
 	return agency, ownPlan, err
 }
 
-// PlanOf is the plan that limits an account now: its agency's, for a sub-client.
+// PlanOf returns the plan that limits an account now: its agency's plan, for a sub-client. An unknown account has the zero plan,
+// which allows nothing.
 func (a *Accounts) PlanOf(ctx context.Context, id string) (plan.Plan, error) {
 	agency, name, err := a.readParentAgency(ctx, id)
 	if agency.exists {
@@ -82,7 +85,7 @@ func (a *Accounts) PlanOf(ctx context.Context, id string) (plan.Plan, error) {
 	return p, err
 }
 
-// CurrentState is the account as its stream tells it now, with its name in clear and without its keys.
+// CurrentState returns the account's state now, with its name in clear and without its keys.
 func (a *Accounts) CurrentState(ctx context.Context, id string) (State, error) {
 	var s State
 	err := a.handler.View(ctx, id, func(current *State) { s = *current })
@@ -96,8 +99,8 @@ func (a *Accounts) CurrentState(ctx context.Context, id string) (State, error) {
 	return s, err
 }
 
-// AgencyOf is the account that id is a sub-client of at this moment, or "". An account that does not exist is
-// ErrUnknown.
+// AgencyOf returns the account that id is a sub-client of now, or "". It fails with ErrUnknownAccount for an account that does
+// not exist.
 func (a *Accounts) AgencyOf(ctx context.Context, id string) (parent string, err error) {
 	exists := false
 	err = a.handler.View(ctx, id, func(s *State) { parent, exists = s.Agency.At(a.now()), s.Exists() })
@@ -107,15 +110,16 @@ func (a *Accounts) AgencyOf(ctx context.Context, id string) (parent string, err 
 	return parent, err
 }
 
-// logTime is now, as finely as the log records it.
+// logTime returns the time now in UTC, to the microsecond that the log keeps.
 func (a *Accounts) logTime() time.Time { return a.now().UTC().Truncate(time.Microsecond) }
 
-// newID makes an id no other thing has.
+// newID makes an id that nothing else has.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// StateAsOf is the account as its stream tells it at an instant, with its name in clear, and the last event that says so.
-// The zero instant is the end of the stream: its events may bear times of a clock that is ahead. An account not opened
-// by then is ErrUnknown.
+// StateAsOf folds the account's stream up to an instant. It returns the state, with its name in clear, and the last event that
+// was folded. The zero instant means the end of the stream, whatever times its events bear: the log's clock may be ahead. It
+// fails with ErrUnknownAccount if the account was not opened by then. Corrections count at every instant, also before they
+// were made.
 func (a *Accounts) StateAsOf(ctx context.Context, id string, asOf time.Time) (s State, last eventstore.RecordedEvent, err error) {
 	stream := Aggregate.Category + "-" + id
 	voided, err := commands.ReadVoidedRevisions(ctx, a.store, stream, 0)
@@ -149,8 +153,8 @@ func (a *Accounts) StateAsOf(ctx context.Context, id string, asOf time.Time) (s 
 	return s, last, nil
 }
 
-// QuotaAt is how many requests a month an account may make at an instant, and the position of the last event of its
-// stream.
+// QuotaAt returns how many requests a month an account may make at an instant, and the position of the last event of its
+// stream. It fails with ErrUnknownAccount for an account that does not exist.
 func (a *Accounts) QuotaAt(ctx context.Context, id string, at time.Time) (quota int64, asOf eventstore.Position, err error) {
 	exists := false
 	asOf, err = a.handler.Handle(ctx, id, commands.Metadata{}, func(s *State) commands.Result {

@@ -18,7 +18,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// fakeVault is a vault that is never asked in vain.
+// fakeVault has a key for every subject.
 type fakeVault struct{}
 
 func (fakeVault) Key(context.Context, string, bool) ([]byte, error) { return make([]byte, 32), nil }
@@ -135,7 +135,7 @@ func TestNothingIsRefusedOnAStaleState(t *testing.T) {
 	}
 }
 
-// replaceableStore is a log that can be replaced under its users, as when it is restored from a copy.
+// replaceableStore is a log that a test replaces under its users, as a restore from a copy does.
 type replaceableStore struct{ eventstore.Store }
 
 func TestStateIsFoldedAgainWhenTheLogWasRestored(t *testing.T) {
@@ -213,5 +213,81 @@ func TestSubClientHasItsAgencysPlan(t *testing.T) {
 	}
 	if parent, err := a.AgencyOf(t.Context(), "sub"); err != nil || parent != "agency" {
 		t.Errorf("got agency %q, %v", parent, err)
+	}
+}
+
+func TestAppendOfUnknownOutcomeEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	openAccount(t, newAccounts(log), "a", plan.Starter)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := newAccounts(unknownOutcomeStore{log}).CloseAccount(ctx, "a", operator)
+	if !errors.Is(err, eventstore.ErrUnknown) {
+		t.Errorf("got %v, want ErrUnknown", err)
+	}
+}
+
+// unknownOutcomeStore never learns the outcome of an append.
+type unknownOutcomeStore struct{ eventstore.Store }
+
+func (unknownOutcomeStore) Append(context.Context, string, eventstore.Revision, []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	return eventstore.AppendResult{}, eventstore.ErrUnknown
+}
+
+// unavailableAfterAppendStore makes an append, loses its reply, and is unavailable for a while.
+type unavailableAfterAppendStore struct {
+	eventstore.Store
+	calls int
+}
+
+func (s *unavailableAfterAppendStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	s.calls++
+	if s.calls > 1 && s.calls < 4 {
+		return eventstore.AppendResult{}, eventstore.ErrUnavailable
+	}
+	done, err := s.Store.Append(ctx, stream, expected, events)
+	if s.calls == 1 {
+		return eventstore.AppendResult{}, eventstore.ErrUnknown
+	}
+	return done, err
+}
+
+func TestUnknownOutcomeIsNotTakenForNoneWhenTheLogIsUnavailable(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	openAccount(t, newAccounts(log), "a", plan.Starter)
+	made, err := newAccounts(&unavailableAfterAppendStore{Store: log}).IssueKey(t.Context(), "a", operator, account.KeyRequest{Kind: token.Secret, Label: "k"})
+	if err != nil {
+		t.Fatalf("the append was made, the command says %v", err)
+	}
+	s, _, err := newAccounts(log).StateAsOf(t.Context(), "a", time.Now())
+	if err != nil || len(s.Keys) != 1 || s.Keys[made.ID] == nil {
+		t.Errorf("got keys %v, %v, want the issued one", s.Keys, err)
+	}
+}
+
+// closedAfterAppendStore makes an append, loses its reply, and is closed then.
+type closedAfterAppendStore struct {
+	eventstore.Store
+	calls int
+}
+
+func (s *closedAfterAppendStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	if s.calls++; s.calls > 1 {
+		return eventstore.AppendResult{}, eventstore.ErrClosed
+	}
+	if _, err := s.Store.Append(ctx, stream, expected, events); err != nil {
+		return eventstore.AppendResult{}, err
+	}
+	return eventstore.AppendResult{}, eventstore.ErrUnknown
+}
+
+func TestUnknownOutcomeIsNotTakenForNoneWhenTheLogIsClosed(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	openAccount(t, newAccounts(log), "a", plan.Starter)
+	if _, err := newAccounts(&closedAfterAppendStore{Store: log}).CloseAccount(t.Context(), "a", operator); !errors.Is(err, eventstore.ErrUnknown) {
+		t.Errorf("got %v, want ErrUnknown", err)
 	}
 }

@@ -4,27 +4,77 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
-	"time"
 
-	"lieudit/eventstore"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
-	"lieudit/schemas/plan"
 )
 
-// batch is one turn of a book: it answers all that waited when it began, and are still there.
-type batch struct {
-	*activePeriod
-	charges, refunds, probes []*pendingRequest
-	isFresh                  bool // the fold holds all that was on the log when the flight began
-	mayBeOnLog               bool // the last batch may be on the log, and was not folded
+// maxIdleWorkers is how many workers wait for the next period. A worker that has flushed one has a stack that need not grow
+// again.
+const maxIdleWorkers = 64
+
+// startFlush gives a period to an idle worker, or to a new one.
+func (m *Meter) startFlush(p *activePeriod) {
+	select {
+	case m.idleWorkers <- p:
+	default:
+		m.goroutines.Go(func() { m.runWorker(p) })
+	}
 }
 
-// flush answers waiters, however long the log takes: they mind their own time. It says whether it got through.
-func (p *activePeriod) flush(pending []*pendingRequest) (ok bool) {
+// runWorker flushes one period after the other.
+func (m *Meter) runWorker(p *activePeriod) {
+	for {
+		p.flushUntilEmpty()
+		if m.idleWorkerCount.Add(1) > maxIdleWorkers {
+			m.idleWorkerCount.Add(-1)
+			return
+		}
+		select {
+		case p = <-m.idleWorkers:
+			m.idleWorkerCount.Add(-1)
+		case <-m.servingCtx.Done():
+			return
+		}
+	}
+}
+
+// flushUntilEmpty makes batches for as long as requests wait for the period. Only one worker at a time runs it for a period:
+// see queue.isFlushing.
+func (p *activePeriod) flushUntilEmpty() {
+	for succeeded := true; ; {
+		pending := p.queue.takePending(succeeded)
+		if len(pending) == 0 {
+			return
+		}
+		if p.meter.runCtx.Err() != nil { // the meter has ended
+			for _, w := range pending {
+				w.respond(ErrUnavailable)
+			}
+			continue
+		}
+		if succeeded = p.flush(pending); succeeded {
+			runtime.Gosched() // requests that are about to come share the next batch: a third fewer events under 64 connections
+		} else {
+			sleep(p.meter.runCtx, retryInterval)
+		}
+	}
+}
+
+// batch is the requests of one period that are answered together: all that waited when it began.
+type batch struct {
+	*activePeriod
+	charges, refunds, probes []*pendingRequest // those that are not answered yet
+	isFresh                  bool              // the fold has all that was on the log when the batch began
+	mayBeOnLog               bool              // the last append may be on the log and is not folded
+}
+
+// flush answers requests, however long the log takes: each request minds its own time. It returns false if the batch failed.
+func (p *activePeriod) flush(pending []*pendingRequest) (succeeded bool) {
 	b := batch{activePeriod: p}
 	for _, w := range pending {
 		switch {
@@ -44,12 +94,13 @@ func (p *activePeriod) flush(pending []*pendingRequest) (ok bool) {
 		return false
 	}
 	if b.isFresh {
-		p.meter.clearSilence() // who left meanwhile may have begun to count a silence that was over
+		p.meter.clearSilence() // a request that gave up meanwhile may have begun a silence that was over
 	}
 	return true
 }
 
-// answerAll goes on until everybody is answered: a tick that others' ticks left no room for is made again, smaller.
+// answerAll appends ticks until every request is answered. A tick is made again, smaller, if the ticks of others left no room
+// for it. Nobody is refused on memory alone: the log is read first.
 func (b *batch) answerAll(ctx context.Context) error {
 	for {
 		if len(b.probes) > 0 && !b.isFresh {
@@ -58,7 +109,7 @@ func (b *batch) answerAll(ctx context.Context) error {
 			}
 		}
 		counts, refused := b.draftTick()
-		if len(refused) > 0 && !b.isFresh { // nobody is refused on what is merely remembered
+		if len(refused) > 0 && !b.isFresh {
 			if err := b.catchUpWithLog(ctx); err != nil {
 				return err
 			}
@@ -75,6 +126,7 @@ func (b *batch) answerAll(ctx context.Context) error {
 	}
 }
 
+// catchUpWithLog makes the batch fresh. A log that can be read is not silent.
 func (b *batch) catchUpWithLog(ctx context.Context) error {
 	err := b.catchUp(ctx)
 	if b.isFresh = err == nil; b.isFresh {
@@ -83,13 +135,13 @@ func (b *batch) catchUpWithLog(ctx context.Context) error {
 	return err
 }
 
-// refusedRequest is a waiter that would not count, and why.
+// refusedRequest is a request that would not count, and why.
 type refusedRequest struct {
 	*pendingRequest
 	verdict ledger.Verdict
 }
 
-// draftTick is the tick for those who would count if it were next in the stream, and the others.
+// draftTick returns the counts of the requests that would count if their tick were next in the stream, and the other requests.
 func (b *batch) draftTick() (counts []event.UsageCount, refused []refusedRequest) {
 	b.charges = slices.DeleteFunc(b.charges, (*pendingRequest).isAbandoned)
 	d := b.fold.DraftTick()
@@ -106,7 +158,7 @@ func (b *batch) draftTick() (counts []event.UsageCount, refused []refusedRequest
 	return counts, refused
 }
 
-// addCount adds a count to counts.
+// addCount adds a count to those of the same account, key and endpoint. A batch has so few that a map would be slower.
 func addCount(counts []event.UsageCount, c event.UsageCount) []event.UsageCount {
 	for i := range counts {
 		existing := &counts[i]
@@ -125,6 +177,7 @@ func (b *batch) respondRefused(refused []refusedRequest) {
 	}
 }
 
+// respondProbes is called on a fresh fold, so that the answers include what all instances have counted.
 func (b *batch) respondProbes() {
 	for _, w := range b.probes {
 		if _, v := b.fold.Remaining(w.count.Account, w.count.Key); v != ledger.Counted {
@@ -136,7 +189,8 @@ func (b *batch) respondProbes() {
 	b.probes = nil
 }
 
-// refusalError is why a request that the fold gives no room to is not served.
+// refusalError returns the error of a request that the ledger does not count. A closed period is retired: the request tries
+// again with the next one.
 func (b *batch) refusalError(account string, v ledger.Verdict) error {
 	switch v {
 	case ledger.CapReached:
@@ -151,59 +205,8 @@ func (b *batch) refusalError(account string, v ledger.Verdict) error {
 	}
 }
 
-// appendTick makes the tick and the refunds durable and answers those it settles.
-func (b *batch) appendTick(ctx context.Context, counts []event.UsageCount) error {
-	prepared, err := b.prepareAppend(ctx, counts, b.assignTickDay(), b.buildRefunds())
-	if err == nil {
-		err = b.appendUntilFolded(ctx, prepared)
-	}
-	if err != nil {
-		return err
-	}
-	return b.respondFolded(prepared)
-}
-
-// appendUntilFolded sends a batch until it is on the log and folded. What became of it is found out before anything else is
-// appended to the stream, whatever that takes; only where certainly nothing was added it gives up.
-func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) error {
-	var done eventstore.AppendResult
-	isAppended := false
-	for pause := time.Millisecond; ; pause = min(2*pause, retryInterval) {
-		var err error
-		if !isAppended {
-			if done, err = b.meter.store.Append(ctx, b.stream, eventstore.Any, prepared.proposed); err == nil {
-				isAppended = true
-				b.meter.clearSilence()
-			}
-		}
-		if isAppended {
-			err = b.foldAppended(ctx, prepared, done)
-		}
-		if b.mayBeOnLog = err != nil && (b.mayBeOnLog || isAppended || errors.Is(err, eventstore.ErrUnknown)); !b.mayBeOnLog || errors.Is(err, errRetired) {
-			return err
-		}
-		b.meter.reportHealth(b.stream, err)
-		b.meter.logSilence() // begins to count
-		if !b.meter.sleep(pause) {
-			return err
-		}
-	}
-}
-
-// foldAppended folds a batch that is on the log, and what others appended before it.
-func (b *batch) foldAppended(ctx context.Context, prepared preparedAppend, done eventstore.AppendResult) error {
-	if done.Revision != b.revision+eventstore.Revision(len(prepared.events)) {
-		return b.catchUpWithLog(ctx)
-	}
-	for _, e := range prepared.events {
-		b.applyEvent(e, b.revision+1, done.Position, time.Time{})
-	}
-	b.lastEventID = prepared.proposed[len(prepared.proposed)-1].ID
-	return nil
-}
-
-// respondFolded answers who was in a batch that the fold now holds. Those whose tick is void stay, to be tried again; what was
-// counted for those who left meanwhile is taken back.
+// respondFolded answers the requests of an append that is in the fold. If the tick is void, its requests stay in the batch for
+// another tick. What was counted for requests that were abandoned meanwhile is refunded.
 func (b *batch) respondFolded(prepared preparedAppend) error {
 	b.meter.eventsAppended.Add(int64(len(prepared.events)))
 	for _, w := range b.refunds {
@@ -224,39 +227,13 @@ func (b *batch) respondFolded(prepared preparedAppend) error {
 	b.meter.requestsCounted.Add(int64(len(b.charges) - len(lateRefunds)))
 	b.charges = nil
 	b.queue.requeue(lateRefunds)
-	b.meter.clearSilence() // as in fly
+	b.meter.clearSilence() // as in flush
 	return nil
 }
 
-// assignTickDay is the day of the tick, that of its last request. It becomes the day of them all, for their refunds.
-func (b *batch) assignTickDay() plan.Date {
-	n := len(b.charges)
-	if n == 0 {
-		return b.period.First
-	}
-	day := b.charges[n-1].day
-	for _, w := range b.charges {
-		w.day = day
-	}
-	return day
-}
-
-// buildRefunds are the refunds, those of one day together.
-func (b *batch) buildRefunds() []event.UsageRefunded {
-	var refunds []event.UsageRefunded
-	for _, w := range b.refunds {
-		i := slices.IndexFunc(refunds, func(r event.UsageRefunded) bool { return r.Day == w.day })
-		if i < 0 {
-			i = len(refunds)
-			refunds = append(refunds, event.UsageRefunded{Day: w.day})
-		}
-		refunds[i].Counts = addCount(refunds[i].Counts, w.count)
-	}
-	return refunds
-}
-
-// failRequests refuses who is still waiting to be served, unless the log was only away for a moment: then they are tried again,
-// until they leave by themselves. Refunds are always tried again, but those that may be on the log.
+// failRequests ends a batch that failed. If the log was unavailable for a moment, its requests are tried again with the next
+// batch until they give up by themselves; else they are refused. Refunds are always tried again, but for those that may be
+// on the log: they must not be made twice.
 func (b *batch) failRequests(cause error) {
 	unanswered := slices.Concat(b.charges, b.probes)
 	if b.mayBeOnLog {

@@ -14,13 +14,14 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// contract is who pays, and the book that is open for them.
+// contract is who pays: an agency for itself and its sub-clients, or an account of its own. It has one current period.
 type contract struct {
 	id       string
 	current  atomic.Pointer[activePeriod]
-	switchAt atomic.Int64 // when to look for another one, Unix microseconds
+	switchAt atomic.Int64 // when the current period ends or is looked at again, Unix microseconds
 }
 
+// contractID returns the agency of a sub-client, and else the account itself.
 func contractID(g access.Grant) string {
 	if g.Agency != "" {
 		return g.Agency
@@ -36,23 +37,8 @@ func (m *Meter) findOrAddContract(id string) *contract {
 	return c.(*contract)
 }
 
-// currentPeriod is the open book of a grant's contract, in which the grant's account has its cap.
-func (m *Meter) currentPeriod(ctx context.Context, g access.Grant, arrivedAt time.Time) (*activePeriod, error) {
-	now := m.clock()
-	c := m.findOrAddContract(contractID(g))
-	p := c.current.Load()
-	if p == nil || now.UnixMicro() >= c.switchAt.Load() || p.isRetired() {
-		if err := m.openShared(ctx, g, c, now, arrivedAt); err != nil {
-			return nil, err
-		}
-		p = c.current.Load()
-	}
-	p.lastUsedAt.Store(now.Unix())
-	return p, p.ensureCap(ctx, g, now, arrivedAt)
-}
-
-// openShared waits until the contract's book is open. One that was put away is another contract than the one of the
-// same id after it.
+// openShared waits for one switchPeriod that all requests of the contract share. The task is named after the contract's address
+// too: a contract that was evicted is another one than that of the same id after it.
 func (m *Meter) openShared(ctx context.Context, g access.Grant, c *contract, now, arrivedAt time.Time) error {
 	return m.awaitShared(ctx, g.Account, fmt.Sprintf("open %s %p", c.id, c), arrivedAt, func(ctx context.Context) error {
 		return m.switchPeriod(ctx, c, g.Anchor, now)
@@ -65,12 +51,12 @@ func (p *activePeriod) isRetired() bool {
 	return p.queue.isRetired
 }
 
-// switchPeriod opens the book of the period that an instant is in; one at a time does so for a contract. A clock that was set
-// back never turns to an earlier one.
+// switchPeriod makes the period that an instant is in the contract's current one. It runs once at a time for a contract. A clock
+// that was set back never switches to an earlier period.
 func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date, now time.Time) error {
 	current := c.current.Load()
 	if current != nil && !current.isRetired() && now.UnixMicro() < c.switchAt.Load() {
-		return nil // somebody was faster
+		return nil // another task has switched it
 	}
 	period := plan.PeriodAt(anchor, now)
 	if current != nil && period.Start().Before(current.period.Start()) {
@@ -87,19 +73,19 @@ func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date,
 	return nil
 }
 
-// errEarly: the period has not begun by the log's clock.
+// tooEarlyError: the period has not begun by the log's clock, so the ledger does not open it.
 type tooEarlyError struct{ by time.Duration }
 
 func (e tooEarlyError) Error() string {
 	return fmt.Sprintf("the period begins in %v by the log's clock", e.by)
 }
 
-// openCountablePeriod is the book of a period that requests can be counted in: the one given, a later one when that is closed already,
-// the one before when the log says that it has not begun. It also says when to look again.
+// openCountablePeriod returns a period that requests can be counted in: the given one, a later one if that is closed already, or
+// the one before if the given one has not begun by the log's clock. It also returns when to look again.
 func (m *Meter) openCountablePeriod(ctx context.Context, id string, anchor plan.Date, period plan.Period) (*activePeriod, time.Time, error) {
+	var early tooEarlyError
 	for lookAgainIn := time.Duration(0); ; {
 		p, err := m.loadPeriod(ctx, id, period)
-		early := tooEarlyError{}
 		switch {
 		case errors.As(err, &early) && lookAgainIn == 0:
 			lookAgainIn = max(early.by-ledger.MaxEarlyOpening/2, time.Second)
@@ -118,7 +104,7 @@ func (m *Meter) openCountablePeriod(ctx context.Context, id string, anchor plan.
 	}
 }
 
-// loadPeriod folds the stream of a period, from its latest balance on, and opens it when nobody has.
+// loadPeriod folds the stream of a period, and opens the period if nobody has.
 func (m *Meter) loadPeriod(ctx context.Context, id string, period plan.Period) (*activePeriod, error) {
 	p, err := m.readPeriod(ctx, ledger.StreamName(id, period.First))
 	if err != nil {
@@ -133,7 +119,7 @@ func (m *Meter) loadPeriod(ctx context.Context, id string, period plan.Period) (
 	return p, nil
 }
 
-// readPeriod is the book of a stream as the log has it.
+// readPeriod folds a stream, from its latest snapshot on.
 func (m *Meter) readPeriod(ctx context.Context, stream string) (*activePeriod, error) {
 	p := &activePeriod{meter: m, stream: stream, fold: &ledger.PeriodState{}, revision: eventstore.NoStream, capCheckedAt: map[string]time.Time{}}
 	for r, err := range m.store.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
@@ -154,20 +140,16 @@ func (m *Meter) readPeriod(ctx context.Context, stream string) (*activePeriod, e
 	return p, p.catchUp(ctx)
 }
 
-// openPeriod begins the period, or finds that somebody else has.
+// openPeriod appends the event that opens the period, unless another instance has opened it.
 func (p *activePeriod) openPeriod(ctx context.Context, id string) error {
 	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, id, latest(p.meter.clock(), p.period.Start()))
 	if err != nil {
 		return err
 	}
 	opening := event.UsageOpened{Contract: id, First: p.period.First, Next: p.period.Next, Cap: requests, AsOfPosition: int64(asOf)}
-	name := fmt.Sprintf("open %d", p.revision)
-	proposed, err := p.meter.encodeEvents(ctx, p.stream, name, opening)
-	if err != nil {
-		return err
-	}
 	startedAt := p.meter.clock()
-	if _, err = p.meter.appendUntilKnown(ctx, p.stream, p.revision, proposed); err != nil && !errors.Is(err, eventstore.ErrConflict) {
+	err = p.meter.appendNamed(ctx, p.stream, fmt.Sprintf("open %d", p.revision), p.revision, opening)
+	if err != nil && !errors.Is(err, eventstore.ErrConflict) {
 		return err
 	}
 	isOwn := err == nil
@@ -177,7 +159,8 @@ func (p *activePeriod) openPeriod(ctx context.Context, id string) error {
 	return tooEarlyError{p.period.Start().Sub(startedAt) + p.logClockLag(ctx, startedAt)}
 }
 
-// logClockLag is how far the log's clock is logClockLag an instant at which something was appended to the book.
+// logClockLag returns how far the log's clock is behind this instance's. at is when this instance appended the event at the
+// period's revision. It is 0 if that cannot be read.
 func (p *activePeriod) logClockLag(ctx context.Context, at time.Time) time.Duration {
 	for r, err := range p.meter.store.ReadStream(ctx, p.stream, p.revision, eventstore.Forward) {
 		if err == nil {

@@ -8,10 +8,13 @@ import (
 	"lieudit/eventstore"
 )
 
-// snapshotFormat names the form below: another form needs another name.
+// snapshotFormat names the encoding below: another encoding needs another name.
+//
+// The encoding is written by hand and not by encoding/gob because a state may hold half a million small structs of unexported
+// fields, which gob could only write through exported copies.
 const snapshotFormat = "places.2"
 
-// marshalSnapshot is a state as bytes. Rows whose commit comes next are not in it: there are none between two commands.
+// marshalSnapshot encodes a state. pendingRows are left out: there are none between two commands.
 func marshalSnapshot(s *State) []byte {
 	b := binary.AppendUvarint(make([]byte, 0, 1024+128*s.totalSites), uint64(len(s.referentials)))
 	for _, ref := range s.referentials {
@@ -51,7 +54,7 @@ func (s siteState) appendBinary(b []byte) []byte {
 	return b
 }
 
-// unmarshalSnapshot is the state that freeze made the bytes of.
+// unmarshalSnapshot decodes the state that marshalSnapshot encoded. It fails on any other bytes, and never panics.
 func unmarshalSnapshot(data []byte) (State, error) {
 	s := State{}
 	r := snapshotReader{rest: data}
@@ -75,12 +78,12 @@ func unmarshalSnapshot(data []byte) (State, error) {
 		s.idempotency.insert(age, answeredRequest{r.readText(), r.readText(), r.readTime(), eventstore.Revision(r.readNumber())})
 	}
 	if r.isTruncated || len(r.rest) > 0 {
-		return State{}, errors.New("it is not a state of places")
+		return State{}, errors.New("it is no state of locations")
 	}
 	return s, nil
 }
 
-// snapshotReader is bytes that are read from the front. What is missing reads as zero.
+// snapshotReader reads bytes from the front. What is missing reads as zero and sets isTruncated.
 type snapshotReader struct {
 	rest        []byte
 	isTruncated bool
@@ -106,7 +109,8 @@ func (r *snapshotReader) readNumber() int64 {
 	return int64(x)
 }
 
-// readCount is how many things follow, each of which takes bytes.
+// readCount reads how many elements follow. Each takes at least a byte, so a count above the bytes left is refused before
+// anything is allocated for it.
 func (r *snapshotReader) readCount() int {
 	n := r.readNumber()
 	if n < 0 || n > int64(len(r.rest)) {
@@ -140,7 +144,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// appendTime keeps an instant of the log to the nanosecond; 0 is none.
+// appendTime encodes an instant as Unix nanoseconds, and the zero time as 0.
 func appendTime(b []byte, t time.Time) []byte {
 	if t.IsZero() {
 		return binary.AppendUvarint(b, 0)

@@ -16,7 +16,7 @@ import (
 
 type content = locations.Content
 
-// geocoderFunc is a placer that finds nothing, and says that it was asked.
+// geocoderFunc finds nothing, and is called for each lookup.
 type geocoderFunc func()
 
 func (p geocoderFunc) Geocode(context.Context, content) (locations.Position, bool, error) {
@@ -32,7 +32,7 @@ func TestRequestWithAKeyIsAnsweredOnce(t *testing.T) {
 	mustOpen(t, l, "depots")
 	b := Batch{Rows: []Row{rowAt("x", "X", 44), rowWithAddress("y", "Y", "1 rue", "Mende"), rowWithAddress("z", "Z", "1 rue", "Atlantis")}, IsSync: true, IdempotencyKey: "k", RequestDigest: []byte("1")}
 	first := mustWrite(t, l, "magasins", b)
-	mustPut(t, l, rowAt("w", "W", 44)) // the answer stays as it was
+	mustPut(t, l, rowAt("w", "W", 44)) // this write must not change the answer
 	asked := s.ban.calls
 	for _, again := range []*Locations{l, s.newInstance(s.store)} {
 		if diff := cmp.Diff(first, mustWrite(t, again, "magasins", b)); diff != "" {
@@ -61,7 +61,7 @@ func TestRequestWithAKeyIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-func TestRequestThatChangedNothingIsKept(t *testing.T) {
+func TestAnswerToAnUnchangedWriteIsKept(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
 	l := s.newInstance(s.store)
@@ -79,7 +79,7 @@ func TestRequestThatChangedNothingIsKept(t *testing.T) {
 	}
 }
 
-func TestRefusalIsNotKept(t *testing.T) {
+func TestRefusalIsNotKeptForItsKey(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
 	l := s.newInstance(s.store)
@@ -119,17 +119,17 @@ func TestKeyIsForgottenAfterADay(t *testing.T) {
 func TestStateHoldsTheKeysOfOneDay(t *testing.T) {
 	t.Parallel()
 	s := given()
-	fact := func(hour int, key string) {
+	applyWrite := func(hour int, key string) {
 		w := event.SiteWriteSummary{Referential: "r", IdempotencyKeyHash: key}
 		Evolve(s, commands.Record{Event: event.UnchangedWriteRecorded{SiteWriteSummary: w}, At: now.Add(time.Duration(hour) * time.Hour), Revision: eventstore.Revision(hour)})
 	}
 	for hour := range 100 {
-		fact(hour, string(rune('a'+hour%30)))
+		applyWrite(hour, string(rune('a'+hour%30)))
 		if n := len(s.idempotency.requests); n != min(hour+1, 24) || len(s.idempotency.oldestFirst) != n {
 			t.Fatalf("hour %d: got %d keys in %d places", hour, n, len(s.idempotency.oldestFirst))
 		}
 	}
-	fact(200, "")
+	applyWrite(200, "")
 	if len(s.idempotency.requests) != 0 {
 		t.Errorf("got %v, want none after days without a key", s.idempotency.requests)
 	}
@@ -161,7 +161,7 @@ func TestErasedAccountFoldsAndReadsAsEmpty(t *testing.T) {
 	}
 }
 
-func TestNoExternalIDComesTwice(t *testing.T) {
+func TestBatchWithAnExternalIDTwiceIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
 	l := s.newInstance(s.store)
@@ -172,7 +172,7 @@ func TestNoExternalIDComesTwice(t *testing.T) {
 	}
 }
 
-func TestShownTimesAreTheLogs(t *testing.T) {
+func TestTimesOfASiteAreThoseOfTheLog(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
 	s.clock.Store(int64(time.Hour))

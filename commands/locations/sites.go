@@ -12,10 +12,11 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// errVersionChanged: the site was changed since it was read.
+// errVersionChanged: the site was changed after PatchSite read it.
 var errVersionChanged = errors.New("site was changed meanwhile")
 
-// PutSite says all there is to say of one site: it is created, updated or reactivated, or stays as it is.
+// PutSite writes the whole content of one site, which is created, updated or reactivated, or stays as it is. It is refused as
+// WriteBatch is.
 func (l *Locations) PutSite(ctx context.Context, account string, meta commands.Metadata, code string, r Row) (s locations.Site, created bool, position eventstore.Position, err error) {
 	j, err := newWriteJob(account, code, "put", Batch{Rows: []Row{r}})
 	if err != nil {
@@ -29,8 +30,9 @@ func (l *Locations) PutSite(ctx context.Context, account string, meta commands.M
 	return s, o.Created > 0, position, err
 }
 
-// PatchSite changes what the customer said of a site, as change says, whose error is returned as it is. It may be called
-// again, when the site was changed meanwhile. An inactive site stays inactive: who mends a closed shop does not open it.
+// PatchSite writes the content that edit makes of a site's current content. It calls edit again if the site was changed
+// meanwhile, and returns edit's error as it is. An inactive site stays inactive: a correction to a closed shop does not open
+// it.
 func (l *Locations) PatchSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string, edit func(locations.Content) (locations.Content, error)) (locations.Site, eventstore.Position, error) {
 	position, err := l.tryPatchSite(ctx, account, meta, code, externalID, edit)
 	for errors.Is(err, errVersionChanged) {
@@ -43,6 +45,8 @@ func (l *Locations) PatchSite(ctx context.Context, account string, meta commands
 	return s, position, err
 }
 
+// tryPatchSite patches the version of the site that it reads, and fails with errVersionChanged if the decision finds another.
+// edit runs outside the stream's turn: it may take its time.
 func (l *Locations) tryPatchSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string, edit func(locations.Content) (locations.Content, error)) (eventstore.Position, error) {
 	state, err := l.viewSite(ctx, account, func(s *State) (siteState, error) {
 		_, state, err := s.findWritableSite(code, externalID)
@@ -68,23 +72,24 @@ func (l *Locations) tryPatchSite(ctx context.Context, account string, meta comma
 	return position, err
 }
 
-// DeactivateSite takes a site out of every count; it keeps what it is. Twice is once.
+// DeactivateSite takes a site out of every count. The site keeps its content and its id. It is idempotent.
 func (l *Locations) DeactivateSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string) (locations.Site, eventstore.Position, error) {
 	return l.toggleSite(ctx, meta, toggle{account: account, code: code, externalID: externalID, action: "deactivate"})
 }
 
-// ReactivateSite makes a site active as it was. Twice is once. It is refused with *SiteCapError.
+// ReactivateSite makes a site active again, with the content that it had. It is idempotent. It is refused with *SiteCapError.
 func (l *Locations) ReactivateSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string) (locations.Site, eventstore.Position, error) {
 	return l.toggleSite(ctx, meta, toggle{account: account, code: code, externalID: externalID, action: "reactivate"})
 }
 
-// toggle is the wish to have a site active or not.
+// toggle is a command that deactivates or reactivates one site.
 type toggle struct {
 	account, code, externalID string
 	action                    string
 	limit                     plan.Plan
 }
 
+// toggleSite writes no content: the site keeps the one on the log.
 func (l *Locations) toggleSite(ctx context.Context, meta commands.Metadata, t toggle) (locations.Site, eventstore.Position, error) {
 	var err error
 	if t.limit, err = l.plans.PlanOf(ctx, t.account); err != nil {
@@ -105,6 +110,7 @@ func (l *Locations) toggleSite(ctx context.Context, meta commands.Metadata, t to
 	return shown, position, err
 }
 
+// decide changes nothing for a site that is as it is wanted. Only a reactivation can break the cap.
 func (t toggle) decide(s *State) (siteChanges, error) {
 	ref, state, err := s.findWritableSite(t.code, t.externalID)
 	if err != nil {
@@ -122,7 +128,7 @@ func (t toggle) decide(s *State) (siteChanges, error) {
 	return c, nil
 }
 
-// readSite is a site as it stands now, with its content from the log.
+// readSite returns a site as it is now, its content read from the log.
 func (l *Locations) readSite(ctx context.Context, account, code, externalID string) (locations.Site, error) {
 	state, err := l.viewSite(ctx, account, func(s *State) (siteState, error) {
 		ref, err := s.findReferential(code)
@@ -149,6 +155,7 @@ func (l *Locations) readSite(ctx context.Context, account, code, externalID stri
 	return s, nil
 }
 
+// viewSite returns the error of find, or that of the view.
 func (l *Locations) viewSite(ctx context.Context, account string, find func(*State) (siteState, error)) (state siteState, err error) {
 	if viewErr := l.handler.View(ctx, account, func(s *State) { state, err = find(s) }); viewErr != nil {
 		return state, viewErr

@@ -14,14 +14,14 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// newAdjustment is of the one line of told, which has 4 requests.
+// newAdjustment returns an adjustment of the one line of sampleEvents, which has 4 requests.
 func newAdjustment(requests int64) usage.Adjustment {
 	return usage.Adjustment{Contract: "a", First: firstDay, Line: ledger.LineKey{Day: firstDay, Account: "a", Key: "k", Endpoint: "GET /me"}, Requests: requests}
 }
 
 var billerMeta = commands.Metadata{Actor: "token:biller", Reason: "outage"}
 
-func TestClosedPeriodsAreCorrectedAndTheirClosingStays(t *testing.T) {
+func TestAdjustmentsLeaveTheClosingEventAsItIs(t *testing.T) {
 	t.Parallel()
 	log, stream := openLog(t), ledger.StreamName("a", firstDay)
 	m := usage.New(log, eventstore.NewCodec(noVault{}), nil, time.Now, nil)
@@ -44,8 +44,8 @@ func TestClosedPeriodsAreCorrectedAndTheirClosingStays(t *testing.T) {
 	}
 }
 
-// TestCorrectionsAtOnceNeverTakeMoreThanThereIs: of ten that take one request each, four can be.
-func TestCorrectionsAtOnceNeverTakeMoreThanThereIs(t *testing.T) {
+// TestAdjustmentsAtOnceNeverTakeMoreThanThereIs: of ten adjustments that take one request each from four, four are accepted.
+func TestAdjustmentsAtOnceNeverTakeMoreThanThereIs(t *testing.T) {
 	t.Parallel()
 	log, stream := openLog(t), ledger.StreamName("a", firstDay)
 	appendEvents(t, log, stream, append(sampleEvents(), linesOf(sampleEvents()).ClosingEvent())...)
@@ -74,7 +74,7 @@ func TestCorrectionsAtOnceNeverTakeMoreThanThereIs(t *testing.T) {
 	}
 }
 
-func TestCorrectionsThatBreakARuleAreRefused(t *testing.T) {
+func TestAdjustmentsThatBreakARuleAreRefused(t *testing.T) {
 	t.Parallel()
 	for rule, c := range map[string]struct {
 		open   bool

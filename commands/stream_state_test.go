@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// cachedIDs are the ids of the folds that a shelf has.
+// cachedIDs returns those of the candidates whose states are in the cache.
 func cachedIDs(c *stateCache[int], candidates ...string) (ids string) {
 	for _, id := range candidates {
 		if _, ok := c.states[id]; ok {
@@ -45,7 +45,7 @@ func TestStateCacheKeepsOneStateThatWeighsMoreThanItsLimit(t *testing.T) {
 	if got := cachedIDs(&c, "a", "b", "c"); got != "c" || c.totalWeight != 1 {
 		t.Errorf("got %s of weight %d, want c of 1", got, c.totalWeight)
 	}
-	c.updateWeight(s, 200) // it is on nobody's shelf
+	c.updateWeight(s, 200) // it is not in the cache
 	if c.totalWeight != 1 {
 		t.Errorf("got weight %d, want 1", c.totalWeight)
 	}
