@@ -6,11 +6,27 @@ package node
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"iter"
 	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"github.com/google/uuid"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/peer"
 
 	"lieudit/eventstore"
 )
@@ -63,4 +79,190 @@ func New(log Log, o Options) *Node {
 		log = faultyLog{log, o.Faults.InsideRecord}
 	}
 	return &Node{log: log, options: o, lockSeed: maphash.MakeSeed()}
+}
+
+const (
+	maxMessageSize = 16 << 20 // over MaxAppend, so that a big event is refused by name and not by the transport
+	maxCalls       = 10_000   // at a time, on one connection
+)
+
+// Listen opens a TCP address or, for "unix:PATH", a Unix socket. A socket left behind by a dead process is replaced.
+func Listen(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	path, ok := strings.CutPrefix(addr, "unix:")
+	if !ok {
+		return lc.Listen(ctx, "tcp", addr)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 && !isListening(ctx, path) {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	return lc.Listen(ctx, "unix", path)
+}
+
+func isListening(ctx context.Context, path string) bool {
+	d := net.Dialer{Timeout: time.Second}
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
+}
+
+// Serve answers on ln, and closes it, until ctx ends: subscriptions and pipelines of appends are then told so, other
+// calls get Options.Grace to end, and no goroutine is left when it returns. The error is nil when ctx ended it.
+func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	killCtx, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	service := &streamsService{node: n, drainCtx: ctx, killCtx: killCtx}
+	s := n.newServer(service)
+	if n.options.Faults.Silence != nil {
+		ln = silencedListener{ln, n.options.Faults.Silence}
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		timer := time.AfterFunc(n.options.StopTimeout, func() { kill(); s.Stop() })
+		defer timer.Stop()
+		s.GracefulStop()
+	}()
+	err := s.Serve(ln)
+	cancel()
+	<-stopped
+	service.receivers.Wait()
+	if errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return err
+}
+
+func (n *Node) newServer(service *streamsService) *grpc.Server {
+	s := grpc.NewServer(
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
+		grpc.MaxRecvMsgSize(maxMessageSize),
+		grpc.MaxConcurrentStreams(maxCalls),
+		grpc.UnaryInterceptor(n.interceptUnary),
+		grpc.StreamInterceptor(n.interceptStream),
+		grpc.WaitForHandlers(true),
+	)
+	serverfeatures.RegisterServerFeaturesServer(s, serverFeatures{})
+	gossip.RegisterGossipServer(s, gossipMember{advertise: n.options.Advertise, clock: n.options.Clock})
+	streams.RegisterStreamsServer(s, service)
+	return s
+}
+
+// Version is the EventStoreDB whose behaviour a node follows.
+const Version = "24.6.0"
+
+type serverFeatures struct {
+	serverfeatures.UnimplementedServerFeaturesServer
+}
+
+// GetSupportedMethods names what a client may call.
+func (serverFeatures) GetSupportedMethods(context.Context, *shared.Empty) (*serverfeatures.SupportedMethods, error) {
+	method := func(service, name string, features ...string) *serverfeatures.SupportedMethod {
+		return &serverfeatures.SupportedMethod{ServiceName: "event_store.client." + service, MethodName: name, Features: features}
+	}
+	return &serverfeatures.SupportedMethods{
+		EventStoreServerVersion: Version,
+		Methods: []*serverfeatures.SupportedMethod{
+			method("streams.streams", "read", "position", "events"),
+			method("streams.streams", "append"),
+			method("streams.streams", "batchappend", "deadline_duration"),
+			method("streams.streams", "delete"),
+			method("streams.streams", "tombstone"),
+			method("gossip.gossip", "read"),
+			method("server_features.serverfeatures", "getsupportedmethods"),
+		},
+	}, nil
+}
+
+type gossipMember struct {
+	gossip.UnimplementedGossipServer
+	advertise string
+	clock     func() time.Time
+}
+
+// Read names one member, alive and leading, at the address where the client already is.
+func (m gossipMember) Read(ctx context.Context, _ *shared.Empty) (*gossip.ClusterInfo, error) {
+	endpoint, err := m.advertisedEndpoint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &gossip.ClusterInfo{Members: []*gossip.MemberInfo{{
+		InstanceId:   structuredUUID(uuid.NewSHA1(idNamespace, []byte(endpoint.String()))),
+		TimeStamp:    ticks(m.clock()),
+		State:        gossip.MemberInfo_Leader,
+		IsAlive:      true,
+		HttpEndPoint: endpoint,
+	}}}, nil
+}
+
+func (m gossipMember) advertisedEndpoint(ctx context.Context) (*gossip.EndPoint, error) {
+	addr := m.advertise
+	if p, ok := peer.FromContext(ctx); ok && addr == "" {
+		addr = p.LocalAddr.String()
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, &statusError{code: codes.FailedPrecondition, text: "this node has no address to advertise"}
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]" // clients join address and port with a bare colon
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, &statusError{code: codes.FailedPrecondition, text: "the advertised port is not a number"}
+	}
+	return &gossip.EndPoint{Address: host, Port: uint32(number)}, nil
+}
+
+func (n *Node) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, call grpc.UnaryHandler) (resp any, err error) {
+	err = n.handleCall(info.FullMethod, func() error { resp, err = call(ctx, req); return err })
+	var f *statusError
+	if errors.As(err, &f) && len(f.trailer) > 0 {
+		if e := grpc.SetTrailer(ctx, f.trailer); e != nil {
+			return nil, e
+		}
+	}
+	return resp, err
+}
+
+func (n *Node) interceptStream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, call grpc.StreamHandler) error {
+	err := n.handleCall(info.FullMethod, func() error { return call(srv, s) })
+	var f *statusError
+	if errors.As(err, &f) && len(f.trailer) > 0 {
+		s.SetTrailer(f.trailer)
+	}
+	return err
+}
+
+// handleCall runs a call and names its error.
+func (n *Node) handleCall(method string, call func() error) error {
+	return toStatusError(n.recoverPanics(method, call))
+}
+
+// recoverPanics turns a crash into an error that leaves the other calls alone.
+func (n *Node) recoverPanics(method string, call func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			n.options.Logger.Error("call crashed", "method", method, "panic", p, "stack", string(debug.Stack()))
+			err = &statusError{code: codes.Internal, text: "internal error"}
+		}
+	}()
+	return call()
+}
+
+// streamsService is the Streams streamsService of one Serve.
+type streamsService struct {
+	streams.UnimplementedStreamsServer
+	node      *Node
+	drainCtx  context.Context // ends first: subscriptions and pipelines are over
+	killCtx   context.Context // ends last: nothing goes on
+	receivers sync.WaitGroup  // of pipelines, which outlive their call by a moment
 }

@@ -15,11 +15,7 @@ package vault
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -40,12 +36,6 @@ type Vault struct {
 	db         atomic.Pointer[database]
 	expected   atomic.Pointer[binding] // the binding that the database must have; nil before the first check
 	maxVersion atomic.Int64            // the highest binding.Version that was read; a lower one is an older copy
-}
-
-// database is an open database. On SQLite, file identifies the file that was opened (see checkFile).
-type database struct {
-	*table.DB
-	file os.FileInfo
 }
 
 // row is a subject's key. The row of a destroyed key stays, without the key, so that the subject never gets another one.
@@ -195,123 +185,10 @@ func (v *Vault) overwriteKeys(ctx context.Context, db *table.DB, subjects []stri
 	return db.TruncateWAL(ctx)
 }
 
-func (v *Vault) isPostgres() bool { return strings.HasPrefix(v.address, "postgres") }
-
-// openDatabase returns the database, and opens it on the first call. It fails with errDatabaseChanged when the SQLite file at the
-// path is no longer the one that was opened: what is written to the opened one would be lost when it is closed.
-func (v *Vault) openDatabase(ctx context.Context) (*table.DB, error) {
-	if d := v.db.Load(); d != nil {
-		return d.DB, v.checkFile(d)
-	}
-	select {
-	case <-v.openLock:
-		defer func() { v.openLock <- struct{}{} }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if d := v.db.Load(); d != nil { // another goroutine opened it meanwhile
-		return d.DB, v.checkFile(d)
-	}
-	d, err := v.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	v.db.Store(d)
-	return d.DB, nil
-}
-
-// checkFile returns errDatabaseChanged when the file at the path is not the one that was opened.
-func (v *Vault) checkFile(d *database) error {
-	if d.file == nil {
-		return nil
-	}
-	if current, err := os.Stat(v.address); err != nil || !os.SameFile(current, d.file) {
-		return errDatabaseChanged
-	}
-	return nil
-}
-
-// closeIfReplaced closes a database whose file was replaced, and forgets everything that was read from it. The next call
-// opens the new file.
-func (v *Vault) closeIfReplaced() error {
-	d := v.db.Load()
-	if d == nil || v.checkFile(d) == nil {
-		return nil
-	}
-	v.db.Store(nil)
-	v.forgetDatabase()
-	return d.Close()
-}
-
-// forgetDatabase empties the cache and clears the expected binding: what was read before does not count any more.
-func (v *Vault) forgetDatabase() {
-	v.cache.clear()
-	v.expected.Store(nil)
-	v.maxVersion.Store(0)
-}
-
-// databaseExists reports whether the SQLite file exists. For Postgres it is always true: only opening it can tell.
-func (v *Vault) databaseExists() (bool, error) {
-	if v.isPostgres() {
-		return true, nil
-	}
-	_, err := os.Stat(v.address)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func (v *Vault) connect(ctx context.Context) (*database, error) {
-	d := &database{}
-	if err := v.createFile(); err != nil {
-		return nil, err
-	}
-	if !v.isPostgres() {
-		file, err := os.Stat(v.address)
-		if err != nil {
-			return nil, err
-		}
-		d.file = file
-	}
-	db, err := table.Open(ctx, v.address, table.Options{Name: "data keys", Schema: "vault", Durable: true, SingleFile: true})
-	if err != nil {
-		return nil, err
-	}
-	if err := db.Create(ctx, keyTable.Def, bindingTable.Def, leaseTable.Def); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	d.DB = db
-	return d, nil
-}
-
-// createFile creates the SQLite file where it is missing, readable by this user only.
-func (v *Vault) createFile() error {
-	if v.isPostgres() {
-		return nil
-	}
-	f, err := os.OpenFile(v.address, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
 // Close closes the database. No other call may run at the same time or come later.
 func (v *Vault) Close() error {
 	if d := v.db.Load(); d != nil {
 		return d.Close()
 	}
 	return nil
-}
-
-// redactedAddress is the address without user and password, for error messages.
-func (v *Vault) redactedAddress() string {
-	if !v.isPostgres() {
-		return v.address
-	}
-	if u, err := url.Parse(v.address); err == nil {
-		return "postgres://" + u.Host + u.Path
-	}
-	return "Postgres"
 }

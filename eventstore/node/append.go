@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"io"
 	"math"
 	"sync"
@@ -14,15 +15,6 @@ import (
 )
 
 const maxAppendEvents = 1 << 16 // in one append: bounds what many empty events cost in memory
-
-// streamsService is the Streams streamsService of one Serve.
-type streamsService struct {
-	streams.UnimplementedStreamsServer
-	node      *Node
-	drainCtx  context.Context // ends first: subscriptions and pipelines are over
-	killCtx   context.Context // ends last: nothing goes on
-	receivers sync.WaitGroup  // of pipelines, which outlive their call by a moment
-}
 
 // Append reads one append to its end and makes it.
 func (s *streamsService) Append(call streams.Streams_AppendServer) error {
@@ -170,49 +162,105 @@ func appendWrongVersion(expected, current eventstore.Revision) *streams.AppendRe
 	return &streams.AppendResp{Result: &streams.AppendResp_WrongExpectedVersion_{WrongExpectedVersion: w}}
 }
 
-// Delete makes a stream unreadable until it is written to again.
-func (s *streamsService) Delete(ctx context.Context, req *streams.DeleteReq) (*streams.DeleteResp, error) {
-	at, err := s.runDeletion(ctx, req.GetOptions(), req.GetOptions().GetStreamIdentifier(), s.node.delete)
-	if err != nil {
-		return nil, err
+// streamExists is the expectation that eventstore does not have, by EventStoreDB's own number.
+const streamExists eventstore.Revision = -4
+
+// streamLock is the lock of a stream and of its metadata.
+func (n *Node) streamLock(stream string) *sync.RWMutex {
+	if owner, ok := metadataOwner(stream); ok {
+		stream = owner
 	}
-	return &streams.DeleteResp{PositionOption: &streams.DeleteResp_Position_{Position: &streams.DeleteResp_Position{
-		CommitPosition: uint64(at), PreparePosition: uint64(at),
-	}}}, nil
+	return &n.streamLocks[maphash.String(n.lockSeed, stream)%uint64(len(n.streamLocks))]
 }
 
-// Tombstone ends a stream for good.
-func (s *streamsService) Tombstone(ctx context.Context, req *streams.TombstoneReq) (*streams.TombstoneResp, error) {
-	at, err := s.runDeletion(ctx, req.GetOptions(), req.GetOptions().GetStreamIdentifier(), s.node.tombstone)
+// append adds events to a stream as EventStoreDB does: never to a tombstoned one, and a softly deleted one comes back.
+func (n *Node) append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	mu := n.streamLock(stream)
+	mu.RLock()
+	defer mu.RUnlock()
+	s, err := n.settleMetadata(ctx, stream)
 	if err != nil {
-		return nil, err
+		return eventstore.AppendResult{}, err
 	}
-	return &streams.TombstoneResp{PositionOption: &streams.TombstoneResp_Position_{Position: &streams.TombstoneResp_Position{
-		CommitPosition: uint64(at), PreparePosition: uint64(at),
-	}}}, nil
+	if err := s.checkWritable(stream, expected); err != nil {
+		return eventstore.AppendResult{}, err
+	}
+	if len(events) == 0 {
+		return n.appendNoEvents(ctx, s, stream, expected)
+	}
+	result, err := n.appendToLog(ctx, s, stream, expected, events)
+	if err != nil {
+		return result, err
+	}
+	if _, ok := metadataOwner(stream); ok || s.isDeleted {
+		_, err = n.settleMetadata(ctx, stream)
+	}
+	return result, unknownOutcome(err)
 }
 
-type deletion func(context.Context, string, eventstore.Revision) (eventstore.Position, error)
+// appendNoEvents checks the expectation alone. EventStoreDB answers it with a position; the log's end is one that
+// whoever waits for it will see passed.
+func (n *Node) appendNoEvents(ctx context.Context, s streamState, stream string, expected eventstore.Revision) (eventstore.AppendResult, error) {
+	if err := s.checkExpectation(stream, expected); err != nil {
+		return eventstore.AppendResult{}, err
+	}
+	end, err := n.endPosition(ctx)
+	return eventstore.AppendResult{Revision: s.last, Position: end}, err
+}
 
-// runDeletion runs a deletion to its end even when its caller goes away: one that landed after the stream's lock was let go
-// would take later events with it.
-func (s *streamsService) runDeletion(ctx context.Context, o expectationOptions, id *shared.StreamIdentifier, apply deletion) (eventstore.Position, error) {
-	stream, err := parseStreamName(id)
-	if err != nil {
-		return 0, err
+// appendToLog hands events to the log, with the two expectations that mean something else there.
+func (n *Node) appendToLog(ctx context.Context, s streamState, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	if expected == streamExists {
+		expected = eventstore.Any
 	}
-	expected, err := parseExpectation(o)
-	if err != nil {
-		return 0, err
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer context.AfterFunc(s.killCtx, cancel)()
-	at, err := apply(ctx, stream, expected)
+	result, err := n.log.Append(ctx, stream, expected, events)
 	var conflict *eventstore.ConflictError
-	if errors.As(err, &conflict) {
-		conflict.Expected = expected
-		return 0, wrongExpectedVersion("Delete", conflict)
+	if expected == eventstore.NoStream && s.isDeleted && errors.As(err, &conflict) {
+		return n.log.Append(ctx, stream, s.last, events)
 	}
-	return at, err
+	if errors.Is(err, eventstore.ErrIDReused) {
+		return result, n.mismatchError(ctx, stream, expected)
+	}
+	return result, err
+}
+
+// mismatchError names the refusal of events whose ids are taken: EventStoreDB calls it a wrong version, unless the
+// stream is where the append expected it.
+func (n *Node) mismatchError(ctx context.Context, stream string, expected eventstore.Revision) error {
+	s, err := n.loadState(ctx, stream)
+	if err != nil {
+		return err
+	}
+	if s.last == expected {
+		return invalidTransaction()
+	}
+	return &eventstore.ConflictError{Stream: stream, Expected: expected, Current: s.last}
+}
+
+// unknownOutcome is the error of an append that was made but whose reader would not be told so: the same append settles it.
+func unknownOutcome(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.Join(eventstore.ErrUnknown, err)
+}
+
+// checkWritable refuses what no revision could make right.
+func (s streamState) checkWritable(stream string, expected eventstore.Revision) error {
+	switch {
+	case s.isTombstoned, expected == streamExists && s.isDeleted:
+		return streamDeleted(stream)
+	case expected == streamExists && s.last < 0 && s.metadataRevision < 0:
+		return &eventstore.ConflictError{Stream: stream, Expected: expected, Current: eventstore.NoStream}
+	}
+	return nil
+}
+
+// checkExpectation compares an expectation with the state, for what is not decided by the log.
+func (s streamState) checkExpectation(stream string, expected eventstore.Revision) error {
+	revivesDeleted := expected == eventstore.NoStream && s.isDeleted
+	if expected == eventstore.Any || expected == streamExists || expected == s.last || revivesDeleted {
+		return nil
+	}
+	return &eventstore.ConflictError{Stream: stream, Expected: expected, Current: s.last}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
@@ -129,4 +130,19 @@ func parseUUID(id *shared.UUID) (uuid.UUID, error) {
 		return u, nil
 	}
 	return uuid.Parse(id.GetString_())
+}
+
+func parseStreamName(id *shared.StreamIdentifier) (string, error) {
+	name := string(id.GetStreamName())
+	if name == "" || name == "$$" || name == "$all" || !utf8.ValidString(name) {
+		return "", invalidArgument("'%s' is not a stream name.", printableHeader(name))
+	}
+	return name, nil
+}
+
+func parseStreamRevision(r uint64) (eventstore.Revision, error) {
+	if r > math.MaxInt64 {
+		return 0, invalidArgument("'%d' is not a revision.", r)
+	}
+	return eventstore.Revision(r), nil
 }

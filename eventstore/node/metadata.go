@@ -1,12 +1,16 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"math"
 	"strings"
 
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
@@ -162,4 +166,126 @@ func withTruncateBefore(e eventstore.RecordedEvent, before eventstore.Revision) 
 	}
 	fields["$tb"] = tb
 	return json.Marshal(fields)
+}
+
+// settleMetadata is the state of a stream after the metadata that was due is written. For metadata it settles the stream
+// it belongs to.
+func (n *Node) settleMetadata(ctx context.Context, stream string) (streamState, error) {
+	governed := stream
+	if owner, ok := metadataOwner(stream); ok {
+		governed = owner
+	}
+	for {
+		s, err := n.loadState(ctx, governed)
+		if err != nil {
+			return s, err
+		}
+		if s.dueMetadata == nil && governed == stream {
+			return s, nil
+		}
+		if s.dueMetadata == nil {
+			return n.loadState(ctx, stream)
+		}
+		if err := n.writeDueMetadata(ctx, governed, s.dueMetadata); err != nil && !errors.Is(err, eventstore.ErrConflict) {
+			return s, err
+		}
+	}
+}
+
+func (n *Node) writeDueMetadata(ctx context.Context, stream string, r *dueMetadata) error {
+	data, err := withTruncateBefore(r.base, r.truncateBefore)
+	if err != nil {
+		return err
+	}
+	_, err = n.log.Append(ctx, metadataStream(stream), r.base.Revision, []eventstore.ProposedEvent{{ID: dueMetadataID(r.base), Type: metadataType, Data: data}})
+	return err
+}
+
+// Delete makes a stream unreadable until it is written to again.
+func (s *streamsService) Delete(ctx context.Context, req *streams.DeleteReq) (*streams.DeleteResp, error) {
+	at, err := s.runDeletion(ctx, req.GetOptions(), req.GetOptions().GetStreamIdentifier(), s.node.delete)
+	if err != nil {
+		return nil, err
+	}
+	return &streams.DeleteResp{PositionOption: &streams.DeleteResp_Position_{Position: &streams.DeleteResp_Position{
+		CommitPosition: uint64(at), PreparePosition: uint64(at),
+	}}}, nil
+}
+
+// Tombstone ends a stream for good.
+func (s *streamsService) Tombstone(ctx context.Context, req *streams.TombstoneReq) (*streams.TombstoneResp, error) {
+	at, err := s.runDeletion(ctx, req.GetOptions(), req.GetOptions().GetStreamIdentifier(), s.node.tombstone)
+	if err != nil {
+		return nil, err
+	}
+	return &streams.TombstoneResp{PositionOption: &streams.TombstoneResp_Position_{Position: &streams.TombstoneResp_Position{
+		CommitPosition: uint64(at), PreparePosition: uint64(at),
+	}}}, nil
+}
+
+type deletion func(context.Context, string, eventstore.Revision) (eventstore.Position, error)
+
+// runDeletion runs a deletion to its end even when its caller goes away: one that landed after the stream's lock was let go
+// would take later events with it.
+func (s *streamsService) runDeletion(ctx context.Context, o expectationOptions, id *shared.StreamIdentifier, apply deletion) (eventstore.Position, error) {
+	stream, err := parseStreamName(id)
+	if err != nil {
+		return 0, err
+	}
+	expected, err := parseExpectation(o)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(s.killCtx, cancel)()
+	at, err := apply(ctx, stream, expected)
+	var conflict *eventstore.ConflictError
+	if errors.As(err, &conflict) {
+		conflict.Expected = expected
+		return 0, wrongExpectedVersion("Delete", conflict)
+	}
+	return at, err
+}
+
+// delete makes a stream unreadable until it is written to again.
+func (n *Node) delete(ctx context.Context, stream string, expected eventstore.Revision) (eventstore.Position, error) {
+	return n.deleteExclusively(ctx, stream, expected, func(s streamState) (eventstore.AppendResult, error) {
+		if s.last < 0 && s.metadataRevision < 0 {
+			return eventstore.AppendResult{}, wrongExpectedVersion("Delete", &eventstore.ConflictError{Stream: stream, Expected: expected, Current: eventstore.NoStream})
+		}
+		return n.log.Append(ctx, metadataStream(stream), s.metadataRevision, []eventstore.ProposedEvent{{
+			ID: uuid.New(), Type: metadataType, Data: []byte(`{"$tb":9223372036854775807}`),
+		}})
+	})
+}
+
+// tombstone ends a stream for good.
+func (n *Node) tombstone(ctx context.Context, stream string, expected eventstore.Revision) (eventstore.Position, error) {
+	return n.deleteExclusively(ctx, stream, expected, func(s streamState) (eventstore.AppendResult, error) {
+		return n.log.Append(ctx, stream, s.last, []eventstore.ProposedEvent{{
+			ID: uuid.New(), Type: tombstoneType, Metadata: encodeMetadata(nil, false),
+		}})
+	})
+}
+
+// deleteExclusively decides alone, with no append to the stream on its way but those whose callers went away: what they leave behind
+// is looked at again.
+func (n *Node) deleteExclusively(ctx context.Context, stream string, expected eventstore.Revision, write func(streamState) (eventstore.AppendResult, error)) (eventstore.Position, error) {
+	mu := n.streamLock(stream)
+	mu.Lock()
+	defer mu.Unlock()
+	for {
+		s, err := n.settleMetadata(ctx, stream)
+		if err != nil {
+			return 0, err
+		}
+		if err := cmp.Or(s.checkWritable(stream, expected), s.checkExpectation(stream, expected)); err != nil {
+			return 0, err
+		}
+		result, err := write(s)
+		if !errors.Is(err, eventstore.ErrConflict) {
+			return result.Position, err
+		}
+	}
 }

@@ -115,3 +115,42 @@ func newConflictError(w *shared.WrongExpectedVersion, stream string, expected ev
 	}
 	return c
 }
+
+// reportAppendError is the error of an append as its caller sees it.
+func (s *Store) reportAppendError(ctx context.Context, c *conn, err error) error {
+	var notLeader *notLeaderError
+	switch {
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return fmt.Errorf("%w: %w", eventstore.ErrUnknown, ctx.Err())
+	case errors.As(err, &notLeader):
+		err = errors.Join(eventstore.ErrUnavailable, err)
+	}
+	if err = s.reportError(ctx, c, err); errors.Is(err, eventstore.ErrUnavailable) || errors.Is(err, eventstore.ErrUnknown) {
+		s.connector.recordAppendResult(err)
+	}
+	return err
+}
+
+// reportError reports what a call tells of the connection, and says ErrClosed for what Close did.
+func (s *Store) reportError(ctx context.Context, c *conn, err error) error {
+	unknown, unavailable := errors.Is(err, eventstore.ErrUnknown), errors.Is(err, eventstore.ErrUnavailable)
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case s.connector.ctx.Err() != nil && unavailable:
+		return eventstore.ErrClosed
+	case unknown || unavailable:
+		s.connector.requestProbe(c)
+	}
+	return err
+}
+
+// reportReadError is failed for a read, which follows the leader for the calls to come.
+func (s *Store) reportReadError(ctx context.Context, c *conn, err error) error {
+	var notLeader *notLeaderError
+	if errors.As(err, &notLeader) {
+		s.connector.setLeaderHint(notLeader.leader)
+		err = errors.Join(eventstore.ErrUnavailable, err)
+	}
+	return s.reportError(ctx, c, err)
+}

@@ -3,7 +3,9 @@ package node_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
@@ -187,5 +189,199 @@ func TestANodeSaysWhatItIsAndLeads(t *testing.T) {
 	_, err = persistent.NewPersistentSubscriptionsClient(conn).List(ctx, &persistent.ListReq{})
 	if status.Code(err) != codes.Unimplemented {
 		t.Errorf("persistent subscriptions: got %v, want unimplemented", err)
+	}
+}
+
+// newReadRequest is a good read of the whole log, then spoilt by each change.
+func newReadRequest(changes ...func(*api.ReadReq_Options)) *api.ReadReq {
+	o := &api.ReadReq_Options{
+		StreamOption: &api.ReadReq_Options_All{All: &api.ReadReq_Options_AllOptions{AllOption: &api.ReadReq_Options_AllOptions_Start{Start: emptyMessage}}},
+		CountOption:  &api.ReadReq_Options_Count{Count: 100},
+		FilterOption: &api.ReadReq_Options_NoFilter{NoFilter: emptyMessage},
+		UuidOption:   &api.ReadReq_Options_UUIDOption{Content: &api.ReadReq_Options_UUIDOption_String_{String_: emptyMessage}},
+	}
+	for _, change := range changes {
+		change(o)
+	}
+	return &api.ReadReq{Options: o}
+}
+
+func streamRead(stream string, from uint64) func(*api.ReadReq_Options) {
+	return func(o *api.ReadReq_Options) {
+		o.StreamOption = &api.ReadReq_Options_Stream{Stream: &api.ReadReq_Options_StreamOptions{
+			StreamIdentifier: testStreamIdentifier(stream), RevisionOption: &api.ReadReq_Options_StreamOptions_Revision{Revision: from},
+		}}
+	}
+}
+
+func typeFilter(regex string, max, multiplier uint32) func(*api.ReadReq_Options) {
+	return func(o *api.ReadReq_Options) {
+		o.FilterOption = &api.ReadReq_Options_Filter{Filter: &api.ReadReq_Options_FilterOptions{
+			Filter:                       &api.ReadReq_Options_FilterOptions_EventType{EventType: &api.ReadReq_Options_FilterOptions_Expression{Regex: regex}},
+			Window:                       &api.ReadReq_Options_FilterOptions_Max{Max: max},
+			CheckpointIntervalMultiplier: multiplier,
+		}}
+	}
+}
+
+func asSubscription(o *api.ReadReq_Options) {
+	o.CountOption = &api.ReadReq_Options_Subscription{Subscription: &api.ReadReq_Options_SubscriptionOptions{}}
+}
+
+func backwards(o *api.ReadReq_Options) { o.ReadDirection = api.ReadReq_Options_Backwards }
+
+func atPosition(commit, prepare uint64) func(*api.ReadReq_Options) {
+	return func(o *api.ReadReq_Options) {
+		o.GetAll().AllOption = &api.ReadReq_Options_AllOptions_Position{Position: &api.ReadReq_Options_Position{CommitPosition: commit, PreparePosition: prepare}}
+	}
+}
+
+// collectResponses takes what a read gives.
+func collectResponses(t *testing.T, conn *grpc.ClientConn, req *api.ReadReq) ([]*api.ReadResp, error) {
+	t.Helper()
+	call, err := api.NewStreamsClient(conn).Read(t.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	var all []*api.ReadResp
+	for {
+		r, err := call.Recv()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, r)
+	}
+}
+
+func TestAMalformedReadIsAnInvalidArgument(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	conn := s.conn(t)
+	mustAppend(t, s.client(t), "x-1", esdb.NoStream{}, newEvent("e"))
+	for name, req := range map[string]*api.ReadReq{
+		"nothing":                   {},
+		"no id option":              newReadRequest(func(o *api.ReadReq_Options) { o.UuidOption = nil }),
+		"no source":                 newReadRequest(func(o *api.ReadReq_Options) { o.StreamOption = nil }),
+		"no position":               newReadRequest(func(o *api.ReadReq_Options) { o.GetAll().AllOption = nil }),
+		"no revision":               newReadRequest(streamRead("x-1", 0), func(o *api.ReadReq_Options) { o.GetStream().RevisionOption = nil }),
+		"too far a revision":        newReadRequest(streamRead("x-1", 1<<63)),
+		"no count":                  newReadRequest(func(o *api.ReadReq_Options) { o.CountOption = nil }),
+		"a count of none":           newReadRequest(func(o *api.ReadReq_Options) { o.CountOption = &api.ReadReq_Options_Count{} }),
+		"no direction there is":     newReadRequest(func(o *api.ReadReq_Options) { o.ReadDirection = 7 }),
+		"no word on a filter":       newReadRequest(func(o *api.ReadReq_Options) { o.FilterOption = nil }),
+		"a filtered stream":         newReadRequest(streamRead("x-1", 0), typeFilter("e", 1, 1)),
+		"a filter of nothing":       newReadRequest(func(o *api.ReadReq_Options) { o.FilterOption = &api.ReadReq_Options_Filter{} }),
+		"no window":                 newReadRequest(typeFilter("e", 1, 1), func(o *api.ReadReq_Options) { o.GetFilter().Window = nil }),
+		"a regex that is not RE2":   newReadRequest(typeFilter("(?<=a)b", 1, 1)),
+		"a regex that is none":      newReadRequest(typeFilter("(", 1, 1)),
+		"backwards for ever":        newReadRequest(asSubscription, backwards),
+		"checkpoints of no window":  newReadRequest(asSubscription, typeFilter("e", 0, 1)),
+		"checkpoints at no events":  newReadRequest(asSubscription, typeFilter("e", 1, 0)),
+		"checkpoints out of bounds": newReadRequest(asSubscription, typeFilter("e", 1<<31, 1<<31)),
+		"two positions":             newReadRequest(atPosition(9, 8)),
+		"a position out of bounds":  newReadRequest(atPosition(1<<63, 1<<63)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := collectResponses(t, conn, req); status.Code(err) != codes.InvalidArgument {
+				t.Errorf("got %v, want an invalid argument", err)
+			}
+		})
+	}
+}
+
+func TestAReadOfAStreamWithoutANameIsUnknown(t *testing.T) {
+	t.Parallel()
+	conn := startServer(t).conn(t)
+	for _, req := range []*api.ReadReq{newReadRequest(streamRead("", 0)), newReadRequest(streamRead("", 0), asSubscription)} {
+		if _, err := collectResponses(t, conn, req); status.Code(err) != codes.Unknown {
+			t.Errorf("got %v, want the status unknown", err)
+		}
+	}
+}
+
+func TestAFilteredReadOfTheLogGoesBothWays(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	c := s.client(t)
+	for i := range 6 {
+		mustAppend(t, c, fmt.Sprintf("x-%d", i), esdb.NoStream{}, newEvent([]string{"red", "blue"}[i%2]))
+	}
+	for _, x := range []struct {
+		req  *api.ReadReq
+		want []string
+	}{
+		{newReadRequest(typeFilter("^r", 1, 0)), []string{"x-0", "x-2", "x-4"}},
+		{newReadRequest(typeFilter("^b", 1, 0), backwards, func(o *api.ReadReq_Options) {
+			o.GetAll().AllOption = &api.ReadReq_Options_AllOptions_End{End: emptyMessage}
+			o.CountOption = &api.ReadReq_Options_Count{Count: 2}
+		}), []string{"x-5", "x-3"}},
+	} {
+		all, err := collectResponses(t, s.conn(t), x.req)
+		var got []string
+		for _, r := range all {
+			got = append(got, string(r.GetEvent().GetEvent().GetStreamIdentifier().GetStreamName()))
+		}
+		if err != nil || !slices.Equal(got, x.want) {
+			t.Errorf("got %v, %v, want %v", got, err, x.want)
+		}
+	}
+}
+
+func TestTheBoundsOfAStreamAreToldToThoseWhoAsk(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	conn := s.conn(t)
+	mustAppend(t, s.client(t), "x-1", esdb.NoStream{}, newEvents(3)...)
+	for _, compatible := range []uint32{0, 1} {
+		control := func(o *api.ReadReq_Options) {
+			o.ControlOption = &api.ReadReq_Options_ControlOption{Compatibility: compatible}
+		}
+		for name, req := range map[string]*api.ReadReq{
+			"forwards":       newReadRequest(control, streamRead("x-1", 1)),
+			"backwards":      newReadRequest(control, streamRead("x-1", 1), backwards),
+			"beyond the end": newReadRequest(control, streamRead("x-1", 7)),
+		} {
+			all, err := collectResponses(t, conn, req)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			var first, last []uint64
+			for _, r := range all {
+				switch x := r.GetContent().(type) {
+				case *api.ReadResp_FirstStreamPosition:
+					first = append(first, x.FirstStreamPosition)
+				case *api.ReadResp_LastStreamPosition:
+					last = append(last, x.LastStreamPosition)
+				}
+			}
+			wantFirst, wantLast := compatible == 1 && name == "beyond the end", compatible == 1
+			if (len(first) == 1 && first[0] == 3) != wantFirst || (len(last) == 1 && last[0] == 2) != wantLast {
+				t.Errorf("%s, compatibility %d: first %v, last %v", name, compatible, first, last)
+			}
+		}
+	}
+}
+
+func TestIDsAreWrittenAsAsked(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	conn := s.conn(t)
+	e := newEvent("e")
+	mustAppend(t, s.client(t), "x-1", esdb.NoStream{}, e)
+	all, err := collectResponses(t, conn, newReadRequest())
+	if err != nil || all[0].GetEvent().GetEvent().GetId().GetString_() != e.EventID.String() {
+		t.Errorf("got %v, %v", all, err)
+	}
+	all, err = collectResponses(t, conn, newReadRequest(func(o *api.ReadReq_Options) {
+		o.UuidOption = &api.ReadReq_Options_UUIDOption{Content: &api.ReadReq_Options_UUIDOption_Structured{Structured: emptyMessage}}
+	}))
+	most, least := esdb.UUIDAsInt64(e.EventID)
+	id := all[0].GetEvent().GetEvent().GetId().GetStructured()
+	if err != nil || id.GetMostSignificantBits() != most || id.GetLeastSignificantBits() != least {
+		t.Errorf("got %v, %v", id, err)
 	}
 }
