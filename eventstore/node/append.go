@@ -5,11 +5,11 @@ import (
 	"errors"
 	"hash/maphash"
 	"io"
-	"math"
 	"sync"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"lieudit/eventstore"
 )
@@ -18,19 +18,7 @@ const maxAppendEvents = 1 << 16 // in one append: bounds what many empty events 
 
 // Append reads one append to its end and makes it.
 func (s *streamsService) Append(call streams.Streams_AppendServer) error {
-	first, err := call.Recv()
-	if err != nil {
-		return incompleteRequestError(err)
-	}
-	o := first.GetOptions()
-	if o == nil {
-		return invalidArgument("An append begins with its options.")
-	}
-	stream, err := parseStreamName(o.GetStreamIdentifier())
-	if err != nil {
-		return err
-	}
-	expected, err := parseExpectation(o)
+	stream, expected, err := receiveAppendOptions(call)
 	if err != nil {
 		return err
 	}
@@ -49,12 +37,24 @@ func (s *streamsService) Append(call streams.Streams_AppendServer) error {
 	return call.SendAndClose(appendSuccess(result))
 }
 
-// incompleteRequestError names a request that ended before it was whole.
-func incompleteRequestError(err error) error {
+// receiveAppendOptions reads the first message of an append, which has its options.
+func receiveAppendOptions(call streams.Streams_AppendServer) (stream string, expected eventstore.Revision, err error) {
+	first, err := call.Recv()
 	if errors.Is(err, io.EOF) {
-		return invalidArgument("The request is empty.")
+		return "", 0, invalidArgument("The request is empty.")
 	}
-	return err
+	if err != nil {
+		return "", 0, err
+	}
+	o := first.GetOptions()
+	if o == nil {
+		return "", 0, invalidArgument("An append begins with its options.")
+	}
+	if stream, err = parseStreamName(o.GetStreamIdentifier()); err != nil {
+		return "", 0, err
+	}
+	expected, err = parseExpectation(o)
+	return stream, expected, err
 }
 
 // receiveEvents collects the proposed events, no more of them than an append may hold.
@@ -129,35 +129,39 @@ func appendSuccess(c eventstore.AppendResult) *streams.AppendResp {
 	if c.Revision < 0 {
 		success.CurrentRevisionOption = &streams.AppendResp_Success_NoStream{NoStream: &shared.Empty{}}
 	}
-	if c.Position == 0 {
-		success.PositionOption = &streams.AppendResp_Success_NoPosition{NoPosition: &shared.Empty{}}
-	}
 	return &streams.AppendResp{Result: &streams.AppendResp_Success_{Success: success}}
 }
 
-// appendWrongVersion says a conflict twice, in the fields of today and in those of clients before 20.6.
+// batchSuccess is the answer to a batch that was made.
+func batchSuccess(c eventstore.AppendResult) *streams.BatchAppendResp {
+	success := &streams.BatchAppendResp_Success{
+		CurrentRevisionOption: &streams.BatchAppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
+		PositionOption: &streams.BatchAppendResp_Success_Position{Position: &shared.AllStreamPosition{
+			CommitPosition: uint64(c.Position), PreparePosition: uint64(c.Position),
+		}},
+	}
+	if c.Revision < 0 {
+		success.CurrentRevisionOption = &streams.BatchAppendResp_Success_NoStream{NoStream: &emptypb.Empty{}}
+	}
+	return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Success_{Success: success}}
+}
+
+// appendWrongVersion answers a conflict. It is not an error of the call: EventStoreDB answers it with a message of its own.
 func appendWrongVersion(expected, current eventstore.Revision) *streams.AppendResp {
 	w, none := &streams.AppendResp_WrongExpectedVersion{}, &shared.Empty{}
 	switch expected {
 	case eventstore.Any:
 		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedAny{ExpectedAny: none}
-		w.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_Any_20_6_0{Any_20_6_0: none}
 	case streamExists:
 		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedStreamExists{ExpectedStreamExists: none}
-		w.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_StreamExists_20_6_0{StreamExists_20_6_0: none}
 	case eventstore.NoStream:
 		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedNoStream{ExpectedNoStream: none}
-		w.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision_20_6_0{ExpectedRevision_20_6_0: math.MaxUint64}
 	default:
 		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision{ExpectedRevision: uint64(expected)}
-		w.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision_20_6_0{ExpectedRevision_20_6_0: uint64(expected)}
 	}
+	w.CurrentRevisionOption = &streams.AppendResp_WrongExpectedVersion_CurrentRevision{CurrentRevision: uint64(current)}
 	if current < 0 {
 		w.CurrentRevisionOption = &streams.AppendResp_WrongExpectedVersion_CurrentNoStream{CurrentNoStream: none}
-		w.CurrentRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_NoStream_20_6_0{NoStream_20_6_0: none}
-	} else {
-		w.CurrentRevisionOption = &streams.AppendResp_WrongExpectedVersion_CurrentRevision{CurrentRevision: uint64(current)}
-		w.CurrentRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_CurrentRevision_20_6_0{CurrentRevision_20_6_0: uint64(current)}
 	}
 	return &streams.AppendResp{Result: &streams.AppendResp_WrongExpectedVersion_{WrongExpectedVersion: w}}
 }

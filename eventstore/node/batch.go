@@ -95,7 +95,7 @@ func receiveRequests(call streams.Streams_BatchAppendServer, to chan<- receivedR
 func (b *batchAppender) handleRequest(ctx context.Context, req *streams.BatchAppendReq) error {
 	id, err := parseUUID(req.GetCorrelationId())
 	if err != nil {
-		return b.sendResponse(&batch{id: req.GetCorrelationId()}, batchBadRequest("The correlation id is missing."))
+		return b.sendResponse(&batch{id: req.GetCorrelationId()}, invalidArgument("The correlation id is missing.").batchResponse())
 	}
 	item, known := b.openBatches[id]
 	if !known && req.GetOptions() == nil {
@@ -117,7 +117,7 @@ func (b *batchAppender) handleRequest(ctx context.Context, req *streams.BatchApp
 	case req.GetIsFinal():
 		return b.enqueue(ctx, item)
 	case len(b.openBatches) == maxOpenBatches || b.openBytes+item.size > maxInFlightBytes:
-		return b.sendResponse(item, batchBadRequest("Too many batches are open."))
+		return b.sendResponse(item, invalidArgument("Too many batches are open.").batchResponse())
 	}
 	b.openBatches[id] = item
 	b.openBytes += item.size

@@ -21,59 +21,85 @@ import (
 	"lieudit/eventstore"
 )
 
-// statusError is an answer that refuses: a status, and the trailers by which clients tell EventStoreDB's errors apart.
-type statusError struct {
+// refusal is an answer that refuses a call, in the two forms that clients tell EventStoreDB's errors apart by. The status
+// and the trailers end a call (Append, Read, Delete, Tombstone); batch answers one batch of a BatchAppend call, which
+// goes on. Both forms of a refusal stand together in the function that makes it.
+type refusal struct {
 	code    codes.Code
 	text    string
 	trailer metadata.MD
+	batch   *rpc.Status // nil: the code and the text, without details
 }
 
-func (f *statusError) Error() string              { return f.text }
-func (f *statusError) GRPCStatus() *status.Status { return status.New(f.code, f.text) }
+func (r *refusal) Error() string              { return r.text }
+func (r *refusal) GRPCStatus() *status.Status { return status.New(r.code, r.text) }
 
-func invalidArgument(format string, args ...any) *statusError {
-	return &statusError{code: codes.InvalidArgument, text: fmt.Sprintf(format, args...)}
+// batchResponse is the refusal as the answer to a batch.
+func (r *refusal) batchResponse() *streams.BatchAppendResp {
+	s := r.batch
+	if s == nil {
+		s = batchStatus(code.Code(r.code), r.text, &emptypb.Empty{})
+	}
+	return batchError(s)
 }
 
-func streamDeleted(stream string) *statusError {
-	return &statusError{codes.FailedPrecondition, fmt.Sprintf("Event stream '%s' is deleted.", printableHeader(stream)),
-		metadata.Pairs("exception", "stream-deleted", "stream-name", printableHeader(stream))}
+func batchError(s *rpc.Status) *streams.BatchAppendResp {
+	return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Error{Error: s}}
 }
 
-func appendTooLarge() *statusError {
+func batchStatus(c code.Code, message string, details proto.Message) *rpc.Status {
+	s := &rpc.Status{Code: int32(c), Message: message}
+	if packed, err := anypb.New(details); err == nil {
+		s.Details = []*anypb.Any{packed}
+	}
+	return s
+}
+
+func invalidArgument(format string, args ...any) *refusal {
+	text := fmt.Sprintf(format, args...)
+	return &refusal{code: codes.InvalidArgument, text: text,
+		batch: batchStatus(code.Code_INVALID_ARGUMENT, "BadRequest", &shared.BadRequest{Message: text})}
+}
+
+func streamDeleted(stream string) *refusal {
+	return &refusal{codes.FailedPrecondition, fmt.Sprintf("Event stream '%s' is deleted.", printableHeader(stream)),
+		metadata.Pairs("exception", "stream-deleted", "stream-name", printableHeader(stream)),
+		batchStatus(code.Code_NOT_FOUND, "StreamDeleted", &shared.StreamDeleted{StreamIdentifier: streamIdentifier(stream)})}
+}
+
+func appendTooLarge() *refusal {
 	size := strconv.Itoa(eventstore.MaxAppendBytes)
-	return &statusError{codes.InvalidArgument, "Maximum Append Size of " + size + " Exceeded.",
-		metadata.Pairs("exception", "maximum-append-size-exceeded", "maximum-append-size", size)}
+	return &refusal{codes.InvalidArgument, "Maximum Append Size of " + size + " Exceeded.",
+		metadata.Pairs("exception", "maximum-append-size-exceeded", "maximum-append-size", size),
+		batchStatus(code.Code_INVALID_ARGUMENT, "MaximumAppendSizeExceeded", &shared.MaximumAppendSizeExceeded{MaxAppendSize: eventstore.MaxAppendBytes})}
 }
 
-func missing(property string) *statusError {
-	return &statusError{codes.InvalidArgument, fmt.Sprintf("Required Metadata Property '%s' is missing", property),
-		metadata.Pairs("exception", "missing-required-metadata-property", "required-metadata-properties", "type,content-type")}
+func invalidTransaction() *refusal {
+	return &refusal{codes.InvalidArgument, "Invalid Transaction", metadata.Pairs("exception", "invalid-transaction"),
+		batchStatus(code.Code_FAILED_PRECONDITION, "InvalidTransaction", &shared.InvalidTransaction{})}
 }
 
-func wrongExpectedVersion(operation string, c *eventstore.ConflictError) *statusError {
+// deleteWrongVersion refuses a deletion. An append answers a wrong version with a message of its own instead: see
+// appendWrongVersion and batchWrongVersion.
+func deleteWrongVersion(c *eventstore.ConflictError) *refusal {
 	expected, actual := strconv.FormatInt(int64(c.Expected), 10), strconv.FormatInt(int64(c.Current), 10)
-	text := fmt.Sprintf("%s failed due to WrongExpectedVersion. Stream: %s, Expected version: %s, Actual version: %s",
-		operation, printableHeader(c.Stream), expected, actual)
-	return &statusError{codes.FailedPrecondition, text, metadata.Pairs("exception", "wrong-expected-version",
+	text := fmt.Sprintf("Delete failed due to WrongExpectedVersion. Stream: %s, Expected version: %s, Actual version: %s",
+		printableHeader(c.Stream), expected, actual)
+	return &refusal{code: codes.FailedPrecondition, text: text, trailer: metadata.Pairs("exception", "wrong-expected-version",
 		"stream-name", printableHeader(c.Stream), "expected-version", expected, "actual-version", actual)}
 }
 
-func invalidTransaction() *statusError {
-	return &statusError{codes.InvalidArgument, "Invalid Transaction", metadata.Pairs("exception", "invalid-transaction")}
+// unhandledException is EventStoreDB's answer where it does not validate a request.
+func unhandledException() *refusal {
+	return &refusal{code: codes.Unknown, text: "Exception was thrown by handler."}
 }
 
-// unhandledException is what EventStoreDB says where it does not look at what it is asked.
-func unhandledException() *statusError {
-	return &statusError{code: codes.Unknown, text: "Exception was thrown by handler."}
+// notReady says that certainly nothing was done.
+func notReady() *refusal {
+	return &refusal{code: codes.Unavailable, text: "Server Is Not Ready"}
 }
 
-// notReady says that nothing was done.
-func notReady() *statusError {
-	return &statusError{code: codes.Unavailable, text: "Server Is Not Ready"}
-}
-
-// printableHeader keeps a stream name inside what a header may hold.
+// printableHeader replaces what a header cannot hold.
 func printableHeader(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -83,16 +109,16 @@ func printableHeader(s string) string {
 	}, s)
 }
 
-// toStatusError turns any error into the answer EventStoreDB gives. Aborted is its word for an append whose outcome is
-// unknown; Unavailable is said only when certainly nothing was added.
+// toStatusError turns any error into the answer that EventStoreDB gives. An append whose outcome is unknown is Aborted;
+// Unavailable is used only when certainly nothing was added.
 func toStatusError(err error) error {
-	var f *statusError
+	var r *refusal
 	var diverged *eventstore.DivergedError
 	switch {
-	case err == nil || errors.As(err, &f):
+	case err == nil || errors.As(err, &r):
 		return err
 	case errors.Is(err, eventstore.ErrUnknown):
-		return &statusError{code: codes.Aborted, text: "Operation timed out: " + err.Error()}
+		return &refusal{code: codes.Aborted, text: "Operation timed out: " + err.Error()}
 	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, eventstore.ErrClosed):
 		return notReady()
 	case errors.Is(err, eventstore.ErrTooLarge):
@@ -108,57 +134,22 @@ func toStatusError(err error) error {
 	if s := status.FromContextError(err); s.Code() != codes.Unknown {
 		return s.Err()
 	}
-	return &statusError{code: codes.Internal, text: err.Error()}
+	return &refusal{code: codes.Internal, text: err.Error()}
 }
 
-// batchSuccess is the answer to a batch that was made.
-func batchSuccess(c eventstore.AppendResult) *streams.BatchAppendResp {
-	success := &streams.BatchAppendResp_Success{
-		CurrentRevisionOption: &streams.BatchAppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
-		PositionOption: &streams.BatchAppendResp_Success_Position{Position: &shared.AllStreamPosition{
-			CommitPosition: uint64(c.Position), PreparePosition: uint64(c.Position),
-		}},
-	}
-	if c.Revision < 0 {
-		success.CurrentRevisionOption = &streams.BatchAppendResp_Success_NoStream{NoStream: &emptypb.Empty{}}
-	}
-	if c.Position == 0 {
-		success.PositionOption = &streams.BatchAppendResp_Success_NoPosition{NoPosition: &emptypb.Empty{}}
-	}
-	return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Success_{Success: success}}
-}
-
-// batchFailure is the answer to a batch that was not made, or may not have been: EventStoreDB's words for it differ from
-// those of a single append.
-func batchFailure(item *batch, err error) *streams.BatchAppendResp {
+// batchFailure answers a batch whose append failed with err. It differs from toStatusError where EventStoreDB answers a
+// batch in another way than an Append: a conflict is an answer with details, and an unknown outcome is a timeout.
+func batchFailure(b *batch, err error) *streams.BatchAppendResp {
 	var conflict *eventstore.ConflictError
-	if errors.As(err, &conflict) {
-		return batchWrongVersion(item.expected, conflict.Current)
-	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, eventstore.ErrUnknown) {
+	switch {
+	case errors.As(err, &conflict):
+		return batchWrongVersion(b.expected, conflict.Current)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, eventstore.ErrUnknown):
 		return batchTimeout()
 	}
-	f := &statusError{code: codes.Canceled, text: err.Error()}
-	errors.As(toStatusError(err), &f)
-	switch exceptionName(f) {
-	case "stream-deleted":
-		return newBatchError(code.Code_NOT_FOUND, "StreamDeleted", &shared.StreamDeleted{StreamIdentifier: streamIdentifier(item.stream)})
-	case "maximum-append-size-exceeded":
-		return newBatchError(code.Code_INVALID_ARGUMENT, "MaximumAppendSizeExceeded", &shared.MaximumAppendSizeExceeded{MaxAppendSize: eventstore.MaxAppendBytes})
-	case "invalid-transaction":
-		return newBatchError(code.Code_FAILED_PRECONDITION, "InvalidTransaction", &shared.InvalidTransaction{})
-	}
-	if f.code == codes.InvalidArgument {
-		return batchBadRequest(f.text)
-	}
-	return newBatchError(code.Code(f.code), f.text, &emptypb.Empty{})
-}
-
-func exceptionName(f *statusError) string {
-	if is := f.trailer.Get("exception"); len(is) > 0 {
-		return is[0]
-	}
-	return ""
+	r := &refusal{code: codes.Canceled, text: err.Error()}
+	errors.As(toStatusError(err), &r)
+	return r.batchResponse()
 }
 
 func batchWrongVersion(expected, current eventstore.Revision) *streams.BatchAppendResp {
@@ -177,22 +168,10 @@ func batchWrongVersion(expected, current eventstore.Revision) *streams.BatchAppe
 	if current < 0 {
 		w.CurrentStreamRevisionOption = &shared.WrongExpectedVersion_CurrentNoStream{CurrentNoStream: none}
 	}
-	return newBatchError(code.Code_ALREADY_EXISTS, "WrongExpectedVersion", w)
+	return batchError(batchStatus(code.Code_ALREADY_EXISTS, "WrongExpectedVersion", w))
 }
 
-// batchTimeout is also said of an append whose outcome is unknown.
+// batchTimeout also answers an append whose outcome is unknown: clients repeat both.
 func batchTimeout() *streams.BatchAppendResp {
-	return newBatchError(code.Code_DEADLINE_EXCEEDED, "Timeout", &shared.Timeout{})
-}
-
-func batchBadRequest(why string) *streams.BatchAppendResp {
-	return newBatchError(code.Code_INVALID_ARGUMENT, "BadRequest", &shared.BadRequest{Message: why})
-}
-
-func newBatchError(c code.Code, message string, details proto.Message) *streams.BatchAppendResp {
-	s := &rpc.Status{Code: int32(c), Message: message}
-	if packed, err := anypb.New(details); err == nil {
-		s.Details = []*anypb.Any{packed}
-	}
-	return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Error{Error: s}}
+	return batchError(batchStatus(code.Code_DEADLINE_EXCEEDED, "Timeout", &shared.Timeout{}))
 }

@@ -70,7 +70,7 @@ func (l faultyLog) insideRecordError(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return &statusError{code: codes.Unknown, text: "Unexpected ReadAllResult: Error"}
+	return &refusal{code: codes.Unknown, text: "Unexpected ReadAllResult: Error"}
 }
 
 // inFlightAppends are the first ids of the appends that a node was sent and has not answered.

@@ -243,7 +243,7 @@ func (s *streamsService) runDeletion(ctx context.Context, o expectationOptions, 
 	var conflict *eventstore.ConflictError
 	if errors.As(err, &conflict) {
 		conflict.Expected = expected
-		return 0, wrongExpectedVersion("Delete", conflict)
+		return 0, deleteWrongVersion(conflict)
 	}
 	return at, err
 }
@@ -252,7 +252,7 @@ func (s *streamsService) runDeletion(ctx context.Context, o expectationOptions, 
 func (n *Node) delete(ctx context.Context, stream string, expected eventstore.Revision) (eventstore.Position, error) {
 	return n.deleteExclusively(ctx, stream, expected, func(s streamState) (eventstore.AppendResult, error) {
 		if s.last < 0 && s.metadataRevision < 0 {
-			return eventstore.AppendResult{}, wrongExpectedVersion("Delete", &eventstore.ConflictError{Stream: stream, Expected: expected, Current: eventstore.NoStream})
+			return eventstore.AppendResult{}, deleteWrongVersion(&eventstore.ConflictError{Stream: stream, Expected: expected, Current: eventstore.NoStream})
 		}
 		return n.log.Append(ctx, metadataStream(stream), s.metadataRevision, []eventstore.ProposedEvent{{
 			ID: uuid.New(), Type: metadataType, Data: []byte(`{"$tb":9223372036854775807}`),

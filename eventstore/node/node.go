@@ -22,7 +22,6 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
-	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
@@ -151,13 +150,13 @@ func (n *Node) newServer(service *streamsService) *grpc.Server {
 		grpc.WaitForHandlers(true),
 	)
 	serverfeatures.RegisterServerFeaturesServer(s, serverFeatures{})
-	gossip.RegisterGossipServer(s, gossipMember{advertise: n.options.Advertise, clock: n.options.Clock})
+	gossip.RegisterGossipServer(s, gossipMember{advertise: n.options.Advertise})
 	streams.RegisterStreamsServer(s, service)
 	return s
 }
 
-// Version is the EventStoreDB whose behaviour a node follows.
-const Version = "24.6.0"
+// serverVersion is the EventStoreDB whose behaviour a node follows.
+const serverVersion = "24.6.0"
 
 type serverFeatures struct {
 	serverfeatures.UnimplementedServerFeaturesServer
@@ -165,27 +164,13 @@ type serverFeatures struct {
 
 // GetSupportedMethods names what a client may call.
 func (serverFeatures) GetSupportedMethods(context.Context, *shared.Empty) (*serverfeatures.SupportedMethods, error) {
-	method := func(service, name string, features ...string) *serverfeatures.SupportedMethod {
-		return &serverfeatures.SupportedMethod{ServiceName: "event_store.client." + service, MethodName: name, Features: features}
-	}
-	return &serverfeatures.SupportedMethods{
-		EventStoreServerVersion: Version,
-		Methods: []*serverfeatures.SupportedMethod{
-			method("streams.streams", "read", "position", "events"),
-			method("streams.streams", "append"),
-			method("streams.streams", "batchappend", "deadline_duration"),
-			method("streams.streams", "delete"),
-			method("streams.streams", "tombstone"),
-			method("gossip.gossip", "read"),
-			method("server_features.serverfeatures", "getsupportedmethods"),
-		},
-	}, nil
+	batchAppend := &serverfeatures.SupportedMethod{ServiceName: "event_store.client.streams.streams", MethodName: "batchappend", Features: []string{"deadline_duration"}}
+	return &serverfeatures.SupportedMethods{EventStoreServerVersion: serverVersion, Methods: []*serverfeatures.SupportedMethod{batchAppend}}, nil
 }
 
 type gossipMember struct {
 	gossip.UnimplementedGossipServer
 	advertise string
-	clock     func() time.Time
 }
 
 // Read names one member, alive and leading, at the address where the client already is.
@@ -195,8 +180,6 @@ func (m gossipMember) Read(ctx context.Context, _ *shared.Empty) (*gossip.Cluste
 		return nil, err
 	}
 	return &gossip.ClusterInfo{Members: []*gossip.MemberInfo{{
-		InstanceId:   structuredUUID(uuid.NewSHA1(idNamespace, []byte(endpoint.String()))),
-		TimeStamp:    ticks(m.clock()),
 		State:        gossip.MemberInfo_Leader,
 		IsAlive:      true,
 		HttpEndPoint: endpoint,
@@ -210,23 +193,23 @@ func (m gossipMember) advertisedEndpoint(ctx context.Context) (*gossip.EndPoint,
 	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, &statusError{code: codes.FailedPrecondition, text: "this node has no address to advertise"}
+		return nil, &refusal{code: codes.FailedPrecondition, text: "this node has no address to advertise"}
 	}
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]" // clients join address and port with a bare colon
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return nil, &statusError{code: codes.FailedPrecondition, text: "the advertised port is not a number"}
+		return nil, &refusal{code: codes.FailedPrecondition, text: "the advertised port is not a number"}
 	}
 	return &gossip.EndPoint{Address: host, Port: uint32(number)}, nil
 }
 
 func (n *Node) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, call grpc.UnaryHandler) (resp any, err error) {
 	err = n.handleCall(info.FullMethod, func() error { resp, err = call(ctx, req); return err })
-	var f *statusError
-	if errors.As(err, &f) && len(f.trailer) > 0 {
-		if e := grpc.SetTrailer(ctx, f.trailer); e != nil {
+	var r *refusal
+	if errors.As(err, &r) && len(r.trailer) > 0 {
+		if e := grpc.SetTrailer(ctx, r.trailer); e != nil {
 			return nil, e
 		}
 	}
@@ -235,9 +218,9 @@ func (n *Node) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServ
 
 func (n *Node) interceptStream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, call grpc.StreamHandler) error {
 	err := n.handleCall(info.FullMethod, func() error { return call(srv, s) })
-	var f *statusError
-	if errors.As(err, &f) && len(f.trailer) > 0 {
-		s.SetTrailer(f.trailer)
+	var r *refusal
+	if errors.As(err, &r) && len(r.trailer) > 0 {
+		s.SetTrailer(r.trailer)
 	}
 	return err
 }
@@ -252,7 +235,7 @@ func (n *Node) recoverPanics(method string, call func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			n.options.Logger.Error("call crashed", "method", method, "panic", p, "stack", string(debug.Stack()))
-			err = &statusError{code: codes.Internal, text: "internal error"}
+			err = &refusal{code: codes.Internal, text: "internal error"}
 		}
 	}()
 	return call()

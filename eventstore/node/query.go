@@ -25,7 +25,6 @@ type query struct {
 	isSubscription bool // a subscription
 	filter         *filter
 	idsAsText      bool // ids as strings
-	wantsBounds    bool // the client understands the messages that say where a stream begins and ends
 }
 
 func parseQuery(req *streams.ReadReq) (*query, error) {
@@ -34,7 +33,7 @@ func parseQuery(req *streams.ReadReq) (*query, error) {
 		return nil, invalidArgument("`uuidOption` is a required argument.")
 	}
 	_, idsAsText := o.GetUuidOption().GetContent().(*streams.ReadReq_Options_UUIDOption_String_)
-	q := &query{idsAsText: idsAsText, wantsBounds: o.GetControlOption().GetCompatibility() >= 1}
+	q := &query{idsAsText: idsAsText}
 	for _, part := range []func(*streams.ReadReq_Options) error{q.parseSource, q.parseDirection, q.parseCount, q.parseFilter} {
 		if err := part(o); err != nil {
 			return nil, err
@@ -46,62 +45,50 @@ func parseQuery(req *streams.ReadReq) (*query, error) {
 	return q, nil
 }
 
-func (q *query) parseSource(o *streams.ReadReq_Options) (err error) {
+func (q *query) parseSource(o *streams.ReadReq_Options) error {
 	switch source := o.GetStreamOption().(type) {
 	case *streams.ReadReq_Options_Stream:
-		if len(source.Stream.GetStreamIdentifier().GetStreamName()) == 0 {
-			return unhandledException()
-		}
-		if q.stream, err = parseStreamName(source.Stream.GetStreamIdentifier()); err != nil {
-			return err
-		}
-		switch from := source.Stream.GetRevisionOption().(type) {
-		case *streams.ReadReq_Options_StreamOptions_Start:
-			q.from.fromStart = true
-		case *streams.ReadReq_Options_StreamOptions_End:
-			q.from.fromEnd = true
-		case *streams.ReadReq_Options_StreamOptions_Revision:
-			return q.parseRevision(from.Revision)
-		default:
-			return invalidArgument("The revision to read from is missing.")
-		}
+		return q.parseStreamSource(source.Stream)
 	case *streams.ReadReq_Options_All:
-		switch from := source.All.GetAllOption().(type) {
-		case *streams.ReadReq_Options_AllOptions_Start:
-			q.from.fromStart = true
-		case *streams.ReadReq_Options_AllOptions_End:
-			q.from.fromEnd = true
-		case *streams.ReadReq_Options_AllOptions_Position:
-			return q.parsePosition(from.Position)
-		default:
-			return invalidArgument("The position to read from is missing.")
-		}
-	default:
-		return invalidArgument("What to read is missing.")
+		return q.parseAllSource(source.All)
 	}
-	return nil
+	return invalidArgument("What to read is missing.")
 }
 
-// parseRevision takes the greatest number for the end, as clients that know no better send it.
-func (q *query) parseRevision(r uint64) error {
-	if r == math.MaxUint64 {
-		q.from.fromEnd = true
-		return nil
+func (q *query) parseStreamSource(source *streams.ReadReq_Options_StreamOptions) (err error) {
+	if len(source.GetStreamIdentifier().GetStreamName()) == 0 {
+		return unhandledException()
 	}
-	_, err := parseStreamRevision(r)
-	q.from.offset = r
+	if q.stream, err = parseStreamName(source.GetStreamIdentifier()); err != nil {
+		return err
+	}
+	switch from := source.GetRevisionOption().(type) {
+	case *streams.ReadReq_Options_StreamOptions_Start:
+		q.from.fromStart = true
+	case *streams.ReadReq_Options_StreamOptions_End:
+		q.from.fromEnd = true
+	case *streams.ReadReq_Options_StreamOptions_Revision:
+		q.from.offset = from.Revision
+		_, err = parseStreamRevision(from.Revision)
+	default:
+		err = invalidArgument("The revision to read from is missing.")
+	}
 	return err
 }
 
-func (q *query) parsePosition(p *streams.ReadReq_Options_Position) error {
-	position := p.GetCommitPosition()
-	switch {
-	case position != p.GetPreparePosition() || position > math.MaxInt64 && position != math.MaxUint64:
-		return invalidArgument("Trying to read from an invalid position.")
-	case position == math.MaxUint64:
+func (q *query) parseAllSource(source *streams.ReadReq_Options_AllOptions) error {
+	switch from := source.GetAllOption().(type) {
+	case *streams.ReadReq_Options_AllOptions_Start:
+		q.from.fromStart = true
+	case *streams.ReadReq_Options_AllOptions_End:
 		q.from.fromEnd = true
+	case *streams.ReadReq_Options_AllOptions_Position:
+		q.from.offset = from.Position.GetCommitPosition()
+		if q.from.offset != from.Position.GetPreparePosition() || q.from.offset > math.MaxInt64 {
+			return invalidArgument("Trying to read from an invalid position.")
+		}
 	default:
-		q.from.offset = position
+		return invalidArgument("The position to read from is missing.")
 	}
 	return nil
 }
@@ -198,9 +185,6 @@ func (f *filter) matches(e eventstore.RecordedEvent) bool {
 	if f == nil {
 		return true
 	}
-	if isHidden(e.Stream) {
-		return false
-	}
 	text := e.Stream
 	if f.byType {
 		text = e.Type
@@ -214,13 +198,4 @@ func (f *filter) matches(e eventstore.RecordedEvent) bool {
 		}
 	}
 	return false
-}
-
-// isHidden names the streams that EventStoreDB never shows to a filter. Others that begin with "$" it does show.
-func isHidden(stream string) bool {
-	if stream == "$epoch-information" {
-		return true
-	}
-	rest, ok := strings.CutPrefix(stream, "$persistentsubscription-$all::")
-	return ok && (strings.HasSuffix(rest, "-checkpoint") || strings.HasSuffix(rest, "-parked"))
 }

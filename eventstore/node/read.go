@@ -134,20 +134,15 @@ func (n *Node) readStream(ctx context.Context, q *query, out readResponder) erro
 		return err
 	}
 	if q.dir == eventstore.Backward {
-		err = n.readBackward(ctx, q, v, out)
-	} else {
-		err = n.readForward(ctx, q, v, out)
+		return n.readBackward(ctx, q, v, out)
 	}
-	if err != nil || !q.wantsBounds {
-		return err
-	}
-	return out.Send(&streams.ReadResp{Content: &streams.ReadResp_LastStreamPosition{LastStreamPosition: uint64(s.last)}})
+	return n.readForward(ctx, q, v, out)
 }
 
 func (n *Node) readForward(ctx context.Context, q *query, v revisionRange, out readResponder) error {
 	from := max(v.first, eventstore.Revision(q.from.offset))
 	if q.from.fromEnd || from > v.last {
-		return n.sendNextRevision(q, v, out)
+		return nil
 	}
 	remaining := q.count
 	for e, err := range n.log.ReadStream(ctx, q.stream, from, eventstore.Forward) {
@@ -165,15 +160,6 @@ func (n *Node) readForward(ctx context.Context, q *query, v revisionRange, out r
 		}
 	}
 	return nil
-}
-
-// sendNextRevision tells a client that asks for it where the stream would go on, when that is elsewhere.
-func (n *Node) sendNextRevision(q *query, v revisionRange, out readResponder) error {
-	next := uint64(v.last) + 1
-	if !q.wantsBounds || !q.from.fromEnd && q.from.offset == next {
-		return nil
-	}
-	return out.Send(&streams.ReadResp{Content: &streams.ReadResp_FirstStreamPosition{FirstStreamPosition: next}})
 }
 
 func (n *Node) readBackward(ctx context.Context, q *query, v revisionRange, out readResponder) error {

@@ -23,18 +23,23 @@ func (n *Node) subscribeToStream(ctx context.Context, q *query, out readResponde
 	if err != nil {
 		return err
 	}
-	// EventStoreDB does not say that it has caught up with a stream that is not there, before there are events.
+	// EventStoreDB sends no CaughtUp for a stream that does not exist before it has events.
 	hasCaughtUp := s.last >= 0 && !s.isDeleted
 	if hasCaughtUp {
 		if err := out.sendCaughtUp(); err != nil {
 			return err
 		}
 	}
+	return n.followStream(ctx, q.stream, next, hasCaughtUp, out)
+}
+
+// followStream sends the events of a stream from the revision next on, as they are appended, until ctx ends.
+func (n *Node) followStream(ctx context.Context, stream string, next eventstore.Revision, hasCaughtUp bool, out readResponder) (err error) {
 	for seen := eventstore.Position(0); ; {
 		if seen, err = n.log.Wait(ctx, seen); err != nil {
 			return err
 		}
-		sent, err := n.sendRange(ctx, q.stream, revisionRange{next, math.MaxInt64}, out)
+		sent, err := n.sendRange(ctx, stream, revisionRange{next, math.MaxInt64}, out)
 		if err != nil {
 			return err
 		}

@@ -173,7 +173,7 @@ func TestALogWithoutEventsIsCaughtUpWithAtOnce(t *testing.T) {
 func TestAFilterLetsThroughWhatItNames(t *testing.T) {
 	t.Parallel()
 	c := startClient(t)
-	for _, s := range []string{"account-1", "accounts-1", "sync-1", "$$sync-1", "$epoch-information"} {
+	for _, s := range []string{"account-1", "accounts-1", "sync-1", "$$sync-1"} {
 		mustAppend(t, c, s, esdb.NoStream{}, newEvent("e."+s))
 	}
 	for name, x := range map[string]struct {

@@ -57,11 +57,11 @@ func parseProposed(m proposedMessage) (eventstore.ProposedEvent, error) {
 	var none eventstore.ProposedEvent
 	eventType, ok := m.GetMetadata()["type"]
 	if !ok {
-		return none, missing("type")
+		return none, invalidArgument("Required Metadata Property 'type' is missing")
 	}
 	contentType, ok := m.GetMetadata()["content-type"]
 	if !ok {
-		return none, missing("content-type")
+		return none, invalidArgument("Required Metadata Property 'content-type' is missing")
 	}
 	id, err := parseUUID(m.GetId())
 	switch {
