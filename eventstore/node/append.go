@@ -14,9 +14,9 @@ import (
 	"lieudit/eventstore"
 )
 
-const maxAppendEvents = 1 << 16 // in one append: bounds what many empty events cost in memory
+const maxAppendEvents = 1 << 16 // of one append: bounds the memory that many empty events take
 
-// Append reads one append to its end and makes it.
+// Append receives one append to its end and makes it.
 func (s *streamsService) Append(call streams.Streams_AppendServer) error {
 	stream, expected, err := receiveAppendOptions(call)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *streamsService) Append(call streams.Streams_AppendServer) error {
 	return call.SendAndClose(appendSuccess(result))
 }
 
-// receiveAppendOptions reads the first message of an append, which has its options.
+// receiveAppendOptions receives the first message of an append, which holds the stream and the expected revision.
 func receiveAppendOptions(call streams.Streams_AppendServer) (stream string, expected eventstore.Revision, err error) {
 	first, err := call.Recv()
 	if errors.Is(err, io.EOF) {
@@ -57,7 +57,8 @@ func receiveAppendOptions(call streams.Streams_AppendServer) (stream string, exp
 	return stream, expected, err
 }
 
-// receiveEvents collects the proposed events, no more of them than an append may hold.
+// receiveEvents receives the proposed events until the client has sent them all. It stops at the size that an
+// append may have, so that a client cannot fill the memory.
 func receiveEvents(call streams.Streams_AppendServer) ([]eventstore.ProposedEvent, error) {
 	var events []eventstore.ProposedEvent
 	total := 0
@@ -84,7 +85,8 @@ func receiveEvents(call streams.Streams_AppendServer) ([]eventstore.ProposedEven
 	}
 }
 
-// expectationOptions are the options of append, delete and tombstone alike. Their oneofs have types of their own.
+// expectationOptions are the options of Append, Delete and Tombstone. Each has generated types of its own for the
+// same choice.
 type expectationOptions interface {
 	GetRevision() uint64
 	GetNoStream() *shared.Empty
@@ -92,6 +94,7 @@ type expectationOptions interface {
 	GetStreamExists() *shared.Empty
 }
 
+// parseExpectation returns a revision, or one of eventstore.Any, eventstore.NoStream and streamExists.
 func parseExpectation(o expectationOptions) (eventstore.Revision, error) {
 	switch {
 	case o.GetAny() != nil:
@@ -106,7 +109,7 @@ func parseExpectation(o expectationOptions) (eventstore.Revision, error) {
 	return parseStreamRevision(o.GetRevision())
 }
 
-// hasExpectation tells revision 0 from no expectation at all.
+// hasExpectation tells revision 0 from no expectation at all: both read as 0 through the getters.
 func hasExpectation(o expectationOptions) bool {
 	switch o := o.(type) {
 	case *streams.AppendReq_Options:
@@ -119,6 +122,7 @@ func hasExpectation(o expectationOptions) bool {
 	return false
 }
 
+// appendSuccess answers an append that was made.
 func appendSuccess(c eventstore.AppendResult) *streams.AppendResp {
 	success := &streams.AppendResp_Success{
 		CurrentRevisionOption: &streams.AppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
@@ -132,7 +136,7 @@ func appendSuccess(c eventstore.AppendResult) *streams.AppendResp {
 	return &streams.AppendResp{Result: &streams.AppendResp_Success_{Success: success}}
 }
 
-// batchSuccess is the answer to a batch that was made.
+// batchSuccess is appendSuccess for a batch.
 func batchSuccess(c eventstore.AppendResult) *streams.BatchAppendResp {
 	success := &streams.BatchAppendResp_Success{
 		CurrentRevisionOption: &streams.BatchAppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
@@ -146,7 +150,8 @@ func batchSuccess(c eventstore.AppendResult) *streams.BatchAppendResp {
 	return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Success_{Success: success}}
 }
 
-// appendWrongVersion answers a conflict. It is not an error of the call: EventStoreDB answers it with a message of its own.
+// appendWrongVersion answers a conflict. For EventStoreDB that is no error of the call but an answer with a message
+// of its own.
 func appendWrongVersion(expected, current eventstore.Revision) *streams.AppendResp {
 	w, none := &streams.AppendResp_WrongExpectedVersion{}, &shared.Empty{}
 	switch expected {
@@ -166,10 +171,11 @@ func appendWrongVersion(expected, current eventstore.Revision) *streams.AppendRe
 	return &streams.AppendResp{Result: &streams.AppendResp_WrongExpectedVersion_{WrongExpectedVersion: w}}
 }
 
-// streamExists is the expectation that eventstore does not have, by EventStoreDB's own number.
+// streamExists is an expectation that package eventstore lacks: the stream has events or metadata. The number is
+// EventStoreDB's own, which appears in its texts.
 const streamExists eventstore.Revision = -4
 
-// streamLock is the lock of a stream and of its metadata.
+// streamLock returns the lock of a stream, which is that of its metadata stream too. Two streams may share a lock.
 func (n *Node) streamLock(stream string) *sync.RWMutex {
 	if owner, ok := metadataOwner(stream); ok {
 		stream = owner
@@ -177,7 +183,8 @@ func (n *Node) streamLock(stream string) *sync.RWMutex {
 	return &n.streamLocks[maphash.String(n.lockSeed, stream)%uint64(len(n.streamLocks))]
 }
 
-// append adds events to a stream as EventStoreDB does: never to a tombstoned one, and a softly deleted one comes back.
+// append adds events to a stream as EventStoreDB does. A tombstoned stream refuses them; a softly deleted one comes
+// back, which changes its metadata. The log decides whether the expectation holds, except for appends of no events.
 func (n *Node) append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	mu := n.streamLock(stream)
 	mu.RLock()
@@ -202,8 +209,8 @@ func (n *Node) append(ctx context.Context, stream string, expected eventstore.Re
 	return result, unknownOutcome(err)
 }
 
-// appendNoEvents checks the expectation alone. EventStoreDB answers it with a position; the log's end is one that
-// whoever waits for it will see passed.
+// appendNoEvents only checks the expectation. EventStoreDB answers such an append with a position too; a node gives
+// the end of the log, which whoever waits for that position will see passed.
 func (n *Node) appendNoEvents(ctx context.Context, s streamState, stream string, expected eventstore.Revision) (eventstore.AppendResult, error) {
 	if err := s.checkExpectation(stream, expected); err != nil {
 		return eventstore.AppendResult{}, err
@@ -212,7 +219,8 @@ func (n *Node) appendNoEvents(ctx context.Context, s streamState, stream string,
 	return eventstore.AppendResult{Revision: s.last, Position: end}, err
 }
 
-// appendToLog hands events to the log, with the two expectations that mean something else there.
+// appendToLog appends to the log after translating what the log does not know: streamExists was checked already,
+// and NoStream also fits a softly deleted stream, whose last revision is then expected instead.
 func (n *Node) appendToLog(ctx context.Context, s streamState, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	if expected == streamExists {
 		expected = eventstore.Any
@@ -228,8 +236,8 @@ func (n *Node) appendToLog(ctx context.Context, s streamState, stream string, ex
 	return result, err
 }
 
-// mismatchError names the refusal of events whose ids are taken: EventStoreDB calls it a wrong version, unless the
-// stream is where the append expected it.
+// mismatchError is the refusal of an append whose ids are on the log in another order or batch. EventStoreDB calls
+// it a wrong version, or an invalid transaction where the stream ends at the expected revision.
 func (n *Node) mismatchError(ctx context.Context, stream string, expected eventstore.Revision) error {
 	s, err := n.loadState(ctx, stream)
 	if err != nil {
@@ -241,7 +249,8 @@ func (n *Node) mismatchError(ctx context.Context, stream string, expected events
 	return &eventstore.ConflictError{Stream: stream, Expected: expected, Current: s.last}
 }
 
-// unknownOutcome is the error of an append that was made but whose reader would not be told so: the same append settles it.
+// unknownOutcome is the error of an append that was made but whose due metadata was not written. A client that
+// repeats the append settles both.
 func unknownOutcome(err error) error {
 	if err == nil {
 		return nil
@@ -249,7 +258,7 @@ func unknownOutcome(err error) error {
 	return errors.Join(eventstore.ErrUnknown, err)
 }
 
-// checkWritable refuses what no revision could make right.
+// checkWritable refuses an append or deletion that no revision could make right.
 func (s streamState) checkWritable(stream string, expected eventstore.Revision) error {
 	switch {
 	case s.isTombstoned, expected == streamExists && s.isDeleted:
@@ -260,7 +269,8 @@ func (s streamState) checkWritable(stream string, expected eventstore.Revision) 
 	return nil
 }
 
-// checkExpectation compares an expectation with the state, for what is not decided by the log.
+// checkExpectation compares an expectation with the state, for what the log does not check: appends of no events,
+// and deletions.
 func (s streamState) checkExpectation(stream string, expected eventstore.Revision) error {
 	revivesDeleted := expected == eventstore.NoStream && s.isDeleted
 	if expected == eventstore.Any || expected == streamExists || expected == s.last || revivesDeleted {

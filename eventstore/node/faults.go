@@ -14,17 +14,17 @@ import (
 	"lieudit/eventstore"
 )
 
-// Faults make a node behave as a real EventStoreDB does where a node by itself is kinder: to test with. The zero value
-// has none.
+// Faults make a node behave as a real EventStoreDB does where a node is kinder, for tests of clients. The zero
+// value has none.
 type Faults struct {
-	// InsideRecord is what a read of the whole log meets at a position where no event begins.
+	// InsideRecord is the answer to a read of the whole log from a position at which no event begins.
 	InsideRecord InsideRecord
-	// RepeatTimeout, unless it is zero, drops an append whose first id is that of one still on its way, and answers
-	// "Timeout" after so long. EventStoreDB takes 2 s.
+	// RepeatTimeout, unless it is zero, drops an append whose first id is that of an append in flight, and answers
+	// "Timeout" after this time. EventStoreDB takes 2 s.
 	RepeatTimeout time.Duration
-	// EarlyTimeout is how long before an append's deadline it is answered "Timeout", if it is not done by then.
+	// EarlyTimeout is how long before its deadline an append that is not done is answered "Timeout".
 	EarlyTimeout time.Duration
-	// Silence makes the node fall silent while it lasts; a node speaks always where it is nil.
+	// Silence stops the node's connections while it lasts; nil: never.
 	Silence *Silence
 }
 
@@ -32,15 +32,15 @@ type Faults struct {
 type InsideRecord uint8
 
 const (
-	InsideRecordRefused InsideRecord = iota // InvalidArgument, which is a node's own
-	InsideRecordFailed                      // Unknown, "Unexpected ReadAllResult: Error", as a server with a database on disk says
-	InsideRecordSilent                      // nothing for a minute, as a server with one in memory does, or until the caller goes
+	InsideRecordRefused InsideRecord = iota // InvalidArgument, a node's own answer
+	InsideRecordFailed                      // Unknown, "Unexpected ReadAllResult: Error", as a server with its database on disk
+	InsideRecordSilent                      // no answer for a minute, as a server with its database in memory
 )
 
-// insideRecordSilence is how long the real server said nothing.
+// insideRecordSilence is how long the real server was silent.
 const insideRecordSilence = time.Minute
 
-// faultyLog is a log whose Scan fails from inside a record as a fault wants it.
+// faultyLog is a log whose Scan fails in the chosen way from inside a record.
 type faultyLog struct {
 	Log
 	insideRecord InsideRecord
@@ -73,13 +73,13 @@ func (l faultyLog) insideRecordError(ctx context.Context) error {
 	return &refusal{code: codes.Unknown, text: "Unexpected ReadAllResult: Error"}
 }
 
-// inFlightAppends are the first ids of the appends that a node was sent and has not answered.
+// inFlightAppends are the first ids of the appends that a node has received and not answered.
 type inFlightAppends struct {
 	mu  sync.Mutex
 	ids map[uuid.UUID]bool
 }
 
-// add is false when the append is there already.
+// add reports false when an append with the same first id is in flight.
 func (w *inFlightAppends) add(events []eventstore.ProposedEvent) bool {
 	if len(events) == 0 {
 		return true
@@ -105,7 +105,7 @@ func (w *inFlightAppends) remove(events []eventstore.ProposedEvent) {
 	delete(w.ids, events[0].ID)
 }
 
-// answerDroppedRepeat answers a repeat that is dropped.
+// answerDroppedRepeat answers a repeated append that was dropped.
 func (b *batchAppender) answerDroppedRepeat(ctx context.Context, item *batch) {
 	timer := time.NewTimer(b.node.options.Faults.RepeatTimeout)
 	defer timer.Stop()
@@ -116,16 +116,16 @@ func (b *batchAppender) answerDroppedRepeat(ctx context.Context, item *batch) {
 	}
 }
 
-// Silence is a fault to test with. While it lasts, a node keeps its connections and takes new ones, and neither hears
-// nor says anything on them: what a real EventStoreDB does for seconds now and then. Nothing is lost by it. What was
-// asked before is done meanwhile and answered after it; what is asked meanwhile is done after it. The zero value
-// speaks. It is safe for concurrent use.
+// Silence is a fault for tests of clients. While it lasts, a node keeps its connections and accepts new ones, but
+// reads and writes nothing on them, as a real EventStoreDB does for seconds at times. Nothing is lost: a request
+// that arrived before is done meanwhile and answered afterwards; one that arrives meanwhile is done afterwards. The
+// zero value is not silent. It is safe for concurrent use.
 type Silence struct {
 	mu    sync.Mutex
-	ended chan struct{} // nil: the node speaks; closed when the silence ends
+	ended chan struct{} // nil: no silence; closed when the silence ends
 }
 
-// Begin makes the node fall silent until End.
+// Begin makes the node silent until End.
 func (s *Silence) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Silence) Begin() {
 	}
 }
 
-// End makes the node speak again.
+// End ends the silence.
 func (s *Silence) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,8 @@ func (s *Silence) End() {
 	}
 }
 
-// Repeat lets a silence of the given length begin every so often, until ctx ends; it leaves the node speaking.
+// Repeat begins a silence of the given length once every interval, until ctx ends. The node is not silent
+// afterwards.
 func (s *Silence) Repeat(ctx context.Context, length, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -165,7 +166,7 @@ func (s *Silence) Repeat(ctx context.Context, length, every time.Duration) {
 	}
 }
 
-// wait returns when the node speaks, or when closed is.
+// wait returns when there is no silence, or when closed is closed.
 func (s *Silence) wait(closed <-chan struct{}) {
 	for {
 		s.mu.Lock()
@@ -182,7 +183,7 @@ func (s *Silence) wait(closed <-chan struct{}) {
 	}
 }
 
-// silencedListener is a listener whose connections are held by a silence.
+// silencedListener is a listener whose connections obey a silence.
 type silencedListener struct {
 	net.Listener
 	silence *Silence
@@ -196,6 +197,7 @@ func (l silencedListener) Accept() (net.Conn, error) {
 	return &silencedConn{Conn: c, silence: l.silence, closed: make(chan struct{})}, nil
 }
 
+// silencedConn is a connection that neither reads nor writes during a silence.
 type silencedConn struct {
 	net.Conn
 	silence *Silence
@@ -203,7 +205,7 @@ type silencedConn struct {
 	closed  chan struct{}
 }
 
-// Read holds what has come until the silence is over.
+// Read reads at once but keeps what it read until the silence is over.
 func (c *silencedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.silence.wait(c.closed)
@@ -215,7 +217,7 @@ func (c *silencedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Close ends a connection in the middle of a silence too.
+// Close ends a connection during a silence too.
 func (c *silencedConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()

@@ -16,44 +16,44 @@ import (
 	"lieudit/eventstore"
 )
 
-// idNamespace is that of the ids a node gives to events of its own.
+// idNamespace is the namespace of the ids of events that a node writes by itself.
 var idNamespace = uuid.MustParse("0b6f2c0e-2f3e-5f0a-9d55-6e1f4b8a7c21")
 
-// softDeleteTruncation is the $tb of a stream that was deleted and may come back.
+// softDeleteTruncation is the $tb of a softly deleted stream: no event is readable until the stream is appended to.
 const softDeleteTruncation = math.MaxInt64
 
-// readLimits is what a stream's metadata says about which of its events are read.
+// readLimits are the parts of a stream's metadata that limit which of its events are read. nil: no limit.
 type readLimits struct {
 	MaxCount       *int64 `json:"$maxCount"`
 	MaxAge         *int64 `json:"$maxAge"` // seconds
 	TruncateBefore *int64 `json:"$tb"`
 }
 
-// streamState is where a stream stands.
+// streamState is what a node knows of a stream from the log: its end, its metadata and its deletion.
 type streamState struct {
-	last             eventstore.Revision // NoStream when it holds nothing
-	isTombstoned     bool                // ended for good
+	last             eventstore.Revision // NoStream when it has no events
+	isTombstoned     bool                // never readable or writable again
 	limits           readLimits          // in force
-	isDeleted        bool                // softly: nothing to read until the next append
-	dueMetadata      *dueMetadata        // the metadata lags behind: see reopening
+	isDeleted        bool                // softly: nothing is readable until the next append
+	dueMetadata      *dueMetadata        // nil: the stored metadata is up to date
 	metadataRevision eventstore.Revision // last revision of the metadata stream
 }
 
-// dueMetadata is the metadata that is due when a softly deleted stream was written to: first is the first revision that
-// is read from then on. It is a function of the log alone: a node that died before it wrote the metadata reads the
-// stream as if it had.
+// dueMetadata is metadata that a node has to write because a softly deleted stream was appended to: the stream is
+// readable again from the revision truncateBefore on. It follows from the log alone. If a node dies before it
+// writes the metadata, the next one finds it due again, and reads apply it meanwhile as if it were written.
 type dueMetadata struct {
 	base           eventstore.RecordedEvent // the metadata event it amends
 	truncateBefore eventstore.Revision
 }
 
-// metadataStream is the stream that holds the metadata of stream.
+// metadataStream is the name of the stream that holds a stream's metadata.
 func metadataStream(stream string) string { return "$$" + stream }
 
-// metadataOwner is the stream whose metadata a stream holds.
+// metadataOwner is the inverse of metadataStream; ok is false for a stream that holds no metadata.
 func metadataOwner(stream string) (string, bool) { return strings.CutPrefix(stream, "$$") }
 
-// loadState reads where a stream stands. Whoever acts upon it holds the stream's lock.
+// loadState reads the state of a stream. A caller that acts on it holds the lock of the stream.
 func (n *Node) loadState(ctx context.Context, stream string) (streamState, error) {
 	last, err := n.readLast(ctx, stream, 1)
 	if err != nil {
@@ -63,7 +63,7 @@ func (n *Node) loadState(ctx context.Context, stream string) (streamState, error
 	if len(last) > 0 {
 		s.last, s.isTombstoned = last[0].Revision, isTombstone(last[0])
 	}
-	if owner, ok := metadataOwner(stream); ok { // of a stream's metadata only the last event is read, and it ends with the stream
+	if owner, ok := metadataOwner(stream); ok { // only the last event of a metadata stream is read, and a tombstone ends both streams
 		one := int64(1)
 		s.limits.MaxCount = &one
 		end, err := n.readLast(ctx, owner, 1)
@@ -77,7 +77,8 @@ func (n *Node) loadState(ctx context.Context, stream string) (streamState, error
 	return n.applyMetadata(ctx, s, stream, metas)
 }
 
-// applyMetadata adds to s what the last metadata events of the stream, newest first, say.
+// applyMetadata adds to s what the last two metadata events say, newest first. A deletion that is followed by
+// another metadata event still counts, unless that event is the one that a node wrote to end the deletion.
 func (n *Node) applyMetadata(ctx context.Context, s streamState, stream string, metas []eventstore.RecordedEvent) (streamState, error) {
 	s.metadataRevision, s.limits = metas[0].Revision, parseReadLimits(metas[0])
 	var deletion eventstore.RecordedEvent
@@ -103,7 +104,7 @@ func (n *Node) applyMetadata(ctx context.Context, s streamState, stream string, 
 	return s, nil
 }
 
-// firstRevisionAfter is the first revision of stream that stands after a position.
+// firstRevisionAfter is the first revision of a stream whose event stands after a position of the log.
 func (n *Node) firstRevisionAfter(ctx context.Context, stream string, after eventstore.Position) (eventstore.Revision, error) {
 	first := eventstore.Revision(0)
 	for e, err := range n.log.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
@@ -132,7 +133,8 @@ func (n *Node) readLast(ctx context.Context, stream string, count int) ([]events
 	return events, nil
 }
 
-// parseReadLimits reads a metadata event. What cannot be read limits nothing, as on EventStoreDB.
+// parseReadLimits reads a metadata event. Metadata that cannot be read or makes no sense limits nothing, as on
+// EventStoreDB.
 func parseReadLimits(e eventstore.RecordedEvent) readLimits {
 	var l readLimits
 	if _, isJSON := decodeMetadata(e.Metadata); !isJSON || json.Unmarshal(e.Data, &l) != nil {
@@ -144,17 +146,19 @@ func parseReadLimits(e eventstore.RecordedEvent) readLimits {
 	return l
 }
 
+// isSoftDeletion reports whether a metadata event deletes its stream softly.
 func isSoftDeletion(e eventstore.RecordedEvent) bool {
 	l := parseReadLimits(e)
 	return l.TruncateBefore != nil && *l.TruncateBefore == softDeleteTruncation
 }
 
-// dueMetadataID is the id of the event that amends the metadata event e, by which it is known again.
+// dueMetadataID is the id of the event that amends the metadata event e. It depends on e alone: a second node that
+// writes the same due metadata adds no second event, and a reader recognizes the event by it.
 func dueMetadataID(e eventstore.RecordedEvent) uuid.UUID {
 	return uuid.NewSHA1(idNamespace, binary.BigEndian.AppendUint64([]byte("reopen "), uint64(e.Position)))
 }
 
-// withTruncateBefore is the content of metadata with another $tb.
+// withTruncateBefore returns the content of a metadata event with another $tb.
 func withTruncateBefore(e eventstore.RecordedEvent, before eventstore.Revision) ([]byte, error) {
 	fields := map[string]json.RawMessage{}
 	if _, isJSON := decodeMetadata(e.Metadata); isJSON && json.Unmarshal(e.Data, &fields) != nil {
@@ -168,8 +172,8 @@ func withTruncateBefore(e eventstore.RecordedEvent, before eventstore.Revision) 
 	return json.Marshal(fields)
 }
 
-// settleMetadata is the state of a stream after the metadata that was due is written. For metadata it settles the stream
-// it belongs to.
+// settleMetadata returns the state of a stream after writing the metadata that is due. For a metadata stream it
+// settles the stream that the metadata belongs to.
 func (n *Node) settleMetadata(ctx context.Context, stream string) (streamState, error) {
 	governed := stream
 	if owner, ok := metadataOwner(stream); ok {
@@ -201,7 +205,7 @@ func (n *Node) writeDueMetadata(ctx context.Context, stream string, r *dueMetada
 	return err
 }
 
-// Delete makes a stream unreadable until it is written to again.
+// Delete deletes a stream softly: it is unreadable until the next append, which continues its revisions.
 func (s *streamsService) Delete(ctx context.Context, req *streams.DeleteReq) (*streams.DeleteResp, error) {
 	at, err := s.runDeletion(ctx, req.GetOptions(), req.GetOptions().GetStreamIdentifier(), s.node.delete)
 	if err != nil {
@@ -212,7 +216,7 @@ func (s *streamsService) Delete(ctx context.Context, req *streams.DeleteReq) (*s
 	}}}, nil
 }
 
-// Tombstone ends a stream for good.
+// Tombstone ends a stream for good: it is never readable or writable again.
 func (s *streamsService) Tombstone(ctx context.Context, req *streams.TombstoneReq) (*streams.TombstoneResp, error) {
 	at, err := s.runDeletion(ctx, req.GetOptions(), req.GetOptions().GetStreamIdentifier(), s.node.tombstone)
 	if err != nil {
@@ -223,10 +227,11 @@ func (s *streamsService) Tombstone(ctx context.Context, req *streams.TombstoneRe
 	}}}, nil
 }
 
+// deletion deletes a stream, or returns a *ConflictError.
 type deletion func(context.Context, string, eventstore.Revision) (eventstore.Position, error)
 
-// runDeletion runs a deletion to its end even when its caller goes away: one that landed after the stream's lock was let go
-// would take later events with it.
+// runDeletion runs a deletion to its end even when its client goes away. Otherwise its event could land after the
+// stream's lock is free, and hide events that were appended meanwhile.
 func (s *streamsService) runDeletion(ctx context.Context, o expectationOptions, id *shared.StreamIdentifier, apply deletion) (eventstore.Position, error) {
 	stream, err := parseStreamName(id)
 	if err != nil {
@@ -269,8 +274,8 @@ func (n *Node) tombstone(ctx context.Context, stream string, expected eventstore
 	})
 }
 
-// deleteExclusively decides alone, with no append to the stream on its way but those whose callers went away: what they leave behind
-// is looked at again.
+// deleteExclusively holds the stream's lock, so that no append runs between the check and the write. An append
+// whose client went away may still land; write then conflicts, and the state is read again.
 func (n *Node) deleteExclusively(ctx context.Context, stream string, expected eventstore.Revision, write func(streamState) (eventstore.AppendResult, error)) (eventstore.Position, error) {
 	mu := n.streamLock(stream)
 	mu.Lock()

@@ -10,23 +10,25 @@ import (
 	"lieudit/eventstore"
 )
 
-// readStart is where a read begins: at one of the two ends, or at a revision or position.
+// readStart is where a read begins: at one of the two ends, or at a revision (of a stream) or position (of the
+// log).
 type readStart struct {
 	fromStart, fromEnd bool
 	offset             uint64
 }
 
-// query is a read request that makes sense.
+// query is a valid read request.
 type query struct {
 	stream         string // empty: the whole log
 	from           readStart
 	dir            eventstore.Direction
 	count          uint64
-	isSubscription bool // a subscription
+	isSubscription bool
 	filter         *filter
-	idsAsText      bool // ids as strings
+	idsAsText      bool // event ids as text instead of two integers
 }
 
+// parseQuery validates a read request, or refuses it as EventStoreDB does.
 func parseQuery(req *streams.ReadReq) (*query, error) {
 	o := req.GetOptions()
 	if o.GetUuidOption() == nil {
@@ -55,6 +57,8 @@ func (q *query) parseSource(o *streams.ReadReq_Options) error {
 	return invalidArgument("What to read is missing.")
 }
 
+// parseStreamSource reads the stream and the revision. Unlike other calls, EventStoreDB does not validate an empty
+// stream name here: it throws.
 func (q *query) parseStreamSource(source *streams.ReadReq_Options_StreamOptions) (err error) {
 	if len(source.GetStreamIdentifier().GetStreamName()) == 0 {
 		return unhandledException()
@@ -76,6 +80,8 @@ func (q *query) parseStreamSource(source *streams.ReadReq_Options_StreamOptions)
 	return err
 }
 
+// parseAllSource reads the position. A real server has two positions of an event, commit and prepare; without
+// transactions they are equal.
 func (q *query) parseAllSource(source *streams.ReadReq_Options_AllOptions) error {
 	switch from := source.GetAllOption().(type) {
 	case *streams.ReadReq_Options_AllOptions_Start:
@@ -130,18 +136,19 @@ func (q *query) parseFilter(o *streams.ReadReq_Options) (err error) {
 	return err
 }
 
-// pageSize is how many events EventStoreDB reads at a time for a filter without a window, and how many it holds for a
-// subscriber before it lets the subscriber catch up again.
+// pageSize is how many events EventStoreDB reads at a time for a filter without a window. It is also how many it
+// queues for a subscriber before the subscriber has to catch up again.
 const pageSize = 32
 
-// filter is what a filtered read of the whole log wants.
+// filter selects events of a filtered read of the whole log.
 type filter struct {
-	byType             bool           // of event types, not stream names
-	prefixes           []string       // one of them
+	byType             bool           // matches event types instead of stream names
+	prefixes           []string       // any of them matches
 	regex              *regexp.Regexp // instead of prefixes
-	checkpointInterval uint64         // considered events from one checkpoint to the next
+	checkpointInterval uint64         // events scanned between two checkpoints
 }
 
+// parseFilter reads a filter; isSubscription: checkpoints are sent, so their interval must be valid.
 func parseFilter(o *streams.ReadReq_Options_FilterOptions, follow bool) (*filter, error) {
 	f := &filter{}
 	var expression *streams.ReadReq_Options_FilterOptions_Expression
@@ -164,6 +171,8 @@ func parseFilter(o *streams.ReadReq_Options_FilterOptions, follow bool) (*filter
 	return f, f.parseWindow(o, follow)
 }
 
+// parseWindow reads the checkpoint interval, which is the window times a multiplier. A client that sets no window
+// sends Count, which means a page.
 func (f *filter) parseWindow(o *streams.ReadReq_Options_FilterOptions, follow bool) error {
 	window := uint64(pageSize)
 	switch w := o.GetWindow().(type) {
@@ -180,7 +189,7 @@ func (f *filter) parseWindow(o *streams.ReadReq_Options_FilterOptions, follow bo
 	return nil
 }
 
-// matches says whether an event is asked for; no filter asks for every one.
+// matches reports whether an event is asked for; a nil filter asks for every one.
 func (f *filter) matches(e eventstore.RecordedEvent) bool {
 	if f == nil {
 		return true

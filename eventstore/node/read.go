@@ -13,7 +13,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// readResponder sends what a read finds. Send waits for the client, so nothing is read from the log before it can be sent.
+// readResponder sends the messages of one read. Send blocks until the client has room, so the log is read no faster
+// than the client receives.
 type readResponder struct {
 	streams.Streams_ReadServer
 	idsAsText bool
@@ -45,7 +46,7 @@ func (r readResponder) sendCheckpoint(p eventstore.Position) error {
 	}})
 }
 
-// Read answers every kind of read and subscription.
+// Read answers reads of a stream, reads of the whole log, and subscriptions to either.
 func (s *streamsService) Read(req *streams.ReadReq, call streams.Streams_ReadServer) error {
 	q, err := parseQuery(req)
 	if err != nil {
@@ -78,10 +79,11 @@ func (s *streamsService) subscribe(ctx context.Context, q *query, out readRespon
 	return err
 }
 
-// revisionRange is what may be read of a stream: the revisions from first to last, both included.
+// revisionRange is a range of a stream's revisions, both ends included. It is empty where first > last.
 type revisionRange struct{ first, last eventstore.Revision }
 
-// readableRange applies a stream's metadata.
+// readableRange is the range of a stream that its metadata lets read. $maxAge is found by binary search: times grow
+// with revisions.
 func (n *Node) readableRange(ctx context.Context, stream string, s streamState) (revisionRange, error) {
 	v := revisionRange{0, s.last}
 	if b := s.limits.TruncateBefore; b != nil {
@@ -111,6 +113,7 @@ func maxAgeDuration(seconds int64) time.Duration {
 	return time.Duration(min(seconds, math.MaxInt64/int64(time.Second))) * time.Second
 }
 
+// readEvent reads one event of a stream; the zero one where there is none.
 func (n *Node) readEvent(ctx context.Context, stream string, r eventstore.Revision) (eventstore.RecordedEvent, error) {
 	for e, err := range n.log.ReadStream(ctx, stream, r, eventstore.Forward) {
 		return e, err
@@ -118,6 +121,7 @@ func (n *Node) readEvent(ctx context.Context, stream string, r eventstore.Revisi
 	return eventstore.RecordedEvent{}, nil
 }
 
+// readStream answers a read of one stream. A stream that does not exist is an answer of its own, not an error.
 func (n *Node) readStream(ctx context.Context, q *query, out readResponder) error {
 	s, err := n.loadState(ctx, q.stream)
 	if err != nil {
@@ -188,7 +192,7 @@ func (n *Node) readBackward(ctx context.Context, q *query, v revisionRange, out 
 	return nil
 }
 
-// position takes the end for the greatest one.
+// position is the position of a start; the end is the greatest one.
 func (p readStart) position() eventstore.Position {
 	if p.fromEnd {
 		return math.MaxUint64
@@ -196,6 +200,7 @@ func (p readStart) position() eventstore.Position {
 	return eventstore.Position(p.offset)
 }
 
+// readAll answers a read of the whole log. count limits the events that are sent, not those that the filter drops.
 func (n *Node) readAll(ctx context.Context, q *query, out readResponder) error {
 	if q.from.fromEnd && q.dir == eventstore.Forward {
 		return nil

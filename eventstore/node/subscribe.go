@@ -7,7 +7,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// subscribeToStream sends the events of one stream after a revision and then those to come.
+// subscribeToStream sends the events of one stream after a revision, CaughtUp, and then the events to come.
 func (n *Node) subscribeToStream(ctx context.Context, q *query, out readResponder) error {
 	s, err := n.loadState(ctx, q.stream)
 	if err != nil {
@@ -53,8 +53,8 @@ func (n *Node) followStream(ctx context.Context, stream string, next eventstore.
 	}
 }
 
-// catchUp sends what the stream holds, within its metadata, and returns the revision to go on with. Events to come are
-// sent whatever the metadata says.
+// catchUp sends what the stream holds within its metadata, and returns the revision to continue with. Events that
+// are appended later are sent whatever the metadata says.
 func (n *Node) catchUp(ctx context.Context, q *query, s streamState, out readResponder) (eventstore.Revision, error) {
 	next := eventstore.Revision(0)
 	switch {
@@ -76,7 +76,8 @@ func (n *Node) catchUp(ctx context.Context, q *query, s streamState, out readRes
 	return s.last + 1, err
 }
 
-// sendRange sends a span of a stream, as far as there is one, and counts. A tombstone is the last it can send.
+// sendRange sends a range of a stream as far as it exists, and returns how many events it sent. After a tombstone
+// it fails with the refusal of a deleted stream.
 func (n *Node) sendRange(ctx context.Context, stream string, v revisionRange, out readResponder) (sent eventstore.Revision, err error) {
 	for e, err := range n.log.ReadStream(ctx, stream, v.first, eventstore.Forward) {
 		if err != nil {
@@ -96,18 +97,18 @@ func (n *Node) sendRange(ctx context.Context, stream string, v revisionRange, ou
 	return sent, nil
 }
 
-// allSubscription follows the whole log for one subscriber.
+// allSubscription is the state of one subscription to the whole log.
 type allSubscription struct {
 	out             readResponder
 	filter          *filter
-	scanned         eventstore.Position // of the last event read
+	scanned         eventstore.Position // position of the last event read
 	after           eventstore.Position // events up to here are not sent
-	checkpoint      eventstore.Position // last one sent
-	sinceCheckpoint uint64              // events since then
-	sent            int                 // events in this round
+	checkpoint      eventstore.Position // position of the last one sent
+	sinceCheckpoint uint64              // events scanned since then
+	sent            int                 // events sent in this scan
 }
 
-// subscribeToAll sends the wanted events after a position and then those to come.
+// subscribeToAll sends the matching events after a position, CaughtUp, and then the matching events to come.
 func (n *Node) subscribeToAll(ctx context.Context, q *query, out readResponder) error {
 	end, err := n.endPosition(ctx)
 	if err != nil {
@@ -148,7 +149,7 @@ func (n *Node) endPosition(ctx context.Context) (eventstore.Position, error) {
 	return 0, nil
 }
 
-// catchUp catches up: everything there is, then a checkpoint and the word that it was everything.
+// catchUp sends the matching events that exist, a checkpoint, and CaughtUp.
 func (s *allSubscription) catchUp(ctx context.Context, log Log) error {
 	if err := s.scan(ctx, log); err != nil {
 		return err
@@ -159,7 +160,8 @@ func (s *allSubscription) catchUp(ctx context.Context, log Log) error {
 	return s.out.sendCaughtUp()
 }
 
-// sendNew sends what came since. A burst longer than what EventStoreDB holds for a subscriber is a round of its own.
+// sendNew sends what was appended since the last scan. After more events than EventStoreDB queues for a subscriber
+// it sends CaughtUp again, as that server does.
 func (s *allSubscription) sendNew(ctx context.Context, log Log) error {
 	s.sent = 0
 	if err := s.scan(ctx, log); err != nil || s.sent <= pageSize {
@@ -171,6 +173,7 @@ func (s *allSubscription) sendNew(ctx context.Context, log Log) error {
 	return s.out.sendCaughtUp()
 }
 
+// scan handles every event after the last one that was scanned.
 func (s *allSubscription) scan(ctx context.Context, log Log) error {
 	for e, err := range log.Scan(ctx, s.scanned, eventstore.Forward) {
 		if err != nil {
@@ -187,6 +190,7 @@ func (s *allSubscription) scan(ctx context.Context, log Log) error {
 	return nil
 }
 
+// handleEvent sends a matching event, and a checkpoint when the filter's interval is over.
 func (s *allSubscription) handleEvent(e eventstore.RecordedEvent) error {
 	if e.Position > s.after && s.filter.matches(e) {
 		if err := s.out.sendEvent(e); err != nil {
@@ -200,7 +204,8 @@ func (s *allSubscription) handleEvent(e eventstore.RecordedEvent) error {
 	return nil
 }
 
-// sendCheckpoint sends a checkpoint to a filtered subscriber, at the last event considered, never twice and never backwards.
+// sendCheckpoint sends a filtered subscriber the position of the last event scanned, never twice and never
+// backwards.
 func (s *allSubscription) sendCheckpoint() error {
 	s.sinceCheckpoint = 0
 	if s.filter == nil || s.scanned <= max(s.checkpoint, s.after) {

@@ -17,17 +17,19 @@ import (
 const (
 	jsonType      = "application/json"
 	binaryType    = "application/octet-stream"
-	metadataType  = "$metadata"      // of the events that hold a stream's metadata
+	metadataType  = "$metadata"      // of events that hold a stream's metadata
 	tombstoneType = "$streamDeleted" // of the event that ends a stream for good
 )
 
-// What the log has no field for is one bit, "the data is not JSON", and it is kept as the first byte of the event's
-// metadata. Metadata that is JSON or absent never begins with either byte, so events of our own are kept as they are.
+// The log has no field for EventStoreDB's content type. Whether the data is JSON is kept as the first byte of the
+// event's metadata. Metadata that is JSON or absent never begins with either byte, so the events of this program
+// are stored unchanged.
 const (
 	binaryPrefix = 0 // not JSON; the client's metadata follows
-	escapePrefix = 1 // JSON, with metadata that began with a byte that would be taken for a mark
+	escapePrefix = 1 // JSON, and the client's metadata begins with one of these two bytes
 )
 
+// encodeMetadata returns the metadata that is stored for an event.
 func encodeMetadata(metadata []byte, isJSON bool) []byte {
 	switch {
 	case !isJSON:
@@ -38,6 +40,7 @@ func encodeMetadata(metadata []byte, isJSON bool) []byte {
 	return metadata
 }
 
+// decodeMetadata is the inverse of encodeMetadata.
 func decodeMetadata(metadata []byte) (plain []byte, isJSON bool) {
 	if len(metadata) == 0 || metadata[0] > escapePrefix {
 		return metadata, true
@@ -45,7 +48,7 @@ func decodeMetadata(metadata []byte) (plain []byte, isJSON bool) {
 	return metadata[1:], metadata[0] == escapePrefix
 }
 
-// proposedMessage is what both kinds of append send for one event.
+// proposedMessage is a proposed event of Append or BatchAppend: the two have generated types of their own.
 type proposedMessage interface {
 	GetId() *shared.UUID
 	GetMetadata() map[string]string
@@ -53,6 +56,7 @@ type proposedMessage interface {
 	GetData() []byte
 }
 
+// parseProposed validates a proposed event. Clients cannot write the event that a tombstone is.
 func parseProposed(m proposedMessage) (eventstore.ProposedEvent, error) {
 	var none eventstore.ProposedEvent
 	eventType, ok := m.GetMetadata()["type"]
@@ -75,11 +79,13 @@ func parseProposed(m proposedMessage) (eventstore.ProposedEvent, error) {
 	return eventstore.ProposedEvent{ID: id, Type: eventType, Data: m.GetData(), Metadata: encodeMetadata(m.GetCustomMetadata(), contentType == jsonType)}, nil
 }
 
+// eventSize is what an event counts toward eventstore.MaxAppendBytes.
 func eventSize(e eventstore.ProposedEvent) int { return len(e.Type) + len(e.Data) + len(e.Metadata) }
 
 func isTombstone(e eventstore.RecordedEvent) bool { return e.Type == tombstoneType }
 
-// eventResponse is an event as clients read it; text asks for its id as a string.
+// eventResponse is an event as clients receive it. The revision of a tombstone is the greatest one, as on
+// EventStoreDB. The official client for Node.js asks for ids as text, the others as two integers.
 func eventResponse(e eventstore.RecordedEvent, idAsText bool) *streams.ReadResp {
 	metadata, isJSON := decodeMetadata(e.Metadata)
 	contentType, revision, position := jsonType, uint64(e.Revision), uint64(e.Position)
@@ -112,9 +118,10 @@ func streamIdentifier(stream string) *shared.StreamIdentifier {
 	return &shared.StreamIdentifier{StreamName: []byte(stream)}
 }
 
-// ticks are the 100 ns since 1970 in which EventStoreDB counts time.
+// ticks is a time in EventStoreDB's unit: 100 ns since 1970.
 func ticks(t time.Time) int64 { return t.UnixNano() / 100 }
 
+// structuredUUID is an id as the protocol's two big-endian integers.
 func structuredUUID(id uuid.UUID) *shared.UUID {
 	return &shared.UUID{Value: &shared.UUID_Structured_{Structured: &shared.UUID_Structured{
 		MostSignificantBits:  int64(binary.BigEndian.Uint64(id[:8])),
@@ -122,6 +129,7 @@ func structuredUUID(id uuid.UUID) *shared.UUID {
 	}}}
 }
 
+// parseUUID reads both forms of an id.
 func parseUUID(id *shared.UUID) (uuid.UUID, error) {
 	if s := id.GetStructured(); s != nil {
 		var u uuid.UUID
@@ -132,6 +140,7 @@ func parseUUID(id *shared.UUID) (uuid.UUID, error) {
 	return uuid.Parse(id.GetString_())
 }
 
+// parseStreamName refuses what cannot be a stream: no name, the name of the whole log, a text that is not UTF-8.
 func parseStreamName(id *shared.StreamIdentifier) (string, error) {
 	name := string(id.GetStreamName())
 	if name == "" || name == "$$" || name == "$all" || !utf8.ValidString(name) {
@@ -140,6 +149,7 @@ func parseStreamName(id *shared.StreamIdentifier) (string, error) {
 	return name, nil
 }
 
+// parseStreamRevision refuses numbers that are no revision of the log.
 func parseStreamRevision(r uint64) (eventstore.Revision, error) {
 	if r > math.MaxInt64 {
 		return 0, invalidArgument("'%d' is not a revision.", r)
