@@ -14,13 +14,13 @@ import (
 	"lieudit/eventstore"
 )
 
-// identityStream holds one event for ever: its id is the log's identity.
+// The log's identity is the id of the one event of identityStream.
 const (
 	identityStream = "lieudit-log"
 	identityType   = "lieudit.log-named.v1"
 )
 
-// Identity is the id of the first event of a stream of its own, written once by whichever instance comes first.
+// Identity implements eventstore.Store. The instance that comes first writes the event; the others read it.
 func (s *Store) Identity(ctx context.Context) (uuid.UUID, error) {
 	c, err := s.connector.currentConn(ctx)
 	if err != nil {
@@ -33,7 +33,8 @@ func (s *Store) Identity(ctx context.Context) (uuid.UUID, error) {
 	return id, nil
 }
 
-// resolveIdentity is found once a connection: after the next one the server may hold another log.
+// resolveIdentity reads or creates the identity once for each connection: after the next one the server may have
+// another log.
 func (c *conn) resolveIdentity(ctx context.Context) (uuid.UUID, error) {
 	c.identityMu.Lock()
 	id := c.logID
@@ -60,17 +61,18 @@ func (c *conn) resolveIdentity(ctx context.Context) (uuid.UUID, error) {
 	}
 }
 
-// readLastEvent is the last event of a stream that is not the server's own: one that is never scavenged by itself, so
-// that its mark can be checked later.
+// readLastEvent reads the last event that is not in a system stream. Servers scavenge their system streams, so a
+// checkpoint at one of their events could not be verified later.
 func (c *conn) readLastEvent(ctx context.Context) (eventstore.RecordedEvent, bool, error) {
 	return c.readLastBefore(ctx, math.MaxUint64)
 }
 
+// readLastBefore reads the last event before a position that is not in a system stream.
 func (c *conn) readLastBefore(ctx context.Context, p eventstore.Position) (eventstore.RecordedEvent, bool, error) {
 	return c.readFirst(ctx, withFilter(allReadOptions(p, eventstore.Backward, 1), nil))
 }
 
-// checkpointAt is the mark of the last event at or before a position.
+// checkpointAt returns the checkpoint of the last event at or before a position that is not in a system stream.
 func (c *conn) checkpointAt(ctx context.Context, log uuid.UUID, p eventstore.Position) (eventstore.Checkpoint, error) {
 	e, found, err := c.readFirst(ctx, allReadOptions(p, eventstore.Forward, 1))
 	if err == nil && (!found || e.Position != p || !eventstore.Filter(nil).Matches(e.Stream)) {
@@ -79,13 +81,13 @@ func (c *conn) checkpointAt(ctx context.Context, log uuid.UUID, p eventstore.Pos
 	return eventstore.Checkpoint{Log: log, Position: e.Position, Event: e.ID}, err
 }
 
-// errInsideRecord: the server can read the log, but not from there.
+// errInsideRecord: the server can read the log, but not from that position.
 var errInsideRecord = errors.New("no event begins there")
 
-// readAtCheckpoint reads the event at a position, or the next one. EventStoreDB has no word of its own for a position inside a
-// record: it fails, or says nothing for a minute. So that is what is told from a server in trouble: on one connection
-// the read from there fails, or stays silent, twice, and each time a read of the log's end that is asked after it
-// succeeds.
+// readAtCheckpoint reads the event at a position, or the next one. EventStoreDB has no error of its own for a
+// position inside a record: it fails, or is silent for a minute. A server in trouble does the same. The two are
+// told apart by a second read: the position is inside a record if a read from there fails or is silent twice on one
+// connection, and each time a read of the log's end that is sent after it succeeds.
 func (c *conn) readAtCheckpoint(ctx context.Context, p eventstore.Position) (eventstore.RecordedEvent, bool, error) {
 	e, found, err := c.readAtCheckpointOnce(ctx, p)
 	if errors.Is(err, errInsideRecord) {
@@ -94,20 +96,20 @@ func (c *conn) readAtCheckpoint(ctx context.Context, p eventstore.Position) (eve
 	return e, found, err
 }
 
-// checkpointRead is what a read from a mark's position gave.
+// checkpointRead is the result of a read from a checkpoint's position.
 type checkpointRead struct {
 	event eventstore.RecordedEvent
 	found bool
 	err   error
 }
 
-// isConclusive says whether the answer needs no second look: it is one, or the server says what is wrong.
+// isConclusive reports whether the result needs no second look: a success, or an error that says what is wrong.
 func (r checkpointRead) isConclusive(ctx context.Context) bool {
-	var notLeader *notLeaderError
-	return r.err == nil || ctx.Err() != nil || status.Code(r.err) == codes.InvalidArgument || errors.As(r.err, &notLeader)
+	_, redirected := leaderFrom(r.err)
+	return r.err == nil || ctx.Err() != nil || status.Code(r.err) == codes.InvalidArgument || redirected
 }
 
-// readAtCheckpointOnce is errInsideRecord when the read fails or is silent while the log's end can be read.
+// readAtCheckpointOnce fails with errInsideRecord when the read fails or is silent while the log's end can be read.
 func (c *conn) readAtCheckpointOnce(ctx context.Context, p eventstore.Position) (eventstore.RecordedEvent, bool, error) {
 	callCtx, cancel := context.WithCancel(ctx)
 	answer, ended := make(chan checkpointRead, 1), make(chan struct{})
@@ -128,7 +130,7 @@ func (c *conn) readAtCheckpointOnce(ctx context.Context, p eventstore.Position) 
 		return eventstore.RecordedEvent{}, false, err
 	}
 	if r == nil {
-		r = awaitRead(answer, 0) // the answer may have come while the end was asked for
+		r = awaitRead(answer, 0) // it may have arrived while the end was read
 	}
 	switch {
 	case r == nil:
@@ -139,7 +141,7 @@ func (c *conn) readAtCheckpointOnce(ctx context.Context, p eventstore.Position) 
 	return r.event, r.found, r.err
 }
 
-// awaitRead is nil when there is no answer in time.
+// awaitRead returns nil when there is no result in time.
 func awaitRead(answer <-chan checkpointRead, timeout time.Duration) *checkpointRead {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -156,7 +158,8 @@ func awaitRead(answer <-chan checkpointRead, timeout time.Duration) *checkpointR
 	}
 }
 
-// verifyCheckpoint says whether a mark stands in the log, and returns it with the log's identity.
+// verifyCheckpoint returns the checkpoint with the log's identity, or a *DivergedError when it is not on this log.
+// The zero checkpoint and one at the beginning of this log are always right.
 func (c *conn) verifyCheckpoint(ctx context.Context, m eventstore.Checkpoint) (eventstore.Checkpoint, error) {
 	id, err := c.resolveIdentity(ctx)
 	if err != nil {
@@ -170,7 +173,7 @@ func (c *conn) verifyCheckpoint(ctx context.Context, m eventstore.Checkpoint) (e
 	}
 	e, found, err := c.readAtCheckpoint(ctx, m.Position)
 	switch {
-	case errors.Is(err, errInsideRecord) || status.Code(err) == codes.InvalidArgument: // the second is a node's own word
+	case errors.Is(err, errInsideRecord) || status.Code(err) == codes.InvalidArgument: // the second is a node's own answer
 		return m, &eventstore.DivergedError{Checkpoint: m, Reason: err.Error()}
 	case err != nil:
 		return m, err

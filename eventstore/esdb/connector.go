@@ -2,47 +2,48 @@ package esdb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"lieudit/eventstore"
 )
 
 const (
-	maxUnknownState    = 700 * time.Millisecond // after which a connection being made counts as down
+	maxUnknownState    = 700 * time.Millisecond // of connecting, after which calls fail
 	minBackoff         = 50 * time.Millisecond  // between attempts to connect
 	maxBackoff         = 500 * time.Millisecond
-	stableAfter        = 2 * time.Second        // a connection that was lost sooner was hardly one
-	maxUnstableBackoff = 250 * time.Millisecond // after such a one: outages are to be over soon all the same
-	refusalLifetime    = 5 * time.Second        // how long a refused append counts against health
-	downAfter          = 3 * time.Second        // without a connection: until then a new leader may be found
-	maxRedirects       = 4                      // not-leader answers followed in a row
+	stableAfter        = 2 * time.Second        // a connection that is lost sooner is followed by a pause
+	maxUnstableBackoff = 250 * time.Millisecond // short, so that an outage still ends soon
+	refusalLifetime    = 5 * time.Second        // how long Health reports a refused append
+	downAfter          = 3 * time.Second        // without a connection; sooner it is a stall, because a new leader may be elected
+	maxRedirects       = 4                      // redirections to another leader that one call follows
 )
 
-// connector keeps one connection to the node that leads, from one keeper goroutine: the only place where connections are
-// made and closed. Calls take the connection there is and report what looks like its end.
+// connector keeps one connection to the node that leads. Its goroutine (run) is the only place where that
+// connection is made, replaced and closed. Calls use the current one (currentConn) and
+// report errors that may be its end (requestProbe, setLeaderHint).
 type connector struct {
 	target        target
 	log           *slog.Logger
 	ctx           context.Context
 	cancel        context.CancelFunc
 	done          chan struct{}
-	probeRequests chan *conn // calls that failed ask the keeper to probe
+	probeRequests chan *conn // from calls that failed
 
 	mu            sync.Mutex
 	conn          *conn         // nil while there is none
-	connErr       error         // why there is none; nil: not known yet
-	changed       chan struct{} // closed when conn or why changes
-	lostAt        time.Time     // when conn was lost; zero: there was none yet
-	leaderHint    string        // where a node said the leader is
-	lastRefusedAt time.Time     // when the server last refused an append it should have taken
-	refusedSince  time.Time     // since when it has refused them
-	appendErr     error
-	probeErr      error // what the server said to the last probe
+	connErr       error         // why there is none; nil beside a nil conn: a connection is being made
+	changed       chan struct{} // closed and replaced when conn or connErr changes
+	lostAt        time.Time     // when the last connection was lost; zero: there was none yet
+	leaderHint    string        // address at which a node says the leader is
+	lastRefusedAt time.Time     // when the server last refused an append
+	refusedSince  time.Time     // when the present series of refusals began
+	appendErr     error         // the last refusal; nil: the last append was made
+	probeErr      error         // of the last probe
 }
 
 func newConnector(ctx context.Context, t target, log *slog.Logger) *connector {
@@ -52,15 +53,17 @@ func newConnector(ctx context.Context, t target, log *slog.Logger) *connector {
 	return cr
 }
 
+// close ends the goroutine of the connector and closes its connection.
 func (cr *connector) close() {
 	cr.cancel()
 	<-cr.done
 }
 
-// run connects, watches and connects again, until the link is closed.
+// run connects, watches the connection and connects again, until close.
 func (cr *connector) run() {
 	defer close(cr.done)
-	var backoff time.Duration
+	unstable := newBackoff(minBackoff, maxUnstableBackoff)
+	var pause time.Duration // after the next loss; none after the first one
 	for c := cr.connectWithRetry(); c != nil; {
 		connectedAt := time.Now()
 		cr.setConn(c, nil)
@@ -74,28 +77,32 @@ func (cr *connector) run() {
 			continue
 		}
 		if time.Since(connectedAt) > stableAfter {
-			backoff = 0
+			unstable.Reset()
+			pause = 0
 		} else {
-			cr.pauseAfterLoss(backoff, cause)
-			backoff = min(max(minBackoff, 2*backoff), maxUnstableBackoff)
+			cr.pauseAfterLoss(pause, cause)
+			pause = unstable.NextBackOff()
 		}
 		c = cr.connectWithRetry()
 	}
 	cr.setConn(nil, eventstore.ErrClosed)
 }
 
-// pauseAfterLoss is for a server that lets go of every connection: to come back at once would only harm it. Nobody waits meanwhile.
-func (cr *connector) pauseAfterLoss(backoff time.Duration, cause error) {
-	if backoff > 0 {
+// pauseAfterLoss waits after a connection that was lost soon after it was made, so that a server in trouble is not
+// flooded with new ones. Calls fail meanwhile.
+func (cr *connector) pauseAfterLoss(pause time.Duration, cause error) {
+	if pause > 0 {
 		cr.setConn(nil, cause)
-		sleep(cr.ctx, backoff/2+rand.N(backoff))
+		sleep(cr.ctx, pause)
 		cr.setConn(nil, nil)
 	}
 }
 
-// connectWithRetry tries until it has a connection; nil after close.
+// connectWithRetry tries until it has a connection. It returns nil after close. Only the first failure of an outage
+// is logged.
 func (cr *connector) connectWithRetry() *conn {
-	for backoff := minBackoff; ; backoff = min(2*backoff, maxBackoff) {
+	pauses := newBackoff(minBackoff, maxBackoff)
+	for attempt := 1; ; attempt++ {
 		c, err := cr.connectOnce()
 		if err == nil {
 			return c
@@ -103,15 +110,22 @@ func (cr *connector) connectWithRetry() *conn {
 		if cr.ctx.Err() != nil {
 			return nil
 		}
-		if backoff == minBackoff {
+		if attempt == 1 {
 			cr.log.Warn("event log unreachable", "why", err)
 		}
 		cr.setConn(nil, err)
-		sleep(cr.ctx, backoff/2+rand.N(backoff))
+		sleep(cr.ctx, pauses.NextBackOff())
 	}
 }
 
-// connectOnce connects once. Those who wait are told that the log is down when it takes long.
+// newBackoff returns pauses that double from the shortest to the longest. Each varies by half of its length, so
+// that the instances of a service do not return at the same instant.
+func newBackoff(shortest, longest time.Duration) *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{InitialInterval: shortest, MaxInterval: longest, Multiplier: 2, RandomizationFactor: 0.5}
+}
+
+// connectOnce tries once, following the nodes that name another leader. When it takes long, calls that wait for the
+// result fail.
 func (cr *connector) connectOnce() (*conn, error) {
 	timer := time.AfterFunc(maxUnknownState, func() { cr.setErrIfUnknown(fmt.Errorf("%w: no answer while connecting", eventstore.ErrUnavailable)) })
 	defer timer.Stop()
@@ -121,16 +135,16 @@ func (cr *connector) connectOnce() (*conn, error) {
 	cr.mu.Unlock()
 	for range maxRedirects {
 		c, err := cr.target.connectToLeader(cr.ctx, hint)
-		var notLeader *notLeaderError
-		if hint = ""; !errors.As(err, &notLeader) {
+		var redirected bool
+		if hint, redirected = leaderFrom(err); !redirected {
 			return c, err
 		}
-		hint = notLeader.leader
 	}
 	return nil, fmt.Errorf("%w: the nodes do not agree on who leads", eventstore.ErrUnavailable)
 }
 
-// setConn publishes what is known of the connection.
+// setConn publishes the connection, or why there is none, and wakes all waiters. With neither the state is unknown:
+// a connection is being made.
 func (cr *connector) setConn(c *conn, cause error) {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
@@ -139,13 +153,13 @@ func (cr *connector) setConn(c *conn, cause error) {
 	}
 	cr.conn, cr.connErr = c, cause
 	if c != nil {
-		cr.appendErr, cr.probeErr = nil, nil // which were the last connection's
+		cr.appendErr, cr.probeErr = nil, nil // they were about the connection before
 	}
 	close(cr.changed)
 	cr.changed = make(chan struct{})
 }
 
-// setErrIfUnknown says why there is no connection, if nothing is known yet.
+// setErrIfUnknown publishes why there is no connection, unless the state is known.
 func (cr *connector) setErrIfUnknown(cause error) {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
@@ -156,16 +170,36 @@ func (cr *connector) setErrIfUnknown(cause error) {
 	}
 }
 
-// currentConn is the connection, or why there is none. It waits only while that is not known, which is less than a second.
+// currentConn returns the connection, or why there is none. It waits only while that is unknown, for at most
+// maxUnknownState.
 func (cr *connector) currentConn(ctx context.Context) (*conn, error) {
+	return cr.waitUntil(ctx, func(c *conn, cause error) bool { return c != nil || cause != nil })
+}
+
+// waitForConn waits until there is a connection. It fails only when ctx ends or the Store is closed.
+func (cr *connector) waitForConn(ctx context.Context) (*conn, error) {
+	return cr.waitUntil(ctx, func(c *conn, _ error) bool { return c != nil })
+}
+
+// waitForReplacement waits until c is replaced or lost, and reports whether there is another connection.
+func (cr *connector) waitForReplacement(ctx context.Context, c *conn) bool {
+	next, _ := cr.waitUntil(ctx, func(current *conn, cause error) bool { return current != c && (current != nil || cause != nil) })
+	return next != nil
+}
+
+// waitUntil waits until accept is true of the state of the connection, and returns that state. It fails when ctx
+// ends or the Store is closed.
+func (cr *connector) waitUntil(ctx context.Context, accept func(c *conn, cause error) bool) (*conn, error) {
 	for {
-		c, changed, cause := cr.loadConn()
+		cr.mu.Lock()
+		c, changed, cause := cr.conn, cr.changed, cr.connErr
+		cr.mu.Unlock()
 		switch {
 		case cr.ctx.Err() != nil:
 			return nil, eventstore.ErrClosed
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case c != nil || cause != nil:
+		case accept(c, cause):
 			return c, cause
 		}
 		select {
@@ -176,46 +210,8 @@ func (cr *connector) currentConn(ctx context.Context) (*conn, error) {
 	}
 }
 
-// waitForConn is get that goes on until there is a connection.
-func (cr *connector) waitForConn(ctx context.Context) (*conn, error) {
-	for {
-		_, changed, _ := cr.loadConn()
-		c, err := cr.currentConn(ctx)
-		if err == nil || cr.ctx.Err() != nil || ctx.Err() != nil {
-			return c, err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		case <-cr.ctx.Done():
-		}
-	}
-}
-
-// waitForReplacement waits until the connection is another one than c, and says whether there is one.
-func (cr *connector) waitForReplacement(ctx context.Context, c *conn) bool {
-	for {
-		current, changed, cause := cr.loadConn()
-		if current != c && (current != nil || cause != nil) {
-			return current != nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		case <-cr.ctx.Done():
-			return false
-		}
-	}
-}
-
-func (cr *connector) loadConn() (c *conn, changed <-chan struct{}, cause error) {
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
-	return cr.conn, cr.changed, cr.connErr
-}
-
-// requestProbe asks the keeper to look at a connection on which a call failed.
+// requestProbe has the connection probed because a call on it failed. A request is dropped when one is waiting
+// already.
 func (cr *connector) requestProbe(c *conn) {
 	select {
 	case cr.probeRequests <- c:
@@ -223,21 +219,22 @@ func (cr *connector) requestProbe(c *conn) {
 	}
 }
 
-// setLeaderHint remembers where a node said the leader is.
+// setLeaderHint stores the address at which a node says the leader is. The watcher then gives up the connection.
 func (cr *connector) setLeaderHint(leader string) {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
 	cr.leaderHint = leader
 }
 
-// hasLeaderHint says whether a call was told that another node leads.
+// hasLeaderHint reports whether a call or probe was told of another leader.
 func (cr *connector) hasLeaderHint() bool {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
 	return cr.leaderHint != ""
 }
 
-// recordAppendResult remembers whether the server takes appends.
+// recordAppendResult records that the server made an append (nil) or refused one that it should have made. Health
+// reports the refusal for refusalLifetime.
 func (cr *connector) recordAppendResult(refusal error) {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
@@ -248,14 +245,14 @@ func (cr *connector) recordAppendResult(refusal error) {
 	cr.appendErr, cr.lastRefusedAt = refusal, now
 }
 
-// recordProbeResult remembers what the server said to the last probe.
+// recordProbeResult records the result of the last probe, which Health reports during a silence.
 func (cr *connector) recordProbeResult(refusal error) {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
 	cr.probeErr = refusal
 }
 
-// health is nil while all is well. What may be over in a moment is a *eventstore.StallError.
+// health is Store.Health.
 func (cr *connector) health() error {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
@@ -272,7 +269,7 @@ func (cr *connector) health() error {
 	return nil
 }
 
-// noConnError is why there is no connection.
+// noConnError is the reason why there is no connection, as Health reports it.
 func (cr *connector) noConnError() error {
 	cause := cr.connErr
 	if cause == nil {
@@ -284,7 +281,7 @@ func (cr *connector) noConnError() error {
 	return stallUntil(time.Since(cr.lostAt), downAfter, cause)
 }
 
-// stallUntil is an error that is a stall until it has lasted for so long.
+// stallUntil returns cause as a StallError while it has lasted for less than limit.
 func stallUntil(lasted, limit time.Duration, cause error) error {
 	if lasted < limit {
 		return &eventstore.StallError{Duration: lasted, Err: cause}
@@ -292,6 +289,7 @@ func stallUntil(lasted, limit time.Duration, cause error) error {
 	return cause
 }
 
+// sleep waits for d or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

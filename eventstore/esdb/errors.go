@@ -14,15 +14,24 @@ import (
 	"lieudit/eventstore"
 )
 
-// errDeleted: the stream was ended for good, by somebody else than this program.
+// errDeleted: the stream has a tombstone, which this program never writes.
 var errDeleted = errors.New("stream was deleted")
 
-// notLeaderError is a node that says another one leads; nothing was done.
+// notLeaderError is the refusal of a node that does not lead. Nothing was done.
 type notLeaderError struct{ leader string }
 
 func (e *notLeaderError) Error() string { return "the leader is " + e.leader }
 
-// errorFromTrailer turns the trailers by which EventStoreDB tells its refusals apart into errors; nil when they name none.
+// leaderFrom returns the leader that an error names; redirected is false when it names none.
+func leaderFrom(err error) (leader string, redirected bool) {
+	if e, ok := errors.AsType[*notLeaderError](err); ok {
+		return e.leader, true
+	}
+	return "", false
+}
+
+// errorFromTrailer reads the trailers by which EventStoreDB tells its refusals apart. nil: they name none that
+// matters here.
 func errorFromTrailer(trailer metadata.MD) error {
 	switch firstValue(trailer, "exception") {
 	case "not-leader":
@@ -40,7 +49,8 @@ func firstValue(md metadata.MD, key string) string {
 	return ""
 }
 
-// readError is the error of a call that changes nothing.
+// readError is the error of a call that changes nothing: the caller's own, a refusal with a meaning, or
+// ErrUnavailable.
 func readError(ctx context.Context, err error, trailer metadata.MD) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -51,8 +61,8 @@ func readError(ctx context.Context, err error, trailer metadata.MD) error {
 	return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 }
 
-// pipelineError is what the end of a pipeline means for the appends on their way. Only one that is refused at once, for what
-// was wrong before the first append, certainly made none.
+// pipelineError is what the end of a pipeline means for the appends in flight. Their outcome is unknown, unless the
+// server refused the call at once, before the first append, and for a reason that has nothing to do with appends.
 func pipelineError(err error, trailer metadata.MD, atOnce bool) error {
 	if atOnce {
 		if refusal := errorFromTrailer(trailer); refusal != nil {
@@ -66,7 +76,8 @@ func pipelineError(err error, trailer metadata.MD, atOnce bool) error {
 	return fmt.Errorf("%w: %w", eventstore.ErrUnknown, err)
 }
 
-// appendError is what a server says of one append that it did not make, or may not have made.
+// appendError turns the server's refusal of one append into an error of eventstore. Details that are not known
+// leave the outcome unknown, unless classifyStatus says more.
 func appendError(s *rpc.Status, stream string, expected eventstore.Revision) error {
 	for _, d := range s.GetDetails() {
 		var wrong shared.WrongExpectedVersion
@@ -88,7 +99,8 @@ func appendError(s *rpc.Status, stream string, expected eventstore.Revision) err
 	return fmt.Errorf("append refused: %w", err)
 }
 
-// classifyStatus says which kind of failure a refusal without details of ours is; nil: the request itself is wrong.
+// classifyStatus is the kind of failure that a status without known details means: ErrUnavailable where the server
+// certainly did nothing, ErrUnknown where it may have. nil: the request itself is wrong.
 func classifyStatus(s *rpc.Status) error {
 	for _, d := range s.GetDetails() {
 		if d.MessageIs(&shared.AccessDenied{}) {
@@ -116,13 +128,13 @@ func newConflictError(w *shared.WrongExpectedVersion, stream string, expected ev
 	return c
 }
 
-// reportAppendError is the error of an append as its caller sees it.
+// reportAppendError reports the error of an append to the connector, and returns the one for the caller. An append
+// whose context ended may still be made, so its outcome is unknown.
 func (s *Store) reportAppendError(ctx context.Context, c *conn, err error) error {
-	var notLeader *notLeaderError
-	switch {
-	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnknown, ctx.Err())
-	case errors.As(err, &notLeader):
+	}
+	if _, redirected := leaderFrom(err); redirected {
 		err = errors.Join(eventstore.ErrUnavailable, err)
 	}
 	if err = s.reportError(ctx, c, err); errors.Is(err, eventstore.ErrUnavailable) || errors.Is(err, eventstore.ErrUnknown) {
@@ -131,7 +143,8 @@ func (s *Store) reportAppendError(ctx context.Context, c *conn, err error) error
 	return err
 }
 
-// reportError reports what a call tells of the connection, and says ErrClosed for what Close did.
+// reportError has the connection probed when a call failed in a way that may be its end. A call that failed because
+// of Close gets ErrClosed.
 func (s *Store) reportError(ctx context.Context, c *conn, err error) error {
 	unknown, unavailable := errors.Is(err, eventstore.ErrUnknown), errors.Is(err, eventstore.ErrUnavailable)
 	switch {
@@ -145,11 +158,11 @@ func (s *Store) reportError(ctx context.Context, c *conn, err error) error {
 	return err
 }
 
-// reportReadError is failed for a read, which follows the leader for the calls to come.
+// reportReadError reports the error of a read to the connector, and returns the one for the caller. A read is not
+// repeated at the leader: its caller may have received events already.
 func (s *Store) reportReadError(ctx context.Context, c *conn, err error) error {
-	var notLeader *notLeaderError
-	if errors.As(err, &notLeader) {
-		s.connector.setLeaderHint(notLeader.leader)
+	if leader, redirected := leaderFrom(err); redirected {
+		s.connector.setLeaderHint(leader)
 		err = errors.Join(eventstore.ErrUnavailable, err)
 	}
 	return s.reportError(ctx, c, err)

@@ -11,7 +11,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// ReadStream keeps the contract. A connection lost on the way ends the sequence with ErrUnavailable.
+// ReadStream implements eventstore.Store. When the connection is lost on the way, the sequence ends with
+// ErrUnavailable.
 func (s *Store) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		c, err := s.connector.currentConn(ctx)
@@ -31,7 +32,7 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from eventstore.R
 	}
 }
 
-// readEvents yields the events a question asks for.
+// readEvents yields the events of one Read call. The call ends when the consumer stops.
 func (c *conn) readEvents(ctx context.Context, options *streams.ReadReq_Options) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		callCtx, cancel := context.WithCancel(noDeadline{ctx})
@@ -59,7 +60,7 @@ func (c *conn) readEvents(ctx context.Context, options *streams.ReadReq_Options)
 	}
 }
 
-// readFirst is the first event a question finds, if any.
+// readFirst returns the first event of a read; found is false when there is none.
 func (c *conn) readFirst(ctx context.Context, options *streams.ReadReq_Options) (eventstore.RecordedEvent, bool, error) {
 	for e, err := range c.readEvents(ctx, options) {
 		return e, err == nil, err
@@ -67,7 +68,7 @@ func (c *conn) readFirst(ctx context.Context, options *streams.ReadReq_Options) 
 	return eventstore.RecordedEvent{}, false, nil
 }
 
-// ReadAll keeps the contract: it looks where the log ends first, and reads up to there.
+// ReadAll implements eventstore.Store. It determines the end of the log first and reads up to it.
 func (s *Store) ReadAll(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		c, err := s.connector.currentConn(ctx)
@@ -87,6 +88,7 @@ func (s *Store) ReadAll(ctx context.Context, after eventstore.Checkpoint, filter
 	}
 }
 
+// readAll is ReadAll on one connection.
 func (c *conn) readAll(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		end, err := c.resolveEnd(ctx, after)
@@ -109,7 +111,7 @@ func (c *conn) readAll(ctx context.Context, after eventstore.Checkpoint, filter 
 	}
 }
 
-// resolveEnd checks a mark and returns the one at the log's end.
+// resolveEnd verifies a checkpoint and returns that of the log's last event, or the given one where that is later.
 func (c *conn) resolveEnd(ctx context.Context, after eventstore.Checkpoint) (eventstore.Checkpoint, error) {
 	id, err := c.resolveIdentity(ctx)
 	if err != nil {
@@ -124,7 +126,7 @@ func (c *conn) resolveEnd(ctx context.Context, after eventstore.Checkpoint) (eve
 		end.Position, end.Event = last.Position, last.ID
 	}
 	if end == after {
-		return end, nil // as good as checked: the usual answer to a reader that looks again and again
+		return end, nil // verified by this comparison; the usual case of a reader that polls
 	}
 	if after, err = c.verifyCheckpoint(ctx, after); err != nil {
 		return eventstore.Checkpoint{}, err
@@ -135,7 +137,8 @@ func (c *conn) resolveEnd(ctx context.Context, after eventstore.Checkpoint) (eve
 	return end, nil
 }
 
-// readMatching yields the events the filter wants after one position and up to another.
+// readMatching yields the events that match the filter after one position and up to another, both ends as the
+// server counts them: a read from a position begins with the event that stands there.
 func (c *conn) readMatching(ctx context.Context, after, end eventstore.Position, filter eventstore.Filter) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		for e, err := range c.readEvents(ctx, withFilter(allReadOptions(after, eventstore.Forward, noCountLimit), filter)) {
@@ -153,7 +156,7 @@ func (c *conn) readMatching(ctx context.Context, after, end eventstore.Position,
 	}
 }
 
-// eventSignal is the signal of an eventSignal of the log a mark stands in.
+// eventSignal is the signal of an event. The identity of the log is taken from a checkpoint of it.
 func eventSignal(log eventstore.Checkpoint, e eventstore.RecordedEvent) eventstore.Signal {
 	return eventstore.Signal{
 		Kind: eventstore.EventAppeared, Event: e,
