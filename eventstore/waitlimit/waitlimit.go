@@ -1,10 +1,11 @@
-// Package waitlimit limits how requests wait for a log that does not answer for a moment: for how long, how many at a time,
-// and how many of one account. Its constraint: an instance has one Room for all its requests, so that one account cannot
-// take all the places, whatever part of the service it waits in.
+// Package waitlimit limits how requests wait for a log that does not answer for a moment: for how long, how many at
+// a time, and how many of one account. Its constraint: an instance of the service has one Limiter for all its
+// requests, so that one account cannot use up the limit, whatever part of the service it waits in.
 //
-//	request ──> Room.Wait: Enter ──> ask (the call on the log), repeated while it is unavailable ──> leave
+//	request ─> Limiter.RetryUntilAvailable: Acquire ─> read (the call on the log), repeated while it is unavailable ─> release
 //
-// A caller that waits in another way calls Enter itself.
+// A request that waits in another way calls Acquire itself. x/sync/semaphore bounds the number of requests, but
+// knows no share of one account.
 package waitlimit
 
 import (
@@ -16,16 +17,17 @@ import (
 	"lieudit/eventstore"
 )
 
+// These limits hold for every request, whatever it waits for.
 const (
-	// MaxStaleness is how old a reading of the log may be that an answer relies on.
+	// MaxStaleness is the greatest age of the data of the log that an answer may rely on.
 	MaxStaleness = time.Second
 	// MaxWait is how long one request waits in all, counted from its arrival.
 	MaxWait = 3 * time.Second
-	// MaxSilence is how long the log is silent until requests stop waiting for it.
+	// MaxSilence is how long the log may be silent before requests stop waiting for it.
 	MaxSilence = 10 * time.Second
-	// UncountedWait is how long a request may wait without a place.
+	// UncountedWait is how long a request may wait without being counted by a Limiter.
 	UncountedWait = 100 * time.Millisecond
-	// MaxRequests is how many requests of an instance wait at a time. One account may take half of them.
+	// MaxRequests is how many requests of an instance may wait at a time. One account may use half of that.
 	MaxRequests = 4096
 )
 
@@ -38,13 +40,13 @@ type Limiter struct {
 	waitingBy map[string]int // by account
 }
 
-// New returns a room with that many places.
+// New returns a Limiter for at most maxRequests requests at a time.
 func New(maxRequests int) *Limiter {
 	return &Limiter{maxRequests: maxRequests, waitingBy: map[string]int{}}
 }
 
-// Acquire takes a place for a request of an account; ok is false where none is free. leave gives the place back, and may be
-// called more than once.
+// Acquire counts a request of an account as waiting; ok is false where the limit is reached, and release is nil
+// then. release ends the wait, and may be called more than once.
 func (l *Limiter) Acquire(account string) (release func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,15 +67,16 @@ func (l *Limiter) release(account string) {
 	}
 }
 
-// Waiting returns how many places are taken.
+// Waiting returns how many requests are counted.
 func (l *Limiter) Waiting() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.waiting
 }
 
-// RetryUntilAvailable calls ask, which reads the log for an account, and calls it again while it fails with eventstore.ErrUnavailable.
-// It returns the last error of ask after Longest, or after Brief where the room has no free place.
+// RetryUntilAvailable calls read, which reads the log for an account, and calls it again while it fails with
+// eventstore.ErrUnavailable. It returns the last error of read after MaxWait, or after UncountedWait where the
+// limit is reached.
 func (l *Limiter) RetryUntilAvailable(ctx context.Context, account string, read func(context.Context) error) error {
 	limit := UncountedWait
 	if release, ok := l.Acquire(account); ok {
