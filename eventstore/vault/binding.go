@@ -23,6 +23,7 @@ type binding struct {
 	Master   []byte // a proof (see wrapper.proof) of the master key; empty as long as no key is wrapped
 }
 
+// bindingTable is the table of the one binding.
 var bindingTable = table.Table[binding]{
 	Def: table.Def{Name: "binding", KeyColumns: 1, Columns: []table.Column{
 		{Name: "id", Type: table.Integer}, {Name: "log", Type: table.Text}, {Name: "position", Type: table.Integer},
@@ -37,7 +38,8 @@ var bindingTable = table.Table[binding]{
 // errDatabaseChanged: the database was replaced or restored since the last check. It must be checked again before use.
 var errDatabaseChanged = errors.New("the database of the data keys is not the one that was checked")
 
-// checkpoint returns Position and Event as a mark of the log; the zero mark before the first comparison.
+// checkpoint returns Position and Event as a checkpoint of the log; the zero checkpoint before the first
+// comparison.
 func (b binding) checkpoint() (eventstore.Checkpoint, error) {
 	if b.Position == 0 {
 		return eventstore.Checkpoint{}, nil
@@ -50,7 +52,7 @@ func (b binding) checkpoint() (eventstore.Checkpoint, error) {
 	return eventstore.Checkpoint{Log: log, Position: eventstore.Position(b.Position), Event: id}, err
 }
 
-// databaseState are the parts of the database by which a check decides.
+// databaseState is what a check reads of the database before it decides.
 type databaseState struct {
 	binding
 	rows       int64 // rows of data_keys; readBinding stops counting at 1
@@ -79,6 +81,7 @@ func (v *Vault) readState(ctx context.Context) (databaseState, error) {
 	return c, err
 }
 
+// queryState reads the binding, and the number of rows with the query count.
 func (v *Vault) queryState(ctx context.Context, count string) (c databaseState, err error) {
 	db, err := v.openDatabase(ctx)
 	if err != nil {

@@ -13,19 +13,23 @@ const (
 	maxCached = 50_000           // entries at a time
 )
 
-// keyCache keeps keys, and the fact that a key is destroyed, for the time remember. It is safe for concurrent use.
+// keyCache keeps keys, and the fact that a key is destroyed, for cacheTTL. It is safe for concurrent use. Libraries
+// of caches do not fit: the clock is handed in, no goroutine may run, and a destroyed key must win over the result
+// of a slower query.
 type keyCache struct {
 	clock   func() time.Time
 	mu      sync.RWMutex
 	entries map[string]cacheEntry
 }
 
-// cacheEntry is a result of the database. key is nil for a destroyed key; asked is the time just before the query.
+// cacheEntry is a result of the database. key is nil for a destroyed key; queriedAt is the time just before the
+// query.
 type cacheEntry struct {
 	key       []byte
 	queriedAt time.Time
 }
 
+// get returns an entry that has not expired; key is nil for a destroyed key.
 func (c *keyCache) get(subject string) (key []byte, found bool) {
 	now := c.clock()
 	c.mu.RLock()
@@ -37,8 +41,8 @@ func (c *keyCache) get(subject string) (key []byte, found bool) {
 	return a.key, true
 }
 
-// put stores an answer and returns the key that is valid: nil where the key was found destroyed after this answer's
-// query began. So a slow query cannot bring a destroyed key back.
+// put stores a result and returns the key that is valid: nil where the key was found destroyed after the query of
+// this result began. So a slow query cannot bring a destroyed key back.
 func (c *keyCache) put(subject string, key []byte, queriedAt time.Time) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +82,8 @@ func (c *keyCache) clear() {
 	clear(c.entries)
 }
 
-// shrink removes expired entries and, if that is not enough, arbitrary ones down to three quarters of most. The lock is held.
+// shrink removes expired entries and, if that is not enough, arbitrary ones down to three quarters of maxCached.
+// The caller holds the lock.
 func (c *keyCache) shrink() {
 	now := c.clock()
 	for subject, a := range c.entries {

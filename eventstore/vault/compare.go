@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"lieudit/eventstore"
@@ -69,6 +70,7 @@ func sealedCategories() []string {
 	return all
 }
 
+// firstSealedIn is firstSealed for one stream.
 func firstSealedIn(ctx context.Context, log eventstore.Store, stream string) (*sealedField, error) {
 	for r, err := range log.ReadStream(ctx, stream, 0, eventstore.Forward) {
 		if err != nil {
@@ -120,8 +122,8 @@ func isErased(ctx context.Context, log eventstore.Store, subject string) (bool, 
 	return false, nil
 }
 
-// scanSubjects calls each for every account opening (with its first sealed field) and every erasure (with nil) after a
-// mark, in the order of the log. end is the mark that it reached.
+// scanSubjects calls each for every account opening (with its first sealed field) and every erasure (with nil)
+// after a checkpoint, in the order of the log. end is the checkpoint that it reached.
 func (b *Bound) scanSubjects(ctx context.Context, after eventstore.Checkpoint, each func(subject string, opening *sealedField) error) (end eventstore.Checkpoint, err error) {
 	end = after
 	for s, err := range b.log.ReadAll(ctx, after, accountStreams) {
@@ -205,12 +207,17 @@ func (b *Bound) testKeys(ctx context.Context) (found keyEvidence, err error) {
 	return found, err
 }
 
-// keyComparison collects subjects while the log is scanned, and checks batchSize of them at a time.
+// keyComparison collects subjects while the log is scanned, and compares batchSize of them with the database at a
+// time.
 type keyComparison struct {
 	vault   *Vault
 	created map[string]bool // must have a key; in this batch
 	erased  map[string]bool // must have none; in this batch
 	missing map[string]bool // result: have no key and should; over all batches
+}
+
+func newKeyComparison(v *Vault) *keyComparison {
+	return &keyComparison{v, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 }
 
 // compareKeys compares the keys with the log after the position of the binding. It destroys the keys of erased subjects
@@ -221,11 +228,11 @@ func (b *Bound) compareKeys(ctx context.Context, at binding) (missing map[string
 	if err != nil {
 		return nil, err
 	}
-	c := &keyComparison{b.vault, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	c := newKeyComparison(b.vault)
 	to, err := b.scanSubjects(ctx, from, func(subject string, opening *sealedField) error { return c.addSubject(ctx, subject, opening) })
 	var diverged *eventstore.DivergedError
 	if errors.As(err, &diverged) && !diverged.IsOtherLog { // an older copy of the log was restored: compare from its beginning
-		*c = keyComparison{b.vault, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+		c = newKeyComparison(b.vault)
 		from = eventstore.Checkpoint{}
 		to, err = b.scanSubjects(ctx, from, func(subject string, opening *sealedField) error { return c.addSubject(ctx, subject, opening) })
 	}
@@ -238,7 +245,7 @@ func (b *Bound) compareKeys(ctx context.Context, at binding) (missing map[string
 	return c.missing, err
 }
 
-// addSubject adds an opening, or an erasure where opening is nil, to the batch, and checks a full batch.
+// addSubject adds an opening, or an erasure where opening is nil, to the batch, and compares a full batch.
 func (c *keyComparison) addSubject(ctx context.Context, subject string, opening *sealedField) error {
 	if opening != nil {
 		c.created[subject] = true
@@ -256,12 +263,7 @@ func (c *keyComparison) addSubject(ctx context.Context, subject string, opening 
 // compareBatch reads the rows of the batch, adds subjects without a row to missing, destroys the keys of erased ones, and
 // empties the batch.
 func (c *keyComparison) compareBatch(ctx context.Context) error {
-	subjects := make([]string, 0, batchSize)
-	for _, set := range []map[string]bool{c.created, c.erased} {
-		for subject := range set {
-			subjects = append(subjects, subject)
-		}
-	}
+	subjects := slices.Concat(slices.Collect(maps.Keys(c.created)), slices.Collect(maps.Keys(c.erased)))
 	if len(subjects) == 0 {
 		return nil
 	}
@@ -279,13 +281,8 @@ func (c *keyComparison) compareBatch(ctx context.Context) error {
 			delete(c.erased, r.Subject)
 		}
 	}
-	for subject := range c.created {
-		c.missing[subject] = true
-	}
-	toDestroy := make([]string, 0, len(c.erased))
-	for subject := range c.erased {
-		toDestroy = append(toDestroy, subject)
-	}
+	maps.Copy(c.missing, c.created)
+	toDestroy := slices.Collect(maps.Keys(c.erased))
 	clear(c.created)
 	clear(c.erased)
 	if len(toDestroy) == 0 {

@@ -17,20 +17,20 @@ type database struct {
 	file os.FileInfo
 }
 
+// isPostgres tells the two kinds of address apart.
 func (v *Vault) isPostgres() bool { return strings.HasPrefix(v.address, "postgres") }
 
-// openDatabase returns the database, and opens it on the first call. It fails with errDatabaseChanged when the SQLite file at the
-// path is no longer the one that was opened: what is written to the opened one would be lost when it is closed.
+// openDatabase returns the database, and opens it on the first call. It fails with errDatabaseChanged when the
+// SQLite file at the path is no longer the one that was opened: what is written to the opened one would be lost
+// when it is closed.
 func (v *Vault) openDatabase(ctx context.Context) (*table.DB, error) {
 	if d := v.db.Load(); d != nil {
 		return d.DB, v.checkFile(d)
 	}
-	select {
-	case <-v.openLock:
-		defer func() { v.openLock <- struct{}{} }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := v.openLock.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
+	defer v.openLock.Release(1)
 	if d := v.db.Load(); d != nil { // another goroutine opened it meanwhile
 		return d.DB, v.checkFile(d)
 	}
@@ -84,6 +84,8 @@ func (v *Vault) databaseExists() (bool, error) {
 	return err == nil, err
 }
 
+// connect opens the database and creates its tables. The file is identified before it is opened, so that a
+// replacement in between is noticed.
 func (v *Vault) connect(ctx context.Context) (*database, error) {
 	d := &database{}
 	if err := v.createFile(); err != nil {
@@ -130,7 +132,8 @@ func (v *Vault) redactedAddress() string {
 	return "Postgres"
 }
 
-// lease says that an instance uses the vault. Only Postgres needs it: the data folder of a SQLite file has a lock.
+// lease is a row that says that an instance uses the vault. Only Postgres needs it: the data folder of a SQLite
+// file has a lock.
 type lease struct {
 	Instance string
 	Until    table.Instant // end of the lease, by the clock of the database

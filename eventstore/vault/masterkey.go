@@ -14,6 +14,7 @@ import (
 	"lieudit/schemas/table"
 )
 
+// keyLen is the length in bytes of data keys and master keys: AES-256.
 const keyLen = 32
 
 // ParseMasterKey reads a master key as configuration holds it: 32 bytes in standard base64, "" for none.
@@ -47,6 +48,8 @@ func newWrapper(master []byte) (wrapper, error) {
 	return wrapper{aead}, err
 }
 
+// seal returns a key as it is stored. The subject is authenticated with it, so that the keys of two rows cannot be
+// exchanged.
 func (w wrapper) seal(subject string, key []byte) []byte {
 	if w.aead == nil {
 		return key
@@ -54,6 +57,7 @@ func (w wrapper) seal(subject string, key []byte) []byte {
 	return w.aead.Seal(nil, nil, key, []byte(subject))
 }
 
+// open is the inverse of seal. It fails with a *wrappedError.
 func (w wrapper) open(subject string, stored []byte) ([]byte, error) {
 	if len(stored) == keyLen {
 		return stored, nil

@@ -1,15 +1,16 @@
-// Package vault stores the data keys that encrypt personal fields, one key for each subject (an account). The log keeps
-// the encrypted fields for ever; the vault is a separate database, so destroying a key erases the fields. Its constraint:
-// a key that one instance destroys is refused by every instance within a minute, so no key is cached for longer.
+// Package vault stores the data keys that encrypt personal fields, one key for each subject (an account). The log
+// keeps the encrypted fields for ever; the vault is a separate database, so destroying a key erases the fields. Its
+// constraint: a key that one instance destroys is refused by every instance within a minute, so no key is cached
+// for longer.
 //
-//	codec ──> Bound.Key ──> Vault.Key ──> cache ──> lookUpRow ──> data_keys (Postgres or a SQLite file)
-//	             │              └── create: insert        └── binding: which log, how many keys, which version
-//	             └── ReadStream: is the key missing because the subject was erased?
+//	codec ─> Bound.Key ─> Vault.Key ─> keyCache ─> lookUpRow ─> data_keys (Postgres or a SQLite file)
+//	           │             └── create: insertKey      └── binding: which log, how many keys, which version
+//	           └── ReadStream: is the key missing because the subject was erased?
 //
-//	Bound.Run ──> probe ──> runCheck: requireMasterKey, bindDatabase, compareBinding, compareKeys ──> recordResult
+//	Bound.Run ─> probe ─> runCheck: requireMasterKey, bindDatabase, compareBinding, compareKeys ─> recordResult
 //
-// Vault is the database alone. Bound adds the log: it refuses a database that belongs to another log, or that lost keys.
-// The service uses Bound; `lieudit vault rewrap` uses Rewrap.
+// Vault is the database alone. Bound adds the log: it refuses a database that belongs to another log, or that lost
+// keys. The service uses Bound; `lieudit vault rewrap` uses Rewrap.
 package vault
 
 import (
@@ -19,12 +20,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"lieudit/eventstore"
 	"lieudit/schemas/table"
 )
 
-// Vault implements eventstore.Vault on Postgres or in a SQLite file. It does not know the log; Bound does. It is safe for
-// concurrent use. The database may be unavailable at the start and at any time later: cached keys are served meanwhile.
+// Vault implements eventstore.Vault on Postgres or in a SQLite file. It does not know the log; Bound does. It is
+// safe for concurrent use. The database may be unavailable at the start and at any time later: cached keys are
+// served meanwhile.
 type Vault struct {
 	address string
 	wrapper wrapper
@@ -32,7 +36,7 @@ type Vault struct {
 	cache   keyCache
 	replay  replayDetector
 
-	openLock   chan struct{} // lock for opening the database that a context can interrupt: it holds one value while free
+	openLock   *semaphore.Weighted // a mutex that a context interrupts: held while the database is opened
 	db         atomic.Pointer[database]
 	expected   atomic.Pointer[binding] // the binding that the database must have; nil before the first check
 	maxVersion atomic.Int64            // the highest binding.Version that was read; a lower one is an older copy
@@ -46,6 +50,7 @@ type row struct {
 	Destroyed table.Instant
 }
 
+// keyTable is the table of the keys. The index on created serves prefetchAfter.
 var keyTable = table.Table[row]{
 	Def: table.Def{Name: "data_keys", KeyColumns: 1, Indexes: []string{"created"}, Columns: []table.Column{
 		{Name: "subject", Type: table.Text}, {Name: "key", Type: table.Bytes},
@@ -54,20 +59,19 @@ var keyTable = table.Table[row]{
 	Fields: func(r *row) []any { return []any{&r.Subject, &r.Key, &r.Created, &r.Destroyed} },
 }
 
-// New returns the vault at an address: postgres://… or the path of a SQLite file, which the first use creates. New itself
-// opens nothing. With a master key (see ParseMaster) new keys are stored wrapped, that is encrypted; without one (nil)
-// they are stored in clear.
+// New returns the vault at an address: postgres://… or the path of a SQLite file, which the first use creates. New
+// itself opens nothing. With a master key (see ParseMasterKey) new keys are stored wrapped, that is encrypted;
+// without one (nil) they are stored in clear. clock gives the times of rows and of cache entries.
 func New(address string, master []byte, clock func() time.Time) (*Vault, error) {
 	w, err := newWrapper(master)
 	if err != nil {
 		return nil, err
 	}
-	v := &Vault{address: address, wrapper: w, clock: clock, cache: keyCache{clock: clock}, openLock: make(chan struct{}, 1)}
-	v.openLock <- struct{}{}
-	return v, nil
+	return &Vault{address: address, wrapper: w, clock: clock, cache: keyCache{clock: clock}, openLock: semaphore.NewWeighted(1)}, nil
 }
 
-// Key returns the subject's data key, as eventstore.Vault says. The caller must not change its bytes.
+// Key returns the subject's data key, as eventstore.Vault says: eventstore.ErrNoKey when there is none and create
+// is not set, eventstore.ErrDestroyed when it was destroyed. The caller must not change its bytes.
 func (v *Vault) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
 	if key, known := v.cache.get(subject); known {
 		return keyOrDestroyed(key)
@@ -92,6 +96,7 @@ func (v *Vault) Key(ctx context.Context, subject string, create bool) ([]byte, e
 	return keyOrDestroyed(v.cache.put(subject, key, queriedAt))
 }
 
+// keyOrDestroyed returns a key, or the error for one that was destroyed (nil).
 func keyOrDestroyed(key []byte) ([]byte, error) {
 	if key == nil {
 		return nil, eventstore.ErrDestroyed
@@ -99,7 +104,8 @@ func keyOrDestroyed(key []byte) ([]byte, error) {
 	return key, nil
 }
 
-// findOrCreateRow reads the row of a subject, and inserts it where it is missing and create is set. nil: there is none.
+// findOrCreateRow reads the row of a subject, and inserts it where it is missing and create is set. nil: there is
+// none.
 func (v *Vault) findOrCreateRow(ctx context.Context, subject string, create bool) (*row, error) {
 	db, err := v.openDatabase(ctx)
 	if err != nil {
@@ -142,6 +148,8 @@ func (v *Vault) DestroyKey(ctx context.Context, subject string) error {
 	return v.destroyKeys(ctx, subject)
 }
 
+// destroyKeys removes the keys from the cache before it writes, and records their destruction in the cache
+// afterwards.
 func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 	for _, subject := range subjects {
 		v.cache.forget(subject)
@@ -159,6 +167,8 @@ func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 	return nil
 }
 
+// overwriteKeys destroys the keys in the database. It truncates the write-ahead log of SQLite too, which still has
+// the old keys.
 func (v *Vault) overwriteKeys(ctx context.Context, db *table.DB, subjects []string) error {
 	now := int64(table.InstantOf(v.clock()))
 	err := db.RunInTx(ctx, func(tx *table.Tx) error {
