@@ -58,7 +58,7 @@ func openWithShortTimeout(t *testing.T, connection string) *esdb.Store {
 	return s
 }
 
-// checkpointReaders are the two ways to read after a mark, until their first word.
+// checkpointReaders are the two ways to read after a checkpoint, each up to its first signal or error.
 func checkpointReaders(s eventstore.Store) map[string]func(context.Context, eventstore.Checkpoint) error {
 	first := func(seq iter.Seq2[eventstore.Signal, error]) error {
 		for _, err := range seq {

@@ -138,7 +138,7 @@ func TestTLSAndCredentialsAreHonoured(t *testing.T) {
 	}
 }
 
-// newCertificate makes one for 127.0.0.1 and a file that says to trust it.
+// newCertificate makes a certificate for 127.0.0.1, and the file of a CA that trusts it.
 func newCertificate(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

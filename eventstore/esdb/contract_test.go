@@ -201,7 +201,7 @@ func proposals(n int) []eventstore.ProposedEvent {
 	return batch
 }
 
-// appendUntilKnown sends a batch until its fate is known.
+// appendUntilKnown sends an append again until its outcome is known.
 func appendUntilKnown(ctx context.Context, s eventstore.Store, stream string, expected eventstore.Revision, batch []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	for {
 		c, err := s.Append(ctx, stream, expected, batch)
@@ -277,7 +277,7 @@ func mustCheckpoint(t testing.TB, s eventstore.Store) eventstore.Checkpoint {
 	return eventstore.Checkpoint{Log: id, Position: c.Position, Event: batch[0].ID}
 }
 
-// collect subscribes until n events were told.
+// collect subscribes until it has received n events.
 func collect(ctx context.Context, s eventstore.Store, after eventstore.Checkpoint, n int, ids *[]uuid.UUID) error {
 	for signal, err := range s.Subscribe(ctx, after, eventstore.Filter{"a"}) {
 		if err != nil {
@@ -293,7 +293,7 @@ func collect(ctx context.Context, s eventstore.Store, after eventstore.Checkpoin
 	return errors.New("the subscription ended without an error")
 }
 
-// requireSameEvents compares what a subscription told with a read of the log.
+// requireSameEvents compares the events of a subscription with a read of the log.
 func requireSameEvents(t *testing.T, s eventstore.Store, after eventstore.Checkpoint, collected <-chan error, seen *[]uuid.UUID, n int) {
 	t.Helper()
 	if err := <-collected; err != nil {
@@ -322,7 +322,7 @@ func requireSameEvents(t *testing.T, s eventstore.Store, after eventstore.Checkp
 	}
 }
 
-// shortTempDir is a folder whose path leaves room for the name of a socket, which t.TempDir does not promise.
+// shortTempDir is a folder with a short path: the path of a socket is limited, and t.TempDir may exceed the limit.
 func shortTempDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "es")

@@ -18,17 +18,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// proxy passes bytes between a client and a server, until it is told to misbehave.
+// proxy copies bytes between a client and a server. A test can make it lose, refuse or hold them.
 type proxy struct {
 	ln                 net.Listener
 	upstream           atomic.Pointer[net.Addr]
-	refusesConnections atomic.Bool  // hang up on whoever connects
-	holdsRequests      atomic.Bool  // read nothing that the client sends
-	holdsResponses     atomic.Bool  // send nothing to the client
+	refusesConnections atomic.Bool  // close new connections at once
+	holdsRequests      atomic.Bool  // hold what the client sends
+	holdsResponses     atomic.Bool  // hold what the server sends
 	accepted           atomic.Int32 // connections so far
 
 	mu        sync.Mutex
-	released  *sync.Cond // told when deaf or mute ends
+	released  *sync.Cond // signalled when holding ends
 	openConns map[net.Conn]bool
 	work      sync.WaitGroup
 }
@@ -78,7 +78,7 @@ func (p *proxy) accept() {
 	}
 }
 
-// copyBytes copies one way and holds what it read for as long as it is told to.
+// copyBytes copies one way, and holds what it read while held is set.
 func (p *proxy) copyBytes(to, from net.Conn, held *atomic.Bool) {
 	defer p.closeConns(to, from)
 	buf := make([]byte, 32<<10)
@@ -110,7 +110,7 @@ func (p *proxy) closeConns(conns ...net.Conn) {
 	p.released.Broadcast()
 }
 
-// closeAll ends every connection there is. What is held is lost.
+// closeAll closes every connection. Bytes that are held are lost.
 func (p *proxy) closeAll() {
 	p.mu.Lock()
 	all := make([]net.Conn, 0, len(p.openConns))
@@ -121,13 +121,13 @@ func (p *proxy) closeAll() {
 	p.closeConns(all...)
 }
 
-// holdAll holds everything, as a server that hangs or a cable that is out.
+// holdAll holds both directions, as a server that hangs.
 func (p *proxy) holdAll() {
 	p.holdsRequests.Store(true)
 	p.holdsResponses.Store(true)
 }
 
-// releaseAll ends what stall, deaf and mute did.
+// releaseAll ends what holdAll, holdsRequests and holdsResponses did.
 func (p *proxy) releaseAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -295,7 +295,7 @@ func (r *relay) sendResponse(method string, call grpc.ServerStream, m *rawMessag
 	return call.SendMsg(m)
 }
 
-// forwardMessages moves messages until either side fails, and says why.
+// forwardMessages moves messages until either side fails, and returns that error.
 func forwardMessages(to, from func(any) error) error {
 	for {
 		m := &rawMessage{}

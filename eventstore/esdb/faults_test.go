@@ -48,7 +48,7 @@ func TestCallsFailAtOnceWhileTheServerIsDown(t *testing.T) {
 	eventually(t, "health", s.Health)
 }
 
-// serverCalls are all the serverCalls that ask the server once.
+// serverCalls are the calls of a Store that ask the server once.
 func serverCalls(s *esdb.Store) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"identity": func(ctx context.Context) error { _, err := s.Identity(ctx); return err },
@@ -201,7 +201,7 @@ func TestAServerThatNeverAnswersIsUnavailable(t *testing.T) {
 }
 
 // A server that takes every connection and soon hangs up must not be run down by a client that comes back at once.
-func TestAConnectionThatNeverLastsIsMadeAgainEverMoreRarely(t *testing.T) {
+func TestAConnectionThatKeepsBreakingIsMadeAgainWithPauses(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, serveFolder(t, t.TempDir(), "127.0.0.1:0").addr)
 	s := dial(t, p.connection())
@@ -224,7 +224,7 @@ func TestAConnectionThatNeverLastsIsMadeAgainEverMoreRarely(t *testing.T) {
 	mustAppend(t, s, "a-1", proposals(1))
 }
 
-func TestManyUnavailableAnswersLeaveNothingBehind(t *testing.T) {
+func TestManyRefusedAppendsLeaveTheConnectionInUse(t *testing.T) {
 	t.Parallel()
 	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
 	re := newRelay(t, r.addr)
@@ -294,7 +294,7 @@ func rewriteResponse(payload []byte, change func(*streams.BatchAppendResp)) ([]b
 	return proto.Marshal(&resp)
 }
 
-func TestASilentSubscriptionIsMadeAgain(t *testing.T) {
+func TestASubscriptionThatMissesEventsIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
 	re := newRelay(t, r.addr)
@@ -320,14 +320,14 @@ func TestASilentSubscriptionIsMadeAgain(t *testing.T) {
 	requireSameEvents(t, s, checkpoint, collected, &seen, 20)
 }
 
-// isEventOf says whether a reply is an event of the stream.
+// isEventOf reports whether a response is an event of the stream.
 func isEventOf(payload []byte, stream string) bool {
 	var resp streams.ReadResp
 	return proto.Unmarshal(payload, &resp) == nil &&
 		string(resp.GetEvent().GetEvent().GetStreamIdentifier().GetStreamName()) == stream
 }
 
-func TestALostAnswerIsUnknownAndTheSameAppendSettlesIt(t *testing.T) {
+func TestALostAnswerIsUnknownUntilTheSameAppendIsSentAgain(t *testing.T) {
 	t.Parallel()
 	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
 	re := newRelay(t, r.addr)
@@ -377,13 +377,13 @@ func TestAPipelineThatForgetsItsAppendsIsMadeAgain(t *testing.T) {
 	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
 	re := newRelay(t, r.addr)
 	s := dial(t, re.connection())
-	const everyLane = 16
-	for range everyLane {
+	const appenders = 16 // so many appends use every pipeline
+	for range appenders {
 		mustAppend(t, s, "a-1", proposals(1))
 	}
 	re.unansweredCalls.Store(re.calls.Load())
 	var work errgroup.Group
-	for w := range everyLane {
+	for w := range appenders {
 		work.Go(func() error {
 			batch, ctx := proposals(1), withTimeout(t, 10*time.Second)
 			for {

@@ -38,7 +38,7 @@ func serveWithSilence(t *testing.T) (*node.Silence, *runningNode) {
 	return &silence, serveJournal(t, dir, ln, j, node.Options{Faults: node.Faults{Silence: &silence}})
 }
 
-// sleepFor waits until so much time has gone by: a silence is a time, nothing else tells its end.
+// sleepFor waits for a time: a silence has no event that ends it.
 func sleepFor(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
@@ -47,14 +47,14 @@ func sleepFor(t *testing.T, d time.Duration) {
 	}
 }
 
-func TestAStallOfThreeSecondsLosesNeitherTheConnectionNorWhatIsOnItsWay(t *testing.T) {
+func TestAStallOfThreeSecondsLosesNeitherTheConnectionNorTheCallsInFlight(t *testing.T) {
 	t.Parallel()
 	silence, r := serveWithSilence(t)
 	re := newRelay(t, r.addr)
 	var appends atomic.Int64
 	p := newProxy(t, re.ln.Addr())
 	s := dial(t, p.connection())
-	for range 16 { // every lane has its pipeline
+	for range 16 { // opens every pipeline
 		mustAppend(t, s, "a-1", proposals(1))
 	}
 	ctx := withTimeout(t, limit)
@@ -125,7 +125,7 @@ func TestASilenceOfTenSecondsEndsTheConnection(t *testing.T) {
 	}
 }
 
-// cluster is three nodes of one log, each behind a proxy that can be silent or dead, and what they say of the leader.
+// cluster is three nodes of one log. Each is behind a relay that names the leader and a proxy that can be silent or dead.
 type cluster struct {
 	relays  [3]*relay
 	proxies [3]*proxy
@@ -142,7 +142,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// setLeader makes all nodes say that one of them leads.
+// setLeader makes all nodes name one of them as the leader.
 func (c *cluster) setLeader(t *testing.T, leader int) {
 	t.Helper()
 	at := c.proxies[leader].ln.Addr()
@@ -170,7 +170,7 @@ func (c *cluster) killNode(node int) {
 // maxFailover is much less than the ten seconds after which a silent server is given up, on a busy machine too.
 const maxFailover = 5 * time.Second
 
-func TestALeaderThatFallsSilentIsLeftForTheOneTheOthersName(t *testing.T) {
+func TestASilentLeaderIsReplacedByTheOneTheOthersName(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := dial(t, c.connection())
@@ -187,7 +187,7 @@ func TestALeaderThatFallsSilentIsLeftForTheOneTheOthersName(t *testing.T) {
 	}
 }
 
-func TestASilentLeaderWhomTheOthersStillNameIsKept(t *testing.T) {
+func TestASilentLeaderThatTheOthersStillNameIsKept(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := dial(t, c.connection())
@@ -212,7 +212,7 @@ func TestASilentLeaderWhomTheOthersStillNameIsKept(t *testing.T) {
 	}
 }
 
-func TestADeadLeaderIsFollowedAsSoonAsThereIsAnother(t *testing.T) {
+func TestADeadLeaderIsReplacedAsSoonAsAnotherIsElected(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := dial(t, c.connection())
@@ -229,7 +229,7 @@ func TestADeadLeaderIsFollowedAsSoonAsThereIsAnother(t *testing.T) {
 	}
 }
 
-func TestAFollowersDeathIsNotNoticed(t *testing.T) {
+func TestTheDeathOfAFollowerDisturbsNoCall(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := dial(t, c.connection())

@@ -18,13 +18,13 @@ import (
 	"lieudit/schemas/deadlinetest"
 )
 
-// bubble runs a test in time of its own: a feed on a tape needs no other, and what does not happen is seen at once.
+// bubble runs a test in simulated time: what must not happen within a time is tested without waiting for it.
 func bubble(t *testing.T, f func(*testing.T)) {
 	t.Parallel()
 	synctest.Test(t, f)
 }
 
-// batchReader subscribes to a tape and keeps the mark, as a projection's database would.
+// batchReader subscribes to a feed and stores the checkpoint, as a projection does.
 type batchReader struct {
 	feed            *feed.Feed
 	messages        <-chan *message.Message
@@ -222,7 +222,7 @@ func TestNackBringsTheSameEventsAgain(t *testing.T) {
 	})
 }
 
-func TestNackOfWhatIsDoneGoesOnBehindIt(t *testing.T) {
+func TestNackOfADoneBatchContinuesAfterIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newScriptedLog(concatSignals(appendSignals(1, 3), []eventstore.Signal{newSignal(eventstore.CaughtUp, 3)})...)
 		r := newReader(t, l)
@@ -268,7 +268,7 @@ func TestAFailedReadIsReportedAndRetried(t *testing.T) {
 	})
 }
 
-func TestReaderThatIsAheadWaits(t *testing.T) {
+func TestReaderThatIsAheadOfItsConsumerWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newScriptedLog()
 		for i := range 50 {

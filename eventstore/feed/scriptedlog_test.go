@@ -13,7 +13,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// scriptedLog is a log of signals that are known beforehand; more can be recorded while it is read.
+// scriptedLog is a log of given signals; a test can append more while it is read.
 type scriptedLog struct {
 	eventstore.Store // nothing else is asked of it
 
@@ -37,7 +37,7 @@ func (l *scriptedLog) appendSignals(signals ...eventstore.Signal) {
 	l.more = make(chan struct{})
 }
 
-// signalAt is signal n, or the error in its place, or what tells when it may be there.
+// signalAt is signal n, or the error in its place, or a channel that is closed when more signals are there.
 func (l *scriptedLog) signalAt(n int) (s eventstore.Signal, more chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *scriptedLog) signalAt(n int) (s eventstore.Signal, more chan struct{}, 
 	return s, l.more, nil
 }
 
-// Subscribe gives the signals beyond a mark.
+// Subscribe yields the signals after a checkpoint.
 func (l *scriptedLog) Subscribe(ctx context.Context, after eventstore.Checkpoint, _ eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		l.readers.Add(1)
@@ -98,7 +98,7 @@ func appendSignals(position, events int) []eventstore.Signal {
 	return signals
 }
 
-// newSignal is a newSignal without an event.
+// newSignal is a signal without an event.
 func newSignal(kind eventstore.SignalKind, position int) eventstore.Signal {
 	return eventstore.Signal{Kind: kind, Checkpoint: checkpointAt(position)}
 }

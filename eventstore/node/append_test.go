@@ -298,10 +298,10 @@ func TestPipelinedBatchesKeepTheOrderOfTheirStream(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	call := openPipeline(t, s)
-	const rounds, lanes = 50, 4
+	const rounds, streams = 50, 4
 	for i := range uint64(rounds) {
-		for lane := range lanes {
-			b := batch(fmt.Sprintf("p-%d", lane), 2, atRevision(2*i-1))
+		for n := range streams {
+			b := batch(fmt.Sprintf("p-%d", n), 2, atRevision(2*i-1))
 			if i == 0 {
 				b.Options.ExpectedStreamPosition = &api.BatchAppendReq_Options_NoStream{NoStream: &emptypb.Empty{}}
 			}
@@ -313,7 +313,7 @@ func TestPipelinedBatchesKeepTheOrderOfTheirStream(t *testing.T) {
 	if err := call.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
-	for range rounds * lanes {
+	for range rounds * streams {
 		resp, err := call.Recv()
 		if err != nil || resp.GetSuccess() == nil || resp.GetSuccess().GetPosition().GetCommitPosition() == 0 {
 			t.Fatalf("got %v, %v", resp, err)

@@ -21,7 +21,7 @@ import (
 	"lieudit/eventstore/storetest"
 )
 
-// verifyCheckpoint makes sure that a mark stands in the log.
+// verifyCheckpoint fails when a checkpoint is not on the log.
 func (o *officialStore) verifyCheckpoint(ctx context.Context, m eventstore.Checkpoint) error {
 	diverged := &eventstore.DivergedError{Checkpoint: m, Reason: "another log, or another event"}
 	if m.Log != uuid.Nil && m.Log != o.id {
@@ -56,7 +56,7 @@ func (o *officialStore) readAt(ctx context.Context, p eventstore.Position) (foun
 	return found, err
 }
 
-// signalEmitter turns events and words into signalEmitter, each with its mark.
+// signalEmitter yields signals, each with its checkpoint.
 type signalEmitter struct {
 	checkpoint eventstore.Checkpoint
 	yield      func(eventstore.Signal, error) bool
@@ -72,7 +72,7 @@ func (s *signalEmitter) emit(k eventstore.SignalKind, e eventstore.RecordedEvent
 	return s.yield(eventstore.Signal{Kind: k, Event: e, Checkpoint: s.checkpoint}, nil)
 }
 
-// readSignals checks a mark and then lets run speak, whose error is the last word.
+// readSignals verifies a checkpoint and then yields what run emits, and its error last.
 func (o *officialStore) readSignals(ctx context.Context, after eventstore.Checkpoint, run func(context.Context, *signalEmitter) error) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		s := &signalEmitter{eventstore.Checkpoint{Log: o.id, Position: after.Position, Event: after.Event}, yield}
@@ -175,7 +175,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// officialStore is the officialStore client as a store, so that the contract can be held to a node through it. It works around
+// officialStore is the official Go client as a store, so that the contract of a store can be tested on a node through it. It works around
 // two of the client's faults: calls during Close make it panic, so Close ends them first; and it does not look at
 // the context before it connects. Outages, which make the client useless for good, are left to esdb.
 type officialStore struct {
@@ -209,7 +209,7 @@ func (o *officialStore) createIdentity(ctx context.Context) error {
 	return err
 }
 
-// call runs f, with a context that ends with the caller's or the store's, and says which of the two ended it.
+// call runs f with a context that ends with the caller's or the store's, and returns the error of the one that ended.
 func (o *officialStore) call(ctx context.Context, f func(context.Context) error) error {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -326,7 +326,7 @@ func (o *officialStore) ReadStream(ctx context.Context, stream string, from even
 	}
 }
 
-// forEachEvent gives what a read finds until it is told to stop.
+// forEachEvent passes the events of a read to do until do returns false.
 func forEachEvent(r *esdb.ReadStream, err error) func(func(eventstore.RecordedEvent) bool) error {
 	return func(do func(eventstore.RecordedEvent) bool) error {
 		if err != nil {

@@ -64,7 +64,7 @@ func TestASilentNodeStops(t *testing.T) {
 	s.stop()
 }
 
-func TestARepeatedSilenceLeavesTheNodeSpeaking(t *testing.T) {
+func TestARepeatedSilenceLeavesTheNodeAnswering(t *testing.T) {
 	t.Parallel()
 	var silence node.Silence
 	s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{Faults: node.Faults{Silence: &silence}})
@@ -84,7 +84,7 @@ func TestARepeatedSilenceLeavesTheNodeSpeaking(t *testing.T) {
 	mustAppend(t, c, "x-1", esdb.Any{}, newEvent("e"))
 }
 
-// blockingLog is a log that holds each append until it is let go.
+// blockingLog is a log whose appends wait until the test releases them.
 type blockingLog struct {
 	node.Log
 	arrived chan struct{}
@@ -105,7 +105,7 @@ func serveBlockingLog(t *testing.T, faults node.Faults) (nodeServer, *blockingLo
 	return s, log
 }
 
-func TestARepeatOfWhatIsOnItsWayCanBeDropped(t *testing.T) {
+func TestARepeatOfAnAppendInFlightCanBeDropped(t *testing.T) {
 	t.Parallel()
 	s, log := serveBlockingLog(t, node.Faults{RepeatTimeout: time.Millisecond})
 	first, other := openPipeline(t, s), openPipeline(t, s)
@@ -133,7 +133,7 @@ func TestARepeatOfWhatIsOnItsWayCanBeDropped(t *testing.T) {
 	}
 }
 
-func TestAnAppendCanBeGivenUpBeforeItsDeadline(t *testing.T) {
+func TestAnAppendCanTimeOutBeforeItsDeadline(t *testing.T) {
 	t.Parallel()
 	s, log := serveBlockingLog(t, node.Faults{EarlyTimeout: time.Hour})
 	for range 10 {
@@ -147,7 +147,7 @@ func TestAnAppendCanBeGivenUpBeforeItsDeadline(t *testing.T) {
 	}
 }
 
-func TestAReadFromInsideARecordCanFailAsEventStoreDBs(t *testing.T) {
+func TestAReadFromInsideARecordCanFailAsOnEventStoreDB(t *testing.T) {
 	t.Parallel()
 	for inside, want := range map[node.InsideRecord]codes.Code{
 		node.InsideRecordRefused: codes.InvalidArgument, node.InsideRecordFailed: codes.Unknown, node.InsideRecordSilent: codes.DeadlineExceeded,
@@ -208,7 +208,7 @@ func (s *failingLog) Scan(ctx context.Context, from eventstore.Position, dir eve
 	return s.Log.Scan(ctx, from, dir)
 }
 
-func TestWhatFailsInTheLogHasTheServersName(t *testing.T) {
+func TestAnErrorOfTheLogGetsTheServersStatus(t *testing.T) {
 	t.Parallel()
 	log := &failingLog{Log: open(t, t.TempDir())}
 	s := serveLog(t, log, socketAddress(t), node.Options{})
@@ -273,7 +273,7 @@ func TestAPipelineEndsWithItsNode(t *testing.T) {
 	}
 }
 
-func TestANodeWhoseListenerFailsSaysSo(t *testing.T) {
+func TestServeReturnsTheErrorOfItsListener(t *testing.T) {
 	t.Parallel()
 	log := open(t, t.TempDir())
 	t.Cleanup(func() { _ = log.Close() })

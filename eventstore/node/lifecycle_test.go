@@ -321,7 +321,7 @@ func TestAStreamThatComesBackIsReadWithoutItsMetadata(t *testing.T) {
 	}
 }
 
-// appendUntilKnown sends one append until its fate is known.
+// appendUntilKnown sends one append again until its outcome is known.
 func appendUntilKnown(ctx context.Context, c *esdb.Client, stream string, expected esdb.ExpectedRevision, e esdb.EventData) error {
 	for {
 		_, err := c.AppendToStream(ctx, stream, esdb.AppendToStreamOptions{ExpectedRevision: expected}, e)

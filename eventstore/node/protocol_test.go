@@ -33,7 +33,7 @@ func appendHeader(stream string) *api.AppendReq {
 	}}}
 }
 
-// proposedMessage is a good proposed proposedMessage, then spoilt by each change.
+// proposedMessage is a valid proposed message after each change.
 func proposedMessage(changes ...func(*api.AppendReq_ProposedMessage)) *api.AppendReq {
 	m := &api.AppendReq_ProposedMessage{
 		Id:       &shared.UUID{Value: &shared.UUID_String_{String_: uuid.NewString()}},
@@ -163,7 +163,7 @@ func TestAnAppendOfNoEventsChecksItsExpectation(t *testing.T) {
 	}
 }
 
-func TestANodeSaysWhatItIsAndLeads(t *testing.T) {
+func TestANodeAnswersAsALeaderOfItsVersion(t *testing.T) {
 	t.Parallel()
 	s := serveFolder(t, t.TempDir(), "127.0.0.1:0")
 	t.Cleanup(s.stop)
@@ -190,7 +190,7 @@ func TestANodeSaysWhatItIsAndLeads(t *testing.T) {
 	}
 }
 
-// newReadRequest is a good read of the whole log, then spoilt by each change.
+// newReadRequest is a valid read of the whole log after each change.
 func newReadRequest(changes ...func(*api.ReadReq_Options)) *api.ReadReq {
 	o := &api.ReadReq_Options{
 		StreamOption: &api.ReadReq_Options_All{All: &api.ReadReq_Options_AllOptions{AllOption: &api.ReadReq_Options_AllOptions_Start{Start: emptyMessage}}},
@@ -329,7 +329,7 @@ func TestAFilteredReadOfTheLogGoesBothWays(t *testing.T) {
 	}
 }
 
-func TestIDsAreWrittenAsAsked(t *testing.T) {
+func TestIDsAreSentInTheRequestedForm(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	conn := s.conn(t)

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// subscriptionSignal is what a subscription said.
+// subscriptionSignal is one message of a subscription.
 type subscriptionSignal struct {
 	kind  string // event, checkpoint, caught up, dropped
 	event *esdb.RecordedEvent
@@ -47,7 +47,7 @@ func receiveSignal(t *testing.T, s *esdb.Subscription) subscriptionSignal {
 	}
 }
 
-// requireSignals checks what a subscription says next, word for word.
+// requireSignals checks the next messages of a subscription, in order.
 func requireSignals(t *testing.T, s *esdb.Subscription, want ...string) {
 	t.Helper()
 	for _, w := range want {
@@ -81,7 +81,7 @@ func writePosition(w *esdb.WriteResult) esdb.Position {
 	return esdb.Position{Commit: w.CommitPosition, Prepare: w.PreparePosition}
 }
 
-func TestASubscriptionToAStreamHearsWhatIsThereAndWhatComes(t *testing.T) {
+func TestASubscriptionToAStreamSendsItsEventsAndThoseToCome(t *testing.T) {
 	t.Parallel()
 	c := startClient(t)
 	mustAppend(t, c, "s-1", esdb.NoStream{}, newEvents(3)...)
@@ -104,7 +104,7 @@ func TestASubscriptionToAStreamHearsWhatIsThereAndWhatComes(t *testing.T) {
 	requireSignals(t, none, "s-3@0", "caught up") // a stream that is not there has no end to reach
 }
 
-func TestASubscriptionToAStreamHearsOnlyWhatItsMetadataShows(t *testing.T) {
+func TestASubscriptionToAStreamSendsOnlyWhatItsMetadataLetsRead(t *testing.T) {
 	t.Parallel()
 	c := startClient(t)
 	mustAppend(t, c, "s-1", esdb.NoStream{}, newEvents(5)...)
@@ -195,7 +195,7 @@ func TestAFilterLetsThroughWhatItNames(t *testing.T) {
 	}
 }
 
-func TestAFilteredSubscriptionIsToldHowFarItIs(t *testing.T) {
+func TestAFilteredSubscriptionGetsCheckpoints(t *testing.T) {
 	t.Parallel()
 	c := startClient(t)
 	none := &esdb.SubscriptionFilter{Type: esdb.StreamFilterType, Prefixes: []string{"wanted-"}}

@@ -17,7 +17,7 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-// replacedVaults are what may be found in the place of a log's vault.
+// replacedVaults are the ways in which another vault, or none, may be at the address of a log's vault.
 func replacedVaults() map[string]struct {
 	do   func(w *fixture, t *testing.T)
 	want string // what is said
@@ -67,8 +67,8 @@ func TestAVaultThatIsNotTheLogsIsRefusedAtStart(t *testing.T) {
 	})
 }
 
-// TestAVaultThatIsTakenAwayWhileItServesIsNoticed, and stops nothing for good.
-func TestAVaultThatIsTakenAwayWhileItServesIsNoticed(t *testing.T) {
+// TestAVaultThatIsReplacedWhileItServesIsNoticed, and stops nothing for good.
+func TestAVaultThatIsReplacedWhileItServesIsNoticed(t *testing.T) {
 	t.Parallel()
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		for name, attack := range replacedVaults() {
@@ -193,7 +193,7 @@ func TestErasedStaysErasedWithAnOlderVault(t *testing.T) {
 	})
 }
 
-// swappableLog is a log in whose place there can be another, as behind an address that leads to another cluster.
+// swappableLog is a log that a test replaces with another, as an address may lead to another cluster later.
 type swappableLog struct {
 	eventstore.Store
 	log atomic.Pointer[eventstore.Store]
@@ -233,7 +233,7 @@ func TestErasuresOfAnotherLogDestroyNoKey(t *testing.T) {
 	})
 }
 
-// TestAnErasureThatWasCutIsFinished: the log said it, and the vault was away when the key was to be destroyed.
+// TestAnErasureThatWasCutIsFinished: the erasure is on the log, and the vault was unreachable when the key was to be destroyed.
 func TestAnErasureThatWasCutIsFinished(t *testing.T) {
 	t.Parallel()
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {

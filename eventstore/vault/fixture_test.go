@@ -43,7 +43,7 @@ func newLog(t testing.TB) eventstore.Store {
 	return j
 }
 
-// instance is what one running service has of both.
+// instance is the part of one running service that uses the vault and the log.
 type instance struct {
 	*vault.Bound
 	codec *eventstore.Codec
@@ -51,7 +51,7 @@ type instance struct {
 	close func()
 }
 
-// startUnchecked is an instance that has not looked at anything yet.
+// startUnchecked is an instance before its first check.
 func (w *fixture) startUnchecked(t *testing.T) *instance {
 	t.Helper()
 	v, err := vault.New(tabletest.DatabaseAddress(w.address), w.master, time.Now)
@@ -69,7 +69,7 @@ func (w *fixture) startUnchecked(t *testing.T) *instance {
 	return i
 }
 
-// startChecked is an instance that found the vault whole.
+// startChecked is an instance whose first check succeeded.
 func (w *fixture) startChecked(t *testing.T) *instance {
 	t.Helper()
 	i := w.startUnchecked(t)
@@ -79,7 +79,7 @@ func (w *fixture) startChecked(t *testing.T) *instance {
 	return i
 }
 
-// requireRefusal is the reason why an instance does not begin.
+// requireRefusal checks the reason why a new instance refuses the vault.
 func (w *fixture) requireRefusal(t *testing.T, want string) {
 	t.Helper()
 	i := w.startUnchecked(t)
@@ -141,7 +141,7 @@ func (i *instance) appendSite(t *testing.T, id string) error {
 	return i.appendToStream(t, "locations-"+id, row(uuid.NewString()))
 }
 
-// accountName is what an account's first event says.
+// accountName reads the sealed name in an account's first event.
 func (i *instance) accountName(t *testing.T, id string) (event.Personal, error) {
 	t.Helper()
 	for r, err := range i.log.ReadStream(t.Context(), "account-"+id, 0, eventstore.Forward) {
@@ -281,7 +281,7 @@ func (w *fixture) deleteKeys(t *testing.T) {
 	w.execStatements(t, "delete from data_keys")
 }
 
-// replaceWithOtherLogs puts the vault of another log in this one's place.
+// replaceWithOtherLogs replaces the vault with that of another log.
 func (w *fixture) replaceWithOtherLogs(t *testing.T) {
 	t.Helper()
 	w.deleteVault(t)
