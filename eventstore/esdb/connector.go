@@ -118,12 +118,6 @@ func (cr *connector) connectWithRetry() *conn {
 	}
 }
 
-// newBackoff returns pauses that double from the shortest to the longest. Each varies by half of its length, so
-// that the instances of a service do not return at the same instant.
-func newBackoff(shortest, longest time.Duration) *backoff.ExponentialBackOff {
-	return &backoff.ExponentialBackOff{InitialInterval: shortest, MaxInterval: longest, Multiplier: 2, RandomizationFactor: 0.5}
-}
-
 // connectOnce tries once, following the nodes that name another leader. When it takes long, calls that wait for the
 // result fail.
 func (cr *connector) connectOnce() (*conn, error) {
@@ -287,6 +281,12 @@ func stallUntil(lasted, limit time.Duration, cause error) error {
 		return &eventstore.StallError{Duration: lasted, Err: cause}
 	}
 	return cause
+}
+
+// newBackoff returns pauses that double from the shortest to the longest. Each varies by half of its length, so
+// that the instances of a service do not return at the same instant.
+func newBackoff(shortest, longest time.Duration) *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{InitialInterval: shortest, MaxInterval: longest, Multiplier: 2, RandomizationFactor: 0.5}
 }
 
 // sleep waits for d or until ctx ends.

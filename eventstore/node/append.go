@@ -85,103 +85,9 @@ func receiveEvents(call streams.Streams_AppendServer) ([]eventstore.ProposedEven
 	}
 }
 
-// expectationOptions are the options of Append, Delete and Tombstone. Each has generated types of its own for the
-// same choice.
-type expectationOptions interface {
-	GetRevision() uint64
-	GetNoStream() *shared.Empty
-	GetAny() *shared.Empty
-	GetStreamExists() *shared.Empty
-}
-
-// parseExpectation returns a revision, or one of eventstore.Any, eventstore.NoStream and streamExists.
-func parseExpectation(o expectationOptions) (eventstore.Revision, error) {
-	switch {
-	case o.GetAny() != nil:
-		return eventstore.Any, nil
-	case o.GetNoStream() != nil:
-		return eventstore.NoStream, nil
-	case o.GetStreamExists() != nil:
-		return streamExists, nil
-	case !hasExpectation(o):
-		return 0, invalidArgument("An expected revision is missing.")
-	}
-	return parseStreamRevision(o.GetRevision())
-}
-
-// hasExpectation tells revision 0 from no expectation at all: both read as 0 through the getters.
-func hasExpectation(o expectationOptions) bool {
-	switch o := o.(type) {
-	case *streams.AppendReq_Options:
-		return o.GetExpectedStreamRevision() != nil
-	case *streams.DeleteReq_Options:
-		return o.GetExpectedStreamRevision() != nil
-	case *streams.TombstoneReq_Options:
-		return o.GetExpectedStreamRevision() != nil
-	}
-	return false
-}
-
-// appendSuccess answers an append that was made.
-func appendSuccess(c eventstore.AppendResult) *streams.AppendResp {
-	success := &streams.AppendResp_Success{
-		CurrentRevisionOption: &streams.AppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
-		PositionOption: &streams.AppendResp_Success_Position{Position: &streams.AppendResp_Position{
-			CommitPosition: uint64(c.Position), PreparePosition: uint64(c.Position),
-		}},
-	}
-	if c.Revision < 0 {
-		success.CurrentRevisionOption = &streams.AppendResp_Success_NoStream{NoStream: &shared.Empty{}}
-	}
-	return &streams.AppendResp{Result: &streams.AppendResp_Success_{Success: success}}
-}
-
-// batchSuccess is appendSuccess for a batch.
-func batchSuccess(c eventstore.AppendResult) *streams.BatchAppendResp {
-	success := &streams.BatchAppendResp_Success{
-		CurrentRevisionOption: &streams.BatchAppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
-		PositionOption: &streams.BatchAppendResp_Success_Position{Position: &shared.AllStreamPosition{
-			CommitPosition: uint64(c.Position), PreparePosition: uint64(c.Position),
-		}},
-	}
-	if c.Revision < 0 {
-		success.CurrentRevisionOption = &streams.BatchAppendResp_Success_NoStream{NoStream: &emptypb.Empty{}}
-	}
-	return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Success_{Success: success}}
-}
-
-// appendWrongVersion answers a conflict. For EventStoreDB that is no error of the call but an answer with a message
-// of its own.
-func appendWrongVersion(expected, current eventstore.Revision) *streams.AppendResp {
-	w, none := &streams.AppendResp_WrongExpectedVersion{}, &shared.Empty{}
-	switch expected {
-	case eventstore.Any:
-		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedAny{ExpectedAny: none}
-	case streamExists:
-		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedStreamExists{ExpectedStreamExists: none}
-	case eventstore.NoStream:
-		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedNoStream{ExpectedNoStream: none}
-	default:
-		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision{ExpectedRevision: uint64(expected)}
-	}
-	w.CurrentRevisionOption = &streams.AppendResp_WrongExpectedVersion_CurrentRevision{CurrentRevision: uint64(current)}
-	if current < 0 {
-		w.CurrentRevisionOption = &streams.AppendResp_WrongExpectedVersion_CurrentNoStream{CurrentNoStream: none}
-	}
-	return &streams.AppendResp{Result: &streams.AppendResp_WrongExpectedVersion_{WrongExpectedVersion: w}}
-}
-
 // streamExists is an expectation that package eventstore lacks: the stream has events or metadata. The number is
 // EventStoreDB's own, which appears in its texts.
 const streamExists eventstore.Revision = -4
-
-// streamLock returns the lock of a stream, which is that of its metadata stream too. Two streams may share a lock.
-func (n *Node) streamLock(stream string) *sync.RWMutex {
-	if owner, ok := metadataOwner(stream); ok {
-		stream = owner
-	}
-	return &n.streamLocks[maphash.String(n.lockSeed, stream)%uint64(len(n.streamLocks))]
-}
 
 // append adds events to a stream as EventStoreDB does. A tombstoned stream refuses them; a softly deleted one comes
 // back, which changes its metadata. The log decides whether the expectation holds, except for appends of no events.
@@ -277,4 +183,98 @@ func (s streamState) checkExpectation(stream string, expected eventstore.Revisio
 		return nil
 	}
 	return &eventstore.ConflictError{Stream: stream, Expected: expected, Current: s.last}
+}
+
+// streamLock returns the lock of a stream, which is that of its metadata stream too. Two streams may share a lock.
+func (n *Node) streamLock(stream string) *sync.RWMutex {
+	if owner, ok := metadataOwner(stream); ok {
+		stream = owner
+	}
+	return &n.streamLocks[maphash.String(n.lockSeed, stream)%uint64(len(n.streamLocks))]
+}
+
+// expectationOptions are the options of Append, Delete and Tombstone. Each has generated types of its own for the
+// same choice.
+type expectationOptions interface {
+	GetRevision() uint64
+	GetNoStream() *shared.Empty
+	GetAny() *shared.Empty
+	GetStreamExists() *shared.Empty
+}
+
+// parseExpectation returns a revision, or one of eventstore.Any, eventstore.NoStream and streamExists.
+func parseExpectation(o expectationOptions) (eventstore.Revision, error) {
+	switch {
+	case o.GetAny() != nil:
+		return eventstore.Any, nil
+	case o.GetNoStream() != nil:
+		return eventstore.NoStream, nil
+	case o.GetStreamExists() != nil:
+		return streamExists, nil
+	case !hasExpectation(o):
+		return 0, invalidArgument("An expected revision is missing.")
+	}
+	return parseStreamRevision(o.GetRevision())
+}
+
+// hasExpectation tells revision 0 from no expectation at all: both read as 0 through the getters.
+func hasExpectation(o expectationOptions) bool {
+	switch o := o.(type) {
+	case *streams.AppendReq_Options:
+		return o.GetExpectedStreamRevision() != nil
+	case *streams.DeleteReq_Options:
+		return o.GetExpectedStreamRevision() != nil
+	case *streams.TombstoneReq_Options:
+		return o.GetExpectedStreamRevision() != nil
+	}
+	return false
+}
+
+// appendSuccess answers an append that was made.
+func appendSuccess(c eventstore.AppendResult) *streams.AppendResp {
+	success := &streams.AppendResp_Success{
+		CurrentRevisionOption: &streams.AppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
+		PositionOption: &streams.AppendResp_Success_Position{Position: &streams.AppendResp_Position{
+			CommitPosition: uint64(c.Position), PreparePosition: uint64(c.Position),
+		}},
+	}
+	if c.Revision < 0 {
+		success.CurrentRevisionOption = &streams.AppendResp_Success_NoStream{NoStream: &shared.Empty{}}
+	}
+	return &streams.AppendResp{Result: &streams.AppendResp_Success_{Success: success}}
+}
+
+// batchSuccess is appendSuccess for a batch.
+func batchSuccess(c eventstore.AppendResult) *streams.BatchAppendResp {
+	success := &streams.BatchAppendResp_Success{
+		CurrentRevisionOption: &streams.BatchAppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
+		PositionOption: &streams.BatchAppendResp_Success_Position{Position: &shared.AllStreamPosition{
+			CommitPosition: uint64(c.Position), PreparePosition: uint64(c.Position),
+		}},
+	}
+	if c.Revision < 0 {
+		success.CurrentRevisionOption = &streams.BatchAppendResp_Success_NoStream{NoStream: &emptypb.Empty{}}
+	}
+	return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Success_{Success: success}}
+}
+
+// appendWrongVersion answers a conflict. For EventStoreDB that is no error of the call but an answer with a message
+// of its own.
+func appendWrongVersion(expected, current eventstore.Revision) *streams.AppendResp {
+	w, none := &streams.AppendResp_WrongExpectedVersion{}, &shared.Empty{}
+	switch expected {
+	case eventstore.Any:
+		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedAny{ExpectedAny: none}
+	case streamExists:
+		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedStreamExists{ExpectedStreamExists: none}
+	case eventstore.NoStream:
+		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedNoStream{ExpectedNoStream: none}
+	default:
+		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision{ExpectedRevision: uint64(expected)}
+	}
+	w.CurrentRevisionOption = &streams.AppendResp_WrongExpectedVersion_CurrentRevision{CurrentRevision: uint64(current)}
+	if current < 0 {
+		w.CurrentRevisionOption = &streams.AppendResp_WrongExpectedVersion_CurrentNoStream{CurrentNoStream: none}
+	}
+	return &streams.AppendResp{Result: &streams.AppendResp_WrongExpectedVersion_{WrongExpectedVersion: w}}
 }

@@ -162,16 +162,16 @@ func newBatch(req *streams.BatchAppendReq, now time.Time) (*batch, error) {
 }
 
 // addMessages adds proposed events, up to the size of an append.
-func (o *batch) addMessages(messages []*streams.BatchAppendReq_ProposedMessage) error {
+func (b *batch) addMessages(messages []*streams.BatchAppendReq_ProposedMessage) error {
 	for _, m := range messages {
 		e, err := parseProposed(m)
 		if err != nil {
 			return err
 		}
-		if o.size += eventSize(e); o.size > eventstore.MaxAppendBytes || len(o.events) == maxAppendEvents {
+		if b.size += eventSize(e); b.size > eventstore.MaxAppendBytes || len(b.events) == maxAppendEvents {
 			return eventstore.ErrTooLarge
 		}
-		o.events = append(o.events, e)
+		b.events = append(b.events, e)
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (b *batchAppender) enqueue(ctx context.Context, item *batch) error {
 
 // weight is what a batch counts in flight. It includes the cost of an event in memory, so that empty events are not
 // free.
-func (o *batch) weight() int64 { return min(int64(o.size+256*(1+len(o.events))), maxInFlightBytes) }
+func (b *batch) weight() int64 { return min(int64(b.size+256*(1+len(b.events))), maxInFlightBytes) }
 
 // appendQueued makes the queued appends of one stream, one after the other, until none is left.
 func (b *batchAppender) appendQueued(ctx context.Context, stream string) {

@@ -80,29 +80,29 @@ type inFlightAppends struct {
 }
 
 // add reports false when an append with the same first id is in flight.
-func (w *inFlightAppends) add(events []eventstore.ProposedEvent) bool {
+func (a *inFlightAppends) add(events []eventstore.ProposedEvent) bool {
 	if len(events) == 0 {
 		return true
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.ids[events[0].ID] {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ids[events[0].ID] {
 		return false
 	}
-	if w.ids == nil {
-		w.ids = map[uuid.UUID]bool{}
+	if a.ids == nil {
+		a.ids = map[uuid.UUID]bool{}
 	}
-	w.ids[events[0].ID] = true
+	a.ids[events[0].ID] = true
 	return true
 }
 
-func (w *inFlightAppends) remove(events []eventstore.ProposedEvent) {
+func (a *inFlightAppends) remove(events []eventstore.ProposedEvent) {
 	if len(events) == 0 {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.ids, events[0].ID)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.ids, events[0].ID)
 }
 
 // answerDroppedRepeat answers a repeated append that was dropped.

@@ -16,7 +16,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// idNamespace is the namespace of the ids of events that a node writes by itself.
+// idNamespace is the namespace of the ids of events that a node writes by itself. A node recognizes such events by
+// their ids, so it never changes.
 var idNamespace = uuid.MustParse("0b6f2c0e-2f3e-5f0a-9d55-6e1f4b8a7c21")
 
 // softDeleteTruncation is the $tb of a softly deleted stream: no event is readable until the stream is appended to.
@@ -53,7 +54,7 @@ func metadataStream(stream string) string { return "$$" + stream }
 // metadataOwner is the inverse of metadataStream; ok is false for a stream that holds no metadata.
 func metadataOwner(stream string) (string, bool) { return strings.CutPrefix(stream, "$$") }
 
-// loadState reads the state of a stream. A caller that acts on it holds the lock of the stream.
+// loadState reads the state of a stream. A caller that writes because of it holds the lock of the stream.
 func (n *Node) loadState(ctx context.Context, stream string) (streamState, error) {
 	last, err := n.readLast(ctx, stream, 1)
 	if err != nil {
@@ -131,45 +132,6 @@ func (n *Node) readLast(ctx context.Context, stream string, count int) ([]events
 		}
 	}
 	return events, nil
-}
-
-// parseReadLimits reads a metadata event. Metadata that cannot be read or makes no sense limits nothing, as on
-// EventStoreDB.
-func parseReadLimits(e eventstore.RecordedEvent) readLimits {
-	var l readLimits
-	if _, isJSON := decodeMetadata(e.Metadata); !isJSON || json.Unmarshal(e.Data, &l) != nil {
-		return readLimits{}
-	}
-	if l.MaxCount != nil && *l.MaxCount <= 0 || l.MaxAge != nil && *l.MaxAge <= 0 || l.TruncateBefore != nil && *l.TruncateBefore < 0 {
-		return readLimits{}
-	}
-	return l
-}
-
-// isSoftDeletion reports whether a metadata event deletes its stream softly.
-func isSoftDeletion(e eventstore.RecordedEvent) bool {
-	l := parseReadLimits(e)
-	return l.TruncateBefore != nil && *l.TruncateBefore == softDeleteTruncation
-}
-
-// dueMetadataID is the id of the event that amends the metadata event e. It depends on e alone: a second node that
-// writes the same due metadata adds no second event, and a reader recognizes the event by it.
-func dueMetadataID(e eventstore.RecordedEvent) uuid.UUID {
-	return uuid.NewSHA1(idNamespace, binary.BigEndian.AppendUint64([]byte("reopen "), uint64(e.Position)))
-}
-
-// withTruncateBefore returns the content of a metadata event with another $tb.
-func withTruncateBefore(e eventstore.RecordedEvent, before eventstore.Revision) ([]byte, error) {
-	fields := map[string]json.RawMessage{}
-	if _, isJSON := decodeMetadata(e.Metadata); isJSON && json.Unmarshal(e.Data, &fields) != nil {
-		fields = map[string]json.RawMessage{}
-	}
-	tb, err := json.Marshal(before)
-	if err != nil {
-		return nil, err
-	}
-	fields["$tb"] = tb
-	return json.Marshal(fields)
 }
 
 // settleMetadata returns the state of a stream after writing the metadata that is due. For a metadata stream it
@@ -293,4 +255,43 @@ func (n *Node) deleteExclusively(ctx context.Context, stream string, expected ev
 			return result.Position, err
 		}
 	}
+}
+
+// parseReadLimits reads a metadata event. Metadata that cannot be read or makes no sense limits nothing, as on
+// EventStoreDB.
+func parseReadLimits(e eventstore.RecordedEvent) readLimits {
+	var l readLimits
+	if _, isJSON := decodeMetadata(e.Metadata); !isJSON || json.Unmarshal(e.Data, &l) != nil {
+		return readLimits{}
+	}
+	if l.MaxCount != nil && *l.MaxCount <= 0 || l.MaxAge != nil && *l.MaxAge <= 0 || l.TruncateBefore != nil && *l.TruncateBefore < 0 {
+		return readLimits{}
+	}
+	return l
+}
+
+// isSoftDeletion reports whether a metadata event deletes its stream softly.
+func isSoftDeletion(e eventstore.RecordedEvent) bool {
+	l := parseReadLimits(e)
+	return l.TruncateBefore != nil && *l.TruncateBefore == softDeleteTruncation
+}
+
+// dueMetadataID is the id of the event that amends the metadata event e. It depends on e alone: a second node that
+// writes the same due metadata adds no second event, and a reader recognizes the event by it.
+func dueMetadataID(e eventstore.RecordedEvent) uuid.UUID {
+	return uuid.NewSHA1(idNamespace, binary.BigEndian.AppendUint64([]byte("reopen "), uint64(e.Position)))
+}
+
+// withTruncateBefore returns the content of a metadata event with another $tb.
+func withTruncateBefore(e eventstore.RecordedEvent, before eventstore.Revision) ([]byte, error) {
+	fields := map[string]json.RawMessage{}
+	if _, isJSON := decodeMetadata(e.Metadata); isJSON && json.Unmarshal(e.Data, &fields) != nil {
+		fields = map[string]json.RawMessage{}
+	}
+	tb, err := json.Marshal(before)
+	if err != nil {
+		return nil, err
+	}
+	fields["$tb"] = tb
+	return json.Marshal(fields)
 }

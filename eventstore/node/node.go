@@ -100,32 +100,6 @@ const (
 	maxCalls       = 10_000   // concurrent calls on one connection
 )
 
-// Listen opens a TCP address or, for "unix:PATH", a Unix socket. It replaces a socket file that a dead process left
-// behind, but not one on which a process still listens.
-func Listen(ctx context.Context, addr string) (net.Listener, error) {
-	var lc net.ListenConfig
-	path, ok := strings.CutPrefix(addr, "unix:")
-	if !ok {
-		return lc.Listen(ctx, "tcp", addr)
-	}
-	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 && !isListening(ctx, path) {
-		if err := os.Remove(path); err != nil {
-			return nil, err
-		}
-	}
-	return lc.Listen(ctx, "unix", path)
-}
-
-// isListening reports whether a process accepts connections on a Unix socket.
-func isListening(ctx context.Context, path string) bool {
-	d := net.Dialer{Timeout: time.Second}
-	conn, err := d.DialContext(ctx, "unix", path)
-	if err != nil {
-		return false
-	}
-	return conn.Close() == nil
-}
-
 // Serve answers calls on ln until ctx ends, and closes ln. When ctx ends, subscriptions and BatchAppend calls end
 // with "not ready", and other calls have Options.StopTimeout to finish. Serve returns when no goroutine of it is
 // left. The error is nil when ctx ended it, else that of the listener. The log stays open.
@@ -173,6 +147,53 @@ func (n *Node) newServer(service *streamsService) *grpc.Server {
 	gossip.RegisterGossipServer(s, gossipMember{advertise: n.options.Advertise})
 	streams.RegisterStreamsServer(s, service)
 	return s
+}
+
+// streamsService is the Streams service of one Serve. Its two contexts end one after the other while the node
+// stops.
+type streamsService struct {
+	streams.UnimplementedStreamsServer
+	node      *Node
+	drainCtx  context.Context // ends first: subscriptions and BatchAppend calls end
+	killCtx   context.Context // ends last: everything ends
+	receivers sync.WaitGroup  // the receiving goroutines of BatchAppend, which outlive their call by a moment
+}
+
+// interceptUnary and interceptStream turn the error of a call into a status, and send the refusal's trailers.
+func (n *Node) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, call grpc.UnaryHandler) (resp any, err error) {
+	err = n.handleCall(info.FullMethod, func() error { resp, err = call(ctx, req); return err })
+	var r *refusal
+	if errors.As(err, &r) && len(r.trailer) > 0 {
+		if e := grpc.SetTrailer(ctx, r.trailer); e != nil {
+			return nil, e
+		}
+	}
+	return resp, err
+}
+
+func (n *Node) interceptStream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, call grpc.StreamHandler) error {
+	err := n.handleCall(info.FullMethod, func() error { return call(srv, s) })
+	var r *refusal
+	if errors.As(err, &r) && len(r.trailer) > 0 {
+		s.SetTrailer(r.trailer)
+	}
+	return err
+}
+
+// handleCall runs a call and turns its error into what the client receives.
+func (n *Node) handleCall(method string, call func() error) error {
+	return toStatusError(n.recoverPanics(method, call))
+}
+
+// recoverPanics turns a panic into an error, so that it ends one call and not the process. The log gets the stack.
+func (n *Node) recoverPanics(method string, call func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			n.options.Logger.Error("call crashed", "method", method, "panic", p, "stack", string(debug.Stack()))
+			err = &refusal{code: codes.Internal, text: "internal error"}
+		}
+	}()
+	return call()
 }
 
 // serverVersion is the EventStoreDB whose behaviour a node has. Clients choose features by it.
@@ -231,49 +252,28 @@ func (m gossipMember) advertisedEndpoint(ctx context.Context) (*gossip.EndPoint,
 	return &gossip.EndPoint{Address: host, Port: uint32(number)}, nil
 }
 
-// interceptUnary and interceptStream turn the error of a call into a status, and send the refusal's trailers.
-func (n *Node) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, call grpc.UnaryHandler) (resp any, err error) {
-	err = n.handleCall(info.FullMethod, func() error { resp, err = call(ctx, req); return err })
-	var r *refusal
-	if errors.As(err, &r) && len(r.trailer) > 0 {
-		if e := grpc.SetTrailer(ctx, r.trailer); e != nil {
-			return nil, e
+// Listen opens a TCP address or, for "unix:PATH", a Unix socket. It replaces a socket file that a dead process left
+// behind, but not one on which a process still listens.
+func Listen(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	path, ok := strings.CutPrefix(addr, "unix:")
+	if !ok {
+		return lc.Listen(ctx, "tcp", addr)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 && !isListening(ctx, path) {
+		if err := os.Remove(path); err != nil {
+			return nil, err
 		}
 	}
-	return resp, err
+	return lc.Listen(ctx, "unix", path)
 }
 
-func (n *Node) interceptStream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, call grpc.StreamHandler) error {
-	err := n.handleCall(info.FullMethod, func() error { return call(srv, s) })
-	var r *refusal
-	if errors.As(err, &r) && len(r.trailer) > 0 {
-		s.SetTrailer(r.trailer)
+// isListening reports whether a process accepts connections on a Unix socket.
+func isListening(ctx context.Context, path string) bool {
+	d := net.Dialer{Timeout: time.Second}
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return false
 	}
-	return err
-}
-
-// handleCall runs a call and turns its error into what the client receives.
-func (n *Node) handleCall(method string, call func() error) error {
-	return toStatusError(n.recoverPanics(method, call))
-}
-
-// recoverPanics turns a panic into an error, so that it ends one call and not the process. The log gets the stack.
-func (n *Node) recoverPanics(method string, call func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			n.options.Logger.Error("call crashed", "method", method, "panic", p, "stack", string(debug.Stack()))
-			err = &refusal{code: codes.Internal, text: "internal error"}
-		}
-	}()
-	return call()
-}
-
-// streamsService is the Streams service of one Serve. Its two contexts end one after the other while the node
-// stops.
-type streamsService struct {
-	streams.UnimplementedStreamsServer
-	node      *Node
-	drainCtx  context.Context // ends first: subscriptions and BatchAppend calls end
-	killCtx   context.Context // ends last: everything ends
-	receivers sync.WaitGroup  // the receiving goroutines of BatchAppend, which outlive their call by a moment
+	return conn.Close() == nil
 }

@@ -149,7 +149,7 @@ type filter struct {
 }
 
 // parseFilter reads a filter; isSubscription: checkpoints are sent, so their interval must be valid.
-func parseFilter(o *streams.ReadReq_Options_FilterOptions, follow bool) (*filter, error) {
+func parseFilter(o *streams.ReadReq_Options_FilterOptions, isSubscription bool) (*filter, error) {
 	f := &filter{}
 	var expression *streams.ReadReq_Options_FilterOptions_Expression
 	switch by := o.GetFilter().(type) {
@@ -168,12 +168,12 @@ func parseFilter(o *streams.ReadReq_Options_FilterOptions, follow bool) (*filter
 		}
 		f.regex = re
 	}
-	return f, f.parseWindow(o, follow)
+	return f, f.parseWindow(o, isSubscription)
 }
 
 // parseWindow reads the checkpoint interval, which is the window times a multiplier. A client that sets no window
 // sends Count, which means a page.
-func (f *filter) parseWindow(o *streams.ReadReq_Options_FilterOptions, follow bool) error {
+func (f *filter) parseWindow(o *streams.ReadReq_Options_FilterOptions, isSubscription bool) error {
 	window := uint64(pageSize)
 	switch w := o.GetWindow().(type) {
 	case *streams.ReadReq_Options_FilterOptions_Count:
@@ -183,7 +183,7 @@ func (f *filter) parseWindow(o *streams.ReadReq_Options_FilterOptions, follow bo
 		return invalidArgument("The filter's window is missing.")
 	}
 	f.checkpointInterval = window * uint64(o.GetCheckpointIntervalMultiplier())
-	if follow && (f.checkpointInterval == 0 || f.checkpointInterval > math.MaxInt32) {
+	if isSubscription && (f.checkpointInterval == 0 || f.checkpointInterval > math.MaxInt32) {
 		return invalidArgument("The filter's window and checkpoint interval multiplier must be positive.")
 	}
 	return nil

@@ -19,24 +19,24 @@ import (
 
 // replacedVaults are the ways in which another vault, or none, may be at the address of a log's vault.
 func replacedVaults() map[string]struct {
-	do   func(w *fixture, t *testing.T)
+	do   func(f *fixture, t *testing.T)
 	want string // what is said
 } {
 	type attack = struct {
-		do   func(w *fixture, t *testing.T)
+		do   func(f *fixture, t *testing.T)
 		want string
 	}
 	return map[string]attack{
 		"deleted": {(*fixture).deleteVault, ""},
 		"emptied": {(*fixture).deleteKeys, "emptied"},
 		"another": {(*fixture).replaceWithOtherLogs, "belongs to the log"},
-		"unbound and another": {func(w *fixture, t *testing.T) {
-			w.replaceWithOtherLogs(t)
-			w.execStatements(t, "delete from binding")
+		"unbound and another": {func(f *fixture, t *testing.T) {
+			f.replaceWithOtherLogs(t)
+			f.execStatements(t, "delete from binding")
 		}, "another log's"},
-		"unbound and empty": {func(w *fixture, t *testing.T) {
-			w.deleteKeys(t)
-			w.execStatements(t, "delete from binding")
+		"unbound and empty": {func(f *fixture, t *testing.T) {
+			f.deleteKeys(t)
+			f.execStatements(t, "delete from binding")
 		}, "empty"},
 	}
 }
@@ -48,18 +48,18 @@ func TestAVaultThatIsNotTheLogsIsRefusedAtStart(t *testing.T) {
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		for name, attack := range replacedVaults() {
 			t.Run(name, func(t *testing.T) {
-				w := newFixture(t, newAddress(t, address))
-				i := w.startChecked(t)
+				f := newFixture(t, newAddress(t, address))
+				i := f.startChecked(t)
 				i.openAccounts(t, "a", "b")
 				i.close()
-				good := w.backUp(t)
-				attack.do(w, t)
+				good := f.backUp(t)
+				attack.do(f, t)
 				for range 2 {
-					w.requireRefusal(t, attack.want)
+					f.requireRefusal(t, attack.want)
 				}
-				good(w)
-				w.startChecked(t).requireReadable(t, "a", "b")
-				if got := w.countKeys(t); got != 2 {
+				good(f)
+				f.startChecked(t).requireReadable(t, "a", "b")
+				if got := f.countKeys(t); got != 2 {
 					t.Errorf("%d keys, want the 2 there were", got)
 				}
 			})
@@ -73,22 +73,22 @@ func TestAVaultThatIsReplacedWhileItServesIsNoticed(t *testing.T) {
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		for name, attack := range replacedVaults() {
 			t.Run(name, func(t *testing.T) {
-				w := newFixture(t, newAddress(t, address))
-				i := w.startChecked(t)
+				f := newFixture(t, newAddress(t, address))
+				i := f.startChecked(t)
 				i.openAccounts(t, "a", "b")
-				good := w.backUp(t)
-				attack.do(w, t)
+				good := f.backUp(t)
+				attack.do(f, t)
 				if err := i.appendToAccount(t, "c", accountOpened("x")); err == nil {
 					t.Error("a key was made before it was noticed")
 				}
 				i.requireWrongError(t, attack.want)
 				i.requireStopped(t, "a")
-				good(w)
+				good(f)
 				if err := i.Check(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				i.requireReadable(t, "a", "b")
-				if got := w.countKeys(t); got != 2 {
+				if got := f.countKeys(t); got != 2 {
 					t.Errorf("%d keys, want the 2 there were", got)
 				}
 				if err := i.Ready(t.Context()); err != nil {
@@ -103,26 +103,26 @@ func TestAVaultThatIsReplacedWhileItServesIsNoticed(t *testing.T) {
 func TestAnOlderCopyThatLacksKeysIsRefused(t *testing.T) {
 	t.Parallel()
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		w := newFixture(t, address)
-		i := w.startChecked(t)
+		f := newFixture(t, address)
+		i := f.startChecked(t)
 		i.openAccounts(t, "a")
-		older := w.backUp(t)
+		older := f.backUp(t)
 		i.openAccounts(t, "b", "c")
 		if err := i.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		good := w.backUp(t)
-		older(w)
-		w.requireRefusal(t, "lacks the keys of b, c")
+		good := f.backUp(t)
+		older(f)
+		f.requireRefusal(t, "lacks the keys of b, c")
 		i.requireWrongError(t, "lacks the keys of b, c")
 		i.requireStopped(t, "a")
-		good(w)
+		good(f)
 		if err := i.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		i.requireReadable(t, "a", "b", "c")
-		w.startChecked(t).requireReadable(t, "a", "b", "c")
-		if got := w.countKeys(t); got != 3 {
+		f.startChecked(t).requireReadable(t, "a", "b", "c")
+		if got := f.countKeys(t); got != 3 {
 			t.Errorf("%d keys, want 3", got)
 		}
 	})
@@ -134,12 +134,12 @@ func TestLostKeysCanBeGivenUp(t *testing.T) {
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		for name, lose := range map[string]func(*fixture, *testing.T){"deleted": (*fixture).deleteVault, "emptied": (*fixture).deleteKeys} {
 			t.Run(name, func(t *testing.T) {
-				w := newFixture(t, newAddress(t, address))
-				i := w.startChecked(t)
+				f := newFixture(t, newAddress(t, address))
+				i := f.startChecked(t)
 				i.openAccounts(t, "a")
 				i.close()
-				lose(w, t)
-				i = w.startUnchecked(t)
+				lose(f, t)
+				i = f.startUnchecked(t)
 				i.AcceptLostKeys = true
 				if err := i.Check(t.Context()); err != nil {
 					t.Fatal(err)
@@ -150,7 +150,7 @@ func TestLostKeysCanBeGivenUp(t *testing.T) {
 				}
 				i.openAccounts(t, "b")
 				i.close()
-				i = w.startChecked(t) // once is enough
+				i = f.startChecked(t) // once is enough
 				i.requireReadable(t, "b")
 				i.requireUnreadable(t, "a")
 			})
@@ -162,21 +162,21 @@ func TestLostKeysCanBeGivenUp(t *testing.T) {
 func TestErasedStaysErasedWithAnOlderVault(t *testing.T) {
 	t.Parallel()
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		w := newFixture(t, address)
-		i := w.startChecked(t)
+		f := newFixture(t, address)
+		i := f.startChecked(t)
 		i.openAccounts(t, "a", "b")
 		if err := i.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		older := w.backUp(t)
+		older := f.backUp(t)
 		if err := i.appendToAccount(t, "a", event.AccountErased{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := i.codec.DestroyKey(t.Context(), "account-a"); err != nil {
 			t.Fatal(err)
 		}
-		older(w)
-		i = w.startChecked(t)
+		older(f)
+		i = f.startChecked(t)
 		if got, err := i.accountName(t, "a"); err != nil || got != "" {
 			t.Errorf("got %q, %v, want it erased", got, err)
 		}
@@ -185,7 +185,7 @@ func TestErasedStaysErasedWithAnOlderVault(t *testing.T) {
 		}
 		i.requireReadable(t, "b")
 		var live int
-		db := w.openDatabase(t)
+		db := f.openDatabase(t)
 		defer db.Close()
 		if err := db.QueryRow(t.Context(), "select count(*) from data_keys where subject = 'a' and length(key) > 0").Scan(&live); err != nil || live != 0 {
 			t.Errorf("%d keys of the erased account, %v", live, err)
@@ -207,11 +207,11 @@ func (s *swappableLog) ReadAll(ctx context.Context, after eventstore.Checkpoint,
 func TestErasuresOfAnotherLogDestroyNoKey(t *testing.T) {
 	t.Parallel()
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		w := newFixture(t, address)
-		log := &swappableLog{Store: w.log}
+		f := newFixture(t, address)
+		log := &swappableLog{Store: f.log}
 		log.log.Store(&log.Store)
-		w.log = log
-		i := w.startChecked(t)
+		f.log = log
+		i := f.startChecked(t)
 		i.openAccounts(t, "a", "b")
 		if err := i.CompareNewEvents(t.Context()); err != nil {
 			t.Fatal(err)
@@ -229,7 +229,7 @@ func TestErasuresOfAnotherLogDestroyNoKey(t *testing.T) {
 		}
 		log.log.Store(&log.Store)
 		i.close()
-		w.startChecked(t).requireReadable(t, "a", "b")
+		f.startChecked(t).requireReadable(t, "a", "b")
 	})
 }
 
@@ -237,21 +237,21 @@ func TestErasuresOfAnotherLogDestroyNoKey(t *testing.T) {
 func TestAnErasureThatWasCutIsFinished(t *testing.T) {
 	t.Parallel()
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		w := newFixture(t, address)
-		i := w.startChecked(t)
+		f := newFixture(t, address)
+		i := f.startChecked(t)
 		i.openAccounts(t, "a")
 		if err := i.appendToAccount(t, "a", event.AccountErased{}); err != nil {
 			t.Fatal(err)
 		}
 		i.close()
-		if got := storedKey(t, w.address); len(got) != 32 {
+		if got := storedKey(t, f.address); len(got) != 32 {
 			t.Fatalf("%d bytes of keys before it is finished, want one key", len(got))
 		}
-		i = w.startChecked(t)
+		i = f.startChecked(t)
 		if got, err := i.accountName(t, "a"); err != nil || got != "" {
 			t.Errorf("got %q, %v, want it erased", got, err)
 		}
-		db := w.openDatabase(t)
+		db := f.openDatabase(t)
 		defer db.Close()
 		var live int
 		if err := db.QueryRow(t.Context(), "select count(*) from data_keys where destroyed = 0").Scan(&live); err != nil || live != 0 {
@@ -270,18 +270,18 @@ func TestOneKeyThatIsLostMakesItsAccountUnreadableAlone(t *testing.T) {
 			"destroyed": "update data_keys set key = (select key from data_keys where 1 = 0 union all select substr(key, 1, 0) from data_keys where subject = 'b'), destroyed = 1 where subject = 'a'",
 		} {
 			t.Run(name, func(t *testing.T) {
-				w := newFixture(t, newAddress(t, address))
-				i := w.startChecked(t)
+				f := newFixture(t, newAddress(t, address))
+				i := f.startChecked(t)
 				i.openAccounts(t, "a", "b")
-				good := w.backUp(t)
-				w.execStatements(t, statement)
-				i = w.startWithEmptyCache(t)
+				good := f.backUp(t)
+				f.execStatements(t, statement)
+				i = f.startWithEmptyCache(t)
 				i.requireUnreadable(t, "a")
 				i.requireReadable(t, "b")
-				if got := w.countKeys(t); got > 2 {
+				if got := f.countKeys(t); got > 2 {
 					t.Errorf("%d keys, want none made", got)
 				}
-				good(w)
+				good(f)
 				i.Check(t.Context())
 				i.requireReadable(t, "a", "b")
 			})
@@ -294,20 +294,20 @@ func TestMasterKeysThatAreWrongOrMissingAreRefused(t *testing.T) {
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
 		for _, bound := range []bool{true, false} {
 			t.Run(fmt.Sprint("bound ", bound), func(t *testing.T) {
-				w := newFixture(t, newAddress(t, address))
-				w.master = bytes.Repeat([]byte{7}, 32)
-				i := w.startChecked(t)
+				f := newFixture(t, newAddress(t, address))
+				f.master = bytes.Repeat([]byte{7}, 32)
+				i := f.startChecked(t)
 				i.openAccounts(t, "a")
 				i.close()
 				if !bound {
-					w.execStatements(t, "delete from binding")
+					f.execStatements(t, "delete from binding")
 				}
 				for want, master := range map[string][]byte{"needs its master key": nil, "does not open with this master key": bytes.Repeat([]byte{8}, 32)} {
-					w.master = master
-					w.requireRefusal(t, want)
+					f.master = master
+					f.requireRefusal(t, want)
 				}
-				w.master = bytes.Repeat([]byte{7}, 32)
-				w.startChecked(t).requireReadable(t, "a")
+				f.master = bytes.Repeat([]byte{7}, 32)
+				f.startChecked(t).requireReadable(t, "a")
 			})
 		}
 	})
@@ -317,12 +317,12 @@ func TestMasterKeysThatAreWrongOrMissingAreRefused(t *testing.T) {
 func TestInstancesOfTwoMasterKeysNeverMixTheirs(t *testing.T) {
 	t.Parallel()
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		w := newFixture(t, address)
-		w.startChecked(t).openAccounts(t, "clear")
-		w.master = bytes.Repeat([]byte{7}, 32)
-		one := w.startChecked(t)
-		w.master = bytes.Repeat([]byte{8}, 32)
-		two := w.startChecked(t) // nothing is wrapped yet
+		f := newFixture(t, address)
+		f.startChecked(t).openAccounts(t, "clear")
+		f.master = bytes.Repeat([]byte{7}, 32)
+		one := f.startChecked(t)
+		f.master = bytes.Repeat([]byte{8}, 32)
+		two := f.startChecked(t) // nothing is wrapped yet
 		one.openAccounts(t, "a")
 		var wrong *vault.WrongError
 		if err := two.appendToAccount(t, "b", accountOpened("x")); !errors.As(err, &wrong) {
@@ -335,16 +335,16 @@ func TestInstancesOfTwoMasterKeysNeverMixTheirs(t *testing.T) {
 func TestAVaultFromBeforeBindingsIsBoundOnceItOpensTheLog(t *testing.T) {
 	t.Parallel()
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		w := newFixture(t, address)
-		i := w.startChecked(t)
+		f := newFixture(t, address)
+		i := f.startChecked(t)
 		i.openAccounts(t, "erased", "a", "b")
 		if err := errors.Join(i.appendToAccount(t, "erased", event.AccountErased{}), i.codec.DestroyKey(t.Context(), "account-erased")); err != nil {
 			t.Fatal(err)
 		}
 		i.close()
-		w.execStatements(t, "delete from binding")
-		w.startChecked(t).requireReadable(t, "a", "b")
-		other := &fixture{log: newLog(t), address: w.address}
+		f.execStatements(t, "delete from binding")
+		f.startChecked(t).requireReadable(t, "a", "b")
+		other := &fixture{log: newLog(t), address: f.address}
 		other.requireRefusal(t, "belongs to the log")
 	})
 }
@@ -352,10 +352,10 @@ func TestAVaultFromBeforeBindingsIsBoundOnceItOpensTheLog(t *testing.T) {
 func TestInstancesThatBeginAtOnceBindTheVaultOnce(t *testing.T) {
 	t.Parallel()
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		w := newFixture(t, address)
+		f := newFixture(t, address)
 		all := make([]*instance, 6)
 		for n := range all {
-			all[n] = w.startUnchecked(t)
+			all[n] = f.startUnchecked(t)
 		}
 		var starts sync.WaitGroup
 		for _, i := range all {
@@ -373,7 +373,7 @@ func TestInstancesThatBeginAtOnceBindTheVaultOnce(t *testing.T) {
 		for _, i := range all {
 			i.requireReadable(t, "shared")
 		}
-		if got := w.countKeys(t); got != 1 {
+		if got := f.countKeys(t); got != 1 {
 			t.Errorf("%d keys, want 1", got)
 		}
 	})

@@ -107,15 +107,15 @@ type replayDetector struct {
 }
 
 // isReplay records a row that was not cached, and reports whether the rows created after it are likely to be needed next.
-func (f *replayDetector) isReplay(r row) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if r.Created < f.last {
-		f.streak = 0
+func (d *replayDetector) isReplay(r row) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.Created < d.last {
+		d.streak = 0
 	}
-	f.streak++
-	f.last = r.Created
-	return f.streak > replayStreak
+	d.streak++
+	d.last = r.Created
+	return d.streak > replayStreak
 }
 
 // prefetchAfter caches the keys created after r. It ignores errors: a key that is not cached is read on its own.

@@ -52,13 +52,13 @@ type instance struct {
 }
 
 // startUnchecked is an instance before its first check.
-func (w *fixture) startUnchecked(t *testing.T) *instance {
+func (f *fixture) startUnchecked(t *testing.T) *instance {
 	t.Helper()
-	v, err := vault.New(tabletest.DatabaseAddress(w.address), w.master, time.Now)
+	v, err := vault.New(tabletest.DatabaseAddress(f.address), f.master, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &instance{Bound: vault.Bind(v, w.log, testLogger(t)), log: w.log}
+	i := &instance{Bound: vault.Bind(v, f.log, testLogger(t)), log: f.log}
 	i.codec = eventstore.NewCodec(i.Bound)
 	i.close = sync.OnceFunc(func() {
 		if err := i.Close(); err != nil {
@@ -70,9 +70,9 @@ func (w *fixture) startUnchecked(t *testing.T) *instance {
 }
 
 // startChecked is an instance whose first check succeeded.
-func (w *fixture) startChecked(t *testing.T) *instance {
+func (f *fixture) startChecked(t *testing.T) *instance {
 	t.Helper()
-	i := w.startUnchecked(t)
+	i := f.startUnchecked(t)
 	if err := i.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -80,9 +80,9 @@ func (w *fixture) startChecked(t *testing.T) *instance {
 }
 
 // requireRefusal checks the reason why a new instance refuses the vault.
-func (w *fixture) requireRefusal(t *testing.T, want string) {
+func (f *fixture) requireRefusal(t *testing.T, want string) {
 	t.Helper()
-	i := w.startUnchecked(t)
+	i := f.startUnchecked(t)
 	defer i.close()
 	i.requireWrongError(t, want)
 }
@@ -197,18 +197,18 @@ func (i *instance) requireStopped(t *testing.T, id string) {
 }
 
 // openDatabase is the vault's, as somebody with a tool of his own sees it.
-func (w *fixture) openDatabase(t *testing.T) *table.DB {
+func (f *fixture) openDatabase(t *testing.T) *table.DB {
 	t.Helper()
-	db, err := table.Open(t.Context(), tabletest.DatabaseAddress(w.address), table.Options{Schema: "vault", Durable: true, SingleFile: true})
+	db, err := table.Open(t.Context(), tabletest.DatabaseAddress(f.address), table.Options{Schema: "vault", Durable: true, SingleFile: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return db
 }
 
-func (w *fixture) execStatements(t *testing.T, statements ...string) {
+func (f *fixture) execStatements(t *testing.T, statements ...string) {
 	t.Helper()
-	db := w.openDatabase(t)
+	db := f.openDatabase(t)
 	defer db.Close()
 	for _, s := range statements {
 		if _, err := db.Exec(t.Context(), s); err != nil {
@@ -218,9 +218,9 @@ func (w *fixture) execStatements(t *testing.T, statements ...string) {
 }
 
 // countKeys is how many keys there are.
-func (w *fixture) countKeys(t *testing.T) (n int) {
+func (f *fixture) countKeys(t *testing.T) (n int) {
 	t.Helper()
-	db := w.openDatabase(t)
+	db := f.openDatabase(t)
 	defer db.Close()
 	if err := db.QueryRow(t.Context(), "select count(*) from data_keys").Scan(&n); err != nil {
 		t.Fatal(err)
@@ -228,13 +228,13 @@ func (w *fixture) countKeys(t *testing.T) (n int) {
 	return n
 }
 
-func (w *fixture) isPostgres() bool { return strings.HasPrefix(w.address, "postgres") }
+func (f *fixture) isPostgres() bool { return strings.HasPrefix(f.address, "postgres") }
 
 // backUp is a copy of the vault that can be put back, anywhere.
-func (w *fixture) backUp(t *testing.T) func(into *fixture) {
+func (f *fixture) backUp(t *testing.T) func(into *fixture) {
 	t.Helper()
-	if !w.isPostgres() {
-		data, err := os.ReadFile(tabletest.DatabaseAddress(w.address))
+	if !f.isPostgres() {
+		data, err := os.ReadFile(tabletest.DatabaseAddress(f.address))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,9 +251,9 @@ func (w *fixture) backUp(t *testing.T) func(into *fixture) {
 		statements = append(statements, fmt.Sprintf("create table %s.%s (like vault.%[2]s including all)", name, table),
 			fmt.Sprintf("insert into %s.%s select * from vault.%[2]s", name, table))
 	}
-	w.execStatements(t, statements...)
+	f.execStatements(t, statements...)
 	return func(into *fixture) {
-		if into.address != w.address {
+		if into.address != f.address {
 			t.Fatal("copies of a Postgres are put back into it")
 		}
 		back := []string{"drop schema if exists vault cascade", "create schema vault"}
@@ -266,35 +266,35 @@ func (w *fixture) backUp(t *testing.T) func(into *fixture) {
 }
 
 // deleteVault deletes the vault.
-func (w *fixture) deleteVault(t *testing.T) {
+func (f *fixture) deleteVault(t *testing.T) {
 	t.Helper()
-	if w.isPostgres() {
-		w.execStatements(t, "drop schema vault cascade")
-	} else if err := os.Remove(tabletest.DatabaseAddress(w.address)); err != nil {
+	if f.isPostgres() {
+		f.execStatements(t, "drop schema vault cascade")
+	} else if err := os.Remove(tabletest.DatabaseAddress(f.address)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // deleteKeys leaves the tables and takes the keys.
-func (w *fixture) deleteKeys(t *testing.T) {
+func (f *fixture) deleteKeys(t *testing.T) {
 	t.Helper()
-	w.execStatements(t, "delete from data_keys")
+	f.execStatements(t, "delete from data_keys")
 }
 
 // replaceWithOtherLogs replaces the vault with that of another log.
-func (w *fixture) replaceWithOtherLogs(t *testing.T) {
+func (f *fixture) replaceWithOtherLogs(t *testing.T) {
 	t.Helper()
-	w.deleteVault(t)
-	other := &fixture{log: newLog(t), address: w.address}
+	f.deleteVault(t)
+	other := &fixture{log: newLog(t), address: f.address}
 	i := other.startChecked(t)
 	i.openAccounts(t, "a", "b", "c")
 	i.close()
 }
 
 // startWithEmptyCache is an instance that serves and has nothing in its cache, on a vault that was changed behind its back.
-func (w *fixture) startWithEmptyCache(t *testing.T) *instance {
+func (f *fixture) startWithEmptyCache(t *testing.T) *instance {
 	t.Helper()
-	i := w.startUnchecked(t)
+	i := f.startUnchecked(t)
 	i.AcceptLostKeys = true
 	if err := i.Check(t.Context()); err != nil {
 		t.Fatal(err)

@@ -88,47 +88,47 @@ func TestParseMasterTakes32BytesOfBase64(t *testing.T) {
 func masterKey(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }
 
 // rewrapKeys changes the master key, and the one that instances are started with.
-func (w *fixture) rewrapKeys(t *testing.T, to []byte) int {
+func (f *fixture) rewrapKeys(t *testing.T, to []byte) int {
 	t.Helper()
-	n, err := vault.Rewrap(t.Context(), tabletest.DatabaseAddress(w.address), w.master, to)
+	n, err := vault.Rewrap(t.Context(), tabletest.DatabaseAddress(f.address), f.master, to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.master = to
+	f.master = to
 	return n
 }
 
 func TestRewrapWrapsKeysInClearAndChangesTheMasterKey(t *testing.T) {
 	t.Parallel()
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		w := newFixture(t, address)
-		i := w.startChecked(t)
+		f := newFixture(t, address)
+		i := f.startChecked(t)
 		i.openAccounts(t, "a", "b", "erased")
 		if err := errors.Join(i.appendToAccount(t, "erased", event.AccountErased{}), i.codec.DestroyKey(t.Context(), "account-erased")); err != nil {
 			t.Fatal(err)
 		}
 		i.close()
-		inClear := storedKey(t, w.address)
-		if n := w.rewrapKeys(t, masterKey(1)); n != 2 {
+		inClear := storedKey(t, f.address)
+		if n := f.rewrapKeys(t, masterKey(1)); n != 2 {
 			t.Errorf("%d keys wrapped, want 2", n)
 		}
-		if n := w.rewrapKeys(t, masterKey(2)); n != 2 {
+		if n := f.rewrapKeys(t, masterKey(2)); n != 2 {
 			t.Errorf("%d keys wrapped again, want 2", n)
 		}
 		for at := 0; at < len(inClear); at += 32 {
-			if bytes.Contains(storedKey(t, w.address), inClear[at:at+32]) {
+			if bytes.Contains(storedKey(t, f.address), inClear[at:at+32]) {
 				t.Error("a key is still stored in clear")
 			}
-			if !w.isPostgres() && anyFileHolds(t, w.address, inClear[at:at+32]) {
+			if !f.isPostgres() && anyFileHolds(t, f.address, inClear[at:at+32]) {
 				t.Error("a key is still in a file in clear")
 			}
 		}
 		for _, old := range [][]byte{nil, masterKey(1)} {
-			w.master = old
-			w.requireRefusal(t, "master key")
+			f.master = old
+			f.requireRefusal(t, "master key")
 		}
-		w.master = masterKey(2)
-		i = w.startChecked(t)
+		f.master = masterKey(2)
+		i = f.startChecked(t)
 		i.requireReadable(t, "a", "b")
 		if got, err := i.accountName(t, "erased"); err != nil || got != "" {
 			t.Errorf("got %q, %v, want it erased", got, err)
@@ -139,24 +139,24 @@ func TestRewrapWrapsKeysInClearAndChangesTheMasterKey(t *testing.T) {
 func TestRewrapChangesAllOrNothing(t *testing.T) {
 	t.Parallel()
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		w := newFixture(t, address)
-		w.master = masterKey(1)
-		i := w.startChecked(t)
+		f := newFixture(t, address)
+		f.master = masterKey(1)
+		i := f.startChecked(t)
 		for n := range 3 {
 			i.openAccounts(t, string(rune('a'+n)))
 		}
 		i.close()
-		w.execStatements(t, "update data_keys set key = (select key from data_keys where subject = 'a') where subject = 'c'") // does not open for c
-		before := storedKey(t, w.address)
+		f.execStatements(t, "update data_keys set key = (select key from data_keys where subject = 'a') where subject = 'c'") // does not open for c
+		before := storedKey(t, f.address)
 		for name, old := range map[string][]byte{"a key that does not open": masterKey(1), "the wrong old key": masterKey(2), "no old key": nil} {
-			if _, err := vault.Rewrap(t.Context(), tabletest.DatabaseAddress(w.address), old, masterKey(3)); err == nil || !strings.Contains(err.Error(), "nothing was changed") {
+			if _, err := vault.Rewrap(t.Context(), tabletest.DatabaseAddress(f.address), old, masterKey(3)); err == nil || !strings.Contains(err.Error(), "nothing was changed") {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
-		if !bytes.Equal(storedKey(t, w.address), before) {
+		if !bytes.Equal(storedKey(t, f.address), before) {
 			t.Error("keys were changed")
 		}
-		w.startChecked(t).requireReadable(t, "a", "b")
+		f.startChecked(t).requireReadable(t, "a", "b")
 	})
 }
 
@@ -176,26 +176,26 @@ func TestRewrapNeedsAVaultAndAnotherKey(t *testing.T) {
 // TestRewrapIsRefusedWhileAnInstanceRuns, and an instance that did not notice makes no key that nobody could open.
 func TestRewrapIsRefusedWhileAnInstanceRuns(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, tabletest.NewPostgresDatabase(t))
-	i := w.startChecked(t)
+	f := newFixture(t, tabletest.NewPostgresDatabase(t))
+	i := f.startChecked(t)
 	i.openAccounts(t, "a")
-	if _, err := vault.Rewrap(t.Context(), w.address, nil, masterKey(1)); !errors.Is(err, vault.ErrInUse) {
+	if _, err := vault.Rewrap(t.Context(), f.address, nil, masterKey(1)); !errors.Is(err, vault.ErrInUse) {
 		t.Fatalf("got %v, want ErrInUse", err)
 	}
-	w.execStatements(t, "delete from lease") // as if it had stood still for long
-	if _, err := vault.Rewrap(t.Context(), w.address, nil, masterKey(1)); err != nil {
+	f.execStatements(t, "delete from lease") // as if it had stood still for long
+	if _, err := vault.Rewrap(t.Context(), f.address, nil, masterKey(1)); err != nil {
 		t.Fatal(err)
 	}
 	var wrong *vault.WrongError
 	if err := i.appendToAccount(t, "b", accountOpened("b")); !errors.As(err, &wrong) {
 		t.Errorf("it made a key: %v", err)
 	}
-	if got := w.countKeys(t); got != 1 {
+	if got := f.countKeys(t); got != 1 {
 		t.Errorf("%d keys, want 1", got)
 	}
 	if err := i.appendSite(t, "a"); err == nil || errors.Is(err, eventstore.ErrUnreadable) {
 		t.Errorf("got %v, want why the vault is wrong", err)
 	}
-	w.master = masterKey(1)
-	w.startChecked(t).requireReadable(t, "a")
+	f.master = masterKey(1)
+	f.startChecked(t).requireReadable(t, "a")
 }
