@@ -11,21 +11,33 @@ import (
 	"lieudit/eventstore"
 )
 
-// ReadStream implements eventstore.Store. When the connection is lost on the way, the sequence ends with
-// ErrUnavailable.
+// ReadStream implements eventstore.Store. When the connection is lost on the way, the sequence ends with ErrUnavailable.
 func (s *Store) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
-	return func(yield func(eventstore.RecordedEvent, error) bool) {
+	return readOnCurrentConn(ctx, s, func(c *conn) iter.Seq2[eventstore.RecordedEvent, error] {
+		return c.readEvents(ctx, streamReadOptions(stream, from, dir, noCountLimit))
+	})
+}
+
+// ReadAll implements eventstore.Store. It determines the end of the log first and reads up to it.
+func (s *Store) ReadAll(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+	return readOnCurrentConn(ctx, s, func(c *conn) iter.Seq2[eventstore.Signal, error] { return c.readAll(ctx, after, filter) })
+}
+
+// readOnCurrentConn yields what read yields on the current connection, and reports the error that ends it.
+func readOnCurrentConn[T any](ctx context.Context, s *Store, read func(*conn) iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
 		c, err := s.connector.currentConn(ctx)
 		if err != nil {
-			yield(eventstore.RecordedEvent{}, err)
+			yield(none, err)
 			return
 		}
-		for e, err := range c.readEvents(ctx, streamReadOptions(stream, from, dir, noCountLimit)) {
+		for v, err := range read(c) {
 			if err != nil {
-				yield(e, s.reportReadError(ctx, c, err))
+				yield(none, s.reportReadError(ctx, c, err))
 				return
 			}
-			if !yield(e, nil) {
+			if !yield(v, nil) {
 				return
 			}
 		}
@@ -66,26 +78,6 @@ func (c *conn) readFirst(ctx context.Context, options *streams.ReadReq_Options) 
 		return e, err == nil, err
 	}
 	return eventstore.RecordedEvent{}, false, nil
-}
-
-// ReadAll implements eventstore.Store. It determines the end of the log first and reads up to it.
-func (s *Store) ReadAll(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
-	return func(yield func(eventstore.Signal, error) bool) {
-		c, err := s.connector.currentConn(ctx)
-		if err != nil {
-			yield(eventstore.Signal{}, err)
-			return
-		}
-		for signal, err := range c.readAll(ctx, after, filter) {
-			if err != nil {
-				yield(signal, s.reportReadError(ctx, c, err))
-				return
-			}
-			if !yield(signal, nil) {
-				return
-			}
-		}
-	}
 }
 
 // readAll is ReadAll on one connection.

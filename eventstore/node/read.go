@@ -137,49 +137,29 @@ func (n *Node) readStream(ctx context.Context, q *query, out readResponder) erro
 	if err != nil {
 		return err
 	}
-	if q.dir == eventstore.Backward {
-		return n.readBackward(ctx, q, v, out)
-	}
-	return n.readForward(ctx, q, v, out)
+	return n.readRange(ctx, q, v, out)
 }
 
-func (n *Node) readForward(ctx context.Context, q *query, v revisionRange, out readResponder) error {
-	from := max(v.first, eventstore.Revision(q.from.offset))
-	if q.from.fromEnd || from > v.last {
-		return nil
-	}
-	remaining := q.count
-	for e, err := range n.log.ReadStream(ctx, q.stream, from, eventstore.Forward) {
-		if err != nil {
-			return err
-		}
-		if e.Revision > v.last {
-			return nil
-		}
-		if err := out.sendEvent(e); err != nil {
-			return err
-		}
-		if remaining--; remaining == 0 {
-			return nil
-		}
-	}
-	return nil
-}
-
-func (n *Node) readBackward(ctx context.Context, q *query, v revisionRange, out readResponder) error {
+// readRange sends the events of a range from where the query begins, in its direction, up to its count.
+func (n *Node) readRange(ctx context.Context, q *query, v revisionRange, out readResponder) error {
 	from := v.last
-	if !q.from.fromEnd {
-		from = min(from, eventstore.Revision(q.from.offset))
+	switch offset := eventstore.Revision(q.from.offset); {
+	case q.dir == eventstore.Forward && q.from.fromEnd:
+		return nil
+	case q.dir == eventstore.Forward:
+		from = max(v.first, offset)
+	case !q.from.fromEnd:
+		from = min(v.last, offset)
 	}
-	if from < v.first {
+	if from < v.first || from > v.last {
 		return nil
 	}
 	remaining := q.count
-	for e, err := range n.log.ReadStream(ctx, q.stream, from, eventstore.Backward) {
+	for e, err := range n.log.ReadStream(ctx, q.stream, from, q.dir) {
 		if err != nil {
 			return err
 		}
-		if e.Revision < v.first {
+		if e.Revision < v.first || e.Revision > v.last {
 			return nil
 		}
 		if err := out.sendEvent(e); err != nil {
