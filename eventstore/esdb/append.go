@@ -18,7 +18,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected eventstore.R
 	if err := validateEvents(events); err != nil {
 		return eventstore.AppendResult{}, err
 	}
-	for redirects := 0; ; redirects++ {
+	for redirects := 0; ; redirects++ { // a node that redirects has done nothing, so the append is sent again
 		c, err := s.connector.currentConn(ctx)
 		if ctx.Err() != nil {
 			return eventstore.AppendResult{}, fmt.Errorf("%w: %w", eventstore.ErrUnknown, ctx.Err())

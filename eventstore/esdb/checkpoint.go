@@ -53,6 +53,7 @@ func (c *conn) resolveIdentity(ctx context.Context) (uuid.UUID, error) {
 			c.logID = e.ID
 			return e.ID, nil
 		}
+		// Another instance may write it at the same time: then this append conflicts, and the next read finds the event.
 		naming := eventstore.ProposedEvent{ID: uuid.New(), Type: identityType, Data: []byte("{}")}
 		_, err = c.append(ctx, identityStream, eventstore.NoStream, []eventstore.ProposedEvent{naming})
 		if err != nil && !errors.Is(err, eventstore.ErrConflict) {

@@ -68,6 +68,7 @@ func (t target) dialLeader(ctx context.Context) (*conn, error) {
 	for _, seed := range t.seeds {
 		dials.Go(func() { results <- t.dialLeaderNamedBy(ctx, seed) })
 	}
+	// Attempts that are still running are ended, and connections that came second are closed.
 	defer func() {
 		cancel()
 		dials.Wait()
@@ -209,6 +210,7 @@ func (c *conn) recordResponse() {
 // silence is the time since the last answer.
 func (c *conn) silence() time.Duration { return time.Since(time.Unix(0, c.lastResponse.Load())) }
 
+// hasRespondedSince reports whether the server has answered anything since t.
 func (c *conn) hasRespondedSince(t time.Time) bool { return c.lastResponse.Load() >= t.UnixNano() }
 
 // responsiveSince is when the present run of answers without a gap began.

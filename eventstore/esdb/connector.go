@@ -46,6 +46,7 @@ type connector struct {
 	probeErr      error         // of the last probe
 }
 
+// newConnector starts to connect at once, and returns before there is a connection.
 func newConnector(ctx context.Context, t target, log *slog.Logger) *connector {
 	cr := &connector{target: t, log: log, done: make(chan struct{}), probeRequests: make(chan *conn, 1), changed: make(chan struct{})}
 	cr.ctx, cr.cancel = context.WithCancel(ctx)
@@ -68,7 +69,7 @@ func (cr *connector) run() {
 		connectedAt := time.Now()
 		cr.setConn(c, nil)
 		next, cause := cr.watch(c)
-		cr.setConn(next, nil)
+		cr.setConn(next, nil) // before c is closed: calls that fail because of it find the next one, or wait
 		c.close()
 		if cr.ctx.Err() == nil {
 			cr.log.Warn("event log connection lost", "address", c.address, "why", cause)

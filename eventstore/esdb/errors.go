@@ -42,6 +42,7 @@ func errorFromTrailer(trailer metadata.MD) error {
 	return nil
 }
 
+// firstValue is the first value of a header or trailer, "" when there is none.
 func firstValue(md metadata.MD, key string) string {
 	if v := md.Get(key); len(v) > 0 {
 		return v[0]
@@ -120,6 +121,7 @@ func classifyStatus(s *rpc.Status) error {
 	return eventstore.ErrUnknown
 }
 
+// newConflictError is a conflict at the revision that the server names.
 func newConflictError(w *shared.WrongExpectedVersion, stream string, expected eventstore.Revision) error {
 	c := &eventstore.ConflictError{Stream: stream, Expected: expected, Current: eventstore.Revision(w.GetCurrentStreamRevision())}
 	if w.GetCurrentNoStream() != nil {

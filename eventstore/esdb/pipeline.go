@@ -82,6 +82,7 @@ func (slot *pipelineSlot) stop() {
 func (c *conn) newPipeline(ctx context.Context) (*pipeline, error) {
 	callCtx, cancel := context.WithCancel(context.Background())
 	stopCancel := context.AfterFunc(ctx, cancel)
+	// ctx cancels the call only until it is open; stopCancel is false when ctx was quicker.
 	call, err := c.streams.BatchAppend(requireLeader(callCtx))
 	if !stopCancel() || err != nil {
 		cancel()
@@ -137,6 +138,7 @@ func (p *pipeline) deliverResponse(resp *streams.BatchAppendResp) {
 	n := binary.BigEndian.Uint64(id[8:])
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	// Any answer restarts the clock: a pipeline that answers is alive, however many answers it owes.
 	p.unansweredSince = time.Time{}
 	if len(p.pending) > 1 {
 		p.unansweredSince = time.Now()
@@ -239,6 +241,7 @@ func (p *pipeline) addPending(answer chan<- *streams.BatchAppendResp) uint64 {
 	return p.lastID
 }
 
+// removePending forgets a caller: an answer that comes later is dropped.
 func (p *pipeline) removePending(n uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

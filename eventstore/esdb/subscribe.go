@@ -46,6 +46,7 @@ func isFinal(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, eventstore.ErrClosed) || errors.As(err, &diverged)
 }
 
+// The times of the check for missed events.
 const (
 	missedEventInterval = time.Second            // of silence between two checks for missed events
 	arrivalGrace        = 250 * time.Millisecond // for a missed event to arrive after all
@@ -159,6 +160,7 @@ func (sub *subscriber) checkForMissedEvents(ctx context.Context, c *conn) error 
 	if err != nil {
 		return err
 	}
+	// The first matching event that the subscription has not sent, if there is one, is remembered and not emitted.
 	for e, err := range c.readMatching(ctx, sub.checkpoint.Position, end.Position, sub.filter) {
 		sub.missedPosition = e.Position
 		return err

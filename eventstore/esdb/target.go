@@ -128,6 +128,7 @@ func newDialOptions(c *client.Configuration) ([]grpc.DialOption, error) {
 	return options, nil
 }
 
+// transportCredentials are TLS as the connection string configures it, or none.
 func transportCredentials(c *client.Configuration) (credentials.TransportCredentials, error) {
 	if c.DisableTLS {
 		return insecure.NewCredentials(), nil
@@ -150,6 +151,7 @@ func transportCredentials(c *client.Configuration) (credentials.TransportCredent
 // TLS.
 type basicAuth map[string]string
 
+// newBasicAuth makes the header of HTTP's basic authentication.
 func newBasicAuth(user, password string) basicAuth {
 	return basicAuth{"authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))}
 }

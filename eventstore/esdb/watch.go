@@ -9,6 +9,7 @@ import (
 	"lieudit/eventstore"
 )
 
+// The times of a silence. Each is a step: probe, search for another leader, give up.
 const (
 	watchInterval  = 100 * time.Millisecond // between two looks at the connection
 	probeAfter     = 500 * time.Millisecond // of silence: a probe is sent

@@ -20,6 +20,7 @@ import (
 // noCountLimit is the count of a read without a limit.
 const noCountLimit = math.MaxInt64
 
+// streamIdentifier is a stream's name as the protocol has it.
 func streamIdentifier(stream string) *shared.StreamIdentifier {
 	return &shared.StreamIdentifier{StreamName: []byte(stream)}
 }

@@ -104,6 +104,7 @@ func (b *batchAppender) handleRequest(ctx context.Context, req *streams.BatchApp
 		return b.sendResponse(&batch{id: req.GetCorrelationId()}, invalidArgument("The correlation id is missing.").batchResponse())
 	}
 	item, known := b.openBatches[id]
+	// The rest of a batch that was refused at an earlier request is dropped: that request was answered.
 	if !known && req.GetOptions() == nil {
 		return nil
 	}
@@ -112,6 +113,7 @@ func (b *batchAppender) handleRequest(ctx context.Context, req *streams.BatchApp
 			return b.sendResponse(item, batchFailure(item, err))
 		}
 	}
+	// The batch leaves openBatches here and returns at the end only if more requests are to come.
 	delete(b.openBatches, id)
 	b.openBytes -= item.size
 	if err := item.addMessages(req.GetProposedMessages()); err != nil {

@@ -55,18 +55,21 @@ func batchStatus(c code.Code, message string, details proto.Message) *rpc.Status
 	return s
 }
 
+// invalidArgument refuses a request that makes no sense. A batch gets the text as details of a bad request.
 func invalidArgument(format string, args ...any) *refusal {
 	text := fmt.Sprintf(format, args...)
 	return &refusal{code: codes.InvalidArgument, text: text,
 		batch: batchStatus(code.Code_INVALID_ARGUMENT, "BadRequest", &shared.BadRequest{Message: text})}
 }
 
+// streamDeleted refuses a call on a tombstoned stream.
 func streamDeleted(stream string) *refusal {
 	return &refusal{codes.FailedPrecondition, fmt.Sprintf("Event stream '%s' is deleted.", printableHeader(stream)),
 		metadata.Pairs("exception", "stream-deleted", "stream-name", printableHeader(stream)),
 		batchStatus(code.Code_NOT_FOUND, "StreamDeleted", &shared.StreamDeleted{StreamIdentifier: streamIdentifier(stream)})}
 }
 
+// appendTooLarge refuses an append of more than eventstore.MaxAppendBytes.
 func appendTooLarge() *refusal {
 	size := strconv.Itoa(eventstore.MaxAppendBytes)
 	return &refusal{codes.InvalidArgument, "Maximum Append Size of " + size + " Exceeded.",
@@ -74,6 +77,8 @@ func appendTooLarge() *refusal {
 		batchStatus(code.Code_INVALID_ARGUMENT, "MaximumAppendSizeExceeded", &shared.MaximumAppendSizeExceeded{MaxAppendSize: eventstore.MaxAppendBytes})}
 }
 
+// invalidTransaction refuses an append at the right revision whose ids are on the stream already, but not as this
+// append.
 func invalidTransaction() *refusal {
 	return &refusal{codes.InvalidArgument, "Invalid Transaction", metadata.Pairs("exception", "invalid-transaction"),
 		batchStatus(code.Code_FAILED_PRECONDITION, "InvalidTransaction", &shared.InvalidTransaction{})}
@@ -152,6 +157,7 @@ func batchFailure(b *batch, err error) *streams.BatchAppendResp {
 	return r.batchResponse()
 }
 
+// batchWrongVersion answers a conflict to a batch: what the append expected, and where the stream ends.
 func batchWrongVersion(expected, current eventstore.Revision) *streams.BatchAppendResp {
 	w, none := &shared.WrongExpectedVersion{}, &emptypb.Empty{}
 	switch expected {

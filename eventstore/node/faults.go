@@ -60,6 +60,7 @@ func (l faultyLog) Scan(ctx context.Context, from eventstore.Position, dir event
 	}
 }
 
+// insideRecordError is the error of a real server, after its silence where that is the fault.
 func (l faultyLog) insideRecordError(ctx context.Context) error {
 	if l.insideRecord == InsideRecordSilent {
 		silence := time.NewTimer(insideRecordSilence)
@@ -96,6 +97,7 @@ func (a *inFlightAppends) add(events []eventstore.ProposedEvent) bool {
 	return true
 }
 
+// remove makes room for the same append again.
 func (a *inFlightAppends) remove(events []eventstore.ProposedEvent) {
 	if len(events) == 0 {
 		return
@@ -189,6 +191,7 @@ type silencedListener struct {
 	silence *Silence
 }
 
+// Accept accepts connections during a silence too: a real server does, before it falls silent on them.
 func (l silencedListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
@@ -212,6 +215,7 @@ func (c *silencedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Write waits until the silence is over.
 func (c *silencedConn) Write(p []byte) (int, error) {
 	c.silence.wait(c.closed)
 	return c.Conn.Write(p)

@@ -86,6 +86,7 @@ func (n *Node) applyMetadata(ctx context.Context, s streamState, stream string, 
 	switch {
 	case isSoftDeletion(metas[0]):
 		deletion = metas[0]
+	// The metadata was written after the deletion, by a client and not by a node: the deletion's end is still due.
 	case len(metas) > 1 && isSoftDeletion(metas[1]) && metas[0].ID != dueMetadataID(metas[1]):
 		deletion = metas[1]
 	default:
@@ -95,6 +96,7 @@ func (n *Node) applyMetadata(ctx context.Context, s streamState, stream string, 
 	if err != nil {
 		return s, err
 	}
+	// Without an append since, a deleted stream stays deleted, unless a client gave it new metadata: that revives it empty.
 	if first > s.last && isSoftDeletion(metas[0]) {
 		s.isDeleted = true
 		return s, nil
@@ -152,12 +154,15 @@ func (n *Node) settleMetadata(ctx context.Context, stream string) (streamState, 
 		if s.dueMetadata == nil {
 			return n.loadState(ctx, stream)
 		}
+		// After a conflict somebody else has written metadata: what is due now is found out again.
 		if err := n.writeDueMetadata(ctx, governed, s.dueMetadata); err != nil && !errors.Is(err, eventstore.ErrConflict) {
 			return s, err
 		}
 	}
 }
 
+// writeDueMetadata appends at the revision after the metadata that it amends. It conflicts when another goroutine
+// or a client has written metadata first.
 func (n *Node) writeDueMetadata(ctx context.Context, stream string, r *dueMetadata) error {
 	data, err := withTruncateBefore(r.base, r.truncateBefore)
 	if err != nil {
@@ -215,7 +220,7 @@ func (s *streamsService) runDeletion(ctx context.Context, o expectationOptions, 
 	return at, err
 }
 
-// delete makes a stream unreadable until it is written to again.
+// delete deletes a stream softly, by metadata that hides all its events.
 func (n *Node) delete(ctx context.Context, stream string, expected eventstore.Revision) (eventstore.Position, error) {
 	return n.deleteExclusively(ctx, stream, expected, func(s streamState) (eventstore.AppendResult, error) {
 		if s.last < 0 && s.metadataRevision < 0 {
@@ -227,7 +232,7 @@ func (n *Node) delete(ctx context.Context, stream string, expected eventstore.Re
 	})
 }
 
-// tombstone ends a stream for good.
+// tombstone ends a stream with an event of a type that clients cannot write.
 func (n *Node) tombstone(ctx context.Context, stream string, expected eventstore.Revision) (eventstore.Position, error) {
 	return n.deleteExclusively(ctx, stream, expected, func(s streamState) (eventstore.AppendResult, error) {
 		return n.log.Append(ctx, stream, s.last, []eventstore.ProposedEvent{{

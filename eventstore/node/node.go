@@ -117,6 +117,7 @@ func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
 	go func() {
 		defer close(stopped)
 		<-ctx.Done()
+		// GracefulStop waits for running calls. After StopTimeout they are killed, which ends it.
 		timer := time.AfterFunc(n.options.StopTimeout, func() { kill(); s.Stop() })
 		defer timer.Stop()
 		s.GracefulStop()

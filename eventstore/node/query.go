@@ -99,6 +99,7 @@ func (q *query) parseAllSource(source *streams.ReadReq_Options_AllOptions) error
 	return nil
 }
 
+// parseDirection refuses a number that is no direction: the enumeration of the protocol is open.
 func (q *query) parseDirection(o *streams.ReadReq_Options) error {
 	switch o.GetReadDirection() {
 	case streams.ReadReq_Options_Forwards:
@@ -111,6 +112,7 @@ func (q *query) parseDirection(o *streams.ReadReq_Options) error {
 	return nil
 }
 
+// parseCount reads whether the request is a subscription or how many events it reads at most.
 func (q *query) parseCount(o *streams.ReadReq_Options) error {
 	switch count := o.GetCountOption().(type) {
 	case *streams.ReadReq_Options_Subscription:
@@ -125,6 +127,7 @@ func (q *query) parseCount(o *streams.ReadReq_Options) error {
 	return nil
 }
 
+// parseFilter requires the client's choice: with or without a filter.
 func (q *query) parseFilter(o *streams.ReadReq_Options) (err error) {
 	switch f := o.GetFilterOption().(type) {
 	case *streams.ReadReq_Options_NoFilter:

@@ -20,26 +20,31 @@ type readResponder struct {
 	idsAsText bool
 }
 
+// sendEvent sends one event.
 func (r readResponder) sendEvent(e eventstore.RecordedEvent) error {
 	return r.Send(eventResponse(e, r.idsAsText))
 }
 
+// sendNotFound answers a read of a stream without readable events.
 func (r readResponder) sendNotFound(stream string) error {
 	return r.Send(&streams.ReadResp{Content: &streams.ReadResp_StreamNotFound_{
 		StreamNotFound: &streams.ReadResp_StreamNotFound{StreamIdentifier: streamIdentifier(stream)},
 	}})
 }
 
+// sendConfirmation is the first message of a subscription. Clients wait for it, and ignore the id.
 func (r readResponder) sendConfirmation() error {
 	return r.Send(&streams.ReadResp{Content: &streams.ReadResp_Confirmation{
 		Confirmation: &streams.ReadResp_SubscriptionConfirmation{SubscriptionId: uuid.NewString()},
 	}})
 }
 
+// sendCaughtUp says that a subscription has been sent everything there is.
 func (r readResponder) sendCaughtUp() error {
 	return r.Send(&streams.ReadResp{Content: &streams.ReadResp_CaughtUp_{CaughtUp: &streams.ReadResp_CaughtUp{}}})
 }
 
+// sendCheckpoint says how far a filtered subscription has scanned the log.
 func (r readResponder) sendCheckpoint(p eventstore.Position) error {
 	return r.Send(&streams.ReadResp{Content: &streams.ReadResp_Checkpoint_{
 		Checkpoint: &streams.ReadResp_Checkpoint{CommitPosition: uint64(p), PreparePosition: uint64(p)},
@@ -140,7 +145,8 @@ func (n *Node) readStream(ctx context.Context, q *query, out readResponder) erro
 	return n.readRange(ctx, q, v, out)
 }
 
-// readRange sends the events of a range from where the query begins, in its direction, up to its count.
+// readRange sends the events of a range from where the query begins, in its direction, up to its count. A read that
+// begins outside of the range finds nothing, except backward from beyond its end.
 func (n *Node) readRange(ctx context.Context, q *query, v revisionRange, out readResponder) error {
 	from := v.last
 	switch offset := eventstore.Revision(q.from.offset); {

@@ -124,6 +124,7 @@ func (n *Node) subscribeToAll(ctx context.Context, q *query, out readResponder) 
 	if err := out.sendConfirmation(); err != nil {
 		return err
 	}
+	// A position beyond the end is allowed: the scan begins at the end, and events up to that position are not sent.
 	if s.scanned = min(s.after, end); s.after < end {
 		if err := s.catchUp(ctx, n.log); err != nil {
 			return err
@@ -179,6 +180,7 @@ func (s *allSubscription) scan(ctx context.Context, log Log) error {
 		if err != nil {
 			return err
 		}
+		// Scan begins with the event at the position, which was scanned before unless this is the beginning of the log.
 		if e.Position <= s.scanned && s.scanned > 0 {
 			continue
 		}

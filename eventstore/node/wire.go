@@ -14,6 +14,7 @@ import (
 	"lieudit/eventstore"
 )
 
+// The protocol's content types, and the event types that EventStoreDB reserves.
 const (
 	jsonType      = "application/json"
 	binaryType    = "application/octet-stream"
@@ -82,6 +83,7 @@ func parseProposed(m proposedMessage) (eventstore.ProposedEvent, error) {
 // eventSize is what an event counts toward eventstore.MaxAppendBytes.
 func eventSize(e eventstore.ProposedEvent) int { return len(e.Type) + len(e.Data) + len(e.Metadata) }
 
+// isTombstone reports whether an event ended its stream.
 func isTombstone(e eventstore.RecordedEvent) bool { return e.Type == tombstoneType }
 
 // eventResponse is an event as clients receive it. The revision of a tombstone is the greatest one, as on
@@ -114,6 +116,7 @@ func eventResponse(e eventstore.RecordedEvent, idAsText bool) *streams.ReadResp 
 	}}}
 }
 
+// streamIdentifier is a stream's name as the protocol has it.
 func streamIdentifier(stream string) *shared.StreamIdentifier {
 	return &shared.StreamIdentifier{StreamName: []byte(stream)}
 }

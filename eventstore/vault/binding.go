@@ -140,7 +140,7 @@ func (v *Vault) storeCheckpoint(ctx context.Context, b binding, to eventstore.Ch
 	return err
 }
 
-// storeKeyCount accepts a loss of keys: the rows that are left become the expected number.
+// storeKeyCount accepts a loss of keys: the number of rows that are left becomes the expected one.
 func (v *Vault) storeKeyCount(ctx context.Context, rows int64) error {
 	db, err := v.openDatabase(ctx)
 	if err == nil {
@@ -169,7 +169,8 @@ func (v *Vault) lockBinding(ctx context.Context, tx *table.Tx) error {
 	return err
 }
 
-// addToKeyCount adds the rows inserted in the transaction to binding.Keys.
+// addToKeyCount adds the rows that the transaction has inserted to binding.Keys, by which a later check notices
+// rows that were lost.
 func (v *Vault) addToKeyCount(ctx context.Context, tx *table.Tx, rows int64) error {
 	if v.expected.Load() == nil || rows == 0 {
 		return nil
@@ -178,7 +179,8 @@ func (v *Vault) addToKeyCount(ctx context.Context, tx *table.Tx, rows int64) err
 	return err
 }
 
-// storeMasterProof stores a proof of the master key where the binding has none yet.
+// storeMasterProof stores a proof of the master key where the binding has none yet: in a vault from before bindings
+// whose keys are wrapped.
 func (v *Vault) storeMasterProof(ctx context.Context) error {
 	db, err := v.openDatabase(ctx)
 	if err == nil {

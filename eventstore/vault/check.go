@@ -53,7 +53,7 @@ func (b *Bound) probe(ctx context.Context, full bool) error {
 	return b.recordResult(ctx, b.runCheck(checking))
 }
 
-// compareNewEvents compares the keys with the events added to the log since the last comparison.
+// compareNewEvents compares the keys with the events that were added to the log since the last comparison.
 func (b *Bound) compareNewEvents(ctx context.Context) error {
 	current, err := b.vault.readBinding(ctx)
 	if err != nil {

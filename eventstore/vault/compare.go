@@ -216,6 +216,7 @@ type keyComparison struct {
 	missing map[string]bool // result: have no key and should; over all batches
 }
 
+// newKeyComparison returns an empty comparison.
 func newKeyComparison(v *Vault) *keyComparison {
 	return &keyComparison{v, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 }

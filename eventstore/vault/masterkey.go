@@ -33,6 +33,7 @@ func ParseMasterKey(text string) ([]byte, error) {
 // clear; a wrapped one is longer.
 type wrapper struct{ aead cipher.AEAD }
 
+// newWrapper returns a wrapper for a master key; nil: keys are stored in clear.
 func newWrapper(master []byte) (wrapper, error) {
 	if master == nil {
 		return wrapper{}, nil
