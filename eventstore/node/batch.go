@@ -96,8 +96,7 @@ func receiveRequests(call streams.Streams_BatchAppendServer, to chan<- receivedR
 }
 
 // handleRequest adds a request to its batch and enqueues the batch when the request is its last. An error ends the
-// call; what is wrong with one batch is answered to that batch alone. A request without options that continues no
-// open batch is ignored: its batch was refused already.
+// call; what is wrong with one batch is answered to that batch alone.
 func (b *batchAppender) handleRequest(ctx context.Context, req *streams.BatchAppendReq) error {
 	id, err := parseUUID(req.GetCorrelationId())
 	if err != nil {
