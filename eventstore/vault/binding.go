@@ -24,6 +24,7 @@ type binding struct {
 	Master   []byte // a proof (see wrapper.proof) of the master key; empty as long as no key is wrapped
 }
 
+// bindingTable is the table of the one binding.
 var bindingTable = table.Table[binding]{
 	Def: table.Def{Name: "binding", KeyColumns: 1, Columns: []table.Column{
 		{Name: "id", Type: table.Integer}, {Name: "log", Type: table.Text}, {Name: "position", Type: table.Integer},
@@ -38,7 +39,8 @@ var bindingTable = table.Table[binding]{
 // errDatabaseChanged: the database was replaced or restored since the last check. It must be checked again before use.
 var errDatabaseChanged = errors.New("the database of the data keys is not the one that was checked")
 
-// checkpoint returns Position and Event as a mark of the log; the zero mark before the first comparison.
+// checkpoint returns Position and Event as a checkpoint of the log; the zero checkpoint before the first
+// comparison.
 func (b binding) checkpoint() (eventstore.Checkpoint, error) {
 	if b.Position == 0 {
 		return eventstore.Checkpoint{}, nil
@@ -51,7 +53,7 @@ func (b binding) checkpoint() (eventstore.Checkpoint, error) {
 	return eventstore.Checkpoint{Log: log, Position: eventstore.Position(b.Position), Event: id}, err
 }
 
-// databaseState are the parts of the database by which a check decides.
+// databaseState is what a check reads of the database before it decides.
 type databaseState struct {
 	binding
 	rows       int64 // rows of data_keys; readBinding stops counting at 1
@@ -80,6 +82,7 @@ func (v *Vault) readState(ctx context.Context) (databaseState, error) {
 	return c, err
 }
 
+// queryState reads the binding, and the number of rows with the query count.
 func (v *Vault) queryState(ctx context.Context, count string) (c databaseState, err error) {
 	db, err := v.openDatabase(ctx)
 	if err != nil {
@@ -138,7 +141,7 @@ func (v *Vault) storeCheckpoint(ctx context.Context, b binding, to eventstore.Ch
 	return err
 }
 
-// storeKeyCount accepts a loss of keys: the rows that are left become the expected number.
+// storeKeyCount accepts a loss of keys: the number of rows that are left becomes the expected one.
 func (v *Vault) storeKeyCount(ctx context.Context, rows int64) error {
 	db, err := v.openDatabase(ctx)
 	if err == nil {
@@ -167,7 +170,8 @@ func (v *Vault) lockBinding(ctx context.Context, tx *sqldb.Tx) error {
 	return err
 }
 
-// addToKeyCount adds the rows inserted in the transaction to binding.Keys.
+// addToKeyCount adds the rows that the transaction has inserted to binding.Keys, by which a later check notices
+// rows that were lost.
 func (v *Vault) addToKeyCount(ctx context.Context, tx *sqldb.Tx, rows int64) error {
 	if v.expected.Load() == nil || rows == 0 {
 		return nil
@@ -176,7 +180,8 @@ func (v *Vault) addToKeyCount(ctx context.Context, tx *sqldb.Tx, rows int64) err
 	return err
 }
 
-// storeMasterProof stores a proof of the master key where the binding has none yet.
+// storeMasterProof stores a proof of the master key where the binding has none yet: in a vault from before bindings
+// whose keys are wrapped.
 func (v *Vault) storeMasterProof(ctx context.Context) error {
 	db, err := v.openDatabase(ctx)
 	if err == nil {

@@ -19,7 +19,7 @@ import (
 	"lieudit/schemas/deadlinetest"
 )
 
-func TestADestroyedKeyIsInNoFileAnyMore(t *testing.T) {
+func TestADestroyedKeyIsInNoFile(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	v := openVault(t, folder, nil, time.Now)
@@ -57,7 +57,7 @@ func anyFileHolds(t *testing.T, folder string, k []byte) bool {
 	return found
 }
 
-func TestKeysInUseOutliveTheirDatabaseForAWhile(t *testing.T) {
+func TestCachedKeysAreServedWhileTheDatabaseIsUnreachable(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		c := newFakeClock()
@@ -85,7 +85,7 @@ func TestKeysInUseOutliveTheirDatabaseForAWhile(t *testing.T) {
 	})
 }
 
-func TestADatabaseThatSaysNothingHoldsNobodyBeyondTheirContext(t *testing.T) {
+func TestACallOnASilentDatabaseEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
 	if err != nil {
