@@ -5,9 +5,17 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
+	"time"
 
+	"lieudit/eventstore"
+	"lieudit/schemas/access"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
 
@@ -53,7 +61,8 @@ type foundKey struct {
 	origins []string
 }
 
-func (f foundKey) id() string   { return f.text[:f.idLen] }
+func (f foundKey) id() string { return f.text[:f.idLen] }
+
 func (f foundKey) hint() string { return f.text[f.idLen:] }
 
 func fingerprint(h *token.Hash) uint32 { return binary.LittleEndian.Uint32(h[:]) }
@@ -150,4 +159,291 @@ func (w *internedTexts) all() []string {
 		return *list
 	}
 	return nil
+}
+
+// categories are the categories that say all there is to know about credentials.
+var categories = eventstore.Filter{"account", "token"}
+
+// foldEvent applies one recorded event. Personal fields stay sealed: the ring needs none, and so no vault.
+// An event it does not know is an error: it may be one that takes a key away. One that cannot be used is an
+// *eventstore.UnusableError.
+func (s *state) foldEvent(r eventstore.RecordedEvent) error {
+	e, err := eventstore.DecodeStrict(r)
+	if err != nil {
+		return err
+	}
+	if err := s.applyEvent(r, e); err != nil {
+		return fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
+	}
+	s.changes++
+	return nil
+}
+
+func (s *state) applyEvent(r eventstore.RecordedEvent, e event.Event) error {
+	id := eventstore.EntityID(r.Stream)
+	switch e := e.(type) {
+	case event.AccountOpened:
+		return s.openAccount(id, e)
+	case event.PlanChanged:
+		return s.updateAccount(id, func(a *account) {
+			a.own.set(terms{e.Quota, s.words.intern(string(e.To))}, e.Effective, r.Time)
+		})
+	case event.AgencyJoined:
+		return s.changeAgency(id, e.Agency, r.Time, e.Effective)
+	case event.AgencyLeft:
+		return s.changeAgency(id, "", r.Time, e.Effective)
+	case event.AccountClosed:
+		return s.updateAccount(id, func(a *account) { a.closed = true })
+	case event.SecretKeyIssued:
+		return s.issueCredential(issuedCredential{id, e.Key, e.Hint, e.Hash, nil, secret, ""})
+	case event.PublishableKeyIssued:
+		return s.issueCredential(issuedCredential{id, e.Key, e.Hint, e.Hash, e.Origins, publishable, ""})
+	case event.TokenIssued:
+		return s.issueCredential(issuedCredential{e.Account, e.Token, e.Hint, e.Hash, nil, areaToken, e.Role})
+	case event.KeyOriginsChanged:
+		return s.changeOrigins(e)
+	case event.KeyRevoked:
+		return s.revokeCredential(e.Hash)
+	case event.TokenRevoked:
+		return s.revokeCredential(e.Hash)
+	case event.AgencyActivated, event.AccountErased, event.AccountActionRefused, event.AccountEventVoided, event.TokenEventVoided: // change nothing that a key gives
+		return nil
+	default:
+		return fmt.Errorf("%s is not for a key ring", r.Type)
+	}
+}
+
+func (s *state) openAccount(id string, e event.AccountOpened) error {
+	agency, err := s.accountRef(e.Agency)
+	if err != nil {
+		return err
+	}
+	return s.updateAccount(id, func(a *account) {
+		a.opened, a.anchor = true, packDate(e.Anchor)
+		a.own.value = terms{e.Quota, s.words.intern(string(e.Plan))}
+		a.agency.value = agency
+	})
+}
+
+// updateAccount rewrites the row of an account.
+func (s *state) updateAccount(id string, f func(*account)) error {
+	n, err := s.ensureAccount(id)
+	if err != nil {
+		return err
+	}
+	p, i := s.accounts.at(n)
+	changed := p.rows[i]
+	f(&changed)
+	s.accounts.set(n, changed, p.text(i), nil)
+	return nil
+}
+
+// accountRef is how rows name an account: its row + 1, or 0 for nobody.
+func (s *state) accountRef(id string) (uint32, error) {
+	if id == "" {
+		return 0, nil
+	}
+	n, err := s.ensureAccount(id)
+	return n + 1, err
+}
+
+func (s *state) changeAgency(id, to string, recorded, effective time.Time) error {
+	agency, err := s.accountRef(to)
+	if err != nil {
+		return err
+	}
+	return s.updateAccount(id, func(a *account) { a.agency.set(agency, effective, recorded) })
+}
+
+// issuedCredential is what the three events that issue something have in common.
+type issuedCredential struct {
+	account, id, hint string
+	hash              []byte
+	origins           []string
+	kind              credentialKind
+	role              string
+}
+
+func (s *state) issueCredential(i issuedCredential) error {
+	h, err := hashOf(i.hash)
+	if err != nil {
+		return err
+	}
+	owner, err := s.accountRef(i.account)
+	if err != nil {
+		return err
+	}
+	k := key{hash: h, account: owner, idLen: uint16(len(i.id)), kind: i.kind, role: s.words.intern(i.role)}
+	return s.putKey(k, i.id+i.hint, i.origins)
+}
+
+func (s *state) changeOrigins(e event.KeyOriginsChanged) error {
+	h, err := hashOf(e.Hash)
+	if err != nil {
+		return err
+	}
+	if k, ok := s.findKey(&h); ok {
+		return s.putKey(*k.key, k.text, e.Origins)
+	}
+	return nil
+}
+
+func (s *state) revokeCredential(hash []byte) error {
+	h, err := hashOf(hash)
+	if err == nil {
+		s.dropKey(&h)
+	}
+	return err
+}
+
+func hashOf(b []byte) (token.Hash, error) {
+	if len(b) != len(token.Hash{}) {
+		return token.Hash{}, fmt.Errorf("hash of %d bytes", len(b))
+	}
+	return token.Hash(b), nil
+}
+
+// account is what decides what an account's keys give. Rows of accounts are never freed: a closed one stays,
+// closed.
+type account struct {
+	own    scheduled[terms]
+	agency scheduled[uint32] // row + 1 of the account it is a sub-client of; 0 is none
+	anchor int32             // of its own; see packed
+	opened bool
+	closed bool
+}
+
+func (a *account) isOpen() bool { return a.opened && !a.closed }
+
+// terms are an account's own plan and volume.
+type terms struct {
+	quota int64
+	plan  textID
+}
+
+// scheduled is grant.Scheduled without a pointer. Instants are Unix microseconds.
+type scheduled[T any] struct {
+	value, next T
+	from        int64 // when next begins; 0: nothing is scheduled
+}
+
+// set makes value hold from an instant on; said is when that was recorded. It replaces what has not begun by then.
+func (s *scheduled[T]) set(value T, from, recorded time.Time) {
+	s.value, s.from = s.at(recorded.UnixMicro()), 0
+	if from.After(recorded) {
+		s.next, s.from = value, from.UnixMicro()
+		return
+	}
+	s.value = value
+}
+
+func (s *scheduled[T]) at(t int64) T {
+	if s.from != 0 && s.from <= t {
+		return s.next
+	}
+	return s.value
+}
+
+// termsAt are those of the account in row n, with its id. Not ok: it is not open, or its agency is not.
+func (s *state) termsAt(n uint32, now time.Time) (id string, t access.Terms, ok bool) {
+	p, i := s.accounts.at(n)
+	a, at := &p.rows[i], now.UnixMicro()
+	own := a.own.at(at)
+	t = access.Terms{Plan: plan.Name(s.words.text(own.plan)), Quota: own.quota, Anchor: unpackDate(a.anchor)}
+	ok = a.isOpen()
+	if agency := a.agency.at(at); agency != 0 {
+		ok = s.inheritTerms(&t, agency-1, at) && ok
+	}
+	return p.text(i), t, ok
+}
+
+// inheritTerms gives t what a sub-client has from the agency in row n. An agency's own agency counts for nothing.
+func (s *state) inheritTerms(t *access.Terms, n uint32, at int64) (open bool) {
+	p, i := s.accounts.at(n)
+	agency := &p.rows[i]
+	t.Plan = plan.Name(s.words.text(agency.own.at(at).plan))
+	t.Anchor = unpackDate(agency.anchor)
+	t.Agency = p.text(i)
+	return agency.isOpen()
+}
+
+func packDate(d plan.Date) int32 { return int32(d.Year<<9 | int(d.Month)<<5 | d.Day) }
+
+func unpackDate(n int32) plan.Date {
+	return plan.Date{Year: int(n >> 9), Month: time.Month(n >> 5 & 15), Day: int(n & 31)}
+}
+
+// An event that cannot be used may be the one that takes a key away. It stops its stream, and no other: the keys of a
+// stopped account, and of the sub-clients of a stopped agency, are found and give nothing; a stopped token is not found.
+// A correction that names the event lets the stream go on. Since the event was never folded, nothing is to be taken back.
+
+// unusableEvents are the events that cannot be used and that no correction names, by stream. It is replaced, never changed.
+type unusableEvents map[string][]eventstore.Revision
+
+// isStopped says whether a stream holds an event that cannot be used.
+func (s *state) isStopped(category, id string) bool {
+	all := s.stopped.Load()
+	if all == nil || len(*all) == 0 {
+		return false
+	}
+	return len((*all)[category+"-"+id]) > 0
+}
+
+// stopStream notes an event that cannot be used.
+func (s *state) stopStream(r eventstore.RecordedEvent) {
+	s.setStopped(r.Stream, append(slices.Clone(s.stoppedStreams()[r.Stream]), r.Revision))
+}
+
+// resumeStream notes that a correction names an event. It is false for an event that was folded.
+func (s *state) resumeStream(stream string, at eventstore.Revision) bool {
+	events := s.stoppedStreams()[stream]
+	i := slices.Index(events, at)
+	if i < 0 {
+		return false
+	}
+	s.setStopped(stream, slices.Delete(slices.Clone(events), i, i+1))
+	return true
+}
+
+func (s *state) stoppedStreams() unusableEvents {
+	if all := s.stopped.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+func (s *state) setStopped(stream string, events []eventstore.Revision) {
+	changed := maps.Clone(s.stoppedStreams())
+	if changed == nil {
+		changed = unusableEvents{}
+	}
+	if changed[stream] = events; len(events) == 0 {
+		delete(changed, stream)
+	}
+	s.stopped.Store(&changed)
+}
+
+// marshal are the events as a snapshot keeps them.
+func (s unusableEvents) marshal() (all []string) {
+	for stream, events := range s {
+		for _, at := range events {
+			all = append(all, stream+"@"+strconv.FormatInt(int64(at), 10))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// unmarshalUnusableEvents is what texts told of.
+func unmarshalUnusableEvents(texts []string) (unusableEvents, error) {
+	all := unusableEvents{}
+	for _, text := range texts {
+		stream, revision, _ := strings.Cut(text, "@")
+		at, err := strconv.ParseInt(revision, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no event: %w", text, err)
+		}
+		all[stream] = append(all[stream], eventstore.Revision(at))
+	}
+	return all, nil
 }

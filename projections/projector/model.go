@@ -1,16 +1,12 @@
-// Package projector fills read models from the log. A read model is data: its tables, the categories it reads, and a rule
-// for each event of theirs. Rows and checkpoint change in one transaction, by one instance at a time; what
-// cannot go on stops, says why, and resumes: no event is ever skipped. An event that cannot be used stops its account
-// alone, until the account's rows are written again from its streams.
-//
-//	feed ──> lane.take ──> Model.facts ──> filterFacts ──> Model.fold ──> rows, checkpoint
-//	                                        └> account_status ──> refold ──> rows of one account
 package projector
 
 import (
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"lieudit/eventstore"
@@ -96,46 +92,14 @@ func (m Model) Unhandled() []string {
 	return names
 }
 
-// decodedEvent is an event with what becomes of it.
-type decodedEvent struct {
-	handler       EventHandler
-	event         event.Event
-	record        Record
-	stopErr       error // why it stops its account, nil for one that does not
-	isEmptyCommit bool  // it is a commit that makes nothing real, which is passed over
-}
-
-// decodeEvent is an event as the model sees it. One of a type that the catalog lacks stops the projection, for it may say
-// anything; one of the catalog that the model has no rule for changes nothing.
-func (m Model) decodeEvent(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent) (decodedEvent, error) {
-	f := decodedEvent{record: Record{RecordedEvent: r}}
-	var err error
-	if _, known := event.Lookup(r.Type); !known {
-		return f, fmt.Errorf("%s@%d: %w %q", r.Stream, r.Revision, event.ErrUnknownType, r.Type)
+// stagedCategory is the category of the events that those of a type make real.
+func stagedCategory(t event.Type) (category string, ok bool) {
+	e, ok := reflect.Zero(t.GoType).Interface().(event.StagedCommit)
+	if ok {
+		stream, _, _ := e.StagedStream()
+		category, _, _ = strings.Cut(stream, "-")
 	}
-	f.handler, _ = m.handlerFor(r.Type)
-	if f.handler.apply == nil && !eventstore.IsCorrection(r.Type) {
-		return f, nil
-	}
-	if f.event, err = m.decodePayload(ctx, codec, r); err == nil && !m.OmitsMetadata {
-		f.record.Meta, err = r.DecodeMetadata()
-	}
-	f.isEmptyCommit = eventstore.IsEmptyCommit(f.event)
-	if err != nil && m.DropRows != nil {
-		return stoppingEvent(r, err)
-	}
-	return f, err
-}
-
-func (m Model) decodePayload(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent) (event.Event, error) {
-	if m.NeedsPersonalData {
-		return codec.Decode(ctx, r)
-	}
-	e, err := eventstore.DecodeSealed(r)
-	if err != nil {
-		return nil, err
-	}
-	return event.MapPersonal(e, func(event.Personal) (event.Personal, error) { return "", nil })
+	return category, ok
 }
 
 // foldEvents is what facts do to the rows. repaired are the owners of streams that are folded without some of their events.
@@ -170,6 +134,64 @@ func (b *Changeset) applyEvents(decoded []decodedEvent) (err error) {
 		if f.handler.apply != nil {
 			b.toleratesMissing = len(b.correctedOwners) > 0 && b.correctedOwners[table.StreamOwner(f.record.Stream)]
 			f.handler.apply(b, f.event, f.record)
+		}
+	}
+	return nil
+}
+
+// StreamState is what the rules of a model know of each stream before they decide. It is kept in the rows of a table whose key
+// is the stream: those of a batch are read in its transaction before the first event is applied, and what became of
+// them is written with everything else. Nothing of it outlives the batch, so there is nothing to go out of step.
+type StreamState[R, S any] struct {
+	Table    table.Table[R]
+	Category string // of the streams that have a state
+	// Restore is the state in a row, or that of a stream that has no row yet when the row is nil.
+	Restore func(row *R) (S, error)
+	// Save puts what is to be written of the state after the last event of the batch.
+	Save func(b *Changeset, stream string, s S) error
+}
+
+// ForEvent is the state of the stream an event is in.
+func (k StreamState[R, S]) ForEvent(b *Changeset, r Record) S {
+	return b.states[k.Table.Name].(statesByStream[S])[r.Stream]
+}
+
+type statesByStream[S any] map[string]S
+
+// AnyStreamState is a State of whatever types.
+type AnyStreamState interface {
+	open(context.Context, *table.Tx, *Changeset, []decodedEvent) error
+	close(*Changeset) error
+}
+
+func (k StreamState[R, S]) open(ctx context.Context, tx *table.Tx, b *Changeset, decoded []decodedEvent) error {
+	states, filter := statesByStream[S]{}, eventstore.Filter{k.Category}
+	for _, f := range decoded {
+		if filter.Matches(f.record.Stream) {
+			states[f.record.Stream] = *new(S)
+		}
+	}
+	rows, err := table.LoadByKeys(ctx, tx, k.Table, slices.Sorted(maps.Keys(states)))
+	if err != nil {
+		return err
+	}
+	rowsByStream := make(map[string]*R, len(rows))
+	for i := range rows {
+		rowsByStream[rowKey(k.Table, &rows[i])] = &rows[i]
+	}
+	for stream := range states {
+		if states[stream], err = k.Restore(rowsByStream[stream]); err != nil {
+			return fmt.Errorf("state of %s: %w", stream, err)
+		}
+	}
+	b.states[k.Table.Name] = states
+	return nil
+}
+
+func (k StreamState[R, S]) close(b *Changeset) error {
+	for stream, s := range b.states[k.Table.Name].(statesByStream[S]) {
+		if err := k.Save(b, stream, s); err != nil {
+			return fmt.Errorf("state of %s: %w", stream, err)
 		}
 	}
 	return nil

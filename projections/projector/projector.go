@@ -1,3 +1,10 @@
+// Package projector fills read models from the log. A read model is data: its tables, the categories it reads, and a rule
+// for each event of theirs. Rows and checkpoint change in one transaction, by one instance at a time; what
+// cannot go on stops, says why, and resumes: no event is ever skipped. An event that cannot be used stops its account
+// alone, until the account's rows are written again from its streams.
+//
+//	feed ──> lane.take ──> Model.facts ──> filterFacts ──> Model.fold ──> rows, checkpoint
+//	                                        └> account_status ──> refold ──> rows of one account
 package projector
 
 import (
@@ -12,7 +19,6 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/feed"
 	"lieudit/schemas/table"
 )
 
@@ -56,9 +62,6 @@ func (p *Projector) storeOf(m Model) eventstore.Store {
 	return p.store
 }
 
-// registryPollInterval is how often the registry is asked which copies there are.
-const registryPollInterval = 250 * time.Millisecond
-
 // Run fills the copies until ctx ends. It survives the log and the database going away; each copy's status says
 // what it waits for.
 func (p *Projector) Run(ctx context.Context) error {
@@ -81,142 +84,83 @@ func (p *Projector) Run(ctx context.Context) error {
 	return err
 }
 
-// supervisor is the lanes that run, one Watermill handler each.
-type supervisor struct {
-	projector *Projector
-	router    *message.Router
-	running   map[string]*runningWorker
-}
+// ErrUnknownModel: there is no read model of that name.
+var ErrUnknownModel = errors.New("no such read model")
 
-type runningWorker struct {
-	worker  *worker
-	handler *message.Handler
-	stop    context.CancelFunc
-	tasks   sync.WaitGroup
-	release func()
-}
-
-// superviseWorkers keeps the lanes in step with the registry.
-func (s *supervisor) superviseWorkers(ctx context.Context) {
-	for ctx.Err() == nil {
-		s.projector.recordRegistryErr(ctx, s.syncWorkers(ctx))
-		select {
-		case <-ctx.Done():
-		case <-s.projector.registryWake:
-		case <-time.After(registryPollInterval):
-		}
-	}
-}
-
-// recordRegistryErr remembers why the registry cannot be read, and tells once.
-func (p *Projector) recordRegistryErr(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err != nil && p.registryErr == nil {
-		p.Log.Error("read models cannot be reached", "reason", err)
-	}
-	p.registryErr = err
-}
-
-// syncWorkers starts a lane for each copy that is to be filled, and ends the others.
-func (s *supervisor) syncWorkers(ctx context.Context) error {
-	all, err := s.projector.registry.Generations(ctx)
+// Rebuild begins a fresh copy of a model, from the first event on, and gives its name. The copy that serves goes on
+// serving until the fresh one has caught up. A rebuild that is under way is given up for this one.
+func (p *Projector) Rebuild(ctx context.Context, name string) (string, error) {
+	m, err := p.modelNamed(name)
 	if err != nil {
-		return err
+		return "", err
 	}
-	wanted := map[string]bool{}
-	for _, m := range s.projector.models {
-		found := false
-		for _, c := range all {
-			if c.IsOf(m.ReadModel) && (c.State == table.Serving || c.State == table.Building) {
-				found, wanted[c.Name] = true, true
-				err = errors.Join(err, s.startWorker(ctx, m, c))
-			}
-		}
-		if !found {
-			_, buildErr := s.projector.registry.BuildGeneration(ctx, m.ReadModel, true)
-			err = errors.Join(err, buildErr)
-			wake(s.projector.registryWake)
-		}
-	}
-	for name := range s.running {
-		if !wanted[name] && err == nil {
-			s.stopWorker(name)
-		}
-	}
-	return err
+	c, err := p.registry.BuildGeneration(ctx, m.ReadModel, false)
+	wake(p.registryWake)
+	return c.Name, err
 }
 
-func (s *supervisor) startWorker(ctx context.Context, m Model, c table.Generation) error {
-	if s.running[c.Name] != nil {
-		return nil
+// RebuildAll is Rebuild of every model.
+func (p *Projector) RebuildAll(ctx context.Context) error {
+	for _, m := range p.models {
+		if _, err := p.Rebuild(ctx, m.Name); err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
 	}
-	db, release, err := s.projector.registry.OpenGeneration(ctx, c)
-	if err != nil {
-		return err
-	}
-	w := s.projector.newWorker(m, c, db)
-	source := feed.Source{Store: s.projector.storeOf(m), Filter: m.Categories, BatchEvents: m.BatchSize, MinInterval: m.MinInterval, LoadCheckpoint: w.resumeWhenOwner, OnError: w.recordStop}
-	r := &runningWorker{worker: w, release: release}
-	r.handler = s.router.AddConsumerHandler(c.Name, c.Name, feed.New(source), w.handleMessage)
-	if err := s.router.RunHandlers(ctx); err != nil {
-		release()
-		return fmt.Errorf("%s: %w", c.Name, err)
-	}
-	tasksCtx, stop := context.WithCancel(ctx)
-	r.stop = stop
-	r.tasks.Go(func() { w.keepLease(tasksCtx) })
-	if m.DropRows != nil {
-		r.tasks.Go(func() { w.refoldStoppedAccounts(tasksCtx) })
-	}
-	r.tasks.Go(func() {
-		w.superviseOwnerTask(tasksCtx, OwnedGeneration{Generation: c, DB: db}, s.projector.isServingFunc(m, c))
-	})
-	s.running[c.Name] = r
 	return nil
 }
 
-func (p *Projector) newWorker(m Model, c table.Generation, db *table.DB) *worker {
-	w := &worker{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.registry.InstanceID, p.IsOnlyInstance}, log: p.Log.With("projection", c.Name),
-		logged: &p.logged, refoldWake: make(chan struct{}, 1)}
-	w.state.changed = make(chan struct{})
-	w.serveWhenCaughtUp = p.serveOnceFunc(w, c)
-	w.setDiverged = func(astray bool) { p.registry.SetDiverged(c, astray) }
-	w.verifyGeneration = func(ctx context.Context) { p.verifyGeneration(ctx, m, c) }
-	w.isDiverged = func() bool { return p.registry.IsDiverged(c) }
+// Prune drops the copies no instance uses any more, and gives their names.
+func (p *Projector) Prune(ctx context.Context) ([]string, error) {
+	models := make([]table.ReadModel, len(p.models))
+	for i, m := range p.models {
+		models[i] = m.ReadModel
+		if _, err := p.registry.ServingGeneration(ctx, m.ReadModel); err != nil && !errors.Is(err, table.ErrNotReady) {
+			return nil, err
+		}
+	}
+	return p.registry.Prune(ctx, models...)
+}
+
+func (p *Projector) modelNamed(name string) (Model, error) {
+	for _, m := range p.models {
+		if m.Name == name {
+			return m, nil
+		}
+	}
+	return Model{}, fmt.Errorf("%w: %q", ErrUnknownModel, name)
+}
+
+func (p *Projector) workerOf(name string) *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.workers[c.Name] = w
-	return w
+	return p.workers[name]
 }
 
-// stopWorker stops a lane and waits for it.
-func (s *supervisor) stopWorker(name string) {
-	r := s.running[name]
-	r.handler.Stop()
-	<-r.handler.Stopped()
-	s.removeWorker(name, r)
-}
-
-// removeAllWorkers ends what is left when the router has ended.
-func (s *supervisor) removeAllWorkers() {
-	for name, r := range s.running {
-		s.removeWorker(name, r)
+// eachGeneration runs f on the copies of this binary's models that serve or are being built.
+func (p *Projector) eachGeneration(ctx context.Context, f func(table.Generation, *table.DB) error) error {
+	generations, err := p.registry.Generations(ctx)
+	if err != nil {
+		return err
 	}
+	for _, c := range generations {
+		m, unknown := p.modelNamed(c.Model)
+		if unknown != nil || !c.IsOf(m.ReadModel) || c.State != table.Serving && c.State != table.Building {
+			continue
+		}
+		if err := p.useGeneration(ctx, c, f); err != nil {
+			return fmt.Errorf("%s: %w", c.Name, err)
+		}
+	}
+	return nil
 }
 
-func (s *supervisor) removeWorker(name string, r *runningWorker) {
-	r.stop()
-	r.tasks.Wait()
-	r.worker.releaseLease(r.worker.currentState().reason)
-	r.release()
-	delete(s.running, name)
-	s.projector.mu.Lock()
-	defer s.projector.mu.Unlock()
-	delete(s.projector.workers, name)
+func (p *Projector) useGeneration(ctx context.Context, c table.Generation, f func(table.Generation, *table.DB) error) error {
+	db, release, err := p.registry.OpenGeneration(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return f(c, db)
 }
 
 func wake(c chan struct{}) {

@@ -1,0 +1,143 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/table"
+)
+
+// ErrDown: a read model does not advance at the moment; waiting for it is no use.
+var ErrDown = errors.New("projection is down")
+
+const (
+	positionPollInterval = 10 * time.Millisecond
+	// ownerlessLimit is how long a copy may be without an owner before nobody is expected to take over.
+	ownerlessLimit = 2 * leaseDuration
+)
+
+// AwaitPosition returns when the copies this instance answers from have passed a position: those of the named models, or of
+// all that there are when none is named. Name those that read the category of the event at the position: others may
+// not get there. It fails with ErrDown at once when a projection is known to stand still, and with
+// the context's error when ctx ends first.
+func (p *Projector) AwaitPosition(ctx context.Context, position eventstore.Position, names ...string) error {
+	for _, m := range p.models {
+		if len(names) > 0 && !slices.Contains(names, m.Name) {
+			continue
+		}
+		if err := p.awaitModel(ctx, m, position); err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
+// AwaitCaughtUp returns when the copy of a model that this instance answers from holds all that its log holds now. It fails
+// as Wait does.
+func (p *Projector) AwaitCaughtUp(ctx context.Context, name string) error {
+	m, err := p.modelNamed(name)
+	if err != nil {
+		return err
+	}
+	at, err := p.servingCheckpoint(ctx, m)
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", name, ErrDown, err)
+	}
+	for s, err := range p.storeOf(m).ReadAll(ctx, at, m.Categories) {
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if s.Kind == eventstore.EventAppeared {
+			at = s.Checkpoint
+		}
+	}
+	return p.AwaitPosition(ctx, at.Position, name)
+}
+
+// Checkpoint is up to where the copy of a model that this instance answers from holds the log: the zero Mark when there is none yet.
+func (p *Projector) Checkpoint(ctx context.Context, name string) (eventstore.Checkpoint, error) {
+	m, err := p.modelNamed(name)
+	if err != nil {
+		return eventstore.Checkpoint{}, err
+	}
+	at, err := p.servingCheckpoint(ctx, m)
+	if errors.Is(err, table.ErrNotReady) {
+		return eventstore.Checkpoint{}, nil
+	}
+	return at, err
+}
+
+func (p *Projector) servingCheckpoint(ctx context.Context, m Model) (at eventstore.Checkpoint, err error) {
+	err = p.registry.Read(ctx, m.ReadModel, func(db *table.DB) error {
+		c, err := lease{db: db}.readCheckpoint(ctx)
+		if err == nil {
+			at, err = checkpointOf(c)
+		}
+		return err
+	})
+	return at, err
+}
+
+func (p *Projector) awaitModel(ctx context.Context, m Model, position eventstore.Position) error {
+	for {
+		ok, changed, err := p.hasPassed(ctx, m, position)
+		if err != nil || ok {
+			return err
+		}
+		poll := time.NewTimer(positionPollInterval)
+		if changed != nil {
+			poll.Reset(registryPollInterval)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		case <-poll.C:
+		}
+		poll.Stop()
+	}
+}
+
+// hasPassed says whether the copy that is read has hasPassed a position; if not, changed is closed when it may have, where this
+// instance fills it itself.
+func (p *Projector) hasPassed(ctx context.Context, m Model, position eventstore.Position) (ok bool, changed chan struct{}, err error) {
+	err = p.registry.ReadGeneration(ctx, m.ReadModel, func(c table.Generation, db *table.DB) error {
+		if w := p.workerOf(c.Name); w != nil {
+			if now := w.currentState(); now.isOwner {
+				ok, changed = now.checkpoint.Position >= position, now.changed
+				return nil
+			}
+		}
+		ok, err = hasOtherInstancePassed(ctx, db, position)
+		return err
+	})
+	if errors.Is(err, table.ErrNotReady) { // the first copy ever is being filled
+		return false, nil, nil
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrDown) {
+		err = fmt.Errorf("%w: %w", ErrDown, err)
+	}
+	return ok, changed, err
+}
+
+// hasOtherInstancePassed asks the database how far another instance has got.
+func hasOtherInstancePassed(ctx context.Context, db *table.DB, position eventstore.Position) (bool, error) {
+	var at, ownerless int64
+	var reason string
+	err := db.QueryRow(ctx, "select position, reason, "+db.Now()+" - until from checkpoint").Scan(&at, &reason, &ownerless)
+	switch {
+	case err != nil:
+		return false, err
+	case eventstore.Position(at) >= position:
+		return true, nil
+	case reason != "":
+		return false, fmt.Errorf("%w: %s", ErrDown, reason)
+	case ownerless > ownerlessLimit.Microseconds():
+		return false, fmt.Errorf("%w: no instance fills it", ErrDown)
+	}
+	return false, nil
+}

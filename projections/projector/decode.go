@@ -1,0 +1,202 @@
+package projector
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/feed"
+	"lieudit/schemas/event"
+)
+
+const (
+	minChunkEvents  = 100       // events that are worth a goroutine,
+	minChunkBytes   = 256 << 10 // or so many bytes of them
+	maxStagedEvents = 64        // events of at most 64 KiB that one transaction makes real, unless one commit names more
+)
+
+// decodedEvent is an event with what becomes of it.
+type decodedEvent struct {
+	handler       EventHandler
+	event         event.Event
+	record        Record
+	stopErr       error // why it stops its account, nil for one that does not
+	isEmptyCommit bool  // it is a commit that makes nothing real, which is passed over
+}
+
+// decodeEvent is an event as the model sees it. One of a type that the catalog lacks stops the projection, for it may say
+// anything; one of the catalog that the model has no rule for changes nothing.
+func (m Model) decodeEvent(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent) (decodedEvent, error) {
+	f := decodedEvent{record: Record{RecordedEvent: r}}
+	var err error
+	if _, known := event.Lookup(r.Type); !known {
+		return f, fmt.Errorf("%s@%d: %w %q", r.Stream, r.Revision, event.ErrUnknownType, r.Type)
+	}
+	f.handler, _ = m.handlerFor(r.Type)
+	if f.handler.apply == nil && !eventstore.IsCorrection(r.Type) {
+		return f, nil
+	}
+	if f.event, err = m.decodePayload(ctx, codec, r); err == nil && !m.OmitsMetadata {
+		f.record.Meta, err = r.DecodeMetadata()
+	}
+	f.isEmptyCommit = eventstore.IsEmptyCommit(f.event)
+	if err != nil && m.DropRows != nil {
+		return stoppingEvent(r, err)
+	}
+	return f, err
+}
+
+func (m Model) decodePayload(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent) (event.Event, error) {
+	if m.NeedsPersonalData {
+		return codec.Decode(ctx, r)
+	}
+	e, err := eventstore.DecodeSealed(r)
+	if err != nil {
+		return nil, err
+	}
+	return event.MapPersonal(e, func(event.Personal) (event.Personal, error) { return "", nil })
+}
+
+// decodeEvents reads events, on all processors. It is done before the transaction begins: a vault may take its time.
+func (m Model) decodeEvents(ctx context.Context, codec *eventstore.Codec, events []eventstore.RecordedEvent) ([]decodedEvent, error) {
+	decoded := make([]decodedEvent, len(events))
+	readers, ctx := errgroup.WithContext(ctx)
+	readers.SetLimit(runtime.GOMAXPROCS(0))
+	for from, to := range splitForDecoding(events) {
+		readers.Go(func() (err error) {
+			for i := from; i < to && err == nil; i++ {
+				decoded[i], err = m.decodeEvent(ctx, codec, events[i])
+			}
+			return err
+		})
+	}
+	return decoded, readers.Wait()
+}
+
+// splitForDecoding divides events into runs that are worth a goroutine each.
+func splitForDecoding(events []eventstore.RecordedEvent) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		from, bytes := 0, 0
+		for i, e := range events {
+			bytes += len(e.Data)
+			if i+1 == len(events) || i+1-from >= minChunkEvents || bytes >= minChunkBytes {
+				if !yield(from, i+1) {
+					return
+				}
+				from, bytes = i+1, 0
+			}
+		}
+	}
+}
+
+// batchPart is what one transaction does of a batch.
+type batchPart struct {
+	feed.Batch
+	decoded []decodedEvent
+}
+
+// splitBatch divides a batch so that what its events make real fits in memory. A part never ends inside an append.
+func splitBatch(b feed.Batch, decoded []decodedEvent) iter.Seq[batchPart] {
+	return func(yield func(batchPart) bool) {
+		if !slices.ContainsFunc(decoded, isCommit) {
+			yield(batchPart{b, decoded})
+			return
+		}
+		from, partStart, staged := b.From, 0, 0
+		for first, end := range appendBounds(b.Events) {
+			adding := 0
+			for _, f := range decoded[first:end] {
+				adding += f.stagedCount()
+			}
+			if staged > 0 && staged+adding > maxStagedEvents {
+				last := b.Events[first-1]
+				to := eventstore.Checkpoint{Log: b.To.Log, Position: last.Position, Event: last.ID}
+				if !yield(batchPart{feed.Batch{From: from, To: to, Events: b.Events[partStart:first]}, decoded[partStart:first]}) {
+					return
+				}
+				from, partStart, staged = to, first, 0
+			}
+			staged += adding
+		}
+		yield(batchPart{feed.Batch{From: from, To: b.To, Events: b.Events[partStart:], CaughtUp: b.CaughtUp}, decoded[partStart:]})
+	}
+}
+
+// appendBounds are where appendBounds begin and end among events.
+func appendBounds(events []eventstore.RecordedEvent) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		first := 0
+		for i, e := range events {
+			if meta, err := e.DecodeMetadata(); err == nil && !meta.EndOfAppend && i+1 < len(events) && events[i+1].Stream == e.Stream {
+				continue
+			}
+			if !yield(first, i+1) {
+				return
+			}
+			first = i + 1
+		}
+	}
+}
+
+// isCommit says whether the fact makes events real, none of which need be there.
+func isCommit(f decodedEvent) bool {
+	_, ok := f.event.(event.StagedCommit)
+	return ok && !f.isEmptyCommit
+}
+
+// stagedCount is how many events the fact makes real.
+func (f decodedEvent) stagedCount() int {
+	e, ok := f.event.(event.StagedCommit)
+	if !ok {
+		return 0
+	}
+	_, n, _ := e.StagedStream()
+	return n
+}
+
+// expandCommits puts before each fact that makes events real what becomes of those.
+func (m Model) expandCommits(ctx context.Context, w *worker, decoded []decodedEvent) ([]decodedEvent, error) {
+	if !slices.ContainsFunc(decoded, isCommit) {
+		return decoded, nil
+	}
+	all := make([]decodedEvent, 0, len(decoded))
+	for _, f := range decoded {
+		if isCommit(f) {
+			staged, err := m.expandCommit(ctx, w, f)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, staged...)
+			continue
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// expandCommit is what a commit makes real, and after that the commit. Where any of it cannot be used all of it stops the
+// account: a commit is real as a whole or not at all.
+func (m Model) expandCommit(ctx context.Context, w *worker, commit decodedEvent) ([]decodedEvent, error) {
+	e := commit.event.(event.StagedCommit)
+	rows, err := eventstore.ReadStagedEvents(ctx, w.store, commit.record.RecordedEvent, e)
+	if err != nil {
+		if m.DropRows == nil {
+			return nil, err
+		}
+		stop, err := stoppingEvent(commit.record.RecordedEvent, err)
+		return []decodedEvent{stop}, err
+	}
+	decoded, err := m.decodeEvents(ctx, w.codec, rows)
+	for i := range decoded {
+		if decoded[i].stopErr != nil {
+			return decoded[i : i+1], nil
+		}
+		decoded[i].record.Commit, decoded[i].record.StagedNumber = e, i+1
+	}
+	return append(decoded, commit), err
+}

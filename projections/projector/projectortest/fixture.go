@@ -1,0 +1,130 @@
+package projectortest
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/projections/projector"
+	"lieudit/schemas/event"
+	"lieudit/schemas/table"
+)
+
+// Fixture is read models being filled from a log of their own.
+type Fixture struct {
+	Log      eventstore.Store
+	Vault    *Vault
+	Codec    *eventstore.Codec
+	Registry *table.Registry
+
+	t            testing.TB
+	projector    *projector.Projector
+	lastPosition eventstore.Position
+	stop         func()
+}
+
+// timeout is how long anything may take.
+const timeout = time.Minute
+
+// Start fills models at an address until the test ends.
+func Start(t testing.TB, address string, models ...projector.Model) *Fixture {
+	t.Helper()
+	registry, err := table.OpenRegistry(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Fixture{Log: OpenJournal(t), Vault: &Vault{}, Registry: registry, t: t, stop: func() {}}
+	s.Codec = eventstore.NewCodec(s.Vault)
+	s.Restart(models...)
+	t.Cleanup(func() {
+		s.stop()
+		if err := registry.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Restart ends the filling, wherever it is, and begins it again.
+func (s *Fixture) Restart(models ...projector.Model) {
+	s.stop()
+	s.projector = projector.New(s.Log, s.Codec, s.Registry, models...)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.projector.Run(ctx) }()
+	s.stop = func() {
+		stop()
+		if err := <-ended; err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+// Append adds events to a stream in one append.
+func (s *Fixture) Append(stream string, events ...event.Event) {
+	s.t.Helper()
+	s.lastPosition = Append(s.t, s.Log, s.Codec, stream, events...)
+}
+
+// Rebuild makes a fresh copy of a model and waits until it serves.
+func (s *Fixture) Rebuild(m table.ReadModel) {
+	s.t.Helper()
+	name, err := s.projector.Rebuild(s.t.Context(), m.Name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.await(func() bool {
+		c, err := s.Registry.ServingGeneration(s.t.Context(), m)
+		return err == nil && c.Name == name
+	})
+}
+
+// Rows are all rows of a table once it holds everything that was appended, in the order of the key.
+func Rows[R any](s *Fixture, m table.ReadModel, t table.Table[R]) (rows []R) {
+	s.t.Helper()
+	s.await(func() bool { return s.projector.AwaitPosition(s.t.Context(), s.lastPosition, m.Name) == nil })
+	key := make([]string, t.KeyColumns)
+	for i := range key {
+		key[i] = t.Columns[i].Name
+	}
+	err := s.Registry.Read(s.t.Context(), m, func(db *table.DB) (err error) {
+		rows, err = table.Select(s.t.Context(), db, t, "order by "+strings.Join(key, ", "))
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return rows
+}
+
+func (s *Fixture) await(reached func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(timeout); !reached(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatal("the read models never got there")
+		}
+	}
+}
+
+// FolderContains says whether a text is in a file of a folder.
+func FolderContains(t testing.TB, folder, text string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	found := false
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = found || bytes.Contains(data, []byte(text))
+	}
+	return found
+}
