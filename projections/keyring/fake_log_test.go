@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
-	"lieudit/schemas/event"
 	"lieudit/schemas/deadlinetest"
+	"lieudit/schemas/event"
 )
 
 // fakeLog is a log in memory that can be away, hang, forget and be swapped.
