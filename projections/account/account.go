@@ -1,5 +1,8 @@
-// Package account fills the tables of accounts, keys and customer-area tokens that lists are read from. It keeps
-// what is true now and what is scheduled; what was true before is the history's business.
+// Package account fills the tables of accounts, keys and customer-area tokens that lists are read from. Its one
+// constraint: it keeps what is true now and what is scheduled; what was true before is in the audit trail.
+//
+// The projector calls the handlers of Model with each decoded event. A handler puts a new row into the changeset, or
+// updates the row of the id that the event names.
 package account
 
 import (
@@ -13,10 +16,10 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Model is the register. Names of accounts are personal: an erasure empties them.
+// Model is the read model of accounts. Their names are personal: an erasure empties them.
 var Model = projector.Model{
 	ReadModel:         table.AccountModel,
-	Categories:        eventstore.Filter{"account", "token"},
+	IsExhaustive:      true,
 	NeedsPersonalData: true,
 	Handlers: []projector.EventHandler{
 		projector.On(onAccountOpened),
@@ -30,16 +33,13 @@ var Model = projector.Model{
 		projector.On(onPublishableKeyIssued),
 		projector.On(onKeyRevoked),
 		projector.On(onKeyOriginsChanged),
-		projector.Ignore[event.AccountActionRefused](),
-		projector.Ignore[event.AccountEventVoided](),
 		projector.On(onTokenIssued),
 		projector.On(onTokenRevoked),
-		projector.Ignore[event.TokenEventVoided](),
 	},
 	DropRows: dropRows,
 }
 
-// dropRows takes an account and its keys away, or the token of a stream.
+// dropRows deletes an account and its keys, or the token whose stream the owner is.
 func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
 	if token, ok := strings.CutPrefix(owner, "/token-"); ok {
 		projector.DeleteRows(b, table.Tokens, "id", token)
@@ -50,19 +50,17 @@ func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
 	projector.DeleteRows(b, table.Keys, "account", owner)
 }
 
-// accountOf is the accountOf whose stream an event is in.
-func accountOf(r projector.Record) string { return eventstore.EntityID(r.Stream) }
-
 func onAccountOpened(b *projector.Changeset, e event.AccountOpened, r projector.Record) {
 	projector.PutRow(b, table.Accounts, table.Account{
-		ID: accountOf(r), Name: string(e.Name), Plan: string(e.Plan), Quota: e.Quota, Anchor: e.Anchor.String(),
+		ID: r.Account(), Name: string(e.Name), Plan: string(e.Plan), Quota: e.Quota, Anchor: e.Anchor.String(),
 		Agency: e.Agency, Opened: table.InstantOf(r.Time),
 	})
 }
 
-// onPlanChanged sets new terms. Earlier ones that were scheduled hold by now, or never will.
+// onPlanChanged sets new terms at once or schedules them. Terms scheduled earlier have either begun by the event's time,
+// or are replaced and never begin.
 func onPlanChanged(b *projector.Changeset, e event.PlanChanged, r projector.Record) {
-	projector.UpdateRow(b, table.Accounts, accountOf(r), func(a *table.Account) {
+	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) {
 		if a.NextFrom != 0 && a.NextFrom <= table.InstantOf(r.Time) {
 			a.Plan, a.Quota = a.NextPlan, a.NextQuota
 		}
@@ -75,18 +73,18 @@ func onPlanChanged(b *projector.Changeset, e event.PlanChanged, r projector.Reco
 }
 
 func onAgencyActivated(b *projector.Changeset, _ event.AgencyActivated, r projector.Record) {
-	projector.UpdateRow(b, table.Accounts, accountOf(r), func(a *table.Account) { a.AgencyMode = true })
+	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { a.AgencyMode = true })
 }
 
 func onAgencyJoined(b *projector.Changeset, e event.AgencyJoined, r projector.Record) {
-	projector.UpdateRow(b, table.Accounts, accountOf(r), func(a *table.Account) { changeAgency(a, e.Agency, table.InstantOf(e.Effective), r) })
+	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { changeAgency(a, e.Agency, table.InstantOf(e.Effective), r) })
 }
 
 func onAgencyLeft(b *projector.Changeset, e event.AgencyLeft, r projector.Record) {
-	projector.UpdateRow(b, table.Accounts, accountOf(r), func(a *table.Account) { changeAgency(a, "", table.InstantOf(e.Effective), r) })
+	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { changeAgency(a, "", table.InstantOf(e.Effective), r) })
 }
 
-// changeAgency makes an account belong to another agency, or to none, from an instant on.
+// changeAgency makes an account belong to another agency, or to none for "", from an instant on.
 func changeAgency(a *table.Account, agency string, from table.Instant, r projector.Record) {
 	now := table.InstantOf(r.Time)
 	if a.NextAgencyFrom != 0 && a.NextAgencyFrom <= now {
@@ -99,28 +97,30 @@ func changeAgency(a *table.Account, agency string, from table.Instant, r project
 }
 
 func onAccountClosed(b *projector.Changeset, _ event.AccountClosed, r projector.Record) {
-	projector.UpdateRow(b, table.Accounts, accountOf(r), func(a *table.Account) { a.Closed = table.InstantOf(r.Time) })
+	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { a.Closed = table.InstantOf(r.Time) })
 }
 
+// onAccountErased empties the name, and has it scrubbed from the database's files.
 func onAccountErased(b *projector.Changeset, _ event.AccountErased, r projector.Record) {
 	projector.RequireScrub(b)
-	projector.UpdateRow(b, table.Accounts, accountOf(r), func(a *table.Account) { a.Name = "" })
+	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { a.Name = "" })
 }
 
 func onSecretKeyIssued(b *projector.Changeset, e event.SecretKeyIssued, r projector.Record) {
 	projector.PutRow(b, table.Keys, table.Key{
-		ID: e.Key, Account: accountOf(r), Kind: string(token.Secret), Label: e.Label, Hint: e.Hint, Origins: "[]",
+		ID: e.Key, Account: r.Account(), Kind: string(token.Secret), Label: e.Label, Hint: e.Hint, Origins: "[]",
 		Created: table.InstantOf(r.Time), CreatedBy: r.Meta.Actor,
 	})
 }
 
 func onPublishableKeyIssued(b *projector.Changeset, e event.PublishableKeyIssued, r projector.Record) {
 	projector.PutRow(b, table.Keys, table.Key{
-		ID: e.Key, Account: accountOf(r), Kind: string(token.Publishable), Label: e.Label, Hint: e.Hint, Origins: jsonArray(e.Origins),
+		ID: e.Key, Account: r.Account(), Kind: string(token.Publishable), Label: e.Label, Hint: e.Hint, Origins: jsonArray(e.Origins),
 		Token: e.Token, Created: table.InstantOf(r.Time), CreatedBy: r.Meta.Actor,
 	})
 }
 
+// onKeyRevoked keeps the row: lists show revoked keys too.
 func onKeyRevoked(b *projector.Changeset, e event.KeyRevoked, r projector.Record) {
 	projector.UpdateRow(b, table.Keys, e.Key, func(k *table.Key) {
 		k.Revoked, k.RevokedBy, k.Reason = table.InstantOf(r.Time), r.Meta.Actor, r.Meta.Reason
@@ -131,6 +131,7 @@ func onKeyOriginsChanged(b *projector.Changeset, e event.KeyOriginsChanged, _ pr
 	projector.UpdateRow(b, table.Keys, e.Key, func(k *table.Key) { k.Origins = jsonArray(e.Origins) })
 }
 
+// onTokenIssued puts the token under its own id: the account it acts for may be none.
 func onTokenIssued(b *projector.Changeset, e event.TokenIssued, r projector.Record) {
 	projector.PutRow(b, table.Tokens, table.Token{
 		ID: e.Token, Role: e.Role, Account: e.Account, Label: e.Label, Hint: e.Hint,
@@ -144,7 +145,7 @@ func onTokenRevoked(b *projector.Changeset, e event.TokenRevoked, r projector.Re
 	})
 }
 
-// jsonArray is a list as JSON. A list of texts always has a JSON form.
+// jsonArray is a list as JSON, "[]" for an empty one. A list of texts always has a JSON form.
 func jsonArray(list []string) string {
 	if len(list) == 0 {
 		return "[]"

@@ -1,5 +1,10 @@
-// Package audit fills the trail: one row for every event of accounts, tokens and places, as an auditor reads it, and one for
-// every site that an event changed. It never sees a personal field, and shows hashes only by their first characters.
+// Package audit fills the audit trail: one row for every event of accounts, tokens and customers' locations, as an auditor
+// reads it, and one row for every site that an event changed. Its one constraint: it never sees a personal field, and it
+// shows of a hash only the first characters.
+//
+// The projector calls the handlers of Model with each decoded event. A handler makes an entry of the event's place and
+// metadata (newEntry), adds who and what the event is about, its sentence from the catalog and its data as JSON, and puts
+// it into the changeset. An event of the catalog needs nothing in this package.
 package audit
 
 import (
@@ -13,22 +18,27 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Model is the history. An event of its categories needs nothing here to be in it.
+// Model is the audit trail.
 var Model = projector.Model{
-	ReadModel:  table.AuditModel,
-	Categories: eventstore.Filter{"account", "token", "locations"},
+	ReadModel:    table.AuditModel,
+	IsExhaustive: true,
 	Handlers: []projector.EventHandler{
-		projector.OnAnyOther(onAnyOther),
+		projector.OnAnyOther(onAnyOther, "account", tokenCategory, locationsCategory),
 		projector.On(onSitesChanged),
 		projector.On(onSyncStaged),
 		projector.On(onSyncCommitted),
-		projector.On(onRequestKept),
+		projector.On(onUnchangedWriteRecorded),
 	},
 	DropRows: dropRows,
 }
 
-// dropRows takes the entries of an account away, or those of the one stream of a token. Entries about tokens stand in the
-// history of the account that they act for, and do not come from its streams.
+const (
+	tokenCategory     = "token"
+	locationsCategory = "locations"
+)
+
+// dropRows deletes the entries of an account, or those of the one stream of a token. Entries about tokens are shown with
+// the account that the token acts for, but come from the token's stream: dropping the account keeps them.
 func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
 	if token, ok := strings.CutPrefix(owner, "/token-"); ok {
 		projector.DeleteRowsWhere(b, table.AuditEntries, "kind = ? and subject = ?", table.AuditKindToken, token)
@@ -39,68 +49,47 @@ func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
 
 func onAnyOther(b *projector.Changeset, e event.Event, r projector.Record) {
 	entry := newEntry(r)
-	entry.Kind, entry.Subject = subjectOf(e, r)
-	entry.Account, entry.Sentence, entry.Data = accountOf(e, r), event.Sentence(e), redactedJSON(e)
+	setSubject(&entry, e)
+	entry.Sentence, entry.Data = event.Sentence(e), redactedJSON(e)
 	projector.PutRow(b, table.AuditEntries, entry)
 }
 
-// newEntry is what an entry has from its event's place and envelope.
+// newEntry returns an entry with what the event's stream, place and metadata say.
 func newEntry(r projector.Record) table.AuditEntry {
-	return table.AuditEntry{
-		Position: int64(r.Position), Account: eventstore.EntityID(r.Stream), Recorded: table.InstantOf(r.Time), Type: r.Type,
-		Actor: r.Meta.Actor, OnBehalfOf: r.Meta.OnBehalfOf, Reason: r.Meta.Reason,
+	entry := table.AuditEntry{
+		Position: int64(r.Position), Account: r.Account(), Subject: r.Account(), Kind: table.AuditKindAccount,
+		Recorded: table.InstantOf(r.Time), Type: r.Type, Actor: r.Meta.Actor, OnBehalfOf: r.Meta.OnBehalfOf, Reason: r.Meta.Reason,
 	}
+	switch category, _, _ := strings.Cut(r.Stream, "-"); category {
+	case tokenCategory: // no account owns the stream of a token
+		entry.Kind, entry.Account = table.AuditKindToken, ""
+	case locationsCategory:
+		entry.Kind = table.AuditKindSites
+	}
+	return entry
 }
 
-// subjectOf says what an event is subjectOf.
-func subjectOf(e event.Event, r projector.Record) (kind, subject string) {
-	switch e := e.(type) {
-	case event.SecretKeyIssued:
-		return table.AuditKindKeys, e.Key
-	case event.PublishableKeyIssued:
-		return table.AuditKindKeys, e.Key
-	case event.KeyRevoked:
-		return table.AuditKindKeys, e.Key
-	case event.KeyOriginsChanged:
-		return table.AuditKindKeys, e.Key
-	case event.ReferentialOpened:
-		return table.AuditKindSites, e.Code
-	case event.ReferentialRenamed:
-		return table.AuditKindSites, e.Code
-	case event.ReferentialArchived:
-		return table.AuditKindSites, e.Code
-	case event.TokenIssued:
-		return table.AuditKindToken, e.Token
-	case event.TokenRevoked:
-		return table.AuditKindToken, e.Token
-	case event.TokenEventVoided:
-		return table.AuditKindToken, eventstore.EntityID(r.Stream)
-	case event.LocationsEventVoided:
-		return table.AuditKindSites, eventstore.EntityID(r.Stream)
-	case event.AccountActionRefused:
-		if strings.Contains(e.Action, "key") || strings.Contains(e.Action, "origins") {
-			return table.AuditKindKeys, eventstore.EntityID(r.Stream)
-		}
+// setSubject replaces what the stream says of an entry by what the event names itself.
+func setSubject(entry *table.AuditEntry, e event.Event) {
+	named, ok := e.(event.Subjected)
+	if !ok {
+		return
 	}
-	return table.AuditKindAccount, eventstore.EntityID(r.Stream)
-}
-
-// accountOf is the account in whose history an event stands.
-func accountOf(e event.Event, r projector.Record) string {
-	switch e := e.(type) {
-	case event.TokenIssued:
-		return e.Account
-	case event.TokenRevoked:
-		return e.Account
-	case event.TokenEventVoided:
-		return ""
+	subject := named.AuditSubject()
+	if subject.IsKey {
+		entry.Kind = table.AuditKindKeys
 	}
-	return eventstore.EntityID(r.Stream)
+	if subject.ID != "" {
+		entry.Subject = subject.ID
+	}
+	if subject.Account != "" {
+		entry.Account = subject.Account
+	}
 }
 
 const (
-	hashField      = `"hash":"` // as the name of a field only: inside a text the quotes are escaped
-	shownHashChars = 16         // characters of a hash that are shown: enough to tell keys apart, too few to be one
+	hashField      = `"hash":"` // as the name of a field only: inside a JSON text the quotes are escaped
+	shownHashChars = 16         // enough characters of a hash to tell keys apart, too few to be the hash
 )
 
 // redactedJSON is the event as JSON, with its hash cut short. Its personal fields are empty already.
@@ -113,18 +102,18 @@ func redactedJSON(e event.Event) string {
 	return before + hashField + hash[:min(len(hash), shownHashChars)] + `…"` + after
 }
 
-// onSitesChanged tells what was done to sites as a whole and then to each, or what was done to the one that was meant.
+// onSitesChanged puts one entry for the request and one for each site, or only the site's if the request named one site.
 func onSitesChanged(b *projector.Changeset, e event.SitesChanged, r projector.Record) {
 	if isSingleSite(e) {
 		projector.PutRow(b, table.AuditEntries, siteEntry(newEntry(r), e.Referential, e.Rows[0]))
 		return
 	}
 	putSiteEntries(b, e.Referential, e.Rows, r)
-	e.Rows = nil // which the sentence does not need
+	e.Rows = nil // the sentence does not need them
 	putRequestEntry(b, e, e.SiteWriteSummary, r)
 }
 
-// isSingleSite says whether one site was named by who asked, and no set of them.
+// isSingleSite says whether the request named one site, and no set of sites.
 func isSingleSite(e event.SitesChanged) bool {
 	switch e.Action {
 	case "sync", "upsert", "archive":
@@ -143,40 +132,42 @@ func onSyncCommitted(b *projector.Changeset, e event.SyncCommitted, r projector.
 	putRequestEntry(b, e, e.SiteWriteSummary, r)
 }
 
-func onRequestKept(b *projector.Changeset, e event.UnchangedWriteRecorded, r projector.Record) {
+func onUnchangedWriteRecorded(b *projector.Changeset, e event.UnchangedWriteRecorded, r projector.Record) {
 	putRequestEntry(b, e, e.SiteWriteSummary, r)
 }
 
-// putRequestEntry is the entry of what one request did to a referential.
+// putRequestEntry puts the entry of one request that wrote sites of a referential. Its hashes are left out.
 func putRequestEntry(b *projector.Changeset, e event.Event, w event.SiteWriteSummary, r projector.Record) {
-	w.IdempotencyKeyHash, w.RequestHash = "", "" // hashes
+	w.IdempotencyKeyHash, w.RequestHash = "", ""
 	entry := newEntry(r)
-	entry.Kind, entry.Subject, entry.Sentence, entry.Data = table.AuditKindSites, w.Referential, event.Sentence(e), toJSON(w)
+	entry.Subject, entry.Sentence, entry.Data = w.Referential, event.Sentence(e), toJSON(w)
 	projector.PutRow(b, table.AuditEntries, entry)
 }
 
-// rowBits is room for the rows of an event among the parts of its position: it holds at most 64 KiB.
-const rowBits = 16
+// partRowBits is how many bits of an entry's part number the row within its event: an event holds at most 64 KiB, and so
+// fewer rows than that.
+const partRowBits = 16
 
-// putSiteEntries are the entries of what became of each site.
+// putSiteEntries puts one entry for each site. Part orders the entries of one position: by staged event, then by row.
 func putSiteEntries(b *projector.Changeset, code string, rows []event.SiteRow, r projector.Record) {
 	entry := newEntry(r)
 	for i, row := range rows {
-		entry.Part = int64(r.StagedNumber)<<rowBits + int64(i) + 1
+		entry.Part = int64(r.StagedNumber)<<partRowBits + int64(i) + 1
 		projector.PutRow(b, table.AuditEntries, siteEntry(entry, code, row))
 	}
 }
 
-// siteEntry is the entry as it tells of one site.
+// siteEntry completes an entry with what was done to one site. The digest of the content is left out: it is of personal
+// data.
 func siteEntry(entry table.AuditEntry, code string, row event.SiteRow) table.AuditEntry {
 	entry.Kind, entry.Subject = table.AuditKindSites, table.AuditSiteSubject(code, row.ExternalID)
 	entry.Sentence = row.Operation + " site " + row.ExternalID + " of " + code + " (version " + strconv.FormatInt(row.Version, 10) + ")"
-	row.Digest = nil // of what is personal
+	row.Digest = nil
 	entry.Data = toJSON(row)
 	return entry
 }
 
-// toJSON is a value as JSON.
+// toJSON marshals a value. Events always have a JSON form.
 func toJSON(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {

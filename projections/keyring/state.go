@@ -206,11 +206,11 @@ func (s *state) applyEvent(r eventstore.RecordedEvent, e event.Event) error {
 		return s.revokeCredential(e.Hash)
 	case event.TokenRevoked:
 		return s.revokeCredential(e.Hash)
-	case event.AgencyActivated, event.AccountErased, event.AccountActionRefused, event.AccountEventVoided, event.TokenEventVoided: // change nothing that a key gives
-		return nil
-	default:
-		return fmt.Errorf("%s is not for a key ring", r.Type)
 	}
+	if t, ok := event.Lookup(r.Type); ok && t.KeepsAccess() && categories.Matches(r.Stream) {
+		return nil
+	}
+	return fmt.Errorf("%s is not for a key ring", r.Type)
 }
 
 func (s *state) openAccount(id string, e event.AccountOpened) error {

@@ -453,7 +453,8 @@ func TestRefoldLosesNothingThatHappensMeanwhile(t *testing.T) {
 
 func TestCataloguedTypeWithoutAHandlerPasses(t *testing.T) {
 	t.Parallel()
-	m := projector.Model{ReadModel: table.ReadModel{Name: "ruleless", Version: 1}, Categories: eventstore.Filter{"locations"}}
+	onArchived := projector.On(func(*projector.Changeset, event.ReferentialArchived, projector.Record) {})
+	m := projector.Model{ReadModel: table.ReadModel{Name: "archived", Version: 1}, Handlers: []projector.EventHandler{onArchived}}
 	s := newCluster(t, t.TempDir())
 	i := s.startInstance(t, m)
 	i.awaitPosition(t, s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}))

@@ -47,7 +47,7 @@ func (p *Projector) AwaitCaughtUp(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", name, ErrDown, err)
 	}
-	for s, err := range p.storeOf(m).ReadAll(ctx, at, m.Categories) {
+	for s, err := range p.storeOf(m).ReadAll(ctx, at, m.Categories()) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

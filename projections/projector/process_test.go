@@ -112,7 +112,7 @@ func openCluster(t *testing.T, address, folder string) *cluster {
 // lastPosition is the position of the last event of the log.
 func (s *cluster) lastPosition(t *testing.T) (end eventstore.Position) {
 	t.Helper()
-	for signal, err := range s.log.ReadAll(t.Context(), eventstore.Checkpoint{}, account.Model.Categories) {
+	for signal, err := range s.log.ReadAll(t.Context(), eventstore.Checkpoint{}, account.Model.Categories()) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,10 @@ import (
 	"lieudit/eventstore"
 	"lieudit/projections/account"
 	"lieudit/projections/audit"
+	"lieudit/projections/locations"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
+	"lieudit/projections/usage"
 	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
@@ -125,11 +127,19 @@ func (i *instance) readRows(t *testing.T) modelRows {
 	return r
 }
 
-func TestEveryEventOfItsCategoriesHasAHandler(t *testing.T) {
+func TestHandlersAreTheSubscription(t *testing.T) {
 	t.Parallel()
-	for _, m := range []projector.Model{account.Model, audit.Model} {
-		if missing := m.Unhandled(); len(missing) > 0 {
-			t.Errorf("%s neither handles nor ignores %v", m.Name, missing)
+	for _, c := range []struct {
+		model projector.Model
+		want  []string
+	}{
+		{account.Model, []string{"account", "token"}},
+		{audit.Model, []string{"account", "locations", "token"}},
+		{locations.Model(true), []string{"account", "locations"}},
+		{usage.Model, []string{"usage"}},
+	} {
+		if got := c.model.Categories(); !slices.Equal(got, c.want) {
+			t.Errorf("%s reads %v, want %v", c.model.Name, got, c.want)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (r *refold) verifiedCheckpoint(ctx context.Context) (eventstore.Position, e
 	if err != nil {
 		return 0, err
 	}
-	for _, err := range r.store.ReadAll(ctx, checkpoint, r.model.Categories) {
+	for _, err := range r.store.ReadAll(ctx, checkpoint, r.model.Categories()) {
 		var diverged *eventstore.DivergedError
 		if errors.As(err, &diverged) {
 			r.setDiverged(true)
@@ -189,7 +189,7 @@ func (r *refold) runTransaction(ctx context.Context, f func(context.Context, *ta
 // so the rows may contain an event that is now void and must be dropped.
 func (r *refold) readCorrections(ctx context.Context, bound eventstore.Position) (again bool, err error) {
 	found := map[voidedEvent]bool{}
-	for _, stream := range table.OwnerStreams(r.owner, r.model.Categories) {
+	for _, stream := range table.OwnerStreams(r.owner, r.model.Categories()) {
 		for e, err := range r.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
 			if err != nil {
 				return false, fmt.Errorf("read %s: %w", stream, err)
@@ -288,7 +288,7 @@ func (r *refold) readChunks(ctx context.Context, bound eventstore.Position) iter
 func (r *refold) mergeStreams(ctx context.Context) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		var heads []*streamHead
-		for _, stream := range table.OwnerStreams(r.owner, r.model.Categories) {
+		for _, stream := range table.OwnerStreams(r.owner, r.model.Categories()) {
 			next, stop := iter.Pull2(r.store.ReadStream(ctx, stream, 0, eventstore.Forward))
 			defer stop()
 			h := &streamHead{next: next}

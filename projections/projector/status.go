@@ -79,7 +79,7 @@ func (p *Projector) measureLag(ctx context.Context, checkpoint eventstore.Checkp
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	n := 0
-	for s, err := range p.storeOf(m).ReadAll(ctx, checkpoint, m.Categories) {
+	for s, err := range p.storeOf(m).ReadAll(ctx, checkpoint, m.Categories()) {
 		if err != nil {
 			return -1, err
 		}
@@ -245,7 +245,7 @@ func (p *Projector) verifyGeneration(ctx context.Context, m Model, c table.Gener
 	if err != nil {
 		return
 	}
-	for _, err := range p.storeOf(m).ReadAll(ctx, checkpoint, m.Categories) {
+	for _, err := range p.storeOf(m).ReadAll(ctx, checkpoint, m.Categories()) {
 		var diverged *eventstore.DivergedError
 		if err == nil || errors.As(err, &diverged) {
 			p.registry.SetDiverged(c, err != nil)

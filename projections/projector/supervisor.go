@@ -94,7 +94,7 @@ func (s *supervisor) startWorker(ctx context.Context, m Model, c table.Generatio
 		return err
 	}
 	w := s.projector.newWorker(m, c, db)
-	source := feed.Source{Store: s.projector.storeOf(m), Filter: m.Categories, BatchEvents: m.BatchSize, MinInterval: m.MinInterval, LoadCheckpoint: w.resumeWhenOwner, OnError: w.recordStop}
+	source := feed.Source{Store: s.projector.storeOf(m), Filter: m.Categories(), BatchEvents: m.BatchSize, MinInterval: m.MinInterval, LoadCheckpoint: w.resumeWhenOwner, OnError: w.recordStop}
 	r := &runningWorker{worker: w, release: release}
 	r.handler = s.router.AddConsumerHandler(c.Name, c.Name, feed.New(source), w.handleMessage)
 	if err := s.router.RunHandlers(ctx); err != nil {

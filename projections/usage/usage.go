@@ -1,6 +1,9 @@
-// Package usage fills the tables of what was counted, from the log of usage. Whether an event counts is what
-// schemas/ledger says and nothing else: each stream's book is kept beside its lines and folded on, so that lines, book
-// and checkpoint are always of the same place in the log.
+// Package usage fills the tables of counted requests from the usage log. Its one constraint: whether an event counts is
+// decided by schemas/ledger alone.
+//
+// For each batch restorePeriod reads the state of a stream's period (ledger.PeriodState) from its row. foldEvent applies
+// each event to that state and collects what counts. savePeriod writes the state beside the lines that the batch adds.
+// So lines, state and checkpoint are always of the same position.
 package usage
 
 import (
@@ -16,10 +19,10 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Model is usage. Its log is that of usage, which need not be the one of accounts.
+// Model is the read model of usage. The usage log need not be the log of accounts. Starts and ends of instances are on
+// it too, in a category that this model does not read.
 var Model = projector.Model{
 	ReadModel:     table.UsageModel,
-	Categories:    eventstore.Filter{usageCategory, "incarnation"},
 	OmitsMetadata: true,
 	StreamStates:  []projector.AnyStreamState{periodStates},
 	Handlers: []projector.EventHandler{
@@ -32,17 +35,15 @@ var Model = projector.Model{
 		projector.On(foldEvent[event.UsageSnapshotTaken]),
 		projector.On(foldEvent[event.UsageClosed]),
 		projector.On(foldEvent[event.UsageAdjusted]),
-		projector.Ignore[event.InstanceStarted](),
-		projector.Ignore[event.InstanceEnded](),
 	},
 	DropRows:    dropRows,
 	BatchSize:   4000,
-	MinInterval: 200 * time.Millisecond, // ticks of one account go together: a row costs more than they do
+	MinInterval: 200 * time.Millisecond, // ticks of one account share a row, which costs more than they do
 }
 
 const usageCategory = "usage"
 
-// dropRows takes a contract's period away. When its keys were used last stays: it only ever rises.
+// dropRows deletes a contract's period. When its keys were last used stays, for that only ever rises.
 func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
 	stream := strings.TrimPrefix(owner, "/")
 	projector.DeleteRows(b, table.UsagePeriods, "stream", stream)
@@ -51,11 +52,13 @@ func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
 	}
 }
 
+// periodStates keeps the state of each period, by the stream of its contract and month.
 var periodStates = projector.StreamState[table.UsagePeriod, *period]{
 	Table: table.UsagePeriods, Category: usageCategory, Restore: restorePeriod, Save: savePeriod,
 }
 
-// period is a stream's state while events of it are folded: its row, its book, and the lines this batch adds.
+// period is a stream's state while events of a batch are folded: its row, its ledger state, and the lines that the batch
+// adds.
 type period struct {
 	row        table.UsagePeriod
 	state      *ledger.PeriodState
@@ -63,7 +66,7 @@ type period struct {
 	keyUses    map[string]table.KeyUse
 }
 
-// restorePeriod is where the row left off.
+// restorePeriod makes the state from a stream's row, or an empty one without a row.
 func restorePeriod(row *table.UsagePeriod) (*period, error) {
 	p := &period{state: &ledger.PeriodState{}, addedLines: ledger.Lines{}, keyUses: map[string]table.KeyUse{}}
 	if row == nil {
@@ -72,16 +75,16 @@ func restorePeriod(row *table.UsagePeriod) (*period, error) {
 	p.row = *row
 	var snapshot event.UsageSnapshotTaken
 	if err := json.Unmarshal([]byte(row.PeriodState), &snapshot); err != nil {
-		return nil, fmt.Errorf("book: %w", err)
+		return nil, fmt.Errorf("state of the period: %w", err)
 	}
 	p.state = ledger.RestorePeriod(snapshot)
-	if row.Closed != 0 { // which a balance does not tell
+	if row.Closed != 0 { // a snapshot does not say so
 		p.state.Apply(event.UsageClosed{}, row.Closed.Time())
 	}
 	return p, nil
 }
 
-// foldEvent applies an event to its stream's book and keeps what that comes to.
+// foldEvent applies an event to its stream's state, and collects what it changes if the ledger counts it.
 func foldEvent[E event.Event](b *projector.Changeset, e E, r projector.Record) {
 	p := periodStates.ForEvent(b, r)
 	verdict := p.state.Apply(e, r.Time)
@@ -100,15 +103,16 @@ func foldEvent[E event.Event](b *projector.Changeset, e E, r projector.Record) {
 	}
 }
 
+// recordKeyUses notes when keys were last used, which never goes back.
 func (p *period) recordKeyUses(counts []event.UsageCount, at table.Instant) {
 	for _, c := range counts {
-		if at > p.keyUses[c.Key].LastUsed { // the log's clock may be set back
+		if at > p.keyUses[c.Key].LastUsed { // the log's clock may have been set back
 			p.keyUses[c.Key] = table.KeyUse{Key: c.Key, Account: c.Account, LastUsed: at}
 		}
 	}
 }
 
-// savePeriod writes what a batch did to a period. Of a stream that was never opened there is nothing to keep.
+// savePeriod puts the rows of a period after a batch. A stream that was never opened gets none.
 func savePeriod(b *projector.Changeset, _ string, p *period) error {
 	if p.row.Stream == "" {
 		return nil
