@@ -9,14 +9,16 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Changeset is what the events of one transaction do to the rows: each row is folded first and written once.
+// Changeset collects what the events of one transaction do to rows: the changes of a row are folded first, and the row
+// is written once. Handlers change it with PutRow, MergeRow, UpdateRow and DeleteRows. It is not safe for concurrent
+// use.
 type Changeset struct {
 	tables     map[string]flusher
 	needsScrub bool
-	states     map[string]any // by table
+	states     map[string]any // of streams, by table
 
-	correctedOwners  map[string]bool // owners of streams that are folded without some of their events
-	toleratesMissing bool            // the event that is applied is of one of them
+	correctedOwners  map[string]bool // owners of streams that are folded without events that corrections void
+	toleratesMissing bool            // the event being applied is of such a stream: rows of voided events may be missing
 }
 
 type flusher interface {
@@ -27,7 +29,8 @@ func newChangeset() *Changeset {
 	return &Changeset{tables: map[string]flusher{}, states: map[string]any{}}
 }
 
-// RequireScrub says that rows lose personal data: what they held must not stay anywhere in the copy's files.
+// RequireScrub says that rows lose personal data: after the transaction nothing of it may be left in the database's
+// files.
 func RequireScrub(b *Changeset) { b.needsScrub = true }
 
 // PutRow adds a row, or replaces the whole row of the same key.
@@ -38,8 +41,8 @@ func PutRow[R any](b *Changeset, t table.Table[R], row R) {
 	delete(p.updates, key)
 }
 
-// MergeRow adds a row, or merges it into the row of the same key: sums are added up and maxima rise. A table is either added to
-// or put into.
+// MergeRow adds a row, or merges it into the row of the same key as the columns of the table say: sums are added, maxima
+// rise. A table is either merged into or put into, never both.
 func MergeRow[R any](b *Changeset, t table.Table[R], row R) {
 	p := tableChangesOf(b, t)
 	key := rowKey(t, &row)
@@ -50,15 +53,15 @@ func MergeRow[R any](b *Changeset, t table.Table[R], row R) {
 	p.rows[key] = &row
 }
 
-// UpdateRow changes the row of a key, which is there: rows of this batch and rows written long ago alike. t has a key of
-// one column of text. Only where the event that made the row may be one that a correction names, nothing happens without
-// the row.
+// UpdateRow changes the row of a key, whether this batch wrote it or an earlier one. The key of t must be one column of
+// text. A row that does not exist is an error, unless a correction may have voided the event that made it: then nothing
+// happens.
 func UpdateRow[R any](b *Changeset, t table.Table[R], key string, change func(*R)) {
 	UpdateRowOr(b, t, key, nil, change)
 }
 
-// UpdateRowOr is Change that, where the event that made the row may be one that a correction names, begins with the row of
-// missing.
+// UpdateRowOr is UpdateRow that begins with the row of missing where a correction may have voided the event that made
+// the row.
 func UpdateRowOr[R any](b *Changeset, t table.Table[R], key string, missing func() R, change func(*R)) {
 	p := tableChangesOf(b, t)
 	if row, ok := p.rows[key]; ok {
@@ -71,13 +74,13 @@ func UpdateRowOr[R any](b *Changeset, t table.Table[R], key string, missing func
 	}
 }
 
-// DeleteRows drops the rows of a table whose column, one of text, holds a value: those written long ago and those of this batch
-// alike. Rows that come later stay.
+// DeleteRows deletes the rows of a table whose text column holds a value, whether this batch wrote them or an earlier
+// one. Rows that later events put stay.
 func DeleteRows[R any](b *Changeset, t table.Table[R], column, value string) {
 	DeleteRowsWhere(b, t, column+" = ?", value)
 }
 
-// DeleteRowsWhere is Wipe for the rows that a condition of SQL holds for.
+// DeleteRowsWhere is DeleteRows for the rows that an SQL condition holds for.
 func DeleteRowsWhere[R any](b *Changeset, t table.Table[R], condition string, args ...any) {
 	p := tableChangesOf(b, t)
 	before := &tableChanges[R]{p.table, p.rows, p.updates, p.initialRows, nil}
@@ -92,9 +95,9 @@ func DeleteRowsWhere[R any](b *Changeset, t table.Table[R], condition string, ar
 type tableChanges[R any] struct {
 	table       table.Table[R]
 	rows        map[string]*R
-	updates     map[string][]func(*R)                    // of rows that are still to be read
-	initialRows map[string]func() R                      // what rows begin with that may not be there; nil: they need not be
-	before      []func(context.Context, *table.Tx) error // what is to be done before any of these
+	updates     map[string][]func(*R)                    // of rows that are yet to be read
+	initialRows map[string]func() R                      // makes a row that may be missing; a nil function means that it may stay missing
+	before      []func(context.Context, *table.Tx) error // deletions, which come before all other changes
 }
 
 func tableChangesOf[R any](b *Changeset, t table.Table[R]) *tableChanges[R] {
@@ -106,7 +109,7 @@ func tableChangesOf[R any](b *Changeset, t table.Table[R]) *tableChanges[R] {
 	return p
 }
 
-// rowKey is a row's key as one text, in the order of the key where that is one column.
+// rowKey is the key of a row as one text, which sorts as the key does where that is one column.
 func rowKey[R any](t table.Table[R], row *R) string {
 	fields := t.Fields(row)
 	if text, ok := fields[0].(*string); ok && t.KeyColumns == 1 {
@@ -130,7 +133,7 @@ func rowKey[R any](t table.Table[R], row *R) string {
 	return string(key)
 }
 
-// flush writes the rows, always in the order of their keys: two writers cannot lock each other up.
+// flush writes the rows in the order of their keys, so that two transactions cannot deadlock.
 func (p *tableChanges[R]) flush(ctx context.Context, tx *table.Tx) error {
 	for _, step := range p.before {
 		if err := step(ctx, tx); err != nil {
@@ -152,7 +155,7 @@ func (p *tableChanges[R]) flush(ctx context.Context, tx *table.Tx) error {
 	return table.Upsert(ctx, tx, p.table, rows)
 }
 
-// loadUpdated reads the rows that are changed and were not written in this batch.
+// loadUpdated reads the rows that updates wait for, and applies the updates.
 func (p *tableChanges[R]) loadUpdated(ctx context.Context, tx *table.Tx) error {
 	keys := make([]string, 0, len(p.updates))
 	for key := range p.updates {
@@ -178,7 +181,7 @@ func (p *tableChanges[R]) loadUpdated(ctx context.Context, tx *table.Tx) error {
 	return nil
 }
 
-// applyUpdates makes the changes of a key to its row, which is written then.
+// applyUpdates applies the updates of a key to its row, which is then to be written.
 func (p *tableChanges[R]) applyUpdates(key string, row *R) {
 	for _, change := range p.updates[key] {
 		change(row)
@@ -187,7 +190,7 @@ func (p *tableChanges[R]) applyUpdates(key string, row *R) {
 	delete(p.updates, key)
 }
 
-// flush writes everything.
+// flush writes the changes of all tables in a transaction.
 func (b *Changeset) flush(ctx context.Context, tx *table.Tx) error {
 	names := make([]string, 0, len(b.tables))
 	for name := range b.tables {

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	minChunkEvents  = 100       // events that are worth a goroutine,
-	minChunkBytes   = 256 << 10 // or so many bytes of them
-	maxStagedEvents = 64        // events of at most 64 KiB that one transaction makes real, unless one commit names more
+	minChunkEvents  = 100       // so many events are worth a goroutine
+	minChunkBytes   = 256 << 10 // and so are events of so many bytes
+	maxStagedEvents = 64        // staged events, of at most 64 KiB each, in one transaction, unless a single commit has more
 )
 
-// decodedEvent is an event with what becomes of it.
+// decodedEvent is an event with its handler. Its event is nil if no handler is to be called.
 type decodedEvent struct {
 	handler       EventHandler
 	event         event.Event
 	record        Record
-	stopErr       error // why it stops its account, nil for one that does not
-	isEmptyCommit bool  // it is a commit that makes nothing real, which is passed over
+	stopErr       error // why the event stops its account, nil if it does not
+	isEmptyCommit bool  // it is a commit that names no staged events, which is passed over
 }
 
-// decodeEvent is an event as the model sees it. One of a type that the catalog lacks stops the projection, for it may say
-// anything; one of the catalog that the model has no rule for changes nothing.
+// decodeEvent decodes one event as the model sees it. An event of a type that the catalog lacks stops the projection,
+// because it may mean anything. A type of the catalog without a handler is not even decoded.
 func (m Model) decodeEvent(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent) (decodedEvent, error) {
 	f := decodedEvent{record: Record{RecordedEvent: r}}
 	var err error
@@ -51,6 +51,8 @@ func (m Model) decodeEvent(ctx context.Context, codec *eventstore.Codec, r event
 	return f, err
 }
 
+// decodePayload decodes the data of an event; without NeedsPersonalData its personal fields are empty, and no vault is
+// asked.
 func (m Model) decodePayload(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent) (event.Event, error) {
 	if m.NeedsPersonalData {
 		return codec.Decode(ctx, r)
@@ -62,7 +64,8 @@ func (m Model) decodePayload(ctx context.Context, codec *eventstore.Codec, r eve
 	return event.MapPersonal(e, func(event.Personal) (event.Personal, error) { return "", nil })
 }
 
-// decodeEvents reads events, on all processors. It is done before the transaction begins: a vault may take its time.
+// decodeEvents decodes events on all processors. It runs before the transaction begins, because a vault may take its
+// time.
 func (m Model) decodeEvents(ctx context.Context, codec *eventstore.Codec, events []eventstore.RecordedEvent) ([]decodedEvent, error) {
 	decoded := make([]decodedEvent, len(events))
 	readers, ctx := errgroup.WithContext(ctx)
@@ -78,7 +81,7 @@ func (m Model) decodeEvents(ctx context.Context, codec *eventstore.Codec, events
 	return decoded, readers.Wait()
 }
 
-// splitForDecoding divides events into runs that are worth a goroutine each.
+// splitForDecoding divides events into runs [from, to) that are worth a goroutine each.
 func splitForDecoding(events []eventstore.RecordedEvent) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		from, bytes := 0, 0
@@ -94,13 +97,13 @@ func splitForDecoding(events []eventstore.RecordedEvent) iter.Seq2[int, int] {
 	}
 }
 
-// batchPart is what one transaction does of a batch.
+// batchPart is the part of a batch that one transaction writes.
 type batchPart struct {
 	feed.Batch
 	decoded []decodedEvent
 }
 
-// splitBatch divides a batch so that what its events make real fits in memory. A part never ends inside an append.
+// splitBatch divides a batch so that the staged events of a part fit in memory. A part never ends inside an append.
 func splitBatch(b feed.Batch, decoded []decodedEvent) iter.Seq[batchPart] {
 	return func(yield func(batchPart) bool) {
 		if !slices.ContainsFunc(decoded, isCommit) {
@@ -127,7 +130,8 @@ func splitBatch(b feed.Batch, decoded []decodedEvent) iter.Seq[batchPart] {
 	}
 }
 
-// appendBounds are where appendBounds begin and end among events.
+// appendBounds yields where each append begins and ends among events, [first, end). Events without metadata that can be
+// read count as one append each.
 func appendBounds(events []eventstore.RecordedEvent) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		first := 0
@@ -143,13 +147,13 @@ func appendBounds(events []eventstore.RecordedEvent) iter.Seq2[int, int] {
 	}
 }
 
-// isCommit says whether the fact makes events real, none of which need be there.
+// isCommit says whether the event makes staged events real, and not an empty set of them.
 func isCommit(f decodedEvent) bool {
 	_, ok := f.event.(event.StagedCommit)
 	return ok && !f.isEmptyCommit
 }
 
-// stagedCount is how many events the fact makes real.
+// stagedCount is how many staged events the event makes real.
 func (f decodedEvent) stagedCount() int {
 	e, ok := f.event.(event.StagedCommit)
 	if !ok {
@@ -159,7 +163,7 @@ func (f decodedEvent) stagedCount() int {
 	return n
 }
 
-// expandCommits puts before each fact that makes events real what becomes of those.
+// expandCommits puts the staged events that commits make real before their commit.
 func (m Model) expandCommits(ctx context.Context, w *worker, decoded []decodedEvent) ([]decodedEvent, error) {
 	if !slices.ContainsFunc(decoded, isCommit) {
 		return decoded, nil
@@ -179,8 +183,8 @@ func (m Model) expandCommits(ctx context.Context, w *worker, decoded []decodedEv
 	return all, nil
 }
 
-// expandCommit is what a commit makes real, and after that the commit. Where any of it cannot be used all of it stops the
-// account: a commit is real as a whole or not at all.
+// expandCommit returns the staged events of a commit and then the commit. A commit is real as a whole or not at all: if
+// one staged event is unusable, the result is that event alone, which stops the account.
 func (m Model) expandCommit(ctx context.Context, w *worker, commit decodedEvent) ([]decodedEvent, error) {
 	e := commit.event.(event.StagedCommit)
 	rows, err := eventstore.ReadStagedEvents(ctx, w.store, commit.record.RecordedEvent, e)

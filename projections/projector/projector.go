@@ -1,10 +1,20 @@
-// Package projector fills read models from the log. A read model is data: its tables, the categories it reads, and a rule
-// for each event of theirs. Rows and checkpoint change in one transaction, by one instance at a time; what
-// cannot go on stops, says why, and resumes: no event is ever skipped. An event that cannot be used stops its account
-// alone, until the account's rows are written again from its streams.
+// Package projector fills read models from the log. A read model is data: its tables, and a handler for each type of
+// event that changes them. Its one constraint: no event is ever skipped. Rows and checkpoint change in one transaction,
+// by one instance at a time; a projection that cannot go on stops, says why, and resumes. An event that cannot be used
+// stops its account alone, until the account's rows are written again from its streams.
 //
-//	feed ──> lane.take ──> Model.facts ──> filterFacts ──> Model.fold ──> rows, checkpoint
-//	                                        └> account_status ──> refold ──> rows of one account
+// A supervisor keeps one worker for each generation (one filled set of a model's tables). The feed hands the worker
+// batches of events. Of a batch the worker makes:
+//
+//	feed ──> worker.handleMessage ──> Model.decodeEvents ──> splitBatch ──> Model.expandCommits
+//	                                                                              │ one transaction:
+//	                          rows <── Changeset.flush <── Model.foldEvents <── filterEvents
+//	                    checkpoint <── lease.advanceCheckpoint                    └─> account_status
+//	                                                                                      │
+//	                         rows of one account <── refold <─────────────────────────────┘
+//
+// A worker owns its generation while it holds the lease, a row beside the checkpoint; workers of other instances wait
+// for it. Whoever appended an event calls Projector.AwaitPosition before it reads rows.
 package projector
 
 import (
@@ -22,39 +32,41 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Projector fills the copies of read models on a shelf, together with the projectors of other instances.
+// Projector fills the generations of read models in a registry, together with the projectors of other instances. It is
+// safe for concurrent use once Run is called.
 type Projector struct {
-	Log *slog.Logger // one line when a projection stops and when it goes on; slog.Default() unless set before Run
-	// IsOnlyInstance says, before Run, that no other instance can be alive: what one left behind is taken over at once.
+	Log *slog.Logger // gets one line when a projection stops and one when it goes on; slog.Default() unless set before Run
+	// IsOnlyInstance says that no other instance can be alive, so that leases of dead ones are taken over at once. It is
+	// set before Run.
 	IsOnlyInstance bool
 
 	store         eventstore.Store
 	codec         *eventstore.Codec
 	registry      *table.Registry
 	models        []Model
-	storesByModel map[string]eventstore.Store // the logs of the models that are not about store, by model
+	storesByModel map[string]eventstore.Store // by model: the logs of models that are filled from another log
 
-	registryWake chan struct{} // look at the registry now
+	registryWake chan struct{} // makes the supervisor read the registry now
 	mu           sync.Mutex
-	workers      map[string]*worker // by copy
+	workers      map[string]*worker // by generation
 	registryErr  error              // why the registry cannot be read
 	logged       loggedIncidents
 }
 
-// New is a projector of models. Nothing happens before Run.
+// New returns a projector of models of the log in store. Nothing happens before Run.
 func New(store eventstore.Store, codec *eventstore.Codec, registry *table.Registry, models ...Model) *Projector {
 	return &Projector{Log: slog.Default(), store: store, codec: codec, registry: registry, models: models,
 		storesByModel: map[string]eventstore.Store{}, registryWake: make(chan struct{}, 1), workers: map[string]*worker{}}
 }
 
-// AddModelFrom adds a model of another log, before Run. Positions of the two logs say nothing about each other: who waits
-// names the models of the log that the position is of.
+// AddModelFrom adds a model of another log, before Run. Positions of the two logs cannot be compared: a caller of
+// AwaitPosition names the models of the log that the position is of.
 func (p *Projector) AddModelFrom(store eventstore.Store, m Model) {
 	p.models = append(p.models, m)
 	p.storesByModel[m.Name] = store
 }
 
-// storeOf is what a model is filled from.
+// storeOf is the log that a model is filled from.
 func (p *Projector) storeOf(m Model) eventstore.Store {
 	if other, ok := p.storesByModel[m.Name]; ok {
 		return other
@@ -62,8 +74,8 @@ func (p *Projector) storeOf(m Model) eventstore.Store {
 	return p.store
 }
 
-// Run fills the copies until ctx ends. It survives the log and the database going away; each copy's status says
-// what it waits for.
+// Run fills the generations until ctx ends. It survives outages of the log and the database; each generation's status
+// says what it waits for.
 func (p *Projector) Run(ctx context.Context) error {
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 10 * time.Second}, watermill.NopLogger{})
 	if err != nil {
@@ -87,8 +99,8 @@ func (p *Projector) Run(ctx context.Context) error {
 // ErrUnknownModel: there is no read model of that name.
 var ErrUnknownModel = errors.New("no such read model")
 
-// Rebuild begins a fresh copy of a model, from the first event on, and gives its name. The copy that serves goes on
-// serving until the fresh one has caught up. A rebuild that is under way is given up for this one.
+// Rebuild begins a fresh generation of a model, from the first event on, and returns its name. The serving generation
+// goes on serving until the fresh one has caught up. A rebuild that is under way is given up for this one.
 func (p *Projector) Rebuild(ctx context.Context, name string) (string, error) {
 	m, err := p.modelNamed(name)
 	if err != nil {
@@ -99,7 +111,7 @@ func (p *Projector) Rebuild(ctx context.Context, name string) (string, error) {
 	return c.Name, err
 }
 
-// RebuildAll is Rebuild of every model.
+// RebuildAll rebuilds every model.
 func (p *Projector) RebuildAll(ctx context.Context) error {
 	for _, m := range p.models {
 		if _, err := p.Rebuild(ctx, m.Name); err != nil {
@@ -109,7 +121,7 @@ func (p *Projector) RebuildAll(ctx context.Context) error {
 	return nil
 }
 
-// Prune drops the copies no instance uses any more, and gives their names.
+// Prune drops the generations that no instance uses any more, and returns their names.
 func (p *Projector) Prune(ctx context.Context) ([]string, error) {
 	models := make([]table.ReadModel, len(p.models))
 	for i, m := range p.models {
@@ -121,6 +133,7 @@ func (p *Projector) Prune(ctx context.Context) ([]string, error) {
 	return p.registry.Prune(ctx, models...)
 }
 
+// modelNamed finds a model, or fails with ErrUnknownModel.
 func (p *Projector) modelNamed(name string) (Model, error) {
 	for _, m := range p.models {
 		if m.Name == name {
@@ -130,13 +143,14 @@ func (p *Projector) modelNamed(name string) (Model, error) {
 	return Model{}, fmt.Errorf("%w: %q", ErrUnknownModel, name)
 }
 
+// workerOf is this instance's worker for a generation, nil if there is none.
 func (p *Projector) workerOf(name string) *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.workers[name]
 }
 
-// eachGeneration runs f on the copies of this binary's models that serve or are being built.
+// eachGeneration runs f on the generations of this program's models that serve or are being built.
 func (p *Projector) eachGeneration(ctx context.Context, f func(table.Generation, *table.DB) error) error {
 	generations, err := p.registry.Generations(ctx)
 	if err != nil {
@@ -154,6 +168,7 @@ func (p *Projector) eachGeneration(ctx context.Context, f func(table.Generation,
 	return nil
 }
 
+// useGeneration runs f on an opened generation.
 func (p *Projector) useGeneration(ctx context.Context, c table.Generation, f func(table.Generation, *table.DB) error) error {
 	db, release, err := p.registry.OpenGeneration(ctx, c)
 	if err != nil {
@@ -163,6 +178,7 @@ func (p *Projector) useGeneration(ctx context.Context, c table.Generation, f fun
 	return f(c, db)
 }
 
+// wake makes the receiver of a channel of capacity 1 look again, without waiting for it.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -13,16 +13,17 @@ import (
 	"lieudit/schemas/table"
 )
 
-// registryPollInterval is how often the registry is asked which copies there are.
+// registryPollInterval is how often the supervisor reads which generations there are.
 const registryPollInterval = 250 * time.Millisecond
 
-// supervisor is the lanes that run, one Watermill handler each.
+// supervisor runs the workers, with one Watermill handler each. Only its own goroutine uses it.
 type supervisor struct {
 	projector *Projector
 	router    *message.Router
 	running   map[string]*runningWorker
 }
 
+// runningWorker is a worker with all that must end with it.
 type runningWorker struct {
 	worker  *worker
 	handler *message.Handler
@@ -31,7 +32,7 @@ type runningWorker struct {
 	release func()
 }
 
-// superviseWorkers keeps the lanes in step with the registry.
+// superviseWorkers keeps the workers in step with the registry until ctx ends.
 func (s *supervisor) superviseWorkers(ctx context.Context) {
 	for ctx.Err() == nil {
 		s.projector.recordRegistryErr(ctx, s.syncWorkers(ctx))
@@ -43,7 +44,7 @@ func (s *supervisor) superviseWorkers(ctx context.Context) {
 	}
 }
 
-// recordRegistryErr remembers why the registry cannot be read, and tells once.
+// recordRegistryErr keeps why the registry cannot be read, and logs it once an incident.
 func (p *Projector) recordRegistryErr(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -56,7 +57,8 @@ func (p *Projector) recordRegistryErr(ctx context.Context, err error) {
 	p.registryErr = err
 }
 
-// syncWorkers starts a lane for each copy that is to be filled, and ends the others.
+// syncWorkers starts a worker for each generation that is to be filled, and stops the others. A model without any
+// generation gets its first.
 func (s *supervisor) syncWorkers(ctx context.Context) error {
 	all, err := s.projector.registry.Generations(ctx)
 	if err != nil {
@@ -85,6 +87,8 @@ func (s *supervisor) syncWorkers(ctx context.Context) error {
 	return err
 }
 
+// startWorker opens a generation and starts its worker: the feed handler, the renewal of the lease, refolds, and the
+// task of the owner.
 func (s *supervisor) startWorker(ctx context.Context, m Model, c table.Generation) error {
 	if s.running[c.Name] != nil {
 		return nil
@@ -128,7 +132,7 @@ func (p *Projector) newWorker(m Model, c table.Generation, db *table.DB) *worker
 	return w
 }
 
-// stopWorker stops a lane and waits for it.
+// stopWorker stops a worker and waits for its end.
 func (s *supervisor) stopWorker(name string) {
 	r := s.running[name]
 	r.handler.Stop()
@@ -143,6 +147,7 @@ func (s *supervisor) removeAllWorkers() {
 	}
 }
 
+// removeWorker ends the tasks of a worker whose handler has ended, gives its lease back, and closes its generation.
 func (s *supervisor) removeWorker(name string, r *runningWorker) {
 	r.stop()
 	r.tasks.Wait()
@@ -154,7 +159,7 @@ func (s *supervisor) removeWorker(name string, r *runningWorker) {
 	delete(s.projector.workers, name)
 }
 
-// isServingFunc says whether a copy is the one that answers.
+// isServingFunc returns a function that says whether a generation is the serving one.
 func (p *Projector) isServingFunc(m Model, c table.Generation) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		now, err := p.registry.ServingGeneration(ctx, m.ReadModel)
@@ -162,11 +167,11 @@ func (p *Projector) isServingFunc(m Model, c table.Generation) func(context.Cont
 	}
 }
 
-// switchTimeout is how long a copy that has caught up waits for the position of the one that serves: then that one
-// is from another log, or cannot go on, and is replaced all the same.
+// switchTimeout is how long a generation that has caught up waits to pass the position of the serving one. After that
+// the serving one is of another log or stands still, and is replaced all the same.
 const switchTimeout = 2 * time.Second
 
-// serveOnceFunc is how a lane makes its copy answer. Once it does there is nothing more to do.
+// serveOnceFunc returns a function that makes a generation serve as soon as it may. After that it does nothing.
 func (p *Projector) serveOnceFunc(w *worker, c table.Generation) func(context.Context) error {
 	var mu sync.Mutex
 	return func(ctx context.Context) error {
@@ -183,7 +188,8 @@ func (p *Projector) serveOnceFunc(w *worker, c table.Generation) func(context.Co
 	}
 }
 
-// serveGeneration makes a copy that was being built answer, once it has caught up and is not behind the one that does.
+// serveGeneration makes a generation that was being built serve, once it has caught up and is not behind the serving
+// one.
 func (p *Projector) serveGeneration(ctx context.Context, w *worker, c table.Generation) (bool, error) {
 	caughtUpAt := w.currentState().caughtUpAt
 	if caughtUpAt.IsZero() {
@@ -203,7 +209,7 @@ func (p *Projector) serveGeneration(ctx context.Context, w *worker, c table.Gene
 	return true, nil
 }
 
-// isServingAhead says whether the copy that serves has seen more of the log than the lane's.
+// isServingAhead says whether the serving generation is at a later position than the worker's.
 func (p *Projector) isServingAhead(ctx context.Context, w *worker) (bool, error) {
 	ahead := false
 	err := p.registry.Read(ctx, w.model.ReadModel, func(db *table.DB) error {
@@ -217,16 +223,16 @@ func (p *Projector) isServingAhead(ctx context.Context, w *worker) (bool, error)
 	return ahead, err
 }
 
-// OwnedGeneration is a copy that serves, in the hands of the one instance that fills it.
+// OwnedGeneration is a serving generation that this instance fills. A model's OwnerTask gets it.
 type OwnedGeneration struct {
 	Generation table.Generation
 	DB         *table.DB
-	// Changed is closed when rows may have changed since it was asked for.
+	// Changed returns a channel that is closed when rows may have changed since the call.
 	Changed func() <-chan struct{}
 }
 
-// superviseOwnerTask runs what the model has done beside the copy whenever this instance owns it and it serves, and lets it end when
-// that is over.
+// superviseOwnerTask runs the model's OwnerTask whenever this instance owns the generation and it serves, and ends it
+// when either is over.
 func (w *worker) superviseOwnerTask(ctx context.Context, o OwnedGeneration, serves func(context.Context) bool) {
 	if w.model.OwnerTask == nil {
 		return
@@ -245,7 +251,7 @@ func (w *worker) superviseOwnerTask(ctx context.Context, o OwnedGeneration, serv
 	}
 }
 
-// runOwnerTask runs it for as long as this instance owns the copy.
+// runOwnerTask runs the task once, for as long as this instance owns the generation.
 func (w *worker) runOwnerTask(ctx context.Context, o OwnedGeneration) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -15,7 +15,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// worker is this instance's part in filling one copy: as its owner, or waiting to become it.
+// worker is the part of this instance in filling one generation: it owns the generation, or waits to own it. The fields
+// above mu do not change after the start.
 type worker struct {
 	model             Model
 	lease             lease
@@ -23,10 +24,10 @@ type worker struct {
 	codec             *eventstore.Codec
 	log               *slog.Logger
 	logged            *loggedIncidents
-	refoldWake        chan struct{}               // wakes runRefolds: an account is to be refolded
-	serveWhenCaughtUp func(context.Context) error // makes the copy answer, when it may; tried again until it does
+	refoldWake        chan struct{}               // wakes refoldStoppedAccounts
+	serveWhenCaughtUp func(context.Context) error // makes the generation serve as soon as it may
 
-	setDiverged      func(bool) // see astray.go
+	setDiverged      func(bool) // see status.go
 	isDiverged       func() bool
 	verifyGeneration func(context.Context)
 
@@ -34,25 +35,27 @@ type worker struct {
 	state workerState
 }
 
-// writeTimeout is how long writing a batch may take: a database that does not answer is as good as away.
+// writeTimeout is how long one transaction may take: a database that does not answer is treated as one that is away.
 const writeTimeout = 30 * time.Second
 
-// workerState is where a lane is.
+// workerState is how far a worker is.
 type workerState struct {
-	isReading  bool   // it was the owner when it began, and has met no fence since
-	isOwner    bool   // it was the owner a moment ago
-	reason     string // why the copy cannot be filled, "" when it can
+	isReading  bool   // the feed reads: this instance was the owner at the start, and has met no errFenced since
+	isOwner    bool   // this instance was the owner a moment ago
+	reason     string // why the generation cannot be filled, "" if it can
 	checkpoint eventstore.Checkpoint
-	caughtUpAt time.Time     // when the owner had caught up, zero before
+	caughtUpAt time.Time     // when this owner had caught up; zero before
 	changed    chan struct{} // closed at the next change of any of these
 }
 
+// currentState is a copy of the state.
 func (w *worker) currentState() workerState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state
 }
 
+// updateState changes the state and wakes all who wait for a change.
 func (w *worker) updateState(change func(*workerState)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,9 +64,11 @@ func (w *worker) updateState(change func(*workerState)) {
 	w.state.changed = make(chan struct{})
 }
 
+// loseOwnership marks the state as that of a worker that does not own its generation.
 func loseOwnership(s *workerState) { s.isReading, s.isOwner, s.caughtUpAt = false, false, time.Time{} }
 
-// resumeWhenOwner is the feed's question where to go on. It waits until this instance owns the copy.
+// resumeWhenOwner returns the checkpoint to go on from, once this instance owns the generation. The feed calls it before
+// it subscribes, and again after each failure.
 func (w *worker) resumeWhenOwner(ctx context.Context) (eventstore.Checkpoint, error) {
 	for {
 		w.updateState(loseOwnership)
@@ -84,7 +89,8 @@ func (w *worker) resumeWhenOwner(ctx context.Context) (eventstore.Checkpoint, er
 	}
 }
 
-// resumeFrom goes on where the copy stands. An erasure that was cut between its rows and the files is finished first.
+// resumeFrom goes on at the generation's checkpoint. An erasure that was interrupted between its rows and the database's
+// files is finished first.
 func (w *worker) resumeFrom(ctx context.Context, c table.Checkpoint) (eventstore.Checkpoint, error) {
 	checkpoint, err := checkpointOf(c)
 	if err == nil && w.model.NeedsPersonalData {
@@ -98,7 +104,8 @@ func (w *worker) resumeFrom(ctx context.Context, c table.Checkpoint) (eventstore
 	return checkpoint, err
 }
 
-// handleMessage is the handler: it writes a batch and its checkpoint.
+// handleMessage is the Watermill handler: it writes a batch with its checkpoint. An error makes the feed send the batch
+// again.
 func (w *worker) handleMessage(m *message.Message) error {
 	b, ok := feed.BatchOf(m)
 	if !ok {
@@ -106,7 +113,7 @@ func (w *worker) handleMessage(m *message.Message) error {
 	}
 	ctx := m.Context()
 	if err := w.applyBatch(ctx, b); err != nil {
-		if ctx.Err() == nil { // else this instance stops, and the lease is given back with the rest
+		if ctx.Err() == nil { // otherwise this instance is stopping, and removeWorker gives the lease back
 			w.recordStop(err)
 		}
 		return err
@@ -117,6 +124,7 @@ func (w *worker) handleMessage(m *message.Message) error {
 	return nil
 }
 
+// applyBatch writes a batch in one transaction or more.
 func (w *worker) applyBatch(ctx context.Context, b feed.Batch) error {
 	if b.To == b.From && w.currentState().reason == "" {
 		w.recordProgress(b)
@@ -138,7 +146,7 @@ func (w *worker) applyBatch(ctx context.Context, b feed.Batch) error {
 	return nil
 }
 
-// writeTransaction does what one transaction is to do.
+// writeTransaction writes one part of a batch: its checkpoint, the statuses of accounts, and the rows.
 func (w *worker) writeTransaction(ctx context.Context, p batchPart) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -173,13 +181,14 @@ func (w *worker) writeTransaction(ctx context.Context, p batchPart) error {
 	return err
 }
 
+// recordProgress notes that a batch is written.
 func (w *worker) recordProgress(b feed.Batch) {
 	w.setDiverged(false)
 	if w.currentState().reason != "" {
 		w.log.Info("projection goes on", "position", b.To.Position)
 	}
 	w.updateState(func(s *workerState) {
-		s.isOwner = s.isOwner || b.To != b.From // the fence let it pass
+		s.isOwner = s.isOwner || b.To != b.From // advanceCheckpoint has proved the lease
 		s.checkpoint, s.reason = b.To, ""
 		if b.CaughtUp {
 			s.caughtUpAt = time.Now()
@@ -187,28 +196,29 @@ func (w *worker) recordProgress(b feed.Batch) {
 	})
 }
 
-// recordStop notes why the copy cannot be filled now. The feed asks from again after a while.
+// recordStop notes why the generation cannot be filled now, and gives the lease back. The feed calls resumeWhenOwner
+// again after a while.
 func (w *worker) recordStop(err error) {
 	w.updateState(loseOwnership)
 	if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) {
 		return
 	}
 	reason := w.stopReason(err)
-	if w.currentState().reason == "" { // one line an incident; the status has its latest reason
+	if w.currentState().reason == "" { // one line an incident; the status shows the latest reason
 		w.log.Error("projection stopped", "reason", reason)
 	}
 	w.updateState(func(s *workerState) { s.reason = reason })
 	w.releaseLease(reason)
 }
 
-// releaseLease gives the lease back. Where that fails it runs out.
+// releaseLease gives the lease back. If that fails, the lease runs out.
 func (w *worker) releaseLease(reason string) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseDuration/3)
 	defer cancel()
 	w.lease.release(ctx, reason)
 }
 
-// keepLease renews the lease for as long as the lane runs.
+// keepLease renews the lease until ctx ends.
 func (w *worker) keepLease(ctx context.Context) {
 	for {
 		select {
@@ -228,27 +238,28 @@ func (w *worker) keepLease(ctx context.Context) {
 }
 
 const (
-	leaseDuration = 1500 * time.Millisecond // a dead owner is replaced after that
+	leaseDuration = 1500 * time.Millisecond // after that another instance replaces a dead owner
 	renewInterval = leaseDuration / 4
-	claimInterval = leaseDuration / 6 // how often a follower asks for the lease
+	claimInterval = leaseDuration / 6 // how often other instances try to claim it
 	claimTimeout  = 10 * time.Second
 )
 
-// errFenced: another instance fills the copy now, or has moved its checkpoint.
+// errFenced: another instance fills the generation now, or has moved its checkpoint.
 var errFenced = errors.New("another instance fills this copy now")
 
-// lease is one instance's right to fill one copy. All times are those of the database's clock.
+// lease is one instance's right to fill one generation. It is columns of the checkpoint row, so that a transaction that
+// writes rows also proves the lease. All times are those of the database's clock.
 type lease struct {
 	db             *table.DB
 	owner          string
-	isOnlyInstance bool // no other instance can be alive
+	isOnlyInstance bool // no other instance can be alive: a lease that is held is a dead one's
 }
 
-// claim asks for the lease and gives the checkpoint, held by this instance or by another.
+// claim tries to take the lease, and returns the checkpoint with its present holder.
 func (l lease) claim(ctx context.Context) (table.Checkpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
-	// A lease longer than any is from before the clock was set back.
+	// A lease that ends later than any can was taken before the clock was set back.
 	_, err := l.db.Exec(ctx, "update checkpoint set owner = ?, until = "+l.db.Now()+" + ? where ? or owner = '' or owner = ? or until not between "+
 		l.db.Now()+" and "+l.db.Now()+" + ?", l.owner, leaseDuration.Microseconds(), l.isOnlyInstance, l.owner, leaseDuration.Microseconds())
 	if err != nil {
@@ -257,6 +268,7 @@ func (l lease) claim(ctx context.Context) (table.Checkpoint, error) {
 	return l.readCheckpoint(ctx)
 }
 
+// readCheckpoint reads the one checkpoint row of a generation.
 func (l lease) readCheckpoint(ctx context.Context) (table.Checkpoint, error) {
 	rows, err := table.Select(ctx, l.db, table.Checkpoints, "")
 	if err == nil && len(rows) != 1 {
@@ -268,7 +280,7 @@ func (l lease) readCheckpoint(ctx context.Context) (table.Checkpoint, error) {
 	return rows[0], nil
 }
 
-// renew keeps the lease and says whether it certainly is held.
+// renew extends the lease, and says whether this instance certainly holds it.
 func (l lease) renew(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, leaseDuration)
 	defer cancel()
@@ -276,14 +288,14 @@ func (l lease) renew(ctx context.Context) bool {
 	return err == nil && n == 1
 }
 
-// release lets another instance try at once, and leaves the reason why this one could not go on.
+// release lets another instance claim at once, and keeps the reason why this one stopped.
 func (l lease) release(ctx context.Context, reason string) error {
 	_, err := l.db.Exec(ctx, "update checkpoint set owner = '', until = "+l.db.Now()+", reason = ? where owner = ?", reason, l.owner)
 	return err
 }
 
-// advanceCheckpoint moves the checkpoint over a batch in the transaction of its rows; it fails when the lease or the place is not
-// what the batch was read for.
+// advanceCheckpoint moves the checkpoint over a batch, in the transaction of its rows. It fails with errFenced if the
+// lease is lost or the checkpoint is not where the batch begins.
 func (l lease) advanceCheckpoint(ctx context.Context, tx *table.Tx, b feed.Batch) error {
 	recorded := table.Instant(0)
 	if n := len(b.Events); n > 0 {
@@ -298,7 +310,7 @@ func (l lease) advanceCheckpoint(ctx context.Context, tx *table.Tx, b feed.Batch
 	return err
 }
 
-// lockCheckpoint keeps the checkpoint as it is until a transaction ends; it fails when the lease is not this instance's any more.
+// lockCheckpoint locks the checkpoint row until the transaction ends. It fails with errFenced if the lease is lost.
 func (l lease) lockCheckpoint(ctx context.Context, tx *table.Tx) error {
 	n, err := tx.Exec(ctx, "update checkpoint set until = "+l.db.Now()+" + ? where owner = ?", leaseDuration.Microseconds(), l.owner)
 	if err == nil && n != 1 {
@@ -307,7 +319,7 @@ func (l lease) lockCheckpoint(ctx context.Context, tx *table.Tx) error {
 	return err
 }
 
-// checkpointOf is where a copy goes on.
+// checkpointOf is a row's place on the log, the zero Checkpoint of a generation that holds nothing.
 func checkpointOf(c table.Checkpoint) (eventstore.Checkpoint, error) {
 	if c.Position == 0 && c.Log == "" {
 		return eventstore.Checkpoint{}, nil
