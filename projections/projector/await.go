@@ -16,14 +16,13 @@ var ErrDown = errors.New("projection is down")
 
 const (
 	positionPollInterval = 10 * time.Millisecond
-	// ownerlessLimit is how long a copy may be without an owner before nobody is expected to take over.
+	// ownerlessLimit is how long a generation may have no owner before no instance is expected to take over.
 	ownerlessLimit = 2 * leaseDuration
 )
 
-// AwaitPosition returns when the copies this instance answers from have passed a position: those of the named models, or of
-// all that there are when none is named. Name those that read the category of the event at the position: others may
-// not get there. It fails with ErrDown at once when a projection is known to stand still, and with
-// the context's error when ctx ends first.
+// AwaitPosition returns once the generations that this instance serves have passed a position: those of the named
+// models, or of all without names. Name the models that read the category of the event at the position: others may never
+// get there. It fails with ErrDown as soon as a model is known to stand still, and with ctx's error when ctx ends first.
 func (p *Projector) AwaitPosition(ctx context.Context, position eventstore.Position, names ...string) error {
 	for _, m := range p.models {
 		if len(names) > 0 && !slices.Contains(names, m.Name) {
@@ -36,8 +35,8 @@ func (p *Projector) AwaitPosition(ctx context.Context, position eventstore.Posit
 	return nil
 }
 
-// AwaitCaughtUp returns when the copy of a model that this instance answers from holds all that its log holds now. It fails
-// as Wait does.
+// AwaitCaughtUp returns once the serving generation of a model holds all that its log holds now. It fails as
+// AwaitPosition does.
 func (p *Projector) AwaitCaughtUp(ctx context.Context, name string) error {
 	m, err := p.modelNamed(name)
 	if err != nil {
@@ -58,7 +57,8 @@ func (p *Projector) AwaitCaughtUp(ctx context.Context, name string) error {
 	return p.AwaitPosition(ctx, at.Position, name)
 }
 
-// Checkpoint is up to where the copy of a model that this instance answers from holds the log: the zero Mark when there is none yet.
+// Checkpoint is the place up to which the serving generation of a model holds the log, the zero Checkpoint if there is
+// none yet.
 func (p *Projector) Checkpoint(ctx context.Context, name string) (eventstore.Checkpoint, error) {
 	m, err := p.modelNamed(name)
 	if err != nil {
@@ -82,6 +82,7 @@ func (p *Projector) servingCheckpoint(ctx context.Context, m Model) (at eventsto
 	return at, err
 }
 
+// awaitModel polls the position of a model. A generation that this instance fills itself also wakes it.
 func (p *Projector) awaitModel(ctx context.Context, m Model, position eventstore.Position) error {
 	for {
 		ok, changed, err := p.hasPassed(ctx, m, position)
@@ -102,8 +103,8 @@ func (p *Projector) awaitModel(ctx context.Context, m Model, position eventstore
 	}
 }
 
-// hasPassed says whether the copy that is read has hasPassed a position; if not, changed is closed when it may have, where this
-// instance fills it itself.
+// hasPassed says whether the serving generation has passed a position. If not, and if this instance fills it, changed is
+// closed when that may have changed.
 func (p *Projector) hasPassed(ctx context.Context, m Model, position eventstore.Position) (ok bool, changed chan struct{}, err error) {
 	err = p.registry.ReadGeneration(ctx, m.ReadModel, func(c table.Generation, db *table.DB) error {
 		if w := p.workerOf(c.Name); w != nil {
@@ -115,7 +116,7 @@ func (p *Projector) hasPassed(ctx context.Context, m Model, position eventstore.
 		ok, err = hasOtherInstancePassed(ctx, db, position)
 		return err
 	})
-	if errors.Is(err, table.ErrNotReady) { // the first copy ever is being filled
+	if errors.Is(err, table.ErrNotReady) { // the first generation of the model is being filled
 		return false, nil, nil
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrDown) {
@@ -124,7 +125,7 @@ func (p *Projector) hasPassed(ctx context.Context, m Model, position eventstore.
 	return ok, changed, err
 }
 
-// hasOtherInstancePassed asks the database how far another instance has got.
+// hasOtherInstancePassed reads from the database how far another instance has filled the generation.
 func hasOtherInstancePassed(ctx context.Context, db *table.DB, position eventstore.Position) (bool, error) {
 	var at, ownerless int64
 	var reason string

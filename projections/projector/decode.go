@@ -32,23 +32,23 @@ type decodedEvent struct {
 // decodeEvent decodes one event as the model sees it. An event of a type that the catalog lacks stops the projection,
 // because it may mean anything. A type of the catalog without a handler is not even decoded.
 func (m Model) decodeEvent(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent) (decodedEvent, error) {
-	f := decodedEvent{record: Record{RecordedEvent: r}}
+	d := decodedEvent{record: Record{RecordedEvent: r}}
 	var err error
 	if _, known := event.Lookup(r.Type); !known {
-		return f, fmt.Errorf("%s@%d: %w %q", r.Stream, r.Revision, event.ErrUnknownType, r.Type)
+		return d, fmt.Errorf("%s@%d: %w %q", r.Stream, r.Revision, event.ErrUnknownType, r.Type)
 	}
-	f.handler, _ = m.handlerFor(r.Type)
-	if f.handler.apply == nil && !eventstore.IsCorrection(r.Type) {
-		return f, nil
+	d.handler, _ = m.handlerFor(r.Type)
+	if d.handler.apply == nil && !eventstore.IsCorrection(r.Type) {
+		return d, nil
 	}
-	if f.event, err = m.decodePayload(ctx, codec, r); err == nil && !m.OmitsMetadata {
-		f.record.Meta, err = r.DecodeMetadata()
+	if d.event, err = m.decodePayload(ctx, codec, r); err == nil && !m.OmitsMetadata {
+		d.record.Meta, err = r.DecodeMetadata()
 	}
-	f.isEmptyCommit = eventstore.IsEmptyCommit(f.event)
+	d.isEmptyCommit = eventstore.IsEmptyCommit(d.event)
 	if err != nil && m.DropRows != nil {
 		return stoppingEvent(r, err)
 	}
-	return f, err
+	return d, err
 }
 
 // decodePayload decodes the data of an event; without NeedsPersonalData its personal fields are empty, and no vault is
@@ -113,8 +113,8 @@ func splitBatch(b feed.Batch, decoded []decodedEvent) iter.Seq[batchPart] {
 		from, partStart, staged := b.From, 0, 0
 		for first, end := range appendBounds(b.Events) {
 			adding := 0
-			for _, f := range decoded[first:end] {
-				adding += f.stagedCount()
+			for _, d := range decoded[first:end] {
+				adding += d.stagedCount()
 			}
 			if staged > 0 && staged+adding > maxStagedEvents {
 				last := b.Events[first-1]
@@ -148,14 +148,14 @@ func appendBounds(events []eventstore.RecordedEvent) iter.Seq2[int, int] {
 }
 
 // isCommit says whether the event makes staged events real, and not an empty set of them.
-func isCommit(f decodedEvent) bool {
-	_, ok := f.event.(event.StagedCommit)
-	return ok && !f.isEmptyCommit
+func isCommit(d decodedEvent) bool {
+	_, ok := d.event.(event.StagedCommit)
+	return ok && !d.isEmptyCommit
 }
 
 // stagedCount is how many staged events the event makes real.
-func (f decodedEvent) stagedCount() int {
-	e, ok := f.event.(event.StagedCommit)
+func (d decodedEvent) stagedCount() int {
+	e, ok := d.event.(event.StagedCommit)
 	if !ok {
 		return 0
 	}
@@ -169,16 +169,16 @@ func (m Model) expandCommits(ctx context.Context, w *worker, decoded []decodedEv
 		return decoded, nil
 	}
 	all := make([]decodedEvent, 0, len(decoded))
-	for _, f := range decoded {
-		if isCommit(f) {
-			staged, err := m.expandCommit(ctx, w, f)
+	for _, d := range decoded {
+		if isCommit(d) {
+			staged, err := m.expandCommit(ctx, w, d)
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, staged...)
 			continue
 		}
-		all = append(all, f)
+		all = append(all, d)
 	}
 	return all, nil
 }

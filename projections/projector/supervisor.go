@@ -123,7 +123,7 @@ func (p *Projector) newWorker(m Model, c table.Generation, db *table.DB) *worker
 		logged: &p.logged, refoldWake: make(chan struct{}, 1)}
 	w.state.changed = make(chan struct{})
 	w.serveWhenCaughtUp = p.serveOnceFunc(w, c)
-	w.setDiverged = func(astray bool) { p.registry.SetDiverged(c, astray) }
+	w.setDiverged = func(diverged bool) { p.registry.SetDiverged(c, diverged) }
 	w.verifyGeneration = func(ctx context.Context) { p.verifyGeneration(ctx, m, c) }
 	w.isDiverged = func() bool { return p.registry.IsDiverged(c) }
 	p.mu.Lock()
