@@ -1,5 +1,13 @@
-// Package changes tells which accounts' places changed, and up to where: what holds sites in memory asks it whether they are
-// still true. It reads no event, keeps one position an account, and begins where the tables are when it starts.
+// Package changes notifies who keeps sites in memory of changes: for each account it knows the position of the last
+// event that changed the account's locations. Its one constraint: it decodes no event, and keeps one position an
+// account.
+//
+// Run subscribes to the log where the read model's tables are (LoadCheckpoint) and hands each signal to handleSignal,
+// which notes positions and wakes who waits. A reader calls LastChange to find out whether what it keeps is still true,
+// and AwaitPosition to see its own write.
+//
+// Run doubles its pauses itself: Retry of cenkalti/backoff starts over with short pauses only after a success, and a
+// subscription ends only by failing.
 package changes
 
 import (
@@ -14,10 +22,10 @@ import (
 	"lieudit/schemas/event"
 )
 
-// Notifier is safe for concurrent use.
+// Notifier knows which accounts' locations changed, and up to which position that holds. It is safe for concurrent use.
 type Notifier struct {
-	// LoadCheckpoint is where to begin: what happened before is in whatever is asked for sites. It is asked until it answers and the
-	// log knows the mark. The beginning of the log unless set before Run.
+	// LoadCheckpoint returns where to begin: earlier changes are in the tables that sites are read from. It is called until
+	// it succeeds and the log holds its checkpoint. It may be set before Run; without it that is the log's beginning.
 	LoadCheckpoint func(context.Context) (eventstore.Checkpoint, error)
 
 	store eventstore.Store
@@ -27,13 +35,13 @@ type Notifier struct {
 	hasStarted       bool
 	checkpoint       eventstore.Checkpoint
 	lastChanges      map[string]eventstore.Position // by account
-	restartedAt      eventstore.Position            // where it began again, after a log that was restored
-	isRestarting     bool                           // it is to begin again
+	restartedAt      eventstore.Position            // where it started again after a log was restored; 0 if it never did
+	isRestarting     bool                           // the next start is such a restart
 	waiters          map[chan struct{}]eventstore.Position
-	hasLoggedFailure bool // that it cannot follow
+	hasLoggedFailure bool // the failure that is under way is logged
 }
 
-// New is the pulse of the places in a log: Run makes it beat.
+// New returns a notifier of the locations in a log. It knows nothing before Run.
 func New(store eventstore.Store, log *slog.Logger) *Notifier {
 	return &Notifier{
 		LoadCheckpoint: func(context.Context) (eventstore.Checkpoint, error) { return eventstore.Checkpoint{}, nil },
@@ -44,21 +52,23 @@ func New(store eventstore.Store, log *slog.Logger) *Notifier {
 
 var categories = eventstore.Filter{"locations", "account"}
 
-// changesLocations says whether an event changes places: one of theirs, or the erasure of their account.
+// changesLocations says whether an event may change an account's locations: events of locations, corrections, the
+// account's erasure, and types that the catalog lacks.
 func changesLocations(r eventstore.RecordedEvent) bool {
 	t, known := event.Lookup(r.Type)
 	return !known || t.Category() == "locations" || r.Type == event.AccountErased{}.EventType() || eventstore.IsCorrection(r.Type)
 }
 
-// LastChange is the position of the last event seen that changed an account's places, 0 when there was none since the start. It
-// may be later: nobody knows what changed before the pulse began again on a log that was restored.
+// LastChange is the position of the last event seen that changed an account's locations, 0 if there was none since the
+// start. It may be too late, never too early: after a restored log it is at least the position of the restart, since
+// nothing is known of the changes before.
 func (n *Notifier) LastChange(account string) eventstore.Position {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return max(n.lastChanges[account], n.restartedAt)
 }
 
-// AwaitPosition returns once every event up to a position was seen, or with the context's error.
+// AwaitPosition returns once every event up to a position was seen, or with ctx's error.
 func (n *Notifier) AwaitPosition(ctx context.Context, at eventstore.Position) error {
 	passed := n.addWaiter(at)
 	if passed == nil {
@@ -75,7 +85,7 @@ func (n *Notifier) AwaitPosition(ctx context.Context, at eventstore.Position) er
 	return fmt.Errorf("pulse at position %d: %w", n.checkpoint.Position, ctx.Err())
 }
 
-// addWaiter is closed when a position is passed; nil when it was.
+// addWaiter returns a channel that is closed when a position is passed, nil if it is passed already.
 func (n *Notifier) addWaiter(at eventstore.Position) chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -87,8 +97,8 @@ func (n *Notifier) addWaiter(at eventstore.Position) chan struct{} {
 	return passed
 }
 
-// Run follows the log until ctx ends or the log is closed. On a log that does not hold what it has seen (an older copy was
-// restored) it begins again where the tables are, once they are on that log.
+// Run follows the log until ctx ends or the log is closed. On a log that does not hold what was seen (an older copy was
+// restored) it starts again at the checkpoint of the tables, once that is on the log.
 func (n *Notifier) Run(ctx context.Context) error {
 	for backoff := minBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		seen := n.Position()
@@ -117,13 +127,14 @@ const (
 	maxBackoff = 2 * time.Second
 )
 
-// Position is how far it has seen the log.
+// Position is the position up to which all events were seen.
 func (n *Notifier) Position() eventstore.Position {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.checkpoint.Position
 }
 
+// subscribe handles the signals of one subscription until it ends.
 func (n *Notifier) subscribe(ctx context.Context) error {
 	from, err := n.resumeCheckpoint(ctx)
 	if err != nil {
@@ -139,7 +150,7 @@ func (n *Notifier) subscribe(ctx context.Context) error {
 	return errors.New("the subscription ended without saying why")
 }
 
-// recordRestart notes where it begins again: what is in the tables there may be anything but what was read before.
+// recordRestart notes the position of a restart: the tables may hold anything but what was known before.
 func (n *Notifier) recordRestart(from eventstore.Checkpoint) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -148,7 +159,7 @@ func (n *Notifier) recordRestart(from eventstore.Checkpoint) {
 	}
 }
 
-// resumeCheckpoint is where to go on: what was seen once is not left out later.
+// resumeCheckpoint is where to subscribe: after what was seen, or at the checkpoint of the tables.
 func (n *Notifier) resumeCheckpoint(ctx context.Context) (eventstore.Checkpoint, error) {
 	n.mu.RLock()
 	hasStarted, checkpoint := n.hasStarted, n.checkpoint
@@ -159,7 +170,7 @@ func (n *Notifier) resumeCheckpoint(ctx context.Context) (eventstore.Checkpoint,
 	return n.LoadCheckpoint(ctx)
 }
 
-// reset leaves nothing of what was seen on a log that is gone.
+// reset forgets what was seen on a log that is gone.
 func (n *Notifier) reset() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -167,6 +178,7 @@ func (n *Notifier) reset() {
 	clear(n.lastChanges)
 }
 
+// handleSignal notes the change that a signal brings, and wakes who waits for its position.
 func (n *Notifier) handleSignal(s eventstore.Signal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -186,7 +198,7 @@ func (n *Notifier) handleSignal(s eventstore.Signal) {
 	}
 }
 
-// logFailure is one line an incident.
+// logFailure logs one line an incident.
 func (n *Notifier) logFailure(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -10,18 +10,18 @@ import (
 	"lieudit/schemas/table"
 )
 
-// ErrDown: the index is not told at the moment, or is so far behind that waiting for it is no use.
+// ErrDown: the index is not written at the moment, or is so far behind that waiting for it is no use.
 var ErrDown = errors.New("site search is not told of changes")
 
 const (
-	remotePollInterval = 10 * time.Millisecond   // where another instance tells the index
-	localPollInterval  = 10 * remotePollInterval // where this one does, and says when it did
-	maxAwaitedRows     = 5000                    // rows that nobody waits for
+	remotePollInterval = 10 * time.Millisecond   // if another instance writes the index
+	localPollInterval  = 10 * remotePollInterval // if this one does, which also signals its progress
+	maxAwaitedRows     = 5000                    // with so many rows pending waiting is no use
 )
 
-// AwaitPosition returns when the index was told of all that the places read model held at a position, but for what it refused. AwaitPosition
-// for the read model first. It fails with ErrDown at once while nothing is told or too much is to be, and with ctx's
-// error when that ends first.
+// AwaitPosition returns once the index holds all that the locations read model held at a position, but for what the
+// index refused. Call AwaitPosition of the read model first. It fails with ErrDown at once while the index is not
+// written or is far behind, and with ctx's error when ctx ends first.
 func (o *Indexer) AwaitPosition(ctx context.Context, position eventstore.Position) error {
 	oldest := int64(0)
 	for {
@@ -49,12 +49,13 @@ func (o *Indexer) AwaitPosition(ctx context.Context, position eventstore.Positio
 	}
 }
 
-// pendingRows is what is to be told up to a position.
+// pendingRows is what is to be indexed up to a position.
 type pendingRows struct {
-	rows   int // counted up to longQueue
+	rows   int // counted up to maxAwaitedRows
 	oldest int64
 }
 
+// countPending counts the rows up to a position that are still in the outbox.
 func (o *Indexer) countPending(ctx context.Context, position eventstore.Position) (q pendingRows, err error) {
 	err = o.registry.Read(ctx, table.LocationsModel, func(db *table.DB) error {
 		row := db.QueryRow(ctx, "select count(*), coalesce(min(position), 0) from (select position from outbox where position > 0 and position <= ? order by position limit ?) as waiting",
@@ -64,7 +65,8 @@ func (o *Indexer) countPending(ctx context.Context, position eventstore.Position
 	return q, err
 }
 
-// progressSignal is closed when this instance next tells something, and says how often to look all the same.
+// progressSignal returns a channel that is closed when this instance next indexes rows, and how often to look all the
+// same.
 func (o *Indexer) progressSignal() (progressed <-chan struct{}, poll time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,7 +76,7 @@ func (o *Indexer) progressSignal() (progressed <-chan struct{}, poll time.Durati
 	return nil, remotePollInterval
 }
 
-// signalProgress wakes those that wait.
+// signalProgress wakes all who wait.
 func (o *Indexer) signalProgress() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,14 +84,15 @@ func (o *Indexer) signalProgress() {
 	o.progressed = make(chan struct{})
 }
 
-// isStalled says whether the index is known not to be told: by this instance, or by whichever does, since somebody waited.
+// isStalled says whether the index is known to stand still: this instance cannot write it, or somebody has waited in
+// vain for the same oldest row.
 func (o *Indexer) isStalled(oldest int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.reason != "" || o.stalledPosition == oldest
 }
 
-// recordStall notes the oldest row that somebody waited for in vain, if one was seen.
+// recordStall notes the oldest row that somebody waited for in vain; 0 is none.
 func (o *Indexer) recordStall(oldest int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -98,13 +101,13 @@ func (o *Indexer) recordStall(oldest int64) {
 	}
 }
 
-// Backlog is how an outbox stands.
+// Backlog is how many sites are in the outbox.
 type Backlog struct {
-	Pending int // sites to be told of
-	Refused int // sites that were refused
+	Pending int // sites to be indexed
+	Refused int // sites that the index refused
 }
 
-// Backlog counts the outbox of the copy this instance answers from.
+// Backlog counts the outbox of the serving generation.
 func (o *Indexer) Backlog(ctx context.Context) (s Backlog, err error) {
 	err = o.registry.Read(ctx, table.LocationsModel, func(db *table.DB) error {
 		return db.QueryRow(ctx, "select (select count(*) from outbox where position > 0), (select count(*) from outbox where position < 0)").
@@ -113,7 +116,7 @@ func (o *Indexer) Backlog(ctx context.Context) (s Backlog, err error) {
 	return s, err
 }
 
-// Ready is nil when the index is told of all changes; else it says what keeps it.
+// Ready returns nil if the index gets all changes; otherwise it says what is in the way.
 func (o *Indexer) Ready(ctx context.Context) error {
 	s, err := o.Backlog(ctx)
 	switch {
@@ -129,5 +132,5 @@ func (o *Indexer) Ready(ctx context.Context) error {
 	return nil
 }
 
-// readyPending is how many sites may wait to be told of and the search still be called ready.
+// readyPending is how many sites may be pending for the search to count as ready.
 const readyPending = 5000

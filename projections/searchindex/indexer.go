@@ -1,6 +1,18 @@
-// Package searchindex tells a search engine outside of the sites that changed, from the rows that the places read model leaves
-// in its outbox in the transaction of the change. What was told is deleted only where it did not change meanwhile, so
-// nothing is missed and anything may be told twice. Its one constraint: one instance at a time tells.
+// Package searchindex keeps a search engine outside in step with the read model of locations, from the outbox rows that
+// the model writes in the transaction of each change. Its one constraint: one instance at a time writes to the index. An
+// outbox row is deleted only after the index has taken the site, and only if it did not change meanwhile; so no change
+// is missed, and some are indexed twice.
+//
+//	site, outbox ──> dueRows ──> buildBatch: sites as they are now ──> Index.ApplyBatch ──> deleteApplied
+//	                    ^                                                  │ refused: halves, down to one row
+//	                    └────────────── setRowAside <──────────────────────┘
+//	outbox empty ──> Index.SaveProgress
+//
+// Indexer.Run is the owner task of the read model. Each session opens the index, puts into the outbox what the index
+// lacks (openIndex), and drains the outbox. Writers call Indexer.AwaitPosition before they answer.
+//
+// Run doubles its pauses itself: Retry of cenkalti/backoff starts over with short pauses only after a success, and a
+// session ends only by failing.
 package searchindex
 
 import (
@@ -15,54 +27,55 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Batch is what an index is told at once.
+// Batch is what an index takes at once.
 type Batch struct {
-	Generation string       // what the sites are from; those of another fill are to go in the end
-	Position   int64        // as far as the index has been told when it has been told this
-	Sites      []table.Site // as they stand
-	Deleted    []string     // keys of sites that are no more, and accounts with a slash after them
+	Generation string       // that the sites are from; sites of others are deleted in the end
+	Position   int64        // up to which the index holds all changes with this batch
+	Sites      []table.Site // to add or replace, as they are now
+	Deleted    []string     // keys of sites to delete, and account ids with a slash for all sites of an account
 }
 
-// IndexState is how far an index was told, by what it knows itself.
+// IndexState is what an index itself knows of how far it was filled.
 type IndexState struct {
 	Generation string
 	Position   int64
-	Sites      int // of that fill
+	Sites      int // of that generation
 }
 
-// Index is a search engine outside. What Tell and Seal did can be found when they return.
+// Index is a search engine outside. A change is durable and can be found when its method returns.
 type Index interface {
-	// Open makes the index ready, as a new one where it is not there, and says what it was told before.
+	// Open makes the index ready, creates it if it is missing, and returns its state.
 	Open(ctx context.Context) (IndexState, error)
-	// ApplyBatch fails with ErrRefused where something of the batch cannot be taken, and with ErrLost where the index is not
-	// the one that was opened. A batch that failed may have been taken all the same.
+	// ApplyBatch fails with ErrRefused if something in the batch cannot be taken, and with ErrLost if the index is not the
+	// one that was opened. A batch that failed may have been applied all the same.
 	ApplyBatch(ctx context.Context, b Batch) error
-	// SaveProgress notes that all of a fill was told up to a position; what is of others is dropped. There are no sites in b.
+	// SaveProgress saves that the index holds all of a generation up to a position, and deletes what is of other
+	// generations. b has no sites.
 	SaveProgress(ctx context.Context, b Batch) error
 }
 
 var (
-	// ErrRefused: the index cannot take what it was told, however often.
+	// ErrRefused: the index cannot take a batch, however often it is tried.
 	ErrRefused = errors.New("refused")
 	// ErrLost: the index is gone, or another one is in its place.
 	ErrLost = errors.New("the index is not the one that was filled")
 )
 
-// Indexer empties the outbox of the places read model into an index. It is safe for concurrent use.
+// Indexer drains the outbox of the locations read model into an index. It is safe for concurrent use.
 type Indexer struct {
-	Log *slog.Logger // one line when the index cannot be told and when it can again; slog.Default() unless set before use
+	Log *slog.Logger // gets one line when the index cannot be written and one when it can again; slog.Default() unless set before use
 
 	index    Index
 	registry *table.Registry
 
 	mu              sync.Mutex
-	isActive        bool          // this instance tells the index
-	progressed      chan struct{} // closed when it told something
-	reason          string        // why it cannot, "" when it can or another instance does
-	stalledPosition int64         // the oldest position somebody waited for in vain
+	isActive        bool          // this instance writes to the index
+	progressed      chan struct{} // closed when this instance next indexes rows
+	reason          string        // why the index cannot be written, "" if it can or if another instance writes it
+	stalledPosition int64         // the oldest position that somebody waited for in vain
 }
 
-// New is the outbox of the places on a shelf. Nothing happens before Run.
+// New returns an indexer of the locations in a registry. Nothing happens before Run.
 func New(index Index, registry *table.Registry) *Indexer {
 	return &Indexer{Log: slog.Default(), index: index, registry: registry, progressed: make(chan struct{})}
 }
@@ -72,7 +85,7 @@ const (
 	maxBackoff = 5 * time.Second // pause between two attempts
 )
 
-// Run tells the index what is in the outbox of a copy, until ctx ends: it is what the places model has done Beside it.
+// Run drains the outbox of a generation into the index until ctx ends. It is the OwnerTask of the locations model.
 func (o *Indexer) Run(ctx context.Context, owned projector.OwnedGeneration) {
 	o.setActive(true)
 	defer o.setActive(false)
@@ -91,19 +104,19 @@ func (o *Indexer) Run(ctx context.Context, owned projector.OwnedGeneration) {
 	}
 }
 
-// setActive notes whether this instance setActive the index. If it does not, another does, or none at all.
+// setActive notes whether this instance writes to the index. If it does not, another instance does, or none.
 func (o *Indexer) setActive(isActive bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.isActive, o.reason = isActive, ""
 }
 
-// generationID names what a copy fills an index with, as no other copy ever did.
+// generationID names a generation in the index, as no other generation ever was.
 func generationID(c table.Generation) string {
 	return c.Name + "@" + c.Created.Time().Format("20060102T150405.000000")
 }
 
-// recordFailure notes why the index cannot be told.
+// recordFailure notes why the index cannot be written, and logs it once an incident.
 func (o *Indexer) recordFailure(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
@@ -116,7 +129,7 @@ func (o *Indexer) recordFailure(ctx context.Context, err error) {
 	o.reason = err.Error()
 }
 
-// recordRecovery notes that it can.
+// recordRecovery notes that the index can be written again.
 func (o *Indexer) recordRecovery() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,24 +145,24 @@ func (o *Indexer) failureReason() string {
 	return o.reason
 }
 
-// session is one opening of the index by the instance that owns the copy.
+// session is one opening of the index by the instance that owns the generation.
 type session struct {
 	*Indexer
 	owned      projector.OwnedGeneration
 	generation string
-	appliedTo  int64            // the highest position the index was told of
-	savedTo    int64            // the one that it noted
-	savedAt    time.Time        // when it did
-	refused    map[string]retry // what it refused, by key
+	appliedTo  int64            // the highest position that the index holds
+	savedTo    int64            // the position that was saved last
+	savedAt    time.Time        // when that was
+	refused    map[string]retry // by key: rows that the index refused
 }
 
 const (
-	maxBatchRows     = 5000 // rows told at once
+	maxBatchRows     = 5000 // rows in one batch
 	idlePollInterval = time.Second
 	saveInterval     = 5 * time.Second
 )
 
-// run tells the index until ctx ends or something fails.
+// run drains the outbox until ctx ends or something fails.
 func (d *session) run(ctx context.Context) error {
 	if err := d.awaitCheckpoint(ctx); err != nil {
 		return err
@@ -175,7 +188,7 @@ func (d *session) run(ctx context.Context) error {
 	return err
 }
 
-// awaitCheckpoint returns when the copy holds something of a log.
+// awaitCheckpoint returns once the generation holds something of a log.
 func (d *session) awaitCheckpoint(ctx context.Context) error {
 	for {
 		changed, log := d.owned.Changed(), ""
@@ -188,13 +201,14 @@ func (d *session) awaitCheckpoint(ctx context.Context) error {
 	}
 }
 
-// saveProgress has the index note how far it was told, at once where it was not sealed yet and else now and then: what is behind the note is told
-// again at the next start.
+// saveProgress saves in the index how far it is, at once if the index is not complete yet, else every few seconds.
+// Changes after the saved position are indexed again at the next start. With nothing to save it writes an empty batch,
+// which shows whether the index is still there.
 func (d *session) saveProgress(ctx context.Context, isComplete bool) error {
 	if isComplete && time.Since(d.savedAt) < saveInterval {
 		return nil
 	}
-	if isComplete && d.savedTo == d.appliedTo { // nothing to note: is it still there?
+	if isComplete && d.savedTo == d.appliedTo {
 		d.savedAt = time.Now()
 		return d.index.ApplyBatch(ctx, Batch{Generation: d.generation, Position: d.appliedTo})
 	}
@@ -203,19 +217,20 @@ func (d *session) saveProgress(ctx context.Context, isComplete bool) error {
 	return err
 }
 
-// awaitChange waits until there may be something to tell.
+// awaitChange waits until there may be rows to index: rows changed, or rows that were set aside are due.
 func (d *session) awaitChange(ctx context.Context, changed <-chan struct{}) {
 	timer := time.NewTimer(idlePollInterval)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-changed:
-	case <-timer.C: // what was set aside may be due
+	case <-timer.C:
 	}
 }
 
-// openIndex opens the index and puts into the outbox what it was not told of: all, where it was filled by another copy or
-// holds another number of sites, and else what came after the last it was told. It says whether the index holds nothing else.
+// openIndex opens the index and puts into the outbox what the index lacks: all sites, if another generation filled it or
+// it holds a number of sites that cannot be, and else the sites that changed after its saved position. isComplete says
+// that the index holds nothing of other generations.
 func (d *session) openIndex(ctx context.Context) (isComplete bool, err error) {
 	state, err := d.index.Open(ctx)
 	if err != nil {
@@ -233,7 +248,8 @@ func (d *session) openIndex(ctx context.Context) (isComplete bool, err error) {
 	return false, d.enqueueSites(ctx, 0)
 }
 
-// indexMatches says whether the index can have so many sites: at least those of which nothing is to be told.
+// indexMatches says whether the index can hold so many sites: at least those without an outbox row, at most all that may
+// have been indexed.
 func (d *session) indexMatches(ctx context.Context, sites int) (bool, error) {
 	var pending, stored, settled int
 	err := d.owned.DB.QueryRow(ctx, "select (select count(*) from outbox), (select count(*) from site), "+
@@ -241,7 +257,8 @@ func (d *session) indexMatches(ctx context.Context, sites int) (bool, error) {
 	return settled <= sites && sites <= stored+pending, err
 }
 
-// enqueueSites puts the sites that changed after a position into the outbox, few at a time: the lane writes meanwhile.
+// enqueueSites puts the sites that changed after a position into the outbox, in small statements, because the projector
+// writes at the same time.
 func (d *session) enqueueSites(ctx context.Context, after int64) error {
 	for last := ""; ; {
 		var next string
@@ -258,7 +275,7 @@ func (d *session) enqueueSites(ctx context.Context, after int64) error {
 	}
 }
 
-// dueRows are the rows to tell next: the oldest, and of those set aside what may be tried again.
+// dueRows are the next rows to index: the oldest; and if there are none, those set aside whose retry is due.
 func (d *session) dueRows(ctx context.Context) ([]table.OutboxEntry, error) {
 	rows, err := table.Select(ctx, d.owned.DB, table.Outbox, "where position > 0 order by position, id limit ?", maxBatchRows)
 	if err != nil || len(rows) > 0 {
@@ -274,7 +291,8 @@ func (d *session) dueRows(ctx context.Context) ([]table.OutboxEntry, error) {
 	return due, err
 }
 
-// applyRows tells the index of rows, those it refuses apart from the others, and crosses them out.
+// applyRows indexes rows and deletes them. If the index refuses the batch, it tries each half, so that a refused site
+// ends up alone.
 func (d *session) applyRows(ctx context.Context, rows []table.OutboxEntry) error {
 	b, err := d.buildBatch(ctx, rows)
 	if err != nil {
@@ -299,7 +317,7 @@ func (d *session) applyRows(ctx context.Context, rows []table.OutboxEntry) error
 	return d.applyRows(ctx, rows[half:])
 }
 
-// buildBatch is what the index is told of rows: the sites as they stand now, which may be later than what the rows say.
+// buildBatch makes a batch of the sites of rows as they are now, which may be later than the rows say.
 func (d *session) buildBatch(ctx context.Context, rows []table.OutboxEntry) (Batch, error) {
 	b := Batch{Generation: d.generation, Position: d.appliedTo}
 	keys := make([]string, 0, len(rows))
@@ -323,9 +341,8 @@ func (d *session) buildBatch(ctx context.Context, rows []table.OutboxEntry) (Bat
 	return b, nil
 }
 
-// deleteApplied deletes what was told, unless it changed since. A row that is not there any more was told by another instance
-// too, perhaps before this one and of a later state: it is told once more. So are the sites of an account that was told
-// to be gone, should it have some.
+// deleteApplied deletes rows that were indexed, unless their site changed since. A row that is gone already was indexed
+// by another instance too, perhaps first and in a later state: it is put back, to be indexed once more.
 func (d *session) deleteApplied(ctx context.Context, rows []table.OutboxEntry) error {
 	keys := make([]string, len(rows))
 	for i, r := range rows {
@@ -358,7 +375,8 @@ func (d *session) deleteApplied(ctx context.Context, rows []table.OutboxEntry) e
 	})
 }
 
-// deleteRows deletes rows, and has the sites told again of accounts that were gone.
+// deleteRows deletes rows. After the row of a whole account, the sites that the account has again are put into the
+// outbox.
 func deleteRows(ctx context.Context, tx *table.Tx, rows []table.OutboxEntry) error {
 	for n := 0; len(rows) > 0; rows = rows[n:] {
 		n = min(len(rows), 200)
@@ -381,7 +399,7 @@ func deleteRows(ctx context.Context, tx *table.Tx, rows []table.OutboxEntry) err
 	return nil
 }
 
-// retry is how often something was refused, and when it is tried again.
+// retry is how often the index refused a row, and when it is tried again.
 type retry struct {
 	attempts int
 	next     time.Time
@@ -392,7 +410,7 @@ const (
 	maxRefusedBackoff = time.Hour
 )
 
-// setRowAside keeps a row out of the way of the others: its position is negative until the site changes.
+// setRowAside keeps a refused row out of the way of the others: its position is negative until the site changes.
 func (d *session) setRowAside(ctx context.Context, row table.OutboxEntry, cause error) error {
 	t := d.refused[row.ID]
 	if row.Position > 0 {

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"lieudit/eventstore"
 	"lieudit/projections/projector"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 )
 
-// Fixture is read models being filled from a log of their own.
+// Fixture is read models that are filled from a log of their own.
 type Fixture struct {
 	Log      eventstore.Store
 	Vault    *Vault
@@ -28,10 +28,7 @@ type Fixture struct {
 	stop         func()
 }
 
-// timeout is how long anything may take.
-const timeout = time.Minute
-
-// Start fills models at an address until the test ends.
+// Start fills models in a database until the test ends. address is one of table.OpenRegistry.
 func Start(t testing.TB, address string, models ...projector.Model) *Fixture {
 	t.Helper()
 	registry, err := table.OpenRegistry(address)
@@ -50,7 +47,7 @@ func Start(t testing.TB, address string, models ...projector.Model) *Fixture {
 	return s
 }
 
-// Restart ends the filling, wherever it is, and begins it again.
+// Restart stops the projector, wherever it is, and starts a new one.
 func (s *Fixture) Restart(models ...projector.Model) {
 	s.stop()
 	s.projector = projector.New(s.Log, s.Codec, s.Registry, models...)
@@ -65,13 +62,13 @@ func (s *Fixture) Restart(models ...projector.Model) {
 	}
 }
 
-// Append adds events to a stream in one append.
+// Append appends events to a stream in one append.
 func (s *Fixture) Append(stream string, events ...event.Event) {
 	s.t.Helper()
 	s.lastPosition = Append(s.t, s.Log, s.Codec, stream, events...)
 }
 
-// Rebuild makes a fresh copy of a model and waits until it serves.
+// Rebuild makes a fresh generation of a model, and waits until it serves.
 func (s *Fixture) Rebuild(m table.ReadModel) {
 	s.t.Helper()
 	name, err := s.projector.Rebuild(s.t.Context(), m.Name)
@@ -84,7 +81,7 @@ func (s *Fixture) Rebuild(m table.ReadModel) {
 	})
 }
 
-// Rows are all rows of a table once it holds everything that was appended, in the order of the key.
+// Rows returns all rows of a table in the order of their key, once they hold everything that was appended.
 func Rows[R any](s *Fixture, m table.ReadModel, t table.Table[R]) (rows []R) {
 	s.t.Helper()
 	s.await(func() bool { return s.projector.AwaitPosition(s.t.Context(), s.lastPosition, m.Name) == nil })
@@ -104,14 +101,10 @@ func Rows[R any](s *Fixture, m table.ReadModel, t table.Table[R]) (rows []R) {
 
 func (s *Fixture) await(reached func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(timeout); !reached(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatal("the read models never got there")
-		}
-	}
+	deadlinetest.WaitUntil(s.t, deadlinetest.DefaultLimit, "the read models hold what was appended", reached)
 }
 
-// FolderContains says whether a text is in a file of a folder.
+// FolderContains says whether a file of a folder contains a text.
 func FolderContains(t testing.TB, folder, text string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*"))

@@ -1,4 +1,9 @@
-// Package projectortest gives tests and benchmarks of read models a log with a life in it.
+// Package projectortest gives tests and benchmarks of read models a log with events in it. Its one constraint: it only
+// uses what the program itself uses, the journal, the codec and the projector.
+//
+// A test calls Start, appends with Fixture.Append or Fixture.Sync, and reads with Rows, which waits for what was
+// appended. Tests of the projector itself take the parts: OpenJournal, Vault, AppendAccounts, and RestorableLog, whose
+// contents can be replaced by those of a backup.
 package projectortest
 
 import (
@@ -22,7 +27,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// OpenJournal is a new journal that is closed after the test.
+// OpenJournal opens a new journal, which is closed after the test.
 func OpenJournal(t testing.TB) *journal.Journal {
 	t.Helper()
 	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 4 << 20})
@@ -33,10 +38,11 @@ func OpenJournal(t testing.TB) *journal.Journal {
 	return j
 }
 
-// Vault gives every subject the key that follows from its name, the same in every process. The zero Vault is ready.
+// Vault gives every subject a key that follows from its name, so that all processes share the keys. The zero Vault is
+// ready.
 type Vault struct{ destroyed sync.Map }
 
-// Key is one of eventstore.Vault.
+// Key implements eventstore.Vault.
 func (v *Vault) Key(_ context.Context, subject string, _ bool) ([]byte, error) {
 	if _, isDestroyed := v.destroyed.Load(subject); isDestroyed {
 		return nil, eventstore.ErrDestroyed
@@ -45,19 +51,19 @@ func (v *Vault) Key(_ context.Context, subject string, _ bool) ([]byte, error) {
 	return key[:], nil
 }
 
-// DestroyKey is one of eventstore.Vault.
+// DestroyKey implements eventstore.Vault.
 func (v *Vault) DestroyKey(_ context.Context, subject string) error {
 	v.destroyed.Store(subject, true)
 	return nil
 }
 
-// Actor and Reason are in the envelope of every event that is appended here.
+// Actor and Reason are in the metadata of every event that is appended here.
 const (
 	Actor  = "token:t1"
 	Reason = "because"
 )
 
-// Append adds events to a stream in one append and gives its position.
+// Append appends events to a stream in one append, and returns its position.
 func Append(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, events ...event.Event) eventstore.Position {
 	t.Helper()
 	meta := eventstore.Metadata{Actor: Actor, Reason: Reason, CorrelationID: uuid.NewString()}
@@ -72,7 +78,7 @@ func Append(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream 
 	return done.Position
 }
 
-// AccountEvents is what happens in an account: ten events in four appends. The seed tells accounts apart.
+// AccountEvents returns the events of one account: ten events in four appends. The seed tells accounts apart.
 func AccountEvents(seed int) (stream string, appends [][]event.Event) {
 	id := fmt.Sprintf("a%06d", seed)
 	key := func(n int) string { return fmt.Sprintf("%s-k%d", id, n) }
@@ -103,17 +109,17 @@ func AccountEvents(seed int) (stream string, appends [][]event.Event) {
 	}
 }
 
-// EventsPerAccount is how many events a Life has.
+// EventsPerAccount is how many events AccountEvents returns.
 const EventsPerAccount = 10
 
-// AppendAccounts appends the lives of accounts, all at the same time, so that they lie mixed in the log, and gives the last
-// position.
+// AppendAccounts appends the events of accounts, from many goroutines, so that they lie mixed in the log. It returns the
+// last position.
 func AppendAccounts(t testing.TB, log eventstore.Store, codec *eventstore.Codec, accounts int) eventstore.Position {
 	t.Helper()
 	return AppendAccountRange(t, log, codec, 0, accounts)
 }
 
-// AppendAccountRange is Fill for the accounts of the seeds from first up to and without end.
+// AppendAccountRange is AppendAccounts for the seeds from first up to and without end.
 func AppendAccountRange(t testing.TB, log eventstore.Store, codec *eventstore.Codec, first, end int) eventstore.Position {
 	t.Helper()
 	var last atomic.Uint64
@@ -136,8 +142,8 @@ func AppendAccountRange(t testing.TB, log eventstore.Store, codec *eventstore.Co
 
 const concurrentWriters = 64
 
-// RestorableLog is a log of which an older copy can be restored under those who use it: a subscription goes on, on the log
-// that is there then, as over a server that was restarted with it.
+// RestorableLog is a log that can be replaced by an older copy of it while it is in use: a subscription goes on, on the
+// log that is there then, as over a server that was restarted with a backup.
 type RestorableLog struct {
 	dir string
 
@@ -145,7 +151,7 @@ type RestorableLog struct {
 	log *journal.Journal
 }
 
-// NewRestorableLog is a new log that is closed after the test.
+// NewRestorableLog opens a new log, which is closed after the test.
 func NewRestorableLog(t testing.TB) *RestorableLog {
 	t.Helper()
 	r := &RestorableLog{dir: t.TempDir()}
@@ -171,7 +177,7 @@ func (r *RestorableLog) current() *journal.Journal {
 	return r.log
 }
 
-// Backup is a folder with the log as it is now.
+// Backup copies the log as it is now into a folder.
 func (r *RestorableLog) Backup(t testing.TB) string {
 	t.Helper()
 	to := t.TempDir()
@@ -181,7 +187,7 @@ func (r *RestorableLog) Backup(t testing.TB) string {
 	return to
 }
 
-// Restore puts a copy in the log's place, which then grows by what more appends.
+// Restore replaces the log by a backup, to which appendMore then appends.
 func (r *RestorableLog) Restore(t testing.TB, backup string, appendMore func()) {
 	t.Helper()
 	old := r.current()
@@ -194,32 +200,29 @@ func (r *RestorableLog) Restore(t testing.TB, backup string, appendMore func()) 
 	r.log = j
 	r.mu.Unlock()
 	appendMore()
-	if err := old.Close(); err != nil { // only now do its readers look for another
+	if err := old.Close(); err != nil { // only now do its readers look for the other log
 		t.Fatal(err)
 	}
 }
 
-// Identity is one of eventstore.Store, and so are the others.
+// Identity and the methods below implement eventstore.Store on the log that is there.
 func (r *RestorableLog) Identity(ctx context.Context) (uuid.UUID, error) {
 	return r.current().Identity(ctx)
 }
 
-// Append appends to the log that is there.
 func (r *RestorableLog) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	return r.current().Append(ctx, stream, expected, events)
 }
 
-// ReadStream reads the log that is there.
 func (r *RestorableLog) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
 	return r.current().ReadStream(ctx, stream, from, dir)
 }
 
-// ReadAll reads the log that is there.
 func (r *RestorableLog) ReadAll(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return r.current().ReadAll(ctx, after, want)
 }
 
-// Subscribe follows the log that is there, and then the one that takes its place.
+// Subscribe follows the log that is there, and then the one that replaces it.
 func (r *RestorableLog) Subscribe(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		for log := r.current(); ; log = r.current() {
@@ -236,8 +239,6 @@ func (r *RestorableLog) Subscribe(ctx context.Context, after eventstore.Checkpoi
 	}
 }
 
-// Health is that of the log that is there.
 func (r *RestorableLog) Health() error { return r.current().Health() }
 
-// Close closes the log that is there.
 func (r *RestorableLog) Close() error { return r.current().Close() }

@@ -16,14 +16,14 @@ const (
 	stagedEventsPerAppend = 8  // in one append
 )
 
-// AppendSync appends rows as a large sync does: staged in a stream of their own, then made real by one commit. It gives the
-// position of the commit.
+// AppendSync appends rows as a large sync does: staged in a stream of their own, then made real by one commit. It
+// returns the position of the commit.
 func AppendSync(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, written event.SiteWriteSummary, rows []event.SiteRow) eventstore.Position {
 	t.Helper()
 	return Append(t, log, codec, stream, AppendStagedRows(t, log, codec, stream, written, rows))
 }
 
-// AppendStagedRows stages rows and gives the commit that makes them real in a stream.
+// AppendStagedRows stages rows, and returns the commit that makes them real.
 func AppendStagedRows(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, written event.SiteWriteSummary, rows []event.SiteRow) event.SyncCommitted {
 	t.Helper()
 	e := event.SyncCommitted{SiteWriteSummary: written, SyncID: uuid.NewString(), RowCount: len(rows)}
@@ -51,13 +51,14 @@ func AppendStagedRows(t testing.TB, log eventstore.Store, codec *eventstore.Code
 	return e
 }
 
-// Sync is the function of that name on the stage's log.
+// Sync is AppendSync on the fixture's log.
 func (s *Fixture) Sync(stream string, written event.SiteWriteSummary, rows []event.SiteRow) {
 	s.t.Helper()
 	s.lastPosition = AppendSync(s.t, s.Log, s.Codec, stream, written, rows)
 }
 
-// SiteRows are so many rows of one kind, with contents of some length.
+// SiteRows returns n rows of one operation and version, each with the content of SiteContent unless sites are
+// deactivated.
 func SiteRows(op string, version int64, n int) []event.SiteRow {
 	rows := make([]event.SiteRow, n)
 	for i := range rows {
@@ -70,7 +71,7 @@ func SiteRows(op string, version int64, n int) []event.SiteRow {
 	return rows
 }
 
-// SiteContent is what a customer says of a shop, as the log keeps it.
+// SiteContent is the content of a site of the usual size, as the log keeps it.
 func SiteContent(n int) event.Personal {
 	return event.Personal(fmt.Sprintf(`{"content":{"nom":"Boutique %d","adresse":{"ligne_1":"%d rue de la République","code_postal":"48000","commune":"Mende","pays":"FR"},`+
 		`"horaires":{"lu":["09:00-12:00","14:00-18:30"],"ma":["09:00-12:00","14:00-18:30"],"sa":["09:00-18:30"]},"telephone":"+33 4 66 00 %02d %02d","site_web":"https://www.example.fr/boutiques/%d",`+
