@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	pollInterval       = 250 * time.Millisecond // between the beginnings of two looks
-	pollTimeout        = 950 * time.Millisecond // of a look: later it would prove nothing
-	maxConcurrentPolls = 4                      // looks at most at a time, so that one that hangs delays none
+	pollInterval       = 250 * time.Millisecond // between the starts of two polls
+	pollTimeout        = 950 * time.Millisecond // of one poll: a longer one would end too late to keep the ring fresh
+	maxConcurrentPolls = 4                      // so that a poll that hangs delays no other
 )
 
-// Run keeps the ring up with the log until the context ends, and then leaves a snapshot.
+// Run keeps the ring in step with the log until ctx ends, and then leaves a snapshot.
 //
-// A snapshot that is missing, damaged or of another log is not used. When the log turns out, while running, to have been
-// restored from an older copy, the ring is not Fresh, begins again from zero and is Fresh again when it has read
-// that log to its end. A log with another identity stops it: it is not Fresh until the right log is back, because none
-// of its keys would be known there.
+// A snapshot that is missing, damaged or of another log is not used. If the log turns out, while running, to have been
+// restored from an older copy, the ring is not fresh, folds the log again from zero, and is fresh again once it has read
+// that log to its end. A log with another identity stops the ring: it is not fresh until the right log is back, because
+// none of its keys would be known there.
 func (r *Ring) Run(ctx context.Context) {
 	k := &runner{Ring: r, saver: snapshotSaver{file: r.file, log: r.log, savedAt: r.clock()}}
 	k.restoreSnapshot()
@@ -46,10 +46,12 @@ type runner struct {
 	readers     sync.WaitGroup
 	activePolls atomic.Int32
 	isTailing   atomic.Bool
-	cancel      context.CancelFunc // of the readers; nil when there are none
+	cancel      context.CancelFunc // ends the readers; nil if there are none
 	readCtx     context.Context
 }
 
+// step does what is due: it starts the subscription and polls, restarts the ring from zero, and saves a snapshot. Run
+// calls it every pollInterval.
 func (k *runner) step(ctx context.Context) {
 	isFollowing, isSynced := k.followState()
 	if !isFollowing && k.isTailing.Load() {
@@ -74,23 +76,25 @@ func (k *runner) step(ctx context.Context) {
 	}
 }
 
+// tailLog runs one subscription.
 func (k *runner) tailLog() {
 	defer k.isTailing.Store(false)
 	err := k.subscribe(k.readCtx)
 	if divergedError(err) != nil {
-		k.recordReadFailure(err, k.currentCheckpoint())
+		k.recordReadFailure(err, k.Checkpoint())
 	}
 	if !errors.Is(err, context.Canceled) {
 		k.log.Debug("key ring's subscription ended", "error", err)
 	}
 }
 
+// poll runs one poll.
 func (k *runner) poll() {
 	defer k.activePolls.Add(-1)
 	k.pollLog(k.readCtx)
 }
 
-// stopReaders ends all readers and waits for them.
+// stopReaders ends the subscription and all polls, and waits for them.
 func (k *runner) stopReaders() {
 	if k.cancel != nil {
 		k.cancel()
@@ -99,12 +103,13 @@ func (k *runner) stopReaders() {
 	}
 }
 
-// stopAndSave leaves the state behind for the next run.
+// stopAndSave ends the readers and leaves the last snapshot.
 func (k *runner) stopAndSave() {
 	k.stopReaders()
 	k.saver.saveFinal(k.takeSnapshot())
 }
 
+// restoreSnapshot begins with the state of the snapshot file, if it can be used.
 func (k *runner) restoreSnapshot() {
 	if k.file == "" {
 		return
@@ -120,14 +125,14 @@ func (k *runner) restoreSnapshot() {
 	}
 }
 
-// restartFromZero begins again from zero: what the ring knows is not what this log holds.
+// restartFromZero forgets all: what the ring knows is not what this log holds.
 func (k *runner) restartFromZero() {
 	k.stopReaders()
 	k.log.Warn("key ring begins again from zero: what it knew is not on the log", "file", k.file)
 	k.adoptState(newState(), eventstore.Checkpoint{})
 }
 
-// saveIfDue saves when enough has happened since it was last done.
+// saveIfDue saves a snapshot if enough has happened since the last.
 func (k *runner) saveIfDue(now time.Time) {
 	k.mu.Lock()
 	isDue := k.saver.isDue(k.checkpoint, k.state.Load().changes, now)
@@ -137,12 +142,12 @@ func (k *runner) saveIfDue(now time.Time) {
 	}
 }
 
-// pollLog reads what the ring does not have yet. Reaching the log's end proves that all which was in the log when
-// the look began is in the ring; what a look that fails has read stays read.
+// pollLog reads what the ring does not have yet. Reaching the end of the log proves that all which was on the log when
+// the poll began is in the ring. What a poll that fails has read stays.
 func (r *Ring) pollLog(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	begun, from := r.clock(), r.currentCheckpoint()
+	begun, from := r.clock(), r.Checkpoint()
 	for signal, err := range r.store.ReadAll(ctx, from, categories) {
 		if err == nil {
 			err = r.applySignal(signal)
@@ -159,9 +164,9 @@ func (r *Ring) pollLog(ctx context.Context) {
 	r.recordReadFailure(errors.New("the read ended before the end of the log"), from)
 }
 
-// subscribe takes what a subscription brings until it ends.
+// subscribe applies the signals of one subscription until it ends.
 func (r *Ring) subscribe(ctx context.Context) error {
-	for signal, err := range r.store.Subscribe(ctx, r.currentCheckpoint(), categories) {
+	for signal, err := range r.store.Subscribe(ctx, r.Checkpoint(), categories) {
 		if err == nil {
 			err = r.applySignal(signal)
 		}
@@ -172,14 +177,8 @@ func (r *Ring) subscribe(ctx context.Context) error {
 	return errors.New("the subscription ended without saying why")
 }
 
-func (r *Ring) currentCheckpoint() eventstore.Checkpoint {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.checkpoint
-}
-
-// applySignal applies a signal unless another reader brought it before. Every reader began at a mark the ring had and
-// leaves nothing out, so a position not passed yet is the next one.
+// applySignal applies a signal unless another reader brought it before. Every reader begins at a checkpoint of the ring
+// and leaves nothing out, so a position that is not passed yet is the next one.
 func (r *Ring) applySignal(signal eventstore.Signal) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,6 +197,7 @@ func (r *Ring) applySignal(signal eventstore.Signal) error {
 	return nil
 }
 
+// releaseWaiters wakes the callers of AwaitPosition whose position is passed. The caller holds mu.
 func (r *Ring) releaseWaiters() {
 	kept := r.waiters[:0]
 	for _, w := range r.waiters {
@@ -211,8 +211,8 @@ func (r *Ring) releaseWaiters() {
 	r.waiters = kept
 }
 
-// recordPollSuccess records a look that reached the end of the log. Of a ring that is to begin again from zero it says nothing: what
-// was folded stays wrong, however far the log was read since.
+// recordPollSuccess notes a poll that reached the end of the log. While the ring is to restart from zero the poll does
+// not count: what was folded stays wrong, however far the log was read since.
 func (r *Ring) recordPollSuccess(begun time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,7 +228,9 @@ func (r *Ring) recordPollSuccess(begun time.Time) {
 	r.hasDiverged, r.isSynced, r.reason, r.loggedReason = false, true, "", ""
 }
 
-// recordReadFailure records why a look failed. A log that the ring's mark is not on stops it at once; with any other trouble the ring goes stale by itself. A look that ran out of time on its way is no trouble.
+// recordReadFailure notes why a poll or the subscription failed. A log that does not hold the checkpoint makes the ring
+// stale at once; with any other failure it goes stale by itself. A poll that ran out of time but made progress is no
+// failure.
 func (r *Ring) recordReadFailure(err error, from eventstore.Checkpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -241,44 +243,45 @@ func (r *Ring) recordReadFailure(err error, from eventstore.Checkpoint) {
 	}
 	if d := divergedError(err); d != nil {
 		r.hasDiverged, r.otherLog, r.divergedAt = true, d.IsOtherLog, r.clock()
-		r.voided = nil // which named events of the log that was
+		r.voided = nil // they named events of the log that was
 		r.lastPollStart.Store(neverPolled)
 	}
 	r.reason = err.Error()
-	if r.loggedReason != r.reason && !r.IsFresh(r.clock()) { // one look that fails is no incident
+	if r.loggedReason != r.reason && !r.IsFresh(r.clock()) { // a single failed poll is no incident
 		r.log.Warn("key ring cannot follow the log", "position", r.checkpoint.Position, "error", err)
 		r.loggedReason = r.reason
 	}
 }
 
-// divergedError is the error that the log is not the one a mark is of, nil when it is not among the errors.
+// divergedError finds the DivergedError in err, nil if there is none.
 func divergedError(err error) *eventstore.DivergedError {
 	var d *eventstore.DivergedError
 	errors.As(err, &d)
 	return d
 }
 
-// followState: the log is, as far as is known, the one the ring was folded from. synced: a look has reached its end.
+// followState returns whether the log is, as far as is known, the one that the ring was folded from, and whether a poll
+// has reached its end.
 func (r *Ring) followState() (isFollowing, isSynced bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.hasDiverged, r.isSynced
 }
 
-// isOtherLog says whether the log that was found has another identity than the ring's.
+// isOtherLog says whether the log has another identity than the ring's.
 func (r *Ring) isOtherLog() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.otherLog
 }
 
-// adoptState makes s, folded up to mark, what the ring knows. Nothing reads the log meanwhile.
+// adoptState replaces what the ring knows by a state that was folded up to a checkpoint. No reader may run meanwhile.
 func (r *Ring) adoptState(s *state, checkpoint eventstore.Checkpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.Store(s)
 	r.checkpoint, r.isSynced, r.hasDiverged, r.otherLog = checkpoint, false, false, false
-	r.releaseWaiters() // who waits for what a snapshot held
+	r.releaseWaiters() // the snapshot may hold what they wait for
 }
 
 // takeSnapshot is what the ring knows at this instant.
@@ -290,7 +293,7 @@ func (r *Ring) takeSnapshot() snapshot {
 	return snapshot{r.checkpoint, s.words.all(), s.stoppedStreams().marshal(), s.accounts.snapshot(), s.keys.snapshot(), s.byHash.live}
 }
 
-// errVoidsFolded: a correction names an event that the ring has folded. It folds the log again without it.
+// errVoidsFolded: a correction names an event that the ring has folded. The ring folds the log again without it.
 var errVoidsFolded = errors.New("a correction names an event that was folded")
 
 // voidedEvent is an event that a correction names.
@@ -299,7 +302,7 @@ type voidedEvent struct {
 	revision eventstore.Revision
 }
 
-// foldNext folds the next event of the log, or passes over it. Who calls it holds mu.
+// foldNext folds the next event of the log, or passes it over. The caller holds mu.
 func (r *Ring) foldNext(e eventstore.RecordedEvent) error {
 	s := r.state.Load()
 	at, corrects := eventstore.VoidedRevision(e)
@@ -324,7 +327,7 @@ func (r *Ring) foldNext(e eventstore.RecordedEvent) error {
 		r.voided = map[voidedEvent]bool{}
 	}
 	r.voided[voidedEvent{e.Stream, at}] = true
-	r.hasDiverged, r.isSynced, r.divergedAt = true, false, r.clock() // Run begins again from zero
+	r.hasDiverged, r.isSynced, r.divergedAt = true, false, r.clock() // Run restarts from zero
 	r.lastPollStart.Store(neverPolled)
 	return fmt.Errorf("%s@%d: %w", e.Stream, at, errVoidsFolded)
 }

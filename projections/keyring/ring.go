@@ -1,7 +1,16 @@
-// Package keyring holds in memory all that authentication needs: which tokens are valid, whose they are and
-// what they give at an instant. It is folded from the log and looks at the log four times a second, so that a
-// revocation made anywhere counts here within a second, or the ring says that it is not Fresh. It needs
-// no database and no vault.
+// Package keyring holds in memory all that authentication needs: which keys and tokens are valid, whose they are, and
+// which terms they give at an instant. Its one constraint: a revocation made anywhere counts here within a second, or
+// the ring says that it is not fresh. It needs no database and no vault.
+//
+//	Store.ReadAll, every 250 ms ──> pollLog ──> recordPollSuccess ──> IsFresh, FreshUntil, AwaitFresh
+//	                                   │
+//	                               applySignal ──> foldNext ──> state <── FindKey, FindToken, Terms
+//	                                   │                          │
+//	Store.Subscribe ──────────────> tailLog                       └──> takeSnapshot ──> file ──> the next Run
+//
+// The subscription brings events as soon as they are on the log; the polls prove that none is missing. Both hand signals
+// to applySignal, which drops what the other has brought. FindKey and its like read the state at any time, without a
+// lock.
 package keyring
 
 import (
@@ -19,11 +28,11 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Staleness is how old the last successful look at the log may be while the ring is Fresh.
+// Staleness is how long ago the last successful poll of the log may have begun for the ring to be fresh.
 const Staleness = waitlimit.MaxStaleness
 
-// Ring is the key ring of one instance of the program. Its questions may be asked at any time by anyone; they
-// take no lock and never wait.
+// Ring is the key ring of one instance. Its methods may be called at any time by any goroutine. FindKey, FindToken,
+// Terms and IsFresh take no lock and never wait.
 type Ring struct {
 	store eventstore.Store
 	clock func() time.Time
@@ -32,30 +41,32 @@ type Ring struct {
 	epoch time.Time
 
 	state         atomic.Pointer[state]
-	lastPollStart atomic.Int64 // when the last successful look began, since epoch
+	lastPollStart atomic.Int64 // when the last successful poll began, since epoch
 
-	mu           sync.Mutex // one writer at a time; guards what follows and all changes of state
+	mu           sync.Mutex // guards what follows and all changes of state: there is one writer at a time
 	checkpoint   eventstore.Checkpoint
-	isSynced     bool                 // a look has reached the log's end
-	voided       map[voidedEvent]bool // events that corrections name and that are not to be folded again
-	hasDiverged  bool                 // the mark is not on the log, or what was folded up to it is to be folded again
-	otherLog     bool                 // because that is another log altogether
-	divergedAt   time.Time            // only looks that begin later count again
-	reason       string               // why the last look failed
+	isSynced     bool                 // a poll has reached the log's end
+	voided       map[voidedEvent]bool // events that corrections name: they are not folded
+	hasDiverged  bool                 // the checkpoint is not on the log, or the log is to be folded again
+	otherLog     bool                 // because the log has another identity
+	divergedAt   time.Time            // only polls that begin later count again
+	reason       string               // why the last poll failed
 	loggedReason string               // the reason that was logged
 	waiters      []waiter
-	nextPoll     chan struct{} // closed by the next look that succeeds; nil: nobody waits for it
+	nextPoll     chan struct{} // the next successful poll closes it; nil if nobody waits
 }
 
+// waiter is one call of AwaitPosition.
 type waiter struct {
 	position eventstore.Position
 	passed   chan struct{}
 }
 
+// neverPolled is the lastPollStart of a ring that no poll counts for.
 const neverPolled = math.MinInt64
 
-// New is an empty ring of the log in store: Run fills it. file is where its snapshot is kept between runs;
-// "" keeps none.
+// New returns an empty ring of the log in store, which Run fills. file is where its snapshot is kept between runs; ""
+// keeps none.
 func New(store eventstore.Store, clock func() time.Time, file string, log *slog.Logger) *Ring {
 	r := &Ring{store: store, clock: clock, file: file, log: log, epoch: clock(), reason: "the log has not been read yet"}
 	r.state.Store(newState())
@@ -63,9 +74,9 @@ func New(store eventstore.Store, clock func() time.Time, file string, log *slog.
 	return r
 }
 
-// FindKey is what the API key with a hash gives at an instant. It is false for a key that is unknown or revoked,
-// or whose account, or the account's agency at that instant, is closed. Of an account that is stopped, or whose agency
-// is, it is Stopped, whatever else is known.
+// FindKey returns what the API key with a hash gives at an instant. It is false for a key that is unknown or revoked, or
+// whose account, or the agency that the account has at that instant, is closed. The grant of an account that is stopped,
+// or whose agency is stopped, is marked as Stopped, whatever else is known.
 func (r *Ring) FindKey(hash token.Hash, now time.Time) (access.Grant, bool) {
 	s := r.state.Load()
 	k, ok := s.findKey(&hash)
@@ -89,8 +100,8 @@ func (k credentialKind) tokenKind() token.Kind {
 	return token.Secret
 }
 
-// FindToken is what the customer-area token with a hash gives. It is false for a token that is unknown or revoked,
-// or whose account is closed, and of a token or an account that is stopped.
+// FindToken returns what the customer-area token with a hash gives. It is false for a token that is unknown or revoked,
+// for one whose account is closed, and for one that is stopped or whose account is.
 func (r *Ring) FindToken(hash token.Hash) (access.TokenGrant, bool) {
 	s := r.state.Load()
 	k, ok := s.findKey(&hash)
@@ -109,8 +120,8 @@ func (r *Ring) FindToken(hash token.Hash) (access.TokenGrant, bool) {
 	return pass, p.rows[i].isOpen() && !s.isStopped("account", pass.Account)
 }
 
-// Terms are the conditions of an account at an instant. It is false when the account is unknown or closed, or its
-// agency is closed.
+// Terms returns the terms of an account at an instant. It is false if the account is unknown or closed, or its agency is
+// closed.
 func (r *Ring) Terms(account string, now time.Time) (access.Terms, bool) {
 	s := r.state.Load()
 	n, ok := s.findAccount(account)
@@ -121,15 +132,13 @@ func (r *Ring) Terms(account string, now time.Time) (access.Terms, bool) {
 	return terms, ok
 }
 
-// IsFresh says whether the ring may be relied on: its last successful look at the log began less than Staleness
-// before now.
+// IsFresh says whether the ring may be relied on: its last successful poll began less than Staleness before now.
 func (r *Ring) IsFresh(now time.Time) bool {
 	lastPollStart := r.lastPollStart.Load()
 	return lastPollStart != neverPolled && now.Sub(r.epoch)-time.Duration(lastPollStart) < Staleness
 }
 
-// AwaitPosition returns once everything in the log up to a position shows in the ring's answers, or with the context's
-// error.
+// AwaitPosition returns once the ring's answers contain everything on the log up to a position, or with ctx's error.
 func (r *Ring) AwaitPosition(ctx context.Context, position eventstore.Position) error {
 	r.mu.Lock()
 	if r.checkpoint.Position >= position {
@@ -159,7 +168,7 @@ func (r *Ring) removeWaiter(passed chan struct{}) {
 	}
 }
 
-// Checkpoint is the place in the log up to which all events are in.
+// Checkpoint is the place on the log up to which all events are folded.
 func (r *Ring) Checkpoint() eventstore.Checkpoint {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,13 +178,13 @@ func (r *Ring) Checkpoint() eventstore.Checkpoint {
 // Status is how the ring is doing.
 type Status struct {
 	Fresh         bool
-	Position      eventstore.Position // all events up to here are in
-	LastPollStart time.Time           // when the last successful look began; zero before the first
-	Reason        string              // why it is not Fresh, else ""
+	Position      eventstore.Position // all events up to here are folded
+	LastPollStart time.Time           // when the last successful poll began; zero before the first
+	Reason        string              // why it is not fresh, "" if it is
 	Keys          int                 // credentials of all kinds, not revoked
 }
 
-// Status is how the ring is doing at an instant.
+// Status returns how the ring is doing at an instant.
 func (r *Ring) Status(now time.Time) Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,8 +201,8 @@ func (r *Ring) Status(now time.Time) Status {
 	return st
 }
 
-// FreshUntil is until when the ring is Fresh if no look succeeds any more; zero before the first, and when the log is
-// another one.
+// FreshUntil is until when the ring is fresh if no further poll succeeds; zero before the first poll, and while the log
+// is another one.
 func (r *Ring) FreshUntil() time.Time {
 	lastPollStart := r.lastPollStart.Load()
 	if lastPollStart == neverPolled {
@@ -202,7 +211,7 @@ func (r *Ring) FreshUntil() time.Time {
 	return r.epoch.Add(time.Duration(lastPollStart) + Staleness)
 }
 
-// AwaitFresh returns when the ring is Fresh, or with the context's error.
+// AwaitFresh returns once the ring is fresh, or with ctx's error.
 func (r *Ring) AwaitFresh(ctx context.Context) error {
 	for {
 		nextPoll := r.nextPollDone()
@@ -217,7 +226,7 @@ func (r *Ring) AwaitFresh(ctx context.Context) error {
 	}
 }
 
-// nextPollDone is closed by the next look that succeeds.
+// nextPollDone returns a channel that the next successful poll closes.
 func (r *Ring) nextPollDone() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,7 +236,7 @@ func (r *Ring) nextPollDone() <-chan struct{} {
 	return r.nextPoll
 }
 
-// notifyPollDone tells those who wait that a look succeeded. The ring is locked.
+// notifyPollDone wakes who waits for a successful poll. The caller holds mu.
 func (r *Ring) notifyPollDone() {
 	if r.nextPoll != nil {
 		close(r.nextPoll)
