@@ -18,7 +18,7 @@ import (
 
 var codec = eventstore.NewCodec(&projectortest.Vault{})
 
-// runNotifier is a pulse that runs until the test ends.
+// runNotifier runs a notifier until the test ends.
 func runNotifier(t *testing.T, n *changes.Notifier) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())

@@ -17,25 +17,25 @@ import (
 	"lieudit/schemas/event"
 )
 
-// fakeLog is a log in memory that can be away, hang, forget and be swapped.
+// fakeLog is a log in memory that can be away, hang, lose its end and be replaced.
 type fakeLog struct {
-	eventstore.Store   // the calls a ring has no use for
+	eventstore.Store   // the methods that a ring does not call
 	mu                 sync.Mutex
 	id                 uuid.UUID
 	events             []eventstore.RecordedEvent
-	changed            chan struct{} // closed when anything below or above changes
+	changed            chan struct{} // closed when another field changes
 	readErr            error         // what reads end with
-	isHanging          bool          // reads say nothing until their context ends
-	hangEvery          int           // every so many reads one does
-	readDelay          time.Duration // what a read takes
-	isSubscriptionMute bool          // subscriptions say nothing, reads work
-	hidesDivergence    bool          // what reads after a mark that is not here hears nothing, a subscription for 20 s
+	isHanging          bool          // reads bring nothing until their context ends
+	hangEvery          int           // every so many reads one hangs
+	readDelay          time.Duration // how long a read takes
+	isSubscriptionMute bool          // subscriptions bring nothing, reads work
+	hidesDivergence    bool          // reads after a checkpoint that is not here bring nothing, subscriptions nothing for 20 s
 	reads              int
 }
 
 func newFakeLog() *fakeLog { return &fakeLog{id: uuid.New(), changed: make(chan struct{})} }
 
-// add records events at an instant in one stream, and says the last one's position.
+// add appends events of one instant to one stream, and returns the position of the last.
 func (l *fakeLog) add(stream string, at time.Time, events ...event.Event) eventstore.Position {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +80,7 @@ func (l *fakeLog) checkpointAt(n int) eventstore.Checkpoint {
 	return eventstore.Checkpoint{Log: l.id, Position: l.events[n-1].Position, Event: l.events[n-1].ID}
 }
 
-// indexAfter is the place in events indexAfter a mark.
+// indexAfter is the index of the first event after a checkpoint.
 func (l *fakeLog) indexAfter(m eventstore.Checkpoint) (int, error) {
 	n := int(m.Position / 10)
 	if m != (eventstore.Checkpoint{}) && (n > len(l.events) || l.checkpointAt(n) != m) {

@@ -37,7 +37,7 @@ func keyRevoked(name string) event.KeyRevoked {
 	return event.KeyRevoked{Key: name, Hash: h[:]}
 }
 
-// startRing starts a ring that ends with the test, and gives a way to end it before.
+// startRing starts a ring that ends with the test, and returns a function that ends it sooner.
 func startRing(t *testing.T, l eventstore.Store, file string) (*Ring, func()) {
 	t.Helper()
 	r := New(l, time.Now, file, slog.New(slog.DiscardHandler))
@@ -56,7 +56,7 @@ func hasKey(r *Ring, name string) bool {
 
 func isFresh(r *Ring) bool { return r.IsFresh(time.Now()) }
 
-// bubble runs a test in time of its own, in which waiting costs nothing.
+// bubble runs a test in a synctest bubble, in which waiting takes no time.
 func bubble(t *testing.T, f func(*testing.T)) {
 	t.Parallel()
 	synctest.Test(t, f)
@@ -249,10 +249,10 @@ func TestAwaitFreshReturnsAfterTheFirstSuccessfulPoll(t *testing.T) {
 	})
 }
 
-// noVault has no keys to give: neither the ring nor these events need any.
+// noVault has no keys: neither the ring nor these events need any.
 type noVault struct{ eventstore.Vault }
 
-// openJournal is a journal, and the end of it.
+// openJournal opens a journal, and returns it with a function that appends to it.
 func openJournal(t *testing.T) (*journal.Journal, func(stream string, events ...event.Event) eventstore.Position) {
 	t.Helper()
 	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 1 << 20})

@@ -18,7 +18,8 @@ import (
 	"lieudit/schemas/token"
 )
 
-// randomHistory writes a random history of a few accounts into a ledger, and keeps the plainest possible account of it.
+// randomHistory appends random events of a few accounts to a fake log, and keeps in the plainest form what they add up
+// to.
 type randomHistory struct {
 	*rand.Rand
 	*fakeLog
@@ -151,7 +152,7 @@ func (c *randomHistory) changeOrigins() {
 	}
 }
 
-// shuffledKeys is the keys in an order that the seed decides.
+// shuffledKeys yields the keys in an order that the seed decides.
 func (c *randomHistory) shuffledKeys() iter.Seq2[string, *access.Grant] {
 	names := slices.Sorted(maps.Keys(c.keys))
 	c.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -182,7 +183,7 @@ func (c *randomHistory) revokeCredentials() {
 	}
 }
 
-// expectedTerms is the plainest reading of the rules.
+// expectedTerms applies the rules in their plainest form.
 func (c *randomHistory) expectedTerms(id string, at time.Time) (t access.Terms, open bool) {
 	a := c.accounts[id]
 	t = access.Terms{Plan: a.plan.At(at), Quota: a.terms.At(at).quota, Anchor: a.anchor, Agency: a.agency.At(at)}
@@ -194,7 +195,7 @@ func (c *randomHistory) expectedTerms(id string, at time.Time) (t access.Terms, 
 	return t, !a.closed && !agency.closed
 }
 
-// checkAnswers asks a ring everything, at an instant.
+// checkAnswers compares all of a ring's answers at an instant with the rules.
 func (c *randomHistory) checkAnswers(t *testing.T, r *Ring, at time.Time) {
 	t.Helper()
 	for key, g := range c.keys {
@@ -219,7 +220,8 @@ func (c *randomHistory) checkAnswers(t *testing.T, r *Ring, at time.Time) {
 	}
 }
 
-// ringFromSnapshot goes on from a snapshot that another ring took somewhere on the way, and is told some of it twice.
+// ringFromSnapshot returns a ring that goes on from a snapshot taken somewhere in the history, and gets some events
+// twice.
 func (c *randomHistory) ringFromSnapshot(t *testing.T) *Ring {
 	t.Helper()
 	at := c.IntN(len(c.events) + 1)

@@ -37,7 +37,7 @@ func TestEveryEventOfItsCategoriesIsHandled(t *testing.T) {
 	}
 }
 
-// ringFixture folds what is said of each stream, an hour after what was said before, and answers from what follows.
+// ringFixture folds events, each append an hour after the one before, and checks what the ring answers then.
 type ringFixture struct {
 	t *testing.T
 	*Ring
@@ -86,7 +86,7 @@ func TestAKeyGivesWhatItsAccountHasAtThatInstant(t *testing.T) {
 	h.checkGrant("k", later.Add(-time.Microsecond), secretGrant("k", "a", access.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: anchor}))
 	h.checkGrant("k", later, secretGrant("k", "a", access.Terms{Plan: plan.Starter, Quota: 9, Anchor: anchor}))
 	h.appendEvents("account-a", event.PlanChanged{To: plan.Business, Quota: 10, Effective: h.now.Add(time.Hour)})
-	for _, at := range []time.Time{h.now, later, later.AddDate(1, 0, 0)} { // what had not begun was replaced
+	for _, at := range []time.Time{h.now, later, later.AddDate(1, 0, 0)} { // terms that had not begun were replaced
 		h.checkGrant("k", at, secretGrant("k", "a", access.Terms{Plan: plan.Business, Quota: 10, Anchor: anchor}))
 	}
 }
@@ -259,7 +259,7 @@ func TestConcurrentFindsSeeConsistentKeys(t *testing.T) {
 	}
 }
 
-// queryUntilDone asks for keys that come and go and for one that stays, and says what was wrong with an answer.
+// queryUntilDone asks for keys that come and go and for one that stays, and returns what was wrong with an answer.
 func queryUntilDone(r *Ring, done chan struct{}) string {
 	names := make([]string, 300)
 	hashes := make([]token.Hash, len(names))

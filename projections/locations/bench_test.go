@@ -28,9 +28,9 @@ var benchDatabases = map[string]func(*testing.B) string{
 	"postgres": func(b *testing.B) string { return tabletest.NewPostgresDatabase(b) },
 }
 
-// BenchmarkProjection fills the places, the history and both from a journal of syncs that is there already: first ones, and
-// with a second one of each that updates every site. The rows alone, by inserts of many rows and nothing else, are the raw
-// limit.
+// BenchmarkProjection fills the locations, the audit trail and both from a journal of syncs that is there already: with
+// the first sync of each account, and with a second one that updates every site. The raw limit is the rows alone, by
+// inserts of many rows and nothing else.
 func BenchmarkProjection(b *testing.B) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	for name, newDatabase := range benchDatabases {
@@ -46,7 +46,7 @@ func BenchmarkProjection(b *testing.B) {
 	}
 }
 
-// journalOfSyncs is a journal of so many syncs of each account.
+// journalOfSyncs returns a journal with so many syncs of each account.
 func journalOfSyncs(b *testing.B, codec *eventstore.Codec, syncs int) (log eventstore.Store, end eventstore.Position) {
 	log = projectortest.OpenJournal(b)
 	for i := range syncs {
@@ -83,8 +83,8 @@ func benchmarkFill(b *testing.B, newDatabase func(*testing.B) string, syncs int,
 	b.ReportMetric(float64(b.N*syncs*benchAccounts*benchSites)/b.Elapsed().Seconds(), "rows/s")
 }
 
-// BenchmarkSync is how long it takes from a commit of 10,000 rows until all read models that are waited for show it: the first
-// sync of an account, and one that changes every site.
+// BenchmarkSync measures from the commit of 10,000 rows until all read models that are waited for show it: for the first
+// sync of an account, and for one that changes every site.
 func BenchmarkSync(b *testing.B) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	for name, newDatabase := range benchDatabases {

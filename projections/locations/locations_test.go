@@ -31,7 +31,8 @@ func sitesWritten(after int) event.SiteWriteSummary {
 	return event.SiteWriteSummary{Referential: code, Action: "sync", ActiveAfter: after}
 }
 
-// storedSites are sites without what depends on the log's clock and places, which is checked to be there.
+// storedSites returns the sites without the fields that depend on times and positions, which are only checked to be
+// there.
 func storedSites(t *testing.T, s *projectortest.Fixture) []table.Site {
 	t.Helper()
 	rows := projectortest.Rows(s, table.LocationsModel, table.Sites)

@@ -62,7 +62,7 @@ func benchmarkFill(b *testing.B, log eventstore.Store, codec *eventstore.Codec, 
 	b.ReportMetric(float64(benchEvents)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-// benchmarkInserts is the raw limit: rows as wide as the history's, by multi-row inserts and nothing else.
+// benchmarkInserts is the raw limit: rows as wide as those of the audit trail, by inserts of many rows and nothing else.
 func benchmarkInserts(b *testing.B, place func(*testing.B) string) {
 	for b.Loop() {
 		b.StopTimer()

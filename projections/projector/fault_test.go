@@ -23,7 +23,7 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-// awaitStopReason waits until the copy of a model that answers stands still, and says why.
+// awaitStopReason waits until the serving generation of a model stands still, and returns why.
 func (i *instance) awaitStopReason(t *testing.T, model string) (reason string) {
 	t.Helper()
 	until(t, model+" stands still", func() bool {
@@ -38,7 +38,7 @@ func (i *instance) awaitStopReason(t *testing.T, model string) (reason string) {
 	return reason
 }
 
-// requireDown fails unless waiting for a position is given up long before the test's limit.
+// requireDown fails unless waiting for a position ends with ErrDown long before the test's limit.
 func (i *instance) requireDown(t *testing.T, position eventstore.Position) {
 	t.Helper()
 	ctx := deadlinetest.Context(t, deadlinetest.DefaultLimit)
@@ -219,7 +219,8 @@ func TestInstanceWithoutLeaseSeesWhatTheOwnerWrites(t *testing.T) {
 	})
 }
 
-// A lease that runs further than any instance ever takes one was taken before the database's clock was set back.
+// TestADeadOwnerIsReplacedAlthoughTheClockWasSetBack: a lease that ends later than any can was taken before the
+// database's clock was set back.
 func TestADeadOwnerIsReplacedAlthoughTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {

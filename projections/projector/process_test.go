@@ -56,7 +56,7 @@ func projectUntilKilled(address, folder string) error {
 	return projector.New(log, codec, registry, account.Model, audit.Model).Run(context.Background())
 }
 
-// startChild starts an instance on a log of its own and gives it time to be somewhere in the middle.
+// startChild starts an instance on a log of its own, and returns when it has probably filled some of it.
 func startChild(t *testing.T, address, folder string) *os.Process {
 	t.Helper()
 	binary, err := os.Executable()
@@ -75,7 +75,7 @@ func startChild(t *testing.T, address, folder string) *os.Process {
 	return c.Process
 }
 
-// copyLogFolders are copies of one log with the lives of many accounts, closed.
+// copyLogFolders returns closed copies of one log with the events of many accounts.
 func copyLogFolders(t *testing.T, accounts, copies int) []string {
 	t.Helper()
 	first := filepath.Join(t.TempDir(), "log")
@@ -136,7 +136,7 @@ func (s *cluster) checkComplete(t *testing.T, i *instance, accounts int) {
 	}
 }
 
-// rowsFromScratch is what the rows are to be: those of a database that saw no fault.
+// rowsFromScratch returns the rows that are wanted: those of a database that saw no fault.
 func (s *cluster) rowsFromScratch(t *testing.T) modelRows {
 	t.Helper()
 	calm := &cluster{t.TempDir(), s.log, s.codec, s.vault}
@@ -145,7 +145,7 @@ func (s *cluster) rowsFromScratch(t *testing.T) modelRows {
 	return i.readRows(t)
 }
 
-// awaitProgress waits until the history holds more of the log than at a position, and gives the new one.
+// awaitProgress waits until the audit trail is past a position, and returns its new one.
 func awaitProgress(t *testing.T, address string, before int64) int64 {
 	t.Helper()
 	registry, err := table.OpenRegistry(address)
@@ -229,7 +229,7 @@ func TestPausedOwnerIsReplacedAndDoesNoHarmWhenItWakes(t *testing.T) {
 	s.checkComplete(t, i, lives)
 }
 
-// proxy is a way to a server that can be shut: connections are cut and new ones refused.
+// proxy forwards connections to a server, and can be shut: connections are cut and new ones refused.
 type proxy struct {
 	network  string
 	server   string
@@ -240,7 +240,7 @@ type proxy struct {
 	open     map[net.Conn]bool
 }
 
-// startProxy gives the address of a Postgres behind a gate.
+// startProxy returns a proxy of a Postgres, and the address of that Postgres through it.
 func startProxy(t *testing.T, address string) (*proxy, string) {
 	t.Helper()
 	server, err := pgconn.ParseConfig(address)
@@ -297,7 +297,7 @@ func (g *proxy) addConns(conns ...net.Conn) bool {
 	return !g.isShut
 }
 
-// setShut shuts the gate, or opens it.
+// setShut shuts the proxy, or opens it.
 func (g *proxy) setShut(shut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -33,7 +33,7 @@ func newCluster(t *testing.T, address string) *cluster {
 	return &cluster{address, projectortest.OpenJournal(t), eventstore.NewCodec(v), v}
 }
 
-// instance is a running projector and what it answers from.
+// instance is a running projector and the registry that it serves from.
 type instance struct {
 	*projector.Projector
 	registry *table.Registry
@@ -82,7 +82,7 @@ func until(t *testing.T, what string, reached func() bool) {
 	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, what, reached)
 }
 
-// awaitPosition waits until the named models the instance answers from, or all of them, hold a position.
+// awaitPosition waits until the named models, or all, hold a position.
 func (i *instance) awaitPosition(t *testing.T, position eventstore.Position, names ...string) {
 	t.Helper()
 	var err error
@@ -93,7 +93,7 @@ func (i *instance) awaitPosition(t *testing.T, position eventstore.Position, nam
 	})
 }
 
-// modelRows is everything in the read models.
+// modelRows is all rows of all read models.
 type modelRows struct {
 	Accounts []table.Account
 	Keys     []table.Key

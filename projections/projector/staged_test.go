@@ -20,7 +20,7 @@ import (
 
 var recordedModel = table.ReadModel{Name: "noted", Version: 1, Tables: []table.Def{table.Outbox.Def}}
 
-// recorder is a model that recorder what its rules are given, by the batch they are given it in.
+// recorder is a model that records what its handlers get, by batch.
 type recorder struct {
 	mu      sync.Mutex
 	batches []*projector.Changeset
@@ -135,7 +135,8 @@ func TestHandlerOfCommitsNeedsHandlerOfStagedEvents(t *testing.T) {
 	}
 }
 
-// deletingModel is a model in which referentials are put, renamed ones change, and an archived one takes all of its account's away.
+// deletingModel is a model in which an opened referential puts a row, a rename changes it, and an archiving deletes all
+// rows of the account.
 func deletingModel() projector.Model {
 	t := table.Referentials
 	account := func(r projector.Record) string { return eventstore.EntityID(r.Stream) }

@@ -19,10 +19,10 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-// restoreCase is how an older copy of the log comes back.
+// restoreCase is how an older copy of the log is restored.
 type restoreCase struct {
-	accounts int  // that are written on the copy, by another instance
-	running  bool // under running instances
+	accounts int  // so many are appended to the copy by another instance
+	running  bool // it is restored under running instances
 }
 
 // restoreCases: the copy is shorter than what the rows hold, or has grown past it.
@@ -82,7 +82,7 @@ func checkRestoredLog(t *testing.T, address string, r restoreCase) {
 	checkRebuilt(t, s, at, one, two)
 }
 
-// checkRebuilt rebuilds what is astray and compares it with what a new database comes to.
+// checkRebuilt rebuilds a diverged generation, and compares it with what a new database gets.
 func checkRebuilt(t *testing.T, s *cluster, at eventstore.Position, one, two *instance) {
 	t.Helper()
 	for _, m := range []table.ReadModel{table.AccountModel, table.AuditModel} {

@@ -23,18 +23,18 @@ import (
 	"lieudit/schemas/table"
 )
 
-// memoryIndex is an index in memoryIndex.
+// memoryIndex is an Index in memory that can refuse, fail and be lost.
 type memoryIndex struct {
 	mu            sync.Mutex
 	state         searchindex.IndexState
 	sites         map[string]table.Site // by key
 	generations   map[string]string     // by key
-	err           error                 // what everything fails with
-	refusedID     string                // the external id that is refused
+	err           error                 // every call fails with it
+	refusedID     string                // the external id of the site that is refused
 	saves         int
 	refused       int
 	isBusy        bool
-	hasOverlapped bool // two told it at once
+	hasOverlapped bool // two instances wrote at once
 	before        func(searchindex.Batch)
 }
 
@@ -97,14 +97,14 @@ func (m *memoryIndex) SaveProgress(_ context.Context, b searchindex.Batch) error
 	return nil
 }
 
-// modify changes the index as somebody else would.
+// modify changes the index behind the back of the indexer.
 func (m *memoryIndex) modify(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f()
 }
 
-// indexedIDs are the sites in the index with their version.
+// indexedIDs returns the sites in the index with their version.
 func (m *memoryIndex) indexedIDs() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,7 +116,7 @@ func (m *memoryIndex) indexedIDs() []string {
 	return found
 }
 
-// fixture is a read model with an outbox that is told to an index.
+// fixture is a read model with an outbox that is indexed.
 type fixture struct {
 	*projectortest.Fixture
 	t       *testing.T
@@ -141,7 +141,7 @@ func startFixture(t *testing.T, address string) *fixture {
 	w.model.OwnerTask = w.indexer.Run
 	w.Fixture = projectortest.Start(t, address, w.model)
 	t.Cleanup(func() {
-		w.Restart() // so that nothing reads the shelf
+		w.Restart() // so that nothing reads the registry
 		registry.Close()
 	})
 	return w
@@ -162,10 +162,9 @@ func (w *fixture) appendSites(rows ...event.SiteRow) eventstore.Position {
 	return projectortest.Append(w.t, w.Log, w.Codec, stream, event.SitesChanged{SiteWriteSummary: written, Rows: rows})
 }
 
-// openReferential opens the referential.
 func (w *fixture) openReferential() { w.Append(stream, event.ReferentialOpened{Code: "shops"}) }
 
-// awaitIndexed waits until the index awaitIndexed these sites and nothing is left to be told.
+// awaitIndexed waits until the index holds these sites and the outbox is empty.
 func (w *fixture) awaitIndexed(want ...string) {
 	w.t.Helper()
 	slices.Sort(want)
@@ -189,7 +188,7 @@ func (w *fixture) await(reached func() (string, bool)) {
 	}
 }
 
-// awaitSaves waits until the index was awaitSaves so often.
+// awaitSaves waits until progress was saved so often.
 func (w *fixture) awaitSaves(times int) {
 	w.t.Helper()
 	w.await(func() (string, bool) {
@@ -199,7 +198,7 @@ func (w *fixture) awaitSaves(times int) {
 	})
 }
 
-// logBuffer counts log logBuffer.
+// logBuffer keeps log lines for counting.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

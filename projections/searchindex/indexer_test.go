@@ -218,7 +218,7 @@ func TestOneInstanceUpdatesTheIndex(t *testing.T) {
 			w.appendSites(siteRow(event.SiteCreated, fmt.Sprint(i), 1))
 		}
 		w.await(func() (string, bool) { got := w.index.indexedIDs(); return fmt.Sprint(got), len(got) == 30 })
-		w.Restart() // the one that tells, or another
+		w.Restart() // the instance that writes, or another one
 		w.appendSites(siteRow(event.SiteCreated, "later", 1))
 		w.await(func() (string, bool) { got := w.index.indexedIDs(); return fmt.Sprint(got), len(got) == 31 })
 		if w.index.hasOverlapped {
@@ -234,7 +234,7 @@ func TestAwaitPositionFailsAtOnceWhenTheIndexIsFarBehindOrStalled(t *testing.T) 
 	w.openReferential()
 	w.appendSites(siteRow(event.SiteCreated, "p", 1))
 	w.awaitIndexed("p/1")
-	w.Restart(locations.Model(true)) // nobody tells the index
+	w.Restart(locations.Model(true)) // without an indexer
 	at := w.appendSites(siteRow(event.SiteUpdated, "p", 2))
 	w.await(func() (string, bool) {
 		s, err := w.indexer.Backlog(t.Context())

@@ -26,8 +26,8 @@ const (
 	perAppend  = 20
 )
 
-// BenchmarkProjection fills usage from a journal of ticks that is there already: of one account, and of a thousand. A tick
-// counts requests with two keys.
+// BenchmarkProjection fills usage from a journal of ticks that is there already: of one account, and of a thousand. A
+// tick counts requests with two keys.
 func BenchmarkProjection(b *testing.B) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	databases := map[string]func(*testing.B) string{
@@ -46,7 +46,7 @@ func BenchmarkProjection(b *testing.B) {
 	}
 }
 
-// appendTicks writes the ticks of many streams, mixed as instances would.
+// appendTicks appends the ticks of many streams, mixed as instances would.
 func appendTicks(b *testing.B, log eventstore.Store, streams int) eventstore.Position {
 	codec := eventstore.NewCodec(&projectortest.Vault{})
 	first := plan.Date{Year: 2025, Month: 11, Day: 21}
@@ -111,7 +111,8 @@ func benchmarkFill(b *testing.B, log eventstore.Store, end eventstore.Position, 
 	b.ReportMetric(float64(benchTicks)*float64(b.N)/b.Elapsed().Seconds(), "ticks/s")
 }
 
-// benchmarkInserts is the raw limit: lines as wide as these by statements of many rows, one written for each tick and nothing else.
+// benchmarkInserts is the raw limit: lines as wide as these, by statements of many rows, one line a tick and nothing
+// else.
 func benchmarkInserts(b *testing.B, newDatabase func(*testing.B) string) {
 	for b.Loop() {
 		b.StopTimer()

@@ -14,8 +14,8 @@ var (
 	days  = []plan.Date{first, {Year: 2025, Month: 11, Day: 22}, {Year: 2026, Month: 12, Day: 20}}
 )
 
-// eventGenerator is the random events of one contract's stream: ticks that count and ticks that do not, told again and out of turn,
-// among whatever else may happen to a period.
+// eventGenerator makes random events of one contract's stream: ticks that count and ticks that do not, repeated and out
+// of order, among whatever else may happen to a period.
 type eventGenerator struct {
 	*rand.Rand
 	contract  string
@@ -52,7 +52,7 @@ func (l *eventGenerator) nextEvent() event.Event {
 	return event.UsageTicked{InstanceID: incarnation, Sequence: sequence, Day: l.randomDay(), Counts: l.randomCounts()}
 }
 
-// nextSequence is an incarnation and what number it gives to what it says, one in ten times an old one.
+// nextSequence returns an instance and its next sequence number, one time in ten an old one.
 func (l *eventGenerator) nextSequence() (string, int64) {
 	incarnation := fmt.Sprintf("i%d", l.IntN(3))
 	if l.IntN(10) > 0 {

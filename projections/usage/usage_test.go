@@ -26,8 +26,8 @@ func TestEveryEventOfItsCategoriesHasAHandler(t *testing.T) {
 	}
 }
 
-// TestRowsAreWhatTheFoldOfTheLogGives: whatever happens in the streams, in whatever batches it is read, and however often
-// the filling is broken off, the rows are those of a fold event by event.
+// TestRowsAreWhatTheFoldOfTheLogGives: whatever is in the streams, in whatever batches it is read, and however often the
+// filling is interrupted, the rows are those of a fold event by event.
 func TestRowsAreWhatTheFoldOfTheLogGives(t *testing.T) {
 	t.Parallel()
 	tabletest.EachDatabase(t, func(t *testing.T, address string) {
@@ -59,7 +59,7 @@ func TestRowsAreWhatTheFoldOfTheLogGives(t *testing.T) {
 	})
 }
 
-// foldedStream is a stream as the ledger has it.
+// foldedStream is a stream as the ledger folds it.
 type foldedStream struct {
 	ledger.PeriodUsage
 	revision eventstore.Revision
@@ -147,7 +147,7 @@ func checkRows(t *testing.T, s *projectortest.Fixture, want map[string]*foldedSt
 	diff(t, "uses", uses, gotUses)
 }
 
-// sortedLines are the lines that say something, in one order.
+// sortedLines returns the lines that count anything, in one order.
 func sortedLines(lines []table.UsageLine) []table.UsageLine {
 	lines = slices.DeleteFunc(lines, func(l table.UsageLine) bool { return l.Requests == 0 })
 	slices.SortFunc(lines, func(a, b table.UsageLine) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
@@ -161,8 +161,8 @@ func diff(t *testing.T, what string, want, got any) {
 	}
 }
 
-// TestDuplicateAppendIsCountedOnce: what is appended with Any may land again on a log that has forgotten its ids. The rows are
-// those of a log on which it did not.
+// TestDuplicateAppendIsCountedOnce: what is appended with Any may land again on a log that has forgotten its ids. The
+// rows are those of a log on which it did not.
 func TestDuplicateAppendIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -191,7 +191,7 @@ func TestDuplicateAppendIsCountedOnce(t *testing.T) {
 	}
 }
 
-// nonZeroLines are the lines that come to anything. One that comes to nothing is there or not, as its events fell into batches.
+// nonZeroLines returns the lines that count anything. Whether a line of zero is there depends on the batches.
 func nonZeroLines(s *projectortest.Fixture) []table.UsageLine {
 	return slices.DeleteFunc(projectortest.Rows(s, table.UsageModel, table.UsageLines), func(l table.UsageLine) bool { return l.Requests == 0 })
 }
@@ -236,7 +236,7 @@ func TestViewsShowUsageUnderPlainNames(t *testing.T) {
 	})
 }
 
-// queryRow is the one row a question of people gives.
+// queryRow returns the one row of a query on the views.
 func queryRow(t *testing.T, registry *table.Registry, address, question string) string {
 	t.Helper()
 	if strings.HasPrefix(address, "postgres") {
