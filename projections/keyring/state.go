@@ -96,9 +96,9 @@ func (s *state) putKey(k key, text string, origins []string) error {
 }
 
 // dropKey forgets a key for good: it is as one that never was.
-func (s *state) dropKey(h *token.Hash) {
-	if k, ok := s.findKey(h); ok {
-		s.byHash.drop(fingerprint(h), k.row)
+func (s *state) dropKey(h token.Hash) {
+	if k, ok := s.findKey(&h); ok {
+		s.byHash.drop(fingerprint(&h), k.row)
 		s.keys.set(k.row, key{}, "", nil)
 		s.freeRows = append(s.freeRows, k.row)
 	}
@@ -203,14 +203,15 @@ func (s *state) applyEvent(r eventstore.RecordedEvent, e event.Event) error {
 	case event.KeyOriginsChanged:
 		return s.changeOrigins(e)
 	case event.KeyRevoked:
-		return s.revokeCredential(e.Hash)
+		s.dropKey(token.Hash(e.Hash))
 	case event.TokenRevoked:
-		return s.revokeCredential(e.Hash)
+		s.dropKey(token.Hash(e.Hash))
+	default:
+		if t, ok := event.Lookup(r.Type); !ok || !t.KeepsAccess() || !categories.Matches(r.Stream) {
+			return fmt.Errorf("%s is not for a key ring", r.Type)
+		}
 	}
-	if t, ok := event.Lookup(r.Type); ok && t.KeepsAccess() && categories.Matches(r.Stream) {
-		return nil
-	}
-	return fmt.Errorf("%s is not for a key ring", r.Type)
+	return nil
 }
 
 func (s *state) openAccount(id string, e event.AccountOpened) error {
@@ -265,42 +266,20 @@ type issuedCredential struct {
 }
 
 func (s *state) issueCredential(i issuedCredential) error {
-	h, err := hashOf(i.hash)
-	if err != nil {
-		return err
-	}
 	owner, err := s.accountRef(i.account)
 	if err != nil {
 		return err
 	}
-	k := key{hash: h, account: owner, idLen: uint16(len(i.id)), kind: i.kind, role: s.words.intern(i.role)}
+	k := key{hash: token.Hash(i.hash), account: owner, idLen: uint16(len(i.id)), kind: i.kind, role: s.words.intern(i.role)}
 	return s.putKey(k, i.id+i.hint, i.origins)
 }
 
 func (s *state) changeOrigins(e event.KeyOriginsChanged) error {
-	h, err := hashOf(e.Hash)
-	if err != nil {
-		return err
-	}
+	h := token.Hash(e.Hash)
 	if k, ok := s.findKey(&h); ok {
 		return s.putKey(*k.key, k.text, e.Origins)
 	}
 	return nil
-}
-
-func (s *state) revokeCredential(hash []byte) error {
-	h, err := hashOf(hash)
-	if err == nil {
-		s.dropKey(&h)
-	}
-	return err
-}
-
-func hashOf(b []byte) (token.Hash, error) {
-	if len(b) != len(token.Hash{}) {
-		return token.Hash{}, fmt.Errorf("hash of %d bytes", len(b))
-	}
-	return token.Hash(b), nil
 }
 
 // account is what decides what an account's keys give. Rows of accounts are never freed: a closed one stays,
