@@ -18,7 +18,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// snapshot is what a ring knew at a mark.
+// snapshot is what a ring knew at a checkpoint.
 type snapshot struct {
 	checkpoint eventstore.Checkpoint
 	words      []string
@@ -28,13 +28,13 @@ type snapshot struct {
 	live       int // keys
 }
 
-// snapshotHeader begins every file of the present format; another format is another snapshotHeader.
+// snapshotHeader begins every file of this format. Another format has another header.
 const snapshotHeader = "lieudit key ring, format 2\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// writeFile puts the snapshot in the place of the file. It is not synced: what a power loss leaves of it fails
-// its checksum, and a snapshot can be missed.
+// writeFile replaces the file by the snapshot. It does not sync: what a power loss leaves fails its checksum, and the
+// ring can do without a snapshot.
 func (s snapshot) writeFile(file string) error {
 	f, err := os.OpenFile(file+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s snapshot) appendHead(b []byte) []byte {
 	return binary.AppendUvarint(b, uint64(s.live))
 }
 
-// canBeUsed: the key can ever be of use again.
+// canBeUsed says whether the key can ever give anything: not after its account was closed.
 func (s snapshot) canBeUsed(k *key) bool {
 	if k.kind == freeRow || k.account == 0 {
 		return k.kind != freeRow
@@ -90,7 +90,7 @@ func (s snapshot) canBeUsed(k *key) bool {
 	return !s.accounts.pages[n/pageRows].rows[n%pageRows].closed
 }
 
-// readSnapshotFile reads a snapshot back. There is none, and no error, when there is no file.
+// readSnapshotFile reads a snapshot. It returns nil and no error if there is no file.
 func readSnapshotFile(file string) (*state, eventstore.Checkpoint, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,7 +151,7 @@ func boolByte(b bool) byte {
 	return 0
 }
 
-// appendKey writes the kind first: none is the end of the keys.
+// appendKey writes the kind first: freeRow in its place ends the keys.
 func appendKey(b []byte, k *key) []byte {
 	b = append(b, byte(k.kind))
 	b = append(b, k.hash[:]...)
@@ -160,11 +160,11 @@ func appendKey(b []byte, k *key) []byte {
 	return binary.AppendUvarint(b, uint64(k.role))
 }
 
-// cursor reads what encode.go wrote. Once bad it stays so and reads zeros.
+// cursor reads what the append functions wrote. Once bad it stays bad and reads zeros.
 type cursor struct {
 	rest     []byte
 	bad      bool
-	words    uint64 // how many there are; a row that names one beyond is bad
+	words    uint64 // how many there are; a reference beyond is bad
 	accounts uint64 // likewise
 }
 
@@ -269,7 +269,7 @@ func (c *cursor) terms() terms { return terms{c.int(), c.word()} }
 
 func (c *cursor) word() textID { return textID(c.upTo(c.words)) }
 
-// row is a row of an account, plus one.
+// row reads a reference to an account, which is its row + 1.
 func (c *cursor) row() uint32 { return uint32(c.upTo(c.accounts)) }
 
 func (c *cursor) upTo(limit uint64) uint64 {
@@ -291,22 +291,22 @@ func (c *cursor) key(kind credentialKind) key {
 }
 
 const (
-	saveInterval    = time.Minute // between two snapshots
+	saveInterval    = time.Minute // least time between two snapshots
 	minSaveChanges  = 1000        // changes that are worth one
-	minSaveDistance = 64 << 20    // positions that are worth one, changes or not
+	minSaveDistance = 64 << 20    // so much of the log is worth one, whatever changed
 )
 
-// snapshotSaver keeps the snapshot file. Writing goes on beside the ring's work.
+// snapshotSaver keeps the snapshot file. It writes in a goroutine of its own.
 type snapshotSaver struct {
 	file       string
 	log        *slog.Logger
 	checkpoint eventstore.Checkpoint // of the last snapshot taken
-	savedAt    time.Time             // when it was
+	savedAt    time.Time             // when that was
 	isSaving   atomic.Bool
 	writes     sync.WaitGroup
 }
 
-// isDue says whether a snapshot is worth its writing.
+// isDue says whether a snapshot is worth writing.
 func (v *snapshotSaver) isDue(checkpoint eventstore.Checkpoint, changes int, now time.Time) bool {
 	if v.file == "" || v.isSaving.Load() || now.Sub(v.savedAt) < saveInterval {
 		return false
@@ -323,7 +323,7 @@ func (v *snapshotSaver) saveAsync(s snapshot, now time.Time) {
 	})
 }
 
-// saveFinal writes the last snapshot, when there is anything new in it.
+// saveFinal writes the last snapshot, if anything is new in it.
 func (v *snapshotSaver) saveFinal(s snapshot) {
 	v.writes.Wait()
 	if v.file != "" && s.checkpoint != v.checkpoint {

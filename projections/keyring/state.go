@@ -19,26 +19,26 @@ import (
 	"lieudit/schemas/token"
 )
 
-// state is what the ring knows at its mark. It holds hardly a pointer, so that a million keys cost the garbage
-// collector nothing. One writer, and readers without a lock.
+// state is what the ring knows at its checkpoint. It holds hardly a pointer, so that a million keys cost the garbage
+// collector nothing. One goroutine writes; others read without a lock.
 type state struct {
-	keys     pages[key] // text: the key's id and its hint; list: its origins
+	keys     pages[key] // text: id and hint; list: origins
 	byHash   index
-	freeRows []uint32       // rows of keys that are gone
-	accounts pages[account] // text: the account's id
+	freeRows []uint32       // of keys that are gone
+	accounts pages[account] // text: id
 	byID     index
 	seed     maphash.Seed
 	words    internedTexts
-	stopped  atomic.Pointer[unusableEvents] // nil: nothing is
+	stopped  atomic.Pointer[unusableEvents] // nil if no stream is stopped
 	changes  int                            // since the last snapshot
 }
 
 func newState() *state { return &state{seed: maphash.MakeSeed()} }
 
-// key is a credential that was not revoked.
+// key is a credential that is not revoked.
 type key struct {
 	hash    token.Hash
-	account uint32 // row + 1; 0 is nobody's
+	account uint32 // row + 1; 0 for a token of no account
 	idLen   uint16
 	kind    credentialKind
 	role    textID
@@ -47,13 +47,13 @@ type key struct {
 type credentialKind uint8
 
 const (
-	freeRow credentialKind = iota // a row that is free
+	freeRow credentialKind = iota // the row is free
 	secret
 	publishable
 	areaToken
 )
 
-// foundKey is a key, with where it was foundKey.
+// foundKey is a key with its row and its texts.
 type foundKey struct {
 	*key
 	row     uint32
@@ -65,8 +65,10 @@ func (f foundKey) id() string { return f.text[:f.idLen] }
 
 func (f foundKey) hint() string { return f.text[f.idLen:] }
 
+// fingerprint is the number by which the index finds a hash.
 func fingerprint(h *token.Hash) uint32 { return binary.LittleEndian.Uint32(h[:]) }
 
+// findKey finds the key with a hash, which it compares in constant time.
 func (s *state) findKey(h *token.Hash) (foundKey, bool) {
 	for n := range s.byHash.rows(fingerprint(h)) {
 		p, i := s.keys.at(n)
@@ -95,7 +97,7 @@ func (s *state) putKey(k key, text string, origins []string) error {
 	return nil
 }
 
-// dropKey forgets a key for good: it is as one that never was.
+// dropKey deletes a key, if there is one with the hash.
 func (s *state) dropKey(h token.Hash) {
 	if k, ok := s.findKey(&h); ok {
 		s.byHash.drop(fingerprint(&h), k.row)
@@ -104,7 +106,7 @@ func (s *state) dropKey(h token.Hash) {
 	}
 }
 
-// findAccount finds the row of an findAccount, by its id.
+// findAccount finds the row of an account by its id.
 func (s *state) findAccount(id string) (uint32, bool) {
 	for n := range s.byID.rows(uint32(maphash.String(s.seed, id))) {
 		if p, i := s.accounts.at(n); p.text(i) == id {
@@ -114,7 +116,7 @@ func (s *state) findAccount(id string) (uint32, bool) {
 	return 0, false
 }
 
-// ensureAccount is account, with a new row for an id that was never heard of.
+// ensureAccount returns the row of an account, a new one for an id that has none.
 func (s *state) ensureAccount(id string) (uint32, error) {
 	if n, ok := s.findAccount(id); ok {
 		return n, nil
@@ -128,10 +130,10 @@ func (s *state) ensureAccount(id string) (uint32, error) {
 	return n, nil
 }
 
-// internedTexts are the few texts that rows have in common: plans and roles. They only ever grow.
+// internedTexts are the few texts that rows have in common: plans and roles. They are never removed.
 type internedTexts struct{ list atomic.Pointer[[]string] }
 
-// textID is a text in words; 0 is "".
+// textID is the number of an interned text; 0 is "".
 type textID uint16
 
 func (w *internedTexts) text(n textID) string {
@@ -161,11 +163,11 @@ func (w *internedTexts) all() []string {
 	return nil
 }
 
-// categories are the categories that say all there is to know about credentials.
+// categories are the categories of all events that concern credentials.
 var categories = eventstore.Filter{"account", "token"}
 
-// foldEvent applies one recorded event. Personal fields stay sealed: the ring needs none, and so no vault.
-// An event it does not know is an error: it may be one that takes a key away. One that cannot be used is an
+// foldEvent applies one recorded event. Personal fields stay sealed: the ring needs none, and so no vault. An event that
+// the ring does not know is an error, because it may revoke a key. One that cannot be used is an
 // *eventstore.UnusableError.
 func (s *state) foldEvent(r eventstore.RecordedEvent) error {
 	e, err := eventstore.DecodeStrict(r)
@@ -179,6 +181,8 @@ func (s *state) foldEvent(r eventstore.RecordedEvent) error {
 	return nil
 }
 
+// applyEvent applies an event. Those that the catalog says keep access change nothing here. The length of a hash was
+// checked when the event was decoded.
 func (s *state) applyEvent(r eventstore.RecordedEvent, e event.Event) error {
 	id := eventstore.EntityID(r.Stream)
 	switch e := e.(type) {
@@ -226,7 +230,7 @@ func (s *state) openAccount(id string, e event.AccountOpened) error {
 	})
 }
 
-// updateAccount rewrites the row of an account.
+// updateAccount changes the row of an account.
 func (s *state) updateAccount(id string, f func(*account)) error {
 	n, err := s.ensureAccount(id)
 	if err != nil {
@@ -239,7 +243,7 @@ func (s *state) updateAccount(id string, f func(*account)) error {
 	return nil
 }
 
-// accountRef is how rows name an account: its row + 1, or 0 for nobody.
+// accountRef is an account as rows refer to it: its row + 1, or 0 for no account.
 func (s *state) accountRef(id string) (uint32, error) {
 	if id == "" {
 		return 0, nil
@@ -256,7 +260,7 @@ func (s *state) changeAgency(id, to string, recorded, effective time.Time) error
 	return s.updateAccount(id, func(a *account) { a.agency.set(agency, effective, recorded) })
 }
 
-// issuedCredential is what the three events that issue something have in common.
+// issuedCredential is what the three events that issue a credential have in common.
 type issuedCredential struct {
 	account, id, hint string
 	hash              []byte
@@ -282,12 +286,11 @@ func (s *state) changeOrigins(e event.KeyOriginsChanged) error {
 	return nil
 }
 
-// account is what decides what an account's keys give. Rows of accounts are never freed: a closed one stays,
-// closed.
+// account is what decides what an account's keys give. Rows of accounts are never freed: a closed account stays, closed.
 type account struct {
 	own    scheduled[terms]
-	agency scheduled[uint32] // row + 1 of the account it is a sub-client of; 0 is none
-	anchor int32             // of its own; see packed
+	agency scheduled[uint32] // row + 1 of the account it is a sub-client of; 0 for none
+	anchor int32             // see packDate
 	opened bool
 	closed bool
 }
@@ -300,13 +303,13 @@ type terms struct {
 	plan  textID
 }
 
-// scheduled is grant.Scheduled without a pointer. Instants are Unix microseconds.
+// scheduled is access.Scheduled without a pointer. Instants are Unix microseconds.
 type scheduled[T any] struct {
 	value, next T
-	from        int64 // when next begins; 0: nothing is scheduled
+	from        int64 // when next begins; 0 if nothing is scheduled
 }
 
-// set makes value hold from an instant on; said is when that was recorded. It replaces what has not begun by then.
+// set makes value hold from an instant on; recorded is when that was decided. It replaces what has not begun by then.
 func (s *scheduled[T]) set(value T, from, recorded time.Time) {
 	s.value, s.from = s.at(recorded.UnixMicro()), 0
 	if from.After(recorded) {
@@ -323,7 +326,7 @@ func (s *scheduled[T]) at(t int64) T {
 	return s.value
 }
 
-// termsAt are those of the account in row n, with its id. Not ok: it is not open, or its agency is not.
+// termsAt returns the id of the account in row n and its terms. ok is false if the account or its agency is not open.
 func (s *state) termsAt(n uint32, now time.Time) (id string, t access.Terms, ok bool) {
 	p, i := s.accounts.at(n)
 	a, at := &p.rows[i], now.UnixMicro()
@@ -336,7 +339,7 @@ func (s *state) termsAt(n uint32, now time.Time) (id string, t access.Terms, ok 
 	return p.text(i), t, ok
 }
 
-// inheritTerms gives t what a sub-client has from the agency in row n. An agency's own agency counts for nothing.
+// inheritTerms gives t what a sub-client has from the agency in row n. The agency's own agency does not matter.
 func (s *state) inheritTerms(t *access.Terms, n uint32, at int64) (open bool) {
 	p, i := s.accounts.at(n)
 	agency := &p.rows[i]
@@ -352,11 +355,13 @@ func unpackDate(n int32) plan.Date {
 	return plan.Date{Year: int(n >> 9), Month: time.Month(n >> 5 & 15), Day: int(n & 31)}
 }
 
-// An event that cannot be used may be the one that takes a key away. It stops its stream, and no other: the keys of a
-// stopped account, and of the sub-clients of a stopped agency, are found and give nothing; a stopped token is not found.
-// A correction that names the event lets the stream go on. Since the event was never folded, nothing is to be taken back.
+// The rest of this file stops streams. An event that cannot be used may be the one that revokes a key. So it stops its
+// stream, and no other: the keys of a stopped account, and of the sub-clients of a stopped agency, are found but give
+// nothing; a stopped token is not found. A correction that names the event lets the stream go on. Nothing must be taken
+// back then, since the event was never folded.
 
-// unusableEvents are the events that cannot be used and that no correction names, by stream. It is replaced, never changed.
+// unusableEvents are the events that cannot be used and that no correction names, by stream. A map is replaced, never
+// changed.
 type unusableEvents map[string][]eventstore.Revision
 
 // isStopped says whether a stream holds an event that cannot be used.
@@ -368,12 +373,12 @@ func (s *state) isStopped(category, id string) bool {
 	return len((*all)[category+"-"+id]) > 0
 }
 
-// stopStream notes an event that cannot be used.
+// stopStream adds an event that cannot be used.
 func (s *state) stopStream(r eventstore.RecordedEvent) {
 	s.setStopped(r.Stream, append(slices.Clone(s.stoppedStreams()[r.Stream]), r.Revision))
 }
 
-// resumeStream notes that a correction names an event. It is false for an event that was folded.
+// resumeStream removes an event that a correction names. It is false for an event that was folded.
 func (s *state) resumeStream(stream string, at eventstore.Revision) bool {
 	events := s.stoppedStreams()[stream]
 	i := slices.Index(events, at)
@@ -402,7 +407,7 @@ func (s *state) setStopped(stream string, events []eventstore.Revision) {
 	s.stopped.Store(&changed)
 }
 
-// marshal are the events as a snapshot keeps them.
+// marshal returns the events as a snapshot holds them: stream@revision, sorted.
 func (s unusableEvents) marshal() (all []string) {
 	for stream, events := range s {
 		for _, at := range events {
@@ -413,7 +418,7 @@ func (s unusableEvents) marshal() (all []string) {
 	return all
 }
 
-// unmarshalUnusableEvents is what texts told of.
+// unmarshalUnusableEvents is the opposite of marshal.
 func unmarshalUnusableEvents(texts []string) (unusableEvents, error) {
 	all := unusableEvents{}
 	for _, text := range texts {

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// pageRows keeps a page about as large as what one change may well copy.
+// pageRows is how many rows a page has: a change copies the whole page.
 const pageRows = 16
 
-// page is a few rows, a text for each, and lists for those that have one. A page that readers can reach is never
-// changed. The pointers come first: the garbage collector looks no further.
+// page is a few rows, one text for each, and lists for those that have one. A page that readers can reach never changes.
+// Its pointers come first, so that the garbage collector scans no further.
 type page[R any] struct {
 	texts string // of all rows, one after the other
 	lists *[pageRows][]string
@@ -17,7 +17,7 @@ type page[R any] struct {
 	rows  [pageRows]R
 }
 
-// maxText is the longest text of a row, so that a page's ends fit in 16 bits.
+// maxText is the longest text of a row, in bytes: a page's ends fit in 16 bits.
 const maxText = (1<<16 - 1) / pageRows
 
 func (p *page[R]) text(i int) string {
@@ -34,7 +34,7 @@ func (p *page[R]) list(i int) []string {
 	return p.lists[i]
 }
 
-// put changes row i. Only a page that no reader can reach yet may be changed.
+// put changes row i of a page that no reader can reach yet.
 func (p *page[R]) put(i int, row R, text string, list []string) {
 	old := p.text(i)
 	start := int(p.ends[i]) - len(old)
@@ -58,19 +58,19 @@ func (p *page[R]) putList(i int, list []string) {
 	p.lists = lists
 }
 
-// pages is a growing table that one writer changes while readers look at it without a lock: a change replaces
-// the page it is in.
+// pages is a growing table that one goroutine changes while others read it without a lock: a change replaces the page it
+// is in.
 type pages[R any] struct {
 	root atomic.Pointer[[]atomic.Pointer[page[R]]]
-	rows uint32 // ever used; the writer's
+	rows uint32 // rows ever used; only the writer reads it
 }
 
-// at finds the page of row n, which must have been set, and the row's place in it.
+// at finds the page of row n, and the row's index in it. The row must have been set.
 func (t *pages[R]) at(n uint32) (*page[R], int) {
 	return (*t.root.Load())[n/pageRows].Load(), int(n % pageRows)
 }
 
-// set writes row n: one that was used, or the one after all that were.
+// set writes row n: one that was used, or the next new one.
 func (t *pages[R]) set(n uint32, row R, text string, list []string) {
 	changed := new(page[R])
 	if n < t.rows || n%pageRows != 0 {
@@ -107,7 +107,7 @@ type pagesSnapshot[R any] struct {
 	rows  uint32
 }
 
-// snapshot costs one pointer a page; the rows are shared, since published pages do not change.
+// snapshot copies one pointer a page; the rows are shared, because published pages do not change.
 func (t *pages[R]) snapshot() pagesSnapshot[R] {
 	f := pagesSnapshot[R]{make([]*page[R], (t.rows+pageRows-1)/pageRows), t.rows}
 	for i := range f.pages {
@@ -116,7 +116,7 @@ func (t *pages[R]) snapshot() pagesSnapshot[R] {
 	return f
 }
 
-// each gives all rows, also those that are free.
+// each yields all rows, also free ones.
 func (f pagesSnapshot[R]) each(yield func(row *R, text string, list []string)) {
 	for n := range f.rows {
 		p, i := f.pages[n/pageRows], int(n%pageRows)
@@ -124,7 +124,7 @@ func (f pagesSnapshot[R]) each(yield func(row *R, text string, list []string)) {
 	}
 }
 
-// pagesBuilder fills an empty table that nobody reads yet. flush comes last.
+// pagesBuilder fills an empty table that nobody reads yet. Call flush at the end.
 type pagesBuilder[R any] struct {
 	table *pages[R]
 	page  *page[R]
@@ -156,18 +156,18 @@ func (f *pagesBuilder[R]) flush() {
 	}
 }
 
-// index finds rows by a 32-bit fingerprint: open addressing, at most half full. One writer; readers take no
-// lock and may see a row that has just gone, so they compare what they find.
+// index finds rows by a 32-bit fingerprint: an open-addressed hash table, at most half full. One goroutine writes.
+// Readers take no lock and may see a row that has just gone, so they compare what they find.
 type index struct {
-	slots atomic.Pointer[[]atomic.Uint64] // fingerprint, then row + 1; 0 was never used
-	used  int                             // slots that are not 0; the writer's
-	live  int                             // rows; the writer's
+	slots atomic.Pointer[[]atomic.Uint64] // fingerprint and row + 1; 0 if never used
+	used  int                             // slots that are not 0; only the writer reads it
+	live  int                             // rows in the index; only the writer reads it
 }
 
-// tombstone stands where a row was.
+// tombstone marks a slot whose row is gone.
 const tombstone = 1<<32 - 1
 
-// rows are those with the fingerprint.
+// rows yields the rows with a fingerprint.
 func (x *index) rows(fingerprint uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		slots := x.slots.Load()
@@ -220,7 +220,7 @@ func (x *index) drop(fingerprint, row uint32) {
 	}
 }
 
-// resize makes room for rows, beside the slots that readers go on using meanwhile, and forgets what is gone.
+// resize makes a table for so many rows, without tombstones, beside the one that readers go on using meanwhile.
 func (x *index) resize(rows int) {
 	size := 16
 	for size < 3*rows {
