@@ -50,6 +50,7 @@ func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
 	projector.DeleteRows(b, table.Keys, "account", owner)
 }
 
+// onAccountOpened puts the account with its first terms.
 func onAccountOpened(b *projector.Changeset, e event.AccountOpened, r projector.Record) {
 	projector.PutRow(b, table.Accounts, table.Account{
 		ID: r.Account(), Name: string(e.Name), Plan: string(e.Plan), Quota: e.Quota, Anchor: e.Anchor.String(),
@@ -72,10 +73,12 @@ func onPlanChanged(b *projector.Changeset, e event.PlanChanged, r projector.Reco
 	})
 }
 
+// onAgencyActivated makes the account an agency, for good.
 func onAgencyActivated(b *projector.Changeset, _ event.AgencyActivated, r projector.Record) {
 	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { a.AgencyMode = true })
 }
 
+// onAgencyJoined and onAgencyLeft take effect at the start of the next period, which the event names.
 func onAgencyJoined(b *projector.Changeset, e event.AgencyJoined, r projector.Record) {
 	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { changeAgency(a, e.Agency, table.InstantOf(e.Effective), r) })
 }
@@ -96,6 +99,7 @@ func changeAgency(a *table.Account, agency string, from table.Instant, r project
 	}
 }
 
+// onAccountClosed keeps the account and its keys: lists show them, the key ring refuses them.
 func onAccountClosed(b *projector.Changeset, _ event.AccountClosed, r projector.Record) {
 	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { a.Closed = table.InstantOf(r.Time) })
 }
@@ -106,6 +110,7 @@ func onAccountErased(b *projector.Changeset, _ event.AccountErased, r projector.
 	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { a.Name = "" })
 }
 
+// onSecretKeyIssued puts the key. Its hash stays out of the tables: only the key ring needs it.
 func onSecretKeyIssued(b *projector.Changeset, e event.SecretKeyIssued, r projector.Record) {
 	projector.PutRow(b, table.Keys, table.Key{
 		ID: e.Key, Account: r.Account(), Kind: string(token.Secret), Label: e.Label, Hint: e.Hint, Origins: "[]",
@@ -113,6 +118,7 @@ func onSecretKeyIssued(b *projector.Changeset, e event.SecretKeyIssued, r projec
 	})
 }
 
+// onPublishableKeyIssued puts the key with its token, which is public by nature and shown again.
 func onPublishableKeyIssued(b *projector.Changeset, e event.PublishableKeyIssued, r projector.Record) {
 	projector.PutRow(b, table.Keys, table.Key{
 		ID: e.Key, Account: r.Account(), Kind: string(token.Publishable), Label: e.Label, Hint: e.Hint, Origins: jsonArray(e.Origins),

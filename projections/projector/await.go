@@ -71,6 +71,7 @@ func (p *Projector) Checkpoint(ctx context.Context, name string) (eventstore.Che
 	return at, err
 }
 
+// servingCheckpoint reads the checkpoint of the serving generation. It fails with table.ErrNotReady if none serves yet.
 func (p *Projector) servingCheckpoint(ctx context.Context, m Model) (at eventstore.Checkpoint, err error) {
 	err = p.registry.Read(ctx, m.ReadModel, func(db *table.DB) error {
 		c, err := lease{db: db}.readCheckpoint(ctx)

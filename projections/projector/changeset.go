@@ -21,6 +21,7 @@ type Changeset struct {
 	toleratesMissing bool            // the event being applied is of such a stream: rows of voided events may be missing
 }
 
+// flusher is the tableChanges of a table of any row.
 type flusher interface {
 	flush(context.Context, *table.Tx) error
 }
@@ -100,6 +101,7 @@ type tableChanges[R any] struct {
 	before      []func(context.Context, *table.Tx) error // deletions, which come before all other changes
 }
 
+// tableChangesOf returns the changes of a table, new ones at the first call.
 func tableChangesOf[R any](b *Changeset, t table.Table[R]) *tableChanges[R] {
 	if p, ok := b.tables[t.Name].(*tableChanges[R]); ok {
 		return p

@@ -189,9 +189,11 @@ func (k StreamState[R, S]) ForEvent(b *Changeset, r Record) S {
 	return b.states[k.Table.Name].(statesByStream[S])[r.Stream]
 }
 
+// statesByStream holds the states of the streams that a batch touches.
 type statesByStream[S any] map[string]S
 
-// AnyStreamState is a StreamState of any row and state.
+// AnyStreamState is a StreamState of any row and state. foldEvents calls loadStates before the handlers and saveStates
+// after them, in the same transaction.
 type AnyStreamState interface {
 	loadStates(context.Context, *table.Tx, *Changeset, []decodedEvent) error
 	saveStates(*Changeset) error

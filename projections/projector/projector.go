@@ -40,7 +40,7 @@ type Projector struct {
 	// set before Run.
 	IsOnlyInstance bool
 
-	store         eventstore.Store
+	store         eventstore.Store // of all models that storesByModel does not name
 	codec         *eventstore.Codec
 	registry      *table.Registry
 	models        []Model

@@ -320,6 +320,7 @@ type streamHead struct {
 	hasEvent bool
 }
 
+// advance reads the next event. At the end of the stream hasEvent is false.
 func (h *streamHead) advance() { h.event, h.err, h.hasEvent = h.next() }
 
 // finish lets the account run again, or stops it again because of the event stop. done is false if the batches have

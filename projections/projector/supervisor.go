@@ -26,10 +26,10 @@ type supervisor struct {
 // runningWorker is a worker with all that must end with it.
 type runningWorker struct {
 	worker  *worker
-	handler *message.Handler
-	stop    context.CancelFunc
-	tasks   sync.WaitGroup
-	release func()
+	handler *message.Handler   // gets the batches
+	stop    context.CancelFunc // ends the tasks
+	tasks   sync.WaitGroup     // keeping the lease, refolds, and the owner's task
+	release func()             // closes the generation
 }
 
 // superviseWorkers keeps the workers in step with the registry until ctx ends.
@@ -118,6 +118,7 @@ func (s *supervisor) startWorker(ctx context.Context, m Model, c table.Generatio
 	return nil
 }
 
+// newWorker makes the worker of a generation, and registers it for workerOf.
 func (p *Projector) newWorker(m Model, c table.Generation, db *table.DB) *worker {
 	w := &worker{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.registry.InstanceID, p.IsOnlyInstance}, log: p.Log.With("projection", c.Name),
 		logged: &p.logged, refoldWake: make(chan struct{}, 1)}

@@ -24,7 +24,7 @@ type Fixture struct {
 
 	t            testing.TB
 	projector    *projector.Projector
-	lastPosition eventstore.Position
+	lastPosition eventstore.Position // of what was appended last
 	stop         func()
 }
 
@@ -99,6 +99,7 @@ func Rows[R any](s *Fixture, m table.ReadModel, t table.Table[R]) (rows []R) {
 	return rows
 }
 
+// await waits for a condition as long as a test may.
 func (s *Fixture) await(reached func() bool) {
 	s.t.Helper()
 	deadlinetest.WaitUntil(s.t, deadlinetest.DefaultLimit, "the read models hold what was appended", reached)

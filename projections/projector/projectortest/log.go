@@ -140,6 +140,7 @@ func AppendAccountRange(t testing.TB, log eventstore.Store, codec *eventstore.Co
 	return eventstore.Position(last.Load())
 }
 
+// concurrentWriters is how many goroutines append: enough for appends to share a flush of the journal.
 const concurrentWriters = 64
 
 // RestorableLog is a log that can be replaced by an older copy of it while it is in use: a subscription goes on, on the
