@@ -24,7 +24,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// awaitStopReason waits until the copy of a model that answers stands still, and says why.
+// awaitStopReason waits until the serving generation of a model stands still, and returns why.
 func (i *instance) awaitStopReason(t *testing.T, model string) (reason string) {
 	t.Helper()
 	until(t, model+" stands still", func() bool {
@@ -39,7 +39,7 @@ func (i *instance) awaitStopReason(t *testing.T, model string) (reason string) {
 	return reason
 }
 
-// requireDown fails unless waiting for a position is given up long before the test's limit.
+// requireDown fails unless waiting for a position ends with ErrDown long before the test's limit.
 func (i *instance) requireDown(t *testing.T, position eventstore.Position) {
 	t.Helper()
 	ctx := deadlinetest.Context(t, deadlinetest.DefaultLimit)
@@ -217,5 +217,32 @@ func TestInstanceWithoutLeaseSeesWhatTheOwnerWrites(t *testing.T) {
 				t.Errorf("a write was seen after %v", took)
 			}
 		}
+	})
+}
+
+// TestADeadOwnerIsReplacedAlthoughTheClockWasSetBack: a lease that ends later than any can was taken before the
+// database's clock was set back.
+func TestADeadOwnerIsReplacedAlthoughTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		s := newCluster(t, address)
+		a := s.startInstance(t, audit.Model)
+		a.awaitPosition(t, projectortest.AppendAccounts(t, s.log, s.codec, 1))
+		a.stop()
+
+		registry, err := sqldb.OpenRegistry(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer registry.Close()
+		err = registry.Read(t.Context(), table.AuditModel, func(db *sqldb.DB) error {
+			_, err := db.Exec(t.Context(), "update checkpoint set owner = 'dead', until = "+db.Now()+" + ?", time.Hour.Microseconds())
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := s.startInstance(t, audit.Model)
+		b.awaitPosition(t, projectortest.Append(t, s.log, s.codec, "account-a000000", event.AccountClosed{}))
 	})
 }

@@ -12,8 +12,10 @@ import (
 	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/account"
 	"lieudit/projections/audit"
+	"lieudit/projections/locations"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
+	"lieudit/projections/usage"
 	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
@@ -32,7 +34,7 @@ func newCluster(t *testing.T, address string) *cluster {
 	return &cluster{address, projectortest.OpenJournal(t), eventstore.NewCodec(v), v}
 }
 
-// instance is a running projector and what it answers from.
+// instance is a running projector and the registry that it serves from.
 type instance struct {
 	*projector.Projector
 	registry *sqldb.Registry
@@ -81,7 +83,7 @@ func until(t *testing.T, what string, reached func() bool) {
 	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, what, reached)
 }
 
-// awaitPosition waits until the named models the instance answers from, or all of them, hold a position.
+// awaitPosition waits until the named models, or all, hold a position.
 func (i *instance) awaitPosition(t *testing.T, position eventstore.Position, names ...string) {
 	t.Helper()
 	var err error
@@ -92,7 +94,7 @@ func (i *instance) awaitPosition(t *testing.T, position eventstore.Position, nam
 	})
 }
 
-// modelRows is everything in the read models.
+// modelRows is all rows of all read models.
 type modelRows struct {
 	Accounts []table.Account
 	Keys     []table.Key
@@ -126,11 +128,19 @@ func (i *instance) readRows(t *testing.T) modelRows {
 	return r
 }
 
-func TestEveryEventOfItsCategoriesHasAHandler(t *testing.T) {
+func TestHandlersAreTheSubscription(t *testing.T) {
 	t.Parallel()
-	for _, m := range []projector.Model{account.Model, audit.Model} {
-		if missing := m.Unhandled(); len(missing) > 0 {
-			t.Errorf("%s neither handles nor ignores %v", m.Name, missing)
+	for _, c := range []struct {
+		model projector.Model
+		want  []string
+	}{
+		{account.Model, []string{"account", "token"}},
+		{audit.Model, []string{"account", "locations", "token"}},
+		{locations.Model(true), []string{"account", "locations"}},
+		{usage.Model, []string{"usage"}},
+	} {
+		if got := c.model.Categories(); !slices.Equal(got, c.want) {
+			t.Errorf("%s reads %v, want %v", c.model.Name, got, c.want)
 		}
 	}
 }

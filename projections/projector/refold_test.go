@@ -19,11 +19,11 @@ import (
 	"lieudit/schemas/table"
 )
 
-// observedLog is a log that tells of each reading of a stream before it begins, and whose subscriptions can be held back.
+// observedLog is a log that calls a function before each read of a stream, and whose subscriptions can be blocked.
 type observedLog struct {
 	eventstore.Store
 	mu      sync.Mutex
-	onRead  func(stream string) // nil: nobody is told
+	onRead  func(stream string) // nil: reads are not observed
 	blocked chan struct{}       // nil: nothing is held back
 }
 
@@ -77,7 +77,7 @@ func onNthRead(stream string, n int, f func()) func(string) {
 	}
 }
 
-// A refold of places reads the stream of an account for its corrections, and then for its rows.
+// A refold of locations reads the stream of an account for its corrections, and then for its rows.
 const rowsRead = 2
 
 func TestCorrectionThatComesWhileAnotherEventStopsTheRefoldIsNotLost(t *testing.T) {
@@ -118,7 +118,7 @@ func TestRefoldThatAnotherInstanceFinishedMeanwhileWritesNothing(t *testing.T) {
 		i.awaitPosition(t, bad)
 		i.requireStopped(t, table.LocationsModel, "a")
 		done := make(chan error, 1)
-		log.setOnRead(onNthRead("locations-a", rowsRead, func() { // what the other one leaves: all rows, and the account runs
+		log.setOnRead(onNthRead("locations-a", rowsRead, func() { // as the other one leaves it: all rows, and the account runs
 			done <- i.registry.Read(t.Context(), table.LocationsModel, func(db *sqldb.DB) error {
 				return db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
 					site := table.Site{ID: "a/m/x", Account: "a", Referential: "m", ExternalID: "x", Version: 9, Content: "{}"}
@@ -174,7 +174,7 @@ func TestNoAccountIsRefoldedFromALogBehindItsGeneration(t *testing.T) {
 		restorable.Restore(t, older, func() {})
 		v.setLost("a", false)
 		back := make(chan struct{})
-		log.blockSubscriptions(back) // this instance owns the copy, and its feed has not met the log yet
+		log.blockSubscriptions(back) // this instance owns the generation, and its feed has not read the log yet
 		i = s.startInstance(t, locations.Model(true))
 		if err := i.Refold(t.Context(), "a"); err != nil {
 			t.Fatal(err)
@@ -243,7 +243,7 @@ func TestErasureOfAStoppedAccountDeletesItsRows(t *testing.T) {
 	}
 }
 
-// TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting: a vault that does not answer for one, say.
+// TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting: a vault may not answer for one subject alone.
 func TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {

@@ -54,7 +54,7 @@ func TestMergedRowsAreAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	<-half
 	g.setShut(true)
 	writer.Wait()
-	end := projectortest.Append(t, s.log, s.codec, ledger.StreamName("a", period), usageTicked("a", ticks)) // told before
+	end := projectortest.Append(t, s.log, s.codec, ledger.StreamName("a", period), usageTicked("a", ticks)) // a duplicate
 	i.requireDown(t, end)
 	g.setShut(false)
 	i.awaitPosition(t, end)
@@ -63,7 +63,7 @@ func TestMergedRowsAreAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	}
 }
 
-// usageTotals is what the lines and the book of an account hold.
+// usageTotals returns what the usage lines and the period state of an account hold.
 func (i *instance) usageTotals(t *testing.T, account string) (requests, used int64) {
 	t.Helper()
 	err := i.registry.Read(t.Context(), table.UsageModel, func(db *sqldb.DB) error {

@@ -24,6 +24,10 @@ type TokenRevoked struct {
 	Hint    string `json:"hint"`
 }
 
+// AuditSubject is the token, shown in the audit trail of the account it acts for.
+func (e TokenIssued) AuditSubject() Subject  { return Subject{ID: e.Token, Account: e.Account} }
+func (e TokenRevoked) AuditSubject() Subject { return Subject{ID: e.Token, Account: e.Account} }
+
 // EventType is the wire name.
 func (TokenIssued) EventType() string  { return "token.issued.v1" }
 func (TokenRevoked) EventType() string { return "token.revoked.v1" }

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"strings"
 	"time"
 
 	"lieudit/schemas/plan"
@@ -83,6 +84,17 @@ type KeyOriginsChanged struct {
 type AccountActionRefused struct {
 	Action string `json:"action"` // the command's name
 	Code   string `json:"code"`   // the refusal's code, without what was typed: that may hold a secret
+}
+
+// AuditSubject is the key.
+func (e SecretKeyIssued) AuditSubject() Subject      { return Subject{IsKey: true, ID: e.Key} }
+func (e PublishableKeyIssued) AuditSubject() Subject { return Subject{IsKey: true, ID: e.Key} }
+func (e KeyRevoked) AuditSubject() Subject           { return Subject{IsKey: true, ID: e.Key} }
+func (e KeyOriginsChanged) AuditSubject() Subject    { return Subject{IsKey: true, ID: e.Key} }
+
+// AuditSubject is the account's keys where the action was on one.
+func (e AccountActionRefused) AuditSubject() Subject {
+	return Subject{IsKey: strings.Contains(e.Action, "key") || strings.Contains(e.Action, "origins")}
 }
 
 // EventType is the wire name.

@@ -22,6 +22,20 @@ type validator interface{ validate() error }
 // is in, and it reads as "" once that key is destroyed.
 type Personal string
 
+// Subject names what an event is about, for the audit trail. An empty field stands for what the event's stream says: the
+// account, the token or the locations of the stream's id.
+type Subject struct {
+	IsKey   bool   // it is about a key of the account, or about the account's keys if ID is empty
+	ID      string // of the key or token, or the code of the referential
+	Account string // in whose audit trail the event is shown; only for streams that belong to no account
+}
+
+// Subjected is an event about something that its stream does not name.
+type Subjected interface {
+	Event
+	AuditSubject() Subject
+}
+
 // ErrUnknownType: the catalog holds no such event.
 var ErrUnknownType = errors.New("unknown event type")
 
@@ -30,8 +44,30 @@ type Type struct {
 	Name           string // the wire name
 	Sentence       string // what an auditor reads; {field} stands for a field's value
 	GoType         reflect.Type
+	effect         effect
 	decode         func([]byte) (Event, error)
 	personalFields personalFields
+}
+
+// effect says how much the readers that must know every event of a category can pass over. The zero effect is nothing.
+type effect uint8
+
+const (
+	keepsAccess effect = iota + 1 // it changes nothing that keys and tokens give
+	recordOnly                    // it changes nothing at all: it is on the log for the audit trail
+)
+
+// KeepsAccess says that the event changes nothing that keys and tokens give, so that the key ring passes it over.
+func (t Type) KeepsAccess() bool { return t.effect != 0 }
+
+// IsRecordOnly says that the event changes nothing but the audit trail, so that an exhaustive read model needs no handler
+// for it.
+func (t Type) IsRecordOnly() bool { return t.effect == recordOnly }
+
+// with is the catalog line with an effect.
+func (t Type) with(e effect) Type {
+	t.effect = e
+	return t
 }
 
 // Category is the first word of the wire name, which is the category of the streams it stands in.

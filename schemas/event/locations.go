@@ -19,6 +19,11 @@ type ReferentialArchived struct {
 	Code string `json:"code"`
 }
 
+// AuditSubject is the referential.
+func (e ReferentialOpened) AuditSubject() Subject   { return Subject{ID: e.Code} }
+func (e ReferentialRenamed) AuditSubject() Subject  { return Subject{ID: e.Code} }
+func (e ReferentialArchived) AuditSubject() Subject { return Subject{ID: e.Code} }
+
 // SiteWriteSummary is what one request did to the sites of a referential, and how the account stood.
 type SiteWriteSummary struct {
 	Referential        string `json:"referential"`
