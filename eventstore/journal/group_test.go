@@ -13,11 +13,11 @@ import (
 	"lieudit/schemas/deadlinetest"
 )
 
-// gatedFS is a folder whose syncs wait to be let through, each with the outcome it is given.
+// gatedFS is a folder whose syncs wait until the test gives each its outcome.
 type gatedFS struct {
 	FS
-	arrivals chan chan<- error // one for every sync that has arrived
-	letAll   chan struct{}     // closed when they need not wait any more
+	arrivals chan chan<- error // one for every sync that waits
+	letAll   chan struct{}     // closed when syncs need not wait any more
 }
 
 type gatedFile struct {
@@ -52,7 +52,7 @@ type gatedJournal struct {
 
 const appendsInGroup = minFlusherAppends + 10
 
-// newGatedJournal returns when the first group waits for its sync and the second has gathered.
+// newGatedJournal returns when the first group waits for its sync. The second is not collected yet.
 func newGatedJournal(t *testing.T, dir string) *gatedJournal {
 	t.Helper()
 	r := &gatedJournal{outcomes: make(chan error, 2*appendsInGroup), gate: &gatedFS{FS: Dir(dir), arrivals: make(chan chan<- error), letAll: make(chan struct{})}}
@@ -97,6 +97,16 @@ func (r *gatedJournal) startAppends(t *testing.T, data string) {
 	}
 }
 
+// waitUntilCollected waits until the open group holds n appends.
+func (r *gatedJournal) waitUntilCollected(t *testing.T, n int) {
+	t.Helper()
+	waitUntil(t, func() bool {
+		r.writer.mu.Lock()
+		defer r.writer.mu.Unlock()
+		return len(r.writer.openGroup.replies) == n
+	})
+}
+
 func (r *gatedJournal) countUnknown(n int) (unknown int) {
 	for range n {
 		if err := <-r.outcomes; errors.Is(err, eventstore.ErrUnknown) {
@@ -125,8 +135,9 @@ func waitUntil(t *testing.T, reached func() bool) {
 	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, "what the test waits for", reached)
 }
 
-// The flusher goes on to the second group while the first is on disk but nobody was told: the writer stands between.
-func TestAGroupFlushedAheadOfOneThatIsStillLandingWaitsItsTurn(t *testing.T) {
+// The flusher writes the second group while the first is on disk but not published, since the writer is held up. The second
+// must be published after the first, and only if its write succeeds.
+func TestGroupIsPublishedAfterTheGroupBeforeIt(t *testing.T) {
 	t.Parallel()
 	for name, outcome := range map[string]error{"it succeeds": nil, "it fails": errors.New("the disk is broken")} {
 		t.Run(name, func(t *testing.T) {
@@ -135,11 +146,7 @@ func TestAGroupFlushedAheadOfOneThatIsStillLandingWaitsItsTurn(t *testing.T) {
 			r := newGatedJournal(t, dir)
 			first := <-r.gate.arrivals
 			r.startAppends(t, "second")
-			waitUntil(t, func() bool {
-				r.writer.mu.Lock()
-				defer r.writer.mu.Unlock()
-				return len(r.writer.openGroup.replies) == appendsInGroup
-			})
+			r.waitUntilCollected(t, appendsInGroup)
 			end := r.LastCheckpoint()
 
 			r.index.mu.RLock() // so that the writer cannot show the first group
@@ -168,8 +175,8 @@ func TestAGroupFlushedAheadOfOneThatIsStillLandingWaitsItsTurn(t *testing.T) {
 	}
 }
 
-// Sending an append of unknown outcome again must not find that it was certainly not made: it may be on the disk.
-func TestAnAppendInAFailedGroupStaysUnknownHoweverOftenItIsSent(t *testing.T) {
+// An append of unknown outcome may be on the disk: sent again it must not get ErrUnavailable, which says that nothing was added.
+func TestAppendOfAFailedGroupStaysUnknownHoweverOftenItIsSent(t *testing.T) {
 	t.Parallel()
 	r := newGatedJournal(t, t.TempDir())
 	first := <-r.gate.arrivals
@@ -180,19 +187,11 @@ func TestAnAppendInAFailedGroupStaysUnknownHoweverOftenItIsSent(t *testing.T) {
 	}
 	sent, again := make(chan error, 1), make(chan error, 1)
 	go func() { sent <- send() }()
-	waitUntil(t, func() bool {
-		r.writer.mu.Lock()
-		defer r.writer.mu.Unlock()
-		return len(r.writer.openGroup.replies) == 1
-	})
+	r.waitUntilCollected(t, 1)
 	first <- nil
 	second := <-r.gate.arrivals // with the twin's first sending in it
 	go func() { again <- send() }()
-	waitUntil(t, func() bool {
-		r.writer.mu.Lock()
-		defer r.writer.mu.Unlock()
-		return len(r.writer.openGroup.replies) == 1
-	})
+	r.waitUntilCollected(t, 1)
 	second <- errors.New("the disk is broken")
 	for what, err := range map[string]error{"the first sending": <-sent, "one behind it": <-again, "one after the failure": send()} {
 		if !errors.Is(err, eventstore.ErrUnknown) || errors.Is(err, eventstore.ErrUnavailable) {
@@ -205,7 +204,7 @@ func TestAnAppendInAFailedGroupStaysUnknownHoweverOftenItIsSent(t *testing.T) {
 	close(r.gate.letAll)
 }
 
-func TestAnAppendOfOneEventIsKnownHoweverManyLaterEventsCameSince(t *testing.T) {
+func TestLaterIDsDoNotPushOutFirstIDs(t *testing.T) {
 	t.Parallel()
 	r, id := newRecentAppends(), uuid.New()
 	r.addAppend(streamKey{}, 0, 1, []uuid.UUID{id})

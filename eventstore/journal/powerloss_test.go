@@ -45,7 +45,7 @@ func newPowerLossFS(seed uint64) *powerLossFS {
 	}
 }
 
-// countOperation counts one operation; it fails from the one on that the power goes with.
+// countOperation counts one operation. It fails when the power is off, or goes off with this one.
 func (m *powerLossFS) countOperation() error {
 	if m.opsLeft == 0 {
 		m.isOff = true
@@ -57,7 +57,7 @@ func (m *powerLossFS) countOperation() error {
 	return nil
 }
 
-// restart is what the next boot finds.
+// restart returns the disk as the next boot finds it.
 func (m *powerLossFS) restart() *powerLossFS {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,7 +198,7 @@ func (h *openFile) WriteAt(b []byte, at int64) (int, error) {
 		err = h.fs.checkCapacity(at + int64(len(b)) - int64(len(h.inode.cached)))
 	}
 	if err != nil {
-		// As much of it as the machine likes got into the cache.
+		// A random part of it got into the cache.
 		b = b[:h.fs.rng.IntN(len(b)+1)]
 		if h.fs.capacity > 0 {
 			b = b[:0]
@@ -223,7 +223,7 @@ func (m *powerLossFS) checkCapacity(more int64) error {
 	return nil
 }
 
-// Sync that fails leaves the file's sectors looking clean, as Linux does, though they never got to the disk.
+// Sync that fails leaves the file's sectors looking clean, as Linux does, although they are not on disk.
 func (h *openFile) Sync() error {
 	h.fs.mu.Lock()
 	defer h.fs.mu.Unlock()

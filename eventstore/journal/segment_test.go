@@ -1,8 +1,13 @@
 package journal_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,7 +16,73 @@ import (
 	"lieudit/schemas/deadlinetest"
 )
 
-// openWithDamagedLastEvent flips a bit in the last event of a log of one segment and says what opening it says.
+// Were the two indexes not changed in one step, a stream would be in neither for an instant when its segment is full.
+func TestStreamIsReadableWhileItsSegmentBecomesFull(t *testing.T) {
+	t.Parallel()
+	const rolls, readers = 100, 4
+	j := openJournal(t, t.TempDir(), journal.Options{SegmentSize: 4 << 10, FS: newPowerLossFS(1), Logger: discardLogger()})
+	var done atomic.Bool
+	var all sync.WaitGroup
+	for range readers {
+		all.Go(func() {
+			for !done.Load() {
+				if _, _, err := lastEvent(t.Context(), j, "a-1"); err != nil {
+					t.Errorf("read: %v", err)
+					return
+				}
+			}
+		})
+	}
+	data := strings.Repeat("x", 3<<10)
+	for n := range eventstore.Revision(rolls) {
+		if c := appendOne(t, j, "a-1", data); c.Revision != n {
+			t.Errorf("append went to %d, want %d", c.Revision, n)
+		}
+	}
+	done.Store(true)
+	all.Wait()
+}
+
+func TestIndexesThatCannotBeWrittenAreLoggedOnce(t *testing.T) {
+	t.Parallel()
+	m, logged := newPowerLossFS(1), &logLines{}
+	m.fault = func(op, name string) error {
+		if op == "write" && strings.HasSuffix(name, ".idx.tmp") {
+			return errDisk
+		}
+		return nil
+	}
+	j := openJournal(t, t.TempDir(), journal.Options{SegmentSize: 4 << 10, FS: m, Logger: slog.New(slog.NewTextHandler(logged, nil))})
+	for range 20 {
+		appendOne(t, j, "a-1", strings.Repeat("x", 3<<10))
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := logged.countContaining("stays in memory"); got != 1 {
+		t.Errorf("logged %d times what could not be written 19 times, want once", got)
+	}
+}
+
+// logLines is what a logger wrote.
+type logLines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logLines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logLines) countContaining(words string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), words)
+}
+
+// openWithDamagedLastEvent flips a bit in the last event of a log of one segment and returns the error of opening it.
 func openWithDamagedLastEvent(t *testing.T, m *powerLossFS) error {
 	t.Helper()
 	var last frameRange
@@ -24,7 +95,7 @@ func openWithDamagedLastEvent(t *testing.T, m *powerLossFS) error {
 	return err
 }
 
-func TestALogThatWasClosedProvesItsLastEvent(t *testing.T) {
+func TestClosedLogProvesItsLastEvent(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		m := newPowerLossFS(seed)
@@ -40,7 +111,7 @@ func TestALogThatWasClosedProvesItsLastEvent(t *testing.T) {
 	}
 }
 
-func TestALogAtRestProvesItsLastEvent(t *testing.T) {
+func TestIdleLogProvesItsLastEvent(t *testing.T) {
 	t.Parallel()
 	m := newPowerLossFS(1)
 	appendOne(t, openOn(t, m), "a-1", "last")
@@ -62,8 +133,8 @@ func TestALogAtRestProvesItsLastEvent(t *testing.T) {
 	}
 }
 
-// Batches too long to be remembered id by id are still told from one another, by what stands in the log.
-func TestABatchIsKnownAgainWhenItsIDsAreForgotten(t *testing.T) {
+// Appends too long to be remembered id by id are compared with what stands in the log.
+func TestRepeatIsRecognisedAfterItsIDsAreForgotten(t *testing.T) {
 	t.Parallel()
 	j := openJournal(t, t.TempDir(), journal.Options{SegmentSize: 4 << 20, Logger: discardLogger()})
 	batch := func(n int) []eventstore.ProposedEvent {
@@ -88,11 +159,11 @@ func TestABatchIsKnownAgainWhenItsIDsAreForgotten(t *testing.T) {
 	}
 	other := append(first[:2:2], newBatch("y")...)
 	if _, err := j.Append(t.Context(), "a-1", eventstore.Any, other); !errors.Is(err, eventstore.ErrIDReused) {
-		t.Errorf("sent with another event in it: %v, want ErrMismatch", err)
+		t.Errorf("sent with another event in it: %v, want ErrIDReused", err)
 	}
 }
 
-func TestALogGoesOnWithSegmentsOfAnotherSize(t *testing.T) {
+func TestLogGoesOnWithSegmentsOfAnotherSize(t *testing.T) {
 	t.Parallel()
 	m, dir := newPowerLossFS(1), t.TempDir()
 	var want []string
@@ -116,7 +187,7 @@ func TestALogGoesOnWithSegmentsOfAnotherSize(t *testing.T) {
 	}
 }
 
-func TestAFreshLogGrowsPastASegmentTooSmallForItsFirstAppend(t *testing.T) {
+func TestEmptyLogGrowsPastASegmentTooSmallForItsFirstAppend(t *testing.T) {
 	t.Parallel()
 	m, dir := newPowerLossFS(1), t.TempDir()
 	if err := openJournal(t, dir, journal.Options{SegmentSize: 4 << 10, FS: m, Logger: discardLogger()}).Close(); err != nil {
