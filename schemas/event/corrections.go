@@ -1,9 +1,9 @@
 package event
 
-// EventVoided says that an earlier event of the same stream is passed over for good: it cannot be used, and an operator
-// says that the stream goes on without it. Whoever folds the stream folds it as if that event were not there.
+// EventVoided voids an earlier event of the same stream, which cannot be used. An operator decides that. Whoever folds the
+// stream skips the voided event.
 type EventVoided struct {
-	Revision int64  `json:"revision"` // of the event that is passed over
+	Revision int64  `json:"revision"` // of the voided event
 	EventID  string `json:"event"`    // its id
 	Type     string `json:"type"`     // its type
 	Reason   string `json:"why"`      // why it cannot be used
@@ -15,16 +15,16 @@ type AccountEventVoided struct{ EventVoided }
 // TokenEventVoided is EventVoided in the stream of a customer-area token.
 type TokenEventVoided struct{ EventVoided }
 
-// LocationsEventVoided is EventVoided in the stream of an account's places.
+// LocationsEventVoided is EventVoided in the stream of an account's sites.
 type LocationsEventVoided struct{ EventVoided }
 
-// Correction is an event that names another of its stream that is passed over.
+// Correction is an event that voids another of its stream.
 type Correction interface {
 	Event
 	VoidedRevision() (revision int64)
 }
 
-// VoidedRevision is the revision of the event that is passed over.
+// VoidedRevision is the revision of the voided event.
 func (e EventVoided) VoidedRevision() int64 { return e.Revision }
 
 // EventType is the wire name.
