@@ -13,33 +13,37 @@ import (
 	"lieudit/schemas/event"
 )
 
-// Vault keeps the data keys that personal fields are encrypted with, outside the log. It is safe for
-// concurrent use.
+// Vault keeps the data keys of personal texts, outside the log. It is safe for concurrent use.
 type Vault interface {
-	// Key is the subject's 32-byte data key. With create, which says that something will be sealed with it, it is
-	// made, durably, when the subject never had one; otherwise a subject without a key is ErrNoKey. A subject whose
-	// key was destroyed is ErrDestroyed. A vault that knows the log says *UnreadableError where a key cannot
-	// be had, or does not open what the log holds, and the log does not say that the subject was erased.
+	// Key returns the subject's 32-byte data key. With create, for sealing, it makes one, durably, when the subject never had
+	// one; without create that is ErrNoKey. A subject whose key was destroyed is ErrDestroyed. A vault that is bound to a log
+	// returns an *UnreadableError when the key is missing, or does not open what the log holds, and the log holds no erasure
+	// of the subject.
 	Key(ctx context.Context, subject string, create bool) ([]byte, error)
-	// DestroyKey makes everything encrypted for the subject unreadable for good. Twice is once.
+	// DestroyKey makes everything that is sealed for the subject unreadable for good. A second call changes nothing.
 	DestroyKey(ctx context.Context, subject string) error
 }
 
 var (
-	// ErrNoKey: there is no data key of the subject, and nothing says why.
+	// ErrNoKey: the vault has no data key of the subject and no record that it was destroyed.
 	ErrNoKey = errors.New("no data key")
 	// ErrDestroyed: the subject was erased, and its data key with it.
 	ErrDestroyed = errors.New("data key was destroyed")
-	// ErrUnreadable is what every *UnreadableError is.
+	// ErrUnreadable matches every *UnreadableError.
 	ErrUnreadable = errors.New("personal field is unreadable")
 )
 
-// errNotSealed: a personal field does not have the form of an encrypted one.
+// errNotSealed: a personal text on the log does not have the form of a sealed one.
 var errNotSealed = errors.New("personal field")
 
-// sealedPrefix begins every encrypted value: base64 of nonce and AES-256-GCM follow, bound to the stream's name.
-const sealedPrefix = "sealed.v1:"
+const (
+	// sealedPrefix begins every sealed text. Base64 of the nonce and of the AES-256-GCM ciphertext follows. The stream's name
+	// is the additional data, so a text that was copied to another stream does not open there.
+	sealedPrefix = "sealed.v1:"
+	nonceSize    = 12
+)
 
+// sealField encrypts a personal text for a stream.
 func sealField(key []byte, stream string, p event.Personal) (event.Personal, error) {
 	aead, err := newAEAD(key)
 	if err != nil {
@@ -51,8 +55,8 @@ func sealField(key []byte, stream string, p event.Personal) (event.Personal, err
 	return event.Personal(sealedPrefix + base64.RawStdEncoding.EncodeToString(box)), nil
 }
 
-// Unseal opens a personal value as it stands in the events of a stream, for who folded them sealed. The empty
-// value is itself; one whose key was destroyed is "". It fails with an *UnreadableError as Decode does.
+// Unseal decrypts one personal text of a stream, for folds that keep events as DecodeSealed returns them. An empty text
+// stays empty, and one whose key was destroyed is "". It fails with an *UnreadableError as Decode does.
 func (c *Codec) Unseal(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
 	if p == "" {
 		return "", nil
@@ -60,7 +64,7 @@ func (c *Codec) Unseal(ctx context.Context, stream string, p event.Personal) (ev
 	return c.unsealField(ctx, stream, p)
 }
 
-// DestroyKey makes the personal fields of a stream's events unreadable for good.
+// DestroyKey makes the personal texts of a stream's entity unreadable for good, in all its streams.
 func (c *Codec) DestroyKey(ctx context.Context, stream string) error {
 	return c.vault.DestroyKey(ctx, EntityID(stream))
 }
@@ -89,7 +93,7 @@ func (c *Codec) unsealField(ctx context.Context, stream string, p event.Personal
 	return plain, err
 }
 
-// CanUnseal says whether a sealed field of a stream opens with a key.
+// CanUnseal says whether a sealed text of a stream opens with a key.
 func CanUnseal(key []byte, stream string, p event.Personal) bool {
 	box, err := parseSealedField(p)
 	if err == nil {
@@ -98,10 +102,7 @@ func CanUnseal(key []byte, stream string, p event.Personal) bool {
 	return err == nil
 }
 
-// nonceSize is how many bytes of a box are its nonce.
-const nonceSize = 12
-
-// parseSealedField is what a personal field holds as it stands on the log: the nonce and what is sealed.
+// parseSealedField returns the nonce and the ciphertext of a sealed text.
 func parseSealedField(p event.Personal) ([]byte, error) {
 	text, ok := strings.CutPrefix(string(p), sealedPrefix)
 	if !ok {

@@ -10,9 +10,9 @@ import (
 	"lieudit/schemas/event"
 )
 
-// ReadStagedEvents reads the events that a commit makes real, as if they stood in its place: they bear its stream, position,
-// revision, time and envelope. That a commit is on the log and what it names is not, or not whole, is an *UnusableError. A
-// commit that names no stream, which earlier releases wrote when a staging failed, makes nothing real.
+// ReadStagedEvents reads the events that commit commits, as if they stood in its place: with its stream, position,
+// revision, time and envelope, and their own id, type and data. A staging stream that is missing or not whole is an
+// *UnusableError. A commit that names no stream has no events; earlier releases wrote one when staging failed.
 func ReadStagedEvents(ctx context.Context, store Store, commit RecordedEvent, e event.StagedCommit) ([]RecordedEvent, error) {
 	if IsEmptyCommit(e) {
 		return nil, nil
@@ -38,10 +38,10 @@ func ReadStagedEvents(ctx context.Context, store Store, commit RecordedEvent, e 
 	return rows, nil
 }
 
-// maxPreallocatedRows bounds the room that is set aside for what a commit says it holds.
+// maxPreallocatedRows bounds the memory that is allocated on the word of a commit.
 const maxPreallocatedRows = 4096
 
-// IsEmptyCommit says whether an event is a commit that names no stream. It changed nothing: whoever folds passes over it.
+// IsEmptyCommit says whether an event is a commit that names no stream. It changed nothing, so folds skip it.
 func IsEmptyCommit(e event.Event) bool {
 	commit, ok := e.(event.StagedCommit)
 	if !ok {
@@ -51,14 +51,14 @@ func IsEmptyCommit(e event.Event) bool {
 	return EntityID(stream) == ""
 }
 
-// IsCorrection says whether events of a type name another one of their stream that is passed over.
+// IsCorrection says whether events of a type void another event of their stream.
 func IsCorrection(name string) bool {
 	t, known := event.Lookup(name)
 	return known && t.GoType.Implements(reflect.TypeFor[event.Correction]())
 }
 
-// VoidedRevision is the revision of the event that a recorded one says is passed over. It is false for an event that says no
-// such thing.
+// VoidedRevision returns the revision of the event that r voids; false when r voids none. A correction that cannot be
+// decoded voids none: its own fold reports it as an *UnusableError.
 func VoidedRevision(r RecordedEvent) (Revision, bool) {
 	if !IsCorrection(r.Type) {
 		return 0, false
@@ -74,8 +74,8 @@ func VoidedRevision(r RecordedEvent) (Revision, bool) {
 	return Revision(correction.VoidedRevision()), true
 }
 
-// ValidateEvent is nil for an event that can be used, with all that it makes real, and an *UnusableError for one that cannot.
-// It needs no vault: whether personal fields open is another question than whether they have the form of sealed ones.
+// ValidateEvent is nil for an event that can be used, with all that it commits, and an *UnusableError for one that cannot.
+// It needs no vault: it checks that personal texts have the form of sealed ones, not that they open.
 func ValidateEvent(ctx context.Context, store Store, r RecordedEvent) error {
 	e, err := DecodeStrict(r)
 	commit, stages := e.(event.StagedCommit)
@@ -89,9 +89,8 @@ func ValidateEvent(ctx context.Context, store Store, r RecordedEvent) error {
 	return err
 }
 
-// DecodeStrict is the event that r records, its personal fields as they stand on the log. It is an *UnusableError where the
-// event, its envelope or a personal field is not of the form it has to be, and event.ErrUnknownType where the catalog does
-// not hold it.
+// DecodeStrict is DecodeSealed that also checks the envelope and the form of the personal texts. What is not of the right
+// form is an *UnusableError, a type that the catalog lacks is event.ErrUnknownType.
 func DecodeStrict(r RecordedEvent) (event.Event, error) {
 	e, err := DecodeSealed(r)
 	if err == nil {

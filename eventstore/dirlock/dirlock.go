@@ -1,5 +1,9 @@
-// Package dirlock keeps a folder for one process at a time. The kernel lets go when the holder ends, however it
-// ends, so a dead holder never blocks; a second one is told who holds it and since when.
+// Package dirlock locks a folder for one process at a time. The lock is a flock on the file named lock in the folder: the
+// kernel releases it when its holder ends, however it ends, so a dead holder never blocks. Who holds it and since when
+// stands in the file, for the error that a second process gets.
+//
+// Acquire gives a Lock, CheckHeld tells whether it still protects the folder, Close releases it. gofrs/flock does not give
+// the locked file, which holds the holder's name here and which CheckHeld compares with the file at the path.
 package dirlock
 
 import (
@@ -13,8 +17,8 @@ import (
 	"time"
 )
 
-// HeldError says that somebody else, in this process or another, holds the folder. PID is 0 when the
-// holder has not said who it is yet.
+// HeldError: the folder is locked by another holder, in this process or another. PID is 0 when the holder has not written
+// its name yet.
 type HeldError struct {
 	Dir   string    `json:"-"`
 	PID   int       `json:"pid"`
@@ -28,7 +32,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is held by process %d since %s", e.Dir, e.PID, e.Since.Format(time.RFC3339))
 }
 
-// Acquire takes a folder that exists until the holder closes it or ends. A folder taken already is a *HeldError.
+// Acquire locks an existing folder until the Lock is closed or the process ends. It does not wait: a folder that is locked
+// is a *HeldError. now is the time that others are told.
 func Acquire(dir string, now time.Time) (*Lock, error) {
 	file, err := os.OpenFile(filepath.Join(dir, fileName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -48,26 +53,27 @@ func Acquire(dir string, now time.Time) (*Lock, error) {
 
 const fileName = "lock"
 
-// Lock is a folder that is ours.
+// Lock is a folder that this process has locked.
 type Lock struct {
 	dir  string
 	file *os.File
 }
 
-// Close lets go. It unlocks by name: a process being forked right now has a copy of the file for a moment.
-func (h *Lock) Close() error {
-	return errors.Join(syscall.Flock(int(h.file.Fd()), syscall.LOCK_UN), h.file.Close())
+// Close releases the lock. It unlocks explicitly, since closing the file is not enough while a process that is being forked
+// has a copy of it.
+func (l *Lock) Close() error {
+	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
 }
 
-// CheckHeld says that the folder is not where it was taken, or that its lock is another: what is written to its open
-// files then may be gone when they are closed.
-func (h *Lock) CheckHeld() error {
-	current, err := os.Stat(filepath.Join(h.dir, fileName))
+// CheckHeld fails when the folder was moved, removed or replaced, or its lock file was. What is written to files that are
+// still open may then be lost.
+func (l *Lock) CheckHeld() error {
+	current, err := os.Stat(filepath.Join(l.dir, fileName))
 	if err != nil {
-		return fmt.Errorf("%s was moved or removed while in use: %w", h.dir, err)
+		return fmt.Errorf("%s was moved or removed while in use: %w", l.dir, err)
 	}
-	if ours, err := h.file.Stat(); err != nil || !os.SameFile(current, ours) {
-		return fmt.Errorf("%s was replaced while in use", h.dir)
+	if ours, err := l.file.Stat(); err != nil || !os.SameFile(current, ours) {
+		return fmt.Errorf("%s was replaced while in use", l.dir)
 	}
 	return nil
 }
@@ -84,9 +90,9 @@ func writeHolder(f *os.File, now time.Time) error {
 	return err
 }
 
-func readHolder(f *os.File, dir string) error {
+func readHolder(f *os.File, dir string) *HeldError {
 	e := &HeldError{Dir: dir}
-	// A holder that died while signing leaves half a line: then it stays unnamed.
+	// A holder that died while it wrote its name leaves half a line: then PID stays 0.
 	if b, err := io.ReadAll(f); err == nil && json.Unmarshal(b, e) != nil {
 		*e = HeldError{Dir: dir}
 	}
