@@ -13,13 +13,13 @@ import (
 
 func checkpointRules() []rule {
 	return []rule{
-		{name: "the zero mark is the beginning of the log", check: zeroIsBeginning},
+		{name: "the zero checkpoint is the beginning of the log", check: zeroIsBeginning},
 		{name: "position 0 of this log is its beginning too", check: positionZero},
-		{name: "a mark of another log has diverged", check: otherLog},
-		{name: "a mark with another event's id has diverged", check: otherEvent},
-		{name: "a mark beyond the end has diverged", check: beyondEnd},
-		{name: "a mark between two events has diverged", check: betweenEvents},
-		{name: "the mark of every signal is one to resume after", check: everyCheckpointResumes, needsOwnStore: true}, // it reads on to the end from each
+		{name: "a checkpoint of another log has diverged", check: otherLog},
+		{name: "a checkpoint with another event's id has diverged", check: otherEvent},
+		{name: "a checkpoint beyond the end has diverged", check: beyondEnd},
+		{name: "a checkpoint between two events has diverged", check: betweenEvents},
+		{name: "a read may resume after the checkpoint of every signal", check: everyCheckpointResumes, needsOwnStore: true}, // it reads to the end of the log from each
 	}
 }
 
@@ -45,7 +45,7 @@ func positionZero(ctx context.Context, l *storeUnderTest) error {
 	return l.checkDelivered(ctx, eventstore.Checkpoint{Log: id}, eventstore.Filter{c}, idsOf(all, proposedID))
 }
 
-// checkDiverged says whether both ways to read refuse the mark, before they yield anything.
+// checkDiverged fails unless both ways to read refuse the checkpoint before they yield anything.
 func (l *storeUnderTest) checkDiverged(ctx context.Context, what string, m eventstore.Checkpoint) error {
 	for name, seq := range map[string]iter.Seq2[eventstore.Signal, error]{
 		"ReadAll": l.ReadAll(ctx, m, nil), "Subscribe": l.Subscribe(ctx, m, nil),
@@ -56,7 +56,7 @@ func (l *storeUnderTest) checkDiverged(ctx context.Context, what string, m event
 				return fmt.Errorf("%s after %s: got %+v, %v, want it to have diverged", name, what, s, err)
 			}
 			if d.Checkpoint != m {
-				return fmt.Errorf("%s after %s: the error names mark %+v, want %+v", name, what, d.Checkpoint, m)
+				return fmt.Errorf("%s after %s: the error names checkpoint %+v, want %+v", name, what, d.Checkpoint, m)
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func otherLog(ctx context.Context, l *storeUnderTest) error {
 		return err
 	}
 	m.Log = uuid.New()
-	if err := l.checkDiverged(ctx, "a mark of another log", m); err != nil {
+	if err := l.checkDiverged(ctx, "a checkpoint of another log", m); err != nil {
 		return err
 	}
 	return l.checkDiverged(ctx, "the beginning of another log", eventstore.Checkpoint{Log: m.Log})
@@ -85,7 +85,7 @@ func otherEvent(ctx context.Context, l *storeUnderTest) error {
 	}
 	for _, id := range []uuid.UUID{uuid.New(), uuid.Nil} {
 		m.Event = id
-		if err := l.checkDiverged(ctx, "a mark with the id "+id.String(), m); err != nil {
+		if err := l.checkDiverged(ctx, "a checkpoint with the id "+id.String(), m); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func beyondEnd(ctx context.Context, l *storeUnderTest) error {
 	}
 	for _, by := range []eventstore.Position{1 << 20, 1 << 40} {
 		m.Position += by
-		if err := l.checkDiverged(ctx, fmt.Sprintf("a mark %d beyond an event", by), m); err != nil {
+		if err := l.checkDiverged(ctx, fmt.Sprintf("a checkpoint %d beyond an event", by), m); err != nil {
 			return err
 		}
 	}
@@ -115,14 +115,14 @@ func betweenEvents(ctx context.Context, l *storeUnderTest) error {
 		return err
 	}
 	m.Position--
-	if err := l.checkDiverged(ctx, "a mark just before an event", m); err != nil {
+	if err := l.checkDiverged(ctx, "a checkpoint just before an event", m); err != nil {
 		return err
 	}
 	m.Position += 2
-	return l.checkDiverged(ctx, "a mark just after an event", m)
+	return l.checkDiverged(ctx, "a checkpoint just after an event", m)
 }
 
-// maxCheckpointsBetween are tried between two events: what others append meanwhile may make thousands.
+// maxCheckpointsBetween is how many signals between two events are tried. The appends of others may cause thousands.
 const maxCheckpointsBetween = 3
 
 func everyCheckpointResumes(ctx context.Context, l *storeUnderTest) error {
