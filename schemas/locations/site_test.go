@@ -12,7 +12,7 @@ import (
 
 func ptr(x float64) *float64 { return &x }
 
-// newFullContent is a content of which everything is said, placed by its address.
+// newFullContent is a content with every field but a position.
 func newFullContent() locations.Content {
 	return locations.Content{
 		Name: "N", Address: &locations.SiteAddress{Line1: "1", Line2: "2", PostalCode: "48000", City: "Mende", InseeCode: "48095", Country: "FR"},
@@ -63,7 +63,7 @@ func TestContentsCompare(t *testing.T) {
 		t.Run(strings.ReplaceAll(c.rule, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			if got := locations.DigestOf(c.stored).Compare(c.content.Hash()); got != c.want {
-				t.Errorf("got likeness %d, want %d", got, c.want)
+				t.Errorf("got similarity %d, want %d", got, c.want)
 			}
 		})
 	}
@@ -71,8 +71,8 @@ func TestContentsCompare(t *testing.T) {
 
 var inf = math.Inf(1)
 
-// TestDigestsStayWhatTheyAre: they are on the log.
-func TestDigestsStayWhatTheyAre(t *testing.T) {
+// Digests are on the log.
+func TestDigestsNeverChange(t *testing.T) {
 	t.Parallel()
 	const want = "f3fca364cebdced3213ade11c428e8f315ec7bf0b50732b4f452ed0c1ea38a3e"
 	if d := locations.DigestOf(newGeocodedSite()); fmt.Sprintf("%x", d) != want {

@@ -10,7 +10,7 @@ import (
 
 func day(n int) time.Time { return time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, n) }
 
-func TestTheZeroScheduledHoldsNothingForEver(t *testing.T) {
+func TestZeroScheduledHasTheZeroValueForEver(t *testing.T) {
 	t.Parallel()
 	var s access.Scheduled[string]
 	if _, _, ok := s.Next(day(0)); s.At(day(0)) != "" || ok {
@@ -18,7 +18,7 @@ func TestTheZeroScheduledHoldsNothingForEver(t *testing.T) {
 	}
 }
 
-func TestWhatIsScheduledHoldsFromItsInstantOn(t *testing.T) {
+func TestScheduledValueBeginsAtItsInstant(t *testing.T) {
 	t.Parallel()
 	var s access.Scheduled[string]
 	s.Set("a", day(0), day(0))
@@ -57,9 +57,8 @@ func TestLaterTermsReplaceThoseThatHaveNotBegun(t *testing.T) {
 	}
 }
 
-// TestScheduledAgreesWithTheObviousOne: the value is that of the last decision that had begun, among those that no
-// later decision replaced before they began.
-func TestScheduledAgreesWithTheObviousOne(t *testing.T) {
+// The value is that of the last decision that had begun, among those that no later decision replaced before they began.
+func TestScheduledAgreesWithAListOfAllDecisions(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
