@@ -32,14 +32,15 @@ func (j *Journal) Append(ctx context.Context, stream string, expected eventstore
 	}
 	select {
 	case out := <-r.done:
-		j.requestPool.Put(r)
+		j.requestPool.Put(r) // the writer has no reference to it any more
 		return out.result, out.err
 	case <-ctx.Done():
-		r.isAbandoned.Store(true)
+		r.isAbandoned.Store(true) // the writer still has it: it does not go back to the pool
 		return eventstore.AppendResult{}, unknownOutcome(ctx.Err())
 	}
 }
 
+// unknownOutcome is ErrUnknown with its cause.
 func unknownOutcome(cause error) error { return fmt.Errorf("%w: %w", eventstore.ErrUnknown, cause) }
 
 // validateAppend refuses what could never be written.
@@ -140,6 +141,7 @@ func (q *appendQueue) enqueue(r *appendRequest) error {
 	return nil
 }
 
+// signalNotEmpty wakes the writer. A signal that it has not seen yet is enough.
 func (q *appendQueue) signalNotEmpty() {
 	select {
 	case q.notEmpty <- struct{}{}:

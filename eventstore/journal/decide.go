@@ -19,7 +19,7 @@ func (w *writer) decidePending() {
 		out, isNew := w.decideAppend(r, w.journal.index.currentRevision(s, known))
 		if isNew && !w.fitsActiveSegment(r) {
 			if len(w.openGroup.appends) > 0 {
-				return
+				return // a group lies in one segment: the append begins the next group
 			}
 			if out.err = w.rollSegment(); out.err == nil {
 				continue
@@ -37,12 +37,14 @@ func (w *writer) decidePending() {
 	}
 }
 
+// fitsActiveSegment says whether the append still fits the active segment, behind the open group or behind its mark.
 func (w *writer) fitsActiveSegment(r *appendRequest) bool {
 	used := max(len(w.openGroup.buf), durableMarkSize)
 	return w.pos+eventstore.Position(used+len(r.frames)) <= w.activeSegment().appendLimit()
 }
 
-// rollSegment goes on to the next segment. The open group must hold no appends.
+// rollSegment goes on to the next segment. The open group must hold no appends. Where there is no next segment it fails with
+// ErrUnavailable, and the journal stays as it was: the next append tries again.
 func (w *writer) rollSegment() error {
 	next, err := w.journal.segmentManager.takeSpare()
 	if err != nil {
@@ -50,7 +52,7 @@ func (w *writer) rollSegment() error {
 	}
 	full := w.activeSegment()
 	full.end, full.lastPosition, full.lastCRC = w.pos, w.lastCheckpoint.Position, w.prevCRC
-	w.segments = append(w.segments[:len(w.segments):len(w.segments)], next)
+	w.segments = append(w.segments[:len(w.segments):len(w.segments)], next) // a new array: views share the old one
 	w.pos, w.isSpareRequested, w.openGroup.filledSegment = next.dataStart(), false, full
 	return nil
 }
@@ -62,6 +64,7 @@ func (w *writer) placeAppend(r *appendRequest, s slot, now int64) eventstore.App
 		g.buf = w.appendMark(g.buf)
 		w.groupCRC = frame(g.buf).crc()
 	}
+	// The frames have been encoded by the caller of Append: only their revision, time, position and CRCs are missing.
 	p := placedAppend{key: r.key, slot: s, firstRevision: h.revision + 1, offsetsFrom: uint32(len(g.offsets))}
 	at := len(g.buf)
 	g.buf = append(g.buf, r.frames...)
@@ -86,7 +89,7 @@ func (w *writer) placeAppend(r *appendRequest, s slot, now int64) eventstore.App
 // those that are not durable yet. isNew means that the events have to be added; else out is the answer.
 func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (out outcome, isNew bool) {
 	if r.isAbandoned.Load() {
-		return outcome{err: eventstore.ErrUnknown}, false
+		return outcome{err: eventstore.ErrUnknown}, false // nobody waits for it
 	}
 	if m, ok := w.recent.findByFirstID(r.ids[0]); ok {
 		return w.answerRepeat(r, m), false
@@ -97,7 +100,7 @@ func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (ou
 	if r.expected == eventstore.Any || r.expected == current {
 		return outcome{}, true
 	}
-	if r.expected < current {
+	if r.expected < current { // the append may be a repeat whose ids are forgotten
 		if out := w.compareWithStored(r, r.expected+1); !errors.Is(out.err, eventstore.ErrConflict) {
 			return out, false
 		}
@@ -112,7 +115,7 @@ func (w *writer) answerRepeat(r *appendRequest, m recentAppend) outcome {
 		return reused
 	}
 	same, known := w.recent.hasSameIDs(m, r.ids)
-	if !known {
+	if !known { // too long to be remembered id by id
 		if out := w.compareWithStored(r, m.firstRevision); !errors.Is(out.err, eventstore.ErrConflict) {
 			return out
 		}
@@ -178,6 +181,7 @@ type recentAppends struct {
 	laterIDs *idRing
 }
 
+// recentAppend is what is remembered of one append besides its ids.
 type recentAppend struct {
 	key            streamKey
 	firstRevision  eventstore.Revision
@@ -193,6 +197,8 @@ func newRecentAppends() *recentAppends {
 	}
 }
 
+// addAppend remembers an append, which replaces the oldest one when there are maxRecentAppends. last is the position of its
+// last event.
 func (r *recentAppends) addAppend(key streamKey, first eventstore.Revision, last eventstore.Position, ids []uuid.UUID) {
 	m := recentAppend{key: key, firstRevision: first, lastPosition: last, eventCount: len(ids), laterIDsBefore: r.laterIDs.added}
 	if at := r.firstIDs.add(ids[0]); at < len(r.appends) {
@@ -253,6 +259,7 @@ type idRing struct {
 
 func newIDRing(size uint64) *idRing { return &idRing{capacity: size, seed: maphash.MakeSeed()} }
 
+// bucketOf returns the bucket of an id. The hash has a random seed, so that nobody can choose ids that share a bucket.
 func (l *idRing) bucketOf(id uuid.UUID) *int32 {
 	return &l.buckets[maphash.Bytes(l.seed, id[:])%l.capacity]
 }
@@ -275,6 +282,7 @@ func (l *idRing) add(id uuid.UUID) int {
 	return at
 }
 
+// unlink takes the id at a place out of its bucket.
 func (l *idRing) unlink(at int) {
 	p := l.bucketOf(l.ids[at])
 	for *p != int32(at+1) {

@@ -126,6 +126,7 @@ func decodeSegmentHeader(b []byte) (segmentHeader, error) {
 	return segmentHeader{logID: uuid.UUID(b[16:32]), base: littleEndian.Uint64(b[32:]), size: littleEndian.Uint64(b[40:])}, nil
 }
 
+// newCorruptError is a *CorruptError at pos. Operators read the reason.
 func newCorruptError(pos eventstore.Position, reason string) error {
 	return &eventstore.CorruptError{Position: pos, Reason: reason}
 }
@@ -255,6 +256,7 @@ func appendEventFrame(b []byte, stream string, e *eventstore.ProposedEvent, kind
 	return append(b, e.Data...)
 }
 
+// eventFrameSize is the size of the frame that appendEventFrame makes.
 func eventFrameSize(stream string, e *eventstore.ProposedEvent) int {
 	return eventHeaderSize + len(stream) + len(e.Type) + len(e.Metadata) + len(e.Data)
 }

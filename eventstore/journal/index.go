@@ -56,8 +56,10 @@ type streamRun struct {
 	offsets       []uint32            // of the events, from the segment's beginning
 }
 
+// newStreamIndex makes an index without streams. activeBase has to be set before events are added.
 func newStreamIndex() *streamIndex { return &streamIndex{slots: map[streamKey]slot{}} }
 
+// head is the head of a stream. Heads are kept in chunks, so that growing never copies them.
 func (x *streamIndex) head(s slot) *streamHead { return &x.heads[s/headsPerChunk][s%headsPerChunk] }
 
 // currentRevision is the revision given out last to a stream. Only the writer calls it.
@@ -195,6 +197,7 @@ func (e extent) readOffsets(lo, hi int) ([]uint32, error) {
 // share it are not to be expected.
 type streamKey [16]byte
 
+// newStreamKey computes the key of a name.
 func newStreamKey(stream string) streamKey {
 	sum := sha256.Sum256([]byte(stream))
 	return streamKey(sum[:16])
@@ -212,6 +215,7 @@ type cachedStreamKey struct {
 	key    streamKey
 }
 
+// keyFor is newStreamKey, from the cache if it is there.
 func (k *streamKeyCache) keyFor(stream string) streamKey {
 	p := &k.entries[maphash.String(k.seed, stream)%uint64(len(k.entries))]
 	if e := p.Load(); e != nil && e.stream == stream {
@@ -291,6 +295,7 @@ func (x *segmentIndex) findExtent(s *segment, key streamKey) (extent, error) {
 	return x.decodeExtent(s, entry[:]), nil
 }
 
+// findExtentInMemory is findExtent before the file is written. The first call makes the map.
 func (x *segmentIndex) findExtentInMemory(s *segment, key streamKey) (extent, error) {
 	x.once.Do(func() {
 		x.byKey = make(map[streamKey]int, len(x.runs))
@@ -304,6 +309,7 @@ func (x *segmentIndex) findExtentInMemory(s *segment, key streamKey) (extent, er
 	return extent{}, newCorruptError(s.base, "stream missing in the index of the segment")
 }
 
+// decodeExtent reads an entry of the index file.
 func (x *segmentIndex) decodeExtent(s *segment, entry []byte) extent {
 	return extent{
 		base: s.base, firstRevision: eventstore.Revision(littleEndian.Uint64(entry[16:])), prevSegment: eventstore.Position(littleEndian.Uint64(entry[24:])),
@@ -384,6 +390,7 @@ func openSegmentIndex(fs FS, s *segment, logID uuid.UUID) (File, []byte, error) 
 	return f, b, nil
 }
 
+// readIndexBytes reads an index file and checks that it is whole and of segment s; errIndexMismatch when it is not.
 func readIndexBytes(f File, s *segment, logID uuid.UUID) ([]byte, error) {
 	b := make([]byte, indexHeaderSize)
 	if _, err := f.ReadAt(b, 0); err != nil {

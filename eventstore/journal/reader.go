@@ -118,6 +118,7 @@ func (n *viewNotifier) watch() (view, <-chan struct{}) {
 	return n.view, n.changed
 }
 
+// publish replaces the view and wakes all who watch.
 func (n *viewNotifier) publish(v view) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -233,6 +234,7 @@ func (r *logReader) forEachEventInSegment(onEvent func(frame) error) error {
 	}
 }
 
+// decodeEvent decodes an event of any stream.
 func (r *logReader) decodeEvent(f frame) eventstore.RecordedEvent {
 	return r.typeNames.decodeEvent(f, r.streamNames.intern(f.stream()))
 }
@@ -330,6 +332,7 @@ func (r *signalReader) readUpTo(v view) error {
 // checkpointBytes is how many bytes of unwanted events are skipped before the reader yields a CheckpointReached.
 const checkpointBytes = 1 << 20
 
+// handleEvent yields an event if it is wanted, else counts it as skipped.
 func (r *signalReader) handleEvent(f frame) error {
 	r.checkpoint.Position, r.checkpoint.Event = f.position(), f.id()
 	if !matchesFilter(r.filter, f.stream()) {
@@ -376,6 +379,7 @@ type scan struct {
 	yield func(eventstore.RecordedEvent, error) bool
 }
 
+// run yields the events from a position on, or before it.
 func (s *scan) run(from eventstore.Position, dir eventstore.Direction) error {
 	last := s.view.lastCheckpoint.Position
 	if err := s.checkRunning(); err != nil || last == 0 || from > last && dir == eventstore.Forward {
@@ -421,6 +425,7 @@ func (s *scan) yieldBackward(before eventstore.Position) error {
 	return nil
 }
 
+// yieldEventAt yields the event at pos, which begins a frame of that segment.
 func (s *scan) yieldEventAt(segmentIndex int, pos eventstore.Position) error {
 	if err := s.checkRunning(); err != nil {
 		return err

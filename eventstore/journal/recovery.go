@@ -102,6 +102,7 @@ func (r *recovery) listSegments() (bases []eventstore.Position, err error) {
 	return bases, nil
 }
 
+// createLog makes the first segment of a new log, in an empty folder.
 func (r *recovery) createLog() error {
 	logID, err := uuid.NewRandom()
 	if err != nil {
@@ -174,6 +175,7 @@ func (r *recovery) removeSpares() error {
 	return nil
 }
 
+// removeSpare removes a segment without a valid mark, unless a later mark in it shows that it is damaged.
 func (r *recovery) removeSpare(s *segment) error {
 	if err := r.checkNoMarkBeyond(s, s.dataStart()); err != nil {
 		return err
@@ -197,7 +199,7 @@ func (r *recovery) loadSealedSegment(i int) error {
 	if f == nil {
 		return newCorruptError(next.dataStart(), "segment does not begin with a mark")
 	}
-	s.end, s.lastCRC = f.durableEnd(), f.prevCRC()
+	s.end, s.lastCRC = f.durableEnd(), f.prevCRC() // the first mark of a segment proves how the one before ends
 	if s.end < s.dataStart() || s.end > s.nextBase() {
 		return newCorruptError(next.dataStart(), "mark names an end that is not in the segment before")
 	}
@@ -324,6 +326,7 @@ type replayedAppend struct {
 	lastPosition  eventstore.Position
 }
 
+// newReplay returns a replay of what is before the cursor's end.
 func newReplay(c *cursor, onAppend func(replayedAppend) error) *replay {
 	return &replay{cursor: c, onAppend: onAppend, wholeEnd: c.pos, lastCRC: c.prevCRC, provenEnd: c.pos, keepEnd: c.pos}
 }
@@ -352,6 +355,7 @@ func (r *replay) asCorrupt(err error) error {
 	return err
 }
 
+// addFrame adds one frame to the append that has begun, or begins one.
 func (r *replay) addFrame(f frame) error {
 	if !f.isEvent() {
 		return r.addMark(f)
@@ -374,6 +378,7 @@ func (r *replay) addFrame(f frame) error {
 	return r.endAppend(f)
 }
 
+// endAppend reports the append whose last event is f.
 func (r *replay) endAppend(f frame) error {
 	a := &r.openAppend
 	a.lastPosition = f.position()
@@ -385,6 +390,7 @@ func (r *replay) endAppend(f frame) error {
 	return nil
 }
 
+// addMark notes what a mark proves. A mark inside an append means that the append is torn.
 func (r *replay) addMark(f frame) error {
 	if len(r.openAppend.ids) > 0 {
 		return newCorruptError(f.position(), "append without its last event")

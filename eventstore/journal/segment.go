@@ -15,7 +15,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// segment is one file of the log.
+// segment is one file of the log. Readers share it with the writer: what they may read of it a view says.
 type segment struct {
 	base eventstore.Position
 	size int64
@@ -26,7 +26,7 @@ type segment struct {
 	lastPosition eventstore.Position // of the log's last event up to there
 	lastCRC      uint32              // of its last frame
 
-	index atomic.Pointer[segmentIndex]
+	index atomic.Pointer[segmentIndex] // nil while the segment is the active one
 }
 
 func (s *segment) dataStart() eventstore.Position { return s.base + segmentHeaderSize }
@@ -38,6 +38,7 @@ func (s *segment) appendLimit() eventstore.Position { return s.nextBase() - dura
 func segmentName(base eventstore.Position) string { return fmt.Sprintf("%016x.log", uint64(base)) }
 func indexName(base eventstore.Position) string   { return fmt.Sprintf("%016x.idx", uint64(base)) }
 
+// parseSegmentName returns the base in the name of a segment; false for other files.
 func parseSegmentName(name string) (eventstore.Position, bool) {
 	var base eventstore.Position
 	if !strings.HasSuffix(name, ".log") {
@@ -63,6 +64,7 @@ func openSegment(fs FS, base eventstore.Position, logID uuid.UUID) (*segment, se
 	return &segment{base: base, size: int64(h.size), file: f}, h, nil
 }
 
+// readSegmentHeader reads a segment's header and compares it with what openSegment knows.
 func readSegmentHeader(f File, base eventstore.Position, logID uuid.UUID) (segmentHeader, error) {
 	b := make([]byte, segmentHeaderSize)
 	if _, err := f.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -120,6 +122,8 @@ func createFileAtomically(fs FS, tmp, name string, fill func(File) error) (File,
 	return f, nil
 }
 
+// initSegmentFile writes zeros and then the header. Writing the zeros now means that a later fdatasync has no metadata to
+// write, and that a full disk shows before an append needs the room.
 func initSegmentFile(f File, h segmentHeader, stop <-chan struct{}) error {
 	if err := f.Reserve(int64(h.size)); err != nil {
 		return err
@@ -188,6 +192,7 @@ type segmentManager struct {
 	isIndexFailing bool       // the last index could not be written, and that was logged
 }
 
+// newSegmentManager returns a manager whose next segment begins at next. Its owner starts run and calls close.
 func newSegmentManager(o Options, logID uuid.UUID, next eventstore.Position) *segmentManager {
 	return &segmentManager{
 		options: o, logID: logID, nextBase: next,
@@ -195,13 +200,13 @@ func newSegmentManager(o Options, logID uuid.UUID, next eventstore.Position) *se
 	}
 }
 
-// requestSpare asks for the next segment to be made.
+// requestSpare asks for the next segment to be made. It does not wait.
 func (k *segmentManager) requestSpare() {
 	k.isSpareWanted.Store(true)
 	k.wakeUp()
 }
 
-// requestIndex asks for the index of a full segment to be put on disk.
+// requestIndex asks for the index of a full segment to be written. It does not wait.
 func (k *segmentManager) requestIndex(s *segment) {
 	k.unindexedMu.Lock()
 	k.unindexed = append(k.unindexed, s)
@@ -234,6 +239,7 @@ func (k *segmentManager) run() {
 	}
 }
 
+// ensureSpare makes the next segment if the writer has not taken care of it meanwhile.
 func (k *segmentManager) ensureSpare() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -350,6 +356,7 @@ func findNonZero(s *segment, pos eventstore.Position) (from, to eventstore.Posit
 	return from, to, err
 }
 
+// writeZeros zeroes a range of a segment. It does not sync.
 func writeZeros(s *segment, from, to eventstore.Position) error {
 	zeros := make([]byte, min(chunkSize, to-from))
 	for ; from < to; from += eventstore.Position(len(zeros)) {

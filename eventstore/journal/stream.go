@@ -59,6 +59,7 @@ type streamReader struct {
 	windowBytes eventstore.Position // how far the next window reaches: little at first, since many want one event
 }
 
+// readFrom yields the stream's events from a revision on.
 func (s *streamReader) readFrom(key streamKey, from eventstore.Revision, dir eventstore.Direction) error {
 	e, active := s.j.index.lastExtent(key, func() { s.view = s.j.views.load() })
 	var err error
@@ -88,6 +89,7 @@ func (s *streamReader) findExtent(base eventstore.Position, key streamKey) (exte
 	return seg.index.Load().findExtent(seg, key)
 }
 
+// findSegment finds the segment with a base in the view.
 func (s *streamReader) findSegment(base eventstore.Position) (*segment, error) {
 	i := s.view.findSegment(base)
 	if i < 0 || s.view.segments[i].base != base {
@@ -96,6 +98,7 @@ func (s *streamReader) findSegment(base eventstore.Position) (*segment, error) {
 	return s.view.segments[i], nil
 }
 
+// readBackward yields the events from e back to the first one. err is the error of finding e.
 func (s *streamReader) readBackward(e extent, err error, key streamKey, from eventstore.Revision) error {
 	for ; err == nil && e.base != noSegment; e, err = s.findExtent(e.prevSegment, key) {
 		n := e.count
@@ -109,6 +112,8 @@ func (s *streamReader) readBackward(e extent, err error, key streamKey, from eve
 	return err
 }
 
+// readForward goes back from e to the segment that holds the revision from, and then yields forward. err is the error of
+// finding e.
 func (s *streamReader) readForward(e extent, err error, key streamKey, from eventstore.Revision) error {
 	if from == eventstore.End {
 		return err
@@ -131,6 +136,7 @@ func (s *streamReader) readForward(e extent, err error, key streamKey, from even
 // offsetsPerChunk is how many offsets are read from an index at once.
 const offsetsPerChunk = 1024
 
+// yieldRange yields the events lo to hi, exclusive, of an extent.
 func (s *streamReader) yieldRange(e extent, lo, hi int, dir eventstore.Direction) error {
 	for lo < hi {
 		from, to := lo, min(hi, lo+offsetsPerChunk)
@@ -149,6 +155,7 @@ func (s *streamReader) yieldRange(e extent, lo, hi int, dir eventstore.Direction
 	return nil
 }
 
+// yieldChunk is yieldRange for at most offsetsPerChunk events.
 func (s *streamReader) yieldChunk(e extent, lo, hi int, dir eventstore.Direction) error {
 	offsets, err := e.readOffsets(lo, hi)
 	if err != nil {
@@ -214,6 +221,7 @@ func (s *streamReader) segmentEnd(seg *segment) eventstore.Position {
 	return s.view.segmentEnd(s.view.findSegment(seg.base))
 }
 
+// loadWindow reads the range from-to of a segment, as far as it is durable, into the window.
 func (s *streamReader) loadWindow(seg *segment, from, to eventstore.Position) error {
 	to = min(to, s.segmentEnd(seg))
 	if from >= to {

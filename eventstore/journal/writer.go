@@ -51,8 +51,10 @@ type flushResult struct {
 // time than deciding the next group meanwhile saves.
 const minFlusherAppends = 64
 
+// activeSegment is the segment that the open group is in.
 func (w *writer) activeSegment() *segment { return w.segments[len(w.segments)-1] }
 
+// run is the writer's goroutine. It ends when the queue is closed or a write has failed.
 func (w *writer) run() {
 	defer close(w.journal.writerDone)
 	w.openGroup, w.failedGroup, w.markedAt = &group{}, &group{}, noSegment
@@ -194,6 +196,7 @@ func (w *writer) completeGroup(result flushResult) error {
 		a.request.done <- a.outcome
 	}
 	s := g.segments[len(g.segments)-1]
+	// Half a segment is enough time to make the next one.
 	isHalfFull := g.pos+eventstore.Position(len(g.buf)) > s.base+eventstore.Position(s.size/2)
 	g.reset()
 	w.mu.Lock()
@@ -210,7 +213,7 @@ func (w *writer) completeGroup(result flushResult) error {
 // writeMarkAhead writes the next group's mark when the writer is idle. The mark proves that the last group was durable.
 func (w *writer) writeMarkAhead() error {
 	if w.markedAt == w.pos || w.pos == w.activeSegment().dataStart() {
-		return nil
+		return nil // it is written already, or there is nothing before it to prove
 	}
 	w.markedAt = w.pos
 	s := w.activeSegment()
@@ -220,6 +223,7 @@ func (w *writer) writeMarkAhead() error {
 	return nil
 }
 
+// appendMark appends the mark of the open group to b.
 func (w *writer) appendMark(b []byte) []byte {
 	return appendDurableMark(b, w.pos, w.durableEnd(), w.prevCRC, w.journal.crcSeed)
 }
@@ -292,8 +296,10 @@ type reply struct {
 	outcome
 }
 
+// isEmpty says whether there is nothing to write and nobody to answer.
 func (g *group) isEmpty() bool { return len(g.replies) == 0 }
 
+// reset empties the group and keeps its memory for the next use.
 func (g *group) reset() {
 	clear(g.replies)
 	*g = group{buf: g.buf[:0], appends: g.appends[:0], offsets: g.offsets[:0], replies: g.replies[:0]}

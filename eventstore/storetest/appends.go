@@ -9,6 +9,8 @@ import (
 	"lieudit/eventstore"
 )
 
+// appendRules are about one append at a time: where its events go, that they come back as they were sent, and that they are
+// readable as soon as the append has returned.
 func appendRules() []rule {
 	return []rule{
 		{name: "an append returns the revision and the position of its last event", check: returnsLastPlace},
@@ -167,6 +169,7 @@ func readsOwnWrites(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// limitRules are about MaxAppendBytes: exactly that much is accepted, whatever the number of events.
 func limitRules() []rule {
 	return []rule{
 		{name: "an append of exactly MaxAppendBytes is accepted, as one event and as many", check: acceptsMax},

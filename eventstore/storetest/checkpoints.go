@@ -11,6 +11,8 @@ import (
 	"lieudit/eventstore"
 )
 
+// checkpointRules are about the checkpoint that a read resumes after. One that is not on the log must be refused, since a
+// reader that went on from it would skip events.
 func checkpointRules() []rule {
 	return []rule{
 		{name: "the zero checkpoint is the beginning of the log", check: zeroIsBeginning},

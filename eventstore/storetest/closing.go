@@ -9,6 +9,7 @@ import (
 	"lieudit/eventstore"
 )
 
+// closeRules are about Close, and about what a log that is opened again still knows.
 func closeRules() []rule {
 	return []rule{
 		{name: "after Close every call is ErrClosed", check: failsOnceClosed, needsOwnStore: true},
@@ -46,6 +47,7 @@ func failsOnceClosed(ctx context.Context, l *storeUnderTest) error {
 	return checkErrorIs("health", l.Health(), eventstore.ErrClosed)
 }
 
+// closeAmongCalls closes the store while 40 callers are calling, ten of each kind.
 func closeAmongCalls(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"lieudit/eventstore"
 )
 
+// contentionRules are about many writers at once. Expected revisions must decide exactly, and appends must stay whole and in
+// one piece.
 func contentionRules() []rule {
 	return []rule{
 		{name: "of 200 writers that expect one revision exactly one wins it", check: oneWinner},

@@ -11,6 +11,7 @@ import (
 	"lieudit/eventstore"
 )
 
+// logRules are about Identity, Health and ReadAll without regard to filters: order, positions, and resuming.
 func logRules() []rule {
 	return []rule{
 		{name: "a log has one identity, whoever asks", check: oneIdentity},
@@ -249,6 +250,8 @@ func stopsReadingAnywhere(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// filterRules are about what a Filter matches, for ReadAll and Subscribe alike. The names of the streams are chosen to catch
+// a store that compares prefixes or patterns.
 func filterRules() []rule {
 	return []rule{
 		{name: "a filter matches whole categories, not beginnings of names", check: wholeCategories},

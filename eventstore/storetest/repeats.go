@@ -9,6 +9,8 @@ import (
 	"lieudit/eventstore"
 )
 
+// repeatRules are about the promise that makes ErrUnknown bearable: the very same append sent again changes nothing, and one
+// that is almost the same is refused.
 func repeatRules() []rule {
 	return []rule{
 		{name: "the same append sent again returns what the first sending did and adds nothing", check: repeatAddsNothing},
@@ -35,7 +37,7 @@ func expectedRevisions(held int) map[string]eventstore.Revision {
 	return m
 }
 
-// forEachExpectation runs try on a new stream of 0 and of 3 events, for each way to expect it.
+// forEachExpectation calls try with a new stream of 0 and of 3 events, for each way to expect it.
 func forEachExpectation(ctx context.Context, l *storeUnderTest, try func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error) error {
 	for _, n := range []int{0, 3} {
 		for name, expected := range expectedRevisions(n) {
@@ -276,6 +278,8 @@ func repeatAtOnce(ctx context.Context, l *storeUnderTest) error {
 	})
 }
 
+// forgottenIDRules are about a log that no longer knows the ids of its appends. With an expected revision the stream itself
+// shows the repeat; with Any nothing does.
 func forgottenIDRules() []rule {
 	return []rule{
 		{name: "a log that has forgotten its ids recognises an append with an expected revision", check: recognisesForgotten, needsReopenWithoutIDs: true},

@@ -8,6 +8,8 @@ import (
 	"lieudit/eventstore"
 )
 
+// subscriptionRules are about one subscription: the change from past events to new ones, with no gap and no repetition, and
+// the signals between events.
 func subscriptionRules() []rule {
 	return []rule{
 		{name: "a subscription yields what there is, then CaughtUp, then what comes", check: pastThenLive},
@@ -220,6 +222,7 @@ func fromTheEnd(ctx context.Context, l *storeUnderTest) error {
 	return l.checkAgainstRead(ctx, end, s)
 }
 
+// subscriberRules are about many subscribers and slow ones.
 func subscriberRules() []rule {
 	return []rule{
 		{name: "many subscribers at once get the same", check: manySubscribers},
