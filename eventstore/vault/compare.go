@@ -32,7 +32,7 @@ type sealedField struct {
 // sealedFieldsOf returns the sealed fields of an event.
 func sealedFieldsOf(r eventstore.RecordedEvent) (found []event.Personal, err error) {
 	kind, known := event.Lookup(r.Type)
-	if !known || kind.PersonalFieldCount() == 0 {
+	if !known || !kind.HasPersonal {
 		return nil, nil
 	}
 	e, err := event.Decode(r.Type, r.Data)
@@ -63,7 +63,7 @@ func firstSealed(ctx context.Context, log eventstore.Store, subject string) (*se
 func sealedCategories() []string {
 	all := slices.Clone([]string(accountStreams))
 	for _, kind := range event.All() {
-		if kind.PersonalFieldCount() > 0 && !slices.Contains(all, kind.Category()) {
+		if kind.HasPersonal && !slices.Contains(all, kind.Category()) {
 			all = append(all, kind.Category())
 		}
 	}
