@@ -84,7 +84,7 @@ func Evolve(s *State, rec commands.Record) {
 	}
 }
 
-// evolveKeys passes over an event about a key that the state does not have: a correction has taken out the event that issued it.
+// evolveKeys evolves the keys. It passes over an event about a key that the state does not have: a correction has taken out the event that issued it.
 func evolveKeys(s *State, rec commands.Record) {
 	if s.Keys == nil {
 		s.Keys = map[string]*Key{}

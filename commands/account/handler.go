@@ -27,7 +27,8 @@ func New(store eventstore.Store, codec *eventstore.Codec, tokens token.Prefixes,
 	return &Accounts{commands.NewHandler(Aggregate, store, codec), store, codec, tokens, now}
 }
 
-// handleExisting handles a command on an account that must exist.
+// handleExisting handles a command on an account that must exist. A closed account exists: the decisions refuse it themselves, so
+// that the refusal is recorded.
 func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.Metadata, decide commands.Decision[State]) (eventstore.Position, error) {
 	return a.handler.Handle(ctx, id, meta, func(s *State) commands.Result {
 		if !s.Exists() {

@@ -52,7 +52,8 @@ func (l *Locations) unsealContent(ctx context.Context, account string, r event.S
 	return s, err
 }
 
-// readEvent reads the event of a stream at a revision. Personal fields are sealed.
+// readEvent reads the event of a stream at a revision. Personal fields are sealed. That nothing is there is an error: the state
+// says that it is.
 func (l *Locations) readEvent(ctx context.Context, streamName string, at eventstore.Revision) (eventstore.RecordedEvent, event.Event, error) {
 	for r, err := range l.store.ReadStream(ctx, streamName, at, eventstore.Forward) {
 		if err != nil {

@@ -128,7 +128,8 @@ func (t toggle) decide(s *State) (siteChanges, error) {
 	return c, nil
 }
 
-// readSite returns a site as it is now, its content read from the log.
+// readSite returns a site as it is now, its content read from the log. Another command may have changed it after the caller's
+// own: the caller is shown the later state.
 func (l *Locations) readSite(ctx context.Context, account, code, externalID string) (locations.Site, error) {
 	state, err := l.viewSite(ctx, account, func(s *State) (siteState, error) {
 		ref, err := s.findReferential(code)

@@ -86,7 +86,9 @@ func equalRows(a, b event.SiteRow) bool {
 	return a.ExternalID == b.ExternalID && a.Operation == b.Operation && a.Version == b.Version && a.Content == b.Content
 }
 
-// stageRows appends the rows to a new stream and keeps the commit that names it.
+// stageRows appends the rows to a new stream and keeps the commit that names it. The commit has the digest of all event data, so
+// that readers can tell whether the stream is whole. A stream whose commit is never appended stays on the log and means
+// nothing.
 func (s *stager) stageRows(ctx context.Context, rows []event.SiteRow) error {
 	id := uuid.New()
 	commit := event.SyncCommitted{SyncID: id.String(), RowCount: len(rows)}

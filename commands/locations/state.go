@@ -21,7 +21,7 @@ type State struct {
 	pendingRows      [][]event.SiteRow // of the SyncStaged events before their SyncCommitted; empty between two commands
 }
 
-// referentialState is a referential with its sites.
+// referentialState is a referential with its sites, active or not: a site is never deleted.
 type referentialState struct {
 	code, name        string
 	created, archived time.Time
@@ -62,7 +62,8 @@ func weighState(s *State) int {
 	return 8 + len(s.referentials) + s.totalSites + len(s.idempotency.requests)
 }
 
-// Evolve changes the state by one record.
+// Evolve changes the state by one record. Records of one commit come one after the other: its SyncStaged events and then its
+// SyncCommitted.
 func Evolve(s *State, rec commands.Record) {
 	switch e := rec.Event.(type) {
 	case event.ReferentialOpened:
@@ -202,7 +203,8 @@ type requestAge struct {
 	answeredAt time.Time
 }
 
-// remember keeps the answer to a request with a key, and forgets those that are a day old.
+// remember keeps the answer to a request with a key, and forgets those that are a day old. It goes by the times of the log alone,
+// so that every instance forgets the same.
 func (c *idempotencyCache) remember(rec commands.Record, w event.SiteWriteSummary) {
 	for len(c.oldestFirst) > 0 && rec.At.Sub(c.oldestFirst[0].answeredAt) >= idempotencyWindow {
 		if oldest := c.oldestFirst[0]; c.requests[oldest.key].at.Equal(oldest.answeredAt) {

@@ -79,7 +79,8 @@ func (l *Locations) WriteBatch(ctx context.Context, account string, meta command
 	return l.runJob(ctx, meta, j)
 }
 
-// runJob prepares a job, decides it on the stream's state, and returns its outcome.
+// runJob prepares a job, decides it on the stream's state, and returns its outcome. A request that was answered before gets the
+// outcome that its event recorded; nothing is written for it.
 func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *writeJob) (Outcome, eventstore.Position, error) {
 	var err error
 	if j.limit, err = l.plans.PlanOf(ctx, j.account); err != nil {
@@ -133,7 +134,7 @@ func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 type writeJob struct {
 	Batch
 	account, code, action string
-	limit                 plan.Plan
+	limit                 plan.Plan     // read before the stream's turn
 	keyHash               string        // of IdempotencyKey; "" without one and for a dry run
 	rows                  []*wantedSite // sorted by external id
 	externalIDs           map[string]bool

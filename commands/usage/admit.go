@@ -153,7 +153,8 @@ func (p *activePeriod) ensureCap(ctx context.Context, g access.Grant, now, arriv
 	return p.refreshCapShared(ctx, g.Account, now, arrivedAt)
 }
 
-// refreshCapShared waits for one refreshCap that all requests of the account share.
+// refreshCapShared waits for one refreshCap that all requests of the account share. It notes the time also where the cap was
+// right, so that a disagreement is not read again at once.
 func (p *activePeriod) refreshCapShared(ctx context.Context, account string, now, arrivedAt time.Time) error {
 	return p.meter.awaitShared(ctx, account, "cap "+p.stream+" "+account, arrivedAt, func(ctx context.Context) error {
 		if err := p.refreshCap(ctx, account, now); err != nil {

@@ -121,7 +121,8 @@ func (m *Meter) AdjustPeriod(ctx context.Context, meta commands.Metadata, a Adju
 	}
 }
 
-// checkRules returns the rule that an adjustment of a period breaks, if any.
+// checkRules returns the rule that an adjustment of a period breaks, if any. The period is checked first, then the line,
+// then the number.
 func (a Adjustment) checkRules(f *ledger.PeriodUsage) error {
 	_, _, known := f.Cap(a.Line.Account)
 	day := a.Line.Day.Start()

@@ -29,6 +29,7 @@ func contractID(g access.Grant) string {
 	return g.Account
 }
 
+// findOrAddContract returns the one contract of an id. It allocates nothing for a contract that is known: each request calls it.
 func (m *Meter) findOrAddContract(id string) *contract {
 	if c, ok := m.contracts.Load(id); ok {
 		return c.(*contract)
@@ -140,7 +141,8 @@ func (m *Meter) readPeriod(ctx context.Context, stream string) (*activePeriod, e
 	return p, p.catchUp(ctx)
 }
 
-// openPeriod appends the event that opens the period, unless another instance has opened it.
+// openPeriod appends the event that opens the period, unless another instance has opened it. The ledger passes over an opening
+// that is too early by the log's clock; openPeriod then fails with a tooEarlyError that says by how much.
 func (p *activePeriod) openPeriod(ctx context.Context, id string) error {
 	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, id, latest(p.meter.clock(), p.period.Start()))
 	if err != nil {
@@ -170,6 +172,7 @@ func (p *activePeriod) logClockLag(ctx context.Context, at time.Time) time.Durat
 	return 0
 }
 
+// latest makes a quota be read as of the period's beginning where this instance's clock is behind it.
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

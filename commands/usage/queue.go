@@ -23,6 +23,7 @@ type entry struct {
 	count event.UsageCount
 }
 
+// requestKind says what a pendingRequest wants of the batch.
 type requestKind uint8
 
 const (
@@ -40,6 +41,8 @@ type pendingRequest struct {
 	done   chan error // of capacity 1: gets the answer
 }
 
+// The states of a pendingRequest. Only statusWaiting is left, by compare-and-swap, so that an answer and an end of the wait that
+// come at the same time agree on which came first.
 const (
 	statusWaiting int32 = iota
 	statusAnswered

@@ -65,12 +65,14 @@ type Meter struct {
 	instanceID uuid.UUID    // new for each run of an instance
 	sequence   atomic.Int64 // of the last tick or refund, over all streams: a number is never used twice, even if the log is restored
 
+	// The wait of requests for a log that does not answer, see wait.go.
 	waitLimiter *waitlimit.Limiter
 	epoch       time.Time    // silentSince counts from here
 	silentSince atomic.Int64 // nanoseconds after epoch since which the log has not answered; 0: it answers
 	requestPool sync.Pool    // of *pendingRequest
 	tasks       sharedTasks
 
+	// The path of a request, see admit.go to fold.go.
 	isFailing       atomic.Bool        // the last batch failed, and that was logged
 	eventsAppended  atomic.Int64       // by batches
 	requestsCounted atomic.Int64       // and answered so
@@ -78,6 +80,7 @@ type Meter struct {
 	idleWorkers     chan *activePeriod // hands a period to a worker that has none
 	idleWorkerCount atomic.Int32
 
+	// The end of the meter, see Run: first servingCtx ends, then the goroutines, then runCtx.
 	servingCtx  context.Context // ends when no request comes any more
 	stopServing context.CancelFunc
 	runCtx      context.Context // of all appends and reads; ends later than servingCtx

@@ -73,6 +73,7 @@ type sharedTasks struct {
 	running map[string]*sharedTask
 }
 
+// sharedTask is one run of a task. Whoever waits for it receives from done and then reads err.
 type sharedTask struct {
 	done chan struct{}
 	err  error // valid once done is closed
