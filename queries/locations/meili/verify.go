@@ -9,7 +9,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// verifyRow says whether a row belongs in the answer as it stands now, whatever the index said, and how it is shown.
+// verifyRow says whether a row is part of the answer as it is now, whatever the index said, and what is shown of it.
 func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
 	if r.Account != s.Account || s.Referential != "" && r.Referential != s.Referential || !s.Status.Includes(r.Active) {
 		return search.Hit{}, false, nil
@@ -42,7 +42,7 @@ func (s *indexSearch) hasAllTags(shown locations.Site) bool {
 	return true
 }
 
-// matchesText says whether a site answers the text: the server counts typos in the letters it was given.
+// matchesText says whether a site answers the text. The server counts typos in encoded words, so it may be wrong.
 func (s *indexSearch) matchesText(shown locations.Site) bool {
 	text := s.TrimmedText()
 	if text == "" || s.MatchExternalIDs && len(text) <= len(shown.ExternalID) && strings.EqualFold(shown.ExternalID[:len(text)], text) {
@@ -60,7 +60,7 @@ func (s *indexSearch) matchesText(shown locations.Site) bool {
 	return true
 }
 
-// matchesWord says whether a word is among the terms of a site.
+// matchesWord says whether a word of the query is among the terms of a site.
 func matchesWord(terms map[string]bool, w search.Word) bool {
 	if terms[w.Text] || len(w.Expansions) > 0 && !slices.ContainsFunc(w.Expansions, func(m string) bool { return !terms[m] }) {
 		return true

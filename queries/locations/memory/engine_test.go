@@ -22,9 +22,9 @@ import (
 
 // fixture is a read model that is written by the test itself, and the search of it.
 type fixture struct {
-	engine *memory.Engine
-	registry  *sqldb.Registry
-	copy   sqldb.Generation
+	engine   *memory.Engine
+	registry *sqldb.Registry
+	copy     sqldb.Generation
 
 	turn     sync.Mutex // writers come one after the other, as their events do in the log
 	mu       sync.Mutex

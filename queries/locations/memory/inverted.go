@@ -10,14 +10,17 @@ import (
 	"lieudit/queries/locations/search"
 )
 
-// invertedIndex is a sorted list of words, each with the sites that have it, as ordinals that rise, and where in the site it is.
-// It does not change.
+// invertedIndex is a sorted list of words, each with its postings: the ordinals of the sites that have it, rising, with
+// the field in which the word is. It does not change.
+//
+// Vellum's dictionaries (FST) are not used: a typo in the first letter counts for two here, which its Levenshtein
+// automaton does not know.
 type invertedIndex struct {
 	text           string   // the words, one after the other
 	wordEnds       []uint32 // of each word in text
-	postingBytes   string   // of postings, as varints: the field in the two lowest bits, above it the step from the ordinal before
-	listEnds       []uint32 // of each word's list in lists
-	sharedPrefixes []uint8  // how many bytes each word shares with the one before, at most 255
+	postingBytes   string   // of postings, as varints: the field in the two lowest bits, above it the difference to the ordinal before
+	listEnds       []uint32 // of each word's postings in postingBytes
+	sharedPrefixes []uint8  // how many bytes each word shares with the word before it, at most 255
 }
 
 func (d *invertedIndex) len() int { return len(d.wordEnds) }
@@ -43,7 +46,7 @@ func (d *invertedIndex) lowerBound(s string) int {
 	return sort.Search(d.len(), func(i int) bool { return d.word(i) >= s })
 }
 
-// lookup is the list of a word, empty where there is none.
+// lookup is the postings of a word, empty where the word is not there.
 func (d *invertedIndex) lookup(word string) postingIterator {
 	if i := d.lowerBound(word); i < d.len() && d.word(i) == word {
 		return d.postingsOf(i)
@@ -51,13 +54,13 @@ func (d *invertedIndex) lookup(word string) postingIterator {
 	return postingIterator{}
 }
 
-// postingIterator are what is left of a list.
+// postingIterator is the rest of a word's postings.
 type postingIterator struct {
 	rest    string
 	ordinal uint32
 }
 
-// next is the next site, or false at the end.
+// next is the next site, or false at the end. It decodes varints itself, as encoding/binary does not read strings.
 func (p *postingIterator) next() (ordinal uint32, in search.Field, ok bool) {
 	if p.rest == "" {
 		return 0, 0, false
@@ -79,14 +82,14 @@ func (p *postingIterator) next() (ordinal uint32, in search.Field, ok bool) {
 	return p.ordinal, search.Field(n & 3), true
 }
 
-// indexWriter writes a dict, its words in order.
+// indexWriter writes an invertedIndex, its words in order.
 type indexWriter struct {
 	text, postingBytes []byte
 	wordEnds, listEnds []uint32
 	sharedPrefixes     []uint8
-	lastOrdinal        uint32 // ordinal in the list under way
+	lastOrdinal        uint32 // of the word that is being written
 	wordStarted        bool
-	previousStart      int // where the word before begins
+	previousStart      int // where the word before begins in text
 }
 
 func (w *indexWriter) addPosting(word string, ordinal uint32, in search.Field) {
@@ -124,7 +127,8 @@ func (w *indexWriter) build() invertedIndex {
 	return invertedIndex{string(w.text), slices.Clip(w.wordEnds), string(w.postingBytes), slices.Clip(w.listEnds), slices.Clip(w.sharedPrefixes)}
 }
 
-// mergeInverted is a dict of what is in a and in b, whose sites have other ordinals there: those that these lists say.
+// mergeInverted is an index of what is in a and in b. ordinalsA and ordinalsB give the new ordinal of each of their
+// sites.
 func mergeInverted(a, b *invertedIndex, ordinalsA, ordinalsB []uint32) invertedIndex {
 	w := indexWriter{
 		text: make([]byte, 0, len(a.text)+len(b.text)), postingBytes: make([]byte, 0, len(a.postingBytes)+len(b.postingBytes)+16),
@@ -155,13 +159,13 @@ func mergeInverted(a, b *invertedIndex, ordinalsA, ordinalsB []uint32) invertedI
 	return w.build()
 }
 
-// renumberedPostings are postings whose sites are to have other ordinals.
+// renumberedPostings are postings whose sites get other ordinals.
 type renumberedPostings struct {
 	postingIterator
 	newOrdinals []uint32
 }
 
-// droppedOrdinal is the ordinal of a site that is left out.
+// droppedOrdinal is the new ordinal of a site that is left out.
 const droppedOrdinal = ^uint32(0)
 
 func (m *renumberedPostings) next() (ordinal uint32, in search.Field, ok bool) {
@@ -176,7 +180,7 @@ func (m *renumberedPostings) next() (ordinal uint32, in search.Field, ok bool) {
 	}
 }
 
-// mergeWord writes a word of which one part comes from either side.
+// mergeWord writes a word whose postings come from both sides.
 func (w *indexWriter) mergeWord(word string, left, right renumberedPostings) {
 	a, fieldA, moreLeft := left.next()
 	b, fieldB, moreRight := right.next()
@@ -194,10 +198,10 @@ func (w *indexWriter) mergeWord(word string, left, right renumberedPostings) {
 
 // postingCollector collects the words of sites that come in the order of their ordinals.
 type postingCollector struct {
-	wordIDs      map[string]uint32   // of words
-	wordsOfText  map[string][]uint32 // the words of texts that many sites have
+	wordIDs      map[string]uint32   // a number for each word
+	wordsOfText  map[string][]uint32 // word numbers of texts that many sites have: towns, postcodes and tags
 	postings     []posting
-	lastPostings []int // by word, where in seen
+	lastPostings []int // by word number, the index in postings
 }
 
 type posting struct {
@@ -263,7 +267,7 @@ func (g *postingCollector) build() invertedIndex {
 	return w.build()
 }
 
-// sortByWord is what was seen by the numbers of the words, and where each ends.
+// sortByWord sorts the postings by word number, and returns where those of each word end.
 func (g *postingCollector) sortByWord() ([]posting, []int) {
 	next := make([]int, len(g.lastPostings)+1)
 	for _, p := range g.postings {

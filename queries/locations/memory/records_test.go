@@ -13,10 +13,10 @@ func FuzzSqueeze(f *testing.F) {
 	f.Add("", "abcdefgh")
 	f.Add(`{"content":{"nom":"Un"}}`, `{"content":{"nom":"Deux"}}`)
 	f.Add(strings.Repeat("a", 300), strings.Repeat("a", 299)+"b"+strings.Repeat("a", 7))
-	f.Fuzz(func(t *testing.T, primer, s string) {
-		primer = primer[:min(len(primer), maxDictionary)]
-		if got := decompress(primer, string(newCompressor(primer).compress(s))); got != s {
-			t.Errorf("with %q: got %q, want %q", primer, got, s)
+	f.Fuzz(func(t *testing.T, dictionary, s string) {
+		dictionary = dictionary[:min(len(dictionary), maxDictionary)]
+		if got := decompress(dictionary, string(newCompressor(dictionary).compress(s))); got != s {
+			t.Errorf("with %q: got %q, want %q", dictionary, got, s)
 		}
 	})
 }
@@ -29,7 +29,7 @@ func TestAPrimerIsASmallPartOfWhatItIsFor(t *testing.T) {
 			rows[i].Content = strings.Repeat("x", 500)
 		}
 		if got := len(buildDictionary(rows)); got > maxDictionary || got > n*500/dictionaryShare || n >= 100 && got < 1000 {
-			t.Errorf("got a primer of %d bytes for %d sites", got, n)
+			t.Errorf("got a dictionary of %d bytes for %d sites", got, n)
 		}
 	}
 }

@@ -9,20 +9,20 @@ import (
 	"lieudit/queries/locations/search"
 )
 
-// indexSearch is one question to one index.
+// indexSearch is one query on one index.
 type indexSearch struct {
 	search.Query
 	index   *index
 	buffers *rankBuffers
 	order   search.Sort
 	after   *search.SortKey // nil on the first page
-	bounds  *search.Box     // holds all that is near enough
+	bounds  *search.Box     // contains all that is near enough; nil for everywhere
 }
 
-// candidate is a site that is found. Their order is that of the fields.
+// candidate is a site that was found. Candidates are compared by their fields in turn.
 type candidate struct {
 	rank     uint32
-	distance float64 // where the order looks at it
+	distance float64 // 0 where the order does not look at it
 	ordinal  uint32
 }
 
@@ -49,7 +49,8 @@ func (s *indexSearch) run() (search.Result, error) {
 	return s.buildPage(s.topCandidates())
 }
 
-// topCandidates are the first sites of the page in their order, one more than it has room for where there are.
+// topCandidates are the first sites of the page in their order, one more than the page has room for where there are
+// more.
 func (s *indexSearch) topCandidates() []candidate {
 	top := topK{k: s.Limit + 1}
 	var after candidate
@@ -85,7 +86,8 @@ func (s *indexSearch) candidate(n uint32) candidate {
 	return p
 }
 
-// mayImprove says whether anything that is still to come may be before the last of a full page.
+// mayImprove says whether a later site can come before the last one of a full page. In the order of distance it narrows
+// the bounds to what is nearer than that one.
 func (s *indexSearch) mayImprove(last candidate) bool {
 	if s.order == search.ByDistance && !math.IsInf(last.distance, 1) {
 		bounds := search.BoxAround(*s.Center, last.distance)
@@ -94,7 +96,7 @@ func (s *indexSearch) mayImprove(last candidate) bool {
 	return s.order != search.ByName
 }
 
-// isWithinArea says whether a site is where it is looked for.
+// isWithinArea says whether a site is in the query's box and radius, and within bounds.
 func (s *indexSearch) isWithinArea(n uint32) bool {
 	if s.Box == nil && s.bounds == nil {
 		return true
@@ -104,7 +106,7 @@ func (s *indexSearch) isWithinArea(n uint32) bool {
 		(s.Radius == 0 || search.Distance(*s.Center, point) <= s.Radius)
 }
 
-// distanceTo is from the center, +Inf for a site without a position.
+// distanceTo is the distance to the center, +Inf for a site without a position.
 func (s *indexSearch) distanceTo(n uint32) float64 {
 	if math.IsNaN(s.index.lat[n]) {
 		return math.Inf(1)
@@ -133,13 +135,14 @@ func (s *indexSearch) buildPage(candidates []candidate) (r search.Result, err er
 	return r, nil
 }
 
-// topK keeps the first picks of all that it is offered, as a heap whose top is the last of them.
+// topK keeps the k first of all candidates that it is offered, as a heap with the last of them on top. container/heap
+// would box each candidate and compare through an interface in the innermost loop.
 type topK struct {
 	candidates []candidate
 	k          int
 }
 
-// offer says whether the pick is among them.
+// offer says whether the candidate is among the first k so far.
 func (b *topK) offer(p candidate) bool {
 	if len(b.candidates) < b.k {
 		b.candidates = append(b.candidates, p)
@@ -177,18 +180,16 @@ func (b *topK) siftDown(i int) {
 	}
 }
 
-// Rank is how well a site answers a text, the lower the better: typos, then words that are beginnings or stand for others, then
-// fields, each added up over the words. It depends on nothing but the site and the question.
-const (
-	notMatched = ^uint32(0) // it does not answer it
-)
+// notMatched is the rank of a site that does not answer the text. Other ranks are made of search.RankWords and what
+// follows it there, so they depend on nothing but the site and the query.
+const notMatched = ^uint32(0)
 
-// rankBuffers is what a search writes on. It is used again.
+// rankBuffers are the slices that a search fills, by ordinal. They are reused from search to search.
 type rankBuffers struct {
 	walk       levenshteinWalk
-	ranks      []uint32 // the rank of each site
+	ranks      []uint32 // as search.SortKey has them, or notMatched
 	wordRanks  []uint32 // the same for one word
-	termCounts []uint32 // how many terms each site has of what a word stands for, and the last field of these
+	termCounts []uint32 // how many of a word's expansions each site has, and in the two lowest bits the last field of these
 }
 
 func fillSlice(s []uint32, n int, value uint32) []uint32 {
@@ -199,7 +200,7 @@ func fillSlice(s []uint32, n int, value uint32) []uint32 {
 	return s
 }
 
-// rankByText ranks all sites of the index by a text.
+// rankByText ranks all sites of the index by a text. A site matches when it matches every word.
 func (s *rankBuffers) rankByText(x *index, text string, private bool) {
 	words := search.QueryWords(text)
 	first := uint32(search.RankWords)
@@ -225,9 +226,9 @@ func (s *rankBuffers) rankByText(x *index, text string, private bool) {
 // rankByWord ranks all sites by one word.
 func (s *rankBuffers) rankByWord(x *index, w search.Word) {
 	s.wordRanks = fillSlice(s.wordRanks, len(x.recordRefs), notMatched)
-	x.words.visitMatches(w, &s.walk, func(word, typos int, begins bool) {
+	x.words.visitMatches(w, &s.walk, func(word, typos int, isPrefix bool) {
 		rank := uint32(typos * search.RankTypo)
-		if begins {
+		if isPrefix {
 			rank += search.RankPrefix
 		}
 		s.addPostings(x.words.postingsOf(word), rank)
@@ -288,7 +289,7 @@ func (s *rankBuffers) rankByExternalID(x *index, text string) {
 	}
 }
 
-// keepOnly leaves the sites that have a mark.
+// keepOnly drops the sites that do not have a facet.
 func (s *rankBuffers) keepOnly(x *index, facet string) {
 	list := x.facets.lookup(facet)
 	next := uint32(0)
