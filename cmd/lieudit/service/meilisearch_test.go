@@ -28,7 +28,8 @@ import (
 
 const generation = "test"
 
-// fixture is a read model that is written by the test itself, and an index that is told of it.
+// fixture is a read model that the test itself writes, the index that it fills of it, and the engine that searches
+// both.
 type fixture struct {
 	t        testing.TB
 	server   meiliclient.Server
@@ -81,7 +82,7 @@ func (s *fixture) write(rows ...table.Site) {
 	}
 }
 
-// applyBatch tells the index alone.
+// applyBatch writes rows to the index alone.
 func (s *fixture) applyBatch(rows ...table.Site) {
 	s.t.Helper()
 	if err := s.index.ApplyBatch(s.t.Context(), searchindex.Batch{Generation: generation, Position: s.position, Sites: rows}); err != nil {
@@ -107,7 +108,7 @@ func shop(account, externalID, name string) table.Site {
 		Content: locations.Content{Name: name, Tags: []string{"drive"}}, Position: &locations.Position{Lat: 44.5, Lon: 3.5}})
 }
 
-// foundIDs are the external ids of all that a question finds.
+// foundIDs are the external ids of all that a query finds.
 func (s *fixture) foundIDs(q search.Query) []string {
 	s.t.Helper()
 	q.Account, q.Limit = "a", 100
@@ -256,7 +257,7 @@ func TestWhatCannotBeTakenIsRefused(t *testing.T) {
 	}
 }
 
-// TestRowsThatAreNotToBeShownAreTheAnswerBeforeTheServerIsAsked: where it finds nothing, no row is read that would tell.
+// Where the server finds nothing, no row is read whose error would say so.
 func TestRowsThatAreNotToBeShownAreTheAnswerBeforeTheServerIsAsked(t *testing.T) {
 	t.Parallel()
 	registry, serving := newServingRegistry(t)
@@ -267,7 +268,7 @@ func TestRowsThatAreNotToBeShownAreTheAnswerBeforeTheServerIsAsked(t *testing.T)
 	}
 }
 
-// newServingRegistry is a registry with places that serve, and hold nothing.
+// newServingRegistry makes a registry with an empty generation of sites that serves.
 func newServingRegistry(t *testing.T) (*sqldb.Registry, sqldb.Generation) {
 	t.Helper()
 	registry, err := sqldb.OpenRegistry(t.TempDir())

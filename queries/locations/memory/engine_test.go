@@ -20,13 +20,13 @@ import (
 	"lieudit/schemas/table"
 )
 
-// fixture is a read model that is written by the test itself, and the search of it.
+// fixture is a read model that the test itself writes, and an engine on it.
 type fixture struct {
 	engine   *memory.Engine
 	registry *sqldb.Registry
 	copy     sqldb.Generation
 
-	turn     sync.Mutex // writers come one after the other, as their events do in the log
+	turn     sync.Mutex // held by one writer at a time, as events are in one order in the log
 	mu       sync.Mutex
 	position int64
 	last     map[string]int64 // change of each account
@@ -46,7 +46,7 @@ func open(t testing.TB, address string, bound int) *fixture {
 	return s
 }
 
-// build makes an empty copy serve.
+// build lets an empty generation serve.
 func (s *fixture) build(t testing.TB) {
 	t.Helper()
 	var err error
@@ -64,7 +64,7 @@ func (s *fixture) changed(account string) uint64 {
 	return uint64(s.last[account])
 }
 
-// now is the time, and what was added to it.
+// now is the time plus what wait added to it.
 func (s *fixture) now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *fixture) wait(d time.Duration) {
 	s.later += d
 }
 
-// notifyChange says that an account changed, and gives the position.
+// notifyChange notifies the engine that accounts changed, and returns the position of the change.
 func (s *fixture) notifyChange(accounts ...string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *fixture) notifyChange(accounts ...string) int64 {
 	return s.position
 }
 
-// write runs f in a transaction that brings the copy to a position.
+// write runs f in a transaction that moves the checkpoint to a position.
 func (s *fixture) write(t testing.TB, position int64, f func(*sqldb.Tx) error) {
 	t.Helper()
 	db, release, err := s.registry.OpenGeneration(t.Context(), s.copy)
@@ -133,7 +133,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// fresh is an address of its own for each test on SQLite; on Postgres a fresh copy in the one database does.
+// fresh is a new address for each test on SQLite. On Postgres a new generation in the one database is enough.
 func fresh(t *testing.T, address string) string {
 	if len(address) > 8 && address[:8] == "postgres" {
 		return address
@@ -145,7 +145,7 @@ func named(account, externalID, name string) table.Site {
 	return searchtest.NewSiteRow(account, "shops", externalID, locations.StoredSite{Content: locations.Content{Name: name}})
 }
 
-// names are what an account's sites are called.
+// names are the names of an account's sites.
 func (s *fixture) names(t testing.TB, account string) (all []string) {
 	t.Helper()
 	for _, h := range s.searchPage(t, search.Query{Account: account, Status: search.All, Limit: 100_000}).Hits {
@@ -154,7 +154,7 @@ func (s *fixture) names(t testing.TB, account string) (all []string) {
 	return all
 }
 
-func TestASearchWaitsForWhatIsKnownToBeWritten(t *testing.T) {
+func TestASearchWaitsForTheReadModelToReachTheLastChange(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := open(t, address, memory.DefaultMaxSites)
@@ -168,7 +168,7 @@ func TestASearchWaitsForWhatIsKnownToBeWritten(t *testing.T) {
 		select {
 		case early := <-asked:
 			t.Errorf("got %v before the change was in the read model", early)
-		case <-time.After(30 * time.Millisecond): // it may be slow to begin: then the test shows less
+		case <-time.After(30 * time.Millisecond): // a search that begins later than that makes the test weaker, not wrong
 		}
 		s.write(t, position, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, []table.Site{row}) })
 		if got := <-asked; !slices.Equal(got, []string{"Après"}) {
@@ -177,7 +177,7 @@ func TestASearchWaitsForWhatIsKnownToBeWritten(t *testing.T) {
 	})
 }
 
-func TestASearchGivesUpOnAReadModelThatStandsStill(t *testing.T) {
+func TestASearchGivesUpOnAReadModelThatDoesNotMove(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
 	s.put(t, named("a", "x", "Avant"), named("b", "x", "Ailleurs"))
@@ -185,7 +185,7 @@ func TestASearchGivesUpOnAReadModelThatStandsStill(t *testing.T) {
 	s.notifyChange("a")
 	began := time.Now()
 	answers := make(chan error)
-	for range 4 { // they do not wait one after the other
+	for range 4 { // the waits do not add up
 		go func() {
 			_, err := s.engine.Search(t.Context(), search.Query{Account: "a", Limit: 1})
 			answers <- err
@@ -244,7 +244,7 @@ func TestSitesOfAnErasedAccountAreGone(t *testing.T) {
 	})
 }
 
-func TestASiteWhoseContentCannotBeReadAnyMoreHasNone(t *testing.T) {
+func TestASiteWhoseKeyWasDestroyedHasNoContent(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
 	row := named("a", "x", "Site")
@@ -255,7 +255,7 @@ func TestASiteWhoseContentCannotBeReadAnyMoreHasNone(t *testing.T) {
 	}
 }
 
-func TestACopyThatWasFilledAnewIsReadWhole(t *testing.T) {
+func TestARebuiltGenerationIsReadWhole(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
 	s.put(t, named("a", "x", "Un"), named("a", "y", "Deux"))
@@ -267,7 +267,7 @@ func TestACopyThatWasFilledAnewIsReadWhole(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAskedForLongestIsLetGoOf(t *testing.T) {
+func TestTheIndexUsedLongestAgoIsEvicted(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), 25)
 	for i := range 5 {
@@ -285,7 +285,7 @@ func TestWhatIsNotAskedForLongestIsLetGoOf(t *testing.T) {
 	if accounts, sites := s.engine.CacheSize(); accounts != 2 || sites != 18 {
 		t.Errorf("%d accounts with %d sites are held", accounts, sites)
 	}
-	for i := range 100 { // accounts without sites take room too
+	for i := range 100 { // accounts without sites have a weight too
 		s.names(t, fmt.Sprint("empty", i))
 	}
 	if accounts, sites := s.engine.CacheSize(); accounts > 25 || sites != 0 {
@@ -293,7 +293,7 @@ func TestWhatIsNotAskedForLongestIsLetGoOf(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyAsksForIsLetGoOf(t *testing.T) {
+func TestIdleIndexesAreEvicted(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
 	s.put(t, named("a", "x", "Site"), named("b", "x", "Site"))
@@ -310,7 +310,7 @@ func TestWhatNobodyAsksForIsLetGoOf(t *testing.T) {
 	}
 }
 
-func TestAnAccountLargerThanAllRoomIsSearched(t *testing.T) {
+func TestAnAccountLargerThanTheCacheIsSearched(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), 3)
 	for j := range 9 {
@@ -323,7 +323,7 @@ func TestAnAccountLargerThanAllRoomIsSearched(t *testing.T) {
 	}
 }
 
-func TestWhatIsHeldIsSearchedWhileTheTablesAreAway(t *testing.T) {
+func TestAnIndexInMemoryIsSearchedWhileTheDatabaseIsDown(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
 	s.put(t, named("a", "x", "Site"))
@@ -336,7 +336,7 @@ func TestWhatIsHeldIsSearchedWhileTheTablesAreAway(t *testing.T) {
 	}
 }
 
-func TestTheTablesAreLookedAtNowAndThenAlthoughNobodyToldOfAChange(t *testing.T) {
+func TestAnIndexIsCheckedNowAndThenWithoutANotification(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
 	s.put(t, named("a", "x", "Avant"), named("b", "x", "Site"))
@@ -354,7 +354,8 @@ func TestTheTablesAreLookedAtNowAndThenAlthoughNobodyToldOfAChange(t *testing.T)
 	}
 }
 
-// TestReadersAndWritersAtOnce has every writer look for what it wrote, while sites of all accounts are let go of and loaded again.
+// TestReadersAndWritersAtOnce has every writer search for what it wrote, while sites of all accounts are evicted and
+// loaded again.
 func TestReadersAndWritersAtOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), 60)
@@ -386,7 +387,8 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// What is held in memory is of the rows: when those are not on the log it is refused with them, and read anew after.
+// An index in memory is made of rows: when these turn out not to be on the log, the search fails as they do, and the
+// index is read anew afterwards.
 func TestASearchShowsNothingOfRowsThatAreNotOnTheLog(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
@@ -397,7 +399,7 @@ func TestASearchShowsNothingOfRowsThatAreNotOnTheLog(t *testing.T) {
 	if _, err := s.engine.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, sqldb.ErrDiverged) {
 		t.Errorf("got %v, want %v", err, sqldb.ErrDiverged)
 	}
-	s.build(t) // a fresh copy serves, which is not as far
+	s.build(t) // another generation serves, whose checkpoint is not as far
 	s.last = map[string]int64{}
 	row := named("a", "x", "Tenu")
 	row.Position = 1
@@ -407,7 +409,7 @@ func TestASearchShowsNothingOfRowsThatAreNotOnTheLog(t *testing.T) {
 	}
 }
 
-func TestASearchGoesOnWhenTheLogOfItsRowsIsBack(t *testing.T) {
+func TestASearchWorksAgainWhenTheRowsAreOnTheLogAgain(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
 	s.put(t, named("a", "x", "Là"))

@@ -8,7 +8,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-func FuzzSqueeze(f *testing.F) {
+func FuzzCompress(f *testing.F) {
 	f.Add("", "")
 	f.Add("", "abcdefgh")
 	f.Add(`{"content":{"nom":"Un"}}`, `{"content":{"nom":"Deux"}}`)
@@ -21,7 +21,7 @@ func FuzzSqueeze(f *testing.F) {
 	})
 }
 
-func TestAPrimerIsASmallPartOfWhatItIsFor(t *testing.T) {
+func TestADictionaryIsASmallPartOfTheContents(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 16, 100, 5000} {
 		rows := make([]table.Site, n)
@@ -34,7 +34,7 @@ func TestAPrimerIsASmallPartOfWhatItIsFor(t *testing.T) {
 	}
 }
 
-func TestAnIndexThatGrewIsReadAnew(t *testing.T) {
+func TestAnIndexThatGrewGetsANewDictionary(t *testing.T) {
 	t.Parallel()
 	row := func(i int) table.Site {
 		return table.Site{ExternalID: strconv.Itoa(i), Content: `{"content":{"site_web":"` + strings.Repeat("Magasin ", 30) + `"}}`}
