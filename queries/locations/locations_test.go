@@ -12,7 +12,7 @@ import (
 	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/queries/locations"
 	"lieudit/queries/locations/search"
-	locationsschemas "lieudit/schemas/locations"
+	sites "lieudit/schemas/locations"
 	"lieudit/schemas/table"
 )
 
@@ -194,8 +194,8 @@ func TestASiteHasAllColumnsOfItsRow(t *testing.T) {
 		erased.Content = ""
 		p, _ := openReader(t, address, nil, []table.Site{stored, erased})
 		lat, lon := 44.5, 3.5
-		want := locationsschemas.Site{ID: "id", Referential: "m", ExternalID: "p", Version: 7, Source: locationsschemas.SourceBAN, Score: 0.9,
-			Content: locationsschemas.Content{Name: "Boutique", Tags: []string{"x"}, IDBan: "u", Lat: &lat, Lon: &lon},
+		want := sites.Site{ID: "id", Referential: "m", ExternalID: "p", Version: 7, Source: sites.SourceBAN, Score: 0.9,
+			Content: sites.Content{Name: "Boutique", Tags: []string{"x"}, IDBan: "u", Lat: &lat, Lon: &lon},
 			Created: begin, Modified: begin.Add(time.Hour), Deactivated: begin.Add(time.Hour)}
 		got, err := p.FindSite(t.Context(), "a", "m", "p")
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
