@@ -159,6 +159,7 @@ const (
 	rangeEnd          = "~" // sorts after all encoded texts
 )
 
+// sortableEncoding keeps the order of bytes: its letters are in the order of ASCII.
 var sortableEncoding = base32.HexEncoding.WithPadding(base32.NoPadding)
 
 // encodeSortKey is a sort key of search.ByName, in parts that are compared one after the other as texts.

@@ -37,7 +37,8 @@ type serverHit struct {
 	Details    json.RawMessage `json:"_rankingScoreDetails"`
 }
 
-// buildSubqueries are the ways to answer the query, none where nothing can.
+// buildSubqueries are the ways to answer the query, none where nothing can: the words of the text, with abbreviations
+// and without, and where external ids are looked at, those that are the text and those that begin with it.
 func (s *indexSearch) buildSubqueries() []subquery {
 	text := s.TrimmedText()
 	if text == "" {
@@ -56,7 +57,8 @@ func (s *indexSearch) buildSubqueries() []subquery {
 
 const maxExternalIDLength = 128 // characters of an external id
 
-// expandAbbreviations makes a subquery for each combination of abbreviations and of what they stand for.
+// expandAbbreviations makes a subquery for each combination of abbreviations and of what they stand for: four for "bd
+// st michel".
 func (s *indexSearch) expandAbbreviations(words []search.Word) []subquery {
 	if len(words) == 0 {
 		return nil
@@ -85,7 +87,9 @@ func (s *indexSearch) expandAbbreviations(words []search.Word) []subquery {
 	return all
 }
 
-// rank is the rank of a site for a text in which expandedCount words are expansions, out of the server's scores.
+// rank is the rank of a site for a text in which expandedCount words are expansions, out of the server's scores. Words
+// that do not match exactly are beginnings or have typos; the attribute score falls with the field from 1. It need not
+// be as exact as that of the engine in memory: it only has to be the same whenever the same site is asked for.
 func (f serverHit) rank(expandedCount int) uint64 {
 	var details struct {
 		Typo struct {
@@ -158,6 +162,7 @@ func (s *indexSearch) buildRequest(filter string, scope searchScope) *meilisearc
 	return request
 }
 
+// decodeHits reads the documents of an answer, the checkpoint among them where the filter allows it.
 func decodeHits(raw meilisearch.Hits) ([]serverHit, error) {
 	hits := make([]serverHit, len(raw))
 	for i, h := range raw {
@@ -231,4 +236,5 @@ func boxFilter(b search.Box) string {
 	return fmt.Sprintf(`%s AND (lon >= "%s" OR lon <= "%s")`, lat, formatDegrees(b.West), formatDegrees(b.East))
 }
 
+// formatDegrees writes a number without an exponent, which filters do not know.
 func formatDegrees(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

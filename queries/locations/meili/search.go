@@ -123,7 +123,8 @@ type candidate struct {
 	sortKey search.SortKey
 }
 
-// candidateSet are the first candidates of all, in their order, and whether they are all there are.
+// candidateSet are the first candidates of all, in their order, and whether they are all there are. Sites that the
+// server found beyond them are not in the set, as others that it did not return may come before those.
 type candidateSet struct {
 	candidates []candidate
 	isComplete bool
@@ -144,6 +145,10 @@ const (
 )
 
 // scopeFor is how far an attempt looks, from 0. Each looks farther than the one before, and the last one everywhere.
+//
+// By distance the radius grows, as the server cannot sort by it without looking at the sites of all accounts. By name
+// or relevance the number of candidates grows, and a later page by relevance first tries the sites of the same rank.
+// Where the server has no such order all that matches is fetched at once.
 func (s *indexSearch) scopeFor(attempt int) searchScope {
 	limit := s.Limit + spareCandidates
 	switch {
@@ -230,8 +235,8 @@ func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool)
 	return c, ok
 }
 
-// readPage is the page after the cursor. It reads candidates from the read model until the page has room for no more.
-// isFull says that the page is full and that a site is known to follow.
+// readPage is the page after the cursor. It reads candidates from the read model a page at a time, until the page has
+// room for no more. isFull says that the page is full and that a site is known to follow.
 func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Result, isFull bool, err error) {
 	var last search.SortKey
 	seen := map[string]bool{}

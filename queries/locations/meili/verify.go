@@ -29,6 +29,7 @@ func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
 	return h, s.hasAllTags(shown) && s.isWithinArea(position, h.Distance) && s.matchesText(shown), nil
 }
 
+// hasAllTags says whether a site has all tags of the query.
 func (s *indexSearch) hasAllTags(shown locations.Site) bool {
 	has := map[string]bool{}
 	for _, tag := range shown.Tags {
@@ -73,6 +74,7 @@ func matchesWord(terms map[string]bool, w search.Word) bool {
 	return false
 }
 
+// isWithinArea says whether a position is in the query's box and radius. No position is in neither.
 func (s *indexSearch) isWithinArea(position *search.Point, distance float64) bool {
 	if s.Box == nil && s.Radius == 0 {
 		return true

@@ -102,7 +102,8 @@ type cacheEntry struct {
 	weight     int // its sites, and 1 for itself
 }
 
-// snapshot is an index and how new it is. Neither changes any more.
+// snapshot is an index and how new it is. Neither changes any more. A refresh makes another one and stores it in the
+// entry, while queries go on with the one they have.
 type snapshot struct {
 	*index
 	source      string // the generation it was read from, and which refold of the account's rows
@@ -171,7 +172,7 @@ const (
 	checkInterval = 30 * time.Second
 )
 
-// currentIndex is the index of a key with all that is known to be written in it.
+// currentIndex is the index of a key with all that is known to be written in it. As a rule it is in the cache.
 func (e *Engine) currentIndex(ctx context.Context, k cacheKey) (*index, error) {
 	h, position := e.cacheEntryFor(k), e.lastChange(k.account)
 	if s := e.loadedSnapshot(h); s.covers(position) && e.now().Sub(s.checkedAt) < checkInterval {

@@ -32,11 +32,13 @@ type index struct {
 
 const chunkOffsetBits = 40 // bits of a recordRef that are the byte in its chunk
 
+// record is the record of a site. It shares the chunk's bytes.
 func (x *index) record(ordinal uint32) siteRecord {
 	ref := x.recordRefs[ordinal]
 	return siteRecord{x.chunks[ref>>chunkOffsetBits][ref&(1<<chunkOffsetBits-1):]}
 }
 
+// sortKey is the sort key of a site, without rank and distance.
 func (x *index) sortKey(ordinal uint32) search.SortKey { return x.record(ordinal).sortKey() }
 
 // firstAfter is the first ordinal whose sort key comes after p, by name, external id and referential alone.
@@ -61,6 +63,7 @@ func compareFolded(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
+// lower is an ASCII letter in lower case, and any other byte as it is.
 func lower(b byte) byte {
 	if 'A' <= b && b <= 'Z' {
 		return b + 'a' - 'A'
@@ -122,6 +125,7 @@ func (x *index) withChanges(rows []table.Site, includes func(active bool) bool) 
 	return next.compact(), nil
 }
 
+// recordSize is the length of a site's record. Records do not hold it: only compact and withChanges need it.
 func (x *index) recordSize(ordinal uint32) int {
 	p := x.record(ordinal)
 	whole := len(p.rest)
@@ -135,7 +139,8 @@ func (x *index) recordSize(ordinal uint32) int {
 }
 
 // merge fills the empty index x with the sites of old that were not replaced, and with added, both in the order of
-// names.
+// names. Every site gets a new ordinal: movedOrdinals maps those of old, addedOrdinals the places in added. The words
+// of the added sites are inverted meanwhile.
 func (x *index) merge(old *index, replaced []bool, remaining int, added []indexEntry) {
 	n := remaining + len(added)
 	var words, facets invertedIndex

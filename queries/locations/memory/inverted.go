@@ -11,7 +11,11 @@ import (
 )
 
 // invertedIndex is a sorted list of words, each with its postings: the ordinals of the sites that have it, rising, with
-// the field in which the word is. It does not change.
+// the field in which the word is. It does not change. The words are one text and the postings one string, so an index
+// of a million words is five objects for the garbage collector.
+//
+// A posting is a varint of the difference to the ordinal before, times four, plus the field: sites 3 (name) and 5
+// (town) are 12 and 9.
 //
 // Vellum's dictionaries (FST) are not used: a typo in the first letter counts for two here, which its Levenshtein
 // automaton does not know.
@@ -25,6 +29,7 @@ type invertedIndex struct {
 
 func (d *invertedIndex) len() int { return len(d.wordEnds) }
 
+// word is the i-th word.
 func (d *invertedIndex) word(i int) string {
 	from := uint32(0)
 	if i > 0 {
@@ -33,6 +38,7 @@ func (d *invertedIndex) word(i int) string {
 	return d.text[from:d.wordEnds[i]]
 }
 
+// postingsOf are the postings of the i-th word.
 func (d *invertedIndex) postingsOf(i int) postingIterator {
 	from := uint32(0)
 	if i > 0 {
@@ -92,6 +98,7 @@ type indexWriter struct {
 	previousStart      int // where the word before begins in text
 }
 
+// addPosting adds a posting to a word. The first one begins the word; ordinals of a word rise.
 func (w *indexWriter) addPosting(word string, ordinal uint32, in search.Field) {
 	if !w.wordStarted {
 		w.wordStarted, w.lastOrdinal = true, 0
@@ -115,6 +122,7 @@ func (w *indexWriter) endWord() {
 	w.wordStarted, w.previousStart = false, start
 }
 
+// sharedPrefixLength is how many bytes two words share from their beginning, at most 255.
 func sharedPrefixLength(a, b []byte) uint8 {
 	n := 0
 	for n < len(a) && n < len(b) && n < 255 && a[n] == b[n] {
@@ -168,6 +176,7 @@ type renumberedPostings struct {
 // droppedOrdinal is the new ordinal of a site that is left out.
 const droppedOrdinal = ^uint32(0)
 
+// next is the next site that is not left out, or false at the end, with an ordinal that sorts last.
 func (m *renumberedPostings) next() (ordinal uint32, in search.Field, ok bool) {
 	for {
 		ordinal, in, ok = m.postingIterator.next()
@@ -213,6 +222,7 @@ func newPostingCollector() *postingCollector {
 	return &postingCollector{wordIDs: map[string]uint32{}, wordsOfText: map[string][]uint32{}}
 }
 
+// wordID is the number of a word, a new one where it was not seen before.
 func (g *postingCollector) wordID(word string) uint32 {
 	n, known := g.wordIDs[word]
 	if !known {
@@ -240,6 +250,7 @@ func (g *postingCollector) addText(text string, ordinal uint32, in search.Field)
 	}
 }
 
+// addPosting adds a posting, or, where the site has the word already, keeps the first of the two fields.
 func (g *postingCollector) addPosting(word, ordinal uint32, in search.Field) {
 	if at := g.lastPostings[word]; at >= 0 && g.postings[at].ordinal == ordinal {
 		g.postings[at].in = min(g.postings[at].in, in)
@@ -249,6 +260,7 @@ func (g *postingCollector) addPosting(word, ordinal uint32, in search.Field) {
 	g.postings = append(g.postings, posting{word, ordinal, in})
 }
 
+// build makes the index of all that was collected.
 func (g *postingCollector) build() invertedIndex {
 	words := slices.Sorted(maps.Keys(g.wordIDs))
 	var w indexWriter

@@ -10,6 +10,9 @@ import (
 
 // visitMatches calls yield with every word that a typed one finds: the same, one that begins with it, or one within the
 // typos that are allowed. isPrefix says that only the beginning of the word is like it.
+//
+// The first two are next to each other in the sorted list. Typos need a walk: through the words that begin with the
+// same letter where one typo is allowed, since one in the first letter counts for two, and else through all words.
 func (d *invertedIndex) visitMatches(typed search.Word, walk *levenshteinWalk, yield func(word, typos int, isPrefix bool)) {
 	lo := d.lowerBound(typed.Text)
 	hi := lo
@@ -85,6 +88,7 @@ const (
 	neverDead = maxRows * utf8.UTFMax
 )
 
+// reset begins a walk for another typed word.
 func (w *levenshteinWalk) reset(typed search.Word, maxTypos int) {
 	w.typed = w.typed[:0]
 	for i := range typed.Text {

@@ -20,6 +20,7 @@ import (
 // sorted by.
 type siteRecord struct{ rest string }
 
+// readString reads a length and so many bytes.
 func (p *siteRecord) readString() string {
 	n, size := uint64(p.rest[0]), 1
 	if n >= 0x80 {
@@ -41,6 +42,7 @@ func (p *siteRecord) decodeUvarint() (n uint64, size int) {
 	}
 }
 
+// readInt reads a varint.
 func (p *siteRecord) readInt() int64 {
 	n, size := p.decodeUvarint()
 	p.rest = p.rest[size:]
@@ -119,6 +121,8 @@ type siteProjection struct {
 	} `json:"position"`
 }
 
+// parseEntry reads what the index needs of a row, and fails where the row's content is no JSON. The position is the
+// stored one where there is one, else that of the content, as the site shows it.
 func parseEntry(r *table.Site) (e indexEntry, err error) {
 	if r.Content != "" { // else its key was destroyed
 		if err := json.Unmarshal([]byte(r.Content), &e.projection); err != nil {
@@ -140,6 +144,7 @@ func parseEntry(r *table.Site) (e indexEntry, err error) {
 func referentialFacet(code string) string { return "r" + code }
 func tagFacet(tag string) string          { return "t" + search.FoldTag(tag) }
 
+// visitFacets calls yield with each facet. The field means nothing.
 func (e *indexEntry) visitFacets(yield func(facet string, in search.Field)) {
 	yield(referentialFacet(e.sortKey.Referential), search.InName)
 	for _, tag := range e.projection.Content.Tags {
@@ -196,6 +201,7 @@ func newCompressor(dictionary string) *compressor {
 	return q
 }
 
+// hashPrefix is a hash of the first four bytes, of 12 bits.
 func hashPrefix(s string) uint32 {
 	return (uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24) * 2654435761 >> 20
 }

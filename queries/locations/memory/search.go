@@ -30,6 +30,7 @@ func (a candidate) compare(b candidate) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.distance, b.distance), cmp.Compare(a.ordinal, b.ordinal))
 }
 
+// run ranks all sites of the index, drops those that a filter excludes, and builds the page of the first that are left.
 func (s *indexSearch) run() (search.Result, error) {
 	if text := s.TrimmedText(); text != "" {
 		s.buffers.rankByText(s.index, text, s.MatchExternalIDs)
@@ -75,6 +76,7 @@ func (s *indexSearch) topCandidates() []candidate {
 	return top.candidates
 }
 
+// candidate is the candidate of a site that matches, with what the order looks at.
 func (s *indexSearch) candidate(n uint32) candidate {
 	p := candidate{ordinal: n}
 	if s.order == search.ByRelevance {
@@ -114,6 +116,7 @@ func (s *indexSearch) distanceTo(n uint32) float64 {
 	return search.Distance(*s.Center, search.Point{Lat: s.index.lat[n], Lon: s.index.lon[n]})
 }
 
+// buildPage is the page of candidates. One more than the page has room for means that there is a next page.
 func (s *indexSearch) buildPage(candidates []candidate) (r search.Result, err error) {
 	if len(candidates) > s.Limit {
 		candidates = candidates[:s.Limit]
@@ -192,6 +195,7 @@ type rankBuffers struct {
 	termCounts []uint32 // how many of a word's expansions each site has, and in the two lowest bits the last field of these
 }
 
+// fillSlice makes s n values long, all the same, in the memory it has if that is enough.
 func fillSlice(s []uint32, n int, value uint32) []uint32 {
 	s = slices.Grow(s[:0], n)[:n]
 	for i := range s {
@@ -242,6 +246,7 @@ func (s *rankBuffers) rankByWord(x *index, w search.Word) {
 	}
 }
 
+// addPostings ranks the sites of a list, each at its best.
 func (s *rankBuffers) addPostings(list postingIterator, rank uint32) {
 	for {
 		n, in, ok := list.next()
@@ -252,7 +257,8 @@ func (s *rankBuffers) addPostings(list postingIterator, rank uint32) {
 	}
 }
 
-// rankByAllTerms ranks the sites that have all of the terms.
+// rankByAllTerms ranks the sites that have all of the terms, which together are what an abbreviation stands for. It
+// counts the terms of each site in turn, so a site counts only while it has all of those before.
 func (s *rankBuffers) rankByAllTerms(x *index, terms []string) {
 	s.termCounts = fillSlice(s.termCounts, len(x.recordRefs), 0)
 	for i, term := range terms {
