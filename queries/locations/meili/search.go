@@ -40,7 +40,7 @@ type Engine struct {
 
 // New is the engine on a server, of the sites whose rows are in a registry's read model. Nothing is asked before Search.
 func New(s meiliclient.Server, registry *sqldb.Registry) *Engine {
-	x := &Engine{server: s.Client(), registry: registry, timeout: cmp.Or(s.Timeout, meiliclient.SearchTimeout)}
+	x := &Engine{server: s.Client(), registry: registry, timeout: cmp.Or(s.Timeout, siteindex.SearchTimeout)}
 	if s.Index != "" {
 		x.name.Store(&s.Index)
 	}
