@@ -35,20 +35,20 @@ func openReader(t *testing.T, address string, referentials []table.Referential, 
 		t.Fatal(err)
 	}
 	t.Cleanup(release)
-	put := func(sites ...table.Site) {
+	writeSites := func(sites ...table.Site) {
 		t.Helper()
 		if err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, sites) }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	put(sites...)
+	writeSites(sites...)
 	if err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Referentials, referentials) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := registry.PromoteGeneration(t.Context(), table.LocationsModel, c); err != nil {
 		t.Fatal(err)
 	}
-	return locations.New(registry), put
+	return locations.New(registry), writeSites
 }
 
 func row(account, code, id string, active bool) table.Site {
@@ -120,12 +120,12 @@ func readAllPages(t *testing.T, p *locations.Reader, status search.Status, limit
 func TestACursorStaysValidWhileSitesChange(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
-		p, put := openReader(t, address, nil, []table.Site{row("a", "m", "b", true), row("a", "m", "d", true), row("a", "m", "f", true)})
+		p, writeSites := openReader(t, address, nil, []table.Site{row("a", "m", "b", true), row("a", "m", "d", true), row("a", "m", "f", true)})
 		_, next, err := p.ListSites(t.Context(), "a", "m", search.Active, locations.Page{Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(row("a", "m", "a", true), row("a", "m", "d", false), row("a", "m", "e", true))
+		writeSites(row("a", "m", "a", true), row("a", "m", "d", false), row("a", "m", "e", true))
 		rest, _, err := p.ListSites(t.Context(), "a", "m", search.Active, locations.Page{Cursor: next, Limit: 9})
 		if err != nil || len(rest) != 2 || rest[0].ExternalID != "e" || rest[1].ExternalID != "f" {
 			t.Errorf("got %+v, %v", rest, err)

@@ -52,7 +52,7 @@ func TestMemoryAndMeilisearchSideBySide(t *testing.T) {
 		}
 		s.WriteSites(nil, rows...)
 	}
-	t.Logf("%d sites told in %.1f s", sites, time.Since(began).Seconds())
+	t.Logf("%d sites applied in %.1f s", sites, time.Since(began).Seconds())
 	engines := map[string]search.Engine{"memory": memory.New(s.registry, func(string) uint64 { return 0 }, time.Now, memory.DefaultMaxSites), "meilisearch": s.engine}
 	center := &search.Point{Lat: 44.5, Lon: 3.5}
 	for _, c := range []struct {

@@ -198,9 +198,9 @@ func TestIndexThatWasNeverFilledDoesNotAnswer(t *testing.T) {
 	if _, err := engine.Search(t.Context(), q); err == nil {
 		t.Error("got an answer of an index that is not there")
 	}
-	told, err := index.Open(t.Context())
-	if err != nil || told != (searchindex.IndexState{}) {
-		t.Fatalf("got %+v, %v", told, err)
+	state, err := index.Open(t.Context())
+	if err != nil || state != (searchindex.IndexState{}) {
+		t.Fatalf("got %+v, %v", state, err)
 	}
 	if _, err := engine.Search(t.Context(), q); !errors.Is(err, search.ErrStaleIndex) {
 		t.Errorf("got %v, want %v", err, search.ErrStaleIndex)
@@ -222,16 +222,16 @@ func TestIndexKnowsHowFarItWasTold(t *testing.T) {
 		if err := errors.Join(s.index.ApplyBatch(t.Context(), b), s.index.SaveProgress(t.Context(), b)); err != nil {
 			t.Fatal(err)
 		}
-		told, err := s.index.Open(t.Context())
-		if want := (searchindex.IndexState{Generation: generation, Position: position, Sites: step.want}); told != want || err != nil {
-			t.Errorf("got %+v, %v, want %+v", told, err, want)
+		state, err := s.index.Open(t.Context())
+		if want := (searchindex.IndexState{Generation: generation, Position: position, Sites: step.want}); state != want || err != nil {
+			t.Errorf("got %+v, %v, want %+v", state, err, want)
 		}
 	}
 	if err := s.index.SaveProgress(t.Context(), searchindex.Batch{Generation: "another", Position: 20}); err != nil {
 		t.Fatal(err)
 	}
-	if told, err := s.index.Open(t.Context()); told != (searchindex.IndexState{Generation: "another", Position: 20}) || err != nil {
-		t.Errorf("got %+v, %v", told, err)
+	if state, err := s.index.Open(t.Context()); state != (searchindex.IndexState{Generation: "another", Position: 20}) || err != nil {
+		t.Errorf("got %+v, %v", state, err)
 	}
 }
 
@@ -305,8 +305,8 @@ func TestIndexThatIsLostIsNoticed(t *testing.T) {
 	if err := s.index.SaveProgress(t.Context(), searchindex.Batch{Generation: generation, Position: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if told, err := s.index.Open(t.Context()); told.Generation != "" || err != nil {
-		t.Errorf("got %+v, %v", told, err)
+	if state, err := s.index.Open(t.Context()); state.Generation != "" || err != nil {
+		t.Errorf("got %+v, %v", state, err)
 	}
 	if _, err := s.engine.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, search.ErrStaleIndex) {
 		t.Errorf("got %v, want %v", err, search.ErrStaleIndex)

@@ -32,9 +32,9 @@ func BenchmarkSearch(b *testing.B) {
 func benchmark(b *testing.B, accounts, sites int) {
 	s := open(b, b.TempDir(), memory.DefaultMaxSites*2)
 	rows := chainOfShops(b, "big", 11_000)
-	s.put(b, rows...)
+	s.writeRows(b, rows...)
 	for i := range accounts {
-		s.put(b, chainOfShops(b, account(i), sites)...)
+		s.writeRows(b, chainOfShops(b, account(i), sites)...)
 	}
 	before := heap()
 	began := time.Now()
@@ -76,8 +76,8 @@ func (s *fixture) searchPage(t testing.TB, q search.Query) search.Result {
 
 // way is a kind of query, made of a site.
 type way struct {
-	name string
-	ask  func(*rand.Rand, table.Site) search.Query
+	name  string
+	query func(*rand.Rand, table.Site) search.Query
 }
 
 var asking = []way{
@@ -141,7 +141,7 @@ func (s *fixture) measure(b *testing.B, way way, rows []table.Site, accounts int
 	rng := rand.New(rand.NewPCG(1, 2))
 	questions := make([]search.Query, 1000)
 	for i := range questions {
-		questions[i] = way.ask(rng, rows[rng.IntN(len(rows))])
+		questions[i] = way.query(rng, rows[rng.IntN(len(rows))])
 		questions[i].Account = "big"
 		if i%10 == 9 {
 			questions[i].Account = account(rng.IntN(accounts))
@@ -184,7 +184,7 @@ func (s *fixture) rewrite(b *testing.B, rows []table.Site, n int) {
 		for i := range fresh {
 			fresh[i].Version++
 		}
-		s.put(b, fresh...)
+		s.writeRows(b, fresh...)
 		began := time.Now()
 		s.searchPage(b, search.Query{Account: "big"})
 		took += time.Since(began)
@@ -197,7 +197,7 @@ func (s *fixture) rewrite(b *testing.B, rows []table.Site, n int) {
 func BenchmarkLoad(b *testing.B) {
 	s := open(b, b.TempDir(), 1)
 	for i := range 2 {
-		s.put(b, chainOfShops(b, account(i), 11_000)...)
+		s.writeRows(b, chainOfShops(b, account(i), 11_000)...)
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

@@ -108,7 +108,7 @@ func (s *fixture) write(t testing.TB, position int64, f func(*sqldb.Tx) error) {
 	}
 }
 
-func (s *fixture) put(t testing.TB, rows ...table.Site) {
+func (s *fixture) writeRows(t testing.TB, rows ...table.Site) {
 	t.Helper()
 	accounts := make([]string, len(rows))
 	for i := range rows {
@@ -123,7 +123,7 @@ func (s *fixture) put(t testing.TB, rows ...table.Site) {
 	s.write(t, position, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, rows) })
 }
 
-func (s *fixture) WriteSites(t *testing.T, rows ...table.Site) { s.put(t, rows...) }
+func (s *fixture) WriteSites(t *testing.T, rows ...table.Site) { s.writeRows(t, rows...) }
 func (s *fixture) Engine() search.Engine                       { return s.engine }
 
 func TestContract(t *testing.T) {
@@ -158,7 +158,7 @@ func TestASearchWaitsForTheReadModelToReachTheLastChange(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := open(t, address, memory.DefaultMaxSites)
-		s.put(t, named("a", "x", "Avant"))
+		s.writeRows(t, named("a", "x", "Avant"))
 		s.names(t, "a")
 		position := s.notifyChange("a")
 		row := named("a", "x", "Après")
@@ -180,7 +180,7 @@ func TestASearchWaitsForTheReadModelToReachTheLastChange(t *testing.T) {
 func TestASearchGivesUpOnAReadModelThatDoesNotMove(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Avant"), named("b", "x", "Ailleurs"))
+	s.writeRows(t, named("a", "x", "Avant"), named("b", "x", "Ailleurs"))
 	s.names(t, "a")
 	s.notifyChange("a")
 	began := time.Now()
@@ -212,7 +212,7 @@ func TestASearchGivesUpOnAReadModelThatDoesNotMove(t *testing.T) {
 func TestAnEventWithoutSitesLeavesThemAsTheyAre(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Site"))
+	s.writeRows(t, named("a", "x", "Site"))
 	for range 3 {
 		s.write(t, s.notifyChange("a"), func(*sqldb.Tx) error { return nil })
 		if got := s.names(t, "a"); len(got) != 1 {
@@ -225,7 +225,7 @@ func TestSitesOfAnErasedAccountAreGone(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := open(t, address, memory.DefaultMaxSites)
-		s.put(t, named("a", "x", "Site"), named("b", "x", "Reste"))
+		s.writeRows(t, named("a", "x", "Site"), named("b", "x", "Reste"))
 		s.names(t, "a")
 		s.write(t, s.notifyChange("a"), func(tx *sqldb.Tx) error {
 			_, err := tx.Exec(t.Context(), "delete from site where account = ?", "a")
@@ -237,7 +237,7 @@ func TestSitesOfAnErasedAccountAreGone(t *testing.T) {
 		if got := s.names(t, "b"); len(got) != 1 {
 			t.Errorf("another account has %v", got)
 		}
-		s.put(t, named("a", "y", "Neuf"))
+		s.writeRows(t, named("a", "y", "Neuf"))
 		if got := s.names(t, "a"); !slices.Equal(got, []string{"Neuf"}) {
 			t.Errorf("got %v", got)
 		}
@@ -249,7 +249,7 @@ func TestASiteWhoseKeyWasDestroyedHasNoContent(t *testing.T) {
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
 	row := named("a", "x", "Site")
 	row.Content = ""
-	s.put(t, row, named("a", "y", "Reste"))
+	s.writeRows(t, row, named("a", "y", "Reste"))
 	if got := s.names(t, "a"); !slices.Equal(got, []string{"Reste", ""}) {
 		t.Errorf("got %q", got)
 	}
@@ -258,10 +258,10 @@ func TestASiteWhoseKeyWasDestroyedHasNoContent(t *testing.T) {
 func TestARebuiltGenerationIsReadWhole(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Un"), named("a", "y", "Deux"))
+	s.writeRows(t, named("a", "x", "Un"), named("a", "y", "Deux"))
 	s.names(t, "a")
 	s.build(t)
-	s.put(t, named("a", "y", "Deux"), named("a", "z", "Trois"))
+	s.writeRows(t, named("a", "y", "Deux"), named("a", "z", "Trois"))
 	if got := s.names(t, "a"); !slices.Equal(got, []string{"Deux", "Trois"}) {
 		t.Errorf("got %v, want what the copy has that serves", got)
 	}
@@ -272,7 +272,7 @@ func TestTheIndexUsedLongestAgoIsEvicted(t *testing.T) {
 	s := open(t, t.TempDir(), 25)
 	for i := range 5 {
 		for j := range 9 {
-			s.put(t, named(account(i), fmt.Sprint(j), "Site"))
+			s.writeRows(t, named(account(i), fmt.Sprint(j), "Site"))
 		}
 	}
 	for range 3 {
@@ -296,7 +296,7 @@ func TestTheIndexUsedLongestAgoIsEvicted(t *testing.T) {
 func TestIdleIndexesAreEvicted(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Site"), named("b", "x", "Site"))
+	s.writeRows(t, named("a", "x", "Site"), named("b", "x", "Site"))
 	s.names(t, "a")
 	s.wait(59 * time.Minute)
 	s.names(t, "b")
@@ -314,7 +314,7 @@ func TestAnAccountLargerThanTheCacheIsSearched(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), 3)
 	for j := range 9 {
-		s.put(t, named("a", fmt.Sprint(j), "Site"))
+		s.writeRows(t, named("a", fmt.Sprint(j), "Site"))
 	}
 	for range 3 {
 		if got := s.names(t, "a"); len(got) != 9 {
@@ -326,7 +326,7 @@ func TestAnAccountLargerThanTheCacheIsSearched(t *testing.T) {
 func TestAnIndexInMemoryIsSearchedWhileTheDatabaseIsDown(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Site"))
+	s.writeRows(t, named("a", "x", "Site"))
 	s.names(t, "a")
 	if err := s.registry.Close(); err != nil {
 		t.Fatal(err)
@@ -339,7 +339,7 @@ func TestAnIndexInMemoryIsSearchedWhileTheDatabaseIsDown(t *testing.T) {
 func TestAnIndexIsCheckedNowAndThenWithoutANotification(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Avant"), named("b", "x", "Site"))
+	s.writeRows(t, named("a", "x", "Avant"), named("b", "x", "Site"))
 	s.names(t, "a")
 	s.names(t, "b")
 	quiet := named("a", "x", "Après")
@@ -369,7 +369,7 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 			for round := range rounds {
 				name := fmt.Sprintf("Site %d", round)
 				row := named(account(i), fmt.Sprint(round%25), name)
-				s.put(t, row)
+				s.writeRows(t, row)
 				found := s.searchPage(t, search.Query{Account: account(i), Text: name, Sort: search.ByName, Limit: 100}).Hits
 				if !slices.ContainsFunc(found, func(h search.Hit) bool { return h.Site.Name == name }) {
 					t.Errorf("%s is not found", name)
@@ -392,7 +392,7 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 func TestASearchShowsNothingOfRowsThatAreNotOnTheLog(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Perdu"), named("b", "x", "Perdu"))
+	s.writeRows(t, named("a", "x", "Perdu"), named("b", "x", "Perdu"))
 	s.names(t, "a")
 	s.names(t, "b")
 	s.registry.SetDiverged(s.copy, true)
@@ -412,7 +412,7 @@ func TestASearchShowsNothingOfRowsThatAreNotOnTheLog(t *testing.T) {
 func TestASearchWorksAgainWhenTheRowsAreOnTheLogAgain(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Là"))
+	s.writeRows(t, named("a", "x", "Là"))
 	s.names(t, "a")
 	s.registry.SetDiverged(s.copy, true)
 	s.registry.SetDiverged(s.copy, false)

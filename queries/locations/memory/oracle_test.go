@@ -38,16 +38,16 @@ func knownOf(row table.Site) known {
 	}
 	k := known{row: row}
 	k.content, _, _ = stored.ShownContent()
-	say := func(field int, texts ...string) {
+	addWords := func(field int, texts ...string) {
 		for _, text := range texts {
 			search.VisitTerms(text, func(word string) { k.fields[field] = append(k.fields[field], word) })
 		}
 	}
-	say(0, k.content.Name)
-	say(1, k.content.Tags...)
+	addWords(0, k.content.Name)
+	addWords(1, k.content.Tags...)
 	if a := k.content.Address; a != nil {
-		say(1, a.City, a.PostalCode)
-		say(2, a.Line1, a.Line2, a.InseeCode, a.Country)
+		addWords(1, a.City, a.PostalCode)
+		addWords(2, a.Line1, a.Line2, a.InseeCode, a.Country)
 	}
 	return k
 }
@@ -229,7 +229,7 @@ func TestEveryAnswerEqualsThatOfTheSimplestSearch(t *testing.T) {
 			rows[r.ID] = r
 			all[r.ID] = knownOf(r)
 		}
-		s.put(t, values(rows)...)
+		s.writeRows(t, values(rows)...)
 		for range 20 {
 			q := w.question()
 			want, got := expected(all, q), []string{}
