@@ -15,7 +15,7 @@ import (
 	"lieudit/commands/locations"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
-	locationsschemas "lieudit/schemas/locations"
+	sites "lieudit/schemas/locations"
 	"lieudit/schemas/plan"
 )
 
@@ -145,8 +145,8 @@ func newLocations(log eventstore.Store, a *account.Accounts) *locations.Location
 
 type noGeocoder struct{}
 
-func (noGeocoder) Geocode(context.Context, locationsschemas.Content) (locationsschemas.Position, bool, error) {
-	return locationsschemas.Position{}, false, nil
+func (noGeocoder) Geocode(context.Context, sites.Content) (sites.Position, bool, error) {
+	return sites.Position{}, false, nil
 }
 
 // makeRows returns n rows, each with a position of its own.
@@ -154,7 +154,7 @@ func makeRows(n int) []locations.Row {
 	rows := make([]locations.Row, n)
 	for i := range rows {
 		lat, lon := 44+float64(i)/1e5, 3.5
-		rows[i] = locations.Row{ExternalID: fmt.Sprintf("id-%05d", i), Content: locationsschemas.Content{Name: "Boulangerie du marché", Lat: &lat, Lon: &lon}}
+		rows[i] = locations.Row{ExternalID: fmt.Sprintf("id-%05d", i), Content: sites.Content{Name: "Boulangerie du marché", Lat: &lat, Lon: &lon}}
 	}
 	return rows
 }

@@ -20,15 +20,13 @@ type Server struct {
 	URL       string            // http://127.0.0.1:7700
 	Key       string            // of its API, "" for none
 	Transport http.RoundTripper // NewTransport() unless set
-	Index     string            // the name of the index; one that tells settings and logs apart unless set
-	Timeout   time.Duration     // of a search; SearchTimeout unless set
+	Index     string            // the name of the index; "" for that of whoever fills or searches it
+	Timeout   time.Duration     // of a search; 0 for that of whoever searches
 }
 
 const (
-	// SearchTimeout is how long a search may take unless the Server says otherwise.
-	SearchTimeout = 5 * time.Second
-	callTimeout   = 30 * time.Second // of one call, which may send thousands of documents
-	dialTimeout   = 5 * time.Second
+	callTimeout = 30 * time.Second // of one call, which may send thousands of documents
+	dialTimeout = 5 * time.Second
 )
 
 // ParseServer reads the address of a server as it is configured, http://KEY@HOST:PORT, where the key may be left out.

@@ -31,7 +31,7 @@ type DB struct {
 	writePool, readPool *sql.DB
 }
 
-// Options say how a database is opened.
+// Options say how a database is opened. The zero Options are those of a read model in a file.
 type Options struct {
 	Name       string // what errors call it
 	Schema     string // Postgres only: the schema of its tables, which Create makes when it is missing
@@ -79,6 +79,7 @@ func (db *DB) Create(ctx context.Context, tables ...table.Def) error {
 	})
 }
 
+// createStatements are the statements of Create. On Postgres the schema comes first.
 func (db *DB) createStatements(tables []table.Def) []string {
 	var statements []string
 	if db.dialect.namedSchemas && db.schema != "" {
@@ -139,6 +140,7 @@ func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) error {
 	return db.wrapError(ctx, sqlTx.Commit())
 }
 
+// hasColumnArrays says whether a whole column can be passed as one argument.
 func (db *DB) hasColumnArrays() bool { return db.dialect.columnArrays }
 func (tx *Tx) hasColumnArrays() bool { return tx.db.hasColumnArrays() }
 

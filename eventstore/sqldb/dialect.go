@@ -20,7 +20,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// dialect is all that differs between the two databases.
+// dialect is all that differs between the two databases. Statements that know no dialect use what both have: "on
+// conflict", row values such as (a, b) > (?, ?), and times as 64-bit integers.
 type dialect struct {
 	numberedPlaceholders bool // placeholders are $1, $2… and not "?"
 	columnArrays         bool // a whole column of rows can be passed as one array
@@ -35,6 +36,8 @@ type dialect struct {
 	timestampExpr string // a table.Instant as people read it
 }
 
+// postgres compares texts by their bytes (collate "C"), as SQLite does: cursors are made of the last row's key, and
+// both databases must page in the same order.
 var postgres = dialect{
 	numberedPlaceholders: true,
 	columnArrays:         true,
@@ -61,7 +64,8 @@ var sqlite = dialect{
 	timestampExpr: "case when %[1]s <> 0 then strftime('%%Y-%%m-%%d %%H:%%M:%%fZ', %[1]s / 1000000.0, 'unixepoch') end",
 }
 
-// rewritePlaceholders turns the "?" of a statement into the placeholders of the dialect. Question marks in quotes stay.
+// rewritePlaceholders turns each "?" of a statement into the dialect's placeholder: $1, $2… on Postgres. Question marks
+// in quotes stay.
 func (l dialect) rewritePlaceholders(statement string) string {
 	if !l.numberedPlaceholders || strings.IndexByte(statement, '?') < 0 {
 		return statement
@@ -102,6 +106,7 @@ func sanitizeArgs(args []any) []any {
 	return args
 }
 
+// sanitizeText replaces a zero byte, and each run of bytes that is not UTF-8, by U+FFFD.
 func sanitizeText(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s
@@ -118,7 +123,11 @@ func isPostgresAddress(address string) bool {
 // instance that takes over.
 const maxIdleInTx = 2 * time.Second
 
-// openPostgres makes the pools for writing and for reading. It does not connect yet.
+// openPostgres makes two pools, as SQLite needs two: a slow read never takes the connection that a write waits for. It
+// does not connect yet.
+//
+// Without Durable a commit does not wait for the disk (synchronous_commit off). A read model can lose its last
+// transactions: its checkpoint is lost with them, and they are projected again.
 func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
@@ -142,7 +151,8 @@ func openPostgres(address string, o Options) (write, read *sql.DB, err error) {
 	return write, read, nil
 }
 
-// openSQLite makes the pool for writing, of one connection, and the one for reading. It does not open the file yet.
+// openSQLite makes the pool for writing, of one connection, and the one for reading, which cannot write. It does not
+// open the file yet. secure_delete overwrites what is deleted: an erased name must not stay in the file.
 func openSQLite(path string, o Options) (write, read *sql.DB, err error) {
 	synchronous, journalMode := "normal", "wal"
 	if o.Durable {
@@ -163,6 +173,8 @@ func openSQLite(path string, o Options) (write, read *sql.DB, err error) {
 	return limitConnections(write, 1), limitConnections(read, 4), nil
 }
 
+// sqliteDSN is the address of a file with the kind of lock that a transaction begins with. A transaction that writes
+// takes its lock at once ("immediate"): one that read first and then had to wait would fail.
 func sqliteDSN(path, txLock string, pragmas []string) string {
 	query := url.Values{"_txlock": {txLock}, "_pragma": pragmas}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: query.Encode()}).String()

@@ -12,7 +12,13 @@ import (
 	"lieudit/schemas/table"
 )
 
-// GenerationState is where a generation is in its life: Creating, Building, Serving, Retired, Dropped, in that order.
+// GenerationState is what becomes of a generation:
+//
+//	Creating ── its tables are made ──► Building ── PromoteGeneration ──► Serving ── another one is promoted ──► Retired
+//	                                       │ another one is built                                                  │
+//	                                       └──────────────────────────────────► Retired ── Prune ──► Dropped ◄─────┘
+//
+// One generation of a model and version serves at most, and one is being built at most.
 type GenerationState string
 
 const (
@@ -40,6 +46,7 @@ func (g Generation) IsOf(m table.ReadModel) bool {
 	return g.Model == m.Name && g.Version == int64(m.Version)
 }
 
+// schemaName is the generation's schema on Postgres: register_v2_g2.
 func (g Generation) schemaName() string { return strings.ReplaceAll(g.Name, "-", "_") }
 
 // generationTable is the registry's table of generations. Its names in SQL are older than the word.
@@ -72,6 +79,9 @@ func (s *Registry) Generations(ctx context.Context) ([]Generation, error) {
 // BuildGeneration makes the tables of a new generation, which takes the place of one that is being built. With
 // unlessExists it returns the generation that serves or is being built, and makes a new one only where there is none.
 // Several instances may call it at once: with unlessExists all get the same generation.
+//
+// The tables are made outside the registry's transaction, which all instances would wait for. So it looks twice whether
+// there is a generation, before and after, and drops its own where another instance was faster.
 func (s *Registry) BuildGeneration(ctx context.Context, m table.ReadModel, unlessExists bool) (Generation, error) {
 	g, err := s.reserveNumber(ctx, m, unlessExists)
 	if err != nil || g.State != Creating {
@@ -246,6 +256,7 @@ func (s *Registry) dropGeneration(ctx context.Context, tx *Tx, g Generation) err
 	return nil
 }
 
+// viewPlaceholder is a table or a time in the query of a table.View: {site}, {time:created}.
 var viewPlaceholder = regexp.MustCompile(`\{(time:)?([a-z_.]+)\}`)
 
 // viewQuery is a view's query with the names of the tables, each after the prefix, and with times for people.

@@ -62,6 +62,7 @@ func (s *Registry) isInUse(name string) bool {
 	return s.openDatabases[name] != nil || s.pendingOpens[name] > 0
 }
 
+// acquireOpenDatabase is the database of a generation that is open, with one more reference, or nil.
 func (s *Registry) acquireOpenDatabase(name string) *DB {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,6 +84,7 @@ func (s *Registry) releaseFunc(name string) func() {
 	})
 }
 
+// releaseReference takes one reference back. It returns the database when that was the last one.
 func (s *Registry) releaseReference(name string) *openDatabase {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,6 +111,7 @@ func (s *Registry) acquireLease(ctx context.Context, name string) error {
 	})
 }
 
+// writeLease writes or extends this instance's lease. Its end is by the clock of the database.
 func (s *Registry) writeLease(ctx context.Context, tx *Tx, name string) error {
 	_, err := tx.Exec(ctx, "insert into holder (copy, instance, until) values (?, ?, "+tx.db.Now()+" + ?)"+onConflictClause(leaseTable),
 		name, s.InstanceID, leaseDuration.Microseconds())

@@ -30,7 +30,8 @@ func (s *Registry) Read(ctx context.Context, m table.ReadModel, f func(*DB) erro
 	return s.ReadGeneration(ctx, m, func(_ Generation, db *DB) error { return f(db) })
 }
 
-// ReadGeneration is Read for callers that need to know which generation it is.
+// ReadGeneration is Read for callers that need to know which generation it is. A generation that fails is read again
+// only where another one serves by now: the old one may have been dropped, which is no error of the caller's.
 func (s *Registry) ReadGeneration(ctx context.Context, m table.ReadModel, f func(Generation, *DB) error) error {
 	g, err := s.resolveServing(ctx, m, servingCheckInterval)
 	if err != nil {
@@ -112,6 +113,7 @@ func (r *servingCache) switchTo(ctx context.Context, s *Registry, g Generation, 
 	return nil
 }
 
+// servingCacheOf is the cache of a model's version.
 func (s *Registry) servingCacheOf(m table.ReadModel) *servingCache {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -110,6 +110,7 @@ func (s *Registry) updateRegistry(ctx context.Context, f func(*Tx) error) error 
 	})
 }
 
+// databaseAddress is where a generation's database is: the one Postgres database, or a file of its own.
 func (s *Registry) databaseAddress(name string) string {
 	if isPostgresAddress(s.address) {
 		return s.address
@@ -174,6 +175,7 @@ func (s *Registry) CountDivergences(m table.ReadModel) uint64 {
 	return s.divergences.counts[m.Name]
 }
 
+// checkNotDiverged is ErrDiverged where SetDiverged noted so.
 func (s *Registry) checkNotDiverged(g Generation) error {
 	if s.IsDiverged(g) {
 		return fmt.Errorf("%s: %w", g.Name, ErrDiverged)

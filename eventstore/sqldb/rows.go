@@ -77,7 +77,8 @@ func Upsert[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R) erro
 	return nil
 }
 
-// upsertGroups writes rows n at a time with one prepared statement. n divides the number of rows.
+// upsertGroups writes rows n at a time with one prepared statement, since a statement takes only so many placeholders.
+// n divides the number of rows.
 func upsertGroups[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R, n int) error {
 	statement, err := tx.sqlTx.PrepareContext(ctx, insertStatement(t.Def, n))
 	if err != nil {
@@ -107,6 +108,7 @@ func groupSize(n int) int {
 	return n
 }
 
+// insertStatement inserts so many rows, or writes them over those that are there.
 func insertStatement(d table.Def, rows int) string {
 	row := "(?" + strings.Repeat(", ?", len(d.Columns)-1) + ")"
 	return "insert into " + d.Name + " (" + columnList(d) + ") values " +
@@ -130,6 +132,7 @@ func upsertArrays[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R
 	return err
 }
 
+// appendColumn appends the value that field points to to a column's array, which is nil before the first row.
 func appendColumn(column, field any) any {
 	switch f := field.(type) {
 	case *string:

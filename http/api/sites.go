@@ -10,7 +10,7 @@ import (
 	locationsqueries "lieudit/queries/locations"
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/body"
-	locationsschemas "lieudit/schemas/locations"
+	sites "lieudit/schemas/locations"
 )
 
 func (h *handler) listSites(ctx context.Context, c call, in body.SitesQuery) (any, error) {
@@ -21,7 +21,7 @@ func (h *handler) listSites(ctx context.Context, c call, in body.SitesQuery) (an
 	if err != nil {
 		return nil, toListError(err, in.Cursor)
 	}
-	return body.Sites{Envelope: body.OKEnvelope, Results: append([]locationsschemas.Site{}, found...), Cursor: next}, nil
+	return body.Sites{Envelope: body.OKEnvelope, Results: append([]sites.Site{}, found...), Cursor: next}, nil
 }
 
 func (h *handler) showSite(ctx context.Context, c call, _ body.Empty) (any, error) {
@@ -81,7 +81,7 @@ func (h *handler) reactivateSite(ctx context.Context, c call, _ body.Empty) (any
 }
 
 // awaitSite is a site after a command.
-func (h *handler) awaitSite(ctx context.Context, s locationsschemas.Site, at eventstore.Position, err error) (any, error) {
+func (h *handler) awaitSite(ctx context.Context, s sites.Site, at eventstore.Position, err error) (any, error) {
 	if err := h.awaitLocations(ctx, at, err); err != nil {
 		return nil, err
 	}

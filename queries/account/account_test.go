@@ -56,42 +56,45 @@ func accountRow(id string, change func(*table.Account)) table.Account {
 	return a
 }
 
+// termsCases are accounts before, on and after the instant at which what is scheduled begins.
+var termsCases = map[string]struct {
+	row  func(*table.Account)
+	want func(*account.Account)
+}{
+	"its own": {func(*table.Account) {}, func(*account.Account) {}},
+	"with those to come": {
+		func(a *table.Account) { a.NextPlan, a.NextQuota, a.NextFrom = "STARTER", 500, table.InstantOf(soon) },
+		func(a *account.Account) { a.NextTerms = &account.NextTerms{Plan: plan.Starter, Quota: 500, From: soon} },
+	},
+	"those that have begun": {
+		func(a *table.Account) { a.NextPlan, a.NextQuota, a.NextFrom = "STARTER", 500, table.InstantOf(now) },
+		func(a *account.Account) { a.Plan, a.Quota = plan.Starter, 500 },
+	},
+	"of its agency": {
+		func(a *table.Account) { a.Agency = "agency" },
+		func(a *account.Account) {
+			a.Agency, a.Plan, a.Anchor = "agency", plan.Business, plan.Date{Year: 2026, Month: 1, Day: 5}
+		},
+	},
+	"of an agency to come": {
+		func(a *table.Account) { a.NextAgency, a.NextAgencyFrom = "agency", table.InstantOf(soon) },
+		func(a *account.Account) { a.AgencyChange = &account.AgencyChange{Agency: "agency", From: soon} },
+	},
+	"of an agency it has left": {
+		func(a *table.Account) { a.Agency, a.NextAgencyFrom = "agency", table.InstantOf(now) },
+		func(*account.Account) {},
+	},
+	"of an account that is closed": {
+		func(a *table.Account) { a.Closed = table.InstantOf(now) },
+		func(a *account.Account) { a.Closed = now },
+	},
+}
+
 func TestAnAccountShowsTheTermsThatHoldNow(t *testing.T) {
 	t.Parallel()
 	agency := accountRow("agency", func(a *table.Account) { a.Plan, a.Anchor, a.AgencyMode = "BUSINESS", "2026-01-05", true })
 	plain := account.Account{Name: "Société a", Plan: plan.Growth, Quota: 1000, Anchor: anchor, Opened: opened}
-	for rule, c := range map[string]struct {
-		row  func(*table.Account)
-		want func(*account.Account)
-	}{
-		"its own": {func(*table.Account) {}, func(*account.Account) {}},
-		"with those to come": {
-			func(a *table.Account) { a.NextPlan, a.NextQuota, a.NextFrom = "STARTER", 500, table.InstantOf(soon) },
-			func(a *account.Account) { a.NextTerms = &account.NextTerms{Plan: plan.Starter, Quota: 500, From: soon} },
-		},
-		"those that have begun": {
-			func(a *table.Account) { a.NextPlan, a.NextQuota, a.NextFrom = "STARTER", 500, table.InstantOf(now) },
-			func(a *account.Account) { a.Plan, a.Quota = plan.Starter, 500 },
-		},
-		"of its agency": {
-			func(a *table.Account) { a.Agency = "agency" },
-			func(a *account.Account) {
-				a.Agency, a.Plan, a.Anchor = "agency", plan.Business, plan.Date{Year: 2026, Month: 1, Day: 5}
-			},
-		},
-		"of an agency to come": {
-			func(a *table.Account) { a.NextAgency, a.NextAgencyFrom = "agency", table.InstantOf(soon) },
-			func(a *account.Account) { a.AgencyChange = &account.AgencyChange{Agency: "agency", From: soon} },
-		},
-		"of an agency it has left": {
-			func(a *table.Account) { a.Agency, a.NextAgencyFrom = "agency", table.InstantOf(now) },
-			func(*account.Account) {},
-		},
-		"of an account that is closed": {
-			func(a *table.Account) { a.Closed = table.InstantOf(now) },
-			func(a *account.Account) { a.Closed = now },
-		},
-	} {
+	for rule, c := range termsCases {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
 			sqldbtest.EachDatabase(t, func(t *testing.T, address string) {

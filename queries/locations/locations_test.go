@@ -12,7 +12,7 @@ import (
 	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/queries/locations"
 	"lieudit/queries/locations/search"
-	locationsschemas "lieudit/schemas/locations"
+	sites "lieudit/schemas/locations"
 	"lieudit/schemas/table"
 )
 
@@ -35,20 +35,20 @@ func openReader(t *testing.T, address string, referentials []table.Referential, 
 		t.Fatal(err)
 	}
 	t.Cleanup(release)
-	put := func(sites ...table.Site) {
+	writeSites := func(sites ...table.Site) {
 		t.Helper()
 		if err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, sites) }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	put(sites...)
+	writeSites(sites...)
 	if err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Referentials, referentials) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := registry.PromoteGeneration(t.Context(), table.LocationsModel, c); err != nil {
 		t.Fatal(err)
 	}
-	return locations.New(registry), put
+	return locations.New(registry), writeSites
 }
 
 func row(account, code, id string, active bool) table.Site {
@@ -120,12 +120,12 @@ func readAllPages(t *testing.T, p *locations.Reader, status search.Status, limit
 func TestACursorStaysValidWhileSitesChange(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
-		p, put := openReader(t, address, nil, []table.Site{row("a", "m", "b", true), row("a", "m", "d", true), row("a", "m", "f", true)})
+		p, writeSites := openReader(t, address, nil, []table.Site{row("a", "m", "b", true), row("a", "m", "d", true), row("a", "m", "f", true)})
 		_, next, err := p.ListSites(t.Context(), "a", "m", search.Active, locations.Page{Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(row("a", "m", "a", true), row("a", "m", "d", false), row("a", "m", "e", true))
+		writeSites(row("a", "m", "a", true), row("a", "m", "d", false), row("a", "m", "e", true))
 		rest, _, err := p.ListSites(t.Context(), "a", "m", search.Active, locations.Page{Cursor: next, Limit: 9})
 		if err != nil || len(rest) != 2 || rest[0].ExternalID != "e" || rest[1].ExternalID != "f" {
 			t.Errorf("got %+v, %v", rest, err)
@@ -194,8 +194,8 @@ func TestASiteHasAllColumnsOfItsRow(t *testing.T) {
 		erased.Content = ""
 		p, _ := openReader(t, address, nil, []table.Site{stored, erased})
 		lat, lon := 44.5, 3.5
-		want := locationsschemas.Site{ID: "id", Referential: "m", ExternalID: "p", Version: 7, Source: locationsschemas.SourceBAN, Score: 0.9,
-			Content: locationsschemas.Content{Name: "Boutique", Tags: []string{"x"}, IDBan: "u", Lat: &lat, Lon: &lon},
+		want := sites.Site{ID: "id", Referential: "m", ExternalID: "p", Version: 7, Source: sites.SourceBAN, Score: 0.9,
+			Content: sites.Content{Name: "Boutique", Tags: []string{"x"}, IDBan: "u", Lat: &lat, Lon: &lon},
 			Created: begin, Modified: begin.Add(time.Hour), Deactivated: begin.Add(time.Hour)}
 		got, err := p.FindSite(t.Context(), "a", "m", "p")
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {

@@ -66,7 +66,7 @@ const (
 	MaxAccountSites = 1_000_000
 	// AccountMarkLetters is how many letters of an account's hash each of its words bears.
 	AccountMarkLetters = 8
-	// SearchTimeout is how long the server looks for an answer before it gives what it has.
+	// SearchTimeout is how long a search may take. The server then returns what it has.
 	SearchTimeout = 5 * time.Second
 )
 

@@ -24,7 +24,7 @@ var (
 	tagged  = []string{"drive", "parking", "accès PMR", "wi-fi", "retrait", "bio", "24/7"}
 )
 
-// chainShop is the n-th site of a chainShop of shops.
+// chainShop is the n-th shop of a chain.
 func chainShop(dice *rand.Rand, n int) table.Site {
 	of := func(words []string) string { return words[dice.IntN(len(words))] }
 	c := locations.Content{
@@ -35,8 +35,8 @@ func chainShop(dice *rand.Rand, n int) table.Site {
 		Position: &locations.Position{Lat: 43.5 + dice.Float64()*3, Lon: 2.5 + dice.Float64()*3, Source: locations.SourceBAN}})
 }
 
-// TestMemoryAndMeilisearchSideBySide tells how long both take to answer the same questions about the largest account there
-// can be.
+// TestMemoryAndMeilisearchSideBySide measures how long both engines take to answer the same queries about the largest
+// account there can be.
 func TestMemoryAndMeilisearchSideBySide(t *testing.T) {
 	if !meilitest.UsesRealServer() || os.Getenv("LIEUDIT_TEST_LONG") == "" {
 		t.Skipf("set LIEUDIT_TEST_LONG=1 and %s to compare the two", meilitest.EnvVariable)
@@ -52,7 +52,7 @@ func TestMemoryAndMeilisearchSideBySide(t *testing.T) {
 		}
 		s.WriteSites(nil, rows...)
 	}
-	t.Logf("%d sites told in %.1f s", sites, time.Since(began).Seconds())
+	t.Logf("%d sites applied in %.1f s", sites, time.Since(began).Seconds())
 	engines := map[string]search.Engine{"memory": memory.New(s.registry, func(string) uint64 { return 0 }, time.Now, memory.DefaultMaxSites), "meilisearch": s.engine}
 	center := &search.Point{Lat: 44.5, Lon: 3.5}
 	for _, c := range []struct {
@@ -81,7 +81,7 @@ func TestMemoryAndMeilisearchSideBySide(t *testing.T) {
 	s.searchable(t, dice)
 }
 
-// timed asks again and again.
+// timed measures a query many times.
 func timed(t *testing.T, e search.Engine, q search.Query) (p50, p99 float64, hits int) {
 	t.Helper()
 	const times = 300
@@ -99,7 +99,7 @@ func timed(t *testing.T, e search.Engine, q search.Query) (p50, p99 float64, hit
 	return ms(took[times/2]), ms(took[times*99/100]), hits
 }
 
-// searchable tells how long it takes until what is told is found.
+// searchable measures how long it takes until what was applied to the index can be found.
 func (s *fixture) searchable(t *testing.T, dice *rand.Rand) {
 	t.Helper()
 	for _, n := range []int{1, 100, 1000} {

@@ -28,7 +28,8 @@ import (
 
 const generation = "test"
 
-// fixture is a read model that is written by the test itself, and an index that is told of it.
+// fixture is a read model that the test itself writes, the index that it fills of it, and the engine that searches
+// both.
 type fixture struct {
 	t        testing.TB
 	server   meiliclient.Server
@@ -81,7 +82,7 @@ func (s *fixture) write(rows ...table.Site) {
 	}
 }
 
-// applyBatch tells the index alone.
+// applyBatch writes rows to the index alone.
 func (s *fixture) applyBatch(rows ...table.Site) {
 	s.t.Helper()
 	if err := s.index.ApplyBatch(s.t.Context(), searchindex.Batch{Generation: generation, Position: s.position, Sites: rows}); err != nil {
@@ -107,7 +108,7 @@ func shop(account, externalID, name string) table.Site {
 		Content: locations.Content{Name: name, Tags: []string{"drive"}}, Position: &locations.Position{Lat: 44.5, Lon: 3.5}})
 }
 
-// foundIDs are the external ids of all that a question finds.
+// foundIDs are the external ids of all that a query finds.
 func (s *fixture) foundIDs(q search.Query) []string {
 	s.t.Helper()
 	q.Account, q.Limit = "a", 100
@@ -197,9 +198,9 @@ func TestIndexThatWasNeverFilledDoesNotAnswer(t *testing.T) {
 	if _, err := engine.Search(t.Context(), q); err == nil {
 		t.Error("got an answer of an index that is not there")
 	}
-	told, err := index.Open(t.Context())
-	if err != nil || told != (searchindex.IndexState{}) {
-		t.Fatalf("got %+v, %v", told, err)
+	state, err := index.Open(t.Context())
+	if err != nil || state != (searchindex.IndexState{}) {
+		t.Fatalf("got %+v, %v", state, err)
 	}
 	if _, err := engine.Search(t.Context(), q); !errors.Is(err, search.ErrStaleIndex) {
 		t.Errorf("got %v, want %v", err, search.ErrStaleIndex)
@@ -221,16 +222,16 @@ func TestIndexKnowsHowFarItWasTold(t *testing.T) {
 		if err := errors.Join(s.index.ApplyBatch(t.Context(), b), s.index.SaveProgress(t.Context(), b)); err != nil {
 			t.Fatal(err)
 		}
-		told, err := s.index.Open(t.Context())
-		if want := (searchindex.IndexState{Generation: generation, Position: position, Sites: step.want}); told != want || err != nil {
-			t.Errorf("got %+v, %v, want %+v", told, err, want)
+		state, err := s.index.Open(t.Context())
+		if want := (searchindex.IndexState{Generation: generation, Position: position, Sites: step.want}); state != want || err != nil {
+			t.Errorf("got %+v, %v, want %+v", state, err, want)
 		}
 	}
 	if err := s.index.SaveProgress(t.Context(), searchindex.Batch{Generation: "another", Position: 20}); err != nil {
 		t.Fatal(err)
 	}
-	if told, err := s.index.Open(t.Context()); told != (searchindex.IndexState{Generation: "another", Position: 20}) || err != nil {
-		t.Errorf("got %+v, %v", told, err)
+	if state, err := s.index.Open(t.Context()); state != (searchindex.IndexState{Generation: "another", Position: 20}) || err != nil {
+		t.Errorf("got %+v, %v", state, err)
 	}
 }
 
@@ -256,7 +257,7 @@ func TestWhatCannotBeTakenIsRefused(t *testing.T) {
 	}
 }
 
-// TestRowsThatAreNotToBeShownAreTheAnswerBeforeTheServerIsAsked: where it finds nothing, no row is read that would tell.
+// Where the server finds nothing, no row is read whose error would say so.
 func TestRowsThatAreNotToBeShownAreTheAnswerBeforeTheServerIsAsked(t *testing.T) {
 	t.Parallel()
 	registry, serving := newServingRegistry(t)
@@ -267,7 +268,7 @@ func TestRowsThatAreNotToBeShownAreTheAnswerBeforeTheServerIsAsked(t *testing.T)
 	}
 }
 
-// newServingRegistry is a registry with places that serve, and hold nothing.
+// newServingRegistry makes a registry with an empty generation of sites that serves.
 func newServingRegistry(t *testing.T) (*sqldb.Registry, sqldb.Generation) {
 	t.Helper()
 	registry, err := sqldb.OpenRegistry(t.TempDir())
@@ -304,8 +305,8 @@ func TestIndexThatIsLostIsNoticed(t *testing.T) {
 	if err := s.index.SaveProgress(t.Context(), searchindex.Batch{Generation: generation, Position: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if told, err := s.index.Open(t.Context()); told.Generation != "" || err != nil {
-		t.Errorf("got %+v, %v", told, err)
+	if state, err := s.index.Open(t.Context()); state.Generation != "" || err != nil {
+		t.Errorf("got %+v, %v", state, err)
 	}
 	if _, err := s.engine.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, search.ErrStaleIndex) {
 		t.Errorf("got %v, want %v", err, search.ErrStaleIndex)

@@ -1,7 +1,14 @@
-// Package meilitest gives tests a Meilisearch: a real one where LIEUDIT_TEST_MEILISEARCH names one, and otherwise what a
-// real one answered when the test was recorded. Whoever asks what was not asked then fails: no answer is ever made up.
+// Package meilitest gives tests a Meilisearch server: a real one where LIEUDIT_TEST_MEILISEARCH names one, and
+// otherwise what a real one answered when the test was recorded. Its one constraint: it invents no answer. A request
+// that is not in the recording fails the test.
 //
-// To record: LIEUDIT_TEST_MEILISEARCH=http://127.0.0.1:7700#key go test ./... -run ... -record
+//	Server ──► meiliclient.Server whose Transport is a replayer (testdata/TEST.exchanges.jsonl)
+//	                              or, with -record, a recorder in front of the real server
+//
+// The name of the test gives the file of its recording and the name of its index, so a test that is renamed must be
+// recorded again:
+//
+//	LIEUDIT_TEST_MEILISEARCH=http://127.0.0.1:7700#key go test ./... -run ... -record
 package meilitest
 
 import (
@@ -29,7 +36,7 @@ var recordFlag = flag.Bool("record", false, "write what "+EnvVariable+" answers 
 // Server is a server for one test, with an index of its own.
 func Server(t testing.TB) meiliclient.Server {
 	t.Helper()
-	s := meiliclient.Server{Index: testIndexName(t.Name()), Timeout: time.Minute} // what is slow here is the test
+	s := meiliclient.Server{Index: testIndexName(t.Name()), Timeout: time.Minute} // a slow test is no failure of the server
 	if !UsesRealServer() {
 		recorded, err := readRecording(recordingPath(t.Name()))
 		if err != nil {
@@ -56,7 +63,7 @@ func Server(t testing.TB) meiliclient.Server {
 	return s
 }
 
-// UsesRealServer says whether tests ask a real server.
+// UsesRealServer says whether tests use a real server.
 func UsesRealServer() bool { return os.Getenv(EnvVariable) != "" }
 
 func serverAddress(t testing.TB) (server, key string) {
@@ -69,7 +76,8 @@ func serverAddress(t testing.TB) (server, key string) {
 	return u.String(), key
 }
 
-// RecordedVersions are those of the servers that the recordings in testdata were made with, and how many recordings each made.
+// RecordedVersions are the versions of the servers that the recordings in testdata were made with, and the number of
+// recordings of each.
 func RecordedVersions(t testing.TB) map[string]int {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", "*"+recordingSuffix+"*"))
@@ -94,7 +102,7 @@ func testIndexName(test string) string {
 
 const recordingSuffix = ".exchanges.jsonl"
 
-// recordingPath is the file of a test's recording.
+// recordingPath is the file of a test's recording, without .gz.
 func recordingPath(test string) string {
 	plain := strings.Map(func(r rune) rune {
 		switch {

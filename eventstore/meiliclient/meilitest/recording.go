@@ -26,7 +26,7 @@ type recordingHeader struct {
 	Version string `json:"meilisearch"`
 }
 
-// exchange is a request and its answer. A long request is known by its digest alone.
+// exchange is a request and its answer. Of a long request only the digest is kept.
 type exchange struct {
 	Method string          `json:"method"`
 	Path   string          `json:"path"`
@@ -34,23 +34,24 @@ type exchange struct {
 	Digest string          `json:"digest,omitempty"`
 	Status int             `json:"status"`
 	Answer json.RawMessage `json:"answer,omitempty"`
-	Times  int             `json:"times,omitempty"` // how often, where more than once
+	Times  int             `json:"times,omitempty"` // how often in a row, where more than once
 }
 
-// key is what a request is known by.
+// key identifies a request.
 func (e exchange) key() string { return e.Method + " " + e.Path + " " + string(e.Body) + e.Digest }
 
+// recording is what a test and the server said to each other, in that order.
 type recording struct {
 	header    recordingHeader
 	exchanges []exchange
 }
 
 const (
-	maxInlineBody     = 1 << 10  // of a request that is written out
-	maxPlainRecording = 64 << 10 // of a recording that is not compressed
+	maxInlineBody     = 1 << 10  // bytes of a request that is kept
+	maxPlainRecording = 64 << 10 // bytes of a recording that is not compressed
 )
 
-// write writes a recording in the place of the one before.
+// write replaces the recording in a file.
 func (t recording) write(path string) error {
 	var b bytes.Buffer
 	lines := json.NewEncoder(&b)
@@ -147,7 +148,7 @@ func shortHash(b []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// recorder passes requests on and notes what is answered.
+// recorder passes requests on to the server and records the answers.
 type recorder struct {
 	next http.RoundTripper
 
@@ -160,7 +161,7 @@ func newRecorder(version string) *recorder {
 	return &recorder{next: meiliclient.NewTransport(), recording: recording{header: recordingHeader{version}}, latest: map[string]int{}}
 }
 
-// RoundTrip is one of http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	recorded, err := requestExchange(req)
 	if err != nil {
@@ -181,7 +182,8 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// recordExchange notes an exchange. Of those about a task that goes on, the last alone.
+// recordExchange adds an exchange. Of questions about a task only the one after its end is kept: how often a test asks
+// depends on the machine.
 func (r *recorder) recordExchange(e exchange) {
 	if isTaskPending(e) {
 		return
@@ -227,12 +229,12 @@ func requestExchange(req *http.Request) (exchange, error) {
 	return e, nil
 }
 
-// replayer answers from a recording: the same request gets the answers it got then, in their order.
+// replayer answers from a recording: the same request gets the same answers as then, in their order.
 type replayer struct {
 	t testing.TB
 
 	mu      sync.Mutex
-	answers map[string][]exchange // by key, those that were not given yet
+	answers map[string][]exchange // by key, those that are still to be given
 }
 
 func newReplayer(t testing.TB, recorded recording) *replayer {
@@ -243,7 +245,7 @@ func newReplayer(t testing.TB, recorded recording) *replayer {
 	return p
 }
 
-// RoundTrip is one of http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (p *replayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	e, err := requestExchange(req)
 	if err != nil {
@@ -261,7 +263,7 @@ func (p *replayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// nextAnswer is the next nextAnswer to a request. How a task ended can be asked again and again.
+// nextAnswer is the next answer to a request. The end of a task can be asked for again and again.
 func (p *replayer) nextAnswer(key string) (exchange, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package sqldbtest gives each test a relational database of its own, of both kinds, which is gone after it.
+// Package sqldbtest gives each test a database of its own, on SQLite and on Postgres, and removes it afterwards.
 package sqldbtest
 
 import (
@@ -15,11 +15,12 @@ import (
 	"lieudit/schemas/deadlinetest"
 )
 
-// envVariable names the Postgres database in which tests may create databases of their own.
+// envVariable names the Postgres server in which tests may create databases of their own.
 const envVariable = "LIEUDIT_TEST_POSTGRES"
 
-// EachDatabase runs test on SQLite and on Postgres, in parallel. address is what sqldb.OpenRegistry takes: a
-// folder, or an empty Postgres database.
+// EachDatabase runs test on SQLite and on Postgres, in parallel. address is what sqldb.OpenRegistry takes: an empty
+// folder, or an empty Postgres database. Without a Postgres server that part is skipped, or fails where LIEUDIT_CHECK
+// is 1.
 func EachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -31,7 +32,7 @@ func EachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	})
 }
 
-// DatabaseAddress is what sqldb.Open takes where address is what sqldb.OpenRegistry does.
+// DatabaseAddress is what sqldb.Open takes, where address is what sqldb.OpenRegistry takes.
 func DatabaseAddress(address string) string {
 	if strings.HasPrefix(address, "postgres") {
 		return address
@@ -39,7 +40,7 @@ func DatabaseAddress(address string) string {
 	return filepath.Join(address, "test.db")
 }
 
-// NewPostgresDatabase makes an empty database and drops it after the test.
+// NewPostgresDatabase makes an empty database and drops it after the test. Its result is the database's address.
 func NewPostgresDatabase(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv(envVariable)

@@ -70,7 +70,8 @@ func (i *identity) resolveName(name string) string {
 	return i.name
 }
 
-// Open makes sure that the index is there with its settings, and says how far it was filled.
+// Open makes sure that the index is there with its settings, and says how far it was filled. An index without a
+// checkpoint, such as a new one, was filled by no generation.
 func (x *Index) Open(ctx context.Context) (searchindex.IndexState, error) {
 	if err := x.loadName(ctx); err != nil {
 		return searchindex.IndexState{}, err
@@ -111,6 +112,7 @@ func (x *Index) loadName(ctx context.Context) error {
 	return nil
 }
 
+// handle is the server's index. The name is known since Open.
 func (x *Index) handle() meilisearch.IndexManager { return x.server.Index(x.identity.resolveName("")) }
 
 // creationTime is when the index was created.
@@ -161,6 +163,7 @@ func (x *Index) ApplyBatch(ctx context.Context, b searchindex.Batch) error {
 	return x.checkSameIndex(ctx, createdAt)
 }
 
+// newDocuments fails with searchindex.ErrRefused where a row has no document: it will have none next time either.
 func (x *Index) newDocuments(b searchindex.Batch) ([]siteindex.Document, error) {
 	documents := make([]siteindex.Document, 0, len(b.Sites))
 	for _, s := range b.Sites {
@@ -196,6 +199,7 @@ func (x *Index) deleteSites(ctx context.Context, deleted []string) error {
 	})
 }
 
+// deleteByFilter deletes the documents that a filter holds for.
 func (x *Index) deleteByFilter(ctx context.Context, filter string) error {
 	return x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
 		return index.DeleteDocumentsByFilterWithContext(ctx, filter, nil)

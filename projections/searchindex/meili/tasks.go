@@ -16,7 +16,8 @@ import (
 // maxTaskPoll is the longest pause between two questions whether a task has ended.
 const maxTaskPoll = 50 * time.Millisecond
 
-// runTask gives the server a task and waits until it has ended.
+// runTask gives the server a task and waits until it has ended. The pause between two questions doubles from 1 ms up to
+// maxTaskPoll.
 func (x *Index) runTask(ctx context.Context, enqueue func(meilisearch.IndexManager) (*meilisearch.TaskInfo, error)) error {
 	queued, err := enqueue(x.handle())
 	if err != nil {
@@ -105,6 +106,7 @@ func filterableAttributes() []any {
 	}
 }
 
+// filterRule allows filters on attributes, and no search within their values.
 func filterRule(equality, comparison bool, attributes ...string) meilisearch.AttributeRule {
 	return meilisearch.AttributeRule{
 		AttributePatterns: attributes,

@@ -39,19 +39,19 @@ func NewDocument(generation string, r table.Site) (siteindex.Document, error) {
 	return d, nil
 }
 
-// wordEncoder writes an account's words. They bear a mark of the account, so that no account's words are among those the
-// server considers for another's: it considers only so many, of all there are in an index. The mark follows the first letter, as
-// the server has a typo in the first count for two.
+// wordEncoder writes an account's words. The server considers only so many of the words in an index that are like a
+// typed one; so each word bears a mark of its account, and no word of another account is like it. The mark follows the
+// first letter, as the server counts a typo in the first letter twice.
 type wordEncoder struct{ accountMark string }
 
 func newWordEncoder(account string) wordEncoder {
 	return wordEncoder{siteindex.HashText(account)[:siteindex.AccountMarkLetters]}
 }
 
-// maxWordBytes is the longest the server keeps, save some.
+// maxWordBytes is a little less than the longest word that the server keeps.
 const maxWordBytes = 240
 
-// encodeWord is a word in the index.
+// encodeWord is a word as the index has it: letters from a to z and digits.
 func (v wordEncoder) encodeWord(w string) string {
 	var b strings.Builder
 	for i, r := range w {
@@ -70,7 +70,8 @@ func (v wordEncoder) encodeWord(w string) string {
 	return b.String()
 }
 
-// writeLetter writes a letter of another script in four of Latin: the server cuts such words in its own way otherwise.
+// writeLetter writes a letter of another script as four Latin letters and digits. The server would cut such words in
+// its own way.
 func writeLetter(b *strings.Builder, r rune) {
 	const letters = "abcdefghijklmnopqrstuvwxyz012345"
 	for shift := 15; shift >= 0; shift -= 5 {
@@ -78,12 +79,12 @@ func writeLetter(b *strings.Builder, r rune) {
 	}
 }
 
-// encodePrefix is the beginning of a word as a word of its own. Of all the words that begin with a few letters the server considers
-// a thousand, so those of the shortest beginnings are found by them.
+// encodePrefix is the beginning of a word as a word of its own. The server considers at most a thousand words that
+// begin with the letters typed, so words are found by these where few letters were typed.
 func (v wordEncoder) encodePrefix(w string) string { return v.encodeWord(w) + "0" }
 
-// maxPrefixLetters says how many letters the longest beginning has that is a word of its own: of numbers, which bear no typos, all but
-// the longest.
+// maxPrefixLetters is how many letters the longest beginning has that is indexed as a word of its own. Numbers are
+// found with no typos, so it covers all but the longest numbers.
 func maxPrefixLetters(w string) int {
 	switch {
 	case '0' <= w[0] && w[0] <= '9':
@@ -97,7 +98,8 @@ func maxPrefixLetters(w string) int {
 // isLatin says whether a word is in Latin letters.
 func isLatin(w string) bool { return strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") == "" }
 
-// encodeTexts is what the texts of a site are in the index: no word is the first, so that none is better for being it.
+// encodeTexts are the words of texts as the index has them. The first is none of theirs, so that none scores higher for
+// being the first.
 func (v wordEncoder) encodeTexts(texts []string) string {
 	words, known := []string{"0"}, map[string]bool{}
 	add := func(w string) {
@@ -121,7 +123,8 @@ func (v wordEncoder) encodeTexts(texts []string) string {
 	return strings.Join(words, " ")
 }
 
-// encodeQuery is a question's words as the server is encodeQuery for them. Quoted ones are to be there as they are.
+// encodeQuery is a query's words as the server is sent them. Quoted words must be there as they are. expanded has a bit
+// for each word that is replaced with what it stands for.
 func (v wordEncoder) encodeQuery(words []search.Word, expanded uint) string {
 	var all []string
 	for i, w := range words {
@@ -140,25 +143,26 @@ func (v wordEncoder) encodeQuery(words []search.Word, expanded uint) string {
 	}
 	encoded := strings.Join(all, " ")
 	if n := len(words); words[n-1].Expansions != nil && expanded&(1<<(n-1)) != 0 {
-		encoded += " " // or what is before would be a beginning
+		encoded += " " // else the server would take the last word for a beginning
 	}
 	return encoded
 }
 
-// encodeExternalID is an encodeExternalID id in the index, whatever its case; that of a beginning begins it.
+// encodeExternalID is an external id as the index has it, whatever its case. That of a beginning is a beginning of it.
 func (v wordEncoder) encodeExternalID(id string) string {
 	return v.accountMark + hex.EncodeToString([]byte(strings.ToLower(id)))
 }
 
 const (
-	sortKeyParts      = 4   // attributes that a place in the order by name takes
-	sortKeyPartLength = 440 // of one of them; the server cuts at 479
-	rangeEnd          = "~" // comes after all that is written here
+	sortKeyParts      = 4   // attributes that a sort key takes
+	sortKeyPartLength = 440 // bytes of one of them; the server cuts at 479
+	rangeEnd          = "~" // sorts after all encoded texts
 )
 
+// sortableEncoding keeps the order of bytes: its letters are in the order of ASCII.
 var sortableEncoding = base32.HexEncoding.WithPadding(base32.NoPadding)
 
-// encodeSortKey is a place in the order by name, in pieces that are compared one after the other as texts.
+// encodeSortKey is a sort key of search.ByName, in parts that are compared one after the other as texts.
 func (v wordEncoder) encodeSortKey(p search.SortKey) [sortKeyParts]string {
 	nameFlag := "0"
 	if p.Name == "" {

@@ -10,7 +10,7 @@ import (
 	"lieudit/schemas/siteindex"
 )
 
-func TestKeysAreInTheOrderOfPlaces(t *testing.T) {
+func TestEncodedSortKeysAreInTheOrderOfSortKeys(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	letters := []string{"a", "b", "z", "0", " ", "é", "文", "~", "A", strings.Repeat("m", 300), strings.Repeat("m", 301)}
@@ -42,7 +42,7 @@ func TestKeysAreInTheOrderOfPlaces(t *testing.T) {
 	}
 }
 
-func TestFiltersHoldNothingAnybodyWrote(t *testing.T) {
+func TestFiltersContainNothingThatAnybodyWrote(t *testing.T) {
 	t.Parallel()
 	for _, hostile := range []string{`x" OR compte = "b`, `'`, `"`, `\`, `\"`, "\x00", "\xff", "a\nb", "🥐", "", "_geoRadius(1,2,3)", "NOT", "]"} {
 		s := indexSearch{Query: search.Query{
@@ -62,7 +62,7 @@ func TestFiltersHoldNothingAnybodyWrote(t *testing.T) {
 	}
 }
 
-func TestWordsOfAccountsAreApart(t *testing.T) {
+func TestNoWordIsSharedByTwoAccounts(t *testing.T) {
 	t.Parallel()
 	a, b := newWordEncoder("a"), newWordEncoder("b")
 	if a.encodeWord("mende") == b.encodeWord("mende") || a.encodeExternalID("x") == b.encodeExternalID("x") || siteindex.HashText("a") == siteindex.HashText("A") {

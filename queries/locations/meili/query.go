@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,17 +17,18 @@ import (
 	"lieudit/schemas/siteindex"
 )
 
-// subquery is one of the ways in which a site answers a text: the server has no "or" in its texts.
+// subquery is one of the ways in which a site can answer a text: the server has no "or" in its texts.
 type subquery struct {
 	text   string
 	filter string
 	rank   func(serverHit) uint64
 }
 
-// maxExpandedWords is how many abbreviations of a text are looked for as they are and as what they stand for; of others only the latter.
+// maxExpandedWords is how many abbreviations of a text are looked for both as they are and as what they stand for. The
+// others are looked for only as the latter, since each doubles the number of subqueries.
 const maxExpandedWords = 2
 
-// serverHit is what the server gives back of a document.
+// serverHit is what the server returns of a document.
 type serverHit struct {
 	ID         string          `json:"id"`
 	FoldedName string          `json:"tri"`
@@ -35,7 +37,8 @@ type serverHit struct {
 	Details    json.RawMessage `json:"_rankingScoreDetails"`
 }
 
-// buildSubqueries are the sources of a question, none where nothing can answer it.
+// buildSubqueries are the ways to answer the query, none where nothing can: the words of the text, with abbreviations
+// and without, and where external ids are looked at, those that are the text and those that begin with it.
 func (s *indexSearch) buildSubqueries() []subquery {
 	text := s.TrimmedText()
 	if text == "" {
@@ -54,7 +57,8 @@ func (s *indexSearch) buildSubqueries() []subquery {
 
 const maxExternalIDLength = 128 // characters of an external id
 
-// expandAbbreviations are the ways to read words some of which stand for others.
+// expandAbbreviations makes a subquery for each combination of abbreviations and of what they stand for: four for "bd
+// st michel".
 func (s *indexSearch) expandAbbreviations(words []search.Word) []subquery {
 	if len(words) == 0 {
 		return nil
@@ -83,7 +87,9 @@ func (s *indexSearch) expandAbbreviations(words []search.Word) []subquery {
 	return all
 }
 
-// rank is the rank of a site in which so many words stand for others.
+// rank is the rank of a site for a text in which expandedCount words are expansions, out of the server's scores. Words
+// that do not match exactly are beginnings or have typos; the attribute score falls with the field from 1. It need not
+// be as exact as that of the engine in memory: it only has to be the same whenever the same site is asked for.
 func (f serverHit) rank(expandedCount int) uint64 {
 	var details struct {
 		Typo struct {
@@ -104,15 +110,41 @@ func (f serverHit) rank(expandedCount int) uint64 {
 	return search.RankWords + uint64(details.Typo.Count)*search.RankTypo + uint64(prefixWords)*search.RankPrefix + uint64((1-details.Attribute.Score)*(search.RankPrefix-2))
 }
 
-// orderByName is the server's word for search.ByName.
+// orderByName is the server's form of search.ByName.
 var orderByName = []string{"ordre0:asc", "ordre1:asc", "ordre2:asc", "ordre3:asc"}
 
-// fetchHits asks the server all sources at once, for what may be in the answer.
+// errIncomplete: the index has no checkpoint.
+var errIncomplete = fmt.Errorf("%w: the index is being filled", search.ErrStaleIndex)
+
+// fetchHits sends all subqueries to the server in one request. The first query of the request is for the checkpoint:
+// without one the index is being filled, and the answer is search.ErrStaleIndex.
 func (s *indexSearch) fetchHits(ctx context.Context, scope searchScope) ([][]serverHit, error) {
 	filter := s.buildFilter(scope)
 	if s.TrimmedText() == "" && !s.usesServerOrder() {
 		return s.fetchUnranked(ctx, filter)
 	}
+	request := s.buildRequest(filter, scope)
+	response, err := s.engine.server.MultiSearchWithContext(ctx, request)
+	if err != nil {
+		return nil, meiliclient.WrapError("search", err)
+	}
+	if len(response.Results) != len(request.Queries) {
+		return nil, fmt.Errorf("meilisearch: %d answers to %d questions", len(response.Results), len(request.Queries))
+	}
+	if len(response.Results[0].Hits) == 0 {
+		return nil, errIncomplete
+	}
+	hits := make([][]serverHit, len(s.subqueries))
+	for i, r := range response.Results[1:] {
+		if hits[i], err = decodeHits(r.Hits); err != nil {
+			return nil, err
+		}
+	}
+	return hits, nil
+}
+
+// buildRequest asks for the checkpoint and then for what each subquery finds.
+func (s *indexSearch) buildRequest(filter string, scope searchScope) *meilisearch.MultiSearchRequest {
 	request := &meilisearch.MultiSearchRequest{Queries: []*meilisearch.SearchRequest{{IndexUID: s.indexName, Filter: siteindex.CheckpointFilter, Limit: 1, AttributesToRetrieve: siteindex.DisplayedAttributes[:1]}}}
 	for _, sub := range s.subqueries {
 		r := &meilisearch.SearchRequest{
@@ -127,54 +159,39 @@ func (s *indexSearch) fetchHits(ctx context.Context, scope searchScope) ([][]ser
 		}
 		request.Queries = append(request.Queries, r)
 	}
-	response, err := s.engine.server.MultiSearchWithContext(ctx, request)
-	if err != nil {
-		return nil, meiliclient.WrapError("search", err)
-	}
-	if len(response.Results) != len(request.Queries) {
-		return nil, fmt.Errorf("meilisearch: %d answers to %d questions", len(response.Results), len(request.Queries))
-	}
-	if len(response.Results[0].Hits) == 0 {
-		return nil, fmt.Errorf("%w: the index is being filled", search.ErrStaleIndex)
-	}
-	hits := make([][]serverHit, len(s.subqueries))
-	for i, r := range response.Results[1:] {
-		hits[i] = make([]serverHit, len(r.Hits))
-		for j, h := range r.Hits {
-			if err := h.DecodeInto(&hits[i][j]); err != nil {
-				return nil, fmt.Errorf("meilisearch: %w", err)
-			}
+	return request
+}
+
+// decodeHits reads the documents of an answer, the checkpoint among them where the filter allows it.
+func decodeHits(raw meilisearch.Hits) ([]serverHit, error) {
+	hits := make([]serverHit, len(raw))
+	for i, h := range raw {
+		if err := h.DecodeInto(&hits[i]); err != nil {
+			return nil, fmt.Errorf("meilisearch: %w", err)
 		}
 	}
 	return hits, nil
 }
 
-// fetchUnranked asks for what a filter holds for, in no order: the server need not rank what is found.
+// fetchUnranked reads all documents that a filter holds for, in no order, so that the server need not rank them.
 func (s *indexSearch) fetchUnranked(ctx context.Context, filter string) ([][]serverHit, error) {
 	var response meilisearch.DocumentsResult
 	q := &meilisearch.DocumentsQuery{Filter: filter + " OR " + siteindex.CheckpointFilter, Fields: siteindex.DisplayedAttributes, Limit: siteindex.MaxAccountSites}
 	if err := s.engine.server.Index(s.indexName).GetDocumentsWithContext(ctx, q, &response); err != nil {
 		return nil, meiliclient.WrapError("list", err)
 	}
-	hits, hasCheckpoint := make([]serverHit, 0, len(response.Results)), false
-	for _, h := range response.Results {
-		var f serverHit
-		if err := h.DecodeInto(&f); err != nil {
-			return nil, fmt.Errorf("meilisearch: %w", err)
-		}
-		if f.ID == siteindex.CheckpointID {
-			hasCheckpoint = true
-		} else {
-			hits = append(hits, f)
-		}
+	hits, err := decodeHits(response.Results)
+	if err != nil {
+		return nil, err
 	}
-	if !hasCheckpoint {
-		return nil, fmt.Errorf("%w: the index is being filled", search.ErrStaleIndex)
+	sites := slices.DeleteFunc(hits, func(h serverHit) bool { return h.ID == siteindex.CheckpointID })
+	if len(sites) == len(response.Results) {
+		return nil, errIncomplete
 	}
-	return [][]serverHit{hits}, nil
+	return [][]serverHit{sites}, nil
 }
 
-// buildFilter holds for what may be in the answer. Nothing that anybody wrote is in it.
+// buildFilter holds for what can be in the answer. Nothing that anybody wrote is part of it.
 func (s *indexSearch) buildFilter(scope searchScope) string {
 	parts := []string{fmt.Sprintf(`compte = "%s"`, siteindex.HashText(s.Account))}
 	if s.Referential != "" {
@@ -196,7 +213,7 @@ func (s *indexSearch) buildFilter(scope searchScope) string {
 	return strings.Join(append(parts, s.areaFilters(scope)...), " AND ")
 }
 
-// areaFilters are the filters of where a site is.
+// areaFilters hold within the query's box and radius and within the scope's radius.
 func (s *indexSearch) areaFilters(scope searchScope) (parts []string) {
 	if s.Box != nil {
 		parts = append(parts, boxFilter(*s.Box))
@@ -210,7 +227,7 @@ func (s *indexSearch) areaFilters(scope searchScope) (parts []string) {
 	return parts
 }
 
-// boxFilter holds in a box. The server's own questions about places would look at those of all accounts.
+// boxFilter holds within a box. The server's own geo filters would look at the sites of all accounts.
 func boxFilter(b search.Box) string {
 	lat := fmt.Sprintf(`lat "%s" TO "%s"`, formatDegrees(b.South), formatDegrees(b.North))
 	if b.West <= b.East {
@@ -219,4 +236,5 @@ func boxFilter(b search.Box) string {
 	return fmt.Sprintf(`%s AND (lon >= "%s" OR lon <= "%s")`, lat, formatDegrees(b.West), formatDegrees(b.East))
 }
 
+// formatDegrees writes a number without an exponent, which filters do not know.
 func formatDegrees(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

@@ -40,7 +40,7 @@ type Engine struct {
 
 // New is the engine on a server, of the sites whose rows are in a registry's read model. Nothing is asked before Search.
 func New(s meiliclient.Server, registry *sqldb.Registry) *Engine {
-	x := &Engine{server: s.Client(), registry: registry, timeout: cmp.Or(s.Timeout, meiliclient.SearchTimeout)}
+	x := &Engine{server: s.Client(), registry: registry, timeout: cmp.Or(s.Timeout, siteindex.SearchTimeout)}
 	if s.Index != "" {
 		x.name.Store(&s.Index)
 	}
@@ -83,8 +83,8 @@ func (x *Engine) Search(ctx context.Context, q search.Query) (search.Result, err
 	}
 }
 
-// checkAccount fails where nothing of the account may be shown. When the server finds nothing, no row is read that would
-// say so.
+// checkAccount fails while nothing of the account may be shown. Where the server finds nothing no row is read, and
+// reading one is what would fail otherwise.
 func (x *Engine) checkAccount(ctx context.Context, account string) error {
 	return x.registry.ReadAccount(ctx, table.LocationsModel, account, func(*sqldb.DB) error { return nil })
 }
@@ -106,7 +106,7 @@ func (x *Engine) indexName(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// indexSearch is one question.
+// indexSearch is one query.
 type indexSearch struct {
 	search.Query
 	engine     *Engine
@@ -117,33 +117,38 @@ type indexSearch struct {
 	subqueries []subquery
 }
 
-// candidate is a site that the server found, and where it stands in the order by what the server knows of it.
+// candidate is a site that the server found, and its sort key by what the server knows of it.
 type candidate struct {
 	rowID   string
 	sortKey search.SortKey
 }
 
-// candidateSet are the first candidates of all, in their order, and whether they are all.
+// candidateSet are the first candidates of all, in their order, and whether they are all there are. Sites that the
+// server found beyond them are not in the set, as others that it did not return may come before those.
 type candidateSet struct {
 	candidates []candidate
 	isComplete bool
 }
 
-// searchScope is how far a question looks at once.
+// searchScope is how far an attempt looks.
 type searchScope struct {
-	limit    int     // candidates of each source
+	limit    int     // candidates of each subquery
 	radius   float64 // metres from the center; 0 for everywhere
-	sameRank bool    // only at what answers as well as the last of the page before, and comes after it by name
+	sameRank bool    // only sites with the rank of the last one of the page before, and after it by name
 }
 
 const (
-	spareCandidates = 8     // candidates more than there is room for: some are not what the index says any more
-	wideningFactor  = 4     // times, from one attempt to the next
+	spareCandidates = 8     // candidates more than the page has room for, as some are not what the index says any more
+	wideningFactor  = 4     // of the radius, from one attempt to the next; its square for the limit
 	firstRadius     = 1_000 // metres
 	lastRadius      = 2_000_000
 )
 
-// scopeFor is how far the n-th attempt looks, each farther than the one before, the last everywhere.
+// scopeFor is how far an attempt looks, from 0. Each looks farther than the one before, and the last one everywhere.
+//
+// By distance the radius grows, as the server cannot sort by it without looking at the sites of all accounts. By name
+// or relevance the number of candidates grows, and a later page by relevance first tries the sites of the same rank.
+// Where the server has no such order all that matches is fetched at once.
 func (s *indexSearch) scopeFor(attempt int) searchScope {
 	limit := s.Limit + spareCandidates
 	switch {
@@ -167,7 +172,8 @@ func (s *indexSearch) scopeFor(attempt int) searchScope {
 	return searchScope{limit: min(limit, siteindex.MaxAccountSites)}
 }
 
-// usesServerOrder says whether the server's order is that of the question. Where it is not, all that is found is put in order here.
+// usesServerOrder says whether the server's order is that of the query. Where it is not, all that is found is sorted
+// here.
 func (s *indexSearch) usesServerOrder() bool {
 	if s.order == search.ByName {
 		return s.TrimmedText() == ""
@@ -175,8 +181,8 @@ func (s *indexSearch) usesServerOrder() bool {
 	return s.order == search.ByRelevance && s.Center == nil
 }
 
-// collectCandidates asks the server for candidates. What may be incomplete is left out: beyond the last candidate of a source that has more,
-// and beyond the radius that was looked within.
+// collectCandidates asks the server for candidates and sorts them. It leaves out those that may not be the first of
+// all: beyond the last candidate of a subquery that has more, and beyond the radius.
 func (s *indexSearch) collectCandidates(ctx context.Context, scope searchScope) (candidateSet, error) {
 	hitsBySubquery, err := s.fetchHits(ctx, scope)
 	if err != nil {
@@ -213,7 +219,7 @@ func (s *indexSearch) collectCandidates(ctx context.Context, scope searchScope) 
 	return f, nil
 }
 
-// candidateOf is what a source found.
+// candidateOf is the candidate of a hit, or false where the document's id is no site's.
 func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool) {
 	row, referential, externalID, ok := siteindex.ParseDocumentID(hit.ID)
 	c := candidate{row, search.SortKey{Name: hit.FoldedName, ExternalID: externalID, Referential: referential}}
@@ -229,8 +235,8 @@ func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool)
 	return c, ok
 }
 
-// readPage is the page after the cursor, and whether it is full and more is known to follow. Candidates are read from the
-// read model as far as there is room.
+// readPage is the page after the cursor. It reads candidates from the read model a page at a time, until the page has
+// room for no more. isFull says that the page is full and that a site is known to follow.
 func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Result, isFull bool, err error) {
 	var last search.SortKey
 	seen := map[string]bool{}
@@ -269,7 +275,7 @@ func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Re
 	return r, isFull, flushPending()
 }
 
-// loadRows are the candidates' rows by their ids.
+// loadRows are the candidates' rows by id.
 func (s *indexSearch) loadRows(ctx context.Context, candidates []candidate) (map[string]table.Site, error) {
 	if len(candidates) == 0 {
 		return nil, nil

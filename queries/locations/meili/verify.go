@@ -9,7 +9,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// verifyRow says whether a row belongs in the answer as it stands now, whatever the index said, and how it is shown.
+// verifyRow says whether a row is part of the answer as it is now, whatever the index said, and what is shown of it.
 func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
 	if r.Account != s.Account || s.Referential != "" && r.Referential != s.Referential || !s.Status.Includes(r.Active) {
 		return search.Hit{}, false, nil
@@ -29,6 +29,7 @@ func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
 	return h, s.hasAllTags(shown) && s.isWithinArea(position, h.Distance) && s.matchesText(shown), nil
 }
 
+// hasAllTags says whether a site has all tags of the query.
 func (s *indexSearch) hasAllTags(shown locations.Site) bool {
 	has := map[string]bool{}
 	for _, tag := range shown.Tags {
@@ -42,7 +43,7 @@ func (s *indexSearch) hasAllTags(shown locations.Site) bool {
 	return true
 }
 
-// matchesText says whether a site answers the text: the server counts typos in the letters it was given.
+// matchesText says whether a site answers the text. The server counts typos in encoded words, so it may be wrong.
 func (s *indexSearch) matchesText(shown locations.Site) bool {
 	text := s.TrimmedText()
 	if text == "" || s.MatchExternalIDs && len(text) <= len(shown.ExternalID) && strings.EqualFold(shown.ExternalID[:len(text)], text) {
@@ -60,7 +61,7 @@ func (s *indexSearch) matchesText(shown locations.Site) bool {
 	return true
 }
 
-// matchesWord says whether a word is among the terms of a site.
+// matchesWord says whether a word of the query is among the terms of a site.
 func matchesWord(terms map[string]bool, w search.Word) bool {
 	if terms[w.Text] || len(w.Expansions) > 0 && !slices.ContainsFunc(w.Expansions, func(m string) bool { return !terms[m] }) {
 		return true
@@ -73,6 +74,7 @@ func matchesWord(terms map[string]bool, w search.Word) bool {
 	return false
 }
 
+// isWithinArea says whether a position is in the query's box and radius. No position is in neither.
 func (s *indexSearch) isWithinArea(position *search.Point, distance float64) bool {
 	if s.Box == nil && s.Radius == 0 {
 		return true

@@ -1,6 +1,15 @@
-// Package memory searches the sites of accounts in memory: an index for each account that is asked about, loaded from the
-// read model, brought up to date when the account's sites changed, and let go of when others need the room. It answers
-// as finder says, and nothing that was written before a question is missing from the answer.
+// Package memory searches the sites of accounts in memory: an index for each account and Status that is asked about.
+// The index is loaded from the read model, brought up to date when the account's sites changed, and dropped when others
+// need the room. Its one constraint: nothing that was written before a query is missing from the answer.
+//
+//	Search ── currentIndex ──► cacheEntry ── snapshot still covers the last change? ──► index
+//	                              │ no: refreshEntry, one caller at a time
+//	                              ▼
+//	                        readSnapshot: table.Site rows ── withChanges ──► the next index, which shares records
+//	index ── indexSearch.run: rank by text, filter ── topCandidates ── buildPage ──► search.Result
+//
+// An index never changes once it is made, so queries read it without locks. The cache is our own: an LRU library drops
+// neither by weight nor by idle time without a goroutine of its own.
 package memory
 
 import (
@@ -19,12 +28,12 @@ import (
 	"lieudit/schemas/table"
 )
 
-// DefaultMaxSites is how many sites are held in memory unless somebody says otherwise.
+// DefaultMaxSites is how many sites are kept in memory by default, over all accounts.
 const DefaultMaxSites = 1_500_000
 
 const (
 	maxConcurrentLoads = 4
-	// maxIdle is how long an index is held that nobody asks for: of an account that was erased nobody does.
+	// maxIdle is how long an index is kept that nobody asks for. Nobody asks for that of an account that was erased.
 	maxIdle = time.Hour
 )
 
@@ -39,19 +48,19 @@ type Engine struct {
 
 	mu          sync.Mutex
 	entries     map[cacheKey]*cacheEntry
-	lru         list.List // of *holding, the one used last in front
-	totalWeight int       // what is held weighs
+	lru         list.List // of *cacheEntry, the last used in front
+	totalWeight int       // of all entries
 }
 
-// New searches what the copies on a registry hold. changed says at which position of the log an account's sites changed
-// last, as far as is known, 0 when nothing is: no answer is older than that. At most bound sites are held at a time;
-// those of the account that was not asked about for longest go first.
+// New makes an Engine of a registry's read model. lastChange is the position in the log at which an account's sites
+// changed last, as far as this instance knows, 0 when it knows nothing: no answer is older than that. At most maxSites
+// sites are kept; those of the account that nobody asked about for longest are dropped first.
 func New(registry *sqldb.Registry, lastChange func(account string) uint64, now func() time.Time, maxSites int) *Engine {
 	return &Engine{registry: registry, lastChange: lastChange, now: now, maxSites: maxSites, loadSlots: semaphore.NewWeighted(maxConcurrentLoads), entries: map[cacheKey]*cacheEntry{},
 		bufferPool: sync.Pool{New: func() any { return new(rankBuffers) }}}
 }
 
-// Search answers a question as finder.Engine says.
+// Search answers a query as search.Engine says.
 func (e *Engine) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	if err := q.Validate(); err != nil {
 		return search.Result{}, err
@@ -76,32 +85,34 @@ func (e *Engine) Search(ctx context.Context, q search.Query) (search.Result, err
 	return execution.run()
 }
 
-// cacheKey names what is held: an account's sites of a status.
+// cacheKey names an index: an account's sites of a status.
 type cacheKey struct {
 	account string
 	status  search.Status
 }
 
-// cacheEntry is the place of an index in memory. Who changes the index takes a turn; who reads it does not wait.
+// cacheEntry is the place of an index in the cache. One caller at a time refreshes it; queries read current without
+// waiting.
 type cacheEntry struct {
 	cacheKey
 	refreshing *semaphore.Weighted // held by the one caller that refreshes the entry
 	current    atomic.Pointer[snapshot]
-	element    *list.Element // nil once it is let go of
+	element    *list.Element // in Engine.lru; nil once the entry is evicted
 	lastUsed   time.Time
-	weight     int
+	weight     int // its sites, and 1 for itself
 }
 
-// snapshot is an index and how old it is. Neither changes any more.
+// snapshot is an index and how new it is. Neither changes any more. A refresh makes another one and stores it in the
+// entry, while queries go on with the one they have.
 type snapshot struct {
 	*index
-	source      string // of the read model, which it was read from, and which writing of the account's rows
-	position    uint64 // it holds all changes up to this position
+	source      string // the generation it was read from, and which refold of the account's rows
+	position    uint64 // it has all changes up to this position of the log
 	checkedAt   time.Time
-	divergences uint64 // of the registry, when it was read
+	divergences uint64 // sqldb.Registry.CountDivergences before it was read
 }
 
-// cacheEntryFor is the place of a key, which becomes the one used last.
+// cacheEntryFor is the entry of a key, a new one where there is none. It becomes the one used last.
 func (e *Engine) cacheEntryFor(k cacheKey) *cacheEntry {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -118,7 +129,8 @@ func (e *Engine) cacheEntryFor(k cacheKey) *cacheEntry {
 	return h
 }
 
-// setWeight counts what a holding holds now.
+// setWeight notes how many sites an entry's index has, and evicts others where the limit is passed. An entry that was
+// evicted meanwhile counts no more.
 func (e *Engine) setWeight(h *cacheEntry, sites int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -130,7 +142,7 @@ func (e *Engine) setWeight(h *cacheEntry, sites int) {
 	e.evict(h)
 }
 
-// evict lets go of what was used longest ago until all fits and nothing is idle, but not of h.
+// evict drops the entries used longest ago until the rest fits and none is idle, but never inUse.
 func (e *Engine) evict(inUse *cacheEntry) {
 	for {
 		oldest := e.lru.Back().Value.(*cacheEntry)
@@ -144,7 +156,7 @@ func (e *Engine) evict(inUse *cacheEntry) {
 	}
 }
 
-// CacheSize says how many indexes are held at the moment, and how many sites are in them.
+// CacheSize says how many indexes are kept at the moment, and how many sites are in them.
 func (e *Engine) CacheSize() (indexes, sites int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -152,15 +164,15 @@ func (e *Engine) CacheSize() (indexes, sites int) {
 }
 
 const (
-	// maxWait is how long a question waits for what was written to be in the read model.
+	// maxWait is how long a query waits for the read model to reach the account's last change.
 	maxWait      = 2 * time.Second
 	pollInterval = 5 * time.Millisecond
-	// checkInterval is how long an index is used before the tables are asked whether it is all there is, although
-	// nobody told of a change: a copy may be filled anew.
+	// checkInterval is how long an index is used before the read model is asked whether anything changed, although no
+	// change was notified: a rebuilt generation may say something else.
 	checkInterval = 30 * time.Second
 )
 
-// currentIndex is the index of a key with all that is known to be written in it.
+// currentIndex is the index of a key with all that is known to be written in it. As a rule it is in the cache.
 func (e *Engine) currentIndex(ctx context.Context, k cacheKey) (*index, error) {
 	h, position := e.cacheEntryFor(k), e.lastChange(k.account)
 	if s := e.loadedSnapshot(h); s.covers(position) && e.now().Sub(s.checkedAt) < checkInterval {
@@ -175,10 +187,10 @@ func (e *Engine) currentIndex(ctx context.Context, k cacheKey) (*index, error) {
 	return s.index, nil
 }
 
-// covers says whether all changes up to a position are in the snapshot.
+// covers says whether the snapshot has all changes up to a position. A nil snapshot has none.
 func (s *snapshot) covers(position uint64) bool { return s != nil && s.position >= position }
 
-// loadedSnapshot is the snapshot of a holding. One of rows that turned out not to be on the log counts as none.
+// loadedSnapshot is the snapshot of an entry, or nil where rows that it was made of turned out not to be on the log.
 func (e *Engine) loadedSnapshot(h *cacheEntry) *snapshot {
 	if s := h.current.Load(); s != nil && s.divergences == e.registry.CountDivergences(table.LocationsModel) {
 		return s
@@ -186,14 +198,15 @@ func (e *Engine) loadedSnapshot(h *cacheEntry) *snapshot {
 	return nil
 }
 
-// refreshEntry refreshes a holding, one caller at a time. It waits for the read model until waiting ends.
+// refreshEntry brings an entry up to date, one caller at a time. It waits for the read model until waitCtx ends. When
+// an index that covers the position was only to be checked, and the check fails, the index is used all the same.
 func (e *Engine) refreshEntry(ctx, waitCtx context.Context, h *cacheEntry, position uint64) (*snapshot, error) {
 	if err := h.refreshing.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
 	defer h.refreshing.Release(1)
 	divergences, old := e.registry.CountDivergences(table.LocationsModel), e.loadedSnapshot(h)
-	if old.covers(position) && e.now().Sub(old.checkedAt) < checkInterval { // somebody else did it meanwhile
+	if old.covers(position) && e.now().Sub(old.checkedAt) < checkInterval { // another caller refreshed it meanwhile
 		return old, nil
 	}
 	r := snapshotReader{ctx: ctx, key: h.cacheKey, old: old, position: position, now: e.now, loadSlots: e.loadSlots}
@@ -203,12 +216,12 @@ func (e *Engine) refreshEntry(ctx, waitCtx context.Context, h *cacheEntry, posit
 	}
 	fresh, err := e.readUntilCovered(&r, waitCtx)
 	var stopped *table.StoppedError
-	if errors.As(err, &stopped) { // what is held may be of before its rows were written again
+	if errors.As(err, &stopped) { // the snapshot may be older than a refold of the account
 		h.current.Store(nil)
 		e.setWeight(h, 0)
 		return nil, err
 	}
-	if err != nil && oldSuffices { // it was only to be looked whether all is well
+	if err != nil && oldSuffices { // it was only to be checked
 		rechecked := *old
 		rechecked.checkedAt = e.now()
 		fresh, err = &rechecked, nil
@@ -221,7 +234,7 @@ func (e *Engine) refreshEntry(ctx, waitCtx context.Context, h *cacheEntry, posit
 	return fresh, err
 }
 
-// readUntilCovered reads until the read model has passed the position.
+// readUntilCovered reads snapshots until one covers the position. While no generation serves it waits too.
 func (e *Engine) readUntilCovered(r *snapshotReader, waitCtx context.Context) (*snapshot, error) {
 	for {
 		var fresh *snapshot
@@ -242,7 +255,7 @@ func (e *Engine) readUntilCovered(r *snapshotReader, waitCtx context.Context) (*
 	}
 }
 
-// snapshotReader makes a snapshot of a copy of the read model, out of an old one where that will do.
+// snapshotReader makes a snapshot of a generation, out of the old snapshot where that will do.
 type snapshotReader struct {
 	ctx       context.Context
 	key       cacheKey
@@ -252,8 +265,8 @@ type snapshotReader struct {
 	loadSlots *semaphore.Weighted
 }
 
-// readSnapshot gives nil while the copy has not passed the position. How far the copy is is read before its rows: these may be
-// newer, and are then read again next time.
+// readSnapshot returns nil while the generation has not reached the position. It reads the checkpoint before the rows:
+// these may be newer, and are then read again next time.
 func (r *snapshotReader) readSnapshot(c sqldb.Generation, db *sqldb.DB) (*snapshot, error) {
 	fresh := &snapshot{checkedAt: r.now()}
 	if err := db.QueryRow(r.ctx, "select position from checkpoint").Scan(&fresh.position); err != nil || fresh.position < r.position {
@@ -275,7 +288,8 @@ func (r *snapshotReader) readSnapshot(c sqldb.Generation, db *sqldb.DB) (*snapsh
 	return fresh, err
 }
 
-// loadAll reads all sites. Few do so at once: while it lasts it takes several times the room of what is held then.
+// loadAll reads all sites of the account. At most maxConcurrentLoads callers do so at once, as it takes several times
+// the memory that the index needs.
 func (r *snapshotReader) loadAll(db *sqldb.DB) (*index, error) {
 	if err := r.loadSlots.Acquire(r.ctx, 1); err != nil {
 		return nil, err
@@ -289,7 +303,8 @@ func (r *snapshotReader) loadAll(db *sqldb.DB) (*index, error) {
 	return new(index).withChanges(rows, r.key.status.Includes)
 }
 
-// loadChanges reads the sites that changed. No site is ever deleted; where an account's are all gone it was erased.
+// loadChanges reads the sites that changed since the old snapshot. Projections never delete a single site; where all of
+// an account's are gone it was erased.
 func (r *snapshotReader) loadChanges(db *sqldb.DB) (*index, error) {
 	rows, err := sqldb.Select(r.ctx, db, table.Sites, "where account = ? and position > ?", r.key.account, int64(r.old.position))
 	if err != nil {

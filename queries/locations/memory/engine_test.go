@@ -20,13 +20,13 @@ import (
 	"lieudit/schemas/table"
 )
 
-// fixture is a read model that is written by the test itself, and the search of it.
+// fixture is a read model that the test itself writes, and an engine on it.
 type fixture struct {
-	engine *memory.Engine
-	registry  *sqldb.Registry
-	copy   sqldb.Generation
+	engine   *memory.Engine
+	registry *sqldb.Registry
+	copy     sqldb.Generation
 
-	turn     sync.Mutex // writers come one after the other, as their events do in the log
+	turn     sync.Mutex // held by one writer at a time, as events are in one order in the log
 	mu       sync.Mutex
 	position int64
 	last     map[string]int64 // change of each account
@@ -46,7 +46,7 @@ func open(t testing.TB, address string, bound int) *fixture {
 	return s
 }
 
-// build makes an empty copy serve.
+// build lets an empty generation serve.
 func (s *fixture) build(t testing.TB) {
 	t.Helper()
 	var err error
@@ -64,7 +64,7 @@ func (s *fixture) changed(account string) uint64 {
 	return uint64(s.last[account])
 }
 
-// now is the time, and what was added to it.
+// now is the time plus what wait added to it.
 func (s *fixture) now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *fixture) wait(d time.Duration) {
 	s.later += d
 }
 
-// notifyChange says that an account changed, and gives the position.
+// notifyChange notifies the engine that accounts changed, and returns the position of the change.
 func (s *fixture) notifyChange(accounts ...string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *fixture) notifyChange(accounts ...string) int64 {
 	return s.position
 }
 
-// write runs f in a transaction that brings the copy to a position.
+// write runs f in a transaction that moves the checkpoint to a position.
 func (s *fixture) write(t testing.TB, position int64, f func(*sqldb.Tx) error) {
 	t.Helper()
 	db, release, err := s.registry.OpenGeneration(t.Context(), s.copy)
@@ -108,7 +108,7 @@ func (s *fixture) write(t testing.TB, position int64, f func(*sqldb.Tx) error) {
 	}
 }
 
-func (s *fixture) put(t testing.TB, rows ...table.Site) {
+func (s *fixture) writeRows(t testing.TB, rows ...table.Site) {
 	t.Helper()
 	accounts := make([]string, len(rows))
 	for i := range rows {
@@ -123,7 +123,7 @@ func (s *fixture) put(t testing.TB, rows ...table.Site) {
 	s.write(t, position, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, rows) })
 }
 
-func (s *fixture) WriteSites(t *testing.T, rows ...table.Site) { s.put(t, rows...) }
+func (s *fixture) WriteSites(t *testing.T, rows ...table.Site) { s.writeRows(t, rows...) }
 func (s *fixture) Engine() search.Engine                       { return s.engine }
 
 func TestContract(t *testing.T) {
@@ -133,7 +133,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// fresh is an address of its own for each test on SQLite; on Postgres a fresh copy in the one database does.
+// fresh is a new address for each test on SQLite. On Postgres a new generation in the one database is enough.
 func fresh(t *testing.T, address string) string {
 	if len(address) > 8 && address[:8] == "postgres" {
 		return address
@@ -145,7 +145,7 @@ func named(account, externalID, name string) table.Site {
 	return searchtest.NewSiteRow(account, "shops", externalID, locations.StoredSite{Content: locations.Content{Name: name}})
 }
 
-// names are what an account's sites are called.
+// names are the names of an account's sites.
 func (s *fixture) names(t testing.TB, account string) (all []string) {
 	t.Helper()
 	for _, h := range s.searchPage(t, search.Query{Account: account, Status: search.All, Limit: 100_000}).Hits {
@@ -154,11 +154,11 @@ func (s *fixture) names(t testing.TB, account string) (all []string) {
 	return all
 }
 
-func TestASearchWaitsForWhatIsKnownToBeWritten(t *testing.T) {
+func TestASearchWaitsForTheReadModelToReachTheLastChange(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := open(t, address, memory.DefaultMaxSites)
-		s.put(t, named("a", "x", "Avant"))
+		s.writeRows(t, named("a", "x", "Avant"))
 		s.names(t, "a")
 		position := s.notifyChange("a")
 		row := named("a", "x", "Après")
@@ -168,7 +168,7 @@ func TestASearchWaitsForWhatIsKnownToBeWritten(t *testing.T) {
 		select {
 		case early := <-asked:
 			t.Errorf("got %v before the change was in the read model", early)
-		case <-time.After(30 * time.Millisecond): // it may be slow to begin: then the test shows less
+		case <-time.After(30 * time.Millisecond): // a search that begins later than that makes the test weaker, not wrong
 		}
 		s.write(t, position, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, []table.Site{row}) })
 		if got := <-asked; !slices.Equal(got, []string{"Après"}) {
@@ -177,15 +177,15 @@ func TestASearchWaitsForWhatIsKnownToBeWritten(t *testing.T) {
 	})
 }
 
-func TestASearchGivesUpOnAReadModelThatStandsStill(t *testing.T) {
+func TestASearchGivesUpOnAReadModelThatDoesNotMove(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Avant"), named("b", "x", "Ailleurs"))
+	s.writeRows(t, named("a", "x", "Avant"), named("b", "x", "Ailleurs"))
 	s.names(t, "a")
 	s.notifyChange("a")
 	began := time.Now()
 	answers := make(chan error)
-	for range 4 { // they do not wait one after the other
+	for range 4 { // the waits do not add up
 		go func() {
 			_, err := s.engine.Search(t.Context(), search.Query{Account: "a", Limit: 1})
 			answers <- err
@@ -212,7 +212,7 @@ func TestASearchGivesUpOnAReadModelThatStandsStill(t *testing.T) {
 func TestAnEventWithoutSitesLeavesThemAsTheyAre(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Site"))
+	s.writeRows(t, named("a", "x", "Site"))
 	for range 3 {
 		s.write(t, s.notifyChange("a"), func(*sqldb.Tx) error { return nil })
 		if got := s.names(t, "a"); len(got) != 1 {
@@ -225,7 +225,7 @@ func TestSitesOfAnErasedAccountAreGone(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := open(t, address, memory.DefaultMaxSites)
-		s.put(t, named("a", "x", "Site"), named("b", "x", "Reste"))
+		s.writeRows(t, named("a", "x", "Site"), named("b", "x", "Reste"))
 		s.names(t, "a")
 		s.write(t, s.notifyChange("a"), func(tx *sqldb.Tx) error {
 			_, err := tx.Exec(t.Context(), "delete from site where account = ?", "a")
@@ -237,42 +237,42 @@ func TestSitesOfAnErasedAccountAreGone(t *testing.T) {
 		if got := s.names(t, "b"); len(got) != 1 {
 			t.Errorf("another account has %v", got)
 		}
-		s.put(t, named("a", "y", "Neuf"))
+		s.writeRows(t, named("a", "y", "Neuf"))
 		if got := s.names(t, "a"); !slices.Equal(got, []string{"Neuf"}) {
 			t.Errorf("got %v", got)
 		}
 	})
 }
 
-func TestASiteWhoseContentCannotBeReadAnyMoreHasNone(t *testing.T) {
+func TestASiteWhoseKeyWasDestroyedHasNoContent(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
 	row := named("a", "x", "Site")
 	row.Content = ""
-	s.put(t, row, named("a", "y", "Reste"))
+	s.writeRows(t, row, named("a", "y", "Reste"))
 	if got := s.names(t, "a"); !slices.Equal(got, []string{"Reste", ""}) {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestACopyThatWasFilledAnewIsReadWhole(t *testing.T) {
+func TestARebuiltGenerationIsReadWhole(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Un"), named("a", "y", "Deux"))
+	s.writeRows(t, named("a", "x", "Un"), named("a", "y", "Deux"))
 	s.names(t, "a")
 	s.build(t)
-	s.put(t, named("a", "y", "Deux"), named("a", "z", "Trois"))
+	s.writeRows(t, named("a", "y", "Deux"), named("a", "z", "Trois"))
 	if got := s.names(t, "a"); !slices.Equal(got, []string{"Deux", "Trois"}) {
 		t.Errorf("got %v, want what the copy has that serves", got)
 	}
 }
 
-func TestWhatIsNotAskedForLongestIsLetGoOf(t *testing.T) {
+func TestTheIndexUsedLongestAgoIsEvicted(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), 25)
 	for i := range 5 {
 		for j := range 9 {
-			s.put(t, named(account(i), fmt.Sprint(j), "Site"))
+			s.writeRows(t, named(account(i), fmt.Sprint(j), "Site"))
 		}
 	}
 	for range 3 {
@@ -285,7 +285,7 @@ func TestWhatIsNotAskedForLongestIsLetGoOf(t *testing.T) {
 	if accounts, sites := s.engine.CacheSize(); accounts != 2 || sites != 18 {
 		t.Errorf("%d accounts with %d sites are held", accounts, sites)
 	}
-	for i := range 100 { // accounts without sites take room too
+	for i := range 100 { // accounts without sites have a weight too
 		s.names(t, fmt.Sprint("empty", i))
 	}
 	if accounts, sites := s.engine.CacheSize(); accounts > 25 || sites != 0 {
@@ -293,10 +293,10 @@ func TestWhatIsNotAskedForLongestIsLetGoOf(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyAsksForIsLetGoOf(t *testing.T) {
+func TestIdleIndexesAreEvicted(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Site"), named("b", "x", "Site"))
+	s.writeRows(t, named("a", "x", "Site"), named("b", "x", "Site"))
 	s.names(t, "a")
 	s.wait(59 * time.Minute)
 	s.names(t, "b")
@@ -310,11 +310,11 @@ func TestWhatNobodyAsksForIsLetGoOf(t *testing.T) {
 	}
 }
 
-func TestAnAccountLargerThanAllRoomIsSearched(t *testing.T) {
+func TestAnAccountLargerThanTheCacheIsSearched(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), 3)
 	for j := range 9 {
-		s.put(t, named("a", fmt.Sprint(j), "Site"))
+		s.writeRows(t, named("a", fmt.Sprint(j), "Site"))
 	}
 	for range 3 {
 		if got := s.names(t, "a"); len(got) != 9 {
@@ -323,10 +323,10 @@ func TestAnAccountLargerThanAllRoomIsSearched(t *testing.T) {
 	}
 }
 
-func TestWhatIsHeldIsSearchedWhileTheTablesAreAway(t *testing.T) {
+func TestAnIndexInMemoryIsSearchedWhileTheDatabaseIsDown(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Site"))
+	s.writeRows(t, named("a", "x", "Site"))
 	s.names(t, "a")
 	if err := s.registry.Close(); err != nil {
 		t.Fatal(err)
@@ -336,10 +336,10 @@ func TestWhatIsHeldIsSearchedWhileTheTablesAreAway(t *testing.T) {
 	}
 }
 
-func TestTheTablesAreLookedAtNowAndThenAlthoughNobodyToldOfAChange(t *testing.T) {
+func TestAnIndexIsCheckedNowAndThenWithoutANotification(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Avant"), named("b", "x", "Site"))
+	s.writeRows(t, named("a", "x", "Avant"), named("b", "x", "Site"))
 	s.names(t, "a")
 	s.names(t, "b")
 	quiet := named("a", "x", "Après")
@@ -354,7 +354,8 @@ func TestTheTablesAreLookedAtNowAndThenAlthoughNobodyToldOfAChange(t *testing.T)
 	}
 }
 
-// TestReadersAndWritersAtOnce has every writer look for what it wrote, while sites of all accounts are let go of and loaded again.
+// TestReadersAndWritersAtOnce has every writer search for what it wrote, while sites of all accounts are evicted and
+// loaded again.
 func TestReadersAndWritersAtOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), 60)
@@ -368,7 +369,7 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 			for round := range rounds {
 				name := fmt.Sprintf("Site %d", round)
 				row := named(account(i), fmt.Sprint(round%25), name)
-				s.put(t, row)
+				s.writeRows(t, row)
 				found := s.searchPage(t, search.Query{Account: account(i), Text: name, Sort: search.ByName, Limit: 100}).Hits
 				if !slices.ContainsFunc(found, func(h search.Hit) bool { return h.Site.Name == name }) {
 					t.Errorf("%s is not found", name)
@@ -386,18 +387,19 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// What is held in memory is of the rows: when those are not on the log it is refused with them, and read anew after.
+// An index in memory is made of rows: when these turn out not to be on the log, the search fails as they do, and the
+// index is read anew afterwards.
 func TestASearchShowsNothingOfRowsThatAreNotOnTheLog(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Perdu"), named("b", "x", "Perdu"))
+	s.writeRows(t, named("a", "x", "Perdu"), named("b", "x", "Perdu"))
 	s.names(t, "a")
 	s.names(t, "b")
 	s.registry.SetDiverged(s.copy, true)
 	if _, err := s.engine.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, sqldb.ErrDiverged) {
 		t.Errorf("got %v, want %v", err, sqldb.ErrDiverged)
 	}
-	s.build(t) // a fresh copy serves, which is not as far
+	s.build(t) // another generation serves, whose checkpoint is not as far
 	s.last = map[string]int64{}
 	row := named("a", "x", "Tenu")
 	row.Position = 1
@@ -407,10 +409,10 @@ func TestASearchShowsNothingOfRowsThatAreNotOnTheLog(t *testing.T) {
 	}
 }
 
-func TestASearchGoesOnWhenTheLogOfItsRowsIsBack(t *testing.T) {
+func TestASearchWorksAgainWhenTheRowsAreOnTheLogAgain(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.put(t, named("a", "x", "Là"))
+	s.writeRows(t, named("a", "x", "Là"))
 	s.names(t, "a")
 	s.registry.SetDiverged(s.copy, true)
 	s.registry.SetDiverged(s.copy, false)

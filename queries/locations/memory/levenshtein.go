@@ -8,8 +8,12 @@ import (
 	"lieudit/queries/locations/search"
 )
 
-// visitMatches calls yield with every word that a typed one finds: with typos, and where begins says so as a beginning of it.
-func (d *invertedIndex) visitMatches(typed search.Word, walk *levenshteinWalk, yield func(word, typos int, begins bool)) {
+// visitMatches calls yield with every word that a typed one finds: the same, one that begins with it, or one within the
+// typos that are allowed. isPrefix says that only the beginning of the word is like it.
+//
+// The first two are next to each other in the sorted list. Typos need a walk: through the words that begin with the
+// same letter where one typo is allowed, since one in the first letter counts for two, and else through all words.
+func (d *invertedIndex) visitMatches(typed search.Word, walk *levenshteinWalk, yield func(word, typos int, isPrefix bool)) {
 	lo := d.lowerBound(typed.Text)
 	hi := lo
 	if hi < d.len() && d.word(hi) == typed.Text {
@@ -49,13 +53,13 @@ func (d *invertedIndex) visitMatches(typed search.Word, walk *levenshteinWalk, y
 	}
 }
 
-// matchesWhole says whether a word is like the typed one by its end, not only by its beginning.
+// matchesWhole says whether the whole word is like the typed one, not only its beginning.
 func (d *invertedIndex) matchesWhole(typed string, i, typos int) bool {
 	n, ok := search.CountTypos(typed, d.word(i), false)
 	return ok && n == typos
 }
 
-// prefixEnd is one past the last word that begins so, where from is the first.
+// prefixEnd is one past the last word that begins with prefix.
 func (d *invertedIndex) prefixEnd(prefix string) int {
 	return sort.Search(d.len(), func(i int) bool {
 		w := d.word(i)
@@ -63,18 +67,20 @@ func (d *invertedIndex) prefixEnd(prefix string) int {
 	})
 }
 
-// levenshteinWalk goes through sorted words and counts slips from a typed one, for all words that begin alike at once. It looks at
-// the first byte of each letter alone, so it counts no more than Typos does, and the same where letters are plain.
+// levenshteinWalk goes through sorted words and counts typos from a typed one. What it counted for the beginning that a
+// word shares with the one before stays. It looks only at the first byte of each letter, so it counts no more typos
+// than search.CountTypos does, and the same where letters are ASCII: it selects the words that CountTypos then decides
+// on.
 type levenshteinWalk struct {
 	typed           []byte
 	allowsPrefix    bool
-	maxTypos        int                                       // slips
-	depth           int                                       // bytes of the word before that were looked at
-	deadDepth       int                                       // how many bytes of it are too far from the typed word, whatever follows; never when there are none
-	lettersAt       [(maxRows + 1) * utf8.UTFMax]uint8        // by bytes of the word, how many letters these are
-	letters         [maxRows]byte                             // the letters
-	distances       [maxRows][search.MaxTypoLetters + 1]uint8 // by letters of the word and of the typed one, how many slips are between
-	prefixDistances [maxRows]uint8                            // by letters of the word, fewest slips of a beginning up to there
+	maxTypos        int                                       // typos allowed
+	depth           int                                       // bytes of the word before that were read
+	deadDepth       int                                       // that many bytes of it are too far from the typed word, whatever follows; neverDead when none are
+	lettersAt       [(maxRows + 1) * utf8.UTFMax]uint8        // by bytes of the word, their number of letters
+	letters         [maxRows]byte                             // of the word, from 1
+	distances       [maxRows][search.MaxTypoLetters + 1]uint8 // by letters of the word and of the typed one
+	prefixDistances [maxRows]uint8                            // by letters of the word, the least distance of a beginning up to there
 }
 
 const (
@@ -82,6 +88,7 @@ const (
 	neverDead = maxRows * utf8.UTFMax
 )
 
+// reset begins a walk for another typed word.
 func (w *levenshteinWalk) reset(typed search.Word, maxTypos int) {
 	w.typed = w.typed[:0]
 	for i := range typed.Text {
@@ -94,7 +101,8 @@ func (w *levenshteinWalk) reset(typed search.Word, maxTypos int) {
 	w.prefixDistances[0] = uint8(len(w.typed))
 }
 
-// mayMatch says whether a word may be near the typed one. It shares so many bytes with the word of the call before.
+// mayMatch says whether a word may be near the typed one. shared is how many bytes it shares with the word of the call
+// before.
 func (w *levenshteinWalk) mayMatch(word string, shared int) bool {
 	if shared >= w.deadDepth {
 		return w.matchesPrefix(w.deadDepth)
@@ -110,12 +118,12 @@ func (w *levenshteinWalk) mayMatch(word string, shared int) bool {
 	return w.matchesPrefix(w.depth) || len(w.typed) <= letters+w.maxTypos && int(w.distances[letters][len(w.typed)]) <= w.maxTypos
 }
 
-// matchesPrefix says whether a beginning of the word is near and that is enough.
+// matchesPrefix says whether a beginning of the word is near, and that is enough.
 func (w *levenshteinWalk) matchesPrefix(depth int) bool {
 	return w.allowsPrefix && int(w.prefixDistances[w.lettersAt[depth]]) <= w.maxTypos
 }
 
-// step looks at one more byte of the word and gives the fewest slips that are possible then.
+// step reads one more byte of the word and returns the fewest typos that are possible then.
 func (w *levenshteinWalk) step(c byte) int {
 	n := w.lettersAt[w.depth]
 	w.depth++
@@ -128,7 +136,7 @@ func (w *levenshteinWalk) step(c byte) int {
 	return w.fillRow(int(n))
 }
 
-// fillRow counts slips for one more letter. Only what lies near the diagonal can be few.
+// fillRow computes the distances for one more letter. Only cells near the diagonal can be small enough.
 func (w *levenshteinWalk) fillRow(i int) int {
 	m, c := len(w.typed), w.letters[i]
 	row, last := &w.distances[i], &w.distances[i-1]

@@ -22,7 +22,7 @@ func invertedIndexOf(words []string) *invertedIndex {
 	return &d
 }
 
-// spoken are random words of few letters: many are near each other.
+// spoken are random words of few letters, so that many are near each other.
 func spoken(rng *rand.Rand, n int) []string {
 	alphabets := []string{"abc", "abc", "abé", "аб\u0432", "مخب", "a漢字"}
 	words := map[string]bool{}
@@ -42,7 +42,7 @@ func spoken(rng *rand.Rand, n int) []string {
 	return all
 }
 
-func TestADictionaryFindsWhatTyposAllow(t *testing.T) {
+func TestAnInvertedIndexFindsAllWordsWithinTheTypos(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 7))
 	words := spoken(rng, 1500)
@@ -83,7 +83,7 @@ func TestADictionaryFindsWhatTyposAllow(t *testing.T) {
 	}
 }
 
-func TestADictionaryIsSearchedWithWordsOfAnyLength(t *testing.T) {
+func TestAnInvertedIndexIsSearchedWithWordsOfAnyLength(t *testing.T) {
 	t.Parallel()
 	d, walk := invertedIndexOf([]string{strings.Repeat("a", 10), strings.Repeat("a", 300), strings.Repeat("a", 300) + "b", strings.Repeat("漢", 49)}), new(levenshteinWalk)
 	for _, typed := range []string{"", "a", strings.Repeat("a", 8), strings.Repeat("a", 48), strings.Repeat("a", 49), strings.Repeat("漢", 48), strings.Repeat("漢", 200)} {
@@ -100,7 +100,7 @@ func TestADictionaryIsSearchedWithWordsOfAnyLength(t *testing.T) {
 	}
 }
 
-func BenchmarkLike(b *testing.B) {
+func BenchmarkVisitMatches(b *testing.B) {
 	d, walk := invertedIndexOf(spoken(rand.New(rand.NewPCG(7, 7)), 20_000)), new(levenshteinWalk)
 	for b.Loop() {
 		d.visitMatches(search.Word{Text: "abcabcab", MayBePrefix: true}, walk, func(int, int, bool) {})

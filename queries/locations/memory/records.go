@@ -14,9 +14,13 @@ import (
 	"lieudit/schemas/table"
 )
 
-// siteRecord is a site as it is held: one text that begins with what it is sorted by.
+// siteRecord is a site in memory, and the bytes that follow it in its chunk: five strings, each after its length
+// (folded name, external id, referential, packed id, compressed content), then five numbers (version, times of
+// creation, modification and deactivation, whether it is active). Numbers are varints. It begins with what sites are
+// sorted by.
 type siteRecord struct{ rest string }
 
+// readString reads a length and so many bytes.
 func (p *siteRecord) readString() string {
 	n, size := uint64(p.rest[0]), 1
 	if n >= 0x80 {
@@ -38,18 +42,19 @@ func (p *siteRecord) decodeUvarint() (n uint64, size int) {
 	}
 }
 
+// readInt reads a varint.
 func (p *siteRecord) readInt() int64 {
 	n, size := p.decodeUvarint()
 	p.rest = p.rest[size:]
 	return int64(n)
 }
 
-// sortKey is what the site is sorted by.
+// sortKey is what the site is sorted by. It shares the record's bytes.
 func (p siteRecord) sortKey() search.SortKey {
 	return search.SortKey{Name: p.readString(), ExternalID: p.readString(), Referential: p.readString()}
 }
 
-// writeRecord writes a row's parcel.
+// writeRecord writes a row's record.
 func writeRecord(w *strings.Builder, sortKey search.SortKey, r *table.Site, compressed []byte) {
 	var buf [binary.MaxVarintLen64]byte
 	for _, s := range []string{sortKey.Name, r.ExternalID, r.Referential, packID(r.PublicID), string(compressed)} {
@@ -68,7 +73,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// packID is a site's id in its 16 bytes, where it is one that they tell.
+// packID is a site's id in 16 bytes where it is a UUID as it is usually written, else the id itself.
 func packID(siteID string) string {
 	if id, err := uuid.Parse(siteID); err == nil && id.String() == siteID {
 		return string(id[:])
@@ -83,7 +88,7 @@ func unpackID(raw string) string {
 	return strings.Clone(raw)
 }
 
-// decodeSite is the site as it was stored.
+// decodeSite is the site as it was stored, in memory of its own.
 func (p siteRecord) decodeSite(dictionary string) (locations.Site, error) {
 	p.readString()
 	r := table.Site{ExternalID: strings.Clone(p.readString()), Referential: strings.Clone(p.readString()), PublicID: unpackID(p.readString()), Content: decompress(dictionary, p.readString())}
@@ -92,16 +97,16 @@ func (p siteRecord) decodeSite(dictionary string) (locations.Site, error) {
 	return locations.SiteFromRow(r)
 }
 
-// indexEntry is a site on its way into an index.
+// indexEntry is a site that is about to be added to an index.
 type indexEntry struct {
 	sortKey    search.SortKey
-	recordRef  uint64 // where its parcel is
+	recordRef  uint64 // of its record
 	lat        float64
 	lon        float64
 	projection siteProjection
 }
 
-// siteProjection is what a search looks at in a stored site.
+// siteProjection is what a search looks at in a stored site. Decoding the whole site takes much longer.
 type siteProjection struct {
 	Content struct {
 		Name    string                 `json:"nom"`
@@ -116,6 +121,8 @@ type siteProjection struct {
 	} `json:"position"`
 }
 
+// parseEntry reads what the index needs of a row, and fails where the row's content is no JSON. The position is the
+// stored one where there is one, else that of the content, as the site shows it.
 func parseEntry(r *table.Site) (e indexEntry, err error) {
 	if r.Content != "" { // else its key was destroyed
 		if err := json.Unmarshal([]byte(r.Content), &e.projection); err != nil {
@@ -133,11 +140,12 @@ func parseEntry(r *table.Site) (e indexEntry, err error) {
 	return e, nil
 }
 
-// Marks are what a site has or has not: its referential and its tags.
+// A facet is what a site has or has not: its referential, its tags.
 func referentialFacet(code string) string { return "r" + code }
 func tagFacet(tag string) string          { return "t" + search.FoldTag(tag) }
 
-func (e *indexEntry) visitFacets(yield func(mark string, in search.Field)) {
+// visitFacets calls yield with each facet. The field means nothing.
+func (e *indexEntry) visitFacets(yield func(facet string, in search.Field)) {
 	yield(referentialFacet(e.sortKey.Referential), search.InName)
 	for _, tag := range e.projection.Content.Tags {
 		yield(tagFacet(tag), search.InName)
@@ -145,15 +153,17 @@ func (e *indexEntry) visitFacets(yield func(mark string, in search.Field)) {
 }
 
 // The contents of an account's sites are much alike: the same members in the same order, often the same hours, the same
-// beginning of a web address. So each is kept as what it shares with a primer, a text made of a few of them, and the rest.
+// beginning of a web address. So a content is stored as references to a dictionary, a text made of a few of them, and
+// the rest. A content is a few hundred bytes: too short for the block headers and code tables that flate and zstd write
+// into each.
 const (
 	maxDictionary   = 1 << 14 // bytes
-	dictionaryShare = 16      // the primer is at most this part of the contents
+	dictionaryShare = 16      // the dictionary is at most this part of the contents
 	minMatch        = 6       // bytes that are worth a reference
-	maxTries        = 12      // places in the primer that are compared
+	maxTries        = 12      // places in the dictionary that are compared
 )
 
-// buildDictionary is a primer for the contents of rows, a short one or none where they are too few for it to pay.
+// buildDictionary is a dictionary for the contents of rows. It is short or empty where they are too few for it to pay.
 func buildDictionary(rows []table.Site) string {
 	total := 0
 	for i := range rows {
@@ -168,12 +178,13 @@ func buildDictionary(rows []table.Site) string {
 	return sample.String()
 }
 
-// needsNewDictionary says whether the index has become so much larger since its primer was made that another would pay.
+// needsNewDictionary says whether the index has grown so much since its dictionary was made that another would pay.
+// Only loading all sites anew makes one.
 func (x *index) needsNewDictionary() bool {
 	return x.liveBytes > 1<<16 && x.liveBytes > 4*x.dictionaryLiveBytes
 }
 
-// compressor writes texts with references to a primer.
+// compressor writes texts with references to a dictionary. It is used by one goroutine.
 type compressor struct {
 	dictionary string
 	hashHeads  [1 << 12]uint16 // one past the last place of four bytes with this hash
@@ -190,12 +201,13 @@ func newCompressor(dictionary string) *compressor {
 	return q
 }
 
+// hashPrefix is a hash of the first four bytes, of 12 bits.
 func hashPrefix(s string) uint32 {
 	return (uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24) * 2654435761 >> 20
 }
 
-// compress gives what stretch makes the text of, until the next call: its length, then again and again a length and so
-// many bytes, and a length and a place in the primer.
+// compress is what decompress makes the text of; it is valid until the next call. Its form is the text's length, and
+// then in turn a length with so many bytes, and a length with an offset in the dictionary.
 func (q *compressor) compress(s string) []byte {
 	q.out = binary.AppendUvarint(q.out[:0], uint64(len(s)))
 	literalStart := 0
@@ -220,7 +232,7 @@ func (q *compressor) writeLiteral(s string) {
 	q.out = append(binary.AppendUvarint(q.out, uint64(len(s))), s...)
 }
 
-// longestMatch is where in the primer most of the text's beginning is.
+// longestMatch is where in the dictionary the longest beginning of the text is, of at least four bytes.
 func (q *compressor) longestMatch(s string) (at, n int) {
 	candidate := q.hashHeads[hashPrefix(s)]
 	for try := 0; candidate > 0 && try < maxTries; try++ {
@@ -242,7 +254,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// decompress is the text that was squeezed.
+// decompress is the text that was compressed.
 func decompress(dictionary, compressed string) string {
 	p := siteRecord{compressed}
 	var text strings.Builder

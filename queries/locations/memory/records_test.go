@@ -8,20 +8,20 @@ import (
 	"lieudit/schemas/table"
 )
 
-func FuzzSqueeze(f *testing.F) {
+func FuzzCompress(f *testing.F) {
 	f.Add("", "")
 	f.Add("", "abcdefgh")
 	f.Add(`{"content":{"nom":"Un"}}`, `{"content":{"nom":"Deux"}}`)
 	f.Add(strings.Repeat("a", 300), strings.Repeat("a", 299)+"b"+strings.Repeat("a", 7))
-	f.Fuzz(func(t *testing.T, primer, s string) {
-		primer = primer[:min(len(primer), maxDictionary)]
-		if got := decompress(primer, string(newCompressor(primer).compress(s))); got != s {
-			t.Errorf("with %q: got %q, want %q", primer, got, s)
+	f.Fuzz(func(t *testing.T, dictionary, s string) {
+		dictionary = dictionary[:min(len(dictionary), maxDictionary)]
+		if got := decompress(dictionary, string(newCompressor(dictionary).compress(s))); got != s {
+			t.Errorf("with %q: got %q, want %q", dictionary, got, s)
 		}
 	})
 }
 
-func TestAPrimerIsASmallPartOfWhatItIsFor(t *testing.T) {
+func TestADictionaryIsASmallPartOfTheContents(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 16, 100, 5000} {
 		rows := make([]table.Site, n)
@@ -29,12 +29,12 @@ func TestAPrimerIsASmallPartOfWhatItIsFor(t *testing.T) {
 			rows[i].Content = strings.Repeat("x", 500)
 		}
 		if got := len(buildDictionary(rows)); got > maxDictionary || got > n*500/dictionaryShare || n >= 100 && got < 1000 {
-			t.Errorf("got a primer of %d bytes for %d sites", got, n)
+			t.Errorf("got a dictionary of %d bytes for %d sites", got, n)
 		}
 	}
 }
 
-func TestAnIndexThatGrewIsReadAnew(t *testing.T) {
+func TestAnIndexThatGrewGetsANewDictionary(t *testing.T) {
 	t.Parallel()
 	row := func(i int) table.Site {
 		return table.Site{ExternalID: strconv.Itoa(i), Content: `{"content":{"site_web":"` + strings.Repeat("Magasin ", 30) + `"}}`}

@@ -9,20 +9,20 @@ import (
 	"lieudit/queries/locations/search"
 )
 
-// indexSearch is one question to one index.
+// indexSearch is one query on one index.
 type indexSearch struct {
 	search.Query
 	index   *index
 	buffers *rankBuffers
 	order   search.Sort
 	after   *search.SortKey // nil on the first page
-	bounds  *search.Box     // holds all that is near enough
+	bounds  *search.Box     // contains all that is near enough; nil for everywhere
 }
 
-// candidate is a site that is found. Their order is that of the fields.
+// candidate is a site that was found. Candidates are compared by their fields in turn.
 type candidate struct {
 	rank     uint32
-	distance float64 // where the order looks at it
+	distance float64 // 0 where the order does not look at it
 	ordinal  uint32
 }
 
@@ -30,6 +30,7 @@ func (a candidate) compare(b candidate) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.distance, b.distance), cmp.Compare(a.ordinal, b.ordinal))
 }
 
+// run ranks all sites of the index, drops those that a filter excludes, and builds the page of the first that are left.
 func (s *indexSearch) run() (search.Result, error) {
 	if text := s.TrimmedText(); text != "" {
 		s.buffers.rankByText(s.index, text, s.MatchExternalIDs)
@@ -49,7 +50,8 @@ func (s *indexSearch) run() (search.Result, error) {
 	return s.buildPage(s.topCandidates())
 }
 
-// topCandidates are the first sites of the page in their order, one more than it has room for where there are.
+// topCandidates are the first sites of the page in their order, one more than the page has room for where there are
+// more.
 func (s *indexSearch) topCandidates() []candidate {
 	top := topK{k: s.Limit + 1}
 	var after candidate
@@ -74,6 +76,7 @@ func (s *indexSearch) topCandidates() []candidate {
 	return top.candidates
 }
 
+// candidate is the candidate of a site that matches, with what the order looks at.
 func (s *indexSearch) candidate(n uint32) candidate {
 	p := candidate{ordinal: n}
 	if s.order == search.ByRelevance {
@@ -85,7 +88,8 @@ func (s *indexSearch) candidate(n uint32) candidate {
 	return p
 }
 
-// mayImprove says whether anything that is still to come may be before the last of a full page.
+// mayImprove says whether a later site can come before the last one of a full page. In the order of distance it narrows
+// the bounds to what is nearer than that one.
 func (s *indexSearch) mayImprove(last candidate) bool {
 	if s.order == search.ByDistance && !math.IsInf(last.distance, 1) {
 		bounds := search.BoxAround(*s.Center, last.distance)
@@ -94,7 +98,7 @@ func (s *indexSearch) mayImprove(last candidate) bool {
 	return s.order != search.ByName
 }
 
-// isWithinArea says whether a site is where it is looked for.
+// isWithinArea says whether a site is in the query's box and radius, and within bounds.
 func (s *indexSearch) isWithinArea(n uint32) bool {
 	if s.Box == nil && s.bounds == nil {
 		return true
@@ -104,7 +108,7 @@ func (s *indexSearch) isWithinArea(n uint32) bool {
 		(s.Radius == 0 || search.Distance(*s.Center, point) <= s.Radius)
 }
 
-// distanceTo is from the center, +Inf for a site without a position.
+// distanceTo is the distance to the center, +Inf for a site without a position.
 func (s *indexSearch) distanceTo(n uint32) float64 {
 	if math.IsNaN(s.index.lat[n]) {
 		return math.Inf(1)
@@ -112,6 +116,7 @@ func (s *indexSearch) distanceTo(n uint32) float64 {
 	return search.Distance(*s.Center, search.Point{Lat: s.index.lat[n], Lon: s.index.lon[n]})
 }
 
+// buildPage is the page of candidates. One more than the page has room for means that there is a next page.
 func (s *indexSearch) buildPage(candidates []candidate) (r search.Result, err error) {
 	if len(candidates) > s.Limit {
 		candidates = candidates[:s.Limit]
@@ -133,13 +138,14 @@ func (s *indexSearch) buildPage(candidates []candidate) (r search.Result, err er
 	return r, nil
 }
 
-// topK keeps the first picks of all that it is offered, as a heap whose top is the last of them.
+// topK keeps the k first of all candidates that it is offered, as a heap with the last of them on top. container/heap
+// would box each candidate and compare through an interface in the innermost loop.
 type topK struct {
 	candidates []candidate
 	k          int
 }
 
-// offer says whether the pick is among them.
+// offer says whether the candidate is among the first k so far.
 func (b *topK) offer(p candidate) bool {
 	if len(b.candidates) < b.k {
 		b.candidates = append(b.candidates, p)
@@ -177,20 +183,19 @@ func (b *topK) siftDown(i int) {
 	}
 }
 
-// Rank is how well a site answers a text, the lower the better: typos, then words that are beginnings or stand for others, then
-// fields, each added up over the words. It depends on nothing but the site and the question.
-const (
-	notMatched = ^uint32(0) // it does not answer it
-)
+// notMatched is the rank of a site that does not answer the text. Other ranks are made of search.RankWords and what
+// follows it there, so they depend on nothing but the site and the query.
+const notMatched = ^uint32(0)
 
-// rankBuffers is what a search writes on. It is used again.
+// rankBuffers are the slices that a search fills, by ordinal. They are reused from search to search.
 type rankBuffers struct {
 	walk       levenshteinWalk
-	ranks      []uint32 // the rank of each site
+	ranks      []uint32 // as search.SortKey has them, or notMatched
 	wordRanks  []uint32 // the same for one word
-	termCounts []uint32 // how many terms each site has of what a word stands for, and the last field of these
+	termCounts []uint32 // how many of a word's expansions each site has, and in the two lowest bits the last field of these
 }
 
+// fillSlice makes s n values long, all the same, in the memory it has if that is enough.
 func fillSlice(s []uint32, n int, value uint32) []uint32 {
 	s = slices.Grow(s[:0], n)[:n]
 	for i := range s {
@@ -199,7 +204,7 @@ func fillSlice(s []uint32, n int, value uint32) []uint32 {
 	return s
 }
 
-// rankByText ranks all sites of the index by a text.
+// rankByText ranks all sites of the index by a text. A site matches when it matches every word.
 func (s *rankBuffers) rankByText(x *index, text string, private bool) {
 	words := search.QueryWords(text)
 	first := uint32(search.RankWords)
@@ -225,9 +230,9 @@ func (s *rankBuffers) rankByText(x *index, text string, private bool) {
 // rankByWord ranks all sites by one word.
 func (s *rankBuffers) rankByWord(x *index, w search.Word) {
 	s.wordRanks = fillSlice(s.wordRanks, len(x.recordRefs), notMatched)
-	x.words.visitMatches(w, &s.walk, func(word, typos int, begins bool) {
+	x.words.visitMatches(w, &s.walk, func(word, typos int, isPrefix bool) {
 		rank := uint32(typos * search.RankTypo)
-		if begins {
+		if isPrefix {
 			rank += search.RankPrefix
 		}
 		s.addPostings(x.words.postingsOf(word), rank)
@@ -241,6 +246,7 @@ func (s *rankBuffers) rankByWord(x *index, w search.Word) {
 	}
 }
 
+// addPostings ranks the sites of a list, each at its best.
 func (s *rankBuffers) addPostings(list postingIterator, rank uint32) {
 	for {
 		n, in, ok := list.next()
@@ -251,7 +257,8 @@ func (s *rankBuffers) addPostings(list postingIterator, rank uint32) {
 	}
 }
 
-// rankByAllTerms ranks the sites that have all of the terms.
+// rankByAllTerms ranks the sites that have all of the terms, which together are what an abbreviation stands for. It
+// counts the terms of each site in turn, so a site counts only while it has all of those before.
 func (s *rankBuffers) rankByAllTerms(x *index, terms []string) {
 	s.termCounts = fillSlice(s.termCounts, len(x.recordRefs), 0)
 	for i, term := range terms {
@@ -288,7 +295,7 @@ func (s *rankBuffers) rankByExternalID(x *index, text string) {
 	}
 }
 
-// keepOnly leaves the sites that have a mark.
+// keepOnly drops the sites that do not have a facet.
 func (s *rankBuffers) keepOnly(x *index, facet string) {
 	list := x.facets.lookup(facet)
 	next := uint32(0)

@@ -1,5 +1,6 @@
-// Package search is the contract of the search of an account's sites: what is asked, what is found and in which order.
-// Engines keep it, each in its own way; findertest holds them to it. It knows no engine and holds no data.
+// Package search is the contract of the search of an account's sites: what a Query asks, what a Result holds and in
+// which order (Sort, SortKey). The engines in queries/locations/memory and queries/locations/meili keep it, each in its
+// own way, and searchtest tests both. It knows no engine and holds no data.
 package search
 
 import (
@@ -16,16 +17,16 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// Status says which sites are looked for.
+// Status says which sites a query finds.
 type Status string
 
 const (
-	Active   Status = "actif" // also when nothing is said
+	Active   Status = "actif" // what "" means
 	Inactive Status = "inactif"
 	All      Status = "tous"
 )
 
-// Includes says whether a query with the status finds a site that is active, or not. No status is Active.
+// Includes says whether a query with the status finds a site that is active, or one that is not.
 func (s Status) Includes(isActive bool) bool {
 	switch s {
 	case All:
@@ -36,15 +37,15 @@ func (s Status) Includes(isActive bool) bool {
 	return isActive
 }
 
-// Sort is the order that is asked for.
+// Sort is the order that a query asks for.
 type Sort string
 
 const (
-	// ByRelevance is the order of how well a site answers the text, also when nothing is said. Fewer typos come first;
-	// then fewer words that are only the beginning of the site's word, or only stand for it; then words of the name
-	// before those of tags, town and postcode, and these before those of the rest of the address. A site whose
-	// external id is the text, where that is looked at, comes before all. What answers equally well is nearest first
-	// where there is a center, then as ByName. Without a text it is ByDistance where there is a center, else ByName.
+	// ByRelevance orders by how well a site answers the text. It is what "" means. Fewer typos come first; then fewer
+	// words that are only the beginning of the site's word, or only stand for it; then words of the name before those
+	// of tags, town and postcode, and these before those of the rest of the address. A site whose external id is the
+	// text, where external ids are looked at, comes before all. Sites that answer equally well are nearest first where
+	// there is a center, then as ByName. Without a text it is ByDistance where there is a center, else ByName.
 	ByRelevance Sort = "pertinence"
 	// ByDistance is from the center outwards, sites without a position last, then as ByName.
 	ByDistance Sort = "distance"
@@ -52,15 +53,15 @@ const (
 	ByName Sort = "nom"
 )
 
-// Query is a question about the sites of one account. What is found meets every part of it that is given.
+// Query is a question about the sites of one account. A site that is found meets every part of it that is given.
 //
-// A text is cut into words as Words does. Each of them must be among the words of the site's name, address and tags,
-// which Terms cuts: as it is; as what it stands for (st: saint); as a beginning, the last word alone; or with the typos
-// that Typos allows. A text of nothing but signs finds nothing; a blank one is no text.
+// A text is cut into words as QueryWords does. Each of them must be among the words of the site's name, address and
+// tags, which VisitTerms cuts: as it is; as what it stands for (st: saint); as a beginning, the last word alone; or
+// with the typos that CountTypos allows. A text of nothing but signs finds nothing; a blank one is no text.
 //
-// Where the question is private the text may instead, whole and in any case, be a site's external id or its beginning.
-// Nothing else of a site is ever looked at, whoever asks: not its id_ban, telephone, email, site_web, horaires,
-// proprietes, nor its geocode_score.
+// With MatchExternalIDs the text may instead, whole and in any case, be a site's external id or its beginning. Nothing
+// else of a site is ever looked at, whoever asks: not its id_ban, telephone, email, site_web, horaires, proprietes, nor
+// its geocode_score.
 type Query struct {
 	Account          string
 	Text             string
@@ -68,7 +69,7 @@ type Query struct {
 	Radius           float64  // metres from the center, its edge included; 0 for none
 	Box              *Box     // edges included
 	Referential      string   // a code; "" for all
-	Tags             []string // the site has all of them, compared as Tag does
+	Tags             []string // the site has all of them, compared as FoldTag folds them
 	Status           Status
 	Sort             Sort
 	Limit            int    // hits a page, at least 1
@@ -82,32 +83,34 @@ type Hit struct {
 	Distance float64 // metres from the center; 0 where there is none, or where the site has no position
 }
 
-// Result is a page of what was found. Next asks for the page after it, "" when there is none: a cursor that holds the
-// place of the last hit in the order, so that however sites come, go and move, those that did not change are neither
-// repeated nor left out. It is not signed: who hands it to strangers sees to that.
+// Result is a page of what was found. Next is the cursor of the page after it, "" when there is none. The cursor holds
+// the SortKey of the last hit: however sites come, go and move, those that did not change are neither repeated nor left
+// out. It is not signed; whoever hands it to strangers must see to that.
 type Result struct {
 	Hits []Hit
 	Next string
 }
 
-// Engine finds sites. It is safe for concurrent use. What was written before the question, as far as the engine was told,
-// is found, or the error says why not. An account it knows nothing of has no sites.
+// Engine finds sites. It is safe for concurrent use. It finds what was written before the query, as far as the engine
+// was told of it, or the error says why not. An account that it knows nothing of has no sites.
 //
-// Errors: ErrQuestion, ErrCursor, ErrBehind, that of ctx, and those of what the engine asks itself.
+// Errors: ErrInvalidQuery, ErrInvalidCursor, ErrStaleIndex, *table.StoppedError, that of ctx, and those of the database
+// and the server that the engine uses.
 type Engine interface {
 	Search(ctx context.Context, q Query) (Result, error)
 }
 
 var (
-	// ErrInvalidQuery: the question does not make sense, as Check says.
+	// ErrInvalidQuery: the query makes no sense, as Validate says.
 	ErrInvalidQuery = errors.New("not a question about sites")
-	// ErrInvalidCursor: the cursor is none that was given, or was given for another order.
+	// ErrInvalidCursor: the cursor is not one that was given, or was given for another order.
 	ErrInvalidCursor = errors.New("not a cursor of this search")
-	// ErrStaleIndex: what was written is not searchable yet, although it was waited for.
+	// ErrStaleIndex: what was written cannot be found yet, although the engine waited for it.
 	ErrStaleIndex = errors.New("the search of sites is behind what was written")
 )
 
-// Validate says whether an engine can be asked q, else ErrQuestion with the reason. A cursor is read by Place.
+// Validate is nil when an engine can answer the query, and else ErrInvalidQuery with the reason. ParseCursor checks the
+// cursor.
 func (q Query) Validate() error {
 	switch {
 	case q.Limit < 1:
@@ -127,7 +130,7 @@ func (q Query) Validate() error {
 // TrimmedText is the text, "" when it is blank.
 func (q Query) TrimmedText() string { return strings.TrimSpace(q.Text) }
 
-// EffectiveSort is the sort that holds when all is considered. ByRelevance means that there is a text.
+// EffectiveSort is the order that the whole query asks for. ByRelevance means that there is a text.
 func (q Query) EffectiveSort() Sort {
 	switch {
 	case q.Sort == ByName, q.Sort == ByDistance:
@@ -142,21 +145,21 @@ func (q Query) EffectiveSort() Sort {
 
 // SortKey is where a hit stands in the order of a search. What the order does not look at is zero.
 type SortKey struct {
-	Rank        uint64  // of the relevance, the best first; the engine's own scale
+	Rank        uint64  // the lower, the more relevant: RankTypo, RankPrefix and RankWords added up
 	Distance    float64 // metres from the center, +Inf for a site without a position
-	Name        string  // as Name folds it
+	Name        string  // as FoldName folds it
 	ExternalID  string
 	Referential string
 }
 
-// Compare orders places as every Sort does.
+// Compare orders sort keys as every Sort does.
 func (p SortKey) Compare(o SortKey) int {
 	return cmp.Or(
 		cmp.Compare(p.Rank, o.Rank), cmp.Compare(p.Distance, o.Distance), compareNames(p.Name, o.Name),
 		strings.Compare(p.ExternalID, o.ExternalID), strings.Compare(p.Referential, o.Referential))
 }
 
-// compareNames puts what has no name last.
+// compareNames puts sites without a name last.
 func compareNames(a, b string) int {
 	if (a == "") != (b == "") {
 		return strings.Compare(b, a)
@@ -166,7 +169,7 @@ func compareNames(a, b string) int {
 
 var cursorEncoding = base64.RawURLEncoding.Strict()
 
-// FormatCursor is the cursor for what comes after a place.
+// FormatCursor makes the cursor of the page after a sort key.
 func (q Query) FormatCursor(after SortKey) string {
 	b := append(make([]byte, 0, 64), q.cursorKind())
 	b = binary.AppendUvarint(b, after.Rank)
@@ -176,7 +179,7 @@ func (q Query) FormatCursor(after SortKey) string {
 	return cursorEncoding.EncodeToString(append(b, after.Referential...))
 }
 
-// ParseCursor reads the cursor the question comes with, or says false when it comes with none. It fails with ErrCursor alone.
+// ParseCursor reads the query's cursor. ok is false when there is none. The only error is ErrInvalidCursor.
 func (q Query) ParseCursor() (p SortKey, ok bool, err error) {
 	if q.After == "" {
 		return p, false, nil
@@ -198,7 +201,7 @@ func (q Query) ParseCursor() (p SortKey, ok bool, err error) {
 	return p, true, nil
 }
 
-// cursorKind tells the orders apart that a place can be in.
+// cursorKind is the first byte of a cursor. It keeps the cursor of one order from being used in another.
 func (q Query) cursorKind() byte {
 	switch order := q.EffectiveSort(); {
 	case order == ByName:
@@ -216,10 +219,10 @@ type Point struct{ Lat, Lon float64 }
 
 func (p Point) isValid() bool { return math.Abs(p.Lat) <= 90 && math.Abs(p.Lon) <= 180 }
 
-// earthRadius is the Earth's mean earthRadius in metres (IUGG).
+// earthRadius is the Earth's mean radius in metres (IUGG).
 const earthRadius = 6371008.8
 
-// Distance is how far two points are from each other on the sphere, in metres (haversine).
+// Distance is the distance of two points on the sphere in metres, by the haversine formula.
 func Distance(a, b Point) float64 {
 	const degree = math.Pi / 180
 	lat, lon := math.Sin((b.Lat-a.Lat)*degree/2), math.Sin((b.Lon-a.Lon)*degree/2)
@@ -227,14 +230,15 @@ func Distance(a, b Point) float64 {
 	return 2 * earthRadius * math.Asin(math.Sqrt(min(1, h)))
 }
 
-// Box lies between two meridians and two parallels. Where West is greater than East it crosses the antimeridian.
+// Box lies between two meridians and two parallels, in degrees. Where West is greater than East it crosses the
+// antimeridian.
 type Box struct{ West, South, East, North float64 }
 
 func (b Box) isValid() bool {
 	return Point{b.South, b.West}.isValid() && Point{b.North, b.East}.isValid() && b.South <= b.North
 }
 
-// Contains says whether a point is in the box or on its edge.
+// Contains says whether a point is in the box or on its edge. It is false for NaN.
 func (b Box) Contains(p Point) bool {
 	if !(b.South <= p.Lat && p.Lat <= b.North) {
 		return false
@@ -245,7 +249,7 @@ func (b Box) Contains(p Point) bool {
 	return p.Lon >= b.West || p.Lon <= b.East
 }
 
-// BoxAround is a box that holds every point within so many metres of p.
+// BoxAround is a box that holds every point within so many metres of p. Its corners are farther away.
 func BoxAround(p Point, metres float64) Box {
 	const degree = math.Pi / 180
 	angle := metres/earthRadius + 1e-9 // never smaller than the circle, however numbers are rounded

@@ -15,7 +15,7 @@ import (
 
 var somewhere = &search.Point{Lat: 44, Lon: 3}
 
-func TestACursorGivesItsPlaceBack(t *testing.T) {
+func TestACursorParsesToItsSortKey(t *testing.T) {
 	t.Parallel()
 	for _, p := range []search.SortKey{
 		{}, {Name: "le magasin", ExternalID: "MAG-1", Referential: "shops"}, {Rank: math.MaxUint64, Distance: math.Inf(1), Name: strings.Repeat("é", 200)},
@@ -40,7 +40,7 @@ func TestACursorGivesItsPlaceBack(t *testing.T) {
 	}
 }
 
-func FuzzPlace(f *testing.F) {
+func FuzzParseCursor(f *testing.F) {
 	q := search.Query{Text: "a"}
 	f.Add("")
 	f.Add("nonsense")
@@ -60,7 +60,7 @@ func FuzzPlace(f *testing.F) {
 	})
 }
 
-func TestPlacesAreOrderedByTheirFieldsWithoutANameLast(t *testing.T) {
+func TestSortKeysAreOrderedByTheirFieldsWithoutANameLast(t *testing.T) {
 	t.Parallel()
 	want := []search.SortKey{
 		{Name: "a", ExternalID: "2", Referential: "a"}, {Name: "a", ExternalID: "2", Referential: "b"}, {Name: "a", ExternalID: "3"}, {Name: "b", ExternalID: "1"}, {ExternalID: "0"},
@@ -74,7 +74,7 @@ func TestPlacesAreOrderedByTheirFieldsWithoutANameLast(t *testing.T) {
 	}
 }
 
-func TestTheOrderThatHolds(t *testing.T) {
+func TestEffectiveSort(t *testing.T) {
 	t.Parallel()
 	for want, questions := range map[search.Sort][]search.Query{
 		search.ByName:      {{}, {Text: " "}, {Sort: search.ByRelevance}, {Sort: search.ByName, Text: "a", Center: somewhere}},
@@ -106,7 +106,7 @@ func TestDistancesOnEarth(t *testing.T) {
 	}
 }
 
-func TestABoxAroundHoldsWhatIsWithin(t *testing.T) {
+func TestABoxAroundContainsEveryPointWithin(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 1))
 	within := 0
@@ -139,7 +139,7 @@ func TestABoxAroundHoldsWhatIsWithin(t *testing.T) {
 	}
 }
 
-func TestNoBoxHoldsWhatIsNowhere(t *testing.T) {
+func TestNoBoxContainsNaN(t *testing.T) {
 	t.Parallel()
 	nowhere := search.Point{Lat: math.NaN(), Lon: math.NaN()}
 	for _, b := range []search.Box{{-180, -90, 180, 90}, {170, -90, -170, 90}} {

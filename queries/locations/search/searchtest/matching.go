@@ -13,6 +13,7 @@ import (
 	"lieudit/schemas/table"
 )
 
+// Rules of what a text finds.
 var texts = []rule{
 	{"every word typed is found in name, address or tags", words},
 	{"typos are forgiven by the length of a word", typos},
@@ -37,6 +38,8 @@ func shops() []table.Site {
 	}
 }
 
+// words has a case for each way in which a word can be found: as it is, folded, as an abbreviation or what it stands
+// for, and as a beginning.
 func words(t *testing.T, s Fixture) {
 	s.WriteSites(t, shops()...)
 	for _, c := range []struct {
@@ -79,6 +82,7 @@ func words(t *testing.T, s Fixture) {
 	}
 }
 
+// typos has a case for each number of typos that a word of some length may have.
 func typos(t *testing.T, s Fixture) {
 	s.WriteSites(t, shops()...)
 	for _, c := range []struct {
@@ -104,6 +108,7 @@ func typos(t *testing.T, s Fixture) {
 	}
 }
 
+// ranking looks at the first place only: engines need not agree on the others.
 func ranking(t *testing.T, s Fixture) {
 	s.WriteSites(t, shops()...)
 	s.WriteSites(t, namedRow("exact", "Soleil"), namedRow("longer", "Soleils du Midi"), namedRow("typo", "Soleol"))
@@ -120,6 +125,7 @@ func ranking(t *testing.T, s Fixture) {
 	wantFirst(t, s, search.Query{Text: "primeur"}, "tagged")
 }
 
+// hiddenFields looks for what is in every member of a site that must not be searched.
 func hiddenFields(t *testing.T, s Fixture) {
 	s.WriteSites(t, NewSiteRow("a", "referentiel", "ext-4711", locations.StoredSite{
 		Content: locations.Content{
@@ -140,6 +146,7 @@ func hiddenFields(t *testing.T, s Fixture) {
 	wantSites(t, s, search.Query{Text: "nom"}, "ext-4711")
 }
 
+// externalIDs looks for ids and their beginnings, with MatchExternalIDs and without.
 func externalIDs(t *testing.T, s Fixture) {
 	s.WriteSites(t, namedRow("MAG-0042", "Un"), namedRow("MAG-0042.b", "Deux"), namedRow("mag-1", "Trois"), namedRow("7f3a~c_9", "MAG"))
 	for _, text := range []string{"MAG-0042", "mag-0042", "mag-00", "7f3a~c_9", "7f3"} {
@@ -157,6 +164,7 @@ func externalIDs(t *testing.T, s Fixture) {
 	wantSites(t, s, search.Query{Text: "mag"}, "7f3a~c_9")
 }
 
+// Rules of what the other parts of a query find.
 var filters = []rule{
 	{"a radius holds what is within it", radius},
 	{"a box holds what is within it, across the antimeridian too", boxes},
@@ -166,6 +174,7 @@ var filters = []rule{
 	{"all parts of a question hold", combinedFilters},
 }
 
+// radius has circles around a pole and across the antimeridian too.
 func radius(t *testing.T, s Fixture) {
 	mende := search.Point{Lat: 44.5180, Lon: 3.5010}
 	s.WriteSites(t, placedRow("here", 44.5180, 3.5010), placedRow("near", 44.5270, 3.5010), placedRow("far", 44.6080, 3.5010), namedRow("nowhere", "Nowhere"),
@@ -195,6 +204,7 @@ func radius(t *testing.T, s Fixture) {
 	}
 }
 
+// boxes has boxes of one point, of the whole Earth and across the antimeridian too.
 func boxes(t *testing.T, s Fixture) {
 	s.WriteSites(t, placedRow("mende", 44.5180, 3.5010), placedRow("florac", 44.3260, 3.5930), placedRow("fiji", -17, 179.9), placedRow("tonga", -17, -179.9), namedRow("nowhere", "Nowhere"))
 	within := func(west, south, east, north float64, want ...string) {
@@ -211,6 +221,7 @@ func boxes(t *testing.T, s Fixture) {
 	within(-180, -90, 180, 90, "mende", "florac", "fiji", "tonga")
 }
 
+// tags has tags of signs alone too, which fold to nothing.
 func tags(t *testing.T, s Fixture) {
 	tagged := func(externalID string, tags ...string) table.Site {
 		return NewSiteRow("a", "shops", externalID, locations.StoredSite{Content: locations.Content{Name: externalID, Tags: tags}})
@@ -237,11 +248,12 @@ func tags(t *testing.T, s Fixture) {
 	} {
 		wantSites(t, s, search.Query{Tags: c.tags}, c.want...)
 	}
-	for i := range 50 { // as many as a site may have
+	for i := range 50 { // as many tags as a site may have
 		wantSites(t, s, search.Query{Tags: []string{fmt.Sprintf("unknown%d", i), "wifi"}[i%2:]}, []string{"two"}[:i%2]...)
 	}
 }
 
+// referentials has codes that begin alike, and the same external id in two of them.
 func referentials(t *testing.T, s Fixture) {
 	s.WriteSites(t, NewSiteRow("a", "shops", "x", locations.StoredSite{Content: locations.Content{Name: "Magasin"}}),
 		NewSiteRow("a", "depots", "x", locations.StoredSite{Content: locations.Content{Name: "Magasin"}}),
@@ -263,6 +275,7 @@ func referentials(t *testing.T, s Fixture) {
 	}
 }
 
+// statuses has a site that was deactivated, and one that was active again later.
 func statuses(t *testing.T, s Fixture) {
 	gone := namedRow("gone", "Magasin")
 	s.WriteSites(t, namedRow("there", "Magasin"), gone, namedRow("back", "Magasin"))
@@ -285,6 +298,7 @@ func statuses(t *testing.T, s Fixture) {
 	}
 }
 
+// combinedFilters has for each part of a query a site that does not meet this part alone.
 func combinedFilters(t *testing.T, s Fixture) {
 	shop := func(code, externalID string, lat float64, tags ...string) table.Site {
 		return NewSiteRow("a", code, externalID, locations.StoredSite{Content: locations.Content{Name: "Magasin " + externalID, Tags: tags}, Position: positionAt(lat, 3.5)})
@@ -302,6 +316,7 @@ func combinedFilters(t *testing.T, s Fixture) {
 	}
 }
 
+// Rules of input that no honest client sends.
 var edgeCases = []rule{
 	{"odd texts are texts", oddTexts},
 	{"words of every script are found", scripts},
@@ -309,6 +324,7 @@ var edgeCases = []rule{
 	{"what makes no sense is refused", invalidQueries},
 }
 
+// oddTexts has texts that are code, zero bytes, broken UTF-8 or very long. They find what their words find.
 func oddTexts(t *testing.T, s Fixture) {
 	s.WriteSites(t, namedRow("plain", "Magasin"), namedRow("long", strings.Repeat("a", 200)), namedRow("emoji", "🥐 Fournil 🥖"), namedRow("account", "account a b"))
 	for _, c := range []struct {
@@ -344,6 +360,7 @@ func oddTexts(t *testing.T, s Fixture) {
 	}
 }
 
+// scripts has words that are not in Latin letters.
 func scripts(t *testing.T, s Fixture) {
 	s.WriteSites(t, namedRow("arabic", "مخبز الزهور"), namedRow("hebrew", "מאפיית הפרחים"), namedRow("greek", "Φούρνος Λουλούδι"), namedRow("russian", "Пекарня Цветы"),
 		namedRow("german", "Straße"))
@@ -355,6 +372,7 @@ func scripts(t *testing.T, s Fixture) {
 	}
 }
 
+// oddFilters has tags and codes that try to be part of a filter or of a statement.
 func oddFilters(t *testing.T, s Fixture) {
 	s.WriteSites(t, NewSiteRow("a", "shops", "x", locations.StoredSite{Content: locations.Content{Name: "Magasin", Tags: []string{`a"b`, `a' OR '1'='1`, "back\\slash"}}}))
 	for _, tag := range []string{`a"b`, `a' OR '1'='1`, "back\\slash"} {
@@ -368,6 +386,7 @@ func oddFilters(t *testing.T, s Fixture) {
 	}
 }
 
+// invalidQueries has a query for each reason that search.Query.Validate knows.
 func invalidQueries(t *testing.T, s Fixture) {
 	s.WriteSites(t, namedRow("x", "Magasin"))
 	here := &search.Point{}

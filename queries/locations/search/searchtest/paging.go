@@ -14,6 +14,7 @@ import (
 	"lieudit/schemas/table"
 )
 
+// Rules of the order of hits, and of what a hit shows.
 var orders = []rule{
 	{"by name: folded, without a name last, then by external id", byName},
 	{"by distance: without a position last, then by name", byDistance},
@@ -21,6 +22,7 @@ var orders = []rule{
 	{"a site is found as it was written", roundTrip},
 }
 
+// byName has names that differ in case, accents and ligatures alone, and names that fold to nothing.
 func byName(t *testing.T, s Fixture) {
 	s.WriteSites(t, namedRow("b-2", "Éclair"), namedRow("b-1", "eclair"), namedRow("c", "École"), namedRow("a", "Zoo"), namedRow("z", "abeille"), namedRow("x", "L'Abri"),
 		namedRow("2", "12 Rue"), namedRow("1", "9 Rue"), namedRow("none", ""), namedRow("NONE", "★"), namedRow("œ", "œuf"), namedRow("of", "Office"))
@@ -40,6 +42,7 @@ func byDistance(t *testing.T, s Fixture) {
 	wantOrder(t, s, search.Query{Center: &search.Point{Lat: 44.6, Lon: 3.5}, Sort: search.ByDistance, Text: "north"}, "north")
 }
 
+// byDefault has the orders of queries that ask for none.
 func byDefault(t *testing.T, s Fixture) {
 	s.WriteSites(t, placedRow("a", 44.6, 3.5), placedRow("b", 44.5, 3.5), placedRow("c", 44.55, 3.5))
 	center := &search.Point{Lat: 44.5, Lon: 3.5}
@@ -52,6 +55,7 @@ func byDefault(t *testing.T, s Fixture) {
 	wantOrder(t, s, search.Query{Sort: search.ByName, Center: center}, "a", "b", "c")
 }
 
+// roundTrip compares every member of a site with what was written.
 func roundTrip(t *testing.T, s Fixture) {
 	lat, lon := 44.5180123456789, 3.5010987654321
 	stored := locations.StoredSite{
@@ -75,6 +79,7 @@ func roundTrip(t *testing.T, s Fixture) {
 	}
 }
 
+// Rules of pages and cursors.
 var pages = []rule{
 	{"pages hold each site once, whatever their size", pageSizes},
 	{"pages neither repeat nor skip what stays while others come, go and move", concurrentChanges},
@@ -82,7 +87,7 @@ var pages = []rule{
 	{"a cursor of another order is refused", cursors},
 }
 
-// pagedQueries are the questions that have an order of their own, each finding every town.
+// pagedQueries are queries of every kind of order. Each finds every row of townRows.
 func pagedQueries() map[string]search.Query {
 	center := &search.Point{Lat: 44.5, Lon: 3.5}
 	return map[string]search.Query{
@@ -97,7 +102,7 @@ func pagedQueries() map[string]search.Query {
 	}
 }
 
-// townRow is a site that all ways find: many have the same name, and the same position.
+// townRow is a site that all pagedQueries find. Many of them have the same name, and many the same position.
 func townRow(i int) table.Site {
 	names := []string{"Magasin", "magasin %d", "Le Magasin", "Magasins réunis %d", "Magasin rouge"}
 	name := names[i%len(names)]
@@ -116,7 +121,7 @@ func townRows(from, to int) []table.Site {
 	return rows
 }
 
-// collectPages reads all pages and calls between after each.
+// collectPages reads all pages, and calls between after each.
 func collectPages(t *testing.T, s Fixture, q search.Query, between func(page int)) (all []search.Hit) {
 	t.Helper()
 	for page := 0; ; page++ {
@@ -130,6 +135,7 @@ func collectPages(t *testing.T, s Fixture, q search.Query, between func(page int
 	}
 }
 
+// pageSizes compares pages of several sizes with one page of all.
 func pageSizes(t *testing.T, s Fixture) {
 	const n = 23
 	s.WriteSites(t, townRows(0, n)...)
@@ -148,6 +154,7 @@ func pageSizes(t *testing.T, s Fixture) {
 	}
 }
 
+// concurrentChanges changes three sites of four while it pages: the fourth must be found exactly once.
 func concurrentChanges(t *testing.T, s Fixture) {
 	const n = 60
 	for _, name := range sortedKeys(pagedQueries()) {
@@ -167,7 +174,7 @@ func concurrentChanges(t *testing.T, s Fixture) {
 	}
 }
 
-// changeTowns changes most towns: some go, some get another name and position, some come back.
+// changeTowns deactivates some towns, moves and renames others, and adds new ones.
 func changeTowns(t *testing.T, s Fixture, page, n int) {
 	var rows []table.Site
 	for i := page % 4; i < n; i += 4 {
@@ -185,6 +192,7 @@ func changeTowns(t *testing.T, s Fixture, page, n int) {
 	}
 }
 
+// manySites has as many sites as the largest account may have.
 func manySites(t *testing.T, s Fixture) {
 	const n = 11_000
 	for from := 0; from < n; from += 1000 {
@@ -208,11 +216,12 @@ func manySites(t *testing.T, s Fixture) {
 	}
 }
 
-// sortKeyOf is where a hit stands by name, or by distance where there is one.
+// sortKeyOf is the sort key of a hit by name, or by distance where it has one.
 func sortKeyOf(h search.Hit) search.SortKey {
 	return search.SortKey{Distance: h.Distance, Name: search.FoldName(h.Site.Name), ExternalID: h.Site.ExternalID, Referential: h.Site.Referential}
 }
 
+// cursors has cursors of another order, and texts that are none.
 func cursors(t *testing.T, s Fixture) {
 	s.WriteSites(t, townRows(0, 5)...)
 	byName := searchPage(t, s, search.Query{Limit: 1}).Next
@@ -231,6 +240,7 @@ func cursors(t *testing.T, s Fixture) {
 	}
 }
 
+// Rules that keep accounts apart.
 var tenants = []rule{
 	{"an account sees its own sites alone", isolation},
 	{"an account that is not known has no sites", unknownAccounts},
@@ -238,7 +248,7 @@ var tenants = []rule{
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// isolation gives accounts whose ids look alike the same sites, and asks each.
+// isolation gives the same sites to accounts whose ids look alike, and searches each.
 func isolation(t *testing.T, s Fixture) {
 	accounts := []string{"a", "b", "a-b", "ab"}
 	for i, account := range accounts {
@@ -282,6 +292,7 @@ func wantOwnSites(t *testing.T, account string, hits []search.Hit) {
 	}
 }
 
+// unknownAccounts has ids that would find sites of account a if they were part of a statement or a pattern.
 func unknownAccounts(t *testing.T, s Fixture) {
 	s.WriteSites(t, []table.Site{namedRow("x", "Magasin"), deactivatedRow(namedRow("y", "Magasin"))}...)
 	for _, account := range []string{"unknown", "A", "a/", "a/shops", "a%", "*", "a' or '1'='1", `a" OR account = "a`} {
