@@ -1,6 +1,17 @@
-// Package commands is the write side: it loads a stream, folds it, lets a pure decision say what happens, and
-// appends that with the revision it decided on. Nothing is decided, and nothing refused, on a stale state:
-// the fold is read forward first, and checked to be of this log.
+// Package commands is the write side: a Handler loads the state of one stream, lets a pure Decision say what happens, and
+// appends the events of its Result. The constraint: nothing is decided, and nothing is refused, on a stale state. The
+// handler reads the stream to its end first, checks that the state is of this log, and appends with the revision that the
+// decision saw; after a conflict it decides again.
+//
+//	Handler.Handle(id, Metadata, Decision)
+//	  │ acquireState   stateCache: one streamState a stream, one command at a time
+//	  │ catchUp        snapshotFiles, then Store.ReadStream ──> Record ──> Aggregate.Evolve
+//	  │ Decision       state ──> Result: events, a refusal or a failure
+//	  │ Codec.Encode   events and Metadata ──> batch
+//	  └ AppendUntilKnown ──> the position that readers wait for; a conflict leads back to catchUp
+//
+// Each aggregate has a package below this one: account, access (customer-area tokens), locations. Package usage does not use
+// Handler: it appends without an expected revision. Package repair appends corrections to any stream.
 package commands
 
 import (
@@ -13,30 +24,25 @@ import (
 	"lieudit/schemas/event"
 )
 
-// Metadata is who wants something done, for whom and why.
+// Metadata says who gives a command, for whom and why.
 type Metadata struct {
-	Actor         string // opaque: "token:…", "system"
-	OnBehalfOf    string // the account an agency acts for
-	Reason        string
-	CorrelationID string // empty: the command's own id
+	Actor      string // opaque: "token:…", "system"
+	OnBehalfOf string // the account that an agency acts for; "": nobody acts for another
+	Reason     string // free text, for the audit
 }
 
-// IsByAgency says whether an agency acts by its own token: what it sets stays within its contract.
+// IsByAgency says whether an agency acts with its own token. What an agency sets must stay within its contract.
 func (meta Metadata) IsByAgency() bool { return meta.OnBehalfOf != "" }
 
-// EventMetadata is the envelope of the events of a command.
+// EventMetadata returns the envelope of the events of a command. The command's id correlates them.
 func (meta Metadata) EventMetadata(commandID uuid.UUID) eventstore.Metadata {
-	m := eventstore.Metadata{
-		CorrelationID: meta.CorrelationID, CausationID: commandID.String(),
+	return eventstore.Metadata{
+		CorrelationID: commandID.String(), CausationID: commandID.String(),
 		Actor: meta.Actor, OnBehalfOf: meta.OnBehalfOf, Reason: meta.Reason,
 	}
-	if m.CorrelationID == "" {
-		m.CorrelationID = m.CausationID
-	}
-	return m
 }
 
-// Record is an event, when and where in its stream the log recorded it, and who caused it why.
+// Record is an event with its place in its stream, the log's time, and who caused it why.
 type Record struct {
 	Event    event.Event
 	At       time.Time
@@ -45,14 +51,14 @@ type Record struct {
 	Revision eventstore.Revision
 }
 
-// NewRecord is a recorded event as an aggregate sees it.
+// NewRecord makes the Record of a recorded event and its decoded form. It fails if the envelope cannot be decoded.
 func NewRecord(r eventstore.RecordedEvent, e event.Event) (Record, error) {
 	m, err := r.DecodeMetadata()
 	return Record{e, r.Time, m.Actor, m.Reason, r.Revision}, err
 }
 
-// readRecords is what one event of a stream adds: a fact, and before it those that it makes real. A commit that names no
-// staging adds nothing. It also says how much of the log had to be read for it, in bytes.
+// readRecords returns the records that one event of a stream adds to the state: the event itself and, before a commit, the
+// staged events that it makes real. An empty commit adds none. bytesRead counts the event data that was read for them.
 func readRecords(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent) (records []Record, bytesRead int, err error) {
 	last, err := decodeRecord(r)
 	if err == nil && eventstore.IsEmptyCommit(last.Event) {
@@ -77,6 +83,7 @@ func readRecords(ctx context.Context, store eventstore.Store, r eventstore.Recor
 	return append(records, last), bytesRead, nil
 }
 
+// decodeRecord leaves personal fields sealed.
 func decodeRecord(r eventstore.RecordedEvent) (Record, error) {
 	e, err := eventstore.DecodeSealed(r)
 	if err != nil {
@@ -85,20 +92,61 @@ func decodeRecord(r eventstore.RecordedEvent) (Record, error) {
 	return NewRecord(r, e)
 }
 
-// Decision is what a command makes of a state.
-type Decision[S any] func(*S) Result
-
-// Aggregate is how one kind of stream is folded: the streams are category-id, and Evolve changes a state by one fact.
-// Personal fields are sealed in what it sees: no decision depends on them.
+// Aggregate describes how one kind of stream is folded. The streams are named Category-id.
 type Aggregate[S any] struct {
-	Category  string
-	Evolve    func(*S, Record)
-	Weight    func(*S) int // what a state takes of Room; nil: 1
-	MaxWeight int          // the states kept in memory weigh no more together; 0: 10,000
+	Category string
 
-	// Freeze is a state as bytes, for a desk that keeps files, and Thaw is the state again, or why the bytes are none.
-	// SnapshotFormat names the one way they are written.
+	// Evolve changes a state by one record. A correction may have taken out any record before it, so it must accept a record
+	// about something that the state does not have. Personal fields are sealed in what it sees: no decision depends on them.
+	Evolve func(*S, Record)
+
+	Weight    func(*S) int // what a state takes of MaxWeight; nil: 1
+	MaxWeight int          // of all states in memory together; 0: 10,000
+
+	// MarshalSnapshot and UnmarshalSnapshot turn a state into bytes and back, for a handler that keeps snapshots.
+	// SnapshotFormat names the encoding: another encoding needs another name.
 	SnapshotFormat    string
 	MarshalSnapshot   func(*S) []byte
 	UnmarshalSnapshot func([]byte) (S, error)
 }
+
+// Decision is the pure part of a command: it reads a state and says what happens. It must not change or keep the state. It
+// is called again, on a newer state, after each conflict.
+type Decision[S any] func(*S) Result
+
+// Result is what a Decision returns. It is one of three: events that happen, a refusal, or a failure. A refusal may carry
+// the event that records it. A failure carries no events, because no constructor can give it any. The zero Result changes
+// nothing.
+type Result struct {
+	events  []event.Event
+	refusal error
+	failure error
+}
+
+// Append says that events happen.
+func Append(events ...event.Event) Result { return Result{events: events} }
+
+// Refuse says that a rule forbids the command. Nothing is recorded.
+func Refuse(refusal error) Result { return Result{refusal: refusal} }
+
+// RefuseAndRecord says that a rule forbids the command, and that the log records who tried.
+func RefuseAndRecord(refusal error, record event.Event) Result {
+	return Result{refusal: refusal, events: []event.Event{record}}
+}
+
+// Fail says that no decision was possible: the vault, the log, the disk or the context failed. Nothing is recorded.
+func Fail(err error) Result { return Result{failure: err} }
+
+// Events returns the events that the command appends.
+func (r Result) Events() []event.Event { return r.events }
+
+// Err returns why the command does not do what was asked: the refusal or the failure. It is nil when it does.
+func (r Result) Err() error {
+	if r.failure != nil {
+		return r.failure
+	}
+	return r.refusal
+}
+
+// Failed says whether the error of Err is a failure, not a refusal.
+func (r Result) Failed() bool { return r.failure != nil }

@@ -15,11 +15,11 @@ import (
 	"lieudit/commands/locations"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
-	locationsschemas "lieudit/schemas/locations"
+	sites "lieudit/schemas/locations"
 	"lieudit/schemas/plan"
 )
 
-// appendRaw appends an event as it is, and gives its revision.
+// appendRaw appends an event of any bytes and returns its revision.
 func appendRaw(t *testing.T, log eventstore.Store, stream, name, data string) eventstore.Revision {
 	t.Helper()
 	done, err := log.Append(t.Context(), stream, eventstore.Any, []eventstore.ProposedEvent{
@@ -98,7 +98,7 @@ func TestUsableEventThatACorrectionNamesIsTakenOutOfTheState(t *testing.T) {
 		}
 	}
 	appendCorrection(t, log, "account-a", accountVoided(closed))
-	for _, instance := range []*account.Accounts{a, newAccounts(log)} { // one that had folded it, and one that had not
+	for _, instance := range []*account.Accounts{a, newAccounts(log)} { // one that had folded the event, and one that had not
 		if s, err := instance.CurrentState(t.Context(), "a"); err != nil || s.Closed() {
 			t.Errorf("got %+v, %v, want it open", s, err)
 		}
@@ -108,7 +108,7 @@ func TestUsableEventThatACorrectionNamesIsTakenOutOfTheState(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsAnEventThatWasVoidedIsStillFolded although it speaks of what was never made.
+// TestWhatFollowsAnEventThatWasVoidedIsStillFolded: the events that follow speak of things that the voided event made.
 func TestWhatFollowsAnEventThatWasVoidedIsStillFolded(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())
@@ -145,21 +145,21 @@ func newLocations(log eventstore.Store, a *account.Accounts) *locations.Location
 
 type noGeocoder struct{}
 
-func (noGeocoder) Geocode(context.Context, locationsschemas.Content) (locationsschemas.Position, bool, error) {
-	return locationsschemas.Position{}, false, nil
+func (noGeocoder) Geocode(context.Context, sites.Content) (sites.Position, bool, error) {
+	return sites.Position{}, false, nil
 }
 
-// makeRows are so many rows with positions of their own.
+// makeRows returns n rows, each with a position of its own.
 func makeRows(n int) []locations.Row {
 	rows := make([]locations.Row, n)
 	for i := range rows {
 		lat, lon := 44+float64(i)/1e5, 3.5
-		rows[i] = locations.Row{ExternalID: fmt.Sprintf("id-%05d", i), Content: locationsschemas.Content{Name: "Boulangerie du marché", Lat: &lat, Lon: &lon}}
+		rows[i] = locations.Row{ExternalID: fmt.Sprintf("id-%05d", i), Content: sites.Content{Name: "Boulangerie du marché", Lat: &lat, Lon: &lon}}
 	}
 	return rows
 }
 
-// TestEmptyCommitChangesNothingOfAState: neither figures, nor answers, nor what a file keeps.
+// TestEmptyCommitChangesNothingOfAState: it changes no figure, no answer to a request, and no snapshot.
 func TestEmptyCommitChangesNothingOfAState(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())

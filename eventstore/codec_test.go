@@ -13,7 +13,7 @@ import (
 	"lieudit/schemas/event"
 )
 
-func TestEveryEventComesBackAsItWas(t *testing.T) {
+func TestEveryEventIsDecodedAsItWasEncoded(t *testing.T) {
 	t.Parallel()
 	for _, line := range event.All() {
 		t.Run(line.Name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestEveryEventComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestIDsFollowFromTheCommandAndThePlace(t *testing.T) {
+func TestEventIDsFollowFromTheCommandAndTheIndex(t *testing.T) {
 	t.Parallel()
 	c, _ := newTestCodec()
 	many := make([]event.Event, 70_000)
@@ -56,7 +56,7 @@ func TestIDsFollowFromTheCommandAndThePlace(t *testing.T) {
 	}
 }
 
-func TestOnlyTheLastEventHasTheEndMarkAndAllHaveTheEnvelope(t *testing.T) {
+func TestLastEventHasTheEndMarkAndAllHaveTheMetadata(t *testing.T) {
 	t.Parallel()
 	c, _ := newTestCodec()
 	want := eventstore.Metadata{CorrelationID: "c", CausationID: "d", Actor: "token:1", OnBehalfOf: "a", Reason: "r", EndOfAppend: true}
@@ -76,7 +76,7 @@ func TestOnlyTheLastEventHasTheEndMarkAndAllHaveTheEnvelope(t *testing.T) {
 	}
 }
 
-func TestAnEventThatIsNotInTheCatalogIsErrUnknownType(t *testing.T) {
+func TestEventThatIsNotInTheCatalogIsErrUnknownType(t *testing.T) {
 	t.Parallel()
 	c, _ := newTestCodec()
 	_, err := c.Decode(t.Context(), eventstore.RecordedEvent{Stream: "account-a", Revision: 3, Type: "account.flown.v1", Data: []byte("{}")})
@@ -95,3 +95,23 @@ func TestAnEventThatIsNotInTheCatalogIsErrUnknownType(t *testing.T) {
 type uncataloguedEvent struct{ Name event.Personal }
 
 func (uncataloguedEvent) EventType() string { return "account.unlisted.v1" }
+
+func TestMissingMetadataIsZeroAndDamagedMetadataAnError(t *testing.T) {
+	t.Parallel()
+	if got, err := (eventstore.RecordedEvent{}).DecodeMetadata(); err != nil || got != (eventstore.Metadata{}) {
+		t.Errorf("none: got %+v, %v", got, err)
+	}
+	r := eventstore.RecordedEvent{Stream: "account-a", Revision: 3, Metadata: []byte("[]")}
+	if got, err := r.DecodeMetadata(); err == nil || !strings.Contains(err.Error(), "account-a@3") {
+		t.Errorf("damaged: got %+v, %v, want an error that names the event", got, err)
+	}
+}
+
+func TestEntityIDFollowsTheFirstDash(t *testing.T) {
+	t.Parallel()
+	for stream, want := range map[string]string{"account-42": "42", "account-le-lieu-dit": "le-lieu-dit", "account-": "", "account": "", "": "", "-x": "x"} {
+		if got := eventstore.EntityID(stream); got != want {
+			t.Errorf("%q: got %q, want %q", stream, got, want)
+		}
+	}
+}

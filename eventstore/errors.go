@@ -7,22 +7,22 @@ import (
 )
 
 var (
-	// ErrUnknown: an append may or may not have been made. The very same batch sent again settles it.
+	// ErrUnknown: the events of an append may or may not have been added. The very same append sent again settles it.
 	ErrUnknown = errors.New("outcome of the append is unknown")
 	// ErrUnavailable: the log cannot be reached or cannot write; nothing was added.
 	ErrUnavailable = errors.New("event log unavailable")
-	// ErrTooLarge: the append is over MaxAppend; nothing was added.
+	// ErrTooLarge: the append is over MaxAppendBytes; nothing was added.
 	ErrTooLarge = errors.New("append too large")
-	// ErrIDReused: an event id was used before, in another batch; nothing was added.
+	// ErrIDReused: an event id was used before, in another append; nothing was added.
 	ErrIDReused = errors.New("event id already used in another append")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("event log closed")
-	// ErrConflict is what every *ConflictError is.
+	// ErrConflict matches every *ConflictError.
 	ErrConflict = errors.New("stream is not at the expected revision")
 )
 
-// ConflictError says that a stream was not where the append expected it; nothing was added. Current
-// is NoStream when the stream holds nothing.
+// ConflictError: the stream is not at the revision that the append expects; nothing was added. Current is NoStream when the
+// stream holds no event.
 type ConflictError struct {
 	Stream            string
 	Expected, Current Revision
@@ -35,20 +35,20 @@ func (e *ConflictError) Error() string {
 // Is makes errors.Is(err, ErrConflict) true.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
-// DivergedError says that a mark does not stand in the log it is read from: another log, or a copy that is older
-// than the mark. Going on would skip events, so nothing does.
+// DivergedError: a checkpoint is not on the log that is read. The log is another one, or an older copy of it was restored.
+// A reader that went on would skip events.
 type DivergedError struct {
 	Checkpoint Checkpoint
 	Reason     string
-	IsOtherLog bool // the mark is of a log with another identity; else of this one, as it was before a copy was restored
+	IsOtherLog bool // the checkpoint is of a log with another identity; else of this one before a copy was restored
 }
 
 func (e *DivergedError) Error() string {
 	return fmt.Sprintf("the log is not the one position %d was read from: %s", e.Checkpoint.Position, e.Reason)
 }
 
-// UnusableError: an event stands on the log whole and is not what its type says. It cannot be decoded, or it commits what
-// is not staged. Reading it again changes nothing. It stops the account whose stream it is in, and no other.
+// UnusableError: an event is on the log whole, but it cannot be decoded as its type, or it commits what is not staged.
+// Reading it again does not help. It stops the account whose stream it is in, and no other.
 type UnusableError struct {
 	Stream   string
 	Revision Revision
@@ -62,9 +62,9 @@ func (e *UnusableError) Error() string {
 
 func (e *UnusableError) Unwrap() error { return e.Err }
 
-// UnreadableError: a personal field was sealed with a key that is not at hand, or does not open it, and the log holds no
-// erasure of it. It stops the account whose field it is until the vault opens it, and no other; until then nothing may be shown or
-// written in its place.
+// UnreadableError: the key of a sealed personal text is missing or does not open it, and the log holds no erasure of it. It
+// stops the account that the text belongs to, and no other, until the vault opens the text. Until then nothing may be shown
+// or written in its place.
 type UnreadableError struct {
 	Subject string
 	Err     error
@@ -79,7 +79,7 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 // Is makes errors.Is(err, ErrUnreadable) true.
 func (e *UnreadableError) Is(target error) bool { return target == ErrUnreadable }
 
-// CorruptError names the place where a log's bytes are not what was written.
+// CorruptError: at Position the log's bytes are not what was written.
 type CorruptError struct {
 	Position Position
 	Reason   string
@@ -89,10 +89,10 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("log damaged at position %d: %s", e.Position, e.Reason)
 }
 
-// StallError says that a log has not answered for a while and is not taken for lost yet: it may answer in a moment.
+// StallError: the log has not answered for Duration and is not taken for lost yet. It may answer in a moment.
 type StallError struct {
 	Duration time.Duration
-	Err      error // what is known of the reason; may be nil
+	Err      error // the reason as far as it is known; may be nil
 }
 
 func (e *StallError) Error() string {

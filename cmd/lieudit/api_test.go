@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/queries/address/officialtest"
-	"lieudit/schemas/table/tabletest"
 )
 
 var update = flag.Bool("update", false, "write what is answered now into testdata/api")
@@ -27,7 +27,7 @@ func TestAPI(t *testing.T) {
 // TestAPIOnServers plays every scene again on a node and Postgres.
 func TestAPIOnServers(t *testing.T) {
 	t.Parallel()
-	playAllScenes(t, func(t *testing.T, c *service.Config) { withServers(startNode(t), tabletest.NewPostgresDatabase(t))(c) })
+	playAllScenes(t, func(t *testing.T, c *service.Config) { withServers(startNode(t), sqldbtest.NewPostgresDatabase(t))(c) })
 }
 
 // playAllScenes plays all scenes.

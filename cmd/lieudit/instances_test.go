@@ -14,8 +14,8 @@ import (
 	"lieudit/cmd/lieudit/service"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/schemas/deadlinetest"
-	"lieudit/schemas/table/tabletest"
 )
 
 // testNode is a node that can be stopped and started again on the same journal and the same socket.
@@ -124,7 +124,7 @@ func waitWithin(t *testing.T, limit time.Duration, what string, holds func() boo
 
 func TestInstancesShareKeysAndRevocations(t *testing.T) {
 	t.Parallel()
-	n, postgres := startNode(t), tabletest.NewPostgresDatabase(t)
+	n, postgres := startNode(t), sqldbtest.NewPostgresDatabase(t)
 	here := startService(t, withServers(n, postgres))
 	there := startSecondInstance(t, here, withServers(n, postgres))
 	here.runCommand(t, `account open "Chez Paul" --id paul --plan STARTER`)
@@ -158,7 +158,7 @@ func startSecondInstance(t *testing.T, first *testService, change func(*service.
 
 func TestLogGoesAwayAndComesBack(t *testing.T) {
 	t.Parallel()
-	n, postgres := startNode(t), tabletest.NewPostgresDatabase(t)
+	n, postgres := startNode(t), sqldbtest.NewPostgresDatabase(t)
 	svc := startService(t, withServers(n, postgres))
 	svc.runCommand(t, `account open "Chez Paul" --id paul --plan STARTER`)
 	key := strings.TrimSpace(svc.runCommand(t, `key issue paul --label web`))

@@ -18,11 +18,11 @@ import (
 
 	"lieudit/cmd/bench/address"
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/meiliclient"
+	"lieudit/eventstore/meiliclient/meilitest"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/directory"
 	"lieudit/queries/address/officialtest"
-	"lieudit/queries/locations/meili"
-	"lieudit/queries/locations/meili/meilitest"
 )
 
 // withMeilisearchAddresses has addresses searched in a Meilisearch.
@@ -38,7 +38,7 @@ func meilisearchForAddresses(t *testing.T) string {
 		t.Skipf("no Meilisearch: start one and name it in %s, as http://127.0.0.1:7700#KEY", meilitest.EnvVariable)
 	}
 	address := strings.Replace(server, "://", "://"+key+"@", 1)
-	at, err := meili.ParseServer(address)
+	at, err := meiliclient.ParseServer(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestDamagedAddressesAreFoundInMeilisearch(t *testing.T) {
 
 // It does not run beside the others, which remove what they find when they end.
 func TestInstancesThatListAVintageAtOnceListItOnce(t *testing.T) {
-	at, err := meili.ParseServer(meilisearchForAddresses(t))
+	at, err := meiliclient.ParseServer(meilisearchForAddresses(t))
 	if err != nil {
 		t.Fatal(err)
 	}

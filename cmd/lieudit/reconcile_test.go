@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/schemas/body"
-	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 // TestReconcileNamesWhatWasAltered: whatever is changed in the read model behind the service's back, reconciling names it,
@@ -28,7 +28,7 @@ func TestReconcileNamesWhatWasAltered(t *testing.T) {
 	})
 	t.Run("servers", func(t *testing.T) {
 		t.Parallel()
-		address := tabletest.NewPostgresDatabase(t)
+		address := sqldbtest.NewPostgresDatabase(t)
 		checkAlterations(t, startService(t, withServers(startNode(t), address)), address)
 	})
 }
@@ -70,7 +70,7 @@ func checkAlterations(t *testing.T, svc *testService, address string) {
 		t.Fatalf("exit %d before anything was altered: %+v", code, found)
 	}
 	reconcileWhileCounting(t, svc)
-	db, err := table.Open(t.Context(), address, table.Options{Schema: "usage_v2_g1"})
+	db, err := sqldb.Open(t.Context(), address, sqldb.Options{Schema: "usage_v2_g1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func reconcileWhileCounting(t *testing.T, svc *testService) {
 }
 
 // checkDetected makes the change, looks at what is said of it, and undoes it.
-func (a alteration) checkDetected(t *testing.T, svc *testService, db *table.DB) {
+func (a alteration) checkDetected(t *testing.T, svc *testService, db *sqldb.DB) {
 	t.Helper()
 	if _, err := db.Exec(t.Context(), a.statement); err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/schemas/deadlinetest"
-	"lieudit/schemas/table/tabletest"
 )
 
 // readinessText is what readiness says.
@@ -79,7 +79,7 @@ func newRestoredService(t *testing.T, r restoration) *restoredService {
 	if r.isOnServers {
 		all.node = startNodeWithFaults(t, node.Faults{InsideRecord: node.InsideRecordFailed})
 		all.logFolder = all.node.dir
-		configureServers := withServers(all.node, tabletest.NewPostgresDatabase(t))
+		configureServers := withServers(all.node, sqldbtest.NewPostgresDatabase(t))
 		all.change = func(c *service.Config) { c.Data = data; configureServers(c) }
 	}
 	return all

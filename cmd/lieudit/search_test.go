@@ -15,9 +15,11 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/service"
-	"lieudit/queries/locations/meili"
-	"lieudit/queries/locations/meili/meilitest"
+	"lieudit/eventstore/meiliclient"
+	"lieudit/eventstore/meiliclient/meilitest"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/body"
+	"lieudit/schemas/siteindex"
 	"lieudit/schemas/table"
 )
 
@@ -48,20 +50,20 @@ func realMeilisearchURL(t *testing.T) *url.URL {
 // deleteSiteIndex deletes the index of a service that has ended.
 func deleteSiteIndex(t *testing.T, c *service.Config) {
 	t.Helper()
-	registry, err := table.OpenRegistry(filepath.Join(c.Data, "readmodels"))
+	registry, err := sqldb.OpenRegistry(filepath.Join(c.Data, "readmodels"))
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	defer registry.Close()
-	server, err := meili.ParseServer(c.Meilisearch)
+	server, err := meiliclient.ParseServer(c.Meilisearch)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	name, err := meili.New(server, registry).Name(context.Background())
-	if err == nil {
-		_, err = server.Client().DeleteIndex(name)
+	log, err := registry.LogID(context.Background(), table.LocationsModel)
+	if err == nil && log != "" {
+		_, err = server.Client().DeleteIndex(siteindex.Name(log))
 	}
 	if err != nil {
 		t.Error(err)

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/deadlinetest"
-	"lieudit/schemas/table/tabletest"
 	"lieudit/schemas/token"
 )
 
@@ -257,7 +257,7 @@ func TestARevocationMadeInASilenceHoldsWithinASecond(t *testing.T) {
 	n := startNode(t)
 	other := filepath.Join(t.TempDir(), "other.sock")
 	t.Cleanup(n.serve(t, other, nil))
-	postgres := tabletest.NewPostgresDatabase(t)
+	postgres := sqldbtest.NewPostgresDatabase(t)
 	here := startService(t, withServers(n, postgres))
 	there := startSecondInstance(t, here, func(c *service.Config) { c.EventStore, c.Postgres = "esdb+unix://"+other, postgres })
 	c := startLoadClients(t, here, 2, 16)

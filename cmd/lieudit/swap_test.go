@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/schemas/body"
-	"lieudit/schemas/table/tabletest"
 )
 
 // getJSON is a request with a key, and its answer's status.
@@ -53,7 +53,7 @@ func TestImportIsServedWithoutDroppingARequest(t *testing.T) {
 
 func TestImportIsServedWithoutDroppingARequestOnServers(t *testing.T) {
 	t.Parallel()
-	importUnderLoad(t, startService(t, withServers(startNode(t), tabletest.NewPostgresDatabase(t))))
+	importUnderLoad(t, startService(t, withServers(startNode(t), sqldbtest.NewPostgresDatabase(t))))
 }
 
 func importUnderLoad(t *testing.T, svc *testService) {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/schemas/deadlinetest"
-	"lieudit/schemas/table/tabletest"
 )
 
 // tenant is an account that works on its places with its own keys.
@@ -89,7 +89,7 @@ func TestTenantsNeverSeeOneAnother(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T) func(*service.Config){
 		"embedded": func(*testing.T) func(*service.Config) { return func(*service.Config) {} },
 		"servers": func(t *testing.T) func(*service.Config) {
-			return withServers(startNode(t), tabletest.NewPostgresDatabase(t))
+			return withServers(startNode(t), sqldbtest.NewPostgresDatabase(t))
 		},
 		"search": withMeilisearchSites,
 	} {

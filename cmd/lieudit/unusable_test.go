@@ -20,7 +20,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/journal"
-	"lieudit/schemas/table/tabletest"
+	"lieudit/eventstore/sqldb/sqldbtest"
 )
 
 // eventInjector writes events to the core log of a stage as they are, beside the service or between two runs of it.
@@ -83,7 +83,7 @@ func TestAnUnusableEventStopsItsAccountUntilItIsRepaired(t *testing.T) {
 	t.Run("servers", func(t *testing.T) {
 		t.Parallel()
 		n := startNode(t)
-		checkStopAndRepair(t, startService(t, withServers(n, tabletest.NewPostgresDatabase(t))), liveInjector{n})
+		checkStopAndRepair(t, startService(t, withServers(n, sqldbtest.NewPostgresDatabase(t))), liveInjector{n})
 	})
 }
 
@@ -255,7 +255,7 @@ func (g *postgresProxy) setClosed(closed bool) {
 func TestALargeSyncWhileTheVaultIsAwayHappensLaterOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	const sites = 10_000
-	g, address := proxyPostgres(t, tabletest.NewPostgresDatabase(t))
+	g, address := proxyPostgres(t, sqldbtest.NewPostgresDatabase(t))
 	n, folder := startNode(t), t.TempDir()
 	change := func(c *service.Config) {
 		withServers(n, address)(c)

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/schemas/deadlinetest"
-	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 	"lieudit/schemas/token"
 )
 
@@ -28,9 +28,9 @@ type vaultStore struct {
 
 func (b *vaultStore) isPostgres() bool { return strings.HasPrefix(b.address, "postgres") }
 
-func (b *vaultStore) openDatabase(t *testing.T) *table.DB {
+func (b *vaultStore) openDatabase(t *testing.T) *sqldb.DB {
 	t.Helper()
-	db, err := table.Open(t.Context(), b.address, table.Options{Schema: "vault", Durable: true, SingleFile: true})
+	db, err := sqldb.Open(t.Context(), b.address, sqldb.Options{Schema: "vault", Durable: true, SingleFile: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func onBothProfiles(t *testing.T, test func(t *testing.T, configure func(*servic
 	})
 	t.Run("servers", func(t *testing.T) {
 		t.Parallel()
-		n, postgres, data := startNode(t), tabletest.NewPostgresDatabase(t), t.TempDir()
+		n, postgres, data := startNode(t), sqldbtest.NewPostgresDatabase(t), t.TempDir()
 		test(t, func(c *service.Config) {
 			c.Data = data
 			withServers(n, postgres)(c)
@@ -302,7 +302,7 @@ func TestErasedStaysErasedUnderAnOlderVault(t *testing.T) {
 // TestAServiceStartsWhileItsVaultIsAway, says that it is not ready, and is once the vault is there.
 func TestAServiceStartsWhileItsVaultIsAway(t *testing.T) {
 	t.Parallel()
-	n, postgres, data := startNode(t), tabletest.NewPostgresDatabase(t), t.TempDir()
+	n, postgres, data := startNode(t), sqldbtest.NewPostgresDatabase(t), t.TempDir()
 	u, err := url.Parse(postgres)
 	if err != nil || u.Port() == "" {
 		t.Skipf("the Postgres of the tests has no port: %v", err)

@@ -1,12 +1,18 @@
-// Package access decides who may use the customer area: its tokens are issued and revoked here, and the first
-// operator's token is made once, however many instances start at the same time.
+// Package access handles the commands on customer-area tokens: they are issued and revoked here. One token is one stream. The
+// constraint: of many instances that start at the same time, exactly one makes the first operator's token. So a token that
+// only one may make is claimed under a fixed id, and the expected revision of the append decides between the instances.
+//
+//	Tokens.Issue (a new id) ──> Tokens.Claim (the caller's id) ──> Handler.Handle ──> event.TokenIssued
+//	Tokens.Revoke ──> Handler.Handle ──> event.TokenRevoked
+//
+// The read side (projections/keyring) learns hashes alone from these events: the log never holds a token in clear.
 package access
 
 import (
-	"fmt"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,10 +31,10 @@ var ErrUnknownToken = fmt.Errorf("unknown token: %w", refusal.NotFound)
 // ErrAlreadyIssued: a token of that id was issued before.
 var ErrAlreadyIssued = errors.New("token issued before")
 
-// FirstTokenID is the id of the token that the first start makes.
+// FirstTokenID is the id of the token that the first start of a new service claims.
 const FirstTokenID = "operator"
 
-// State is a token as its stream tells it.
+// State is the fold of a token's stream. Issued.Token is empty for a token that was never issued.
 type State struct {
 	Issued    event.TokenIssued
 	IssuedAt  time.Time
@@ -38,10 +44,10 @@ type State struct {
 	Reason    string // of the revocation
 }
 
-// Aggregate is how token streams are folded.
+// Aggregate describes how token streams are folded.
 var Aggregate = commands.Aggregate[State]{Category: "token", Evolve: Evolve}
 
-// Evolve changes the state by one fact.
+// Evolve changes the state by one record.
 func Evolve(s *State, rec commands.Record) {
 	switch e := rec.Event.(type) {
 	case event.TokenIssued:
@@ -51,39 +57,40 @@ func Evolve(s *State, rec commands.Record) {
 	}
 }
 
-// Tokens takes the commands on customer-area tokens.
+// Tokens handles the commands on customer-area tokens. It is safe for concurrent use.
 type Tokens struct {
 	handler  *commands.Handler[State]
 	prefixes token.Prefixes
 	now      func() time.Time
 }
 
-// New takes commands on the tokens of a log.
+// New returns the handler for the tokens of a log. Tokens that it makes bear the given prefixes.
 func New(store eventstore.Store, codec *eventstore.Codec, prefixes token.Prefixes, now func() time.Time) *Tokens {
 	return &Tokens{commands.NewHandler(Aggregate, store, codec), prefixes, now}
 }
 
-// TokenRequest is the wish for a token. Account says whose it is, for the roles that act for one.
+// TokenRequest says which token to make. Account is set for the roles that act for one account, and else empty.
 type TokenRequest struct {
 	Role    access.Role
 	Account string
 	Label   string
 }
 
-// IssuedToken is a new token, shown this once.
+// IssuedToken is a new token. Plaintext is shown this once: the log keeps its hash and its hint. Position is the place on the
+// log to wait for before a read model knows the token.
 type IssuedToken struct {
 	event.TokenIssued
 	Plaintext string
 	Position  eventstore.Position
 }
 
-// Issue makes a token.
+// Issue makes a token under a new id.
 func (t *Tokens) Issue(ctx context.Context, meta commands.Metadata, req TokenRequest) (IssuedToken, error) {
 	return t.Claim(ctx, meta, uuid.Must(uuid.NewV7()).String(), t.prefixes.New(token.Area), req)
 }
 
-// Claim records a token made beforehand under an id that only one caller can have: the others get ErrTaken. The
-// same token again is no error.
+// Claim records a token that the caller made, under an id that only one caller can have: the others get ErrAlreadyIssued. The
+// same token again is no error and records nothing.
 func (t *Tokens) Claim(ctx context.Context, meta commands.Metadata, id, plaintext string, req TokenRequest) (IssuedToken, error) {
 	hash := token.HashOf(plaintext)
 	issued := event.TokenIssued{
@@ -101,7 +108,8 @@ func (t *Tokens) Claim(ctx context.Context, meta commands.Metadata, id, plaintex
 	return IssuedToken{issued, plaintext, position}, err
 }
 
-// Revoke ends a token for good. Twice is once.
+// Revoke ends a token for good and returns its state from then on. It is idempotent: a second revocation records nothing. An
+// unknown id is refused with ErrUnknownToken.
 func (t *Tokens) Revoke(ctx context.Context, meta commands.Metadata, id string) (State, eventstore.Position, error) {
 	var revoked State
 	position, err := t.handler.Handle(ctx, id, meta, func(s *State) commands.Result {

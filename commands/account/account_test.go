@@ -22,7 +22,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 var nextPeriod = time.Date(2026, 12, 14, 23, 0, 0, 0, time.UTC) // midnight in Paris on 15 December
 
-// given folds a history; the account is opened for it on the plan named.
+// given folds a history that begins with an account opened on a plan.
 func given(onPlan plan.Name, events ...event.Event) *State {
 	p, _ := plan.Lookup(onPlan)
 	var s State
@@ -48,7 +48,7 @@ func publishable(id string) event.PublishableKeyIssued {
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	active := agencyState{exists: true, isActive: true, plan: plan.Growth}
-	joined := event.AgencyJoined{Agency: "g", Effective: now.Add(-2 * time.Hour)} // all is recorded an hour ago
+	joined := event.AgencyJoined{Agency: "g", Effective: now.Add(-2 * time.Hour)} // given records every event as an hour old
 	joining := event.AgencyJoined{Agency: "g", Effective: nextPeriod}
 	leaving := event.AgencyLeft{Agency: "g", Effective: nextPeriod}
 	left := event.AgencyLeft{Agency: "g", Effective: now.Add(-time.Second)}
@@ -232,7 +232,7 @@ func TestOpenedByAnAgencyWithinItsContract(t *testing.T) {
 	for _, c := range []struct {
 		rule                  string
 		asked, contract, want int64
-		most                  int64 // of the refusal
+		most                  int64 // Max of the *QuotaError; 0: it is opened
 	}{
 		{rule: "as much as the contract", asked: 600_000, contract: 600_000, want: 600_000},
 		{rule: "no more than the contract", asked: 600_001, contract: 600_000, most: 600_000},

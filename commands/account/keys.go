@@ -13,21 +13,22 @@ import (
 	"lieudit/schemas/token"
 )
 
-// KeyRequest is the wish for a key. Origins are for a publishable key only, which must have some.
+// KeyRequest says which key to issue. A publishable key must have origins; a secret key has none.
 type KeyRequest struct {
 	Kind    token.Kind
 	Label   string
-	Origins []string // as typed
+	Origins []string // as the customer typed them
 }
 
-// IssuedKey is a new key with its token in clear, which nobody can ask for again if it is secret.
+// IssuedKey is a new key with its token in clear. The token of a secret key cannot be read again later.
 type IssuedKey struct {
 	Key
 	Plaintext string
 	Position  eventstore.Position
 }
 
-// IssueKey makes a key. A publishable one needs a free slot of the plan and origins that obey the rules.
+// IssueKey issues a key. A publishable key is refused with refusal.KeysOverCapacity if the plan's keys are all in use, and with an error of
+// package origin if its origins break a rule. Refusals are recorded.
 func (a *Accounts) IssueKey(ctx context.Context, id string, meta commands.Metadata, req KeyRequest) (IssuedKey, error) {
 	limit, err := a.PlanOf(ctx, id)
 	if err != nil {
@@ -42,7 +43,7 @@ func (a *Accounts) IssueKey(ctx context.Context, id string, meta commands.Metada
 	return generated, err
 }
 
-// generateKey makes a key that nobody has been given yet.
+// generateKey makes a key and its token. Nothing is recorded yet.
 func (a *Accounts) generateKey(meta commands.Metadata, req KeyRequest) IssuedKey {
 	plaintext := a.tokens.New(req.Kind)
 	hash := token.HashOf(plaintext)
@@ -54,6 +55,8 @@ func (a *Accounts) generateKey(meta commands.Metadata, req KeyRequest) IssuedKey
 	return IssuedKey{Key: k, Plaintext: plaintext}
 }
 
+// issueKey decides on a key that was made beforehand, since decisions are pure and may be repeated. It returns the event and,
+// for a publishable key, the origins in their canonical form. limit is not looked at for a secret key.
 func issueKey(s *State, k Key, rawOrigins []string, limit plan.Plan) (commands.Result, []string) {
 	action := "issue-" + string(k.Kind) + "-key"
 	if s.Closed() {
@@ -74,7 +77,7 @@ func issueKey(s *State, k Key, rawOrigins []string, limit plan.Plan) (commands.R
 	}), origins
 }
 
-// RevokeKey ends a key for good. Twice is once.
+// RevokeKey ends a key for good and returns it as it is from then on. It is idempotent. It is refused with ErrUnknownKey.
 func (a *Accounts) RevokeKey(ctx context.Context, id string, meta commands.Metadata, key string) (Key, eventstore.Position, error) {
 	var revoked Key
 	position, err := a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
@@ -90,6 +93,7 @@ func (a *Accounts) RevokeKey(ctx context.Context, id string, meta commands.Metad
 	return revoked, position, err
 }
 
+// revokeKey also revokes the keys of a closed account.
 func revokeKey(s *State, key string) commands.Result {
 	k, ok := s.Keys[key]
 	if !ok {
@@ -101,8 +105,8 @@ func revokeKey(s *State, key string) commands.Result {
 	return commands.Append(event.KeyRevoked{Key: k.ID, Hint: k.Hint, Hash: k.Hash})
 }
 
-// ChangeOrigins replaces the origins of a publishable key; the key stays the same. The same origins again
-// change nothing.
+// ChangeOrigins replaces the origins of a publishable key; its token stays the same. The origins that it has already change
+// nothing.
 func (a *Accounts) ChangeOrigins(ctx context.Context, id string, meta commands.Metadata, key string, rawOrigins []string) (Key, eventstore.Position, error) {
 	var changed Key
 	position, err := a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
@@ -113,6 +117,7 @@ func (a *Accounts) ChangeOrigins(ctx context.Context, id string, meta commands.M
 	return changed, position, err
 }
 
+// changeOrigins returns the key as it is after the change. An unknown key is refused without a record, unlike other refusals.
 func changeOrigins(s *State, key string, rawOrigins []string) (commands.Result, Key) {
 	const action = "change-origins"
 	k, ok := s.Keys[key]
@@ -131,6 +136,7 @@ func changeOrigins(s *State, key string, rawOrigins []string) (commands.Result, 
 	return commands.Append(event.KeyOriginsChanged{Key: k.ID, Hash: k.Hash, Before: k.Origins, Origins: origins}), changed
 }
 
+// resolveOrigins parses the new origins of a key, or returns why the key cannot have any.
 func resolveOrigins(s *State, k *Key, rawOrigins []string) ([]string, error) {
 	switch {
 	case s.Closed():

@@ -58,7 +58,7 @@ func BenchmarkSync(b *testing.B) {
 	})
 }
 
-// BenchmarkRestart is the first look at an account of 11,000 sites that was synced 40 times.
+// BenchmarkRestart measures the first command of a new instance on an account of 11,000 sites that was synced 40 times.
 func BenchmarkRestart(b *testing.B) {
 	s, folder := newFixture(b), b.TempDir()
 	l := keepSnapshots(s.newInstance(s.store), folder)
@@ -84,7 +84,7 @@ func BenchmarkRestart(b *testing.B) {
 	}
 }
 
-// BenchmarkState measures what a site takes in memory.
+// BenchmarkState measures the bytes in memory that a site takes.
 func BenchmarkState(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -85,7 +85,7 @@ func TestCommandsDecide(t *testing.T) {
 	}
 }
 
-// buildInline are the events of a change that needs no staging.
+// buildInline returns the result of a change that needs no staging.
 func buildInline(c siteChanges, err error) commands.Result {
 	if err != nil {
 		return commands.Refuse(err)

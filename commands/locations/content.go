@@ -10,7 +10,7 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// readContent is a content from where it stands on the log. One that was erased is empty.
+// readContent reads a content from its place on the log. The content of an erased account is empty.
 func (l *Locations) readContent(ctx context.Context, account string, contentAt contentRef) (locations.StoredSite, error) {
 	_, e, err := l.readEvent(ctx, streamOf(account), contentAt.revision)
 	if commit, ok := e.(event.SyncCommitted); ok && err == nil {
@@ -27,6 +27,7 @@ func (l *Locations) readContent(ctx context.Context, account string, contentAt c
 	return l.unsealContent(ctx, account, rows[contentAt.row])
 }
 
+// rowsOf returns the rows of the two events that have contents.
 func rowsOf(e event.Event) []event.SiteRow {
 	switch e := e.(type) {
 	case event.SitesChanged:
@@ -37,6 +38,8 @@ func rowsOf(e event.Event) []event.SiteRow {
 	return nil
 }
 
+// unsealContent decrypts a row's content with the account's data key. The content of an erased account
+// is the zero StoredSite and no error.
 func (l *Locations) unsealContent(ctx context.Context, account string, r event.SiteRow) (locations.StoredSite, error) {
 	var s locations.StoredSite
 	text, err := l.codec.Unseal(ctx, streamOf(account), r.Content)
@@ -49,7 +52,8 @@ func (l *Locations) unsealContent(ctx context.Context, account string, r event.S
 	return s, err
 }
 
-// readEvent is the readEvent of a stream at a revision, its personal fields sealed.
+// readEvent reads the event of a stream at a revision. Personal fields are sealed. That nothing is there is an error: the state
+// says that it is.
 func (l *Locations) readEvent(ctx context.Context, streamName string, at eventstore.Revision) (eventstore.RecordedEvent, event.Event, error) {
 	for r, err := range l.store.ReadStream(ctx, streamName, at, eventstore.Forward) {
 		if err != nil {
@@ -61,7 +65,8 @@ func (l *Locations) readEvent(ctx context.Context, streamName string, at eventst
 	return eventstore.RecordedEvent{}, nil, fmt.Errorf("read %s: nothing at %d", streamName, at)
 }
 
-// readOutcome is the outcome that the event at a revision tells of.
+// readOutcome reads back the outcome of the write that the event at a revision recorded. It is what the same request with the
+// same Idempotency-Key is answered again.
 func (l *Locations) readOutcome(ctx context.Context, account string, at eventstore.Revision) (Outcome, error) {
 	r, e, err := l.readEvent(ctx, streamOf(account), at)
 	if err != nil {
@@ -82,6 +87,7 @@ func (l *Locations) readOutcome(ctx context.Context, account string, at eventsto
 	return Outcome{}, fmt.Errorf("%s@%d answers no request", r.Stream, r.Revision)
 }
 
+// readStagedRows returns the rows that a commit made real, in the order in which they were staged.
 func (l *Locations) readStagedRows(ctx context.Context, commit eventstore.RecordedEvent, e event.SyncCommitted) ([]event.SiteRow, error) {
 	events, err := eventstore.ReadStagedEvents(ctx, l.store, commit, e)
 	rows := make([]event.SiteRow, 0, e.RowCount)
@@ -95,7 +101,7 @@ func (l *Locations) readStagedRows(ctx context.Context, commit eventstore.Record
 	return rows, err
 }
 
-// addPositions is an outcome with what its rows tell.
+// addPositions adds to an outcome the positions that its rows were given.
 func (l *Locations) addPositions(ctx context.Context, account string, o Outcome, rows []event.SiteRow) (Outcome, error) {
 	for _, r := range rows {
 		var p *locations.Position

@@ -16,12 +16,12 @@ type writeCase struct {
 	rule     string
 	given    *State
 	batch    Batch
-	want     event.SiteWriteSummary // but for referential, action, capacity and ceiling
+	want     event.SiteWriteSummary // without referential, action, capacity and ceiling
 	rows     []event.SiteRow
 	placed   []GeocodedSite
 	lost     []string
-	geocoder fakeGeocoder // nil: mende
-	err      error        // of a dry run: Refused
+	geocoder fakeGeocoder // nil: mendeGeocoder
+	err      error        // of a dry run: Outcome.Refused
 }
 
 func TestWriteDecides(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// mountSmallDisk is a file system of a few MiB that is gone after the test.
+// mountSmallDisk mounts a file system of a few MiB for the time of the test.
 func mountSmallDisk(t *testing.T, size string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -35,7 +35,7 @@ func mountSmallDisk(t *testing.T, size string) string {
 // again, the same request is done by the same instance.
 func TestSyncOnAFullDiskAppendsNothing(t *testing.T) {
 	const rows, segment, step = 8_000, 2 << 20, 2 << 20
-	mountSmallDisk(t, "1m") // else this is skipped, or fails under the checks
+	mountSmallDisk(t, "1m") // skips the test where it cannot mount, or fails it under cmd/check
 	failed := 0
 	for free := 1; ; free++ {
 		done := false
@@ -74,7 +74,7 @@ func TestSyncOnAFullDiskAppendsNothing(t *testing.T) {
 			}
 			o, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", b)
 			for late := time.Now().Add(time.Minute); errors.Is(err, eventstore.ErrUnavailable) && time.Now().Before(late); {
-				o, _, err = l.WriteBatch(t.Context(), "a", shopMeta, "magasins", b) // the log looks for room now and then
+				o, _, err = l.WriteBatch(t.Context(), "a", shopMeta, "magasins", b) // until the log finds that there is room
 			}
 			if err != nil || o.Created != rows || o.AccountActive != 1 {
 				t.Errorf("with room again: got %+v, %v", o.SiteWriteSummary, err)
@@ -89,7 +89,7 @@ func TestSyncOnAFullDiskAppendsNothing(t *testing.T) {
 	}
 }
 
-// fillDisk leaves so many bytes of a disk free.
+// fillDisk fills a disk until so many bytes are free.
 func fillDisk(t *testing.T, disk, ballast string, free int) {
 	t.Helper()
 	var stat syscall.Statfs_t

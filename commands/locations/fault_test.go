@@ -13,15 +13,15 @@ import (
 	"lieudit/eventstore"
 )
 
-// faultyStore is a log and a vault in which one call fails, until they are healed.
+// faultyStore is a log and a vault whose calls fail as its hooks say. A nil hook fails nothing.
 type faultyStore struct {
 	eventstore.Store
 	eventstore.Vault
 
 	healed  atomic.Bool
-	appends func(stream string) error // what becomes of an append
-	reads   func(stream string) error // what becomes of a read
-	keys    func() error              // what becomes of a look at the vault
+	appends func(stream string) error // called before an append; its error is returned
+	reads   func(stream string) error // likewise, before a read
+	keys    func() error              // likewise, before a key is read
 }
 
 func (f *faultyStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
@@ -54,10 +54,10 @@ func (f *faultyStore) callHook(hook func(string) error, stream string) error {
 	return hook(stream)
 }
 
-// staged says whether a stream is one of staged rows.
+// isStaging says whether a stream has staged rows.
 func isStaging(stream string) bool { return strings.HasPrefix(stream, "sync-") }
 
-// failFromCall fails the n-th call, from 1, and all after it.
+// failFromCall returns a hook that fails the n-th call, counted from 1, and all calls after it.
 func failFromCall(n int, err error) func() error {
 	var calls atomic.Int64
 	return func() error {
@@ -68,7 +68,7 @@ func failFromCall(n int, err error) func() error {
 	}
 }
 
-// failStagingFrom fails the n-th append of staged rows.
+// failStagingFrom returns a hook that fails the n-th append of staged rows and all after it.
 func failStagingFrom(n int, err error) func(string) error {
 	failFrom := failFromCall(n, err)
 	return func(stream string) error {
@@ -128,7 +128,7 @@ func TestSyncWhoseStagingFailsAppendsNothing(t *testing.T) {
 	}
 }
 
-// checkFailedSync writes a batch that cannot be staged, and then the same when nothing is broken any more.
+// checkFailedSync writes a batch that cannot be staged, and then the same batch when nothing fails any more.
 func checkFailedSync(t *testing.T, ctx context.Context, s *fixture, l *Locations, f *faultyStore, b Batch, rows int) {
 	t.Helper()
 	before := s.events(t, "locations-a")
@@ -204,5 +204,47 @@ func TestSyncThatMeetsAnotherAndThenFailsAppendsNothing(t *testing.T) {
 			f.healed.Store(true)
 			mustWrite(t, l, "magasins", Batch{Rows: manyRows(1_000)})
 		})
+	}
+}
+
+// replaceableStore is a log that a test replaces under its users, as a restore from a copy does.
+type replaceableStore struct{ eventstore.Store }
+
+func TestStateIsFoldedAgainWhenTheLogWasRestored(t *testing.T) {
+	t.Parallel()
+	older, newer := newFixture(t), newFixture(t)
+	log := &replaceableStore{newer.store}
+	l := newer.newInstance(log)
+	for _, s := range []*fixture{older, newer} {
+		mustOpen(t, s.newInstance(s.store), "magasins")
+		mustPut(t, s.newInstance(s.store), rowAt("x", "X", 44))
+	}
+	mustWrite(t, l, "magasins", Batch{Rows: manyRows(1_000)})
+	log.Store = older.store
+	if f, err := l.CountLocations(t.Context(), "a"); err != nil || f.Sites != 1 {
+		t.Errorf("got %+v, %v, want the one site of the older log", f, err)
+	}
+	if o := mustWrite(t, l, "magasins", Batch{Rows: manyRows(1_000)}); o.Created != 1_000 || o.AccountActive != 1 {
+		t.Errorf("got %+v", o.SiteWriteSummary)
+	}
+}
+
+// TestRowsStagedOnALogThatWasReplacedAreStagedAgain: rows that were staged before the log was restored from a copy are staged again.
+func TestRowsStagedOnALogThatWasReplacedAreStagedAgain(t *testing.T) {
+	t.Parallel()
+	older, newer := newFixture(t), newFixture(t)
+	mustOpen(t, older.newInstance(older.store), "magasins")
+	mustOpen(t, newer.newInstance(newer.store), "magasins")
+	mustPut(t, newer.newInstance(newer.store), rowAt("x", "X", 44))
+	log := &replaceableStore{newer.store}
+	l := newer.newInstance(&hookedStore{Store: log, before: func(stream string) error {
+		if stream == "locations-a" {
+			log.Store = older.store
+		}
+		return nil
+	}})
+	mustWrite(t, l, "magasins", Batch{Rows: manyRows(1_000)})
+	if f, err := older.newInstance(older.store).CountLocations(t.Context(), "a"); err != nil || f.Sites != 1_000 {
+		t.Errorf("got %+v, %v", f, err)
 	}
 }

@@ -1,3 +1,18 @@
+// Package locations handles the commands on an account's locations: its referentials and their sites. One account is one
+// stream. The constraint: unique codes, the cap of referentials, the ceiling of sites and suspicious reductions are decided on
+// that stream alone, and a State holds no contents. It holds a digest of each content, which says whether a new one is the
+// same, and its place on the log.
+//
+//	WriteBatch, PutSite, PatchSite                        ArchiveReferential, DeactivateSite, …
+//	  │ newWriteJob: each Row ──> a wantedSite              │
+//	  │ prepareJob: classifyRows on a state of now,         │
+//	  │   then geocode what would be written                │
+//	  └ Handler.Handle: writeJob.decide ──> siteChanges <───┘ a pure decision
+//	                         stager.buildResult ──> SitesChanged, or SyncStaged… on a stream of their own and SyncCommitted
+//	                         readSite, readOutcome ──> what the caller is shown, read back from the log
+//
+// Geocoding is slow, so it is done before the stream's turn is taken. The decision repeats the classification on the state
+// that it gets, and geocodes only the rows that became necessary meanwhile.
 package locations
 
 import (
@@ -11,20 +26,21 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Plans says what limits an account now.
+// Plans returns the plan that limits an account now. It is read before a command's turn on the stream: a change of plan that is
+// made meanwhile limits the next command.
 type Plans interface {
 	PlanOf(ctx context.Context, account string) (plan.Plan, error)
 }
 
-// Geocoder looks a site's address up. A content that names none, or none that is found, has no position; so has any when
-// the context ends. An error says that it could not be looked up, and the write fails: stored without a position, the
-// site would stay without. It is safe for concurrent use.
+// Geocoder finds the position of a site's address. found is false for a content without an address, for an address that is not
+// found, and if the context ends. An error means that the lookup was not possible, and the write fails: a site that is stored
+// without a position would stay without one. It must be safe for concurrent use.
 type Geocoder interface {
-	Geocode(ctx context.Context, c locations.Content) (locations.Position, bool, error)
+	Geocode(ctx context.Context, c locations.Content) (position locations.Position, found bool, err error)
 }
 
-// Locations takes the commands on places. Each command returns the position to wait for before its effect shows in a
-// read model. It is safe for concurrent use.
+// Locations handles the commands on locations. Each command returns the position to wait for before its effect shows in a read
+// model. It is safe for concurrent use.
 type Locations struct {
 	handler  *commands.Handler[State]
 	store    eventstore.Store
@@ -34,26 +50,26 @@ type Locations struct {
 	now      func() time.Time
 }
 
-// New takes commands on the places of a log.
+// New returns the handler for the locations of a log.
 func New(store eventstore.Store, codec *eventstore.Codec, plans Plans, geocoder Geocoder, now func() time.Time) *Locations {
 	return &Locations{commands.NewHandler(Aggregate, store, codec), store, codec, plans, geocoder, now}
 }
 
-// KeepSnapshots has states kept in files of a folder, which is this instance's, so that accounts with a long history are quickly at
-// hand after a restart. The files can be thrown away at any time. It is called before any command.
+// KeepSnapshots keeps states in files of a folder that belongs to this instance alone, so that an account with a long history
+// is ready soon after a restart. The files can be deleted at any time. It must be called before the first command.
 func (l *Locations) KeepSnapshots(folder string, log *slog.Logger) {
 	l.handler.KeepSnapshots(folder, log)
 }
 
-// Counts are how many active sites and referentials an account has, by all that is on the log.
+// Counts are the numbers of active sites and of referentials that are not archived.
 type Counts struct{ Sites, Referentials int }
 
-// CountLocations counts an account's places.
+// CountLocations counts an account's locations, by all that is on the log.
 func (l *Locations) CountLocations(ctx context.Context, account string) (Counts, error) {
-	var f Counts
-	err := l.handler.View(ctx, account, func(s *State) { f = Counts{s.activeSites, s.openReferentials} })
-	return f, err
+	var counts Counts
+	err := l.handler.View(ctx, account, func(s *State) { counts = Counts{s.activeSites, s.openReferentials} })
+	return counts, err
 }
 
-// streamOf is where an account's places are decided.
+// streamOf returns the name of an account's stream.
 func streamOf(account string) string { return Aggregate.Category + "-" + account }

@@ -13,7 +13,7 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// model is what an account's places ought to be, said as plainly as can be.
+// model is an account's locations as the commands ought to keep them, written as plainly as possible.
 type model struct {
 	plan         plan.Plan
 	ban          *fakeBan
@@ -68,7 +68,7 @@ func (m *model) open(code, name string) error {
 	return nil
 }
 
-// findWritable is a referential for a write.
+// findWritable returns a referential that takes writes.
 func (m *model) findWritable(code string) (*modelReferential, error) {
 	r := m.referentials[code]
 	switch {
@@ -120,7 +120,7 @@ func (m *model) toggle(code, id string, active bool) error {
 	return nil
 }
 
-// write is what a batch ought to do. The referential is changed when all goes well and nothing is dry.
+// write does what a batch ought to do. It changes the referential unless the batch is refused or a dry run.
 func (m *model) write(code, action string, b Batch) (Outcome, error) {
 	r, err := m.findWritable(code)
 	if errors.Is(err, ErrUnknownReferential) {
@@ -177,7 +177,7 @@ func deactivateOmitted(o *Outcome, sites map[string]modelSite, rows []Row) {
 	}
 }
 
-// writeRow is what one row ought to do.
+// writeRow does what one row ought to do.
 func (m *model) writeRow(o *Outcome, sites map[string]modelSite, row Row, quiet bool) {
 	old, known := sites[row.ExternalID]
 	next := modelSite{StoredSite: m.stored(row.Content), active: !known || old.active || !quiet, version: old.version + 1}

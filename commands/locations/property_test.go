@@ -2,9 +2,11 @@ package locations
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +20,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// modelTest does the same at random with the commands, on two instances that come and go, and with the model.
+// modelTest makes the same random commands on two instances, which come and go, and on the model.
 type modelTest struct {
 	*testing.T
 	*fixture
@@ -28,16 +30,16 @@ type modelTest struct {
 	log       []string
 	lastBatch Batch
 	folder    string
-	lastCode  string // the referential of last
+	lastCode  string // the referential of lastBatch
 }
 
-func TestCommandsDoWhatThePlainModelDoes(t *testing.T) {
+func TestCommandsAgreeWithAModel(t *testing.T) {
 	t.Parallel()
 	steps := 500
 	if os.Getenv("LIEUDIT_TEST_LONG") != "" {
 		steps = 20_000
 	}
-	var seen sync.Map // types of events
+	var seen sync.Map // types of the events that were appended
 	t.Cleanup(func() {
 		for _, e := range []event.Event{event.ReferentialArchived{}, event.SitesChanged{}, event.SyncCommitted{}, event.UnchangedWriteRecorded{}} {
 			if _, ok := seen.Load(e.EventType()); !ok {
@@ -72,7 +74,7 @@ func newModelTest(t *testing.T, seed uint64) *modelTest {
 	return x
 }
 
-// randomInstance is a new one, which may find the folds that others kept.
+// randomInstance returns a new instance, which may keep snapshots and find those of others.
 func (x *modelTest) randomInstance() *Locations {
 	l := x.newInstance(x.store)
 	if x.rng.IntN(2) == 0 {
@@ -128,7 +130,7 @@ func (x *modelTest) step() {
 	}
 }
 
-// randomCode is mostly one that is not archived.
+// randomCode returns a code, mostly of a referential that is not archived.
 func (x *modelTest) randomCode() string {
 	gone := 0
 	for _, r := range x.model.referentials {
@@ -186,7 +188,7 @@ func (x *modelTest) writeBatch(ctx context.Context, l *Locations, code string) {
 	}
 	x.rng.Shuffle(len(b.Rows), func(i, j int) { b.Rows[i], b.Rows[j] = b.Rows[j], b.Rows[i] })
 	if x.rng.IntN(3) == 0 && x.lastBatch.Rows != nil {
-		code, b.Rows = x.lastCode, x.lastBatch.Rows // again
+		code, b.Rows = x.lastCode, x.lastBatch.Rows // the same request again
 	}
 	x.lastCode, x.lastBatch = code, b
 	if x.rng.IntN(3) == 0 {
@@ -206,7 +208,7 @@ func (x *modelTest) writeBatch(ctx context.Context, l *Locations, code string) {
 	}
 }
 
-// randomContent is something to say of a site, now and then what it shows.
+// randomContent returns a content for a site, now and then the one that the site shows.
 func (x *modelTest) randomContent(code, id string) locations.Content {
 	name, line := fmt.Sprintf("N%d", x.rng.IntN(3)), strings.Repeat("1", 1+x.rng.IntN(2))
 	switch x.rng.IntN(8) {
@@ -232,4 +234,62 @@ func (x *modelTest) randomContent(code, id string) locations.Content {
 		}
 	}
 	return rowWithAddress(id, name, line, fmt.Sprintf("Ville %d", x.rng.IntN(8))).Content
+}
+
+func (x *modelTest) checkError(step string, got, want error) {
+	x.log = append(x.log, fmt.Sprintf("%s: %v", step, want))
+	if !sameError(got, want) || got != nil && reflect.TypeOf(rootCause(got)) != reflect.TypeOf(rootCause(want)) {
+		x.Errorf("%s: got error %v, want %v", step, got, want)
+	}
+}
+
+func rootCause(err error) error {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err
+}
+
+// compare compares both instances, and a fresh one, with the model.
+func (x *modelTest) compare() {
+	instances := []*Locations{x.instances[0], x.instances[1], x.newInstance(x.store)}
+	var states []*State
+	for _, l := range instances {
+		f, err := l.CountLocations(x.Context(), "a")
+		if want := x.model.count(); err != nil || f != want {
+			x.Errorf("got %+v, %v, want %+v", f, err, want)
+		}
+		l.handler.View(x.Context(), "a", func(s *State) { states = append(states, s) })
+	}
+	for _, folded := range states[:2] {
+		if !reflect.DeepEqual(folded, states[2]) {
+			x.Errorf("folded afresh (-afresh +folded):\n%s", gocmp.Diff(states[2], folded, gocmp.Exporter(func(reflect.Type) bool { return true })))
+		}
+	}
+	for code, r := range x.model.referentials {
+		if got, want := len(states[2].referentials[code].sites), len(r.sites); got != want {
+			x.Errorf("%s: got %d sites, want %d", code, got, want)
+		}
+		for id := range r.sites {
+			got, err := instances[2].readSite(x.Context(), "a", code, id)
+			if err != nil {
+				x.Fatal(err)
+			}
+			x.checkSite(code, id, got)
+		}
+	}
+}
+
+// checkSite compares a site with the model's.
+func (x *modelTest) checkSite(code, id string, got locations.Site) {
+	s := x.model.referentials[code].sites[id]
+	want := locations.Site{ID: siteID("a", code, id), Referential: code, ExternalID: id, Active: s.active, Version: s.version}
+	want.Content, want.Source, want.Score = s.ShownContent()
+	want.Created, want.Modified, want.Deactivated = got.Created, got.Modified, got.Deactivated
+	if !reflect.DeepEqual(want, got) {
+		x.Errorf("site (-want +got):\n%s", gocmp.Diff(want, got))
+	}
+	if got.Created.IsZero() || got.Modified.Before(got.Created) || got.Active != got.Deactivated.IsZero() {
+		x.Errorf("got times %v, %v, %v", got.Created, got.Modified, got.Deactivated)
+	}
 }

@@ -16,7 +16,7 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// newLossyStore is a log that the replies of some appends are lost of, before or after they are made.
+// newLossyStore returns a log that loses the replies of some appends, before or after they are made.
 func newLossyStore(store eventstore.Store, seed uint64) eventstore.Store {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -60,7 +60,7 @@ func TestCeilingHoldsOnSeveralInstancesWithLostReplies(t *testing.T) {
 	}
 }
 
-func TestTwoSyncsAtOnceAreOneAfterTheOther(t *testing.T) {
+func TestTwoSyncsAtOnceAreDecidedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
 	mustOpen(t, s.newInstance(s.store), "magasins")
@@ -133,7 +133,7 @@ func TestOneOfManyWithTheSameKeyWrites(t *testing.T) {
 	}
 }
 
-func TestPatchOfASiteThatChangesMeanwhileIsMadeOnWhatItIsThen(t *testing.T) {
+func TestPatchIsMadeAgainOnASiteThatChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
 	here, there := s.newInstance(s.store), s.newInstance(s.store)
@@ -158,7 +158,7 @@ func TestPatchOfASiteThatChangesMeanwhileIsMadeOnWhatItIsThen(t *testing.T) {
 	}
 }
 
-// failingGeocoder is a placer that cannot look anything up.
+// failingGeocoder cannot look anything up.
 type failingGeocoder struct{ reason error }
 
 func (b failingGeocoder) Geocode(context.Context, content) (locations.Position, bool, error) {

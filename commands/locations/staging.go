@@ -16,27 +16,29 @@ import (
 )
 
 const (
-	// maxEventData is the most that an event of several rows holds.
+	// maxEventData is the most bytes of data that an event of several rows has. One row may be larger than that.
 	maxEventData = 64 << 10
-	// eventOverhead is more than what an event holds but for its rows, and its envelope.
+	// eventOverhead is an upper bound on the bytes of an event without its rows, its envelope included.
 	eventOverhead = 2 << 10
 )
 
-// stager makes the events of one command's change: one event where its rows are few; else the rows are staged, and a commit makes
-// them real. The same rows again are not staged again.
+// stager makes the events of one command's changes. Few rows are one event. Many rows are staged first: they are appended to a
+// stream of their own, where no reader looks, and one commit in the account's stream makes all of them real. A decision that
+// is repeated after a conflict with the same rows does not stage them again.
 type stager struct {
 	locations  *Locations
 	account    string
 	meta       commands.Metadata
-	stagedRows []event.SiteRow
-	commit     event.SyncCommitted
+	stagedRows []event.SiteRow     // by the last attempt
+	commit     event.SyncCommitted // of stagedRows; EventCount is 0 if none were staged
 }
 
 func (l *Locations) newStager(account string, meta commands.Metadata) *stager {
 	return &stager{locations: l, account: account, meta: meta}
 }
 
-// buildResult is a decision to make a change happen. Where its rows cannot be staged nothing happens.
+// buildResult returns the events of a change as a decision's result. If the rows cannot be staged, it is a failure and nothing
+// happens.
 func (s *stager) buildResult(ctx context.Context, c siteChanges) commands.Result {
 	events, err := s.buildEvents(ctx, c)
 	if err != nil {
@@ -45,7 +47,7 @@ func (s *stager) buildResult(ctx context.Context, c siteChanges) commands.Result
 	return commands.Append(events...)
 }
 
-// buildEvents are what makes a change happen.
+// buildEvents returns the events that make a change happen: none if nothing changes and no Idempotency-Key has to be kept.
 func (s *stager) buildEvents(ctx context.Context, c siteChanges) ([]event.Event, error) {
 	switch {
 	case len(c.rows) == 0 && c.IdempotencyKeyHash == "":
@@ -66,23 +68,27 @@ func (s *stager) buildEvents(ctx context.Context, c siteChanges) ([]event.Event,
 	return []event.Event{s.commit}, nil
 }
 
-// isStaged says whether the rows are staged, and still on the log: one restored from a copy may be without them.
+// isStaged says whether the rows were staged by an earlier attempt and are on the log. They are not if the log was restored from
+// a copy since.
 func (s *stager) isStaged(ctx context.Context, rows []event.SiteRow) (bool, error) {
 	if s.commit.EventCount == 0 || !slices.EqualFunc(s.stagedRows, rows, equalRows) {
 		return false, nil
 	}
 	stream, events, _ := s.commit.StagedStream()
-	for _, err := range s.locations.store.ReadStream(ctx, stream, eventstore.Revision(events-1), eventstore.Forward) {
+	for _, err := range s.locations.store.ReadStream(ctx, stream, eventstore.Revision(events-1), eventstore.Forward) { // the last one
 		return err == nil, err
 	}
 	return false, nil
 }
 
+// equalRows compares what staging depends on. Digest and flags follow from the content.
 func equalRows(a, b event.SiteRow) bool {
 	return a.ExternalID == b.ExternalID && a.Operation == b.Operation && a.Version == b.Version && a.Content == b.Content
 }
 
-// stageRows appends the rows to a stream of their own.
+// stageRows appends the rows to a new stream and keeps the commit that names it. The commit has the digest of all event data, so
+// that readers can tell whether the stream is whole. A stream whose commit is never appended stays on the log and means
+// nothing.
 func (s *stager) stageRows(ctx context.Context, rows []event.SiteRow) error {
 	id := uuid.New()
 	commit := event.SyncCommitted{SyncID: id.String(), RowCount: len(rows)}
@@ -97,7 +103,7 @@ func (s *stager) stageRows(ctx context.Context, rows []event.SiteRow) error {
 		for _, p := range batch {
 			digest.Write(p.Data)
 		}
-		done, err := commands.AppendUntilKnown(ctx, s.locations.store, staging, last, batch)
+		done, err := eventstore.AppendUntilKnown(ctx, s.locations.store, staging, last, batch, eventstore.Resend{})
 		if err != nil {
 			return fmt.Errorf("append to %s: %w", staging, err)
 		}
@@ -109,7 +115,7 @@ func (s *stager) stageRows(ctx context.Context, rows []event.SiteRow) error {
 	return nil
 }
 
-// splitIntoAppends are the appends that rows are staged in.
+// splitIntoAppends splits rows into events of at most maxEventData, and these into appends of at most MaxAppendBytes.
 func splitIntoAppends(rows []event.SiteRow) [][]event.Event {
 	var appends [][]event.Event
 	remaining := 0
@@ -125,12 +131,13 @@ func splitIntoAppends(rows []event.SiteRow) [][]event.Event {
 	return appends
 }
 
+// fitsOneEvent says whether rows need no staging. A single row never does, however large it is.
 func fitsOneEvent(rows []event.SiteRow) bool {
 	n, _ := countFittingRows(rows)
 	return n == len(rows) && n > 0
 }
 
-// countFittingRows is how many of the first rows one event holds, at least one, and the most it weighs then.
+// countFittingRows returns how many of the first rows fit into one event, at least one, and an upper bound on its bytes.
 func countFittingRows(rows []event.SiteRow) (n, weight int) {
 	weight = eventOverhead + maxRowSize(rows[0])
 	for n = 1; n < len(rows) && weight+maxRowSize(rows[n]) <= maxEventData; n++ {
@@ -139,7 +146,8 @@ func countFittingRows(rows []event.SiteRow) (n, weight int) {
 	return n, weight
 }
 
-// maxRowSize is the most a row takes in an event's data, its content sealed.
+// maxRowSize returns an upper bound on the bytes of a row in an event's data, its content sealed. JSON may escape each byte of an
+// id into six.
 func maxRowSize(r event.SiteRow) int {
 	const rowOverhead, sealOverhead = 256, 64
 	return rowOverhead + 6*len(r.ExternalID) + base64.RawStdEncoding.EncodedLen(sealOverhead+len(r.Content))

@@ -12,11 +12,11 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// hookedStore is a log that something happens on before each append.
+// hookedStore calls hooks before and after each append to a log.
 type hookedStore struct {
 	eventstore.Store
-	before func(stream string) error // an error: the append is not made
-	after  func(stream string) error // an error: what is heard of it
+	before func(stream string) error // its error is returned, and the append is not made
+	after  func(stream string) error // its error is returned in place of the reply
 }
 
 func (s *hookedStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
@@ -32,7 +32,7 @@ func (s *hookedStore) Append(ctx context.Context, stream string, expected events
 	return done, err
 }
 
-// stagingStreams are the staging streams of a log, in the order in which they began.
+// stagingStreams returns the staging streams of a log, in the order in which they began.
 func (s *fixture) stagingStreams(t testing.TB) (names []string) {
 	t.Helper()
 	for signal, err := range s.store.ReadAll(t.Context(), eventstore.Checkpoint{}, eventstore.Filter{"sync"}) {
@@ -60,7 +60,7 @@ func TestLargeChangeIsStagedInEventsAndAppendsThatFit(t *testing.T) {
 	rows := manyRows(2_000)
 	huge := []byte(`{"texte":"` + strings.Repeat("<é>", 16<<10) + `"}`)
 	for i := 0; i < len(rows); i += 400 {
-		rows[i].Content.Properties = huge // more than an event of several rows holds
+		rows[i].Content.Properties = huge // more than an event of several rows may have
 	}
 	o := mustWrite(t, l, "magasins", Batch{Rows: rows, IsSync: true})
 	if o.Created != len(rows) || o.ActiveAfter != len(rows) {
@@ -103,7 +103,7 @@ func TestSmallChangeIsOneEvent(t *testing.T) {
 	}
 }
 
-func TestSyncThatIsCutNeverHappened(t *testing.T) {
+func TestInterruptedSyncChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
 	mustOpen(t, s.newInstance(s.store), "magasins")
@@ -142,7 +142,7 @@ func TestRowsAreStagedAgainOnlyIfTheirDifferenceChanged(t *testing.T) {
 		rule     string
 		other    func(t *testing.T, l *Locations)
 		syncs    int
-		unstaged int // rows that need no writing any more
+		unstaged int // rows that the other write made unnecessary
 	}{
 		{"another site", func(t *testing.T, l *Locations) { mustPut(t, l, rowAt("other", "A", 44)) }, 1, 0},
 		{"one of the sites", func(t *testing.T, l *Locations) { mustPut(t, l, manyRows(2)[1]) }, 2, 1},

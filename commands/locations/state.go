@@ -1,9 +1,8 @@
-// Package locations decides what may happen to an account's places: its referentials and their sites. One account is one
-// stream; unique codes, the cap of referentials, the capacity of sites and suspicious reductions are decided on that
-// stream alone. States hold no contents: a digest says whether one is the same, and the log where it stands.
 package locations
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"lieudit/commands"
@@ -13,57 +12,59 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// State is an account's places as its stream tells them.
+// State is the fold of an account's stream. The zero State has no referentials.
 type State struct {
 	referentials     map[string]*referentialState // by code
-	openReferentials int                          // referentials that are not archived
-	activeSites      int                          // sites
-	totalSites       int                          // sites, active or not
+	openReferentials int                          // those that are not archived
+	activeSites      int                          // of all referentials
+	totalSites       int                          // likewise, active or not
 	idempotency      idempotencyCache
-	pendingRows      [][]event.SiteRow // staged rows whose commit comes next
+	pendingRows      [][]event.SiteRow // of the SyncStaged events before their SyncCommitted; empty between two commands
 }
 
-// referentialState is a referential with its sites.
+// referentialState is a referential with its sites, active or not: a site is never deleted.
 type referentialState struct {
 	code, name        string
 	created, archived time.Time
-	active            int
+	active            int                  // sites
 	sites             map[string]siteState // by external id
 }
 
-// siteState is what decisions need of a site.
+// siteState is what decisions need of a site, in some 170 bytes.
 type siteState struct {
 	digest            locations.Digest
 	contentAt         contentRef
-	version           int64
-	created, modified int64 // Unix microseconds by the log
-	deactivated       int64 // likewise, of an inactive site
+	version           int64 // 1 for a new site, and 1 more with each row
+	created, modified int64 // Unix microseconds of the log's clock
+	deactivated       int64 // likewise; 0 for an active site
 	active            bool
-	isGeocoded        bool // its position is its address's
-	isUnlocated       bool // it has no position
+	isGeocoded        bool // its position was found by its address
+	isUnlocated       bool // it has no position: its address was not found
 }
 
-// contentRef is where on the log a content stands: the event of the account's stream; where that is a commit, which of the
-// staged events; and which of its rows.
+// contentRef is the place of a content on the log: the revision of the event in the account's stream and the row in that event.
+// If the event is a commit, the row is in the staged event of that number.
 type contentRef struct {
 	revision         eventstore.Revision
 	stagedEvent, row int32
 }
 
-// maxCachedWeight is how many sites the states in memory hold together, of all accounts: some 170 bytes each.
+// maxCachedWeight is how many sites all states in memory hold together, at some 170 bytes each.
 const maxCachedWeight = 500_000
 
-// Aggregate is how streams of places are folded.
+// Aggregate describes how streams of locations are folded.
 var Aggregate = commands.Aggregate[State]{
 	Category: "locations", Evolve: Evolve, Weight: weighState, MaxWeight: maxCachedWeight,
 	SnapshotFormat: snapshotFormat, MarshalSnapshot: marshalSnapshot, UnmarshalSnapshot: unmarshalSnapshot,
 }
 
+// weighState is in the unit of maxCachedWeight. Even an empty state weighs something, so that many of them are evicted too.
 func weighState(s *State) int {
 	return 8 + len(s.referentials) + s.totalSites + len(s.idempotency.requests)
 }
 
-// Evolve changes the state by one fact.
+// Evolve changes the state by one record. Records of one commit come one after the other: its SyncStaged events and then its
+// SyncCommitted.
 func Evolve(s *State, rec commands.Record) {
 	switch e := rec.Event.(type) {
 	case event.ReferentialOpened:
@@ -85,6 +86,8 @@ func Evolve(s *State, rec commands.Record) {
 	}
 }
 
+// applySiteRows applies the rows of one append, one slice for each event that has rows. The sums of the account follow from
+// those of the referential.
 func (s *State) applySiteRows(rec commands.Record, w event.SiteWriteSummary, staged [][]event.SiteRow) {
 	ref := s.findOrAddReferential(w.Referential, rec.At)
 	sites, active := len(ref.sites), ref.active
@@ -98,6 +101,7 @@ func (s *State) applySiteRows(rec commands.Record, w event.SiteWriteSummary, sta
 	s.idempotency.remember(rec, w)
 }
 
+// applyRow trusts the row: the version and the digest were decided when it was written. at is in Unix microseconds.
 func (ref *referentialState) applyRow(r event.SiteRow, at int64, contentAt contentRef) {
 	state := ref.sites[r.ExternalID]
 	if state.active {
@@ -116,14 +120,14 @@ func (ref *referentialState) applyRow(r event.SiteRow, at int64, contentAt conte
 		state.created = at
 	}
 	state.version, state.modified = r.Version, at
-	if len(r.Digest) > 0 { // else its content stays as it was
+	if len(r.Digest) > 0 { // else the row leaves the content as it is
 		state.digest, state.contentAt, state.isGeocoded, state.isUnlocated = locations.Digest(r.Digest), contentAt, r.Geocoded, r.Unlocated
 	}
 	ref.sites[r.ExternalID] = state
 }
 
-// findOrAddReferential is a referential of an account. Where a correction names the event that opened it, the next that speaks of it
-// does.
+// findOrAddReferential returns a referential. If a correction has taken out the event that opened it, the next event about it
+// opens it.
 func (s *State) findOrAddReferential(code string, at time.Time) *referentialState {
 	if _, ok := s.referentials[code]; !ok {
 		s.addReferential(&referentialState{code: code, created: at, sites: map[string]siteState{}})
@@ -131,6 +135,7 @@ func (s *State) findOrAddReferential(code string, at time.Time) *referentialStat
 	return s.referentials[code]
 }
 
+// addReferential adds the referential's sites to the sums of the account. It has sites if it comes from a snapshot.
 func (s *State) addReferential(ref *referentialState) {
 	if s.referentials == nil {
 		s.referentials = map[string]*referentialState{}
@@ -142,7 +147,7 @@ func (s *State) addReferential(ref *referentialState) {
 	s.totalSites += len(ref.sites)
 }
 
-// findReferential is a referential that exists.
+// findReferential returns a referential, archived or not, or ErrUnknownReferential.
 func (s *State) findReferential(code string) (*referentialState, error) {
 	if ref, ok := s.referentials[code]; ok {
 		return ref, nil
@@ -150,7 +155,7 @@ func (s *State) findReferential(code string) (*referentialState, error) {
 	return nil, ErrUnknownReferential
 }
 
-// findWritableReferential is a referential that takes writes.
+// findWritableReferential returns a referential that takes writes. With refusal.ReferentialArchived it returns the referential too.
 func (s *State) findWritableReferential(code string) (*referentialState, error) {
 	ref, err := s.findReferential(code)
 	if err == nil && !ref.archived.IsZero() {
@@ -159,7 +164,7 @@ func (s *State) findWritableReferential(code string) (*referentialState, error) 
 	return ref, err
 }
 
-// findWritableSite is a site of a referential that takes writes.
+// findWritableSite returns a site, active or not, of a referential that takes writes.
 func (s *State) findWritableSite(code, externalID string) (*referentialState, siteState, error) {
 	ref, err := s.findWritableReferential(code)
 	if err != nil {
@@ -175,4 +180,75 @@ func (ref *referentialState) findSite(externalID string) (siteState, error) {
 		return state, ErrUnknownSite
 	}
 	return state, nil
+}
+
+// idempotencyWindow is how long a request with an Idempotency-Key gets the answer of the first one again.
+const idempotencyWindow = 24 * time.Hour
+
+// idempotencyCache has the requests with an Idempotency-Key of the stream's last day, by the log's clock. It is part of the state,
+// so every instance gives the same answer.
+type idempotencyCache struct {
+	requests    map[string]answeredRequest // by referential and key
+	oldestFirst []requestAge               // may name a key twice, if it was used again after a day
+}
+
+// answeredRequest is the request that came with a key, and the revision of the event that has its outcome.
+type answeredRequest struct {
+	action, request string
+	at              time.Time
+	revision        eventstore.Revision
+}
+
+type requestAge struct {
+	key        string
+	answeredAt time.Time
+}
+
+// remember keeps the answer to a request with a key, and forgets those that are a day old. It goes by the times of the log alone,
+// so that every instance forgets the same.
+func (c *idempotencyCache) remember(rec commands.Record, w event.SiteWriteSummary) {
+	for len(c.oldestFirst) > 0 && rec.At.Sub(c.oldestFirst[0].answeredAt) >= idempotencyWindow {
+		if oldest := c.oldestFirst[0]; c.requests[oldest.key].at.Equal(oldest.answeredAt) {
+			delete(c.requests, oldest.key)
+		}
+		c.oldestFirst = c.oldestFirst[1:]
+	}
+	if w.IdempotencyKeyHash == "" {
+		return
+	}
+	c.insert(requestAge{requestKey(w.Referential, w.IdempotencyKeyHash), rec.At}, answeredRequest{w.Action, w.RequestHash, rec.At, rec.Revision})
+}
+
+// insert is given requests in the order of their answers. A key that is used again after a day has two entries in oldestFirst,
+// which remember tells apart by their times.
+func (c *idempotencyCache) insert(age requestAge, request answeredRequest) {
+	if c.requests == nil {
+		c.requests = map[string]answeredRequest{}
+	}
+	c.requests[age.key] = request
+	c.oldestFirst = append(c.oldestFirst, age)
+}
+
+// findAnswered returns the answer that the same request was given in the last day, if any. It fails with refusal.IdempotencyMismatch if the key
+// came with another request.
+func (c *idempotencyCache) findAnswered(w event.SiteWriteSummary, now time.Time) (answeredRequest, bool, error) {
+	answered, ok := c.requests[requestKey(w.Referential, w.IdempotencyKeyHash)]
+	if w.IdempotencyKeyHash == "" || !ok || now.Sub(answered.at) >= idempotencyWindow {
+		return answeredRequest{}, false, nil
+	}
+	if answered.action != w.Action || answered.request != w.RequestHash {
+		return answeredRequest{}, false, refusal.IdempotencyMismatch
+	}
+	return answered, true, nil
+}
+
+func requestKey(referential, key string) string { return referential + "/" + key }
+
+// hashIdempotencyKey returns a key as the log keeps it, "" for none. A customer may put anything into a key.
+func hashIdempotencyKey(key string) string {
+	if key == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
 }

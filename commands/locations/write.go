@@ -1,40 +1,51 @@
 package locations
 
 import (
+	"cmp"
 	"context"
+	"encoding/hex"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"lieudit/commands"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
 	"lieudit/schemas/locations"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
-// Row is what a customer says of one site.
+// Row is the content that a customer gives for one site.
 type Row struct {
 	ExternalID string
 	Content    locations.Content
 }
 
-// Batch is rows to be written all or none, each external id once. A whole batch is all there is: active sites it omits
-// become inactive, which must be confirmed when they are more than half. With a Key the same Request within 24 hours is
-// answered as it was the first time; the key counts within its referential.
+// Batch is rows that are written all or none, each external id once. A sync is the complete list of the referential's sites:
+// active sites that it omits become inactive, which must be confirmed if they are more than half. With an IdempotencyKey the
+// same request is answered within 24 hours as it was the first time. A key belongs to its referential.
 type Batch struct {
 	Rows           []Row
 	IsSync         bool
 	Confirmed      bool
-	DryRun         bool // nothing is written and Key is not looked at
+	DryRun         bool // nothing is written, and IdempotencyKey is ignored
 	IdempotencyKey string
-	RequestDigest  []byte // digest of what was asked for
+	RequestDigest  []byte // of the request, to recognize the same one
 }
 
-// GeocodedSite is a site that its address gave a position.
+// GeocodedSite is a site whose position was found by its address. Score is the geocoder's, from 0 to 1.
 type GeocodedSite struct {
 	ExternalID string
 	Score      float64
 }
 
-// Outcome is what a batch did, or would do. Placements and NotPlaced are among the rows it wrote, in the order of their
-// external ids. Refused is why a dry run would be refused: refusal.ReferentialArchived, refusal.SitesOverCapacity or refusal.SuspiciousReduction.
+// Outcome is what a batch did, or what a dry run would do. GeocodedSites and UnlocatedSites are among the rows that were
+// written, in the order of their external ids. Refused is why a batch that is no dry run would be refused: refusal.ReferentialArchived,
+// refusal.SitesOverCapacity or refusal.SuspiciousReduction.
 type Outcome struct {
 	event.SiteWriteSummary
 	GeocodedSites  []GeocodedSite
@@ -42,7 +53,7 @@ type Outcome struct {
 	Refused        error
 }
 
-// addPosition notes where a site that was written is, or that it is nowhere.
+// addPosition lists a row that was written under the positions found or not found. p is nil if the position was erased.
 func (o *Outcome) addPosition(r event.SiteRow, p *locations.Position) {
 	switch {
 	case r.Unlocated:
@@ -54,8 +65,9 @@ func (o *Outcome) addPosition(r event.SiteRow, p *locations.Position) {
 	}
 }
 
-// WriteBatch creates, updates and reactivates the sites of a batch, and writes nothing of those that are the same. It is
-// refused, in this order, with refusal.ReferentialArchived, refusal.SitesOverCapacity, refusal.SuspiciousReduction.
+// WriteBatch creates, updates and reactivates the sites of a batch. Nothing is written for sites that stay the same. It is
+// refused with ErrDuplicateExternalID, ErrUnknownReferential or refusal.IdempotencyMismatch, and then, in this order, with refusal.ReferentialArchived,
+// refusal.SitesOverCapacity, refusal.SuspiciousReduction.
 func (l *Locations) WriteBatch(ctx context.Context, account string, meta commands.Metadata, code string, b Batch) (Outcome, eventstore.Position, error) {
 	action := "upsert"
 	if b.IsSync {
@@ -68,7 +80,8 @@ func (l *Locations) WriteBatch(ctx context.Context, account string, meta command
 	return l.runJob(ctx, meta, j)
 }
 
-// runJob takes a job to its end.
+// runJob prepares a job, decides it on the stream's state, and returns its outcome. A request that was answered before gets the
+// outcome that its event recorded; nothing is written for it.
 func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *writeJob) (Outcome, eventstore.Position, error) {
 	var err error
 	if j.limit, err = l.plans.PlanOf(ctx, j.account); err != nil {
@@ -78,42 +91,258 @@ func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *write
 		return Outcome{}, 0, err
 	}
 	stager := l.newStager(j.account, meta)
-	var v jobResult
+	var result jobResult
 	position, err := l.handler.Handle(ctx, j.account, meta, func(s *State) commands.Result {
-		var refused, err error
-		v, refused, err = j.decide(ctx, s, l.geocoder, l.now())
+		var refusal, err error
+		result, refusal, err = j.decide(ctx, s, l.geocoder, l.now())
 		switch {
 		case err != nil:
 			return commands.Fail(err)
-		case refused != nil:
-			return commands.Refuse(refused)
-		case v.answered != nil || j.DryRun:
+		case refusal != nil:
+			return commands.Refuse(refusal)
+		case result.answered != nil || j.DryRun:
 			return commands.Result{}
 		}
-		return stager.buildResult(ctx, v.siteChanges)
+		return stager.buildResult(ctx, result.siteChanges)
 	})
-	if err == nil && v.answered != nil {
-		v.outcome, err = l.readOutcome(ctx, j.account, v.answered.revision)
+	if err == nil && result.answered != nil {
+		result.outcome, err = l.readOutcome(ctx, j.account, result.answered.revision)
 	}
-	return v.outcome, position, err
+	return result.outcome, position, err
 }
 
-// prepareJob has what the job would write on the state of this moment at hand, so that the decision is not kept waiting
-// for it. What is refused now is refused.
+// prepareJob geocodes and encodes what the job would write on the state of now, so that the decision need not do so during its
+// turn on the stream. A job that is refused now is refused.
 func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 	if len(j.rows) == 1 && j.rows[0].Content.OwnPosition() != nil {
-		return nil // the decision is as quick
+		return nil // there is nothing to geocode: the decision itself is as quick
 	}
 	var v jobResult
-	var refused, err error
-	if viewErr := l.handler.View(ctx, j.account, func(s *State) { v, refused, err = j.classifyRows(s, l.now()) }); viewErr != nil {
+	var refusal, err error
+	if viewErr := l.handler.View(ctx, j.account, func(s *State) { v, refusal, err = j.classifyRows(s, l.now()) }); viewErr != nil {
 		return viewErr
 	}
 	if err == nil && !j.DryRun {
-		err = refused
+		err = refusal
 	}
 	if err != nil || v.answered != nil {
 		return err
 	}
 	return j.prepareContents(ctx, l.geocoder)
+}
+
+// writeJob is a batch on its way to a decision: a WriteBatch, a PutSite or a PatchSite.
+type writeJob struct {
+	Batch
+	account, code, action string
+	limit                 plan.Plan     // read before the stream's turn
+	keyHash               string        // of IdempotencyKey; "" without one and for a dry run
+	rows                  []*wantedSite // sorted by external id
+	externalIDs           map[string]bool
+	expectedVersion       int64 // the version that the only site must have; 0: any
+	keepsInactive         bool  // an inactive site stays inactive
+}
+
+// newWriteJob hashes the contents in parallel. It fails with ErrDuplicateExternalID.
+func newWriteJob(account, code, action string, b Batch) (*writeJob, error) {
+	j := &writeJob{Batch: b, account: account, code: code, action: action, externalIDs: make(map[string]bool, len(b.Rows))}
+	if !b.DryRun {
+		j.keyHash = hashIdempotencyKey(b.IdempotencyKey)
+	}
+	for _, r := range b.Rows {
+		if j.externalIDs[r.ExternalID] {
+			return nil, ErrDuplicateExternalID
+		}
+		j.externalIDs[r.ExternalID] = true
+	}
+	j.rows = make([]*wantedSite, len(b.Rows))
+	runInParallel(len(j.rows), func(i int) error {
+		j.rows[i] = newWantedSite(b.Rows[i])
+		return nil
+	})
+	slices.SortFunc(j.rows, func(a, b *wantedSite) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
+	return j, nil
+}
+
+// jobResult is what a job does to a state.
+type jobResult struct {
+	siteChanges
+	outcome  Outcome
+	answered *answeredRequest // the same request was answered before; nothing else is set then
+}
+
+// classifyRows decides what each row does to its site and counts that, before any content is prepared. The deactivations of
+// a sync are complete in the result; the rows are not in it yet. dryRunRefusal is a refusal that a dry run reports with its
+// figures. refusal is one that has no figures.
+func (j *writeJob) classifyRows(s *State, now time.Time) (v jobResult, dryRunRefusal, refusal error) {
+	ref, err := s.findReferential(j.code)
+	if err != nil {
+		return v, nil, err
+	}
+	v.SiteWriteSummary = s.newWriteSummary(ref, j.action, j.limit)
+	if v.IdempotencyKeyHash = j.keyHash; v.IdempotencyKeyHash != "" {
+		v.RequestHash = hex.EncodeToString(j.RequestDigest)
+	}
+	if answered, isAnswered, err := s.idempotency.findAnswered(v.SiteWriteSummary, now); isAnswered || err != nil {
+		v.answered = &answered
+		return v, nil, err
+	}
+	for _, w := range j.rows {
+		state, known := ref.sites[w.ExternalID]
+		if j.expectedVersion != 0 && state.version != j.expectedVersion {
+			return v, nil, errVersionChanged
+		}
+		w.classify(state, known, j.keepsInactive)
+		v.countSites(w.operation, 1)
+	}
+	if j.IsSync {
+		for id, state := range ref.sites {
+			if state.active && !j.externalIDs[id] {
+				v.deactivateSite(j.account, id, state)
+			}
+		}
+	}
+	_, archived := s.findWritableReferential(j.code)
+	return v, cmp.Or(archived, checkSiteCap(v.SiteWriteSummary), j.checkReduction(v.SiteWriteSummary)), nil
+}
+
+// countSites counts n sites under an operation; "" is unchanged. A negative n takes them back.
+func (c *siteChanges) countSites(op string, n int) {
+	switch op {
+	case event.SiteCreated:
+		c.Created += n
+		c.ActiveAfter += n
+	case event.SiteReactivated:
+		c.Reactivated += n
+		c.ActiveAfter += n
+	case event.SiteUpdated:
+		c.Updated += n
+	default:
+		c.Unchanged += n
+	}
+}
+
+// checkReduction returns refusal.SuspiciousReduction for an unconfirmed sync that deactivates more than half of the active sites.
+func (j *writeJob) checkReduction(w event.SiteWriteSummary) error {
+	if j.IsSync && !j.Confirmed && w.Deactivated*2 > w.ActiveBefore {
+		return refusal.SuspiciousReduction.With(refusal.Details{Before: w.ActiveBefore, After: w.ActiveAfter})
+	}
+	return nil
+}
+
+// decide returns what the job does to a state, or which rule forbids it. A content that no earlier classification chose is
+// prepared here; err is why that was not possible. It may be called again on a later state: only the prepared contents are
+// kept from one call to the next.
+func (j *writeJob) decide(ctx context.Context, s *State, geocoder Geocoder, now time.Time) (v jobResult, refusal, err error) {
+	v, dryRunRefusal, refusal := j.classifyRows(s, now)
+	if refusal == nil && !j.DryRun {
+		refusal = dryRunRefusal
+	}
+	if refusal != nil || v.answered != nil {
+		return v, refusal, nil
+	}
+	for _, w := range j.rows {
+		if err := w.prepare(ctx, geocoder); err != nil {
+			return v, nil, err
+		}
+		v.addWanted(j.account, w)
+	}
+	v.sortRows()
+	v.outcome.SiteWriteSummary, v.outcome.Refused = v.SiteWriteSummary, dryRunRefusal
+	return v, nil, nil
+}
+
+// addWanted adds a row with its prepared content to the changes. Geocoding may have changed the row's operation since it was
+// counted: a retry that found a position is an update, so the counts are corrected.
+func (v *jobResult) addWanted(account string, w *wantedSite) {
+	classifiedOp := w.operation
+	r, isWritten := w.eventRow()
+	if w.operation != classifiedOp {
+		v.countSites(classifiedOp, -1)
+		v.countSites(w.operation, 1)
+	}
+	if !isWritten {
+		return
+	}
+	v.addRow(account, w.current, r)
+	if r.Geocoded {
+		v.Geocoded++
+	}
+	var p *locations.Position
+	if w.chosen != nil {
+		p = w.chosen.position
+	}
+	v.outcome.addPosition(r, p)
+}
+
+// prepareContents prepares the contents that the last classification chose.
+func (j *writeJob) prepareContents(ctx context.Context, geocoder Geocoder) error {
+	return runInParallel(len(j.rows), func(i int) error { return j.rows[i].prepare(ctx, geocoder) })
+}
+
+// runInParallel calls work for 0 to n-1 on all processors, 16 numbers to a goroutine at a time, and returns the first error.
+// After an error no work is begun.
+func runInParallel(n int, work func(i int) error) error {
+	const chunk = 16
+	group, failed := errgroup.WithContext(context.Background())
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for start := 0; start < n; start += chunk {
+		group.Go(func() error {
+			for i := start; i < min(start+chunk, n) && failed.Err() == nil; i++ {
+				if err := work(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// siteChanges is what a command does to the sites of one referential: the summary and the rows of its events. It is the value
+// between a decision and the stager.
+type siteChanges struct {
+	event.SiteWriteSummary
+	rows []event.SiteRow // contents in clear
+}
+
+// newWriteSummary returns the summary of a change that does nothing yet.
+func (s *State) newWriteSummary(ref *referentialState, action string, limit plan.Plan) event.SiteWriteSummary {
+	return event.SiteWriteSummary{
+		Referential: ref.code, Action: action, ActiveBefore: ref.active, ActiveAfter: ref.active,
+		AccountActive: s.activeSites, Capacity: limit.SiteCapacity, Ceiling: limit.SiteCeiling(),
+	}
+}
+
+// addRow adds the row of a site in a state; it fills in the site's id and its next version.
+func (c *siteChanges) addRow(account string, state siteState, r event.SiteRow) {
+	r.SiteID, r.Version = siteID(account, c.Referential, r.ExternalID), state.version+1
+	c.rows = append(c.rows, r)
+}
+
+func (c *siteChanges) deactivateSite(account, externalID string, state siteState) {
+	c.addRow(account, state, event.SiteRow{ExternalID: externalID, Operation: event.SiteDeactivated})
+	c.Deactivated++
+	c.ActiveAfter--
+}
+
+func (c *siteChanges) sortRows() {
+	slices.SortFunc(c.rows, func(a, b event.SiteRow) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
+}
+
+// checkSiteCap returns refusal.SitesOverCapacity if the account would have more active sites than its ceiling. A change that does not
+// raise their number is never refused.
+func checkSiteCap(w event.SiteWriteSummary) error {
+	if grows := w.ActiveAfter > w.ActiveBefore; grows && w.AccountActive+w.ActiveAfter-w.ActiveBefore > w.Ceiling {
+		return refusal.SitesOverCapacity.With(refusal.Details{Active: w.AccountActive, Capacity: w.Capacity, Ceiling: w.Ceiling})
+	}
+	return nil
+}
+
+// siteIDNamespace is the UUID namespace of site ids. It must never change.
+var siteIDNamespace = uuid.MustParse("6f1d1c1e-52d5-5c0a-9a53-0d2f6c6b8a11")
+
+// siteID returns the id of a site. It follows from its names and is the same for ever: a site is never deleted.
+func siteID(account, code, externalID string) string {
+	return uuid.NewSHA1(siteIDNamespace, []byte(account+"/"+code+"/"+externalID)).String()
 }

@@ -1,9 +1,9 @@
 // Package repair voids the unusable events of a stream, so that the stream can be folded again. An unusable event is one
-// that eventstore.CheckEvent refuses, for instance because it cannot be decoded. The constraint: the log is never edited.
+// that eventstore.ValidateEvent refuses, for instance because it cannot be decoded. The constraint: the log is never edited.
 // For each unusable event the package appends one correction (event.Correction), which names it; from then on every reader
 // that folds the stream skips the named event.
 //
-//	Repairs.Account ──> findUnusable: ReadStream, CheckEvent ──> newCorrection ──> commands.Settle: one append a stream
+//	Repairs.RepairAccount ──> findUnusable: ReadStream, ValidateEvent ──> newCorrection ──> eventstore.AppendUntilKnown: one append a stream
 //
 // The read side follows in projections/projector, which writes the account's rows again.
 package repair
@@ -48,33 +48,33 @@ var newCorrection = map[string]func(event.EventVoided) event.Event{
 }
 
 // RepairAccount voids every unusable event of an account's streams and returns them. It is idempotent: a second repair finds
-// none. For an account without streams it returns ErrNothing.
+// none. For an account without streams it returns ErrNoStreams.
 func (r *Repairs) RepairAccount(ctx context.Context, account string, meta commands.Metadata) ([]VoidedEvent, error) {
 	return r.repairStreams(ctx, meta, "account-"+account, "locations-"+account)
 }
 
-// RepairToken does the same as Account for the stream of a customer-area token.
+// RepairToken does the same as RepairAccount for the stream of a customer-area token.
 func (r *Repairs) RepairToken(ctx context.Context, token string, meta commands.Metadata) ([]VoidedEvent, error) {
 	return r.repairStreams(ctx, meta, "token-"+token)
 }
 
 func (r *Repairs) repairStreams(ctx context.Context, meta commands.Metadata, names ...string) ([]VoidedEvent, error) {
 	var all []VoidedEvent
-	known := false
+	anyExists := false
 	for _, stream := range names {
 		found, exists, err := r.repairStream(ctx, stream, meta)
 		if err != nil {
 			return all, fmt.Errorf("repair %s: %w", stream, err)
 		}
-		all, known = append(all, found...), known || exists
+		all, anyExists = append(all, found...), anyExists || exists
 	}
-	if !known {
+	if !anyExists {
 		return nil, ErrNoStreams
 	}
 	return all, nil
 }
 
-// repairStream repairs one stream; there says whether it exists. If another write is appended between the read and the
+// repairStream repairs one stream; exists says whether there is one. If another write is appended between the read and the
 // append, it reads the stream again.
 func (r *Repairs) repairStream(ctx context.Context, stream string, meta commands.Metadata) (found []VoidedEvent, exists bool, err error) {
 	commandID := uuid.New()
@@ -89,7 +89,7 @@ func (r *Repairs) repairStream(ctx context.Context, stream string, meta commands
 		}
 		batch, err := r.codec.Encode(ctx, stream, uuid.NewSHA1(commandID, []byte{attempt}), meta.EventMetadata(commandID), events)
 		if err == nil {
-			_, err = commands.AppendUntilKnown(ctx, r.store, stream, last, batch)
+			_, err = eventstore.AppendUntilKnown(ctx, r.store, stream, last, batch, eventstore.Resend{})
 		}
 		if !errors.Is(err, eventstore.ErrConflict) {
 			return found, true, err

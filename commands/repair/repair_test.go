@@ -19,7 +19,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// fakeVault is a vault that is never asked in vain.
+// fakeVault has a key for every subject.
 type fakeVault struct{}
 
 func (fakeVault) Key(context.Context, string, bool) ([]byte, error) { return make([]byte, 32), nil }
@@ -48,7 +48,7 @@ func appendRaw(t *testing.T, log eventstore.Store, stream, name, data string) {
 	}
 }
 
-// openDamagedLog is a log with an account three of whose events cannot be used.
+// openDamagedLog returns a log with an account that has three unusable events.
 func openDamagedLog(t *testing.T) (*journal.Journal, *account.Accounts) {
 	log := openLog(t)
 	a := account.New(log, codec, token.DefaultPrefixes, time.Now)
@@ -59,7 +59,7 @@ func openDamagedLog(t *testing.T) (*journal.Journal, *account.Accounts) {
 	appendRaw(t, log, "account-a", "account.agency-activated.v1", `{}`)
 	appendRaw(t, log, "locations-a", "locations.referential-opened.v1", `{"code":"m"}`)
 	appendRaw(t, log, "locations-a", "locations.sync-committed.v1", `{"sync":"s","events":2}`)
-	appendRaw(t, log, "locations-a", "locations.sync-committed.v1", `{"sync":""}`) // is passed over as it is
+	appendRaw(t, log, "locations-a", "locations.sync-committed.v1", `{"sync":""}`) // an empty commit is not unusable
 	appendRaw(t, log, "locations-a", "locations.sites-changed.v1", `{"rows":[{"externalId":"x","content":"in clear"}]}`)
 	return log, a
 }
@@ -99,7 +99,7 @@ func TestRepairVoidsWhatCannotBeUsedAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestRepairOfATokenIsOfItsStream(t *testing.T) {
+func TestRepairOfATokenRepairsItsStreamAlone(t *testing.T) {
 	t.Parallel()
 	log := openLog(t)
 	appendRaw(t, log, "token-t", "token.issued.v1", `{"token":4}`)
@@ -109,7 +109,7 @@ func TestRepairOfATokenIsOfItsStream(t *testing.T) {
 	}
 }
 
-// racingStore is a log that another writer appends to before the first append.
+// racingStore is a log to which another writer appends before the first append.
 type racingStore struct {
 	eventstore.Store
 	other func()
@@ -123,7 +123,7 @@ func (r *racingStore) Append(ctx context.Context, stream string, expected events
 	return r.Store.Append(ctx, stream, expected, events)
 }
 
-func TestRepairLooksAtWhatComesBetween(t *testing.T) {
+func TestRepairReadsAgainAfterAConflict(t *testing.T) {
 	t.Parallel()
 	log, _ := openDamagedLog(t)
 	racing := &racingStore{Store: log, other: func() { appendRaw(t, log, "account-a", "account.closed.v1", `{`) }}
@@ -133,7 +133,7 @@ func TestRepairLooksAtWhatComesBetween(t *testing.T) {
 	}
 }
 
-// TestRepairVoidsNothingOfATypeItDoesNotKnow: a later program may.
+// TestRepairVoidsNothingOfATypeItDoesNotKnow: a later release may know the type.
 func TestRepairVoidsNothingOfATypeItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	log := openLog(t)

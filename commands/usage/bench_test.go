@@ -10,7 +10,7 @@ import (
 	"lieudit/schemas/access"
 )
 
-// BenchmarkCount is requests counted by 64 clients at once, durably, on one account and spread over a thousand.
+// BenchmarkCount measures requests that 64 clients count at once, durably, on one account and spread over a thousand.
 func BenchmarkCount(b *testing.B) {
 	for _, accounts := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("accounts=%d", accounts), func(b *testing.B) {

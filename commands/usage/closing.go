@@ -7,17 +7,20 @@ import (
 
 	"github.com/google/uuid"
 
+	"lieudit/commands"
 	"lieudit/eventstore"
 	"lieudit/schemas/event"
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
 // ErrNotClosable: the period has not ended, or nothing was ever counted in it.
 var ErrNotClosable = errors.New("the period cannot be closed")
 
-// ClosePeriod ends a period of a contract for good, with its total and the digest of its lines. One that is closed
-// stays as it is. Whoever calls gives late requests their time first.
+// ClosePeriod ends a period of a contract for good, with its total and the digest of its lines. It is idempotent. It fails with
+// ErrNotClosable if the period has not ended or was never opened. The caller must leave requests that are late, and their
+// refunds, time to arrive first.
 func (m *Meter) ClosePeriod(ctx context.Context, contract string, period plan.Period) error {
 	if m.clock().Before(period.End()) {
 		return fmt.Errorf("%w: it ends on %s", ErrNotClosable, period.Next)
@@ -33,17 +36,14 @@ func (m *Meter) ClosePeriod(ctx context.Context, contract string, period plan.Pe
 		case !f.IsOpen():
 			return fmt.Errorf("%w: nobody has opened it", ErrNotClosable)
 		}
-		proposed, err := m.encodeEvents(ctx, stream, uuid.NewString(), f.Lines.ClosingEvent())
-		if err != nil {
-			return err
-		}
-		if _, err = m.appendUntilKnown(ctx, stream, last, proposed); !errors.Is(err, eventstore.ErrConflict) {
+		if err = m.appendNamed(ctx, stream, uuid.NewString(), last, f.Lines.ClosingEvent()); !errors.Is(err, eventstore.ErrConflict) {
 			return err
 		}
 	}
 }
 
-// FoldStream is a stream folded from its first event, and the revision of its last.
+// FoldStream folds a stream from its first event and returns the revision of its last one. A stream that does not exist has the
+// empty fold and eventstore.NoStream.
 func (m *Meter) FoldStream(ctx context.Context, stream string) (*ledger.PeriodUsage, eventstore.Revision, error) {
 	f, last := ledger.NewPeriodUsage(), eventstore.NoStream
 	for r, err := range m.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
@@ -58,4 +58,72 @@ func (m *Meter) FoldStream(ctx context.Context, stream string) (*ledger.PeriodUs
 		last = r.Revision
 	}
 	return f, last, nil
+}
+
+// ErrUnknownPeriod: nothing was ever counted for the contract in a period that begins on that day. It is refusal.NotFound for
+// the client.
+var ErrUnknownPeriod = fmt.Errorf("no such period: %w", refusal.NotFound)
+
+// Adjustment corrects one line of a closed period of a contract.
+type Adjustment struct {
+	Contract string
+	First    plan.Date // first day of the period
+	Line     ledger.LineKey
+	Requests int64 // to add, or to take off if negative; not 0
+}
+
+// AdjustedLine is the line after an adjustment.
+type AdjustedLine struct {
+	Requests int64 // in all
+	Position eventstore.Position
+}
+
+// AdjustPeriod corrects a closed period for good. meta says by whom and why. The closing event stays as it is: the total of the
+// period is its total and all adjustments. It fails with ErrUnknownPeriod or a *Refusal.
+func (m *Meter) AdjustPeriod(ctx context.Context, meta commands.Metadata, a Adjustment) (AdjustedLine, error) {
+	stream, commandID := ledger.StreamName(a.Contract, a.First), uuid.New()
+	for attempt := byte(0); ; attempt++ {
+		f, last, err := m.FoldStream(ctx, stream)
+		if err == nil {
+			err = a.checkRules(f)
+		}
+		if err != nil {
+			return AdjustedLine{}, err
+		}
+		proposed, err := m.codec.Encode(ctx, stream, uuid.NewSHA1(commandID, []byte{attempt}), meta.EventMetadata(commandID), []event.Event{event.UsageAdjusted{
+			Day: a.Line.Day, Account: a.Line.Account, Key: a.Line.Key, Endpoint: a.Line.Endpoint, Requests: a.Requests,
+		}})
+		if err != nil {
+			return AdjustedLine{}, err
+		}
+		done, err := m.appendUntilKnown(ctx, stream, last, proposed)
+		if err == nil {
+			return AdjustedLine{f.Lines[a.Line] + a.Requests, done.Position}, nil
+		}
+		if !errors.Is(err, eventstore.ErrConflict) {
+			return AdjustedLine{}, fmt.Errorf("adjust %s: %w", stream, err)
+		}
+	}
+}
+
+// checkRules returns the rule that an adjustment of a period breaks, if any. The period is checked first, then the line,
+// then the number.
+func (a Adjustment) checkRules(f *ledger.PeriodUsage) error {
+	_, _, known := f.Cap(a.Line.Account)
+	day := a.Line.Day.Start()
+	switch {
+	case !f.IsOpen() && !f.IsClosed():
+		return ErrUnknownPeriod
+	case !f.IsClosed():
+		return refusal.PeriodNotClosed
+	case day.Before(f.Period.Start()) || !day.Before(f.Period.End()):
+		return refusal.DayOutsidePeriod
+	case !known:
+		return refusal.AccountNotInContract
+	case f.Lines[a.Line]+a.Requests < 0:
+		return refusal.AdjustmentBelowZero
+	case a.Requests == 0:
+		return refusal.AdjustmentZero
+	}
+	return nil
 }

@@ -1,6 +1,6 @@
 package usage
 
-// QueuedRequests is how many requests wait in the books for a flight that has not begun.
+// QueuedRequests returns how many requests wait for a batch that has not begun.
 func (m *Meter) QueuedRequests() (n int) {
 	m.contracts.Range(func(_, c any) bool {
 		if p := c.(*contract).current.Load(); p != nil {
@@ -13,8 +13,8 @@ func (m *Meter) QueuedRequests() (n int) {
 	return n
 }
 
-// IsLogSilent says whether the log is thought to be silent.
+// IsLogSilent says whether a silence of the log is being counted.
 func (m *Meter) IsLogSilent() bool { return m.silentSince.Load() != 0 }
 
-// EvictContract forgets an account's contract, as it is done with one that nobody asks for.
+// EvictContract evicts an account's contract, as evictIdlePeriods does.
 func (m *Meter) EvictContract(account string) { m.contracts.Delete(account) }

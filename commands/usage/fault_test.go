@@ -3,7 +3,10 @@ package usage_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +21,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// appendEvent writes an event into a log as a command does.
+// appendEvent appends an event to a log as a command does.
 func appendEvent(t *testing.T, store eventstore.Store, stream string, e event.Event) {
 	t.Helper()
 	batch, err := eventstore.NewCodec(noVault{}).Encode(t.Context(), stream, uuid.New(), eventstore.Metadata{}, []event.Event{e})
@@ -30,7 +33,7 @@ func appendEvent(t *testing.T, store eventstore.Store, stream string, e event.Ev
 	}
 }
 
-func TestARevokedKeyEndsAtItsPlaceInTheStream(t *testing.T) {
+func TestARevokedKeyCountsUpToItsRevocationInTheStream(t *testing.T) {
 	t.Parallel()
 	for _, e := range []event.Event{event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)}, event.AccountClosed{}} {
 		log, core := openLog(t), openLog(t)
@@ -43,7 +46,7 @@ func TestARevokedKeyEndsAtItsPlaceInTheStream(t *testing.T) {
 			return errors.Is(informed.CheckQuota(t.Context(), grantOf("a", 1000), "GET /me"), usage.ErrRevoked)
 		})
 		if _, err := uninformed.CountRequest(t.Context(), grantOf("a", 1000), "GET /me"); !errors.Is(err, usage.ErrRevoked) {
-			t.Errorf("%T: got %v at an instance that did not hear of it, want ErrRevoked", e, err)
+			t.Errorf("%T: got %v at an instance that follows another log, want ErrRevoked", e, err)
 		}
 		checkTotal(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 2)
 	}
@@ -54,12 +57,12 @@ func waitUntil(t *testing.T, holds func() bool) {
 	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, "what the test waits for", holds)
 }
 
-// gatedStore is a log that can be shut: appends hang until it is opened and are then unknown, made before or not made.
+// gatedStore is a log with a gate. While it is shut, appends hang. When it opens they are unknown, and made or not.
 type gatedStore struct {
 	eventstore.Store
 	mu               sync.Mutex
-	released         chan struct{} // nil: it is open
-	appendsWhileShut bool          // what hangs is made all the same
+	released         chan struct{} // closed when the gate opens; nil: it is open
+	appendsWhileShut bool          // an append that hangs is made
 }
 
 func (g *gatedStore) shutGate(made bool) {
@@ -94,7 +97,7 @@ func (g *gatedStore) Append(ctx context.Context, stream string, expected eventst
 	return eventstore.AppendResult{}, eventstore.ErrUnknown
 }
 
-func TestWhatGotNoAnswerIsNotBilled(t *testing.T) {
+func TestRequestsWithoutAnAnswerAreRefunded(t *testing.T) {
 	t.Parallel()
 	for _, made := range []bool{false, true} {
 		log := &gatedStore{Store: openLog(t)}
@@ -121,4 +124,135 @@ func TestWhatGotNoAnswerIsNotBilled(t *testing.T) {
 			return f.Lines.Total() == 2
 		})
 	}
+}
+
+// forgetfulStore is a log that forgets which ids it was sent: an append with Any is unknown the first time, although it was
+// made, and is made once more when it is sent again.
+type forgetfulStore struct {
+	eventstore.Store
+	mu       sync.Mutex
+	sent     map[uuid.UUID]bool
+	repeated map[string]int // how often each type of event landed a second time
+}
+
+func newForgetfulStore(log eventstore.Store) *forgetfulStore {
+	return &forgetfulStore{Store: log, sent: map[uuid.UUID]bool{}, repeated: map[string]int{}}
+}
+
+func (f *forgetfulStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	if expected != eventstore.Any {
+		return f.Store.Append(ctx, stream, expected, events)
+	}
+	if f.isFirst(events) {
+		if _, err := f.Store.Append(ctx, stream, expected, events); err != nil {
+			return eventstore.AppendResult{}, err
+		}
+		return eventstore.AppendResult{}, eventstore.ErrUnknown
+	}
+	again := slices.Clone(events)
+	for i := range again {
+		again[i].ID = uuid.New() // the store below remembers ids
+	}
+	return f.Store.Append(ctx, stream, expected, again)
+}
+
+// isFirst says whether the events are sent for the first time, and counts those that are not.
+func (f *forgetfulStore) isFirst(events []eventstore.ProposedEvent) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	first := !f.sent[events[0].ID]
+	f.sent[events[0].ID] = true
+	for _, e := range events {
+		if !first {
+			f.repeated[e.Type]++
+		}
+	}
+	return first
+}
+
+// TestEventsAppendedWithAnyCountOnceHoweverOftenTheyAreAppended: every kind of event that is appended with Any is appended here,
+// and all of them are on the log twice.
+func TestEventsAppendedWithAnyCountOnceHoweverOftenTheyAreAppended(t *testing.T) {
+	t.Parallel()
+	const limit = 150
+	below, core := openLog(t), openLog(t)
+	log := newForgetfulStore(below)
+	terms := &fakeQuotas{caps: map[string]int64{"a": limit / 2}}
+	var kept atomic.Int64
+	running := make([]func(), 2)
+	ledgers := make([]*usage.Meter, len(running))
+	for i := range ledgers {
+		ledgers[i], running[i] = startStoppableMeter(t, log, core, terms)
+	}
+	spendQuota(t, ledgers, limit/2, &kept)
+	terms.set("a", limit)
+	appendEvent(t, core, "account-a", event.PlanChanged{})
+	spendQuota(t, ledgers, limit, &kept)
+	appendEvent(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
+	waitUntil(t, func() bool {
+		return errors.Is(ledgers[0].CheckQuota(t.Context(), grantOf("a", limit), "GET /me"), usage.ErrRevoked)
+	})
+	for _, end := range running {
+		end()
+	}
+	check := refoldLog(t, below, "")
+	stream := check.Streams[ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First)]
+	if got := stream.Used("a"); got != limit || kept.Load() != limit || stream.Lines.Total() != limit {
+		t.Errorf("the log says %d used and %d in its lines, %d were served and kept, want %d", got, stream.Lines.Total(), kept.Load(), limit)
+	}
+	if len(stream.Misstatements) > 0 || len(check.Instances) > 0 {
+		t.Errorf("misstatements %v, incarnations that have not ended well %v", stream.Misstatements, check.Instances)
+	}
+	for _, e := range []event.Event{event.UsageTicked{}, event.UsageRefunded{}, event.UsageCapSet{}, event.UsageKeyRevoked{}, event.InstanceStarted{}, event.InstanceEnded{}} {
+		if log.repeated[e.EventType()] == 0 {
+			t.Errorf("no %s landed twice", e.EventType())
+		}
+	}
+}
+
+// spendQuota reserves requests on all meters at once until the cap is reached, and refunds each fifth.
+func spendQuota(t *testing.T, ledgers []*usage.Meter, limit int64, kept *atomic.Int64) {
+	t.Helper()
+	var clients sync.WaitGroup
+	for _, m := range ledgers {
+		for range 4 {
+			clients.Go(func() {
+				for n := 1; ; n++ {
+					r, err := m.Reserve(t.Context(), grantOf("a", limit), "GET /me")
+					var spent *usage.QuotaExceededError
+					switch {
+					case errors.As(err, &spent):
+						return
+					case err != nil:
+						t.Errorf("a request that is not refused for its cap: %v", err)
+						return
+					case n%5 == 0:
+						if err := r.Refund(t.Context()); err != nil {
+							t.Error(err)
+						}
+					default:
+						kept.Add(1)
+						r.Confirm()
+					}
+				}
+			})
+		}
+	}
+	clients.Wait()
+}
+
+// startStoppableMeter starts a meter and returns the function that ends it in good order.
+func startStoppableMeter(t *testing.T, log, core eventstore.Store, terms usage.Quotas) (*usage.Meter, func()) {
+	t.Helper()
+	m := usage.New(log, eventstore.NewCodec(noVault{}), terms, time.Now, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := m.Run(ctx, core, eventstore.Checkpoint{}); err != nil {
+			t.Error(err)
+		}
+	})
+	end := sync.OnceFunc(func() { cancel(); running.Wait() })
+	t.Cleanup(end)
+	return m, end
 }

@@ -3,7 +3,6 @@ package usage
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,31 +13,36 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// errRetired: the book is not in use any more: its period was closed, or it was put away.
-var errRetired = errors.New("book is not in use any more")
+// errRetired: the activePeriod is not in use any more. Its period was closed, it was evicted, or its stream is not the one
+// that was folded. A request tries again with the contract's next period.
+var errRetired = errors.New("period is not in use any more")
 
-// entry is one request in a book.
+// entry is one request as it is counted in a period.
 type entry struct {
 	day   plan.Date
 	count event.UsageCount
 }
 
+// requestKind says what a pendingRequest wants of the batch.
 type requestKind uint8
 
 const (
 	chargeRequest requestKind = iota // to be counted
 	refundRequest                    // to be taken back
-	probeRequest                     // to be told whether it would count, by all that the log holds
+	probeRequest                     // not counted: it asks whether it would count, by all that is on the log
 )
 
-// pendingRequest is somebody who waits for the next flight. Its fate is decided once: it is answered, or it leaves before.
+// pendingRequest is a request that waits for the next batch of its period. Its status leaves statusWaiting once: either a
+// batch answers it, or it is abandoned.
 type pendingRequest struct {
 	entry
 	kind   requestKind
 	status atomic.Int32
-	done   chan error
+	done   chan error // of capacity 1: gets the answer
 }
 
+// The states of a pendingRequest. Only statusWaiting is left, by compare-and-swap, so that an answer and an end of the wait that
+// come at the same time agree on which came first.
 const (
 	statusWaiting int32 = iota
 	statusAnswered
@@ -47,12 +51,13 @@ const (
 
 func newPendingRequest() *pendingRequest { return &pendingRequest{done: make(chan error, 1)} }
 
-// newRefund is a refund that nobody waits for.
+// newRefund makes a refund that nobody waits for.
 func newRefund(e entry) *pendingRequest {
 	return &pendingRequest{entry: e, kind: refundRequest, done: make(chan error, 1)}
 }
 
-// respond tells the waiter what came of it, unless it has left. It is not touched again by whoever answered it.
+// respond answers the request. It returns false if the request was abandoned. The caller must not touch the request again:
+// whoever waited for it may have put it back into the pool.
 func (w *pendingRequest) respond(err error) bool {
 	if !w.status.CompareAndSwap(statusWaiting, statusAnswered) {
 		return false
@@ -61,32 +66,33 @@ func (w *pendingRequest) respond(err error) bool {
 	return true
 }
 
-// abandon ends the wait, unless there is an answer already.
+// abandon ends the wait without an answer. It returns false if the answer is there already.
 func (w *pendingRequest) abandon() bool {
 	return w.status.CompareAndSwap(statusWaiting, statusAbandoned)
 }
 
 func (w *pendingRequest) isAbandoned() bool { return w.status.Load() == statusAbandoned }
 
-// queue holds who waits while a flight is under way.
+// queue has the requests that wait while a batch is under way. It is safe for concurrent use.
 type queue struct {
 	mu         sync.Mutex
 	pending    []*pendingRequest
-	isFlushing bool
+	isFlushing bool // a worker flushes the period, or is about to
 	isRetired  bool
 
-	slowTimer  *time.Timer   // of the flight under way, and of those before it that failed
-	slowSignal chan struct{} // closed while that takes longer than a moment
+	// A batch is slow when it, or a run of failing batches that it belongs to, takes longer than waitlimit.UncountedWait.
+	slowTimer  *time.Timer
+	slowSignal chan struct{} // closed while isSlow
 	isSlow     bool
 }
 
-// enqueue adds a waiter. Lead means that nobody flies: the caller has to see to it. slow is closed once the flying takes
-// longer than a moment. Where the log is lost nobody waits behind a flight that does.
+// enqueue adds a request. isFirst means that no worker flushes the period, and that the caller must start one. slow is closed
+// once the batches take longer than a moment. While the log is lost, no request joins a period whose batch is slow.
 func (q *queue) enqueue(w *pendingRequest, isLogLost bool) (isFirst bool, slow <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
-	case w.kind == refundRequest:
+	case w.kind == refundRequest: // always accepted
 	case q.isRetired:
 		return false, nil, errRetired
 	case isLogLost && q.isFlushing && q.isSlow:
@@ -101,7 +107,8 @@ func (q *queue) enqueue(w *pendingRequest, isLogLost bool) (isFirst bool, slow <
 	return isFirst, q.slowSignal, nil
 }
 
-// takePending takes all that wait, or ends the flying when nobody does. got says whether the flight before got through.
+// takePending returns all requests that wait. If there are none, the flushing has ended. succeeded says whether the last batch
+// succeeded; it is true before the first one.
 func (q *queue) takePending(succeeded bool) []*pendingRequest {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,13 +123,13 @@ func (q *queue) takePending(succeeded bool) []*pendingRequest {
 		q.slowTimer = time.AfterFunc(waitlimit.UncountedWait, q.markSlow)
 	case !q.isFlushing:
 		q.slowTimer.Stop()
-	case succeeded: // flights that fail are one wait for those who are in them
+	case succeeded: // batches that fail one after the other are one wait for their requests
 		q.slowTimer.Reset(waitlimit.UncountedWait)
 	}
 	return pending
 }
 
-// markSlow tells who waits, and who will, that the flight under way takes long.
+// markSlow signals the requests that wait, and those that will, that the current batch is slow.
 func (q *queue) markSlow() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -132,7 +139,7 @@ func (q *queue) markSlow() {
 	}
 }
 
-// requeue puts waiters back to where they will be tried requeue, before those who came after them.
+// requeue puts requests in front of those that wait, for the next batch.
 func (q *queue) requeue(all []*pendingRequest) {
 	if len(all) == 0 {
 		return
@@ -142,12 +149,12 @@ func (q *queue) requeue(all []*pendingRequest) {
 	q.pending = append(all, q.pending...)
 }
 
-// remove takes a waiter that has left out of the queue, unless a flight has it: as many as are refused at once while a flight is
-// slow would else be kept until it ends.
+// remove takes an abandoned request out of the queue, unless a batch has it. Otherwise all requests that are refused while a
+// batch is slow would stay in memory until it ends.
 func (q *queue) remove(w *pendingRequest) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i := len(q.pending) - 1; i >= 0; i-- { // who came last leaves first: there was no place
+	for i := len(q.pending) - 1; i >= 0; i-- { // from the end: the last to come is refused first, for want of a place
 		if q.pending[i] == w {
 			q.pending = slices.Delete(q.pending, i, i+1)
 			return
@@ -155,14 +162,14 @@ func (q *queue) remove(w *pendingRequest) {
 	}
 }
 
-// retire ends the use of the book for all but refunds.
+// retire ends the use of the period for all but refunds.
 func (q *queue) retire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.isRetired = true
 }
 
-// retireIfIdle is close, unless somebody flies.
+// retireIfIdle retires the period unless it is being flushed, and says whether it is retired.
 func (q *queue) retireIfIdle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -170,9 +177,9 @@ func (q *queue) retireIfIdle() bool {
 	return q.isRetired
 }
 
-// submit lets a waiter through the next flight. The first of several begins the flying; one that comes while a flight is
-// under way shares the next. It waits for as long as a request that came at an instant may, and returns the entry as it
-// was made.
+// submit puts a request into the period's next batch and waits for the answer, for as long as a request that arrived at an
+// instant may. The first of several starts a worker; those that come while a batch is under way share the next one. It
+// returns the entry as it was counted, which may be under another day.
 func (p *activePeriod) submit(ctx context.Context, k requestKind, e entry, arrivedAt time.Time) (entry, error) {
 	m := p.meter
 	w := m.requestPool.Get().(*pendingRequest)
@@ -190,7 +197,7 @@ func (p *activePeriod) submit(ctx context.Context, k requestKind, e entry, arriv
 		return e, p.awaitRefund(ctx, w)
 	}
 	err, ok := p.awaitResponse(ctx, w, slow, arrivedAt)
-	if !ok { // a flight may still look at the waiter
+	if !ok { // not back into the pool: a batch may still look at the request
 		return e, err
 	}
 	e = w.entry
@@ -198,30 +205,32 @@ func (p *activePeriod) submit(ctx context.Context, k requestKind, e entry, arriv
 	return e, err
 }
 
-// awaitResponse waits for the answer, a moment for nothing and then as long as a request may. It is not ok when the waiter left
-// without one.
+// awaitResponse waits for the answer: without a place in the wait limiter until the batch is slow, and then with one for as
+// long as a request may. ok is false if the request was abandoned; response is ErrUnavailable then.
 func (p *activePeriod) awaitResponse(ctx context.Context, w *pendingRequest, slow <-chan struct{}, arrivedAt time.Time) (response error, ok bool) {
 	select {
 	case response = <-w.done:
 		return response, true
 	case <-slow:
 	}
-	v := p.meter.startWait(ctx, w.count.Account, arrivedAt)
-	defer v.stop()
-	if response, ok = awaitValue(v, w.done); !ok {
+	waiting, stop := p.meter.startWait(ctx, w.count.Account, arrivedAt)
+	defer stop()
+	select {
+	case response = <-w.done:
+	case <-waiting.Done():
 		if w.abandon() {
 			p.queue.remove(w)
 			return ErrUnavailable, false
 		}
 		response = <-w.done
 	}
-	if !errors.Is(response, ErrUnavailable) { // the log may have answered before the visit began
+	if !errors.Is(response, ErrUnavailable) { // startWait began a silence; the log may have answered just before
 		p.meter.clearSilence()
 	}
 	return response, true
 }
 
-// awaitRefund waits for a refund no longer than a request may: it is made in the end all the same.
+// awaitRefund waits for a refund no longer than a request may wait. The refund is made later all the same.
 func (p *activePeriod) awaitRefund(ctx context.Context, w *pendingRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, waitlimit.MaxWait)
 	defer cancel()
@@ -233,60 +242,3 @@ func (p *activePeriod) awaitRefund(ctx context.Context, w *pendingRequest) error
 		return ErrUnavailable
 	}
 }
-
-// maxIdleWorkers is how many workers wait for the next book: one that has flown has a stack that need not grow again.
-const maxIdleWorkers = 64
-
-// startFlush has a worker fly a book.
-func (m *Meter) startFlush(p *activePeriod) {
-	select {
-	case m.idleWorkers <- p:
-	default:
-		m.goroutines.Go(func() { m.runWorker(p) })
-	}
-}
-
-// runWorker flies one book after the other.
-func (m *Meter) runWorker(p *activePeriod) {
-	for {
-		p.flushUntilEmpty()
-		if m.idleWorkerCount.Add(1) > maxIdleWorkers {
-			m.idleWorkerCount.Add(-1)
-			return
-		}
-		select {
-		case p = <-m.idleWorkers:
-			m.idleWorkerCount.Add(-1)
-		case <-m.servingCtx.Done():
-			return
-		}
-	}
-}
-
-// flushUntilEmpty flies for as long as somebody waits.
-func (p *activePeriod) flushUntilEmpty() {
-	for succeeded := true; ; {
-		pending := p.queue.takePending(succeeded)
-		if len(pending) == 0 {
-			return
-		}
-		if p.meter.runCtx.Err() != nil {
-			p.rejectAll(pending)
-			continue
-		}
-		if succeeded = p.flush(pending); succeeded {
-			runtime.Gosched() // who is about to join shares the flight: a third fewer events under 64 connections
-		} else {
-			p.meter.sleep(retryInterval)
-		}
-	}
-}
-
-// rejectAll refuses who waits in a ledger that has ended.
-func (p *activePeriod) rejectAll(pending []*pendingRequest) {
-	for _, w := range pending {
-		w.respond(ErrUnavailable)
-	}
-}
-
-const retryInterval = 50 * time.Millisecond

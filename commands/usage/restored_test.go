@@ -20,7 +20,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// restorableStore is a log of which an older copy can take the place under those who use it, as on a server.
+// restorableStore is a log that an older copy can replace under its users, as on a server.
 type restorableStore struct {
 	mu      sync.Mutex
 	journal *journal.Journal
@@ -48,7 +48,7 @@ func (r *restorableStore) current() *journal.Journal {
 	return r.journal
 }
 
-// copyLog is a folder with the log as it is.
+// copyLog copies the log as it is into a new folder.
 func (r *restorableStore) copyLog(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func (r *restorableStore) copyLog(t *testing.T) string {
 	return dir
 }
 
-// restore puts another journal in the log's place.
+// restore replaces the log by another journal.
 func (r *restorableStore) restore(j *journal.Journal) {
 	r.mu.Lock()
 	old := r.journal
@@ -101,8 +101,8 @@ func (r *restorableStore) Subscribe(ctx context.Context, after eventstore.Checkp
 	}
 }
 
-// countUntil counts requests one by one until n are served or the cap is reached, and says how many were. A few may be refused
-// because they cannot be counted: those that find their stream changed.
+// countUntil counts requests one by one until n are served or the cap is reached, and returns how many were. A few may fail with
+// ErrUnavailable: those whose stream was replaced.
 func countUntil(t *testing.T, m *usage.Meter, account string, limit int64, n int) (served int) {
 	t.Helper()
 	for refused := 0; served < n; {
@@ -124,7 +124,7 @@ func countUntil(t *testing.T, m *usage.Meter, account string, limit int64, n int
 
 const fewRefused = 3
 
-func TestARestoredUsageLogIsCountedOnAsItIs(t *testing.T) {
+func TestCountingGoesOnFromARestoredUsageLog(t *testing.T) {
 	t.Parallel()
 	for _, elsewhere := range []int{0, 20, 50, 90} { // requests that another instance counts on the copy: fewer, as many and more than were lost
 		t.Run(fmt.Sprintf("%d counted elsewhere", elsewhere), func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestARestoredUsageLogIsCountedOnAsItIs(t *testing.T) {
 			log.restore(older)
 			served := countUntil(t, m, "a", limit, 2*limit)
 			f, _ := foldStream(t, older, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First))
-			// A tick that finds its stream changed is on the log, and its request was refused.
+			// A tick that was appended to the replaced stream is on the log, and its request was refused.
 			if got := before + elsewhere + served; f.Used("a") != limit || got > limit || got < limit-fewRefused {
 				t.Errorf("the log says %d of %d; %d were served that it holds", f.Used("a"), limit, got)
 			}
@@ -151,11 +151,11 @@ func TestARestoredUsageLogIsCountedOnAsItIs(t *testing.T) {
 	}
 }
 
-func TestRevokedKeysAreSeenOnARestoredLogToo(t *testing.T) {
+func TestRevocationsAreFollowedOnARestoredLog(t *testing.T) {
 	t.Parallel()
 	core := openRestorableStore(t, t.TempDir())
 	appendEvent(t, core, "account-b", event.AccountClosed{})
-	older := openJournal(t, core.copyLog(t)) // which is closed after the instance has ended
+	older := openJournal(t, core.copyLog(t)) // closed after the instance has ended
 	terms := &fakeQuotas{caps: map[string]int64{"a": 100}}
 	m := startMeter(t, openLog(t), core, terms, time.Now)
 	appendEvent(t, core, "account-b", event.AccountClosed{})
@@ -168,12 +168,12 @@ func TestRevokedKeysAreSeenOnARestoredLogToo(t *testing.T) {
 	}
 	for end := time.Now().Add(30 * time.Second); !revoked(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the end of the key is not heard")
+			t.Fatal("the revocation of the key was not followed")
 		}
 	}
 }
 
-// otherLogOnceStore is a log in whose place another one is found once.
+// otherLogOnceStore is a log whose first subscription finds another log in its place.
 type otherLogOnceStore struct {
 	eventstore.Store
 	found sync.Once
@@ -190,7 +190,7 @@ func (s *otherLogOnceStore) Subscribe(ctx context.Context, after eventstore.Chec
 	}
 }
 
-func TestRevokedKeysAreSeenOnceTheRightLogIsBack(t *testing.T) {
+func TestRevocationsAreFollowedOnceTheRightLogIsBack(t *testing.T) {
 	t.Parallel()
 	core, terms := openLog(t), &fakeQuotas{caps: map[string]int64{"a": 100}}
 	m := startMeter(t, openLog(t), &otherLogOnceStore{Store: core}, terms, time.Now)
@@ -202,7 +202,7 @@ func TestRevokedKeysAreSeenOnceTheRightLogIsBack(t *testing.T) {
 	}
 	for end := time.Now().Add(30 * time.Second); !revoked(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the end of the key is not heard")
+			t.Fatal("the revocation of the key was not followed")
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// fakeClock is a fakeClock that is set by hand.
+// fakeClock is a clock that is set by hand.
 type fakeClock struct{ at atomic.Int64 }
 
 func newFakeClock(t time.Time) *fakeClock {
@@ -25,7 +25,7 @@ func newFakeClock(t time.Time) *fakeClock {
 func (c *fakeClock) set(t time.Time) { c.at.Store(t.UnixNano()) }
 func (c *fakeClock) now() time.Time  { return time.Unix(0, c.at.Load()) }
 
-// openLogWithClock is a log with a clock of its own.
+// openLogWithClock opens a log that stamps events with a clock.
 func openLogWithClock(t testing.TB, c *fakeClock) *journal.Journal {
 	t.Helper()
 	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 1 << 20, Clock: c.now})
@@ -64,7 +64,7 @@ func checkTotal(t *testing.T, store eventstore.Store, stream string, want int64)
 	}
 }
 
-func TestTheLastRequestOfAPeriodAndTheFirstOfTheNextCountApart(t *testing.T) {
+func TestRequestsOnBothSidesOfAPeriodsEndCountInTheirOwnPeriods(t *testing.T) {
 	t.Parallel()
 	c := newFakeClock(parseTime(t, "2026-03-20T23:59:59.999+01:00"))
 	log := openLogWithClock(t, c)
@@ -92,7 +92,7 @@ func TestAFastClockOpensNoPeriodEarly(t *testing.T) {
 			t.Errorf("counted on %s, want the period's last day", line.Day)
 		}
 	}
-	logs.set(parseTime(t, "2026-03-20T23:59:30+01:00")) // less than a minute early is early enough
+	logs.set(parseTime(t, "2026-03-20T23:59:30+01:00")) // a period may be opened up to a minute early
 	mine.set(parseTime(t, "2026-03-21T01:29:30+01:00"))
 	mustCount(t, m, "a", 10)
 	checkTotal(t, log, streamOf("a", "2026-03-21"), 1)
@@ -107,7 +107,7 @@ func TestAClockSetBackReopensNoPeriod(t *testing.T) {
 	mustCount(t, m, "a", 10)
 	slow := newFakeClock(parseTime(t, "2026-03-19T08:00:00+01:00"))
 	closed := startMeter(t, log, log, terms, slow.now)
-	mustCount(t, closed, "a", 10) // nobody has closed the period before
+	mustCount(t, closed, "a", 10) // the period before is not closed
 	checkTotal(t, log, streamOf("a", "2026-02-21"), 1)
 	if err := m.ClosePeriod(t.Context(), "a", plan.PeriodAt(anchor, slow.now())); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestTheAgencysVolumeAndTheSubClientsQuotaBothHold(t *testing.T) {
 	}
 }
 
-func TestARefundMakesRoom(t *testing.T) {
+func TestARefundedRequestCanBeUsedAgain(t *testing.T) {
 	t.Parallel()
 	log := openLog(t)
 	m := startMeter(t, log, log, &fakeQuotas{caps: map[string]int64{"a": 1}}, time.Now)
@@ -169,7 +169,7 @@ func TestARefundMakesRoom(t *testing.T) {
 	checkTotal(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First), 1)
 }
 
-func TestARaisedQuotaActsAtOnce(t *testing.T) {
+func TestARaisedQuotaIsInForceAtOnce(t *testing.T) {
 	t.Parallel()
 	log := openLog(t)
 	terms := &fakeQuotas{caps: map[string]int64{"a": 1}}
@@ -184,7 +184,7 @@ func TestARaisedQuotaActsAtOnce(t *testing.T) {
 	if _, err := other.CountRequest(t.Context(), grantOf("a", 3), "GET /me"); err == nil {
 		t.Error("counted above the raised cap")
 	}
-	if _, err := m.CountRequest(t.Context(), grantOf("a", 1), "GET /me"); err == nil { // its key ring is behind
+	if _, err := m.CountRequest(t.Context(), grantOf("a", 1), "GET /me"); err == nil { // its key ring still has the old quota
 		t.Error("counted above the raised cap")
 	}
 }

@@ -12,19 +12,20 @@ import (
 )
 
 const (
-	idleTimeout       = 10 * time.Minute // after which a book that nobody asks for is put away
+	idleTimeout       = 10 * time.Minute // after which a period without requests is evicted from memory
 	idleSweepInterval = time.Minute
 
-	// shutdownTimeout is how long an ending instance waits for what it has under way, and again for the log to take its end: as
-	// long as a log that was just restarted needs to be found again.
+	// shutdownTimeout is how long an ending instance waits for its batches, and again for the event of its end. A log that was
+	// just restarted is found again in that time.
 	shutdownTimeout = 3 * time.Second
 )
 
-// Run keeps the books to what happens to accounts on the log core after a mark, and puts away those nobody asks for,
-// until ctx ends. Then all that is under way comes to its end. Requests must not come any more by then.
+// Run carries what happens to accounts on the log core, after a checkpoint, into the open periods, and evicts idle periods,
+// until ctx ends. Then it waits for the batches that are under way and records the instance's end. Requests must not come any
+// more once ctx has ended.
 func (m *Meter) Run(ctx context.Context, core eventstore.Store, after eventstore.Checkpoint) error {
 	var parts errgroup.Group
-	parts.Go(func() error { return m.appendInstanceStarted(ctx) })
+	parts.Go(func() error { m.appendInstanceStarted(ctx); return nil })
 	parts.Go(func() error { return m.followAccountsAcrossRestores(ctx, core, after) })
 	parts.Go(func() error { return m.evictIdlePeriods(ctx) })
 	err := parts.Wait()
@@ -39,54 +40,87 @@ func (m *Meter) Run(ctx context.Context, core eventstore.Store, after eventstore
 	return err
 }
 
-// instanceStream is where the instance's own life is told.
+// instanceStream returns the stream that says when this instance started and ended.
 func (m *Meter) instanceStream() string { return "incarnation-" + m.instanceID.String() }
 
-func (m *Meter) appendInstanceStarted(ctx context.Context) error {
-	for {
-		proposed, err := m.encodeEvents(ctx, m.instanceStream(), "started", event.InstanceStarted{InstanceID: m.instanceID.String()})
-		if err == nil {
-			_, err = m.appendUntilKnown(ctx, m.instanceStream(), eventstore.Any, proposed)
-		}
-		if err == nil || !sleep(ctx, time.Second) {
-			return nil
-		}
-	}
+// appendInstanceStarted returns when the event is on the log or ctx has ended. Counting does not wait for it.
+func (m *Meter) appendInstanceStarted(ctx context.Context) {
+	_ = m.appendInstanceEvent(ctx, "started", event.InstanceStarted{InstanceID: m.instanceID.String()})
 }
 
-// appendInstanceEnded tells that nothing was left unanswered. Where it cannot be told, an audit will ask.
+// appendInstanceEnded records that this instance left no request unanswered. If it cannot, an audit lists the instance's last
+// ticks as possibly unanswered.
 func (m *Meter) appendInstanceEnded() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	proposed, err := m.encodeEvents(ctx, m.instanceStream(), "ended", event.InstanceEnded{InstanceID: m.instanceID.String()})
-	for err == nil {
-		if _, err = m.appendUntilKnown(ctx, m.instanceStream(), eventstore.Any, proposed); err == nil {
-			return
-		}
-		if errors.Is(err, eventstore.ErrUnavailable) && sleep(ctx, retryInterval) {
-			err = nil
-		}
+	if err := m.appendInstanceEvent(ctx, "ended", event.InstanceEnded{InstanceID: m.instanceID.String()}); err != nil {
+		m.log.Warn("the end of this instance's counting is not on the log", "incarnation", m.instanceID, "reason", err)
 	}
-	m.log.Warn("the end of this instance's counting is not on the log", "incarnation", m.instanceID, "reason", err)
 }
 
-// sleep waits, and says whether the ledger goes on.
-func (m *Meter) sleep(d time.Duration) bool { return sleep(m.runCtx, d) }
+// appendInstanceEvent tries until ctx ends, also while the log is unavailable.
+func (m *Meter) appendInstanceEvent(ctx context.Context, name string, e event.Event) error {
+	proposed, err := m.encodeEvents(ctx, m.instanceStream(), name, e)
+	if err == nil {
+		_, err = eventstore.AppendUntilKnown(ctx, m.store, m.instanceStream(), eventstore.Any, proposed,
+			eventstore.Resend{FirstPause: firstRetryPause, MaxPause: retryInterval, WhenUnavailable: true})
+	}
+	return err
+}
 
-// sleep waits, and says whether ctx goes on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
+// followAccountsAcrossRestores is followAccounts that goes on after an older copy of the log was restored. The periods were
+// folded from events that may be gone, so all are retired and opened again. They are opened with the quotas of then, and the
+// key ring knows the keys of then, so the accounts are followed from the log's end on. A log with another identity says nothing
+// about these accounts: it is asked every second until the right one is back.
+func (m *Meter) followAccountsAcrossRestores(ctx context.Context, core eventstore.Store, after eventstore.Checkpoint) error {
+	for hasWarned := false; ; {
+		err := m.followAccounts(ctx, core, &after)
+		var diverged *eventstore.DivergedError
+		if !errors.As(err, &diverged) {
+			return err
+		}
+		if diverged.IsOtherLog {
+			if !hasWarned {
+				m.log.Warn("accounts are not followed: this is another log", "reason", err)
+			}
+			if hasWarned = true; !sleep(ctx, time.Second) {
+				return nil
+			}
+			continue
+		}
+		m.log.Warn("accounts are followed from the end of a log that was restored", "reason", err)
+		if after, err = readEndCheckpoint(ctx, core); err != nil {
+			return ignoreIfCancelled(ctx, err)
+		}
+		m.retireAllPeriods()
+	}
+}
+
+// retireAllPeriods makes the next request of each contract open its period again.
+func (m *Meter) retireAllPeriods() {
+	m.contracts.Range(func(_, c any) bool {
+		if p := c.(*contract).current.Load(); p != nil {
+			p.queue.retire()
+		}
 		return true
-	case <-ctx.Done():
-		return false
-	}
+	})
 }
 
-// followAccounts carries the ends of keys and accounts, and new volumes, into the books that are open here, and after with it.
-// Books that are opened later begin with what is so by then.
+// emptyCategory is a category of streams that no stream has.
+const emptyCategory = "nobody"
+
+// readEndCheckpoint waits until the end of a log can be read and returns its checkpoint.
+func readEndCheckpoint(ctx context.Context, log eventstore.Store) (end eventstore.Checkpoint, err error) {
+	for s, err := range log.Subscribe(ctx, eventstore.Checkpoint{}, eventstore.Filter{emptyCategory}) {
+		if err != nil || s.Kind == eventstore.CaughtUp {
+			return s.Checkpoint, err
+		}
+	}
+	return end, errors.New("the subscription ended without saying why")
+}
+
+// followAccounts carries ended keys and accounts, and new quotas, into the periods that are open here, and advances after. Periods
+// that are opened later begin with what is on the log by then.
 func (m *Meter) followAccounts(ctx context.Context, core eventstore.Store, after *eventstore.Checkpoint) error {
 	for signal, err := range core.Subscribe(ctx, *after, eventstore.Filter{"account"}) {
 		if err != nil {
@@ -106,12 +140,12 @@ func (m *Meter) followAccounts(ctx context.Context, core eventstore.Store, after
 	return nil
 }
 
-// onAccountEvent tells the books that have an account what happened to it.
+// onAccountEvent appends what happened to an account to the open periods that have it.
 func (m *Meter) onAccountEvent(ctx context.Context, r eventstore.RecordedEvent) error {
 	account := eventstore.EntityID(r.Stream)
 	e, err := event.Decode(r.Type, r.Data)
 	if err != nil {
-		return nil // whatever it is, it is not for the books
+		return nil // an event that cannot be decoded concerns no period
 	}
 	switch e := e.(type) {
 	case event.KeyRevoked:
@@ -126,15 +160,15 @@ func (m *Meter) onAccountEvent(ctx context.Context, r eventstore.RecordedEvent) 
 		err = m.forEachPeriodOf(account, func(p *activePeriod) error { return p.refreshCap(ctx, account, m.clock()) })
 		var unusable *eventstore.UnusableError
 		if errors.As(err, &unusable) {
-			m.log.Warn("an account's volume cannot be known", "account", account, "reason", err)
-			return nil // its volume stays as it is; the others are not kept waiting
+			m.log.Warn("an account's quota cannot be read", "account", account, "reason", err)
+			return nil // the cap stays as it is; the events of other accounts must not wait
 		}
 		return err
 	}
 	return nil
 }
 
-// forEachPeriodOf does something in all open books that have an account.
+// forEachPeriodOf calls do with all open periods that have an account. A period that is retired meanwhile is passed over.
 func (m *Meter) forEachPeriodOf(account string, do func(*activePeriod) error) (err error) {
 	m.contracts.Range(func(_, c any) bool {
 		if p := c.(*contract).current.Load(); p != nil && p.hasAccount(account) && !p.isRetired() {
@@ -148,13 +182,6 @@ func (m *Meter) forEachPeriodOf(account string, do func(*activePeriod) error) (e
 	return err
 }
 
-func (p *activePeriod) hasAccount(account string) bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	_, _, known := p.fold.Cap(account)
-	return known
-}
-
 func ignoreIfCancelled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -162,6 +189,7 @@ func ignoreIfCancelled(ctx context.Context, err error) error {
 	return err
 }
 
+// evictIdlePeriods forgets contracts whose period has no requests, no batch and no open reservation.
 func (m *Meter) evictIdlePeriods(ctx context.Context) error {
 	for sleep(ctx, idleSweepInterval) {
 		m.contracts.Range(func(id, c any) bool {
@@ -175,7 +203,7 @@ func (m *Meter) evictIdlePeriods(ctx context.Context) error {
 	return nil
 }
 
-// reportHealth says once that counting fails, and once that it works again.
+// reportHealth logs once that counting fails, and once that it works again.
 func (m *Meter) reportHealth(stream string, err error) {
 	switch {
 	case errors.Is(err, errRetired):

@@ -17,14 +17,14 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// silentStore is a log that falls silent, as a real EventStoreDB does: what is asked meanwhile is answered after it. It can be
-// away as well.
+// silentStore is a log that falls silent, as a real EventStoreDB does: calls during a silence are answered after it. It can be
+// unavailable as well.
 type silentStore struct {
 	eventstore.Store
-	appendsInSilence bool // what is asked in a silence is done at once, and only its answer is late
+	appendsInSilence bool // an append in a silence is made at once, and only its answer is late
 
 	mu            sync.Mutex
-	spoken        chan struct{} // nil: it speaks
+	spoken        chan struct{} // closed when the silence ends; nil: there is none
 	isUnavailable bool
 	lag           time.Duration // of every answer
 }
@@ -96,7 +96,7 @@ func (s *silentStore) ReadStream(ctx context.Context, stream string, from events
 	}
 }
 
-// simulation is a ledger over a log that can be slow, in time of its own, in which waiting costs nothing.
+// simulation is a meter over a log that can be slow, in the time of a synctest bubble, in which waiting costs nothing.
 type simulation struct {
 	*testing.T
 	*usage.Meter
@@ -122,13 +122,13 @@ func runSimulation(t *testing.T, appendsInSilence bool, maxWaiting int, run func
 	})
 }
 
-// requestOutcome is what became of a request, and when.
+// requestOutcome is the answer to a request, and when it came.
 type requestOutcome struct {
 	arrivedAt, answeredAt time.Duration // since the test began
 	err                   error
 }
 
-// startRequest asks for one startRequest of an account to be counted and notes what becomes of it.
+// startRequest counts one request of an account in the background and notes its outcome.
 func (s *simulation) startRequest(ctx context.Context, account string, to *requestOutcome) {
 	to.arrivedAt = time.Since(s.begun)
 	s.work.Go(func() {
@@ -137,10 +137,10 @@ func (s *simulation) startRequest(ctx context.Context, account string, to *reque
 	})
 }
 
-// readBilled is what the log itself says was counted, when all that comes behind has come.
+// readBilled returns what the log says was counted, once the late refunds are on it.
 func (s *simulation) readBilled(account string) int64 {
 	s.Helper()
-	time.Sleep(time.Second) // in a bubble: until nothing moves any more
+	time.Sleep(time.Second) // in a bubble: until nothing runs any more
 	synctest.Wait()
 	f, _ := foldStream(s.T, s.log.Store, ledger.StreamName(account, plan.PeriodAt(anchor, s.wall.now()).First))
 	spent, err := s.ReadQuotaUsage(s.Context(), grantOf(account, 100_000))
@@ -150,7 +150,7 @@ func (s *simulation) readBilled(account string) int64 {
 	return f.Lines.Total()
 }
 
-func TestASilenceOfTwoAndAHalfSecondsRefusesNobody(t *testing.T) {
+func TestASilenceOfTwoAndAHalfSecondsRefusesNoRequest(t *testing.T) {
 	t.Parallel()
 	for _, made := range []bool{false, true} {
 		t.Run(fmt.Sprintf("done at once %v", made), func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestASilenceOfTwoAndAHalfSecondsRefusesNobody(t *testing.T) {
 	}
 }
 
-func TestALongerSilenceRefusesThoseWhoWaitedThreeSecondsAndBillsNoneOfThem(t *testing.T) {
+func TestRequestsThatWaitThreeSecondsAreRefusedAndNotBilled(t *testing.T) {
 	t.Parallel()
 	for _, made := range []bool{false, true} {
 		t.Run(fmt.Sprintf("done at once %v", made), func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestALongerSilenceRefusesThoseWhoWaitedThreeSecondsAndBillsNoneOfThem(t *te
 	}
 }
 
-func TestALogThatIsBrieflyUnavailableRefusesNobody(t *testing.T) {
+func TestALogThatIsBrieflyUnavailableRefusesNoRequest(t *testing.T) {
 	t.Parallel()
 	runSimulation(t, false, waitlimit.MaxRequests, func(s *simulation) {
 		s.log.setUnavailable(true)
@@ -233,7 +233,7 @@ func TestALogThatIsBrieflyUnavailableRefusesNobody(t *testing.T) {
 	})
 }
 
-func TestALostLogRefusesAtOnceUntilItIsBack(t *testing.T) {
+func TestRequestsAreRefusedAtOnceWhileTheLogIsLost(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]struct{ away, back func(*silentStore) }{
 		"silent": {(*silentStore).beginSilence, (*silentStore).endSilence},
@@ -267,7 +267,7 @@ func TestALostLogRefusesAtOnceUntilItIsBack(t *testing.T) {
 	}
 }
 
-func TestOnlySoManyWaitAndHalfOfThemForOneAccount(t *testing.T) {
+func TestWaitingRequestsAreLimitedInAllAndForEachAccount(t *testing.T) {
 	t.Parallel()
 	runSimulation(t, false, 8, func(s *simulation) {
 		s.log.beginSilence()
@@ -302,7 +302,7 @@ func TestOnlySoManyWaitAndHalfOfThemForOneAccount(t *testing.T) {
 	})
 }
 
-func TestAClientThatGoesAwayGivesItsPlaceBackAndIsNotBilled(t *testing.T) {
+func TestACancelledRequestStopsWaitingAndIsNotBilled(t *testing.T) {
 	t.Parallel()
 	for _, account := range []string{"a", "cold"} {
 		t.Run(account, func(t *testing.T) {
@@ -319,7 +319,7 @@ func TestAClientThatGoesAwayGivesItsPlaceBackAndIsNotBilled(t *testing.T) {
 				if gone.err == nil || gone.answeredAt-gone.arrivedAt > 2*waitlimit.UncountedWait {
 					s.Errorf("the client that went: %+v", gone)
 				}
-				s.startRequest(s.Context(), account, &stays) // the account's one place
+				s.startRequest(s.Context(), account, &stays) // takes the account's one place
 				time.Sleep(2 * waitlimit.UncountedWait)
 				s.log.endSilence()
 				s.work.Wait()
@@ -355,10 +355,10 @@ func TestAReservationWhoseTickIsAppendedInTimeCanBeRefunded(t *testing.T) {
 	})
 }
 
-func TestARequestWaitsOnceForItsPeriodAndItsTick(t *testing.T) {
+func TestOpeningAPeriodAndTickingShareOneWait(t *testing.T) {
 	t.Parallel()
 	runSimulation(t, false, waitlimit.MaxRequests, func(s *simulation) {
-		s.log.setLag(700 * time.Millisecond) // four answers open a book
+		s.log.setLag(700 * time.Millisecond) // opening a period takes four answers
 		var r requestOutcome
 		s.startRequest(s.Context(), "cold", &r)
 		s.work.Wait()
@@ -373,7 +373,7 @@ func TestARequestWaitsOnceForItsPeriodAndItsTick(t *testing.T) {
 	})
 }
 
-func TestWhoIsRefusedAtOnceIsNotKeptUntilTheLogAnswers(t *testing.T) {
+func TestRequestsRefusedAtOnceAreNotKeptInMemory(t *testing.T) {
 	t.Parallel()
 	runSimulation(t, false, 8, func(s *simulation) {
 		s.log.beginSilence()
@@ -395,7 +395,7 @@ func TestWhoIsRefusedAtOnceIsNotKeptUntilTheLogAnswers(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatComesAsAWaitBeginsEndsTheSilence(t *testing.T) {
+func TestAnAnswerAtTheBeginningOfAWaitEndsTheSilence(t *testing.T) {
 	t.Parallel()
 	runSimulation(t, false, waitlimit.MaxRequests, func(s *simulation) {
 		for range 1000 {

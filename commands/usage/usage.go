@@ -1,9 +1,22 @@
-// Package usage admits requests and bills them by one and the same event: a tick in the stream of the contract's
-// period. Ticks are appended whatever the stream holds, and whether one counts is what the fold of the stream up to it says
-// (schemas/ledger); so any number of instances share a cap exactly, without a lease, a lock or a conflict. Requests
-// that wait while an append is on its way share the next tick. What became of an append is always found out
-// before the next one of the same stream, however long the log takes; each request waits only its own time, and what
-// is counted for one that left without an answer is refunded.
+// Package usage admits requests and bills them by one and the same event: a tick in the stream of the contract's period. The
+// constraint: what is billed is exactly what was served, and caps are exact, on any number of instances without a lease or a
+// lock. Ticks are appended whatever the stream holds, so they never conflict. Whether a tick counts is what the fold of the
+// stream up to it says (schemas/ledger), and that is the same for everybody who reads the log.
+//
+// One request passes through the files in this order:
+//
+//	admit.go   CountRequest ──> the activePeriod of the contract, with the account's cap in it
+//	queue.go   submit ──> a pendingRequest, which waits for the next batch of its period
+//	batch.go   flush ──> a batch: all that wait; draftTick decides who would count
+//	append.go  prepareAppend, AppendUntilKnown ──> one tick with refunds on the log
+//	fold.go    applyEvent ──> the ledger's verdict on the tick
+//	batch.go   respondFolded ──> nil, ErrRevoked, ErrUnavailable or *QuotaExceededError
+//
+// The outcome of an append is found out before the next append to the same stream, however long the log takes. Each request
+// waits only its own time (wait.go); what was counted for one that left without an answer is refunded.
+//
+// Around that path: period.go opens and switches periods, run.go follows the accounts and ends the instance, closing.go
+// closes and corrects periods, refold.go folds the whole log again for an audit.
 package usage
 
 import (
@@ -19,60 +32,63 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/waitlimit"
-	"lieudit/schemas/access"
-	"lieudit/schemas/event"
 )
 
 var (
-	// ErrRevoked: the key, its account or the account's agency ended a moment ago.
+	// ErrRevoked: the key, its account or the account's agency has ended, perhaps a moment ago.
 	ErrRevoked = errors.New("key or account has ended")
-	// ErrUnavailable: it could not be counted, so it must not be served.
+	// ErrUnavailable: the request could not be counted, so it must not be served.
 	ErrUnavailable = errors.New("usage cannot be counted")
 )
 
-// QuotaExceededError says that the requests of the period are used up.
+// QuotaExceededError says that the requests of the period are used up. Limit is the cap that was reached, the account's own
+// or its agency's.
 type QuotaExceededError struct{ Limit int64 }
 
 func (e *QuotaExceededError) Error() string {
 	return fmt.Sprintf("all %d requests of the period are used", e.Limit)
 }
 
-// Quotas are what accounts may use, as their own streams say.
+// Quotas says how much accounts may use, by their own streams. It must be safe for concurrent use.
 type Quotas interface {
-	// QuotaAt is an account's own monthly requests at an instant, and the position of the last event of its stream.
+	// QuotaAt returns an account's own requests a month at an instant, and the position of the last event of its stream.
 	QuotaAt(ctx context.Context, account string, at time.Time) (requests int64, asOf eventstore.Position, err error)
 }
 
-// Meter counts the requests of one instance. It is safe for concurrent use; Run must be running.
+// Meter counts the requests of one instance. It is safe for concurrent use. Run must be running.
 type Meter struct {
 	store      eventstore.Store
 	codec      *eventstore.Codec
 	quotas     Quotas
-	clock      func() time.Time
+	clock      func() time.Time // wall time: periods and days
 	log        *slog.Logger
-	instanceID uuid.UUID
-	sequence   atomic.Int64 // of what the incarnation says, in all streams: never used twice, whatever becomes of a log
+	instanceID uuid.UUID    // new for each run of an instance
+	sequence   atomic.Int64 // of the last tick or refund, over all streams: a number is never used twice, even if the log is restored
 
+	// The wait of requests for a log that does not answer, see wait.go.
 	waitLimiter *waitlimit.Limiter
-	epoch       time.Time    // what troubled counts from
-	silentSince atomic.Int64 // since when the log does not answer; 0: it does
-	requestPool sync.Pool
+	epoch       time.Time    // silentSince counts from here
+	silentSince atomic.Int64 // nanoseconds after epoch since which the log has not answered; 0: it answers
+	requestPool sync.Pool    // of *pendingRequest
 	tasks       sharedTasks
 
-	isFailing       atomic.Bool        // since the last flight that did not
-	eventsAppended  atomic.Int64       // that were appended
-	requestsCounted atomic.Int64       // that were counted
-	contracts       sync.Map           // id -> *contract
-	idleWorkers     chan *activePeriod // to the workers that have none
+	// The path of a request, see admit.go to fold.go.
+	isFailing       atomic.Bool        // the last batch failed, and that was logged
+	eventsAppended  atomic.Int64       // by batches
+	requestsCounted atomic.Int64       // and answered so
+	contracts       sync.Map           // contract id -> *contract
+	idleWorkers     chan *activePeriod // hands a period to a worker that has none
 	idleWorkerCount atomic.Int32
-	servingCtx      context.Context // ends when no request comes any more
-	stopServing     context.CancelFunc
-	runCtx          context.Context
-	cancelRun       context.CancelFunc
-	goroutines      sync.WaitGroup
+
+	// The end of the meter, see Run: first servingCtx ends, then the goroutines, then runCtx.
+	servingCtx  context.Context // ends when no request comes any more
+	stopServing context.CancelFunc
+	runCtx      context.Context // of all appends and reads; ends later than servingCtx
+	cancelRun   context.CancelFunc
+	goroutines  sync.WaitGroup // workers and shared tasks; Run waits for them
 }
 
-// New is the ledger of an instance that has just begun, over the log that holds the ticks.
+// New returns the meter of a new run of an instance, over the log that has the usage streams.
 func New(store eventstore.Store, codec *eventstore.Codec, quotas Quotas, clock func() time.Time, log *slog.Logger) *Meter {
 	m := &Meter{
 		store: store, codec: codec, quotas: quotas, clock: clock, log: log, instanceID: uuid.New(),
@@ -88,119 +104,11 @@ func New(store eventstore.Store, codec *eventstore.Codec, quotas Quotas, clock f
 // InstanceID is the id of this instance in all the events that it appends.
 func (m *Meter) InstanceID() string { return m.instanceID.String() }
 
-// SetWaitLimiter has requests wait in a room that others use too, instead of one of the ledger's own. Nothing may have been
-// asked of the ledger yet.
+// SetWaitLimiter makes requests wait in a limiter that other parts of the service use too. It must be called before the first
+// request.
 func (m *Meter) SetWaitLimiter(limiter *waitlimit.Limiter) { m.waitLimiter = limiter }
 
-// Totals is how many events this instance has written to count, and how many requests it has counted, since it began.
+// Totals returns how many events this instance has appended to count, and how many requests it has counted, since it started.
 func (m *Meter) Totals() (events, requests int64) {
 	return m.eventsAppended.Load(), m.requestsCounted.Load()
-}
-
-// CheckQuota says whether a request would count as things stand, and counts nothing. It is never refused on what an
-// instance merely remembers.
-func (m *Meter) CheckQuota(ctx context.Context, g access.Grant, endpoint string) error {
-	_, err := m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
-		if p.hasQuotaLeft(e) {
-			return e, nil
-		}
-		return p.submit(ctx, probeRequest, e, arrivedAt)
-	})
-	return err
-}
-
-// QuotaUsage is how much of a quota is used.
-type QuotaUsage struct {
-	Used, Limit int64
-	Position    eventstore.Position // of the last event that was folded to know
-
-	reservation Reservation // the request it was asked with; zero: none was counted
-}
-
-// Refund refunds the request that was counted last. It returns when that is durable; where it fails, it is tried on
-// behind.
-func (u QuotaUsage) Refund(ctx context.Context) error {
-	if u.reservation.period == nil {
-		return nil
-	}
-	_, err := u.reservation.period.submit(ctx, refundRequest, u.reservation.entry, time.Now())
-	return err
-}
-
-// CountRequest counts one request, durably, or says why it must not be served. The spending is its account's, this request
-// and those before it included.
-func (m *Meter) CountRequest(ctx context.Context, g access.Grant, endpoint string) (QuotaUsage, error) {
-	r, err := m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
-		return p.submit(ctx, chargeRequest, e, arrivedAt)
-	})
-	if err != nil {
-		return QuotaUsage{}, err
-	}
-	u := r.period.quotaUsage(g.Account)
-	u.reservation = r
-	return u, nil
-}
-
-// Reservation is what was counted for one request that may still have to be refunded.
-type Reservation struct {
-	period *activePeriod
-	entry  entry
-}
-
-// Reserve is Count for a request whose work comes after. Keep or Refund has to be called once.
-func (m *Meter) Reserve(ctx context.Context, g access.Grant, endpoint string) (Reservation, error) {
-	return m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
-		e, err := p.submit(ctx, chargeRequest, e, arrivedAt)
-		if err == nil {
-			p.openReservations.Add(1)
-		}
-		return e, err
-	})
-}
-
-// Confirm ends the hold: the request is answered, and stays counted.
-func (r Reservation) Confirm() { r.period.openReservations.Add(-1) }
-
-// Refund takes back what was counted. It returns when that is durable; where it fails, it is tried on behind.
-func (r Reservation) Refund(ctx context.Context) error {
-	_, err := r.period.submit(ctx, refundRequest, r.entry, time.Now())
-	r.Confirm()
-	return err
-}
-
-// maxPeriodTries is how many books a request may find ended: one closed, and one put away, are already unusual.
-const maxPeriodTries = 5
-
-// withCurrentPeriod does something in the book of the grant's contract at this moment, and again in the next one when that has
-// just ended. Books that go on ending are of a log that is being restored. A request waits once for all of it, from when
-// it came.
-func (m *Meter) withCurrentPeriod(ctx context.Context, g access.Grant, endpoint string, do func(*activePeriod, entry, time.Time) (entry, error)) (Reservation, error) {
-	arrivedAt := time.Now()
-	for tries := 1; ; tries++ {
-		p, err := m.currentPeriod(ctx, g, arrivedAt)
-		if err != nil {
-			return Reservation{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		e := entry{p.billingDay(m.clock()), event.UsageCount{Account: g.Account, Key: g.KeyID, Endpoint: endpoint, Requests: 1}}
-		if e, err = do(p, e, arrivedAt); !errors.Is(err, errRetired) {
-			return Reservation{p, e}, err
-		}
-		if tries == maxPeriodTries || ctx.Err() != nil {
-			return Reservation{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-	}
-}
-
-// ReadQuotaUsage is how much the grant's account has used of its quota in the period, by all that is on the log.
-func (m *Meter) ReadQuotaUsage(ctx context.Context, g access.Grant) (QuotaUsage, error) {
-	arrivedAt := time.Now()
-	p, err := m.currentPeriod(ctx, g, arrivedAt)
-	if err != nil {
-		return QuotaUsage{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	_, err = p.submit(ctx, probeRequest, entry{count: event.UsageCount{Account: g.Account, Key: g.KeyID}}, arrivedAt)
-	if spent := new(QuotaExceededError); err != nil && !errors.As(err, &spent) {
-		return QuotaUsage{}, err
-	}
-	return p.quotaUsage(g.Account), nil
 }

@@ -11,13 +11,14 @@ import (
 	"lieudit/eventstore"
 )
 
-// Append keeps the contract. An event's id is compared, never its bytes; with Any the server looks among the ids
-// it remembers.
+// Append implements eventstore.Store. The server recognizes a repeated append by the ids of its events, never by
+// their bytes; with Any it looks among the recent ids that it remembers. A node that does not lead refuses an
+// append without making it, so Append follows the leader and sends it again.
 func (s *Store) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	if err := validateEvents(events); err != nil {
 		return eventstore.AppendResult{}, err
 	}
-	for redirects := 0; ; redirects++ {
+	for redirects := 0; ; redirects++ { // a node that redirects has done nothing, so the append is sent again
 		c, err := s.connector.currentConn(ctx)
 		if ctx.Err() != nil {
 			return eventstore.AppendResult{}, fmt.Errorf("%w: %w", eventstore.ErrUnknown, ctx.Err())
@@ -36,9 +37,11 @@ func (s *Store) Append(ctx context.Context, stream string, expected eventstore.R
 	}
 }
 
+// errInvalidAppend: the caller's events are not an append.
 var errInvalidAppend = errors.New("not an append")
 
-// validateEvents refuses what could never be sent, before it harms the appends it would travel with.
+// validateEvents refuses an append that can never be sent. In a pipeline it would end the call, and with it the
+// appends of other callers.
 func validateEvents(events []eventstore.ProposedEvent) error {
 	if len(events) == 0 {
 		return fmt.Errorf("%w: no events", errInvalidAppend)
@@ -54,46 +57,19 @@ func validateEvents(events []eventstore.ProposedEvent) error {
 	return nil
 }
 
-// followLeader follows the leader to another node and waits, within reason, until the connection is another one.
+// followLeader has the connector follow the leader that err names, and waits for that connection. It reports false
+// when err names none or the connection fails.
 func (s *Store) followLeader(ctx context.Context, c *conn, err error) bool {
-	var notLeader *notLeaderError
-	if !errors.As(err, &notLeader) {
+	leader, redirected := leaderFrom(err)
+	if !redirected {
 		return false
 	}
-	s.connector.setLeaderHint(notLeader.leader)
+	s.connector.setLeaderHint(leader)
 	s.connector.requestProbe(c)
 	return s.connector.waitForReplacement(ctx, c)
 }
 
-// reportAppendError is the error of an append as its caller sees it.
-func (s *Store) reportAppendError(ctx context.Context, c *conn, err error) error {
-	var notLeader *notLeaderError
-	switch {
-	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return fmt.Errorf("%w: %w", eventstore.ErrUnknown, ctx.Err())
-	case errors.As(err, &notLeader):
-		err = errors.Join(eventstore.ErrUnavailable, err)
-	}
-	if err = s.reportError(ctx, c, err); errors.Is(err, eventstore.ErrUnavailable) || errors.Is(err, eventstore.ErrUnknown) {
-		s.connector.recordAppendResult(err)
-	}
-	return err
-}
-
-// reportError reports what a call tells of the connection, and says ErrClosed for what Close did.
-func (s *Store) reportError(ctx context.Context, c *conn, err error) error {
-	unknown, unavailable := errors.Is(err, eventstore.ErrUnknown), errors.Is(err, eventstore.ErrUnavailable)
-	switch {
-	case ctx.Err() != nil:
-		return err
-	case s.connector.ctx.Err() != nil && unavailable:
-		return eventstore.ErrClosed
-	case unknown || unavailable:
-		s.connector.requestProbe(c)
-	}
-	return err
-}
-
+// eventsSize is what events count toward eventstore.MaxAppendBytes.
 func eventsSize(events []eventstore.ProposedEvent) (n int) {
 	for _, e := range events {
 		n += len(e.Type) + len(e.Data) + len(e.Metadata)
@@ -101,6 +77,7 @@ func eventsSize(events []eventstore.ProposedEvent) (n int) {
 	return n
 }
 
+// append makes one append through a pipeline, and reads more where the answer alone does not tell the result.
 func (c *conn) append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	p, err := c.acquirePipeline(ctx)
 	if err != nil {
@@ -121,7 +98,8 @@ func (c *conn) append(ctx context.Context, stream string, expected eventstore.Re
 	return eventstore.AppendResult{}, err
 }
 
-// appendResult is where a successful append went. The answer to a repeated one may leave the position out.
+// appendResult returns where an append stands. The answer to a repeated append may lack the position, which is then
+// read.
 func (c *conn) appendResult(ctx context.Context, stream string, success *streams.BatchAppendResp_Success) (eventstore.AppendResult, error) {
 	result := eventstore.AppendResult{Revision: eventstore.Revision(success.GetCurrentRevision()), Position: eventstore.Position(success.GetPosition().GetCommitPosition())}
 	if success.GetPosition() != nil {
@@ -135,8 +113,9 @@ func (c *conn) appendResult(ctx context.Context, stream string, success *streams
 	return result, nil
 }
 
-// classifyConflict tells what a server means by a wrong revision: a conflict, or ids that came back in another batch, which is
-// the only thing it can mean with Any. It knows the very same batch by itself.
+// classifyConflict tells the two meanings of a wrong version apart: the stream moved on (a conflict), or the first
+// event is on the stream as part of another append (ErrIDReused). With Any only the second is possible. The very
+// same append sent again is a success, which the server recognizes by itself.
 func (c *conn) classifyConflict(ctx context.Context, conflict *eventstore.ConflictError, events []eventstore.ProposedEvent) error {
 	if conflict.Expected == eventstore.Any {
 		return eventstore.ErrIDReused
@@ -148,5 +127,5 @@ func (c *conn) classifyConflict(ctx context.Context, conflict *eventstore.Confli
 	if err == nil && e.ID == events[0].ID {
 		return eventstore.ErrIDReused
 	}
-	return conflict // the truth, whether or not the read succeeded
+	return conflict // which is true even when the read failed
 }

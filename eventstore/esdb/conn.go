@@ -21,26 +21,27 @@ import (
 	"lieudit/eventstore"
 )
 
-// conn is one connection to one node, from when it first answered to when it is lost. It is never repaired.
+// conn is one connection to one node, from the first answer of the node until the connection is lost. It is never
+// repaired.
 type conn struct {
 	address         string
 	grpcConn        *grpc.ClientConn
 	streams         streams.StreamsClient
-	lastResponse    atomic.Int64 // when the server last answered, Unix nanoseconds
-	respondingSince atomic.Int64 // since when it has answered without a gap
+	lastResponse    atomic.Int64 // time of the last answer, in Unix nanoseconds
+	respondingSince atomic.Int64 // since when answers came without a gap, in Unix nanoseconds
 	transportWatch  sync.WaitGroup
 
 	pipelines    [pipelinesPerConn]pipelineSlot
-	nextPipeline atomic.Uint32 // whose turn it is
+	nextPipeline atomic.Uint32 // counts up; modulo the number of slots
 
-	identityMu sync.Mutex // held while the identity is found
-	logID      uuid.UUID
+	identityMu sync.Mutex // guards logID
+	logID      uuid.UUID  // zero: not read yet
 
-	checkpointTimeout time.Duration // see readMark
+	checkpointTimeout time.Duration // see target
 }
 
-// connectToLeader reaches the node that leads: the one named by hint, else the server, else whom gossip names. The error wraps
-// a *notLeaderError when a node that was reached names another one.
+// connectToLeader connects to the node that leads: at the address hint if that works, else at the one server or
+// where gossip says. The error wraps a *notLeaderError when a node that was reached names another leader.
 func (t target) connectToLeader(ctx context.Context, hint string) (*conn, error) {
 	if hint != "" {
 		if c, err := t.dial(ctx, hint); err == nil {
@@ -48,15 +49,15 @@ func (t target) connectToLeader(ctx context.Context, hint string) (*conn, error)
 		}
 	}
 	c, err := t.dialLeader(ctx)
-	var notLeader *notLeaderError
-	if err == nil || errors.As(err, &notLeader) {
+	if _, redirected := leaderFrom(err); err == nil || redirected {
 		return c, err
 	}
-	return nil, fmt.Errorf("%w: %v", eventstore.ErrUnavailable, err) // whose deadlines are not the callers'
+	return nil, fmt.Errorf("%w: %v", eventstore.ErrUnavailable, err) // %v, because a deadline of connecting is not the caller's
 }
 
-// dialLeader connects to the server, or asks all seeds at once who leads and connects to the first who answers as
-// the leader: a seed that is silent holds up nobody.
+// dialLeader connects to the one server, or asks all seeds at once who leads and takes the first connection that
+// answers as the leader: a silent seed delays nothing. An errgroup does not fit, because the first success ends the
+// search and the other connections have to be closed.
 func (t target) dialLeader(ctx context.Context) (*conn, error) {
 	if !t.usesGossip {
 		return t.dial(ctx, t.seeds[0])
@@ -67,6 +68,7 @@ func (t target) dialLeader(ctx context.Context) (*conn, error) {
 	for _, seed := range t.seeds {
 		dials.Go(func() { results <- t.dialLeaderNamedBy(ctx, seed) })
 	}
+	// Attempts that are still running are ended, and connections that came second are closed.
 	defer func() {
 		cancel()
 		dials.Wait()
@@ -78,8 +80,7 @@ func (t target) dialLeader(ctx context.Context) (*conn, error) {
 	var failed error
 	for range t.seeds {
 		r := <-results
-		var notLeader *notLeaderError
-		if r.err == nil || errors.As(r.err, &notLeader) {
+		if _, redirected := leaderFrom(r.err); r.err == nil || redirected {
 			return r.conn, r.err
 		}
 		failed = errors.Join(failed, r.err)
@@ -87,20 +88,20 @@ func (t target) dialLeader(ctx context.Context) (*conn, error) {
 	return nil, failed
 }
 
-// dialResult is what became of an attempt to connect.
+// dialResult is the result of one attempt to connect.
 type dialResult struct {
 	conn *conn
 	err  error
 }
 
-// closeConn closes a connection that nobody needs.
+// closeConn closes a connection that is not needed.
 func (r dialResult) closeConn() {
 	if r.conn != nil {
 		r.conn.close()
 	}
 }
 
-// dialLeaderNamedBy connects to the node that a seed says is the leader.
+// dialLeaderNamedBy connects to the node that a seed names as the leader.
 func (t target) dialLeaderNamedBy(ctx context.Context, seed string) dialResult {
 	leader, err := t.readLeaderFromGossip(ctx, seed)
 	if err != nil {
@@ -110,7 +111,7 @@ func (t target) dialLeaderNamedBy(ctx context.Context, seed string) dialResult {
 	return dialResult{c, err}
 }
 
-// dial connects to a node and wants an answer from it.
+// dial connects to a node and waits for an answer to a read, within the target's timeout.
 func (t target) dial(ctx context.Context, address string) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
@@ -125,14 +126,14 @@ func (t target) dial(ctx context.Context, address string) (*conn, error) {
 		return c, nil
 	}
 	c.close()
-	var notLeader *notLeaderError
-	if errors.As(err, &notLeader) {
+	if _, redirected := leaderFrom(err); redirected {
 		return nil, err
 	}
 	return nil, fmt.Errorf("connecting to %s: %s", address, strings.TrimPrefix(err.Error(), eventstore.ErrUnavailable.Error()+": "))
 }
 
-// waitUntilReady waits for an answer, and for the transport to say that it is there, which it may do a moment later.
+// waitUntilReady waits for an answer to a read. It also waits until gRPC reports the transport as ready, which may
+// be a moment later: watchTransport begins from that state.
 func (c *conn) waitUntilReady(ctx context.Context) error {
 	if _, _, err := c.readLastEvent(ctx); err != nil {
 		return err
@@ -145,7 +146,7 @@ func (c *conn) waitUntilReady(ctx context.Context) error {
 	return nil
 }
 
-// readLeaderFromGossip asks a node who leads.
+// readLeaderFromGossip asks a node for the address of the leader, on a connection of its own.
 func (t target) readLeaderFromGossip(ctx context.Context, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
@@ -167,7 +168,7 @@ func (t target) readLeaderFromGossip(ctx context.Context, address string) (strin
 	return "", errors.New("it knows of no leader")
 }
 
-// joinHostPort makes an address of a host, bracketed or not, and a port.
+// joinHostPort makes an address of a host, with or without brackets, and a port.
 func joinHostPort(host, port string) string {
 	if n := len(host); n > 1 && host[0] == '[' && host[n-1] == ']' {
 		host = host[1 : n-1]
@@ -175,7 +176,7 @@ func joinHostPort(host, port string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// watchTransport is closed when the transport is gone.
+// watchTransport returns a channel that is closed when the transport is gone.
 func (c *conn) watchTransport() <-chan struct{} {
 	lost := make(chan struct{})
 	c.transportWatch.Go(func() {
@@ -185,7 +186,7 @@ func (c *conn) watchTransport() <-chan struct{} {
 	return lost
 }
 
-// close ends the calls of the connection.
+// close ends the calls of the connection and waits for its goroutines.
 func (c *conn) close() {
 	_ = c.grpcConn.Close()
 	for i := range c.pipelines {
@@ -194,11 +195,11 @@ func (c *conn) close() {
 	c.transportWatch.Wait()
 }
 
-// maxResponseGap is the longest silence within which a server still counts as speaking. One that nobody asks anything
-// answers a probe every probeAfter.
+// maxResponseGap is the longest time between two answers of a server that counts as responsive. It is longer than
+// the interval of probes, so an idle connection stays responsive.
 const maxResponseGap = 900 * time.Millisecond
 
-// recordResponse notes a sign of life.
+// recordResponse records that the server has just answered something.
 func (c *conn) recordResponse() {
 	now := time.Now().UnixNano()
 	if now-c.lastResponse.Swap(now) > int64(maxResponseGap) {
@@ -206,9 +207,11 @@ func (c *conn) recordResponse() {
 	}
 }
 
+// silence is the time since the last answer.
 func (c *conn) silence() time.Duration { return time.Since(time.Unix(0, c.lastResponse.Load())) }
 
+// hasRespondedSince reports whether the server has answered anything since t.
 func (c *conn) hasRespondedSince(t time.Time) bool { return c.lastResponse.Load() >= t.UnixNano() }
 
-// responsiveSince is since when the server has answered without a gap.
+// responsiveSince is when the present run of answers without a gap began.
 func (c *conn) responsiveSince() time.Time { return time.Unix(0, c.respondingSince.Load()) }

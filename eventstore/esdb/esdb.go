@@ -1,7 +1,21 @@
-// Package esdb is a log kept by an EventStoreDB (or KurrentDB), or by a node, spoken to over its gRPC protocol. It
-// takes connection strings, options and protocol stubs from EventStore-Client-Go and keeps a connection of its own:
-// one at a time, to the node that leads, made again by itself after every fault. While there is none, calls fail at
-// once. The contract needs the leader for reads too, so other node preferences are refused.
+// Package esdb is an eventstore.Store on a server: an EventStoreDB, a KurrentDB, or this program's own node
+// (package node), over the gRPC protocol of EventStoreDB. Its constraint: all calls use one connection, to the node
+// that leads the cluster, because the contract of a Store needs the leader for reads too. While there is no
+// connection, calls fail at once instead of waiting.
+//
+//	Append ──────────────> connector.currentConn ─> conn.append ─> pipeline (one of 8) ─> BatchAppend
+//	ReadStream, ReadAll ─> connector.currentConn ─> conn.readEvents ────────────────────> Read
+//	Subscribe ───────────> connector.waitForConn ─> subscriber.runOn ─> subscription ───> Read
+//	    │ report errors        ▲ setConn
+//	    └──> connector.run: connectToLeader ─> watch (connWatcher): probe, silence, search for another leader
+//
+// connector owns the connection: one goroutine makes, watches and replaces it. A conn is never repaired: an error
+// that may be the connection's makes the connector probe it. Errors of the server become those of eventstore in
+// errors.go, messages are translated in wire.go.
+//
+// Connection strings, options and protocol stubs are those of EventStore-Client-Go. Its client is not used, because
+// it has no pipeline of appends, gives up for good after a few failed attempts to connect, and panics when it is
+// closed during a call.
 package esdb
 
 import (
@@ -14,20 +28,22 @@ import (
 
 var _ eventstore.Store = (*Store)(nil)
 
-// Store is a log on a server. It is safe for concurrent use.
+// Store is a log on a server. It implements eventstore.Store and is safe for concurrent use.
 type Store struct {
 	connector *connector
 }
 
-// Open makes a Store from a connection string as the official clients take it:
+// Open returns a Store for a connection string in the form of the official clients:
 //
 //	esdb://[user:password@]host[:port][,host…][?tls=false&keepAliveInterval=10000…]
 //	esdb+discover://…
 //
-// With several hosts, or +discover, the leader is asked for by gossip. A Unix socket, which those strings have no form
-// for, is named esdb+unix:///path/to/socket; it is not encrypted unless tls=true is asked for. Open does not wait for
-// the server: a log that cannot be reached is one whose Health says so. ctx gives values only; log gets one line an
-// incident.
+// With several hosts, or with +discover, the leader is found by gossip. A Unix socket, for which that form has no
+// place, is named esdb+unix:///path/to/socket; it is not encrypted unless the string says tls=true. A
+// nodePreference other than leader is refused. Errors never contain the string, which may hold a password.
+//
+// Open does not wait for the server; Health tells whether it is reached. ctx gives its values only: Close ends the
+// Store. log gets one line for each incident.
 func Open(ctx context.Context, connection string, log *slog.Logger) (*Store, error) {
 	t, err := parseConnectionString(connection)
 	if err != nil {
@@ -36,11 +52,11 @@ func Open(ctx context.Context, connection string, log *slog.Logger) (*Store, err
 	return &Store{connector: newConnector(context.WithoutCancel(ctx), t, log)}, nil
 }
 
-// Health is nil while the last that calls and probes saw of the server was good. A silence under ten seconds, and a
-// connection lost less than three seconds ago, is a *eventstore.StallError.
+// Health returns nil while the last calls and probes were answered well. A problem that may be over in a moment is
+// a *eventstore.StallError: a silence under ten seconds, or a connection that was lost less than three seconds ago.
 func (s *Store) Health() error { return s.connector.health() }
 
-// Close ends every running call and waits for the connection to be gone.
+// Close ends every running call and waits until the connection and its goroutines are gone.
 func (s *Store) Close() error {
 	s.connector.close()
 	return nil

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// OpenWithCheckpointTimeout is Open for tests that do not wait ten seconds for a server that is silent when asked for a mark.
+// OpenWithCheckpointTimeout is Open with a shorter wait for a server that is silent when a checkpoint is verified.
 func OpenWithCheckpointTimeout(t testing.TB, connection string, timeout time.Duration) *Store {
 	t.Helper()
 	to, err := parseConnectionString(connection)

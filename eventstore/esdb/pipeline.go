@@ -3,59 +3,59 @@ package esdb
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 
 	"lieudit/eventstore"
 )
 
-// pipeline sends the appends of all callers down one BatchAppend call and hands each its answer. One call for every
-// append costs four times as much.
+// pipeline sends the appends of all callers through one BatchAppend call and delivers each answer by the number of
+// its request. One gRPC call for each append costs four times as much. Two goroutines send and receive; roundTrip
+// is called by any number of others.
 type pipeline struct {
 	call     streams.Streams_BatchAppendClient
 	cancel   context.CancelFunc
 	requests chan *streams.BatchAppendReq
-	ended    chan struct{} // closed when no answer comes any more
-	err      error         // what that means for an append on its way; valid once ended is closed
+	ended    chan struct{} // closed when no more answers come
+	err      error         // why it ended, as the error of an append in flight; valid once ended is closed
 	work     sync.WaitGroup
 
 	mu              sync.Mutex
 	lastID          uint64
 	pending         map[uint64]chan<- *streams.BatchAppendResp
-	unansweredSince time.Time // since when no answer came though one was due; zero: none is due
+	unansweredSince time.Time // since when no answer came although one is due; zero: none is due
 }
 
-// pipelinesPerConn is how many pipelines a connection has. A server may make the appends to one stream that come down one
-// pipeline one after the other; on several they share its flushes.
+// pipelinesPerConn is how many pipelines a connection has. A server may make the appends of one call to one stream
+// one after the other; appends from several calls share its flushes.
 const pipelinesPerConn = 8
 
-// pipelineSlot is the place of one pipeline.
+// pipelineSlot holds one of the connection's pipelines. lock guards pipeline.
 type pipelineSlot struct {
-	lock     chan struct{} // has room for one holder
+	lock     *semaphore.Weighted // a mutex that a context interrupts
 	pipeline *pipeline
 }
 
 func newPipelineSlots() (slots [pipelinesPerConn]pipelineSlot) {
 	for i := range slots {
-		slots[i].lock = make(chan struct{}, 1)
+		slots[i].lock = semaphore.NewWeighted(1)
 	}
 	return slots
 }
 
-// acquirePipeline is the next lane's pipeline, made again when the last one ended.
+// acquirePipeline returns the pipeline of the next slot, in turn, and makes a new one where there is none or it has
+// ended.
 func (c *conn) acquirePipeline(ctx context.Context) (*pipeline, error) {
 	slot := &c.pipelines[c.nextPipeline.Add(1)%pipelinesPerConn]
-	select {
-	case slot.lock <- struct{}{}:
-		defer func() { <-slot.lock }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := slot.lock.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
+	defer slot.lock.Release(1)
 	if slot.pipeline != nil {
 		select {
 		case <-slot.pipeline.ended:
@@ -69,19 +69,20 @@ func (c *conn) acquirePipeline(ctx context.Context) (*pipeline, error) {
 	return p, err
 }
 
-// stop ends the lane's pipeline, if there is one.
+// stop ends the pipeline of the slot, if there is one.
 func (slot *pipelineSlot) stop() {
-	slot.lock <- struct{}{}
-	defer func() { <-slot.lock }()
+	_ = slot.lock.Acquire(context.Background(), 1) // which never fails
+	defer slot.lock.Release(1)
 	if slot.pipeline != nil {
 		slot.pipeline.stop()
 	}
 }
 
-// newPipeline gives up when ctx ends, but does not end with it.
+// newPipeline opens a BatchAppend call. ctx ends the attempt only: the pipeline outlives the caller that made it.
 func (c *conn) newPipeline(ctx context.Context) (*pipeline, error) {
 	callCtx, cancel := context.WithCancel(context.Background())
 	stopCancel := context.AfterFunc(ctx, cancel)
+	// ctx cancels the call only until it is open; stopCancel is false when ctx was quicker.
 	call, err := c.streams.BatchAppend(requireLeader(callCtx))
 	if !stopCancel() || err != nil {
 		cancel()
@@ -96,12 +97,13 @@ func (c *conn) newPipeline(ctx context.Context) (*pipeline, error) {
 	return p, nil
 }
 
-// stop ends the pipeline and waits for that.
+// stop ends the pipeline and waits for its goroutines.
 func (p *pipeline) stop() {
 	p.cancel()
 	p.work.Wait()
 }
 
+// sendLoop sends requests until the call has ended. The receiver learns the reason.
 func (p *pipeline) sendLoop() {
 	for {
 		select {
@@ -115,6 +117,7 @@ func (p *pipeline) sendLoop() {
 	}
 }
 
+// receiveLoop delivers answers until the call ends, and sets err.
 func (p *pipeline) receiveLoop(recordResponse func()) {
 	defer close(p.ended)
 	for refusedAtOnce := true; ; refusedAtOnce = false {
@@ -128,11 +131,14 @@ func (p *pipeline) receiveLoop(recordResponse func()) {
 	}
 }
 
+// deliverResponse passes an answer to its waiting caller and restarts the response clock while other answers are
+// due.
 func (p *pipeline) deliverResponse(resp *streams.BatchAppendResp) {
 	id := parseUUID(resp.GetCorrelationId())
 	n := binary.BigEndian.Uint64(id[8:])
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	// Any answer restarts the clock: a pipeline that answers is alive, however many answers it owes.
 	p.unansweredSince = time.Time{}
 	if len(p.pending) > 1 {
 		p.unansweredSince = time.Now()
@@ -143,14 +149,15 @@ func (p *pipeline) deliverResponse(resp *streams.BatchAppendResp) {
 	}
 }
 
-// roundTrip sends a request and waits for its answer. Once the sender has taken the request nobody knows how far it gets.
+// roundTrip sends a request and waits for its answer. Once the sender has taken the request, the outcome is unknown
+// until the answer comes.
 func (p *pipeline) roundTrip(ctx context.Context, req *streams.BatchAppendReq) (*streams.BatchAppendResp, error) {
 	answer := make(chan *streams.BatchAppendResp, 1)
 	n := p.addPending(answer)
 	defer p.removePending(n)
 	var id uuid.UUID
 	binary.BigEndian.PutUint64(id[8:], n)
-	id[0] = 1 // a server may take zero for none
+	id[0] = 1 // a zero UUID could be taken for a missing one
 	req.CorrelationId = structuredUUID(id)
 	select {
 	case p.requests <- req:
@@ -169,13 +176,13 @@ func (p *pipeline) roundTrip(ctx context.Context, req *streams.BatchAppendReq) (
 		return nil, ctx.Err()
 	case <-p.ended:
 		return nil, p.err
-	case <-timer.C: // a server that forgets one append may forget them all
+	case <-timer.C: // a server that forgets one append may forget others
 		p.cancel()
 		return nil, fmt.Errorf("%w: no answer", eventstore.ErrUnknown)
 	}
 }
 
-// startResponseClock notes that an answer is due from now on, unless it has come already.
+// startResponseClock records that an answer is due from now on, unless the clock runs or the answer has come.
 func (p *pipeline) startResponseClock(n uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,8 +191,8 @@ func (p *pipeline) startResponseClock(n uint64) {
 	}
 }
 
-// isUnresponsive says whether the pipeline has owed an answer for too long to one who has spoken since an instant. What the
-// whole server is silent about, it has not forgotten.
+// isUnresponsive reports whether an answer has been due for too long while the server answered other calls.
+// responsiveSince is the start of those answers: in a silence of the whole server nothing is overdue.
 func (p *pipeline) isUnresponsive(responsiveSince time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -199,35 +206,33 @@ func (p *pipeline) isUnresponsive(responsiveSince time.Time) bool {
 	return time.Since(since) > unresponsiveAfter
 }
 
-// cancelUnresponsivePipelines ends the pipelines that say nothing while the server speaks: each caller alone may not have
-// the patience to see it.
+// cancelUnresponsivePipelines ends the pipelines whose appends the server has forgotten. The callers may all have
+// short deadlines, so none of them alone waits long enough to notice.
 func (c *conn) cancelUnresponsivePipelines() {
 	if c.silence() > maxResponseGap {
 		return
 	}
 	for i := range c.pipelines {
 		slot := &c.pipelines[i]
-		select {
-		case slot.lock <- struct{}{}:
-		default:
+		if !slot.lock.TryAcquire(1) {
 			continue
 		}
 		if slot.pipeline != nil && slot.pipeline.isUnresponsive(c.responsiveSince()) {
 			slot.pipeline.cancel()
 		}
-		<-slot.lock
+		slot.lock.Release(1)
 	}
 }
 
-// unsentError is the error of an append that found its pipeline ended.
+// unsentError is the error of an append that was not sent because its pipeline had ended.
 func unsentError(err error) error {
-	var notLeader *notLeaderError
-	if errors.As(err, &notLeader) {
+	if _, redirected := leaderFrom(err); redirected {
 		return err
 	}
 	return fmt.Errorf("%w: not sent: %v", eventstore.ErrUnavailable, err)
 }
 
+// addPending registers a caller that waits for an answer, and returns the number of its request.
 func (p *pipeline) addPending(answer chan<- *streams.BatchAppendResp) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,6 +241,7 @@ func (p *pipeline) addPending(answer chan<- *streams.BatchAppendResp) uint64 {
 	return p.lastID
 }
 
+// removePending forgets a caller: an answer that comes later is dropped.
 func (p *pipeline) removePending(n uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,8 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
 	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
@@ -34,7 +38,7 @@ func serveWithSilence(t *testing.T) (*node.Silence, *runningNode) {
 	return &silence, serveJournal(t, dir, ln, j, node.Options{Faults: node.Faults{Silence: &silence}})
 }
 
-// sleepFor waits until so much time has gone by: a silence is a time, nothing else tells its end.
+// sleepFor waits for a time: a silence has no event that ends it.
 func sleepFor(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
@@ -43,14 +47,14 @@ func sleepFor(t *testing.T, d time.Duration) {
 	}
 }
 
-func TestAStallOfThreeSecondsLosesNeitherTheConnectionNorWhatIsOnItsWay(t *testing.T) {
+func TestAStallOfThreeSecondsLosesNeitherTheConnectionNorTheCallsInFlight(t *testing.T) {
 	t.Parallel()
 	silence, r := serveWithSilence(t)
 	re := newRelay(t, r.addr)
 	var appends atomic.Int64
 	p := newProxy(t, re.ln.Addr())
 	s := dial(t, p.connection())
-	for range 16 { // every lane has its pipeline
+	for range 16 { // opens every pipeline
 		mustAppend(t, s, "a-1", proposals(1))
 	}
 	ctx := withTimeout(t, limit)
@@ -121,7 +125,7 @@ func TestASilenceOfTenSecondsEndsTheConnection(t *testing.T) {
 	}
 }
 
-// cluster is three nodes of one log, each behind a proxy that can be silent or dead, and what they say of the leader.
+// cluster is three nodes of one log. Each is behind a relay that names the leader and a proxy that can be silent or dead.
 type cluster struct {
 	relays  [3]*relay
 	proxies [3]*proxy
@@ -138,7 +142,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// setLeader makes all nodes say that one of them leads.
+// setLeader makes all nodes name one of them as the leader.
 func (c *cluster) setLeader(t *testing.T, leader int) {
 	t.Helper()
 	at := c.proxies[leader].ln.Addr()
@@ -166,7 +170,7 @@ func (c *cluster) killNode(node int) {
 // maxFailover is much less than the ten seconds after which a silent server is given up, on a busy machine too.
 const maxFailover = 5 * time.Second
 
-func TestALeaderThatFallsSilentIsLeftForTheOneTheOthersName(t *testing.T) {
+func TestASilentLeaderIsReplacedByTheOneTheOthersName(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := dial(t, c.connection())
@@ -183,7 +187,7 @@ func TestALeaderThatFallsSilentIsLeftForTheOneTheOthersName(t *testing.T) {
 	}
 }
 
-func TestASilentLeaderWhomTheOthersStillNameIsKept(t *testing.T) {
+func TestASilentLeaderThatTheOthersStillNameIsKept(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := dial(t, c.connection())
@@ -208,7 +212,7 @@ func TestASilentLeaderWhomTheOthersStillNameIsKept(t *testing.T) {
 	}
 }
 
-func TestADeadLeaderIsFollowedAsSoonAsThereIsAnother(t *testing.T) {
+func TestADeadLeaderIsReplacedAsSoonAsAnotherIsElected(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := dial(t, c.connection())
@@ -225,7 +229,7 @@ func TestADeadLeaderIsFollowedAsSoonAsThereIsAnother(t *testing.T) {
 	}
 }
 
-func TestAFollowersDeathIsNotNoticed(t *testing.T) {
+func TestTheDeathOfAFollowerDisturbsNoCall(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := dial(t, c.connection())
@@ -242,5 +246,68 @@ func TestAFollowersDeathIsNotNoticed(t *testing.T) {
 	}
 	if n := c.proxies[0].accepted.Load() - leader; n != 0 {
 		t.Errorf("%d new connections to the leader", n)
+	}
+}
+
+func TestFollowsTheLeaderANodeNames(t *testing.T) {
+	t.Parallel()
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	leader, other := newRelay(t, r.addr), newRelay(t, r.addr)
+	other.setScript(redirectTo(leader.ln.Addr()), nil)
+	s := dial(t, other.connection())
+	mustAppend(t, s, "a-1", proposals(1))
+
+	leader.setScript(redirectTo(other.ln.Addr()), nil) // the two change roles
+	other.setScript(nil, nil)
+	for i := range 3 {
+		if _, err := s.Append(withTimeout(t, limit), "a-1", eventstore.Revision(i), proposals(1)); err != nil {
+			t.Errorf("append %d after the leader changed: %v", i, err)
+		}
+	}
+}
+
+// redirectTo answers as a node that does not lead.
+func redirectTo(leader net.Addr) func(string, metadata.MD) (metadata.MD, error) {
+	host, port, _ := net.SplitHostPort(leader.String())
+	return func(_ string, md metadata.MD) (metadata.MD, error) {
+		if len(md.Get("requires-leader")) == 0 {
+			return nil, status.Error(codes.InvalidArgument, "requires-leader is missing")
+		}
+		return metadata.Pairs("exception", "not-leader", "leader-endpoint-host", host, "leader-endpoint-port", port),
+			status.Error(codes.NotFound, "Leader info available")
+	}
+}
+
+func TestFindsTheLeaderByGossip(t *testing.T) {
+	t.Parallel()
+	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
+	first, second := newRelay(t, r.addr), newRelay(t, r.addr)
+	dead := r.addr.(*net.TCPAddr).AddrPort().Port() // nobody listens at port 1
+	first.setScript(nil, gossipMembers(t, 1))
+	second.setScript(nil, gossipMembers(t, dead))
+	list := fmt.Sprintf("esdb://127.0.0.1:1,%s,%s?tls=false", first.ln.Addr(), second.ln.Addr())
+	for _, connection := range []string{list, "esdb+discover://" + second.ln.Addr().String() + "?tls=false"} {
+		s := dial(t, connection)
+		mustAppend(t, s, "a-1", proposals(1))
+	}
+}
+
+// gossipMembers makes gossip name a follower, a dead leader and the leader at a port.
+func gossipMembers(t *testing.T, port uint16) func(string, []byte) ([]byte, error) {
+	one := func(state gossip.MemberInfo_VNodeState, alive bool, port uint16) *gossip.MemberInfo {
+		return &gossip.MemberInfo{State: state, IsAlive: alive, HttpEndPoint: &gossip.EndPoint{Address: "127.0.0.1", Port: uint32(port)}}
+	}
+	cluster, err := proto.Marshal(&gossip.ClusterInfo{Members: []*gossip.MemberInfo{
+		one(gossip.MemberInfo_Follower, true, 2), one(gossip.MemberInfo_Leader, false, 3), one(gossip.MemberInfo_Leader, true, port),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(_ string, payload []byte) ([]byte, error) {
+		var was gossip.ClusterInfo
+		if proto.Unmarshal(payload, &was) == nil && len(was.GetMembers()) == 1 && was.GetMembers()[0].GetIsAlive() {
+			return cluster, nil
+		}
+		return payload, nil
 	}
 }

@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"math/rand/v2"
 	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 
 	"lieudit/eventstore"
 )
 
-// Subscribe keeps the contract over any number of connections: each begins by checking the mark it resumes after.
+// Subscribe implements eventstore.Store. It continues over any number of connections: on each it verifies the
+// checkpoint that it resumes after.
 func (s *Store) Subscribe(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		sub := &subscriber{checkpoint: after, filter: filter, yield: yield}
-		backoff := minBackoff
+		pauses := newBackoff(minBackoff, maxBackoff)
 		for {
 			c, err := s.connector.waitForConn(ctx)
 			if err != nil {
@@ -31,38 +33,39 @@ func (s *Store) Subscribe(ctx context.Context, after eventstore.Checkpoint, filt
 				return
 			}
 			if sub.checkpoint != before {
-				backoff = minBackoff
+				pauses.Reset()
 			}
-			sleep(ctx, backoff/2+rand.N(backoff))
-			backoff = min(2*backoff, maxBackoff)
+			sleep(ctx, pauses.NextBackOff())
 		}
 	}
 }
 
-// isFinal says whether a subscription ends with the error instead of trying again.
+// isFinal reports whether an error ends a subscription for its caller. Other errors are retried.
 func isFinal(ctx context.Context, err error) bool {
 	var diverged *eventstore.DivergedError
 	return ctx.Err() != nil || errors.Is(err, eventstore.ErrClosed) || errors.As(err, &diverged)
 }
 
+// The times of the check for missed events.
 const (
-	missedEventInterval = time.Second            // after which a subscription looks whether it missed something
-	arrivalGrace        = 250 * time.Millisecond // for what it seems to have missed to arrive after all
+	missedEventInterval = time.Second            // of silence between two checks for missed events
+	arrivalGrace        = 250 * time.Millisecond // for a missed event to arrive after all
 )
 
+// errMissedEvent: the log has an event that the subscription was not sent.
 var errMissedEvent = errors.New("the subscription was not told of an event that is in the log")
 
-// subscriber is a subscriber: how far it was told, and what it still has to be told.
+// subscriber is the state of one Subscribe call: how far its consumer is, over all connections.
 type subscriber struct {
 	checkpoint     eventstore.Checkpoint
 	filter         eventstore.Filter
 	yield          func(eventstore.Signal, error) bool
 	hasStopped     bool
-	needsCaughtUp  bool                // events were told since the last CaughtUp
-	missedPosition eventstore.Position // of an event found in the log and not told yet
+	needsCaughtUp  bool                // events were emitted since the last CaughtUp
+	missedPosition eventstore.Position // of an event that the log has and the subscription has not sent
 }
 
-// runOn is one subscription on one connection. It ends when that does, or when the subscriber stops.
+// runOn runs the subscription on one connection, until the connection ends or the consumer stops.
 func (sub *subscriber) runOn(ctx context.Context, c *conn) error {
 	checkpoint, err := c.verifyCheckpoint(ctx, sub.checkpoint)
 	if err != nil {
@@ -91,6 +94,7 @@ func (sub *subscriber) runOn(ctx context.Context, c *conn) error {
 	}
 }
 
+// nextCheckInterval is the time until the next check for missed events; it is short while one seems to be missed.
 func (sub *subscriber) nextCheckInterval() time.Duration {
 	if sub.missedPosition > sub.checkpoint.Position {
 		return arrivalGrace
@@ -98,13 +102,13 @@ func (sub *subscriber) nextCheckInterval() time.Duration {
 	return missedEventInterval
 }
 
-// emit passes a signal on, at the mark where it stands.
+// emit yields a signal and moves to its checkpoint.
 func (sub *subscriber) emit(s eventstore.Signal) {
 	sub.checkpoint = s.Checkpoint
 	sub.hasStopped = !sub.yield(s, nil)
 }
 
-// handleMessage deals with one message of the subscription.
+// handleMessage emits the signal of one message, if it has one.
 func (sub *subscriber) handleMessage(ctx context.Context, c *conn, m subscriptionMessage) error {
 	switch m.kind {
 	case eventstore.EventAppeared:
@@ -118,6 +122,8 @@ func (sub *subscriber) handleMessage(ctx context.Context, c *conn, m subscriptio
 	return nil
 }
 
+// emitEvent emits an event, unless it was emitted on an earlier connection or does not match the filter, which the
+// server knows only roughly.
 func (sub *subscriber) emitEvent(e eventstore.RecordedEvent) {
 	if e.Position <= sub.checkpoint.Position {
 		return
@@ -131,7 +137,7 @@ func (sub *subscriber) emitEvent(e eventstore.RecordedEvent) {
 	sub.emit(s)
 }
 
-// emitCheckpoint tells of a checkpoint, once the event that stands there is known.
+// emitCheckpoint emits a checkpoint at a position that the server names, after reading which event stands there.
 func (sub *subscriber) emitCheckpoint(ctx context.Context, c *conn, p eventstore.Position) error {
 	if p <= sub.checkpoint.Position {
 		return nil
@@ -143,7 +149,9 @@ func (sub *subscriber) emitCheckpoint(ctx context.Context, c *conn, p eventstore
 	return err
 }
 
-// checkForMissedEvents compares what was told with the log, because a server may stop telling without a word.
+// checkForMissedEvents compares the subscription with the log, because a server may stop sending without an error.
+// A matching event that the log has and the subscription did not send gets arrivalGrace to arrive; then the
+// subscription is made again. Where nothing is missed it moves the checkpoint to the end of the log.
 func (sub *subscriber) checkForMissedEvents(ctx context.Context, c *conn) error {
 	if sub.missedPosition > sub.checkpoint.Position {
 		return errMissedEvent
@@ -152,6 +160,7 @@ func (sub *subscriber) checkForMissedEvents(ctx context.Context, c *conn) error 
 	if err != nil {
 		return err
 	}
+	// The first matching event that the subscription has not sent, if there is one, is remembered and not emitted.
 	for e, err := range c.readMatching(ctx, sub.checkpoint.Position, end.Position, sub.filter) {
 		sub.missedPosition = e.Position
 		return err
@@ -164,4 +173,78 @@ func (sub *subscriber) checkForMissedEvents(ctx context.Context, c *conn) error 
 		sub.emit(eventstore.Signal{Kind: eventstore.CheckpointReached, Checkpoint: end})
 	}
 	return nil
+}
+
+// subscriptionMessage is one message of a subscription: an event, a position reached, or CaughtUp.
+type subscriptionMessage struct {
+	kind     eventstore.SignalKind
+	event    eventstore.RecordedEvent
+	position eventstore.Position
+}
+
+// subscription receives the messages of one Read call into a channel, so that the subscriber can wait for a timer
+// too.
+type subscription struct {
+	messages chan subscriptionMessage // closed at the end
+	err      error                    // why it ended; valid once messages is closed
+	cancel   context.CancelFunc
+}
+
+// messageBuffer is how many messages are received ahead of the subscriber: enough to keep both sides busy.
+const messageBuffer = 64
+
+// subscribe starts a subscription on the connection.
+func (c *conn) subscribe(ctx context.Context, after eventstore.Position, filter eventstore.Filter) *subscription {
+	callCtx, cancel := context.WithCancel(noDeadline{ctx})
+	s := &subscription{messages: make(chan subscriptionMessage, messageBuffer), cancel: cancel}
+	options := asSubscription(withFilter(allReadOptions(after, eventstore.Forward, 0), filter))
+	go func() {
+		defer close(s.messages)
+		s.err = c.receiveMessages(callCtx, options, s.messages)
+	}()
+	return s
+}
+
+// stop ends the subscription and waits for its goroutine.
+func (s *subscription) stop() {
+	s.cancel()
+	for range s.messages { // until it is closed
+	}
+}
+
+// receiveMessages receives messages until the call ends, and returns why it ended.
+func (c *conn) receiveMessages(ctx context.Context, options *streams.ReadReq_Options, to chan<- subscriptionMessage) error {
+	call, err := c.streams.Read(requireLeader(ctx), &streams.ReadReq{Options: options})
+	if err != nil {
+		return readError(ctx, err, nil)
+	}
+	for {
+		resp, err := call.Recv()
+		if err != nil {
+			return readError(ctx, err, call.Trailer())
+		}
+		c.recordResponse()
+		m, ok := parseMessage(resp)
+		if !ok {
+			continue
+		}
+		select {
+		case to <- m:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// parseMessage reads a message; ok is false for one that means nothing here, such as the confirmation.
+func parseMessage(resp *streams.ReadResp) (subscriptionMessage, bool) {
+	switch {
+	case resp.GetEvent().GetEvent() != nil:
+		return subscriptionMessage{kind: eventstore.EventAppeared, event: parseRecordedEvent(resp.GetEvent().GetEvent())}, true
+	case resp.GetCheckpoint() != nil:
+		return subscriptionMessage{kind: eventstore.CheckpointReached, position: eventstore.Position(resp.GetCheckpoint().GetCommitPosition())}, true
+	case resp.GetCaughtUp() != nil:
+		return subscriptionMessage{kind: eventstore.CaughtUp}, true
+	}
+	return subscriptionMessage{}, false
 }

@@ -18,21 +18,22 @@ import (
 )
 
 const (
-	maxMessageSize    = 17 << 20 // what the official client takes
+	maxMessageSize    = 17 << 20 // as large as the official client accepts
 	streamWindowSize  = 1 << 20  // bytes a server may send ahead of a reader
 	checkpointTimeout = 10 * time.Second
 )
 
-// target is where the log is, and how to speak to it.
+// target says where the log is and how to connect to it.
 type target struct {
-	seeds       []string // addresses to begin with
-	usesGossip  bool     // the seeds are asked who leads; without it the one seed is the server
+	seeds       []string // addresses to connect to first
+	usesGossip  bool     // the seeds are asked who leads; false: the one seed is the server
 	dialOptions []grpc.DialOption
-	timeout     time.Duration // of one question to one server while connecting
+	timeout     time.Duration // of each step of connecting to one server
 
-	checkpointTimeout time.Duration // with a server that is silent when asked for a mark
+	checkpointTimeout time.Duration // of a read from a checkpoint: a server may be silent there
 }
 
+// parseConnectionString lets the official client parse the string and checks what this package adds to it.
 func parseConnectionString(connection string) (target, error) {
 	connection, socket, err := parseUnixSocket(connection)
 	if err != nil {
@@ -66,8 +67,8 @@ func parseConnectionString(connection string) (target, error) {
 	return t, err
 }
 
-// redactPassword is why a connection string was refused. Who cannot parse it repeats it, or what it took for its port,
-// and there may be a password in that.
+// redactPassword returns the reason why a connection string was refused, without its text: a parser's error repeats
+// the string, or what it took for the port, and either may contain the password.
 func redactPassword(err error) error {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return errors.New("it is no address such as esdb://HOST:2113?tls=false; special characters of a password are written as %XX")
@@ -75,7 +76,8 @@ func redactPassword(err error) error {
 	return err
 }
 
-// parseUnixSocket turns a string that names a socket into one the parser takes, and the socket's path.
+// parseUnixSocket returns a string that the official parser accepts, and the path of the socket; the path is empty
+// when the string names no socket.
 func parseUnixSocket(connection string) (rest, path string, err error) {
 	if !strings.HasPrefix(connection, "esdb+unix:") {
 		return connection, "", nil
@@ -99,6 +101,8 @@ func parseUnixSocket(connection string) (rest, path string, err error) {
 	return u.String(), path, nil
 }
 
+// newDialOptions are the options of every connection. gRPC's own retries and idle timeout are off: the connector
+// decides about both.
 func newDialOptions(c *client.Configuration) ([]grpc.DialOption, error) {
 	secure, err := transportCredentials(c)
 	if err != nil {
@@ -124,13 +128,14 @@ func newDialOptions(c *client.Configuration) ([]grpc.DialOption, error) {
 	return options, nil
 }
 
+// transportCredentials are TLS as the connection string configures it, or none.
 func transportCredentials(c *client.Configuration) (credentials.TransportCredentials, error) {
 	if c.DisableTLS {
 		return insecure.NewCredentials(), nil
 	}
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12, RootCAs: c.RootCAs,
-		InsecureSkipVerify: c.SkipCertificateVerification, // #nosec G402 -- asked for by tlsVerifyCert=false
+		InsecureSkipVerify: c.SkipCertificateVerification, // #nosec G402 -- the connection string says tlsVerifyCert=false
 	}
 	if c.UserCertFile != "" {
 		pair, err := tls.LoadX509KeyPair(c.UserCertFile, c.UserKeyFile)
@@ -142,9 +147,11 @@ func transportCredentials(c *client.Configuration) (credentials.TransportCredent
 	return credentials.NewTLS(config), nil
 }
 
-// basicAuth is a user's name and password, never sent in clear.
+// basicAuth sends a user's name and password with every call. gRPC refuses to send it over a connection without
+// TLS.
 type basicAuth map[string]string
 
+// newBasicAuth makes the header of HTTP's basic authentication.
 func newBasicAuth(user, password string) basicAuth {
 	return basicAuth{"authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))}
 }

@@ -2,7 +2,6 @@ package esdb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,16 +9,18 @@ import (
 	"lieudit/eventstore"
 )
 
+// The times of a silence. Each is a step: probe, search for another leader, give up.
 const (
-	watchInterval  = 100 * time.Millisecond // at the connection
-	probeAfter     = 500 * time.Millisecond // without any other sign of life
+	watchInterval  = 100 * time.Millisecond // between two looks at the connection
+	probeAfter     = 500 * time.Millisecond // of silence: a probe is sent
 	stallAfter     = time.Second            // of silence: the other nodes are asked who leads
 	gossipInterval = 250 * time.Millisecond
-	lostAfter      = 10 * time.Second // of silence: the server is given up
+	lostAfter      = 10 * time.Second // of silence: the connection is given up
 )
 
-// connWatcher looks after one connection. A server that falls silent for seconds keeps it, with all that is on its way:
-// only the end of its transport, ten seconds of silence, or another leader that answers ends it.
+// connWatcher watches one connection. A server that is silent for seconds keeps its connection, with everything in
+// flight on it. Three things end the connection: the end of its transport, ten seconds of silence, and another
+// leader that answers.
 type connWatcher struct {
 	*connector
 	conn *conn
@@ -27,12 +28,13 @@ type connWatcher struct {
 	work sync.WaitGroup
 
 	isProbing    bool
-	probeResult  chan error         // the answer to the probe on its way
-	cancelSearch context.CancelFunc // of the search for another leader; nil: there is none
-	newLeader    chan *conn         // to another leader
+	probeResult  chan error         // result of the running probe
+	cancelSearch context.CancelFunc // ends the search for another leader; nil: none runs
+	newLeader    chan *conn         // a connection that the search found
 }
 
-// watch returns why a connection is no longer good, and the one that takes its place if that is there already.
+// watch returns when the connection is no longer good, with the reason (cause) and, if another leader was found,
+// the connection to it.
 func (cr *connector) watch(c *conn) (next *conn, cause error) {
 	ctx, cancel := context.WithCancel(cr.ctx)
 	w := &connWatcher{connector: cr, conn: c, ctx: ctx, probeResult: make(chan error, 1), newLeader: make(chan *conn, 1)}
@@ -67,7 +69,8 @@ func (cr *connector) watch(c *conn) (next *conn, cause error) {
 	}
 }
 
-// checkHealth says why the connection is over, if it is, and sees to what its silence asks for.
+// checkHealth returns the reason why the connection is over, or nil. In a silence it starts a probe and the search
+// for another leader.
 func (w *connWatcher) checkHealth(probeNow bool) error {
 	silence := w.conn.silence()
 	switch {
@@ -87,8 +90,8 @@ func (w *connWatcher) checkHealth(probeNow bool) error {
 	return nil
 }
 
-// probe asks for the log's last event, and waits for the answer as long as the watch lasts. An error is forgiven when
-// other calls were answered meanwhile.
+// probe reads the log's last event, and waits for the answer as long as the watch lasts. An error does not count
+// when other calls were answered meanwhile.
 func (w *connWatcher) probe() error {
 	sentAt := time.Now()
 	_, _, err := w.conn.readLastEvent(w.ctx)
@@ -98,16 +101,16 @@ func (w *connWatcher) probe() error {
 	return err
 }
 
-// handleProbeResult remembers what the answer to a probe says of the leader, or of the server.
+// handleProbeResult records the result of a probe. It may name another leader.
 func (w *connWatcher) handleProbeResult(err error) {
-	var notLeader *notLeaderError
-	if errors.As(err, &notLeader) {
-		w.setLeaderHint(notLeader.leader)
+	if leader, redirected := leaderFrom(err); redirected {
+		w.setLeaderHint(leader)
 	}
 	w.recordProbeResult(err)
 }
 
-// searchLeader begins to ask the other seeds who leads, each on a connection of its own.
+// searchLeader starts to ask the other seeds who leads, each on a connection of its own, unless the search runs
+// already.
 func (w *connWatcher) searchLeader() {
 	if w.cancelSearch != nil || !w.target.usesGossip {
 		return
@@ -121,7 +124,7 @@ func (w *connWatcher) searchLeader() {
 	}
 }
 
-// stopSearch ends the search, and closes what it found that nobody took.
+// stopSearch ends the search, and closes a connection that it found and that was not taken.
 func (w *connWatcher) stopSearch() {
 	if w.cancelSearch != nil {
 		w.cancelSearch()
@@ -134,8 +137,8 @@ func (w *connWatcher) stopSearch() {
 	}
 }
 
-// pollLeaderFrom asks one seed until it names another leader that answers as one. Who is named but does not
-// answer may be the silent one itself, under another name.
+// pollLeaderFrom asks one seed repeatedly until it names another leader that answers. A leader that is named and
+// does not answer may be the silent node under another address.
 func (w *connWatcher) pollLeaderFrom(ctx context.Context, seed string) {
 	for ctx.Err() == nil {
 		leader, err := w.target.readLeaderFromGossip(ctx, seed)
@@ -149,7 +152,7 @@ func (w *connWatcher) pollLeaderFrom(ctx context.Context, seed string) {
 	}
 }
 
-// offerConn hands over a connection to another leader, unless there is one already.
+// offerConn offers a connection to another leader; the first offer wins.
 func (w *connWatcher) offerConn(c *conn) {
 	select {
 	case w.newLeader <- c:

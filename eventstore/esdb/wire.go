@@ -17,13 +17,15 @@ import (
 	"lieudit/eventstore"
 )
 
-// noCountLimit is the count of a read that goes to the end.
+// noCountLimit is the count of a read without a limit.
 const noCountLimit = math.MaxInt64
 
+// streamIdentifier is a stream's name as the protocol has it.
 func streamIdentifier(stream string) *shared.StreamIdentifier {
 	return &shared.StreamIdentifier{StreamName: []byte(stream)}
 }
 
+// structuredUUID is an id as the protocol's two big-endian integers.
 func structuredUUID(id uuid.UUID) *shared.UUID {
 	return &shared.UUID{Value: &shared.UUID_Structured_{Structured: &shared.UUID_Structured{
 		MostSignificantBits:  int64(binary.BigEndian.Uint64(id[:8])),
@@ -31,6 +33,7 @@ func structuredUUID(id uuid.UUID) *shared.UUID {
 	}}}
 }
 
+// parseUUID reads both forms of an id. It returns the zero id for a malformed one.
 func parseUUID(id *shared.UUID) uuid.UUID {
 	s := id.GetStructured()
 	if s == nil {
@@ -43,6 +46,7 @@ func parseUUID(id *shared.UUID) uuid.UUID {
 	return u
 }
 
+// parseRecordedEvent reads an event. Its time is in EventStoreDB's unit: 100 ns since 1970.
 func parseRecordedEvent(e *streams.ReadResp_ReadEvent_RecordedEvent) eventstore.RecordedEvent {
 	md := e.GetMetadata()
 	ticks, _ := strconv.ParseInt(md["created"], 10, 64) // of 100 ns, since 1970
@@ -58,7 +62,7 @@ func parseRecordedEvent(e *streams.ReadResp_ReadEvent_RecordedEvent) eventstore.
 	}
 }
 
-// newReadOptions is a read request with what every one of ours has.
+// newReadOptions are the options that every read of this package has.
 func newReadOptions(dir eventstore.Direction, count uint64) *streams.ReadReq_Options {
 	o := &streams.ReadReq_Options{
 		CountOption:  &streams.ReadReq_Options_Count{Count: count},
@@ -71,6 +75,7 @@ func newReadOptions(dir eventstore.Direction, count uint64) *streams.ReadReq_Opt
 	return o
 }
 
+// streamReadOptions read a stream from a revision, or from its end, on.
 func streamReadOptions(stream string, from eventstore.Revision, dir eventstore.Direction, count uint64) *streams.ReadReq_Options {
 	o := newReadOptions(dir, count)
 	s := &streams.ReadReq_Options_StreamOptions{StreamIdentifier: streamIdentifier(stream)}
@@ -82,7 +87,8 @@ func streamReadOptions(stream string, from eventstore.Revision, dir eventstore.D
 	return o
 }
 
-// allReadOptions reads the whole log from a position on, or back from before it; the greatest position is the end.
+// allReadOptions read the whole log: forward from a position on, backward from before it. The greatest position is
+// the end.
 func allReadOptions(from eventstore.Position, dir eventstore.Direction, count uint64) *streams.ReadReq_Options {
 	o := newReadOptions(dir, count)
 	a := &streams.ReadReq_Options_AllOptions{}
@@ -100,8 +106,9 @@ func allReadOptions(from eventstore.Position, dir eventstore.Direction, count ui
 	return o
 }
 
-// withFilter narrows a read of the whole log on the server. A prefix is wider than a category ("account" and
-// "accounts-1"), because a stream may be named like its category; the reader looks again.
+// withFilter has the server filter a read of the whole log; an empty filter excludes system streams. The server
+// compares prefixes, which are wider than categories: "account" also matches "accounts-1". A stream may be named
+// like its category, so "account-" would be too narrow. The reader therefore filters again.
 func withFilter(o *streams.ReadReq_Options, filter eventstore.Filter) *streams.ReadReq_Options {
 	names := &streams.ReadReq_Options_FilterOptions_Expression{Prefix: filter}
 	if len(filter) == 0 {
@@ -115,31 +122,32 @@ func withFilter(o *streams.ReadReq_Options, filter eventstore.Filter) *streams.R
 	return o
 }
 
-// asSubscription turns a read into a subscription that goes on.
+// asSubscription turns the options of a read into those of a subscription.
 func asSubscription(o *streams.ReadReq_Options) *streams.ReadReq_Options {
 	o.CountOption = &streams.ReadReq_Options_Subscription{Subscription: &streams.ReadReq_Options_SubscriptionOptions{}}
 	return o
 }
 
-// requireLeader makes a node that does not lead refuse the call instead of answering late or passing it on.
+// requireLeader makes a node that does not lead refuse the call. Otherwise it would answer from older data or
+// forward the call.
 func requireLeader(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "requires-leader", "true")
 }
 
-// noDeadline hides a deadline from the server, so that what ends a call in time is always its own context, which can be
-// told from a server's own timeout.
+// noDeadline hides the caller's deadline from the server. A call that runs out of time then ends by its own
+// context, and cannot be confused with a timeout of the server.
 type noDeadline struct{ context.Context }
 
 func (noDeadline) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// appendTimeout is how long a server may take for one append. What it does then is unknown.
+// appendTimeout is how long a server may take for one append. After that its outcome is unknown.
 const appendTimeout = 10 * time.Second
 
-// unresponsiveAfter is how long a pipeline may owe answers while the server answers others. A server that is only slow
-// says so within its own limit of a write, which is 2 s by default.
+// unresponsiveAfter is how long a pipeline may owe an answer while the server answers other calls. A server that is
+// only slow refuses a write after its own limit, 2 s by default.
 const unresponsiveAfter = 5 * time.Second
 
-// newAppendRequest is an append as one message of a pipeline, all but its number.
+// newAppendRequest is an append as one message of a pipeline. The pipeline adds the correlation id.
 func newAppendRequest(stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) *streams.BatchAppendReq {
 	o := &streams.BatchAppendReq_Options{
 		StreamIdentifier: streamIdentifier(stream),

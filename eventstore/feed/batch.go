@@ -2,17 +2,18 @@ package feed
 
 import (
 	"context"
-	"strconv"
+	"errors"
+	"iter"
+	"sync"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/google/uuid"
 
 	"lieudit/eventstore"
 )
 
-// Batch is what one message holds: the events of whole appends, in the order of the log. It may hold none: then
-// only the mark has moved.
+// Batch is the content of one message: the events of whole appends, in the order of the log. A batch without events
+// only moves the checkpoint.
 type Batch struct {
 	From, To eventstore.Checkpoint // resume after From to get this batch again, after To to get the next
 	Events   []eventstore.RecordedEvent
@@ -21,36 +22,17 @@ type Batch struct {
 
 type batchKey struct{}
 
-// BatchOf is the batch a message of a feed carries.
+// BatchOf returns the batch that a message of a feed carries.
 func BatchOf(m *message.Message) (Batch, bool) {
 	b, ok := m.Context().Value(batchKey{}).(Batch)
 	return b, ok
-}
-
-// Keys of a message's metadata.
-const (
-	TopicKey    = "topic"
-	FromKey     = "from"     // the position before the batch
-	PositionKey = "position" // the position after it
-	EventsKey   = "events"   // how many it holds
-)
-
-func (b Batch) newMessage(ctx context.Context, topic string) *message.Message {
-	m := message.NewMessageWithContext(context.WithValue(ctx, batchKey{}, b), uuid.NewString(), nil)
-	m.Metadata = message.Metadata{
-		TopicKey:    topic,
-		FromKey:     strconv.FormatUint(uint64(b.From.Position), 10),
-		PositionKey: strconv.FormatUint(uint64(b.To.Position), 10),
-		EventsKey:   strconv.Itoa(len(b.Events)),
-	}
-	return m
 }
 
 const (
 	defaultBatchEvents = 500
 	defaultBatchBytes  = eventstore.MaxAppendBytes
 	maxLinger          = 20 * time.Millisecond
-	emptyBatchLinger   = 250 * time.Millisecond // with nothing to say but a mark
+	emptyBatchLinger   = 250 * time.Millisecond // of a batch without events
 )
 
 // batcher makes batches of the signals in a queue.
@@ -58,18 +40,19 @@ type batcher struct {
 	queue       *signalQueue
 	checkpoint  eventstore.Checkpoint
 	pending     []eventstore.Signal
-	batchEvents int  // events in a batch
-	isLive      bool // the reader has caught up: what comes now comes as it happens
+	batchEvents int  // see Source
+	isLive      bool // the log was caught up with: signals come as events happen
 	minInterval time.Duration
-	earliest    time.Time // before which a batch of what happens now waits for more
+	earliest    time.Time // when the next batch of a live log is due
 
 	batch Batch
 	bytes int
 }
 
-// nextBatch is the next batch. It waits for the first signal as long as it takes; with that in hand it waits for more only a
-// little while the log is being caught up with, and after that only as the pace says; a mark without events waits for
-// company. A batch never ends inside an append.
+// nextBatch returns the next batch. It waits for the first signal without a limit. With a signal it waits for more
+// only briefly: maxLinger while the log is being caught up with, then until MinInterval is over; a batch without
+// events waits longer, because it costs a transaction and says little. A batch never ends inside an append: it
+// waits for the rest without a limit.
 func (b *batcher) nextBatch(ctx context.Context) (Batch, error) {
 	b.batch, b.bytes = Batch{From: b.checkpoint, To: b.checkpoint}, 0
 	var deadline <-chan time.Time
@@ -88,13 +71,13 @@ func (b *batcher) nextBatch(ctx context.Context) (Batch, error) {
 			if b.endsWithAppend() {
 				return b.finishBatch(), nil
 			}
-			deadline = make(chan time.Time) // the rest of the append is on its way
+			deadline = make(chan time.Time) // never: the rest of the append will come
 		}
 		b.pending = signals
 	}
 }
 
-// lingerTime is how long a batch that has begun waits for more.
+// lingerTime is how long a batch that has begun waits for more signals.
 func (b *batcher) lingerTime() time.Duration {
 	switch {
 	case !b.isLive:
@@ -105,7 +88,7 @@ func (b *batcher) lingerTime() time.Duration {
 	return time.Until(b.earliest)
 }
 
-// addPending adds ready signals to the batch until it is to be cut, and says whether it is.
+// addPending adds pending signals to the batch, and reports true when the batch is finished.
 func (b *batcher) addPending() bool {
 	for len(b.pending) > 0 {
 		if b.isFull() && b.endsWithAppend() {
@@ -128,8 +111,10 @@ func (b *batcher) addPending() bool {
 	return len(b.batch.Events) > 0 && (b.isFull() || b.isLive && b.isDue()) && b.endsWithAppend()
 }
 
+// isDue reports whether MinInterval has passed since the last batch.
 func (b *batcher) isDue() bool { return !time.Now().Before(b.earliest) }
 
+// finishBatch returns the batch and starts the interval to the next one.
 func (b *batcher) finishBatch() Batch {
 	b.checkpoint = b.batch.To
 	if b.isLive {
@@ -138,18 +123,20 @@ func (b *batcher) finishBatch() Batch {
 	return b.batch
 }
 
+// hasProgress reports whether the batch says anything.
 func (b *batcher) hasProgress() bool { return len(b.batch.Events) > 0 || b.batch.To != b.batch.From }
 
 func (b *batcher) isFull() bool {
 	return len(b.batch.Events) >= b.batchEvents || b.bytes >= b.maxBytes()
 }
 
-// maxBytes is how many bytes go into a batch of so many events.
+// maxBytes is how many bytes a batch may have: as many for each event as the default batch has.
 func (b *batcher) maxBytes() int {
 	return max(defaultBatchBytes, defaultBatchBytes/defaultBatchEvents*b.batchEvents)
 }
 
-// endsWithAppend says whether the batch may end here. A run of events that could not be one append has no end mark to wait for.
+// endsWithAppend reports whether the batch ends with the last event of an append. Events without that mark end with
+// their stream, or where they are more than one append can hold.
 func (b *batcher) endsWithAppend() bool {
 	n := len(b.batch.Events)
 	if n == 0 || b.bytes > b.maxBytes()+eventstore.MaxAppendBytes {
@@ -164,3 +151,110 @@ func (b *batcher) endsWithAppend() bool {
 }
 
 func recordSize(r eventstore.RecordedEvent) int { return len(r.Type) + len(r.Data) + len(r.Metadata) }
+
+const (
+	maxQueuedSignals = 1000
+	maxQueuedBytes   = 2 << 20
+)
+
+// signalQueue holds the signals that were read from the log and are in no batch yet. It is bounded in signals and
+// bytes, and is emptied at once; a channel is neither. A reader that is ahead waits.
+type signalQueue struct {
+	filled, drained chan struct{} // notifications, with one slot each
+	mu              sync.Mutex
+	signals         []eventstore.Signal
+	bytes           int
+	err             error
+}
+
+// errEndedWithoutReason is the error of a store that breaks its contract.
+var errEndedWithoutReason = errors.New("the log ended the subscription without a reason")
+
+func newSignalQueue() *signalQueue {
+	return &signalQueue{filled: make(chan struct{}, 1), drained: make(chan struct{}, 1)}
+}
+
+// readLog moves signals into the queue until the subscription to the log ends.
+func (q *signalQueue) readLog(ctx context.Context, signals iter.Seq2[eventstore.Signal, error]) {
+	for s, err := range signals {
+		if err != nil {
+			q.fail(err)
+			return
+		}
+		if !q.enqueue(ctx, s) {
+			break
+		}
+	}
+	q.fail(errors.Join(ctx.Err(), errEndedWithoutReason))
+}
+
+// enqueue waits for room. It reports false when ctx ends first.
+func (q *signalQueue) enqueue(ctx context.Context, s eventstore.Signal) bool {
+	for !q.tryEnqueue(s) {
+		select {
+		case <-q.drained:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// tryEnqueue reports false when the queue is full.
+func (q *signalQueue) tryEnqueue(s eventstore.Signal) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.signals) >= maxQueuedSignals || q.bytes >= maxQueuedBytes {
+		return false
+	}
+	q.signals = append(q.signals, s)
+	q.bytes += recordSize(s.Event)
+	notify(q.filled)
+	return true
+}
+
+// fail makes dequeueAll return err once the queue is empty.
+func (q *signalQueue) fail(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.err = err
+	notify(q.filled)
+}
+
+// dequeueAll waits for signals and returns all there are; none when the deadline comes first. Signals that were
+// read before a failure come before its error.
+func (q *signalQueue) dequeueAll(ctx context.Context, deadline <-chan time.Time) ([]eventstore.Signal, error) {
+	for {
+		if signals, err := q.drainSignals(); len(signals) > 0 || err != nil {
+			return signals, err
+		}
+		select {
+		case <-q.filled:
+		case <-deadline:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// drainSignals empties the queue without waiting.
+func (q *signalQueue) drainSignals() ([]eventstore.Signal, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.signals) == 0 {
+		return nil, q.err
+	}
+	signals := q.signals
+	q.signals, q.bytes = nil, 0
+	notify(q.drained)
+	return signals, nil
+}
+
+// notify makes the one that waits for c look again. A pending notification is enough.
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

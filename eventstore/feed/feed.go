@@ -1,52 +1,64 @@
-// Package feed hands a log to Watermill: a Subscriber whose messages are batches of whole appends, one at a time and
-// in order. Nothing is ever skipped: where a batch is refused, or the log ends the reading, it asks its
-// source again from which mark to go on, and goes on from there.
+// Package feed delivers a log to Watermill: Feed is a message.Subscriber whose messages are batches of whole
+// appends, one at a time and in the order of the log. Its constraint: no event is ever skipped. After a refused
+// batch, and after a subscription to the log that ended, it asks its source again for the checkpoint to resume
+// after.
+//
+//	Source.LoadCheckpoint ─> Store.Subscribe ─> signalQueue ─> batcher.nextBatch (Batch) ─> message ─> handler
+//	          ▲                                                        ▲                                 │
+//	          └─────────────────────── Nack, pause ────────────────────┴────────────── Ack ──────────────┘
+//
+// The handler reads its Batch with BatchOf. Watermill has no subscriber over an event log, and its messages hold
+// one event each; a projection needs the events of an append in one transaction.
 package feed
 
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/cenkalti/backoff/v5"
+	"github.com/google/uuid"
 
 	"lieudit/eventstore"
 )
 
-// Source is what a feed reads, and on whose behalf.
+// Source is what a feed reads, and how.
 type Source struct {
 	Store  eventstore.Store
 	Filter eventstore.Filter
-	// BatchEvents is how many events are put into one message while the log is being caught up with, at least; 500 when it is 0.
+	// BatchEvents is the number of events after which a message ends, once the append that it is in is complete; 500
+	// when it is 0.
 	BatchEvents int
-	// MinInterval is the least time between two messages once the log has been caught up with: what comes sooner goes together.
-	// What comes after a longer quiet goes at once.
+	// MinInterval is the least time between two messages once the log has been caught up with. Events that come
+	// sooner share a message; an event after a longer quiet is delivered at once.
 	MinInterval time.Duration
-	// LoadCheckpoint gives the mark to resume after. It is asked at the start, after a Nack and after the reading ended,
-	// and may block for as long as nothing is wanted.
+	// LoadCheckpoint returns the checkpoint to resume after. It is called at the start, after a Nack, and after the
+	// subscription to the log ended. It may block for as long as nothing is to be delivered.
 	LoadCheckpoint func(context.Context) (eventstore.Checkpoint, error)
-	// OnError, when set, is told why From failed or the log ended the reading. The feed tries again by itself.
+	// OnError, when set, is called with the reason why LoadCheckpoint failed or the subscription to the log ended.
+	// The feed retries by itself.
 	OnError func(error)
 }
 
-// Feed is a message.Subscriber over a log. Every subscription reads the same source, on its own.
+// Feed is a message.Subscriber over a log. Each subscription reads the source independently. It is safe for
+// concurrent use.
 type Feed struct {
 	source  Source
 	closing context.Context
 	close   context.CancelFunc
 	running sync.WaitGroup
-	mu      sync.Mutex // no subscription begins while Close waits
+	mu      sync.Mutex // keeps a subscription from starting while Close waits
 }
 
-// ErrClosed: the feed was closed.
+// ErrClosed is the error of Subscribe after Close.
 var ErrClosed = errors.New("feed closed")
 
-// errNacked: the message got a Nack.
+// errNacked: the handler refused the message.
 var errNacked = errors.New("batch refused")
 
-// New is a feed of a source.
+// New returns a feed of a source. It starts nothing.
 func New(source Source) *Feed {
 	if source.BatchEvents == 0 {
 		source.BatchEvents = defaultBatchEvents
@@ -59,10 +71,10 @@ func New(source Source) *Feed {
 	return f
 }
 
-// Subscribe begins a subscription; topic is only a name, which the messages carry. The channel is closed when ctx
-// ends or the feed is closed. The next message comes after the Ack of the one before; a Nack brings the same
-// events again after a pause, unless From says that they are done.
-func (f *Feed) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
+// Subscribe starts a subscription; it has no use for the topic. The channel is closed when ctx ends or the feed is
+// closed. The next message comes after the Ack of the one before. After a Nack and a pause the same events come
+// again, unless LoadCheckpoint says that they are done.
+func (f *Feed) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closing.Err() != nil {
@@ -75,7 +87,7 @@ func (f *Feed) Subscribe(ctx context.Context, topic string) (<-chan *message.Mes
 		defer close(out)
 		defer cancel()
 		defer stopAfterFunc()
-		f.deliverUntilClosed(ctx, topic, out)
+		f.deliverUntilClosed(ctx, out)
 	})
 	return out, nil
 }
@@ -89,24 +101,29 @@ func (f *Feed) Close() error {
 	return nil
 }
 
-func (f *Feed) deliverUntilClosed(ctx context.Context, topic string, out chan<- *message.Message) {
-	delay := backoff{}
+// deliverUntilClosed delivers batches until ctx ends, and starts again after every refusal or failure.
+func (f *Feed) deliverUntilClosed(ctx context.Context, out chan<- *message.Message) {
+	pauses := newBackoff()
 	for ctx.Err() == nil {
-		err := f.deliverBatches(ctx, out, subscription{topic, &delay})
+		err := f.deliverBatches(ctx, out, pauses)
 		if ctx.Err() == nil && !errors.Is(err, errNacked) {
 			f.source.OnError(err)
 		}
-		delay.sleep(ctx)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pauses.NextBackOff()):
+		}
 	}
 }
 
-type subscription struct {
-	topic   string
-	backoff *backoff
+// newBackoff returns pauses that double: between 12.5 and 25 ms at first, between 1 and 2 s after many failures.
+func newBackoff() *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{InitialInterval: 18750 * time.Microsecond, MaxInterval: 1500 * time.Millisecond, Multiplier: 2, RandomizationFactor: 1. / 3}
 }
 
-// deliverBatches delivers batches from where the source wants to resume, until one is refused or the reading ends.
-func (f *Feed) deliverBatches(ctx context.Context, out chan<- *message.Message, s subscription) error {
+// deliverBatches delivers batches from where the source wants to resume, until one is refused or the subscription to the
+// log ends. Every batch that is acknowledged resets the pauses.
+func (f *Feed) deliverBatches(ctx context.Context, out chan<- *message.Message, pauses *backoff.ExponentialBackOff) error {
 	checkpoint, err := f.source.LoadCheckpoint(ctx)
 	if err != nil {
 		return err
@@ -122,18 +139,18 @@ func (f *Feed) deliverBatches(ctx context.Context, out chan<- *message.Message, 
 		if err != nil {
 			return err
 		}
-		if err := deliverBatch(ctx, out, b, s.topic); err != nil {
+		if err := deliverBatch(ctx, out, b); err != nil {
 			return err
 		}
-		s.backoff.reset()
+		pauses.Reset()
 	}
 }
 
-// deliverBatch returns when the batch was acknowledged. The message's context ends then.
-func deliverBatch(ctx context.Context, out chan<- *message.Message, b Batch, topic string) error {
+// deliverBatch returns when the batch was acknowledged or refused. The message's context ends then.
+func deliverBatch(ctx context.Context, out chan<- *message.Message, b Batch) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m := b.newMessage(ctx, topic)
+	m := message.NewMessageWithContext(context.WithValue(ctx, batchKey{}, b), uuid.NewString(), nil)
 	select {
 	case out <- m:
 	case <-ctx.Done():
@@ -146,23 +163,5 @@ func deliverBatch(ctx context.Context, out chan<- *message.Message, b Batch, top
 		return errNacked
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-const (
-	minBackoff = 25 * time.Millisecond
-	maxBackoff = 2 * time.Second
-)
-
-// backoff is the time between tries: longer and longer while nothing succeeds.
-type backoff struct{ next time.Duration }
-
-func (p *backoff) reset() { p.next = 0 }
-
-func (p *backoff) sleep(ctx context.Context) {
-	p.next = min(max(minBackoff, 2*p.next), maxBackoff)
-	select {
-	case <-ctx.Done():
-	case <-time.After(p.next/2 + rand.N(p.next/2)):
 	}
 }

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
 
 	"lieudit/eventstore"
 )
 
 var errInvalidAppend = errors.New("not an append")
 
-// Append hands the events to the writer and waits for it.
+// Append encodes the events, puts them into the queue of the writer and waits for its answer.
 func (j *Journal) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	if j.isClosed() {
 		return eventstore.AppendResult{}, eventstore.ErrClosed
@@ -28,14 +32,15 @@ func (j *Journal) Append(ctx context.Context, stream string, expected eventstore
 	}
 	select {
 	case out := <-r.done:
-		j.requestPool.Put(r)
+		j.requestPool.Put(r) // the writer has no reference to it any more
 		return out.result, out.err
 	case <-ctx.Done():
-		r.isAbandoned.Store(true)
+		r.isAbandoned.Store(true) // the writer still has it: it does not go back to the pool
 		return eventstore.AppendResult{}, unknownOutcome(ctx.Err())
 	}
 }
 
+// unknownOutcome is ErrUnknown with its cause.
 func unknownOutcome(cause error) error { return fmt.Errorf("%w: %w", eventstore.ErrUnknown, cause) }
 
 // validateAppend refuses what could never be written.
@@ -64,7 +69,26 @@ func (j *Journal) validateAppend(stream string, expected eventstore.Revision, ev
 	return nil
 }
 
-// newRequest encodes an append. It holds nothing of the caller's but the stream's name.
+// appendRequest is one append on its way to the writer. Its caller encodes the frames, so that the writer does little and
+// never reads the caller's slices.
+type appendRequest struct {
+	stream   string
+	key      streamKey
+	expected eventstore.Revision
+	ids      []uuid.UUID
+	frames   []byte
+
+	isAbandoned atomic.Bool  // the caller's context has ended: the append is not written any more
+	done        chan outcome // has room for the one answer
+}
+
+// outcome is the answer to an append.
+type outcome struct {
+	result eventstore.AppendResult
+	err    error
+}
+
+// newRequest encodes an append. Of the caller's memory it keeps the stream's name only.
 func (j *Journal) newRequest(stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) *appendRequest {
 	r, ok := j.requestPool.Get().(*appendRequest)
 	if !ok {
@@ -81,4 +105,90 @@ func (j *Journal) newRequest(stream string, expected eventstore.Revision, events
 		r.frames = appendEventFrame(r.frames, stream, &events[i], kind)
 	}
 	return r
+}
+
+// appendQueue holds the appends that wait for the writer. It is safe for concurrent use.
+type appendQueue struct {
+	mu         sync.Mutex
+	pending    []*appendRequest
+	closeErr   error // why no append is accepted any more
+	unresolved unresolvedAppends
+	notEmpty   chan struct{}
+}
+
+// unresolvedAppends are the appends that a failed write may have made durable nevertheless, by their first id. One that is
+// sent again gets the same error again: only opening the log anew shows whether it was made.
+type unresolvedAppends struct {
+	firstIDs map[uuid.UUID]struct{}
+	err      error
+}
+
+func newAppendQueue() *appendQueue { return &appendQueue{notEmpty: make(chan struct{}, 1)} }
+
+// enqueue adds an append, or returns why none is accepted any more.
+func (q *appendQueue) enqueue(r *appendRequest) error {
+	q.mu.Lock()
+	if q.closeErr != nil {
+		defer q.mu.Unlock()
+		return q.rejectionError(r)
+	}
+	q.pending = append(q.pending, r)
+	first := len(q.pending) == 1
+	q.mu.Unlock()
+	if first {
+		q.signalNotEmpty()
+	}
+	return nil
+}
+
+// signalNotEmpty wakes the writer. A signal that it has not seen yet is enough.
+func (q *appendQueue) signalNotEmpty() {
+	select {
+	case q.notEmpty <- struct{}{}:
+	default:
+	}
+}
+
+// takePending returns the appends that wait and keeps the empty slice to fill it next. It reports false once the queue is
+// closed.
+func (q *appendQueue) takePending(empty []*appendRequest) ([]*appendRequest, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closeErr != nil {
+		return nil, false
+	}
+	if len(q.pending) == 0 {
+		return nil, true
+	}
+	got := q.pending
+	q.pending = empty[:0]
+	return got, true
+}
+
+// close answers all appends that wait, and all later ones, with cause. The first cause stays.
+func (q *appendQueue) close(cause error) { q.failAll(nil, cause, unresolvedAppends{}) }
+
+// failAll is close for the writer, which has taken appends out of the queue and not answered them.
+func (q *appendQueue) failAll(taken []*appendRequest, cause error, unresolved unresolvedAppends) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closeErr == nil {
+		q.closeErr = cause
+	}
+	if q.unresolved.firstIDs == nil {
+		q.unresolved = unresolved
+	}
+	for _, r := range append(taken, q.pending...) {
+		r.done <- outcome{err: q.rejectionError(r)}
+	}
+	q.pending = nil
+	q.signalNotEmpty()
+}
+
+// rejectionError is the error of an append that a closed queue does not accept.
+func (q *appendQueue) rejectionError(r *appendRequest) error {
+	if _, isUnresolved := q.unresolved.firstIDs[r.ids[0]]; isUnresolved {
+		return q.unresolved.err
+	}
+	return q.closeErr
 }

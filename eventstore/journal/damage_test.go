@@ -18,7 +18,7 @@ type frameRange struct {
 	isMark   bool
 }
 
-// findFrames reads a segment by nothing but the comment in format.go.
+// findFrames reads a segment by the description in format.go, without the code of the package.
 func findFrames(b []byte) (all []frameRange) {
 	at := int64(64)
 	for at+40 <= int64(len(b)) {
@@ -32,7 +32,7 @@ func findFrames(b []byte) (all []frameRange) {
 	return all
 }
 
-// newWrittenLog is a machine that holds a closed log of several segments.
+// newWrittenLog makes a disk that holds a closed log of several segments.
 func newWrittenLog(t *testing.T, seed uint64) *powerLossFS {
 	t.Helper()
 	m := newPowerLossFS(seed)
@@ -49,7 +49,7 @@ func newWrittenLog(t *testing.T, seed uint64) *powerLossFS {
 	return m
 }
 
-// copyWithFlippedBit is the same disk once more, with one bit of one file flipped.
+// copyWithFlippedBit copies a disk and flips one bit of one file; no bit when no file has the name.
 func (m *powerLossFS) copyWithFlippedBit(name string, at int64, bit int) *powerLossFS {
 	c := newPowerLossFS(1)
 	for n, i := range m.files {
@@ -65,9 +65,9 @@ func (m *powerLossFS) copyWithFlippedBit(name string, at int64, bit int) *powerL
 
 func segmentFileName(n int) string { return fmt.Sprintf("%016x.log", n*smallSegmentSize) }
 
-// Every frame of a closed log is before a durable mark, but for a mark that no append follows. A flipped bit in any of its fields is
-// named, with the position of the frame it is in; whatever was read before is what was written.
-func TestAFlippedBitIsNamedWhereverItIs(t *testing.T) {
+// Every frame of a closed log is before a durable mark, but for a mark that no append follows. So a flipped bit in any field
+// is reported with the position of its frame, and what was read before it is what was written.
+func TestFlippedBitIsReportedAtItsFrame(t *testing.T) {
 	t.Parallel()
 	m := newWrittenLog(t, 1)
 	whole := readContents(t, openOn(t, m.copyWithFlippedBit("", 0, 0)))
@@ -94,7 +94,7 @@ func TestAFlippedBitIsNamedWhereverItIs(t *testing.T) {
 	}
 }
 
-// maxStep is how many bytes at most a test that goes through all of something leaves out at a time.
+// maxStep is how many bytes a test that goes through a file skips at most.
 func maxStep() int {
 	if isLongRun() {
 		return 1
@@ -102,7 +102,7 @@ func maxStep() int {
 	return 24
 }
 
-// pickOffsets are in a frame's fixed fields, different ones in each frame, and in the rest.
+// pickOffsets picks bytes of a frame: some of its fixed fields, different ones in each frame, and of the rest.
 func pickOffsets(rng *rand.Rand, p frameRange) (all []int64) {
 	for at := p.from + int64(rng.IntN(maxStep())); at < min(p.to, p.from+64); at += int64(1 + rng.IntN(maxStep())) {
 		all = append(all, at)
@@ -110,7 +110,7 @@ func pickOffsets(rng *rand.Rand, p frameRange) (all []int64) {
 	return append(all, p.to-1, p.from+rng.Int64N(p.to-p.from))
 }
 
-// checkDamageNamed opens and reads a log that must be found checkDamageNamed at want. It returns what was wrong with that.
+// checkDamageNamed opens and reads a log that must be reported damaged at want. It returns how it was not, or "".
 func checkDamageNamed(t *testing.T, dir string, m *powerLossFS, want eventstore.Position, whole []string) string {
 	t.Helper()
 	read := 0
@@ -137,7 +137,7 @@ func checkDamageNamed(t *testing.T, dir string, m *powerLossFS, want eventstore.
 	return ""
 }
 
-func TestADamagedHeaderOrAMissingSegmentIsRefused(t *testing.T) {
+func TestDamagedHeaderOrMissingSegmentIsRefused(t *testing.T) {
 	t.Parallel()
 	m := newWrittenLog(t, 1)
 	for name, spoil := range map[string]func(c *powerLossFS){
@@ -168,7 +168,7 @@ func deleteFiles(m *powerLossFS, suffix string) {
 	}
 }
 
-func TestADamagedOrMissingIndexIsMadeAgain(t *testing.T) {
+func TestDamagedOrMissingIndexIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	m := newWrittenLog(t, 1)
 	whole := fmt.Sprint(readContents(t, openOn(t, m.copyWithFlippedBit("", 0, 0))))
@@ -191,7 +191,7 @@ func TestADamagedOrMissingIndexIsMadeAgain(t *testing.T) {
 			t.Fatalf("index %d: verify counts %d events, %v; want 180", i, n, err)
 		}
 		for n := range 7 {
-			r, ok, err := j.LastEvent(t.Context(), fmt.Sprintf("s-%d", n))
+			r, ok, err := lastEvent(t.Context(), j, fmt.Sprintf("s-%d", n))
 			if err != nil || !ok || r.Revision < 23 {
 				t.Fatalf("index %d: last event of s-%d is %d, %v", i, n, r.Revision, err)
 			}
@@ -200,7 +200,7 @@ func TestADamagedOrMissingIndexIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestVerifyNamesDamageThatOpenDoesNotLookFor(t *testing.T) {
+func TestVerifyReportsDamageThatOpenDoesNotLookFor(t *testing.T) {
 	t.Parallel()
 	m := newWrittenLog(t, 1)
 	p := findFrames(m.files[segmentFileName(0)].cached)[5]
@@ -212,8 +212,8 @@ func TestVerifyNamesDamageThatOpenDoesNotLookFor(t *testing.T) {
 	}
 }
 
-// What follows the last mark may be torn anywhere: it is cut, and the log goes on.
-func TestATornTailIsCutWhereverItTears(t *testing.T) {
+// What stands behind the last mark may be torn anywhere: it is cut, and the log goes on.
+func TestTornTailIsCutWhereverItIsTorn(t *testing.T) {
 	t.Parallel()
 	m := newPowerLossFS(1)
 	j := openOn(t, m)
@@ -247,4 +247,57 @@ func TestATornTailIsCutWhereverItTears(t *testing.T) {
 			t.Fatalf("torn at %d and written on: the log holds %q", at, got)
 		}
 	}
+}
+
+// FuzzRecovery puts any bytes at any place of a log's files. The log opens or says why not; it never yields what was
+// not written, and what it yields once opened it yields again after another start.
+func FuzzRecovery(f *testing.F) {
+	f.Add(uint8(0), uint32(64), []byte{0, 0, 0, 0})
+	f.Add(uint8(1), uint32(16448), []byte{1})
+	f.Add(uint8(2), uint32(70), make([]byte, 300))
+	f.Add(uint8(3), uint32(0), []byte("LIEUDITX"))
+	var logs []*powerLossFS
+	f.Fuzz(func(t *testing.T, file uint8, at uint32, b []byte) {
+		if logs == nil {
+			logs = []*powerLossFS{newWrittenLog(t, 1)}
+		}
+		m := logs[0].copyWithFlippedBit("", 0, 0)
+		names, _ := m.Names()
+		target := m.files[names[int(file)%len(names)]]
+		if len(target.cached) > 0 {
+			copy(target.cached[int(at)%len(target.cached):], b)
+		}
+		first, err := readChecked(t, m)
+		if err != nil {
+			return
+		}
+		second, err := readChecked(t, m)
+		if err != nil || fmt.Sprint(first) != fmt.Sprint(second) {
+			t.Fatalf("opened once it holds %d events, opened again %d, %v", len(first), len(second), err)
+		}
+	})
+}
+
+// readChecked opens a log and reads it; what it yields must be as it was written.
+func readChecked(t *testing.T, m *powerLossFS) (got []string, err error) {
+	t.Helper()
+	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: smallSegmentSize, FS: m, Logger: discardLogger()})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = j.Close() }()
+	for s, err := range j.ReadAll(t.Context(), eventstore.Checkpoint{}, nil) {
+		if err != nil {
+			return got, err
+		}
+		if s.Kind != eventstore.EventAppeared {
+			continue
+		}
+		n := len(got)
+		if want := fmt.Sprint(n/2, " "); n%2 == 0 && string(s.Event.Data[:len(want)]) != want || n%2 == 1 && string(s.Event.Data) != "second" {
+			t.Fatalf("event %d is %q", n, s.Event.Data)
+		}
+		got = append(got, string(s.Event.Data))
+	}
+	return got, nil
 }

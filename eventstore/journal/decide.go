@@ -3,11 +3,14 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
+
+	"github.com/google/uuid"
 
 	"lieudit/eventstore"
 )
 
-// decidePending decides what waits, in order, until the group or the segment is full. What is left then stays in left.
+// decidePending decides on undecided appends, in order, until the group or the segment is full. The others stay undecided.
 func (w *writer) decidePending() {
 	now := max(w.lastTime, w.journal.options.Clock().UnixMicro())
 	for len(w.undecided) > 0 && len(w.openGroup.buf) < maxGroupBytes && len(w.openGroup.replies) < maxGroupAppends {
@@ -16,7 +19,7 @@ func (w *writer) decidePending() {
 		out, isNew := w.decideAppend(r, w.journal.index.currentRevision(s, known))
 		if isNew && !w.fitsActiveSegment(r) {
 			if len(w.openGroup.appends) > 0 {
-				return
+				return // a group lies in one segment: the append begins the next group
 			}
 			if out.err = w.rollSegment(); out.err == nil {
 				continue
@@ -34,12 +37,14 @@ func (w *writer) decidePending() {
 	}
 }
 
+// fitsActiveSegment says whether the append still fits the active segment, behind the open group or behind its mark.
 func (w *writer) fitsActiveSegment(r *appendRequest) bool {
 	used := max(len(w.openGroup.buf), durableMarkSize)
 	return w.pos+eventstore.Position(used+len(r.frames)) <= w.activeSegment().appendLimit()
 }
 
-// rollSegment goes on to the next segment. Nothing is placed in the group.
+// rollSegment goes on to the next segment. The open group must hold no appends. Where there is no next segment it fails with
+// ErrUnavailable, and the journal stays as it was: the next append tries again.
 func (w *writer) rollSegment() error {
 	next, err := w.journal.segmentManager.takeSpare()
 	if err != nil {
@@ -47,18 +52,19 @@ func (w *writer) rollSegment() error {
 	}
 	full := w.activeSegment()
 	full.end, full.lastPosition, full.lastCRC = w.pos, w.lastCheckpoint.Position, w.prevCRC
-	w.segments = append(w.segments[:len(w.segments):len(w.segments)], next)
+	w.segments = append(w.segments[:len(w.segments):len(w.segments)], next) // a new array: views share the old one
 	w.pos, w.isSpareRequested, w.openGroup.filledSegment = next.dataStart(), false, full
 	return nil
 }
 
-// placeAppend gives an append its revisions and its bytes in the group.
+// placeAppend adds an append to the open group: its revisions, its time and its frames.
 func (w *writer) placeAppend(r *appendRequest, s slot, now int64) eventstore.AppendResult {
 	g, h := w.openGroup, w.journal.index.head(s)
 	if len(g.appends) == 0 {
 		g.buf = w.appendMark(g.buf)
 		w.groupCRC = frame(g.buf).crc()
 	}
+	// The frames have been encoded by the caller of Append: only their revision, time, position and CRCs are missing.
 	p := placedAppend{key: r.key, slot: s, firstRevision: h.revision + 1, offsetsFrom: uint32(len(g.offsets))}
 	at := len(g.buf)
 	g.buf = append(g.buf, r.frames...)
@@ -79,11 +85,11 @@ func (w *writer) placeAppend(r *appendRequest, s slot, now int64) eventstore.App
 	return eventstore.AppendResult{Revision: h.revision, Position: w.lastCheckpoint.Position}
 }
 
-// decideAppend says what becomes of an append to a stream at revision current, given all appends before it, those not
-// durable yet included. It is fresh when its events have to be added.
+// decideAppend decides on an append to a stream at revision current. It takes all appends before it into account, also
+// those that are not durable yet. isNew means that the events have to be added; else out is the answer.
 func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (out outcome, isNew bool) {
 	if r.isAbandoned.Load() {
-		return outcome{err: eventstore.ErrUnknown}, false
+		return outcome{err: eventstore.ErrUnknown}, false // nobody waits for it
 	}
 	if m, ok := w.recent.findByFirstID(r.ids[0]); ok {
 		return w.answerRepeat(r, m), false
@@ -94,7 +100,7 @@ func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (ou
 	if r.expected == eventstore.Any || r.expected == current {
 		return outcome{}, true
 	}
-	if r.expected < current {
+	if r.expected < current { // the append may be a repeat whose ids are forgotten
 		if out := w.compareWithStored(r, r.expected+1); !errors.Is(out.err, eventstore.ErrConflict) {
 			return out, false
 		}
@@ -102,56 +108,197 @@ func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (ou
 	return outcome{err: &eventstore.ConflictError{Stream: r.stream, Expected: r.expected, Current: current}}, false
 }
 
-// answerRepeat answers a batch whose first id is that of a remembered append.
+// answerRepeat answers an append whose first id is that of the remembered append m.
 func (w *writer) answerRepeat(r *appendRequest, m recentAppend) outcome {
-	mismatch := outcome{err: eventstore.ErrIDReused}
+	reused := outcome{err: eventstore.ErrIDReused}
 	if m.key != r.key || r.expected != eventstore.Any && r.expected != m.firstRevision-1 {
-		return mismatch
+		return reused
 	}
 	same, known := w.recent.hasSameIDs(m, r.ids)
-	if !known {
+	if !known { // too long to be remembered id by id
 		if out := w.compareWithStored(r, m.firstRevision); !errors.Is(out.err, eventstore.ErrConflict) {
 			return out
 		}
 	}
 	if !same {
-		return mismatch
+		return reused
 	}
 	return outcome{result: eventstore.AppendResult{Revision: m.firstRevision + eventstore.Revision(m.eventCount) - 1, Position: m.lastPosition}}
 }
 
-// compareWithStored compares a batch with what stands durably in its stream from first on: the very same append is what
-// was committed then, one that shares an id with it is a mismatch, and any other a conflict. What is not durable yet
-// need not be looked at: all its ids are remembered.
+// compareWithStored compares an append with the durable events of its stream from revision first on. The very same append
+// gets the result it had then, one that shares an id with it is ErrIDReused, any other is ErrConflict. Events that are not
+// durable yet need no look: all their ids are remembered.
 func (w *writer) compareWithStored(r *appendRequest, first eventstore.Revision) outcome {
-	from, sharedIDs, matching := max(first-1, 0), 0, 0
-	var last frame
-	for f, err := range w.journal.streamFrames(r.stream, r.key, from, eventstore.Forward) {
-		if err != nil {
-			return outcome{err: fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)}
-		}
-		i := int(f.revision() - first)
-		if i < 0 {
-			if !f.isLastOfAppend() {
-				matching = -1 // the batch would begin inside an append
-			}
-			continue
-		}
-		if f.id() == r.ids[i] {
-			sharedIDs++
-			if f.isLastOfAppend() == (i == len(r.ids)-1) {
-				matching++
-			}
-		}
-		if last = f; i == len(r.ids)-1 {
-			break
-		}
-	}
+	shared, isSame, last, err := w.countShared(r, first)
 	switch {
-	case matching == len(r.ids):
+	case err != nil:
+		return outcome{err: fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)}
+	case isSame:
 		return outcome{result: eventstore.AppendResult{Revision: last.revision(), Position: last.position()}}
-	case sharedIDs > 0:
+	case shared > 0:
 		return outcome{err: eventstore.ErrIDReused}
 	}
 	return outcome{err: eventstore.ErrConflict}
+}
+
+// countShared counts the ids that an append shares, place by place, with the stored events from revision first on. isSame
+// means that it shares all of them and that the stored ones are one whole append too; last is then its last event.
+func (w *writer) countShared(r *appendRequest, first eventstore.Revision) (shared int, isSame bool, last frame, err error) {
+	isSame = true
+	for f, err := range w.journal.streamFrames(r.stream, r.key, max(first-1, 0), eventstore.Forward) {
+		if err != nil {
+			return 0, false, nil, err
+		}
+		i := int(f.revision() - first)
+		if i < 0 {
+			isSame = f.isLastOfAppend() // else the append would begin inside another
+			continue
+		}
+		if f.id() == r.ids[i] {
+			shared++
+		}
+		if last = f; f.isLastOfAppend() != (i == len(r.ids)-1) {
+			isSame = false
+		}
+		if i == len(r.ids)-1 {
+			break
+		}
+	}
+	return shared, isSame && shared == len(r.ids), last, nil
+}
+
+const (
+	maxRecentAppends = 16 << 10  // the contract asks for 10,000
+	maxRecentIDs     = 128 << 10 // of events behind the first of their append
+)
+
+// recentAppends remembers the latest appends by their ids. The first id is kept as long as the append is. The later ids
+// have a ring of their own, so that appends of thousands of events neither fill the memory nor push the others out.
+type recentAppends struct {
+	appends  []recentAppend // one for each of firstIDs
+	firstIDs *idRing
+	laterIDs *idRing
+}
+
+// recentAppend is what is remembered of one append besides its ids.
+type recentAppend struct {
+	key            streamKey
+	firstRevision  eventstore.Revision
+	lastPosition   eventstore.Position
+	eventCount     int
+	laterIDsBefore uint64 // how many later ids were added before its own
+}
+
+func newRecentAppends() *recentAppends {
+	return &recentAppends{
+		appends:  make([]recentAppend, 0, 64),
+		firstIDs: newIDRing(maxRecentAppends), laterIDs: newIDRing(maxRecentIDs),
+	}
+}
+
+// addAppend remembers an append, which replaces the oldest one when there are maxRecentAppends. last is the position of its
+// last event.
+func (r *recentAppends) addAppend(key streamKey, first eventstore.Revision, last eventstore.Position, ids []uuid.UUID) {
+	m := recentAppend{key: key, firstRevision: first, lastPosition: last, eventCount: len(ids), laterIDsBefore: r.laterIDs.added}
+	if at := r.firstIDs.add(ids[0]); at < len(r.appends) {
+		r.appends[at] = m
+	} else {
+		r.appends = append(r.appends, m)
+	}
+	for _, id := range ids[1:] {
+		r.laterIDs.add(id)
+	}
+}
+
+// findByFirstID returns the append whose first id is id.
+func (r *recentAppends) findByFirstID(id uuid.UUID) (recentAppend, bool) {
+	if at := r.firstIDs.indexOf(id); at >= 0 {
+		return r.appends[at], true
+	}
+	return recentAppend{}, false
+}
+
+// containsAny says whether any of ids is remembered. The first of them must not be the first id of an append.
+func (r *recentAppends) containsAny(ids []uuid.UUID) bool {
+	for i, id := range ids {
+		if r.laterIDs.indexOf(id) >= 0 || i > 0 && r.firstIDs.indexOf(id) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// hasSameIDs says whether the append m, whose first id is the first of ids, had exactly these ids. known is false when
+// not all of its ids are remembered any more.
+func (r *recentAppends) hasSameIDs(m recentAppend, ids []uuid.UUID) (same, known bool) {
+	if m.eventCount != len(ids) {
+		return false, true
+	}
+	if len(ids) > 1 && r.laterIDs.added > m.laterIDsBefore+maxRecentIDs {
+		return false, false
+	}
+	for i, id := range ids[1:] {
+		if r.laterIDs.ids[(m.laterIDsBefore+uint64(i))%maxRecentIDs] != id {
+			return false, true
+		}
+	}
+	return true, true
+}
+
+// idRing keeps the last capacity ids, with a hash table over them. It holds no pointers, so the garbage collector does not
+// walk it.
+type idRing struct {
+	capacity     uint64 // how many are kept, a power of two
+	seed         maphash.Seed
+	ids          []uuid.UUID // a ring
+	nextInBucket []int32     // by place: 1 + the place of the next id of its bucket, or 0
+	buckets      []int32     // by hash: 1 + the place of the first id of the bucket, or 0
+	added        uint64      // how many ids were ever added
+}
+
+func newIDRing(size uint64) *idRing { return &idRing{capacity: size, seed: maphash.MakeSeed()} }
+
+// bucketOf returns the bucket of an id. The hash has a random seed, so that nobody can choose ids that share a bucket.
+func (l *idRing) bucketOf(id uuid.UUID) *int32 {
+	return &l.buckets[maphash.Bytes(l.seed, id[:])%l.capacity]
+}
+
+// add stores id in place of the oldest and returns its place in the ring.
+func (l *idRing) add(id uuid.UUID) int {
+	if l.buckets == nil {
+		l.buckets = make([]int32, l.capacity)
+	}
+	at := int(l.added % l.capacity)
+	if at == len(l.ids) {
+		l.ids, l.nextInBucket = append(l.ids, id), append(l.nextInBucket, 0)
+	} else {
+		l.unlink(at)
+		l.ids[at] = id
+	}
+	b := l.bucketOf(id)
+	l.nextInBucket[at], *b = *b, int32(at+1)
+	l.added++
+	return at
+}
+
+// unlink takes the id at a place out of its bucket.
+func (l *idRing) unlink(at int) {
+	p := l.bucketOf(l.ids[at])
+	for *p != int32(at+1) {
+		p = &l.nextInBucket[*p-1]
+	}
+	*p = l.nextInBucket[at]
+}
+
+// indexOf returns the place of id in the ring, negative when it is not there.
+func (l *idRing) indexOf(id uuid.UUID) int {
+	if l.buckets == nil {
+		return -1
+	}
+	at := *l.bucketOf(id)
+	for at != 0 && l.ids[at-1] != id {
+		at = l.nextInBucket[at-1]
+	}
+	return int(at) - 1
 }

@@ -1,13 +1,12 @@
-// Package journal is the embedded event log: an eventstore.Store in one folder, written by one process.
-// An append returns when its bytes are on disk, a reader sees an event only then, and no crash, power cut,
-// full disk or failing fsync takes an acknowledged event back. Whatever the disk gives back is checked
-// against its CRC before anyone sees it.
 package journal
 
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
+	"io"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -19,9 +18,11 @@ import (
 // A log is a folder of segments, NNNNNNNNNNNNNNNN.log, each with an index beside it once it is full
 // (NNNNNNNNNNNNNNNN.idx, see index.go). The sixteen hexadecimal digits are the segment's base: the position of its first
 // byte. A position is a byte's place in the whole log; the base of a segment is the base of the one before plus
-// its size. *.tmp is unfinished work and worth nothing; lock names the process that holds the folder.
+// its size. A *.tmp file is unfinished work and is removed at the next start; the file lock names the process that
+// holds the folder.
 //
-// A segment has its full size from birth, zeros where nothing was written, and begins with a header of 64 bytes:
+// A segment has its full size from the beginning, with zeros where nothing was written. It begins with a header of
+// 64 bytes:
 //
 //	 0  magic    8  "LIEUDITJ"
 //	 8  version  4  1
@@ -56,13 +57,14 @@ import (
 //	64  stream name, type name, metadata, and data up to the frame's end
 //
 // The events of one append stand next to each other in one segment. What one fdatasync makes durable is a group: a mark,
-// then whole appends. A segment's first frame is a mark, whose durable is the end of the segment before. In a quiet moment the
-// next group's mark is written early, alone and not yet synced; the group then writes the very same bytes again, or, when it
-// goes to the next segment, leaves that mark behind: it proves what it says but no frame links to it.
+// then whole appends. A segment's first frame is a mark, whose durable is the end of the segment before. When the writer
+// is idle it writes the mark of the next group early, alone and not yet synced. That group then writes the very same bytes
+// again. If it goes to the next segment instead, the early mark stays behind: what it says is true, but no frame links
+// to it.
 //
-// To read the log: take frames while they check out. Where one does not, the log ends there if no valid mark with a durable
-// beyond that place stands later in the file or in a later segment; else the log is damaged. An append without its last
-// event is not there.
+// To read the log: read frames as long as they are valid. At the first invalid one the log ends, unless a valid mark
+// further on in this segment or in a later one has a durable beyond that place: then the log is damaged. An append whose
+// last event is missing does not count.
 const (
 	formatVersion     = 1
 	segmentHeaderSize = 64
@@ -82,10 +84,10 @@ var (
 	littleEndian = binary.LittleEndian
 )
 
-// newCRCSeed is what the CRCs of a log's frames begin with, so that a frame of another log is never taken for one of this.
+// newCRCSeed is the value that the CRC of every frame of a log starts from. It makes a frame of another log invalid here.
 func newCRCSeed(logID uuid.UUID) uint32 { return crc32.Checksum(logID[:], castagnoli) }
 
-// segmentHeader is the beginning of a segment.
+// segmentHeader is the content of a segment's header.
 type segmentHeader struct {
 	logID      uuid.UUID
 	base, size uint64
@@ -124,6 +126,226 @@ func decodeSegmentHeader(b []byte) (segmentHeader, error) {
 	return segmentHeader{logID: uuid.UUID(b[16:32]), base: littleEndian.Uint64(b[32:]), size: littleEndian.Uint64(b[40:])}, nil
 }
 
+// newCorruptError is a *CorruptError at pos. Operators read the reason.
 func newCorruptError(pos eventstore.Position, reason string) error {
 	return &eventstore.CorruptError{Position: pos, Reason: reason}
+}
+
+// frame is the bytes of one mark or one event, in the layout at the top of this file. The accessors rely on parseFrame,
+// which has checked the lengths.
+type frame []byte
+
+func (f frame) crc() uint32     { return littleEndian.Uint32(f) }
+func (f frame) size() int       { return int(littleEndian.Uint32(f[4:])) }
+func (f frame) prevCRC() uint32 { return littleEndian.Uint32(f[8:]) }
+func (f frame) kind() byte      { return f[12] }
+func (f frame) position() eventstore.Position {
+	return eventstore.Position(littleEndian.Uint64(f[16:]))
+}
+func (f frame) durableEnd() eventstore.Position {
+	return eventstore.Position(littleEndian.Uint64(f[24:]))
+}
+func (f frame) revision() eventstore.Revision {
+	return eventstore.Revision(littleEndian.Uint64(f[24:]))
+}
+func (f frame) time() time.Time      { return time.UnixMicro(int64(littleEndian.Uint64(f[32:]))).UTC() }
+func (f frame) id() uuid.UUID        { return uuid.UUID(f[40:56]) }
+func (f frame) isEvent() bool        { return f[12] != kindDurableMark }
+func (f frame) isLastOfAppend() bool { return f[12] == kindLastEvent }
+
+func (f frame) stream() []byte {
+	n := eventHeaderSize + int(littleEndian.Uint16(f[14:]))
+	return f[eventHeaderSize:n:n]
+}
+
+func (f frame) typeName() []byte {
+	at := eventHeaderSize + int(littleEndian.Uint16(f[14:]))
+	n := at + int(littleEndian.Uint32(f[56:]))
+	return f[at:n:n]
+}
+
+// metadataAndData returns the metadata and the data; either is nil when it is empty.
+func (f frame) metadataAndData() (metadata, data []byte) {
+	at := eventHeaderSize + int(littleEndian.Uint16(f[14:])) + int(littleEndian.Uint32(f[56:]))
+	n := at + int(littleEndian.Uint32(f[60:]))
+	return sliceOrNil(f, at, n), sliceOrNil(f, n, len(f))
+}
+
+func sliceOrNil(f frame, from, to int) []byte {
+	if from == to {
+		return nil
+	}
+	return f[from:to:to]
+}
+
+func (f frame) checkpoint(logID uuid.UUID) eventstore.Checkpoint {
+	return eventstore.Checkpoint{Log: logID, Position: f.position(), Event: f.id()}
+}
+
+// hasValidLengths says whether the lengths inside a frame fit its size, so that the accessors stay within it.
+func (f frame) hasValidLengths() bool {
+	switch f.kind() {
+	case kindDurableMark:
+		return len(f) == durableMarkSize && string(f[32:40]) == durableMarkMagic
+	case kindEvent, kindLastEvent:
+		return len(f) >= eventHeaderSize && uint64(len(f)) >=
+			eventHeaderSize+uint64(littleEndian.Uint16(f[14:]))+uint64(littleEndian.Uint32(f[56:]))+uint64(littleEndian.Uint32(f[60:]))
+	}
+	return false
+}
+
+// parseFrame checks the frame at the beginning of b, which was read at pos: its size, CRC, position and lengths. When b
+// holds only part of the frame it returns how many bytes it needs and no frame. When b holds no valid frame it returns
+// the reason.
+func parseFrame(b []byte, pos eventstore.Position, seed uint32) (f frame, needed int, invalid string) {
+	if len(b) < durableMarkSize {
+		return nil, durableMarkSize, ""
+	}
+	size := frame(b).size()
+	if size < durableMarkSize {
+		return nil, 0, fmt.Sprintf("frame of %d bytes", size)
+	}
+	if len(b) < size {
+		return nil, size, ""
+	}
+	f = frame(b[:size:size])
+	switch {
+	case crc32.Update(seed, castagnoli, f[4:]) != f.crc():
+		return nil, 0, "CRC does not match"
+	case f.position() != pos:
+		return nil, 0, "frame of another position"
+	case !f.hasValidLengths():
+		return nil, 0, "lengths do not agree"
+	}
+	return f, size, ""
+}
+
+// finalize sets what ties a frame to its place in the log, and its CRC. The frame must not change afterwards.
+func (f frame) finalize(pos eventstore.Position, prev, seed uint32) {
+	littleEndian.PutUint32(f[8:], prev)
+	littleEndian.PutUint64(f[16:], uint64(pos))
+	littleEndian.PutUint32(f, crc32.Update(seed, castagnoli, f[4:]))
+}
+
+// appendDurableMark appends a mark for pos to b, with its CRC.
+func appendDurableMark(b []byte, pos, durable eventstore.Position, prev, seed uint32) []byte {
+	n := len(b)
+	b = append(b, make([]byte, durableMarkSize)...)
+	f := frame(b[n:])
+	littleEndian.PutUint32(f[4:], durableMarkSize)
+	f[12] = kindDurableMark
+	littleEndian.PutUint64(f[24:], uint64(durable))
+	copy(f[32:], durableMarkMagic)
+	f.finalize(pos, prev, seed)
+	return b
+}
+
+// appendEventFrame appends an event to b. The writer sets its revision, time and place later.
+func appendEventFrame(b []byte, stream string, e *eventstore.ProposedEvent, kind byte) []byte {
+	var h [eventHeaderSize]byte
+	littleEndian.PutUint32(h[4:], uint32(eventFrameSize(stream, e)))
+	h[12] = kind
+	littleEndian.PutUint16(h[14:], uint16(len(stream)))
+	copy(h[40:], e.ID[:])
+	littleEndian.PutUint32(h[56:], uint32(len(e.Type)))
+	littleEndian.PutUint32(h[60:], uint32(len(e.Metadata)))
+	b = append(b, h[:]...)
+	b = append(b, stream...)
+	b = append(b, e.Type...)
+	b = append(b, e.Metadata...)
+	return append(b, e.Data...)
+}
+
+// eventFrameSize is the size of the frame that appendEventFrame makes.
+func eventFrameSize(stream string, e *eventstore.ProposedEvent) int {
+	return eventHeaderSize + len(stream) + len(e.Type) + len(e.Metadata) + len(e.Data)
+}
+
+// setRevisionAndTime sets the revision and the time, in microseconds, of an event.
+func (f frame) setRevisionAndTime(rev eventstore.Revision, micros int64) {
+	littleEndian.PutUint64(f[24:], uint64(rev))
+	littleEndian.PutUint64(f[32:], uint64(micros))
+}
+
+const (
+	// blockSize is how much a cursor reads from a file at once. Events are slices of the block they were read in, so one
+	// event that a caller keeps may keep a whole block in memory.
+	blockSize = 128 << 10
+	// smallBlockSize is what is read for a single event. Most events are smaller.
+	smallBlockSize = 2 << 10
+)
+
+// cursor reads the frames of one segment one after the other and checks each: its CRC, its place, its link to the frame
+// before.
+type cursor struct {
+	segment *segment
+	seed    uint32
+	pos     eventstore.Position // of the next frame
+	end     eventstore.Position // where the frames end
+	prevCRC uint32              // CRC of the frame before pos
+
+	block []byte // the bytes from pos on that were read already, none of them after end
+}
+
+// nextFrame returns the frame at pos, or nil at end. A frame of size 0 is damage here: only recovery expects one.
+func (c *cursor) nextFrame() (frame, error) {
+	if c.pos >= c.end {
+		return nil, nil
+	}
+	for {
+		f, needed, invalid := parseFrame(c.block, c.pos, c.seed)
+		switch left := uint64(c.end - c.pos); {
+		case invalid != "":
+			return nil, newCorruptError(c.pos, invalid)
+		case f != nil:
+			return c.moveBehind(f)
+		case left < durableMarkSize:
+			return nil, newCorruptError(c.pos, "frame cut short")
+		case uint64(needed) > left:
+			return nil, newCorruptError(c.pos, fmt.Sprintf("frame of %d bytes", needed))
+		}
+		if err := c.loadBlock(max(needed, blockSize)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// moveBehind checks that f links to the frame before and puts the cursor behind it.
+func (c *cursor) moveBehind(f frame) (frame, error) {
+	if f.prevCRC() != c.prevCRC {
+		return nil, newCorruptError(c.pos, "does not follow the frame before")
+	}
+	c.pos += eventstore.Position(len(f))
+	c.prevCRC = f.crc()
+	c.block = c.block[len(f):]
+	return f, nil
+}
+
+// loadBlock reads size bytes from pos on, or all up to end if that is less. Every block is a new slice: events point into
+// the old ones.
+func (c *cursor) loadBlock(size int) error {
+	want := min(uint64(size), uint64(c.end-c.pos))
+	b := make([]byte, want)
+	got, err := c.segment.file.ReadAt(b, int64(c.pos-c.segment.base))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read log at %d: %w", c.pos, err)
+	}
+	if uint64(got) < want {
+		return newCorruptError(c.pos+eventstore.Position(got), "segment file is too short")
+	}
+	c.block = b
+	return nil
+}
+
+// readFrameAt reads the one frame at pos, which must be before end, and checks all of it but its link to the frame before.
+func (s *segment) readFrameAt(pos, end eventstore.Position, seed uint32) (frame, error) {
+	c := cursor{segment: s, seed: seed, pos: pos, end: end}
+	if err := c.loadBlock(smallBlockSize); err != nil {
+		return nil, err
+	}
+	if len(c.block) < durableMarkSize {
+		return nil, newCorruptError(pos, "frame cut short")
+	}
+	c.prevCRC = frame(c.block).prevCRC()
+	return c.nextFrame()
 }

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// FS is the folder a journal lives in. Names hold no slash. What a file held at its last successful Sync survives a
-// power cut, and a name does from the next successful SyncDir on; nothing else is relied upon.
+// FS is the folder of a journal. Names hold no slash. The journal relies on two promises only: the bytes of a file at its
+// last successful Sync survive a power cut, and so does a name from the next successful SyncDir on.
 type FS interface {
-	// Open opens a file for reading and writing, and makes it when create is set.
+	// Open opens a file for reading and writing. With create it makes the file, or empties the one that is there.
 	Open(name string, create bool) (File, error)
 	Names() ([]string, error)
 	Rename(from, to string) error
@@ -23,13 +23,14 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
-	// Sync returns when the file's bytes are on disk. After an error nothing is known of what was written before.
+	// Sync returns when the file's bytes are on disk. After an error nothing is known of what was written since the last
+	// successful Sync.
 	Sync() error
-	// Reserve makes sure that the file can grow to size, or says at once that it cannot.
+	// Reserve takes the room for size bytes, or fails at once where there is none.
 	Reserve(size int64) error
 }
 
-// Dir is a folder of the operating system, which is where journals live.
+// Dir is a folder of the operating system, the FS of every journal outside tests.
 func Dir(path string) FS { return osDir(path) }
 
 type osDir string

@@ -1,6 +1,22 @@
+// Package journal is the embedded event log: an eventstore.Store in one folder, written by one process. An append returns
+// when its bytes are on disk, and a reader sees an event only then. No crash, power cut, full disk or failing fsync takes
+// an acknowledged event back. Every byte that is read is checked against its CRC before anyone sees it.
+//
+// One append on its way to the disk and to the readers:
+//
+//	Append ──► appendQueue ──► writer ───────────► flusher ──► writer ───────────────► readers
+//	encodes    collects all    decideAppend:       one write,  publishGroup:           ReadStream by the streamIndex,
+//	the        that wait       repeat, conflict    one fsync   streamIndex and view    ReadAll, Subscribe and Scan
+//	frames                     or new; new ones                change in one step,     over the segments of a view
+//	                           get a place in a                then the callers get
+//	                           group                           their answers
+//
+// The segmentManager makes the next segment ahead of the writer and writes the index of each full one. The recovery reads
+// the folder when the journal opens.
 package journal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,14 +34,18 @@ import (
 	"lieudit/eventstore/dirlock"
 )
 
-// DefaultSegmentSize is the size of a segment file unless Options says otherwise.
-const DefaultSegmentSize = 64 << 20
+const (
+	// DefaultSegmentSize is the size of a segment file unless Options says otherwise.
+	DefaultSegmentSize = 64 << 20
 
-// Options are what a journal may be told; the zero value is what a service wants.
+	minSegmentSize = 4 << 10
+)
+
+// Options are the settings of a journal. The zero value is what a service wants.
 type Options struct {
-	Clock       func() time.Time // what events are stamped with; time.Now
-	Logger      *slog.Logger     // one line an incident; slog.Default()
-	SegmentSize int64            // of new segments; an append larger than one is ErrTooLarge; DefaultSegmentSize
+	Clock       func() time.Time // stamps events; time.Now
+	Logger      *slog.Logger     // gets one line an incident; slog.Default()
+	SegmentSize int64            // of new segments, in bytes; an append that does not fit one is ErrTooLarge; DefaultSegmentSize
 	FS          FS               // where the files are, for fault tests; the folder given to Open
 }
 
@@ -63,15 +83,15 @@ type Journal struct {
 	failure    atomic.Pointer[error] // why the writer stopped
 	closing    chan struct{}
 	closeOnce  sync.Once
-	closeErr   error         // what Close returned
+	closeErr   error         // the result of the first Close
 	writerDone chan struct{} // closed when the writer has ended
 }
 
 var _ eventstore.Store = (*Journal)(nil)
 
-// Open opens the log in dir, or makes one. A folder that another journal holds is a *hold.HeldError, a log that
-// is damaged where it had been durable a *eventstore.CorruptError. What a crash left half written is
-// cut off, with a line in the log of the program.
+// Open opens the log in dir, or makes one. When another journal has the folder it fails with a *dirlock.HeldError, when
+// the log is damaged where it had been durable with a *eventstore.CorruptError. What a crash left half written is cut off
+// and logged.
 func Open(dir string, o Options) (*Journal, error) {
 	o = o.withDefaults(dir)
 	if o.SegmentSize < minSegmentSize || o.SegmentSize > math.MaxUint32 {
@@ -91,8 +111,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	return j, nil
 }
 
-const minSegmentSize = 4 << 10
-
+// openLog recovers the log and starts the goroutines.
 func (j *Journal) openLog() error {
 	r := &recovery{options: j.options, recent: newRecentAppends(), index: newStreamIndex()}
 	last, err := r.run()
@@ -125,10 +144,10 @@ func (j *Journal) Identity(ctx context.Context) (uuid.UUID, error) {
 	return j.logID, ctx.Err()
 }
 
-// LastCheckpoint marks the last durable event; its Event is uuid.Nil in an empty log.
+// LastCheckpoint names the last durable event. Its Event is uuid.Nil in an empty log.
 func (j *Journal) LastCheckpoint() eventstore.Checkpoint { return j.views.load().lastCheckpoint }
 
-// Health is nil, or why nothing can be appended.
+// Health is nil, or says why nothing can be appended.
 func (j *Journal) Health() error {
 	if j.isClosed() {
 		return eventstore.ErrClosed
@@ -145,16 +164,18 @@ func (j *Journal) Health() error {
 	return nil
 }
 
-func (j *Journal) isClosed() bool {
-	select {
-	case <-j.closing:
-		return true
-	default:
-		return false
+// stopWriting ends writing for good and keeps the first cause. A page whose write failed may look clean, so a second try
+// would prove nothing.
+func (j *Journal) stopWriting(cause error) error {
+	stopped := fmt.Errorf("%w: the log stopped writing: %w", eventstore.ErrUnavailable, cause)
+	if j.failure.CompareAndSwap(nil, &stopped) {
+		j.options.Logger.Error("the log cannot write any more", "error", cause)
 	}
+	return *j.failure.Load()
 }
 
-// Close waits for the group being written; appends behind it get ErrClosed. It may be called again.
+// Close waits for the group that is being written. Appends behind it get ErrClosed. Close may be called again and by many
+// at once; every call returns the same.
 func (j *Journal) Close() error {
 	j.closeOnce.Do(func() {
 		close(j.closing)
@@ -172,6 +193,72 @@ func closeSegments(segments []*segment) (err error) {
 		if x := s.index.Load(); x != nil && x.file != nil {
 			err = errors.Join(err, x.file.Close())
 		}
+	}
+	return err
+}
+
+func (j *Journal) isClosed() bool {
+	select {
+	case <-j.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// checkOpen is nil, or ErrClosed once Close has begun.
+func (j *Journal) checkOpen() error {
+	if j.isClosed() {
+		return eventstore.ErrClosed
+	}
+	return nil
+}
+
+// Verify reads everything that is durable and counts the events. It checks every frame's CRC, the chain across segments,
+// the revisions of every stream, that appends are whole, and the indexes; Open checks much less. The first damage is a
+// *eventstore.CorruptError. Verify may run beside readers and appends.
+func (j *Journal) Verify(ctx context.Context) (events int, err error) {
+	v := j.views.load()
+	x, prevCRC := newStreamIndex(), j.crcSeed
+	for i, s := range v.segments {
+		x.activeBase = s.base
+		c := v.newCursor(i, j.crcSeed)
+		c.prevCRC = prevCRC
+		p := newReplay(&c, func(a replayedAppend) error {
+			events += len(a.ids)
+			return errors.Join(ctx.Err(), j.checkOpen(), x.addAppend(a))
+		})
+		if err := p.run(); err != nil {
+			return events, j.translateReadError(p.asCorrupt(err))
+		}
+		if p.wholeEnd != v.segmentEnd(i) {
+			return events, newCorruptError(p.wholeEnd, "append without its last event")
+		}
+		var runs []streamRun
+		x.rollSegment(noSegment, func(full []streamRun) { runs = full })
+		if i < len(v.segments)-1 {
+			if err := j.verifyIndex(s, runs); err != nil {
+				return events, j.translateReadError(err)
+			}
+		}
+		prevCRC = p.lastCRC
+	}
+	return events, nil
+}
+
+// verifyIndex compares the index file of a full segment, if it has one yet, with what its events give.
+func (j *Journal) verifyIndex(s *segment, runs []streamRun) error {
+	if s.index.Load().file == nil {
+		return nil
+	}
+	f, stored, err := openSegmentIndex(j.options.FS, s, j.logID)
+	if errors.Is(err, errIndexMismatch) || err == nil && !bytes.Equal(stored, encodeSegmentIndex(j.logID, s, runs)) {
+		err = newCorruptError(s.base, errIndexMismatch.Error())
+	} else if err != nil {
+		err = fmt.Errorf("read index: %w", err)
+	}
+	if f != nil {
+		err = errors.Join(err, f.Close())
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 
@@ -22,11 +25,11 @@ func discardLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Disca
 
 func isLongRun() bool { return os.Getenv("LIEUDIT_TEST_LONG") != "" }
 
-// A thousand power cuts, spread over machines that each live through several, at any operation of opening,
-// writing, rolling and indexing.
-func TestPowerLossTakesNothingAcknowledgedAndLeavesNoGhost(t *testing.T) {
+// A thousand power cuts on machines that have several each, at any operation of opening, writing, beginning a segment and
+// indexing.
+func TestPowerLossLosesNothingAcknowledgedAndRevivesNothing(t *testing.T) {
 	t.Parallel()
-	machines, lives := 125, 8
+	machines, starts := 125, 8
 	if isLongRun() {
 		machines *= 20
 	}
@@ -36,10 +39,10 @@ func TestPowerLossTakesNothingAcknowledgedAndLeavesNoGhost(t *testing.T) {
 			h := newHistory()
 			m := newPowerLossFS(uint64(n))
 			dir := t.TempDir()
-			for life := range lives {
+			for start := range starts {
 				m.opsLeft = m.rng.IntN(400)
-				if err := h.openCheckAndWrite(t, dir, m, uint64(n*lives+life)); err != nil {
-					t.Fatalf("machine %d, life %d: %v", n, life, err)
+				if err := h.openCheckAndWrite(t, dir, m, uint64(n*starts+start)); err != nil {
+					t.Fatalf("machine %d, start %d: %v", n, start, err)
 				}
 				m = m.restart()
 			}
@@ -50,7 +53,7 @@ func TestPowerLossTakesNothingAcknowledgedAndLeavesNoGhost(t *testing.T) {
 	}
 }
 
-// history is all that was ever sent to a log and what is known of it.
+// history is all that was ever sent to a log and what is known about it.
 type history struct {
 	mu      sync.Mutex
 	sent    map[uuid.UUID]sentEvent
@@ -157,20 +160,18 @@ func (h *history) checkLog(ctx context.Context, j *journal.Journal) error {
 			continue
 		}
 		e := s.Event
-		was, ok := h.sent[e.ID]
-		switch {
-		case !ok || was.stream != e.Stream || !bytes.Equal(was.data, e.Data):
-			return fmt.Errorf("event %s@%d at %d is not what was sent", e.Stream, e.Revision, e.Position)
-		case h.missing[e.ID] || seen[e.ID]:
-			return fmt.Errorf("event %s at %d is a ghost", e.ID, e.Position)
+		if err := h.checkEvent(e); err != nil {
+			return err
+		}
+		switch was := h.sent[e.ID]; {
+		case seen[e.ID]:
+			return fmt.Errorf("event %s at %d is there twice", e.ID, e.Position)
 		case e.Revision != next[e.Stream]:
 			return fmt.Errorf("event %s@%d where revision %d was due", e.Stream, e.Revision, next[e.Stream])
 		case was.index != open:
 			return fmt.Errorf("event %d of an append where %d was due", was.index, open)
-		case h.durable[e.ID] != 0 && h.durable[e.ID] != e.Position:
-			return fmt.Errorf("event %s moved from %d to %d", e.ID, h.durable[e.ID], e.Position)
 		}
-		open = (open + 1) % was.of
+		open = (open + 1) % h.sent[e.ID].of
 		next[e.Stream]++
 		seen[e.ID] = true
 		h.durable[e.ID] = e.Position
@@ -189,6 +190,20 @@ func (h *history) checkLog(ctx context.Context, j *journal.Journal) error {
 		}
 	}
 	return h.checkStreams(ctx, j, next)
+}
+
+// checkEvent says whether an event of the log is one that was sent, is known not to be missing, and stays where it was.
+func (h *history) checkEvent(e eventstore.RecordedEvent) error {
+	was, ok := h.sent[e.ID]
+	switch {
+	case !ok || was.stream != e.Stream || !bytes.Equal(was.data, e.Data):
+		return fmt.Errorf("event %s@%d at %d is not what was sent", e.Stream, e.Revision, e.Position)
+	case h.missing[e.ID]:
+		return fmt.Errorf("event %s at %d was missing before", e.ID, e.Position)
+	case h.durable[e.ID] != 0 && h.durable[e.ID] != e.Position:
+		return fmt.Errorf("event %s moved from %d to %d", e.ID, h.durable[e.ID], e.Position)
+	}
+	return nil
 }
 
 // checkStreams reads every stream by the index, both ways.
@@ -214,4 +229,90 @@ func (h *history) checkStreams(ctx context.Context, j *journal.Journal, length m
 		}
 	}
 	return nil
+}
+
+func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
+	dir, rng := t.TempDir(), rand.New(rand.NewPCG(1, 1))
+	acknowledged, kept := map[string]string{}, 0
+	for kill := range 50 {
+		acks := killAfter(t, dir, 1+rng.IntN(40))
+		for id, pos := range acks {
+			acknowledged[id] = pos
+		}
+		n, err := checkSurvived(t, dir, acknowledged)
+		if err != nil {
+			t.Fatalf("after kill %d: %v", kill, err)
+		}
+		if n < kept {
+			t.Fatalf("after kill %d the log holds %d events, it had held %d", kill, n, kept)
+		}
+		kept = n
+	}
+}
+
+// killAfter runs the child until it has acknowledged n appends and kills it. It returns what it acknowledged.
+func killAfter(t *testing.T, dir string, n int) map[string]string {
+	t.Helper()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), envWriteIn+"="+dir)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	acks, output := map[string]string{}, ""
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		output += lines.Text() + "\n"
+		if f := strings.Fields(lines.Text()); len(f) == 3 && f[0] == "ack" {
+			acks[f[2]] = f[1]
+		}
+		if len(acks) == n {
+			if err := child.Process.Kill(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	_ = child.Wait() // it was killed: an error is right
+	if len(acks) < n {
+		t.Fatalf("the child wrote %d appends, want %d: %s", len(acks), n, output)
+	}
+	return acks
+}
+
+// checkSurvived opens the log and counts its events. All acknowledged are there and every append is whole.
+func checkSurvived(t *testing.T, dir string, acknowledged map[string]string) (events int, err error) {
+	t.Helper()
+	j, err := journal.Open(dir, journal.Options{SegmentSize: 64 << 10, Logger: discardLogger()})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	found, due, of := map[string]string{}, 0, 1
+	for s, err := range j.ReadAll(t.Context(), eventstore.Checkpoint{}, nil) {
+		if err != nil {
+			return events, err
+		}
+		if s.Kind != eventstore.EventAppeared {
+			continue
+		}
+		var i int
+		if _, err := fmt.Sscanf(string(s.Event.Data), "%d of %d", &i, &of); err != nil || i != due {
+			return events, fmt.Errorf("event %d of an append at %d, want %d: %w", i, s.Event.Position, due, err)
+		}
+		due = (i + 1) % of
+		events++
+		found[s.Event.ID.String()] = fmt.Sprint(s.Event.Position)
+	}
+	if due != 0 {
+		return events, errors.New("the log ends inside an append")
+	}
+	for id, pos := range acknowledged {
+		if found[id] != pos {
+			return events, fmt.Errorf("event %s was acknowledged at %s and is at %q", id, pos, found[id])
+		}
+	}
+	return events, nil
 }

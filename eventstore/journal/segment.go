@@ -1,40 +1,44 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
 )
 
-// segment is one file of the log.
+// segment is one file of the log. Readers share it with the writer: what they may read of it a view says.
 type segment struct {
 	base eventstore.Position
 	size int64
 	file File
 
-	// Of a segment that is full: where its frames end, where the log's last event up to there is, and the CRC of
-	// the last frame.
-	end, lastPosition eventstore.Position
-	lastCRC           uint32
+	// Set once the segment is full:
+	end          eventstore.Position // where its frames end
+	lastPosition eventstore.Position // of the log's last event up to there
+	lastCRC      uint32              // of its last frame
 
-	index atomic.Pointer[segmentIndex]
+	index atomic.Pointer[segmentIndex] // nil while the segment is the active one
 }
 
 func (s *segment) dataStart() eventstore.Position { return s.base + segmentHeaderSize }
 func (s *segment) nextBase() eventstore.Position  { return s.base + eventstore.Position(s.size) }
 
-// appendLimit is how far appends may go: the last mark has to fit behind them.
+// appendLimit is where appends must end: the last mark has to fit behind them.
 func (s *segment) appendLimit() eventstore.Position { return s.nextBase() - durableMarkSize }
 
 func segmentName(base eventstore.Position) string { return fmt.Sprintf("%016x.log", uint64(base)) }
 func indexName(base eventstore.Position) string   { return fmt.Sprintf("%016x.idx", uint64(base)) }
 
+// parseSegmentName returns the base in the name of a segment; false for other files.
 func parseSegmentName(name string) (eventstore.Position, bool) {
 	var base eventstore.Position
 	if !strings.HasSuffix(name, ".log") {
@@ -46,8 +50,8 @@ func parseSegmentName(name string) (eventstore.Position, bool) {
 	return base, name == segmentName(base)
 }
 
-// openSegment opens the segment that begins at base. What it says of itself must agree with its name and, unless
-// log is uuid.Nil, with the log it is part of.
+// openSegment opens the segment that begins at base. Its header must agree with its name and, unless logID is uuid.Nil,
+// with the log. A header that does not is a *CorruptError.
 func openSegment(fs FS, base eventstore.Position, logID uuid.UUID) (*segment, segmentHeader, error) {
 	f, err := fs.Open(segmentName(base), false)
 	if err != nil {
@@ -60,6 +64,7 @@ func openSegment(fs FS, base eventstore.Position, logID uuid.UUID) (*segment, se
 	return &segment{base: base, size: int64(h.size), file: f}, h, nil
 }
 
+// readSegmentHeader reads a segment's header and compares it with what openSegment knows.
 func readSegmentHeader(f File, base eventstore.Position, logID uuid.UUID) (segmentHeader, error) {
 	b := make([]byte, segmentHeaderSize)
 	if _, err := f.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -79,18 +84,31 @@ func readSegmentHeader(f File, base eventstore.Position, logID uuid.UUID) (segme
 	return h, nil
 }
 
+// chunkSize is how many bytes of a segment are zeroed or searched at once.
 const chunkSize = 1 << 20
 
-// createSegment makes a segment that is all zeros but for its header and returns when a power cut cannot
-// take it back. stop ends it early.
+// createSegment makes a segment that is all zeros but for its header. It returns when the segment survives a power cut.
+// stop ends it early with ErrClosed.
 func createSegment(fs FS, h segmentHeader, stop <-chan struct{}) (*segment, error) {
-	name := segmentName(eventstore.Position(h.base))
-	tmp := strings.TrimSuffix(name, ".log") + ".tmp"
-	f, err := fs.Open(tmp, true)
+	base := eventstore.Position(h.base)
+	name := segmentName(base)
+	f, err := createFileAtomically(fs, strings.TrimSuffix(name, ".log")+".tmp", name, func(f File) error {
+		return initSegmentFile(f, h, stop)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("make segment: %w", err)
 	}
-	err = initSegmentFile(f, h, stop)
+	return &segment{base: base, size: int64(h.size), file: f}, nil
+}
+
+// createFileAtomically makes a file that is there with all that fill writes, or not at all, also after a power cut. fill
+// syncs the file. The work is done under the name tmp.
+func createFileAtomically(fs FS, tmp, name string, fill func(File) error) (File, error) {
+	f, err := fs.Open(tmp, true)
+	if err != nil {
+		return nil, err
+	}
+	err = fill(f)
 	if err == nil {
 		err = fs.Rename(tmp, name)
 	}
@@ -98,12 +116,14 @@ func createSegment(fs FS, h segmentHeader, stop <-chan struct{}) (*segment, erro
 		err = fs.SyncDir()
 	}
 	if err != nil {
-		// What could not be made holds nothing, and its room may be what is missing.
-		return nil, fmt.Errorf("make segment: %w", errors.Join(err, f.Close(), removeFiles(fs, tmp, name)))
+		// The unfinished file is of no use, and the disk may be full because of it.
+		return nil, errors.Join(err, f.Close(), removeFiles(fs, tmp, name))
 	}
-	return &segment{base: eventstore.Position(h.base), size: int64(h.size), file: f}, nil
+	return f, nil
 }
 
+// initSegmentFile writes zeros and then the header. Writing the zeros now means that a later fdatasync has no metadata to
+// write, and that a full disk shows before an append needs the room.
 func initSegmentFile(f File, h segmentHeader, stop <-chan struct{}) error {
 	if err := f.Reserve(int64(h.size)); err != nil {
 		return err
@@ -118,7 +138,7 @@ func initSegmentFile(f File, h segmentHeader, stop <-chan struct{}) error {
 		if _, err := f.WriteAt(zeros[:min(chunkSize, int64(h.size)-at)], at); err != nil {
 			return err
 		}
-		// In small steps, so that the writers' own syncs do not queue behind one big one.
+		// Several small syncs: the writer's own syncs would queue behind one big one.
 		if at/chunkSize%8 == 7 {
 			if err := f.Sync(); err != nil {
 				return err
@@ -131,7 +151,7 @@ func initSegmentFile(f File, h segmentHeader, stop <-chan struct{}) error {
 	return f.Sync()
 }
 
-// removeFiles removes those of names that are there.
+// removeFiles removes those of the named files that exist.
 func removeFiles(fs FS, names ...string) error {
 	existing, err := fs.Names()
 	if err != nil {
@@ -145,4 +165,224 @@ func removeFiles(fs FS, names ...string) error {
 		}
 	}
 	return err
+}
+
+// creationRetryInterval is how often the segmentManager tries by itself to make a segment that could not be made.
+const creationRetryInterval = time.Second
+
+// segmentManager is the goroutine that does the slow work on files, so that the writer does not stall: it makes the next
+// segment before the writer needs it, and writes the index of each full one.
+type segmentManager struct {
+	options Options
+	logID   uuid.UUID
+	stop    chan struct{}
+	wake    chan struct{}
+	done    chan struct{}
+
+	mu                sync.Mutex          // locked while a segment is made
+	nextBase          eventstore.Position // base of the next segment
+	spare             *segment            // the next segment, nil until it is made
+	isCreationFailing bool                // the last one could not be made, and that was logged
+
+	isSpareWanted atomic.Bool           // the writer will soon need the spare
+	spareErr      atomic.Pointer[error] // why there was none when the writer needed it
+
+	unindexedMu    sync.Mutex
+	unindexed      []*segment // full segments whose index is in memory only
+	isIndexFailing bool       // the last index could not be written, and that was logged
+}
+
+// newSegmentManager returns a manager whose next segment begins at next. Its owner starts run and calls close.
+func newSegmentManager(o Options, logID uuid.UUID, next eventstore.Position) *segmentManager {
+	return &segmentManager{
+		options: o, logID: logID, nextBase: next,
+		stop: make(chan struct{}), wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+}
+
+// requestSpare asks for the next segment to be made. It does not wait.
+func (k *segmentManager) requestSpare() {
+	k.isSpareWanted.Store(true)
+	k.wakeUp()
+}
+
+// requestIndex asks for the index of a full segment to be written. It does not wait.
+func (k *segmentManager) requestIndex(s *segment) {
+	k.unindexedMu.Lock()
+	k.unindexed = append(k.unindexed, s)
+	k.unindexedMu.Unlock()
+	k.wakeUp()
+}
+
+func (k *segmentManager) wakeUp() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (k *segmentManager) run() {
+	defer close(k.done)
+	var retry <-chan time.Time
+	for {
+		select {
+		case <-k.stop:
+			return
+		case <-k.wake:
+		case <-retry:
+		}
+		retry = nil
+		if k.isSpareWanted.Load() && k.ensureSpare() != nil {
+			retry = time.After(creationRetryInterval)
+		}
+		k.writeIndexes()
+	}
+}
+
+// ensureSpare makes the next segment if the writer has not taken care of it meanwhile.
+func (k *segmentManager) ensureSpare() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.createSpare()
+}
+
+// createSpare makes the next segment unless it is there. The caller has locked mu.
+func (k *segmentManager) createSpare() error {
+	if k.spare != nil {
+		return nil
+	}
+	s, err := createSegment(k.options.FS, segmentHeader{logID: k.logID, base: uint64(k.nextBase), size: uint64(k.options.SegmentSize)}, k.stop)
+	if err == nil {
+		k.spare = s
+	}
+	k.reportCreation(err)
+	return err
+}
+
+// reportCreation logs the first failure in a row to make a segment, and the first success after it.
+func (k *segmentManager) reportCreation(err error) {
+	if err == nil {
+		k.spareErr.Store(nil)
+	}
+	if isFailing := err != nil; isFailing == k.isCreationFailing || errors.Is(err, eventstore.ErrClosed) {
+		return
+	}
+	k.isCreationFailing = !k.isCreationFailing
+	if k.isCreationFailing {
+		k.options.Logger.Error("the next segment of the log cannot be made", "position", uint64(k.nextBase), "error", err)
+	} else {
+		k.options.Logger.Info("the next segment of the log could be made again", "position", uint64(k.nextBase))
+	}
+}
+
+// takeSpare hands the next segment to the writer. It makes it now if it is not there yet.
+func (k *segmentManager) takeSpare() (*segment, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.createSpare(); err != nil {
+		k.spareErr.Store(&err)
+		k.requestSpare()
+		return nil, err
+	}
+	s := k.spare
+	k.spare, k.nextBase = nil, s.nextBase()
+	k.isSpareWanted.Store(false)
+	return s, nil
+}
+
+// spareError says why the writer has no segment to go on with. It is nil when it has one.
+func (k *segmentManager) spareError() error {
+	if err := k.spareErr.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// writeIndexes writes the indexes of full segments, which frees their memory. One that cannot be written is tried again at
+// the next wakeUp. Until then the index in memory is used, and after a restart it is made again from the segment.
+func (k *segmentManager) writeIndexes() {
+	k.unindexedMu.Lock()
+	pending := k.unindexed
+	k.unindexed = nil
+	k.unindexedMu.Unlock()
+	for i, s := range pending {
+		x, err := writeSegmentIndex(k.options.FS, s, encodeSegmentIndex(k.logID, s, s.index.Load().runs))
+		if err != nil {
+			k.reportIndexFailure(s, err)
+			k.unindexedMu.Lock()
+			k.unindexed = append(pending[i:], k.unindexed...)
+			k.unindexedMu.Unlock()
+			return
+		}
+		k.isIndexFailing = false
+		s.index.Store(x)
+	}
+}
+
+// reportIndexFailure logs the first failure in a row to write an index.
+func (k *segmentManager) reportIndexFailure(s *segment, err error) {
+	if !k.isIndexFailing {
+		k.options.Logger.Warn("the index of a segment stays in memory", "segment", segmentName(s.base), "error", err)
+	}
+	k.isIndexFailing = true
+}
+
+// close ends the goroutine, writes the last indexes and closes a spare that was not needed.
+func (k *segmentManager) close() error {
+	close(k.stop)
+	<-k.done
+	k.writeIndexes()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.spare == nil {
+		return nil
+	}
+	return k.spare.file.Close()
+}
+
+// findNonZero returns the smallest range that holds all bytes of s after pos that are not zero.
+func findNonZero(s *segment, pos eventstore.Position) (from, to eventstore.Position, err error) {
+	err = readChunks(s, pos, 0, func(at eventstore.Position, b []byte) error {
+		rest := bytes.TrimLeft(b, "\x00")
+		if len(rest) == 0 {
+			return nil
+		}
+		if to == 0 {
+			from = at + eventstore.Position(len(b)-len(rest))
+		}
+		to = at + eventstore.Position(len(bytes.TrimRight(b, "\x00")))
+		return nil
+	})
+	return from, to, err
+}
+
+// writeZeros zeroes a range of a segment. It does not sync.
+func writeZeros(s *segment, from, to eventstore.Position) error {
+	zeros := make([]byte, min(chunkSize, to-from))
+	for ; from < to; from += eventstore.Position(len(zeros)) {
+		zeros = zeros[:min(eventstore.Position(len(zeros)), to-from)]
+		if _, err := s.file.WriteAt(zeros, int64(from-s.base)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readChunks calls visit with one piece of a segment after the other, from pos to its end. Each piece begins with the last
+// overlap bytes of the one before.
+func readChunks(s *segment, pos eventstore.Position, overlap int, visit func(eventstore.Position, []byte) error) error {
+	b := make([]byte, min(chunkSize, s.nextBase()-pos))
+	for pos < s.nextBase() {
+		b = b[:min(eventstore.Position(len(b)), s.nextBase()-pos)]
+		if _, err := s.file.ReadAt(b, int64(pos-s.base)); err != nil {
+			return fmt.Errorf("read the tail: %w", err)
+		}
+		if err := visit(pos, b); err != nil {
+			return err
+		}
+		if pos += eventstore.Position(len(b)); pos < s.nextBase() {
+			pos -= eventstore.Position(overlap)
+		}
+	}
+	return nil
 }

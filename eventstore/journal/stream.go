@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 
 	"lieudit/eventstore"
 )
 
-// ReadStream reads by the index: what it costs grows with the events it yields, not with the log.
+// ReadStream finds the events by the index: its cost grows with the events it yields, not with the log.
 func (j *Journal) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		types := interner{}
@@ -32,15 +33,7 @@ func (j *Journal) ReadStream(ctx context.Context, stream string, from eventstore
 	}
 }
 
-// LastEvent is the newest event of a stream; false when it has none. It costs two small reads at most.
-func (j *Journal) LastEvent(ctx context.Context, stream string) (eventstore.RecordedEvent, bool, error) {
-	for r, err := range j.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
-		return r, err == nil, err
-	}
-	return eventstore.RecordedEvent{}, false, nil
-}
-
-// streamFrames yields the durable events of a stream.
+// streamFrames yields the durable events of a stream as frames.
 func (j *Journal) streamFrames(stream string, key streamKey, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[frame, error] {
 	return func(yield func(frame, error) bool) {
 		s := streamReader{j: j, stream: stream, yield: yield}
@@ -54,18 +47,19 @@ func (j *Journal) streamFrames(stream string, key streamKey, from eventstore.Rev
 	}
 }
 
-// streamReader follows a stream through the segments.
+// streamReader reads one stream by the index, segment by segment:
+//
+//	lastExtent, findExtent ──extent──► yieldRange ──offsets──► yieldChunk ──► readFrame (window) ──frame──► yield
 type streamReader struct {
 	j           *Journal
 	view        view
 	stream      string
 	yield       func(frame, error) bool
 	window      readWindow
-	windowBytes eventstore.Position // how far a window goes: little at first, for those who want one event
+	windowBytes eventstore.Position // how far the next window reaches: little at first, since many want one event
 }
 
-var errReaderDone = errors.New("the caller wants no more")
-
+// readFrom yields the stream's events from a revision on.
 func (s *streamReader) readFrom(key streamKey, from eventstore.Revision, dir eventstore.Direction) error {
 	e, active := s.j.index.lastExtent(key, func() { s.view = s.j.views.load() })
 	var err error
@@ -83,7 +77,7 @@ func (s *streamReader) readFrom(key streamKey, from eventstore.Revision, dir eve
 	return err
 }
 
-// findExtent looks into the index of the segment that begins at base. The findExtent of nowhere is empty.
+// findExtent finds the stream in the index of the segment at base. It returns the extent of noSegment when base is that.
 func (s *streamReader) findExtent(base eventstore.Position, key streamKey) (extent, error) {
 	if base == noSegment {
 		return extent{base: noSegment}, nil
@@ -95,6 +89,7 @@ func (s *streamReader) findExtent(base eventstore.Position, key streamKey) (exte
 	return seg.index.Load().findExtent(seg, key)
 }
 
+// findSegment finds the segment with a base in the view.
 func (s *streamReader) findSegment(base eventstore.Position) (*segment, error) {
 	i := s.view.findSegment(base)
 	if i < 0 || s.view.segments[i].base != base {
@@ -103,6 +98,7 @@ func (s *streamReader) findSegment(base eventstore.Position) (*segment, error) {
 	return s.view.segments[i], nil
 }
 
+// readBackward yields the events from e back to the first one. err is the error of finding e.
 func (s *streamReader) readBackward(e extent, err error, key streamKey, from eventstore.Revision) error {
 	for ; err == nil && e.base != noSegment; e, err = s.findExtent(e.prevSegment, key) {
 		n := e.count
@@ -116,6 +112,8 @@ func (s *streamReader) readBackward(e extent, err error, key streamKey, from eve
 	return err
 }
 
+// readForward goes back from e to the segment that holds the revision from, and then yields forward. err is the error of
+// finding e.
 func (s *streamReader) readForward(e extent, err error, key streamKey, from eventstore.Revision) error {
 	if from == eventstore.End {
 		return err
@@ -135,9 +133,10 @@ func (s *streamReader) readForward(e extent, err error, key streamKey, from even
 	return err
 }
 
-// offsetsPerChunk is how many offsets are taken from an index at once.
+// offsetsPerChunk is how many offsets are read from an index at once.
 const offsetsPerChunk = 1024
 
+// yieldRange yields the events lo to hi, exclusive, of an extent.
 func (s *streamReader) yieldRange(e extent, lo, hi int, dir eventstore.Direction) error {
 	for lo < hi {
 		from, to := lo, min(hi, lo+offsetsPerChunk)
@@ -156,6 +155,7 @@ func (s *streamReader) yieldRange(e extent, lo, hi int, dir eventstore.Direction
 	return nil
 }
 
+// yieldChunk is yieldRange for at most offsetsPerChunk events.
 func (s *streamReader) yieldChunk(e extent, lo, hi int, dir eventstore.Direction) error {
 	offsets, err := e.readOffsets(lo, hi)
 	if err != nil {
@@ -182,4 +182,70 @@ func (s *streamReader) yieldChunk(e extent, lo, hi int, dir eventstore.Direction
 		}
 	}
 	return nil
+}
+
+// readWindow is a piece of a segment that was read at once, for several events of a stream that stand close together.
+type readWindow struct {
+	segment *segment
+	start   eventstore.Position
+	bytes   []byte
+}
+
+// readFrame returns event i of offsets. When the window does not hold it, it reads a new one, which also takes in the next
+// events of the stream in the direction of reading as far as they are close.
+func (s *streamReader) readFrame(seg *segment, offsets []uint32, i int, dir eventstore.Direction) (frame, error) {
+	pos := seg.base + eventstore.Position(offsets[i])
+	if f, err := s.window.frameAt(seg, pos, s.j.crcSeed); f != nil || err != nil {
+		return f, err
+	}
+	lo, hi := i, i
+	s.windowBytes = min(blockSize, max(1<<10, 4*s.windowBytes))
+	for dir == eventstore.Forward && hi+1 < len(offsets) && offsets[hi+1]-offsets[i] < uint32(s.windowBytes) {
+		hi++
+	}
+	for dir == eventstore.Backward && lo > 0 && offsets[i]-offsets[lo-1] < uint32(s.windowBytes) {
+		lo--
+	}
+	const slack = 2 << 10
+	from := seg.base + eventstore.Position(offsets[lo])
+	if err := s.loadWindow(seg, from, seg.base+eventstore.Position(offsets[hi])+slack); err != nil {
+		return nil, err
+	}
+	if f, err := s.window.frameAt(seg, pos, s.j.crcSeed); f != nil || err != nil {
+		return f, err
+	}
+	return seg.readFrameAt(pos, s.segmentEnd(seg), s.j.crcSeed)
+}
+
+func (s *streamReader) segmentEnd(seg *segment) eventstore.Position {
+	return s.view.segmentEnd(s.view.findSegment(seg.base))
+}
+
+// loadWindow reads the range from-to of a segment, as far as it is durable, into the window.
+func (s *streamReader) loadWindow(seg *segment, from, to eventstore.Position) error {
+	to = min(to, s.segmentEnd(seg))
+	if from >= to {
+		return newCorruptError(from, "index names an event behind the end")
+	}
+	b := make([]byte, to-from)
+	if _, err := seg.file.ReadAt(b, int64(from-seg.base)); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read log at %d: %w", from, err)
+	}
+	s.window = readWindow{seg, from, b}
+	return nil
+}
+
+// frameAt returns the event at pos when the window holds all of it, else nil.
+func (w readWindow) frameAt(seg *segment, pos eventstore.Position, seed uint32) (frame, error) {
+	if w.segment != seg || pos < w.start || pos >= w.start+eventstore.Position(len(w.bytes)) {
+		return nil, nil
+	}
+	f, _, invalid := parseFrame(w.bytes[pos-w.start:], pos, seed)
+	switch {
+	case invalid != "":
+		return nil, newCorruptError(pos, invalid)
+	case f != nil && !f.isEvent():
+		return nil, newCorruptError(pos, "index names a mark")
+	}
+	return f, nil
 }

@@ -9,46 +9,52 @@ import (
 	"lieudit/eventstore"
 )
 
-// writer is the goroutine that decides what is added to the log, each append against all that came before it, and
-// gathers what it accepts into a group. A small group it flushes itself. Large ones a second goroutine flushes, one after
-// the other without waiting for anybody, while this one gathers the next and answers the callers of
-// the last.
+// writer is the goroutine that decides on every append, each against all that came before it, and collects the accepted
+// ones in a group. It writes a small group itself. Large ones go to a second goroutine, the flusher:
+//
+//	writer   decides group 2, publishes group 1   decides group 3, publishes group 2 ...
+//	flusher  writes and syncs group 1 ──flushed──► writes and syncs group 2 ──flushed──► ...
+//
+// The flusher takes the next group by itself (nextGroup), without waiting for the writer; the writer publishes what comes
+// back and answers the callers (completeGroup), in the order of the log. Both touch what mu guards.
 type writer struct {
 	journal     *Journal
 	recent      *recentAppends
 	undecided   []*appendRequest    // taken from the queue, not decided yet
-	recycled    []*appendRequest    // for the queue to fill again
-	markedAt    eventstore.Position // where a mark was written ahead
-	failedGroup *group              // whose write failed
+	recycled    []*appendRequest    // a slice for the queue to fill again
+	markedAt    eventstore.Position // where a mark was written ahead of its group
+	failedGroup *group              // the group whose write failed
 
-	mu               sync.Mutex // for what follows: of the group that gathers, and where it begins
-	openGroup        *group
-	segments         []*segment
-	pos              eventstore.Position
-	prevCRC          uint32                // crc of the frame before pos
-	groupCRC         uint32                // of the group's last frame
-	lastCheckpoint   eventstore.Checkpoint // the latest event placed
-	lastTime         int64                 // and its time, in microseconds
-	isSpareRequested bool                  // for the next segment
+	mu               sync.Mutex            // guards what follows
+	openGroup        *group                // collects accepted appends
+	segments         []*segment            // the log with the open group
+	pos              eventstore.Position   // where the open group begins
+	prevCRC          uint32                // CRC of the frame before pos
+	groupCRC         uint32                // CRC of the open group's last frame
+	lastCheckpoint   eventstore.Checkpoint // of the last event placed
+	lastTime         int64                 // its time, in microseconds
+	isSpareRequested bool                  // the segmentManager knows that the next segment is needed
 	freeGroups       []*group
-	inFlight         int // groups launched and not landed
+	inFlight         int // groups dispatched and not completed
 
 	toFlush chan *group
 	flushed chan flushResult
 }
 
-// flushResult is a group that came back from the disk.
+// flushResult is a group that the flusher has written, or could not write.
 type flushResult struct {
 	*group
 	err error
 }
 
-// minFlusherAppends is from how many appends on a group is worth a second goroutine: below, waking it would
-// cost more than deciding the next group meanwhile.
+// minFlusherAppends is the number of appends from which on a group goes to the flusher. For fewer, waking it costs more
+// time than deciding the next group meanwhile saves.
 const minFlusherAppends = 64
 
+// activeSegment is the segment that the open group is in.
 func (w *writer) activeSegment() *segment { return w.segments[len(w.segments)-1] }
 
+// run is the writer's goroutine. It ends when the queue is closed or a write has failed.
 func (w *writer) run() {
 	defer close(w.journal.writerDone)
 	w.openGroup, w.failedGroup, w.markedAt = &group{}, &group{}, noSegment
@@ -70,7 +76,7 @@ func (w *writer) run() {
 	w.writeLastMark()
 }
 
-// flushGroups writes a group, and then whatever has gathered meanwhile.
+// flushGroups writes a group, and then what was collected meanwhile, until there is nothing more.
 func (w *writer) flushGroups(g *group) {
 	for g != nil {
 		result := flushResult{g, g.writeAndSync()}
@@ -82,7 +88,8 @@ func (w *writer) flushGroups(g *group) {
 	}
 }
 
-// nextGroup is the group to write at once after another, nil when nothing has gathered.
+// nextGroup dispatches the open group, for the flusher to write at once after another. It is nil when nothing was
+// collected.
 func (w *writer) nextGroup() *group {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,15 +99,16 @@ func (w *writer) nextGroup() *group {
 	return w.dispatchGroup()
 }
 
-// processAppends goes on until the queue is closed and all that was taken from it is answered, or until a group could not
+// processAppends runs until the queue is closed and all that was taken from it is answered, or until a group could not
 // be written.
 func (w *writer) processAppends() (err error) {
 	for isOpen := true; err == nil; {
 		if len(w.undecided) == 0 && isOpen {
 			isOpen = w.takeRequests()
 		}
-		small, isIdle := w.gatherGroup()
-		switch ignoreQueue := len(w.undecided) > 0 || !isOpen; {
+		small, isIdle := w.collectGroup()
+		ignoreQueue := len(w.undecided) > 0 || !isOpen
+		switch {
 		case small != nil:
 			err = w.completeGroup(flushResult{small, small.writeAndSync()})
 		case isIdle && ignoreQueue:
@@ -109,19 +117,28 @@ func (w *writer) processAppends() (err error) {
 			if err = w.writeMarkAhead(); err == nil {
 				<-w.journal.queue.notEmpty
 			}
-		case ignoreQueue:
-			err = w.completeGroup(<-w.flushed)
 		default:
-			select {
-			case result := <-w.flushed:
-				err = w.completeGroup(result)
-			case <-w.journal.queue.notEmpty:
-			}
+			err = w.awaitFlush(ignoreQueue)
 		}
 	}
 	return err
 }
 
+// awaitFlush waits for a group to come back from the flusher, or for more appends unless ignoreQueue.
+func (w *writer) awaitFlush(ignoreQueue bool) error {
+	notEmpty := w.journal.queue.notEmpty
+	if ignoreQueue {
+		notEmpty = nil
+	}
+	select {
+	case result := <-w.flushed:
+		return w.completeGroup(result)
+	case <-notEmpty:
+		return nil
+	}
+}
+
+// takeRequests takes what waits in the queue. It reports false once the queue is closed.
 func (w *writer) takeRequests() (isOpen bool) {
 	clear(w.recycled)
 	w.undecided, isOpen = w.journal.queue.takePending(w.recycled)
@@ -131,9 +148,9 @@ func (w *writer) takeRequests() (isOpen bool) {
 	return isOpen
 }
 
-// gatherGroup decides what is left. When no group is aloft it sends this one off, or returns it when it is too small for
-// that; quiet when there is none and nothing to do.
-func (w *writer) gatherGroup() (small *group, isIdle bool) {
+// collectGroup decides on what was taken from the queue. When no group is in flight it sends the open group to the
+// flusher, or returns it when it is too small for that. isIdle means that no group is in flight and none was collected.
+func (w *writer) collectGroup() (small *group, isIdle bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.decidePending()
@@ -148,7 +165,7 @@ func (w *writer) gatherGroup() (small *group, isIdle bool) {
 	return nil, false
 }
 
-// dispatchGroup closes the group and begins the next.
+// dispatchGroup closes the open group and begins the next.
 func (w *writer) dispatchGroup() *group {
 	g := w.openGroup
 	w.inFlight++
@@ -165,7 +182,7 @@ func (w *writer) dispatchGroup() *group {
 	return g
 }
 
-// completeGroup shows a group that is durable to readers and answers its callers.
+// completeGroup publishes a group that is durable and then answers its callers.
 func (w *writer) completeGroup(result flushResult) error {
 	g := result.group
 	if result.err != nil {
@@ -179,6 +196,7 @@ func (w *writer) completeGroup(result flushResult) error {
 		a.request.done <- a.outcome
 	}
 	s := g.segments[len(g.segments)-1]
+	// Half a segment is enough time to make the next one.
 	isHalfFull := g.pos+eventstore.Position(len(g.buf)) > s.base+eventstore.Position(s.size/2)
 	g.reset()
 	w.mu.Lock()
@@ -192,10 +210,10 @@ func (w *writer) completeGroup(result flushResult) error {
 	return nil
 }
 
-// writeMarkAhead uses a quiet moment to write the next group's mark ahead of it, which proves what was written last.
+// writeMarkAhead writes the next group's mark when the writer is idle. The mark proves that the last group was durable.
 func (w *writer) writeMarkAhead() error {
 	if w.markedAt == w.pos || w.pos == w.activeSegment().dataStart() {
-		return nil
+		return nil // it is written already, or there is nothing before it to prove
 	}
 	w.markedAt = w.pos
 	s := w.activeSegment()
@@ -205,11 +223,13 @@ func (w *writer) writeMarkAhead() error {
 	return nil
 }
 
+// appendMark appends the mark of the open group to b.
 func (w *writer) appendMark(b []byte) []byte {
 	return appendDurableMark(b, w.pos, w.durableEnd(), w.prevCRC, w.journal.crcSeed)
 }
 
-// durableEnd is what the mark of the group may promise: the end of the segment before when it is a segment's first frame.
+// durableEnd is the position that the open group's mark declares durable: its own, or the end of the segment before when
+// it is the first frame of a segment.
 func (w *writer) durableEnd() eventstore.Position {
 	if n := len(w.segments); n > 1 && w.pos == w.activeSegment().dataStart() {
 		return w.segments[n-2].end
@@ -217,8 +237,8 @@ func (w *writer) durableEnd() eventstore.Position {
 	return w.pos
 }
 
-// failPending stops writing for good. Nothing is known of the group whose write failed; what comes after it was never
-// written.
+// failPending stops writing for good. The appends of the group whose write failed are ErrUnknown; the later ones were
+// never written and are ErrUnavailable.
 func (w *writer) failPending(cause error) {
 	stopped := w.journal.stopWriting(cause)
 	unresolved := unresolvedAppends{map[uuid.UUID]struct{}{}, unknownOutcome(cause)}
@@ -233,7 +253,7 @@ func (w *writer) failPending(cause error) {
 	w.journal.queue.failAll(append(taken, w.undecided...), stopped, unresolved)
 }
 
-// writeLastMark leaves a log that proves all of itself.
+// writeLastMark writes and syncs a mark behind the last group, so that the closed log proves all of itself.
 func (w *writer) writeLastMark() {
 	err := w.writeMarkAhead()
 	if err == nil {
@@ -242,4 +262,70 @@ func (w *writer) writeLastMark() {
 	if err != nil {
 		w.journal.options.Logger.Warn("the end of the log could not be marked", "position", uint64(w.pos), "error", err)
 	}
+}
+
+const (
+	maxGroupBytes   = 4 << 20 // a group that has reached it gets no more appends
+	maxGroupAppends = 4096    // fewer than recentAppends keeps
+)
+
+// group is the appends that one sync makes durable, and all answers that depend on it.
+type group struct {
+	segments       []*segment // the log as it is with the group; the last one holds it
+	pos            eventstore.Position
+	buf            []byte
+	appends        []placedAppend
+	offsets        []uint32 // of the placed events
+	lastCheckpoint eventstore.Checkpoint
+	replies        []reply
+	filledSegment  *segment // the segment before, when this is the first group of its segment
+}
+
+// placedAppend is an append of the group. Its events are offsets[offsetsFrom:offsetsTo] of the group.
+type placedAppend struct {
+	key                    streamKey
+	slot                   slot
+	firstRevision          eventstore.Revision
+	offsetsFrom, offsetsTo uint32
+}
+
+// reply is an answer that the caller gets once the group is durable. A refusal waits too: the event it is based on may be
+// in this group or in the one before.
+type reply struct {
+	request *appendRequest
+	outcome
+}
+
+// isEmpty says whether there is nothing to write and nobody to answer.
+func (g *group) isEmpty() bool { return len(g.replies) == 0 }
+
+// reset empties the group and keeps its memory for the next use.
+func (g *group) reset() {
+	clear(g.replies)
+	*g = group{buf: g.buf[:0], appends: g.appends[:0], offsets: g.offsets[:0], replies: g.replies[:0]}
+}
+
+// writeAndSync makes the group durable. After an error only what was durable before is certain.
+func (g *group) writeAndSync() error {
+	if len(g.appends) == 0 {
+		return nil
+	}
+	s := g.segments[len(g.segments)-1]
+	if _, err := s.file.WriteAt(g.buf, int64(g.pos-s.base)); err != nil {
+		return fmt.Errorf("write log at %d: %w", g.pos, err)
+	}
+	if err := s.file.Sync(); err != nil {
+		return fmt.Errorf("sync log at %d: %w", g.pos, err)
+	}
+	return nil
+}
+
+// publishGroup shows a durable group to readers.
+func (j *Journal) publishGroup(g *group) {
+	if g.filledSegment != nil {
+		j.index.rollSegment(g.segments[len(g.segments)-1].base, g.filledSegment.seal)
+		j.segmentManager.requestIndex(g.filledSegment)
+	}
+	end := g.pos + eventstore.Position(len(g.buf))
+	j.index.addGroup(g, func() { j.views.publish(view{segments: g.segments, end: end, lastCheckpoint: g.lastCheckpoint}) })
 }

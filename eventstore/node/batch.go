@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	maxOpenBatches   = 1024     // batches begun and not yet final, a call
-	maxInFlightBytes = 16 << 20 // bytes of events received and not yet answered, a call
+	maxOpenBatches   = 1024     // batches of a call whose last request has not arrived
+	maxInFlightBytes = 16 << 20 // bytes of events of a call that are not answered yet
 )
 
-// batch is one append of a BatchAppend call.
+// batch is one append of a BatchAppend call. A client may send its events in several requests of one correlation
+// id.
 type batch struct {
 	id         *shared.UUID
-	identifier *shared.StreamIdentifier // as the client sent it; every answer repeats it
+	identifier *shared.StreamIdentifier // as the client sent it
 	stream     string
 	expected   eventstore.Revision
 	deadline   time.Time // zero: none
@@ -31,22 +32,24 @@ type batch struct {
 	size       int
 }
 
-// batchAppender runs the appends of one BatchAppend call: those of one stream in the order they came, those of different
-// streams side by side.
+// batchAppender runs the appends of one BatchAppend call: those of one stream in the order of their arrival, those
+// of different streams concurrently. Answers are sent in the order in which appends finish. The goroutine of the
+// call owns openBatches and openBytes.
 type batchAppender struct {
 	node          *Node
 	call          streams.Streams_BatchAppendServer
 	openBatches   map[uuid.UUID]*batch
-	openBytes     int // bytes in open
+	openBytes     int // bytes of events in openBatches
 	inFlightBytes *semaphore.Weighted
 	workers       sync.WaitGroup
 
 	mu     sync.Mutex
-	queues map[string][]*batch // by stream, while its lane runs
+	queues map[string][]*batch // by stream; the key exists while a worker runs
 	sendMu sync.Mutex
 }
 
-// BatchAppend makes appends as they come and answers each by its correlation id, in the order they are done.
+// BatchAppend makes appends as they arrive and answers each one with its correlation id. It returns when the client
+// has sent all and every append is answered, or when the node stops.
 func (s *streamsService) BatchAppend(call streams.Streams_BatchAppendServer) error {
 	b := &batchAppender{node: s.node, call: call, openBatches: map[uuid.UUID]*batch{}, queues: map[string][]*batch{}, inFlightBytes: semaphore.NewWeighted(maxInFlightBytes)}
 	defer b.workers.Wait()
@@ -70,13 +73,14 @@ func (s *streamsService) BatchAppend(call streams.Streams_BatchAppendServer) err
 	}
 }
 
-// receivedRequest is what one receive gave.
+// receivedRequest is the result of one Recv.
 type receivedRequest struct {
 	req *streams.BatchAppendReq
 	err error
 }
 
-// receiveRequests receives until the call is over, so that its reader can look elsewhere meanwhile.
+// receiveRequests receives requests until the call is over. It runs in a goroutine of its own because Recv cannot
+// be interrupted when the node stops.
 func receiveRequests(call streams.Streams_BatchAppendServer, to chan<- receivedRequest) {
 	for {
 		req, err := call.Recv()
@@ -91,13 +95,15 @@ func receiveRequests(call streams.Streams_BatchAppendServer, to chan<- receivedR
 	}
 }
 
-// handleRequest adds a request to its batch and sends a final one on its way. Its error ends the call.
+// handleRequest adds a request to its batch and enqueues the batch when the request is its last. An error ends the
+// call; what is wrong with one batch is answered to that batch alone.
 func (b *batchAppender) handleRequest(ctx context.Context, req *streams.BatchAppendReq) error {
 	id, err := parseUUID(req.GetCorrelationId())
 	if err != nil {
-		return b.sendResponse(&batch{id: req.GetCorrelationId()}, batchBadRequest("The correlation id is missing."))
+		return b.sendResponse(&batch{id: req.GetCorrelationId()}, invalidArgument("The correlation id is missing.").batchResponse())
 	}
 	item, known := b.openBatches[id]
+	// The rest of a batch that was refused at an earlier request is dropped: that request was answered.
 	if !known && req.GetOptions() == nil {
 		return nil
 	}
@@ -106,6 +112,7 @@ func (b *batchAppender) handleRequest(ctx context.Context, req *streams.BatchApp
 			return b.sendResponse(item, batchFailure(item, err))
 		}
 	}
+	// The batch leaves openBatches here and returns at the end only if more requests are to come.
 	delete(b.openBatches, id)
 	b.openBytes -= item.size
 	if err := item.addMessages(req.GetProposedMessages()); err != nil {
@@ -117,14 +124,16 @@ func (b *batchAppender) handleRequest(ctx context.Context, req *streams.BatchApp
 	case req.GetIsFinal():
 		return b.enqueue(ctx, item)
 	case len(b.openBatches) == maxOpenBatches || b.openBytes+item.size > maxInFlightBytes:
-		return b.sendResponse(item, batchBadRequest("Too many batches are open."))
+		return b.sendResponse(item, invalidArgument("Too many batches are open.").batchResponse())
 	}
 	b.openBatches[id] = item
 	b.openBytes += item.size
 	return nil
 }
 
-// newBatch makes a batch of a request that carries options.
+// newBatch makes a batch of its first request. On an error the batch is good enough to be answered.
+// Deadline_21_10_0 is the name in the protocol files of a field that clients of today send: the official client for
+// Node.js puts its deadline there, as a time.
 func newBatch(req *streams.BatchAppendReq, now time.Time) (*batch, error) {
 	o := req.GetOptions()
 	item := &batch{id: req.GetCorrelationId(), identifier: o.GetStreamIdentifier()}
@@ -153,21 +162,23 @@ func newBatch(req *streams.BatchAppendReq, now time.Time) (*batch, error) {
 	return item, err
 }
 
-func (o *batch) addMessages(messages []*streams.BatchAppendReq_ProposedMessage) error {
+// addMessages adds proposed events, up to the size of an append.
+func (b *batch) addMessages(messages []*streams.BatchAppendReq_ProposedMessage) error {
 	for _, m := range messages {
 		e, err := parseProposed(m)
 		if err != nil {
 			return err
 		}
-		if o.size += eventSize(e); o.size > eventstore.MaxAppendBytes || len(o.events) == maxAppendEvents {
+		if b.size += eventSize(e); b.size > eventstore.MaxAppendBytes || len(b.events) == maxAppendEvents {
 			return eventstore.ErrTooLarge
 		}
-		o.events = append(o.events, e)
+		b.events = append(b.events, e)
 	}
 	return nil
 }
 
-// enqueue puts a batch at the end of its stream's lane, once there is room in the call.
+// enqueue puts a batch at the end of its stream's queue and starts a worker for the queue where none runs. It waits
+// while maxInFlightBytes are in flight, and so stops receiving from the client.
 func (b *batchAppender) enqueue(ctx context.Context, item *batch) error {
 	if b.node.options.Faults.RepeatTimeout > 0 && !b.node.inFlight.add(item.events) {
 		b.workers.Go(func() { b.answerDroppedRepeat(ctx, item) })
@@ -187,10 +198,11 @@ func (b *batchAppender) enqueue(ctx context.Context, item *batch) error {
 	return nil
 }
 
-// weight counts an event's own cost in memory, so that empty ones are not free.
-func (o *batch) weight() int64 { return min(int64(o.size+256*(1+len(o.events))), maxInFlightBytes) }
+// weight is what a batch counts in flight. It includes the cost of an event in memory, so that empty events are not
+// free.
+func (b *batch) weight() int64 { return min(int64(b.size+256*(1+len(b.events))), maxInFlightBytes) }
 
-// appendQueued makes the appends of one stream until none waits.
+// appendQueued makes the queued appends of one stream, one after the other, until none is left.
 func (b *batchAppender) appendQueued(ctx context.Context, stream string) {
 	for {
 		b.mu.Lock()
@@ -208,6 +220,7 @@ func (b *batchAppender) appendQueued(ctx context.Context, stream string) {
 	}
 }
 
+// appendAndAnswer makes one append within its deadline and sends the answer.
 func (b *batchAppender) appendAndAnswer(ctx context.Context, item *batch) {
 	if !item.deadline.IsZero() {
 		var cancel context.CancelFunc
@@ -219,7 +232,7 @@ func (b *batchAppender) appendAndAnswer(ctx context.Context, item *batch) {
 		result, err = b.node.append(ctx, item.stream, item.expected, item.events)
 		return err
 	})
-	b.node.inFlight.remove(item.events) // before the answer: who has it may send the same again
+	b.node.inFlight.remove(item.events) // before the answer: a client that has it may send the same append again
 	if err != nil {
 		_ = b.sendResponse(item, batchFailure(item, err))
 		return
@@ -227,7 +240,8 @@ func (b *batchAppender) appendAndAnswer(ctx context.Context, item *batch) {
 	_ = b.sendResponse(item, batchSuccess(result))
 }
 
-// sendResponse fails only when the call is over, which its reader learns by itself.
+// sendResponse sends an answer with the correlation id and the stream of its batch. The official client for Node.js
+// crashes on an answer without a stream. It fails only when the call is over, which the receiver learns by itself.
 func (b *batchAppender) sendResponse(item *batch, resp *streams.BatchAppendResp) error {
 	resp.CorrelationId = item.id
 	resp.StreamIdentifier = item.identifier

@@ -81,7 +81,7 @@ func officialFile(t *testing.T, name string) []byte {
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "eventstoredb", name))
 	if err != nil {
-		missing(t, "no recording: name the folder of the official data in LIEUDIT_TEST_DATA", err)
+		skipUnlessRequired(t, "no recording: name the folder of the official data in LIEUDIT_TEST_DATA", err)
 	}
 	return data
 }
@@ -91,7 +91,7 @@ func installNodeClient(t *testing.T) string {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			missing(t, "install Node.js (apt-get install nodejs npm)", err)
+			skipUnlessRequired(t, "install Node.js (apt-get install nodejs npm)", err)
 		}
 	}
 	dir := t.TempDir()
@@ -100,13 +100,13 @@ func installNodeClient(t *testing.T) string {
 	}
 	install := newCommand(t, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
 	if said, err := install.CombinedOutput(); err != nil {
-		missing(t, "the official Node.js client cannot be installed", fmt.Errorf("%w: %s", err, said))
+		skipUnlessRequired(t, "the official Node.js client cannot be installed", fmt.Errorf("%w: %s", err, said))
 	}
 	return dir
 }
 
-// missing skips a test on a laptop. Under cmd/check, which skips nothing, the test fails.
-func missing(t *testing.T, what string, why error) {
+// skipUnlessRequired skips a test on a laptop. Under cmd/check, which skips nothing, the test fails.
+func skipUnlessRequired(t *testing.T, what string, why error) {
 	t.Helper()
 	if os.Getenv("LIEUDIT_CHECK") == "1" {
 		t.Fatalf("%s: %v", what, why)

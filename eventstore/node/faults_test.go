@@ -12,17 +12,170 @@ import (
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	api "github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/node"
 	"lieudit/schemas/deadlinetest"
 )
+
+func TestWhatIsAskedInASilenceIsAnsweredAfterItOnTheSameConnection(t *testing.T) {
+	t.Parallel()
+	var silence node.Silence
+	s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{Faults: node.Faults{Silence: &silence}})
+	t.Cleanup(s.stop)
+	conn := s.conn(t)
+	if _, err := sendAppend(t.Context(), conn, nil, appendHeader("x-1"), proposedMessage()); err != nil {
+		t.Fatal(err)
+	}
+	silence.Begin()
+	answered := make(chan error, 1)
+	go func() {
+		_, err := sendAppend(t.Context(), conn, nil, appendHeader("x-1"), proposedMessage())
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		t.Fatalf("answered in the silence: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if n := conn.GetState(); n != connectivity.Ready {
+		t.Errorf("the connection is %v", n)
+	}
+	silence.End()
+	if err := <-answered; err != nil {
+		t.Errorf("after the silence: %v", err)
+	}
+}
+
+func TestASilentNodeStops(t *testing.T) {
+	t.Parallel()
+	var silence node.Silence
+	s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{Faults: node.Faults{Silence: &silence}, StopTimeout: 100 * time.Millisecond})
+	mustAppend(t, s.client(t), "x-1", esdb.Any{}, newEvent("e"))
+	silence.Begin()
+	s.stop()
+}
+
+func TestARepeatedSilenceLeavesTheNodeAnswering(t *testing.T) {
+	t.Parallel()
+	var silence node.Silence
+	s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{Faults: node.Faults{Silence: &silence}})
+	t.Cleanup(s.stop)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		silence.Repeat(ctx, 5*time.Millisecond, 10*time.Millisecond)
+	}()
+	c := s.client(t)
+	for range 20 {
+		mustAppend(t, c, "x-1", esdb.Any{}, newEvent("e"))
+	}
+	cancel()
+	<-ended
+	mustAppend(t, c, "x-1", esdb.Any{}, newEvent("e"))
+}
+
+// blockingLog is a log whose appends wait until the test releases them.
+type blockingLog struct {
+	node.Log
+	arrived chan struct{}
+	release chan struct{}
+}
+
+func (s *blockingLog) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	s.arrived <- struct{}{}
+	<-s.release
+	return s.Log.Append(ctx, stream, expected, events)
+}
+
+func serveBlockingLog(t *testing.T, faults node.Faults) (nodeServer, *blockingLog) {
+	t.Helper()
+	log := &blockingLog{open(t, t.TempDir()), make(chan struct{}, 10), make(chan struct{}, 10)}
+	s := serveLog(t, log, socketAddress(t), node.Options{Faults: faults})
+	t.Cleanup(s.stop)
+	return s, log
+}
+
+func TestARepeatOfAnAppendInFlightCanBeDropped(t *testing.T) {
+	t.Parallel()
+	s, log := serveBlockingLog(t, node.Faults{RepeatTimeout: time.Millisecond})
+	first, other := openPipeline(t, s), openPipeline(t, s)
+	b := batch("p-1", 2)
+	if err := first.Send(b); err != nil {
+		t.Fatal(err)
+	}
+	<-log.arrived
+	for range 2 {
+		if got := sendBatch(t, other, b).GetError(); got.GetCode() != int32(code.Code_DEADLINE_EXCEEDED) || got.GetMessage() != "Timeout" {
+			t.Errorf("a repeat on its way: got %v, want a timeout", got)
+		}
+	}
+	log.release <- struct{}{}
+	landed, err := first.Recv()
+	if err != nil || landed.GetSuccess().GetCurrentRevision() != 1 {
+		t.Fatalf("the original: got %v, %v", landed, err)
+	}
+	log.release <- struct{}{}
+	if again := sendBatch(t, other, b); again.GetSuccess().String() != landed.GetSuccess().String() {
+		t.Errorf("sent again later: got %v, want %v", again, landed)
+	}
+	if got := revisions(t, s.client(t), "p-1"); len(got) != 2 {
+		t.Errorf("%d events, want 2", len(got))
+	}
+}
+
+func TestAnAppendCanTimeOutBeforeItsDeadline(t *testing.T) {
+	t.Parallel()
+	s, log := serveBlockingLog(t, node.Faults{EarlyTimeout: time.Hour})
+	for range 10 {
+		log.release <- struct{}{}
+	}
+	b := batch("p-1", 1, func(b *api.BatchAppendReq) {
+		b.Options.DeadlineOption = &api.BatchAppendReq_Options_Deadline{Deadline: durationpb.New(time.Hour + time.Nanosecond)}
+	})
+	if got := sendBatch(t, openPipeline(t, s), b).GetError(); got.GetCode() != int32(code.Code_DEADLINE_EXCEEDED) {
+		t.Errorf("got %v, want a timeout", got)
+	}
+}
+
+func TestAReadFromInsideARecordCanFailAsOnEventStoreDB(t *testing.T) {
+	t.Parallel()
+	for inside, want := range map[node.InsideRecord]codes.Code{
+		node.InsideRecordRefused: codes.InvalidArgument, node.InsideRecordFailed: codes.Unknown, node.InsideRecordSilent: codes.DeadlineExceeded,
+	} {
+		s := serveLog(t, open(t, t.TempDir()), socketAddress(t), node.Options{Faults: node.Faults{InsideRecord: inside}})
+		t.Cleanup(s.stop)
+		at := mustAppend(t, s.client(t), "a-1", esdb.NoStream{}, newEvent("e")).CommitPosition
+		mustAppend(t, s.client(t), "a-1", esdb.Any{}, newEvent("e"))
+		patience := time.Minute
+		if inside == node.InsideRecordSilent {
+			patience = 300 * time.Millisecond
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		for _, req := range []*api.ReadReq{newReadRequest(atPosition(at+1, at+1)), newReadRequest(atPosition(at+1, at+1), asSubscription)} {
+			call, err := api.NewStreamsClient(s.conn(t)).Read(ctx, req)
+			for err == nil {
+				_, err = call.Recv()
+			}
+			if status.Code(err) != want {
+				t.Errorf("got %v, want %v", err, want)
+			}
+		}
+		if all, err := collectResponses(t, s.conn(t), newReadRequest(atPosition(at, at))); err != nil || len(all) != 2 {
+			t.Errorf("from an event's place: got %d events, %v", len(all), err)
+		}
+	}
+}
 
 // failingLog is a log whose next appends and scans fail, or crash when the failure is nil.
 type failingLog struct {
@@ -55,7 +208,7 @@ func (s *failingLog) Scan(ctx context.Context, from eventstore.Position, dir eve
 	return s.Log.Scan(ctx, from, dir)
 }
 
-func TestWhatFailsInTheLogHasTheServersName(t *testing.T) {
+func TestAnErrorOfTheLogGetsTheServersStatus(t *testing.T) {
 	t.Parallel()
 	log := &failingLog{Log: open(t, t.TempDir())}
 	s := serveLog(t, log, socketAddress(t), node.Options{})
@@ -120,7 +273,7 @@ func TestAPipelineEndsWithItsNode(t *testing.T) {
 	}
 }
 
-func TestANodeWhoseListenerFailsSaysSo(t *testing.T) {
+func TestServeReturnsTheErrorOfItsListener(t *testing.T) {
 	t.Parallel()
 	log := open(t, t.TempDir())
 	t.Cleanup(func() { _ = log.Close() })

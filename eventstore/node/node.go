@@ -1,42 +1,72 @@
-// Package node serves a log over EventStoreDB's own gRPC protocol: streams, gossip and server features, as a single
-// node that leads. To a client it is an EventStoreDB 24.6 without projections, persistent subscriptions and
-// users; what that server keeps beside its events (metadata, deletions, content types) is kept in the same log.
-// Nothing is remembered in memory, so that a node can be killed at any instant and started again.
+// Package node serves a log over EventStoreDB's own gRPC protocol: streams, gossip and server features. To its
+// clients (package esdb, the official clients for Go and Node.js) it is an EventStoreDB 24.6 that leads a cluster
+// of one, without projections, persistent subscriptions and users. Its constraint: it keeps nothing in memory. What
+// EventStoreDB stores beside the events (stream metadata, deletions, content types) is stored in events of the same
+// log, so a node can be killed at any instant and started again.
+//
+//	Append ──────> receiveEvents ──┐
+//	BatchAppend ─> batchAppender ──┴─> Node.append: settleMetadata (streamState) ─> Log.Append
+//	Delete, Tombstone ─> runDeletion ─> deleteExclusively: settleMetadata ─> Log.Append
+//
+//	Read ─> parseQuery (query) ─┬─> readStream: loadState ─> readableRange ─> Log.ReadStream ─┐
+//	                            ├─> readAll: filter ─> Log.Scan ──────────────────────────────┼─> readResponder
+//	                            └─> subscribe: catch up ─> Log.Wait ─> send what is new ──────┘
+//
+// Every error leaves as a refusal, with EventStoreDB's code and words (errors.go); wire.go translates events. What
+// EventStoreDB does is known from a recorded conversation with a real server, which the tests hold a node to.
 package node
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"iter"
 	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/peer"
 
 	"lieudit/eventstore"
 )
 
-// Log is what a node serves: a store, and the whole of it in both directions, system streams included.
+// Log is what a node serves: a store that also reads its system streams and the whole log in both directions. The
+// journal is one.
 type Log interface {
 	eventstore.Store
 
-	// Scan yields the events of every stream in the order of their positions, or against it: forward from the event at
-	// the position, or after it, up to what was durable when it was called (or somewhat later); backward from the
-	// event before the position. 0 and the greatest Position are the two ends. Another position where no event
-	// stands may be refused with a *DivergedError.
+	// Scan yields the events of all streams, system streams included, in the order of their positions (Forward) or
+	// against it (Backward). Forward it begins with the event at the position from, or with the next one, and ends
+	// with the last event that was durable when Scan was called, or somewhat later. Backward it begins with the
+	// event before the position. 0 and the greatest Position are the two ends. A position inside the log at which
+	// no event begins may be refused with a *DivergedError.
 	Scan(ctx context.Context, from eventstore.Position, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error]
 
-	// Wait returns the position of the last durable event as soon as that is after the given one.
+	// Wait returns the position of the last durable event as soon as it is greater than after. It returns ctx's
+	// error when ctx ends first.
 	Wait(ctx context.Context, after eventstore.Position) (eventstore.Position, error)
 }
 
-// Options are what a node can be told; the zero value is good.
+// Options configure a node. The zero value is good.
 type Options struct {
-	Advertise   string           // host:port that gossip names; empty: the address at which the asking client reached the node
-	StopTimeout time.Duration    // how long running calls get to end when a node stops; 5 s when zero
+	Advertise   string           // host:port that gossip names; empty: the address at which the client reached the node
+	StopTimeout time.Duration    // for running calls when the node stops; 5 s when zero
 	Logger      *slog.Logger     // slog.Default when nil
-	Clock       func() time.Time // for $maxAge; time.Now when nil
+	Clock       func() time.Time // for $maxAge and the deadlines of batches; time.Now when nil
 
-	Faults Faults // to test with
+	Faults Faults // for tests of clients
 }
 
 // Node serves one log. It is safe for concurrent use and does not close the log.
@@ -44,11 +74,11 @@ type Node struct {
 	log         Log
 	options     Options
 	lockSeed    maphash.Seed
-	streamLocks [256]sync.RWMutex // by stream: appends share, deletions exclude
+	streamLocks [256]sync.RWMutex // by hash of the stream; appends lock for reading, deletions for writing
 	inFlight    inFlightAppends   // for the fault that drops repeats
 }
 
-// New makes a node that serves log.
+// New returns a node that serves log. It starts nothing: Serve does.
 func New(log Log, o Options) *Node {
 	if o.StopTimeout == 0 {
 		o.StopTimeout = 5 * time.Second
@@ -63,4 +93,188 @@ func New(log Log, o Options) *Node {
 		log = faultyLog{log, o.Faults.InsideRecord}
 	}
 	return &Node{log: log, options: o, lockSeed: maphash.MakeSeed()}
+}
+
+const (
+	maxMessageSize = 16 << 20 // over MaxAppendBytes: a large event gets EventStoreDB's refusal and not the transport's
+	maxCalls       = 10_000   // concurrent calls on one connection
+)
+
+// Serve answers calls on ln until ctx ends, and closes ln. When ctx ends, subscriptions and BatchAppend calls end
+// with "not ready", and other calls have Options.StopTimeout to finish. Serve returns when no goroutine of it is
+// left. The error is nil when ctx ended it, else that of the listener. The log stays open.
+func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	killCtx, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	service := &streamsService{node: n, drainCtx: ctx, killCtx: killCtx}
+	s := n.newServer(service)
+	if n.options.Faults.Silence != nil {
+		ln = silencedListener{ln, n.options.Faults.Silence}
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		// GracefulStop waits for running calls. After StopTimeout they are killed, which ends it.
+		timer := time.AfterFunc(n.options.StopTimeout, func() { kill(); s.Stop() })
+		defer timer.Stop()
+		s.GracefulStop()
+	}()
+	err := s.Serve(ln)
+	cancel()
+	<-stopped
+	service.receivers.Wait()
+	if errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return err
+}
+
+// newServer registers the three services. The pings that it allows are those of the official clients: one every ten
+// seconds, without a call too.
+func (n *Node) newServer(service *streamsService) *grpc.Server {
+	s := grpc.NewServer(
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
+		grpc.MaxRecvMsgSize(maxMessageSize),
+		grpc.MaxConcurrentStreams(maxCalls),
+		grpc.UnaryInterceptor(n.interceptUnary),
+		grpc.StreamInterceptor(n.interceptStream),
+		grpc.WaitForHandlers(true),
+	)
+	serverfeatures.RegisterServerFeaturesServer(s, serverFeatures{})
+	gossip.RegisterGossipServer(s, gossipMember{advertise: n.options.Advertise})
+	streams.RegisterStreamsServer(s, service)
+	return s
+}
+
+// streamsService is the Streams service of one Serve. Its two contexts end one after the other while the node
+// stops.
+type streamsService struct {
+	streams.UnimplementedStreamsServer
+	node      *Node
+	drainCtx  context.Context // ends first: subscriptions and BatchAppend calls end
+	killCtx   context.Context // ends last: everything ends
+	receivers sync.WaitGroup  // the receiving goroutines of BatchAppend, which outlive their call by a moment
+}
+
+// interceptUnary and interceptStream turn the error of a call into a status, and send the refusal's trailers.
+func (n *Node) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, call grpc.UnaryHandler) (resp any, err error) {
+	err = n.handleCall(info.FullMethod, func() error { resp, err = call(ctx, req); return err })
+	var r *refusal
+	if errors.As(err, &r) && len(r.trailer) > 0 {
+		if e := grpc.SetTrailer(ctx, r.trailer); e != nil {
+			return nil, e
+		}
+	}
+	return resp, err
+}
+
+func (n *Node) interceptStream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, call grpc.StreamHandler) error {
+	err := n.handleCall(info.FullMethod, func() error { return call(srv, s) })
+	var r *refusal
+	if errors.As(err, &r) && len(r.trailer) > 0 {
+		s.SetTrailer(r.trailer)
+	}
+	return err
+}
+
+// handleCall runs a call and turns its error into what the client receives.
+func (n *Node) handleCall(method string, call func() error) error {
+	return toStatusError(n.recoverPanics(method, call))
+}
+
+// recoverPanics turns a panic into an error, so that it ends one call and not the process. The log gets the stack.
+func (n *Node) recoverPanics(method string, call func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			n.options.Logger.Error("call crashed", "method", method, "panic", p, "stack", string(debug.Stack()))
+			err = &refusal{code: codes.Internal, text: "internal error"}
+		}
+	}()
+	return call()
+}
+
+// serverVersion is the EventStoreDB whose behaviour a node has. Clients choose features by it.
+const serverVersion = "24.6.0"
+
+// serverFeatures is the service that clients ask for a server's version and optional methods.
+type serverFeatures struct {
+	serverfeatures.UnimplementedServerFeaturesServer
+}
+
+// GetSupportedMethods names BatchAppend alone: it is the only method that the official clients ask about before
+// they call it. "deadline_duration" says that its deadline may be a duration.
+func (serverFeatures) GetSupportedMethods(context.Context, *shared.Empty) (*serverfeatures.SupportedMethods, error) {
+	batchAppend := &serverfeatures.SupportedMethod{ServiceName: "event_store.client.streams.streams", MethodName: "batchappend", Features: []string{"deadline_duration"}}
+	return &serverfeatures.SupportedMethods{EventStoreServerVersion: serverVersion, Methods: []*serverfeatures.SupportedMethod{batchAppend}}, nil
+}
+
+// gossipMember is the gossip service of a cluster of one.
+type gossipMember struct {
+	gossip.UnimplementedGossipServer
+	advertise string
+}
+
+// Read names one member, which is alive and leads. Clients ignore a member's id and time stamp, so both are left
+// out.
+func (m gossipMember) Read(ctx context.Context, _ *shared.Empty) (*gossip.ClusterInfo, error) {
+	endpoint, err := m.advertisedEndpoint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &gossip.ClusterInfo{Members: []*gossip.MemberInfo{{
+		State:        gossip.MemberInfo_Leader,
+		IsAlive:      true,
+		HttpEndPoint: endpoint,
+	}}}, nil
+}
+
+// advertisedEndpoint returns the configured address or, without one, the local address of the connection on which
+// the client asks: the client can reach that one.
+func (m gossipMember) advertisedEndpoint(ctx context.Context) (*gossip.EndPoint, error) {
+	addr := m.advertise
+	if p, ok := peer.FromContext(ctx); ok && addr == "" {
+		addr = p.LocalAddr.String()
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, &refusal{code: codes.FailedPrecondition, text: "this node has no address to advertise"}
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]" // clients join address and port with a bare colon
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, &refusal{code: codes.FailedPrecondition, text: "the advertised port is not a number"}
+	}
+	return &gossip.EndPoint{Address: host, Port: uint32(number)}, nil
+}
+
+// Listen opens a TCP address or, for "unix:PATH", a Unix socket. It replaces a socket file that a dead process left
+// behind, but not one on which a process still listens.
+func Listen(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	path, ok := strings.CutPrefix(addr, "unix:")
+	if !ok {
+		return lc.Listen(ctx, "tcp", addr)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 && !isListening(ctx, path) {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	return lc.Listen(ctx, "unix", path)
+}
+
+// isListening reports whether a process accepts connections on a Unix socket.
+func isListening(ctx context.Context, path string) bool {
+	d := net.Dialer{Timeout: time.Second}
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
 }

@@ -2,37 +2,40 @@ package node
 
 import (
 	"math"
+	"regexp"
+	"strings"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 
 	"lieudit/eventstore"
 )
 
-// readStart is where a read begins: at one of the two ends, or at a revision or position.
+// readStart is where a read begins: at one of the two ends, or at a revision (of a stream) or position (of the
+// log).
 type readStart struct {
 	fromStart, fromEnd bool
 	offset             uint64
 }
 
-// query is a read request that makes sense.
+// query is a valid read request.
 type query struct {
 	stream         string // empty: the whole log
 	from           readStart
 	dir            eventstore.Direction
 	count          uint64
-	isSubscription bool // a subscription
+	isSubscription bool
 	filter         *filter
-	idsAsText      bool // ids as strings
-	wantsBounds    bool // the client understands the messages that say where a stream begins and ends
+	idsAsText      bool // event ids as text instead of two integers
 }
 
+// parseQuery validates a read request, or refuses it as EventStoreDB does.
 func parseQuery(req *streams.ReadReq) (*query, error) {
 	o := req.GetOptions()
 	if o.GetUuidOption() == nil {
 		return nil, invalidArgument("`uuidOption` is a required argument.")
 	}
 	_, idsAsText := o.GetUuidOption().GetContent().(*streams.ReadReq_Options_UUIDOption_String_)
-	q := &query{idsAsText: idsAsText, wantsBounds: o.GetControlOption().GetCompatibility() >= 1}
+	q := &query{idsAsText: idsAsText}
 	for _, part := range []func(*streams.ReadReq_Options) error{q.parseSource, q.parseDirection, q.parseCount, q.parseFilter} {
 		if err := part(o); err != nil {
 			return nil, err
@@ -44,66 +47,59 @@ func parseQuery(req *streams.ReadReq) (*query, error) {
 	return q, nil
 }
 
-func (q *query) parseSource(o *streams.ReadReq_Options) (err error) {
+func (q *query) parseSource(o *streams.ReadReq_Options) error {
 	switch source := o.GetStreamOption().(type) {
 	case *streams.ReadReq_Options_Stream:
-		if len(source.Stream.GetStreamIdentifier().GetStreamName()) == 0 {
-			return unhandledException()
-		}
-		if q.stream, err = parseStreamName(source.Stream.GetStreamIdentifier()); err != nil {
-			return err
-		}
-		switch from := source.Stream.GetRevisionOption().(type) {
-		case *streams.ReadReq_Options_StreamOptions_Start:
-			q.from.fromStart = true
-		case *streams.ReadReq_Options_StreamOptions_End:
-			q.from.fromEnd = true
-		case *streams.ReadReq_Options_StreamOptions_Revision:
-			return q.parseRevision(from.Revision)
-		default:
-			return invalidArgument("The revision to read from is missing.")
-		}
+		return q.parseStreamSource(source.Stream)
 	case *streams.ReadReq_Options_All:
-		switch from := source.All.GetAllOption().(type) {
-		case *streams.ReadReq_Options_AllOptions_Start:
-			q.from.fromStart = true
-		case *streams.ReadReq_Options_AllOptions_End:
-			q.from.fromEnd = true
-		case *streams.ReadReq_Options_AllOptions_Position:
-			return q.parsePosition(from.Position)
-		default:
-			return invalidArgument("The position to read from is missing.")
-		}
-	default:
-		return invalidArgument("What to read is missing.")
+		return q.parseAllSource(source.All)
 	}
-	return nil
+	return invalidArgument("What to read is missing.")
 }
 
-// parseRevision takes the greatest number for the end, as clients that know no better send it.
-func (q *query) parseRevision(r uint64) error {
-	if r == math.MaxUint64 {
-		q.from.fromEnd = true
-		return nil
+// parseStreamSource reads the stream and the revision. Unlike other calls, EventStoreDB does not validate an empty
+// stream name here: it throws.
+func (q *query) parseStreamSource(source *streams.ReadReq_Options_StreamOptions) (err error) {
+	if len(source.GetStreamIdentifier().GetStreamName()) == 0 {
+		return unhandledException()
 	}
-	_, err := parseStreamRevision(r)
-	q.from.offset = r
+	if q.stream, err = parseStreamName(source.GetStreamIdentifier()); err != nil {
+		return err
+	}
+	switch from := source.GetRevisionOption().(type) {
+	case *streams.ReadReq_Options_StreamOptions_Start:
+		q.from.fromStart = true
+	case *streams.ReadReq_Options_StreamOptions_End:
+		q.from.fromEnd = true
+	case *streams.ReadReq_Options_StreamOptions_Revision:
+		q.from.offset = from.Revision
+		_, err = parseStreamRevision(from.Revision)
+	default:
+		err = invalidArgument("The revision to read from is missing.")
+	}
 	return err
 }
 
-func (q *query) parsePosition(p *streams.ReadReq_Options_Position) error {
-	position := p.GetCommitPosition()
-	switch {
-	case position != p.GetPreparePosition() || position > math.MaxInt64 && position != math.MaxUint64:
-		return invalidArgument("Trying to read from an invalid position.")
-	case position == math.MaxUint64:
+// parseAllSource reads the position. A real server has two positions of an event, commit and prepare; without
+// transactions they are equal.
+func (q *query) parseAllSource(source *streams.ReadReq_Options_AllOptions) error {
+	switch from := source.GetAllOption().(type) {
+	case *streams.ReadReq_Options_AllOptions_Start:
+		q.from.fromStart = true
+	case *streams.ReadReq_Options_AllOptions_End:
 		q.from.fromEnd = true
+	case *streams.ReadReq_Options_AllOptions_Position:
+		q.from.offset = from.Position.GetCommitPosition()
+		if q.from.offset != from.Position.GetPreparePosition() || q.from.offset > math.MaxInt64 {
+			return invalidArgument("Trying to read from an invalid position.")
+		}
 	default:
-		q.from.offset = position
+		return invalidArgument("The position to read from is missing.")
 	}
 	return nil
 }
 
+// parseDirection refuses a number that is no direction: the enumeration of the protocol is open.
 func (q *query) parseDirection(o *streams.ReadReq_Options) error {
 	switch o.GetReadDirection() {
 	case streams.ReadReq_Options_Forwards:
@@ -116,6 +112,7 @@ func (q *query) parseDirection(o *streams.ReadReq_Options) error {
 	return nil
 }
 
+// parseCount reads whether the request is a subscription or how many events it reads at most.
 func (q *query) parseCount(o *streams.ReadReq_Options) error {
 	switch count := o.GetCountOption().(type) {
 	case *streams.ReadReq_Options_Subscription:
@@ -130,6 +127,7 @@ func (q *query) parseCount(o *streams.ReadReq_Options) error {
 	return nil
 }
 
+// parseFilter requires the client's choice: with or without a filter.
 func (q *query) parseFilter(o *streams.ReadReq_Options) (err error) {
 	switch f := o.GetFilterOption().(type) {
 	case *streams.ReadReq_Options_NoFilter:
@@ -139,4 +137,77 @@ func (q *query) parseFilter(o *streams.ReadReq_Options) (err error) {
 		return invalidArgument("A filter, or the word that there is none, is missing.")
 	}
 	return err
+}
+
+// pageSize is how many events EventStoreDB reads at a time for a filter without a window. It is also how many it
+// queues for a subscriber before the subscriber has to catch up again.
+const pageSize = 32
+
+// filter selects events of a filtered read of the whole log.
+type filter struct {
+	byType             bool           // matches event types instead of stream names
+	prefixes           []string       // any of them matches
+	regex              *regexp.Regexp // instead of prefixes
+	checkpointInterval uint64         // events scanned between two checkpoints
+}
+
+// parseFilter reads a filter; isSubscription: checkpoints are sent, so their interval must be valid.
+func parseFilter(o *streams.ReadReq_Options_FilterOptions, isSubscription bool) (*filter, error) {
+	f := &filter{}
+	var expression *streams.ReadReq_Options_FilterOptions_Expression
+	switch by := o.GetFilter().(type) {
+	case *streams.ReadReq_Options_FilterOptions_EventType:
+		f.byType, expression = true, by.EventType
+	case *streams.ReadReq_Options_FilterOptions_StreamIdentifier:
+		expression = by.StreamIdentifier
+	default:
+		return nil, invalidArgument("What to filter by is missing.")
+	}
+	f.prefixes = expression.GetPrefix()
+	if text := expression.GetRegex(); text != "" {
+		re, err := regexp.Compile(text)
+		if err != nil {
+			return nil, invalidArgument("'%s' is not a regular expression of RE2.", printableHeader(text))
+		}
+		f.regex = re
+	}
+	return f, f.parseWindow(o, isSubscription)
+}
+
+// parseWindow reads the checkpoint interval, which is the window times a multiplier. A client that sets no window
+// sends Count, which means a page.
+func (f *filter) parseWindow(o *streams.ReadReq_Options_FilterOptions, isSubscription bool) error {
+	window := uint64(pageSize)
+	switch w := o.GetWindow().(type) {
+	case *streams.ReadReq_Options_FilterOptions_Count:
+	case *streams.ReadReq_Options_FilterOptions_Max:
+		window = uint64(w.Max)
+	default:
+		return invalidArgument("The filter's window is missing.")
+	}
+	f.checkpointInterval = window * uint64(o.GetCheckpointIntervalMultiplier())
+	if isSubscription && (f.checkpointInterval == 0 || f.checkpointInterval > math.MaxInt32) {
+		return invalidArgument("The filter's window and checkpoint interval multiplier must be positive.")
+	}
+	return nil
+}
+
+// matches reports whether an event is asked for; a nil filter asks for every one.
+func (f *filter) matches(e eventstore.RecordedEvent) bool {
+	if f == nil {
+		return true
+	}
+	text := e.Stream
+	if f.byType {
+		text = e.Type
+	}
+	if f.regex != nil {
+		return f.regex.MatchString(text)
+	}
+	for _, p := range f.prefixes {
+		if strings.HasPrefix(text, p) {
+			return true
+		}
+	}
+	return false
 }

@@ -13,39 +13,45 @@ import (
 	"lieudit/eventstore"
 )
 
-// readResponder sends what a read finds. Send waits for the client, so nothing is read from the log before it can be sent.
+// readResponder sends the messages of one read. Send blocks until the client has room, so the log is read no faster
+// than the client receives.
 type readResponder struct {
 	streams.Streams_ReadServer
 	idsAsText bool
 }
 
+// sendEvent sends one event.
 func (r readResponder) sendEvent(e eventstore.RecordedEvent) error {
 	return r.Send(eventResponse(e, r.idsAsText))
 }
 
+// sendNotFound answers a read of a stream without readable events.
 func (r readResponder) sendNotFound(stream string) error {
 	return r.Send(&streams.ReadResp{Content: &streams.ReadResp_StreamNotFound_{
 		StreamNotFound: &streams.ReadResp_StreamNotFound{StreamIdentifier: streamIdentifier(stream)},
 	}})
 }
 
+// sendConfirmation is the first message of a subscription. Clients wait for it, and ignore the id.
 func (r readResponder) sendConfirmation() error {
 	return r.Send(&streams.ReadResp{Content: &streams.ReadResp_Confirmation{
 		Confirmation: &streams.ReadResp_SubscriptionConfirmation{SubscriptionId: uuid.NewString()},
 	}})
 }
 
+// sendCaughtUp says that a subscription has been sent everything there is.
 func (r readResponder) sendCaughtUp() error {
 	return r.Send(&streams.ReadResp{Content: &streams.ReadResp_CaughtUp_{CaughtUp: &streams.ReadResp_CaughtUp{}}})
 }
 
+// sendCheckpoint says how far a filtered subscription has scanned the log.
 func (r readResponder) sendCheckpoint(p eventstore.Position) error {
 	return r.Send(&streams.ReadResp{Content: &streams.ReadResp_Checkpoint_{
 		Checkpoint: &streams.ReadResp_Checkpoint{CommitPosition: uint64(p), PreparePosition: uint64(p)},
 	}})
 }
 
-// Read answers every kind of read and subscription.
+// Read answers reads of a stream, reads of the whole log, and subscriptions to either.
 func (s *streamsService) Read(req *streams.ReadReq, call streams.Streams_ReadServer) error {
 	q, err := parseQuery(req)
 	if err != nil {
@@ -78,10 +84,11 @@ func (s *streamsService) subscribe(ctx context.Context, q *query, out readRespon
 	return err
 }
 
-// revisionRange is what may be read of a stream: the revisions from first to last, both included.
+// revisionRange is a range of a stream's revisions, both ends included. It is empty where first > last.
 type revisionRange struct{ first, last eventstore.Revision }
 
-// readableRange applies a stream's metadata.
+// readableRange is the range of a stream that its metadata lets read. $maxAge is found by binary search: times grow
+// with revisions.
 func (n *Node) readableRange(ctx context.Context, stream string, s streamState) (revisionRange, error) {
 	v := revisionRange{0, s.last}
 	if b := s.limits.TruncateBefore; b != nil {
@@ -111,6 +118,7 @@ func maxAgeDuration(seconds int64) time.Duration {
 	return time.Duration(min(seconds, math.MaxInt64/int64(time.Second))) * time.Second
 }
 
+// readEvent reads one event of a stream; the zero one where there is none.
 func (n *Node) readEvent(ctx context.Context, stream string, r eventstore.Revision) (eventstore.RecordedEvent, error) {
 	for e, err := range n.log.ReadStream(ctx, stream, r, eventstore.Forward) {
 		return e, err
@@ -118,6 +126,7 @@ func (n *Node) readEvent(ctx context.Context, stream string, r eventstore.Revisi
 	return eventstore.RecordedEvent{}, nil
 }
 
+// readStream answers a read of one stream. A stream that does not exist is an answer of its own, not an error.
 func (n *Node) readStream(ctx context.Context, q *query, out readResponder) error {
 	s, err := n.loadState(ctx, q.stream)
 	if err != nil {
@@ -133,63 +142,30 @@ func (n *Node) readStream(ctx context.Context, q *query, out readResponder) erro
 	if err != nil {
 		return err
 	}
-	if q.dir == eventstore.Backward {
-		err = n.readBackward(ctx, q, v, out)
-	} else {
-		err = n.readForward(ctx, q, v, out)
-	}
-	if err != nil || !q.wantsBounds {
-		return err
-	}
-	return out.Send(&streams.ReadResp{Content: &streams.ReadResp_LastStreamPosition{LastStreamPosition: uint64(s.last)}})
+	return n.readRange(ctx, q, v, out)
 }
 
-func (n *Node) readForward(ctx context.Context, q *query, v revisionRange, out readResponder) error {
-	from := max(v.first, eventstore.Revision(q.from.offset))
-	if q.from.fromEnd || from > v.last {
-		return n.sendNextRevision(q, v, out)
-	}
-	remaining := q.count
-	for e, err := range n.log.ReadStream(ctx, q.stream, from, eventstore.Forward) {
-		if err != nil {
-			return err
-		}
-		if e.Revision > v.last {
-			return nil
-		}
-		if err := out.sendEvent(e); err != nil {
-			return err
-		}
-		if remaining--; remaining == 0 {
-			return nil
-		}
-	}
-	return nil
-}
-
-// sendNextRevision tells a client that asks for it where the stream would go on, when that is elsewhere.
-func (n *Node) sendNextRevision(q *query, v revisionRange, out readResponder) error {
-	next := uint64(v.last) + 1
-	if !q.wantsBounds || !q.from.fromEnd && q.from.offset == next {
-		return nil
-	}
-	return out.Send(&streams.ReadResp{Content: &streams.ReadResp_FirstStreamPosition{FirstStreamPosition: next}})
-}
-
-func (n *Node) readBackward(ctx context.Context, q *query, v revisionRange, out readResponder) error {
+// readRange sends the events of a range from where the query begins, in its direction, up to its count. A read that
+// begins outside of the range finds nothing, except backward from beyond its end.
+func (n *Node) readRange(ctx context.Context, q *query, v revisionRange, out readResponder) error {
 	from := v.last
-	if !q.from.fromEnd {
-		from = min(from, eventstore.Revision(q.from.offset))
+	switch offset := eventstore.Revision(q.from.offset); {
+	case q.dir == eventstore.Forward && q.from.fromEnd:
+		return nil
+	case q.dir == eventstore.Forward:
+		from = max(v.first, offset)
+	case !q.from.fromEnd:
+		from = min(v.last, offset)
 	}
-	if from < v.first {
+	if from < v.first || from > v.last {
 		return nil
 	}
 	remaining := q.count
-	for e, err := range n.log.ReadStream(ctx, q.stream, from, eventstore.Backward) {
+	for e, err := range n.log.ReadStream(ctx, q.stream, from, q.dir) {
 		if err != nil {
 			return err
 		}
-		if e.Revision < v.first {
+		if e.Revision < v.first || e.Revision > v.last {
 			return nil
 		}
 		if err := out.sendEvent(e); err != nil {
@@ -202,7 +178,7 @@ func (n *Node) readBackward(ctx context.Context, q *query, v revisionRange, out 
 	return nil
 }
 
-// position takes the end for the greatest one.
+// position is the position of a start; the end is the greatest one.
 func (p readStart) position() eventstore.Position {
 	if p.fromEnd {
 		return math.MaxUint64
@@ -210,6 +186,7 @@ func (p readStart) position() eventstore.Position {
 	return eventstore.Position(p.offset)
 }
 
+// readAll answers a read of the whole log. count limits the events that are sent, not those that the filter drops.
 func (n *Node) readAll(ctx context.Context, q *query, out readResponder) error {
 	if q.from.fromEnd && q.dir == eventstore.Forward {
 		return nil

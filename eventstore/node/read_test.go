@@ -50,7 +50,7 @@ func TestAStreamIsReadBothWaysFromAnywhere(t *testing.T) {
 	}
 }
 
-func TestAStreamThatNobodyWroteIsNotFound(t *testing.T) {
+func TestAStreamWithoutEventsIsNotFound(t *testing.T) {
 	t.Parallel()
 	c := startClient(t)
 	for _, dir := range []esdb.Direction{esdb.Forwards, esdb.Backwards} {

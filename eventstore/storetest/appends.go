@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -8,6 +9,8 @@ import (
 	"lieudit/eventstore"
 )
 
+// appendRules are about one append at a time: where its events go, that they come back as they were sent, and that they are
+// readable as soon as the append has returned.
 func appendRules() []rule {
 	return []rule{
 		{name: "an append returns the revision and the position of its last event", check: returnsLastPlace},
@@ -164,4 +167,115 @@ func readsOwnWrites(ctx context.Context, l *storeUnderTest) error {
 		}
 	}
 	return nil
+}
+
+// limitRules are about MaxAppendBytes: exactly that much is accepted, whatever the number of events.
+func limitRules() []rule {
+	return []rule{
+		{name: "an append of exactly MaxAppendBytes is accepted, as one event and as many", check: acceptsMax},
+		{name: "an append one byte above MaxAppendBytes is too large and adds nothing", check: refusesAboveMax},
+		{name: "an append of 2,000 events keeps their order", check: keepsManyInOrder},
+		{name: "a subscription yields big appends whole and in order", check: bigAppends},
+	}
+}
+
+// eventsOfSize makes n events whose types, data and metadata hold size bytes together.
+func eventsOfSize(n, size int) []eventstore.ProposedEvent {
+	batch := newEvents(n)
+	left := size
+	for i := range batch {
+		share := left / (n - i)
+		left -= share
+		batch[i].Data = jsonText(share - len(batch[i].Type) - len(batch[i].Metadata))
+	}
+	return batch
+}
+
+// jsonText is a JSON string of n bytes.
+func jsonText(n int) []byte {
+	b := bytes.Repeat([]byte("x"), n)
+	b[0], b[n-1] = '"', '"'
+	return b
+}
+
+func acceptsMax(ctx context.Context, l *storeUnderTest) error {
+	for _, n := range []int{1, 7, 1000} {
+		stream := newCategory() + "-1"
+		batch := eventsOfSize(n, eventstore.MaxAppendBytes)
+		first, err := l.Append(ctx, stream, eventstore.NoStream, batch)
+		if err != nil {
+			return fmt.Errorf("MaxAppendBytes bytes in %d events: %w", n, err)
+		}
+		if err := l.checkRepeat(ctx, stream, eventstore.NoStream, batch, first); err != nil {
+			return err
+		}
+		if err := l.checkStream(ctx, stream, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func refusesAboveMax(ctx context.Context, l *storeUnderTest) error {
+	for _, n := range []int{1, 7, 1000} {
+		stream := newCategory() + "-1"
+		for _, size := range []int{eventstore.MaxAppendBytes + 1, 3 * eventstore.MaxAppendBytes} {
+			_, err := l.Append(ctx, stream, eventstore.NoStream, eventsOfSize(n, size))
+			if err := checkErrorIs(fmt.Sprintf("%d bytes in %d events", size, n), err, eventstore.ErrTooLarge); err != nil {
+				return err
+			}
+		}
+		if err := l.checkStream(ctx, stream, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func keepsManyInOrder(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
+	if err != nil {
+		return err
+	}
+	c := newCategory()
+	batch := newEvents(2000)
+	if _, err := l.Append(ctx, c+"-1", eventstore.NoStream, batch); err != nil {
+		return err
+	}
+	if err := l.checkStream(ctx, c+"-1", batch); err != nil {
+		return err
+	}
+	read, err := l.readLog(ctx, from, eventstore.Filter{c})
+	if err != nil {
+		return err
+	}
+	return checkEvents(read.events, c+"-1", batch)
+}
+
+func bigAppends(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
+	if err != nil {
+		return err
+	}
+	c := newCategory()
+	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	if err := s.readUntilCaughtUp(0); err != nil {
+		return err
+	}
+	var all []eventstore.ProposedEvent
+	for _, n := range []int{1, 3000, 2, 500} {
+		batch := eventsOfSize(n, eventstore.MaxAppendBytes)
+		if _, err := l.Append(ctx, c+"-1", eventstore.Revision(len(all)-1), batch); err != nil {
+			return err
+		}
+		all = append(all, batch...)
+		if err := s.readUntilEvents(len(all)); err != nil {
+			return err
+		}
+	}
+	return checkEvents(s.events, c+"-1", all)
 }

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
 
 	"lieudit/eventstore"
 )
 
-// brokenStore is a store that is broken on purpose, and the rules that must notice.
+// brokenStore is a store that is broken on purpose, and the rules that must fail on it.
 type brokenStore struct {
 	name        string
 	wrap        func(*memoryStore) eventstore.Store
@@ -91,7 +95,7 @@ func brokenAppends() []brokenStore {
 		}},
 		{name: "forgets what it was sent", brokenRules: []string{
 			"the same append sent again returns what the first sending did and adds nothing",
-			"the same append sent many times at once lands once, and who asks again is told so",
+			"the same append sent many times at once is added once, and all calls return the same",
 		}, wrap: func(m *memoryStore) eventstore.Store {
 			return &faultyStore{memoryStore: m, onAppend: func(ctx context.Context, s string, r eventstore.Revision, b []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 				m.mu.Lock()
@@ -101,7 +105,7 @@ func brokenAppends() []brokenStore {
 			}}
 		}},
 		{name: "takes a mismatch for a repetition", brokenRules: []string{
-			"an append whose first ids are known and whose later ones are not is a mismatch",
+			"an append whose first ids are known and whose later ones are not is ErrIDReused",
 		}, wrap: func(m *memoryStore) eventstore.Store {
 			return &faultyStore{memoryStore: m, onAppend: func(ctx context.Context, s string, r eventstore.Revision, b []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 				c, err := m.Append(ctx, s, r, b)
@@ -114,7 +118,7 @@ func brokenAppends() []brokenStore {
 	}
 }
 
-// brokenPromises are stores that say one thing of an append and do another.
+// brokenPromises are stores that return one thing from an append and do another.
 func brokenPromises() []brokenStore {
 	return []brokenStore{
 		{name: "adds events one by one", brokenRules: []string{
@@ -131,7 +135,7 @@ func brokenPromises() []brokenStore {
 				return c, err
 			}}
 		}},
-		{name: "says unavailable when the append was made", brokenRules: []string{
+		{name: "returns ErrUnavailable although the append was made", brokenRules: []string{
 			"an append cut short is unknown and sending it again settles it",
 		}, wrap: func(m *memoryStore) eventstore.Store {
 			return &faultyStore{memoryStore: m, onAppend: func(ctx context.Context, s string, r eventstore.Revision, b []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
@@ -144,7 +148,7 @@ func brokenPromises() []brokenStore {
 				return c, err
 			}}
 		}},
-		{name: "accepts any size", brokenRules: []string{"an append one byte above MaxAppend is too large and adds nothing"}, wrap: func(m *memoryStore) eventstore.Store {
+		{name: "accepts any size", brokenRules: []string{"an append one byte above MaxAppendBytes is too large and adds nothing"}, wrap: func(m *memoryStore) eventstore.Store {
 			return &faultyStore{memoryStore: m, onAppend: func(_ context.Context, s string, r eventstore.Revision, b []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 				m.mu.Lock()
 				defer m.mu.Unlock()
@@ -160,5 +164,164 @@ func brokenPromises() []brokenStore {
 				return eventstore.AppendResult{}, nil
 			}}
 		}},
+	}
+}
+
+func brokenCheckpoints() []brokenStore {
+	return []brokenStore{
+		{name: "does not look at the log of a checkpoint", brokenRules: []string{"a checkpoint of another log has diverged"}, wrap: func(m *memoryStore) eventstore.Store {
+			return &faultyStore{memoryStore: m, onCheckpoint: func(k eventstore.Checkpoint) eventstore.Checkpoint { k.Log = m.id; return k }}
+		}},
+		{name: "does not look at the event of a checkpoint", brokenRules: []string{"a checkpoint with another event's id has diverged"}, wrap: func(m *memoryStore) eventstore.Store {
+			return &faultyStore{memoryStore: m, onCheckpoint: func(k eventstore.Checkpoint) eventstore.Checkpoint {
+				all, _, _ := m.current()
+				if next := int(k.Position / 10); next > 0 && next <= len(all) {
+					k.Event = all[next-1].ID
+				}
+				return k
+			}}
+		}},
+		{name: "waits at a checkpoint beyond its end", brokenRules: []string{"a checkpoint beyond the end has diverged"}, wrap: func(m *memoryStore) eventstore.Store {
+			return &faultyStore{memoryStore: m, onCheckpoint: func(k eventstore.Checkpoint) eventstore.Checkpoint {
+				all, _, _ := m.current()
+				if end := m.checkpointAt(all, len(all)); k.Position > end.Position {
+					return end
+				}
+				return k
+			}}
+		}},
+		{name: "resumes at a checkpoint instead of after it", brokenRules: []string{
+			"a read resumes after any checkpoint without gap or repetition", "a read may resume after the checkpoint of every signal",
+		}, wrap: func(m *memoryStore) eventstore.Store {
+			return &faultyStore{memoryStore: m, onCheckpoint: func(k eventstore.Checkpoint) eventstore.Checkpoint {
+				all, _, _ := m.current()
+				if next := int(k.Position / 10); next > 0 && next <= len(all) {
+					return m.checkpointAt(all, next-1)
+				}
+				return k
+			}}
+		}},
+		{name: "changes its identity", brokenRules: []string{"a log has one identity, whoever asks"}, wrap: func(m *memoryStore) eventstore.Store {
+			return &changingIdentity{memoryStore: m}
+		}},
+	}
+}
+
+type changingIdentity struct{ *memoryStore }
+
+func (r *changingIdentity) Identity(context.Context) (uuid.UUID, error) { return uuid.New(), nil }
+
+// repeatNth yields the n-th element that counts, over all sequences of the store, times times; the others once.
+func repeatNth[T any](n int32, times int, counts func(T) bool) func(iter.Seq2[T, error]) iter.Seq2[T, error] {
+	var seen atomic.Int32
+	return func(seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+		return func(yield func(T, error) bool) {
+			for v, err := range seq {
+				repeat := 1
+				if err == nil && counts(v) && seen.Add(1) == n {
+					repeat = times
+				}
+				for range repeat {
+					if !yield(v, err) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+func isEvent(s eventstore.Signal) bool { return s.Kind == eventstore.EventAppeared }
+
+func brokenReads() []brokenStore {
+	const live = "a subscription yields what there is, then CaughtUp, then what comes"
+	return []brokenStore{
+		{name: "loses an event of the log", brokenRules: []string{live, "a read of the log yields the wanted events in order of position, then one CaughtUp"},
+			wrap: func(m *memoryStore) eventstore.Store {
+				return &faultyStore{memoryStore: m, onLog: repeatNth(20, 0, isEvent)}
+			}},
+		{name: "repeats an event of the log", brokenRules: []string{live, "a read of the log yields the wanted events in order of position, then one CaughtUp"},
+			wrap: func(m *memoryStore) eventstore.Store {
+				return &faultyStore{memoryStore: m, onLog: repeatNth(20, 2, isEvent)}
+			}},
+		{name: "loses an event of a stream", brokenRules: []string{"a stream of 3,000 events is read whole, both ways"},
+			wrap: func(m *memoryStore) eventstore.Store {
+				return &faultyStore{memoryStore: m, onStream: repeatNth(777, 0, func(eventstore.RecordedEvent) bool { return true })}
+			}},
+		{name: "yields CaughtUp too early", brokenRules: []string{live, "the first CaughtUp comes after all that was acknowledged before",
+			"a read of the log yields the wanted events in order of position, then one CaughtUp"}, wrap: func(m *memoryStore) eventstore.Store {
+			return &faultyStore{memoryStore: m, onLog: caughtUpFirst}
+		}},
+		{name: "never yields CaughtUp", brokenRules: []string{live, "another CaughtUp comes after a burst", "the CaughtUp of a read has a checkpoint at the end of the log"},
+			wrap: func(m *memoryStore) eventstore.Store {
+				return &faultyStore{memoryStore: m, onLog: func(seq iter.Seq2[eventstore.Signal, error]) iter.Seq2[eventstore.Signal, error] {
+					return dropKind(seq, eventstore.CaughtUp)
+				}}
+			}},
+		{name: "never yields CheckpointReached", brokenRules: []string{"CheckpointReached comes while unwanted events are skipped, and a read may resume after it"},
+			wrap: func(m *memoryStore) eventstore.Store {
+				return &faultyStore{memoryStore: m, onLog: func(seq iter.Seq2[eventstore.Signal, error]) iter.Seq2[eventstore.Signal, error] {
+					return dropKind(seq, eventstore.CheckpointReached)
+				}}
+			}},
+		{name: "takes a failed read for the end of the stream", brokenRules: []string{"a call whose context is over ends with the context's error"},
+			wrap: func(m *memoryStore) eventstore.Store { return &faultyStore{memoryStore: m, onStream: hideErrors} }},
+		{name: "matches beginnings of names", brokenRules: []string{"a filter matches whole categories, not beginnings of names"}, wrap: func(m *memoryStore) eventstore.Store {
+			m.matches = func(f eventstore.Filter, stream string) bool {
+				return f.Matches(stream) || slices.ContainsFunc(f, func(c string) bool { return strings.HasPrefix(stream, c) })
+			}
+			return m
+		}},
+		{name: "wants a dash after the category", brokenRules: []string{"a filter matches the stream named like the category, and ids with dashes"}, wrap: func(m *memoryStore) eventstore.Store {
+			m.matches = func(f eventstore.Filter, stream string) bool {
+				return f.Matches(stream) && (len(f) == 0 || strings.Contains(stream, "-"))
+			}
+			return m
+		}},
+		{name: "leaves a goroutine a read", brokenRules: []string{"calls that end, stop early or are cut short leave no goroutine"}, wrap: func(m *memoryStore) eventstore.Store {
+			return &faultyStore{memoryStore: m, onStream: func(seq iter.Seq2[eventstore.RecordedEvent, error]) iter.Seq2[eventstore.RecordedEvent, error] {
+				go func() { time.Sleep(2 * cancelLimit()) }()
+				return seq
+			}}
+		}},
+	}
+}
+
+// caughtUpFirst yields a CaughtUp before everything else.
+func caughtUpFirst(seq iter.Seq2[eventstore.Signal, error]) iter.Seq2[eventstore.Signal, error] {
+	return func(yield func(eventstore.Signal, error) bool) {
+		first := true
+		for s, err := range seq {
+			if first && err == nil && !yield(eventstore.Signal{Kind: eventstore.CaughtUp, Checkpoint: s.Checkpoint}, nil) {
+				return
+			}
+			first = false
+			if !yield(s, err) {
+				return
+			}
+		}
+	}
+}
+
+func dropKind(seq iter.Seq2[eventstore.Signal, error], kind eventstore.SignalKind) iter.Seq2[eventstore.Signal, error] {
+	return func(yield func(eventstore.Signal, error) bool) {
+		for s, err := range seq {
+			if err == nil && s.Kind == kind {
+				continue
+			}
+			if !yield(s, err) {
+				return
+			}
+		}
+	}
+}
+
+func hideErrors(seq iter.Seq2[eventstore.RecordedEvent, error]) iter.Seq2[eventstore.RecordedEvent, error] {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
+		for e, err := range seq {
+			if err != nil || !yield(e, nil) {
+				return
+			}
+		}
 	}
 }

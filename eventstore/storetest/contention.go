@@ -11,11 +11,13 @@ import (
 	"lieudit/eventstore"
 )
 
+// contentionRules are about many writers at once. Expected revisions must decide exactly, and appends must stay whole and in
+// one piece.
 func contentionRules() []rule {
 	return []rule{
 		{name: "of 200 writers that expect one revision exactly one wins it", check: oneWinner},
-		{name: "writers that retry their conflicts all land, each revision won once", check: allWinOnce},
-		{name: "200 writers with Any all land", check: anyAllLand},
+		{name: "writers that retry after conflicts are all added, each at its own revision", check: allWinOnce},
+		{name: "200 writers with Any are all added", check: anyAllAdded},
 		{name: "the events of an append stand next to each other, whoever else writes", check: contiguous},
 		{name: "an append is all there or not there at all, at every moment", check: allOrNothing},
 		{name: "a stream's positions grow with its revisions under concurrent writers", check: positionsGrow},
@@ -61,10 +63,10 @@ func allWinOnce(ctx context.Context, l *storeUnderTest) error {
 	if err != nil {
 		return err
 	}
-	return checkLanded(got, batches, places)
+	return checkAdded(got, batches, places)
 }
 
-// appendUntilWon appends a batch at whichever revision the conflicts name, until it is in.
+// appendUntilWon appends a batch, after each conflict with the revision that the conflict names.
 func (l *storeUnderTest) appendUntilWon(ctx context.Context, stream string, batch []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	expected := eventstore.NoStream
 	for {
@@ -80,8 +82,8 @@ func (l *storeUnderTest) appendUntilWon(ctx context.Context, stream string, batc
 	}
 }
 
-// checkLanded says whether got is the batches, each whole, once, and where its append said.
-func checkLanded(got []eventstore.RecordedEvent, batches [][]eventstore.ProposedEvent, places []eventstore.AppendResult) error {
+// checkAdded fails unless got is exactly the batches, each whole, once, and where its append returned.
+func checkAdded(got []eventstore.RecordedEvent, batches [][]eventstore.ProposedEvent, places []eventstore.AppendResult) error {
 	at, total := map[uuid.UUID]eventstore.RecordedEvent{}, 0
 	for _, e := range got {
 		at[e.ID] = e
@@ -104,7 +106,7 @@ func checkLanded(got []eventstore.RecordedEvent, batches [][]eventstore.Proposed
 	return nil
 }
 
-func anyAllLand(ctx context.Context, l *storeUnderTest) error {
+func anyAllAdded(ctx context.Context, l *storeUnderTest) error {
 	const writers = 200
 	stream := newCategory() + "-1"
 	batches := make([][]eventstore.ProposedEvent, writers)
@@ -121,7 +123,7 @@ func anyAllLand(ctx context.Context, l *storeUnderTest) error {
 	if err != nil {
 		return err
 	}
-	return checkLanded(got, batches, places)
+	return checkAdded(got, batches, places)
 }
 
 func contiguous(ctx context.Context, l *storeUnderTest) error {
@@ -148,7 +150,7 @@ func contiguous(ctx context.Context, l *storeUnderTest) error {
 	return checkBatchesOfFive(read.events, c)
 }
 
-// checkBatchesOfFive says whether the category's events stand in runs of five of one stream.
+// checkBatchesOfFive fails unless the category's events stand in runs of five of one stream.
 func checkBatchesOfFive(all []eventstore.RecordedEvent, category string) error {
 	of := eventstore.Filter{category}
 	for i := 0; i < len(all); i++ {

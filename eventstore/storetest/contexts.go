@@ -1,20 +1,27 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"runtime/pprof"
+	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"lieudit/eventstore"
 	"lieudit/schemas/deadlinetest"
 )
 
-// cancelLimit is what a call may take to notice the end of its context on a machine that is busy with other tests.
+// cancelLimit is how long a call may take to notice the end of its context on a machine that is busy with other tests.
 func cancelLimit() time.Duration { return deadlinetest.Scale(2 * time.Second) }
 
+// contextRules are about calls whose context ends: they return promptly, say the truth about appends, and leave nothing
+// running.
 func contextRules() []rule {
 	return []rule{
 		{name: "a call whose context is over ends with the context's error", check: overAlready},
@@ -75,7 +82,7 @@ func cutShort(ctx context.Context, l *storeUnderTest) error {
 	})
 }
 
-// appendCutShort sends a batch with a context that ends at a bad moment, then the same batch until its fate is known.
+// appendCutShort appends a batch with a context that ends at a random moment, then the same batch until the outcome is known.
 func (l *storeUnderTest) appendCutShort(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.ProposedEvent) error {
 	for try := 0; ; try++ {
 		limit := time.Duration(rand.IntN(2000)) * time.Microsecond
@@ -94,7 +101,8 @@ func (l *storeUnderTest) appendCutShort(ctx context.Context, stream string, expe
 	}
 }
 
-// checkEndsPromptly cancels once ready says so and wants the sequence to end soon with the context's error.
+// checkEndsPromptly cancels the context once ready is true. It fails unless the sequence then ends soon, with the context's
+// error.
 func checkEndsPromptly(ctx context.Context, read func(context.Context) iter.Seq2[eventstore.Signal, error], ready func(eventstore.Signal) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -135,7 +143,7 @@ func readCutShort(ctx context.Context, l *storeUnderTest) error {
 	)
 }
 
-// asSignals is a stream's events as a reader of the log would be told them.
+// asSignals makes signals of a stream's events.
 func asSignals(seq iter.Seq2[eventstore.RecordedEvent, error]) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		for e, err := range seq {
@@ -157,7 +165,7 @@ func waitCutShort(ctx context.Context, l *storeUnderTest) error {
 }
 
 func leavesNoGoroutine(ctx context.Context, l *storeUnderTest) error {
-	if err := pastThenLive(ctx, l); err != nil { // whatever the store sets up once is set up by now
+	if err := pastThenLive(ctx, l); err != nil { // goroutines that the store starts once exist from now on
 		return err
 	}
 	return checkNoGoroutineLeft(ctx, func(ctx context.Context) error {
@@ -168,4 +176,45 @@ func leavesNoGoroutine(ctx context.Context, l *storeUnderTest) error {
 		}
 		return nil
 	})
+}
+
+// checkNoGoroutineLeft runs do and fails when goroutines that it started do not end. It tells them from those of other tests
+// by a profiler label, which goroutines inherit.
+func checkNoGoroutineLeft(ctx context.Context, do func(context.Context) error) error {
+	id := uuid.NewString()
+	var failed error
+	pprof.Do(ctx, pprof.Labels("storetest", id), func(ctx context.Context) { failed = do(ctx) })
+	if failed != nil {
+		return failed
+	}
+	deadline := time.Now().Add(cancelLimit())
+	for {
+		left := goroutinesLabelled(id)
+		if left == "" {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("goroutines left behind:\n%s", left)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// goroutinesLabelled returns the stacks in the goroutine profile that carry the label.
+func goroutinesLabelled(id string) string {
+	var profile bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+		return err.Error()
+	}
+	var left []string
+	for stack := range strings.SplitSeq(profile.String(), "\n\n") {
+		if strings.Contains(stack, id) {
+			left = append(left, stack)
+		}
+	}
+	return strings.Join(left, "\n\n")
 }

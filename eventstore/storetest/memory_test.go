@@ -13,14 +13,14 @@ import (
 	"lieudit/eventstore"
 )
 
-// memoryStore is the smallest store that keeps the whole contract. Its hooks are where the broken ones differ.
+// memoryStore is the smallest store that keeps the whole contract. The broken stores wrap it.
 type memoryStore struct {
 	id      uuid.UUID
 	matches func(eventstore.Filter, string) bool
 
 	mu      sync.Mutex
 	events  []eventstore.RecordedEvent
-	streams map[string][]int // indexes into all
+	streams map[string][]int // indexes into events
 	batches map[uuid.UUID]*sentBatch
 	changed chan struct{} // closed by the next append, and by Close
 	closed  bool
@@ -83,7 +83,7 @@ func (m *memoryStore) Append(ctx context.Context, stream string, expected events
 	return m.addBatch(stream, expected, batch), nil
 }
 
-// findBatch looks for a batch among the earlier ones.
+// findBatch looks for an append among the earlier ones.
 func (m *memoryStore) findBatch(stream string, expected eventstore.Revision, batch []eventstore.ProposedEvent) (eventstore.AppendResult, bool, error) {
 	for _, e := range batch {
 		b := m.batches[e.ID]
@@ -149,7 +149,7 @@ func (m *memoryStore) ReadStream(ctx context.Context, stream string, from events
 	}
 }
 
-// current is the log as it is now, and what tells of its next change.
+// current returns the events of the log and a channel that is closed at its next change.
 func (m *memoryStore) current() ([]eventstore.RecordedEvent, <-chan struct{}, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -206,7 +206,7 @@ func (m *memoryStore) yieldSignal(e eventstore.RecordedEvent, want eventstore.Fi
 	return yield(eventstore.Signal{Kind: eventstore.CheckpointReached, Checkpoint: s.Checkpoint}, nil)
 }
 
-// indexAfter is where the events after a mark begin.
+// indexAfter returns the index of the first event after a checkpoint.
 func (m *memoryStore) indexAfter(after eventstore.Checkpoint) (int, error) {
 	all, _, err := m.current()
 	if err != nil || after == (eventstore.Checkpoint{}) || after == (eventstore.Checkpoint{Log: m.id}) {

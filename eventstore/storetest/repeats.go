@@ -4,26 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
 
 	"lieudit/eventstore"
 )
 
+// repeatRules are about the promise that makes ErrUnknown bearable: the very same append sent again changes nothing, and one
+// that is almost the same is refused.
 func repeatRules() []rule {
 	return []rule{
 		{name: "the same append sent again returns what the first sending did and adds nothing", check: repeatAddsNothing},
 		{name: "the same append sent again is recognised after the stream went on", check: repeatLater},
 		{name: "an append with Any sent again is recognised after 1,000 others", check: repeatAmongMany},
 		{name: "a conflicting append sent again is a conflict again", check: conflictAgain},
-		{name: "an append whose first ids are known and whose later ones are not is a mismatch", check: laterDiffers},
-		{name: "a mismatch adds nothing, wherever the known id stands", check: mismatchAddsNothing, needsAllIDs: true},
-		{name: "part of an earlier append is a mismatch", check: partOfAnother, needsAllIDs: true},
-		{name: "an id known from another stream is a mismatch", check: otherStream, needsAllIDs: true},
+		{name: "an append whose first ids are known and whose later ones are not is ErrIDReused", check: laterDiffers},
+		{name: "an append that reuses an id adds nothing, wherever the id stands", check: mismatchAddsNothing, needsAllIDs: true},
+		{name: "part of an earlier append is ErrIDReused", check: partOfAnother, needsAllIDs: true},
+		{name: "an id known from another stream is ErrIDReused", check: otherStream, needsAllIDs: true},
 		{name: "an id may stand twice in one append, which is recognised like any other", check: idTwice},
-		{name: "the same append sent many times at once lands once, and who asks again is told so", check: repeatAtOnce},
+		{name: "the same append sent many times at once is added once, and all calls return the same", check: repeatAtOnce},
 	}
 }
 
-// expectedRevisions are the three ways to expect a stream that holds held events.
+// expectedRevisions are the ways to expect a stream of held events.
 func expectedRevisions(held int) map[string]eventstore.Revision {
 	m := map[string]eventstore.Revision{"Any": eventstore.Any}
 	if held == 0 {
@@ -34,7 +37,7 @@ func expectedRevisions(held int) map[string]eventstore.Revision {
 	return m
 }
 
-// forEachExpectation runs try on a new stream of 0 and of 3 events, for each way to expect it.
+// forEachExpectation calls try with a new stream of 0 and of 3 events, for each way to expect it.
 func forEachExpectation(ctx context.Context, l *storeUnderTest, try func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error) error {
 	for _, n := range []int{0, 3} {
 		for name, expected := range expectedRevisions(n) {
@@ -51,7 +54,7 @@ func forEachExpectation(ctx context.Context, l *storeUnderTest, try func(stream 
 	return nil
 }
 
-// checkRepeat sends a batch once more and compares what it returns with the first answer.
+// checkRepeat sends an append again and fails unless it returns what the first call did.
 func (l *storeUnderTest) checkRepeat(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.ProposedEvent, first eventstore.AppendResult) error {
 	second, err := l.Append(ctx, stream, expected, batch)
 	if err != nil {
@@ -184,7 +187,7 @@ func mismatchAddsNothing(ctx context.Context, l *storeUnderTest) error {
 		} {
 			_, err := l.Append(ctx, stream, expected, b)
 			if !errors.Is(err, eventstore.ErrIDReused) && !errors.Is(err, eventstore.ErrConflict) {
-				return fmt.Errorf("%s: got error %v, want a mismatch or a conflict", name, err)
+				return fmt.Errorf("%s: got error %v, want ErrIDReused or a conflict", name, err)
 			}
 			for _, e := range []eventstore.Revision{eventstore.Any, c.Revision} {
 				_, err := l.Append(ctx, stream, e, b)
@@ -244,8 +247,8 @@ func idTwice(ctx context.Context, l *storeUnderTest) error {
 	})
 }
 
-// appendUntilKnown sends a batch until its fate is known: a sending that another one of the same append was on its way beside
-// may be unknown.
+// appendUntilKnown sends an append until its outcome is known: a call during which another one sends the same append may be
+// ErrUnknown.
 func (l *storeUnderTest) appendUntilKnown(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	for {
 		c, err := l.Append(ctx, stream, expected, batch)
@@ -273,4 +276,74 @@ func repeatAtOnce(ctx context.Context, l *storeUnderTest) error {
 		}
 		return l.checkStream(ctx, stream, append(held, batch...))
 	})
+}
+
+// forgottenIDRules are about a log that no longer knows the ids of its appends. With an expected revision the stream itself
+// shows the repeat; with Any nothing does.
+func forgottenIDRules() []rule {
+	return []rule{
+		{name: "a log that has forgotten its ids recognises an append with an expected revision", check: recognisesForgotten, needsReopenWithoutIDs: true},
+		{name: "a log that has forgotten its ids may add an append with Any again, whole", check: addsForgottenAgain, needsReopenWithoutIDs: true},
+	}
+}
+
+func recognisesForgotten(ctx context.Context, l *storeUnderTest) error {
+	return recognisesRevisions(ctx, l, l.reopenWithoutIDs)
+}
+
+func recognisesAfterReopen(ctx context.Context, l *storeUnderTest) error {
+	return recognisesRevisions(ctx, l, l.reopen)
+}
+
+// recognisesRevisions sends two appends with an expected revision again after the log was reopened.
+func recognisesRevisions(ctx context.Context, l *storeUnderTest, reopen func(eventstore.Store) eventstore.Store) error {
+	stream := newCategory() + "-1"
+	first, second := newEvents(2), newEvents(3)
+	a, err := l.Append(ctx, stream, eventstore.NoStream, first)
+	if err != nil {
+		return err
+	}
+	b, err := l.Append(ctx, stream, 1, second)
+	if err != nil {
+		return err
+	}
+	l = l.reopenedBy(reopen)
+	if err := l.checkRepeat(ctx, stream, eventstore.NoStream, first, a); err != nil {
+		return err
+	}
+	if err := l.checkRepeat(ctx, stream, 1, second, b); err != nil {
+		return err
+	}
+	return l.checkStream(ctx, stream, append(first, second...))
+}
+
+// addsForgottenAgain shows why a repeat must not change the fold of events that are appended with Any.
+func addsForgottenAgain(ctx context.Context, l *storeUnderTest) error {
+	stream := newCategory() + "-1"
+	batch := newEvents(2)
+	first, err := l.Append(ctx, stream, eventstore.Any, batch)
+	if err != nil {
+		return err
+	}
+	l = l.reopenedBy(l.reopenWithoutIDs)
+	again, err := l.Append(ctx, stream, eventstore.Any, batch)
+	if err != nil {
+		return err
+	}
+	if again.Revision != first.Revision+2 || again.Position <= first.Position {
+		return fmt.Errorf("sent again it went to %+v, the first time to %+v: the log was to have forgotten it", again, first)
+	}
+	return l.checkStream(ctx, stream, append(batch, batch...))
+}
+
+// FillSegment appends until a journal with segments of size bytes has begun another one. After a reopening it remembers only
+// the ids of that one.
+func FillSegment(t *testing.T, s eventstore.Store, size int) {
+	t.Helper()
+	stream, each := newCategory()+"-filler", min(size/4, eventstore.MaxAppendBytes)
+	for filled := 0; filled <= size; filled += each {
+		if _, err := s.Append(t.Context(), stream, eventstore.Any, eventsOfSize(1, each)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

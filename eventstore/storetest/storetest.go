@@ -1,10 +1,15 @@
-// Package storetest is the contract of eventstore.Store as tests: every implementation runs every rule. A rule is a
-// sentence and a function that returns what broke it, so that the suite itself can be tried on stores that are
-// broken on purpose. No rule assumes an empty log or a log of its own: other writers may be at work in it.
+// Package storetest is the contract of eventstore.Store as tests, which every implementation runs. A rule is a sentence and
+// a function that returns how a store breaks it, or nil. So the suite itself can be tried on stores that are broken on
+// purpose (broken_test.go). No rule may assume an empty log or a log of its own: other writers may append to it.
+//
+// Run opens a store, wraps it in a storeUnderTest and passes that to the check of every rule. The rules stand in one file for
+// each part of the contract: appends, repeats, contention, streams, reads, checkpoints, subscriptions, contexts, closing.
 package storetest
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,40 +17,37 @@ import (
 	"lieudit/schemas/deadlinetest"
 )
 
-// Options says what an implementation allows beyond the calls of a Store.
+// Options says what can be done with an implementation beyond the calls of a Store.
 type Options struct {
-	// Reopen ends s, without losing what it acknowledged, and gives another Store on the same log. Without it the rules
-	// that need a second life are skipped.
+	// Reopen closes s and opens another Store on the same log. Without it the rules that need a reopened log are skipped.
 	Reopen func(t *testing.T, s eventstore.Store) eventstore.Store
 
-	// ReopenWithoutIDs is Reopen by which the log also forgets which ids it was sent, as a server's restart or a new leader may
-	// have it. Without it the rules about that are skipped.
+	// ReopenWithoutIDs is Reopen after which the log has also forgotten the ids of its appends, as may happen with a server's
+	// restart or a new leader. Without it the rules about that are skipped.
 	ReopenWithoutIDs func(t *testing.T, s eventstore.Store) eventstore.Store
 
-	// ComparesFirstIDOnly: the log looks for a repeated append by the id of its first event and in the same stream only, as
-	// EventStoreDB itself does. The rules that ask for more are skipped.
+	// ComparesFirstIDOnly: the log recognises a repeated append by the id of its first event only, and in the same stream
+	// only, as EventStoreDB does. The rules that ask for more are skipped.
 	ComparesFirstIDOnly bool
 
 	// RuleTimeout is how long a rule may take; a minute when it is zero.
 	RuleTimeout time.Duration
 }
 
-// rule is one sentence of the contract. own: the rule closes or restarts its store, so it is not given the one
-// all others share. strict: see Options.FirstIDOnly. reopens: see Options.Reopen. forgets: see Options.Forget.
+// rule is one sentence of the contract and how to check it.
 type rule struct {
-	name                                                           string
-	check                                                          func(ctx context.Context, l *storeUnderTest) error
-	needsOwnStore, needsAllIDs, needsReopen, needsReopenWithoutIDs bool
+	name  string
+	check func(ctx context.Context, l *storeUnderTest) error
+
+	needsOwnStore         bool // it closes the store, or reads too much of a log that others write to
+	needsAllIDs           bool // see Options.ComparesFirstIDOnly
+	needsReopen           bool // see Options.Reopen
+	needsReopenWithoutIDs bool // see Options.ReopenWithoutIDs
 }
 
-// RunWithDefaults holds the stores that open gives to the contract: one for most rules at once, and one more for every rule that
-// closes its store. open arranges for what it opened to be freed when its t ends; the logs need not be distinct.
-func RunWithDefaults(t *testing.T, open func(t *testing.T) eventstore.Store) {
-	t.Helper()
-	Run(t, open, Options{})
-}
-
-// Run is Run with options.
+// Run checks every rule of the contract. It calls open once for the rules that share a store, which run at the same time,
+// and once for each rule that needs its own. open arranges for its store to be freed when its t ends. The stores may be on
+// the same log.
 func Run(t *testing.T, open func(t *testing.T) eventstore.Store, o Options) {
 	t.Helper()
 	if o.RuleTimeout == 0 {
@@ -92,4 +94,15 @@ func allRules() []rule {
 		all = append(all, group...)
 	}
 	return all
+}
+
+// runParallel runs n calls at the same time and joins their errors. errgroup would keep only the first.
+func runParallel(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { errs[i] = do(i) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }

@@ -9,7 +9,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// reopenMemory gives a log a second life.
+// reopenMemory is Options.Reopen of a memoryStore.
 func reopenMemory(_ *testing.T, s eventstore.Store) eventstore.Store {
 	m := s.(*memoryStore)
 	again := newMemoryStore()
@@ -47,7 +47,7 @@ func TestBrokenStoresFail(t *testing.T) {
 	}
 }
 
-// checkRuleOn runs one rule on a store and says what broke.
+// checkRuleOn runs one rule on a store and returns how the store breaks it.
 func checkRuleOn(t *testing.T, name string, s eventstore.Store) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)

@@ -8,6 +8,7 @@ import (
 	"lieudit/eventstore"
 )
 
+// streamRules are about ReadStream, both ways, from any revision, and to a reader that stops early.
 func streamRules() []rule {
 	return []rule{
 		{name: "a stream that does not exist yields nothing, both ways", check: unknownYieldsNothing},

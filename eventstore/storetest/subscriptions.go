@@ -8,13 +8,15 @@ import (
 	"lieudit/eventstore"
 )
 
+// subscriptionRules are about one subscription: the change from past events to new ones, with no gap and no repetition, and
+// the signals between events.
 func subscriptionRules() []rule {
 	return []rule{
-		{name: "a subscription yields what there is, says CaughtUp, and goes on with what comes", check: pastThenLive},
+		{name: "a subscription yields what there is, then CaughtUp, then what comes", check: pastThenLive},
 		{name: "the first CaughtUp comes after all that was acknowledged before", check: notTooEarly},
 		{name: "a subscription has no gap between past and live while many write", check: noGapWhileWriting},
-		{name: "a subscription that resumes after each of its marks has no gap and no repetition", check: resumesSubscription},
-		{name: "Progress goes on while unwanted events go by, and its mark can be checked", check: checkpointsGoOn},
+		{name: "a subscription that resumes after each of its checkpoints has no gap and no repetition", check: resumesSubscription},
+		{name: "CheckpointReached comes while unwanted events are skipped, and a read may resume after it", check: checkpointsGoOn},
 		{name: "a subscription started at the end yields only what comes", check: fromTheEnd},
 	}
 }
@@ -108,7 +110,7 @@ func noGapWhileWriting(ctx context.Context, l *storeUnderTest) error {
 	return errors.Join(err, <-done)
 }
 
-// checkAgainstRead says whether a read of the log tells what the subscription told.
+// checkAgainstRead fails unless a read of the log yields the events that the subscription yielded.
 func (l *storeUnderTest) checkAgainstRead(ctx context.Context, from eventstore.Checkpoint, s *subscription) error {
 	read, err := l.readLog(ctx, from, s.filter)
 	if err != nil {
@@ -129,19 +131,19 @@ func resumesSubscription(ctx context.Context, l *storeUnderTest) error {
 		done <- err
 	}()
 	whole := &subscription{readSignals: readSignals{filter: eventstore.Filter{c}}}
-	for mark, turn := from, 1; len(whole.events) < 400; turn++ {
-		s, err := l.subscribe(ctx, mark, whole.filter)
+	for checkpoint, length := from, 1; len(whole.events) < 400; length++ {
+		s, err := l.subscribe(ctx, checkpoint, whole.filter)
 		if err != nil {
 			return errors.Join(err, <-done)
 		}
 		signals := 0
-		err = s.readUntil(func(eventstore.Signal) bool { signals++; return signals == turn })
+		err = s.readUntil(func(eventstore.Signal) bool { signals++; return signals == length })
 		s.stop()
 		if err != nil {
 			return errors.Join(err, <-done)
 		}
 		whole.events = append(whole.events, s.events...)
-		mark = s.last
+		checkpoint = s.last
 	}
 	if err := <-done; err != nil {
 		return err
@@ -185,10 +187,10 @@ func (l *storeUnderTest) checkThreeCheckpoints(ctx context.Context, from eventst
 			return s.Kind == eventstore.CheckpointReached && s.Checkpoint.Position > last
 		})
 		if err != nil {
-			return fmt.Errorf("waiting for Progress: %w", err)
+			return fmt.Errorf("waiting for CheckpointReached: %w", err)
 		}
 		if _, err := l.readLog(ctx, s.last, f); err != nil {
-			return fmt.Errorf("the mark of a Progress: %w", err)
+			return fmt.Errorf("the checkpoint of a CheckpointReached: %w", err)
 		}
 	}
 	return nil
@@ -218,4 +220,176 @@ func fromTheEnd(ctx context.Context, l *storeUnderTest) error {
 		return err
 	}
 	return l.checkAgainstRead(ctx, end, s)
+}
+
+// subscriberRules are about many subscribers and slow ones.
+func subscriberRules() []rule {
+	return []rule{
+		{name: "many subscribers at once get the same", check: manySubscribers},
+		{name: "a subscriber that does not read delays nobody", check: slowSubscriber},
+		{name: "a slow subscriber misses nothing", check: slowMissesNothing},
+		{name: "an event that a subscriber got can be read at once", check: deliveredIsReadable},
+		{name: "another CaughtUp comes after a burst", check: caughtUpAgain},
+	}
+}
+
+func manySubscribers(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
+	if err != nil {
+		return err
+	}
+	c := newCategory()
+	done := make(chan error, 1)
+	go func() {
+		_, err := l.appendEvents(ctx, c+"-1", 200)
+		done <- err
+	}()
+	err = runParallel(50, func(i int) error {
+		f := eventstore.Filter{c}
+		if i%2 == 1 {
+			f = append(f, newCategory())
+		}
+		s, err := l.subscribe(ctx, from, f)
+		if err != nil {
+			return err
+		}
+		defer s.stop()
+		if err := s.readUntilEvents(200); err != nil {
+			return err
+		}
+		return l.checkAgainstRead(ctx, from, s)
+	})
+	return errors.Join(err, <-done)
+}
+
+func slowSubscriber(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
+	if err != nil {
+		return err
+	}
+	c := newCategory()
+	var slow, quick *subscription
+	for _, s := range []**subscription{&slow, &quick} {
+		if *s, err = l.subscribe(ctx, from, eventstore.Filter{c}); err != nil {
+			return err
+		}
+		defer (*s).stop()
+		if err := (*s).readUntilCaughtUp(0); err != nil {
+			return err
+		}
+	}
+	for i := range 6 { // slow does not read meanwhile
+		if _, err := l.Append(ctx, c+"-1", eventstore.Any, eventsOfSize(20, eventstore.MaxAppendBytes)); err != nil {
+			return err
+		}
+		if err := quick.readUntilEvents(20 * (i + 1)); err != nil {
+			return err
+		}
+	}
+	if err := slow.readUntilEvents(120); err != nil {
+		return err
+	}
+	return l.checkAgainstRead(ctx, from, slow)
+}
+
+func slowMissesNothing(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
+	if err != nil {
+		return err
+	}
+	c := newCategory()
+	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	if err := s.readUntilCaughtUp(0); err != nil {
+		return err
+	}
+	sent := 0
+	for n := 1; n <= 512; n *= 2 { // one read for ever more events
+		if _, err := l.Append(ctx, c+"-1", eventstore.Any, newEvents(n)); err != nil {
+			return err
+		}
+		sent += n
+		if err := s.readUntilEvents(len(s.events) + 1); err != nil {
+			return err
+		}
+	}
+	if err := s.readUntilEvents(sent); err != nil {
+		return err
+	}
+	return l.checkAgainstRead(ctx, from, s)
+}
+
+func deliveredIsReadable(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
+	if err != nil {
+		return err
+	}
+	c := newCategory()
+	done := make(chan error, 1)
+	go func() {
+		done <- runParallel(4, func(i int) error {
+			_, err := l.appendEvents(ctx, fmt.Sprintf("%s-%d", c, i), 50)
+			return err
+		})
+	}()
+	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
+	if err != nil {
+		return errors.Join(err, <-done)
+	}
+	defer s.stop()
+	for i := range 200 {
+		if err := s.readUntilEvents(i + 1); err != nil {
+			return errors.Join(err, <-done)
+		}
+		if err := l.checkReadable(ctx, s.events[i]); err != nil {
+			return errors.Join(err, <-done)
+		}
+	}
+	return <-done
+}
+
+// checkReadable fails unless the event is in its stream.
+func (l *storeUnderTest) checkReadable(ctx context.Context, e eventstore.RecordedEvent) error {
+	for got, err := range l.ReadStream(ctx, e.Stream, e.Revision, eventstore.Forward) {
+		if err != nil {
+			return err
+		}
+		if got.ID != e.ID || got.Position != e.Position {
+			return fmt.Errorf("the stream holds %s at %d where the subscriber got %s at %d", got.ID, got.Position, e.ID, e.Position)
+		}
+		return nil
+	}
+	return fmt.Errorf("a subscriber got %s@%d before it can be read", e.Stream, e.Revision)
+}
+
+func caughtUpAgain(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
+	if err != nil {
+		return err
+	}
+	c := newCategory()
+	s, err := l.subscribe(ctx, from, eventstore.Filter{c})
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	if err := s.readUntilCaughtUp(0); err != nil {
+		return err
+	}
+	var all []eventstore.ProposedEvent
+	var last eventstore.AppendResult
+	for i := range 8 { // more than any reader's buffers hold, while the subscriber does not read
+		batch := eventsOfSize(40, eventstore.MaxAppendBytes)
+		if last, err = l.Append(ctx, c+"-1", eventstore.Revision(40*i-1), batch); err != nil {
+			return err
+		}
+		all = append(all, batch...)
+	}
+	if err := s.readUntilCaughtUp(last.Position); err != nil {
+		return fmt.Errorf("waiting for CaughtUp: %w", err)
+	}
+	return checkEvents(s.events, c+"-1", all)
 }

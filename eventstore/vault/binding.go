@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
@@ -23,6 +24,7 @@ type binding struct {
 	Master   []byte // a proof (see wrapper.proof) of the master key; empty as long as no key is wrapped
 }
 
+// bindingTable is the table of the one binding.
 var bindingTable = table.Table[binding]{
 	Def: table.Def{Name: "binding", KeyColumns: 1, Columns: []table.Column{
 		{Name: "id", Type: table.Integer}, {Name: "log", Type: table.Text}, {Name: "position", Type: table.Integer},
@@ -37,7 +39,8 @@ var bindingTable = table.Table[binding]{
 // errDatabaseChanged: the database was replaced or restored since the last check. It must be checked again before use.
 var errDatabaseChanged = errors.New("the database of the data keys is not the one that was checked")
 
-// checkpoint returns Position and Event as a mark of the log; the zero mark before the first comparison.
+// checkpoint returns Position and Event as a checkpoint of the log; the zero checkpoint before the first
+// comparison.
 func (b binding) checkpoint() (eventstore.Checkpoint, error) {
 	if b.Position == 0 {
 		return eventstore.Checkpoint{}, nil
@@ -50,7 +53,7 @@ func (b binding) checkpoint() (eventstore.Checkpoint, error) {
 	return eventstore.Checkpoint{Log: log, Position: eventstore.Position(b.Position), Event: id}, err
 }
 
-// databaseState are the parts of the database by which a check decides.
+// databaseState is what a check reads of the database before it decides.
 type databaseState struct {
 	binding
 	rows       int64 // rows of data_keys; readBinding stops counting at 1
@@ -72,19 +75,20 @@ func (v *Vault) readState(ctx context.Context) (databaseState, error) {
 	if err != nil {
 		return c, err
 	}
-	found, err := table.Select(ctx, db, keyTable, "where destroyed = 0 and length(key) <> ? order by created limit 1", keyLen)
+	found, err := sqldb.Select(ctx, db, keyTable, "where destroyed = 0 and length(key) <> ? order by created limit 1", keyLen)
 	if err == nil && len(found) > 0 {
 		c.wrappedRow = &found[0]
 	}
 	return c, err
 }
 
+// queryState reads the binding, and the number of rows with the query count.
 func (v *Vault) queryState(ctx context.Context, count string) (c databaseState, err error) {
 	db, err := v.openDatabase(ctx)
 	if err != nil {
 		return c, err
 	}
-	found, err := table.Select(ctx, db, bindingTable, "")
+	found, err := sqldb.Select(ctx, db, bindingTable, "")
 	if err != nil {
 		return c, err
 	}
@@ -101,7 +105,7 @@ func (v *Vault) insertBinding(ctx context.Context, log uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	return db.RunInTx(ctx, func(tx *table.Tx) error {
+	return db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		var rows int64
 		if err := tx.QueryRow(ctx, "select count(*) from data_keys").Scan(&rows); err != nil {
 			return err
@@ -137,7 +141,7 @@ func (v *Vault) storeCheckpoint(ctx context.Context, b binding, to eventstore.Ch
 	return err
 }
 
-// storeKeyCount accepts a loss of keys: the rows that are left become the expected number.
+// storeKeyCount accepts a loss of keys: the number of rows that are left becomes the expected one.
 func (v *Vault) storeKeyCount(ctx context.Context, rows int64) error {
 	db, err := v.openDatabase(ctx)
 	if err == nil {
@@ -148,7 +152,7 @@ func (v *Vault) storeKeyCount(ctx context.Context, rows int64) error {
 
 // lockBinding begins a change of data_keys in a transaction. Its update locks the row of the binding until the transaction
 // ends, and fails with errDatabaseChanged unless the binding is still the one that was checked.
-func (v *Vault) lockBinding(ctx context.Context, tx *table.Tx) error {
+func (v *Vault) lockBinding(ctx context.Context, tx *sqldb.Tx) error {
 	b := v.expected.Load()
 	if b == nil {
 		return nil
@@ -166,8 +170,9 @@ func (v *Vault) lockBinding(ctx context.Context, tx *table.Tx) error {
 	return err
 }
 
-// addToKeyCount adds the rows inserted in the transaction to binding.Keys.
-func (v *Vault) addToKeyCount(ctx context.Context, tx *table.Tx, rows int64) error {
+// addToKeyCount adds the rows that the transaction has inserted to binding.Keys, by which a later check notices
+// rows that were lost.
+func (v *Vault) addToKeyCount(ctx context.Context, tx *sqldb.Tx, rows int64) error {
 	if v.expected.Load() == nil || rows == 0 {
 		return nil
 	}
@@ -175,7 +180,8 @@ func (v *Vault) addToKeyCount(ctx context.Context, tx *table.Tx, rows int64) err
 	return err
 }
 
-// storeMasterProof stores a proof of the master key where the binding has none yet.
+// storeMasterProof stores a proof of the master key where the binding has none yet: in a vault from before bindings
+// whose keys are wrapped.
 func (v *Vault) storeMasterProof(ctx context.Context) error {
 	db, err := v.openDatabase(ctx)
 	if err == nil {
@@ -186,7 +192,7 @@ func (v *Vault) storeMasterProof(ctx context.Context) error {
 
 // lookUpRow reads a row and the binding in one query, so that the row is known to come from the database that was
 // checked. Otherwise it fails with errDatabaseChanged. nil: the subject has no row.
-func (v *Vault) lookUpRow(ctx context.Context, db *table.DB, subject string) (*row, error) {
+func (v *Vault) lookUpRow(ctx context.Context, db *sqldb.DB, subject string) (*row, error) {
 	expected, minVersion := v.expected.Load(), v.maxVersion.Load()
 	found, err := db.Query(ctx, "select coalesce(b.log, ''), coalesce(b.version, 0), k.key, k.created, k.destroyed from (select 1 as id) as one"+
 		" left join binding b on b.id = one.id left join data_keys k on k.subject = ?", subject)

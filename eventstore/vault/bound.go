@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 
 	"lieudit/eventstore"
 )
 
-// Bound is a vault that belongs to one log. It implements eventstore.Vault and is safe for concurrent use. A missing key
-// has several possible causes, and Bound tells them apart with the help of the log:
+// Bound is a vault that belongs to one log. It implements eventstore.Vault and is safe for concurrent use. A
+// missing key has several possible causes, and Bound tells them apart with the help of the log:
 //
 //   - The database cannot be reached: the call fails with an ordinary error, and a later one may succeed.
 //   - The database is wrong: it belongs to another log, or it lost keys. Calls fail with a *WrongError until a check
@@ -25,16 +26,16 @@ import (
 // Two promises follow for writing ("sealed" means encrypted with a data key): no key is created for a subject that
 // already has a sealed field on the log, and no key is returned for sealing that does not open that field.
 //
-//	Check ──> Vault.readContents ──> bindDatabase: testKeys (only where unbound) ──> compareBinding ──> compareKeys
-//	Key ────> Vault.Key ──> verifyKey: firstSealed      (a key is used to seal for the first time)
-//	                   ├──> createKey: firstSealed      (a key is missing and wanted)
-//	                   └──> explainMissingKey: isErased (a key is missing)
+//	Check ─> Vault.readState ─> bindDatabase: testKeys (only where unbound) ─> compareBinding ─> compareKeys
+//	Key ───> Vault.Key ─> verifyKey: firstSealed      (a key is used to seal for the first time)
+//	               ├────> createKey: firstSealed      (a key is missing and wanted)
+//	               └────> explainMissingKey: isErased (a key is missing)
 type Bound struct {
-	// AcceptLostKeys makes a check accept a database that lost keys. Fields of the subjects concerned are unreadable. It is set
-	// before the first Check.
+	// AcceptLostKeys makes a check accept a database that lost keys. Fields of the subjects concerned are
+	// unreadable. It is set before the first Check.
 	AcceptLostKeys bool
-	// OnValid is called when the first check succeeds, and each time one succeeds after one that failed. It is set before
-	// the first Check; nil: nothing is called.
+	// OnValid is called when the first check succeeds, and each time one succeeds after one that failed. It is set
+	// before the first Check; nil: nothing is called.
 	OnValid func()
 
 	vault    *Vault
@@ -42,18 +43,18 @@ type Bound struct {
 	logger   *slog.Logger
 	instance string // holder of the lease
 
-	checkLock chan struct{} // lock for checks that a context can interrupt: it holds one value while free
+	checkLock *semaphore.Weighted // a mutex that a context interrupts: held during a check or probe
 
 	mu        sync.RWMutex
 	lastErr   error                   // of the last check or probe
 	everValid bool                    // a check succeeded once
 	verified  map[string][keyLen]byte // by subject: keys that verifyKey or createKey found right
 	erased    map[string]bool         // subjects whose erasure was found on the log
-	missing   map[string]bool         // subjects whose lost keys AcceptLost accepted
+	missing   map[string]bool         // subjects whose lost keys AcceptLostKeys accepted
 }
 
-// WrongError says why a vault must not be used with a log (Why, which completes "the vault of data keys …"), and what the
-// operator does about it (Do).
+// WrongError says why a vault must not be used with a log (Reason, which completes "the vault of data keys …"), and
+// what the operator does about it (Remedy). Both are shown to the operator.
 type WrongError struct {
 	Reason, Remedy string
 }
@@ -64,10 +65,8 @@ const maxVerified = 50_000 // entries of Bound.verified
 
 // Bind returns the vault of a log. It reads neither the database nor the log: Check and Run do.
 func Bind(v *Vault, log eventstore.Store, logger *slog.Logger) *Bound {
-	b := &Bound{vault: v, log: log, logger: logger, instance: uuid.NewString(), checkLock: make(chan struct{}, 1),
+	return &Bound{vault: v, log: log, logger: logger, instance: uuid.NewString(), checkLock: semaphore.NewWeighted(1),
 		verified: map[string][keyLen]byte{}, erased: map[string]bool{}, lastErr: errors.New("the vault was not checked yet")}
-	b.checkLock <- struct{}{}
-	return b
 }
 
 // Key implements eventstore.Vault.
@@ -156,6 +155,8 @@ func (b *Bound) verifyKey(ctx context.Context, subject string, key []byte) ([]by
 	return key, nil
 }
 
+// rememberVerified stores that a key was found right. It forgets all others when there are too many: each then
+// costs one more read of the log.
 func (b *Bound) rememberVerified(subject string, key []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -218,6 +219,7 @@ func (b *Bound) Run(ctx context.Context) error {
 	}
 }
 
+// wasEverValid reports whether any check succeeded.
 func (b *Bound) wasEverValid() bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -234,8 +236,8 @@ func (b *Bound) Close() error {
 // database is no such error: see Reachable.
 func (b *Bound) Ready(context.Context) error { return b.checkReady() }
 
-// Reachable returns the error of the last check or probe. While the database is unreachable, cached keys are served for up
-// to a minute. It also reports the subjects whose lost keys AcceptLost accepted.
+// Reachable returns the error of the last check or probe. While the database is unreachable, cached keys are served
+// for up to a minute. It also reports the subjects whose lost keys AcceptLostKeys accepted.
 func (b *Bound) Reachable(context.Context) error {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

@@ -1,8 +1,12 @@
 package vault
 
 import (
+	"context"
 	"sync"
 	"time"
+
+	"lieudit/eventstore/sqldb"
+	"lieudit/schemas/table"
 )
 
 const (
@@ -10,19 +14,23 @@ const (
 	maxCached = 50_000           // entries at a time
 )
 
-// keyCache keeps keys, and the fact that a key is destroyed, for the time remember. It is safe for concurrent use.
+// keyCache keeps keys, and the fact that a key is destroyed, for cacheTTL. It is safe for concurrent use. Libraries
+// of caches do not fit: the clock is handed in, no goroutine may run, and a destroyed key must win over the result
+// of a slower query.
 type keyCache struct {
 	clock   func() time.Time
 	mu      sync.RWMutex
 	entries map[string]cacheEntry
 }
 
-// cacheEntry is a result of the database. key is nil for a destroyed key; asked is the time just before the query.
+// cacheEntry is a result of the database. key is nil for a destroyed key; queriedAt is the time just before the
+// query.
 type cacheEntry struct {
 	key       []byte
 	queriedAt time.Time
 }
 
+// get returns an entry that has not expired; key is nil for a destroyed key.
 func (c *keyCache) get(subject string) (key []byte, found bool) {
 	now := c.clock()
 	c.mu.RLock()
@@ -34,8 +42,8 @@ func (c *keyCache) get(subject string) (key []byte, found bool) {
 	return a.key, true
 }
 
-// put stores an answer and returns the key that is valid: nil where the key was found destroyed after this answer's
-// query began. So a slow query cannot bring a destroyed key back.
+// put stores a result and returns the key that is valid: nil where the key was found destroyed after the query of
+// this result began. So a slow query cannot bring a destroyed key back.
 func (c *keyCache) put(subject string, key []byte, queriedAt time.Time) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,12 +83,57 @@ func (c *keyCache) clear() {
 	clear(c.entries)
 }
 
-// shrink removes expired entries and, if that is not enough, arbitrary ones down to three quarters of most. The lock is held.
+// shrink removes expired entries and, if that is not enough, arbitrary ones down to three quarters of maxCached.
+// The caller holds the lock.
 func (c *keyCache) shrink() {
 	now := c.clock()
 	for subject, a := range c.entries {
 		if now.Sub(a.queriedAt) >= cacheTTL || len(c.entries) > maxCached*3/4 {
 			delete(c.entries, subject)
+		}
+	}
+}
+
+const (
+	replayStreak = 8   // consecutive lookups in the order of creation after which the following rows are prefetched
+	prefetchRows = 500 // rows prefetched at a time
+)
+
+// replayDetector detects a replay of the log. A replay needs keys in about the order in which they were created, and one query
+// for each key would take most of its time. It is safe for concurrent use.
+type replayDetector struct {
+	mu     sync.Mutex
+	last   table.Instant
+	streak int
+}
+
+// isReplay records a row that was not cached, and reports whether the rows created after it are likely to be needed next.
+func (d *replayDetector) isReplay(r row) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.Created < d.last {
+		d.streak = 0
+	}
+	d.streak++
+	d.last = r.Created
+	return d.streak > replayStreak
+}
+
+// prefetchAfter caches the keys created after r. It ignores errors: a key that is not cached is read on its own.
+func (v *Vault) prefetchAfter(ctx context.Context, r row) {
+	db, queriedAt := v.db.Load(), v.clock()
+	if db == nil {
+		return
+	}
+	rows, err := sqldb.Select(ctx, db.DB, keyTable, "where created >= ? order by created limit ?", int64(r.Created), prefetchRows)
+	if err != nil {
+		return
+	}
+	for _, n := range rows {
+		if n.Destroyed != 0 {
+			v.cache.put(n.Subject, nil, queriedAt)
+		} else if key, err := v.wrapper.open(n.Subject, n.Key); err == nil {
+			v.cache.put(n.Subject, key, queriedAt)
 		}
 	}
 }

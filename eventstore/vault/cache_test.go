@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestTheCacheHoldsNoMoreThanItMay(t *testing.T) {
+func TestTheCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	c := keyCache{clock: func() time.Time { return now }}
@@ -28,7 +28,7 @@ func TestTheCacheHoldsNoMoreThanItMay(t *testing.T) {
 	}
 }
 
-func TestAnAnswerFromBeforeTheDestructionDoesNotUndoIt(t *testing.T) {
+func TestASlowQueryDoesNotBringBackADestroyedKey(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	c := keyCache{clock: func() time.Time { return now }}

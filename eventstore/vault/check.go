@@ -12,17 +12,17 @@ import (
 
 	"github.com/google/uuid"
 
-	"lieudit/schemas/table"
+	"lieudit/eventstore/sqldb"
 )
 
 // Check compares the vault with the log. It returns nil when the vault holds all keys of this log; a *WrongError when it
 // does not, or when the master key is another one; another error when the vault or the log cannot be read. Check binds an
 // empty vault to an empty log, and a vault that has keys but no binding once one of its keys opens a field of the log.
 func (b *Bound) Check(ctx context.Context) error {
-	if err := b.lockCheck(ctx); err != nil {
+	if err := b.checkLock.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer b.unlockCheck()
+	defer b.checkLock.Release(1)
 	return b.recordResult(ctx, b.runCheck(ctx))
 }
 
@@ -34,12 +34,12 @@ const (
 // probe checks the vault only if the database has changed since the last check. full: if it has not, the new events of the
 // log are compared with it.
 func (b *Bound) probe(ctx context.Context, full bool) error {
-	if err := b.lockCheck(ctx); err != nil {
+	if err := b.checkLock.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer b.unlockCheck()
+	defer b.checkLock.Release(1)
 	same, err := b.isUnchanged(ctx)
-	if err != nil && !errors.Is(err, errDatabaseChanged) && !table.IsMissingTable(err) {
+	if err != nil && !errors.Is(err, errDatabaseChanged) && !sqldb.IsMissingTable(err) {
 		return b.recordResult(ctx, fmt.Errorf("vault: %w", err))
 	}
 	checking, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -53,7 +53,7 @@ func (b *Bound) probe(ctx context.Context, full bool) error {
 	return b.recordResult(ctx, b.runCheck(checking))
 }
 
-// compareNewEvents compares the keys with the events added to the log since the last comparison.
+// compareNewEvents compares the keys with the events that were added to the log since the last comparison.
 func (b *Bound) compareNewEvents(ctx context.Context) error {
 	current, err := b.vault.readBinding(ctx)
 	if err != nil {
@@ -61,17 +61,6 @@ func (b *Bound) compareNewEvents(ctx context.Context) error {
 	}
 	return b.requireKeys(ctx, current.binding)
 }
-
-func (b *Bound) lockCheck(ctx context.Context) error {
-	select {
-	case <-b.checkLock:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (b *Bound) unlockCheck() { b.checkLock <- struct{}{} }
 
 // isUnchanged reports whether the database is the one that the last check found right. It also renews the lease.
 func (b *Bound) isUnchanged(ctx context.Context) (bool, error) {
@@ -89,13 +78,15 @@ func (b *Bound) isUnchanged(ctx context.Context) (bool, error) {
 	return current.Log == expected.Log && current.Version >= minVersion && bytes.Equal(current.Master, expected.Master) && (current.rows > 0 || current.Keys == 0), err
 }
 
+// currentError is the error of the last check or probe.
 func (b *Bound) currentError() error {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.lastErr
 }
 
-// recordResult stores the result of a check, logs it if it differs from the one before, calls Changed, and returns err.
+// recordResult stores the result of a check, logs it if it differs from the one before, calls OnValid, and returns
+// err.
 func (b *Bound) recordResult(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil { // the caller cancelled: the error says nothing about the vault
 		return err
@@ -125,8 +116,8 @@ func (b *Bound) recordResult(ctx context.Context, err error) error {
 	return err
 }
 
-// runCheck is Check without its lock and its record. Its steps go from cheap to expensive, and each returns a *WrongError
-// where it refuses the vault.
+// runCheck is Check without its lock and its record. Its steps go from cheap to expensive, and each returns a
+// *WrongError where it refuses the vault.
 func (b *Bound) runCheck(ctx context.Context) error {
 	if err := b.vault.closeIfReplaced(); err != nil {
 		return fmt.Errorf("vault: %w", err)
@@ -143,7 +134,7 @@ func (b *Bound) runCheck(ctx context.Context) error {
 	if err == nil {
 		current, err = b.vault.readState(ctx)
 	}
-	if table.IsMissingTable(err) {
+	if sqldb.IsMissingTable(err) {
 		return &WrongError{"at " + b.vault.redactedAddress() + " was emptied: its tables are gone", restoreHint}
 	}
 	if err != nil {
@@ -272,12 +263,13 @@ func (b *Bound) requireKeys(ctx context.Context, current binding) error {
 	return nil
 }
 
+// These hints end the remedies of a WrongError.
 const (
 	restoreHint = "Put the newest copy of this log's vault there"
 	acceptHint  = ". Only where no copy is left: --accept-lost-keys goes on without, and the accounts concerned can then be read no more, only closed and erased"
 )
 
-// refuseLostKeys returns the error e about lost keys, or nil where AcceptLost accepts the loss.
+// refuseLostKeys returns the error e about lost keys, or nil where AcceptLostKeys accepts the loss.
 func (b *Bound) refuseLostKeys(e *WrongError) error {
 	if !b.AcceptLostKeys {
 		return e

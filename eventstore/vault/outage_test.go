@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/eventstore/vault"
 	"lieudit/schemas/deadlinetest"
-	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
-func TestADestroyedKeyIsInNoFileAnyMore(t *testing.T) {
+func TestADestroyedKeyIsInNoFile(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	v := openVault(t, folder, nil, time.Now)
@@ -57,11 +57,11 @@ func anyFileHolds(t *testing.T, folder string, k []byte) bool {
 	return found
 }
 
-func TestKeysInUseOutliveTheirDatabaseForAWhile(t *testing.T) {
+func TestCachedKeysAreServedWhileTheDatabaseIsUnreachable(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		c := newFakeClock()
-		v, err := vault.New(tabletest.DatabaseAddress(address), nil, c.Now)
+		v, err := vault.New(sqldbtest.DatabaseAddress(address), nil, c.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestKeysInUseOutliveTheirDatabaseForAWhile(t *testing.T) {
 	})
 }
 
-func TestADatabaseThatSaysNothingHoldsNobodyBeyondTheirContext(t *testing.T) {
+func TestACallOnASilentDatabaseEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
 	if err != nil {
@@ -115,7 +115,7 @@ func TestADatabaseThatSaysNothingHoldsNobodyBeyondTheirContext(t *testing.T) {
 
 func TestAPostgresThatWasAwayServesAgain(t *testing.T) {
 	t.Parallel()
-	address := tabletest.NewPostgresDatabase(t)
+	address := sqldbtest.NewPostgresDatabase(t)
 	v := openVault(t, address, nil, time.Now)
 	mustKey(t, v, "a", true)
 	for _, subject := range []string{"b", "c"} {
@@ -132,7 +132,7 @@ func TestAPostgresThatWasAwayServesAgain(t *testing.T) {
 // closeOtherConnections ends every other connection to a database.
 func closeOtherConnections(t *testing.T, address string) {
 	t.Helper()
-	db, err := table.Open(t.Context(), address, table.Options{})
+	db, err := sqldb.Open(t.Context(), address, sqldb.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

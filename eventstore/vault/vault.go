@@ -1,34 +1,35 @@
-// Package vault stores the data keys that encrypt personal fields, one key for each subject (an account). The log keeps
-// the encrypted fields for ever; the vault is a separate database, so destroying a key erases the fields. Its constraint:
-// a key that one instance destroys is refused by every instance within a minute, so no key is cached for longer.
+// Package vault stores the data keys that encrypt personal fields, one key for each subject (an account). The log
+// keeps the encrypted fields for ever; the vault is a separate database, so destroying a key erases the fields. Its
+// constraint: a key that one instance destroys is refused by every instance within a minute, so no key is cached
+// for longer.
 //
-//	codec ──> Bound.Key ──> Vault.Key ──> cache ──> lookUpRow ──> data_keys (Postgres or a SQLite file)
-//	             │              └── create: insert        └── binding: which log, how many keys, which version
-//	             └── ReadStream: is the key missing because the subject was erased?
+//	codec ─> Bound.Key ─> Vault.Key ─> keyCache ─> lookUpRow ─> data_keys (Postgres or a SQLite file)
+//	           │             └── create: insertKey      └── binding: which log, how many keys, which version
+//	           └── ReadStream: is the key missing because the subject was erased?
 //
-//	Bound.Run ──> probe ──> runCheck: requireMasterKey, bindDatabase, compareBinding, compareKeys ──> recordResult
+//	Bound.Run ─> probe ─> runCheck: requireMasterKey, bindDatabase, compareBinding, compareKeys ─> recordResult
 //
-// Vault is the database alone. Bound adds the log: it refuses a database that belongs to another log, or that lost keys.
-// The service uses Bound; `lieudit vault rewrap` uses Rewrap.
+// Vault is the database alone. Bound adds the log: it refuses a database that belongs to another log, or that lost
+// keys. The service uses Bound; `lieudit vault rewrap` uses Rewrap.
 package vault
 
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
-// Vault implements eventstore.Vault on Postgres or in a SQLite file. It does not know the log; Bound does. It is safe for
-// concurrent use. The database may be unavailable at the start and at any time later: cached keys are served meanwhile.
+// Vault implements eventstore.Vault on Postgres or in a SQLite file. It does not know the log; Bound does. It is
+// safe for concurrent use. The database may be unavailable at the start and at any time later: cached keys are
+// served meanwhile.
 type Vault struct {
 	address string
 	wrapper wrapper
@@ -36,16 +37,10 @@ type Vault struct {
 	cache   keyCache
 	replay  replayDetector
 
-	openLock   chan struct{} // lock for opening the database that a context can interrupt: it holds one value while free
+	openLock   *semaphore.Weighted // a mutex that a context interrupts: held while the database is opened
 	db         atomic.Pointer[database]
 	expected   atomic.Pointer[binding] // the binding that the database must have; nil before the first check
 	maxVersion atomic.Int64            // the highest binding.Version that was read; a lower one is an older copy
-}
-
-// database is an open database. On SQLite, file identifies the file that was opened (see checkFile).
-type database struct {
-	*table.DB
-	file os.FileInfo
 }
 
 // row is a subject's key. The row of a destroyed key stays, without the key, so that the subject never gets another one.
@@ -56,6 +51,7 @@ type row struct {
 	Destroyed table.Instant
 }
 
+// keyTable is the table of the keys. The index on created serves prefetchAfter.
 var keyTable = table.Table[row]{
 	Def: table.Def{Name: "data_keys", KeyColumns: 1, Indexes: []string{"created"}, Columns: []table.Column{
 		{Name: "subject", Type: table.Text}, {Name: "key", Type: table.Bytes},
@@ -64,20 +60,19 @@ var keyTable = table.Table[row]{
 	Fields: func(r *row) []any { return []any{&r.Subject, &r.Key, &r.Created, &r.Destroyed} },
 }
 
-// New returns the vault at an address: postgres://… or the path of a SQLite file, which the first use creates. New itself
-// opens nothing. With a master key (see ParseMaster) new keys are stored wrapped, that is encrypted; without one (nil)
-// they are stored in clear.
+// New returns the vault at an address: postgres://… or the path of a SQLite file, which the first use creates. New
+// itself opens nothing. With a master key (see ParseMasterKey) new keys are stored wrapped, that is encrypted;
+// without one (nil) they are stored in clear. clock gives the times of rows and of cache entries.
 func New(address string, master []byte, clock func() time.Time) (*Vault, error) {
 	w, err := newWrapper(master)
 	if err != nil {
 		return nil, err
 	}
-	v := &Vault{address: address, wrapper: w, clock: clock, cache: keyCache{clock: clock}, openLock: make(chan struct{}, 1)}
-	v.openLock <- struct{}{}
-	return v, nil
+	return &Vault{address: address, wrapper: w, clock: clock, cache: keyCache{clock: clock}, openLock: semaphore.NewWeighted(1)}, nil
 }
 
-// Key returns the subject's data key, as eventstore.Vault says. The caller must not change its bytes.
+// Key returns the subject's data key, as eventstore.Vault says: eventstore.ErrNoKey when there is none and create
+// is not set, eventstore.ErrDestroyed when it was destroyed. The caller must not change its bytes.
 func (v *Vault) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
 	if key, known := v.cache.get(subject); known {
 		return keyOrDestroyed(key)
@@ -102,6 +97,7 @@ func (v *Vault) Key(ctx context.Context, subject string, create bool) ([]byte, e
 	return keyOrDestroyed(v.cache.put(subject, key, queriedAt))
 }
 
+// keyOrDestroyed returns a key, or the error for one that was destroyed (nil).
 func keyOrDestroyed(key []byte) ([]byte, error) {
 	if key == nil {
 		return nil, eventstore.ErrDestroyed
@@ -109,7 +105,8 @@ func keyOrDestroyed(key []byte) ([]byte, error) {
 	return key, nil
 }
 
-// findOrCreateRow reads the row of a subject, and inserts it where it is missing and create is set. nil: there is none.
+// findOrCreateRow reads the row of a subject, and inserts it where it is missing and create is set. nil: there is
+// none.
 func (v *Vault) findOrCreateRow(ctx context.Context, subject string, create bool) (*row, error) {
 	db, err := v.openDatabase(ctx)
 	if err != nil {
@@ -125,10 +122,10 @@ func (v *Vault) findOrCreateRow(ctx context.Context, subject string, create bool
 }
 
 // insertKey stores a new random key. If another instance inserted one first, that key stays.
-func (v *Vault) insertKey(ctx context.Context, db *table.DB, subject string) error {
+func (v *Vault) insertKey(ctx context.Context, db *sqldb.DB, subject string) error {
 	key := make([]byte, keyLen)
 	rand.Read(key) // never fails: the runtime ends the program first
-	err := db.RunInTx(ctx, func(tx *table.Tx) error {
+	err := db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if err := v.lockBinding(ctx, tx); err != nil {
 			return err
 		}
@@ -152,6 +149,8 @@ func (v *Vault) DestroyKey(ctx context.Context, subject string) error {
 	return v.destroyKeys(ctx, subject)
 }
 
+// destroyKeys removes the keys from the cache before it writes, and records their destruction in the cache
+// afterwards.
 func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 	for _, subject := range subjects {
 		v.cache.forget(subject)
@@ -169,9 +168,11 @@ func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 	return nil
 }
 
-func (v *Vault) overwriteKeys(ctx context.Context, db *table.DB, subjects []string) error {
+// overwriteKeys destroys the keys in the database. It truncates the write-ahead log of SQLite too, which still has
+// the old keys.
+func (v *Vault) overwriteKeys(ctx context.Context, db *sqldb.DB, subjects []string) error {
 	now := int64(table.InstantOf(v.clock()))
-	err := db.RunInTx(ctx, func(tx *table.Tx) error {
+	err := db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if err := v.lockBinding(ctx, tx); err != nil {
 			return err
 		}
@@ -195,123 +196,10 @@ func (v *Vault) overwriteKeys(ctx context.Context, db *table.DB, subjects []stri
 	return db.TruncateWAL(ctx)
 }
 
-func (v *Vault) isPostgres() bool { return strings.HasPrefix(v.address, "postgres") }
-
-// openDatabase returns the database, and opens it on the first call. It fails with errDatabaseChanged when the SQLite file at the
-// path is no longer the one that was opened: what is written to the opened one would be lost when it is closed.
-func (v *Vault) openDatabase(ctx context.Context) (*table.DB, error) {
-	if d := v.db.Load(); d != nil {
-		return d.DB, v.checkFile(d)
-	}
-	select {
-	case <-v.openLock:
-		defer func() { v.openLock <- struct{}{} }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if d := v.db.Load(); d != nil { // another goroutine opened it meanwhile
-		return d.DB, v.checkFile(d)
-	}
-	d, err := v.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	v.db.Store(d)
-	return d.DB, nil
-}
-
-// checkFile returns errDatabaseChanged when the file at the path is not the one that was opened.
-func (v *Vault) checkFile(d *database) error {
-	if d.file == nil {
-		return nil
-	}
-	if current, err := os.Stat(v.address); err != nil || !os.SameFile(current, d.file) {
-		return errDatabaseChanged
-	}
-	return nil
-}
-
-// closeIfReplaced closes a database whose file was replaced, and forgets everything that was read from it. The next call
-// opens the new file.
-func (v *Vault) closeIfReplaced() error {
-	d := v.db.Load()
-	if d == nil || v.checkFile(d) == nil {
-		return nil
-	}
-	v.db.Store(nil)
-	v.forgetDatabase()
-	return d.Close()
-}
-
-// forgetDatabase empties the cache and clears the expected binding: what was read before does not count any more.
-func (v *Vault) forgetDatabase() {
-	v.cache.clear()
-	v.expected.Store(nil)
-	v.maxVersion.Store(0)
-}
-
-// databaseExists reports whether the SQLite file exists. For Postgres it is always true: only opening it can tell.
-func (v *Vault) databaseExists() (bool, error) {
-	if v.isPostgres() {
-		return true, nil
-	}
-	_, err := os.Stat(v.address)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func (v *Vault) connect(ctx context.Context) (*database, error) {
-	d := &database{}
-	if err := v.createFile(); err != nil {
-		return nil, err
-	}
-	if !v.isPostgres() {
-		file, err := os.Stat(v.address)
-		if err != nil {
-			return nil, err
-		}
-		d.file = file
-	}
-	db, err := table.Open(ctx, v.address, table.Options{Name: "data keys", Schema: "vault", Durable: true, SingleFile: true})
-	if err != nil {
-		return nil, err
-	}
-	if err := db.Create(ctx, keyTable.Def, bindingTable.Def, leaseTable.Def); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	d.DB = db
-	return d, nil
-}
-
-// createFile creates the SQLite file where it is missing, readable by this user only.
-func (v *Vault) createFile() error {
-	if v.isPostgres() {
-		return nil
-	}
-	f, err := os.OpenFile(v.address, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
 // Close closes the database. No other call may run at the same time or come later.
 func (v *Vault) Close() error {
 	if d := v.db.Load(); d != nil {
 		return d.Close()
 	}
 	return nil
-}
-
-// redactedAddress is the address without user and password, for error messages.
-func (v *Vault) redactedAddress() string {
-	if !v.isPostgres() {
-		return v.address
-	}
-	if u, err := url.Parse(v.address); err == nil {
-		return "postgres://" + u.Host + u.Path
-	}
-	return "Postgres"
 }

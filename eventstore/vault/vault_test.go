@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/eventstore/vault"
-	"lieudit/schemas/table/tabletest"
 )
 
 // fakeClock is a time that a test moves.
@@ -37,7 +37,7 @@ func (c *fakeClock) advance(d time.Duration) {
 
 func openVault(t *testing.T, address string, master []byte, now func() time.Time) *vault.Vault {
 	t.Helper()
-	v, err := vault.New(tabletest.DatabaseAddress(address), master, now)
+	v, err := vault.New(sqldbtest.DatabaseAddress(address), master, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func mustDestroy(t *testing.T, v eventstore.Vault, subject string) {
 // eachDatabase runs a test on both databases, with and without a master key.
 func eachDatabase(t *testing.T, test func(t *testing.T, address string, master []byte)) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		for name, master := range map[string][]byte{"plain": nil, "wrapped": bytes.Repeat([]byte{7}, 32)} {
 			t.Run(name, func(t *testing.T) { test(t, address, master) })
 		}

@@ -132,7 +132,7 @@ func (noLocations) ListReferentials(context.Context, string, string) ([]location
 func (noLocations) FindReferential(context.Context, string, string) (locationsqueries.Referential, error) {
 	return locationsqueries.Referential{}, refusal.Internal
 }
-func (noLocations) ListSites(context.Context, string, string, locationsqueries.SiteStatus, locationsqueries.Page) ([]sites.Site, string, error) {
+func (noLocations) ListSites(context.Context, string, string, search.Status, locationsqueries.Page) ([]sites.Site, string, error) {
 	return nil, "", refusal.Internal
 }
 func (noLocations) FindSite(context.Context, string, string, string) (sites.Site, error) {

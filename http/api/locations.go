@@ -52,7 +52,7 @@ type LocationCommands interface {
 type LocationQueries interface {
 	ListReferentials(ctx context.Context, account, status string) ([]locationsqueries.Referential, error)
 	FindReferential(ctx context.Context, account, code string) (locationsqueries.Referential, error)
-	ListSites(ctx context.Context, account, code string, status locationsqueries.SiteStatus, page locationsqueries.Page) (found []sites.Site, next string, err error)
+	ListSites(ctx context.Context, account, code string, status search.Status, page locationsqueries.Page) (found []sites.Site, next string, err error)
 	FindSite(ctx context.Context, account, code, externalID string) (sites.Site, error)
 	ActiveSites(ctx context.Context, account, code string) iter.Seq2[sites.Site, error]
 }

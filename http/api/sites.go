@@ -13,6 +13,7 @@ import (
 	"lieudit/http/problem"
 	"lieudit/http/sitefile"
 	locationsqueries "lieudit/queries/locations"
+	"lieudit/queries/locations/search"
 	"lieudit/schemas/body"
 	sites "lieudit/schemas/locations"
 )
@@ -24,7 +25,7 @@ func (h *handler) listSites(ctx context.Context, c call, in body.SitesQuery) (ki
 		return kit.Response{}, err
 	}
 	page := locationsqueries.Page{Cursor: in.Cursor, Limit: in.Limit}
-	found, next, err := h.locations.Queries.ListSites(ctx, account, code, locationsqueries.SiteStatus(in.Status), page)
+	found, next, err := h.locations.Queries.ListSites(ctx, account, code, search.Status(in.Status), page)
 	if err != nil {
 		return kit.Response{}, toListError(err, in.Cursor)
 	}

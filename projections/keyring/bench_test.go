@@ -19,7 +19,7 @@ import (
 
 const million = 1_000_000
 
-// ringWithKeys is a ring of n secret keys, ten to an account, and the keys' hashes.
+// ringWithKeys returns a ring of n secret keys, ten to an account, and the hashes of the keys.
 func ringWithKeys(n int) (*Ring, []token.Hash) {
 	r, hashes := New(nil, time.Now, "", nil), make([]token.Hash, n)
 	s := r.state.Load()
@@ -69,7 +69,7 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
-// BenchmarkMap is the raw limit of Find: a Go map behind a lock, and nothing but the look-up.
+// BenchmarkMap is the raw limit of BenchmarkFind: a Go map behind a lock, and nothing but the look-up.
 func BenchmarkMap(b *testing.B) {
 	for _, n := range []int{1, 1000, 100_000, million} {
 		_, hashes := rings[n]()
@@ -89,7 +89,7 @@ func BenchmarkMap(b *testing.B) {
 	}
 }
 
-// BenchmarkFold is key events from their bytes; the raw limit is reading their JSON alone.
+// BenchmarkFold folds key events from their bytes; the raw limit is reading their JSON alone.
 func BenchmarkFold(b *testing.B) {
 	l := newFakeLog()
 	l.add("account-a", startTime, accountOpened("a"))
@@ -151,8 +151,8 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 }
 
-// BenchmarkMemory says what a million keys cost while nothing happens: bytes, and the time of a garbage collection,
-// which is that of an empty heap and the keys' share.
+// BenchmarkMemory measures a million keys at rest: their bytes, and the time of a garbage collection, beside that of an
+// empty ring.
 func BenchmarkMemory(b *testing.B) {
 	for name, n := range map[string]int{"empty": 0, "folded": million} {
 		b.Run(name, func(b *testing.B) {

@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"lieudit/eventstore"
+	"lieudit/eventstore/journal"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
@@ -32,7 +37,7 @@ func keyRevoked(name string) event.KeyRevoked {
 	return event.KeyRevoked{Key: name, Hash: h[:]}
 }
 
-// startRing starts a ring that ends with the test, and gives a way to end it before.
+// startRing starts a ring that ends with the test, and returns a function that ends it sooner.
 func startRing(t *testing.T, l eventstore.Store, file string) (*Ring, func()) {
 	t.Helper()
 	r := New(l, time.Now, file, slog.New(slog.DiscardHandler))
@@ -51,7 +56,7 @@ func hasKey(r *Ring, name string) bool {
 
 func isFresh(r *Ring) bool { return r.IsFresh(time.Now()) }
 
-// bubble runs a test in time of its own, in which waiting costs nothing.
+// bubble runs a test in a synctest bubble, in which waiting takes no time.
 func bubble(t *testing.T, f func(*testing.T)) {
 	t.Parallel()
 	synctest.Test(t, f)
@@ -212,4 +217,129 @@ func TestStatusSaysWhyTheRingIsStale(t *testing.T) {
 			t.Errorf("got %+v, want %+v", st, want)
 		}
 	})
+}
+
+func TestAwaitFreshReturnsAfterTheFirstSuccessfulPoll(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := newFakeLog()
+		l.add("account-a", time.Now(), accountOpened("a"), secretIssued("k"))
+		r, _ := startRing(t, l, "")
+		if err := r.AwaitFresh(t.Context()); err != nil || !isFresh(r) {
+			t.Fatalf("at the start: %v", err)
+		}
+		l.configure(func(l *fakeLog) { l.isHanging = true })
+		until(t, "the ring is stale", func() bool { return !isFresh(r) })
+		brief, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := r.AwaitFresh(brief); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("in the silence: %v, want the context's error", err)
+		}
+		l.add("account-a", time.Now(), keyRevoked("k"))
+		time.AfterFunc(time.Second, func() { l.configure(func(l *fakeLog) { l.isHanging = false }) })
+		begun := time.Now()
+		if err := r.AwaitFresh(t.Context()); err != nil || hasKey(r, "k") {
+			t.Errorf("after it: %v, the revoked key is there: %v", err, hasKey(r, "k"))
+		}
+		if took := time.Since(begun) - time.Second; took > pollInterval+10*time.Millisecond {
+			t.Errorf("released %v after the silence, want at most %v", took, pollInterval)
+		}
+		if got := time.Until(r.FreshUntil()); got <= 0 || got > Staleness {
+			t.Errorf("fresh for %v, want at most %v", got, Staleness)
+		}
+	})
+}
+
+// noVault has no keys: neither the ring nor these events need any.
+type noVault struct{ eventstore.Vault }
+
+// openJournal opens a journal, and returns it with a function that appends to it.
+func openJournal(t *testing.T) (*journal.Journal, func(stream string, events ...event.Event) eventstore.Position) {
+	t.Helper()
+	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { j.Close() })
+	codec := eventstore.NewCodec(noVault{})
+	return j, func(stream string, events ...event.Event) eventstore.Position {
+		t.Helper()
+		batch, err := codec.Encode(t.Context(), stream, uuid.New(), eventstore.Metadata{}, events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := j.Append(t.Context(), stream, eventstore.Any, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at.Position
+	}
+}
+
+func awaitPosition(t *testing.T, r *Ring, at eventstore.Position) {
+	t.Helper()
+	if err := r.AwaitPosition(deadlinetest.Context(t, deadlinetest.DefaultLimit), at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTwoRingsOfOneJournalSeeEveryRevocationAtOnce(t *testing.T) {
+	t.Parallel()
+	j, appendEvents := openJournal(t)
+	one, _ := startRing(t, j, "")
+	two, _ := startRing(t, j, "")
+	appendEvents("account-a", accountOpened("a"))
+	for range 20 {
+		at := appendEvents("account-a", secretIssued("k"))
+		awaitPosition(t, one, at)
+		awaitPosition(t, two, at)
+		if !hasKey(one, "k") || !hasKey(two, "k") {
+			t.Fatal("issued and not found")
+		}
+		at = appendEvents("account-a", keyRevoked("k"))
+		awaitPosition(t, one, at)
+		awaitPosition(t, two, at)
+		if hasKey(one, "k") || hasKey(two, "k") {
+			t.Fatal("revoked and found")
+		}
+	}
+}
+
+func TestARingOfAJournalGoesOnFromItsSnapshotAndLeavesThatOfAnother(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "ring")
+	j, appendEvents := openJournal(t)
+	appendEvents("account-a", accountOpened("a"), secretIssued("k"))
+	r, end := startRing(t, j, file)
+	until(t, "the ring is fresh", func() bool { return isFresh(r) })
+	end()
+	at := appendEvents("account-a", keyRevoked("k"), secretIssued("j"))
+	r, end = startRing(t, j, file)
+	awaitPosition(t, r, at)
+	if hasKey(r, "k") || !hasKey(r, "j") {
+		t.Errorf("revoked %v, issued %v", hasKey(r, "k"), hasKey(r, "j"))
+	}
+	end()
+	other, appendEvents := openJournal(t)
+	appendEvents("account-b", accountOpened("b"), secretIssued("i"))
+	r, _ = startRing(t, other, file)
+	until(t, "the ring is fresh", func() bool { return isFresh(r) })
+	if hasKey(r, "j") || !hasKey(r, "i") {
+		t.Errorf("of the other log %v, of this one %v", hasKey(r, "j"), hasKey(r, "i"))
+	}
+}
+
+func TestARingIsStaleASecondAfterItsJournalIsClosed(t *testing.T) {
+	t.Parallel()
+	j, appendEvents := openJournal(t)
+	appendEvents("account-a", accountOpened("a"), secretIssued("k"))
+	r, _ := startRing(t, j, "")
+	until(t, "the ring is fresh", func() bool { return isFresh(r) })
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	closed := time.Now()
+	until(t, "the ring says why it is stale", func() bool { return r.Status(time.Now()).Reason != "" })
+	if r.IsFresh(closed.Add(Staleness)) {
+		t.Errorf("fresh a second after: %+v", r.Status(closed.Add(Staleness)))
+	}
 }

@@ -2,15 +2,188 @@ package keyring
 
 import (
 	"bytes"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	"lieudit/schemas/access"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
 )
 
-// expectedTerms is the plainest reading of the rules.
+// randomHistory appends random events of a few accounts to a fake log, and keeps in the plainest form what they add up
+// to.
+type randomHistory struct {
+	*rand.Rand
+	*fakeLog
+	now      time.Time
+	accounts map[string]*plainAccount
+	names    []string // of accounts, in the order they were opened
+	keys     map[string]*access.Grant
+	tokens   map[string]*access.TokenGrant
+}
+
+type plainAccount struct {
+	terms  access.Scheduled[terms]
+	plan   access.Scheduled[plan.Name]
+	agency access.Scheduled[string]
+	anchor plan.Date
+	closed bool
+}
+
+func newRandomHistory(seed uint64) *randomHistory {
+	return &randomHistory{Rand: rand.New(rand.NewPCG(seed, 0)), fakeLog: newFakeLog(), now: startTime,
+		accounts: map[string]*plainAccount{}, keys: map[string]*access.Grant{}, tokens: map[string]*access.TokenGrant{}}
+}
+
+func (c *randomHistory) nearFuture() time.Time {
+	return c.now.Add(time.Duration(c.IntN(200)-20) * time.Hour)
+}
+
+func (c *randomHistory) randomPlan() plan.Name { return plan.All()[c.IntN(len(plan.All()))].Name }
+
+func (c *randomHistory) randomAccount() string { return c.names[c.IntN(len(c.names))] }
+
+func (c *randomHistory) appendRandom() {
+	c.now = c.now.Add(time.Duration(c.IntN(10)) * time.Hour)
+	if len(c.names) < 2 {
+		c.openAccount()
+		return
+	}
+	switch n := c.IntN(100); {
+	case n < 8:
+		c.openAccount()
+	case n < 20:
+		c.changePlan()
+	case n < 32:
+		c.changeAgency()
+	case n < 34:
+		c.closeAccount()
+	case n < 65:
+		c.issueKey()
+	case n < 72:
+		c.issueToken()
+	case n < 80:
+		c.changeOrigins()
+	case n < 98:
+		c.revokeCredentials()
+	default:
+		c.add("account-"+c.randomAccount(), c.now, event.AccountActionRefused{Action: "x"})
+	}
+}
+
+func (c *randomHistory) openAccount() {
+	id := fmt.Sprintf("%d-%x", len(c.names), c.Uint32())
+	e := event.AccountOpened{Account: id, Plan: c.randomPlan(), Quota: c.Int64N(1e6), Anchor: plan.Date{Year: 2020 + c.IntN(9), Month: 3, Day: 1 + c.IntN(31)}}
+	if len(c.names) > 0 && c.IntN(3) == 0 {
+		e.Agency = c.randomAccount()
+	}
+	a := &plainAccount{anchor: e.Anchor}
+	a.terms.Set(terms{quota: e.Quota}, c.now, c.now)
+	a.plan.Set(e.Plan, c.now, c.now)
+	a.agency.Set(e.Agency, c.now, c.now)
+	c.names, c.accounts[id] = append(c.names, id), a
+	c.add("account-"+id, c.now, e)
+}
+
+func (c *randomHistory) changePlan() {
+	id := c.randomAccount()
+	e := event.PlanChanged{To: c.randomPlan(), Quota: c.Int64N(1e6), Effective: c.nearFuture()}
+	c.accounts[id].terms.Set(terms{quota: e.Quota}, e.Effective, c.now)
+	c.accounts[id].plan.Set(e.To, e.Effective, c.now)
+	c.add("account-"+id, c.now, e)
+}
+
+func (c *randomHistory) changeAgency() {
+	id, to, at := c.randomAccount(), c.randomAccount(), c.nearFuture()
+	if c.IntN(2) == 0 {
+		c.accounts[id].agency.Set("", at, c.now)
+		c.add("account-"+id, c.now, event.AgencyLeft{Agency: to, Effective: at})
+		return
+	}
+	c.accounts[id].agency.Set(to, at, c.now)
+	c.add("account-"+id, c.now, event.AgencyJoined{Agency: to, Effective: at})
+}
+
+func (c *randomHistory) closeAccount() {
+	id := c.randomAccount()
+	c.accounts[id].closed = true
+	c.add("account-"+id, c.now, event.AccountClosed{})
+}
+
+func (c *randomHistory) issueKey() {
+	id, key := c.randomAccount(), fmt.Sprintf("key-%x", c.Uint64())
+	h := hash(key)
+	g := &access.Grant{KeyID: key, Kind: token.Secret, Hint: "ld_sk_…" + key[:4], Account: id}
+	if c.IntN(3) > 0 {
+		c.add("account-"+id, c.now, event.SecretKeyIssued{Key: key, Hash: h[:], Hint: g.Hint})
+	} else {
+		g.Kind, g.Origins = token.Publishable, []string{"https://" + key}
+		c.add("account-"+id, c.now, event.PublishableKeyIssued{Key: key, Hash: h[:], Hint: g.Hint, Origins: g.Origins})
+	}
+	c.keys[key] = g
+}
+
+func (c *randomHistory) issueToken() {
+	p := &access.TokenGrant{TokenID: fmt.Sprintf("t-%x", c.Uint64()), Hint: "…", Role: access.RoleOperator}
+	if c.IntN(2) == 0 {
+		p.Role, p.Account = access.RoleAgency, c.randomAccount()
+	}
+	h := hash(p.TokenID)
+	c.tokens[p.TokenID] = p
+	c.add("token-"+p.TokenID, c.now, event.TokenIssued{Token: p.TokenID, Role: string(p.Role), Account: p.Account, Hash: h[:], Hint: p.Hint})
+}
+
+func (c *randomHistory) changeOrigins() {
+	for k, g := range c.shuffledKeys() {
+		if g.Kind == token.Publishable {
+			h := hash(k)
+			g.Origins = []string{"https://" + k, fmt.Sprintf("https://%x.fr", c.Uint32())}
+			c.add("account-"+g.Account, c.now, event.KeyOriginsChanged{Key: k, Hash: h[:], Origins: g.Origins})
+			return
+		}
+	}
+}
+
+// shuffledKeys yields the keys in an order that the seed decides.
+func (c *randomHistory) shuffledKeys() iter.Seq2[string, *access.Grant] {
+	names := slices.Sorted(maps.Keys(c.keys))
+	c.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	return func(yield func(string, *access.Grant) bool) {
+		for _, k := range names {
+			if !yield(k, c.keys[k]) {
+				return
+			}
+		}
+	}
+}
+
+func (c *randomHistory) revokeCredentials() {
+	for k, g := range c.shuffledKeys() {
+		h := hash(k)
+		c.add("account-"+g.Account, c.now, event.KeyRevoked{Key: k, Hash: h[:]})
+		delete(c.keys, k)
+		break
+	}
+	if c.IntN(5) > 0 {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.tokens)) {
+		h := hash(id)
+		c.add("token-"+id, c.now, event.TokenRevoked{Token: id, Hash: h[:]})
+		delete(c.tokens, id)
+		return
+	}
+}
+
+// expectedTerms applies the rules in their plainest form.
 func (c *randomHistory) expectedTerms(id string, at time.Time) (t access.Terms, open bool) {
 	a := c.accounts[id]
 	t = access.Terms{Plan: a.plan.At(at), Quota: a.terms.At(at).quota, Anchor: a.anchor, Agency: a.agency.At(at)}
@@ -22,7 +195,7 @@ func (c *randomHistory) expectedTerms(id string, at time.Time) (t access.Terms, 
 	return t, !a.closed && !agency.closed
 }
 
-// checkAnswers asks a ring everything, at an instant.
+// checkAnswers compares all of a ring's answers at an instant with the rules.
 func (c *randomHistory) checkAnswers(t *testing.T, r *Ring, at time.Time) {
 	t.Helper()
 	for key, g := range c.keys {
@@ -47,7 +220,8 @@ func (c *randomHistory) checkAnswers(t *testing.T, r *Ring, at time.Time) {
 	}
 }
 
-// ringFromSnapshot goes on from a snapshot that another ring took somewhere on the way, and is told some of it twice.
+// ringFromSnapshot returns a ring that goes on from a snapshot taken somewhere in the history, and gets some events
+// twice.
 func (c *randomHistory) ringFromSnapshot(t *testing.T) *Ring {
 	t.Helper()
 	at := c.IntN(len(c.events) + 1)

@@ -6,14 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"hash/maphash"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"lieudit/eventstore"
 )
 
-// snapshot is what a ring knew at a mark.
+// snapshot is what a ring knew at a checkpoint.
 type snapshot struct {
 	checkpoint eventstore.Checkpoint
 	words      []string
@@ -23,13 +28,13 @@ type snapshot struct {
 	live       int // keys
 }
 
-// snapshotHeader begins every file of the present format; another format is another snapshotHeader.
+// snapshotHeader begins every file of this format. Another format has another header.
 const snapshotHeader = "lieudit key ring, format 2\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// writeFile puts the snapshot in the place of the file. It is not synced: what a power loss leaves of it fails
-// its checksum, and a snapshot can be missed.
+// writeFile replaces the file by the snapshot. It does not sync: what a power loss leaves fails its checksum, and the
+// ring can do without a snapshot.
 func (s snapshot) writeFile(file string) error {
 	f, err := os.OpenFile(file+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -76,7 +81,7 @@ func (s snapshot) appendHead(b []byte) []byte {
 	return binary.AppendUvarint(b, uint64(s.live))
 }
 
-// canBeUsed: the key can ever be of use again.
+// canBeUsed says whether the key can ever give anything: not after its account was closed.
 func (s snapshot) canBeUsed(k *key) bool {
 	if k.kind == freeRow || k.account == 0 {
 		return k.kind != freeRow
@@ -85,7 +90,7 @@ func (s snapshot) canBeUsed(k *key) bool {
 	return !s.accounts.pages[n/pageRows].rows[n%pageRows].closed
 }
 
-// readSnapshotFile reads a snapshot back. There is none, and no error, when there is no file.
+// readSnapshotFile reads a snapshot. It returns nil and no error if there is no file.
 func readSnapshotFile(file string) (*state, eventstore.Checkpoint, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,4 +116,223 @@ func unmarshalSnapshot(data []byte) (*state, eventstore.Checkpoint, error) {
 		return nil, eventstore.Checkpoint{}, fmt.Errorf("damaged, %d bytes before its end", len(c.rest))
 	}
 	return s, checkpoint, nil
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendTexts(b []byte, list []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, s := range list {
+		b = appendText(b, s)
+	}
+	return b
+}
+
+func appendAccount(b []byte, a *account) []byte {
+	b = appendTerms(appendTerms(b, a.own.value), a.own.next)
+	b = binary.AppendVarint(b, a.own.from)
+	b = binary.AppendUvarint(b, uint64(a.agency.value))
+	b = binary.AppendUvarint(b, uint64(a.agency.next))
+	b = binary.AppendVarint(b, a.agency.from)
+	b = binary.AppendVarint(b, int64(a.anchor))
+	return append(b, boolByte(a.opened)|boolByte(a.closed)<<1)
+}
+
+func appendTerms(b []byte, t terms) []byte {
+	return binary.AppendUvarint(binary.AppendVarint(b, t.quota), uint64(t.plan))
+}
+
+func boolByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// appendKey writes the kind first: freeRow in its place ends the keys.
+func appendKey(b []byte, k *key) []byte {
+	b = append(b, byte(k.kind))
+	b = append(b, k.hash[:]...)
+	b = binary.AppendUvarint(b, uint64(k.account))
+	b = binary.AppendUvarint(b, uint64(k.idLen))
+	return binary.AppendUvarint(b, uint64(k.role))
+}
+
+// cursor reads what the append functions wrote. Once bad it stays bad and reads zeros.
+type cursor struct {
+	rest     []byte
+	bad      bool
+	words    uint64 // how many there are; a reference beyond is bad
+	accounts uint64 // likewise
+}
+
+func (c *cursor) bytes(n uint64) []byte {
+	if n > uint64(len(c.rest)) {
+		c.bad, c.rest = true, nil
+		return nil
+	}
+	b := c.rest[:n]
+	c.rest = c.rest[n:]
+	return b
+}
+
+func (c *cursor) byte() byte {
+	if b := c.bytes(1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
+}
+
+func (c *cursor) uint() uint64 {
+	v, n := binary.Uvarint(c.rest)
+	c.bytes(uint64(max(n, 0)))
+	c.bad = c.bad || n <= 0
+	return v
+}
+
+func (c *cursor) int() int64 {
+	v, n := binary.Varint(c.rest)
+	c.bytes(uint64(max(n, 0)))
+	c.bad = c.bad || n <= 0
+	return v
+}
+
+func (c *cursor) texts() []string {
+	n := c.uint()
+	if n == 0 || n > uint64(len(c.rest)) {
+		c.bad = c.bad || n != 0
+		return nil
+	}
+	list := make([]string, n)
+	for i := range list {
+		list[i] = string(c.bytes(c.uint()))
+	}
+	return list
+}
+
+func (c *cursor) state() (*state, eventstore.Checkpoint) {
+	s, checkpoint := newState(), eventstore.Checkpoint{}
+	copy(checkpoint.Log[:], c.bytes(16))
+	if at := c.bytes(8); at != nil {
+		checkpoint.Position = eventstore.Position(binary.LittleEndian.Uint64(at))
+	}
+	copy(checkpoint.Event[:], c.bytes(16))
+	words := c.texts()
+	s.words.list.Store(&words)
+	c.words = uint64(len(words))
+	stopped, err := unmarshalUnusableEvents(c.texts())
+	c.bad = c.bad || err != nil
+	s.stopped.Store(&stopped)
+	c.accounts = c.upTo(uint64(len(c.rest)))
+	keys := c.upTo(uint64(len(c.rest)))
+	c.accountRows(s)
+	c.keyRows(s, int(keys))
+	return s, checkpoint
+}
+
+func (c *cursor) accountRows(s *state) {
+	s.byID.resize(int(c.accounts))
+	f := pagesBuilder[account]{table: &s.accounts}
+	for n := uint64(0); n < c.accounts && !c.bad; n++ {
+		a, id := c.account(), c.bytes(c.upTo(maxText))
+		s.byID.add(uint32(maphash.Bytes(s.seed, id)), uint32(n))
+		f.add(a, id, nil)
+	}
+	f.flush()
+}
+
+func (c *cursor) keyRows(s *state, expected int) {
+	s.byHash.resize(expected)
+	f := pagesBuilder[key]{table: &s.keys}
+	for kind := c.kind(); kind != freeRow && !c.bad; kind = c.kind() {
+		k, text, origins := c.key(kind), c.bytes(c.upTo(maxText)), c.texts()
+		c.bad = c.bad || int(k.idLen) > len(text)
+		s.byHash.add(fingerprint(&k.hash), s.keys.rows)
+		f.add(k, text, origins)
+	}
+	f.flush()
+}
+
+func (c *cursor) account() account {
+	var a account
+	a.own.value, a.own.next, a.own.from = c.terms(), c.terms(), c.int()
+	a.agency.value, a.agency.next, a.agency.from = c.row(), c.row(), c.int()
+	a.anchor = int32(c.int())
+	flags := c.byte()
+	a.opened, a.closed = flags&1 != 0, flags&2 != 0
+	return a
+}
+
+func (c *cursor) terms() terms { return terms{c.int(), c.word()} }
+
+func (c *cursor) word() textID { return textID(c.upTo(c.words)) }
+
+// row reads a reference to an account, which is its row + 1.
+func (c *cursor) row() uint32 { return uint32(c.upTo(c.accounts)) }
+
+func (c *cursor) upTo(limit uint64) uint64 {
+	v := c.uint()
+	if v > limit {
+		c.bad = true
+		return 0
+	}
+	return v
+}
+
+func (c *cursor) kind() credentialKind { return credentialKind(c.upTo(uint64(areaToken))) }
+
+func (c *cursor) key(kind credentialKind) key {
+	k := key{kind: kind}
+	copy(k.hash[:], c.bytes(uint64(len(k.hash))))
+	k.account, k.idLen, k.role = c.row(), uint16(c.upTo(maxText)), c.word()
+	return k
+}
+
+const (
+	saveInterval    = time.Minute // least time between two snapshots
+	minSaveChanges  = 1000        // changes that are worth one
+	minSaveDistance = 64 << 20    // so much of the log is worth one, whatever changed
+)
+
+// snapshotSaver keeps the snapshot file. It writes in a goroutine of its own.
+type snapshotSaver struct {
+	file       string
+	log        *slog.Logger
+	checkpoint eventstore.Checkpoint // of the last snapshot taken
+	savedAt    time.Time             // when that was
+	isSaving   atomic.Bool
+	writes     sync.WaitGroup
+}
+
+// isDue says whether a snapshot is worth writing.
+func (v *snapshotSaver) isDue(checkpoint eventstore.Checkpoint, changes int, now time.Time) bool {
+	if v.file == "" || v.isSaving.Load() || now.Sub(v.savedAt) < saveInterval {
+		return false
+	}
+	return changes >= minSaveChanges || checkpoint.Position >= v.checkpoint.Position+minSaveDistance
+}
+
+func (v *snapshotSaver) saveAsync(s snapshot, now time.Time) {
+	v.checkpoint, v.savedAt = s.checkpoint, now
+	v.isSaving.Store(true)
+	v.writes.Go(func() {
+		defer v.isSaving.Store(false)
+		v.write(s)
+	})
+}
+
+// saveFinal writes the last snapshot, if anything is new in it.
+func (v *snapshotSaver) saveFinal(s snapshot) {
+	v.writes.Wait()
+	if v.file != "" && s.checkpoint != v.checkpoint {
+		v.write(s)
+	}
+}
+
+func (v *snapshotSaver) write(s snapshot) {
+	if err := s.writeFile(v.file); err != nil {
+		v.log.Warn("key ring's snapshot could not be written", "file", v.file, "error", err)
+	}
 }

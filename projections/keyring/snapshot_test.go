@@ -42,7 +42,7 @@ func TestALogRestoredUnderneathIsReadFromZero(t *testing.T) {
 		"shorter than the mark": func(l *fakeLog) { l.events = slices.Clone(l.events[:2]) },
 		"longer than the mark, as another instance wrote on": func(l *fakeLog) {
 			l.events = slices.Clone(l.events[:2])
-			l.id[0]++ // which the ids of events begin with
+			l.id[0]++ // the ids of events begin with it
 			for range 8 {
 				l.record("account-a", time.Now(), event.AccountActionRefused{}.EventType(), []byte(`{}`))
 			}
@@ -169,7 +169,7 @@ func TestASnapshotIsTakenWhileRunningWhenMuchHasChanged(t *testing.T) {
 	})
 }
 
-// encodedSnapshot is a small snapshot with something of everything.
+// encodedSnapshot is a small snapshot file with some of everything.
 func encodedSnapshot(t testing.TB) []byte {
 	t.Helper()
 	l := newFakeLog()
@@ -191,7 +191,7 @@ func encodedSnapshot(t testing.TB) []byte {
 	return file.Bytes()
 }
 
-// ringFrom is a ring that has taken events and nothing else.
+// ringFrom is a ring that has folded events and done nothing else.
 func ringFrom(t testing.TB, events []eventstore.RecordedEvent, l *fakeLog) *Ring {
 	t.Helper()
 	r := New(nil, time.Now, "", nil)

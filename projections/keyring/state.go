@@ -5,32 +5,40 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
+	"time"
 
+	"lieudit/eventstore"
+	"lieudit/schemas/access"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
 )
 
-// state is what the ring knows at its mark. It holds hardly a pointer, so that a million keys cost the garbage
-// collector nothing. One writer, and readers without a lock.
+// state is what the ring knows at its checkpoint. It holds hardly a pointer, so that a million keys cost the garbage
+// collector nothing. One goroutine writes; others read without a lock.
 type state struct {
-	keys     pages[key] // text: the key's id and its hint; list: its origins
+	keys     pages[key] // text: id and hint; list: origins
 	byHash   index
-	freeRows []uint32       // rows of keys that are gone
-	accounts pages[account] // text: the account's id
+	freeRows []uint32       // of keys that are gone
+	accounts pages[account] // text: id
 	byID     index
 	seed     maphash.Seed
 	words    internedTexts
-	stopped  atomic.Pointer[unusableEvents] // nil: nothing is
+	stopped  atomic.Pointer[unusableEvents] // nil if no stream is stopped
 	changes  int                            // since the last snapshot
 }
 
 func newState() *state { return &state{seed: maphash.MakeSeed()} }
 
-// key is a credential that was not revoked.
+// key is a credential that is not revoked.
 type key struct {
 	hash    token.Hash
-	account uint32 // row + 1; 0 is nobody's
+	account uint32 // row + 1; 0 for a token of no account
 	idLen   uint16
 	kind    credentialKind
 	role    textID
@@ -39,13 +47,13 @@ type key struct {
 type credentialKind uint8
 
 const (
-	freeRow credentialKind = iota // a row that is free
+	freeRow credentialKind = iota // the row is free
 	secret
 	publishable
 	areaToken
 )
 
-// foundKey is a key, with where it was foundKey.
+// foundKey is a key with its row and its texts.
 type foundKey struct {
 	*key
 	row     uint32
@@ -53,11 +61,14 @@ type foundKey struct {
 	origins []string
 }
 
-func (f foundKey) id() string   { return f.text[:f.idLen] }
+func (f foundKey) id() string { return f.text[:f.idLen] }
+
 func (f foundKey) hint() string { return f.text[f.idLen:] }
 
+// fingerprint is the number by which the index finds a hash.
 func fingerprint(h *token.Hash) uint32 { return binary.LittleEndian.Uint32(h[:]) }
 
+// findKey finds the key with a hash, which it compares in constant time.
 func (s *state) findKey(h *token.Hash) (foundKey, bool) {
 	for n := range s.byHash.rows(fingerprint(h)) {
 		p, i := s.keys.at(n)
@@ -86,16 +97,16 @@ func (s *state) putKey(k key, text string, origins []string) error {
 	return nil
 }
 
-// dropKey forgets a key for good: it is as one that never was.
-func (s *state) dropKey(h *token.Hash) {
-	if k, ok := s.findKey(h); ok {
-		s.byHash.drop(fingerprint(h), k.row)
+// dropKey deletes a key, if there is one with the hash.
+func (s *state) dropKey(h token.Hash) {
+	if k, ok := s.findKey(&h); ok {
+		s.byHash.drop(fingerprint(&h), k.row)
 		s.keys.set(k.row, key{}, "", nil)
 		s.freeRows = append(s.freeRows, k.row)
 	}
 }
 
-// findAccount finds the row of an findAccount, by its id.
+// findAccount finds the row of an account by its id.
 func (s *state) findAccount(id string) (uint32, bool) {
 	for n := range s.byID.rows(uint32(maphash.String(s.seed, id))) {
 		if p, i := s.accounts.at(n); p.text(i) == id {
@@ -105,7 +116,7 @@ func (s *state) findAccount(id string) (uint32, bool) {
 	return 0, false
 }
 
-// ensureAccount is account, with a new row for an id that was never heard of.
+// ensureAccount returns the row of an account, a new one for an id that has none.
 func (s *state) ensureAccount(id string) (uint32, error) {
 	if n, ok := s.findAccount(id); ok {
 		return n, nil
@@ -119,10 +130,10 @@ func (s *state) ensureAccount(id string) (uint32, error) {
 	return n, nil
 }
 
-// internedTexts are the few texts that rows have in common: plans and roles. They only ever grow.
+// internedTexts are the few texts that rows have in common: plans and roles. They are never removed.
 type internedTexts struct{ list atomic.Pointer[[]string] }
 
-// textID is a text in words; 0 is "".
+// textID is the number of an interned text; 0 is "".
 type textID uint16
 
 func (w *internedTexts) text(n textID) string {
@@ -150,4 +161,273 @@ func (w *internedTexts) all() []string {
 		return *list
 	}
 	return nil
+}
+
+// categories are the categories of all events that concern credentials.
+var categories = eventstore.Filter{"account", "token"}
+
+// foldEvent applies one recorded event. Personal fields stay sealed: the ring needs none, and so no vault. An event that
+// the ring does not know is an error, because it may revoke a key. One that cannot be used is an
+// *eventstore.UnusableError.
+func (s *state) foldEvent(r eventstore.RecordedEvent) error {
+	e, err := eventstore.DecodeStrict(r)
+	if err != nil {
+		return err
+	}
+	if err := s.applyEvent(r, e); err != nil {
+		return fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
+	}
+	s.changes++
+	return nil
+}
+
+// applyEvent applies an event. Those that the catalog says keep access change nothing here. The length of a hash was
+// checked when the event was decoded.
+func (s *state) applyEvent(r eventstore.RecordedEvent, e event.Event) error {
+	id := eventstore.EntityID(r.Stream)
+	switch e := e.(type) {
+	case event.AccountOpened:
+		return s.openAccount(id, e)
+	case event.PlanChanged:
+		return s.updateAccount(id, func(a *account) {
+			a.own.set(terms{e.Quota, s.words.intern(string(e.To))}, e.Effective, r.Time)
+		})
+	case event.AgencyJoined:
+		return s.changeAgency(id, e.Agency, r.Time, e.Effective)
+	case event.AgencyLeft:
+		return s.changeAgency(id, "", r.Time, e.Effective)
+	case event.AccountClosed:
+		return s.updateAccount(id, func(a *account) { a.closed = true })
+	case event.SecretKeyIssued:
+		return s.issueCredential(issuedCredential{id, e.Key, e.Hint, e.Hash, nil, secret, ""})
+	case event.PublishableKeyIssued:
+		return s.issueCredential(issuedCredential{id, e.Key, e.Hint, e.Hash, e.Origins, publishable, ""})
+	case event.TokenIssued:
+		return s.issueCredential(issuedCredential{e.Account, e.Token, e.Hint, e.Hash, nil, areaToken, e.Role})
+	case event.KeyOriginsChanged:
+		return s.changeOrigins(e)
+	case event.KeyRevoked:
+		s.dropKey(token.Hash(e.Hash))
+	case event.TokenRevoked:
+		s.dropKey(token.Hash(e.Hash))
+	default:
+		if t, ok := event.Lookup(r.Type); !ok || !t.KeepsAccess() || !categories.Matches(r.Stream) {
+			return fmt.Errorf("%s is not for a key ring", r.Type)
+		}
+	}
+	return nil
+}
+
+func (s *state) openAccount(id string, e event.AccountOpened) error {
+	agency, err := s.accountRef(e.Agency)
+	if err != nil {
+		return err
+	}
+	return s.updateAccount(id, func(a *account) {
+		a.opened, a.anchor = true, packDate(e.Anchor)
+		a.own.value = terms{e.Quota, s.words.intern(string(e.Plan))}
+		a.agency.value = agency
+	})
+}
+
+// updateAccount changes the row of an account.
+func (s *state) updateAccount(id string, f func(*account)) error {
+	n, err := s.ensureAccount(id)
+	if err != nil {
+		return err
+	}
+	p, i := s.accounts.at(n)
+	changed := p.rows[i]
+	f(&changed)
+	s.accounts.set(n, changed, p.text(i), nil)
+	return nil
+}
+
+// accountRef is an account as rows refer to it: its row + 1, or 0 for no account.
+func (s *state) accountRef(id string) (uint32, error) {
+	if id == "" {
+		return 0, nil
+	}
+	n, err := s.ensureAccount(id)
+	return n + 1, err
+}
+
+func (s *state) changeAgency(id, to string, recorded, effective time.Time) error {
+	agency, err := s.accountRef(to)
+	if err != nil {
+		return err
+	}
+	return s.updateAccount(id, func(a *account) { a.agency.set(agency, effective, recorded) })
+}
+
+// issuedCredential is what the three events that issue a credential have in common.
+type issuedCredential struct {
+	account, id, hint string
+	hash              []byte
+	origins           []string
+	kind              credentialKind
+	role              string
+}
+
+func (s *state) issueCredential(i issuedCredential) error {
+	owner, err := s.accountRef(i.account)
+	if err != nil {
+		return err
+	}
+	k := key{hash: token.Hash(i.hash), account: owner, idLen: uint16(len(i.id)), kind: i.kind, role: s.words.intern(i.role)}
+	return s.putKey(k, i.id+i.hint, i.origins)
+}
+
+func (s *state) changeOrigins(e event.KeyOriginsChanged) error {
+	h := token.Hash(e.Hash)
+	if k, ok := s.findKey(&h); ok {
+		return s.putKey(*k.key, k.text, e.Origins)
+	}
+	return nil
+}
+
+// account is what decides what an account's keys give. Rows of accounts are never freed: a closed account stays, closed.
+type account struct {
+	own    scheduled[terms]
+	agency scheduled[uint32] // row + 1 of the account it is a sub-client of; 0 for none
+	anchor int32             // see packDate
+	opened bool
+	closed bool
+}
+
+func (a *account) isOpen() bool { return a.opened && !a.closed }
+
+// terms are an account's own plan and volume.
+type terms struct {
+	quota int64
+	plan  textID
+}
+
+// scheduled is access.Scheduled without a pointer. Instants are Unix microseconds.
+type scheduled[T any] struct {
+	value, next T
+	from        int64 // when next begins; 0 if nothing is scheduled
+}
+
+// set makes value hold from an instant on; recorded is when that was decided. It replaces what has not begun by then.
+func (s *scheduled[T]) set(value T, from, recorded time.Time) {
+	s.value, s.from = s.at(recorded.UnixMicro()), 0
+	if from.After(recorded) {
+		s.next, s.from = value, from.UnixMicro()
+		return
+	}
+	s.value = value
+}
+
+func (s *scheduled[T]) at(t int64) T {
+	if s.from != 0 && s.from <= t {
+		return s.next
+	}
+	return s.value
+}
+
+// termsAt returns the id of the account in row n and its terms. ok is false if the account or its agency is not open.
+func (s *state) termsAt(n uint32, now time.Time) (id string, t access.Terms, ok bool) {
+	p, i := s.accounts.at(n)
+	a, at := &p.rows[i], now.UnixMicro()
+	own := a.own.at(at)
+	t = access.Terms{Plan: plan.Name(s.words.text(own.plan)), Quota: own.quota, Anchor: unpackDate(a.anchor)}
+	ok = a.isOpen()
+	if agency := a.agency.at(at); agency != 0 {
+		ok = s.inheritTerms(&t, agency-1, at) && ok
+	}
+	return p.text(i), t, ok
+}
+
+// inheritTerms gives t what a sub-client has from the agency in row n. The agency's own agency does not matter.
+func (s *state) inheritTerms(t *access.Terms, n uint32, at int64) (open bool) {
+	p, i := s.accounts.at(n)
+	agency := &p.rows[i]
+	t.Plan = plan.Name(s.words.text(agency.own.at(at).plan))
+	t.Anchor = unpackDate(agency.anchor)
+	t.Agency = p.text(i)
+	return agency.isOpen()
+}
+
+func packDate(d plan.Date) int32 { return int32(d.Year<<9 | int(d.Month)<<5 | d.Day) }
+
+func unpackDate(n int32) plan.Date {
+	return plan.Date{Year: int(n >> 9), Month: time.Month(n >> 5 & 15), Day: int(n & 31)}
+}
+
+// The rest of this file stops streams. An event that cannot be used may be the one that revokes a key. So it stops its
+// stream, and no other: the keys of a stopped account, and of the sub-clients of a stopped agency, are found but give
+// nothing; a stopped token is not found. A correction that names the event lets the stream go on. Nothing must be taken
+// back then, since the event was never folded.
+
+// unusableEvents are the events that cannot be used and that no correction names, by stream. A map is replaced, never
+// changed.
+type unusableEvents map[string][]eventstore.Revision
+
+// isStopped says whether a stream holds an event that cannot be used.
+func (s *state) isStopped(category, id string) bool {
+	all := s.stopped.Load()
+	if all == nil || len(*all) == 0 {
+		return false
+	}
+	return len((*all)[category+"-"+id]) > 0
+}
+
+// stopStream adds an event that cannot be used.
+func (s *state) stopStream(r eventstore.RecordedEvent) {
+	s.setStopped(r.Stream, append(slices.Clone(s.stoppedStreams()[r.Stream]), r.Revision))
+}
+
+// resumeStream removes an event that a correction names. It is false for an event that was folded.
+func (s *state) resumeStream(stream string, at eventstore.Revision) bool {
+	events := s.stoppedStreams()[stream]
+	i := slices.Index(events, at)
+	if i < 0 {
+		return false
+	}
+	s.setStopped(stream, slices.Delete(slices.Clone(events), i, i+1))
+	return true
+}
+
+func (s *state) stoppedStreams() unusableEvents {
+	if all := s.stopped.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+func (s *state) setStopped(stream string, events []eventstore.Revision) {
+	changed := maps.Clone(s.stoppedStreams())
+	if changed == nil {
+		changed = unusableEvents{}
+	}
+	if changed[stream] = events; len(events) == 0 {
+		delete(changed, stream)
+	}
+	s.stopped.Store(&changed)
+}
+
+// marshal returns the events as a snapshot holds them: stream@revision, sorted.
+func (s unusableEvents) marshal() (all []string) {
+	for stream, events := range s {
+		for _, at := range events {
+			all = append(all, stream+"@"+strconv.FormatInt(int64(at), 10))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// unmarshalUnusableEvents is the opposite of marshal.
+func unmarshalUnusableEvents(texts []string) (unusableEvents, error) {
+	all := unusableEvents{}
+	for _, text := range texts {
+		stream, revision, _ := strings.Cut(text, "@")
+		at, err := strconv.ParseInt(revision, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no event: %w", text, err)
+		}
+		all[stream] = append(all[stream], eventstore.Revision(at))
+	}
+	return all, nil
 }

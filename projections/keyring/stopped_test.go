@@ -27,13 +27,13 @@ func eventVoided(at eventstore.Revision) event.EventVoided {
 	return event.EventVoided{Revision: int64(at)}
 }
 
-// keyState is how a key keyState: whether it is found, and whether its account is stopped.
+// keyState says whether a key is found, and whether its account is stopped.
 func keyState(r *Ring, name string) (found, stopped bool) {
 	g, ok := r.FindKey(hash(name), time.Now())
 	return ok, g.Stopped
 }
 
-// TestUnusableEventStopsTheKeysOfItsAccountAlone, over restarts, until a correction names it.
+// TestUnusableEventStopsTheKeysOfItsAccountAlone: also over restarts, until a correction names the event.
 func TestUnusableEventStopsTheKeysOfItsAccountAlone(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ring")
@@ -94,7 +94,7 @@ func TestCorrectionOfAnEventThatWasFoldedTakesItBack(t *testing.T) {
 	until(t, "the key works on an instance that starts", func() bool { return isFresh(fromZero) && hasKey(fromZero, "k") })
 }
 
-// TestPollAfterACorrectionDoesNotMakeTheRingFreshBeforeItIsRefolded: the ring's next turn folds it.
+// TestPollAfterACorrectionDoesNotMakeTheRingFreshBeforeItIsRefolded: the next step of the ring folds the log again.
 func TestPollAfterACorrectionDoesNotMakeTheRingFreshBeforeItIsRefolded(t *testing.T) {
 	t.Parallel()
 	l := newFakeLog()
@@ -105,7 +105,7 @@ func TestPollAfterACorrectionDoesNotMakeTheRingFreshBeforeItIsRefolded(t *testin
 		t.Fatal("the ring does not have the key")
 	}
 	l.add("account-a", time.Now(), event.AccountEventVoided{EventVoided: eventVoided(0)})
-	for range 2 { // the first finds the correction
+	for range 2 { // the first poll finds the correction
 		r.pollLog(t.Context())
 		if standing, _ := r.followState(); standing || isFresh(r) {
 			t.Fatalf("standing %v, fresh %v with an event that a correction names", standing, isFresh(r))

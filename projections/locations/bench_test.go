@@ -3,19 +3,16 @@ package locations_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"testing"
-	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/projections/audit"
 	"lieudit/projections/locations"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 const (
@@ -23,30 +20,32 @@ const (
 	benchSites    = 10_000 // of each
 )
 
-var benchDatabases = map[string]func(*testing.B) string{
-	"sqlite":   func(b *testing.B) string { return b.TempDir() },
-	"postgres": func(b *testing.B) string { return tabletest.NewPostgresDatabase(b) },
-}
-
-// BenchmarkProjection fills the places, the history and both from a journal of syncs that is there already: first ones, and
-// with a second one of each that updates every site. The rows alone, by inserts of many rows and nothing else, are the raw
-// limit.
+// BenchmarkProjection fills the locations, the audit trail and both from a journal of syncs that is there already: with
+// the first sync of each account, and with a second one that updates every site. The raw limit is the rows alone, by
+// inserts of many rows and nothing else.
 func BenchmarkProjection(b *testing.B) {
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	for name, newDatabase := range benchDatabases {
+	const rows = benchAccounts * benchSites
+	projectortest.RunOnDatabases(b, func(b *testing.B, newDatabase func(*testing.B) string) {
 		for what, models := range map[string][]projector.Model{
 			"inventory": {locations.Model(false)}, "outbox": {locations.Model(true)}, "history": {audit.Model}, "both": {locations.Model(false), audit.Model},
 		} {
 			for syncs, version := range []string{"first", "twice"} {
-				b.Run(name+"/"+what+"/"+version, func(b *testing.B) { benchmarkFill(b, newDatabase, syncs+1, models) })
+				b.Run(what+"/"+version, func(b *testing.B) {
+					log, end := journalOfSyncs(b, eventstore.NewCodec(&projectortest.Vault{}), syncs+1)
+					projectortest.BenchmarkFill(b, newDatabase, log, end, (syncs+1)*rows, "rows", models...)
+				})
 			}
 		}
-		b.Run(name+"/rows alone/site", func(b *testing.B) { benchmarkInserts(b, newDatabase(b), table.Sites, benchSite) })
-		b.Run(name+"/rows alone/entry", func(b *testing.B) { benchmarkInserts(b, newDatabase(b), table.AuditEntries, benchEntry) })
-	}
+		b.Run("rows alone/site", func(b *testing.B) {
+			projectortest.BenchmarkInserts(b, newDatabase, table.Sites, projectortest.InsertBatches(rows, benchSites, benchSite))
+		})
+		b.Run("rows alone/entry", func(b *testing.B) {
+			projectortest.BenchmarkInserts(b, newDatabase, table.AuditEntries, projectortest.InsertBatches(rows, benchSites, benchEntry))
+		})
+	})
 }
 
-// journalOfSyncs is a journal of so many syncs of each account.
+// journalOfSyncs returns a journal with so many syncs of each account.
 func journalOfSyncs(b *testing.B, codec *eventstore.Codec, syncs int) (log eventstore.Store, end eventstore.Position) {
 	log = projectortest.OpenJournal(b)
 	for i := range syncs {
@@ -62,40 +61,18 @@ func journalOfSyncs(b *testing.B, codec *eventstore.Codec, syncs int) (log event
 	return log, end
 }
 
-func benchmarkFill(b *testing.B, newDatabase func(*testing.B) string, syncs int, models []projector.Model) {
-	codec := eventstore.NewCodec(&projectortest.Vault{})
-	log, end := journalOfSyncs(b, codec, syncs)
-	for b.Loop() {
-		b.StopTimer()
-		p := projector.New(log, codec, openRegistry(b, newDatabase(b)), models...)
-		ctx, stop := context.WithCancel(b.Context())
-		ended := make(chan error)
-		b.StartTimer()
-		go func() { ended <- p.Run(ctx) }()
-		awaitPosition(b, p, end)
-		b.StopTimer()
-		stop()
-		if err := <-ended; err != nil {
-			b.Fatal(err)
-		}
-		b.StartTimer()
-	}
-	b.ReportMetric(float64(b.N*syncs*benchAccounts*benchSites)/b.Elapsed().Seconds(), "rows/s")
-}
-
-// BenchmarkSync is how long it takes from a commit of 10,000 rows until all read models that are waited for show it: the first
-// sync of an account, and one that changes every site.
+// BenchmarkSync measures from the commit of 10,000 rows until all read models that are waited for show it: for the first
+// sync of an account, and for one that changes every site.
 func BenchmarkSync(b *testing.B) {
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	for name, newDatabase := range benchDatabases {
+	projectortest.RunOnDatabases(b, func(b *testing.B, newDatabase func(*testing.B) string) {
 		for what, models := range map[string][]projector.Model{
 			"inventory": {locations.Model(false)}, "history": {audit.Model}, "both": {locations.Model(false), audit.Model},
 		} {
 			for i, op := range []string{event.SiteCreated, event.SiteUpdated} {
-				b.Run(name+"/"+what+"/"+op, func(b *testing.B) { benchmarkSync(b, newDatabase(b), i, models) })
+				b.Run(what+"/"+op, func(b *testing.B) { benchmarkSync(b, newDatabase(b), i, models) })
 			}
 		}
-	}
+	})
 }
 
 func benchmarkSync(b *testing.B, address string, updates int, models []projector.Model) {
@@ -113,7 +90,7 @@ func benchmarkSync(b *testing.B, address string, updates int, models []projector
 		projectortest.Append(b, log, codec, stream, event.ReferentialOpened{Code: code})
 		for i := range updates {
 			at := projectortest.AppendSync(b, log, codec, stream, written, projectortest.SiteRows(event.SiteCreated, int64(i+1), benchSites))
-			awaitPosition(b, p, at)
+			projectortest.AwaitFilled(b, p, at)
 		}
 		op := event.SiteCreated
 		if updates > 0 {
@@ -121,7 +98,7 @@ func benchmarkSync(b *testing.B, address string, updates int, models []projector
 		}
 		commit := projectortest.AppendStagedRows(b, log, codec, stream, written, projectortest.SiteRows(op, 2, benchSites))
 		b.StartTimer()
-		awaitPosition(b, p, projectortest.Append(b, log, codec, stream, commit))
+		projectortest.AwaitFilled(b, p, projectortest.Append(b, log, codec, stream, commit))
 	}
 	stop()
 	if err := <-ended; err != nil {
@@ -129,43 +106,13 @@ func benchmarkSync(b *testing.B, address string, updates int, models []projector
 	}
 }
 
-func awaitPosition(b *testing.B, p *projector.Projector, at eventstore.Position) {
-	for p.AwaitPosition(b.Context(), at) != nil {
-		time.Sleep(time.Millisecond)
-	}
-}
-
-func openRegistry(b *testing.B, address string) *table.Registry {
-	s, err := table.OpenRegistry(address)
+func openRegistry(b *testing.B, address string) *sqldb.Registry {
+	s, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { s.Close() })
 	return s
-}
-
-// benchmarkInserts is the raw limit: rows as wide as those that are projected.
-func benchmarkInserts[R any](b *testing.B, address string, t table.Table[R], row func(n int) R) {
-	db, err := table.Open(b.Context(), tabletest.DatabaseAddress(address), table.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer db.Close()
-	if err := db.Create(b.Context(), t.Def); err != nil {
-		b.Fatal(err)
-	}
-	n := 0
-	for b.Loop() {
-		rows := make([]R, benchSites)
-		for i := range rows {
-			rows[i] = row(n)
-			n++
-		}
-		if err := db.RunInTx(b.Context(), func(tx *table.Tx) error { return table.Upsert(b.Context(), tx, t, rows) }); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
 }
 
 func benchSite(n int) table.Site {

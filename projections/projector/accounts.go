@@ -6,21 +6,22 @@ import (
 	"sync"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 )
 
-// This file stops single accounts. Two kinds of errors stop one account and leave the others alone: an event that cannot be
-// used, and a personal field that cannot be decrypted. All other errors (vault, database, log) stop the whole projection,
-// which retries. A stopped account has a row in account_status, written in the transaction of the batch. Its later events
-// are left out of the rows until a refold (refold.go) has written its rows again from its streams.
+// This file stops single accounts. Two kinds of errors stop one account and leave the others alone: an event that cannot
+// be used, and a personal field that cannot be decrypted. All other errors (vault, database, log) stop the whole
+// projection, which retries. A stopped account has a row in account_status, written in the transaction of the batch. Its
+// later events are left out of the rows until a refold (refold.go) has written its rows again from its streams.
 //
-//	lane.take ──> Model.facts ──> stopFact: fact.stop ──> filterFacts ──> kept ──────────> Model.fold
-//	                                                           ├──> account_status
-//	                                                           └──> toLog, needsRefold ──> logAccounts, runRefolds
+//	Model.decodeEvent ──> stoppingEvent: stopErr ──> filterEvents ──> kept ──> Model.foldEvents
+//	                                                       ├──> account_status
+//	                                                       └──> toLog, needsRefold ──> logAccounts, refoldStoppedAccounts
 
 // stopKind returns the kind (table.AccountUnusable, table.AccountUnreadable) in which an error stops an account, or
-// table.AccountRuns where it stops the projection.
+// table.AccountRunning if it stops the whole projection.
 func stopKind(err error) string {
 	var unusable *eventstore.UnusableError
 	var unreadable *eventstore.UnreadableError
@@ -33,7 +34,7 @@ func stopKind(err error) string {
 	return table.AccountRunning
 }
 
-// stoppingEvent returns a fact that stops the account of an event, or err where it stops the projection.
+// stoppingEvent returns a decoded event that stops its account, or err if it stops the whole projection.
 func stoppingEvent(r eventstore.RecordedEvent, err error) (decodedEvent, error) {
 	if stopKind(err) == table.AccountRunning {
 		return decodedEvent{}, err
@@ -41,18 +42,18 @@ func stoppingEvent(r eventstore.RecordedEvent, err error) (decodedEvent, error) 
 	return decodedEvent{record: Record{RecordedEvent: r}, stopErr: err}, nil
 }
 
-// nextStatus returns the status of the fact's account after the fact.
-func (f decodedEvent) nextStatus(s table.AccountStatus) table.AccountStatus {
-	s.Kind, s.Reason = stopKind(f.stopErr), ""
-	if f.stopErr != nil {
-		s.Reason = f.stopErr.Error()
+// nextStatus returns the status of the event's account after the event.
+func (d decodedEvent) nextStatus(s table.AccountStatus) table.AccountStatus {
+	s.Kind, s.Reason = stopKind(d.stopErr), ""
+	if d.stopErr != nil {
+		s.Reason = d.stopErr.Error()
 	}
-	s.Stream, s.Revision, s.Position = f.record.Stream, int64(f.record.Revision), int64(f.record.Position)
+	s.Stream, s.Revision, s.Position = d.record.Stream, int64(d.record.Revision), int64(d.record.Position)
 	return s
 }
 
-// accountFilter drops the facts of stopped accounts from one batch, inside the batch's transaction. An owner is the
-// account or token whose stream an event is in (table.OwnerOf).
+// accountFilter drops the events of stopped accounts from one batch, inside its transaction. An owner is the account or
+// token whose stream an event is in (table.StreamOwner).
 type accountFilter struct {
 	stopped         map[string]table.AccountStatus // by owner
 	correctedOwners map[string]bool                // owners of streams with events that corrections void
@@ -62,9 +63,9 @@ type accountFilter struct {
 	kept            []decodedEvent                 // to be folded
 }
 
-// filterEvents finds which facts are to be folded (accountFilter.kept), and writes the changed statuses of accounts.
-func filterEvents(ctx context.Context, tx *table.Tx, decoded []decodedEvent) (*accountFilter, error) {
-	rows, err := table.Select(ctx, tx, table.AccountStatuses, "where kind <> '' or voided > 0")
+// filterEvents finds which events are to be folded (accountFilter.kept), and writes the changed statuses of accounts.
+func filterEvents(ctx context.Context, tx *sqldb.Tx, decoded []decodedEvent) (*accountFilter, error) {
+	rows, err := sqldb.Select(ctx, tx, table.AccountStatuses, "where kind <> '' or voided > 0")
 	if err != nil {
 		return nil, err
 	}
@@ -78,70 +79,69 @@ func filterEvents(ctx context.Context, tx *table.Tx, decoded []decodedEvent) (*a
 	if err := v.loadStatuses(ctx, tx, decoded); err != nil {
 		return nil, err
 	}
-	for _, f := range decoded {
-		v.filterEvent(f)
+	for _, d := range decoded {
+		v.filterEvent(d)
 	}
 	changed := make([]table.AccountStatus, 0, len(v.changed))
 	for _, s := range v.changed {
 		changed = append(changed, s)
 	}
-	return v, table.Upsert(ctx, tx, table.AccountStatuses, changed)
+	return v, sqldb.Upsert(ctx, tx, table.AccountStatuses, changed)
 }
 
-// loadStatuses reads the statuses of running accounts that these facts will change.
-func (v *accountFilter) loadStatuses(ctx context.Context, tx *table.Tx, decoded []decodedEvent) error {
+// loadStatuses reads the statuses of running accounts that these events will change.
+func (v *accountFilter) loadStatuses(ctx context.Context, tx *sqldb.Tx, decoded []decodedEvent) error {
 	seen := map[string]bool{}
 	var owners []string
-	for _, f := range decoded {
-		owner := table.StreamOwner(f.record.Stream)
-		if _, stopped := v.stopped[owner]; f.changesStatus() && !stopped && !seen[owner] {
+	for _, d := range decoded {
+		owner := table.StreamOwner(d.record.Stream)
+		if _, stopped := v.stopped[owner]; d.changesStatus() && !stopped && !seen[owner] {
 			seen[owner], owners = true, append(owners, owner)
 		}
 	}
-	rows, err := table.LoadByKeys(ctx, tx, table.AccountStatuses, owners)
+	rows, err := sqldb.LoadByKeys(ctx, tx, table.AccountStatuses, owners)
 	for _, s := range rows {
 		v.changed[s.Account] = s
 	}
 	return err
 }
 
-// changesStatus reports whether the fact changes its account's status.
-func (f decodedEvent) changesStatus() bool {
-	return f.stopErr != nil || f.isEmptyCommit || f.isCorrection()
+// changesStatus says whether the event changes its account's status.
+func (d decodedEvent) changesStatus() bool {
+	return d.stopErr != nil || d.isEmptyCommit || d.isCorrection()
 }
 
-// isCorrection reports whether the event is a correction, which voids another event of its stream.
-func (f decodedEvent) isCorrection() bool {
-	_, ok := f.event.(event.Correction)
+// isCorrection says whether the event is a correction, which voids another event of its stream.
+func (d decodedEvent) isCorrection() bool {
+	_, ok := d.event.(event.Correction)
 	return ok
 }
 
-// filterEvent keeps a fact, or drops it and changes the status of its account.
-// filterEvent keeps a fact, or drops it and changes the status of its account.
-func (v *accountFilter) filterEvent(f decodedEvent) {
-	owner := table.StreamOwner(f.record.Stream)
+// filterEvent keeps an event, or drops it and changes the status of its account.
+func (v *accountFilter) filterEvent(d decodedEvent) {
+	owner := table.StreamOwner(d.record.Stream)
 	s, stopped := v.stopped[owner]
 	if !stopped {
-		if s = v.changed[owner]; !f.changesStatus() {
-			v.kept = append(v.kept, f)
+		if s = v.changed[owner]; !d.changesStatus() {
+			v.kept = append(v.kept, d)
 			return
 		}
 	}
-	s.Account, s.LastSkipped = owner, int64(f.record.Position)
-	if _, erased := f.event.(event.AccountErased); erased && s.Kind != table.AccountRefolding { // a refold comes to it, or leaves no rows
-		v.erased[owner] = f.record.Position
+	s.Account, s.LastSkipped = owner, int64(d.record.Position)
+	if _, erased := d.event.(event.AccountErased); erased && s.Kind != table.AccountRefolding { // a refold under way applies the erasure itself, or leaves no rows
+		v.erased[owner] = d.record.Position
 	}
 	switch {
-	case f.isCorrection():
+	case d.isCorrection():
 		s.Kind, s.Reason = table.AccountRefolding, "its rows are being written again"
-		s.Stream, s.Revision, s.Position = f.record.Stream, int64(f.record.Revision), int64(f.record.Position)
-	case !stopped && f.isEmptyCommit:
+		s.Stream, s.Revision, s.Position = d.record.Stream, int64(d.record.Revision), int64(d.record.Position)
+	case !stopped && d.isEmptyCommit:
 		if s.FirstEmptyCommit == 0 {
-			s.FirstEmptyCommit = int64(f.record.Position)
+			s.FirstEmptyCommit = int64(d.record.Position)
 		}
-		v.toLog = append(v.toLog, table.AccountStatus{Account: owner, FirstEmptyCommit: int64(f.record.Position)})
+		v.toLog = append(v.toLog, table.AccountStatus{Account: owner, FirstEmptyCommit: int64(d.record.Position)})
 	case !stopped:
-		s = f.nextStatus(s)
+		s = d.nextStatus(s)
 		v.toLog = append(v.toLog, s)
 	}
 	if v.changed[owner] = s; s.IsStopped() {
@@ -159,7 +159,7 @@ func (v *accountFilter) dropErased(m Model, b *Changeset) {
 	}
 }
 
-// needsRefold reports whether the rows of an account must be written again now.
+// needsRefold says whether the rows of an account must be written again now.
 func (v *accountFilter) needsRefold() bool {
 	for _, s := range v.changed {
 		if s.Kind == table.AccountRefolding {
@@ -169,7 +169,7 @@ func (v *accountFilter) needsRefold() bool {
 	return false
 }
 
-// logAccounts logs the changes of accounts. Several copies meet the same event: it is logged once.
+// logAccounts logs the changes of accounts. Several generations meet the same event: it is logged once.
 func (w *worker) logAccounts(changes []table.AccountStatus) {
 	for _, s := range changes {
 		switch {
@@ -182,7 +182,7 @@ func (w *worker) logAccounts(changes []table.AccountStatus) {
 	}
 }
 
-// loggedIncidents are the incidents that were logged. It is safe for concurrent use.
+// loggedIncidents remembers what was logged. It is safe for concurrent use.
 type loggedIncidents struct {
 	mu   sync.Mutex
 	seen map[incident]bool
@@ -194,7 +194,7 @@ type incident struct {
 	position int64
 }
 
-// markLogged records an incident, and reports whether it is the first time.
+// markLogged remembers an incident, and says whether it is new.
 func (s *loggedIncidents) markLogged(account string, position int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/account"
 	"lieudit/projections/audit"
 	"lieudit/projections/locations"
@@ -23,16 +25,15 @@ import (
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
-// startAllModels is an instance that fills all read models of the core log, those of places with an outbox.
+// startAllModels starts an instance that fills all read models of the core log, the locations with an outbox.
 func (s *cluster) startAllModels(t *testing.T) *instance {
 	t.Helper()
 	return s.startInstance(t, account.Model, audit.Model, locations.Model(true))
 }
 
-// appendRaw appends an event as it is, whatever it holds.
+// appendRaw appends an event with any data.
 func (s *cluster) appendRaw(t *testing.T, stream, name, data string) eventstore.Position {
 	t.Helper()
 	done, err := s.log.Append(t.Context(), stream, eventstore.Any, []eventstore.ProposedEvent{
@@ -43,7 +44,7 @@ func (s *cluster) appendRaw(t *testing.T, stream, name, data string) eventstore.
 	return done.Position
 }
 
-// appendEvents adds events in one appendEvents.
+// appendEvents appends events in one append.
 func (s *cluster) appendEvents(t *testing.T, stream string, events ...event.Event) eventstore.Position {
 	t.Helper()
 	return projectortest.Append(t, s.log, s.codec, stream, events...)
@@ -57,35 +58,35 @@ func siteRow(code, id, op string, version int64) event.SitesChanged {
 	}
 }
 
-// accountRows are the rows of an account's places, or why they are not to be accountRows.
+// accountRows returns the rows of an account's locations, or why they must not be shown.
 func (i *instance) accountRows(t *testing.T, account string) (sites []table.Site, referentials []table.Referential, err error) {
 	t.Helper()
-	err = i.registry.ReadAccount(t.Context(), table.LocationsModel, account, func(db *table.DB) (err error) {
-		if sites, err = table.Select(t.Context(), db, table.Sites, "where account = ? order by id", account); err != nil {
+	err = i.registry.ReadAccount(t.Context(), table.LocationsModel, account, func(db *sqldb.DB) (err error) {
+		if sites, err = sqldb.Select(t.Context(), db, table.Sites, "where account = ? order by id", account); err != nil {
 			return err
 		}
-		referentials, err = table.Select(t.Context(), db, table.Referentials, "where account = ? order by id", account)
+		referentials, err = sqldb.Select(t.Context(), db, table.Referentials, "where account = ? order by id", account)
 		return err
 	})
 	return sites, referentials, err
 }
 
-// requireStopped fails unless a model has requireStopped an account, and says how.
+// requireStopped fails unless a model has stopped an account, and returns how.
 func (i *instance) requireStopped(t *testing.T, m table.ReadModel, account string) table.AccountStatus {
 	t.Helper()
 	var stop *table.StoppedError
-	err := i.registry.ReadAccount(t.Context(), m, account, func(*table.DB) error { return nil })
+	err := i.registry.ReadAccount(t.Context(), m, account, func(*sqldb.DB) error { return nil })
 	if !errors.As(err, &stop) {
 		t.Fatalf("%s: got %v for account %s, want it stopped", m.Name, err, account)
 	}
 	return stop.AccountStatus
 }
 
-// awaitRunning waits until a model shows an account.
+// awaitRunning waits until a model shows an account again.
 func (i *instance) awaitRunning(t *testing.T, m table.ReadModel, account string) {
 	t.Helper()
 	until(t, account+" runs in "+m.Name, func() bool {
-		return i.registry.ReadAccount(t.Context(), m, account, func(*table.DB) error { return nil }) == nil
+		return i.registry.ReadAccount(t.Context(), m, account, func(*sqldb.DB) error { return nil }) == nil
 	})
 }
 
@@ -129,13 +130,13 @@ var unusableEvents = map[string]func(t *testing.T, s *cluster) eventstore.Positi
 	},
 }
 
-// TestUnusableEventStopsItsAccountAlone until a correction names it: then all rows are as if it had never been there.
+// TestUnusableEventStopsItsAccountAlone: until a correction names it; then all rows are as if it had never been there.
 func TestUnusableEventStopsItsAccountAlone(t *testing.T) {
 	t.Parallel()
 	for name, unusable := range unusableEvents {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			tabletest.EachDatabase(t, func(t *testing.T, address string) {
+			sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 				s := newCluster(t, address)
 				s.appendEvents(t, "locations-b", event.ReferentialOpened{Code: "m"})
 				s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
@@ -179,7 +180,7 @@ func TestUnusableEventStopsItsAccountAlone(t *testing.T) {
 	}
 }
 
-// checkEqualsRebuilt fails unless an account's rows are what a copy that is filled from the beginning holds.
+// checkEqualsRebuilt fails unless an account's rows are those of a generation that is filled from the beginning.
 func (i *instance) checkEqualsRebuilt(t *testing.T, s *cluster, account string) {
 	t.Helper()
 	all := func() (r struct {
@@ -191,8 +192,8 @@ func (i *instance) checkEqualsRebuilt(t *testing.T, s *cluster, account string) 
 		if r.Sites, r.Referentials, err = i.accountRows(t, account); err != nil {
 			t.Fatal(err)
 		}
-		err = i.registry.ReadAccount(t.Context(), table.AuditModel, account, func(db *table.DB) (err error) {
-			r.Entries, err = table.Select(t.Context(), db, table.AuditEntries, "where account = ? order by position, part", account)
+		err = i.registry.ReadAccount(t.Context(), table.AuditModel, account, func(db *sqldb.DB) (err error) {
+			r.Entries, err = sqldb.Select(t.Context(), db, table.AuditEntries, "where account = ? order by position, part", account)
 			return err
 		})
 		if err != nil {
@@ -219,7 +220,7 @@ func (i *instance) checkEqualsRebuilt(t *testing.T, s *cluster, account string) 
 
 func TestUsableEventThatACorrectionNamesIsTakenBack(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
 		s.appendEvents(t, "locations-a", siteRow("m", "wrong", event.SiteCreated, 1))
@@ -236,10 +237,10 @@ func TestUsableEventThatACorrectionNamesIsTakenBack(t *testing.T) {
 	})
 }
 
-// TestAccountsAndTokensAreRefoldedToo: the streams of accounts and of tokens.
+// TestAccountsAndTokensAreRefoldedToo: not only locations.
 func TestAccountsAndTokensAreRefoldedToo(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		projectortest.AppendAccounts(t, s.log, s.codec, 3)
 		s.appendEvents(t, "token-t", event.TokenIssued{Token: "t", Role: "customer", Account: "a000000", Hash: make([]byte, 32)})
@@ -294,7 +295,7 @@ func TestAccountsAndTokensAreRefoldedToo(t *testing.T) {
 	})
 }
 
-// lockedVault is a vault that cannot open what some subjects sealed for now.
+// lockedVault is a vault that cannot decrypt the fields of some subjects for now.
 type lockedVault struct {
 	projectortest.Vault
 	mu   sync.Mutex
@@ -318,7 +319,7 @@ func (v *lockedVault) setLost(subject string, lost bool) {
 
 func TestUnreadableAccountIsStoppedAloneAndRefoldedOnceItOpens(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		v := &lockedVault{lost: map[string]bool{}}
 		s := &cluster{address: address, log: projectortest.OpenJournal(t), codec: eventstore.NewCodec(v)}
 		for _, account := range []string{"a", "b"} {
@@ -333,7 +334,7 @@ func TestUnreadableAccountIsStoppedAloneAndRefoldedOnceItOpens(t *testing.T) {
 		if got := i.requireStopped(t, table.LocationsModel, "a"); got.Kind != table.AccountUnreadable || got.Position != int64(at) {
 			t.Errorf("got %+v", got)
 		}
-		i.awaitRunning(t, table.AuditModel, "a") // it reads no personal field
+		i.awaitRunning(t, table.AuditModel, "a") // that model reads no personal field
 		if sites, _, err := i.accountRows(t, "b"); err != nil || len(sites) != 2 {
 			t.Errorf("got %v, %v of the other account", siteNames(sites), err)
 		}
@@ -360,13 +361,13 @@ func TestUnreadableAccountIsStoppedAloneAndRefoldedOnceItOpens(t *testing.T) {
 // TestEmptyCommitIsPassedOverAndSaidOnce: earlier releases left commits without a sync id.
 func TestEmptyCommitIsPassedOverAndSaidOnce(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
 		at := s.appendEvents(t, "locations-a", event.SyncCommitted{SiteWriteSummary: event.SiteWriteSummary{Referential: "m", Action: "sync", Created: 10_000, ActiveAfter: 10_000, IdempotencyKeyHash: "k", RequestHash: "r"}})
 		s.appendEvents(t, "locations-a", event.SyncCommitted{SiteWriteSummary: event.SiteWriteSummary{Referential: "none"}})
 		end := s.appendEvents(t, "locations-a", siteRow("m", "y", event.SiteCreated, 1))
-		registry, err := table.OpenRegistry(address)
+		registry, err := sqldb.OpenRegistry(address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -391,11 +392,11 @@ func TestEmptyCommitIsPassedOverAndSaidOnce(t *testing.T) {
 	})
 }
 
-// TestRefoldLosesNothingThatHappensMeanwhile: while corrections come one after the other, the account and others go on.
+// TestRefoldLosesNothingThatHappensMeanwhile: while corrections come one after the other, this account and others go on.
 func TestRefoldLosesNothingThatHappensMeanwhile(t *testing.T) {
 	t.Parallel()
 	const changes, corrections = 300, 20
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		for _, account := range []string{"a", "b"} {
 			s.appendEvents(t, "locations-"+account, event.ReferentialOpened{Code: "m"})
@@ -453,9 +454,10 @@ func TestRefoldLosesNothingThatHappensMeanwhile(t *testing.T) {
 
 func TestCataloguedTypeWithoutAHandlerPasses(t *testing.T) {
 	t.Parallel()
-	m := projector.Model{ReadModel: table.ReadModel{Name: "ruleless", Version: 1}, Categories: eventstore.Filter{"locations"}}
+	onArchived := projector.On(func(*projector.Changeset, event.ReferentialArchived, projector.Record) {})
+	m := projector.Model{ReadModel: table.ReadModel{Name: "archived", Version: 1}, Handlers: []projector.EventHandler{onArchived}}
 	s := newCluster(t, t.TempDir())
 	i := s.startInstance(t, m)
 	i.awaitPosition(t, s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}))
-	i.awaitPosition(t, s.appendRaw(t, "locations-a", sitesChanged, `{`)) // it is of no use here, so nobody looks at it
+	i.awaitPosition(t, s.appendRaw(t, "locations-a", sitesChanged, `{`)) // no handler wants it, so nothing decodes it
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/account"
 	"lieudit/projections/audit"
 	"lieudit/projections/projector"
@@ -20,10 +22,9 @@ import (
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
-// awaitStopReason waits until the copy of a model that answers stands still, and says why.
+// awaitStopReason waits until the serving generation of a model stands still, and returns why.
 func (i *instance) awaitStopReason(t *testing.T, model string) (reason string) {
 	t.Helper()
 	until(t, model+" stands still", func() bool {
@@ -38,7 +39,7 @@ func (i *instance) awaitStopReason(t *testing.T, model string) (reason string) {
 	return reason
 }
 
-// requireDown fails unless waiting for a position is given up long before the test's limit.
+// requireDown fails unless waiting for a position ends with ErrDown long before the test's limit.
 func (i *instance) requireDown(t *testing.T, position eventstore.Position) {
 	t.Helper()
 	ctx := deadlinetest.Context(t, deadlinetest.DefaultLimit)
@@ -49,7 +50,7 @@ func (i *instance) requireDown(t *testing.T, position eventstore.Position) {
 
 func TestEventItDoesNotKnowStopsAProjection(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		before := projectortest.AppendAccounts(t, s.log, s.codec, 1)
 		i := s.startInstance(t)
@@ -90,7 +91,7 @@ func (v *flakyVault) Key(ctx context.Context, subject string, create bool) ([]by
 
 func TestProjectionGoesOnWhenItsCauseIsGone(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		v := &flakyVault{}
 		codec := eventstore.NewCodec(v)
 		s := &cluster{address: address, log: projectortest.OpenJournal(t), codec: codec}
@@ -121,7 +122,7 @@ func TestProjectionGoesOnWhenItsCauseIsGone(t *testing.T) {
 
 func TestOlderCopyOfTheLogStopsProjectionsUntilItIsReplaced(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		i := s.startInstance(t)
 		i.awaitPosition(t, projectortest.AppendAccounts(t, s.log, s.codec, 2))
@@ -138,7 +139,7 @@ func TestOlderCopyOfTheLogStopsProjectionsUntilItIsReplaced(t *testing.T) {
 		i.requireDown(t, end+1_000_000)
 		for _, m := range []table.ReadModel{table.AccountModel, table.AuditModel} {
 			until(t, m.Name+" is not asked", func() bool {
-				return errors.Is(i.registry.Read(t.Context(), m, func(*table.DB) error { return nil }), table.ErrDiverged)
+				return errors.Is(i.registry.Read(t.Context(), m, func(*sqldb.DB) error { return nil }), sqldb.ErrDiverged)
 			})
 		}
 		i.stop()
@@ -157,7 +158,7 @@ func TestOlderCopyOfTheLogStopsProjectionsUntilItIsReplaced(t *testing.T) {
 
 func TestRebuildReplacesAGenerationOfAnotherLog(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		i := s.startInstance(t, audit.Model)
 		i.awaitPosition(t, projectortest.AppendAccounts(t, s.log, s.codec, 9))
@@ -179,7 +180,7 @@ func TestRebuildReplacesAGenerationOfAnotherLog(t *testing.T) {
 
 func TestTwoInstancesProjectWithoutGapOrDouble(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		a, b := s.startInstance(t), s.startInstance(t)
 		projectortest.AppendAccounts(t, s.log, s.codec, 30)
@@ -199,7 +200,7 @@ func TestTwoInstancesProjectWithoutGapOrDouble(t *testing.T) {
 
 func TestInstanceWithoutLeaseSeesWhatTheOwnerWrites(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		a := s.startInstance(t, account.Model)
 		a.awaitPosition(t, projectortest.AppendAccounts(t, s.log, s.codec, 1))
@@ -216,5 +217,32 @@ func TestInstanceWithoutLeaseSeesWhatTheOwnerWrites(t *testing.T) {
 				t.Errorf("a write was seen after %v", took)
 			}
 		}
+	})
+}
+
+// TestADeadOwnerIsReplacedAlthoughTheClockWasSetBack: a lease that ends later than any can was taken before the
+// database's clock was set back.
+func TestADeadOwnerIsReplacedAlthoughTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		s := newCluster(t, address)
+		a := s.startInstance(t, audit.Model)
+		a.awaitPosition(t, projectortest.AppendAccounts(t, s.log, s.codec, 1))
+		a.stop()
+
+		registry, err := sqldb.OpenRegistry(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer registry.Close()
+		err = registry.Read(t.Context(), table.AuditModel, func(db *sqldb.DB) error {
+			_, err := db.Exec(t.Context(), "update checkpoint set owner = 'dead', until = "+db.Now()+" + ?", time.Hour.Microseconds())
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := s.startInstance(t, audit.Model)
+		b.awaitPosition(t, projectortest.Append(t, s.log, s.codec, "account-a000000", event.AccountClosed{}))
 	})
 }

@@ -3,14 +3,15 @@ package projector
 import (
 	"testing"
 
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 func TestOnlyInstanceClaimsLeaseAtOnce(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
-		registry, err := table.OpenRegistry(address)
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		registry, err := sqldb.OpenRegistry(address)
 		if err != nil {
 			t.Fatal(err)
 		}

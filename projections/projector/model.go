@@ -1,149 +1,147 @@
-// Package projector fills read models from the log. A read model is data: its tables, the categories it reads, and a rule
-// for each event of theirs. Rows and checkpoint change in one transaction, by one instance at a time; what
-// cannot go on stops, says why, and resumes: no event is ever skipped. An event that cannot be used stops its account
-// alone, until the account's rows are written again from its streams.
-//
-//	feed ──> lane.take ──> Model.facts ──> filterFacts ──> Model.fold ──> rows, checkpoint
-//	                                        └> account_status ──> refold ──> rows of one account
 package projector
 
 import (
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 )
 
-// Model is a read model as its writer knows it. To add one: its rows and tables in schemas/table, its rules in a package
-// beside this one, its line in the program's list of models, and its questions in queries. To add an event to one: a rule.
+// Model is a read model as its writer knows it: tables, and a handler for each type of event that changes them. The
+// handlers are the subscription: Categories follows from them.
+//
+// To add a model: its rows and tables in schemas/table, its handlers in a package beside this one, its line in the
+// program's list of models, and its questions in queries. To add an event to a model: one handler.
 type Model struct {
 	table.ReadModel
-	Categories        eventstore.Filter
-	NeedsPersonalData bool // its rules see personal fields; without it those are empty
-	OmitsMetadata     bool // its rules see no envelopes
-	StreamStates      []AnyStreamState
-	Handlers          []EventHandler
-	// DropRows takes the rows of one account away, for them to be written again from its streams: those that events of the
-	// streams of an owner (see table.OwnerOf) have written. at is how far the copy is. A model without it stops as a whole
-	// where one with it stops an account.
+	// Handlers must hold at least one handler. A type of the catalog without a handler changes nothing here.
+	Handlers []EventHandler
+	// IsExhaustive says that every event of the model's categories must have a handler, unless the catalog says that
+	// the event only stands for the record. A test over the program's list of models checks it with Unhandled.
+	IsExhaustive      bool
+	NeedsPersonalData bool             // handlers see personal fields; else those fields are empty
+	OmitsMetadata     bool             // handlers see no metadata, which saves decoding it
+	StreamStates      []AnyStreamState // states of streams that handlers ask for
+	// DropRows deletes the rows that the streams of one owner (table.StreamOwner) have written, so that a refold can
+	// write them again. at is the position of the generation. With DropRows an unusable event stops its account alone,
+	// without it the whole model.
 	DropRows    func(b *Changeset, owner string, at eventstore.Position)
-	BatchSize   int           // events that go into one transaction while it catches up; 0 for the feed's own number
-	MinInterval time.Duration // least time between two transactions after that
-	// OwnerTask, if there is one, runs while this instance fills the copy that serves, and returns when its context ends.
+	BatchSize   int           // most events in one transaction while the model catches up; 0 means the feed's default
+	MinInterval time.Duration // least time between two transactions once the model has caught up
+	// OwnerTask, unless nil, runs while this instance fills the serving generation. It returns when its context ends.
 	OwnerTask func(context.Context, OwnedGeneration)
 }
 
-// Record is an event in its place, with its envelope. One that was staged is in the place of the event that made it real, and
-// bears its envelope.
+// Record is an event with its place on the log and its metadata. A staged event has the place and the metadata of the
+// commit that made it real.
 type Record struct {
 	eventstore.RecordedEvent
 	Meta         eventstore.Metadata
-	Commit       event.StagedCommit // the event that made it real, nil for one that stands on the log itself
-	StagedNumber int                // which of those that were made real with it, from 1; 0 for one that stands on the log itself
+	Commit       event.StagedCommit // the commit that made it real; nil for an event that stands on the log itself
+	StagedNumber int                // its number among the events of that commit, from 1; 0 for one that stands on the log itself
 }
 
-// EventHandler says what becomes of one type of event, or of every one.
+// Account is the id of the account whose stream the event is in.
+func (r Record) Account() string { return eventstore.EntityID(r.Stream) }
+
+// EventHandler changes rows for one type of event, or for every type that has no handler of its own.
 type EventHandler struct {
-	eventType string // "" for every event
-	apply     func(*Changeset, event.Event, Record)
+	eventType  string   // "" for every type
+	categories []string // that the handler subscribes to
+	apply      func(*Changeset, event.Event, Record)
 }
 
-// On is what an event does to the rows.
+// On is the handler of events of type E.
 func On[E event.Event](apply func(*Changeset, E, Record)) EventHandler {
 	var e E
-	return EventHandler{e.EventType(), func(b *Changeset, e event.Event, r Record) { apply(b, e.(E), r) }}
+	h := EventHandler{eventType: e.EventType(), apply: func(b *Changeset, e event.Event, r Record) { apply(b, e.(E), r) }}
+	if t, ok := event.Lookup(h.eventType); ok && !isStaged(t) {
+		h.categories = []string{t.Category()}
+	}
+	return h
 }
 
-// Ignore says that an event changes nothing here.
-func Ignore[E event.Event]() EventHandler {
-	var e E
-	return EventHandler{e.EventType(), func(*Changeset, event.Event, Record) {}}
+// OnAnyOther is the handler of every event of some categories that has no handler of its own.
+func OnAnyOther(apply func(*Changeset, event.Event, Record), categories ...string) EventHandler {
+	return EventHandler{categories: categories, apply: apply}
 }
 
-// OnAnyOther is what every event of the catalog does that has no rule of its own.
-func OnAnyOther(apply func(*Changeset, event.Event, Record)) EventHandler {
-	return EventHandler{"", apply}
+// Categories are the categories of streams that the handlers subscribe to, sorted. A category whose events only commits
+// make real (the staged rows of a sync) is not among them: such events come with their commit.
+//
+// The subscription is one of categories and never of types, so that an event of a type that this program's catalog lacks
+// is seen, and stops the projection: a newer program may have written it.
+func (m Model) Categories() eventstore.Filter {
+	var all []string
+	for _, h := range m.Handlers {
+		all = append(all, h.categories...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
-// handlerFor is the rule for an event.
-func (m Model) handlerFor(name string) (EventHandler, bool) {
-	for _, eventType := range []string{name, ""} {
-		if i := slices.IndexFunc(m.Handlers, func(r EventHandler) bool { return r.eventType == eventType }); i >= 0 {
+// handlerFor finds the handler of a type of event.
+func (m Model) handlerFor(eventType string) (EventHandler, bool) {
+	for _, wanted := range []string{eventType, ""} {
+		if i := slices.IndexFunc(m.Handlers, func(h EventHandler) bool { return h.eventType == wanted }); i >= 0 {
 			return m.Handlers[i], true
 		}
 	}
 	return EventHandler{}, false
 }
 
-// Unhandled are the events of the model's categories that it has no rule for, and those that such events make real.
+// Unhandled returns the types of the model's categories, and of the events that their commits make real, that have no
+// handler. Types that only stand for the record are left out.
 func (m Model) Unhandled() []string {
-	categories := slices.Clone(m.Categories)
+	subscribed := m.Categories()
+	categories := slices.Clone(subscribed)
 	for _, t := range event.All() {
-		if category, ok := stagedCategory(t); ok && slices.Contains(m.Categories, t.Category()) {
-			categories = append(categories, category)
+		if staged, ok := stagedCategory(t); ok && slices.Contains(subscribed, t.Category()) {
+			categories = append(categories, staged)
 		}
 	}
 	var names []string
 	for _, t := range event.All() {
-		if _, ok := m.handlerFor(t.Name); !ok && slices.Contains(categories, t.Category()) {
+		if _, ok := m.handlerFor(t.Name); !ok && !t.IsRecordOnly() && slices.Contains(categories, t.Category()) {
 			names = append(names, t.Name)
 		}
 	}
 	return names
 }
 
-// decodedEvent is an event with what becomes of it.
-type decodedEvent struct {
-	handler       EventHandler
-	event         event.Event
-	record        Record
-	stopErr       error // why it stops its account, nil for one that does not
-	isEmptyCommit bool  // it is a commit that makes nothing real, which is passed over
+// isStaged says whether events of a type are made real by commits of another category.
+func isStaged(t event.Type) bool {
+	return slices.ContainsFunc(event.All(), func(commit event.Type) bool {
+		category, ok := stagedCategory(commit)
+		return ok && category == t.Category()
+	})
 }
 
-// decodeEvent is an event as the model sees it. One of a type that the catalog lacks stops the projection, for it may say
-// anything; one of the catalog that the model has no rule for changes nothing.
-func (m Model) decodeEvent(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent) (decodedEvent, error) {
-	f := decodedEvent{record: Record{RecordedEvent: r}}
-	var err error
-	if _, known := event.Lookup(r.Type); !known {
-		return f, fmt.Errorf("%s@%d: %w %q", r.Stream, r.Revision, event.ErrUnknownType, r.Type)
+// stagedCategory is the category of the events that a commit of type t makes real. It is false if t is no commit.
+func stagedCategory(t event.Type) (category string, ok bool) {
+	e, ok := reflect.Zero(t.GoType).Interface().(event.StagedCommit)
+	if ok {
+		stream, _, _ := e.StagedStream()
+		category, _, _ = strings.Cut(stream, "-")
 	}
-	f.handler, _ = m.handlerFor(r.Type)
-	if f.handler.apply == nil && !eventstore.IsCorrection(r.Type) {
-		return f, nil
-	}
-	if f.event, err = m.decodePayload(ctx, codec, r); err == nil && !m.OmitsMetadata {
-		f.record.Meta, err = r.DecodeMetadata()
-	}
-	f.isEmptyCommit = eventstore.IsEmptyCommit(f.event)
-	if err != nil && m.DropRows != nil {
-		return stoppingEvent(r, err)
-	}
-	return f, err
+	return category, ok
 }
 
-func (m Model) decodePayload(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent) (event.Event, error) {
-	if m.NeedsPersonalData {
-		return codec.Decode(ctx, r)
-	}
-	e, err := eventstore.DecodeSealed(r)
-	if err != nil {
-		return nil, err
-	}
-	return event.MapPersonal(e, func(event.Personal) (event.Personal, error) { return "", nil })
-}
-
-// foldEvents is what facts do to the rows. repaired are the owners of streams that are folded without some of their events.
-func (m Model) foldEvents(ctx context.Context, tx *table.Tx, decoded []decodedEvent, correctedOwners map[string]bool) (*Changeset, error) {
+// foldEvents applies decoded events to a new changeset: states of streams are loaded before and saved after.
+// correctedOwners are the owners of streams that are folded without events that corrections void.
+func (m Model) foldEvents(ctx context.Context, tx *sqldb.Tx, decoded []decodedEvent, correctedOwners map[string]bool) (*Changeset, error) {
 	b := newChangeset()
 	b.correctedOwners = correctedOwners
 	for _, s := range m.StreamStates {
-		if err := s.open(ctx, tx, b, decoded); err != nil {
+		if err := s.loadStates(ctx, tx, b, decoded); err != nil {
 			return nil, err
 		}
 	}
@@ -151,25 +149,85 @@ func (m Model) foldEvents(ctx context.Context, tx *table.Tx, decoded []decodedEv
 		return nil, err
 	}
 	for _, s := range m.StreamStates {
-		if err := s.close(b); err != nil {
+		if err := s.saveStates(b); err != nil {
 			return nil, err
 		}
 	}
 	return b, nil
 }
 
-// applyEvents runs the rules. One that panics stops the projection, not the program.
+// applyEvents runs the handlers. A handler that panics stops the projection, not the program.
 func (b *Changeset) applyEvents(decoded []decodedEvent) (err error) {
-	var f decodedEvent
+	var e decodedEvent
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("%s@%d: %v", f.record.Stream, f.record.Revision, cause)
+			err = fmt.Errorf("%s@%d: %v", e.record.Stream, e.record.Revision, cause)
 		}
 	}()
-	for _, f = range decoded {
-		if f.handler.apply != nil {
-			b.toleratesMissing = len(b.correctedOwners) > 0 && b.correctedOwners[table.StreamOwner(f.record.Stream)]
-			f.handler.apply(b, f.event, f.record)
+	for _, e = range decoded {
+		if e.handler.apply != nil {
+			b.toleratesMissing = len(b.correctedOwners) > 0 && b.correctedOwners[table.StreamOwner(e.record.Stream)]
+			e.handler.apply(b, e.event, e.record)
+		}
+	}
+	return nil
+}
+
+// StreamState keeps what the handlers of a model must know of a stream before they decide, in the rows of a table whose
+// key is the stream. The rows of a batch are read in its transaction before the first event is applied, and written with
+// all other rows. No state outlives the batch, so none can get out of step with the rows.
+type StreamState[R, S any] struct {
+	Table    table.Table[R]
+	Category string // of the streams that have a state
+	// Restore makes the state from a row, or the state of a stream that has no row yet when row is nil.
+	Restore func(row *R) (S, error)
+	// Save writes rows for the state after the last event of the batch.
+	Save func(b *Changeset, stream string, s S) error
+}
+
+// ForEvent is the state of the event's stream.
+func (k StreamState[R, S]) ForEvent(b *Changeset, r Record) S {
+	return b.states[k.Table.Name].(statesByStream[S])[r.Stream]
+}
+
+// statesByStream holds the states of the streams that a batch touches.
+type statesByStream[S any] map[string]S
+
+// AnyStreamState is a StreamState of any row and state. foldEvents calls loadStates before the handlers and saveStates
+// after them, in the same transaction.
+type AnyStreamState interface {
+	loadStates(context.Context, *sqldb.Tx, *Changeset, []decodedEvent) error
+	saveStates(*Changeset) error
+}
+
+func (k StreamState[R, S]) loadStates(ctx context.Context, tx *sqldb.Tx, b *Changeset, decoded []decodedEvent) error {
+	states, filter := statesByStream[S]{}, eventstore.Filter{k.Category}
+	for _, e := range decoded {
+		if filter.Matches(e.record.Stream) {
+			states[e.record.Stream] = *new(S)
+		}
+	}
+	rows, err := sqldb.LoadByKeys(ctx, tx, k.Table, slices.Sorted(maps.Keys(states)))
+	if err != nil {
+		return err
+	}
+	rowsByStream := make(map[string]*R, len(rows))
+	for i := range rows {
+		rowsByStream[rowKey(k.Table, &rows[i])] = &rows[i]
+	}
+	for stream := range states {
+		if states[stream], err = k.Restore(rowsByStream[stream]); err != nil {
+			return fmt.Errorf("state of %s: %w", stream, err)
+		}
+	}
+	b.states[k.Table.Name] = states
+	return nil
+}
+
+func (k StreamState[R, S]) saveStates(b *Changeset) error {
+	for stream, s := range b.states[k.Table.Name].(statesByStream[S]) {
+		if err := k.Save(b, stream, s); err != nil {
+			return fmt.Errorf("state of %s: %w", stream, err)
 		}
 	}
 	return nil

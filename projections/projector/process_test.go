@@ -3,24 +3,31 @@ package projector_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/account"
 	"lieudit/projections/audit"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
+	"lieudit/schemas/event"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 const (
@@ -42,7 +49,7 @@ func projectUntilKilled(address, folder string) error {
 	if err != nil {
 		return err
 	}
-	registry, err := table.OpenRegistry(address)
+	registry, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		return err
 	}
@@ -50,7 +57,7 @@ func projectUntilKilled(address, folder string) error {
 	return projector.New(log, codec, registry, account.Model, audit.Model).Run(context.Background())
 }
 
-// startChild starts an instance on a log of its own and gives it time to be somewhere in the middle.
+// startChild starts an instance on a log of its own, and returns when it has probably filled some of it.
 func startChild(t *testing.T, address, folder string) *os.Process {
 	t.Helper()
 	binary, err := os.Executable()
@@ -69,7 +76,7 @@ func startChild(t *testing.T, address, folder string) *os.Process {
 	return c.Process
 }
 
-// copyLogFolders are copies of one log with the lives of many accounts, closed.
+// copyLogFolders returns closed copies of one log with the events of many accounts.
 func copyLogFolders(t *testing.T, accounts, copies int) []string {
 	t.Helper()
 	first := filepath.Join(t.TempDir(), "log")
@@ -106,7 +113,7 @@ func openCluster(t *testing.T, address, folder string) *cluster {
 // lastPosition is the position of the last event of the log.
 func (s *cluster) lastPosition(t *testing.T) (end eventstore.Position) {
 	t.Helper()
-	for signal, err := range s.log.ReadAll(t.Context(), eventstore.Checkpoint{}, account.Model.Categories) {
+	for signal, err := range s.log.ReadAll(t.Context(), eventstore.Checkpoint{}, account.Model.Categories()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +137,7 @@ func (s *cluster) checkComplete(t *testing.T, i *instance, accounts int) {
 	}
 }
 
-// rowsFromScratch is what the rows are to be: those of a database that saw no fault.
+// rowsFromScratch returns the rows that are wanted: those of a database that saw no fault.
 func (s *cluster) rowsFromScratch(t *testing.T) modelRows {
 	t.Helper()
 	calm := &cluster{t.TempDir(), s.log, s.codec, s.vault}
@@ -139,10 +146,10 @@ func (s *cluster) rowsFromScratch(t *testing.T) modelRows {
 	return i.readRows(t)
 }
 
-// awaitProgress waits until the history holds more of the log than at a position, and gives the new one.
+// awaitProgress waits until the audit trail is past a position, and returns its new one.
 func awaitProgress(t *testing.T, address string, before int64) int64 {
 	t.Helper()
-	registry, err := table.OpenRegistry(address)
+	registry, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +158,7 @@ func awaitProgress(t *testing.T, address string, before int64) int64 {
 	until(t, "the child projects", func() bool {
 		copies, err := registry.Generations(t.Context())
 		for _, c := range copies {
-			if err != nil || !c.IsOf(table.AuditModel) || c.State == table.Creating {
+			if err != nil || !c.IsOf(table.AuditModel) || c.State == sqldb.Creating {
 				continue
 			}
 			db, release, err := registry.OpenGeneration(t.Context(), c)
@@ -177,7 +184,7 @@ func killCampaign() (lives, kills int) {
 
 func TestKilledProjectorLeavesNoGapAndNoDouble(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		lives, kills := killCampaign()
 		folders := copyLogFolders(t, lives, 0)
 		s := openCluster(t, address, folders[0])
@@ -199,7 +206,7 @@ func TestKilledProjectorLeavesNoGapAndNoDouble(t *testing.T) {
 
 func TestPausedOwnerIsReplacedAndDoesNoHarmWhenItWakes(t *testing.T) {
 	t.Parallel()
-	address := tabletest.NewPostgresDatabase(t) // a SQLite file belongs to one process
+	address := sqldbtest.NewPostgresDatabase(t) // a SQLite file belongs to one process
 	const lives = 200
 	folders := copyLogFolders(t, lives, 1)
 	paused := startChild(t, address, folders[1])
@@ -221,4 +228,115 @@ func TestPausedOwnerIsReplacedAndDoesNoHarmWhenItWakes(t *testing.T) {
 		t.Errorf("rows changed: %s", diff)
 	}
 	s.checkComplete(t, i, lives)
+}
+
+// proxy forwards connections to a server, and can be shut: connections are cut and new ones refused.
+type proxy struct {
+	network  string
+	server   string
+	listener net.Listener
+	copiers  sync.WaitGroup
+	mu       sync.Mutex
+	isShut   bool
+	open     map[net.Conn]bool
+}
+
+// startProxy returns a proxy of a Postgres, and the address of that Postgres through it.
+func startProxy(t *testing.T, address string) (*proxy, string) {
+	t.Helper()
+	server, err := pgconn.ParseConfig(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &proxy{open: map[net.Conn]bool{}}
+	g.network, g.server = pgconn.NetworkAddress(server.Host, server.Port)
+	if g.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	g.copiers.Go(g.accept)
+	t.Cleanup(func() {
+		g.listener.Close()
+		g.setShut(true)
+		g.copiers.Wait()
+	})
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(server.User, server.Password), Host: g.listener.Addr().String(), Path: server.Database}
+	u.RawQuery = url.Values{"sslmode": {"disable"}}.Encode()
+	return g, u.String()
+}
+
+func (g *proxy) accept() {
+	for {
+		client, err := g.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial(g.network, g.server)
+		if err != nil || !g.addConns(client, server) {
+			client.Close()
+			continue
+		}
+		g.copiers.Go(func() { copyConn(client, server) })
+		g.copiers.Go(func() { copyConn(server, client) })
+	}
+}
+
+func copyConn(to, from net.Conn) {
+	io.Copy(to, from)
+	to.Close()
+	from.Close()
+}
+
+func (g *proxy) addConns(conns ...net.Conn) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range conns {
+		g.open[c] = true
+		if g.isShut {
+			c.Close()
+		}
+	}
+	return !g.isShut
+}
+
+// setShut shuts the proxy, or opens it.
+func (g *proxy) setShut(shut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.isShut = shut
+	for c := range g.open {
+		c.Close()
+		delete(g.open, c)
+	}
+}
+
+func TestDatabaseThatGoesAwayIsResumedWithoutGapOrDouble(t *testing.T) {
+	t.Parallel()
+	g, address := startProxy(t, sqldbtest.NewPostgresDatabase(t))
+	s := newCluster(t, address)
+	g.setShut(true) // away already at the start
+	i := s.startInstance(t)
+	if err := i.Ready(t.Context()); err == nil {
+		t.Error("ready without a database")
+	}
+	g.setShut(false)
+	i.awaitPosition(t, projectortest.AppendAccounts(t, s.log, s.codec, 10))
+	var writer sync.WaitGroup
+	writer.Go(func() { projectortest.AppendAccountRange(t, s.log, s.codec, 10, 300) })
+	for range 8 { // in the middle of whatever is going on
+		g.setShut(true)
+		g.setShut(false)
+		i.awaitPosition(t, projectortest.Append(t, s.log, s.codec, "account-a000000", event.AccountClosed{}))
+	}
+	writer.Wait()
+	g.setShut(true)
+	end := projectortest.Append(t, s.log, s.codec, "account-a000000", event.AccountClosed{})
+	i.requireDown(t, end)
+	g.setShut(false)
+	i.awaitPosition(t, end)
+	if got, want := len(i.readRows(t).Entries), 300*projectortest.EventsPerAccount+9; got != want {
+		t.Errorf("got %d entries, want %d", got, want)
+	}
+	if err := i.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

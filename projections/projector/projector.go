@@ -1,3 +1,20 @@
+// Package projector fills read models from the log. A read model is data: its tables, and a handler for each type of
+// event that changes them. Its one constraint: no event is ever skipped. Rows and checkpoint change in one transaction,
+// by one instance at a time; a projection that cannot go on stops, says why, and resumes. An event that cannot be used
+// stops its account alone, until the account's rows are written again from its streams.
+//
+// A supervisor keeps one worker for each generation (one filled set of a model's tables). The feed hands the worker
+// batches of events. Of a batch the worker makes:
+//
+//	feed ──> worker.handleMessage ──> Model.decodeEvents ──> splitBatch ──> Model.expandCommits
+//	                                                                              │ one transaction:
+//	                          rows <── Changeset.flush <── Model.foldEvents <── filterEvents
+//	                    checkpoint <── lease.advanceCheckpoint                    └─> account_status
+//	                                                                                      │
+//	                         rows of one account <── refold <─────────────────────────────┘
+//
+// A worker owns its generation while it holds the lease, a row beside the checkpoint; workers of other instances wait
+// for it. Whoever appended an event calls Projector.AwaitPosition before it reads rows.
 package projector
 
 import (
@@ -12,43 +29,45 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"lieudit/eventstore"
-	"lieudit/eventstore/feed"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
-// Projector fills the copies of read models on a shelf, together with the projectors of other instances.
+// Projector fills the generations of read models in a registry, together with the projectors of other instances. It is
+// safe for concurrent use once Run is called.
 type Projector struct {
-	Log *slog.Logger // one line when a projection stops and when it goes on; slog.Default() unless set before Run
-	// IsOnlyInstance says, before Run, that no other instance can be alive: what one left behind is taken over at once.
+	Log *slog.Logger // gets one line when a projection stops and one when it goes on; slog.Default() unless set before Run
+	// IsOnlyInstance says that no other instance can be alive, so that leases of dead ones are taken over at once. It is
+	// set before Run.
 	IsOnlyInstance bool
 
-	store         eventstore.Store
+	store         eventstore.Store // of all models that storesByModel does not name
 	codec         *eventstore.Codec
-	registry      *table.Registry
+	registry      *sqldb.Registry
 	models        []Model
-	storesByModel map[string]eventstore.Store // the logs of the models that are not about store, by model
+	storesByModel map[string]eventstore.Store // by model: the logs of models that are filled from another log
 
-	registryWake chan struct{} // look at the registry now
+	registryWake chan struct{} // makes the supervisor read the registry now
 	mu           sync.Mutex
-	workers      map[string]*worker // by copy
+	workers      map[string]*worker // by generation
 	registryErr  error              // why the registry cannot be read
 	logged       loggedIncidents
 }
 
-// New is a projector of models. Nothing happens before Run.
-func New(store eventstore.Store, codec *eventstore.Codec, registry *table.Registry, models ...Model) *Projector {
+// New returns a projector of models of the log in store. Nothing happens before Run.
+func New(store eventstore.Store, codec *eventstore.Codec, registry *sqldb.Registry, models ...Model) *Projector {
 	return &Projector{Log: slog.Default(), store: store, codec: codec, registry: registry, models: models,
 		storesByModel: map[string]eventstore.Store{}, registryWake: make(chan struct{}, 1), workers: map[string]*worker{}}
 }
 
-// AddModelFrom adds a model of another log, before Run. Positions of the two logs say nothing about each other: who waits
-// names the models of the log that the position is of.
+// AddModelFrom adds a model of another log, before Run. Positions of the two logs cannot be compared: a caller of
+// AwaitPosition names the models of the log that the position is of.
 func (p *Projector) AddModelFrom(store eventstore.Store, m Model) {
 	p.models = append(p.models, m)
 	p.storesByModel[m.Name] = store
 }
 
-// storeOf is what a model is filled from.
+// storeOf is the log that a model is filled from.
 func (p *Projector) storeOf(m Model) eventstore.Store {
 	if other, ok := p.storesByModel[m.Name]; ok {
 		return other
@@ -56,11 +75,8 @@ func (p *Projector) storeOf(m Model) eventstore.Store {
 	return p.store
 }
 
-// registryPollInterval is how often the registry is asked which copies there are.
-const registryPollInterval = 250 * time.Millisecond
-
-// Run fills the copies until ctx ends. It survives the log and the database going away; each copy's status says
-// what it waits for.
+// Run fills the generations until ctx ends. It survives outages of the log and the database; each generation's status
+// says what it waits for.
 func (p *Projector) Run(ctx context.Context) error {
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 10 * time.Second}, watermill.NopLogger{})
 	if err != nil {
@@ -81,144 +97,89 @@ func (p *Projector) Run(ctx context.Context) error {
 	return err
 }
 
-// supervisor is the lanes that run, one Watermill handler each.
-type supervisor struct {
-	projector *Projector
-	router    *message.Router
-	running   map[string]*runningWorker
-}
+// ErrUnknownModel: there is no read model of that name.
+var ErrUnknownModel = errors.New("no such read model")
 
-type runningWorker struct {
-	worker  *worker
-	handler *message.Handler
-	stop    context.CancelFunc
-	tasks   sync.WaitGroup
-	release func()
-}
-
-// superviseWorkers keeps the lanes in step with the registry.
-func (s *supervisor) superviseWorkers(ctx context.Context) {
-	for ctx.Err() == nil {
-		s.projector.recordRegistryErr(ctx, s.syncWorkers(ctx))
-		select {
-		case <-ctx.Done():
-		case <-s.projector.registryWake:
-		case <-time.After(registryPollInterval):
-		}
-	}
-}
-
-// recordRegistryErr remembers why the registry cannot be read, and tells once.
-func (p *Projector) recordRegistryErr(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err != nil && p.registryErr == nil {
-		p.Log.Error("read models cannot be reached", "reason", err)
-	}
-	p.registryErr = err
-}
-
-// syncWorkers starts a lane for each copy that is to be filled, and ends the others.
-func (s *supervisor) syncWorkers(ctx context.Context) error {
-	all, err := s.projector.registry.Generations(ctx)
+// Rebuild begins a fresh generation of a model, from the first event on, and returns its name. The serving generation
+// goes on serving until the fresh one has caught up. A rebuild that is under way is given up for this one.
+func (p *Projector) Rebuild(ctx context.Context, name string) (string, error) {
+	m, err := p.modelNamed(name)
 	if err != nil {
-		return err
+		return "", err
 	}
-	wanted := map[string]bool{}
-	for _, m := range s.projector.models {
-		found := false
-		for _, c := range all {
-			if c.IsOf(m.ReadModel) && (c.State == table.Serving || c.State == table.Building) {
-				found, wanted[c.Name] = true, true
-				err = errors.Join(err, s.startWorker(ctx, m, c))
-			}
-		}
-		if !found {
-			_, buildErr := s.projector.registry.BuildGeneration(ctx, m.ReadModel, true)
-			err = errors.Join(err, buildErr)
-			wake(s.projector.registryWake)
-		}
-	}
-	for name := range s.running {
-		if !wanted[name] && err == nil {
-			s.stopWorker(name)
-		}
-	}
-	return err
+	c, err := p.registry.BuildGeneration(ctx, m.ReadModel, false)
+	wake(p.registryWake)
+	return c.Name, err
 }
 
-func (s *supervisor) startWorker(ctx context.Context, m Model, c table.Generation) error {
-	if s.running[c.Name] != nil {
-		return nil
+// RebuildAll rebuilds every model.
+func (p *Projector) RebuildAll(ctx context.Context) error {
+	for _, m := range p.models {
+		if _, err := p.Rebuild(ctx, m.Name); err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
 	}
-	db, release, err := s.projector.registry.OpenGeneration(ctx, c)
-	if err != nil {
-		return err
-	}
-	w := s.projector.newWorker(m, c, db)
-	source := feed.Source{Store: s.projector.storeOf(m), Filter: m.Categories, BatchEvents: m.BatchSize, MinInterval: m.MinInterval, LoadCheckpoint: w.resumeWhenOwner, OnError: w.recordStop}
-	r := &runningWorker{worker: w, release: release}
-	r.handler = s.router.AddConsumerHandler(c.Name, c.Name, feed.New(source), w.handleMessage)
-	if err := s.router.RunHandlers(ctx); err != nil {
-		release()
-		return fmt.Errorf("%s: %w", c.Name, err)
-	}
-	tasksCtx, stop := context.WithCancel(ctx)
-	r.stop = stop
-	r.tasks.Go(func() { w.keepLease(tasksCtx) })
-	if m.DropRows != nil {
-		r.tasks.Go(func() { w.refoldStoppedAccounts(tasksCtx) })
-	}
-	r.tasks.Go(func() {
-		w.superviseOwnerTask(tasksCtx, OwnedGeneration{Generation: c, DB: db}, s.projector.isServingFunc(m, c))
-	})
-	s.running[c.Name] = r
 	return nil
 }
 
-func (p *Projector) newWorker(m Model, c table.Generation, db *table.DB) *worker {
-	w := &worker{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.registry.InstanceID, p.IsOnlyInstance}, log: p.Log.With("projection", c.Name),
-		logged: &p.logged, refoldWake: make(chan struct{}, 1)}
-	w.state.changed = make(chan struct{})
-	w.serveWhenCaughtUp = p.serveOnceFunc(w, c)
-	w.setDiverged = func(astray bool) { p.registry.SetDiverged(c, astray) }
-	w.verifyGeneration = func(ctx context.Context) { p.verifyGeneration(ctx, m, c) }
-	w.isDiverged = func() bool { return p.registry.IsDiverged(c) }
+// Prune drops the generations that no instance uses any more, and returns their names.
+func (p *Projector) Prune(ctx context.Context) ([]string, error) {
+	models := make([]table.ReadModel, len(p.models))
+	for i, m := range p.models {
+		models[i] = m.ReadModel
+		if _, err := p.registry.ServingGeneration(ctx, m.ReadModel); err != nil && !errors.Is(err, sqldb.ErrNotReady) {
+			return nil, err
+		}
+	}
+	return p.registry.Prune(ctx, models...)
+}
+
+// modelNamed finds a model, or fails with ErrUnknownModel.
+func (p *Projector) modelNamed(name string) (Model, error) {
+	for _, m := range p.models {
+		if m.Name == name {
+			return m, nil
+		}
+	}
+	return Model{}, fmt.Errorf("%w: %q", ErrUnknownModel, name)
+}
+
+// workerOf is this instance's worker for a generation, nil if there is none.
+func (p *Projector) workerOf(name string) *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.workers[c.Name] = w
-	return w
+	return p.workers[name]
 }
 
-// stopWorker stops a lane and waits for it.
-func (s *supervisor) stopWorker(name string) {
-	r := s.running[name]
-	r.handler.Stop()
-	<-r.handler.Stopped()
-	s.removeWorker(name, r)
-}
-
-// removeAllWorkers ends what is left when the router has ended.
-func (s *supervisor) removeAllWorkers() {
-	for name, r := range s.running {
-		s.removeWorker(name, r)
+// eachGeneration runs f on the generations of this program's models that serve or are being built.
+func (p *Projector) eachGeneration(ctx context.Context, f func(sqldb.Generation, *sqldb.DB) error) error {
+	generations, err := p.registry.Generations(ctx)
+	if err != nil {
+		return err
 	}
+	for _, c := range generations {
+		m, unknown := p.modelNamed(c.Model)
+		if unknown != nil || !c.IsOf(m.ReadModel) || c.State != sqldb.Serving && c.State != sqldb.Building {
+			continue
+		}
+		if err := p.useGeneration(ctx, c, f); err != nil {
+			return fmt.Errorf("%s: %w", c.Name, err)
+		}
+	}
+	return nil
 }
 
-func (s *supervisor) removeWorker(name string, r *runningWorker) {
-	r.stop()
-	r.tasks.Wait()
-	r.worker.releaseLease(r.worker.currentState().reason)
-	r.release()
-	delete(s.running, name)
-	s.projector.mu.Lock()
-	defer s.projector.mu.Unlock()
-	delete(s.projector.workers, name)
+// useGeneration runs f on an opened generation.
+func (p *Projector) useGeneration(ctx context.Context, c sqldb.Generation, f func(sqldb.Generation, *sqldb.DB) error) error {
+	db, release, err := p.registry.OpenGeneration(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return f(c, db)
 }
 
+// wake makes the receiver of a channel of capacity 1 look again, without waiting for it.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -9,26 +9,27 @@ import (
 
 	"lieudit/eventstore"
 	"lieudit/eventstore/feed"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
 // refold writes the rows of one stopped account again, from its streams, while the batches of other accounts go on. It
 // skips the events that corrections void.
 //
-//	runRefolds ──> run: readCorrections ──> beginRound ──> writeRows: readChunks, transact ──> finish ──> the account runs
-//	                          ^                up to the checkpoint                              │
-//	                          └───────── the batches skipped events since then ─────────────────┘
+//	refoldStoppedAccounts ──> refoldAccount: readCorrections ──> beginRound ──> writeRows ──> finish ──> the account runs
+//	                               ^                 up to the checkpoint                        │
+//	                               └──────────── batches skipped events since then ──────────────┘
 //
-// Each transaction fails unless this instance still owns the copy and no other refold of the account has begun since: the
-// copy may have had another owner in between. The account stays stopped until the last one, so no query sees half of its
-// rows. A refold that is interrupted starts again.
+// Each transaction fails unless this instance still owns the generation and no other refold of the account has begun
+// since: the generation may have had another owner in between. The account stays stopped until the last transaction, so
+// no query sees half of its rows. A refold that is interrupted starts again.
 type refold struct {
 	*worker
 	owner     string
-	round     int64                // which refold of the account this is
+	round     int64                // the number of this refold of the account
 	writtenTo eventstore.Position  // the rows contain the account's events up to here
 	voided    map[voidedEvent]bool // events that corrections void
-	status    table.AccountStatus  // that finish wrote
+	status    table.AccountStatus  // the one that finish wrote
 }
 
 // voidedEvent is an event that a correction voids.
@@ -43,7 +44,7 @@ const (
 	refoldBytes    = 4 << 20     // a transaction also ends after this many bytes of events
 )
 
-// refoldStoppedAccounts refolds the accounts whose status asks for it, while this instance owns the copy, until ctx ends.
+// refoldStoppedAccounts refolds the accounts whose status asks for it, while this instance owns the generation, until ctx ends.
 func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 	loggedErr := ""
 	for ctx.Err() == nil {
@@ -62,12 +63,12 @@ func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 	}
 }
 
-// refoldDueAccounts refolds the accounts whose status asks for it. An account that cannot be refolded yet keeps none of the others
-// waiting; the error is the first one's.
+// refoldDueAccounts refolds the accounts whose status asks for it. One that cannot be refolded yet does not hold up the
+// others; the error is that of the first.
 func (w *worker) refoldDueAccounts(ctx context.Context) (first error) {
-	due, err := table.Select(ctx, w.lease.db, table.AccountStatuses, "where kind = ? order by account", table.AccountRefolding)
+	due, err := sqldb.Select(ctx, w.lease.db, table.AccountStatuses, "where kind = ? order by account", table.AccountRefolding)
 	if err != nil {
-		return nil // the lane logs that the database is unavailable
+		return nil // the worker logs that the database is unavailable
 	}
 	for _, s := range due {
 		err := (&refold{worker: w, owner: s.Account}).refoldAccount(ctx)
@@ -106,32 +107,29 @@ func (r *refold) refoldAccount(ctx context.Context) error {
 	}
 }
 
-// verifiedCheckpoint is the position of the copy, which has to be on the log: of an older copy of the log that was restored, the
-// streams lack events that the copy takes to be in the rows.
+// verifiedCheckpoint returns the position of the generation, whose checkpoint must be on the log: on an older copy of the
+// log that was restored, the streams lack events that the generation takes to be in its rows.
 func (r *refold) verifiedCheckpoint(ctx context.Context) (eventstore.Position, error) {
-	c, err := r.worker.lease.readCheckpoint(ctx)
+	row, err := r.worker.lease.readCheckpoint(ctx)
 	if err != nil {
 		return 0, err
 	}
-	checkpoint, err := checkpointOf(c)
+	checkpoint, err := checkpointOf(row)
 	if err != nil {
 		return 0, err
 	}
-	for _, err := range r.store.ReadAll(ctx, checkpoint, r.model.Categories) {
-		var diverged *eventstore.DivergedError
-		if errors.As(err, &diverged) {
-			r.setDiverged(true)
-		}
-		return checkpoint.Position, err
+	err = verifyCheckpoint(ctx, r.store, checkpoint, r.model)
+	if _, diverged := errors.AsType[*eventstore.DivergedError](err); diverged {
+		r.setDiverged(true)
 	}
-	return checkpoint.Position, ctx.Err()
+	return checkpoint.Position, err
 }
 
 // beginRound begins a refold of the account, which ends any earlier one, and deletes its rows.
 func (r *refold) beginRound(ctx context.Context) error {
 	r.writtenTo = 0
-	return r.runTransaction(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
-		s, err := table.LoadAccountStatus(ctx, tx, r.owner)
+	return r.runTransaction(ctx, func(ctx context.Context, tx *sqldb.Tx) (bool, error) {
+		s, err := sqldb.LoadAccountStatus(ctx, tx, r.owner)
 		if err == nil && s.Kind != table.AccountRefolding {
 			err = errFenced
 		}
@@ -140,7 +138,7 @@ func (r *refold) beginRound(ctx context.Context) error {
 		}
 		s.RefoldCount++
 		r.round = s.RefoldCount
-		if err := table.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s}); err != nil {
+		if err := sqldb.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s}); err != nil {
 			return false, err
 		}
 		return r.dropRows(ctx, tx)
@@ -148,7 +146,7 @@ func (r *refold) beginRound(ctx context.Context) error {
 }
 
 // dropRows deletes the account's rows, and returns whether that deleted personal data.
-func (r *refold) dropRows(ctx context.Context, tx *table.Tx) (needsScrub bool, err error) {
+func (r *refold) dropRows(ctx context.Context, tx *sqldb.Tx) (needsScrub bool, err error) {
 	position := int64(0)
 	if err := tx.QueryRow(ctx, "select position from checkpoint").Scan(&position); err != nil {
 		return false, err
@@ -158,22 +156,23 @@ func (r *refold) dropRows(ctx context.Context, tx *table.Tx) (needsScrub bool, e
 	return b.needsScrub, b.flush(ctx, tx)
 }
 
-// currentStatus is the account's status in a transaction of this refold. It fails if another one has begun since.
-func (r *refold) currentStatus(ctx context.Context, tx *table.Tx) (table.AccountStatus, error) {
-	s, err := table.LoadAccountStatus(ctx, tx, r.owner)
+// currentStatus reads the account's status in a transaction of this refold. It fails with errFenced if another refold
+// has begun since.
+func (r *refold) currentStatus(ctx context.Context, tx *sqldb.Tx) (table.AccountStatus, error) {
+	s, err := sqldb.LoadAccountStatus(ctx, tx, r.owner)
 	if err == nil && (s.Kind != table.AccountRefolding || s.RefoldCount != r.round) {
 		err = errFenced
 	}
 	return s, err
 }
 
-// runTransaction runs f in a transaction that fails if this instance no longer owns the copy. f returns whether it deleted
-// personal data, which is then scrubbed from the database's files.
-func (r *refold) runTransaction(ctx context.Context, f func(context.Context, *table.Tx) (bool, error)) error {
+// runTransaction runs f in a transaction that fails if this instance no longer owns the generation. f returns whether it
+// deleted personal data, which is then scrubbed from the database's files.
+func (r *refold) runTransaction(ctx context.Context, f func(context.Context, *sqldb.Tx) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	needsScrub := false
-	err := r.lease.db.RunInTx(ctx, func(tx *table.Tx) (err error) {
+	err := r.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) (err error) {
 		if err = r.lease.lockCheckpoint(ctx, tx); err == nil {
 			needsScrub, err = f(ctx, tx)
 		}
@@ -185,11 +184,11 @@ func (r *refold) runTransaction(ctx context.Context, f func(context.Context, *ta
 	return err
 }
 
-// readCorrections reads which events the corrections up to bound void. again: there are new ones after rows were written,
-// so the rows may contain an event that is now void and must be dropped.
+// readCorrections reads which events are voided by the corrections up to bound. again is true if there are new ones
+// after rows were written: those rows may contain an event that is void now, and must be dropped.
 func (r *refold) readCorrections(ctx context.Context, bound eventstore.Position) (again bool, err error) {
 	found := map[voidedEvent]bool{}
-	for _, stream := range table.OwnerStreams(r.owner, r.model.Categories) {
+	for _, stream := range table.OwnerStreams(r.owner, r.model.Categories()) {
 		for e, err := range r.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
 			if err != nil {
 				return false, fmt.Errorf("read %s: %w", stream, err)
@@ -207,8 +206,8 @@ func (r *refold) readCorrections(ctx context.Context, bound eventstore.Position)
 	return again, nil
 }
 
-// writeRows folds the account's events after writtenTo up to bound into its rows. stop is the fact that stops the account
-// again; nil: none does.
+// writeRows folds the account's events after writtenTo up to bound into its rows. stop is the event that stops the
+// account again, nil if none does.
 func (r *refold) writeRows(ctx context.Context, bound eventstore.Position) (stop *decodedEvent, err error) {
 	for chunk, err := range r.readChunks(ctx, bound) {
 		if err != nil {
@@ -223,7 +222,7 @@ func (r *refold) writeRows(ctx context.Context, bound eventstore.Position) (stop
 				return nil, err
 			}
 			kept, stop := eventsBeforeStop(p.decoded)
-			err := r.runTransaction(ctx, func(ctx context.Context, tx *table.Tx) (bool, error) {
+			err := r.runTransaction(ctx, func(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 				if _, err := r.currentStatus(ctx, tx); err != nil {
 					return false, err
 				}
@@ -242,7 +241,7 @@ func (r *refold) writeRows(ctx context.Context, bound eventstore.Position) (stop
 	return nil, nil
 }
 
-// eventsBeforeStop returns the facts to fold before the first that stops the account, and that one; nil: none stops it.
+// eventsBeforeStop returns the events to fold before the first that stops the account, and that one, nil if none does.
 func eventsBeforeStop(decoded []decodedEvent) (kept []decodedEvent, stop *decodedEvent) {
 	for i, f := range decoded {
 		switch {
@@ -288,7 +287,7 @@ func (r *refold) readChunks(ctx context.Context, bound eventstore.Position) iter
 func (r *refold) mergeStreams(ctx context.Context) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		var heads []*streamHead
-		for _, stream := range table.OwnerStreams(r.owner, r.model.Categories) {
+		for _, stream := range table.OwnerStreams(r.owner, r.model.Categories()) {
 			next, stop := iter.Pull2(r.store.ReadStream(ctx, stream, 0, eventstore.Forward))
 			defer stop()
 			h := &streamHead{next: next}
@@ -322,13 +321,15 @@ type streamHead struct {
 	hasEvent bool
 }
 
+// advance reads the next event. At the end of the stream hasEvent is false.
 func (h *streamHead) advance() { h.event, h.err, h.hasEvent = h.next() }
 
-// finish lets the account run again, or stops it again with the fact stop. done is false where the batches skipped more of
-// its events than writeRows has read, or where a correction that came after the bound may name stop: then the refold runs
-// again. An account that is stopped again keeps no rows: its erasure may be among the events that are passed over.
+// finish lets the account run again, or stops it again because of the event stop. done is false if the batches have
+// skipped more of its events than writeRows has read, or if a correction that came after bound may void stop: then the
+// refold runs again. An account that is stopped again keeps no rows: its erasure may be among the events that are passed
+// over.
 func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *decodedEvent) (done bool, err error) {
-	err = r.runTransaction(ctx, func(ctx context.Context, tx *table.Tx) (needsScrub bool, err error) {
+	err = r.runTransaction(ctx, func(ctx context.Context, tx *sqldb.Tx) (needsScrub bool, err error) {
 		s, err := r.currentStatus(ctx, tx)
 		switch {
 		case err != nil, stop == nil && s.LastSkipped > int64(r.writtenTo), stop != nil && s.Position > int64(bound):
@@ -343,7 +344,7 @@ func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *de
 			return false, err
 		}
 		done, r.status = true, s
-		return needsScrub, table.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s})
+		return needsScrub, sqldb.Upsert(ctx, tx, table.AccountStatuses, []table.AccountStatus{s})
 	})
 	if !done || err != nil {
 		return false, err
@@ -356,10 +357,10 @@ func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *de
 	return true, nil
 }
 
-// Refold requests that the rows of stopped accounts are written again from their streams, in every copy that has stopped
-// them. It does not wait for that. An account whose streams still hold an unusable event is stopped again.
+// Refold requests that the rows of stopped accounts are written again from their streams, in every generation that has
+// stopped them. It does not wait for that. An account whose streams still hold an unusable event is stopped again.
 func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
-	return p.eachGeneration(ctx, func(c table.Generation, db *table.DB) error {
+	return p.eachGeneration(ctx, func(c sqldb.Generation, db *sqldb.DB) error {
 		if err := requestRefold(ctx, db, accounts); err != nil {
 			return err
 		}
@@ -370,10 +371,10 @@ func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
 	})
 }
 
-// requestRefold marks the accounts in a transaction that takes the checkpoint first, as every batch does: a batch that is
-// being written would else put back the status that it read before.
-func requestRefold(ctx context.Context, db *table.DB, accounts []string) error {
-	return db.RunInTx(ctx, func(tx *table.Tx) error {
+// requestRefold marks the accounts in a transaction that locks the checkpoint row first, as every batch does: otherwise
+// a batch that is being written would put back the status that it had read before.
+func requestRefold(ctx context.Context, db *sqldb.DB, accounts []string) error {
+	return db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if _, err := tx.Exec(ctx, "update checkpoint set owner = owner"); err != nil {
 			return err
 		}
@@ -384,52 +385,4 @@ func requestRefold(ctx context.Context, db *table.DB, accounts []string) error {
 		}
 		return nil
 	})
-}
-
-// StoppedAccount is an account that a copy of a model has stopped, or of which it skipped a commit without a sync id.
-type StoppedAccount struct {
-	Generation string
-	table.AccountStatus
-}
-
-// maxStopped is the most accounts of one copy that StoppedAccounts returns.
-const maxStopped = 100
-
-// StoppedAccounts returns the accounts that the copies in use or under construction have stopped, at most 100 of a copy.
-func (p *Projector) StoppedAccounts(ctx context.Context) (all []StoppedAccount, err error) {
-	err = p.eachGeneration(ctx, func(c table.Generation, db *table.DB) error {
-		rows, err := table.Select(ctx, db, table.AccountStatuses, "where kind <> '' or empty <> 0 order by kind desc, account limit ?", maxStopped)
-		for _, s := range rows {
-			all = append(all, StoppedAccount{c.Name, s})
-		}
-		return err
-	})
-	return all, err
-}
-
-// eachGeneration runs f on the copies of this binary's models that serve or are being built.
-func (p *Projector) eachGeneration(ctx context.Context, f func(table.Generation, *table.DB) error) error {
-	generations, err := p.registry.Generations(ctx)
-	if err != nil {
-		return err
-	}
-	for _, c := range generations {
-		m, unknown := p.modelNamed(c.Model)
-		if unknown != nil || !c.IsOf(m.ReadModel) || c.State != table.Serving && c.State != table.Building {
-			continue
-		}
-		if err := p.useGeneration(ctx, c, f); err != nil {
-			return fmt.Errorf("%s: %w", c.Name, err)
-		}
-	}
-	return nil
-}
-
-func (p *Projector) useGeneration(ctx context.Context, c table.Generation, f func(table.Generation, *table.DB) error) error {
-	db, release, err := p.registry.OpenGeneration(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return f(c, db)
 }

@@ -10,19 +10,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/locations"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
-// observedLog is a log that tells of each reading of a stream before it begins, and whose subscriptions can be held back.
+// observedLog is a log that calls a function before each read of a stream, and whose subscriptions can be blocked.
 type observedLog struct {
 	eventstore.Store
 	mu      sync.Mutex
-	onRead  func(stream string) // nil: nobody is told
+	onRead  func(stream string) // nil: reads are not observed
 	blocked chan struct{}       // nil: nothing is held back
 }
 
@@ -76,12 +77,12 @@ func onNthRead(stream string, n int, f func()) func(string) {
 	}
 }
 
-// A refold of places reads the stream of an account for its corrections, and then for its rows.
+// A refold of locations reads the stream of an account for its corrections, and then for its rows.
 const rowsRead = 2
 
 func TestCorrectionThatComesWhileAnotherEventStopsTheRefoldIsNotLost(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		log := &observedLog{Store: s.log}
 		s.log = log
@@ -107,7 +108,7 @@ func TestCorrectionThatComesWhileAnotherEventStopsTheRefoldIsNotLost(t *testing.
 
 func TestRefoldThatAnotherInstanceFinishedMeanwhileWritesNothing(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
 		log := &observedLog{Store: s.log}
 		s.log = log
@@ -117,14 +118,14 @@ func TestRefoldThatAnotherInstanceFinishedMeanwhileWritesNothing(t *testing.T) {
 		i.awaitPosition(t, bad)
 		i.requireStopped(t, table.LocationsModel, "a")
 		done := make(chan error, 1)
-		log.setOnRead(onNthRead("locations-a", rowsRead, func() { // what the other one leaves: all rows, and the account runs
-			done <- i.registry.Read(t.Context(), table.LocationsModel, func(db *table.DB) error {
-				return db.RunInTx(t.Context(), func(tx *table.Tx) error {
+		log.setOnRead(onNthRead("locations-a", rowsRead, func() { // as the other one leaves it: all rows, and the account runs
+			done <- i.registry.Read(t.Context(), table.LocationsModel, func(db *sqldb.DB) error {
+				return db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
 					site := table.Site{ID: "a/m/x", Account: "a", Referential: "m", ExternalID: "x", Version: 9, Content: "{}"}
-					if err := table.Upsert(t.Context(), tx, table.Sites, []table.Site{site}); err != nil {
+					if err := sqldb.Upsert(t.Context(), tx, table.Sites, []table.Site{site}); err != nil {
 						return err
 					}
-					return table.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{{Account: "a", RefoldCount: 2, VoidedEvents: 1}})
+					return sqldb.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{{Account: "a", RefoldCount: 2, VoidedEvents: 1}})
 				})
 			})
 		}))
@@ -147,7 +148,7 @@ func TestRefoldThatAnotherInstanceFinishedMeanwhileWritesNothing(t *testing.T) {
 func (i *instance) stopAndRead(t *testing.T, s *cluster, read func(*instance)) error {
 	t.Helper()
 	i.stop()
-	registry, err := table.OpenRegistry(s.address)
+	registry, err := sqldb.OpenRegistry(s.address)
 	if err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func (i *instance) stopAndRead(t *testing.T, s *cluster, read func(*instance)) e
 
 func TestNoAccountIsRefoldedFromALogBehindItsGeneration(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		v := &lockedVault{lost: map[string]bool{"a": true}}
 		restorable := projectortest.NewRestorableLog(t)
 		log := &observedLog{Store: restorable}
@@ -173,7 +174,7 @@ func TestNoAccountIsRefoldedFromALogBehindItsGeneration(t *testing.T) {
 		restorable.Restore(t, older, func() {})
 		v.setLost("a", false)
 		back := make(chan struct{})
-		log.blockSubscriptions(back) // this instance owns the copy, and its feed has not met the log yet
+		log.blockSubscriptions(back) // this instance owns the generation, and its feed has not read the log yet
 		i = s.startInstance(t, locations.Model(true))
 		if err := i.Refold(t.Context(), "a"); err != nil {
 			t.Fatal(err)
@@ -183,7 +184,7 @@ func TestNoAccountIsRefoldedFromALogBehindItsGeneration(t *testing.T) {
 			if err == nil {
 				t.Fatal("the account runs with the rows of an older log")
 			}
-			return errors.Is(err, table.ErrDiverged)
+			return errors.Is(err, sqldb.ErrDiverged)
 		})
 		restorable.Restore(t, right, func() {})
 		close(back)
@@ -216,19 +217,19 @@ func TestErasureOfAStoppedAccountDeletesItsRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tabletest.EachDatabase(t, func(t *testing.T, address string) {
+			sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 				s := newCluster(t, address)
 				s.appendEvents(t, "account-a", event.AccountOpened{Account: "a", Name: "N", Anchor: plan.Date{Year: 2026, Month: 11, Day: 21}})
 				at := s.appendEvents(t, "locations-a", event.ReferentialOpened{Code: "m"}, siteRow("m", "x", event.SiteCreated, 1))
 				i := s.startInstance(t, locations.Model(true))
 				i.awaitPosition(t, at)
 				test(t, s, i)
-				err := i.registry.Read(t.Context(), table.LocationsModel, func(db *table.DB) error {
-					sites, err := table.Select(t.Context(), db, table.Sites, "where account = 'a'")
+				err := i.registry.Read(t.Context(), table.LocationsModel, func(db *sqldb.DB) error {
+					sites, err := sqldb.Select(t.Context(), db, table.Sites, "where account = 'a'")
 					if err == nil && len(sites) > 0 {
 						t.Errorf("got %v, want no site of an erased account", siteNames(sites))
 					}
-					told, outboxErr := table.Select(t.Context(), db, table.Outbox, "where id = 'a/'")
+					told, outboxErr := sqldb.Select(t.Context(), db, table.Outbox, "where id = 'a/'")
 					if outboxErr == nil && len(told) != 1 {
 						t.Errorf("got %v in the outbox, want the index told that the sites are gone", told)
 					}
@@ -242,10 +243,10 @@ func TestErasureOfAStoppedAccountDeletesItsRows(t *testing.T) {
 	}
 }
 
-// TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting: a vault that does not answer for one, say.
+// TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting: a vault may not answer for one subject alone.
 func TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		v := &silentVault{}
 		s := &cluster{address: address, log: projectortest.OpenJournal(t), codec: eventstore.NewCodec(v)}
 		var at eventstore.Position

@@ -11,16 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 var recordedModel = table.ReadModel{Name: "noted", Version: 1, Tables: []table.Def{table.Outbox.Def}}
 
-// recorder is a model that recorder what its rules are given, by the batch they are given it in.
+// recorder is a model that records what its handlers get, by batch.
 type recorder struct {
 	mu      sync.Mutex
 	batches []*projector.Changeset
@@ -37,7 +37,7 @@ func (n *recorder) model() projector.Model {
 		}
 		n.records[b] = append(n.records[b], r)
 	}
-	return projector.Model{ReadModel: recordedModel, Categories: eventstore.Filter{"locations"}, Handlers: []projector.EventHandler{projector.OnAnyOther(note)}}
+	return projector.Model{ReadModel: recordedModel, Handlers: []projector.EventHandler{projector.OnAnyOther(note, "locations")}}
 }
 
 func (s *cluster) appendStaged(t *testing.T, rows int) event.SyncCommitted {
@@ -124,25 +124,26 @@ func TestACommitOfWhatIsNotThereStopsTheProjection(t *testing.T) {
 
 func TestHandlerOfCommitsNeedsHandlerOfStagedEvents(t *testing.T) {
 	t.Parallel()
-	ignored := projector.Ignore[event.SyncCommitted]()
-	m := projector.Model{Categories: eventstore.Filter{"locations"}, Handlers: []projector.EventHandler{ignored}}
+	onCommit := projector.On(func(*projector.Changeset, event.SyncCommitted, projector.Record) {})
+	m := projector.Model{Handlers: []projector.EventHandler{onCommit}}
 	if staged := (event.SyncStaged{}).EventType(); !slices.Contains(m.Unhandled(), staged) {
 		t.Errorf("got %v, want %s among them", m.Unhandled(), staged)
 	}
-	m.Categories = eventstore.Filter{"account"}
+	m.Handlers = []projector.EventHandler{projector.On(func(*projector.Changeset, event.AccountClosed, projector.Record) {})}
 	if staged := (event.SyncStaged{}).EventType(); slices.Contains(m.Unhandled(), staged) {
 		t.Errorf("got %v without the category of commits", m.Unhandled())
 	}
 }
 
-// deletingModel is a model in which referentials are put, renamed ones change, and an archived one takes all of its account's away.
+// deletingModel is a model in which an opened referential puts a row, a rename changes it, and an archiving deletes all
+// rows of the account.
 func deletingModel() projector.Model {
 	t := table.Referentials
 	account := func(r projector.Record) string { return eventstore.EntityID(r.Stream) }
 	return projector.Model{
-		ReadModel: table.ReadModel{Name: "owned", Version: 1, Tables: []table.Def{t.Def}}, Categories: eventstore.Filter{"locations"},
+		ReadModel: table.ReadModel{Name: "owned", Version: 1, Tables: []table.Def{t.Def}},
 		Handlers: []projector.EventHandler{
-			projector.OnAnyOther(func(*projector.Changeset, event.Event, projector.Record) {}),
+			projector.OnAnyOther(func(*projector.Changeset, event.Event, projector.Record) {}, "locations"),
 			projector.On(func(b *projector.Changeset, e event.ReferentialOpened, r projector.Record) {
 				projector.PutRow(b, t, table.Referential{ID: e.Code, Account: account(r)})
 			}),
@@ -173,7 +174,7 @@ func TestDeleteRowsDeletesEarlierRowsOnly(t *testing.T) {
 		for how, appends := range map[string][][]event.Event{"in one batch": {events}, "in many": apart} {
 			t.Run(what+" "+how, func(t *testing.T) {
 				t.Parallel()
-				tabletest.EachDatabase(t, func(t *testing.T, address string) {
+				sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 					st := projectortest.Start(t, address, deletingModel())
 					st.Append("locations-b", opened("other"))
 					st.Append("locations-a", opened("old"))

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/projections/account"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
@@ -14,7 +16,6 @@ import (
 	"lieudit/schemas/ledger"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
-	"lieudit/schemas/table/tabletest"
 )
 
 var period = plan.Date{Year: 2025, Month: 11, Day: 21}
@@ -30,7 +31,7 @@ func usageTicked(contract string, sequence int64) event.Event {
 
 func TestMergedRowsAreAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	t.Parallel()
-	g, address := startProxy(t, tabletest.NewPostgresDatabase(t))
+	g, address := startProxy(t, sqldbtest.NewPostgresDatabase(t))
 	s := newCluster(t, address)
 	i := s.startInstance(t, usage.Model)
 	i.awaitPosition(t, projectortest.Append(t, s.log, s.codec, ledger.StreamName("a", period), usageOpened("a")))
@@ -53,7 +54,7 @@ func TestMergedRowsAreAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	<-half
 	g.setShut(true)
 	writer.Wait()
-	end := projectortest.Append(t, s.log, s.codec, ledger.StreamName("a", period), usageTicked("a", ticks)) // told before
+	end := projectortest.Append(t, s.log, s.codec, ledger.StreamName("a", period), usageTicked("a", ticks)) // a duplicate
 	i.requireDown(t, end)
 	g.setShut(false)
 	i.awaitPosition(t, end)
@@ -62,10 +63,10 @@ func TestMergedRowsAreAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	}
 }
 
-// usageTotals is what the lines and the book of an account hold.
+// usageTotals returns what the usage lines and the period state of an account hold.
 func (i *instance) usageTotals(t *testing.T, account string) (requests, used int64) {
 	t.Helper()
-	err := i.registry.Read(t.Context(), table.UsageModel, func(db *table.DB) error {
+	err := i.registry.Read(t.Context(), table.UsageModel, func(db *sqldb.DB) error {
 		err := db.QueryRow(t.Context(), "select coalesce(sum(requests), 0) from usage_line where account = ?", account).Scan(&requests)
 		if err != nil {
 			return err
@@ -80,9 +81,9 @@ func (i *instance) usageTotals(t *testing.T, account string) (requests, used int
 
 func TestModelsOfTwoLogsAreEachFilledFromTheirOwn(t *testing.T) {
 	t.Parallel()
-	tabletest.EachDatabase(t, func(t *testing.T, address string) {
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s, other := newCluster(t, address), projectortest.OpenJournal(t)
-		registry, err := table.OpenRegistry(address)
+		registry, err := sqldb.OpenRegistry(address)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,30 +6,33 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/table"
 )
 
-// Status is how one copy of a read model is doing.
+// Status is how one generation of a read model is doing.
 type Status struct {
 	Model        string
 	Version      int64
 	Generation   string
-	State        table.GenerationState
-	IsServedHere bool // this instance answers from it
+	State        sqldb.GenerationState
+	IsServedHere bool // this instance answers queries from it
 	Position     eventstore.Position
-	LastRecorded time.Time // when the last event in it was recorded, zero when it holds none
-	Lag          int       // events of the log it does not hold yet, counted up to MaxBehind; -1 when that cannot be known
-	Owner        string    // the instance that fills it, "" for none
-	Reason       string    // why it cannot go on, "" when it can
+	LastRecorded time.Time // time of the last event in it; zero if it holds none
+	Lag          int       // events of the log that it does not hold yet, up to MaxLag; -1 if that cannot be known
+	Owner        string    // id of the instance that fills it, "" for none
+	Reason       string    // why it cannot go on, "" if it can
 }
 
-// MaxLag is as far as Behind is counted.
+// MaxLag is the largest lag that is counted.
 const MaxLag = 10_000
 
-// Status tells about all copies there are, also those of other versions and of models this binary does not know.
+// Status describes all generations there are, also those of other versions and of models that this program does not
+// know.
 func (p *Projector) Status(ctx context.Context) ([]Status, error) {
 	generations, err := p.registry.Generations(ctx)
 	if err != nil {
@@ -42,7 +45,8 @@ func (p *Projector) Status(ctx context.Context) ([]Status, error) {
 	return all, nil
 }
 
-func (p *Projector) generationStatus(ctx context.Context, c table.Generation) Status {
+// generationStatus describes one generation. What cannot be found out becomes its Reason.
+func (p *Projector) generationStatus(ctx context.Context, c sqldb.Generation) Status {
 	s := Status{Model: c.Model, Version: c.Version, Generation: c.Name, State: c.State, Lag: -1}
 	at, checkpoint, err := p.readCheckpoint(ctx, c)
 	if err != nil {
@@ -54,14 +58,15 @@ func (p *Projector) generationStatus(ctx context.Context, c table.Generation) St
 	if err != nil {
 		return s
 	}
-	s.IsServedHere = c.IsOf(m.ReadModel) && c.State == table.Serving
+	s.IsServedHere = c.IsOf(m.ReadModel) && c.State == sqldb.Serving
 	if s.Lag, err = p.measureLag(ctx, checkpoint, m); err != nil && s.Reason == "" {
 		s.Reason = err.Error()
 	}
 	return s
 }
 
-func (p *Projector) readCheckpoint(ctx context.Context, c table.Generation) (at table.Checkpoint, checkpoint eventstore.Checkpoint, err error) {
+// readCheckpoint opens a generation and reads its checkpoint, as the row and as the place on the log.
+func (p *Projector) readCheckpoint(ctx context.Context, c sqldb.Generation) (at table.Checkpoint, checkpoint eventstore.Checkpoint, err error) {
 	db, release, err := p.registry.OpenGeneration(ctx, c)
 	if err != nil {
 		return at, checkpoint, err
@@ -73,12 +78,12 @@ func (p *Projector) readCheckpoint(ctx context.Context, c table.Generation) (at 
 	return at, checkpoint, err
 }
 
-// measureLag counts the events after a mark.
+// measureLag counts the events of a model's categories after a checkpoint, up to MaxLag.
 func (p *Projector) measureLag(ctx context.Context, checkpoint eventstore.Checkpoint, m Model) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	n := 0
-	for s, err := range p.storeOf(m).ReadAll(ctx, checkpoint, m.Categories) {
+	for s, err := range p.storeOf(m).ReadAll(ctx, checkpoint, m.Categories()) {
 		if err != nil {
 			return -1, err
 		}
@@ -92,10 +97,11 @@ func (p *Projector) measureLag(ctx context.Context, checkpoint eventstore.Checkp
 	return n, nil
 }
 
-// readyLag is how far behind a read model may be and still be called ready.
+// readyLag is the largest lag of a read model that counts as ready.
 const readyLag = 500
 
-// Ready is nil when every model has a copy that answers, goes on, and has all but caught up; else it says what is missing.
+// Ready returns nil if every model has a generation that serves, goes on, and has all but caught up; otherwise it says
+// what is missing.
 func (p *Projector) Ready(ctx context.Context) error {
 	all, err := p.Status(ctx)
 	if err != nil {
@@ -116,17 +122,17 @@ func (p *Projector) Ready(ctx context.Context) error {
 	}
 	for _, m := range p.models {
 		if !isServed[m.Name] {
-			err = errors.Join(err, fmt.Errorf("%s: %w", m.Name, table.ErrNotReady))
+			err = errors.Join(err, fmt.Errorf("%s: %w", m.Name, sqldb.ErrNotReady))
 		}
 	}
 	return err
 }
 
-// UnreadableAccounts are accounts that copies have stopped because a personal field did not open: the first ones after
-// an account in the order of their ids, at most limit.
+// UnreadableAccounts returns accounts that some generation has stopped because a personal field could not be decrypted:
+// in the order of their ids, those after an account, at most limit.
 func (p *Projector) UnreadableAccounts(ctx context.Context, after string, limit int) (all []string, err error) {
-	err = p.eachGeneration(ctx, func(_ table.Generation, db *table.DB) error {
-		rows, err := table.Select(ctx, db, table.AccountStatuses, "where kind = ? and account > ? order by account limit ?", table.AccountUnreadable, after, limit)
+	err = p.eachGeneration(ctx, func(_ sqldb.Generation, db *sqldb.DB) error {
+		rows, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind = ? and account > ? order by account limit ?", table.AccountUnreadable, after, limit)
 		for _, s := range rows {
 			all = append(all, s.Account)
 		}
@@ -137,15 +143,15 @@ func (p *Projector) UnreadableAccounts(ctx context.Context, after string, limit 
 	return all[:min(limit, len(all))], err
 }
 
-// Incidents is nil when no account is stopped and no empty commit was passed over; else it names them. It is no reason not
-// to be ready: the other accounts are served.
+// Incidents returns nil if no account is stopped and no empty commit was passed over; otherwise an error that names
+// them. It does not make the instance unready: the other accounts are served.
 func (p *Projector) Incidents(ctx context.Context) error {
 	all, err := p.StoppedAccounts(ctx)
 	if err != nil {
 		return err
 	}
 	var texts []string
-	generationsByText := map[string][]string{} // by text
+	generationsByText := map[string][]string{}
 	for _, s := range all {
 		for _, text := range s.incidentTexts() {
 			if generationsByText[text] == nil {
@@ -160,7 +166,7 @@ func (p *Projector) Incidents(ctx context.Context) error {
 	return err
 }
 
-// incidentTexts are what is to be said of the account.
+// incidentTexts are the lines that Incidents shows of the account.
 func (s StoppedAccount) incidentTexts() (all []string) {
 	if s.IsStopped() {
 		all = append(all, (&table.StoppedError{AccountStatus: s.AccountStatus}).Error())
@@ -169,4 +175,101 @@ func (s StoppedAccount) incidentTexts() (all []string) {
 		all = append(all, fmt.Sprintf("account %s: a commit without a sync id at position %d changed nothing and was passed over", s.Account, s.FirstEmptyCommit))
 	}
 	return all
+}
+
+// StoppedAccount is an account that a generation has stopped, or of which it passed over a commit without a sync id.
+type StoppedAccount struct {
+	Generation string
+	table.AccountStatus
+}
+
+// maxStopped is the largest number of accounts of one generation that StoppedAccounts returns.
+const maxStopped = 100
+
+// StoppedAccounts returns the accounts that the generations in use or under construction have stopped, at most 100 of
+// each.
+func (p *Projector) StoppedAccounts(ctx context.Context) (all []StoppedAccount, err error) {
+	err = p.eachGeneration(ctx, func(c sqldb.Generation, db *sqldb.DB) error {
+		rows, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> '' or empty <> 0 order by kind desc, account limit ?", maxStopped)
+		for _, s := range rows {
+			all = append(all, StoppedAccount{c.Name, s})
+		}
+		return err
+	})
+	return all, err
+}
+
+// The rest of this file detects diverged generations: their checkpoint names an event that the log does not hold, because
+// an older backup of the log was restored. The rows of such a generation may come from events that are gone, so nothing
+// is answered from it. Each instance finds out for itself: its feed fails with an eventstore.DivergedError, or
+// verifyGeneration reads the log after the checkpoint. The generation is used again once the log holds the event again;
+// otherwise a rebuild replaces it.
+
+// verifyTimeout is how long a verification waits for the log.
+const verifyTimeout = time.Second
+
+// rebuildHint says what the operator does about a diverged generation.
+const rebuildHint = "`lieudit projections rebuild --all` makes the read models anew from the log as it is"
+
+// stopReason is the text why a generation cannot be filled. If its checkpoint is not on the log, the generation is also
+// marked as diverged.
+func (w *worker) stopReason(err error) string {
+	diverged, ok := errors.AsType[*eventstore.DivergedError](err)
+	if !ok {
+		return err.Error()
+	}
+	w.setDiverged(true)
+	if diverged.IsOtherLog { // another log is connected: the operator must restore the right one, not rebuild
+		return fmt.Sprintf("%s; nothing is answered from it", err)
+	}
+	return fmt.Sprintf("%s; nothing is answered from it: %s", err, rebuildHint)
+}
+
+// VerifyGenerations finds the serving generations that have diverged. It is called before Run, so that none of them
+// answers a query. It takes a second at most; a generation that is not verified by then counts as right.
+func (p *Projector) VerifyGenerations(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
+	all, err := p.registry.Generations(ctx)
+	if err != nil {
+		return
+	}
+	var checks sync.WaitGroup
+	for _, c := range all {
+		if m, err := p.modelNamed(c.Model); err == nil && c.IsOf(m.ReadModel) && c.State == sqldb.Serving {
+			checks.Go(func() { p.verifyGeneration(ctx, m, c) })
+		}
+	}
+	checks.Wait()
+}
+
+// verifyGeneration marks a generation as diverged or not. If the log does not answer in time, nothing changes.
+func (p *Projector) verifyGeneration(ctx context.Context, m Model, c sqldb.Generation) {
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
+	_, checkpoint, err := p.readCheckpoint(ctx, c)
+	if err != nil {
+		return
+	}
+	err = verifyCheckpoint(ctx, p.storeOf(m), checkpoint, m)
+	if _, diverged := errors.AsType[*eventstore.DivergedError](err); err == nil || diverged {
+		p.registry.SetDiverged(c, diverged)
+	}
+}
+
+// verifyCheckpoint reads the first signal after a checkpoint. It fails with an eventstore.DivergedError if the log does not
+// hold the checkpoint.
+func verifyCheckpoint(ctx context.Context, log eventstore.Store, checkpoint eventstore.Checkpoint, m Model) error {
+	for _, err := range log.ReadAll(ctx, checkpoint, m.Categories()) {
+		return err
+	}
+	return ctx.Err()
+}
+
+// reverifyGeneration verifies a generation that this instance found diverged, once another instance fills it without an
+// error.
+func (w *worker) reverifyGeneration(ctx context.Context, c table.Checkpoint) {
+	if c.StopReason == "" && w.isDiverged() {
+		w.verifyGeneration(ctx)
+	}
 }

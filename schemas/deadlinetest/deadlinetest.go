@@ -1,9 +1,9 @@
-// Package deadlinetest holds how long tests wait before they call something hung. A test waits for an event, never
-// for a time: the limits here only turn a hang into a failure, so they are generous, and one variable multiplies all of
-// them for a machine that has other work. Nothing else of a test depends on that variable.
+// Package deadlinetest says how long tests wait before they fail. A test waits for an event, never for a time. The limits
+// here only turn a hang into a failure, so they are generous, and one variable multiplies all of them on a busy machine.
+// Nothing else in a test may depend on that variable.
 //
-// A test calls Context for work that takes one, Until for a condition that becomes true, and Limit where a library wants
-// a duration.
+// A test calls Context for work that takes a context, WaitUntil for a condition that becomes true, and Scale where a library
+// wants a duration.
 package deadlinetest
 
 import (
@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// FactorVariable is the factor by which all limits are longer: a whole number, 1 where it is not set.
+// FactorVariable is the environment variable with the factor for all limits: a whole number, 1 when it is not set.
 const FactorVariable = "LIEUDIT_TEST_TIME_FACTOR"
 
-// DefaultLimit is the limit for whatever has no stricter one: a test that waits longer is stuck.
+// DefaultLimit is the limit where a test has no reason for another one.
 const DefaultLimit = time.Minute
 
-// pollInterval is how often Until looks.
+// pollInterval is how often WaitUntil checks its condition.
 const pollInterval = 2 * time.Millisecond
 
-// Scale is a limit of time as this machine is given it.
+// Scale multiplies a limit by the factor of FactorVariable.
 func Scale(d time.Duration) time.Duration {
 	factor, err := strconv.Atoi(os.Getenv(FactorVariable))
 	if err != nil || factor < 1 {
@@ -32,7 +32,7 @@ func Scale(d time.Duration) time.Duration {
 	return d * time.Duration(factor)
 }
 
-// Context ends with the test, or after the limit.
+// Context returns a context that ends with the test, or after the limit d.
 func Context(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Scale(d))
@@ -40,7 +40,7 @@ func Context(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-// WaitUntil returns once the condition holds. After the limit it fails the test and says what did not happen.
+// WaitUntil returns once the condition is true. After the limit d it fails the test and names what did not happen.
 func WaitUntil(t testing.TB, d time.Duration, what string, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Scale(d)); !condition(); time.Sleep(pollInterval) {

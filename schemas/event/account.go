@@ -1,12 +1,15 @@
 package event
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
 	"time"
 
 	"lieudit/schemas/plan"
 )
 
-// AccountOpened begins an account. Its monthly periods are reckoned from Anchor for ever.
+// AccountOpened begins an account. Its monthly periods are counted from Anchor for ever.
 type AccountOpened struct {
 	Account string    `json:"account"`
 	Name    Personal  `json:"name"`
@@ -16,8 +19,8 @@ type AccountOpened struct {
 	Agency  string    `json:"agency,omitempty"` // the account it is a sub-client of
 }
 
-// PlanChanged gives an account other terms from an instant on: at once for an upgrade, at the next period
-// for a downgrade. Later terms replace earlier ones that have not begun.
+// PlanChanged gives an account other terms from Effective on: at once for an upgrade, from the next period on for a
+// downgrade. Later terms replace earlier ones that have not begun.
 type PlanChanged struct {
 	From      plan.Name `json:"from"`
 	To        plan.Name `json:"to"`
@@ -28,7 +31,7 @@ type PlanChanged struct {
 // AgencyActivated lets an account have sub-clients.
 type AgencyActivated struct{}
 
-// AgencyJoined makes an account a sub-client: from Effective on the agency's plan and anchor are its own.
+// AgencyJoined makes an account a sub-client: from Effective on it has the agency's plan and anchor.
 type AgencyJoined struct {
 	Agency    string    `json:"agency"`
 	Effective time.Time `json:"effective"`
@@ -43,7 +46,7 @@ type AgencyLeft struct {
 // AccountClosed ends an account: none of its keys works any more, nor any key of its sub-clients.
 type AccountClosed struct{}
 
-// AccountErased says that the personal data of a closed account was made unreadable.
+// AccountErased records that the personal data of a closed account was made unreadable.
 type AccountErased struct{}
 
 // SecretKeyIssued makes a secret key valid. Only the SHA-256 of the token is kept.
@@ -79,10 +82,20 @@ type KeyOriginsChanged struct {
 	Origins []string `json:"origins"`
 }
 
-// AccountActionRefused records that somebody tried what the rules forbid.
+// AccountActionRefused records that somebody tried an action that the rules forbid.
 type AccountActionRefused struct {
 	Action string `json:"action"` // the command's name
 	Code   string `json:"code"`   // the refusal's code, without what was typed: that may hold a secret
+}
+
+// MapPersonal maps the account's name.
+func (e AccountOpened) MapPersonal(f func(Personal) (Personal, error)) (Event, error) {
+	name, err := e.Name.mapText(f)
+	if err != nil {
+		return nil, err
+	}
+	e.Name = name
+	return e, nil
 }
 
 // EventType is the wire name.
@@ -98,3 +111,56 @@ func (PublishableKeyIssued) EventType() string { return "account.publishable-key
 func (KeyRevoked) EventType() string           { return "account.key-revoked.v1" }
 func (KeyOriginsChanged) EventType() string    { return "account.key-origins-changed.v1" }
 func (AccountActionRefused) EventType() string { return "account.action-refused.v1" }
+
+// TokenIssued makes a customer-area token valid. Only its SHA-256 is kept.
+type TokenIssued struct {
+	Token   string `json:"token"` // the token's id, never the token
+	Role    string `json:"role"`
+	Account string `json:"account,omitempty"` // for the roles that act for one account
+	Label   string `json:"label"`
+	Hash    []byte `json:"hash"`
+	Hint    string `json:"hint"`
+}
+
+// TokenRevoked ends a customer-area token for good.
+type TokenRevoked struct {
+	Token   string `json:"token"`
+	Role    string `json:"role"`
+	Account string `json:"account,omitempty"`
+	Hash    []byte `json:"hash"`
+	Hint    string `json:"hint"`
+}
+
+// AuditSubject is the key.
+func (e SecretKeyIssued) AuditSubject() Subject      { return Subject{IsKey: true, ID: e.Key} }
+func (e PublishableKeyIssued) AuditSubject() Subject { return Subject{IsKey: true, ID: e.Key} }
+func (e KeyRevoked) AuditSubject() Subject           { return Subject{IsKey: true, ID: e.Key} }
+func (e KeyOriginsChanged) AuditSubject() Subject    { return Subject{IsKey: true, ID: e.Key} }
+
+// AuditSubject is the account's keys where the action was on one.
+func (e AccountActionRefused) AuditSubject() Subject {
+	return Subject{IsKey: strings.Contains(e.Action, "key") || strings.Contains(e.Action, "origins")}
+}
+
+// AuditSubject is the token. It is shown in the audit trail of the account the token acts for.
+func (e TokenIssued) AuditSubject() Subject  { return Subject{ID: e.Token, Account: e.Account} }
+func (e TokenRevoked) AuditSubject() Subject { return Subject{ID: e.Token, Account: e.Account} }
+
+// EventType is the wire name.
+func (TokenIssued) EventType() string  { return "token.issued.v1" }
+func (TokenRevoked) EventType() string { return "token.revoked.v1" }
+
+// The folds that look credentials up by their hash rely on a whole one in each of these events.
+func (e SecretKeyIssued) validate() error      { return checkHash(e.Hash) }
+func (e PublishableKeyIssued) validate() error { return checkHash(e.Hash) }
+func (e KeyOriginsChanged) validate() error    { return checkHash(e.Hash) }
+func (e KeyRevoked) validate() error           { return checkHash(e.Hash) }
+func (e TokenIssued) validate() error          { return checkHash(e.Hash) }
+func (e TokenRevoked) validate() error         { return checkHash(e.Hash) }
+
+func checkHash(hash []byte) error {
+	if len(hash) != sha256.Size {
+		return fmt.Errorf("hash of %d bytes, not of %d", len(hash), sha256.Size)
+	}
+	return nil
+}

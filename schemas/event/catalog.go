@@ -1,32 +1,189 @@
+// Package event is the catalog of everything that can happen. Each event is one struct, with its wire name as a literal,
+// and one line in the catalog. Its codec, JSON Schema, message name and audit sentence come from these two. A published
+// shape never changes: another shape gets another wire name, ending in ".v2".
+//
+// A command returns an Event. eventstore.Codec writes it as JSON under its wire name, with MapPersonal sealing its personal
+// texts. Whoever reads the log gets it back from Decode, and an auditor reads its Sentence.
 package event
 
-// catalog holds every event type once. To add an event: its struct, and its line here.
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+)
+
+// Event is something that has happened. EventType is its wire name for ever: category.noun-past.vN.
+type Event interface{ EventType() string }
+
+// validator is an event with a rule that the types of its fields do not express. Decode refuses an event that breaks its
+// rule, so that no fold has to check it.
+type validator interface{ validate() error }
+
+// Personal is text about a person. On the log it is encrypted with the data key of the subject whose stream it is in, and
+// it reads as "" once that key is destroyed.
+type Personal string
+
+// PersonalEvent is an event with personal text. A test of the catalog fails for a type that has a Personal field and is no
+// PersonalEvent.
+type PersonalEvent interface {
+	Event
+	// MapPersonal returns a copy of the event in which every personal text that is not empty is replaced by f of it. The
+	// first error of f is returned without an event.
+	MapPersonal(f func(Personal) (Personal, error)) (Event, error)
+}
+
+// MapPersonal is MapPersonal of a PersonalEvent, and e itself for any other event.
+func MapPersonal(e Event, f func(Personal) (Personal, error)) (Event, error) {
+	if p, ok := e.(PersonalEvent); ok {
+		return p.MapPersonal(f)
+	}
+	return e, nil
+}
+
+// mapText applies f to a text that is not empty.
+func (p Personal) mapText(f func(Personal) (Personal, error)) (Personal, error) {
+	if p == "" {
+		return "", nil
+	}
+	return f(p)
+}
+
+// Subject names what an event is about, for the audit trail. An empty field stands for what the event's stream says: the
+// account, the token or the locations of the stream's id.
+type Subject struct {
+	IsKey   bool   // it is about a key of the account, or about the account's keys if ID is empty
+	ID      string // of the key or token, or the code of the referential
+	Account string // in whose audit trail the event is shown; only for streams that belong to no account
+}
+
+// Subjected is an event about something that its stream does not name.
+type Subjected interface {
+	Event
+	AuditSubject() Subject
+}
+
+// ErrUnknownType: the catalog has no event of that wire name.
+var ErrUnknownType = errors.New("unknown event type")
+
+// Type is one line of the catalog.
+type Type struct {
+	Name        string       // the wire name
+	Sentence    string       // what an auditor reads; {field} stands for the value of that JSON field
+	GoType      reflect.Type // the struct
+	HasPersonal bool         // it is a PersonalEvent
+	effect      effect
+	decode      func([]byte) (Event, error)
+}
+
+// effect says how much the readers that must know every event of a category can pass over. The zero effect is nothing.
+type effect uint8
+
+const (
+	keepsAccess effect = iota + 1 // it changes nothing that keys and tokens give
+	recordOnly                    // it changes nothing at all: it is on the log for the audit trail
+)
+
+// KeepsAccess says that the event changes nothing that keys and tokens give, so that the key ring passes it over.
+func (t Type) KeepsAccess() bool { return t.effect != 0 }
+
+// IsRecordOnly says that the event changes nothing but the audit trail, so that an exhaustive read model needs no handler
+// for it.
+func (t Type) IsRecordOnly() bool { return t.effect == recordOnly }
+
+// with is the catalog line with an effect.
+func (t Type) with(e effect) Type {
+	t.effect = e
+	return t
+}
+
+// Category is the first word of the wire name. Events of the type stand in streams of that category.
+func (t Type) Category() string {
+	category, _, _ := strings.Cut(t.Name, ".")
+	return category
+}
+
+// define makes the catalog line of E.
+func define[E Event](sentence string) Type {
+	var zero E
+	_, hasPersonal := any(zero).(PersonalEvent)
+	return Type{
+		Name: zero.EventType(), Sentence: sentence, GoType: reflect.TypeFor[E](), HasPersonal: hasPersonal,
+		decode: func(data []byte) (Event, error) {
+			var e E
+			if err := json.Unmarshal(data, &e); err != nil {
+				return e, err
+			}
+			if v, ok := any(e).(validator); ok {
+				return e, v.validate()
+			}
+			return e, nil
+		},
+	}
+}
+
+// All is the catalog, in the order it is written in.
+func All() []Type { return catalog }
+
+// Lookup finds the catalog line of a wire name.
+func Lookup(name string) (Type, bool) {
+	t, ok := byName[name]
+	return t, ok
+}
+
+// Decode reads an event from its JSON. It ignores members that the struct does not have, so that an older binary reads
+// what a newer one wrote. A wire name that the catalog lacks is ErrUnknownType.
+func Decode(name string, data []byte) (Event, error) {
+	t, ok := byName[name]
+	if !ok {
+		return nil, fmt.Errorf("%w %q", ErrUnknownType, name)
+	}
+	e, err := t.decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("decode %s: %w", name, err)
+	}
+	return e, nil
+}
+
+// byName is the catalog by wire name. Like the catalog it is never changed.
+var byName = func() map[string]Type {
+	m := make(map[string]Type, len(catalog))
+	for _, t := range catalog {
+		m[t.Name] = t
+	}
+	return m
+}()
+
+// catalog holds every event type once. To add an event, add its struct, its line here, and a handler in the read model that
+// shows it. An event that no read model but the audit trail shows is recordOnly and needs no handler.
 var catalog = []Type{
 	define[AccountOpened]("opened the account on plan {plan}"),
 	define[PlanChanged]("changed the plan from {from} to {to} with {quota} requests a month, effective {effective}"),
-	define[AgencyActivated]("activated agency mode"),
+	define[AgencyActivated]("activated agency mode").with(keepsAccess),
 	define[AgencyJoined]("joined agency {agency}, effective {effective}"),
 	define[AgencyLeft]("left agency {agency}, effective {effective}"),
 	define[AccountClosed]("closed the account"),
-	define[AccountErased]("erased the account's personal data"),
+	define[AccountErased]("erased the account's personal data").with(keepsAccess),
 	define[SecretKeyIssued]("issued secret key {key} ({hint})"),
 	define[PublishableKeyIssued]("issued publishable key {key} ({hint}) for {origins}"),
 	define[KeyRevoked]("revoked key {key} ({hint})"),
 	define[KeyOriginsChanged]("changed the origins of key {key} from {before} to {origins}"),
-	define[AccountActionRefused]("was refused: {action} ({code})"),
+	define[AccountActionRefused]("was refused: {action} ({code})").with(recordOnly),
 
-	define[AccountEventVoided]("voided event {revision} of the account's stream ({type}), which cannot be used: {why}"),
+	define[AccountEventVoided]("voided event {revision} of the account's stream ({type}), which cannot be used: {why}").with(recordOnly),
 	define[TokenIssued]("issued {role} token {token} ({hint})"),
 	define[TokenRevoked]("revoked {role} token {token} ({hint})"),
 
-	define[TokenEventVoided]("voided event {revision} of the token's stream ({type}), which cannot be used: {why}"),
+	define[TokenEventVoided]("voided event {revision} of the token's stream ({type}), which cannot be used: {why}").with(recordOnly),
 	define[ReferentialOpened]("opened referential {code}"),
 	define[ReferentialRenamed]("renamed referential {code} from {before} to {name}"),
 	define[ReferentialArchived]("archived referential {code}"),
 	define[SitesChanged]("wrote sites of {referential} ({action}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
 	define[SyncCommitted]("wrote sites of {referential} ({action}, as staged in {sync}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
-	define[UnchangedWriteRecorded]("was asked to write sites of {referential} ({action}) and had nothing to change"),
-	define[LocationsEventVoided]("voided event {revision} of the places' stream ({type}), which cannot be used: {why}"),
+	define[UnchangedWriteRecorded]("was asked to write sites of {referential} ({action}) and had nothing to change").with(recordOnly),
+	define[LocationsEventVoided]("voided event {revision} of the places' stream ({type}), which cannot be used: {why}").with(recordOnly),
 	define[SyncStaged]("staged rows of a sync"),
 
 	define[UsageOpened]("opened the period from {first} of contract {contract} with {cap} requests"),
@@ -40,4 +197,53 @@ var catalog = []Type{
 	define[UsageAdjusted]("adjusted {endpoint} with key {key} on {day} by {requests}"),
 	define[InstanceStarted]("started as {incarnation}"),
 	define[InstanceEnded]("ended {incarnation} in good order"),
+}
+
+var placeholder = regexp.MustCompile(`\{(\w+)\}`)
+
+// Sentence is the catalog's sentence with the event's own values, as an auditor reads it. A value that is missing or empty
+// reads as "–".
+func Sentence(e Event) string {
+	t, ok := byName[e.EventType()]
+	if !ok {
+		return e.EventType()
+	}
+	fields := decodeFields(e)
+	return placeholder.ReplaceAllStringFunc(t.Sentence, func(p string) string {
+		return formatValue(fields[p[1:len(p)-1]])
+	})
+}
+
+func decodeFields(e Event) map[string]any {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return nil
+	}
+	var fields map[string]any
+	d := json.NewDecoder(strings.NewReader(string(data)))
+	d.UseNumber()
+	if d.Decode(&fields) != nil {
+		return nil
+	}
+	return fields
+}
+
+func formatValue(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "–"
+	case []any:
+		words := make([]string, len(v))
+		for i, w := range v {
+			words[i] = formatValue(w)
+		}
+		return strings.Join(words, ", ")
+	case string:
+		if v == "" {
+			return "–"
+		}
+		return v
+	default:
+		return fmt.Sprint(v)
+	}
 }

@@ -1,5 +1,7 @@
 package event
 
+import "slices"
+
 // ReferentialOpened gives an account a group of sites. Its code is taken for ever.
 type ReferentialOpened struct {
 	Code string `json:"code"`
@@ -19,7 +21,12 @@ type ReferentialArchived struct {
 	Code string `json:"code"`
 }
 
-// SiteWriteSummary is what one request did to the sites of a referential, and how the account stood.
+// AuditSubject is the referential.
+func (e ReferentialOpened) AuditSubject() Subject   { return Subject{ID: e.Code} }
+func (e ReferentialRenamed) AuditSubject() Subject  { return Subject{ID: e.Code} }
+func (e ReferentialArchived) AuditSubject() Subject { return Subject{ID: e.Code} }
+
+// SiteWriteSummary is what one request did to the sites of a referential, with the counts that it was decided on.
 type SiteWriteSummary struct {
 	Referential        string `json:"referential"`
 	Action             string `json:"action"` // sync, upsert, put, patch, deactivate, reactivate, archive
@@ -28,7 +35,7 @@ type SiteWriteSummary struct {
 	Unchanged          int    `json:"unchanged"`
 	Reactivated        int    `json:"reactivated"`
 	Deactivated        int    `json:"deactivated"`
-	Geocoded           int    `json:"placed"` // of those written, by their address
+	Geocoded           int    `json:"placed"` // sites written whose position came from their address
 	ActiveBefore       int    `json:"before"` // active sites of the referential
 	ActiveAfter        int    `json:"after"`
 	AccountActive      int    `json:"active"` // active sites of the account, before
@@ -38,19 +45,19 @@ type SiteWriteSummary struct {
 	RequestHash        string `json:"request,omitempty"` // SHA-256 of what was asked for, where there is a key
 }
 
-// SiteRow is what became of one site.
+// SiteRow is the change of one site.
 type SiteRow struct {
 	ExternalID string   `json:"externalId"`
 	SiteID     string   `json:"site"` // its id
 	Operation  string   `json:"op"`   // created, updated, reactivated, deactivated
 	Version    int64    `json:"version"`
-	Content    Personal `json:"content,omitempty"` // site.Stored as JSON; left out where it stays as it was
-	Digest     []byte   `json:"digest,omitempty"`  // site.Digest of the content
-	Geocoded   bool     `json:"placed,omitempty"`  // the content has a position that its address gave
+	Content    Personal `json:"content,omitempty"` // a locations.StoredSite as JSON; left out when it does not change
+	Digest     []byte   `json:"digest,omitempty"`  // the locations.Digest of the content
+	Geocoded   bool     `json:"placed,omitempty"`  // the position in the content came from its address
 	Unlocated  bool     `json:"lost,omitempty"`    // the content has no position
 }
 
-// What becomes of a site. A site that comes back may come with a new content.
+// The operations of a SiteRow. A reactivated site may have a new content too.
 const (
 	SiteCreated     = "created"
 	SiteUpdated     = "updated"
@@ -58,23 +65,23 @@ const (
 	SiteDeactivated = "deactivated"
 )
 
-// SitesChanged is a small change of sites, with its rows.
+// SitesChanged is a write of sites that fits one event, with its rows.
 type SitesChanged struct {
 	SiteWriteSummary
 	Rows []SiteRow `json:"rows"`
 }
 
-// SyncCommitted makes the rows of a staging stream real, all at once: they are as if they stood in this event's place.
+// SyncCommitted commits the rows of a staging stream, all at once: they count as if they stood in place of this event.
 type SyncCommitted struct {
 	SiteWriteSummary
 	SyncID     string `json:"sync"`   // the staging stream is sync-{sync}
-	EventCount int    `json:"events"` // it holds so many, all of them SyncStaged
+	EventCount int    `json:"events"` // how many events it holds, all of them SyncStaged
 	RowCount   int    `json:"rows"`
 	Digest     []byte `json:"digest"` // SHA-256 over the data of its events, in order
 }
 
-// SyncStaged is rows of a sync that is only an intention until it is committed. Personal fields are sealed for the stream
-// that commits them.
+// SyncStaged holds rows of a large sync. They count only once a SyncCommitted names their stream. Personal texts are sealed
+// for the stream of that commit.
 type SyncStaged struct {
 	Rows []SiteRow `json:"rows"`
 }
@@ -84,12 +91,43 @@ type UnchangedWriteRecorded struct {
 	SiteWriteSummary
 }
 
-// StagedStream names the stream an event makes real, how many events that holds and their digest.
+// MapPersonal maps the contents of the rows.
+func (e SitesChanged) MapPersonal(f func(Personal) (Personal, error)) (Event, error) {
+	rows, err := mapContents(e.Rows, f)
+	if err != nil {
+		return nil, err
+	}
+	e.Rows = rows
+	return e, nil
+}
+
+// MapPersonal maps the contents of the rows.
+func (e SyncStaged) MapPersonal(f func(Personal) (Personal, error)) (Event, error) {
+	rows, err := mapContents(e.Rows, f)
+	if err != nil {
+		return nil, err
+	}
+	return SyncStaged{rows}, nil
+}
+
+func mapContents(rows []SiteRow, f func(Personal) (Personal, error)) ([]SiteRow, error) {
+	mapped := slices.Clone(rows)
+	for i := range mapped {
+		content, err := mapped[i].Content.mapText(f)
+		if err != nil {
+			return nil, err
+		}
+		mapped[i].Content = content
+	}
+	return mapped, nil
+}
+
+// StagedStream names the stream that the event commits, how many events it holds and their digest.
 func (e SyncCommitted) StagedStream() (stream string, events int, digest []byte) {
 	return "sync-" + e.SyncID, e.EventCount, e.Digest
 }
 
-// StagedCommit is an event that makes the events of another stream real.
+// StagedCommit is an event that commits the events of another stream: from then on they count in its place.
 type StagedCommit interface {
 	Event
 	StagedStream() (stream string, events int, digest []byte)

@@ -1,126 +1,115 @@
-package event
+package event_test
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
+	"reflect"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/schemas/event"
 )
 
-type contact struct {
-	Phone Personal
-	Role  string
-}
-
-type base struct{ Name Personal }
-
-// visited has personal texts wherever one can be.
-type visited struct {
-	base
-	Plain    string
-	At       time.Time
-	Main     contact
-	Deputy   *contact
-	Others   []contact
-	Emails   []Personal
-	Two      [2]Personal
-	ByHour   map[string]Personal
-	ByDay    map[int][]*contact
-	Empty    Personal
-	NoDeputy *contact
-	None     []contact
-}
-
-func (visited) EventType() string { return "test.visited.v1" }
-
-func newVisited() visited {
-	return visited{
-		base: base{"p1"}, Plain: "clear", Main: contact{"p2", "r"}, Deputy: &contact{"p3", "r"},
-		Others: []contact{{"p4", "r"}, {"p5", "r"}}, Emails: []Personal{"p6"}, Two: [2]Personal{"p7", "p8"},
-		ByHour: map[string]Personal{"k": "p9"}, ByDay: map[int][]*contact{1: {{"p10", "r"}}},
+// visitPersonal calls visit for every personal text in v. It fails for a kind of value that it cannot look into: a personal
+// text could hide there.
+func visitPersonal(t *testing.T, v reflect.Value, visit func(reflect.Value)) {
+	t.Helper()
+	switch v.Interface().(type) {
+	case event.Personal:
+		visit(v)
+		return
+	case time.Time:
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			visitPersonal(t, v.Field(i), visit)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			visitPersonal(t, v.Index(i), visit)
+		}
+	case reflect.Map, reflect.Pointer, reflect.Interface:
+		t.Errorf("%s could hold a personal text that this test does not find", v.Type())
 	}
 }
 
-func TestPersonalTextIsFoundInEverythingAnEventCanHold(t *testing.T) {
+// countPersonal counts the personal texts in an event.
+func countPersonal(t *testing.T, e event.Event) (n int) {
+	t.Helper()
+	visitPersonal(t, reflect.ValueOf(e), func(reflect.Value) { n++ })
+	return n
+}
+
+func TestEveryTypeWithPersonalTextIsAPersonalEvent(t *testing.T) {
 	t.Parallel()
-	line := define[visited]("visited")
-	if line.Validate() != nil || line.PersonalFieldCount() != 11 {
-		t.Fatalf("%d places, %v, want 11", line.PersonalFieldCount(), line.Validate())
+	found := 0
+	for _, e := range event.All() {
+		if n := countPersonal(t, newFilledEvent(e)); n > 0 != e.HasPersonal {
+			t.Errorf("%s holds %d personal texts, is a PersonalEvent: %v", e.Name, n, e.HasPersonal)
+		} else if n > 0 {
+			found++
+		}
 	}
-	in := newVisited()
-	var found []string
-	out, err := line.mapPersonal(in, func(p Personal) (Personal, error) {
-		found = append(found, string(p))
-		return "hidden", nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(found)
-	if got, want := strings.Join(found, " "), "p1 p10 p2 p3 p4 p5 p6 p7 p8 p9"; got != want {
-		t.Errorf("found %s, want %s", got, want)
-	}
-	text, err := json.Marshal(out)
-	if err != nil || strings.Count(string(text), "hidden") != 10 || strings.Contains(string(text), `"p`) {
-		t.Errorf("got %s, %v", text, err)
-	}
-	before, _ := json.Marshal(newVisited())
-	if after, _ := json.Marshal(in); string(after) != string(before) {
-		t.Errorf("the event itself became %s", after)
+	if found != 3 {
+		t.Errorf("%d types hold personal text, want 3", found)
 	}
 }
 
-func TestAFailureOnOnePersonalTextFailsTheEvent(t *testing.T) {
+func TestPersonalTextsAreMappedInACopy(t *testing.T) {
+	t.Parallel()
+	for _, e := range event.All() {
+		in := newFilledEvent(e)
+		calls := 0
+		out, err := event.MapPersonal(in, func(event.Personal) (event.Personal, error) { calls++; return "hidden", nil })
+		if err != nil || calls != countPersonal(t, in) {
+			t.Errorf("%s: %d of %d texts mapped, %v", e.Name, calls, countPersonal(t, in), err)
+			continue
+		}
+		visitPersonal(t, reflect.ValueOf(out), func(v reflect.Value) {
+			if v.String() != "hidden" {
+				t.Errorf("%s: %q is not mapped", e.Name, v)
+			}
+		})
+		if !cmp.Equal(in, newFilledEvent(e)) {
+			t.Errorf("%s: the event itself became %+v", e.Name, in)
+		}
+		got, err := event.MapPersonal(in, func(p event.Personal) (event.Personal, error) { return p, nil })
+		if err != nil || !cmp.Equal(got, in) {
+			t.Errorf("%s: mapped to itself it is %+v, %v", e.Name, got, err)
+		}
+	}
+}
+
+func TestEmptyPersonalTextsAreNotMapped(t *testing.T) {
+	t.Parallel()
+	fail := func(event.Personal) (event.Personal, error) { return "", errors.New("called for an empty text") }
+	for _, e := range []event.Event{event.AccountOpened{}, event.SitesChanged{}, event.SyncStaged{Rows: []event.SiteRow{{SiteID: "s"}}}} {
+		got, err := event.MapPersonal(e, fail)
+		if err != nil || !cmp.Equal(got, e) {
+			t.Errorf("%T: got %+v, %v", e, got, err)
+		}
+	}
+}
+
+func TestAnErrorOnOnePersonalTextFailsTheEvent(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused")
-	for n := range 10 {
-		_, err := define[visited]("visited").mapPersonal(newVisited(), func(p Personal) (Personal, error) {
-			if string(p) == fmt.Sprintf("p%d", n+1) {
-				return "", refused
+	for _, e := range event.All() {
+		in := newFilledEvent(e)
+		for n := range countPersonal(t, in) {
+			calls := 0
+			out, err := event.MapPersonal(in, func(p event.Personal) (event.Personal, error) {
+				if calls++; calls == n+1 {
+					return "", refused
+				}
+				return p, nil
+			})
+			if !errors.Is(err, refused) || out != nil {
+				t.Errorf("%s, text %d: got %+v, %v, want the error alone", e.Name, n, out, err)
 			}
-			return p, nil
-		})
-		if !errors.Is(err, refused) {
-			t.Errorf("p%d: got %v, want %v", n+1, err, refused)
-		}
-	}
-}
-
-type (
-	anything struct{ Value any }
-	keyed    struct{ Names map[Personal]int }
-	nested   struct {
-		Name  Personal
-		Inner []nested
-	}
-	pointed struct{ *base }
-)
-
-func (anything) EventType() string { return "test.anything.v1" }
-func (keyed) EventType() string    { return "test.keyed.v1" }
-func (nested) EventType() string   { return "test.nested.v1" }
-func (pointed) EventType() string  { return "test.pointed.v1" }
-
-func TestATypeThatCouldHidePersonalTextIsRefused(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		line Type
-		e    Event
-	}{
-		{define[anything]("x"), anything{Personal("p")}}, {define[keyed]("x"), keyed{map[Personal]int{"p": 1}}},
-		{define[nested]("x"), nested{Name: "p"}}, {define[pointed]("x"), pointed{&base{"p"}}},
-	} {
-		_, err := c.line.mapPersonal(c.e, func(p Personal) (Personal, error) { return p, nil })
-		if c.line.Validate() == nil || err == nil {
-			t.Errorf("%s: registered with %v, encoded with %v, want both refused", c.line.Name, c.line.Validate(), err)
-		}
-	}
-	for _, line := range All() {
-		if err := line.Validate(); err != nil {
-			t.Errorf("%s: %v", line.Name, err)
 		}
 	}
 }

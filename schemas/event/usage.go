@@ -2,17 +2,18 @@ package event
 
 import "lieudit/schemas/plan"
 
-// UsageOpened begins a period of a contract: the account that pays, or the agency that does for its sub-clients.
-// Cap is how many requests may be counted in it, all accounts together.
+// UsageOpened begins a period of a contract. The contract is the account that pays: for itself, or as an agency for its
+// sub-clients. Cap is how many requests may be counted in the period, all accounts together.
 type UsageOpened struct {
 	Contract     string    `json:"contract"`
 	First        plan.Date `json:"first"`
 	Next         plan.Date `json:"next"` // first day of the period after it
 	Cap          int64     `json:"cap"`
-	AsOfPosition int64     `json:"asOf"` // position of the account's last event that says so
+	AsOfPosition int64     `json:"asOf"` // log position of the account's event that the cap follows from
 }
 
-// UsageCapSet gives an account its number of requests in the period. The contract holder's is the contract's.
+// UsageCapSet sets how many requests an account may have counted in the period. For the contract's own account it sets the
+// cap of the contract.
 type UsageCapSet struct {
 	Account      string `json:"account"`
 	Cap          int64  `json:"cap"`
@@ -30,19 +31,19 @@ type UsageAccountClosed struct {
 	Account string `json:"account"`
 }
 
-// UsageTicked asks for requests to be admitted. It counts as a whole or not at all, by what stands before it in its
-// stream: schemas/ledger says how.
+// UsageTicked asks for requests to be counted. It counts as a whole or not at all. What stands before it in its stream
+// decides that, by the rules of schemas/ledger.
 type UsageTicked struct {
 	InstanceID   string       `json:"incarnation"` // of the instance that asks
-	Sequence     int64        `json:"sequence"`    // grows with all that the incarnation says
+	Sequence     int64        `json:"sequence"`    // grows with every tick and refund of the instance
 	Day          plan.Date    `json:"day"`
 	Counts       []UsageCount `json:"counts"`
-	AsOfRevision int64        `json:"asOf"` // revision the instance had folded when it asked
-	Used         int64        `json:"used"` // what counted for the contract by then
+	AsOfRevision int64        `json:"asOf"` // revision up to which the instance had folded the stream
+	Used         int64        `json:"used"` // requests counted for the contract by then
 	Cap          int64        `json:"cap"`  // of the contract, by then
 }
 
-// UsageCount is requests of one kind.
+// UsageCount is a number of requests with one key to one endpoint.
 type UsageCount struct {
 	Account  string `json:"account"`
 	Key      string `json:"key"`
@@ -58,7 +59,8 @@ type UsageRefunded struct {
 	Counts     []UsageCount `json:"counts"`
 }
 
-// UsageSnapshotTaken repeats the state of the stream as of a revision, so that a reader can begin there.
+// UsageSnapshotTaken repeats the state of the stream as of a revision. A reader can begin there instead of at the
+// beginning.
 type UsageSnapshotTaken struct {
 	AsOfRevision int64                   `json:"asOf"`
 	Contract     string                  `json:"contract"`
@@ -74,39 +76,39 @@ type UsageSnapshotTaken struct {
 type UsageAccountState struct {
 	Account         string `json:"account"`
 	Cap             int64  `json:"cap"`
-	CapAsOfPosition int64  `json:"asOf"` // of the cap
+	CapAsOfPosition int64  `json:"asOf"` // UsageCapSet.AsOfPosition of the cap
 	Used            int64  `json:"used"`
 	Closed          bool   `json:"closed"`
 }
 
-// UsageInstanceSequence is the last an incarnation said in the stream.
+// UsageInstanceSequence is the last sequence of an instance in the stream.
 type UsageInstanceSequence struct {
 	InstanceID string `json:"incarnation"`
 	Sequence   int64  `json:"sequence"`
 }
 
-// UsageClosed ends a period: no later tick or refund counts. Digest is the SHA-256 of its lines, see schemas/ledger.
+// UsageClosed ends a period: no later tick or refund counts. Digest is ledger.Lines.Digest of its lines.
 type UsageClosed struct {
 	Total     int64  `json:"total"`
 	LineCount int64  `json:"lines"`
 	Digest    []byte `json:"digest"`
 }
 
-// UsageAdjusted corrects a closed period. The envelope tells by whom and why.
+// UsageAdjusted corrects a closed period. The envelope names who did it and why.
 type UsageAdjusted struct {
 	Day      plan.Date `json:"day"`
 	Account  string    `json:"account"`
 	Key      string    `json:"key"`
 	Endpoint string    `json:"endpoint"`
-	Requests int64     `json:"requests"` // more, or less
+	Requests int64     `json:"requests"` // added; negative when taken away
 }
 
-// InstanceStarted begins the life of one instance of the program as a writer of ticks.
+// InstanceStarted records that an instance of the program may write ticks from now on.
 type InstanceStarted struct {
 	InstanceID string `json:"incarnation"`
 }
 
-// InstanceEnded says that an instance ended in good order: all it had counted was answered.
+// InstanceEnded records that an instance ended in good order: all that it had counted was answered.
 type InstanceEnded struct {
 	InstanceID string `json:"incarnation"`
 }

@@ -27,7 +27,7 @@ func newCount(account string, n int64) event.UsageCount {
 	return event.UsageCount{Account: account, Key: "key-" + account, Endpoint: "GET /me", Requests: n}
 }
 
-// step is an event and what it has to come to.
+// step is an event and the verdict that it must get.
 type step struct {
 	e    event.Event
 	want ledger.Verdict
@@ -44,7 +44,7 @@ func applySteps(t *testing.T, steps []step) *ledger.PeriodUsage {
 	return f
 }
 
-func TestWhatStandsBeforeATickDecides(t *testing.T) {
+func TestEventsBeforeATickDecideWhetherItCounts(t *testing.T) {
 	t.Parallel()
 	opened := event.UsageOpened{Contract: "a", First: first, Next: next, Cap: 10}
 	f := applySteps(t, []step{
@@ -81,14 +81,14 @@ func TestWhatStandsBeforeATickDecides(t *testing.T) {
 		{event.UsageAdjusted{Day: first, Account: "a", Key: "key-a", Endpoint: "GET /me", Requests: -3}, ledger.Counted},
 	})
 	if got := f.Lines.Total(); got != 13 {
-		t.Errorf("the lines come to %d, want 16 less the adjustment of 3", got)
+		t.Errorf("the sum of the lines is %d, want 16 less the adjustment of 3", got)
 	}
 	if got := [2]int64{f.Used("a"), f.Used("b")}; got != [2]int64{16, 5} {
 		t.Errorf("used %v, want 16 by the contract, 5 by b", got)
 	}
 }
 
-func TestAPeriodOpensNoMoreThanAMinuteEarly(t *testing.T) {
+func TestPeriodOpensAtMostAMinuteEarly(t *testing.T) {
 	t.Parallel()
 	for early, want := range map[time.Duration]ledger.Verdict{
 		0: ledger.Counted, time.Minute: ledger.Counted, time.Minute + time.Microsecond: ledger.PeriodNotOpen, 24 * time.Hour: ledger.PeriodNotOpen,
@@ -103,7 +103,7 @@ func TestAPeriodOpensNoMoreThanAMinuteEarly(t *testing.T) {
 	}
 }
 
-// randomEvent is an event of a stream as several instances and a careless network may make it.
+// randomEvent is an event as several instances write it, some of it repeated or late.
 func randomEvent(r *rand.Rand, n int64) event.Event {
 	account := string(rune('a' + r.IntN(4)))
 	counts := []event.UsageCount{newCount(account, int64(r.IntN(5)))}
@@ -128,8 +128,8 @@ func randomEvent(r *rand.Rand, n int64) event.Event {
 	return event.UsageTicked{InstanceID: who, Sequence: n - int64(r.IntN(3)), Day: first, Counts: counts}
 }
 
-// TestABalanceIsAsGoodAsTheWholeStream: from whatever balance a reader begins, it finds the same verdicts.
-func TestABalanceIsAsGoodAsTheWholeStream(t *testing.T) {
+// A reader that begins at any snapshot finds the same verdicts as one that folds the whole stream.
+func TestSnapshotGivesTheSameVerdictsAsTheWholeStream(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -157,8 +157,8 @@ func TestABalanceIsAsGoodAsTheWholeStream(t *testing.T) {
 	}
 }
 
-// TestADraftCountsNextAndNoMoreWould: what a draft takes counts when it is appended next, and one more would not.
-func TestADraftCountsNextAndNoMoreWould(t *testing.T) {
+// What a draft accepts counts when it is appended next, and one request more would not.
+func TestDraftAcceptsExactlyWhatWouldCount(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -168,18 +168,18 @@ func TestADraftCountsNextAndNoMoreWould(t *testing.T) {
 		for n := range int64(r.IntN(60)) {
 			b.Apply(randomEvent(r, n+1), noon)
 		}
-		d, taken := b.DraftTick(), map[string]int64{}
+		d, accepted := b.DraftTick(), map[string]int64{}
 		refused := ""
 		for range 40 {
 			account := string(rune('a' + r.IntN(4)))
 			if d.AddRequest(account, "key-"+account) == ledger.Counted {
-				taken[account]++
+				accepted[account]++
 			} else {
 				refused = account
 			}
 		}
 		var counts []event.UsageCount
-		for account, n := range taken {
+		for account, n := range accepted {
 			counts = append(counts, newCount(account, n))
 		}
 		more := append(counts, newCount(refused, 1))
@@ -187,12 +187,12 @@ func TestADraftCountsNextAndNoMoreWould(t *testing.T) {
 			t.Fatalf("seed %d: %+v counts, but the draft refused %s", seed, more, refused)
 		}
 		if v := b.Apply(newTick(1000, counts...), noon); len(counts) > 0 && v != ledger.Counted {
-			t.Fatalf("seed %d: %+v came to verdict %d", seed, counts, v)
+			t.Fatalf("seed %d: %+v got verdict %d", seed, counts, v)
 		}
 	}
 }
 
-func TestTheDigestIsOfTheLinesWhateverTheirOrder(t *testing.T) {
+func TestDigestDoesNotDependOnTheOrderOfTicks(t *testing.T) {
 	t.Parallel()
 	a, b := ledger.Lines{}, ledger.Lines{}
 	e1, e2 := newTick(1, newCount("a", 2), newCount("b", 1)), newTick(2, newCount("a", 3))
@@ -207,15 +207,15 @@ func TestTheDigestIsOfTheLinesWhateverTheirOrder(t *testing.T) {
 	}
 	b.Apply(event.UsageAdjusted{Day: first, Account: "a", Key: "key-a", Endpoint: "GET /me", Requests: 1}, ledger.Counted)
 	if string(a.Digest()) == string(b.Digest()) || a.ClosingEvent().Total != 6 || b.ClosingEvent().Total != 7 {
-		t.Errorf("the digest does not tell %+v from %+v", a.ClosingEvent(), b.ClosingEvent())
+		t.Errorf("the digest of %+v is that of %+v", a.ClosingEvent(), b.ClosingEvent())
 	}
 }
 
 func BenchmarkTick(b *testing.B) {
-	var book ledger.PeriodState
-	book.Apply(event.UsageOpened{Contract: "a", First: first, Next: next, Cap: 1 << 60}, noon)
+	var state ledger.PeriodState
+	state.Apply(event.UsageOpened{Contract: "a", First: first, Next: next, Cap: 1 << 60}, noon)
 	for n := int64(1); b.Loop(); n++ {
-		if book.Apply(newTick(n, newCount("a", 1)), noon) != ledger.Counted {
+		if state.Apply(newTick(n, newCount("a", 1)), noon) != ledger.Counted {
 			b.Fatal("void")
 		}
 	}

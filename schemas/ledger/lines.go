@@ -11,16 +11,17 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// LineKey is what requests are kept apart by.
+// LineKey is what a line of usage is about.
 type LineKey struct {
 	Day                    plan.Date
 	Account, Key, Endpoint string
 }
 
-// Lines is how many requests count, line by line.
+// Lines holds how many requests count for each LineKey. A line of zero requests is not kept. It is the second half of the
+// fold: it takes PeriodState's verdicts and holds no rule of its own.
 type Lines map[LineKey]int64
 
-// Apply adds what an event of the verdict given comes to.
+// Apply adds the requests of an event, if its verdict is Counted.
 func (l Lines) Apply(e event.Event, v Verdict) {
 	if v != Counted {
 		return
@@ -52,7 +53,7 @@ func (l Lines) Total() (n int64) {
 	return n
 }
 
-// SortedKeys are the lines in their order: by account, day, key, endpoint.
+// SortedKeys returns the keys of the lines in order of account, day, key and endpoint.
 func (l Lines) SortedKeys() []LineKey {
 	all := make([]LineKey, 0, len(l))
 	for at := range l {
@@ -65,8 +66,8 @@ func (l Lines) SortedKeys() []LineKey {
 	return all
 }
 
-// Digest is the SHA-256 of the lines in their order, each written as account, day, key, endpoint and requests in
-// quotes or digits with a blank between and a line feed after.
+// Digest is the SHA-256 of the lines in the order of SortedKeys. Each is written as account (quoted), day, key (quoted),
+// endpoint (quoted) and requests, with blanks between and a line feed at the end.
 func (l Lines) Digest() []byte {
 	h := sha256.New()
 	for _, at := range l.SortedKeys() {
@@ -75,18 +76,18 @@ func (l Lines) Digest() []byte {
 	return h.Sum(nil)
 }
 
-// ClosingEvent is the event that closes a book with these lines.
+// ClosingEvent is the event that closes a period with these lines.
 func (l Lines) ClosingEvent() event.UsageClosed {
 	return event.UsageClosed{Total: l.Total(), LineCount: int64(len(l)), Digest: l.Digest()}
 }
 
-// PeriodUsage is a book and its lines, folded together.
+// PeriodUsage is a period's state and its lines, folded together.
 type PeriodUsage struct {
 	PeriodState
 	Lines Lines
 }
 
-// NewPeriodUsage begins at the beginning of a stream.
+// NewPeriodUsage is the fold of a stream without events.
 func NewPeriodUsage() *PeriodUsage { return &PeriodUsage{Lines: Lines{}} }
 
 // Apply folds the next event of the stream.

@@ -1,14 +1,22 @@
-// Package locations is a customer's place: what the customer says of it (Content), where it is (Position), and how it stands
-// (Site). Commands decide on it, the log keeps it, read models and answers show it; this is the one home of its
-// form, its limits and of what makes two of its contents the same.
+// Package locations is the form of a customer's site: what the customer says about it (Content), where it is (Position), and
+// how the customer sees it (Site). The limits of the fields stand in their tags.
+//
+//	request ──► Content ──command──► StoredSite ──► log, tables        Content.Hash ──► ContentHash.Digest ──► Digest
+//	                                      └─ShownContent─► Site ──► answer             compared with the next Content
+//
+// A Digest stands for a content in the memory of the commands. Digest.Compare decides whether a write changes anything.
 package locations
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"math"
 	"time"
 )
 
-// Content is what a customer says of a site. What was not said is zero. Its JSON is the API's.
+// Content is what a customer says about a site. What was not given is zero. Its JSON is that of the API.
 type Content struct {
 	Name       string          `json:"nom,omitempty" max:"200"`
 	Address    *SiteAddress    `json:"adresse,omitempty"`
@@ -33,7 +41,7 @@ type SiteAddress struct {
 	Country    string `json:"pays,omitempty" max:"60" doc:"Left out or FR: an address of France, which the BAN is asked for"`
 }
 
-// Source is who said where a site is.
+// Source says where the position of a site comes from.
 type Source string
 
 const (
@@ -50,8 +58,8 @@ type Position struct {
 	Score  float64 `json:"score,omitempty"`  // of the verification, 0–1; 0 for the customer's own
 }
 
-// StoredSite is what the log and the tables keep of a site, as one JSON text: what the customer said, and where that is.
-// A site that could not be placed has no position.
+// StoredSite is what the log and the tables keep of a site, as one JSON text. A site whose address was not found has no
+// position.
 type StoredSite struct {
 	Content  Content   `json:"content"`
 	Position *Position `json:"position,omitempty"`
@@ -62,7 +70,7 @@ type Site struct {
 	ID          string    `json:"id"`
 	Referential string    `json:"referentiel"`
 	ExternalID  string    `json:"external_id"`
-	Content               // with Lat, Lon and IDBan as the position says, where there is one
+	Content               // ShownContent: Lat, Lon and IDBan are those of the position
 	Source      Source    `json:"position_source,omitempty" enum:"ban client" doc:"Who said where it is; left out while nobody did: its address was not found"`
 	Score       float64   `json:"geocode_score,omitzero" doc:"How sure the verification is that placed it, 0 to 1"`
 	Active      bool      `json:"actif"`
@@ -72,7 +80,7 @@ type Site struct {
 	Deactivated time.Time `json:"desactive_le,omitzero"`
 }
 
-// ShownContent is the content with the position in it.
+// ShownContent is the content as the site shows it: with Lat, Lon and IDBan of the position where there is one.
 func (s StoredSite) ShownContent() (c Content, source Source, score float64) {
 	c = s.Content
 	if p := s.Position; p != nil {
@@ -91,4 +99,111 @@ func (c Content) OwnPosition() *Position {
 		return nil
 	}
 	return &Position{Lat: *c.Lat, Lon: *c.Lon, Source: SourceClient}
+}
+
+// Digest is enough of a site's content to decide later whether another content is the same. Its 32 bytes are hashes of what
+// the customer gave but for the position (16), of the position that the customer gave (8), and of the position that the
+// site shows (8). Digests are on the log: their form must not change.
+type Digest [32]byte
+
+// DigestOf is the digest of a stored site.
+func DigestOf(s StoredSite) Digest { return s.Content.Hash().Digest(s) }
+
+// ContentHash is the hash of a content. Making it is the costly part of a Digest and of Compare, so it is made once.
+type ContentHash struct{ fields, position [16]byte }
+
+// Digest is the digest of a stored site. x must be the hash of its content, which may differ in the position that the
+// customer gave.
+func (x ContentHash) Digest(s StoredSite) Digest {
+	var d Digest
+	shown, _, _ := s.ShownContent()
+	typedPosition, shownPosition := s.Content.hashPosition(), shown.hashPosition()
+	copy(d[:16], x.fields[:])
+	copy(d[16:24], typedPosition[:])
+	copy(d[24:], shownPosition[:])
+	return d
+}
+
+// Similarity is how a new content compares with the stored one.
+type Similarity uint8
+
+const (
+	Different Similarity = iota
+	// SameShownPosition: another content with the position that the site shows. A client that sends back what it read does not
+	// ask to keep a position that the address gave.
+	SameShownPosition
+	// Same: the content that the customer gave before, or the one that the site shows.
+	Same
+)
+
+// Compare compares a content, by its hash, with the stored site of the digest.
+func (d Digest) Compare(hash ContentHash) Similarity {
+	asTyped, asShown := bytes.Equal(hash.position[:8], d[16:24]), bytes.Equal(hash.position[:8], d[24:])
+	switch {
+	case bytes.Equal(hash.fields[:], d[:16]) && (asTyped || asShown):
+		return Same
+	case asShown && !asTyped:
+		return SameShownPosition
+	}
+	return Different
+}
+
+// Hash is the content's hash. A missing field and an empty one give the same, and so do JSON texts that differ in spaces or
+// in the order of members. Numbers count as they are written: 1.5 is not 1.50.
+func (c Content) Hash() ContentHash {
+	a := c.Address
+	if a == nil {
+		a = &SiteAddress{}
+	}
+	texts := append([]string{
+		c.Name, a.Line1, a.Line2, a.PostalCode, a.City, a.InseeCode, a.Country, c.Phone, c.Email, c.Website,
+		canonicalJSON(c.Hours), canonicalJSON(c.Properties),
+	}, c.Tags...)
+	return ContentHash{fields: hashTexts(texts...), position: c.hashPosition()}
+}
+
+// hashPosition is the hash of the position in a content.
+func (c Content) hashPosition() [16]byte {
+	return hashTexts(c.IDBan, encodeCoordinate(c.Lat), encodeCoordinate(c.Lon))
+}
+
+func hashTexts(texts ...string) [16]byte {
+	var all []byte
+	for _, t := range texts {
+		all = binary.LittleEndian.AppendUint32(all, uint32(len(t)))
+		all = append(all, t...)
+	}
+	sum := sha256.Sum256(all)
+	return [16]byte(sum[:16])
+}
+
+func encodeCoordinate(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	var bits [8]byte
+	binary.LittleEndian.PutUint64(bits[:], math.Float64bits(*x+0)) // +0: there is one zero
+	return string(bits[:])
+}
+
+// canonicalJSON is a JSON text with sorted members and without spaces. Null and an empty object become "", and so do
+// missing texts; a text that is no JSON stays as it is.
+func canonicalJSON(text json.RawMessage) string {
+	if len(text) == 0 {
+		return ""
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return string(text)
+	}
+	if m, ok := v.(map[string]any); v == nil || ok && len(m) == 0 {
+		return ""
+	}
+	compact, err := json.Marshal(v)
+	if err != nil {
+		return string(text)
+	}
+	return string(compact)
 }

@@ -1,6 +1,9 @@
-// Package origin is the rules of a publishable key's origins: what may be declared, in which form it is kept,
-// and whether a request's Origin header is one of those declared. The kept form is "https://" and a host
-// in lower-case ASCII (A-labels), with "*." before it when it stands for all its subdomains.
+// Package origin holds the rules of a publishable key's origins: which ones may be declared, in which form they are kept, and
+// whether a request's Origin header is one of them. ParseList turns what a customer typed into the kept form when a key is
+// issued; Match compares it with the header of each request.
+//
+// The kept form is "https://" and a host in lower-case ASCII (A-labels), with "*." before the host when it stands for all its
+// subdomains.
 package origin
 
 import (
@@ -10,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+	"golang.org/x/net/publicsuffix"
 
 	"lieudit/schemas/refusal"
 )
@@ -21,14 +25,14 @@ const (
 	maxOrigins = 10
 	maxHost    = 253
 	maxLabel   = 63
-	maxEntry   = len(scheme) + maxHost + 1 // as typed, in characters
+	maxEntry   = len(scheme) + maxHost + 1 // characters of an entry as typed
 )
 
-// hostProfile reads hostProfile as browsers do, for whom two hyphens may stand anywhere: qa--shop.example is a host of many
+// hostProfile reads hosts as browsers do. For them two hyphens may stand anywhere: hosts like qa--shop.example are common for
 // preview sites.
 var hostProfile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.CheckHyphens(false))
 
-// refuseOrigin is the refusal of a declared origin: the entry as typed, and why in French.
+// refuseOrigin is the refusal of a declared origin: the entry as typed, and why, in French.
 func refuseOrigin(entry, reason string) error {
 	if strings.TrimSpace(entry) == "" {
 		entry = ""
@@ -36,7 +40,7 @@ func refuseOrigin(entry, reason string) error {
 	return refusal.OriginInvalid.With(refusal.Details{Typed: truncateEntry(entry), Reason: reason, Limit: maxOrigins})
 }
 
-// truncateEntry cuts an entry that is too long to be an origin anyway.
+// truncateEntry cuts an entry that is longer than any origin.
 func truncateEntry(entry string) string {
 	if utf8.RuneCountInString(entry) <= maxEntry {
 		return entry
@@ -44,7 +48,7 @@ func truncateEntry(entry string) string {
 	return string([]rune(entry)[:maxEntry]) + "…"
 }
 
-// Parse is the kept form of one entry as typed. It fails with refusal.OriginInvalid.
+// Parse returns the kept form of one entry as typed. It fails with refusal.OriginInvalid.
 func Parse(entry string) (string, error) {
 	refuse := func(reason string) (string, error) { return "", refuseOrigin(entry, reason) }
 	host, reason := cutHost(strings.TrimSpace(entry))
@@ -68,7 +72,7 @@ func Parse(entry string) (string, error) {
 	return scheme + host, nil
 }
 
-// cutHost takes what follows the scheme, which must be a host and nothing else.
+// cutHost returns what follows the scheme, which must be a host and nothing else, or the reason why it is not.
 func cutHost(text string) (host, reason string) {
 	if utf8.RuneCountInString(text) > maxEntry {
 		return "", fmt.Sprintf("elle dépasse %d caractères", maxEntry)
@@ -92,7 +96,7 @@ func cutHost(text string) (host, reason string) {
 	return host, ""
 }
 
-// hostFault says what is wrong with an ASCII host, or nothing.
+// hostFault says, in French, what is wrong with an ASCII host; "" when nothing is.
 func hostFault(host string, isWildcard bool) string {
 	labels := strings.Split(host, ".")
 	last := labels[len(labels)-1]
@@ -120,8 +124,7 @@ func isMalformedLabel(label string) bool {
 		strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != ""
 }
 
-// isNumeric says that browsers take a host with this last label for an IPv4 address (URL standard,
-// "ends in a number").
+// isNumeric says whether browsers read a host with this last label as an IPv4 address (URL standard, "ends in a number").
 func isNumeric(label string) bool {
 	digits, hex := strings.CutPrefix(label, "0x")
 	set := "0123456789"
@@ -129,4 +132,127 @@ func isNumeric(label string) bool {
 		set += "abcdef"
 	}
 	return strings.Trim(digits, set) == ""
+}
+
+// ParseList returns the kept form of a list as typed, each origin once, in the order typed. It fails with refusal.TooManyOrigins,
+// else with refusal.OriginInvalid for the first faulty entry. An empty list is refusal.OriginInvalid too.
+func ParseList(typed []string) ([]string, error) {
+	if len(typed) == 0 {
+		return nil, refuseOrigin("", "elle manque")
+	}
+	var kept []string
+	var firstErr error
+	seen := make(map[string]bool, len(typed))
+	for _, entry := range typed {
+		o, err := Parse(entry)
+		if err != nil {
+			o = entry
+			if firstErr == nil {
+				firstErr = err
+			}
+		}
+		if !seen[o] {
+			seen[o] = true
+			kept = append(kept, o)
+		}
+	}
+	if len(kept) > maxOrigins {
+		return nil, refusal.TooManyOrigins.With(refusal.Details{Limit: maxOrigins, Count: len(kept)})
+	}
+	if firstErr != nil {
+		return nil, firstErr
+	}
+	return kept, nil
+}
+
+// Warning says, in French, how a kept origin that the rules allow is probably not what was meant; "" when it is fine.
+func Warning(origin string) string {
+	host, isWildcard := strings.CutPrefix(origin, scheme+wildcard)
+	if !isWildcard {
+		return ""
+	}
+	if suffix, _ := publicsuffix.PublicSuffix(host); suffix != host {
+		return ""
+	}
+	return fmt.Sprintf("L'origine « %s » couvre tous les domaines enregistrés sous %s, qui appartiennent à des tiers différents.", origin, host)
+}
+
+// Warnings returns the warnings of a list of kept origins.
+func Warnings(origins []string) []string {
+	var all []string
+	for _, o := range origins {
+		if w := Warning(o); w != "" {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+const defaultPort = ":443"
+
+// Match says whether the value of an Origin header is one of the kept origins. It allocates nothing.
+func Match(header string, kept []string) bool {
+	host, ok := requestHost(header)
+	if !ok {
+		return false
+	}
+	for _, o := range kept {
+		if coversHost(strings.TrimPrefix(o, scheme), host) {
+			return true
+		}
+	}
+	return false
+}
+
+// requestHost returns the host of an Origin header with scheme https, without the default port, in the case it came in.
+func requestHost(header string) (string, bool) {
+	if len(header) <= len(scheme) || !equalFold(header[:len(scheme)], scheme) {
+		return "", false
+	}
+	host := strings.TrimSuffix(header[len(scheme):], defaultPort)
+	return host, host != ""
+}
+
+// coversHost says whether a declared host is the host of the request, or stands for it with a star.
+func coversHost(declared, host string) bool {
+	suffix, isWildcard := strings.CutPrefix(declared, "*")
+	if !isWildcard {
+		return equalFold(host, declared)
+	}
+	prefixLen := len(host) - len(suffix)
+	return prefixLen > 0 && equalFold(host[prefixLen:], suffix) && isSubdomain(host[:prefixLen])
+}
+
+// isSubdomain says whether a text is one or more labels as browsers allow them in a host, which includes underscores.
+func isSubdomain(text string) bool {
+	afterDot := true
+	for i := range len(text) {
+		c := lowerASCII(text[i])
+		if c == '.' && afterDot || !(c == '.' || c == '-' || c == '_' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9') {
+			return false
+		}
+		afterDot = c == '.'
+	}
+	return !afterDot
+}
+
+// equalFold compares an ASCII text of any case with one in lower case. strings.EqualFold would also equate the Kelvin sign
+// (U+212A) with k.
+func equalFold(text, lowered string) bool {
+	if len(text) != len(lowered) {
+		return false
+	}
+	for i := range len(text) {
+		if lowerASCII(text[i]) != lowered[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func lowerASCII(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
 }

@@ -7,11 +7,10 @@ import (
 	_ "time/tzdata" // Europe/Paris on a machine without zone files
 )
 
-// Paris is the zone in which days and periods begin. The zone's rules are linked in, so that it is there on
-// every machine.
+// Paris is the zone in which days and periods begin. Its rules are linked into the program.
 var Paris, _ = time.LoadLocation("Europe/Paris")
 
-// Date is a calendar day in Europe/Paris, written 2026-11-21.
+// Date is a calendar day in Europe/Paris. As text and in JSON it is written 2026-11-21. The zero Date is no day.
 type Date struct {
 	Year  int
 	Month time.Month
@@ -39,7 +38,7 @@ func (d Date) Start() time.Time { return time.Date(d.Year, d.Month, d.Day, 0, 0,
 
 func (d Date) String() string { return fmt.Sprintf("%04d-%02d-%02d", d.Year, int(d.Month), d.Day) }
 
-// MarshalText writes 2026-11-21. The zero Date is no day and is not written.
+// MarshalText writes 2026-11-21. It fails for the zero Date.
 func (d Date) MarshalText() ([]byte, error) {
 	if d == (Date{}) {
 		return nil, errors.New("date is not set")
@@ -56,12 +55,12 @@ func (d *Date) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Period is one month of an account, from First's midnight until Next's.
+// Period is one month of an account, from the beginning of First to the beginning of Next.
 type Period struct {
 	First, Next Date
 }
 
-// Name is how a period is known: its first day.
+// Name is the name of a period in answers: its first day.
 func (p Period) Name() string { return p.First.String() }
 
 // Start is the first instant of the period.
@@ -70,8 +69,8 @@ func (p Period) Start() time.Time { return p.First.Start() }
 // End is the first instant after it.
 func (p Period) End() time.Time { return p.Next.Start() }
 
-// PeriodAt is the period an instant falls in. Periods begin at anchor + k months, at the month's last day
-// where it is shorter, always reckoned from the anchor, so that the 31st comes back after February.
+// PeriodAt is the period that an instant falls in. Periods begin k months after anchor, or on the last day of a month that is
+// too short. Each is counted from the anchor, so that an anchor on the 31st gives the 31st again after February.
 func PeriodAt(anchor Date, at time.Time) Period {
 	day := DateOf(at)
 	months := (day.Year-anchor.Year)*12 + int(day.Month) - int(anchor.Month)

@@ -66,9 +66,9 @@ func TestTheMonthOfTheClockChangeIsAnHourShorterOrLonger(t *testing.T) {
 	}
 }
 
-// TestPeriodsTileTime: whatever the anchor and the instant, the instant is in its period, the periods before and
+// TestPeriodsFollowEachOtherWithoutGap: whatever the anchor and the instant, the instant is in its period, the periods before and
 // after touch it, and every instant of the period has the same one.
-func TestPeriodsTileTime(t *testing.T) {
+func TestPeriodsFollowEachOtherWithoutGap(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))

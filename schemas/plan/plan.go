@@ -1,8 +1,8 @@
-// Package plan is the plan table: what each plan includes, and when its monthly periods begin. Every
-// limit of the service comes from here.
+// Package plan is the table of plans: what each includes, and when monthly periods begin. Every limit that depends on a plan
+// comes from here. Lookup gives a Plan; PeriodAt gives the Period of an instant, in days of Europe/Paris (Date).
 package plan
 
-// Name is a plan's name as messages print it.
+// Name is the name of a plan, in events and in messages.
 type Name string
 
 const (
@@ -22,14 +22,14 @@ const (
 	RouteDirect                // /route/compute
 )
 
-// Plan is one column of the table.
+// Plan is what one plan includes.
 type Plan struct {
 	Name               Name
 	DefaultQuota       int64 // a month, where the account has no volume of its own
-	MaxQuota           int64 // what an account's own volume may not pass
-	SiteCapacity       int   // capacity; see Ceiling
-	MaxReferentials    int   // active ones
-	MaxPublishableKeys int   // active ones
+	MaxQuota           int64 // the highest volume of an account's own, a month
+	SiteCapacity       int   // active sites; SiteCeiling is a tenth higher
+	MaxReferentials    int   // that are not archived
+	MaxPublishableKeys int   // that are not revoked
 	services           []Service
 }
 
@@ -41,7 +41,7 @@ var plans = []Plan{
 	{Business, 2_000_000, unlimitedQuota, 10_000, 100, 20, []Service{Addresses, Locations, RouteTools, RouteDirect}},
 }
 
-// unlimitedQuota is the highest volume an account can be given: sums of it stay far from overflowing.
+// unlimitedQuota is the highest volume that any account can have. Sums of it do not overflow.
 const unlimitedQuota = 1_000_000_000_000
 
 // All is the table, smallest plan first.
@@ -57,7 +57,7 @@ func Lookup(n Name) (Plan, bool) {
 	return Plan{}, false
 }
 
-// SiteCeiling is the number of active sites no write may pass: the capacity and a tenth of it.
+// SiteCeiling is the number of active sites that no write may exceed: the capacity and a tenth of it.
 func (p Plan) SiteCeiling() int { return p.SiteCapacity + p.SiteCapacity/10 }
 
 // Allows says whether the plan gives access to s.

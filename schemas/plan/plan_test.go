@@ -36,7 +36,7 @@ func TestTableIsTheSpecifications(t *testing.T) {
 	}
 }
 
-func TestAPlanNobodySellsIsUnknown(t *testing.T) {
+func TestUnknownPlanIsNotFound(t *testing.T) {
 	t.Parallel()
 	for _, name := range []plan.Name{"", "growth", "GROWTH ", "PREMIUM"} {
 		if p, ok := plan.Lookup(name); ok || p.Allows(plan.Addresses) {

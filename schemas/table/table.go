@@ -1,16 +1,14 @@
-// Package table is what the two sides of a relational read model must both know: the tables, their rows and
-// versions, which copy of them serves, and the one dialect in which every statement is written. The same
-// statements run on Postgres and on SQLite; dialect.go holds all that differs.
+// Package table declares the tables of the read models: columns, rows, versions and the views for people. Projections
+// write these rows and queries read them, so a change of a table or of what is written in it is a new Version of its
+// ReadModel. Nothing here opens a database: eventstore/sqldb does.
 package table
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
-// ColumnType is what a column holds.
+// ColumnType is the type of a column's values. Each dialect has its own word for it.
 type ColumnType uint8
 
 const (
@@ -21,32 +19,32 @@ const (
 	Bytes
 )
 
-// Column is one column of a table. No column is ever null: what is absent is empty or zero.
+// Column is one column of a table. No column is ever null: an absent value is empty or zero.
 type Column struct {
 	Name string
 	Type ColumnType
 }
 
-// Def is a table as the database sees it.
+// Def is the definition of a table.
 type Def struct {
 	Name       string
 	Columns    []Column
 	KeyColumns int      // how many of the first columns are the primary key
 	Indexes    []string // each a list of columns, "account, position desc"
-	SumColumns []string // columns of integers that a row written over another adds to
-	MaxColumns []string // columns of instants that a row written over another may raise and never lowers
-	ViewName   string   // the name people read it under, with readable times; "" for none
+	SumColumns []string // Integer columns: writing over a row adds to them
+	MaxColumns []string // Timestamp columns: writing over a row can raise them, never lower
+	ViewName   string   // of a view for people, with readable times; "" for none
 }
 
-// Table is a table with rows of type R. Fields gives pointers to a row's fields in the order of Columns; they are
-// read to write a row and written to read one.
+// Table is a table with rows of type R. Fields returns pointers to a row's fields in the order of Columns: *string,
+// *int64, *bool, *Instant or *[]byte. They are read to write a row and written to read one.
 type Table[R any] struct {
 	Def
 	Fields func(*R) []any
 }
 
-// ReadModel is a read model: tables that are filled together, and the version of their shape. A change of tables or
-// of what handlers write in them is a new version.
+// ReadModel is a set of tables that one projection fills together. A change of the tables, or of what the projection
+// writes in them, is a new Version: the read model is then rebuilt beside the old one.
 type ReadModel struct {
 	Name    string
 	Version int
@@ -54,10 +52,14 @@ type ReadModel struct {
 	Views   []View
 }
 
+// View is a query that people ask often, under a name that stays while generations come and go. In Query, {name} is a
+// table of the model and {time:column} a Timestamp column that people can read.
+type View struct{ Name, Query string }
+
 // Instant is a time as tables hold it: microseconds since 1970, UTC. The zero Instant is no time at all.
 type Instant int64
 
-// InstantOf is the Instant of a time, the zero Instant of the zero time.
+// InstantOf is the Instant of a time, the zero Instant of the zero time. It drops what is below a microsecond.
 func InstantOf(t time.Time) Instant {
 	if t.IsZero() {
 		return 0
@@ -73,54 +75,8 @@ func (i Instant) Time() time.Time {
 	return time.UnixMicro(int64(i)).UTC()
 }
 
-func (d Def) columnList() string { return joinNames(d.Columns) }
-
-func joinNames(columns []Column) string {
-	names := make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = c.Name
-	}
-	return strings.Join(names, ", ")
-}
-
-// createStatements are the statements that make the table.
-func (d Def) createStatements(dialect dialect) []string {
-	columns := make([]string, len(d.Columns))
-	for i, c := range d.Columns {
-		columns[i] = fmt.Sprintf("%s %s not null", c.Name, dialect.columnTypes[c.Type])
-	}
-	statements := []string{fmt.Sprintf("create table if not exists %s (%s, primary key (%s))",
-		d.Name, strings.Join(columns, ", "), joinNames(d.Columns[:d.KeyColumns]))}
-	for i, columns := range d.Indexes {
-		statements = append(statements, fmt.Sprintf("create index if not exists %s_%d on %s (%s)", d.Name, i+1, d.Name, columns))
-	}
-	return statements
-}
-
-// onConflictClause is how a statement that inserts a row goes on where the row is there already.
-func (d Def) onConflictClause() string {
-	if d.KeyColumns == len(d.Columns) {
-		return " on conflict do nothing"
-	}
-	sets := make([]string, 0, len(d.Columns)-d.KeyColumns)
-	for _, c := range d.Columns[d.KeyColumns:] {
-		sets = append(sets, c.Name+" = "+d.mergeExpression(c.Name))
-	}
-	return " on conflict (" + joinNames(d.Columns[:d.KeyColumns]) + ") do update set " + strings.Join(sets, ", ")
-}
-
-func (d Def) mergeExpression(column string) string {
-	stored, incoming := d.Name+"."+column, "excluded."+column
-	switch {
-	case slices.Contains(d.SumColumns, column):
-		return stored + " + " + incoming
-	case slices.Contains(d.MaxColumns, column):
-		return "case when " + stored + " > " + incoming + " then " + stored + " else " + incoming + " end"
-	}
-	return incoming
-}
-
-// MergeRow writes a row over another of the same key as Upsert does.
+// MergeRow merges row into over, which has the same key, as Upsert of eventstore/sqldb does in the database. So a batch
+// can be merged in memory first.
 func (t Table[R]) MergeRow(over, row *R) {
 	stored, incoming := t.Fields(over), t.Fields(row)
 	merged := *row

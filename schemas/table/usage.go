@@ -1,25 +1,25 @@
 package table
 
-// UsagePeriod is a contract's period: one row for each stream of usage that was opened.
+// UsagePeriod is the row of a contract's period: one for each usage stream that was opened.
 type UsagePeriod struct {
 	Stream      string
 	Contract    string
-	First       string // first day, 2026-11-21: what the period is called
+	First       string // first day, 2026-11-21; it names the period
 	Next        string // first day of the period after it
-	Cap         int64  // of the contract, all accounts together
-	Used        int64  // what was counted against it
+	Cap         int64  // requests that the contract may use, all its accounts together
+	Used        int64  // requests counted against Cap
 	Opened      Instant
 	Closed      Instant
-	Total       int64 // the three that it was closed with
+	Total       int64 // Total, Lines and Digest are those of the closing event; later corrections are not in them
 	Lines       int64
 	Digest      string // in hexadecimal digits
-	Revision    int64  // of the last event of the stream that is in here
-	PeriodState string // the state of the stream as of then: a usage.balanced event as JSON
+	Revision    int64  // of the last event of the stream that the row contains
+	PeriodState string // the folded stream up to Revision: a usage.balanced event as JSON
 }
 
 // UsageLine is how many requests of an account with a key to an endpoint count on a day, for a contract's period.
 type UsageLine struct {
-	First    string // the period
+	First    string // names the period
 	Account  string
 	Contract string
 	Day      string
@@ -28,14 +28,14 @@ type UsageLine struct {
 	Requests int64
 }
 
-// KeyUse is when a key's last request that counts was recorded.
+// KeyUse is when the last request with a key that counts was recorded.
 type KeyUse struct {
 	Key      string
 	Account  string
 	LastUsed Instant
 }
 
-// UsagePeriods, UsageLines and KeyUses are the tables of usage.
+// Tables of UsageModel.
 var (
 	UsagePeriods = Table[UsagePeriod]{
 		Def: Def{Name: "usage_period", KeyColumns: 1, Indexes: []string{"contract, first"}, Columns: []Column{
@@ -65,16 +65,16 @@ var (
 	}
 )
 
-// UsageModel is the read model of what was counted. For people who ask the database itself it has four views, in French as
-// the customer area is:
+// UsageModel is the read model of what was counted. For people who query the database themselves it has four views, in
+// French as the customer area is:
 //
 //	usage_par_jour     compte, contrat, periode, jour, cle, endpoint, requetes      what an invoice is made of
-//	usage_par_periode  compte, contrat, periode, requetes                           the sums of it
+//	usage_par_periode  compte, contrat, periode, requetes                           its sums
 //	usage_periodes     contrat, periode, fin, limite, utilise, restant, ouverte_le, close_le, total, lignes, empreinte
 //	usage_des_cles     cle, compte, utilise_le                                      the last request that counted
 //
-// A period is called by its first day; fin is the first day after it. utilise is what was held against limite; total, lignes
-// and empreinte are what the period was closed with, and later corrections are in usage_par_jour alone.
+// A period is named by its first day; fin is the first day after it. utilise counts against limite. total, lignes and
+// empreinte are those of the closing; later corrections are in usage_par_jour alone.
 var UsageModel = ReadModel{
 	Name: "usage", Version: 2,
 	Tables: []Def{UsagePeriods.Def, UsageLines.Def, KeyUses.Def},

@@ -7,60 +7,58 @@ import (
 	"strings"
 )
 
-// Redact replaces every token in a text by its hint, so that it can be logged. What begins like a token but is cut
-// short, or has more glued to it, is hidden whole. A text without tokens is returned as it is.
+// Redact replaces every token in a text by its hint, so that the text can be logged. What begins like a token but is too short
+// or too long is hidden whole. A text without tokens is returned as it is, without allocation.
 func (p Prefixes) Redact(text string) string {
-	at, prefix := p.findPrefix(text)
-	if at < 0 {
-		return text
-	}
-	var out strings.Builder
-	for at >= 0 {
-		body := text[at+len(prefix):]
+	return p.replaceTokens(text, func(rest, prefix string) (length int, shown string) {
+		body := rest[len(prefix):]
 		run := wordLength(body)
-		out.WriteString(text[:at+len(prefix)])
+		shown = prefix
 		if run > 0 {
-			out.WriteString("…")
+			shown += "…"
 		}
 		if run == bodyLen+checkLen {
-			out.WriteString(body[run-hintLen : run])
+			shown += body[run-hintLen : run]
 		}
-		text = body[run:]
-		at, prefix = p.findPrefix(text)
-	}
-	out.WriteString(text)
-	return out.String()
+		return len(prefix) + run, shown
+	})
 }
 
-// RedactValidTokens replaces every token in a text by its hint, and nothing else: what only begins like one stays. It is for texts
-// that are kept.
+// RedactValidTokens replaces every token in a text by its hint, and nothing else: what only begins like a token stays. It is
+// for texts that are stored.
 func (p Prefixes) RedactValidTokens(text string) string {
+	return p.replaceTokens(text, func(rest, prefix string) (length int, shown string) {
+		whole := len(prefix) + bodyLen + checkLen
+		if len(rest) < whole {
+			return len(prefix), prefix
+		}
+		if _, ok := p.KindOf(rest[:whole]); !ok {
+			return len(prefix), prefix
+		}
+		return whole, p.Hint(rest[:whole])
+	})
+}
+
+// replaceTokens calls replace wherever a prefix stands in a text, with the text from there on. replace returns how many bytes
+// of it belong to the token, at least those of the prefix, and what to show instead.
+func (p Prefixes) replaceTokens(text string, replace func(rest, prefix string) (length int, shown string)) string {
 	at, prefix := p.findPrefix(text)
 	if at < 0 {
 		return text
 	}
 	var out strings.Builder
 	for at >= 0 {
+		length, shown := replace(text[at:], prefix)
 		out.WriteString(text[:at])
-		text = text[at:]
-		word, shown := text[:len(prefix)], prefix
-		if whole := len(prefix) + bodyLen + checkLen; len(text) >= whole && p.isToken(text[:whole]) {
-			word, shown = text[:whole], p.Hint(text[:whole])
-		}
 		out.WriteString(shown)
-		text = text[len(word):]
+		text = text[at+length:]
 		at, prefix = p.findPrefix(text)
 	}
 	out.WriteString(text)
 	return out.String()
 }
 
-func (p Prefixes) isToken(text string) bool {
-	_, ok := p.KindOf(text)
-	return ok
-}
-
-// findPrefix finds the first prefix in a text.
+// findPrefix finds the first prefix in a text; at is negative when there is none.
 func (p Prefixes) findPrefix(text string) (at int, prefix string) {
 	at = -1
 	for _, each := range [...]string{p.Secret, p.Publishable, p.Area} {
@@ -71,7 +69,7 @@ func (p Prefixes) findPrefix(text string) (at int, prefix string) {
 	return at, prefix
 }
 
-// wordLength is how far a token and what is glued to it goes: another token, say.
+// wordLength is the length of the word at the beginning of a text: of a token and whatever follows it without a separator.
 func wordLength(text string) int {
 	for i := range len(text) {
 		if c := text[i]; !base62[c] && c != '_' && c != '-' {
@@ -90,7 +88,7 @@ func base62Length(text string) int {
 	return len(text)
 }
 
-// RedactingHandler is a log handler that redacts all that passes through it to next: messages and attributes.
+// RedactingHandler returns a log handler that redacts messages and attributes and passes them to next.
 func (p Prefixes) RedactingHandler(next slog.Handler) slog.Handler { return redactingHandler{next, p} }
 
 type redactingHandler struct {

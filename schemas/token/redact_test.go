@@ -70,7 +70,7 @@ type tokenValuer struct{ Key string }
 
 func (s tokenValuer) LogValue() slog.Value { return slog.StringValue(s.Key) }
 
-func TestLogLinesTellNoToken(t *testing.T) {
+func TestLogLinesHoldNoToken(t *testing.T) {
 	t.Parallel()
 	p := token.DefaultPrefixes
 	text := p.New(token.Secret)

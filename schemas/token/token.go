@@ -1,5 +1,6 @@
-// Package token is the form of every token the service gives out: a prefix that tells its kind, 32 random base62
-// characters and 6 that check them. A token with a wrong check is refused before anything is looked up.
+// Package token is the form of every token that the service gives out: a prefix for its kind, 32 random base62 characters and
+// a checksum of 6. Prefixes.New makes one, KindOf checks one before anything is looked up, HashOf gives what is stored of it,
+// and Hint what may be shown. Redact and RedactingHandler keep tokens out of logs.
 package token
 
 import (
@@ -10,7 +11,7 @@ import (
 	"strings"
 )
 
-// Kind is what a token opens.
+// Kind is what a token gives access to.
 type Kind string
 
 const (
@@ -24,11 +25,11 @@ const (
 	bodyLen   = 32 // 190 bits
 	checkLen  = 6
 	hintLen   = 4
-	biasLimit = 256 - 256%len(alphabet) // random bytes from here on are thrown away: no modulo bias
+	biasLimit = 256 - 256%len(alphabet) // random bytes from here on are not used, so that every character is equally likely
 	sumLength = sha256.Size
 )
 
-// base62 says which bytes are in the alphabet.
+// base62 is true for the bytes of the alphabet.
 var base62 = func() (in [256]bool) {
 	for i := range len(alphabet) {
 		in[alphabet[i]] = true
@@ -36,17 +37,17 @@ var base62 = func() (in [256]bool) {
 	return in
 }()
 
-// Hash is the SHA-256 of a whole token: all that is kept of a secret one.
+// Hash is the SHA-256 of a whole token. Of a secret token nothing else is stored.
 type Hash [sumLength]byte
 
-// Prefixes are the beginnings of the three kinds of token. None may begin another.
+// Prefixes are the prefixes of the three kinds of token. Validate has the rules for them.
 type Prefixes struct{ Secret, Publishable, Area string }
 
 // DefaultPrefixes are the prefixes used where none are configured.
 var DefaultPrefixes = Prefixes{Secret: "ld_sk_", Publishable: "ld_pk_", Area: "ld_ct_"}
 
-// Validate says why the prefixes cannot be used: each must be some letters, digits, "_" or "-", and none may begin
-// another, or a token's kind could not be told.
+// Validate says why the prefixes cannot be used. Each must be letters, digits, "_" or "-", at least one. None may begin
+// another, since then the kind of a token would not be clear.
 func (p Prefixes) Validate() error {
 	all := []string{p.Secret, p.Publishable, p.Area}
 	for i, each := range all {
@@ -74,15 +75,15 @@ func (p Prefixes) PrefixOf(k Kind) string {
 	}
 }
 
-// New makes a token of a kind.
+// New makes a random token of a kind.
 func (p Prefixes) New(k Kind) string {
 	text := p.PrefixOf(k) + randomBase62(bodyLen)
 	sum := checksum(text)
 	return text + string(sum[:])
 }
 
-// KindOf tells what a token is, and whether it is well formed: a known prefix, the right length and
-// alphabet, and a check that fits.
+// KindOf returns the kind of a token; false when it is not well formed: a known prefix, the right length and alphabet, and
+// the right checksum. It allocates nothing.
 func (p Prefixes) KindOf(text string) (Kind, bool) {
 	for _, k := range []Kind{Secret, Publishable, Area} {
 		if body, ok := strings.CutPrefix(text, p.PrefixOf(k)); ok && isWellFormed(text, body) {
@@ -104,10 +105,10 @@ func isWellFormed(text, body string) bool {
 	return string(sum[:]) == text[len(signed):]
 }
 
-// HashOf is the hash a token is known by.
+// HashOf is the hash by which a token is looked up.
 func HashOf(text string) Hash { return sha256.Sum256([]byte(text)) }
 
-// Hint is what may be shown of a token: its prefix and its last four characters.
+// Hint is what may be shown of a token: its prefix, "…" and its last four characters. Of any other text it is "…".
 func (p Prefixes) Hint(text string) string {
 	if k, ok := p.KindOf(text); ok {
 		return p.PrefixOf(k) + "…" + text[len(text)-hintLen:]
@@ -129,8 +130,8 @@ func randomBase62(n int) string {
 	return string(out)
 }
 
-// checksum is the CRC-32 (IEEE) of a text in base62, left-padded with zeros. It is reckoned from the table, since
-// crc32.ChecksumIEEE would have the text copied to the heap.
+// checksum is the CRC-32 (IEEE) of a text in base62, left-padded with zeros. It is computed from the table, since
+// crc32.ChecksumIEEE would need a copy of the text on the heap.
 func checksum(text string) (out [checkLen]byte) {
 	sum := ^uint32(0)
 	for i := range len(text) {

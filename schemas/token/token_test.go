@@ -77,7 +77,7 @@ func TestCharactersAreSpreadEvenly(t *testing.T) {
 	}
 }
 
-func TestEveryEditOfOneCharacterIsNoticed(t *testing.T) {
+func TestEveryEditOfOneCharacterIsRefused(t *testing.T) {
 	t.Parallel()
 	text := token.DefaultPrefixes.New(token.Secret)
 	for i := range len(text) {
@@ -106,7 +106,7 @@ func TestAPublishableTokenCannotBeEditedIntoASecretOne(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTokenHasNoKind(t *testing.T) {
+func TestMalformedTokenHasNoKind(t *testing.T) {
 	t.Parallel()
 	text := token.DefaultPrefixes.New(token.Secret)
 	for _, bad := range []string{
@@ -130,7 +130,7 @@ func TestHintShowsPrefixAndLastFour(t *testing.T) {
 	}
 }
 
-func TestPrefixesMustTellKindsApart(t *testing.T) {
+func TestPrefixesMustNotBeginEachOther(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []token.Prefixes{
 		{}, {"", "b", "c"}, {"a", "", "c"}, {"a", "b", ""}, {"x", "x", "c"}, {"adr", "adr_pk", "c"}, {"a", "b_", "b"},

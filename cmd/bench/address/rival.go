@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/vintages"
+	"lieudit/eventstore/meiliclient"
 	"lieudit/queries/address"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/directory"
 	"lieudit/queries/address/vintage"
-	"lieudit/queries/locations/meili"
 )
 
 // testedEngine is an engine on one of the indexes.
@@ -28,7 +28,7 @@ func noQueryCounts() (int64, int64) { return 0, 0 }
 // fillMeilisearch lists a vintage in Meilisearch, and tells how fast; end removes it.
 func (o Options) fillMeilisearch(ctx context.Context, communes *commune.Table, v *vintage.Vintage, rows int, reporter Reporter) (r testedEngine, end func() error, err error) {
 	end = func() error { return nil }
-	server, err := meili.ParseServer(o.Meilisearch)
+	server, err := meiliclient.ParseServer(o.Meilisearch)
 	if err != nil {
 		return r, end, err
 	}

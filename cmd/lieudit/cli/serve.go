@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/service"
-	"lieudit/queries/locations/meili"
+	"lieudit/eventstore/meiliclient"
 	"lieudit/schemas/token"
 )
 
@@ -93,7 +93,7 @@ func validateMeilisearch(c *cli.Command, config service.Config) error {
 		}
 		return nil
 	}
-	if _, err := meili.ParseServer(config.Meilisearch); err != nil {
+	if _, err := meiliclient.ParseServer(config.Meilisearch); err != nil {
 		return newUsageError(c, "--meilisearch (LIEUDIT_MEILISEARCH): %v", err)
 	}
 	return nil

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"lieudit/eventstore/meiliclient"
 	"lieudit/queries/address"
 	"lieudit/queries/address/directory"
 	"lieudit/queries/address/vintage"
-	"lieudit/queries/locations/meili"
 )
 
 // Where the candidates of addresses come from.
@@ -27,7 +27,7 @@ func (s *service) openAddressIndex() error {
 	if s.AddressIndex != MeilisearchIndex {
 		return nil
 	}
-	server, err := meili.ParseServer(s.Meilisearch)
+	server, err := meiliclient.ParseServer(s.Meilisearch)
 	if err != nil {
 		return fmt.Errorf("address index: %w", err)
 	}

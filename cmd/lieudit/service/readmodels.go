@@ -21,7 +21,7 @@ func coreReadModels() []projector.Model {
 // readModelsOfCategory are the names of those that read the events of a category.
 func readModelsOfCategory(category string) (names []string) {
 	for _, m := range coreReadModels() {
-		if slices.Contains(m.Categories, category) {
+		if slices.Contains(m.Categories(), category) {
 			names = append(names, m.Name)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/bodylimit"
@@ -50,7 +51,7 @@ type service struct {
 	logs           logs
 	vault          *vault.Bound  // of personal fields
 	vaultChanged   chan struct{} // told when a vault is whole again
-	registry       *table.Registry
+	registry       *sqldb.Registry
 	waitLimiter    *waitlimit.Limiter // for a log that is slow
 	keyRing        *keyring.Ring
 	projector      *projector.Projector
@@ -60,7 +61,7 @@ type service struct {
 	repairs        *repair.Repairs
 	ledger         *usage.Meter
 	locations      *locations.Locations
-	siteIndex      *meili.Index         // nil: sites are searched in memory
+	siteEngine     *meili.Engine        // nil: sites are searched in memory
 	siteIndexer    *searchindex.Indexer // with sites
 	hasCaughtUp    atomic.Bool          // the read models, once
 	atlas          *atlas.Atlas
@@ -115,7 +116,7 @@ func (s *service) openDatabases() (err error) {
 	if s.Postgres == "" {
 		location = filepath.Join(s.Data, "readmodels")
 	}
-	if s.registry, err = table.OpenRegistry(location); err != nil {
+	if s.registry, err = sqldb.OpenRegistry(location); err != nil {
 		return err
 	}
 	s.onClose(s.registry.Close)

@@ -3,16 +3,17 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/meiliclient"
 	"lieudit/projections/locations"
 	"lieudit/projections/projector"
 	"lieudit/projections/searchindex"
+	meiliindex "lieudit/projections/searchindex/meili"
 	"lieudit/queries/locations/meili"
 	"lieudit/queries/locations/memory"
 	"lieudit/queries/locations/search"
@@ -24,12 +25,12 @@ func (s *service) openSiteSearch() error {
 	if s.Meilisearch == "" {
 		return nil
 	}
-	server, err := meili.ParseServer(s.Meilisearch)
+	server, err := meiliclient.ParseServer(s.Meilisearch)
 	if err != nil {
 		return err
 	}
-	s.siteIndex = meili.New(server, s.registry)
-	s.siteIndexer = searchindex.New(siteIndexAdapter{s.siteIndex}, s.registry)
+	s.siteEngine = meili.New(server, s.registry)
+	s.siteIndexer = searchindex.New(meiliindex.New(server, s.registry, meili.NewDocument), s.registry)
 	s.siteIndexer.Log = s.Log
 	return nil
 }
@@ -37,8 +38,8 @@ func (s *service) openSiteSearch() error {
 // newSearchEngine is the newSearchEngine of sites: in Meilisearch, or in memory and then no older than the last change of an account's places that
 // was seen.
 func (s *service) newSearchEngine() search.Engine {
-	if s.siteIndex != nil {
-		return s.siteIndex
+	if s.siteEngine != nil {
+		return s.siteEngine
 	}
 	return memory.New(s.registry, func(account string) uint64 { return uint64(s.changes.LastChange(account)) }, s.Now, memory.DefaultMaxSites)
 }
@@ -90,31 +91,4 @@ func (c Config) describeSiteSearch() string {
 		return "in memory"
 	}
 	return "Meilisearch, " + hideKey(c.Meilisearch)
-}
-
-// siteIndexAdapter is the index of sites as an outbox tells it.
-type siteIndexAdapter struct{ index *meili.Index }
-
-func (x siteIndexAdapter) Open(ctx context.Context) (searchindex.IndexState, error) {
-	told, err := x.index.Open(ctx)
-	return searchindex.IndexState(told), mapIndexError(err)
-}
-
-func (x siteIndexAdapter) ApplyBatch(ctx context.Context, b searchindex.Batch) error {
-	return mapIndexError(x.index.ApplyBatch(ctx, meili.Batch(b)))
-}
-
-func (x siteIndexAdapter) SaveProgress(ctx context.Context, b searchindex.Batch) error {
-	return mapIndexError(x.index.SaveProgress(ctx, meili.Batch(b)))
-}
-
-// mapIndexError is an error of the index as the outbox knows it.
-func mapIndexError(err error) error {
-	switch {
-	case errors.Is(err, meili.ErrRejected):
-		return fmt.Errorf("%w: %w", searchindex.ErrRefused, err)
-	case errors.Is(err, meili.ErrIndexReplaced):
-		return fmt.Errorf("%w: %w", searchindex.ErrLost, err)
-	}
-	return err
 }

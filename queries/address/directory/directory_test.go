@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/eventstore/meiliclient"
+	"lieudit/eventstore/meiliclient/meilitest"
 	"lieudit/queries/address"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/directory"
 	"lieudit/queries/address/vintage"
-	"lieudit/queries/locations/meili"
-	"lieudit/queries/locations/meili/meilitest"
 )
 
 // clock is a time that the test moves.
@@ -25,7 +25,7 @@ func (c *clock) now() time.Time { return c.Time }
 func noon() *clock { return &clock{time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
 
 // instance is one of those that share a server.
-func instance(s meili.Server, name string, c *clock) *directory.Directory {
+func instance(s meiliclient.Server, name string, c *clock) *directory.Directory {
 	d := directory.New(s.Client(), name, c.now)
 	d.Name = s.Index
 	return d

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/eventstore/meiliclient"
 	"lieudit/queries/address"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/directory"
-	"lieudit/queries/locations/meili"
 )
 
 func TestAServerThatIsAwayIsAnErrorInTime(t *testing.T) {
@@ -30,7 +30,7 @@ func TestAServerThatIsAwayIsAnErrorInTime(t *testing.T) {
 	}
 	gone.Close()
 	for name, addr := range map[string]net.Addr{"silent": silent.Addr(), "gone": gone.Addr()} {
-		d := instance(meili.Server{URL: "http://" + addr.String(), Index: "test"}, "one", noon())
+		d := instance(meiliclient.Server{URL: "http://" + addr.String(), Index: "test"}, "one", noon())
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		_, err := d.Of(v).Find(ctx, []address.Ask{{Words: []string{"rue"}, Limit: 5}})
@@ -76,7 +76,7 @@ func TestAnswersThatCannotBeMeantAreErrors(t *testing.T) {
 		"a wrong key":            {http.StatusForbidden, `{"message":"The provided API key is invalid.","code":"invalid_api_key","type":"auth","link":""}`},
 		"an internal error":      {http.StatusInternalServerError, `oh`},
 	} {
-		d := instance(meili.Server{URL: "http://spoilt", Index: "test", Transport: s}, "one", noon())
+		d := instance(meiliclient.Server{URL: "http://spoilt", Index: "test", Transport: s}, "one", noon())
 		_, err := d.Of(v).Find(t.Context(), []address.Ask{{Words: []string{"rue"}, Limit: 5}})
 		if err == nil {
 			t.Errorf("%s: no error", name)
@@ -98,7 +98,7 @@ func (h *heard) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestWhatIsTypedStaysOutOfTheSyntaxOfFilters(t *testing.T) {
 	t.Parallel()
 	v, h := vintageOf(t, addresstest.Hamlet()), &heard{}
-	d := instance(meili.Server{URL: "http://heard", Index: "test", Transport: h}, "one", noon())
+	d := instance(meiliclient.Server{URL: "http://heard", Index: "test", Transport: h}, "one", noon())
 	_, err := d.Of(v).Find(t.Context(), []address.Ask{{
 		Words: []string{"rue"}, Limit: 5, Postcodes: []string{"48000", "1] OR type = municipality", `"`}, Departments: []string{"2A", "", "48 OR 1"},
 	}})

@@ -1,59 +1,37 @@
 package meili
 
 import (
-	"encoding/base64"
-	"encoding/json"
+	"encoding/base32"
+	"encoding/hex"
 	"math"
 	"strings"
+	"unicode/utf8"
 
-	"lieudit/queries/locations"
 	"lieudit/queries/locations/search"
-	locationsschemas "lieudit/schemas/locations"
+	"lieudit/schemas/locations"
+	"lieudit/schemas/siteindex"
 	"lieudit/schemas/table"
 )
 
-// document is a site as the server keeps it.
-type document struct {
-	ID          string   `json:"id"` // of the row, as the server has ids
-	Generation  string   `json:"copie"`
-	Account     string   `json:"compte"`
-	Referential string   `json:"referentiel"`
-	Active      bool     `json:"actif"`
-	Tags        []string `json:"tags"`
-	ExternalID  string   `json:"externe"`
-	Name        string   `json:"nom"`     // words of the name
-	Town        string   `json:"lieu"`    // of tags, town and postcode
-	Address     string   `json:"adresse"` // of the rest of the address
-	FoldedName  string   `json:"tri"`     // the name as it is sorted by
-	SortKey0    string   `json:"ordre0"`
-	SortKey1    string   `json:"ordre1"`
-	SortKey2    string   `json:"ordre2"`
-	SortKey3    string   `json:"ordre3"`
-	Lat         *float64 `json:"lat,omitempty"`
-	Lon         *float64 `json:"lon,omitempty"`
-}
-
-// newDocument is the document of a row.
-func newDocument(generation string, r table.Site) (document, error) {
+// NewDocument makes the document of a row that is from a generation. It fails where the row's content cannot be read.
+func NewDocument(generation string, r table.Site) (siteindex.Document, error) {
 	c, err := locations.SiteFromRow(r)
 	if err != nil {
-		return document{}, err
+		return siteindex.Document{}, err
 	}
-	v, a := newWordEncoder(r.Account), c.Address
-	if a == nil {
-		a = &locationsschemas.SiteAddress{}
-	}
+	v := newWordEncoder(r.Account)
+	var texts [search.InAddress + 1][]string
+	search.VisitTexts(c.Name, c.Tags, c.Address, func(text string, in search.Field) { texts[in] = append(texts[in], text) })
 	name := search.FoldName(c.Name)
 	key := v.encodeSortKey(search.SortKey{Name: name, ExternalID: r.ExternalID, Referential: r.Referential})
-	d := document{
-		ID: documentID(r.ID), Generation: hashText(generation), Account: hashText(r.Account), Referential: hashText(r.Referential), Active: r.Active,
+	d := siteindex.Document{
+		ID: siteindex.DocumentID(r.ID), Generation: siteindex.HashText(generation), Account: siteindex.HashText(r.Account), Referential: siteindex.HashText(r.Referential), Active: r.Active,
 		ExternalID: v.encodeExternalID(r.ExternalID), FoldedName: name,
-		Name: v.encodeTexts(c.Name), Town: v.encodeTexts(append([]string{a.City, a.PostalCode}, c.Tags...)...),
-		Address:  v.encodeTexts(a.Line1, a.Line2, a.InseeCode, a.Country),
+		Name: v.encodeTexts(texts[search.InName]), Town: v.encodeTexts(texts[search.InTown]), Address: v.encodeTexts(texts[search.InAddress]),
 		SortKey0: key[0], SortKey1: key[1], SortKey2: key[2], SortKey3: key[3],
 	}
 	for _, tag := range c.Tags {
-		d.Tags = append(d.Tags, hashText(search.FoldTag(tag)))
+		d.Tags = append(d.Tags, siteindex.HashText(search.FoldTag(tag)))
 	}
 	if c.Lat != nil && c.Lon != nil && math.Abs(*c.Lat) <= 90 && math.Abs(*c.Lon) <= 180 {
 		d.Lat, d.Lon = c.Lat, c.Lon
@@ -61,31 +39,141 @@ func newDocument(generation string, r table.Site) (document, error) {
 	return d, nil
 }
 
-// documentID is the id of a row's document: the server takes no others.
-func documentID(row string) string { return base64.RawURLEncoding.EncodeToString([]byte(row)) }
+// wordEncoder writes an account's words. The server considers only so many of the words in an index that are like a
+// typed one; so each word bears a mark of its account, and no word of another account is like it. The mark follows the
+// first letter, as the server counts a typo in the first letter twice.
+type wordEncoder struct{ accountMark string }
 
-// serverHit is what the server gives back of a document.
-type serverHit struct {
-	ID         string          `json:"id"`
-	FoldedName string          `json:"tri"`
-	Lat        *float64        `json:"lat"`
-	Lon        *float64        `json:"lon"`
-	Score      float64         `json:"_rankingScore"`
-	Details    json.RawMessage `json:"_rankingScoreDetails"`
+func newWordEncoder(account string) wordEncoder {
+	return wordEncoder{siteindex.HashText(account)[:siteindex.AccountMarkLetters]}
 }
 
-// displayedAttributes are the attributes the server gives back, whoever asks it.
-var displayedAttributes = []string{"id", "tri", "lat", "lon"}
+// maxWordBytes is a little less than the longest word that the server keeps.
+const maxWordBytes = 240
 
-// parseID are the parseID of a row's id.
-func (f serverHit) parseID() (row, referential, externalID string, ok bool) {
-	b, err := base64.RawURLEncoding.DecodeString(f.ID)
-	if err != nil {
-		return "", "", "", false
+// encodeWord is a word as the index has it: letters from a to z and digits.
+func (v wordEncoder) encodeWord(w string) string {
+	var b strings.Builder
+	for i, r := range w {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
+			b.WriteByte(byte(r))
+		} else {
+			writeLetter(&b, r)
+		}
+		if i == 0 {
+			b.WriteString(v.accountMark)
+		}
+		if b.Len() > maxWordBytes {
+			break
+		}
 	}
-	parts := strings.SplitN(string(b), "/", 3)
-	if len(parts) != 3 {
-		return "", "", "", false
+	return b.String()
+}
+
+// writeLetter writes a letter of another script as four Latin letters and digits. The server would cut such words in
+// its own way.
+func writeLetter(b *strings.Builder, r rune) {
+	const letters = "abcdefghijklmnopqrstuvwxyz012345"
+	for shift := 15; shift >= 0; shift -= 5 {
+		b.WriteByte(letters[r>>shift&31])
 	}
-	return string(b), parts[1], parts[2], true
+}
+
+// encodePrefix is the beginning of a word as a word of its own. The server considers at most a thousand words that
+// begin with the letters typed, so words are found by these where few letters were typed.
+func (v wordEncoder) encodePrefix(w string) string { return v.encodeWord(w) + "0" }
+
+// maxPrefixLetters is how many letters the longest beginning has that is indexed as a word of its own. Numbers are
+// found with no typos, so it covers all but the longest numbers.
+func maxPrefixLetters(w string) int {
+	switch {
+	case '0' <= w[0] && w[0] <= '9':
+		return 12
+	case isLatin(w):
+		return 2
+	}
+	return 3
+}
+
+// isLatin says whether a word is in Latin letters.
+func isLatin(w string) bool { return strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") == "" }
+
+// encodeTexts are the words of texts as the index has them. The first is none of theirs, so that none scores higher for
+// being the first.
+func (v wordEncoder) encodeTexts(texts []string) string {
+	words, known := []string{"0"}, map[string]bool{}
+	add := func(w string) {
+		if !known[w] {
+			known[w] = true
+			words = append(words, w)
+		}
+	}
+	for _, text := range texts {
+		search.VisitTerms(text, func(w string) {
+			add(v.encodeWord(w))
+			letters := 0
+			for i, r := range w {
+				if letters++; letters > maxPrefixLetters(w) {
+					break
+				}
+				add(v.encodePrefix(w[:i+utf8.RuneLen(r)]))
+			}
+		})
+	}
+	return strings.Join(words, " ")
+}
+
+// encodeQuery is a query's words as the server is sent them. Quoted words must be there as they are. expanded has a bit
+// for each word that is replaced with what it stands for.
+func (v wordEncoder) encodeQuery(words []search.Word, expanded uint) string {
+	var all []string
+	for i, w := range words {
+		switch {
+		case w.Expansions != nil && expanded&(1<<i) != 0:
+			for _, m := range w.Expansions {
+				all = append(all, siteindex.Quote(v.encodeWord(m)))
+			}
+		case w.MayBePrefix && utf8.RuneCountInString(w.Text) <= maxPrefixLetters(w.Text):
+			all = append(all, siteindex.Quote(v.encodePrefix(w.Text)))
+		case w.MayBePrefix || search.AllowedTypos(w.Text) > 0:
+			all = append(all, v.encodeWord(w.Text))
+		default:
+			all = append(all, siteindex.Quote(v.encodeWord(w.Text)))
+		}
+	}
+	encoded := strings.Join(all, " ")
+	if n := len(words); words[n-1].Expansions != nil && expanded&(1<<(n-1)) != 0 {
+		encoded += " " // else the server would take the last word for a beginning
+	}
+	return encoded
+}
+
+// encodeExternalID is an external id as the index has it, whatever its case. That of a beginning is a beginning of it.
+func (v wordEncoder) encodeExternalID(id string) string {
+	return v.accountMark + hex.EncodeToString([]byte(strings.ToLower(id)))
+}
+
+const (
+	sortKeyParts      = 4   // attributes that a sort key takes
+	sortKeyPartLength = 440 // bytes of one of them; the server cuts at 479
+	rangeEnd          = "~" // sorts after all encoded texts
+)
+
+// sortableEncoding keeps the order of bytes: its letters are in the order of ASCII.
+var sortableEncoding = base32.HexEncoding.WithPadding(base32.NoPadding)
+
+// encodeSortKey is a sort key of search.ByName, in parts that are compared one after the other as texts.
+func (v wordEncoder) encodeSortKey(p search.SortKey) [sortKeyParts]string {
+	nameFlag := "0"
+	if p.Name == "" {
+		nameFlag = "1"
+	}
+	joined := strings.Join([]string{nameFlag + p.Name, p.ExternalID, p.Referential}, "\x00")
+	rest := strings.ToLower(sortableEncoding.EncodeToString([]byte(joined)))
+	var pieces [sortKeyParts]string
+	for i := range pieces {
+		n := min(sortKeyPartLength, len(rest))
+		pieces[i], rest = v.accountMark+rest[:n], rest[n:]
+	}
+	return pieces
 }

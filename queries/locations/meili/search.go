@@ -1,18 +1,54 @@
+// Package meili searches sites in the index that projections/searchindex/meili fills on a Meilisearch server
+// (schemas/siteindex says what is in it). Its one constraint: the server only finds and orders ids. Every site of an
+// answer is read from the read model and checked again, so nothing of another account can be shown, whatever the index
+// holds.
+//
+//	search.Query ── buildSubqueries ──► subquery… ── fetchHits ──► serverHit… ── collectCandidates ──► candidateSet
+//	   the ways to read the words          one request to the server          in the order of the query    │
+//	                                                                                                        ▼
+//	search.Result ◄── search.Hit ◄── verifyRow ◄── table.Site… ◄── loadRows ◄───────────────────────── readPage
+//
+// When a page does not fill up, the next attempt looks farther (scopeFor).
 package meili
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
+	"time"
 
+	"github.com/meilisearch/meilisearch-go"
+
+	"lieudit/eventstore/meiliclient"
+	"lieudit/eventstore/sqldb"
 	"lieudit/queries/locations/search"
+	"lieudit/schemas/siteindex"
 	"lieudit/schemas/table"
 )
 
-// Search answers a question as finder.Engine says.
-func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, error) {
+// Engine searches the index of sites on a server. It is safe for concurrent use.
+type Engine struct {
+	server   meilisearch.ServiceManager
+	registry *sqldb.Registry
+	timeout  time.Duration
+	name     atomic.Pointer[string] // of the index; nil until the log is known
+}
+
+// New is the engine on a server, of the sites whose rows are in a registry's read model. Nothing is asked before Search.
+func New(s meiliclient.Server, registry *sqldb.Registry) *Engine {
+	x := &Engine{server: s.Client(), registry: registry, timeout: cmp.Or(s.Timeout, siteindex.SearchTimeout)}
+	if s.Index != "" {
+		x.name.Store(&s.Index)
+	}
+	return x
+}
+
+// Search answers a query as search.Engine says.
+func (x *Engine) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	if err := q.Validate(); err != nil {
 		return search.Result{}, err
 	}
@@ -23,7 +59,7 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 	if err := x.checkAccount(ctx, q.Account); err != nil {
 		return search.Result{}, fmt.Errorf("sites of %s: %w", q.Account, err)
 	}
-	s := &indexSearch{Query: q, sites: x, order: q.EffectiveSort(), encoder: newWordEncoder(q.Account)}
+	s := &indexSearch{Query: q, engine: x, order: q.EffectiveSort(), encoder: newWordEncoder(q.Account)}
 	if hasCursor {
 		s.after = &after
 	}
@@ -32,9 +68,7 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
-	if s.indexName, err = x.Name(ctx); errors.Is(err, errLogEmpty) {
-		return search.Result{}, nil
-	} else if err != nil {
+	if s.indexName, err = x.indexName(ctx); err != nil || s.indexName == "" {
 		return search.Result{}, err
 	}
 	for attempt := 0; ; attempt++ {
@@ -49,16 +83,33 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 	}
 }
 
-// checkAccount is nil where something may be checkAccount of an account, whatever the server finds: where it finds nothing, no row is
-// read that would tell.
-func (x *Index) checkAccount(ctx context.Context, account string) error {
-	return x.registry.ReadAccount(ctx, table.LocationsModel, account, func(*table.DB) error { return nil })
+// checkAccount fails while nothing of the account may be shown. Where the server finds nothing no row is read, and
+// reading one is what would fail otherwise.
+func (x *Engine) checkAccount(ctx context.Context, account string) error {
+	return x.registry.ReadAccount(ctx, table.LocationsModel, account, func(*sqldb.DB) error { return nil })
 }
 
-// indexSearch is one question.
+// indexName is the name of the index on the server, "" while the log is empty: there is no index then.
+func (x *Engine) indexName(ctx context.Context) (string, error) {
+	if name := x.name.Load(); name != nil {
+		return *name, nil
+	}
+	log, err := x.registry.LogID(ctx, table.LocationsModel)
+	if err != nil {
+		return "", fmt.Errorf("index of sites: %w", err)
+	}
+	if log == "" {
+		return "", nil
+	}
+	name := siteindex.Name(log)
+	x.name.Store(&name)
+	return name, nil
+}
+
+// indexSearch is one query.
 type indexSearch struct {
 	search.Query
-	sites      *Index
+	engine     *Engine
 	indexName  string
 	order      search.Sort
 	encoder    wordEncoder
@@ -66,34 +117,38 @@ type indexSearch struct {
 	subqueries []subquery
 }
 
-// candidate is a site that the server found, and where it stands in the order by what the server knows of it.
+// candidate is a site that the server found, and its sort key by what the server knows of it.
 type candidate struct {
 	rowID   string
 	sortKey search.SortKey
 }
 
-// candidateSet are the first candidates of all, in their order, and whether they are all.
+// candidateSet are the first candidates of all, in their order, and whether they are all there are. Sites that the
+// server found beyond them are not in the set, as others that it did not return may come before those.
 type candidateSet struct {
 	candidates []candidate
 	isComplete bool
 }
 
-// searchScope is how far a question looks at once.
+// searchScope is how far an attempt looks.
 type searchScope struct {
-	limit    int     // candidates of each source
+	limit    int     // candidates of each subquery
 	radius   float64 // metres from the center; 0 for everywhere
-	sameRank bool    // only at what answers as well as the last of the page before, and comes after it by name
+	sameRank bool    // only sites with the rank of the last one of the page before, and after it by name
 }
 
 const (
-	maxAccountSites = 1_000_000 // no account has more sites
-	spareCandidates = 8         // candidates more than there is room for: some are not what the index says any more
-	wideningFactor  = 4         // times, from one attempt to the next
-	firstRadius     = 1_000     // metres
+	spareCandidates = 8     // candidates more than the page has room for, as some are not what the index says any more
+	wideningFactor  = 4     // of the radius, from one attempt to the next; its square for the limit
+	firstRadius     = 1_000 // metres
 	lastRadius      = 2_000_000
 )
 
-// scopeFor is how far the n-th attempt looks, each farther than the one before, the last everywhere.
+// scopeFor is how far an attempt looks, from 0. Each looks farther than the one before, and the last one everywhere.
+//
+// By distance the radius grows, as the server cannot sort by it without looking at the sites of all accounts. By name
+// or relevance the number of candidates grows, and a later page by relevance first tries the sites of the same rank.
+// Where the server has no such order all that matches is fetched at once.
 func (s *indexSearch) scopeFor(attempt int) searchScope {
 	limit := s.Limit + spareCandidates
 	switch {
@@ -103,21 +158,22 @@ func (s *indexSearch) scopeFor(attempt int) searchScope {
 			attempt = max(0, attempt-1)
 		}
 		if radius <= lastRadius && (s.Radius == 0 || radius < s.Radius) {
-			return searchScope{limit: maxAccountSites, radius: radius}
+			return searchScope{limit: siteindex.MaxAccountSites, radius: radius}
 		}
-		return searchScope{limit: maxAccountSites}
+		return searchScope{limit: siteindex.MaxAccountSites}
 	case !s.usesServerOrder():
-		return searchScope{limit: maxAccountSites}
+		return searchScope{limit: siteindex.MaxAccountSites}
 	case s.order == search.ByRelevance && s.after != nil && attempt == 0:
 		return searchScope{limit: 2 * limit, sameRank: true}
 	}
-	for ; attempt > 0 && limit < maxAccountSites; attempt-- {
+	for ; attempt > 0 && limit < siteindex.MaxAccountSites; attempt-- {
 		limit *= wideningFactor * wideningFactor
 	}
-	return searchScope{limit: min(limit, maxAccountSites)}
+	return searchScope{limit: min(limit, siteindex.MaxAccountSites)}
 }
 
-// usesServerOrder says whether the server's order is that of the question. Where it is not, all that is found is put in order here.
+// usesServerOrder says whether the server's order is that of the query. Where it is not, all that is found is sorted
+// here.
 func (s *indexSearch) usesServerOrder() bool {
 	if s.order == search.ByName {
 		return s.TrimmedText() == ""
@@ -125,8 +181,8 @@ func (s *indexSearch) usesServerOrder() bool {
 	return s.order == search.ByRelevance && s.Center == nil
 }
 
-// collectCandidates asks the server for candidates. What may be incomplete is left out: beyond the last candidate of a source that has more,
-// and beyond the radius that was looked within.
+// collectCandidates asks the server for candidates and sorts them. It leaves out those that may not be the first of
+// all: beyond the last candidate of a subquery that has more, and beyond the radius.
 func (s *indexSearch) collectCandidates(ctx context.Context, scope searchScope) (candidateSet, error) {
 	hitsBySubquery, err := s.fetchHits(ctx, scope)
 	if err != nil {
@@ -163,9 +219,9 @@ func (s *indexSearch) collectCandidates(ctx context.Context, scope searchScope) 
 	return f, nil
 }
 
-// candidateOf is what a source found.
+// candidateOf is the candidate of a hit, or false where the document's id is no site's.
 func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool) {
-	row, referential, externalID, ok := hit.parseID()
+	row, referential, externalID, ok := siteindex.ParseDocumentID(hit.ID)
 	c := candidate{row, search.SortKey{Name: hit.FoldedName, ExternalID: externalID, Referential: referential}}
 	if s.order == search.ByRelevance {
 		c.sortKey.Rank = sub.rank(hit)
@@ -179,8 +235,8 @@ func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool)
 	return c, ok
 }
 
-// readPage is the page after the cursor, and whether it is full and more is known to follow. Candidates are read from the
-// read model as far as there is room.
+// readPage is the page after the cursor. It reads candidates from the read model a page at a time, until the page has
+// room for no more. isFull says that the page is full and that a site is known to follow.
 func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Result, isFull bool, err error) {
 	var last search.SortKey
 	seen := map[string]bool{}
@@ -219,7 +275,7 @@ func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Re
 	return r, isFull, flushPending()
 }
 
-// loadRows are the candidates' rows by their ids.
+// loadRows are the candidates' rows by id.
 func (s *indexSearch) loadRows(ctx context.Context, candidates []candidate) (map[string]table.Site, error) {
 	if len(candidates) == 0 {
 		return nil, nil
@@ -229,8 +285,8 @@ func (s *indexSearch) loadRows(ctx context.Context, candidates []candidate) (map
 		keys[i] = c.rowID
 	}
 	rows := make(map[string]table.Site, len(keys))
-	err := s.sites.registry.ReadAccount(ctx, table.LocationsModel, s.Account, func(db *table.DB) error {
-		loaded, err := table.LoadByKeys(ctx, db, table.Sites, keys)
+	err := s.engine.registry.ReadAccount(ctx, table.LocationsModel, s.Account, func(db *sqldb.DB) error {
+		loaded, err := sqldb.LoadByKeys(ctx, db, table.Sites, keys)
 		for _, r := range loaded {
 			rows[r.ID] = r
 		}

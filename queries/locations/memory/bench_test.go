@@ -17,8 +17,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// BenchmarkSearch asks one account of 11,000 sites among many that are held at the same time, and these now and then: a million sites
-// where LIEUDIT_TEST_LONG is set, else a tenth.
+// BenchmarkSearch searches one account of 11,000 sites among many that are in memory too, and these now and then: a
+// million sites where LIEUDIT_TEST_LONG is set, else a tenth.
 func BenchmarkSearch(b *testing.B) {
 	part := 10
 	if os.Getenv("LIEUDIT_TEST_LONG") != "" {
@@ -32,9 +32,9 @@ func BenchmarkSearch(b *testing.B) {
 func benchmark(b *testing.B, accounts, sites int) {
 	s := open(b, b.TempDir(), memory.DefaultMaxSites*2)
 	rows := chainOfShops(b, "big", 11_000)
-	s.put(b, rows...)
+	s.writeRows(b, rows...)
 	for i := range accounts {
-		s.put(b, chainOfShops(b, account(i), sites)...)
+		s.writeRows(b, chainOfShops(b, account(i), sites)...)
 	}
 	before := heap()
 	began := time.Now()
@@ -74,10 +74,10 @@ func (s *fixture) searchPage(t testing.TB, q search.Query) search.Result {
 	return r
 }
 
-// way is a kind of question, put about a site.
+// way is a kind of query, made of a site.
 type way struct {
-	name string
-	ask  func(*rand.Rand, table.Site) search.Query
+	name  string
+	query func(*rand.Rand, table.Site) search.Query
 }
 
 var asking = []way{
@@ -136,12 +136,12 @@ func slip(rng *rand.Rand, s string) string {
 	return string(letters)
 }
 
-// measure asks again and again, every tenth time another account.
+// measure searches again and again, every tenth time in another account.
 func (s *fixture) measure(b *testing.B, way way, rows []table.Site, accounts int) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	questions := make([]search.Query, 1000)
 	for i := range questions {
-		questions[i] = way.ask(rng, rows[rng.IntN(len(rows))])
+		questions[i] = way.query(rng, rows[rng.IntN(len(rows))])
 		questions[i].Account = "big"
 		if i%10 == 9 {
 			questions[i].Account = account(rng.IntN(accounts))
@@ -165,7 +165,7 @@ func (s *fixture) measure(b *testing.B, way way, rows []table.Site, accounts int
 	b.ReportMetric(float64(worked[len(worked)*99/100].Microseconds()), "cpu-µs-p99")
 }
 
-// processor is the time this thread has worked: what others do on the machine is not in it.
+// processor is the processor time of this thread, without what other processes use.
 func processor() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
@@ -174,7 +174,7 @@ func processor() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// rewrite measures the search after a change of n sites.
+// rewrite measures the search after n sites have changed.
 func (s *fixture) rewrite(b *testing.B, rows []table.Site, n int) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var took time.Duration
@@ -184,7 +184,7 @@ func (s *fixture) rewrite(b *testing.B, rows []table.Site, n int) {
 		for i := range fresh {
 			fresh[i].Version++
 		}
-		s.put(b, fresh...)
+		s.writeRows(b, fresh...)
 		began := time.Now()
 		s.searchPage(b, search.Query{Account: "big"})
 		took += time.Since(began)
@@ -193,11 +193,11 @@ func (s *fixture) rewrite(b *testing.B, rows []table.Site, n int) {
 	b.ReportMetric(float64(took.Microseconds())/float64(times), "µs-search-after")
 }
 
-// BenchmarkLoad loads accounts of 11,000 sites that are not held.
+// BenchmarkLoad loads accounts of 11,000 sites that are not in memory.
 func BenchmarkLoad(b *testing.B) {
 	s := open(b, b.TempDir(), 1)
 	for i := range 2 {
-		s.put(b, chainOfShops(b, account(i), 11_000)...)
+		s.writeRows(b, chainOfShops(b, account(i), 11_000)...)
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

@@ -2,53 +2,58 @@ package memory
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"lieudit/queries/locations/search"
 	"lieudit/schemas/table"
 )
 
-// index is a set of an account's sites. A site's ordinal is its place in the order of names. An index does not change: a
-// later one is made of it, and shares the texts.
+// index is a set of an account's sites. A site's ordinal is its rank in the order of names. An index does not change:
+// withChanges makes the next one, which shares the chunks of records.
 type index struct {
-	recordRefs          []uint64 // where each site's parcel is: the text, and the byte in it
-	chunks              []string
-	dictionary          string    // of the contents in the parcels
-	dictionaryLiveBytes int       // live when the primer was made
-	lat                 []float64 // NaN for a site without a position
+	recordRefs          []uint64  // by ordinal, where the site's record is: the chunk, and the byte in it
+	chunks              []string  // of records, one after the other
+	dictionary          string    // that the contents in the records are compressed with
+	dictionaryLiveBytes int       // liveBytes when the dictionary was made
+	lat                 []float64 // by ordinal; NaN for a site without a position
 	lon                 []float64
-	byID                []uint32 // ordinals in the order of external ids, whatever their case
-	words               invertedIndex
-	facets              invertedIndex
-	liveBytes           int // bytes of parcels that are in use
-	totalBytes          int // bytes of texts
+	byID                []uint32      // ordinals in the order of compareIDs
+	words               invertedIndex // of the texts that are searched
+	facets              invertedIndex // of referentials and tags
+	liveBytes           int           // bytes of records in use
+	totalBytes          int           // bytes of all chunks
 }
 
-const chunkOffsetBits = 40 // bits of a row for the byte in its text
+const chunkOffsetBits = 40 // bits of a recordRef that are the byte in its chunk
 
+// record is the record of a site. It shares the chunk's bytes.
 func (x *index) record(ordinal uint32) siteRecord {
 	ref := x.recordRefs[ordinal]
 	return siteRecord{x.chunks[ref>>chunkOffsetBits][ref&(1<<chunkOffsetBits-1):]}
 }
 
+// sortKey is the sort key of a site, without rank and distance.
 func (x *index) sortKey(ordinal uint32) search.SortKey { return x.record(ordinal).sortKey() }
 
-// firstAfter is the first ordinal whose place is firstAfter p, by name alone.
+// firstAfter is the first ordinal whose sort key comes after p, by name, external id and referential alone.
 func (x *index) firstAfter(p search.SortKey) uint32 {
 	p.Rank, p.Distance = 0, 0
 	return uint32(sort.Search(len(x.recordRefs), func(i int) bool { return x.sortKey(uint32(i)).Compare(p) > 0 }))
 }
 
-// compareIDs is the order of byID.
+// compareIDs is the order of byID: external ids whatever their case, then as bytes, then referentials.
 func compareIDs(a, b search.SortKey) int {
 	return cmp.Or(compareFolded(a.ExternalID, b.ExternalID),
 		strings.Compare(a.ExternalID, b.ExternalID), strings.Compare(a.Referential, b.Referential))
 }
 
-// compareFolded compares texts of letters without accents, whatever their case.
+// compareFolded compares ASCII texts whatever the case of their letters.
 func compareFolded(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		if c := cmp.Compare(lower(a[i]), lower(b[i])); c != 0 {
@@ -58,6 +63,7 @@ func compareFolded(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
+// lower is an ASCII letter in lower case, and any other byte as it is.
 func lower(b byte) byte {
 	if 'A' <= b && b <= 'Z' {
 		return b + 'a' - 'A'
@@ -65,7 +71,7 @@ func lower(b byte) byte {
 	return b
 }
 
-// lowerBoundByID is where in byID the sites begin that are not before p.
+// lowerBoundByID is the first place in byID whose site is not before p.
 func (x *index) lowerBoundByID(p search.SortKey) int {
 	return sort.Search(len(x.byID), func(n int) bool { return compareIDs(x.sortKey(x.byID[n]), p) >= 0 })
 }
@@ -80,7 +86,8 @@ func (x *index) findSite(code, externalID string) (uint32, bool) {
 	return x.byID[n], true
 }
 
-// withChanges is the index after rows took the place of those of the same sites. It has those that holds says.
+// withChanges is the index after rows took the place of those of the same sites. It keeps the sites that includes
+// accepts. It fails where the content of a row cannot be read.
 func (x *index) withChanges(rows []table.Site, includes func(active bool) bool) (*index, error) {
 	replaced, remaining := make([]bool, len(x.recordRefs)), len(x.recordRefs)
 	next := &index{chunks: slices.Clip(x.chunks), dictionary: x.dictionary, dictionaryLiveBytes: x.dictionaryLiveBytes, liveBytes: x.liveBytes, totalBytes: x.totalBytes}
@@ -118,6 +125,7 @@ func (x *index) withChanges(rows []table.Site, includes func(active bool) bool) 
 	return next.compact(), nil
 }
 
+// recordSize is the length of a site's record. Records do not hold it: only compact and withChanges need it.
 func (x *index) recordSize(ordinal uint32) int {
 	p := x.record(ordinal)
 	whole := len(p.rest)
@@ -130,7 +138,9 @@ func (x *index) recordSize(ordinal uint32) int {
 	return whole - len(p.rest)
 }
 
-// merge fills the index with the sites of another but those that left, and fresh ones.
+// merge fills the empty index x with the sites of old that were not replaced, and with added, both in the order of
+// names. Every site gets a new ordinal: movedOrdinals maps those of old, addedOrdinals the places in added. The words
+// of the added sites are inverted meanwhile.
 func (x *index) merge(old *index, replaced []bool, remaining int, added []indexEntry) {
 	n := remaining + len(added)
 	var words, facets invertedIndex
@@ -157,24 +167,25 @@ func (x *index) merge(old *index, replaced []bool, remaining int, added []indexE
 	x.mergeIDOrder(old, movedOrdinals, addedOrdinals)
 }
 
-// appendSite adds a site at the end of the order and gives its ordinal.
+// appendSite adds a site at the end of the order and returns its ordinal.
 func (x *index) appendSite(row uint64, lat, lon float64) uint32 {
 	x.recordRefs, x.lat, x.lon = append(x.recordRefs, row), append(x.lat, lat), append(x.lon, lon)
 	return uint32(len(x.recordRefs) - 1)
 }
 
-// invertSites are the words and marks of sites, by their place in the list.
+// invertSites indexes the words and the facets of sites, by their place in the list.
 func invertSites(added []indexEntry) (words, facets invertedIndex) {
-	w, m := newPostingCollector(), newPostingCollector()
+	w, f := newPostingCollector(), newPostingCollector()
 	for i := range added {
 		e := &added[i]
-		e.projection.visitTexts(func(text string, in field) { w.addText(text, uint32(i), in) })
-		e.visitFacets(func(mark string, in field) { m.addPosting(m.wordID(mark), uint32(i), in) })
+		c := &e.projection.Content
+		search.VisitTexts(c.Name, c.Tags, c.Address, func(text string, in search.Field) { w.addText(text, uint32(i), in) })
+		e.visitFacets(func(facet string, in search.Field) { f.addPosting(f.wordID(facet), uint32(i), in) })
 	}
-	return w.build(), m.build()
+	return w.build(), f.build()
 }
 
-// mergeIDOrder merges the old order of ids with the fresh ones.
+// mergeIDOrder merges old's order of external ids with that of the added sites.
 func (x *index) mergeIDOrder(old *index, movedOrdinals, addedOrdinals []uint32) {
 	slices.SortFunc(addedOrdinals, func(a, b uint32) int { return compareIDs(x.sortKey(a), x.sortKey(b)) })
 	x.byID = make([]uint32, 0, len(x.recordRefs))
@@ -193,10 +204,11 @@ func (x *index) mergeIDOrder(old *index, movedOrdinals, addedOrdinals []uint32) 
 	copyUntil(len(old.byID))
 }
 
-// maxChunks is how many texts the parcels of an index may be in.
+// maxChunks is how many chunks the records of an index may be in.
 const maxChunks = 64
 
-// compact is the index with its parcels in one text where they are in too many, or more is kept than is in use.
+// compact copies the records into one chunk where there are too many chunks, or where half of their bytes is out of
+// use.
 func (x *index) compact() *index {
 	if len(x.chunks) <= maxChunks && x.totalBytes <= 2*x.liveBytes+1<<12 {
 		return x
@@ -211,4 +223,33 @@ func (x *index) compact() *index {
 	}
 	x.chunks, x.liveBytes, x.totalBytes = []string{chunk.String()}, chunk.Len(), chunk.Len()
 	return x
+}
+
+// parsedRow is a row as withChanges adds it.
+type parsedRow struct {
+	indexEntry
+	compressed []byte
+}
+
+const rowsPerGoroutine = 256 // at least
+
+// parseRows parses and compresses the rows that an index is to have, on all processors: an account that was never
+// searched is read whole while a caller waits.
+func parseRows(rows []table.Site, includes func(active bool) bool, dictionary string) ([]parsedRow, error) {
+	parsed := make([]parsedRow, len(rows))
+	share := max(len(rows)/runtime.GOMAXPROCS(0)+1, rowsPerGoroutine)
+	var readers errgroup.Group
+	for start := 0; start < len(rows); start += share {
+		readers.Go(func() (err error) {
+			compressor := newCompressor(dictionary)
+			for i := start; i < min(start+share, len(rows)) && err == nil; i++ {
+				if r := &rows[i]; includes(r.Active) {
+					parsed[i].indexEntry, err = parseEntry(r)
+					parsed[i].compressed = slices.Clone(compressor.compress(r.Content))
+				}
+			}
+			return err
+		})
+	}
+	return parsed, readers.Wait()
 }

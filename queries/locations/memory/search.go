@@ -4,24 +4,25 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"lieudit/queries/locations/search"
 )
 
-// indexSearch is one question to one index.
+// indexSearch is one query on one index.
 type indexSearch struct {
 	search.Query
-	index *index
-	*rankBuffers
-	order  search.Sort
-	after  *search.SortKey // nil on the first page
-	bounds *search.Box     // holds all that is near enough
+	index   *index
+	buffers *rankBuffers
+	order   search.Sort
+	after   *search.SortKey // nil on the first page
+	bounds  *search.Box     // contains all that is near enough; nil for everywhere
 }
 
-// candidate is a site that is found. Their order is that of the fields.
+// candidate is a site that was found. Candidates are compared by their fields in turn.
 type candidate struct {
 	rank     uint32
-	distance float64 // where the order looks at it
+	distance float64 // 0 where the order does not look at it
 	ordinal  uint32
 }
 
@@ -29,17 +30,18 @@ func (a candidate) compare(b candidate) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.distance, b.distance), cmp.Compare(a.ordinal, b.ordinal))
 }
 
+// run ranks all sites of the index, drops those that a filter excludes, and builds the page of the first that are left.
 func (s *indexSearch) run() (search.Result, error) {
 	if text := s.TrimmedText(); text != "" {
-		s.rankByText(s.index, text, s.MatchExternalIDs)
+		s.buffers.rankByText(s.index, text, s.MatchExternalIDs)
 	} else {
-		s.ranks = fillSlice(s.ranks, len(s.index.recordRefs), 0)
+		s.buffers.ranks = fillSlice(s.buffers.ranks, len(s.index.recordRefs), 0)
 	}
 	if s.Referential != "" {
-		s.keepOnly(s.index, referentialFacet(s.Referential))
+		s.buffers.keepOnly(s.index, referentialFacet(s.Referential))
 	}
 	for _, tag := range s.Tags {
-		s.keepOnly(s.index, tagFacet(tag))
+		s.buffers.keepOnly(s.index, tagFacet(tag))
 	}
 	if s.Center != nil && s.Radius > 0 {
 		around := search.BoxAround(*s.Center, s.Radius)
@@ -48,7 +50,8 @@ func (s *indexSearch) run() (search.Result, error) {
 	return s.buildPage(s.topCandidates())
 }
 
-// topCandidates are the first sites of the page in their order, one more than it has room for where there are.
+// topCandidates are the first sites of the page in their order, one more than the page has room for where there are
+// more.
 func (s *indexSearch) topCandidates() []candidate {
 	top := topK{k: s.Limit + 1}
 	var after candidate
@@ -60,7 +63,7 @@ func (s *indexSearch) topCandidates() []candidate {
 		first = after.ordinal
 	}
 	for n := first; int(n) < len(s.index.recordRefs); n++ {
-		if s.ranks[n] == notMatched || !s.isWithinArea(n) {
+		if s.buffers.ranks[n] == notMatched || !s.isWithinArea(n) {
 			continue
 		}
 		if p := s.candidate(n); s.after == nil || p.compare(after) >= 0 {
@@ -73,10 +76,11 @@ func (s *indexSearch) topCandidates() []candidate {
 	return top.candidates
 }
 
+// candidate is the candidate of a site that matches, with what the order looks at.
 func (s *indexSearch) candidate(n uint32) candidate {
 	p := candidate{ordinal: n}
 	if s.order == search.ByRelevance {
-		p.rank = s.ranks[n]
+		p.rank = s.buffers.ranks[n]
 	}
 	if s.order != search.ByName && s.Center != nil {
 		p.distance = s.distanceTo(n)
@@ -84,7 +88,8 @@ func (s *indexSearch) candidate(n uint32) candidate {
 	return p
 }
 
-// mayImprove says whether anything that is still to come may be before the last of a full page.
+// mayImprove says whether a later site can come before the last one of a full page. In the order of distance it narrows
+// the bounds to what is nearer than that one.
 func (s *indexSearch) mayImprove(last candidate) bool {
 	if s.order == search.ByDistance && !math.IsInf(last.distance, 1) {
 		bounds := search.BoxAround(*s.Center, last.distance)
@@ -93,7 +98,7 @@ func (s *indexSearch) mayImprove(last candidate) bool {
 	return s.order != search.ByName
 }
 
-// isWithinArea says whether a site is where it is looked for.
+// isWithinArea says whether a site is in the query's box and radius, and within bounds.
 func (s *indexSearch) isWithinArea(n uint32) bool {
 	if s.Box == nil && s.bounds == nil {
 		return true
@@ -103,7 +108,7 @@ func (s *indexSearch) isWithinArea(n uint32) bool {
 		(s.Radius == 0 || search.Distance(*s.Center, point) <= s.Radius)
 }
 
-// distanceTo is from the center, +Inf for a site without a position.
+// distanceTo is the distance to the center, +Inf for a site without a position.
 func (s *indexSearch) distanceTo(n uint32) float64 {
 	if math.IsNaN(s.index.lat[n]) {
 		return math.Inf(1)
@@ -111,6 +116,7 @@ func (s *indexSearch) distanceTo(n uint32) float64 {
 	return search.Distance(*s.Center, search.Point{Lat: s.index.lat[n], Lon: s.index.lon[n]})
 }
 
+// buildPage is the page of candidates. One more than the page has room for means that there is a next page.
 func (s *indexSearch) buildPage(candidates []candidate) (r search.Result, err error) {
 	if len(candidates) > s.Limit {
 		candidates = candidates[:s.Limit]
@@ -132,13 +138,14 @@ func (s *indexSearch) buildPage(candidates []candidate) (r search.Result, err er
 	return r, nil
 }
 
-// topK keeps the first picks of all that it is offered, as a heap whose top is the last of them.
+// topK keeps the k first of all candidates that it is offered, as a heap with the last of them on top. container/heap
+// would box each candidate and compare through an interface in the innermost loop.
 type topK struct {
 	candidates []candidate
 	k          int
 }
 
-// offer says whether the pick is among them.
+// offer says whether the candidate is among the first k so far.
 func (b *topK) offer(p candidate) bool {
 	if len(b.candidates) < b.k {
 		b.candidates = append(b.candidates, p)
@@ -173,5 +180,136 @@ func (b *topK) siftDown(i int) {
 		}
 		b.candidates[i], b.candidates[child] = b.candidates[child], b.candidates[i]
 		i = child
+	}
+}
+
+// notMatched is the rank of a site that does not answer the text. Other ranks are made of search.RankWords and what
+// follows it there, so they depend on nothing but the site and the query.
+const notMatched = ^uint32(0)
+
+// rankBuffers are the slices that a search fills, by ordinal. They are reused from search to search.
+type rankBuffers struct {
+	walk       levenshteinWalk
+	ranks      []uint32 // as search.SortKey has them, or notMatched
+	wordRanks  []uint32 // the same for one word
+	termCounts []uint32 // how many of a word's expansions each site has, and in the two lowest bits the last field of these
+}
+
+// fillSlice makes s n values long, all the same, in the memory it has if that is enough.
+func fillSlice(s []uint32, n int, value uint32) []uint32 {
+	s = slices.Grow(s[:0], n)[:n]
+	for i := range s {
+		s[i] = value
+	}
+	return s
+}
+
+// rankByText ranks all sites of the index by a text. A site matches when it matches every word.
+func (s *rankBuffers) rankByText(x *index, text string, private bool) {
+	words := search.QueryWords(text)
+	first := uint32(search.RankWords)
+	if len(words) == 0 {
+		first = notMatched
+	}
+	s.ranks = fillSlice(s.ranks, len(x.recordRefs), first)
+	for _, w := range words {
+		s.rankByWord(x, w)
+		for i, rank := range s.wordRanks {
+			if rank == notMatched || s.ranks[i] == notMatched {
+				s.ranks[i] = notMatched
+			} else {
+				s.ranks[i] += rank
+			}
+		}
+	}
+	if private {
+		s.rankByExternalID(x, text)
+	}
+}
+
+// rankByWord ranks all sites by one word.
+func (s *rankBuffers) rankByWord(x *index, w search.Word) {
+	s.wordRanks = fillSlice(s.wordRanks, len(x.recordRefs), notMatched)
+	x.words.visitMatches(w, &s.walk, func(word, typos int, isPrefix bool) {
+		rank := uint32(typos * search.RankTypo)
+		if isPrefix {
+			rank += search.RankPrefix
+		}
+		s.addPostings(x.words.postingsOf(word), rank)
+	})
+	switch len(w.Expansions) {
+	case 0:
+	case 1:
+		s.addPostings(x.words.lookup(w.Expansions[0]), search.RankPrefix)
+	default:
+		s.rankByAllTerms(x, w.Expansions)
+	}
+}
+
+// addPostings ranks the sites of a list, each at its best.
+func (s *rankBuffers) addPostings(list postingIterator, rank uint32) {
+	for {
+		n, in, ok := list.next()
+		if !ok {
+			return
+		}
+		s.wordRanks[n] = min(s.wordRanks[n], rank+uint32(in))
+	}
+}
+
+// rankByAllTerms ranks the sites that have all of the terms, which together are what an abbreviation stands for. It
+// counts the terms of each site in turn, so a site counts only while it has all of those before.
+func (s *rankBuffers) rankByAllTerms(x *index, terms []string) {
+	s.termCounts = fillSlice(s.termCounts, len(x.recordRefs), 0)
+	for i, term := range terms {
+		for list := x.words.lookup(term); ; {
+			n, in, ok := list.next()
+			if !ok {
+				break
+			}
+			if s.termCounts[n]>>2 == uint32(i) {
+				s.termCounts[n] = uint32(i+1)<<2 | max(s.termCounts[n]&3, uint32(in))
+			}
+		}
+	}
+	for n, t := range s.termCounts {
+		if t>>2 == uint32(len(terms)) {
+			s.wordRanks[n] = min(s.wordRanks[n], search.RankPrefix+t&3)
+		}
+	}
+}
+
+// rankByExternalID ranks the sites whose external id is the text, or begins with it.
+func (s *rankBuffers) rankByExternalID(x *index, text string) {
+	from := sort.Search(len(x.byID), func(i int) bool { return compareFolded(x.sortKey(x.byID[i]).ExternalID, text) >= 0 })
+	for _, n := range x.byID[from:] {
+		found := x.sortKey(n).ExternalID
+		if len(found) < len(text) || compareFolded(found[:len(text)], text) != 0 {
+			return
+		}
+		rank := uint32(search.RankWords + search.RankPrefix + uint32(search.InAddress))
+		if len(found) == len(text) {
+			rank = 0
+		}
+		s.ranks[n] = min(s.ranks[n], rank)
+	}
+}
+
+// keepOnly drops the sites that do not have a facet.
+func (s *rankBuffers) keepOnly(x *index, facet string) {
+	list := x.facets.lookup(facet)
+	next := uint32(0)
+	for {
+		n, _, ok := list.next()
+		if !ok {
+			n = uint32(len(s.ranks))
+		}
+		for ; next < n; next++ {
+			s.ranks[next] = notMatched
+		}
+		if !ok {
+			return
+		}
+		next = n + 1
 	}
 }

@@ -5,20 +5,22 @@ import (
 	"unicode/utf8"
 
 	"lieudit/queries/address/text"
+	"lieudit/schemas/locations"
 )
 
-// MaxQueryWords is how many words of a text are looked for. What follows them is not looked at.
+// MaxQueryWords is how many words of a text are looked for. Later words are ignored.
 const MaxQueryWords = 10
 
-// Word is a word of a question.
+// Word is a word of a query's text.
 type Word struct {
 	Text        string   // folded: lower case, without accents, œ as oe
-	Expansions  []string // what it stands for where it is an abbreviation, all of them words of the site; nil where it is none
-	MayBePrefix bool     // it may be the beginning of a word
+	Expansions  []string // what an abbreviation stands for: the site has all of these words; nil for other words
+	MayBePrefix bool     // it may be the beginning of a site's word
 }
 
-// QueryWords are the words of a question, at most MaxWords. Signs, spaces and apostrophes separate them; digits and letters
-// separate each other, save for the ending of an ordinal. The sign of a number (n° 12) says nothing and is left out.
+// QueryWords are the words of a text, at most MaxQueryWords. Signs, spaces and apostrophes separate words; digits and
+// letters separate each other, save for the ending of an ordinal. The sign of a number (n° 12) says nothing and is left
+// out.
 func QueryWords(question string) []Word {
 	var words []Word
 	for _, t := range text.Terms(question) {
@@ -43,7 +45,7 @@ func QueryWords(question string) []Word {
 }
 
 // VisitTerms calls yield with each word that a text of a site is found by: those it is written in, and those that its
-// abbreviations stand for. Some come more than once.
+// abbreviations stand for. Some words come more than once.
 func VisitTerms(s string, yield func(word string)) {
 	for _, t := range text.Terms(s) {
 		typed := t.Typed + t.Tail
@@ -56,10 +58,45 @@ func VisitTerms(s string, yield func(word string)) {
 	}
 }
 
-// FoldName is a site's name as it is sorted by: folded, "" where nothing is left of it.
+// Field is where in a site a word is. A word that is in several fields counts for the first of them.
+type Field uint8
+
+// Fields of a site.
+const (
+	InName    Field = iota
+	InTown          // town, postcode and tags
+	InAddress       // the rest of the address
+)
+
+// The parts of a SortKey's Rank in the order ByRelevance, added up over the words of a text; the lower, the better. Rank
+// 0 is for a site whose external id is the text.
+const (
+	RankTypo   = 1 << 16 // for each typo
+	RankPrefix = 1 << 8  // for each word that is the beginning of the site's word, or stands for it
+	RankWords  = 1       // of a site that has all words in its name, as they are. Each word elsewhere adds its Field.
+)
+
+// VisitTexts calls yield with each text of a site that is searched, and with its field. a may be nil.
+func VisitTexts(name string, tags []string, a *locations.SiteAddress, yield func(text string, in Field)) {
+	yield(name, InName)
+	if a != nil {
+		yield(a.City, InTown)
+		yield(a.PostalCode, InTown)
+	}
+	for _, tag := range tags {
+		yield(tag, InTown)
+	}
+	if a != nil {
+		for _, text := range []string{a.Line1, a.Line2, a.InseeCode, a.Country} {
+			yield(text, InAddress)
+		}
+	}
+}
+
+// FoldName is a site's name as sites are sorted by it: folded, "" where nothing is left of it.
 func FoldName(name string) string { return text.Fold(name) }
 
-// FoldTag is what is the same for tags that are the same: the folded tag, or where nothing is left of it the tag itself.
+// FoldTag is the same for tags that count as equal: the folded tag, or where nothing is left of it the tag itself.
 func FoldTag(tag string) string {
 	if folded := text.Fold(tag); folded != "" {
 		return folded
@@ -67,7 +104,7 @@ func FoldTag(tag string) string {
 	return strings.TrimSpace(tag)
 }
 
-// MaxTypoLetters is how many letters the MaxTypoLetters word has that is looked for with typos.
+// MaxTypoLetters is the length of the longest word, in letters, that is looked for with typos.
 const MaxTypoLetters = 48
 
 // AllowedTypos is how many typos a typed word may have: none in a number or in less than four letters, one in less than
@@ -83,9 +120,9 @@ func AllowedTypos(typed string) int {
 	return 2
 }
 
-// CountTypos counts the slips that make what was typed of a word, or with prefix of one of its beginnings: letters to insert,
-// drop, change or swap with their neighbour. One in the first letter counts for two. It says false when there are more
-// than are allowed.
+// CountTypos counts the typos that turn word into typed, or, with prefix, a beginning of word: letters to insert, drop,
+// change or swap with their neighbour. One in the first letter counts for two. ok is false when there are more than
+// AllowedTypos.
 func CountTypos(typed, word string, prefix bool) (int, bool) {
 	if typed == word || prefix && strings.HasPrefix(word, typed) {
 		return 0, true
@@ -105,7 +142,8 @@ func CountTypos(typed, word string, prefix bool) (int, bool) {
 	return n, n <= maxTypos
 }
 
-// editDistance is the distance of a to b, or to the nearest beginning of b.
+// editDistance is the Damerau-Levenshtein distance (optimal string alignment) of a to b, or, with prefix, to the
+// nearest beginning of b. It keeps three rows on the stack.
 func editDistance(a, b []rune, prefix bool) int {
 	var rows [3][MaxTypoLetters + 1]int
 	beforeLast, last, row := &rows[0], &rows[1], &rows[2]

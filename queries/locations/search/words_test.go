@@ -10,7 +10,7 @@ import (
 	"lieudit/queries/locations/search"
 )
 
-func TestWordsOfAQuestion(t *testing.T) {
+func TestQueryWords(t *testing.T) {
 	t.Parallel()
 	for question, want := range map[string][]search.Word{
 		"":                        nil,
@@ -30,7 +30,7 @@ func TestWordsOfAQuestion(t *testing.T) {
 	}
 }
 
-// words are plain words of a question.
+// words are the words of a text that are no abbreviations.
 func words(question string) (all []search.Word) {
 	for _, w := range strings.Fields(question) {
 		all = append(all, search.Word{Text: w})
@@ -39,7 +39,7 @@ func words(question string) (all []search.Word) {
 	return all
 }
 
-func TestSitesAreFoundByWhatTheyAreWrittenInAndWhatThatStandsFor(t *testing.T) {
+func TestTermsAreTheWordsWrittenAndWhatTheyStandFor(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{
 		"": "", "★": "", "12 bd de l'Église": "12 bd boulevard de l eglise", "ZA Nord": "za zone artisanale nord", "1er étage": "1er 1 etage",
@@ -91,7 +91,7 @@ func TestTyposAreAllowedByLength(t *testing.T) {
 	}
 }
 
-// editDistance counts as Typos does, by trying everything.
+// editDistance counts as CountTypos does, by trying everything.
 func editDistance(a, b []rune) int {
 	switch {
 	case len(a) == 0:

@@ -1,0 +1,128 @@
+// Package account handles the commands on accounts: opening, plan, agency, closing and erasure, and the keys. One account is
+// one stream. The constraint: its rules (cap of keys, origins, agencies) are decided on that stream alone, so that they hold
+// exactly however many instances there are. What a decision needs of the agency is read from the agency's stream just before,
+// and may be a moment old.
+//
+//	Accounts.ChangePlan, .IssueKey, .JoinAgency, …
+//	  │ readAgency, PlanOf     what the agency's State says now
+//	  │ commands.Handler       folds the account's own State with Evolve
+//	  └ changePlan, issueKey…  pure decisions: State ──> commands.Result (events, or a Refusal that is recorded)
+package account
+
+import (
+	"time"
+
+	"lieudit/commands"
+	"lieudit/schemas/access"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// State is the fold of an account's stream. The zero State is an account that was never opened.
+type State struct {
+	ID       string
+	Name     event.Personal // sealed in decisions; in clear in what CurrentState and StateAsOf return
+	OpenedAt time.Time
+	ClosedAt time.Time
+	Erased   bool // its personal data cannot be read any more
+
+	Anchor   plan.Date                // the day whose number begins each monthly period
+	Terms    access.Scheduled[Terms]  // its own, now and next; the plan that limits a sub-client is its agency's, see PlanOf
+	Agency   access.Scheduled[string] // the account that it is a sub-client of, or ""
+	IsAgency bool                     // it may have sub-clients
+	Keys     map[string]*Key          // by id, revoked ones included
+}
+
+// Terms are an account's own plan and its quota, in requests a month.
+type Terms struct {
+	Plan  plan.Name
+	Quota int64
+}
+
+// Key is an API key of either kind, valid until it is revoked.
+type Key struct {
+	ID, Label, Hint string
+	Kind            token.Kind
+	Hash            []byte   // SHA-256 of its token
+	Token           string   // in clear, of a publishable key alone
+	Origins         []string // from which a browser may use a publishable key
+	IssuedAt        time.Time
+	IssuedBy        string
+	RevokedAt       time.Time
+	RevokedBy       string
+	Reason          string // of the revocation
+}
+
+// Active says whether the key is not revoked. The key of a closed account is active and of no use.
+func (k *Key) Active() bool { return k.RevokedAt.IsZero() }
+
+// Aggregate describes how account streams are folded.
+var Aggregate = commands.Aggregate[State]{Category: "account", Evolve: Evolve}
+
+// Evolve changes the state by one record.
+func Evolve(s *State, rec commands.Record) {
+	switch e := rec.Event.(type) {
+	case event.AccountOpened:
+		*s = State{ID: e.Account, Name: e.Name, OpenedAt: rec.At, Anchor: e.Anchor, Keys: map[string]*Key{}}
+		s.Terms.Set(Terms{e.Plan, e.Quota}, rec.At, rec.At)
+		s.Agency.Set(e.Agency, rec.At, rec.At)
+	case event.PlanChanged:
+		s.Terms.Set(Terms{e.To, e.Quota}, e.Effective, rec.At)
+	case event.AgencyActivated:
+		s.IsAgency = true
+	case event.AgencyJoined:
+		s.Agency.Set(e.Agency, e.Effective, rec.At)
+	case event.AgencyLeft:
+		s.Agency.Set("", e.Effective, rec.At)
+	case event.AccountClosed:
+		s.ClosedAt = rec.At
+	case event.AccountErased:
+		s.Name, s.Erased = "", true
+	default:
+		evolveKeys(s, rec)
+	}
+}
+
+// evolveKeys evolves the keys. It passes over an event about a key that the state does not have: a correction has taken out the event that issued it.
+func evolveKeys(s *State, rec commands.Record) {
+	if s.Keys == nil {
+		s.Keys = map[string]*Key{}
+	}
+	switch e := rec.Event.(type) {
+	case event.SecretKeyIssued:
+		s.Keys[e.Key] = &Key{ID: e.Key, Kind: token.Secret, Label: e.Label, Hint: e.Hint, Hash: e.Hash,
+			IssuedAt: rec.At, IssuedBy: rec.Actor}
+	case event.PublishableKeyIssued:
+		s.Keys[e.Key] = &Key{ID: e.Key, Kind: token.Publishable, Label: e.Label, Hint: e.Hint, Hash: e.Hash,
+			Token: e.Token, Origins: e.Origins, IssuedAt: rec.At, IssuedBy: rec.Actor}
+	case event.KeyRevoked:
+		if k, ok := s.Keys[e.Key]; ok {
+			k.RevokedAt, k.RevokedBy, k.Reason = rec.At, rec.Actor, rec.Reason
+		}
+	case event.KeyOriginsChanged:
+		if k, ok := s.Keys[e.Key]; ok {
+			k.Origins = e.Origins
+		}
+	}
+}
+
+// Exists says whether the account was opened. A closed account exists.
+func (s *State) Exists() bool { return s.ID != "" }
+
+// Closed says whether the account was closed.
+func (s *State) Closed() bool { return !s.ClosedAt.IsZero() }
+
+// countActivePublishableKeys counts the keys that the plan's cap limits.
+func (s *State) countActivePublishableKeys() int {
+	n := 0
+	for _, k := range s.Keys {
+		if k.Kind == token.Publishable && k.Active() {
+			n++
+		}
+	}
+	return n
+}
+
+// nextPeriodStart returns the instant at which the account's next monthly period begins.
+func (s *State) nextPeriodStart(now time.Time) time.Time { return plan.PeriodAt(s.Anchor, now).End() }

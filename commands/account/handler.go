@@ -1,0 +1,169 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/commands"
+	"lieudit/eventstore"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// Accounts handles the commands on accounts. Each command returns the position to wait for before its effect shows in a read
+// model. A command on an account that was never opened is refused with ErrUnknownAccount. It is safe for concurrent use.
+type Accounts struct {
+	handler *commands.Handler[State]
+	store   eventstore.Store
+	codec   *eventstore.Codec
+	tokens  token.Prefixes
+	now     func() time.Time
+}
+
+// New returns the handler for the accounts of a log. Tokens that it makes bear the given prefixes.
+func New(store eventstore.Store, codec *eventstore.Codec, tokens token.Prefixes, now func() time.Time) *Accounts {
+	return &Accounts{commands.NewHandler(Aggregate, store, codec), store, codec, tokens, now}
+}
+
+// handleExisting handles a command on an account that must exist. A closed account exists: the decisions refuse it themselves, so
+// that the refusal is recorded.
+func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.Metadata, decide commands.Decision[State]) (eventstore.Position, error) {
+	return a.handler.Handle(ctx, id, meta, func(s *State) commands.Result {
+		if !s.Exists() {
+			return commands.Refuse(ErrUnknownAccount)
+		}
+		return decide(s)
+	})
+}
+
+// agencyState is what decisions about a sub-client need of its agency.
+type agencyState struct {
+	exists, isActive, isSubClient bool
+	plan                          plan.Name
+	quota                         int64 // requests a month: what the agency has, or the less that it is about to have
+}
+
+// readAgency reads what another account allows as an agency now. It takes that account's turn for a moment, never both turns at
+// once.
+func (a *Accounts) readAgency(ctx context.Context, id string) (agencyState, error) {
+	var agency agencyState
+	err := a.handler.View(ctx, id, func(s *State) {
+		now := a.now()
+		agency = agencyState{
+			exists: s.Exists(), isActive: s.IsAgency && !s.Closed(), isSubClient: s.Agency.At(now) != "",
+			plan: s.Terms.At(now).Plan, quota: s.Terms.At(now).Quota,
+		}
+		if next, _, ok := s.Terms.Next(now); ok {
+			agency.quota = min(agency.quota, next.Quota)
+		}
+	})
+	return agency, err
+}
+
+// readParentAgency returns the agency that an account is a sub-client of now, and the account's own plan. The zero agencyState
+// means that it has none.
+func (a *Accounts) readParentAgency(ctx context.Context, id string) (agency agencyState, ownPlan plan.Name, err error) {
+	var parent string
+	err = a.handler.View(ctx, id, func(s *State) {
+		ownPlan, parent = s.Terms.At(a.now()).Plan, s.Agency.At(a.now())
+	})
+	if err == nil && parent != "" {
+		agency, err = a.readAgency(ctx, parent)
+	}
+	return agency, ownPlan, err
+}
+
+// PlanOf returns the plan that limits an account now: its agency's plan, for a sub-client. An unknown account has the zero plan,
+// which allows nothing.
+func (a *Accounts) PlanOf(ctx context.Context, id string) (plan.Plan, error) {
+	agency, name, err := a.readParentAgency(ctx, id)
+	if agency.exists {
+		name = agency.plan
+	}
+	p, _ := plan.Lookup(name)
+	return p, err
+}
+
+// CurrentState returns the account's state now, with its name in clear and without its keys.
+func (a *Accounts) CurrentState(ctx context.Context, id string) (State, error) {
+	var s State
+	err := a.handler.View(ctx, id, func(current *State) { s = *current })
+	if err != nil {
+		return State{}, err
+	}
+	if s.Keys = nil; !s.Exists() {
+		return State{}, ErrUnknownAccount
+	}
+	s.Name, err = a.codec.Unseal(ctx, Aggregate.Category+"-"+id, s.Name)
+	return s, err
+}
+
+// AgencyOf returns the account that id is a sub-client of now, or "". It fails with ErrUnknownAccount for an account that does
+// not exist.
+func (a *Accounts) AgencyOf(ctx context.Context, id string) (parent string, err error) {
+	exists := false
+	err = a.handler.View(ctx, id, func(s *State) { parent, exists = s.Agency.At(a.now()), s.Exists() })
+	if err == nil && !exists {
+		err = ErrUnknownAccount
+	}
+	return parent, err
+}
+
+// logTime returns the time now in UTC, to the microsecond that the log keeps.
+func (a *Accounts) logTime() time.Time { return a.now().UTC().Truncate(time.Microsecond) }
+
+// newID makes an id that nothing else has.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// StateAsOf folds the account's stream up to an instant. It returns the state, with its name in clear, and the last event that
+// was folded. The zero instant means the end of the stream, whatever times its events bear: the log's clock may be ahead. It
+// fails with ErrUnknownAccount if the account was not opened by then. Corrections count at every instant, also before they
+// were made.
+func (a *Accounts) StateAsOf(ctx context.Context, id string, asOf time.Time) (s State, last eventstore.RecordedEvent, err error) {
+	stream := Aggregate.Category + "-" + id
+	voided, err := commands.ReadVoidedRevisions(ctx, a.store, stream, 0)
+	if err != nil {
+		return State{}, last, err
+	}
+	for r, err := range a.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
+		if err != nil {
+			return State{}, last, err
+		}
+		if !asOf.IsZero() && r.Time.After(asOf) {
+			break
+		}
+		if voided[r.Revision] {
+			continue
+		}
+		e, err := a.codec.Decode(ctx, r)
+		if err != nil {
+			return State{}, last, err
+		}
+		rec, err := commands.NewRecord(r, e)
+		if err != nil {
+			return State{}, last, err
+		}
+		Evolve(&s, rec)
+		last = r
+	}
+	if !s.Exists() {
+		return State{}, last, ErrUnknownAccount
+	}
+	return s, last, nil
+}
+
+// QuotaAt returns how many requests a month an account may make at an instant, and the position of the last event of its
+// stream. It fails with ErrUnknownAccount for an account that does not exist.
+func (a *Accounts) QuotaAt(ctx context.Context, id string, at time.Time) (quota int64, asOf eventstore.Position, err error) {
+	exists := false
+	asOf, err = a.handler.Handle(ctx, id, commands.Metadata{}, func(s *State) commands.Result {
+		quota, exists = s.Terms.At(at).Quota, s.Exists()
+		return commands.Result{}
+	})
+	if err == nil && !exists {
+		err = ErrUnknownAccount
+	}
+	return quota, asOf, err
+}

@@ -1,0 +1,109 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+)
+
+// Handler handles the commands of one kind of aggregate. It is safe for concurrent use. Commands on one stream take turns;
+// what another instance appends meanwhile shows as a conflict, and the command is decided again.
+type Handler[S any] struct {
+	aggregate Aggregate[S]
+	store     eventstore.Store
+	codec     *eventstore.Codec
+
+	cache     stateCache[S]
+	snapshots snapshotFiles[S]
+}
+
+// NewHandler returns the handler of an aggregate over a log.
+func NewHandler[S any](a Aggregate[S], store eventstore.Store, codec *eventstore.Codec) *Handler[S] {
+	if a.Weight == nil {
+		a.Weight = func(*S) int { return 1 }
+	}
+	if a.MaxWeight == 0 {
+		a.MaxWeight = 10_000
+	}
+	return &Handler[S]{aggregate: a, store: store, codec: codec, cache: newStateCache[S](a.Category, a.MaxWeight)}
+}
+
+// KeepSnapshots makes the handler keep states in files of a folder that belongs to this instance alone. After a restart a
+// long stream is then not read from its beginning. The files can be deleted at any time. It must be called before the first
+// command.
+func (h *Handler[S]) KeepSnapshots(folder string, log *slog.Logger) {
+	h.snapshots = snapshotFiles[S]{aggregate: h.aggregate, folder: folder, log: log}
+}
+
+// Handle gives the aggregate's state, as the log has it now, to decide and appends the events of its Result. It returns the
+// position of the last event of the stream, for readers to wait for.
+//
+// The error of a refusal or a failure is returned as it is; with a failure nothing is appended and the position is 0.
+// eventstore.ErrUnknown means that the context ended before the outcome of the append was known, and
+// eventstore.ErrUnavailable that certainly nothing was appended. An *eventstore.UnusableError names an event of the stream
+// that cannot be folded.
+func (h *Handler[S]) Handle(ctx context.Context, id string, meta Metadata, decide Decision[S]) (eventstore.Position, error) {
+	s, err := h.acquireState(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	defer h.releaseState(s)
+	commandID := uuid.New()
+	for attempt := byte(0); ; attempt++ { // each attempt has ids of its own: it may hold other events
+		if err := s.catchUp(ctx, h); err != nil {
+			return 0, err
+		}
+		result := decide(&s.state)
+		if result.Failed() {
+			return 0, result.Err()
+		}
+		if len(result.events) == 0 {
+			return s.checkpoint.Position, result.refusal
+		}
+		batch, err := h.codec.Encode(ctx, s.stream, uuid.NewSHA1(commandID, []byte{attempt}), meta.EventMetadata(commandID), result.events)
+		if err != nil {
+			return 0, err
+		}
+		done, err := eventstore.AppendUntilKnown(ctx, h.store, s.stream, s.revision, batch, eventstore.Resend{})
+		switch {
+		case err == nil:
+			return done.Position, result.refusal
+		case !errors.Is(err, eventstore.ErrConflict):
+			return 0, fmt.Errorf("append to %s: %w", s.stream, err)
+		}
+	}
+}
+
+// View calls read with the aggregate's state, as the log has it now. read must not change or keep it.
+func (h *Handler[S]) View(ctx context.Context, id string, read func(*S)) error {
+	s, err := h.acquireState(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer h.releaseState(s)
+	if err := s.catchUp(ctx, h); err != nil {
+		return err
+	}
+	read(&s.state)
+	return nil
+}
+
+// acquireState waits until no other command works on the stream. releaseState must follow unless it fails.
+func (h *Handler[S]) acquireState(ctx context.Context, id string) (*streamState[S], error) {
+	s := h.cache.findOrCreate(id)
+	if err := s.turn.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	return s, nil
+}
+
+func (h *Handler[S]) releaseState(s *streamState[S]) {
+	h.cache.updateWeight(s, h.aggregate.Weight(&s.state))
+	h.snapshots.saveSnapshot(s)
+	s.turn.Release(1)
+}

@@ -1,0 +1,112 @@
+package locations
+
+import (
+	"context"
+	"time"
+
+	"lieudit/commands"
+	"lieudit/eventstore"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
+)
+
+// Referential is a named group of an account's sites. Archived is zero while it takes writes. Its fields are those of the read
+// side's Referential: package http/api converts one into the other.
+type Referential struct {
+	Code, Name        string
+	Created, Archived time.Time
+	Active            int // sites
+}
+
+func (ref *referentialState) toReferential() Referential {
+	return Referential{ref.code, ref.name, ref.created, ref.archived, ref.active}
+}
+
+// OpenReferential opens a referential. It is refused with refusal.ReferentialsOverCapacity, then with refusal.ReferentialCodeTaken. The cap has no
+// tolerance, unlike that of sites. A code is taken for ever.
+func (l *Locations) OpenReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (Referential, eventstore.Position, error) {
+	limit, err := l.plans.PlanOf(ctx, account)
+	if err != nil {
+		return Referential{}, 0, err
+	}
+	return l.handleReferential(ctx, account, meta, code, func(s *State) commands.Result {
+		return openReferential(s, limit, event.ReferentialOpened{Code: code, Name: name})
+	})
+}
+
+func openReferential(s *State, limit plan.Plan, e event.ReferentialOpened) commands.Result {
+	if s.openReferentials >= limit.MaxReferentials {
+		return commands.Refuse(refusal.ReferentialsOverCapacity.With(refusal.Details{Active: s.openReferentials, Ceiling: limit.MaxReferentials}))
+	}
+	if _, taken := s.referentials[e.Code]; taken {
+		return commands.Refuse(refusal.ReferentialCodeTaken)
+	}
+	return commands.Append(e)
+}
+
+// RenameReferential gives a referential another name. The name that it has changes nothing.
+func (l *Locations) RenameReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (Referential, eventstore.Position, error) {
+	return l.handleReferential(ctx, account, meta, code, func(s *State) commands.Result { return renameReferential(s, code, name) })
+}
+
+func renameReferential(s *State, code, name string) commands.Result {
+	ref, err := s.findWritableReferential(code)
+	switch {
+	case err != nil:
+		return commands.Refuse(err)
+	case ref.name == name:
+		return commands.Result{}
+	}
+	return commands.Append(event.ReferentialRenamed{Code: code, Before: ref.name, Name: name})
+}
+
+// ArchiveReferential ends a referential for writes and deactivates its sites, in one append. It is idempotent.
+func (l *Locations) ArchiveReferential(ctx context.Context, account string, meta commands.Metadata, code string) (Referential, eventstore.Position, error) {
+	limit, err := l.plans.PlanOf(ctx, account)
+	if err != nil {
+		return Referential{}, 0, err
+	}
+	stager := l.newStager(account, meta)
+	return l.handleReferential(ctx, account, meta, code, func(s *State) commands.Result {
+		ref, err := s.findReferential(code)
+		switch {
+		case err != nil:
+			return commands.Refuse(err)
+		case !ref.archived.IsZero():
+			return commands.Result{}
+		}
+		events, err := stager.buildEvents(ctx, deactivateAllSites(s, ref, account, limit))
+		if err != nil {
+			return commands.Fail(err)
+		}
+		return commands.Append(append(events, event.ReferentialArchived{Code: code})...)
+	})
+}
+
+// deactivateAllSites notes the limit in the summary alone: a deactivation breaks no cap.
+func deactivateAllSites(s *State, ref *referentialState, account string, limit plan.Plan) siteChanges {
+	c := siteChanges{SiteWriteSummary: s.newWriteSummary(ref, "archive", limit)}
+	for id, state := range ref.sites {
+		if state.active {
+			c.deactivateSite(account, id, state)
+		}
+	}
+	c.sortRows()
+	return c
+}
+
+// handleReferential handles a command on a referential and returns the referential as it is then.
+func (l *Locations) handleReferential(ctx context.Context, account string, meta commands.Metadata, code string, decision commands.Decision[State]) (Referential, eventstore.Position, error) {
+	position, err := l.handler.Handle(ctx, account, meta, decision)
+	if err != nil {
+		return Referential{}, position, err
+	}
+	var referential Referential
+	err = l.handler.View(ctx, account, func(s *State) {
+		if ref, ok := s.referentials[code]; ok {
+			referential = ref.toReferential()
+		}
+	})
+	return referential, position, err
+}

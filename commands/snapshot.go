@@ -1,0 +1,110 @@
+package commands
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"lieudit/eventstore"
+)
+
+// snapshotFiles keeps the states of long streams, one file a stream:
+//
+//	header: stream and format, one line of text
+//	revision, position (8 bytes each, little endian) and id (16 bytes) of the last event of the state
+//	the state, as Aggregate.MarshalSnapshot writes it
+//	SHA-256 of all that
+//
+// A damaged file is ignored. A sound one is only a proposal: catchUp uses it if the log has that event at that revision.
+type snapshotFiles[S any] struct {
+	aggregate Aggregate[S]
+	folder    string // "": no snapshots are kept
+	log       *slog.Logger
+}
+
+// snapshotThreshold is how many bytes of events must have been folded since the last snapshot before a new one is worth
+// writing. It is the size of the last snapshot if that is more, so that writing costs no more than folding did.
+const snapshotThreshold = 512 << 10
+
+// saveSnapshot replaces a state's file if enough was folded since the last. A file that cannot be written is logged and no
+// error: the stream is read instead.
+func (f *snapshotFiles[S]) saveSnapshot(s *streamState[S]) {
+	if f.folder == "" || s.bytesSinceSnapshot < max(snapshotThreshold, s.snapshotSize) {
+		return
+	}
+	body := f.header(s.stream)
+	body = binary.LittleEndian.AppendUint64(body, uint64(s.revision))
+	body = binary.LittleEndian.AppendUint64(body, uint64(s.checkpoint.Position))
+	body = append(body, s.checkpoint.Event[:]...)
+	body = append(body, f.aggregate.MarshalSnapshot(&s.state)...)
+	sum := sha256.Sum256(body)
+	s.snapshotSize, s.bytesSinceSnapshot = len(body), 0
+	if err := replaceFile(f.path(s.stream), append(body, sum[:]...)); err != nil {
+		f.log.Warn("cannot write a snapshot", "stream", s.stream, "error", err)
+	}
+}
+
+// loadSnapshot fills an empty state from its file, if there is a sound one. The caller must still verify the checkpoint.
+func (f *snapshotFiles[S]) loadSnapshot(s *streamState[S]) {
+	if f.folder == "" {
+		return
+	}
+	data, err := os.ReadFile(f.path(s.stream))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = f.decodeSnapshot(s, data)
+	}
+	if err != nil {
+		f.log.Warn("a snapshot is ignored", "stream", s.stream, "error", err)
+	}
+}
+
+func (f *snapshotFiles[S]) decodeSnapshot(s *streamState[S], data []byte) error {
+	const checkpointSize = 8 + 8 + 16
+	body, sum := data[:max(0, len(data)-sha256.Size)], data[max(0, len(data)-sha256.Size):]
+	if want := sha256.Sum256(body); !bytes.Equal(sum, want[:]) {
+		return errors.New("its checksum is wrong")
+	}
+	rest, ok := bytes.CutPrefix(body, f.header(s.stream))
+	if !ok || len(rest) < checkpointSize {
+		return errors.New("it has another header")
+	}
+	state, err := f.aggregate.UnmarshalSnapshot(rest[checkpointSize:])
+	if err != nil {
+		return err
+	}
+	s.state, s.snapshotSize = state, len(body)
+	s.revision = eventstore.Revision(binary.LittleEndian.Uint64(rest))
+	s.checkpoint.Position = eventstore.Position(binary.LittleEndian.Uint64(rest[8:]))
+	copy(s.checkpoint.Event[:], rest[16:])
+	return nil
+}
+
+// header is a frozen format, as the file names are.
+func (f *snapshotFiles[S]) header(stream string) []byte {
+	return fmt.Appendf(nil, "fold of %s in %s\n", stream, f.aggregate.SnapshotFormat)
+}
+
+func (f *snapshotFiles[S]) path(stream string) string {
+	return filepath.Join(f.folder, url.PathEscape(stream)+".fold")
+}
+
+// replaceFile writes a file and renames it over the old one, so that a reader finds the old content or the new one.
+func replaceFile(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}

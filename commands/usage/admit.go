@@ -1,0 +1,197 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/access"
+	"lieudit/schemas/event"
+)
+
+// CheckQuota says whether a request would count as things are, and counts nothing. A refusal is never decided on memory
+// alone: the log is read first. The errors are those of CountRequest.
+func (m *Meter) CheckQuota(ctx context.Context, g access.Grant, endpoint string) error {
+	_, err := m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
+		if p.hasQuotaLeft(e) {
+			return e, nil
+		}
+		return p.submit(ctx, probeRequest, e, arrivedAt)
+	})
+	return err
+}
+
+// QuotaUsage is how much of a quota is used.
+type QuotaUsage struct {
+	Used, Limit int64               // requests of the period
+	Position    eventstore.Position // of the last event that was folded for it
+
+	reservation Reservation // of the request that CountRequest counted; else zero
+}
+
+// Refund takes back the request that CountRequest counted. It returns when that is durable; if it fails, it is tried again in
+// the background.
+func (u QuotaUsage) Refund(ctx context.Context) error {
+	if u.reservation.period == nil {
+		return nil
+	}
+	_, err := u.reservation.period.submit(ctx, refundRequest, u.reservation.entry, time.Now())
+	return err
+}
+
+// CountRequest counts one request, durably, and returns the usage of its account, this request included. It fails with
+// *QuotaExceededError, ErrRevoked or ErrUnavailable, and then the request must not be served.
+func (m *Meter) CountRequest(ctx context.Context, g access.Grant, endpoint string) (QuotaUsage, error) {
+	r, err := m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
+		return p.submit(ctx, chargeRequest, e, arrivedAt)
+	})
+	if err != nil {
+		return QuotaUsage{}, err
+	}
+	u := r.period.quotaUsage(g.Account)
+	u.reservation = r
+	return u, nil
+}
+
+// Reservation is what was counted for one request that may still be refunded.
+type Reservation struct {
+	period *activePeriod
+	entry  entry // as it was counted
+}
+
+// Reserve is CountRequest for a request whose work comes after. Confirm or Refund must be called once: until then the period
+// is not evicted.
+func (m *Meter) Reserve(ctx context.Context, g access.Grant, endpoint string) (Reservation, error) {
+	return m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
+		e, err := p.submit(ctx, chargeRequest, e, arrivedAt)
+		if err == nil {
+			p.openReservations.Add(1)
+		}
+		return e, err
+	})
+}
+
+// Confirm ends the reservation: the request is answered and stays counted.
+func (r Reservation) Confirm() { r.period.openReservations.Add(-1) }
+
+// Refund takes back what was counted and ends the reservation. It returns when that is durable; if it fails, it is tried again
+// in the background.
+func (r Reservation) Refund(ctx context.Context) error {
+	_, err := r.period.submit(ctx, refundRequest, r.entry, time.Now())
+	r.Confirm()
+	return err
+}
+
+// ReadQuotaUsage returns how much of its quota the grant's account has used in the current period, by all that is on the log.
+// It counts nothing.
+func (m *Meter) ReadQuotaUsage(ctx context.Context, g access.Grant) (QuotaUsage, error) {
+	arrivedAt := time.Now()
+	p, err := m.currentPeriod(ctx, g, arrivedAt)
+	if err != nil {
+		return QuotaUsage{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	_, err = p.submit(ctx, probeRequest, entry{count: event.UsageCount{Account: g.Account, Key: g.KeyID}}, arrivedAt)
+	if exceeded := new(QuotaExceededError); err != nil && !errors.As(err, &exceeded) {
+		return QuotaUsage{}, err
+	}
+	return p.quotaUsage(g.Account), nil
+}
+
+// maxPeriodTries is how many retired periods a request may meet. One that was closed and one that was evicted are unusual
+// already; more of them mean that the log is being restored.
+const maxPeriodTries = 5
+
+// withCurrentPeriod calls do with the current period of the grant's contract and the entry of one request, and calls it again
+// with the next period if that one is retired. A request waits once for all of it, counted from its arrival.
+func (m *Meter) withCurrentPeriod(ctx context.Context, g access.Grant, endpoint string, do func(*activePeriod, entry, time.Time) (entry, error)) (Reservation, error) {
+	arrivedAt := time.Now()
+	for tries := 1; ; tries++ {
+		p, err := m.currentPeriod(ctx, g, arrivedAt)
+		if err != nil {
+			return Reservation{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		e := entry{p.billingDay(m.clock()), event.UsageCount{Account: g.Account, Key: g.KeyID, Endpoint: endpoint, Requests: 1}}
+		if e, err = do(p, e, arrivedAt); !errors.Is(err, errRetired) {
+			return Reservation{p, e}, err
+		}
+		if tries == maxPeriodTries || ctx.Err() != nil {
+			return Reservation{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+	}
+}
+
+// currentPeriod returns the open period of a grant's contract, with the cap of the grant's account in it.
+func (m *Meter) currentPeriod(ctx context.Context, g access.Grant, arrivedAt time.Time) (*activePeriod, error) {
+	now := m.clock()
+	c := m.findOrAddContract(contractID(g))
+	p := c.current.Load()
+	if p == nil || now.UnixMicro() >= c.switchAt.Load() || p.isRetired() {
+		if err := m.openShared(ctx, g, c, now, arrivedAt); err != nil {
+			return nil, err
+		}
+		p = c.current.Load()
+	}
+	p.lastUsedAt.Store(now.Unix())
+	return p, p.ensureCap(ctx, g, now, arrivedAt)
+}
+
+// capRecheckInterval is how often the cap of an account is read again while the key ring and the period disagree on it. One of
+// the two is about to learn what the other knows.
+const capRecheckInterval = 100 * time.Millisecond
+
+// ensureCap makes sure that the period has a cap for a grant's account, and that it is the grant's as soon as both know it.
+func (p *activePeriod) ensureCap(ctx context.Context, g access.Grant, now, arrivedAt time.Time) error {
+	p.mu.RLock()
+	requests, _, known := p.fold.Cap(g.Account)
+	checkedAt := p.capCheckedAt[g.Account]
+	p.mu.RUnlock()
+	if known && (requests == g.Quota || now.Sub(checkedAt) < capRecheckInterval && !now.Before(checkedAt)) {
+		return nil
+	}
+	return p.refreshCapShared(ctx, g.Account, now, arrivedAt)
+}
+
+// refreshCapShared waits for one refreshCap that all requests of the account share. It notes the time also where the cap was
+// right, so that a disagreement is not read again at once.
+func (p *activePeriod) refreshCapShared(ctx context.Context, account string, now, arrivedAt time.Time) error {
+	return p.meter.awaitShared(ctx, account, "cap "+p.stream+" "+account, arrivedAt, func(ctx context.Context) error {
+		if err := p.refreshCap(ctx, account, now); err != nil {
+			return err
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.capCheckedAt[account] = now
+		return nil
+	})
+}
+
+// refreshCap appends an account's quota to the period's stream as its cap, if the account's own stream has a newer one.
+func (p *activePeriod) refreshCap(ctx context.Context, account string, now time.Time) error {
+	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, account, latest(now, p.period.Start()))
+	if err != nil {
+		return err
+	}
+	p.mu.RLock()
+	knownCap, knownAsOf, isKnown := p.fold.Cap(account)
+	p.mu.RUnlock()
+	if isKnown && (knownAsOf >= int64(asOf) || knownCap == requests) {
+		return nil
+	}
+	e := event.UsageCapSet{Account: account, Cap: requests, AsOfPosition: int64(asOf)}
+	return p.appendAndFold(ctx, account, fmt.Sprintf("cap %s %d", account, asOf), e)
+}
+
+// appendAndFold appends an event about an account that counts no requests, and returns once the period's fold has it. The name
+// makes the event's id: the same name again is the same event.
+func (p *activePeriod) appendAndFold(ctx context.Context, account, name string, e event.Event) error {
+	if err := p.meter.appendNamed(ctx, p.stream, name, eventstore.Any, e); err != nil {
+		return err
+	}
+	_, err := p.submit(ctx, probeRequest, entry{count: event.UsageCount{Account: account}}, time.Now())
+	if exceeded := new(QuotaExceededError); errors.As(err, &exceeded) || errors.Is(err, ErrRevoked) {
+		return nil
+	}
+	return err
+}

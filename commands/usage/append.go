@@ -1,0 +1,161 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+)
+
+const (
+	// firstRetryPause and retryInterval are the shortest and the longest pause between two tries on the log.
+	firstRetryPause = time.Millisecond
+	retryInterval   = 50 * time.Millisecond
+
+	// eventsPerSnapshot is after how many events a period's stream gets a snapshot. A reader that begins at the last snapshot
+	// reads hardly more events than that.
+	eventsPerSnapshot = 1000
+)
+
+// preparedAppend is the events of one append, encoded. The very same bytes are sent until their outcome is known.
+type preparedAppend struct {
+	proposed     []eventstore.ProposedEvent
+	events       []event.Event
+	tickSequence int64 // sequence of the tick; 0: there is none
+}
+
+// appendTick makes a tick of counts and the batch's refunds durable, folds them, and answers those that they settle.
+func (b *batch) appendTick(ctx context.Context, counts []event.UsageCount) error {
+	prepared, err := b.prepareAppend(ctx, counts, b.assignTickDay(), b.buildRefunds())
+	if err == nil {
+		err = b.appendUntilFolded(ctx, prepared)
+	}
+	if err != nil {
+		return err
+	}
+	return b.respondFolded(prepared)
+}
+
+// assignTickDay returns the day of the tick, which is that of its last request. It becomes the day of all of them, since a
+// refund names the day on which its request was counted.
+func (b *batch) assignTickDay() plan.Date {
+	n := len(b.charges)
+	if n == 0 {
+		return b.period.First
+	}
+	day := b.charges[n-1].day
+	for _, w := range b.charges {
+		w.day = day
+	}
+	return day
+}
+
+// buildRefunds returns the refunds of the batch, one event a day.
+func (b *batch) buildRefunds() []event.UsageRefunded {
+	var refunds []event.UsageRefunded
+	for _, w := range b.refunds {
+		i := slices.IndexFunc(refunds, func(r event.UsageRefunded) bool { return r.Day == w.day })
+		if i < 0 {
+			i = len(refunds)
+			refunds = append(refunds, event.UsageRefunded{Day: w.day})
+		}
+		refunds[i].Counts = addCount(refunds[i].Counts, w.count)
+	}
+	return refunds
+}
+
+// prepareAppend encodes one append of a tick, refunds, and a snapshot if one is due. The tick notes what this instance knew of
+// the contract's cap when it was made.
+func (p *activePeriod) prepareAppend(ctx context.Context, counts []event.UsageCount, day plan.Date, refunds []event.UsageRefunded) (preparedAppend, error) {
+	var prepared preparedAppend
+	instanceID, sequence := p.meter.instanceID.String(), p.meter.sequence.Add(1)
+	if len(counts) > 0 {
+		limit, _, _ := p.fold.Cap(p.fold.Contract)
+		prepared.tickSequence = sequence
+		prepared.events = append(prepared.events, event.UsageTicked{
+			InstanceID: instanceID, Sequence: sequence, Day: day, Counts: counts,
+			AsOfRevision: int64(p.revision), Used: p.fold.Used(p.fold.Contract), Cap: limit,
+		})
+	}
+	for _, r := range refunds {
+		r.InstanceID, r.Sequence = instanceID, p.meter.sequence.Add(1)
+		prepared.events = append(prepared.events, r)
+	}
+	if p.eventsSinceSnapshot >= eventsPerSnapshot && p.fold.IsOpen() {
+		prepared.events = append(prepared.events, p.fold.Snapshot(int64(p.revision)))
+	}
+	var err error
+	prepared.proposed, err = p.meter.encodeEvents(ctx, p.stream, strconv.FormatInt(sequence, 10), prepared.events...)
+	p.lastPrepared, p.isTickFolded = prepared, false
+	return prepared, err
+}
+
+// appendUntilFolded sends an append until it is on the log and in the fold. Nothing else is appended to the stream before its
+// outcome is known, whatever time that takes. It gives up only if certainly nothing was added, if the period is retired, or
+// if the meter ends; mayBeOnLog then says whether the events may be on the log.
+func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) error {
+	done, err := eventstore.AppendUntilKnown(ctx, b.meter.store, b.stream, eventstore.Any, prepared.proposed,
+		eventstore.Resend{FirstPause: firstRetryPause, MaxPause: retryInterval, OnFailure: b.reportDelay})
+	if b.mayBeOnLog = err == nil || errors.Is(err, eventstore.ErrUnknown); err != nil {
+		return err
+	}
+	b.meter.clearSilence()
+	for pause := firstRetryPause; ; pause = min(2*pause, retryInterval) {
+		if err = b.foldAppended(ctx, prepared, done); err == nil {
+			b.mayBeOnLog = false
+			return nil
+		}
+		if errors.Is(err, errRetired) {
+			return err
+		}
+		b.reportDelay(err)
+		if !sleep(ctx, pause) {
+			return err
+		}
+	}
+}
+
+// reportDelay notes that the log makes a batch wait.
+func (b *batch) reportDelay(err error) {
+	b.meter.reportHealth(b.stream, err)
+	b.meter.logSilence() // the silence begins to count, if it has not yet
+}
+
+// foldAppended folds events that are on the log. If others appended before them, it reads the stream.
+func (b *batch) foldAppended(ctx context.Context, prepared preparedAppend, done eventstore.AppendResult) error {
+	if done.Revision != b.revision+eventstore.Revision(len(prepared.events)) {
+		return b.catchUpWithLog(ctx)
+	}
+	for _, e := range prepared.events {
+		b.applyEvent(e, b.revision+1, done.Position, time.Time{})
+	}
+	b.lastEventID = prepared.proposed[len(prepared.proposed)-1].ID
+	return nil
+}
+
+// appendNamed appends one event that no batch appends, and sends it again until its outcome is known. Its id follows from this
+// instance, the stream and the name. With eventstore.Any the log may hold it twice: the folds count it once.
+func (m *Meter) appendNamed(ctx context.Context, stream, name string, expected eventstore.Revision, e event.Event) error {
+	proposed, err := m.encodeEvents(ctx, stream, name, e)
+	if err == nil {
+		_, err = m.appendUntilKnown(ctx, stream, expected, proposed)
+	}
+	return err
+}
+
+func (m *Meter) appendUntilKnown(ctx context.Context, stream string, expected eventstore.Revision, proposed []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+	return eventstore.AppendUntilKnown(ctx, m.store, stream, expected, proposed, eventstore.Resend{FirstPause: firstRetryPause, MaxPause: retryInterval})
+}
+
+// encodeEvents encodes one append. The ids of its events follow from this instance, the stream and a name.
+func (m *Meter) encodeEvents(ctx context.Context, stream, name string, events ...event.Event) ([]eventstore.ProposedEvent, error) {
+	id := uuid.NewSHA1(m.instanceID, []byte(stream+" "+name))
+	return m.codec.Encode(ctx, stream, id, eventstore.Metadata{Actor: "system"}, events)
+}

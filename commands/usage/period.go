@@ -1,0 +1,181 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/access"
+	"lieudit/schemas/event"
+	"lieudit/schemas/ledger"
+	"lieudit/schemas/plan"
+)
+
+// contract is who pays: an agency for itself and its sub-clients, or an account of its own. It has one current period.
+type contract struct {
+	id       string
+	current  atomic.Pointer[activePeriod]
+	switchAt atomic.Int64 // when the current period ends or is looked at again, Unix microseconds
+}
+
+// contractID returns the agency of a sub-client, and else the account itself.
+func contractID(g access.Grant) string {
+	if g.Agency != "" {
+		return g.Agency
+	}
+	return g.Account
+}
+
+// findOrAddContract returns the one contract of an id. It allocates nothing for a contract that is known: each request calls it.
+func (m *Meter) findOrAddContract(id string) *contract {
+	if c, ok := m.contracts.Load(id); ok {
+		return c.(*contract)
+	}
+	c, _ := m.contracts.LoadOrStore(id, &contract{id: id})
+	return c.(*contract)
+}
+
+// openShared waits for one switchPeriod that all requests of the contract share. The task is named after the contract's address
+// too: a contract that was evicted is another one than that of the same id after it.
+func (m *Meter) openShared(ctx context.Context, g access.Grant, c *contract, now, arrivedAt time.Time) error {
+	return m.awaitShared(ctx, g.Account, fmt.Sprintf("open %s %p", c.id, c), arrivedAt, func(ctx context.Context) error {
+		return m.switchPeriod(ctx, c, g.Anchor, now)
+	})
+}
+
+func (p *activePeriod) isRetired() bool {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	return p.queue.isRetired
+}
+
+// switchPeriod makes the period that an instant is in the contract's current one. It runs once at a time for a contract. A clock
+// that was set back never switches to an earlier period.
+func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date, now time.Time) error {
+	current := c.current.Load()
+	if current != nil && !current.isRetired() && now.UnixMicro() < c.switchAt.Load() {
+		return nil // another task has switched it
+	}
+	period := plan.PeriodAt(anchor, now)
+	if current != nil && period.Start().Before(current.period.Start()) {
+		period = current.period
+	}
+	p, switchAt, err := m.openCountablePeriod(ctx, c.id, anchor, period)
+	if err != nil {
+		return err
+	}
+	if current == nil || current.isRetired() || current.stream != p.stream {
+		c.current.Store(p)
+	}
+	c.switchAt.Store(switchAt.UnixMicro())
+	return nil
+}
+
+// tooEarlyError: the period has not begun by the log's clock, so the ledger does not open it.
+type tooEarlyError struct{ by time.Duration }
+
+func (e tooEarlyError) Error() string {
+	return fmt.Sprintf("the period begins in %v by the log's clock", e.by)
+}
+
+// openCountablePeriod returns a period that requests can be counted in: the given one, a later one if that is closed already, or
+// the one before if the given one has not begun by the log's clock. It also returns when to look again.
+func (m *Meter) openCountablePeriod(ctx context.Context, id string, anchor plan.Date, period plan.Period) (*activePeriod, time.Time, error) {
+	var early tooEarlyError
+	for lookAgainIn := time.Duration(0); ; {
+		p, err := m.loadPeriod(ctx, id, period)
+		switch {
+		case errors.As(err, &early) && lookAgainIn == 0:
+			lookAgainIn = max(early.by-ledger.MaxEarlyOpening/2, time.Second)
+			period = plan.PeriodAt(anchor, period.Start().Add(-time.Nanosecond))
+		case err != nil:
+			return nil, time.Time{}, err
+		case p.fold.IsClosed() && lookAgainIn != 0:
+			return nil, time.Time{}, early
+		case p.fold.IsClosed():
+			period = plan.PeriodAt(anchor, period.End())
+		case lookAgainIn != 0:
+			return p, m.clock().Add(lookAgainIn), nil
+		default:
+			return p, period.End(), nil
+		}
+	}
+}
+
+// loadPeriod folds the stream of a period, and opens the period if nobody has.
+func (m *Meter) loadPeriod(ctx context.Context, id string, period plan.Period) (*activePeriod, error) {
+	p, err := m.readPeriod(ctx, ledger.StreamName(id, period.First))
+	if err != nil {
+		return nil, err
+	}
+	p.period = period
+	for !p.fold.IsOpen() && !p.fold.IsClosed() {
+		if err := p.openPeriod(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// readPeriod folds a stream, from its latest snapshot on.
+func (m *Meter) readPeriod(ctx context.Context, stream string) (*activePeriod, error) {
+	p := &activePeriod{meter: m, stream: stream, fold: &ledger.PeriodState{}, revision: eventstore.NoStream, capCheckedAt: map[string]time.Time{}}
+	for r, err := range m.store.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", stream, err)
+		}
+		if r.Type != (event.UsageSnapshotTaken{}).EventType() {
+			continue
+		}
+		e, err := event.Decode(r.Type, r.Data)
+		if err != nil {
+			return nil, err
+		}
+		snapshot := e.(event.UsageSnapshotTaken)
+		p.fold, p.revision = ledger.RestorePeriod(snapshot), eventstore.Revision(snapshot.AsOfRevision)
+		break
+	}
+	return p, p.catchUp(ctx)
+}
+
+// openPeriod appends the event that opens the period, unless another instance has opened it. The ledger passes over an opening
+// that is too early by the log's clock; openPeriod then fails with a tooEarlyError that says by how much.
+func (p *activePeriod) openPeriod(ctx context.Context, id string) error {
+	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, id, latest(p.meter.clock(), p.period.Start()))
+	if err != nil {
+		return err
+	}
+	opening := event.UsageOpened{Contract: id, First: p.period.First, Next: p.period.Next, Cap: requests, AsOfPosition: int64(asOf)}
+	startedAt := p.meter.clock()
+	err = p.meter.appendNamed(ctx, p.stream, fmt.Sprintf("open %d", p.revision), p.revision, opening)
+	if err != nil && !errors.Is(err, eventstore.ErrConflict) {
+		return err
+	}
+	isOwn := err == nil
+	if err := p.catchUp(ctx); err != nil || !isOwn || p.fold.IsOpen() {
+		return err
+	}
+	return tooEarlyError{p.period.Start().Sub(startedAt) + p.logClockLag(ctx, startedAt)}
+}
+
+// logClockLag returns how far the log's clock is behind this instance's. at is when this instance appended the event at the
+// period's revision. It is 0 if that cannot be read.
+func (p *activePeriod) logClockLag(ctx context.Context, at time.Time) time.Duration {
+	for r, err := range p.meter.store.ReadStream(ctx, p.stream, p.revision, eventstore.Forward) {
+		if err == nil {
+			return at.Sub(r.Time)
+		}
+	}
+	return 0
+}
+
+// latest makes a quota be read as of the period's beginning where this instance's clock is behind it.
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

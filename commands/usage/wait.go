@@ -1,0 +1,137 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/waitlimit"
+)
+
+// startWait begins the wait of a request that arrived at an instant, for a log that does not answer at once. The first
+// waitlimit.UncountedWait is over by then. From now on the request takes a place in the wait limiter.
+//
+// The context that it returns ends when the request's time is over, its client goes away, or the log counts as lost. It has
+// ended already if there is no place. stop gives the place back; it must be called.
+func (m *Meter) startWait(ctx context.Context, account string, arrivedAt time.Time) (waiting context.Context, stop func()) {
+	remaining := min(waitlimit.MaxWait-time.Since(arrivedAt), waitlimit.MaxSilence-m.logSilence())
+	release, ok := m.waitLimiter.Acquire(account)
+	if !ok {
+		remaining, release = 0, func() {}
+	}
+	waiting, cancel := context.WithTimeout(ctx, remaining)
+	return waiting, func() { cancel(); release() }
+}
+
+// sleep pauses. It returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// logSilence returns how long the log has not answered, and begins to count a silence if there is none. The caller has waited
+// for waitlimit.UncountedWait in vain.
+func (m *Meter) logSilence() time.Duration {
+	now := int64(time.Since(m.epoch))
+	m.silentSince.CompareAndSwap(0, now-int64(waitlimit.UncountedWait))
+	if since := m.silentSince.Load(); since != 0 {
+		return time.Duration(now - since)
+	}
+	return 0 // the log answered at this very moment
+}
+
+// isLogLost says whether the log has been silent for waitlimit.MaxSilence. Requests are refused at once then.
+func (m *Meter) isLogLost() bool {
+	since := m.silentSince.Load()
+	return since != 0 && time.Since(m.epoch)-time.Duration(since) >= waitlimit.MaxSilence
+}
+
+// clearSilence notes that the log has answered.
+func (m *Meter) clearSilence() {
+	if m.silentSince.Load() != 0 {
+		m.silentSince.Store(0)
+	}
+}
+
+// isTransient says whether the log was unavailable and certainly added nothing, so that a new try may work.
+func isTransient(err error) bool {
+	return errors.Is(err, eventstore.ErrUnavailable) && !errors.Is(err, eventstore.ErrUnknown)
+}
+
+// sharedTasks are tasks that many requests wait for together. A task of a name runs once at a time, and goes on if all who wait
+// for it have left. x/sync/singleflight lacks an owner who waits for the goroutines that it starts.
+type sharedTasks struct {
+	mu      sync.Mutex
+	running map[string]*sharedTask
+}
+
+// sharedTask is one run of a task. Whoever waits for it receives from done and then reads err.
+type sharedTask struct {
+	done chan struct{}
+	err  error // valid once done is closed
+}
+
+// startShared returns the running task of a name, or starts it. Tasks end with the meter, and after readTimeout.
+func (m *Meter) startShared(name string, do func(context.Context) error) *sharedTask {
+	m.tasks.mu.Lock()
+	defer m.tasks.mu.Unlock()
+	if t := m.tasks.running[name]; t != nil {
+		return t
+	}
+	t := &sharedTask{done: make(chan struct{})}
+	m.tasks.running[name] = t
+	m.goroutines.Go(func() {
+		ctx, cancel := context.WithTimeout(m.runCtx, readTimeout)
+		defer cancel()
+		if t.err = do(ctx); t.err == nil {
+			m.clearSilence()
+		}
+		m.tasks.mu.Lock()
+		delete(m.tasks.running, name)
+		m.tasks.mu.Unlock()
+		close(t.done)
+	})
+	return t
+}
+
+// awaitShared waits for a task for as long as a request of an account that arrived at an instant may, and starts it again while
+// the log is unavailable. The error is the task's, or ErrUnavailable if the request's time is over first.
+func (m *Meter) awaitShared(ctx context.Context, account, name string, arrivedAt time.Time, do func(context.Context) error) error {
+	t := m.startShared(name, do)
+	briefTimer := time.NewTimer(waitlimit.UncountedWait)
+	defer briefTimer.Stop()
+	select {
+	case <-t.done:
+		if !isTransient(t.err) || m.isLogLost() {
+			return t.err
+		}
+	case <-briefTimer.C:
+	}
+	waiting, stop := m.startWait(ctx, account, arrivedAt)
+	defer stop()
+	for {
+		select {
+		case <-t.done:
+		case <-waiting.Done():
+			return ErrUnavailable
+		}
+		if t.err == nil { // startWait began a silence; the task may have ended just before
+			m.clearSilence()
+		}
+		if !isTransient(t.err) || m.isLogLost() {
+			return t.err
+		}
+		if !sleep(waiting, retryInterval) {
+			return ErrUnavailable
+		}
+		t = m.startShared(name, do)
+	}
+}

@@ -1,0 +1,57 @@
+package eventstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Resend says when AppendUntilKnown sends a batch again, and after which pause. The zero Resend is ready for use.
+type Resend struct {
+	FirstPause time.Duration // before the second sending; each later pause is twice as long. 0: 5 ms
+	MaxPause   time.Duration // 0: 1 s
+
+	// WhenUnavailable has the batch sent again also after an ErrUnavailable that says that nothing was added.
+	WhenUnavailable bool
+	// OnFailure is called before each pause with the error of the last sending. It may be nil.
+	OnFailure func(error)
+}
+
+// AppendUntilKnown appends a batch and sends the very same batch again for as long as the outcome is unknown. This is the
+// contract of Store.Append in one loop: whoever appends calls it instead of Append.
+//
+// One ErrUnknown changes what later errors mean. An ErrUnavailable then says that the last sending added nothing and says
+// nothing of the earlier ones, so the loop goes on. Success and every other error of the contract are final: a repeat
+// returns what the first sending did, and is refused only if no sending was made.
+//
+// It fails with ErrUnknown if the context ends or the log is closed before the outcome is known, and else with the error of
+// Append as it is. cenkalti/backoff would supply the pauses alone: where the context ends, its Retry returns the context's
+// error in place of ErrUnknown.
+func AppendUntilKnown(ctx context.Context, store Store, stream string, expected Revision, batch []ProposedEvent, again Resend) (AppendResult, error) {
+	isUnknown := false
+	maxPause := cmp.Or(again.MaxPause, time.Second)
+	for pause := cmp.Or(again.FirstPause, 5*time.Millisecond); ; pause = min(2*pause, maxPause) {
+		done, err := store.Append(ctx, stream, expected, batch)
+		isUnknown = isUnknown || errors.Is(err, ErrUnknown)
+		if isUnknown && errors.Is(err, ErrClosed) {
+			return done, fmt.Errorf("%w: %w", ErrUnknown, err)
+		}
+		isUnsent := errors.Is(err, ErrUnavailable) && (isUnknown || again.WhenUnavailable)
+		if !isUnsent && !errors.Is(err, ErrUnknown) {
+			return done, err
+		}
+		if again.OnFailure != nil {
+			again.OnFailure(err)
+		}
+		select {
+		case <-ctx.Done():
+			if !isUnknown {
+				return done, err
+			}
+			return done, fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
+		case <-time.After(pause):
+		}
+	}
+}

@@ -1,0 +1,100 @@
+// Package dirlock locks a folder for one process at a time. The lock is a flock on the file named lock in the folder: the
+// kernel releases it when its holder ends, however it ends, so a dead holder never blocks. Who holds it and since when
+// stands in the file, for the error that a second process gets.
+//
+// Acquire gives a Lock, CheckHeld tells whether it still protects the folder, Close releases it. gofrs/flock does not give
+// the locked file, which holds the holder's name here and which CheckHeld compares with the file at the path.
+package dirlock
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// HeldError: the folder is locked by another holder, in this process or another. PID is 0 when the holder has not written
+// its name yet.
+type HeldError struct {
+	Dir   string    `json:"-"`
+	PID   int       `json:"pid"`
+	Since time.Time `json:"since"`
+}
+
+func (e *HeldError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("%s is held by another process", e.Dir)
+	}
+	return fmt.Sprintf("%s is held by process %d since %s", e.Dir, e.PID, e.Since.Format(time.RFC3339))
+}
+
+// Acquire locks an existing folder until the Lock is closed or the process ends. It does not wait: a folder that is locked
+// is a *HeldError. now is the time that others are told.
+func Acquire(dir string, now time.Time) (*Lock, error) {
+	file, err := os.OpenFile(filepath.Join(dir, fileName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		err = writeHolder(file, now)
+	} else if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = readHolder(file, dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &Lock{dir, file}, nil
+}
+
+const fileName = "lock"
+
+// Lock is a folder that this process has locked.
+type Lock struct {
+	dir  string
+	file *os.File
+}
+
+// Close releases the lock. It unlocks explicitly, since closing the file is not enough while a process that is being forked
+// has a copy of it.
+func (l *Lock) Close() error {
+	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
+}
+
+// CheckHeld fails when the folder was moved, removed or replaced, or its lock file was. What is written to files that are
+// still open may then be lost.
+func (l *Lock) CheckHeld() error {
+	current, err := os.Stat(filepath.Join(l.dir, fileName))
+	if err != nil {
+		return fmt.Errorf("%s was moved or removed while in use: %w", l.dir, err)
+	}
+	if ours, err := l.file.Stat(); err != nil || !os.SameFile(current, ours) {
+		return fmt.Errorf("%s was replaced while in use", l.dir)
+	}
+	return nil
+}
+
+func writeHolder(f *os.File, now time.Time) error {
+	b, err := json.Marshal(HeldError{PID: os.Getpid(), Since: now.UTC().Truncate(time.Second)})
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(append(b, '\n'), 0)
+	return err
+}
+
+func readHolder(f *os.File, dir string) *HeldError {
+	e := &HeldError{Dir: dir}
+	// A holder that died while it wrote its name leaves half a line: then PID stays 0.
+	if b, err := io.ReadAll(f); err == nil && json.Unmarshal(b, e) != nil {
+		*e = HeldError{Dir: dir}
+	}
+	return e
+}

@@ -1,0 +1,95 @@
+// Package meiliclient reaches a Meilisearch server: it reads the address that is configured, sets the time limits, and
+// makes one-line errors of the library's. The indexes of sites (projections/searchindex/meili fills them,
+// queries/locations/meili asks them) and of addresses (queries/address/directory) are on such a server.
+package meiliclient
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/meilisearch/meilisearch-go"
+)
+
+// Server says where a server is and how it is reached.
+type Server struct {
+	URL       string            // http://127.0.0.1:7700
+	Key       string            // of its API, "" for none
+	Transport http.RoundTripper // NewTransport() unless set
+	Index     string            // the name of the index; "" for that of whoever fills or searches it
+	Timeout   time.Duration     // of a search; 0 for that of whoever searches
+}
+
+const (
+	callTimeout = 30 * time.Second // of one call, which may send thousands of documents
+	dialTimeout = 5 * time.Second
+)
+
+// ParseServer reads the address of a server as it is configured, http://KEY@HOST:PORT, where the key may be left out.
+// The error never shows the address, as a key may be in it.
+func ParseServer(address string) (Server, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return Server{}, errors.New("the address of a Meilisearch server is of the form http://KEY@HOST:PORT")
+	}
+	s := Server{Key: u.User.Username()}
+	if password, ok := u.User.Password(); ok {
+		s.Key = password
+	}
+	u.User = nil
+	s.URL = strings.TrimRight(u.String(), "/")
+	return s, nil
+}
+
+// Client makes a client of the server. It retries nothing by itself, and ends each call after 30 s.
+func (s Server) Client() meilisearch.ServiceManager {
+	if s.Transport == nil {
+		s.Transport = NewTransport()
+	}
+	client := &http.Client{Transport: s.Transport, Timeout: callTimeout}
+	return meilisearch.New(s.URL, meilisearch.WithAPIKey(s.Key), meilisearch.WithCustomClient(client), meilisearch.DisableRetries())
+}
+
+// NewTransport makes a transport that asks for no compression: the server sends what it compresses in pieces, and waits
+// 40 ms for the client's system to acknowledge the first.
+func NewTransport() *http.Transport {
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute}
+	t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	return t
+}
+
+// WrapError is an error of the library in one line, with what caused it in reach of errors.As: an *APIError where the
+// server refused the call, or the error of the context or the connection. It is nil where err is.
+func WrapError(operation string, err error) error {
+	var e *meilisearch.Error
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &e):
+	case e.OriginError != nil:
+		err = e.OriginError
+	case e.MeilisearchApiError.Code != "":
+		err = &APIError{e.MeilisearchApiError.Code, e.MeilisearchApiError.Message}
+	default:
+		err = fmt.Errorf("answered with status %d", e.StatusCode)
+	}
+	return fmt.Errorf("meilisearch: %s: %w", operation, err)
+}
+
+// APIError is the server's reason for refusing a call, or for the failure of a task.
+type APIError struct{ Code, Message string }
+
+func (e *APIError) Error() string { return e.Code + ": " + e.Message }
+
+// ErrorCode is the server's code of what is wrong, such as index_not_found, or "" where the server gave none.
+func ErrorCode(err error) string {
+	var e *APIError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}

@@ -1,0 +1,204 @@
+// Package sqldb opens relational databases and keeps the generations of read models in them. The same statements run on
+// Postgres and on SQLite: dialect.go holds all that differs. What the tables are is schemas/table's to say.
+//
+//	Registry ── Read ──────────────► serving Generation ──► DB.Query, Select      (queries)
+//	    │
+//	    ├───── BuildGeneration ────► Generation being built                       (projections)
+//	    │      OpenGeneration  ────► its DB ── RunInTx ──► Tx: Upsert rows and checkpoint
+//	    └───── PromoteGeneration ──► it serves from now on; Prune drops those before
+//
+// An instance that uses a generation holds a lease on it, so that Prune of another instance leaves it alone.
+// A DB alone, without a registry, is what the vault uses (Open, Create, RunInTx).
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"lieudit/schemas/table"
+)
+
+// DB is one database: a SQLite file or a Postgres schema. Statements are written with "?" for either. On SQLite one
+// transaction writes at a time and the others wait; reads never wait for writes. It is safe for concurrent use.
+type DB struct {
+	name                string
+	schema              string
+	dialect             dialect
+	writePool, readPool *sql.DB
+}
+
+// Options say how a database is opened. The zero Options are those of a read model in a file.
+type Options struct {
+	Name       string // what errors call it
+	Schema     string // Postgres only: the schema of its tables, which Create makes when it is missing
+	Durable    bool   // what is committed survives a crash of the machine; else the last transactions may be lost, each as a whole
+	SingleFile bool   // SQLite only: the file alone holds all that is committed, so that it can be copied and restored; readers wait for writers
+}
+
+// Open opens a database at postgres://… or at the path of a SQLite file, which is made when it is missing. It makes one
+// connection, so it fails when the database cannot be reached.
+func Open(ctx context.Context, address string, o Options) (*DB, error) {
+	db := &DB{name: o.Name, schema: o.Schema, dialect: sqlite}
+	open := openSQLite
+	if isPostgresAddress(address) {
+		db.dialect, open = postgres, openPostgres
+	}
+	var err error
+	if db.writePool, db.readPool, err = open(address, o); err != nil {
+		return nil, db.wrapError(ctx, err)
+	}
+	if err := openFirstConnection(ctx, db.writePool); err != nil {
+		return nil, errors.Join(db.wrapError(ctx, err), db.Close())
+	}
+	return db, nil
+}
+
+// Close closes the connections. Statements that run end first.
+func (db *DB) Close() error { return errors.Join(db.writePool.Close(), db.readPool.Close()) }
+
+// Now is the database's own clock as an SQL expression. Like every table.Instant it counts microseconds since 1970.
+// Leases are compared with it, as the clocks of instances differ.
+func (db *DB) Now() string { return db.dialect.nowExpr }
+
+// Create makes the tables that are not there yet. Instances that do so at once take turns.
+func (db *DB) Create(ctx context.Context, tables ...table.Def) error {
+	return db.RunInTx(ctx, func(tx *Tx) error {
+		if err := tx.Lock(ctx, "create"); err != nil {
+			return err
+		}
+		for _, statement := range db.createStatements(tables) {
+			if _, err := tx.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// createStatements are the statements of Create. On Postgres the schema comes first.
+func (db *DB) createStatements(tables []table.Def) []string {
+	var statements []string
+	if db.dialect.namedSchemas && db.schema != "" {
+		statements = append(statements, "create schema if not exists "+db.schema)
+	}
+	for _, d := range tables {
+		statements = append(statements, db.dialect.createStatements(d)...)
+	}
+	return statements
+}
+
+// TruncateWAL empties a SQLite file's write-ahead log, where rows that were overwritten or deleted are still readable.
+// It fails when a reader holds the log for long. On Postgres it does nothing: vacuum and the backups are the
+// operator's.
+func (db *DB) TruncateWAL(ctx context.Context) error {
+	if !db.dialect.hasWAL {
+		return nil
+	}
+	var busy, pages, checkpointed int
+	err := db.writePool.QueryRowContext(ctx, "pragma wal_checkpoint(truncate)").Scan(&busy, &pages, &checkpointed)
+	if err == nil && busy != 0 {
+		err = errors.New("its log of writes could not be emptied: somebody reads from it")
+	}
+	return db.wrapError(ctx, err)
+}
+
+// Exec runs a statement that writes, and returns how many rows it changed.
+func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	result, err := db.writePool.ExecContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	if err != nil {
+		return 0, db.wrapError(ctx, err)
+	}
+	return result.RowsAffected()
+}
+
+// Query runs a statement that reads, on a connection that cannot write on SQLite.
+func (db *DB) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
+	rows, err := db.readPool.QueryContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	return rows, db.wrapError(ctx, err)
+}
+
+// QueryRow runs a statement that reads one row.
+func (db *DB) QueryRow(ctx context.Context, statement string, args ...any) *sql.Row {
+	return db.readPool.QueryRowContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+}
+
+// RunInTx runs f in one transaction. It commits when f returns nil and rolls back otherwise. When f returned nil and
+// RunInTx fails the outcome is unknown: the database may have committed.
+func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) error {
+	sqlTx, err := db.writePool.BeginTx(ctx, nil)
+	if err != nil {
+		return db.wrapError(ctx, err)
+	}
+	if err := f(&Tx{db, sqlTx}); err != nil {
+		sqlTx.Rollback() // what failed is err; a transaction that cannot be undone was never committed
+		return err
+	}
+	return db.wrapError(ctx, sqlTx.Commit())
+}
+
+// hasColumnArrays says whether a whole column can be passed as one argument.
+func (db *DB) hasColumnArrays() bool { return db.dialect.columnArrays }
+func (tx *Tx) hasColumnArrays() bool { return tx.db.hasColumnArrays() }
+
+// wrapError adds the database's name to an error, and the error of ctx where that was the cause: a connection that is
+// not made in time says only that its own time is up.
+func (db *DB) wrapError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctxErr := contextError(ctx); ctxErr != nil && !errors.Is(err, ctxErr) {
+		err = fmt.Errorf("%w: %w", ctxErr, err)
+	}
+	if db.name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", db.name, err)
+}
+
+// contextError is why ctx ended. The deadline may have passed a moment before ctx.Err says so.
+func contextError(ctx context.Context) error {
+	if deadline, limited := ctx.Deadline(); limited && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
+}
+
+// Tx is a running transaction that writes. Its reads see what it wrote.
+type Tx struct {
+	db    *DB
+	sqlTx *sql.Tx
+}
+
+// Exec runs a statement that writes, and returns how many rows it changed.
+func (tx *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	result, err := tx.sqlTx.ExecContext(ctx, tx.db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	if err != nil {
+		return 0, tx.db.wrapError(ctx, err)
+	}
+	return result.RowsAffected()
+}
+
+// Query runs a statement that reads, and sees what the transaction wrote.
+func (tx *Tx) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
+	rows, err := tx.sqlTx.QueryContext(ctx, tx.db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+	return rows, tx.db.wrapError(ctx, err)
+}
+
+// QueryRow runs a statement that reads one row.
+func (tx *Tx) QueryRow(ctx context.Context, statement string, args ...any) *sql.Row {
+	return tx.sqlTx.QueryRowContext(ctx, tx.db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
+}
+
+// Lock makes transactions of the same purpose wait for each other until they end, in all processes. On SQLite every
+// transaction that writes waits for the one before it anyway.
+func (tx *Tx) Lock(ctx context.Context, purpose string) error {
+	if !tx.db.dialect.advisoryLocks {
+		return nil
+	}
+	_, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtext(?))", "lieudit "+strings.ToLower(purpose))
+	return err
+}

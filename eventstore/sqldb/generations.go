@@ -1,0 +1,319 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"lieudit/schemas/table"
+)
+
+// GenerationState is what becomes of a generation:
+//
+//	Creating ── its tables are made ──► Building ── PromoteGeneration ──► Serving ── another one is promoted ──► Retired
+//	                                       │ another one is built                                                  │
+//	                                       └──────────────────────────────────► Retired ── Prune ──► Dropped ◄─────┘
+//
+// One generation of a model and version serves at most, and one is being built at most.
+type GenerationState string
+
+const (
+	Creating GenerationState = "fresh"    // its tables are being made
+	Building GenerationState = "building" // it is being filled; nothing is read from it yet
+	Serving  GenerationState = "serving"  // queries read it
+	Retired  GenerationState = "retired"  // another generation serves; it is dropped when nobody reads it any more
+	Dropped  GenerationState = "dropped"  // its tables are gone; its number is never used again
+)
+
+// Generation is one filling of a read model's tables: a SQLite file or a Postgres schema of its own. A read model that
+// is rebuilt gets another generation, and the old one serves until that has caught up.
+type Generation struct {
+	Name         string // register-v2-g2
+	Model        string
+	Version      int64
+	Number       int64
+	State        GenerationState
+	Created      table.Instant
+	ServingSince table.Instant // zero before
+}
+
+// IsOf says whether it is a generation of the model, in the model's version.
+func (g Generation) IsOf(m table.ReadModel) bool {
+	return g.Model == m.Name && g.Version == int64(m.Version)
+}
+
+// schemaName is the generation's schema on Postgres: register_v2_g2.
+func (g Generation) schemaName() string { return strings.ReplaceAll(g.Name, "-", "_") }
+
+// generationTable is the registry's table of generations. Its names in SQL are older than the word.
+var generationTable = table.Table[Generation]{
+	Def: table.Def{Name: "copy", KeyColumns: 1, Columns: []table.Column{
+		{Name: "name", Type: table.Text}, {Name: "model", Type: table.Text}, {Name: "version", Type: table.Integer}, {Name: "generation", Type: table.Integer},
+		{Name: "state", Type: table.Text}, {Name: "made", Type: table.Timestamp}, {Name: "served", Type: table.Timestamp},
+	}},
+	Fields: func(g *Generation) []any {
+		return []any{&g.Name, &g.Model, &g.Version, &g.Number, (*string)(&g.State), &g.Created, &g.ServingSince}
+	},
+}
+
+// leaseTable says which instance uses which generation, and until when unless the lease is renewed.
+var leaseTable = table.Def{Name: "holder", KeyColumns: 2, Columns: []table.Column{{Name: "copy", Type: table.Text}, {Name: "instance", Type: table.Text}, {Name: "until", Type: table.Timestamp}}}
+
+// Generations are all generations that are not dropped, the oldest of each model first. It renews this instance's
+// leases now and then.
+func (s *Registry) Generations(ctx context.Context) ([]Generation, error) {
+	db, err := s.database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.renewLeases(ctx); err != nil {
+		return nil, err
+	}
+	return Select(ctx, db, generationTable, "where state <> 'dropped' order by model, version, generation")
+}
+
+// BuildGeneration makes the tables of a new generation, which takes the place of one that is being built. With
+// unlessExists it returns the generation that serves or is being built, and makes a new one only where there is none.
+// Several instances may call it at once: with unlessExists all get the same generation.
+//
+// The tables are made outside the registry's transaction, which all instances would wait for. So it looks twice whether
+// there is a generation, before and after, and drops its own where another instance was faster.
+func (s *Registry) BuildGeneration(ctx context.Context, m table.ReadModel, unlessExists bool) (Generation, error) {
+	g, err := s.reserveNumber(ctx, m, unlessExists)
+	if err != nil || g.State != Creating {
+		return g, err
+	}
+	if err := s.createGenerationTables(ctx, m, g); err != nil {
+		return Generation{}, err
+	}
+	built, err := s.startBuilding(ctx, m, g, unlessExists)
+	if err == nil && built.Name != g.Name { // another instance was faster
+		err = s.updateRegistry(ctx, func(tx *Tx) error { return s.dropGeneration(ctx, tx, g) })
+	}
+	return built, err
+}
+
+// startBuilding turns a generation whose tables are made into the one that is being built, and retires the one that
+// was. With unlessExists it returns the one that another instance has made meanwhile.
+func (s *Registry) startBuilding(ctx context.Context, m table.ReadModel, g Generation, unlessExists bool) (Generation, error) {
+	err := s.updateRegistry(ctx, func(tx *Tx) error {
+		if existing, err := findLive(ctx, tx, m); err != nil || unlessExists && existing.Name != "" {
+			g = existing
+			return err
+		}
+		_, err := tx.Exec(ctx, "update copy set state = case when name = ? then 'building' else 'retired' end where name = ? or model = ? and version = ? and state = 'building'",
+			g.Name, g.Name, m.Name, m.Version)
+		g.State = Building
+		return err
+	})
+	return g, err
+}
+
+// reserveNumber enters a new generation into the registry, under a number that was never used. With unlessExists it
+// returns the one that serves or is being built.
+func (s *Registry) reserveNumber(ctx context.Context, m table.ReadModel, unlessExists bool) (Generation, error) {
+	g := Generation{Model: m.Name, Version: int64(m.Version), State: Creating}
+	err := s.updateRegistry(ctx, func(tx *Tx) error {
+		if existing, err := findLive(ctx, tx, m); err != nil || unlessExists && existing.Name != "" {
+			g = existing
+			return err
+		}
+		row := tx.QueryRow(ctx, "select coalesce(max(generation), 0) + 1, "+tx.db.Now()+" from copy where model = ? and version = ?", m.Name, m.Version)
+		if err := row.Scan(&g.Number, &g.Created); err != nil {
+			return tx.db.wrapError(ctx, err)
+		}
+		g.Name = fmt.Sprintf("%s-v%d-g%d", m.Name, m.Version, g.Number)
+		return Upsert(ctx, tx, generationTable, []Generation{g})
+	})
+	return g, err
+}
+
+// findLive is the model's generation that serves, else the one that is being built, else the zero Generation.
+func findLive(ctx context.Context, tx *Tx, m table.ReadModel) (Generation, error) {
+	found, err := Select(ctx, tx, generationTable, "where model = ? and version = ? and state in ('serving', 'building') order by state desc", m.Name, m.Version)
+	if err != nil || len(found) == 0 {
+		return Generation{}, err
+	}
+	return found[0], nil
+}
+
+// createGenerationTables opens a new generation and makes its tables.
+func (s *Registry) createGenerationTables(ctx context.Context, m table.ReadModel, g Generation) error {
+	db, release, err := s.OpenGeneration(ctx, g)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return db.createGenerationTables(ctx, m, g)
+}
+
+// createGenerationTables makes the model's tables and those that every generation has, with a checkpoint at 0.
+func (db *DB) createGenerationTables(ctx context.Context, m table.ReadModel, g Generation) error {
+	if err := db.Create(ctx, append([]table.Def{table.Checkpoints.Def, table.AccountStatuses.Def}, m.Tables...)...); err != nil {
+		return err
+	}
+	return db.RunInTx(ctx, func(tx *Tx) error {
+		if err := Upsert(ctx, tx, table.Checkpoints, []table.Checkpoint{{Generation: g.Name}}); err != nil || db.dialect.namedSchemas {
+			return err
+		}
+		return tx.createViews(ctx, m, "") // a generation with a file of its own has the views beside the tables
+	})
+}
+
+// PromoteGeneration makes a generation that is being built the one that serves, and retires the one that did. It does
+// nothing where the generation is not being built any more.
+func (s *Registry) PromoteGeneration(ctx context.Context, m table.ReadModel, g Generation) error {
+	err := s.updateRegistry(ctx, func(tx *Tx) error {
+		n, err := tx.Exec(ctx, "update copy set state = 'serving', served = "+tx.db.Now()+" where name = ? and state = 'building'", g.Name)
+		if err != nil || n == 0 {
+			return err
+		}
+		if _, err = tx.Exec(ctx, "update copy set state = 'retired' where model = ? and version = ? and state = 'serving' and name <> ?", g.Model, g.Version, g.Name); err != nil {
+			return err
+		}
+		return s.updateViews(ctx, tx, m, g)
+	})
+	if err == nil {
+		s.linkServingFile(g)
+		s.servingCacheOf(m).isStale.Store(true)
+	}
+	return err
+}
+
+// updateViews points the views for people at a generation, unless a later version of the model serves already.
+func (s *Registry) updateViews(ctx context.Context, tx *Tx, m table.ReadModel, g Generation) error {
+	if !tx.db.dialect.namedSchemas {
+		return nil
+	}
+	later := 0
+	row := tx.QueryRow(ctx, "select count(*) from copy where model = ? and version > ? and state = 'serving'", g.Model, g.Version)
+	if err := row.Scan(&later); err != nil || later > 0 {
+		return err
+	}
+	return tx.createViews(ctx, m, g.schemaName()+".")
+}
+
+// Prune drops the generations that nobody holds a lease on and nobody will need: retired ones, and those of versions
+// older than the models'. It returns their names.
+func (s *Registry) Prune(ctx context.Context, models ...table.ReadModel) ([]string, error) {
+	var unused []Generation
+	err := s.updateRegistry(ctx, func(tx *Tx) error {
+		all, err := Select(ctx, tx, generationTable, "where state <> 'dropped' and not exists (select 1 from holder where copy = name and until > "+tx.db.Now()+") order by name")
+		if err != nil {
+			return err
+		}
+		for _, g := range all {
+			if !isOutdated(g, models) {
+				continue
+			}
+			if err := s.dropGeneration(ctx, tx, g); err != nil {
+				return err
+			}
+			unused = append(unused, g)
+		}
+		return nil
+	})
+	names := make([]string, len(unused))
+	for i, g := range unused {
+		names[i] = g.Name
+	}
+	return names, err
+}
+
+// isOutdated says whether nobody will need a generation. Those of later versions are a newer binary's.
+func isOutdated(g Generation, models []table.ReadModel) bool {
+	for _, m := range models {
+		if g.Model == m.Name {
+			return g.Version < int64(m.Version) ||
+				g.Version == int64(m.Version) && (g.State == Retired || g.State == Creating)
+		}
+	}
+	return false
+}
+
+// dropGeneration drops a generation's tables. It waits 2 s at most for somebody who queries them without a lease, as it
+// holds the registry's lock meanwhile.
+func (s *Registry) dropGeneration(ctx context.Context, tx *Tx, g Generation) error {
+	if _, err := tx.Exec(ctx, "update copy set state = 'dropped' where name = ?", g.Name); err != nil {
+		return err
+	}
+	if tx.db.dialect.namedSchemas {
+		if _, err := tx.Exec(ctx, "set local lock_timeout = '2s'"); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "drop schema if exists "+g.schemaName()+" cascade")
+		return err
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(s.databaseAddress(g.Name) + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// viewPlaceholder is a table or a time in the query of a table.View: {site}, {time:created}.
+var viewPlaceholder = regexp.MustCompile(`\{(time:)?([a-z_.]+)\}`)
+
+// viewQuery is a view's query with the names of the tables, each after the prefix, and with times for people.
+func (l dialect) viewQuery(v table.View, prefix string) string {
+	return viewPlaceholder.ReplaceAllStringFunc(v.Query, func(placeholder string) string {
+		m := viewPlaceholder.FindStringSubmatch(placeholder)
+		if m[1] == "" {
+			return prefix + m[2]
+		}
+		return fmt.Sprintf(l.timestampExpr, m[2])
+	})
+}
+
+// defaultView shows a whole table.
+func defaultView(d table.Def) table.View {
+	query := "select "
+	for i, c := range d.Columns {
+		if i > 0 {
+			query += ", "
+		}
+		if c.Type == table.Timestamp {
+			query += "{time:" + c.Name + "} as "
+		}
+		query += c.Name
+	}
+	return table.View{Name: d.ViewName, Query: query + " from {" + d.Name + "}"}
+}
+
+// createViews makes the views of a model whose tables have a prefix, such as a schema and a dot.
+func (tx *Tx) createViews(ctx context.Context, m table.ReadModel, prefix string) error {
+	views := slices.Clone(m.Views)
+	for _, d := range m.Tables {
+		if d.ViewName != "" {
+			views = append(views, defaultView(d))
+		}
+	}
+	for _, v := range views {
+		if err := tx.replaceView(ctx, v.Name, tx.db.dialect.viewQuery(v, prefix)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaceView makes a view in the place of the one of that name. People's rights on the old one stay, unless its
+// columns change: then it must be dropped.
+func (tx *Tx) replaceView(ctx context.Context, name, query string) error {
+	if _, err := tx.Exec(ctx, "savepoint before_view"); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, tx.db.dialect.createView+name+" as "+query); err == nil {
+		return nil
+	}
+	for _, statement := range []string{"rollback to savepoint before_view", "drop view if exists " + name, "create view " + name + " as " + query} {
+		if _, err := tx.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}

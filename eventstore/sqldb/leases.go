@@ -1,0 +1,186 @@
+package sqldb
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// openDatabase is a generation's database that is open, and how many callers use it.
+type openDatabase struct {
+	db       *DB
+	refCount int
+}
+
+const (
+	// A lease outlives four renewals that fail.
+	leaseRenewInterval = 2 * time.Second
+	leaseDuration      = 10 * time.Second
+)
+
+// OpenGeneration opens a generation's database, or returns the one that is open. While one of its callers has not
+// called release, this instance holds a lease and no instance drops the generation. It fails for a generation that was
+// dropped.
+func (s *Registry) OpenGeneration(ctx context.Context, g Generation) (db *DB, release func(), err error) {
+	if db := s.acquireOpenDatabase(g.Name); db != nil {
+		return db, s.releaseFunc(g.Name), nil
+	}
+	s.addPendingOpen(g.Name, 1)
+	defer s.addPendingOpen(g.Name, -1)
+	if err := s.acquireLease(ctx, g.Name); err != nil {
+		return nil, nil, err
+	}
+	db, err = Open(ctx, s.databaseAddress(g.Name), Options{Name: g.Name, Schema: g.schemaName()})
+	if err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h, ok := s.openDatabases[g.Name]; ok { // another caller was faster
+		h.refCount++
+		return h.db, s.releaseFunc(g.Name), db.Close()
+	}
+	s.openDatabases[g.Name] = &openDatabase{db, 1}
+	return db, s.releaseFunc(g.Name), nil
+}
+
+// addPendingOpen counts the callers that are about to open a generation. Another caller that closes it meanwhile does
+// not give up the lease that they rely on.
+func (s *Registry) addPendingOpen(name string, delta int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pendingOpens[name] += delta; s.pendingOpens[name] == 0 {
+		delete(s.pendingOpens, name)
+	}
+}
+
+// isInUse says whether a generation is open or about to be.
+func (s *Registry) isInUse(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.openDatabases[name] != nil || s.pendingOpens[name] > 0
+}
+
+// acquireOpenDatabase is the database of a generation that is open, with one more reference, or nil.
+func (s *Registry) acquireOpenDatabase(name string) *DB {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, ok := s.openDatabases[name]
+	if !ok {
+		return nil
+	}
+	h.refCount++
+	return h.db
+}
+
+// releaseFunc gives one reference back, once. The last one closes the database and gives up the lease.
+func (s *Registry) releaseFunc(name string) func() {
+	return sync.OnceFunc(func() {
+		if h := s.releaseReference(name); h != nil {
+			h.db.Close() // nothing was written that was not committed
+			s.releaseLease(name)
+		}
+	})
+}
+
+// releaseReference takes one reference back. It returns the database when that was the last one.
+func (s *Registry) releaseReference(name string) *openDatabase {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.openDatabases[name]
+	h.refCount--
+	if h.refCount > 0 {
+		return nil
+	}
+	delete(s.openDatabases, name)
+	return h
+}
+
+// acquireLease writes this instance's lease on a generation, unless that was dropped.
+func (s *Registry) acquireLease(ctx context.Context, name string) error {
+	return s.updateRegistry(ctx, func(tx *Tx) error {
+		var state GenerationState
+		if err := tx.QueryRow(ctx, "select state from copy where name = ?", name).Scan(&state); err != nil {
+			return tx.db.wrapError(ctx, fmt.Errorf("%s: %w", name, err))
+		}
+		if state == Dropped {
+			return fmt.Errorf("%s was dropped", name)
+		}
+		return s.writeLease(ctx, tx, name)
+	})
+}
+
+// writeLease writes or extends this instance's lease. Its end is by the clock of the database.
+func (s *Registry) writeLease(ctx context.Context, tx *Tx, name string) error {
+	_, err := tx.Exec(ctx, "insert into holder (copy, instance, until) values (?, ?, "+tx.db.Now()+" + ?)"+onConflictClause(leaseTable),
+		name, s.InstanceID, leaseDuration.Microseconds())
+	return err
+}
+
+// ActiveInstances are the instances, by InstanceID, that hold a lease on any generation at the moment.
+func (s *Registry) ActiveInstances(ctx context.Context) (map[string]bool, error) {
+	db, err := s.database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.Query(ctx, "select distinct instance from holder where until > "+db.Now())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := map[string]bool{}
+	for rows.Next() {
+		var instance string
+		if err := rows.Scan(&instance); err != nil {
+			return nil, err
+		}
+		found[instance] = true
+	}
+	return found, rows.Err()
+}
+
+// releaseLease deletes this instance's lease, unless the generation is needed again. Where that fails the lease
+// expires.
+func (s *Registry) releaseLease(name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	s.updateRegistry(ctx, func(tx *Tx) error {
+		if s.isInUse(name) {
+			return nil
+		}
+		_, err := tx.Exec(ctx, "delete from holder where copy = ? and instance = ?", name, s.InstanceID)
+		return err
+	})
+}
+
+// renewLeases extends the leases of this instance, at most every leaseRenewInterval.
+func (s *Registry) renewLeases(ctx context.Context) error {
+	names := s.leasesToRenew()
+	if len(names) == 0 {
+		return nil
+	}
+	return s.updateRegistry(ctx, func(tx *Tx) error {
+		for _, name := range names {
+			if err := s.writeLease(ctx, tx, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// leasesToRenew are the generations that are open, or none when the leases were renewed a moment ago.
+func (s *Registry) leasesToRenew() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.leasesRenewedAt) < leaseRenewInterval {
+		return nil
+	}
+	s.leasesRenewedAt = time.Now()
+	names := make([]string, 0, len(s.openDatabases))
+	for name := range s.openDatabases {
+		names = append(names, name)
+	}
+	return names
+}

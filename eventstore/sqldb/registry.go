@@ -1,0 +1,184 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
+
+	"lieudit/schemas/table"
+)
+
+// Registry holds the generations of the read models: in a Postgres database, or in a folder of SQLite files. Its own
+// two tables say which generation serves and which instance uses which. The database may be down when the Registry is
+// made, and come and go later: every call tries again. It is safe for concurrent use.
+//
+// People read the views accounts, keys, tokens, history, referentials and sites, and those of usage, where times are
+// readable: on Postgres in the schema lieudit, on SQLite in the files register.db, history.db, places.db and usage.db.
+// These names stay while generations come and go.
+type Registry struct {
+	InstanceID string // new at each start; it may be set before first use
+
+	address         string
+	opening         *semaphore.Weighted // held by the one caller that opens the registry's own database
+	mu              sync.Mutex
+	db              *DB // the registry's own tables; nil until they were reached
+	openDatabases   map[string]*openDatabase
+	pendingOpens    map[string]int // by generation, how many callers are about to open it
+	servingCaches   map[string]*servingCache
+	leasesRenewedAt time.Time
+	divergences     divergences
+}
+
+// OpenRegistry makes the Registry of an address: postgres://…, or a folder, which is made when it is missing. It does
+// not connect yet.
+func OpenRegistry(address string) (*Registry, error) {
+	if !isPostgresAddress(address) {
+		if err := os.MkdirAll(address, 0o700); err != nil {
+			return nil, fmt.Errorf("read models: %w", err)
+		}
+	}
+	return &Registry{InstanceID: uuid.NewString(), address: address, opening: semaphore.NewWeighted(1),
+		openDatabases: map[string]*openDatabase{}, pendingOpens: map[string]int{}, servingCaches: map[string]*servingCache{}}, nil
+}
+
+// Close closes all databases and gives up this instance's leases. No generation may be in use any more.
+func (s *Registry) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	for _, h := range s.openDatabases {
+		err = errors.Join(err, h.db.Close())
+	}
+	if s.db != nil {
+		s.db.Exec(ctx, "delete from holder where instance = ?", s.InstanceID) // where this fails the leases expire
+		err = errors.Join(err, s.db.Close())
+	}
+	return err
+}
+
+// database is the registry's own database, opened at first use.
+func (s *Registry) database(ctx context.Context) (*DB, error) {
+	if db := s.openedDatabase(); db != nil {
+		return db, nil
+	}
+	if err := s.opening.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer s.opening.Release(1)
+	if db := s.openedDatabase(); db != nil {
+		return db, nil
+	}
+	db, err := Open(ctx, s.databaseAddress("registry"), Options{Name: "registry", Schema: "lieudit", Durable: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Create(ctx, generationTable.Def, leaseTable); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.db = db
+	return db, nil
+}
+
+func (s *Registry) openedDatabase() *DB {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.db
+}
+
+// updateRegistry runs f in a transaction on the registry's tables. All instances take turns.
+func (s *Registry) updateRegistry(ctx context.Context, f func(*Tx) error) error {
+	db, err := s.database(ctx)
+	if err != nil {
+		return err
+	}
+	return db.RunInTx(ctx, func(tx *Tx) error {
+		if err := tx.Lock(ctx, "registry"); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
+
+// databaseAddress is where a generation's database is: the one Postgres database, or a file of its own.
+func (s *Registry) databaseAddress(name string) string {
+	if isPostgresAddress(s.address) {
+		return s.address
+	}
+	return filepath.Join(s.address, name+".db")
+}
+
+// linkServingFile gives people a stable name for the file of the generation that serves. Where links cannot be made
+// they have to look for the file, so errors are ignored.
+func (s *Registry) linkServingFile(g Generation) {
+	if isPostgresAddress(s.address) {
+		return
+	}
+	temporary := s.databaseAddress(g.Name + "-link")
+	if os.Symlink(filepath.Base(s.databaseAddress(g.Name)), temporary) == nil {
+		os.Rename(temporary, s.databaseAddress(g.Model))
+	}
+}
+
+// ErrNotReady: no generation of the read model serves yet.
+var ErrNotReady = errors.New("not ready yet")
+
+// ErrDiverged: the generation holds what is not on the log, because an older backup of the log was restored. Nothing is
+// answered from it.
+var ErrDiverged = errors.New("the read model holds what is not on the log")
+
+// divergences are what this instance knows of generations that hold what is not on the log.
+type divergences struct {
+	diverged map[string]bool   // by name
+	counts   map[string]uint64 // by model, how often one was found to be
+}
+
+// SetDiverged notes whether a generation holds what is not on the log. Reads of one that does fail at once with
+// ErrDiverged, in this instance.
+func (s *Registry) SetDiverged(g Generation, isDiverged bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.divergences.diverged[g.Name] == isDiverged {
+		return
+	}
+	if s.divergences.diverged == nil {
+		s.divergences = divergences{map[string]bool{}, map[string]uint64{}}
+	}
+	s.divergences.diverged[g.Name] = isDiverged
+	if isDiverged {
+		s.divergences.counts[g.Model]++
+	}
+}
+
+// IsDiverged says what SetDiverged noted.
+func (s *Registry) IsDiverged(g Generation) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.divergences.diverged[g.Name]
+}
+
+// CountDivergences counts how often a generation of a model was found diverged. Whoever keeps rows in memory must drop
+// those that were read before the count changed.
+func (s *Registry) CountDivergences(m table.ReadModel) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.divergences.counts[m.Name]
+}
+
+// checkNotDiverged is ErrDiverged where SetDiverged noted so.
+func (s *Registry) checkNotDiverged(g Generation) error {
+	if s.IsDiverged(g) {
+		return fmt.Errorf("%s: %w", g.Name, ErrDiverged)
+	}
+	return nil
+}

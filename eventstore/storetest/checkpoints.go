@@ -1,0 +1,162 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+)
+
+// checkpointRules are about the checkpoint that a read resumes after. One that is not on the log must be refused, since a
+// reader that went on from it would skip events.
+func checkpointRules() []rule {
+	return []rule{
+		{name: "the zero checkpoint is the beginning of the log", check: zeroIsBeginning},
+		{name: "position 0 of this log is its beginning too", check: positionZero},
+		{name: "a checkpoint of another log has diverged", check: otherLog},
+		{name: "a checkpoint with another event's id has diverged", check: otherEvent},
+		{name: "a checkpoint beyond the end has diverged", check: beyondEnd},
+		{name: "a checkpoint between two events has diverged", check: betweenEvents},
+		{name: "a read may resume after the checkpoint of every signal", check: everyCheckpointResumes, needsOwnStore: true}, // it reads to the end of the log from each
+	}
+}
+
+func zeroIsBeginning(ctx context.Context, l *storeUnderTest) error {
+	c := newCategory()
+	all, err := l.appendEvents(ctx, c+"-1", 3)
+	if err != nil {
+		return err
+	}
+	return l.checkDelivered(ctx, eventstore.Checkpoint{}, eventstore.Filter{c}, idsOf(all, proposedID))
+}
+
+func positionZero(ctx context.Context, l *storeUnderTest) error {
+	id, err := l.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	c := newCategory()
+	all, err := l.appendEvents(ctx, c+"-1", 3)
+	if err != nil {
+		return err
+	}
+	return l.checkDelivered(ctx, eventstore.Checkpoint{Log: id}, eventstore.Filter{c}, idsOf(all, proposedID))
+}
+
+// checkDiverged fails unless both ways to read refuse the checkpoint before they yield anything.
+func (l *storeUnderTest) checkDiverged(ctx context.Context, what string, m eventstore.Checkpoint) error {
+	for name, seq := range map[string]iter.Seq2[eventstore.Signal, error]{
+		"ReadAll": l.ReadAll(ctx, m, nil), "Subscribe": l.Subscribe(ctx, m, nil),
+	} {
+		for s, err := range seq {
+			var d *eventstore.DivergedError
+			if !errors.As(err, &d) {
+				return fmt.Errorf("%s after %s: got %+v, %v, want it to have diverged", name, what, s, err)
+			}
+			if d.Checkpoint != m {
+				return fmt.Errorf("%s after %s: the error names checkpoint %+v, want %+v", name, what, d.Checkpoint, m)
+			}
+		}
+	}
+	return nil
+}
+
+func otherLog(ctx context.Context, l *storeUnderTest) error {
+	m, err := l.appendCheckpoint(ctx)
+	if err != nil {
+		return err
+	}
+	m.Log = uuid.New()
+	if err := l.checkDiverged(ctx, "a checkpoint of another log", m); err != nil {
+		return err
+	}
+	return l.checkDiverged(ctx, "the beginning of another log", eventstore.Checkpoint{Log: m.Log})
+}
+
+func otherEvent(ctx context.Context, l *storeUnderTest) error {
+	m, err := l.appendCheckpoint(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := l.appendCheckpoint(ctx); err != nil {
+		return err
+	}
+	for _, id := range []uuid.UUID{uuid.New(), uuid.Nil} {
+		m.Event = id
+		if err := l.checkDiverged(ctx, "a checkpoint with the id "+id.String(), m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func beyondEnd(ctx context.Context, l *storeUnderTest) error {
+	m, err := l.appendCheckpoint(ctx)
+	if err != nil {
+		return err
+	}
+	for _, by := range []eventstore.Position{1 << 20, 1 << 40} {
+		m.Position += by
+		if err := l.checkDiverged(ctx, fmt.Sprintf("a checkpoint %d beyond an event", by), m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func betweenEvents(ctx context.Context, l *storeUnderTest) error {
+	m, err := l.appendCheckpoint(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := l.appendCheckpoint(ctx); err != nil {
+		return err
+	}
+	m.Position--
+	if err := l.checkDiverged(ctx, "a checkpoint just before an event", m); err != nil {
+		return err
+	}
+	m.Position += 2
+	return l.checkDiverged(ctx, "a checkpoint just after an event", m)
+}
+
+// maxCheckpointsBetween is how many signals between two events are tried. The appends of others may cause thousands.
+const maxCheckpointsBetween = 3
+
+func everyCheckpointResumes(ctx context.Context, l *storeUnderTest) error {
+	from, err := l.appendCheckpoint(ctx)
+	if err != nil {
+		return err
+	}
+	cats, _, err := l.appendMixed(ctx, 10)
+	if err != nil {
+		return err
+	}
+	f := cats[:1]
+	s, err := l.subscribe(ctx, from, f)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	if err := s.readUntilCaughtUp(0); err != nil {
+		return err
+	}
+	seen, between := 0, 0
+	for _, signal := range s.signals {
+		between++
+		if signal.Kind == eventstore.EventAppeared {
+			seen, between = seen+1, 0
+		}
+		if between > maxCheckpointsBetween {
+			continue
+		}
+		if err := l.checkDelivered(ctx, signal.Checkpoint, f, idsOf(s.events[seen:], recordedID)); err != nil {
+			return fmt.Errorf("after signal of kind %d at %d: %w", signal.Kind, signal.Checkpoint.Position, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package keyring
+
+import (
+	"iter"
+	"sync/atomic"
+)
+
+// pageRows is how many rows a page has: a change copies the whole page.
+const pageRows = 16
+
+// page is a few rows, one text for each, and lists for those that have one. A page that readers can reach never changes.
+// Its pointers come first, so that the garbage collector scans no further.
+type page[R any] struct {
+	texts string // of all rows, one after the other
+	lists *[pageRows][]string
+	ends  [pageRows]uint16 // where each row's text ends in texts
+	rows  [pageRows]R
+}
+
+// maxText is the longest text of a row, in bytes: a page's ends fit in 16 bits.
+const maxText = (1<<16 - 1) / pageRows
+
+func (p *page[R]) text(i int) string {
+	if i == 0 {
+		return p.texts[:p.ends[0]]
+	}
+	return p.texts[p.ends[i-1]:p.ends[i]]
+}
+
+func (p *page[R]) list(i int) []string {
+	if p.lists == nil {
+		return nil
+	}
+	return p.lists[i]
+}
+
+// put changes row i of a page that no reader can reach yet.
+func (p *page[R]) put(i int, row R, text string, list []string) {
+	old := p.text(i)
+	start := int(p.ends[i]) - len(old)
+	p.texts = p.texts[:start] + text + p.texts[p.ends[i]:]
+	for j := i; j < pageRows; j++ {
+		p.ends[j] = uint16(int(p.ends[j]) + len(text) - len(old))
+	}
+	p.rows[i] = row
+	p.putList(i, list)
+}
+
+func (p *page[R]) putList(i int, list []string) {
+	if list == nil && p.lists == nil {
+		return
+	}
+	lists := new([pageRows][]string)
+	if p.lists != nil {
+		*lists = *p.lists
+	}
+	lists[i] = list
+	p.lists = lists
+}
+
+// pages is a growing table that one goroutine changes while others read it without a lock: a change replaces the page it
+// is in.
+type pages[R any] struct {
+	root atomic.Pointer[[]atomic.Pointer[page[R]]]
+	rows uint32 // rows ever used; only the writer reads it
+}
+
+// at finds the page of row n, and the row's index in it. The row must have been set.
+func (t *pages[R]) at(n uint32) (*page[R], int) {
+	return (*t.root.Load())[n/pageRows].Load(), int(n % pageRows)
+}
+
+// set writes row n: one that was used, or the next new one.
+func (t *pages[R]) set(n uint32, row R, text string, list []string) {
+	changed := new(page[R])
+	if n < t.rows || n%pageRows != 0 {
+		p, _ := t.at(n)
+		*changed = *p
+	}
+	t.rows = max(t.rows, n+1)
+	changed.put(int(n%pageRows), row, text, list)
+	t.replace(int(n/pageRows), changed)
+}
+
+func (t *pages[R]) replace(i int, p *page[R]) {
+	root := t.root.Load()
+	if root == nil || i >= len(*root) {
+		root = t.grow(i)
+	}
+	(*root)[i].Store(p)
+}
+
+func (t *pages[R]) grow(i int) *[]atomic.Pointer[page[R]] {
+	grown := make([]atomic.Pointer[page[R]], max(8, 2*i))
+	if old := t.root.Load(); old != nil {
+		for j := range *old {
+			grown[j].Store((*old)[j].Load())
+		}
+	}
+	t.root.Store(&grown)
+	return &grown
+}
+
+// pagesSnapshot is a table at one instant.
+type pagesSnapshot[R any] struct {
+	pages []*page[R]
+	rows  uint32
+}
+
+// snapshot copies one pointer a page; the rows are shared, because published pages do not change.
+func (t *pages[R]) snapshot() pagesSnapshot[R] {
+	f := pagesSnapshot[R]{make([]*page[R], (t.rows+pageRows-1)/pageRows), t.rows}
+	for i := range f.pages {
+		f.pages[i] = (*t.root.Load())[i].Load()
+	}
+	return f
+}
+
+// each yields all rows, also free ones.
+func (f pagesSnapshot[R]) each(yield func(row *R, text string, list []string)) {
+	for n := range f.rows {
+		p, i := f.pages[n/pageRows], int(n%pageRows)
+		yield(&p.rows[i], p.text(i), p.list(i))
+	}
+}
+
+// pagesBuilder fills an empty table that nobody reads yet. Call flush at the end.
+type pagesBuilder[R any] struct {
+	table *pages[R]
+	page  *page[R]
+	texts []byte
+}
+
+func (f *pagesBuilder[R]) add(row R, text []byte, list []string) {
+	i := int(f.table.rows % pageRows)
+	if i == 0 {
+		f.page, f.texts = new(page[R]), f.texts[:0]
+	}
+	f.texts = append(f.texts, text...)
+	for j := i; j < pageRows; j++ {
+		f.page.ends[j] = uint16(len(f.texts))
+	}
+	f.page.rows[i] = row
+	f.page.putList(i, list)
+	f.table.rows++
+	if i == pageRows-1 {
+		f.flush()
+	}
+}
+
+func (f *pagesBuilder[R]) flush() {
+	if f.page != nil {
+		f.page.texts = string(f.texts)
+		f.table.replace(int(f.table.rows-1)/pageRows, f.page)
+		f.page = nil
+	}
+}
+
+// index finds rows by a 32-bit fingerprint: an open-addressed hash table, at most half full. One goroutine writes.
+// Readers take no lock and may see a row that has just gone, so they compare what they find.
+type index struct {
+	slots atomic.Pointer[[]atomic.Uint64] // fingerprint and row + 1; 0 if never used
+	used  int                             // slots that are not 0; only the writer reads it
+	live  int                             // rows in the index; only the writer reads it
+}
+
+// tombstone marks a slot whose row is gone.
+const tombstone = 1<<32 - 1
+
+// rows yields the rows with a fingerprint.
+func (x *index) rows(fingerprint uint32) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		slots := x.slots.Load()
+		if slots == nil {
+			return
+		}
+		for i := int(fingerprint); ; i++ {
+			slot := (*slots)[i&(len(*slots)-1)].Load()
+			if slot == 0 {
+				return
+			}
+			row := uint32(slot)
+			if uint32(slot>>32) == fingerprint && row != tombstone && !yield(row-1) {
+				return
+			}
+		}
+	}
+}
+
+func (x *index) add(fingerprint, row uint32) {
+	if slots := x.slots.Load(); slots == nil || 2*(x.used+1) > len(*slots) {
+		x.resize(x.live + 1)
+	}
+	insertSlot(*x.slots.Load(), uint64(fingerprint)<<32|uint64(row+1))
+	x.used++
+	x.live++
+}
+
+func insertSlot(slots []atomic.Uint64, slot uint64) {
+	for i := int(slot >> 32); ; i++ {
+		if at := &slots[i&(len(slots)-1)]; at.Load() == 0 {
+			at.Store(slot)
+			return
+		}
+	}
+}
+
+func (x *index) drop(fingerprint, row uint32) {
+	slots := *x.slots.Load()
+	for i := int(fingerprint); ; i++ {
+		at := &slots[i&(len(slots)-1)]
+		switch at.Load() {
+		case uint64(fingerprint)<<32 | uint64(row+1):
+			at.Store(uint64(fingerprint)<<32 | tombstone)
+			x.live--
+			return
+		case 0:
+			return
+		}
+	}
+}
+
+// resize makes a table for so many rows, without tombstones, beside the one that readers go on using meanwhile.
+func (x *index) resize(rows int) {
+	size := 16
+	for size < 3*rows {
+		size *= 2
+	}
+	slots := make([]atomic.Uint64, size)
+	x.used = x.live
+	if old := x.slots.Load(); old != nil {
+		for i := range *old {
+			if slot := (*old)[i].Load(); slot != 0 && uint32(slot) != tombstone {
+				insertSlot(slots, slot)
+			}
+		}
+	}
+	x.slots.Store(&slots)
+}

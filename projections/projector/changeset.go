@@ -1,0 +1,209 @@
+package projector
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"lieudit/eventstore/sqldb"
+	"lieudit/schemas/table"
+)
+
+// Changeset collects what the events of one transaction do to rows: the changes of a row are folded first, and the row
+// is written once. Handlers change it with PutRow, MergeRow, UpdateRow and DeleteRows. It is not safe for concurrent
+// use.
+type Changeset struct {
+	tables     map[string]flusher
+	needsScrub bool
+	states     map[string]any // of streams, by table
+
+	correctedOwners  map[string]bool // owners of streams that are folded without events that corrections void
+	toleratesMissing bool            // the event being applied is of such a stream: rows of voided events may be missing
+}
+
+// flusher is the tableChanges of a table of any row.
+type flusher interface {
+	flush(context.Context, *sqldb.Tx) error
+}
+
+func newChangeset() *Changeset {
+	return &Changeset{tables: map[string]flusher{}, states: map[string]any{}}
+}
+
+// RequireScrub says that rows lose personal data: after the transaction nothing of it may be left in the database's
+// files.
+func RequireScrub(b *Changeset) { b.needsScrub = true }
+
+// PutRow adds a row, or replaces the whole row of the same key.
+func PutRow[R any](b *Changeset, t table.Table[R], row R) {
+	p := tableChangesOf(b, t)
+	key := rowKey(t, &row)
+	p.rows[key] = &row
+	delete(p.updates, key)
+}
+
+// MergeRow adds a row, or merges it into the row of the same key as the columns of the table say: sums are added, maxima
+// rise. A table is either merged into or put into, never both.
+func MergeRow[R any](b *Changeset, t table.Table[R], row R) {
+	p := tableChangesOf(b, t)
+	key := rowKey(t, &row)
+	if existing, ok := p.rows[key]; ok {
+		t.MergeRow(existing, &row)
+		return
+	}
+	p.rows[key] = &row
+}
+
+// UpdateRow changes the row of a key, whether this batch wrote it or an earlier one. The key of t must be one column of
+// text. A row that does not exist is an error, unless a correction may have voided the event that made it: then nothing
+// happens.
+func UpdateRow[R any](b *Changeset, t table.Table[R], key string, change func(*R)) {
+	UpdateRowOr(b, t, key, nil, change)
+}
+
+// UpdateRowOr is UpdateRow that begins with the row of missing where a correction may have voided the event that made
+// the row.
+func UpdateRowOr[R any](b *Changeset, t table.Table[R], key string, missing func() R, change func(*R)) {
+	p := tableChangesOf(b, t)
+	if row, ok := p.rows[key]; ok {
+		change(row)
+		return
+	}
+	p.updates[key] = append(p.updates[key], change)
+	if b.toleratesMissing {
+		p.initialRows[key] = missing
+	}
+}
+
+// DeleteRows deletes the rows of a table whose text column holds a value, whether this batch wrote them or an earlier
+// one. Rows that later events put stay.
+func DeleteRows[R any](b *Changeset, t table.Table[R], column, value string) {
+	DeleteRowsWhere(b, t, column+" = ?", value)
+}
+
+// DeleteRowsWhere is DeleteRows for the rows that an SQL condition holds for.
+func DeleteRowsWhere[R any](b *Changeset, t table.Table[R], condition string, args ...any) {
+	p := tableChangesOf(b, t)
+	before := &tableChanges[R]{p.table, p.rows, p.updates, p.initialRows, nil}
+	p.rows, p.updates, p.initialRows = map[string]*R{}, map[string][]func(*R){}, map[string]func() R{}
+	p.before = append(p.before, before.flush, func(ctx context.Context, tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, "delete from "+t.Name+" where "+condition, args...)
+		return err
+	})
+}
+
+// tableChanges is what is to be written to one table.
+type tableChanges[R any] struct {
+	table       table.Table[R]
+	rows        map[string]*R
+	updates     map[string][]func(*R)                    // of rows that are yet to be read
+	initialRows map[string]func() R                      // makes a row that may be missing; a nil function means that it may stay missing
+	before      []func(context.Context, *sqldb.Tx) error // deletions, which come before all other changes
+}
+
+// tableChangesOf returns the changes of a table, new ones at the first call.
+func tableChangesOf[R any](b *Changeset, t table.Table[R]) *tableChanges[R] {
+	if p, ok := b.tables[t.Name].(*tableChanges[R]); ok {
+		return p
+	}
+	p := &tableChanges[R]{t, map[string]*R{}, map[string][]func(*R){}, map[string]func() R{}, nil}
+	b.tables[t.Name] = p
+	return p
+}
+
+// rowKey is the key of a row as one text, which sorts as the key does where that is one column.
+func rowKey[R any](t table.Table[R], row *R) string {
+	fields := t.Fields(row)
+	if text, ok := fields[0].(*string); ok && t.KeyColumns == 1 {
+		return *text
+	}
+	var key []byte
+	for _, f := range fields[:t.KeyColumns] {
+		switch f := f.(type) {
+		case *string:
+			key = strconv.AppendQuote(key, *f)
+		case *int64:
+			key = fmt.Appendf(key, "%020d", *f)
+		case *table.Instant:
+			key = fmt.Appendf(key, "%020d", *f)
+		case *bool:
+			key = strconv.AppendBool(key, *f)
+		case *[]byte:
+			key = fmt.Appendf(key, "%x.", *f)
+		}
+	}
+	return string(key)
+}
+
+// flush writes the rows in the order of their keys, so that two transactions cannot deadlock.
+func (p *tableChanges[R]) flush(ctx context.Context, tx *sqldb.Tx) error {
+	for _, step := range p.before {
+		if err := step(ctx, tx); err != nil {
+			return err
+		}
+	}
+	if err := p.loadUpdated(ctx, tx); err != nil {
+		return err
+	}
+	keys := make([]string, 0, len(p.rows))
+	for key := range p.rows {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	rows := make([]R, len(keys))
+	for i, key := range keys {
+		rows[i] = *p.rows[key]
+	}
+	return sqldb.Upsert(ctx, tx, p.table, rows)
+}
+
+// loadUpdated reads the rows that updates wait for, and applies the updates.
+func (p *tableChanges[R]) loadUpdated(ctx context.Context, tx *sqldb.Tx) error {
+	keys := make([]string, 0, len(p.updates))
+	for key := range p.updates {
+		keys = append(keys, key)
+	}
+	loaded, err := sqldb.LoadByKeys(ctx, tx, p.table, keys)
+	if err != nil {
+		return err
+	}
+	for i := range loaded {
+		p.applyUpdates(rowKey(p.table, &loaded[i]), &loaded[i])
+	}
+	for key := range p.updates {
+		newRow, isTolerated := p.initialRows[key]
+		switch {
+		case !isTolerated:
+			return fmt.Errorf("%s %q is to be changed but is not there", p.table.Name, key)
+		case newRow != nil:
+			row := newRow()
+			p.applyUpdates(key, &row)
+		}
+	}
+	return nil
+}
+
+// applyUpdates applies the updates of a key to its row, which is then to be written.
+func (p *tableChanges[R]) applyUpdates(key string, row *R) {
+	for _, change := range p.updates[key] {
+		change(row)
+	}
+	p.rows[key] = row
+	delete(p.updates, key)
+}
+
+// flush writes the changes of all tables in a transaction.
+func (b *Changeset) flush(ctx context.Context, tx *sqldb.Tx) error {
+	names := make([]string, 0, len(b.tables))
+	for name := range b.tables {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := b.tables[name].flush(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

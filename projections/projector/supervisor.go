@@ -1,0 +1,273 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"lieudit/eventstore/feed"
+	"lieudit/eventstore/sqldb"
+)
+
+// registryPollInterval is how often the supervisor reads which generations there are.
+const registryPollInterval = 250 * time.Millisecond
+
+// supervisor runs the workers, with one Watermill handler each. Only its own goroutine uses it.
+type supervisor struct {
+	projector *Projector
+	router    *message.Router
+	running   map[string]*runningWorker
+}
+
+// runningWorker is a worker with all that must end with it.
+type runningWorker struct {
+	worker  *worker
+	handler *message.Handler   // gets the batches
+	stop    context.CancelFunc // ends the tasks
+	tasks   sync.WaitGroup     // keeping the lease, refolds, and the owner's task
+	release func()             // closes the generation
+}
+
+// superviseWorkers keeps the workers in step with the registry until ctx ends.
+func (s *supervisor) superviseWorkers(ctx context.Context) {
+	for ctx.Err() == nil {
+		s.projector.recordRegistryErr(ctx, s.syncWorkers(ctx))
+		select {
+		case <-ctx.Done():
+		case <-s.projector.registryWake:
+		case <-time.After(registryPollInterval):
+		}
+	}
+}
+
+// recordRegistryErr keeps why the registry cannot be read, and logs it once an incident.
+func (p *Projector) recordRegistryErr(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil && p.registryErr == nil {
+		p.Log.Error("read models cannot be reached", "reason", err)
+	}
+	p.registryErr = err
+}
+
+// syncWorkers starts a worker for each generation that is to be filled, and stops the others. A model without any
+// generation gets its first.
+func (s *supervisor) syncWorkers(ctx context.Context) error {
+	all, err := s.projector.registry.Generations(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, m := range s.projector.models {
+		found := false
+		for _, c := range all {
+			if c.IsOf(m.ReadModel) && (c.State == sqldb.Serving || c.State == sqldb.Building) {
+				found, wanted[c.Name] = true, true
+				err = errors.Join(err, s.startWorker(ctx, m, c))
+			}
+		}
+		if !found {
+			_, buildErr := s.projector.registry.BuildGeneration(ctx, m.ReadModel, true)
+			err = errors.Join(err, buildErr)
+			wake(s.projector.registryWake)
+		}
+	}
+	for name := range s.running {
+		if !wanted[name] && err == nil {
+			s.stopWorker(name)
+		}
+	}
+	return err
+}
+
+// startWorker opens a generation and starts its worker: the feed handler, the renewal of the lease, refolds, and the
+// task of the owner.
+func (s *supervisor) startWorker(ctx context.Context, m Model, c sqldb.Generation) error {
+	if s.running[c.Name] != nil {
+		return nil
+	}
+	db, release, err := s.projector.registry.OpenGeneration(ctx, c)
+	if err != nil {
+		return err
+	}
+	w := s.projector.newWorker(m, c, db)
+	source := feed.Source{Store: s.projector.storeOf(m), Filter: m.Categories(), BatchEvents: m.BatchSize, MinInterval: m.MinInterval, LoadCheckpoint: w.resumeWhenOwner, OnError: w.recordStop}
+	r := &runningWorker{worker: w, release: release}
+	r.handler = s.router.AddConsumerHandler(c.Name, c.Name, feed.New(source), w.handleMessage)
+	if err := s.router.RunHandlers(ctx); err != nil {
+		release()
+		return fmt.Errorf("%s: %w", c.Name, err)
+	}
+	tasksCtx, stop := context.WithCancel(ctx)
+	r.stop = stop
+	r.tasks.Go(func() { w.keepLease(tasksCtx) })
+	if m.DropRows != nil {
+		r.tasks.Go(func() { w.refoldStoppedAccounts(tasksCtx) })
+	}
+	r.tasks.Go(func() {
+		w.superviseOwnerTask(tasksCtx, OwnedGeneration{Generation: c, DB: db}, s.projector.isServingFunc(m, c))
+	})
+	s.running[c.Name] = r
+	return nil
+}
+
+// newWorker makes the worker of a generation, and registers it for workerOf.
+func (p *Projector) newWorker(m Model, c sqldb.Generation, db *sqldb.DB) *worker {
+	w := &worker{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.registry.InstanceID, p.IsOnlyInstance}, log: p.Log.With("projection", c.Name),
+		logged: &p.logged, refoldWake: make(chan struct{}, 1)}
+	w.state.changed = make(chan struct{})
+	w.serveWhenCaughtUp = p.serveOnceFunc(w, c)
+	w.setDiverged = func(diverged bool) { p.registry.SetDiverged(c, diverged) }
+	w.verifyGeneration = func(ctx context.Context) { p.verifyGeneration(ctx, m, c) }
+	w.isDiverged = func() bool { return p.registry.IsDiverged(c) }
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.workers[c.Name] = w
+	return w
+}
+
+// stopWorker stops a worker and waits for its end.
+func (s *supervisor) stopWorker(name string) {
+	r := s.running[name]
+	r.handler.Stop()
+	<-r.handler.Stopped()
+	s.removeWorker(name, r)
+}
+
+// removeAllWorkers ends what is left when the router has ended.
+func (s *supervisor) removeAllWorkers() {
+	for name, r := range s.running {
+		s.removeWorker(name, r)
+	}
+}
+
+// removeWorker ends the tasks of a worker whose handler has ended, gives its lease back, and closes its generation.
+func (s *supervisor) removeWorker(name string, r *runningWorker) {
+	r.stop()
+	r.tasks.Wait()
+	r.worker.releaseLease(r.worker.currentState().reason)
+	r.release()
+	delete(s.running, name)
+	s.projector.mu.Lock()
+	defer s.projector.mu.Unlock()
+	delete(s.projector.workers, name)
+}
+
+// isServingFunc returns a function that says whether a generation is the serving one.
+func (p *Projector) isServingFunc(m Model, c sqldb.Generation) func(context.Context) bool {
+	return func(ctx context.Context) bool {
+		now, err := p.registry.ServingGeneration(ctx, m.ReadModel)
+		return err == nil && now.Name == c.Name
+	}
+}
+
+// switchTimeout is how long a generation that has caught up waits to pass the position of the serving one. After that
+// the serving one is of another log or stands still, and is replaced all the same.
+const switchTimeout = 2 * time.Second
+
+// serveOnceFunc returns a function that makes a generation serve as soon as it may. After that it does nothing.
+func (p *Projector) serveOnceFunc(w *worker, c sqldb.Generation) func(context.Context) error {
+	var mu sync.Mutex
+	return func(ctx context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if c.State != sqldb.Building {
+			return nil
+		}
+		done, err := p.serveGeneration(ctx, w, c)
+		if done {
+			c.State = sqldb.Serving
+		}
+		return err
+	}
+}
+
+// serveGeneration makes a generation that was being built serve, once it has caught up and is not behind the serving
+// one.
+func (p *Projector) serveGeneration(ctx context.Context, w *worker, c sqldb.Generation) (bool, error) {
+	caughtUpAt := w.currentState().caughtUpAt
+	if caughtUpAt.IsZero() {
+		return false, nil
+	}
+	if time.Since(caughtUpAt) < switchTimeout {
+		ahead, err := p.isServingAhead(ctx, w)
+		if err != nil || ahead {
+			return false, err
+		}
+	}
+	if err := p.registry.PromoteGeneration(ctx, w.model.ReadModel, c); err != nil {
+		return false, err
+	}
+	w.log.Info("copy serves")
+	wake(p.registryWake)
+	return true, nil
+}
+
+// isServingAhead says whether the serving generation is at a later position than the worker's.
+func (p *Projector) isServingAhead(ctx context.Context, w *worker) (bool, error) {
+	ahead := false
+	err := p.registry.Read(ctx, w.model.ReadModel, func(db *sqldb.DB) error {
+		c, err := lease{db: db}.readCheckpoint(ctx)
+		ahead = uint64(c.Position) > uint64(w.currentState().checkpoint.Position)
+		return err
+	})
+	if errors.Is(err, sqldb.ErrNotReady) || errors.Is(err, sqldb.ErrDiverged) {
+		err = nil
+	}
+	return ahead, err
+}
+
+// OwnedGeneration is a serving generation that this instance fills. A model's OwnerTask gets it.
+type OwnedGeneration struct {
+	Generation sqldb.Generation
+	DB         *sqldb.DB
+	// Changed returns a channel that is closed when rows may have changed since the call.
+	Changed func() <-chan struct{}
+}
+
+// superviseOwnerTask runs the model's OwnerTask whenever this instance owns the generation and it serves, and ends it
+// when either is over.
+func (w *worker) superviseOwnerTask(ctx context.Context, o OwnedGeneration, serves func(context.Context) bool) {
+	if w.model.OwnerTask == nil {
+		return
+	}
+	o.Changed = func() <-chan struct{} { return w.currentState().changed }
+	for ctx.Err() == nil {
+		now := w.currentState()
+		if now.isOwner && serves(ctx) {
+			w.runOwnerTask(ctx, o)
+		}
+		select {
+		case <-ctx.Done():
+		case <-now.changed:
+		case <-time.After(renewInterval):
+		}
+	}
+}
+
+// runOwnerTask runs the task once, for as long as this instance owns the generation.
+func (w *worker) runOwnerTask(ctx context.Context, o OwnedGeneration) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.model.OwnerTask(ctx, o)
+	}()
+	for now := w.currentState(); now.isOwner; now = w.currentState() {
+		select {
+		case <-ended:
+			return
+		case <-now.changed:
+		}
+	}
+	stop()
+	<-ended
+}

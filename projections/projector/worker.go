@@ -1,0 +1,334 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/feed"
+	"lieudit/eventstore/sqldb"
+	"lieudit/schemas/table"
+)
+
+// worker is the part of this instance in filling one generation: it owns the generation, or waits to own it. The fields
+// above mu do not change after the start.
+type worker struct {
+	model             Model
+	lease             lease
+	store             eventstore.Store
+	codec             *eventstore.Codec
+	log               *slog.Logger
+	logged            *loggedIncidents
+	refoldWake        chan struct{}               // wakes refoldStoppedAccounts
+	serveWhenCaughtUp func(context.Context) error // makes the generation serve as soon as it may
+
+	setDiverged      func(bool) // see status.go
+	isDiverged       func() bool
+	verifyGeneration func(context.Context)
+
+	mu    sync.Mutex
+	state workerState
+}
+
+// writeTimeout is how long one transaction may take: a database that does not answer is treated as one that is away.
+const writeTimeout = 30 * time.Second
+
+// workerState is how far a worker is.
+type workerState struct {
+	isReading  bool   // the feed reads: this instance was the owner at the start, and has met no errFenced since
+	isOwner    bool   // this instance was the owner a moment ago
+	reason     string // why the generation cannot be filled, "" if it can
+	checkpoint eventstore.Checkpoint
+	caughtUpAt time.Time     // when this owner had caught up; zero before
+	changed    chan struct{} // closed at the next change of any of these
+}
+
+// currentState is a copy of the state.
+func (w *worker) currentState() workerState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state
+}
+
+// updateState changes the state and wakes all who wait for a change.
+func (w *worker) updateState(change func(*workerState)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(&w.state)
+	close(w.state.changed)
+	w.state.changed = make(chan struct{})
+}
+
+// loseOwnership marks the state as that of a worker that does not own its generation.
+func loseOwnership(s *workerState) { s.isReading, s.isOwner, s.caughtUpAt = false, false, time.Time{} }
+
+// resumeWhenOwner returns the checkpoint to go on from, once this instance owns the generation. The feed calls it before
+// it subscribes, and again after each failure.
+func (w *worker) resumeWhenOwner(ctx context.Context) (eventstore.Checkpoint, error) {
+	for {
+		w.updateState(loseOwnership)
+		c, err := w.lease.claim(ctx)
+		if err != nil {
+			return eventstore.Checkpoint{}, err
+		}
+		if c.LeaseHolder == w.lease.owner {
+			return w.resumeFrom(ctx, c)
+		}
+		w.updateState(func(s *workerState) { s.reason = c.StopReason })
+		w.reverifyGeneration(ctx, c)
+		select {
+		case <-ctx.Done():
+			return eventstore.Checkpoint{}, ctx.Err()
+		case <-time.After(claimInterval):
+		}
+	}
+}
+
+// resumeFrom goes on at the generation's checkpoint. An erasure that was interrupted between its rows and the database's
+// files is finished first.
+func (w *worker) resumeFrom(ctx context.Context, c table.Checkpoint) (eventstore.Checkpoint, error) {
+	checkpoint, err := checkpointOf(c)
+	if err == nil && w.model.NeedsPersonalData {
+		err = w.lease.db.TruncateWAL(ctx)
+	}
+	if err == nil {
+		w.updateState(func(s *workerState) {
+			s.isReading, s.isOwner, s.checkpoint, s.reason = true, true, checkpoint, c.StopReason
+		})
+	}
+	return checkpoint, err
+}
+
+// handleMessage is the Watermill handler: it writes a batch with its checkpoint. An error makes the feed send the batch
+// again.
+func (w *worker) handleMessage(m *message.Message) error {
+	b, ok := feed.BatchOf(m)
+	if !ok {
+		return errors.New("the message holds no batch")
+	}
+	ctx := m.Context()
+	if err := w.applyBatch(ctx, b); err != nil {
+		if ctx.Err() == nil { // otherwise this instance is stopping, and removeWorker gives the lease back
+			w.recordStop(err)
+		}
+		return err
+	}
+	if b.CaughtUp {
+		w.serveWhenCaughtUp(ctx)
+	}
+	return nil
+}
+
+// applyBatch writes a batch in one transaction or more.
+func (w *worker) applyBatch(ctx context.Context, b feed.Batch) error {
+	if b.To == b.From && w.currentState().reason == "" {
+		w.recordProgress(b)
+		return nil
+	}
+	decoded, err := w.model.decodeEvents(ctx, w.codec, b.Events)
+	if err != nil {
+		return err
+	}
+	for p := range splitBatch(b, decoded) {
+		if p.decoded, err = w.model.expandCommits(ctx, w, p.decoded); err != nil {
+			return err
+		}
+		if err := w.writeTransaction(ctx, p); err != nil {
+			return err
+		}
+		w.recordProgress(p.Batch)
+	}
+	return nil
+}
+
+// writeTransaction writes one part of a batch: its checkpoint, the statuses of accounts, and the rows.
+func (w *worker) writeTransaction(ctx context.Context, p batchPart) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	needsScrub := false
+	var filter *accountFilter
+	err := w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error {
+		if err := w.lease.advanceCheckpoint(ctx, tx, p.Batch); err != nil {
+			return err
+		}
+		var err error
+		if filter, err = filterEvents(ctx, tx, p.decoded); err != nil {
+			return err
+		}
+		rows, err := w.model.foldEvents(ctx, tx, filter.kept, filter.correctedOwners)
+		if err != nil {
+			return err
+		}
+		filter.dropErased(w.model, rows)
+		needsScrub = rows.needsScrub
+		return rows.flush(ctx, tx)
+	})
+	if err != nil {
+		return err
+	}
+	w.logAccounts(filter.toLog)
+	if filter.needsRefold() {
+		wake(w.refoldWake)
+	}
+	if needsScrub {
+		err = w.lease.db.TruncateWAL(ctx)
+	}
+	return err
+}
+
+// recordProgress notes that a batch is written.
+func (w *worker) recordProgress(b feed.Batch) {
+	w.setDiverged(false)
+	if w.currentState().reason != "" {
+		w.log.Info("projection goes on", "position", b.To.Position)
+	}
+	w.updateState(func(s *workerState) {
+		s.isOwner = s.isOwner || b.To != b.From // advanceCheckpoint has proved the lease
+		s.checkpoint, s.reason = b.To, ""
+		if b.CaughtUp {
+			s.caughtUpAt = time.Now()
+		}
+	})
+}
+
+// recordStop notes why the generation cannot be filled now, and gives the lease back. The feed calls resumeWhenOwner
+// again after a while.
+func (w *worker) recordStop(err error) {
+	w.updateState(loseOwnership)
+	if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) {
+		return
+	}
+	reason := w.stopReason(err)
+	if w.currentState().reason == "" { // one line an incident; the status shows the latest reason
+		w.log.Error("projection stopped", "reason", reason)
+	}
+	w.updateState(func(s *workerState) { s.reason = reason })
+	w.releaseLease(reason)
+}
+
+// releaseLease gives the lease back. If that fails, the lease runs out.
+func (w *worker) releaseLease(reason string) {
+	ctx, cancel := context.WithTimeout(context.Background(), leaseDuration/3)
+	defer cancel()
+	w.lease.release(ctx, reason)
+}
+
+// keepLease renews the lease until ctx ends.
+func (w *worker) keepLease(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(renewInterval):
+		}
+		if !w.currentState().isReading {
+			continue
+		}
+		isHeld := w.lease.renew(ctx)
+		w.updateState(func(s *workerState) { s.isOwner = s.isReading && isHeld })
+		if isHeld {
+			w.serveWhenCaughtUp(ctx)
+		}
+	}
+}
+
+const (
+	leaseDuration = 1500 * time.Millisecond // after that another instance replaces a dead owner
+	renewInterval = leaseDuration / 4
+	claimInterval = leaseDuration / 6 // how often other instances try to claim it
+	claimTimeout  = 10 * time.Second
+)
+
+// errFenced: another instance fills the generation now, or has moved its checkpoint.
+var errFenced = errors.New("another instance fills this copy now")
+
+// lease is one instance's right to fill one generation. It is columns of the checkpoint row, so that a transaction that
+// writes rows also proves the lease. All times are those of the database's clock.
+type lease struct {
+	db             *sqldb.DB
+	owner          string
+	isOnlyInstance bool // no other instance can be alive: a lease that is held is a dead one's
+}
+
+// claim tries to take the lease, and returns the checkpoint with its present holder.
+func (l lease) claim(ctx context.Context) (table.Checkpoint, error) {
+	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
+	defer cancel()
+	// A lease that ends later than any can was taken before the clock was set back.
+	_, err := l.db.Exec(ctx, "update checkpoint set owner = ?, until = "+l.db.Now()+" + ? where ? or owner = '' or owner = ? or until not between "+
+		l.db.Now()+" and "+l.db.Now()+" + ?", l.owner, leaseDuration.Microseconds(), l.isOnlyInstance, l.owner, leaseDuration.Microseconds())
+	if err != nil {
+		return table.Checkpoint{}, err
+	}
+	return l.readCheckpoint(ctx)
+}
+
+// readCheckpoint reads the one checkpoint row of a generation.
+func (l lease) readCheckpoint(ctx context.Context) (table.Checkpoint, error) {
+	rows, err := sqldb.Select(ctx, l.db, table.Checkpoints, "")
+	if err == nil && len(rows) != 1 {
+		err = errors.New("the copy has no checkpoint")
+	}
+	if err != nil {
+		return table.Checkpoint{}, err
+	}
+	return rows[0], nil
+}
+
+// renew extends the lease, and says whether this instance certainly holds it.
+func (l lease) renew(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, leaseDuration)
+	defer cancel()
+	n, err := l.db.Exec(ctx, "update checkpoint set until = "+l.db.Now()+" + ? where owner = ?", leaseDuration.Microseconds(), l.owner)
+	return err == nil && n == 1
+}
+
+// release lets another instance claim at once, and keeps the reason why this one stopped.
+func (l lease) release(ctx context.Context, reason string) error {
+	_, err := l.db.Exec(ctx, "update checkpoint set owner = '', until = "+l.db.Now()+", reason = ? where owner = ?", reason, l.owner)
+	return err
+}
+
+// advanceCheckpoint moves the checkpoint over a batch, in the transaction of its rows. It fails with errFenced if the
+// lease is lost or the checkpoint is not where the batch begins.
+func (l lease) advanceCheckpoint(ctx context.Context, tx *sqldb.Tx, b feed.Batch) error {
+	recorded := table.Instant(0)
+	if n := len(b.Events); n > 0 {
+		recorded = table.InstantOf(b.Events[n-1].Time)
+	}
+	n, err := tx.Exec(ctx, "update checkpoint set log = ?, position = ?, event = ?, recorded = case when cast(? as bigint) = 0 then recorded else ? end, reason = '', until = "+
+		l.db.Now()+" + ? where position = ? and owner = ?",
+		b.To.Log.String(), int64(b.To.Position), b.To.Event.String(), int64(recorded), int64(recorded), leaseDuration.Microseconds(), int64(b.From.Position), l.owner)
+	if err == nil && n != 1 {
+		err = errFenced
+	}
+	return err
+}
+
+// lockCheckpoint locks the checkpoint row until the transaction ends. It fails with errFenced if the lease is lost.
+func (l lease) lockCheckpoint(ctx context.Context, tx *sqldb.Tx) error {
+	n, err := tx.Exec(ctx, "update checkpoint set until = "+l.db.Now()+" + ? where owner = ?", leaseDuration.Microseconds(), l.owner)
+	if err == nil && n != 1 {
+		err = errFenced
+	}
+	return err
+}
+
+// checkpointOf is a row's place on the log, the zero Checkpoint of a generation that holds nothing.
+func checkpointOf(c table.Checkpoint) (eventstore.Checkpoint, error) {
+	if c.Position == 0 && c.Log == "" {
+		return eventstore.Checkpoint{}, nil
+	}
+	log, err := uuid.Parse(c.Log)
+	if err != nil {
+		return eventstore.Checkpoint{}, err
+	}
+	id, err := uuid.Parse(c.Event)
+	return eventstore.Checkpoint{Log: log, Position: eventstore.Position(c.Position), Event: id}, err
+}

@@ -1,0 +1,243 @@
+// Package meili fills the index of sites on a Meilisearch server. It is a searchindex.Index: an Indexer calls Open once
+// and learns how far the index was filled, then ApplyBatch for the sites that changed and SaveProgress now and then.
+//
+// Its one constraint: it returns only when the server has finished the task, as what was applied must be found. The
+// server runs tasks in the order in which it was given them.
+//
+// What a document holds is schemas/siteindex's to say; its words are encoded by the side that searches them, so the
+// function that makes documents is handed in.
+package meili
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/meilisearch/meilisearch-go"
+
+	"lieudit/eventstore/meiliclient"
+	"lieudit/eventstore/sqldb"
+	"lieudit/projections/searchindex"
+	"lieudit/schemas/siteindex"
+	"lieudit/schemas/table"
+)
+
+// NewDocument makes the document of a row that is from a generation.
+type NewDocument func(generation string, row table.Site) (siteindex.Document, error)
+
+// Index is the index of sites on a server, to be filled. It is safe for concurrent use.
+type Index struct {
+	server      meilisearch.ServiceManager
+	registry    *sqldb.Registry
+	newDocument NewDocument
+	identity    identity
+}
+
+// New is the index on a server, of the sites whose rows are in a registry's read model. Nothing is asked before Open.
+func New(s meiliclient.Server, registry *sqldb.Registry, newDocument NewDocument) *Index {
+	return &Index{server: s.Client(), registry: registry, newDocument: newDocument, identity: identity{name: s.Index}}
+}
+
+// identity is the index as Open found it.
+type identity struct {
+	mu         sync.Mutex
+	name       string    // "" until the log is known
+	createdAt  time.Time // tells the index from another one that was created in its place
+	generation string    // of its checkpoint, "" while it has none
+}
+
+func (i *identity) state() (createdAt time.Time, generation string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.createdAt, i.generation
+}
+
+func (i *identity) setState(createdAt time.Time, generation string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.createdAt, i.generation = createdAt, generation
+}
+
+// resolveName is the name that is known. Where none is, it is name from now on.
+func (i *identity) resolveName(name string) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.name = cmp.Or(i.name, name)
+	return i.name
+}
+
+// Open makes sure that the index is there with its settings, and says how far it was filled. An index without a
+// checkpoint, such as a new one, was filled by no generation.
+func (x *Index) Open(ctx context.Context) (searchindex.IndexState, error) {
+	if err := x.loadName(ctx); err != nil {
+		return searchindex.IndexState{}, err
+	}
+	createdAt, err := x.creationTime(ctx)
+	if meiliclient.ErrorCode(err) == "index_not_found" {
+		err = x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
+			return x.server.CreateIndexWithContext(ctx, &meilisearch.IndexConfig{Uid: x.identity.resolveName(""), PrimaryKey: "id"})
+		})
+		if err == nil {
+			createdAt, err = x.creationTime(ctx)
+		}
+	}
+	if err == nil {
+		err = x.applySettings(ctx)
+	}
+	if err != nil {
+		return searchindex.IndexState{}, err
+	}
+	state, err := x.readState(ctx)
+	x.identity.setState(createdAt, state.Generation)
+	return state, err
+}
+
+// loadName finds the index's name out: that of the log which the serving generation is of.
+func (x *Index) loadName(ctx context.Context) error {
+	if x.identity.resolveName("") != "" {
+		return nil
+	}
+	log, err := x.registry.LogID(ctx, table.LocationsModel)
+	switch {
+	case err != nil:
+		return fmt.Errorf("index of sites: %w", err)
+	case log == "":
+		return errors.New("index of sites: the log is empty")
+	}
+	x.identity.resolveName(siteindex.Name(log))
+	return nil
+}
+
+// handle is the server's index. The name is known since Open.
+func (x *Index) handle() meilisearch.IndexManager { return x.server.Index(x.identity.resolveName("")) }
+
+// creationTime is when the index was created.
+func (x *Index) creationTime(ctx context.Context) (time.Time, error) {
+	info, err := x.server.GetIndexWithContext(ctx, x.identity.resolveName(""))
+	if err != nil {
+		return time.Time{}, meiliclient.WrapError("index", err)
+	}
+	return info.CreatedAt, nil
+}
+
+// readState reads the checkpoint, and counts the sites of its generation.
+func (x *Index) readState(ctx context.Context) (searchindex.IndexState, error) {
+	var documents meilisearch.DocumentsResult
+	err := x.handle().GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{Filter: siteindex.CheckpointFilter, Limit: 1}, &documents)
+	if err != nil || len(documents.Results) == 0 {
+		return searchindex.IndexState{}, meiliclient.WrapError("checkpoint", err)
+	}
+	var checkpoint siteindex.Checkpoint
+	if err := documents.Results[0].DecodeInto(&checkpoint); err != nil {
+		return searchindex.IndexState{}, meiliclient.WrapError("checkpoint", err)
+	}
+	filter := siteindex.GenerationFilter("=", checkpoint.Generation)
+	err = x.handle().GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{Filter: filter, Limit: 1, Fields: siteindex.DisplayedAttributes[:1]}, &documents)
+	sites := int(documents.Total) - 1 // the checkpoint is of the generation too
+	return searchindex.IndexState{Generation: checkpoint.Generation, Position: checkpoint.Position, Sites: sites}, meiliclient.WrapError("count", err)
+}
+
+// ApplyBatch makes the sites of a batch searchable as they are now, and those that were deleted not. It fails with
+// searchindex.ErrRefused and searchindex.ErrLost; a batch that failed may have been applied all the same.
+func (x *Index) ApplyBatch(ctx context.Context, b searchindex.Batch) error {
+	createdAt, _ := x.identity.state()
+	documents, err := x.newDocuments(b)
+	if err != nil {
+		return err
+	}
+	if err := x.deleteSites(ctx, b.Deleted); err != nil {
+		return err
+	}
+	if len(documents) > 0 {
+		err := x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
+			return index.AddDocumentsWithContext(ctx, documents, nil)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return x.checkSameIndex(ctx, createdAt)
+}
+
+// newDocuments fails with searchindex.ErrRefused where a row has no document: it will have none next time either.
+func (x *Index) newDocuments(b searchindex.Batch) ([]siteindex.Document, error) {
+	documents := make([]siteindex.Document, 0, len(b.Sites))
+	for _, s := range b.Sites {
+		d, err := x.newDocument(b.Generation, s)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", searchindex.ErrRefused, err)
+		}
+		documents = append(documents, d)
+	}
+	return documents, nil
+}
+
+// deleteSites deletes sites by their rows' keys, and all sites of an account where the key is the account and a slash.
+func (x *Index) deleteSites(ctx context.Context, deleted []string) error {
+	var ids, accounts []string
+	for _, key := range deleted {
+		if account, isAccount := strings.CutSuffix(key, "/"); isAccount {
+			accounts = append(accounts, account)
+		} else {
+			ids = append(ids, siteindex.DocumentID(key))
+		}
+	}
+	if len(accounts) > 0 {
+		if err := x.deleteByFilter(ctx, siteindex.AccountsFilter(accounts)); err != nil {
+			return err
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
+		return index.DeleteDocumentsWithContext(ctx, ids, nil)
+	})
+}
+
+// deleteByFilter deletes the documents that a filter holds for.
+func (x *Index) deleteByFilter(ctx context.Context, filter string) error {
+	return x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
+		return index.DeleteDocumentsByFilterWithContext(ctx, filter, nil)
+	})
+}
+
+// SaveProgress writes the checkpoint. The first checkpoint of a generation also drops what other generations left, and
+// the index answers from then on.
+func (x *Index) SaveProgress(ctx context.Context, b searchindex.Batch) error {
+	createdAt, generation := x.identity.state()
+	checkpoint := []siteindex.Checkpoint{siteindex.NewCheckpoint(b.Generation, b.Position)}
+	if generation == b.Generation { // then the checkpoint is there: where it is not, the index was lost, and it must not seem complete
+		return x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
+			return index.UpdateDocumentsWithContext(ctx, checkpoint, &meilisearch.DocumentOptions{SkipCreation: true})
+		})
+	}
+	if err := x.checkSameIndex(ctx, createdAt); err != nil {
+		return err
+	}
+	err := x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
+		return index.AddDocumentsWithContext(ctx, checkpoint, nil)
+	})
+	if err != nil {
+		return err
+	}
+	if err := x.deleteByFilter(ctx, siteindex.GenerationFilter("!=", b.Generation)); err != nil {
+		return err
+	}
+	x.identity.setState(createdAt, b.Generation)
+	return x.checkSameIndex(ctx, createdAt)
+}
+
+// checkSameIndex is nil when the index is the one that was opened. Adding a document to an index that was lost would
+// make it again, without its settings and without what was in it.
+func (x *Index) checkSameIndex(ctx context.Context, createdAt time.Time) error {
+	current, err := x.creationTime(ctx)
+	if meiliclient.ErrorCode(err) == "index_not_found" || err == nil && !current.Equal(createdAt) {
+		return searchindex.ErrLost
+	}
+	return err
+}

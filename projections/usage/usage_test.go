@@ -1,0 +1,275 @@
+package usage_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
+	"lieudit/projections/projector/projectortest"
+	"lieudit/projections/usage"
+	"lieudit/schemas/event"
+	"lieudit/schemas/ledger"
+	"lieudit/schemas/table"
+)
+
+func TestEveryEventOfItsCategoriesHasAHandler(t *testing.T) {
+	t.Parallel()
+	if missing := usage.Model.Unhandled(); len(missing) > 0 {
+		t.Errorf("usage neither handles nor ignores %v", missing)
+	}
+}
+
+// TestRowsAreWhatTheFoldOfTheLogGives: whatever is in the streams, in whatever batches it is read, and however often the
+// filling is interrupted, the rows are those of a fold event by event.
+func TestRowsAreWhatTheFoldOfTheLogGives(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		seed := uint64(time.Now().UnixNano())
+		t.Logf("seed %d", seed)
+		random := rand.New(rand.NewPCG(seed, 0))
+		m := usage.Model
+		s := projectortest.Start(t, address, m)
+		generators := make([]*eventGenerator, 6)
+		for i := range generators {
+			generators[i] = newEventGenerator(random, fmt.Sprintf("c%d", i))
+		}
+		for range 250 {
+			l := generators[random.IntN(len(generators))]
+			events := make([]event.Event, 1+random.IntN(6))
+			for i := range events {
+				events[i] = l.nextEvent()
+			}
+			s.Append(ledger.StreamName(l.contract, first), events...)
+			if random.IntN(25) == 0 {
+				m.BatchSize = 1 + random.IntN(60)
+				s.Restart(m)
+			}
+		}
+		want := foldLog(t, s.Log)
+		checkRows(t, s, want)
+		s.Rebuild(table.UsageModel)
+		checkRows(t, s, want)
+	})
+}
+
+// foldedStream is a stream as the ledger folds it.
+type foldedStream struct {
+	ledger.PeriodUsage
+	revision eventstore.Revision
+	opened   time.Time
+	closed   time.Time
+	closing  event.UsageClosed
+	uses     map[string]table.Instant
+}
+
+func foldLog(t *testing.T, log eventstore.Store) map[string]*foldedStream {
+	t.Helper()
+	all := map[string]*foldedStream{}
+	for s, err := range log.ReadAll(t.Context(), eventstore.Checkpoint{}, eventstore.Filter{"usage"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Kind == eventstore.EventAppeared {
+			foldRecorded(t, all, s.Event)
+		}
+	}
+	return all
+}
+
+func foldRecorded(t *testing.T, all map[string]*foldedStream, r eventstore.RecordedEvent) {
+	t.Helper()
+	e, err := event.Decode(r.Type, r.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := all[r.Stream]
+	if f == nil {
+		f = &foldedStream{PeriodUsage: *ledger.NewPeriodUsage(), uses: map[string]table.Instant{}}
+		all[r.Stream] = f
+	}
+	f.revision = r.Revision
+	if f.Apply(e, r.Time) != ledger.Counted {
+		return
+	}
+	switch e := e.(type) {
+	case event.UsageOpened:
+		f.opened = r.Time
+	case event.UsageClosed:
+		f.closed, f.closing = r.Time, e
+	case event.UsageTicked:
+		for _, c := range e.Counts {
+			f.uses[c.Key] = table.InstantOf(r.Time)
+		}
+	}
+}
+
+// checkRows compares all rows with the streams.
+func checkRows(t *testing.T, s *projectortest.Fixture, want map[string]*foldedStream) {
+	t.Helper()
+	var lines []table.UsageLine
+	var periods []table.UsagePeriod
+	uses := map[string]table.Instant{}
+	for stream, f := range want {
+		if f.opened.IsZero() {
+			continue
+		}
+		limit, _, _ := f.Cap(f.Contract)
+		periods = append(periods, table.UsagePeriod{
+			Stream: stream, Contract: f.Contract, First: first.String(), Next: next.String(), Cap: limit, Used: f.Used(f.Contract),
+			Opened: table.InstantOf(f.opened), Closed: table.InstantOf(f.closed), Total: f.closing.Total, Lines: f.closing.LineCount,
+			Digest: fmt.Sprintf("%x", f.closing.Digest), Revision: int64(f.revision),
+		})
+		for _, at := range f.Lines.SortedKeys() {
+			lines = append(lines, table.UsageLine{Account: at.Account, First: first.String(), Contract: f.Contract, Day: at.Day.String(), Key: at.Key, Endpoint: at.Endpoint, Requests: f.Lines[at]})
+		}
+		for key, at := range f.uses {
+			uses[key] = max(uses[key], at)
+		}
+	}
+	gotPeriods := projectortest.Rows(s, table.UsageModel, table.UsagePeriods)
+	for i := range gotPeriods {
+		gotPeriods[i].PeriodState = ""
+	}
+	slices.SortFunc(periods, func(a, b table.UsagePeriod) int { return strings.Compare(a.Stream, b.Stream) })
+	diff(t, "periods", periods, gotPeriods)
+	diff(t, "lines", sortedLines(lines), sortedLines(projectortest.Rows(s, table.UsageModel, table.UsageLines)))
+	gotUses := map[string]table.Instant{}
+	for _, u := range projectortest.Rows(s, table.UsageModel, table.KeyUses) {
+		gotUses[u.Key] = u.LastUsed
+	}
+	diff(t, "uses", uses, gotUses)
+}
+
+// sortedLines returns the lines that count anything, in one order.
+func sortedLines(lines []table.UsageLine) []table.UsageLine {
+	lines = slices.DeleteFunc(lines, func(l table.UsageLine) bool { return l.Requests == 0 })
+	slices.SortFunc(lines, func(a, b table.UsageLine) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return lines
+}
+
+func diff(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s: want (-), got (+)\n%s", what, d)
+	}
+}
+
+// TestDuplicateAppendIsCountedOnce: what is appended with Any may land again on a log that has forgotten its ids. The
+// rows are those of a log on which it did not.
+func TestDuplicateAppendIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	once, twice := projectortest.Start(t, t.TempDir(), usage.Model), projectortest.Start(t, t.TempDir(), usage.Model)
+	l, stream := newEventGenerator(random, "c"), ledger.StreamName("c", first)
+	opened := event.UsageOpened{Contract: "c", First: first, Next: next, Cap: 100_000, AsOfPosition: 0}
+	once.Append(stream, opened)
+	twice.Append(stream, opened)
+	for range 200 {
+		e := l.nextEvent()
+		once.Append(stream, e)
+		twice.Append(stream, e)
+		if isAppendedWithAny(e) {
+			twice.Append(stream, e)
+		}
+	}
+	if diff := cmp.Diff(nonZeroLines(once), nonZeroLines(twice)); diff != "" {
+		t.Errorf("lines (-once +twice):\n%s", diff)
+	}
+	for i, p := range projectortest.Rows(once, table.UsageModel, table.UsagePeriods) {
+		if got := projectortest.Rows(twice, table.UsageModel, table.UsagePeriods)[i]; got.Used != p.Used || got.Cap != p.Cap {
+			t.Errorf("%s: used %d of %d, want %d of %d", p.Stream, got.Used, got.Cap, p.Used, p.Cap)
+		}
+	}
+}
+
+// nonZeroLines returns the lines that count anything. Whether a line of zero is there depends on the batches.
+func nonZeroLines(s *projectortest.Fixture) []table.UsageLine {
+	return slices.DeleteFunc(projectortest.Rows(s, table.UsageModel, table.UsageLines), func(l table.UsageLine) bool { return l.Requests == 0 })
+}
+
+// isAppendedWithAny says whether an event is appended whatever its stream holds. The others have an expected revision.
+func isAppendedWithAny(e event.Event) bool {
+	switch e.(type) {
+	case event.UsageOpened, event.UsageClosed, event.UsageAdjusted:
+		return false
+	}
+	return true
+}
+
+// TestViewsShowUsageUnderPlainNames: a tick that counts, one that would pass the cap, a refund and a correction.
+func TestViewsShowUsageUnderPlainNames(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		s := projectortest.Start(t, address, usage.Model)
+		mende := func(key string, requests int64) []event.UsageCount {
+			return []event.UsageCount{{Account: "mende", Key: key, Endpoint: "GET /me", Requests: requests}}
+		}
+		s.Append(ledger.StreamName("mende", first),
+			event.UsageOpened{Contract: "mende", First: first, Next: next, Cap: 10},
+			event.UsageTicked{InstanceID: "i", Sequence: 1, Day: first, Counts: mende("k1", 8)},
+			event.UsageTicked{InstanceID: "i", Sequence: 2, Day: first, Counts: mende("k2", 3)},
+			event.UsageRefunded{InstanceID: "i", Sequence: 3, Day: first, Counts: mende("k1", 1)},
+			event.UsageClosed{Total: 7, LineCount: 1, Digest: []byte{0xab}},
+			event.UsageAdjusted{Day: first, Account: "mende", Key: "k1", Endpoint: "GET /me", Requests: -2})
+		projectortest.Rows(s, table.UsageModel, table.UsageLines) // all is there
+		for question, want := range map[string]string{
+			"select compte, contrat, periode, jour, cle, endpoint, requetes from usage_par_jour":                   "mende mende 2025-11-21 2025-11-21 k1 GET /me 5",
+			"select compte, contrat, periode, requetes from usage_par_periode":                                     "mende mende 2025-11-21 5",
+			"select contrat, periode, fin, limite, utilise, restant, total, lignes, empreinte from usage_periodes": "mende 2025-11-21 2025-12-21 10 7 3 7 1 ab",
+			"select cle, compte from usage_des_cles":                                                               "k1 mende",
+			"select count(*) from usage_periodes where ouverte_le is not null and close_le >= ouverte_le":          "1",
+			"select count(*) from usage_des_cles where cast(utilise_le as text) like '20%-%'":                      "1",
+		} {
+			if got := queryRow(t, s.Registry, address, question); got != want {
+				t.Errorf("%s: got %q, want %q", question, got, want)
+			}
+		}
+	})
+}
+
+// queryRow returns the one row of a query on the views.
+func queryRow(t *testing.T, registry *sqldb.Registry, address, question string) string {
+	t.Helper()
+	if strings.HasPrefix(address, "postgres") {
+		question = strings.Replace(question, " from ", " from lieudit.", 1)
+	}
+	var text []string
+	err := registry.Read(t.Context(), table.UsageModel, func(db *sqldb.DB) error {
+		rows, err := db.Query(t.Context(), question)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		columns, err := rows.Columns()
+		if err != nil {
+			return err
+		}
+		cells, into := make([]any, len(columns)), make([]any, len(columns))
+		for i := range cells {
+			into[i] = &cells[i]
+		}
+		for rows.Next() {
+			if err := rows.Scan(into...); err != nil {
+				return err
+			}
+			for _, c := range cells {
+				text = append(text, fmt.Sprint(c))
+			}
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(text, " ")
+}

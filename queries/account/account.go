@@ -1,0 +1,301 @@
+// Package account answers which accounts, keys and customer-area tokens there are, from the read model that
+// projections/account fills (table.AccountModel). Answers are as old as the read model is: a caller that must see its
+// own write waits for its position first. Rows of stopped accounts are never shown.
+//
+// Each list is a page: a query reads one row more than the page holds (readPage), and where that row exists the last
+// one shown becomes the cursor of the next page. Accounts then get what they have from their agencies
+// (resolveAccounts).
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lieudit/eventstore/sqldb"
+	"lieudit/schemas/access"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/table"
+	"lieudit/schemas/token"
+)
+
+// Reader answers from the read model. It is safe for concurrent use.
+type Reader struct {
+	registry *sqldb.Registry
+	now      func() time.Time
+}
+
+// New makes a Reader. What is scheduled, such as new terms, has begun when now says so.
+func New(registry *sqldb.Registry, now func() time.Time) *Reader { return &Reader{registry, now} }
+
+var (
+	// ErrNotFound: there is no such account.
+	ErrNotFound = errors.New("not in the register")
+	// ErrInvalidCursor: the cursor is not one that a list returned.
+	ErrInvalidCursor = errors.New("not a cursor")
+)
+
+// Page is a part of a list. The cursor "" is that of the first page; as a result it says that there is no next page.
+type Page struct {
+	Cursor string
+	Limit  int // at least 1
+}
+
+// Key is an API key, without its secret.
+type Key struct {
+	ID, Account string
+	Kind        token.Kind
+	Label, Hint string
+	Origins     []string // that may use a publishable key
+	Token       string   // a publishable key as it is sent; "" for a secret key
+	Created     time.Time
+	CreatedBy   string
+	Revoked     time.Time // zero while it is valid
+	RevokedBy   string
+	Reason      string // why it was revoked
+}
+
+// Token is a customer-area token, without its secret.
+type Token struct {
+	ID          string
+	Role        access.Role
+	Account     string
+	Label, Hint string
+	Created     time.Time
+	CreatedBy   string
+	Revoked     time.Time // zero while it is valid
+	RevokedBy   string
+	Reason      string
+}
+
+// ListKeys are the keys of an account, revoked ones too, the oldest first. It fails with a *table.StoppedError while
+// the account is stopped.
+func (k *Reader) ListKeys(ctx context.Context, account string, p Page) (found []Key, next string, err error) {
+	created, id, err := parseCursor(p.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, next, err := readPage(ctx, k, account, table.Keys, p, keyCursor,
+		"where account = ? and (created, id) > (?, ?) order by account, created, id", account, created, id)
+	for _, row := range rows {
+		key, keyErr := keyFromRow(row)
+		found, err = append(found, key), errors.Join(err, keyErr)
+	}
+	return found, next, err
+}
+
+// ListTokens are the customer-area tokens of all accounts, revoked ones too, the oldest first.
+func (k *Reader) ListTokens(ctx context.Context, p Page) (found []Token, next string, err error) {
+	created, id, err := parseCursor(p.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, next, err := readPage(ctx, k, "", table.Tokens, p, tokenCursor, "where (created, id) > (?, ?) and "+sqldb.ExcludeStoppedAccounts("'/token-' || id")+" order by created, id", created, id)
+	for _, r := range rows {
+		found = append(found, Token{r.ID, access.Role(r.Role), r.Account, r.Label, r.Hint,
+			r.Created.Time(), r.CreatedBy, r.Revoked.Time(), r.RevokedBy, r.Reason})
+	}
+	return found, next, err
+}
+
+func keyFromRow(r table.Key) (Key, error) {
+	k := Key{r.ID, r.Account, token.Kind(r.Kind), r.Label, r.Hint, nil, r.Token,
+		r.Created.Time(), r.CreatedBy, r.Revoked.Time(), r.RevokedBy, r.Reason}
+	if err := json.Unmarshal([]byte(r.Origins), &k.Origins); err != nil {
+		return k, fmt.Errorf("origins of %s: %w", r.ID, err)
+	}
+	return k, nil
+}
+
+// readPage reads one page of rows, and the cursor of the next. account is whose rows they are, or "" for those of many:
+// then the clause leaves stopped accounts out.
+func readPage[R any](ctx context.Context, k *Reader, account string, t table.Table[R], p Page, cursorOf func(R) string, clause string, args ...any) (rows []R, next string, err error) {
+	err = k.registry.ReadAccount(ctx, table.AccountModel, account, func(db *sqldb.DB) error {
+		rows, err = sqldb.Select(ctx, db, t, clause+" limit ?", append(args, p.Limit+1)...)
+		return err
+	})
+	if err == nil && len(rows) > p.Limit {
+		rows = rows[:p.Limit]
+		next = cursorOf(rows[p.Limit-1])
+	}
+	return rows, next, err
+}
+
+func keyCursor(k table.Key) string     { return formatCursor(k.Created, k.ID) }
+func tokenCursor(t table.Token) string { return formatCursor(t.Created, t.ID) }
+
+func formatCursor(created table.Instant, id string) string { return fmt.Sprintf("%d.%s", created, id) }
+
+func parseCursor(cursor string) (created int64, id string, err error) {
+	if cursor == "" {
+		return -1, "", nil
+	}
+	micros, id, _ := strings.Cut(cursor, ".")
+	if created, err = strconv.ParseInt(micros, 10, 64); err != nil {
+		return 0, "", ErrInvalidCursor
+	}
+	return created, id, nil
+}
+
+// Account is an account as it is now. A sub-client has the plan and the anchor of its agency.
+type Account struct {
+	ID           string
+	Name         string // personal; "" once it was erased
+	Plan         plan.Name
+	Quota        int64
+	Anchor       plan.Date
+	Agency       string        // the account it is a sub-client of
+	IsAgency     bool          // it may have sub-clients
+	NextTerms    *NextTerms    // nil unless terms are scheduled that have not begun
+	AgencyChange *AgencyChange // nil unless one is scheduled
+	Opened       time.Time
+	Closed       time.Time // zero while it is open
+}
+
+// NextTerms are an account's own terms from an instant on.
+type NextTerms struct {
+	Plan  plan.Name
+	Quota int64
+	From  time.Time
+}
+
+// AgencyChange is the agency that an account has from an instant on, "" for none.
+type AgencyChange struct {
+	Agency string
+	From   time.Time
+}
+
+// FindAccount is one account, or ErrNotFound. It fails with a *table.StoppedError while the account or its agency is
+// stopped.
+func (k *Reader) FindAccount(ctx context.Context, id string) (Account, error) {
+	rows, _, err := readPage(ctx, k, id, table.Accounts, Page{Limit: 1}, accountCursor, "where id = ?", id)
+	if err == nil && len(rows) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Account{}, fmt.Errorf("account %q: %w", id, err)
+	}
+	found, stopped, err := k.resolveAccounts(ctx, rows)
+	if err == nil {
+		err = stopped
+	}
+	if err != nil {
+		return Account{}, fmt.Errorf("account %q: %w", id, err)
+	}
+	return found[0], nil
+}
+
+// ListAccounts are all accounts by id, or, where agency is not "", those that are or will be its sub-clients. One that
+// has left is not listed any more, although its row names the former agency until its next event.
+func (k *Reader) ListAccounts(ctx context.Context, agency string, p Page) (found []Account, next string, err error) {
+	where, args := "where id > ? and "+sqldb.ExcludeStoppedAccounts("id")+" order by id", []any{p.Cursor}
+	if agency != "" {
+		where = "where (agency = ? and (next_agency_from = 0 or next_agency_from > ?) or next_agency = ?) and id > ? and " + sqldb.ExcludeStoppedAccounts("id") + " order by id"
+		args = []any{agency, int64(table.InstantOf(k.now())), agency, p.Cursor}
+	}
+	rows, next, err := readPage(ctx, k, "", table.Accounts, p, accountCursor, where, args...)
+	if err != nil {
+		return nil, "", err
+	}
+	found, _, err = k.resolveAccounts(ctx, rows)
+	return found, next, err
+}
+
+func accountCursor(a table.Account) string { return a.ID }
+
+// resolveAccounts turns rows into accounts as they are now, with what they have from their agencies. Accounts whose
+// agency is stopped are left out, as what they have is not known; stopped is then the *table.StoppedError of such an
+// agency.
+func (k *Reader) resolveAccounts(ctx context.Context, rows []table.Account) (found []Account, stopped, err error) {
+	now := table.InstantOf(k.now())
+	found = make([]Account, len(rows))
+	agencies := map[string]*Account{}
+	for i, row := range rows {
+		a, err := accountFromRow(row, now)
+		if err != nil {
+			return nil, nil, err
+		}
+		found[i] = a
+		if a.Agency != "" {
+			agencies[a.Agency] = nil
+		}
+	}
+	stoppedAgencies, err := k.loadAgencies(ctx, agencies, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	found = slices.DeleteFunc(found, func(a Account) bool {
+		s, ok := stoppedAgencies[a.Agency]
+		if ok {
+			stopped = &table.StoppedError{AccountStatus: s}
+		}
+		return ok
+	})
+	for i := range found {
+		if agency := agencies[found[i].Agency]; agency != nil {
+			found[i].Plan, found[i].Anchor = agency.Plan, agency.Anchor
+		}
+	}
+	return found, stopped, nil
+}
+
+// loadAgencies reads the accounts whose ids are the keys of agencies into its values. It returns those that are
+// stopped.
+func (k *Reader) loadAgencies(ctx context.Context, agencies map[string]*Account, now table.Instant) (stopped map[string]table.AccountStatus, err error) {
+	ids := make([]string, 0, len(agencies))
+	for id := range agencies {
+		ids = append(ids, id)
+	}
+	err = k.registry.Read(ctx, table.AccountModel, func(db *sqldb.DB) error {
+		statuses, err := sqldb.LoadByKeys(ctx, db, table.AccountStatuses, ids)
+		if err != nil {
+			return err
+		}
+		stopped = map[string]table.AccountStatus{}
+		for _, s := range statuses {
+			if s.IsStopped() {
+				stopped[s.Account] = s
+			}
+		}
+		rows, err := sqldb.LoadByKeys(ctx, db, table.Accounts, ids)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			a, err := accountFromRow(row, now)
+			if err != nil {
+				return err
+			}
+			agencies[row.ID] = &a
+		}
+		return nil
+	})
+	return stopped, err
+}
+
+// accountFromRow applies what was scheduled and has begun.
+func accountFromRow(r table.Account, now table.Instant) (Account, error) {
+	anchor, err := plan.ParseDate(r.Anchor)
+	a := Account{
+		ID: r.ID, Name: r.Name, Plan: plan.Name(r.Plan), Quota: r.Quota, Anchor: anchor,
+		Agency: r.Agency, IsAgency: r.AgencyMode, Opened: r.Opened.Time(), Closed: r.Closed.Time(),
+	}
+	switch {
+	case r.NextFrom > now:
+		a.NextTerms = &NextTerms{plan.Name(r.NextPlan), r.NextQuota, r.NextFrom.Time()}
+	case r.NextFrom != 0:
+		a.Plan, a.Quota = plan.Name(r.NextPlan), r.NextQuota
+	}
+	switch {
+	case r.NextAgencyFrom > now:
+		a.AgencyChange = &AgencyChange{r.NextAgency, r.NextAgencyFrom.Time()}
+	case r.NextAgencyFrom != 0:
+		a.Agency = r.NextAgency
+	}
+	return a, err
+}

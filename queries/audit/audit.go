@@ -1,0 +1,114 @@
+// Package audit answers what happened in an account, from the read model that projections/audit fills
+// (table.AuditModel). Entries are in the order of the log, and a page begins after the EntryKey of the last entry:
+// pages neither repeat nor skip entries while events come in.
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"lieudit/eventstore/sqldb"
+	"lieudit/schemas/table"
+)
+
+// Reader answers from the read model. It is safe for concurrent use.
+type Reader struct{ registry *sqldb.Registry }
+
+// New makes a Reader of a registry's read model.
+func New(registry *sqldb.Registry) *Reader { return &Reader{registry} }
+
+// Query says which part of an account's audit trail is wanted.
+type Query struct {
+	Account string
+	Kind    string    // one of table.AuditKind…; "" for all
+	Subject string    // only entries about it: an id, a referential's code, or table.AuditSiteSubject; "" for all
+	From    time.Time // the earliest time of recording; zero for no bound
+	To      time.Time // only entries recorded before; zero for no bound
+	After   EntryKey  // of the last entry of the page before; zero for the first page
+	Limit   int       // at least 1
+}
+
+// EntryKey orders entries: an event's position in the log, and the part of what the event did.
+type EntryKey struct{ Position, Part uint64 }
+
+// ErrInvalidCursor: the cursor is not one that Cursor made.
+var ErrInvalidCursor = errors.New("not a cursor")
+
+// Cursor is the key as a text for callers of the API.
+func (p EntryKey) Cursor() string {
+	return strconv.FormatUint(p.Position, 10) + "." + strconv.FormatUint(p.Part, 10)
+}
+
+// ParseCursor is the key of a cursor, or ErrInvalidCursor.
+func ParseCursor(cursor string) (p EntryKey, err error) {
+	position, part, _ := strings.Cut(cursor, ".")
+	p.Position, err = strconv.ParseUint(position, 10, 63)
+	if err == nil {
+		p.Part, err = strconv.ParseUint(part, 10, 63)
+	}
+	if err != nil {
+		return EntryKey{}, ErrInvalidCursor
+	}
+	return p, nil
+}
+
+// Entry is one event, or what one event did to one site.
+type Entry struct {
+	EntryKey
+	Account    string
+	Time       time.Time
+	Type       string // the event's wire name
+	Kind       string
+	Subject    string // the id of the key, the account or the token; the referential's code, or table.AuditSiteSubject
+	Actor      string
+	OnBehalfOf string // the account an agency acted for
+	Reason     string
+	Sentence   string
+	Data       json.RawMessage // the event, without anything personal or secret
+}
+
+// ListEntries answers a query, the oldest entries first. more says whether there are entries after the last one. It
+// fails with a *table.StoppedError while the account is stopped.
+func (t *Reader) ListEntries(ctx context.Context, q Query) (found []Entry, more bool, err error) {
+	where, args := q.whereClause()
+	var rows []table.AuditEntry
+	err = t.registry.ReadAccount(ctx, table.AuditModel, q.Account, func(db *sqldb.DB) error {
+		rows, err = sqldb.Select(ctx, db, table.AuditEntries, where+" order by account, position, part limit ?", append(args, q.Limit+1)...)
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	if more = len(rows) > q.Limit; more {
+		rows = rows[:q.Limit]
+	}
+	found = make([]Entry, len(rows))
+	for i, r := range rows {
+		found[i] = Entry{EntryKey{uint64(r.Position), uint64(r.Part)}, r.Account, r.Recorded.Time(), r.Type, r.Kind, r.Subject,
+			r.Actor, r.OnBehalfOf, r.Reason, r.Sentence, json.RawMessage(r.Data)}
+	}
+	return found, more, nil
+}
+
+func (q Query) whereClause() (string, []any) {
+	where, args := "where account = ? and (position, part) > (?, ?)", []any{q.Account, int64(q.After.Position), int64(q.After.Part)}
+	for _, bound := range []struct {
+		wanted    bool
+		condition string
+		value     any
+	}{
+		{q.Kind != "", "kind = ?", q.Kind},
+		{q.Subject != "", "subject = ?", q.Subject},
+		{!q.From.IsZero(), "recorded >= ?", q.From.UnixMicro()},
+		{!q.To.IsZero(), "recorded < ?", q.To.UnixMicro()},
+	} {
+		if bound.wanted {
+			where, args = where+" and "+bound.condition, append(args, bound.value)
+		}
+	}
+	return where, args
+}

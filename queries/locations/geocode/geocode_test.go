@@ -1,0 +1,131 @@
+package geocode_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/ban"
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/vintage"
+	"lieudit/queries/locations/geocode"
+	"lieudit/schemas/locations"
+)
+
+const banID = "5c1a1f0e-3c0f-4a53-9d36-6b5b0e7f0a01"
+
+// newAtlas is an atlas of a handful of addresses.
+func newAtlas(t *testing.T) *atlas.Atlas {
+	t.Helper()
+	mende := ban.Row{CodePostal: "48000", CodeInsee: "48095", Commune: "Mende"}
+	at := func(row ban.Row, id string, numero uint32, voie string, lat float64) ban.Row {
+		row.ID, row.Numero, row.Voie, row.Lon, row.Lat = id, numero, voie, 3.5, lat
+		return row
+	}
+	rows := []ban.Row{
+		at(mende, "48095_0275_00003", 3, "Rue de l’Ermitage", 44.51),
+		at(mende, "48095_0275_00005", 5, "Rue de l’Ermitage", 44.52),
+		at(mende, "48095_0300_00001", 1, "Place Urbain V", 44.53),
+		at(ban.Row{CodePostal: "48200", CodeInsee: "48140", Commune: "Saint-Chély-d'Apcher"}, "48140_0010_00001", 1, "Rue Haute", 44.80),
+		at(ban.Row{CodePostal: "48210", CodeInsee: "48146", Commune: "Gorges du Tarn Causses"}, "48146_0010_00001", 1, "Rue Haute", 44.36),
+	}
+	communes, err := commune.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "v")
+	all := func(yield func(ban.Row, error) bool) {
+		for i, r := range rows {
+			if i == 0 {
+				r.IDBan = banID
+			}
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+	if _, err := vintage.Build(t.Context(), path, all, vintage.Options{Millesime: "2026-01-01"}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := vintage.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := atlas.New(communes)
+	a.Swap(v)
+	t.Cleanup(func() { a.Swap(nil) })
+	return a
+}
+
+func TestASiteIsGeocodedOnlyWhereOneAddressCanBeMeant(t *testing.T) {
+	t.Parallel()
+	s := geocode.New(newAtlas(t))
+	for name, c := range map[string]struct {
+		content locations.Content
+		lat     float64 // 0: not placed
+		sure    float64 // the least score
+	}{
+		"exactly":                    {at("3 rue de l'Ermitage", "", "48000", "Mende"), 44.51, 1},
+		"with a slip":                {at("5 rue de l'Ermitaje", "", "48000", "Mende"), 44.52, 0.8},
+		"behind a building":          {at("Bâtiment C", "3 rue de l'Ermitage", "48000", "Mende"), 44.51, 1},
+		"with a floor":               {at("5 rue de l'Ermitage", "2e étage", "48000", "Mende"), 44.52, 1},
+		"by its commune alone":       {at("", "", "48000", "Mende"), 44.5, 0.9},
+		"not by a commune it is in":  {at("14 boulevard du Nulle Part", "", "48000", "Mende"), 0, 0},
+		"not where several fit":      {at("1 rue Haute", "", "", ""), 0, 0},
+		"by what tells them apart":   {at("1 rue Haute", "", "48200", ""), 44.80, 0.9},
+		"not abroad":                 {abroad(at("3 rue de l'Ermitage", "", "48000", "Mende"), "BE"), 0, 0},
+		"in France by name":          {abroad(at("3 rue de l'Ermitage", "", "48000", "Mende"), "FRANCE"), 44.51, 1},
+		"by an id_ban":               {locations.Content{IDBan: banID}, 44.51, 1},
+		"by its address, id unknown": {with(at("1 place Urbain V", "", "48000", "Mende"), "5c1a1f0e-3c0f-4a53-9d36-6b5b0e7fffff"), 44.53, 1},
+		"not without an address":     {locations.Content{Name: "Mende"}, 0, 0},
+		"not by an empty address":    {at("", "", "", ""), 0, 0},
+		"not by what is no address":  {at("-", "", "", ""), 0, 0},
+	} {
+		p, ok, err := s.Geocode(t.Context(), c.content)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if ok != (c.lat != 0) || ok && (p.Lat < c.lat-0.03 || p.Lat > c.lat+0.03 || c.sure == 1 && p.Lat != c.lat) || p.Score < c.sure {
+			t.Errorf("%s: %+v, %v, want latitude %v with %v at least", name, p, ok, c.lat, c.sure)
+		}
+		if ok && p.Source != locations.SourceBAN {
+			t.Errorf("%s: said by %q", name, p.Source)
+		}
+	}
+}
+
+func at(line1, line2, postcode, city string) locations.Content {
+	return locations.Content{Address: &locations.SiteAddress{Line1: line1, Line2: line2, PostalCode: postcode, City: city}}
+}
+
+func abroad(c locations.Content, country string) locations.Content {
+	c.Address.Country = country
+	return c
+}
+
+func with(c locations.Content, id string) locations.Content {
+	c.IDBan = id
+	return c
+}
+
+func TestWithoutAVintageNothingIsGeocoded(t *testing.T) {
+	t.Parallel()
+	communes, err := commune.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, ok, err := geocode.New(atlas.New(communes)).Geocode(t.Context(), at("3 rue de l'Ermitage", "", "48000", "Mende")); ok || err != nil {
+		t.Errorf("placed at %+v, %v", p, err)
+	}
+}
+
+func TestAWithdrawnVintageIsAnError(t *testing.T) {
+	t.Parallel()
+	a := newAtlas(t)
+	reason := errors.New("the vintage is damaged")
+	a.Withdraw(reason)
+	if p, ok, err := geocode.New(a).Geocode(t.Context(), at("3 rue de l'Ermitage", "", "48000", "Mende")); ok || !errors.Is(err, reason) {
+		t.Errorf("placed at %+v, %v, %v, want the error %v", p, ok, err, reason)
+	}
+}

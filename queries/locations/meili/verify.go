@@ -1,0 +1,83 @@
+package meili
+
+import (
+	"slices"
+	"strings"
+
+	"lieudit/queries/locations/search"
+	"lieudit/schemas/locations"
+	"lieudit/schemas/table"
+)
+
+// verifyRow says whether a row is part of the answer as it is now, whatever the index said, and what is shown of it.
+func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
+	if r.Account != s.Account || s.Referential != "" && r.Referential != s.Referential || !s.Status.Includes(r.Active) {
+		return search.Hit{}, false, nil
+	}
+	shown, err := locations.SiteFromRow(r)
+	if err != nil {
+		return search.Hit{}, false, err
+	}
+	h := search.Hit{Site: shown}
+	var position *search.Point
+	if shown.Lat != nil && shown.Lon != nil {
+		position = &search.Point{Lat: *shown.Lat, Lon: *shown.Lon}
+	}
+	if position != nil && s.Center != nil {
+		h.Distance = search.Distance(*s.Center, *position)
+	}
+	return h, s.hasAllTags(shown) && s.isWithinArea(position, h.Distance) && s.matchesText(shown), nil
+}
+
+// hasAllTags says whether a site has all tags of the query.
+func (s *indexSearch) hasAllTags(shown locations.Site) bool {
+	has := map[string]bool{}
+	for _, tag := range shown.Tags {
+		has[search.FoldTag(tag)] = true
+	}
+	for _, tag := range s.Tags {
+		if !has[search.FoldTag(tag)] {
+			return false
+		}
+	}
+	return true
+}
+
+// matchesText says whether a site answers the text. The server counts typos in encoded words, so it may be wrong.
+func (s *indexSearch) matchesText(shown locations.Site) bool {
+	text := s.TrimmedText()
+	if text == "" || s.MatchExternalIDs && len(text) <= len(shown.ExternalID) && strings.EqualFold(shown.ExternalID[:len(text)], text) {
+		return true
+	}
+	terms := map[string]bool{}
+	search.VisitTexts(shown.Name, shown.Tags, shown.Address, func(text string, _ search.Field) {
+		search.VisitTerms(text, func(word string) { terms[word] = true })
+	})
+	for _, w := range search.QueryWords(text) {
+		if !matchesWord(terms, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// matchesWord says whether a word of the query is among the terms of a site.
+func matchesWord(terms map[string]bool, w search.Word) bool {
+	if terms[w.Text] || len(w.Expansions) > 0 && !slices.ContainsFunc(w.Expansions, func(m string) bool { return !terms[m] }) {
+		return true
+	}
+	for term := range terms {
+		if _, ok := search.CountTypos(w.Text, term, w.MayBePrefix); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// isWithinArea says whether a position is in the query's box and radius. No position is in neither.
+func (s *indexSearch) isWithinArea(position *search.Point, distance float64) bool {
+	if s.Box == nil && s.Radius == 0 {
+		return true
+	}
+	return position != nil && (s.Box == nil || s.Box.Contains(*position)) && (s.Radius == 0 || distance <= s.Radius)
+}

@@ -1,0 +1,422 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
+	"lieudit/queries/locations/memory"
+	"lieudit/queries/locations/search"
+	"lieudit/queries/locations/search/searchtest"
+	"lieudit/schemas/locations"
+	"lieudit/schemas/table"
+)
+
+// fixture is a read model that the test itself writes, and an engine on it.
+type fixture struct {
+	engine   *memory.Engine
+	registry *sqldb.Registry
+	copy     sqldb.Generation
+
+	turn     sync.Mutex // held by one writer at a time, as events are in one order in the log
+	mu       sync.Mutex
+	position int64
+	last     map[string]int64 // change of each account
+	later    time.Duration
+}
+
+func open(t testing.TB, address string, bound int) *fixture {
+	t.Helper()
+	registry, err := sqldb.OpenRegistry(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { registry.Close() })
+	s := &fixture{registry: registry, last: map[string]int64{}}
+	s.engine = memory.New(registry, s.changed, s.now, bound)
+	s.build(t)
+	return s
+}
+
+// build lets an empty generation serve.
+func (s *fixture) build(t testing.TB) {
+	t.Helper()
+	var err error
+	if s.copy, err = s.registry.BuildGeneration(t.Context(), table.LocationsModel, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.registry.PromoteGeneration(t.Context(), table.LocationsModel, s.copy); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *fixture) changed(account string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return uint64(s.last[account])
+}
+
+// now is the time plus what wait added to it.
+func (s *fixture) now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Add(s.later)
+}
+
+func (s *fixture) wait(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.later += d
+}
+
+// notifyChange notifies the engine that accounts changed, and returns the position of the change.
+func (s *fixture) notifyChange(accounts ...string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.position++
+	for _, a := range accounts {
+		s.last[a] = s.position
+	}
+	return s.position
+}
+
+// write runs f in a transaction that moves the checkpoint to a position.
+func (s *fixture) write(t testing.TB, position int64, f func(*sqldb.Tx) error) {
+	t.Helper()
+	db, release, err := s.registry.OpenGeneration(t.Context(), s.copy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	err = db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
+		if err := f(tx); err != nil {
+			return err
+		}
+		_, err := tx.Exec(t.Context(), "update checkpoint set position = ? where position < ?", position, position)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *fixture) writeRows(t testing.TB, rows ...table.Site) {
+	t.Helper()
+	accounts := make([]string, len(rows))
+	for i := range rows {
+		accounts[i] = rows[i].Account
+	}
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	position := s.notifyChange(accounts...)
+	for i := range rows {
+		rows[i].Position = position
+	}
+	s.write(t, position, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, rows) })
+}
+
+func (s *fixture) WriteSites(t *testing.T, rows ...table.Site) { s.writeRows(t, rows...) }
+func (s *fixture) Engine() search.Engine                       { return s.engine }
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		searchtest.Run(t, func(t *testing.T) searchtest.Fixture { return open(t, fresh(t, address), memory.DefaultMaxSites) })
+	})
+}
+
+// fresh is a new address for each test on SQLite. On Postgres a new generation in the one database is enough.
+func fresh(t *testing.T, address string) string {
+	if len(address) > 8 && address[:8] == "postgres" {
+		return address
+	}
+	return t.TempDir()
+}
+
+func named(account, externalID, name string) table.Site {
+	return searchtest.NewSiteRow(account, "shops", externalID, locations.StoredSite{Content: locations.Content{Name: name}})
+}
+
+// names are the names of an account's sites.
+func (s *fixture) names(t testing.TB, account string) (all []string) {
+	t.Helper()
+	for _, h := range s.searchPage(t, search.Query{Account: account, Status: search.All, Limit: 100_000}).Hits {
+		all = append(all, h.Site.Name)
+	}
+	return all
+}
+
+func TestASearchWaitsForTheReadModelToReachTheLastChange(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		s := open(t, address, memory.DefaultMaxSites)
+		s.writeRows(t, named("a", "x", "Avant"))
+		s.names(t, "a")
+		position := s.notifyChange("a")
+		row := named("a", "x", "Après")
+		row.Position = position
+		asked := make(chan []string)
+		go func() { asked <- s.names(t, "a") }()
+		select {
+		case early := <-asked:
+			t.Errorf("got %v before the change was in the read model", early)
+		case <-time.After(30 * time.Millisecond): // a search that begins later than that makes the test weaker, not wrong
+		}
+		s.write(t, position, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, []table.Site{row}) })
+		if got := <-asked; !slices.Equal(got, []string{"Après"}) {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+func TestASearchGivesUpOnAReadModelThatDoesNotMove(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, named("a", "x", "Avant"), named("b", "x", "Ailleurs"))
+	s.names(t, "a")
+	s.notifyChange("a")
+	began := time.Now()
+	answers := make(chan error)
+	for range 4 { // the waits do not add up
+		go func() {
+			_, err := s.engine.Search(t.Context(), search.Query{Account: "a", Limit: 1})
+			answers <- err
+		}()
+	}
+	for range 4 {
+		if err := <-answers; !errors.Is(err, search.ErrStaleIndex) {
+			t.Errorf("got %v, want %v", err, search.ErrStaleIndex)
+		}
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if got := s.names(t, "b"); len(got) != 1 {
+		t.Errorf("another account has %v", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := s.engine.Search(ctx, search.Query{Account: "a", Limit: 1}); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, search.ErrStaleIndex) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+}
+
+func TestAnEventWithoutSitesLeavesThemAsTheyAre(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, named("a", "x", "Site"))
+	for range 3 {
+		s.write(t, s.notifyChange("a"), func(*sqldb.Tx) error { return nil })
+		if got := s.names(t, "a"); len(got) != 1 {
+			t.Errorf("got %v", got)
+		}
+	}
+}
+
+func TestSitesOfAnErasedAccountAreGone(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		s := open(t, address, memory.DefaultMaxSites)
+		s.writeRows(t, named("a", "x", "Site"), named("b", "x", "Reste"))
+		s.names(t, "a")
+		s.write(t, s.notifyChange("a"), func(tx *sqldb.Tx) error {
+			_, err := tx.Exec(t.Context(), "delete from site where account = ?", "a")
+			return err
+		})
+		if got := s.names(t, "a"); len(got) != 0 {
+			t.Errorf("got %v", got)
+		}
+		if got := s.names(t, "b"); len(got) != 1 {
+			t.Errorf("another account has %v", got)
+		}
+		s.writeRows(t, named("a", "y", "Neuf"))
+		if got := s.names(t, "a"); !slices.Equal(got, []string{"Neuf"}) {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+func TestASiteWhoseKeyWasDestroyedHasNoContent(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), memory.DefaultMaxSites)
+	row := named("a", "x", "Site")
+	row.Content = ""
+	s.writeRows(t, row, named("a", "y", "Reste"))
+	if got := s.names(t, "a"); !slices.Equal(got, []string{"Reste", ""}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestARebuiltGenerationIsReadWhole(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, named("a", "x", "Un"), named("a", "y", "Deux"))
+	s.names(t, "a")
+	s.build(t)
+	s.writeRows(t, named("a", "y", "Deux"), named("a", "z", "Trois"))
+	if got := s.names(t, "a"); !slices.Equal(got, []string{"Deux", "Trois"}) {
+		t.Errorf("got %v, want what the copy has that serves", got)
+	}
+}
+
+func TestTheIndexUsedLongestAgoIsEvicted(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), 25)
+	for i := range 5 {
+		for j := range 9 {
+			s.writeRows(t, named(account(i), fmt.Sprint(j), "Site"))
+		}
+	}
+	for range 3 {
+		for i := range 5 {
+			if got := s.names(t, account(i)); len(got) != 9 {
+				t.Errorf("%s has %d sites", account(i), len(got))
+			}
+		}
+	}
+	if accounts, sites := s.engine.CacheSize(); accounts != 2 || sites != 18 {
+		t.Errorf("%d accounts with %d sites are held", accounts, sites)
+	}
+	for i := range 100 { // accounts without sites have a weight too
+		s.names(t, fmt.Sprint("empty", i))
+	}
+	if accounts, sites := s.engine.CacheSize(); accounts > 25 || sites != 0 {
+		t.Errorf("%d accounts with %d sites are held", accounts, sites)
+	}
+}
+
+func TestIdleIndexesAreEvicted(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, named("a", "x", "Site"), named("b", "x", "Site"))
+	s.names(t, "a")
+	s.wait(59 * time.Minute)
+	s.names(t, "b")
+	if accounts, _ := s.engine.CacheSize(); accounts != 2 {
+		t.Errorf("%d accounts are held, want 2", accounts)
+	}
+	s.wait(2 * time.Minute)
+	s.names(t, "b")
+	if accounts, sites := s.engine.CacheSize(); accounts != 1 || sites != 1 {
+		t.Errorf("%d accounts with %d sites are held, want one", accounts, sites)
+	}
+}
+
+func TestAnAccountLargerThanTheCacheIsSearched(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), 3)
+	for j := range 9 {
+		s.writeRows(t, named("a", fmt.Sprint(j), "Site"))
+	}
+	for range 3 {
+		if got := s.names(t, "a"); len(got) != 9 {
+			t.Errorf("got %d sites", len(got))
+		}
+	}
+}
+
+func TestAnIndexInMemoryIsSearchedWhileTheDatabaseIsDown(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, named("a", "x", "Site"))
+	s.names(t, "a")
+	if err := s.registry.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.names(t, "a"); len(got) != 1 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestAnIndexIsCheckedNowAndThenWithoutANotification(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, named("a", "x", "Avant"), named("b", "x", "Site"))
+	s.names(t, "a")
+	s.names(t, "b")
+	quiet := named("a", "x", "Après")
+	quiet.Position = 100
+	s.write(t, 100, func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(t.Context(), "delete from site where account = ?", "b")
+		return errors.Join(err, sqldb.Upsert(t.Context(), tx, table.Sites, []table.Site{quiet}))
+	})
+	s.wait(time.Minute)
+	if a, b := s.names(t, "a"), s.names(t, "b"); !slices.Equal(a, []string{"Après"}) || len(b) != 0 {
+		t.Errorf("got %v and %v", a, b)
+	}
+}
+
+// TestReadersAndWritersAtOnce has every writer search for what it wrote, while sites of all accounts are evicted and
+// loaded again.
+func TestReadersAndWritersAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), 60)
+	rounds := 40
+	if os.Getenv("LIEUDIT_TEST_LONG") != "" {
+		rounds = 1000
+	}
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for round := range rounds {
+				name := fmt.Sprintf("Site %d", round)
+				row := named(account(i), fmt.Sprint(round%25), name)
+				s.writeRows(t, row)
+				found := s.searchPage(t, search.Query{Account: account(i), Text: name, Sort: search.ByName, Limit: 100}).Hits
+				if !slices.ContainsFunc(found, func(h search.Hit) bool { return h.Site.Name == name }) {
+					t.Errorf("%s is not found", name)
+				}
+			}
+		})
+		all.Go(func() {
+			for round := range rounds * 3 {
+				if got := s.names(t, account((i+round)%4)); len(got) > 25 || !slices.IsSortedFunc(got, func(a, b string) int { return strings.Compare(search.FoldName(a), search.FoldName(b)) }) {
+					t.Errorf("got %v", got)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// An index in memory is made of rows: when these turn out not to be on the log, the search fails as they do, and the
+// index is read anew afterwards.
+func TestASearchShowsNothingOfRowsThatAreNotOnTheLog(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, named("a", "x", "Perdu"), named("b", "x", "Perdu"))
+	s.names(t, "a")
+	s.names(t, "b")
+	s.registry.SetDiverged(s.copy, true)
+	if _, err := s.engine.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, sqldb.ErrDiverged) {
+		t.Errorf("got %v, want %v", err, sqldb.ErrDiverged)
+	}
+	s.build(t) // another generation serves, whose checkpoint is not as far
+	s.last = map[string]int64{}
+	row := named("a", "x", "Tenu")
+	row.Position = 1
+	s.write(t, 1, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, []table.Site{row}) })
+	if a, b := s.names(t, "a"), s.names(t, "b"); !slices.Equal(a, []string{"Tenu"}) || len(b) != 0 {
+		t.Errorf("after a rebuild: a has %v and b %v, want what the log holds", a, b)
+	}
+}
+
+func TestASearchWorksAgainWhenTheRowsAreOnTheLogAgain(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, named("a", "x", "Là"))
+	s.names(t, "a")
+	s.registry.SetDiverged(s.copy, true)
+	s.registry.SetDiverged(s.copy, false)
+	if got := s.names(t, "a"); !slices.Equal(got, []string{"Là"}) {
+		t.Errorf("got %v", got)
+	}
+}

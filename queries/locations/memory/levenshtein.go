@@ -1,0 +1,169 @@
+package memory
+
+import (
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"lieudit/queries/locations/search"
+)
+
+// visitMatches calls yield with every word that a typed one finds: the same, one that begins with it, or one within the
+// typos that are allowed. isPrefix says that only the beginning of the word is like it.
+//
+// The first two are next to each other in the sorted list. Typos need a walk: through the words that begin with the
+// same letter where one typo is allowed, since one in the first letter counts for two, and else through all words.
+func (d *invertedIndex) visitMatches(typed search.Word, walk *levenshteinWalk, yield func(word, typos int, isPrefix bool)) {
+	lo := d.lowerBound(typed.Text)
+	hi := lo
+	if hi < d.len() && d.word(hi) == typed.Text {
+		yield(hi, 0, false)
+		hi++
+	}
+	if typed.MayBePrefix {
+		hi = d.prefixEnd(typed.Text)
+		for i := lo; i < hi; i++ {
+			if d.word(i) != typed.Text {
+				yield(i, 0, true)
+			}
+		}
+	}
+	maxTypos := search.AllowedTypos(typed.Text)
+	if maxTypos == 0 {
+		return
+	}
+	from, to := 0, d.len()
+	if first, size := utf8.DecodeRuneInString(typed.Text); maxTypos == 1 { // one in the first letter would be two
+		from, to = d.lowerBound(string(first)), d.prefixEnd(typed.Text[:size])
+	}
+	walk.reset(typed, maxTypos)
+	same := 0
+	for i := from; i < to; i++ {
+		same = min(same, int(d.sharedPrefixes[i]))
+		if i >= lo && i < hi {
+			continue
+		}
+		mayMatch := walk.mayMatch(d.word(i), same)
+		if same = neverDead; !mayMatch {
+			continue
+		}
+		if n, ok := search.CountTypos(typed.Text, d.word(i), typed.MayBePrefix); ok {
+			yield(i, n, typed.MayBePrefix && !d.matchesWhole(typed.Text, i, n))
+		}
+	}
+}
+
+// matchesWhole says whether the whole word is like the typed one, not only its beginning.
+func (d *invertedIndex) matchesWhole(typed string, i, typos int) bool {
+	n, ok := search.CountTypos(typed, d.word(i), false)
+	return ok && n == typos
+}
+
+// prefixEnd is one past the last word that begins with prefix.
+func (d *invertedIndex) prefixEnd(prefix string) int {
+	return sort.Search(d.len(), func(i int) bool {
+		w := d.word(i)
+		return w > prefix && !strings.HasPrefix(w, prefix)
+	})
+}
+
+// levenshteinWalk goes through sorted words and counts typos from a typed one. What it counted for the beginning that a
+// word shares with the one before stays. It looks only at the first byte of each letter, so it counts no more typos
+// than search.CountTypos does, and the same where letters are ASCII: it selects the words that CountTypos then decides
+// on.
+type levenshteinWalk struct {
+	typed           []byte
+	allowsPrefix    bool
+	maxTypos        int                                       // typos allowed
+	depth           int                                       // bytes of the word before that were read
+	deadDepth       int                                       // that many bytes of it are too far from the typed word, whatever follows; neverDead when none are
+	lettersAt       [(maxRows + 1) * utf8.UTFMax]uint8        // by bytes of the word, their number of letters
+	letters         [maxRows]byte                             // of the word, from 1
+	distances       [maxRows][search.MaxTypoLetters + 1]uint8 // by letters of the word and of the typed one
+	prefixDistances [maxRows]uint8                            // by letters of the word, the least distance of a beginning up to there
+}
+
+const (
+	maxRows   = search.MaxTypoLetters + 4
+	neverDead = maxRows * utf8.UTFMax
+)
+
+// reset begins a walk for another typed word.
+func (w *levenshteinWalk) reset(typed search.Word, maxTypos int) {
+	w.typed = w.typed[:0]
+	for i := range typed.Text {
+		w.typed = append(w.typed, typed.Text[i])
+	}
+	w.allowsPrefix, w.maxTypos, w.depth, w.deadDepth = typed.MayBePrefix, maxTypos, 0, neverDead
+	for j := range len(w.typed) + 1 {
+		w.distances[0][j] = uint8(j)
+	}
+	w.prefixDistances[0] = uint8(len(w.typed))
+}
+
+// mayMatch says whether a word may be near the typed one. shared is how many bytes it shares with the word of the call
+// before.
+func (w *levenshteinWalk) mayMatch(word string, shared int) bool {
+	if shared >= w.deadDepth {
+		return w.matchesPrefix(w.deadDepth)
+	}
+	w.deadDepth = neverDead
+	for w.depth = min(w.depth, shared); w.depth < len(word); {
+		if w.step(word[w.depth]) > w.maxTypos {
+			w.deadDepth = w.depth
+			return w.matchesPrefix(w.deadDepth)
+		}
+	}
+	letters := int(w.lettersAt[w.depth])
+	return w.matchesPrefix(w.depth) || len(w.typed) <= letters+w.maxTypos && int(w.distances[letters][len(w.typed)]) <= w.maxTypos
+}
+
+// matchesPrefix says whether a beginning of the word is near, and that is enough.
+func (w *levenshteinWalk) matchesPrefix(depth int) bool {
+	return w.allowsPrefix && int(w.prefixDistances[w.lettersAt[depth]]) <= w.maxTypos
+}
+
+// step reads one more byte of the word and returns the fewest typos that are possible then.
+func (w *levenshteinWalk) step(c byte) int {
+	n := w.lettersAt[w.depth]
+	w.depth++
+	if !utf8.RuneStart(c) {
+		w.lettersAt[w.depth] = n
+		return 0
+	}
+	n++
+	w.lettersAt[w.depth], w.letters[n] = n, c
+	return w.fillRow(int(n))
+}
+
+// fillRow computes the distances for one more letter. Only cells near the diagonal can be small enough.
+func (w *levenshteinWalk) fillRow(i int) int {
+	m, c := len(w.typed), w.letters[i]
+	row, last := &w.distances[i], &w.distances[i-1]
+	lo, hi := max(1, i-w.maxTypos), min(m, i+w.maxTypos)
+	least, far := uint8(255), uint8(w.maxTypos+1)
+	row[lo-1] = far
+	if lo == 1 {
+		row[0] = min(uint8(i), far)
+		least = row[0]
+	}
+	if hi == i+w.maxTypos {
+		last[hi] = far
+	}
+	for j := lo; j <= hi; j++ {
+		n := last[j-1]
+		if w.typed[j-1] != c {
+			n = min(n, last[j], row[j-1]) + 1
+			if i > 1 && j > 1 && w.typed[j-2] == c && w.typed[j-1] == w.letters[i-1] {
+				n = min(n, w.distances[i-2][j-2]+1)
+			}
+		}
+		row[j] = n
+		least = min(least, n)
+	}
+	w.prefixDistances[i] = w.prefixDistances[i-1]
+	if hi == m {
+		w.prefixDistances[i] = min(w.prefixDistances[i], row[m])
+	}
+	return int(least)
+}

@@ -1,0 +1,272 @@
+package memory
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"lieudit/queries/locations/search"
+	"lieudit/schemas/locations"
+	"lieudit/schemas/table"
+)
+
+// siteRecord is a site in memory, and the bytes that follow it in its chunk: five strings, each after its length
+// (folded name, external id, referential, packed id, compressed content), then five numbers (version, times of
+// creation, modification and deactivation, whether it is active). Numbers are varints. It begins with what sites are
+// sorted by.
+type siteRecord struct{ rest string }
+
+// readString reads a length and so many bytes.
+func (p *siteRecord) readString() string {
+	n, size := uint64(p.rest[0]), 1
+	if n >= 0x80 {
+		n, size = p.decodeUvarint()
+	}
+	s := p.rest[size : size+int(n)]
+	p.rest = p.rest[size+int(n):]
+	return s
+}
+
+func (p *siteRecord) decodeUvarint() (n uint64, size int) {
+	for shift := 0; ; shift += 7 {
+		b := p.rest[size]
+		size++
+		n |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return n, size
+		}
+	}
+}
+
+// readInt reads a varint.
+func (p *siteRecord) readInt() int64 {
+	n, size := p.decodeUvarint()
+	p.rest = p.rest[size:]
+	return int64(n)
+}
+
+// sortKey is what the site is sorted by. It shares the record's bytes.
+func (p siteRecord) sortKey() search.SortKey {
+	return search.SortKey{Name: p.readString(), ExternalID: p.readString(), Referential: p.readString()}
+}
+
+// writeRecord writes a row's record.
+func writeRecord(w *strings.Builder, sortKey search.SortKey, r *table.Site, compressed []byte) {
+	var buf [binary.MaxVarintLen64]byte
+	for _, s := range []string{sortKey.Name, r.ExternalID, r.Referential, packID(r.PublicID), string(compressed)} {
+		w.Write(binary.AppendUvarint(buf[:0], uint64(len(s))))
+		w.WriteString(s)
+	}
+	for _, n := range []int64{r.Version, int64(r.Created), int64(r.Modified), int64(r.Deactivated), int64(boolToInt(r.Active))} {
+		w.Write(binary.AppendUvarint(buf[:0], uint64(n)))
+	}
+}
+
+func boolToInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// packID is a site's id in 16 bytes where it is a UUID as it is usually written, else the id itself.
+func packID(siteID string) string {
+	if id, err := uuid.Parse(siteID); err == nil && id.String() == siteID {
+		return string(id[:])
+	}
+	return siteID
+}
+
+func unpackID(raw string) string {
+	if id, err := uuid.FromBytes([]byte(raw)); err == nil {
+		return id.String()
+	}
+	return strings.Clone(raw)
+}
+
+// decodeSite is the site as it was stored, in memory of its own.
+func (p siteRecord) decodeSite(dictionary string) (locations.Site, error) {
+	p.readString()
+	r := table.Site{ExternalID: strings.Clone(p.readString()), Referential: strings.Clone(p.readString()), PublicID: unpackID(p.readString()), Content: decompress(dictionary, p.readString())}
+	r.Version, r.Created, r.Modified = p.readInt(), table.Instant(p.readInt()), table.Instant(p.readInt())
+	r.Deactivated, r.Active = table.Instant(p.readInt()), p.readInt() != 0
+	return locations.SiteFromRow(r)
+}
+
+// indexEntry is a site that is about to be added to an index.
+type indexEntry struct {
+	sortKey    search.SortKey
+	recordRef  uint64 // of its record
+	lat        float64
+	lon        float64
+	projection siteProjection
+}
+
+// siteProjection is what a search looks at in a stored site. Decoding the whole site takes much longer.
+type siteProjection struct {
+	Content struct {
+		Name    string                 `json:"nom"`
+		Address *locations.SiteAddress `json:"adresse"`
+		Tags    []string               `json:"tags"`
+		Lat     *float64               `json:"lat"`
+		Lon     *float64               `json:"lon"`
+	} `json:"content"`
+	Position *struct {
+		Lat float64 `json:"lat"`
+		Lon float64 `json:"lon"`
+	} `json:"position"`
+}
+
+// parseEntry reads what the index needs of a row, and fails where the row's content is no JSON. The position is the
+// stored one where there is one, else that of the content, as the site shows it.
+func parseEntry(r *table.Site) (e indexEntry, err error) {
+	if r.Content != "" { // else its key was destroyed
+		if err := json.Unmarshal([]byte(r.Content), &e.projection); err != nil {
+			return e, fmt.Errorf("content of %s: %w", r.ID, err)
+		}
+	}
+	e.sortKey = search.SortKey{Name: search.FoldName(e.projection.Content.Name), ExternalID: r.ExternalID, Referential: r.Referential}
+	e.lat, e.lon = math.NaN(), math.NaN()
+	switch c := e.projection.Content; {
+	case e.projection.Position != nil:
+		e.lat, e.lon = e.projection.Position.Lat, e.projection.Position.Lon
+	case c.Lat != nil && c.Lon != nil:
+		e.lat, e.lon = *c.Lat, *c.Lon
+	}
+	return e, nil
+}
+
+// A facet is what a site has or has not: its referential, its tags.
+func referentialFacet(code string) string { return "r" + code }
+func tagFacet(tag string) string          { return "t" + search.FoldTag(tag) }
+
+// visitFacets calls yield with each facet. The field means nothing.
+func (e *indexEntry) visitFacets(yield func(facet string, in search.Field)) {
+	yield(referentialFacet(e.sortKey.Referential), search.InName)
+	for _, tag := range e.projection.Content.Tags {
+		yield(tagFacet(tag), search.InName)
+	}
+}
+
+// The contents of an account's sites are much alike: the same members in the same order, often the same hours, the same
+// beginning of a web address. So a content is stored as references to a dictionary, a text made of a few of them, and
+// the rest. A content is a few hundred bytes: too short for the block headers and code tables that flate and zstd write
+// into each.
+const (
+	maxDictionary   = 1 << 14 // bytes
+	dictionaryShare = 16      // the dictionary is at most this part of the contents
+	minMatch        = 6       // bytes that are worth a reference
+	maxTries        = 12      // places in the dictionary that are compared
+)
+
+// buildDictionary is a dictionary for the contents of rows. It is short or empty where they are too few for it to pay.
+func buildDictionary(rows []table.Site) string {
+	total := 0
+	for i := range rows {
+		total += len(rows[i].Content)
+	}
+	limit := min(maxDictionary, total/dictionaryShare)
+	var sample strings.Builder
+	for step := 1 + len(rows)/64; len(rows) > 0; rows = rows[min(step, len(rows)):] {
+		c := rows[0].Content
+		sample.WriteString(c[:min(len(c), limit-sample.Len())])
+	}
+	return sample.String()
+}
+
+// needsNewDictionary says whether the index has grown so much since its dictionary was made that another would pay.
+// Only loading all sites anew makes one.
+func (x *index) needsNewDictionary() bool {
+	return x.liveBytes > 1<<16 && x.liveBytes > 4*x.dictionaryLiveBytes
+}
+
+// compressor writes texts with references to a dictionary. It is used by one goroutine.
+type compressor struct {
+	dictionary string
+	hashHeads  [1 << 12]uint16 // one past the last place of four bytes with this hash
+	hashChain  []uint16        // by place, the one before it of the same hash
+	out        []byte
+}
+
+func newCompressor(dictionary string) *compressor {
+	q := &compressor{dictionary: dictionary, hashChain: make([]uint16, len(dictionary))}
+	for i := 0; i+4 <= len(dictionary); i++ {
+		h := hashPrefix(dictionary[i:])
+		q.hashChain[i], q.hashHeads[h] = q.hashHeads[h], uint16(i+1)
+	}
+	return q
+}
+
+// hashPrefix is a hash of the first four bytes, of 12 bits.
+func hashPrefix(s string) uint32 {
+	return (uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24) * 2654435761 >> 20
+}
+
+// compress is what decompress makes the text of; it is valid until the next call. Its form is the text's length, and
+// then in turn a length with so many bytes, and a length with an offset in the dictionary.
+func (q *compressor) compress(s string) []byte {
+	q.out = binary.AppendUvarint(q.out[:0], uint64(len(s)))
+	literalStart := 0
+	for i := 0; i+4 <= len(s); {
+		at, n := q.longestMatch(s[i:])
+		if n < minMatch {
+			i++
+			continue
+		}
+		q.writeLiteral(s[literalStart:i])
+		q.out = binary.AppendUvarint(binary.AppendUvarint(q.out, uint64(n)), uint64(at))
+		i += n
+		literalStart = i
+	}
+	if literalStart < len(s) {
+		q.writeLiteral(s[literalStart:])
+	}
+	return q.out
+}
+
+func (q *compressor) writeLiteral(s string) {
+	q.out = append(binary.AppendUvarint(q.out, uint64(len(s))), s...)
+}
+
+// longestMatch is where in the dictionary the longest beginning of the text is, of at least four bytes.
+func (q *compressor) longestMatch(s string) (at, n int) {
+	candidate := q.hashHeads[hashPrefix(s)]
+	for try := 0; candidate > 0 && try < maxTries; try++ {
+		if same := commonPrefix(s, q.dictionary[candidate-1:]); same > n {
+			at, n = int(candidate-1), same
+		}
+		candidate = q.hashChain[candidate-1]
+	}
+	return at, n
+}
+
+func commonPrefix(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// decompress is the text that was compressed.
+func decompress(dictionary, compressed string) string {
+	p := siteRecord{compressed}
+	var text strings.Builder
+	text.Grow(int(p.readInt()))
+	for p.rest != "" {
+		text.WriteString(p.readString())
+		if p.rest == "" {
+			break
+		}
+		n := int(p.readInt())
+		at := int(p.readInt())
+		text.WriteString(dictionary[at : at+n])
+	}
+	return text.String()
+}

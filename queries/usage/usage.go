@@ -1,0 +1,176 @@
+// Package usage answers which requests were counted, from the read model that projections/usage fills
+// (table.UsageModel): for an account (SummarizeAccount), for invoices (ExportLines), for whoever closes and checks
+// periods (UnclosedPeriods, ReadPeriod), and when a key was used last. Answers are as old as the read model is: a
+// caller that must see a request that was just counted waits for it first.
+package usage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lieudit/eventstore/sqldb"
+	"lieudit/schemas/event"
+	"lieudit/schemas/ledger"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/table"
+)
+
+// Reader answers from the read model. It is safe for concurrent use.
+type Reader struct{ registry *sqldb.Registry }
+
+// New makes a Reader of a registry's read model.
+func New(registry *sqldb.Registry) *Reader { return &Reader{registry} }
+
+// Dimension is what the lines of a Summary can be grouped by.
+type Dimension string
+
+const (
+	ByKey      Dimension = "key"
+	ByEndpoint Dimension = "endpoint"
+	ByDay      Dimension = "day"
+)
+
+// dimensionColumns are the columns that lines can be grouped by, in the order in which lines are sorted.
+var dimensionColumns = []struct {
+	by     Dimension
+	column string
+}{{ByDay, "day"}, {ByKey, "api_key"}, {ByEndpoint, "endpoint"}}
+
+// Query is about one account in one period. Contract, who pays for it, and Quota hold where nothing was counted yet:
+// else the period says itself.
+type Query struct {
+	Account, Contract string
+	Quota             int64
+	First             plan.Date
+	GroupBy           []Dimension
+}
+
+// Summary is what counts for an account in a period.
+type Summary struct {
+	Contract  string    // who pays for it: the account, or its agency
+	Next      plan.Date // first day of the period after it; zero where the period was not opened
+	Limit     int64     // requests that the account may use in the period
+	Total     int64     // requests that count, later corrections included
+	Remaining int64     // requests that may still be counted: for a sub-client no more than its agency has left
+	Closed    time.Time // when the period was closed, zero before
+	Lines     []Line
+}
+
+// Line is how many requests count. Dimensions that were not asked for are zero.
+type Line struct {
+	Day           plan.Date
+	Key, Endpoint string
+	Requests      int64
+}
+
+// SummarizeAccount answers a query about one account. A period that nothing is known of has no lines. It fails with a
+// *table.StoppedError while the stream of the period is stopped.
+func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error) {
+	var u Summary
+	err := c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) (err error) {
+		u = Summary{Contract: q.Contract, Limit: q.Quota, Remaining: q.Quota}
+		if err = u.loadQuota(ctx, db, q); err == nil {
+			err = u.sumLines(ctx, db, q)
+		}
+		return err
+	})
+	if err != nil {
+		return Summary{}, fmt.Errorf("usage of %s from %s: %w", q.Account, q.First, err)
+	}
+	return u, nil
+}
+
+// loadQuota reads how far the account is from its cap, by the state of the period that it was counted in.
+func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
+	err := db.QueryRow(ctx, "select coalesce(max(contract), ?) from usage_line where first = ? and account = ?",
+		q.Contract, q.First.String(), q.Account).Scan(&u.Contract)
+	if err != nil {
+		return err
+	}
+	stream := ledger.StreamName(u.Contract, q.First)
+	if err := sqldb.CheckAccount(ctx, db, table.StreamOwner(stream)); err != nil {
+		return err
+	}
+	rows, err := sqldb.LoadByKeys(ctx, db, table.UsagePeriods, []string{stream})
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	var snapshot event.UsageSnapshotTaken
+	if err := json.Unmarshal([]byte(rows[0].PeriodState), &snapshot); err != nil {
+		return err
+	}
+	state := ledger.RestorePeriod(snapshot)
+	if limit, _, known := state.Cap(q.Account); known {
+		u.Limit = limit
+	}
+	u.Next, u.Closed = snapshot.Next, rows[0].Closed.Time()
+	u.Remaining = max(min(u.Limit-state.Used(q.Account), rows[0].Cap-rows[0].Used), 0)
+	return nil
+}
+
+// sumLines sums the lines, grouped as asked.
+func (u *Summary) sumLines(ctx context.Context, db *sqldb.DB, q Query) error {
+	var groupColumns []string
+	for _, c := range dimensionColumns {
+		if slices.Contains(q.GroupBy, c.by) {
+			groupColumns = append(groupColumns, c.column)
+		}
+	}
+	grouping := ""
+	if len(groupColumns) > 0 {
+		grouping = " group by " + strings.Join(groupColumns, ", ") + " order by " + strings.Join(groupColumns, ", ")
+	}
+	rows, err := db.Query(ctx, "select "+strings.Join(append(groupColumns, "cast(coalesce(sum(requests), 0) as bigint)"), ", ")+
+		" from usage_line where first = ? and account = ?"+grouping, q.First.String(), q.Account)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		l, err := scanLine(rows.Scan, groupColumns)
+		if err != nil {
+			return err
+		}
+		if l.Requests != 0 { // without a group there is one line even where nothing counts
+			u.Total += l.Requests
+			u.Lines = append(u.Lines, l)
+		}
+	}
+	return rows.Err()
+}
+
+// scanLine reads a line whose columns are the groups and then the sum.
+func scanLine(scanRow func(...any) error, groupColumns []string) (l Line, err error) {
+	var day string
+	fields := map[string]any{"day": &day, "api_key": &l.Key, "endpoint": &l.Endpoint}
+	targets := make([]any, 0, len(groupColumns)+1)
+	for _, column := range groupColumns {
+		targets = append(targets, fields[column])
+	}
+	if err = scanRow(append(targets, &l.Requests)...); err == nil && day != "" {
+		l.Day, err = plan.ParseDate(day)
+	}
+	return l, err
+}
+
+// LastUsed is when the last request that counts was recorded, by key. Keys that were never used are left out, and so
+// are all keys while the read model is built for the first time.
+func (c *Reader) LastUsed(ctx context.Context, keys []string) (map[string]time.Time, error) {
+	used := map[string]time.Time{}
+	err := c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
+		rows, err := sqldb.LoadByKeys(ctx, db, table.KeyUses, keys)
+		for _, r := range rows {
+			used[r.Key] = r.LastUsed.Time()
+		}
+		return err
+	})
+	if errors.Is(err, sqldb.ErrNotReady) {
+		return used, nil
+	}
+	return used, err
+}

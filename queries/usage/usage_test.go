@@ -1,0 +1,297 @@
+package usage_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/eventstore/sqldb"
+	"lieudit/eventstore/sqldb/sqldbtest"
+	"lieudit/queries/usage"
+	"lieudit/schemas/event"
+	"lieudit/schemas/ledger"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/table"
+)
+
+var (
+	first  = plan.Date{Year: 2026, Month: 11, Day: 21}
+	second = plan.Date{Year: 2026, Month: 11, Day: 22}
+	next   = plan.Date{Year: 2026, Month: 12, Day: 21}
+	closed = time.Date(2026, 12, 22, 8, 0, 0, 0, time.UTC)
+)
+
+// openReader makes a Reader of the given rows.
+func openReader(t *testing.T, address string, periods []table.UsagePeriod, lines []table.UsageLine, uses ...table.KeyUse) *usage.Reader {
+	t.Helper()
+	registry, err := sqldb.OpenRegistry(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { registry.Close() })
+	c, err := registry.BuildGeneration(t.Context(), table.UsageModel, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, release, err := registry.OpenGeneration(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	err = db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
+		if err := sqldb.Upsert(t.Context(), tx, table.UsagePeriods, periods); err != nil {
+			return err
+		}
+		if err := sqldb.Upsert(t.Context(), tx, table.KeyUses, uses); err != nil {
+			return err
+		}
+		return sqldb.Upsert(t.Context(), tx, table.UsageLines, lines)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := registry.PromoteGeneration(t.Context(), table.UsageModel, c); err != nil {
+		t.Fatal(err)
+	}
+	return usage.New(registry)
+}
+
+// periodRow is the period of an agency: 100 requests, 30 of its own, and 15 of its sub-client mende's 20.
+func periodRow(t *testing.T) table.UsagePeriod {
+	t.Helper()
+	book, err := json.Marshal(event.UsageSnapshotTaken{Contract: "gevaudan", First: first, Next: next, Used: 45, Accounts: []event.UsageAccountState{
+		{Account: "gevaudan", Cap: 100, Used: 30}, {Account: "mende", Cap: 20, Used: 15}, {Account: "florac", Cap: 90, Used: 0},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table.UsagePeriod{Stream: ledger.StreamName("gevaudan", first), Contract: "gevaudan", First: "2026-11-21", Next: "2026-12-21",
+		Cap: 100, Used: 45, Closed: table.InstantOf(closed), PeriodState: string(book)}
+}
+
+func line(account, day, key, endpoint string, requests int64) table.UsageLine {
+	return table.UsageLine{First: "2026-11-21", Account: account, Contract: "gevaudan", Day: day, Key: key, Endpoint: endpoint, Requests: requests}
+}
+
+func TestUsageOfAnAccountIsGroupedAsAsked(t *testing.T) {
+	t.Parallel()
+	other := line("mende", "2026-10-30", "k1", "GET /me", 7)
+	other.First = "2026-10-21"
+	lines := []table.UsageLine{
+		line("mende", "2026-11-21", "k1", "GET /me", 5), line("mende", "2026-11-21", "k2", "GET /me", 3),
+		line("mende", "2026-11-22", "k1", "GET /address/verify", 7), line("mende", "2026-11-22", "k2", "GET /me", 0), // refunded
+		line("gevaudan", "2026-11-22", "k9", "GET /me", 30), other,
+	}
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		c := openReader(t, address, []table.UsagePeriod{periodRow(t)}, lines)
+		for rule, q := range map[string]struct {
+			by   []usage.Dimension
+			want []usage.Line
+		}{
+			"not at all": {nil, []usage.Line{{Requests: 15}}},
+			"by day":     {[]usage.Dimension{"day"}, []usage.Line{{Day: first, Requests: 8}, {Day: second, Requests: 7}}},
+			"by key":     {[]usage.Dimension{"key"}, []usage.Line{{Key: "k1", Requests: 12}, {Key: "k2", Requests: 3}}},
+			"by all, in whatever order": {[]usage.Dimension{"endpoint", "key", "day"}, []usage.Line{
+				{first, "k1", "GET /me", 5}, {first, "k2", "GET /me", 3}, {second, "k1", "GET /address/verify", 7},
+			}},
+		} {
+			got, err := c.SummarizeAccount(t.Context(), usage.Query{Account: "mende", Contract: "mende", First: first, GroupBy: q.by})
+			want := usage.Summary{Contract: "gevaudan", Next: next, Limit: 20, Total: 15, Remaining: 5, Closed: closed, Lines: q.want}
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%s: %v %s", rule, err, diff)
+			}
+		}
+	})
+}
+
+func TestASubClientHasNoMoreLeftThanItsAgency(t *testing.T) {
+	t.Parallel()
+	c := openReader(t, t.TempDir(), []table.UsagePeriod{periodRow(t)}, nil)
+	for account, want := range map[string]usage.Summary{
+		"gevaudan": {Contract: "gevaudan", Next: next, Limit: 100, Remaining: 55, Closed: closed},
+		"florac":   {Contract: "gevaudan", Next: next, Limit: 90, Remaining: 55, Closed: closed},
+		"nobody":   {Contract: "gevaudan", Next: next, Limit: 40, Remaining: 40, Closed: closed},
+	} {
+		got, err := c.SummarizeAccount(t.Context(), usage.Query{Account: account, Contract: "gevaudan", Quota: 40, First: first})
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", account, err, diff)
+		}
+	}
+	got, err := c.SummarizeAccount(t.Context(), usage.Query{Account: "a", Contract: "a", Quota: 40, First: first})
+	if diff := cmp.Diff(usage.Summary{Contract: "a", Limit: 40, Remaining: 40}, got); diff != "" || err != nil {
+		t.Errorf("of a period that was not opened: %v %s", err, diff)
+	}
+}
+
+// TestExportYieldsEveryLineOfThePeriodsOnce has more lines than an export reads at once.
+func TestExportYieldsEveryLineOfThePeriodsOnce(t *testing.T) {
+	t.Parallel()
+	const accounts = 1100
+	var lines []table.UsageLine
+	for i := range accounts {
+		for _, period := range []string{"2026-10-31", "2026-11-05", "2026-11-30", "2026-12-01"} {
+			l := line(fmt.Sprintf("a%04d", i), "2026-11-22", "k", "GET /me", int64(i%3)) // a third of them says nothing
+			l.First = period
+			lines = append(lines, l)
+		}
+	}
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		c := openReader(t, address, nil, lines)
+		for period, want := range map[string]int{"": 4, "2026-11": 2, "2026-11-30": 1, "2026": 4, "2027-01": 0} {
+			told := map[usage.InvoiceLine]bool{}
+			last := ""
+			for b, err := range c.ExportLines(t.Context(), period) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if at := b.Period + b.Account; told[b] || at < last || b.Requests == 0 {
+					t.Fatalf("%q: %+v after %s", period, b, last)
+				} else {
+					last = at
+				}
+				told[b] = true
+			}
+			if want *= accounts - (accounts+2)/3; len(told) != want {
+				t.Errorf("%q: %d lines, want %d", period, len(told), want)
+			}
+		}
+	})
+}
+
+// TestAStoppedPeriodFailsTheExportsThatIncludeIt: a stream that bills nothing stops no export.
+func TestAStoppedPeriodFailsTheExportsThatIncludeIt(t *testing.T) {
+	t.Parallel()
+	for stream, want := range map[string]map[string]bool{
+		ledger.StreamName("gevaudan", first): {"": true, "2026-11": true, "2026-12": false},
+		"usage-nonsense":                     {"": true, "2026-11": true, "2026-12": true},
+		"incarnation-x":                      {"": false, "2026-11": false, "2026-12": false},
+	} {
+		registry, err := sqldb.OpenRegistry(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer registry.Close()
+		c, err := registry.BuildGeneration(t.Context(), table.UsageModel, false)
+		if err == nil {
+			err = registry.PromoteGeneration(t.Context(), table.UsageModel, c)
+		}
+		if err == nil {
+			err = registry.Read(t.Context(), table.UsageModel, func(db *sqldb.DB) error {
+				return db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
+					stopped := table.AccountStatus{Account: table.StreamOwner(stream), Kind: table.AccountUnusable, Stream: stream}
+					return sqldb.Upsert(t.Context(), tx, table.AccountStatuses, []table.AccountStatus{stopped})
+				})
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for period, refused := range want {
+			var stopped *table.StoppedError
+			for _, err := range usage.New(registry).ExportLines(t.Context(), period) {
+				if !errors.As(err, &stopped) {
+					t.Errorf("%s, %q: %v", stream, period, err)
+				}
+			}
+			if (stopped != nil) != refused {
+				t.Errorf("%s, %q: got %v, want it refused: %v", stream, period, stopped, refused)
+			}
+		}
+	}
+}
+
+func TestLastUseOfKeysIsThatOfTheirAccount(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		c := openReader(t, address, nil, nil, table.KeyUse{Key: "k1", Account: "a", LastUsed: table.InstantOf(closed)}, table.KeyUse{Key: "k2", Account: "a", LastUsed: 5})
+		got, err := c.LastUsed(t.Context(), []string{"k1", "k3"})
+		if diff := cmp.Diff(map[string]time.Time{"k1": closed}, got); diff != "" || err != nil {
+			t.Error(err, diff)
+		}
+		for range c.ExportLines(t.Context(), "") {
+			t.Error("a line where there is none")
+		}
+	})
+}
+
+func TestKeysHaveNoLastUseBeforeTheReadModelServes(t *testing.T) {
+	t.Parallel()
+	registry, err := sqldb.OpenRegistry(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { registry.Close() })
+	if got, err := usage.New(registry).LastUsed(t.Context(), []string{"k"}); len(got) > 0 || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestAPeriodIsReadAsOfOneMoment(t *testing.T) {
+	t.Parallel()
+	row := periodRow(t)
+	row.Revision, row.Total, row.Lines, row.Digest = 12, 45, 2, "ab"
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		c := openReader(t, address, []table.UsagePeriod{row}, []table.UsageLine{
+			line("mende", "2026-11-21", "k1", "GET /me", 15), line("gevaudan", "2026-11-22", "k9", "GET /me", 30), line("gevaudan", "2026-11-22", "k8", "GET /me", 0),
+			{First: "2026-12-01", Account: "a", Contract: "a", Day: "2026-12-01", Key: "k", Endpoint: "GET /me", Requests: 1},
+		})
+		all, err := c.PeriodIDs(t.Context(), "")
+		if diff := cmp.Diff([]usage.PeriodID{{Contract: "a", First: "2026-12-01"}, {Contract: "gevaudan", First: "2026-11-21"}}, all); diff != "" || err != nil {
+			t.Fatal(err, diff)
+		}
+		want := []usage.StoredPeriod{
+			{Lines: ledger.Lines{{Day: plan.Date{Year: 2026, Month: 12, Day: 1}, Account: "a", Key: "k", Endpoint: "GET /me"}: 1}},
+			{
+				Row: &table.UsagePeriod{Revision: 12, Cap: 100, Used: 45, Closed: table.InstantOf(closed), Total: 45, Lines: 2, Digest: "ab"},
+				Lines: ledger.Lines{
+					{Day: first, Account: "mende", Key: "k1", Endpoint: "GET /me"}: 15, {Day: second, Account: "gevaudan", Key: "k9", Endpoint: "GET /me"}: 30,
+				},
+			},
+		}
+		for i, p := range all {
+			if got, err := c.ReadPeriod(t.Context(), p); err != nil || cmp.Diff(want[i], got) != "" {
+				t.Error(p, err, cmp.Diff(want[i], got))
+			}
+		}
+		if some, err := c.PeriodIDs(t.Context(), "2026-12"); err != nil || len(some) != 1 || some[0].Contract != "a" {
+			t.Errorf("of December: %v, %v", some, err)
+		}
+	})
+}
+
+func TestUnclosedPeriodsAreTheEndedOnesOldestFirst(t *testing.T) {
+	t.Parallel()
+	period := func(contract, first, next string, closed table.Instant) table.UsagePeriod {
+		return table.UsagePeriod{Stream: "usage-" + contract + "-" + first, Contract: contract, First: first, Next: next, Closed: closed}
+	}
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		c := openReader(t, address, []table.UsagePeriod{
+			period("a", "2026-10-21", "2026-11-21", 0),
+			period("a", "2026-11-21", "2026-12-21", 0),
+			period("b", "2026-09-30", "2026-10-31", 0),
+			period("b", "2026-08-31", "2026-09-30", 1),
+			period("c", "2026-10-21", "2026-11-21", 0),
+		}, nil)
+		by := plan.Date{Year: 2026, Month: 11, Day: 21}
+		for limit, want := range map[int]string{10: "b2026-09-30 a2026-10-21 c2026-10-21 ", 2: "b2026-09-30 a2026-10-21 "} {
+			periods, err := c.UnclosedPeriods(t.Context(), by, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := names(periods); got != want {
+				t.Errorf("at most %d: %q, want %q", limit, got, want)
+			}
+		}
+	})
+}
+
+func names(periods []usage.Period) (all string) {
+	for _, p := range periods {
+		all += p.Contract + p.Name() + " "
+	}
+	return all
+}

@@ -1,0 +1,87 @@
+// Package access says what a valid credential gives its bearer: the facts that authentication, plan checks and quotas work
+// with. The key ring makes a Grant or a TokenGrant from the events of an account, and the API reads it. Terms change over time
+// as a Scheduled value.
+package access
+
+import (
+	"time"
+
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// Grant is what an API key gives at one instant. It is shared and must not be changed.
+type Grant struct {
+	KeyID   string
+	Kind    token.Kind // Secret or Publishable
+	Hint    string
+	Origins []string // of a publishable key, in canonical form
+	Account string
+	Terms
+	Stopped bool // an event of the account, or of its agency, cannot be used: the other fields are not reliable
+}
+
+// Terms are the conditions of an account at one instant. A sub-client has its agency's plan and anchor.
+type Terms struct {
+	Plan   plan.Name
+	Quota  int64
+	Anchor plan.Date
+	Agency string // the account this one is a sub-client of, or ""
+}
+
+// Role is what a customer-area token may do.
+type Role string
+
+const (
+	RoleOperator Role = "operator" // everything
+	RoleCustomer Role = "customer" // one account
+	RoleAgency   Role = "agency"   // an agency's sub-clients
+	RoleBilling  Role = "billing"  // usage of all accounts
+	RoleAuditor  Role = "auditor"  // history of all accounts
+)
+
+// TokenGrant is what a customer-area token gives.
+type TokenGrant struct {
+	TokenID string
+	Hint    string
+	Role    Role
+	Account string // for RoleCustomer and RoleAgency
+}
+
+// Scheduled is a value with at most one change scheduled for the future. A later Set replaces a change that has not begun. The
+// zero Scheduled has the zero value for ever. It is not safe for concurrent use.
+type Scheduled[T any] struct {
+	current T
+	next    *scheduledChange[T]
+}
+
+type scheduledChange[T any] struct {
+	from  time.Time
+	value T
+}
+
+// Set gives the value from an instant on. recorded is when that was decided, and may not be before the last Set's.
+func (s *Scheduled[T]) Set(value T, from, recorded time.Time) {
+	s.current, s.next = s.At(recorded), nil
+	if from.After(recorded) {
+		s.next = &scheduledChange[T]{from, value}
+		return
+	}
+	s.current = value
+}
+
+// At is the value at an instant, which may not be before the last Set's recorded.
+func (s *Scheduled[T]) At(t time.Time) T {
+	if s.next != nil && !t.Before(s.next.from) {
+		return s.next.value
+	}
+	return s.current
+}
+
+// Next is the value that is scheduled for after t, and from when on; false when none is.
+func (s *Scheduled[T]) Next(t time.Time) (value T, from time.Time, ok bool) {
+	if s.next == nil || !t.Before(s.next.from) {
+		return value, from, false
+	}
+	return s.next.value, s.next.from, true
+}

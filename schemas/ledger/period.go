@@ -1,0 +1,331 @@
+// Package ledger decides which requests count. Its state is the pure fold of one stream, usage-{contract}-{period}: whoever
+// folds the stream, on any machine and at any time, finds the same ticks counted and the same ones void. Only the order of
+// the stream decides. The one clock is the log's own, and it decides only whether a period may begin.
+//
+//	stream ──event──► PeriodState.Apply ──Verdict──► Lines.Apply      requests by day, account, key and endpoint
+//	                       │       ▲
+//	                 Snapshot     RestorePeriod                       so that a fold need not begin at the beginning
+//	                       ▼       │
+//	              event.UsageSnapshotTaken
+//
+// PeriodUsage does both Applies. A TickDraft collects requests that would count if they were the next event.
+package ledger
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+)
+
+// MaxEarlyOpening is how long before its first instant a period may be opened, by the clock of the log. It allows for
+// clocks that differ.
+const MaxEarlyOpening = time.Minute
+
+// StreamName is the name of the stream of a contract's period.
+func StreamName(contract string, first plan.Date) string {
+	return "usage-" + contract + "-" + first.String()
+}
+
+// ParseStreamName returns the contract and the first day of the period in the name of a stream; false for other streams.
+func ParseStreamName(stream string) (contract string, first plan.Date, ok bool) {
+	const day = len("-2026-11-21")
+	name, found := strings.CutPrefix(stream, "usage-")
+	if !found || len(name) <= day {
+		return "", plan.Date{}, false
+	}
+	contract = name[:len(name)-day]
+	first, err := plan.ParseDate(name[len(contract)+1:])
+	return contract, first, err == nil && StreamName(contract, first) == stream
+}
+
+// Verdict says whether an event counts and, if not, why it is void.
+type Verdict uint8
+
+const (
+	Counted       Verdict = iota // it counts
+	Duplicate                    // it repeats an earlier event, or is older than one that counted
+	PeriodNotOpen                // the period has not begun
+	PeriodClosed                 // the period is closed
+	KeyRevoked                   // one of its keys is revoked
+	AccountClosed                // one of its accounts, or the contract, is closed
+	CapUnknown                   // one of its accounts has no cap yet
+	CapReached                   // it would exceed a cap
+)
+
+// PeriodState is the fold of one period's stream. The zero PeriodState is that of a stream without events. It is not safe
+// for concurrent use.
+type PeriodState struct {
+	Contract string
+	Period   plan.Period
+
+	opened, closed bool
+	used           int64 // requests counted for the contract, all accounts together
+	accounts       map[string]*accountState
+	revokedKeys    map[string]bool
+	lastSequences  map[string]int64 // by instance id
+}
+
+// accountState is the state of one account. That of the contract's own account has the cap of the contract.
+type accountState struct {
+	cap     int64
+	capAsOf int64 // log position of the event that the cap follows from
+	used    int64
+	closed  bool
+}
+
+// IsOpen says whether requests can be counted: the period has begun and is not closed.
+func (p *PeriodState) IsOpen() bool { return p.opened && !p.closed }
+
+// IsClosed says whether the period was closed.
+func (p *PeriodState) IsClosed() bool { return p.closed }
+
+// Used is how many requests count for an account. For the contract's own account it is the sum of all accounts.
+func (p *PeriodState) Used(account string) int64 {
+	if account == p.Contract {
+		return p.used
+	}
+	if a := p.accounts[account]; a != nil {
+		return a.used
+	}
+	return 0
+}
+
+// Cap is how many requests may count for an account, and the log position that this follows from.
+func (p *PeriodState) Cap(account string) (requests, asOf int64, known bool) {
+	if a := p.accounts[account]; a != nil {
+		return a.cap, a.capAsOf, true
+	}
+	return 0, 0, false
+}
+
+// Remaining is how many more requests with a key of an account would count. When that is 0 the verdict says why.
+func (p *PeriodState) Remaining(account, key string) (int64, Verdict) {
+	if v := p.verdictFor(account, key, 1, 1); v != Counted {
+		return 0, v
+	}
+	remaining := p.accounts[p.Contract].cap - p.used
+	if a := p.accounts[account]; account != p.Contract {
+		remaining = min(remaining, a.cap-a.used)
+	}
+	return remaining, Counted
+}
+
+// verdictFor says whether more requests with a key of an account would count: ofContract for the contract, ofAccount of them
+// for the account.
+func (p *PeriodState) verdictFor(account, key string, ofContract, ofAccount int64) Verdict {
+	a, contract := p.accounts[account], p.accounts[p.Contract]
+	switch {
+	case !p.opened:
+		return PeriodNotOpen
+	case p.closed:
+		return PeriodClosed
+	case p.revokedKeys[key]:
+		return KeyRevoked
+	case a == nil:
+		return CapUnknown
+	case a.closed || contract.closed:
+		return AccountClosed
+	case ofAccount <= 0, p.used+ofContract > contract.cap, a != contract && a.used+ofAccount > a.cap:
+		return CapReached
+	}
+	return Counted
+}
+
+// LimitingCap is the cap that an account at its limit has reached: its own, or else its contract's.
+func (p *PeriodState) LimitingCap(account string) int64 {
+	if a := p.accounts[account]; a != nil && account != p.Contract && a.used >= a.cap {
+		return a.cap
+	}
+	requests, _, _ := p.Cap(p.Contract)
+	return requests
+}
+
+// Apply folds the next event of the stream and says whether it counts. recorded is the time of the log.
+func (p *PeriodState) Apply(e event.Event, recorded time.Time) Verdict {
+	switch e := e.(type) {
+	case event.UsageOpened:
+		return p.applyOpened(e, recorded)
+	case event.UsageSnapshotTaken: // repeats what is known
+		return Counted
+	}
+	switch {
+	case !p.opened:
+		return PeriodNotOpen
+	case p.closed:
+		if _, after := e.(event.UsageAdjusted); after {
+			return Counted
+		}
+		return PeriodClosed
+	}
+	switch e := e.(type) {
+	case event.UsageTicked:
+		return p.applyTick(e)
+	case event.UsageRefunded:
+		return p.applyRefund(e)
+	case event.UsageCapSet:
+		return p.applyCapSet(e)
+	case event.UsageKeyRevoked:
+		if p.revokedKeys[e.Key] {
+			return Duplicate
+		}
+		p.revokedKeys[e.Key] = true
+	case event.UsageAccountClosed:
+		a := p.ensureAccount(e.Account)
+		if a.closed {
+			return Duplicate
+		}
+		a.closed = true
+	case event.UsageClosed:
+		p.closed = true
+	}
+	return Counted
+}
+
+func (p *PeriodState) applyOpened(e event.UsageOpened, recorded time.Time) Verdict {
+	switch {
+	case p.opened:
+		return Duplicate
+	case recorded.Before(e.First.Start().Add(-MaxEarlyOpening)):
+		return PeriodNotOpen
+	}
+	p.opened, p.Contract, p.Period = true, e.Contract, plan.Period{First: e.First, Next: e.Next}
+	p.accounts, p.revokedKeys, p.lastSequences = map[string]*accountState{e.Contract: {cap: e.Cap, capAsOf: e.AsOfPosition}}, map[string]bool{}, map[string]int64{}
+	return Counted
+}
+
+func (p *PeriodState) ensureAccount(id string) *accountState {
+	a := p.accounts[id]
+	if a == nil {
+		a = &accountState{}
+		p.accounts[id] = a
+	}
+	return a
+}
+
+func (p *PeriodState) applyCapSet(e event.UsageCapSet) Verdict {
+	if a, known := p.accounts[e.Account]; known && a.capAsOf >= e.AsOfPosition {
+		return Duplicate
+	}
+	a := p.ensureAccount(e.Account)
+	a.cap, a.capAsOf = e.Cap, e.AsOfPosition
+	return Counted
+}
+
+// recordSequence notes the sequence of a tick or refund, also of one that turns out void: when it comes again it is a
+// duplicate, even if it would not exceed the cap by then.
+func (p *PeriodState) recordSequence(instanceID string, sequence int64) (isNew bool) {
+	if sequence <= p.lastSequences[instanceID] {
+		return false
+	}
+	p.lastSequences[instanceID] = sequence
+	return true
+}
+
+// applyTick counts a tick as a whole or not at all.
+func (p *PeriodState) applyTick(e event.UsageTicked) Verdict {
+	if !p.recordSequence(e.InstanceID, e.Sequence) {
+		return Duplicate
+	}
+	for i, c := range e.Counts {
+		if v := p.verdictFor(c.Account, c.Key, c.Requests, c.Requests); v != Counted {
+			for _, c := range e.Counts[:i] {
+				p.addRequests(c, -1)
+			}
+			return v
+		}
+		p.addRequests(c, 1)
+	}
+	return Counted
+}
+
+func (p *PeriodState) applyRefund(e event.UsageRefunded) Verdict {
+	if !p.recordSequence(e.InstanceID, e.Sequence) {
+		return Duplicate
+	}
+	for _, c := range e.Counts {
+		p.addRequests(c, -1)
+	}
+	return Counted
+}
+
+func (p *PeriodState) addRequests(c event.UsageCount, sign int64) {
+	p.used += sign * c.Requests
+	if a := p.accounts[c.Account]; a != nil {
+		a.used += sign * c.Requests
+	}
+}
+
+// Snapshot is the state as an event, for a state that has folded the stream up to revision asOf.
+func (p *PeriodState) Snapshot(asOf int64) event.UsageSnapshotTaken {
+	e := event.UsageSnapshotTaken{
+		AsOfRevision: asOf, Contract: p.Contract, First: p.Period.First, Next: p.Period.Next, Used: p.used,
+		Accounts: []event.UsageAccountState{}, RevokedKeys: slices.Sorted(maps.Keys(p.revokedKeys)), Sequences: []event.UsageInstanceSequence{},
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.accounts)) {
+		a := p.accounts[id]
+		e.Accounts = append(e.Accounts, event.UsageAccountState{Account: id, Cap: a.cap, CapAsOfPosition: a.capAsOf, Used: a.used, Closed: a.closed})
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.lastSequences)) {
+		e.Sequences = append(e.Sequences, event.UsageInstanceSequence{InstanceID: id, Sequence: p.lastSequences[id]})
+	}
+	return e
+}
+
+// RestorePeriod is the state of a snapshot. Its fold goes on with the revision after e.AsOfRevision.
+func RestorePeriod(e event.UsageSnapshotTaken) *PeriodState {
+	p := &PeriodState{
+		Contract: e.Contract, Period: plan.Period{First: e.First, Next: e.Next}, opened: true, used: e.Used,
+		accounts: map[string]*accountState{}, revokedKeys: map[string]bool{}, lastSequences: map[string]int64{},
+	}
+	for _, a := range e.Accounts {
+		p.accounts[a.Account] = &accountState{a.Cap, a.CapAsOfPosition, a.Used, a.Closed}
+	}
+	for _, k := range e.RevokedKeys {
+		p.revokedKeys[k] = true
+	}
+	for _, s := range e.Sequences {
+		p.lastSequences[s.InstanceID] = s.Sequence
+	}
+	return p
+}
+
+// TickDraft collects requests for a tick that would count if it were the next event of the stream. It is void once the
+// PeriodState has changed.
+type TickDraft struct {
+	period   *PeriodState
+	used     int64 // requests collected
+	accounts []draftAccount
+}
+
+type draftAccount struct {
+	account string
+	used    int64
+}
+
+// DraftTick begins a tick.
+func (p *PeriodState) DraftTick() *TickDraft { return &TickDraft{period: p} }
+
+// AddRequest adds one request with a key of an account if it would count. Else the verdict says why it would not.
+func (d *TickDraft) AddRequest(account, key string) Verdict {
+	a := d.accountOf(account)
+	v := d.period.verdictFor(account, key, d.used+1, a.used+1)
+	if v == Counted {
+		d.used++
+		a.used++
+	}
+	return v
+}
+
+func (d *TickDraft) accountOf(account string) *draftAccount {
+	for i := range d.accounts {
+		if d.accounts[i].account == account {
+			return &d.accounts[i]
+		}
+	}
+	d.accounts = append(d.accounts, draftAccount{account: account})
+	return &d.accounts[len(d.accounts)-1]
+}

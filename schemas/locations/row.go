@@ -1,0 +1,24 @@
+package locations
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"lieudit/schemas/table"
+)
+
+// SiteFromRow is the site in a row of the read model. It fails where the row's content is no JSON.
+func SiteFromRow(row table.Site) (Site, error) {
+	var stored StoredSite
+	if row.Content != "" { // else its key was destroyed
+		if err := json.Unmarshal([]byte(row.Content), &stored); err != nil {
+			return Site{}, fmt.Errorf("content of %s: %w", row.ID, err)
+		}
+	}
+	s := Site{
+		ID: row.PublicID, Referential: row.Referential, ExternalID: row.ExternalID, Active: row.Active, Version: row.Version,
+		Created: row.Created.Time(), Modified: row.Modified.Time(), Deactivated: row.Deactivated.Time(),
+	}
+	s.Content, s.Source, s.Score = stored.ShownContent()
+	return s, nil
+}

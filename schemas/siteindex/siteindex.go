@@ -1,0 +1,122 @@
+// Package siteindex is the contract of the Meilisearch index of sites: what projections/searchindex/meili writes there
+// and queries/locations/meili asks for. The attributes' names are in the indexes that exist, and in the filters of both
+// sides. What anybody typed is never part of a filter: HashText stands for it.
+//
+// A change of a document's form, or of the settings, is a new family of indexes (see Name).
+package siteindex
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"time"
+)
+
+// indexFamily is what the names of indexes begin with.
+const indexFamily = "sites-v1"
+
+// Name is the name of the index of a log's sites. The log's UUID is in it, so that the indexes of two logs on one server
+// leave each other alone.
+func Name(log string) string { return indexFamily + "-" + log }
+
+// Document is a site as the server keeps it. Its texts are words that queries/locations/meili encodes.
+type Document struct {
+	ID          string   `json:"id"`          // DocumentID of the row
+	Generation  string   `json:"copie"`       // HashText of the generation that the row is from
+	Account     string   `json:"compte"`      // HashText
+	Referential string   `json:"referentiel"` // HashText of the code
+	Active      bool     `json:"actif"`
+	Tags        []string `json:"tags"` // HashText of each folded tag
+	ExternalID  string   `json:"externe"`
+	Name        string   `json:"nom"`     // words of the name
+	Town        string   `json:"lieu"`    // words of tags, town and postcode
+	Address     string   `json:"adresse"` // words of the rest of the address
+	FoldedName  string   `json:"tri"`     // the name as it is sorted by
+	SortKey0    string   `json:"ordre0"`
+	SortKey1    string   `json:"ordre1"`
+	SortKey2    string   `json:"ordre2"`
+	SortKey3    string   `json:"ordre3"`
+	Lat         *float64 `json:"lat,omitempty"`
+	Lon         *float64 `json:"lon,omitempty"`
+}
+
+// Checkpoint is the one document that is no site: which generation fills the index, and up to which position it did.
+// While it is missing the index is incomplete and answers nothing.
+type Checkpoint struct {
+	ID             string `json:"id"`
+	IsCheckpoint   bool   `json:"marque"`
+	GenerationHash string `json:"copie"`
+	Generation     string `json:"de"`
+	Position       int64  `json:"position"`
+}
+
+// NewCheckpoint is the checkpoint of a generation at a position of the log.
+func NewCheckpoint(generation string, position int64) Checkpoint {
+	return Checkpoint{CheckpointID, true, HashText(generation), generation, position}
+}
+
+// The checkpoint's id, and the filter that holds for it alone.
+const (
+	CheckpointID     = "marque"
+	CheckpointFilter = "marque = true"
+)
+
+const (
+	// MaxAccountSites is the most sites that an answer can hold: no account has more.
+	MaxAccountSites = 1_000_000
+	// AccountMarkLetters is how many letters of an account's hash each of its words bears.
+	AccountMarkLetters = 8
+	// SearchTimeout is how long a search may take. The server then returns what it has.
+	SearchTimeout = 5 * time.Second
+)
+
+// SortAttributes hold the order by name, compared one after the other.
+var SortAttributes = []string{"ordre0", "ordre1", "ordre2", "ordre3"}
+
+// DisplayedAttributes are the attributes that the server gives back, the id first. Nothing that anybody wrote is among
+// them but the folded name.
+var DisplayedAttributes = []string{"id", "tri", "lat", "lon"}
+
+// DocumentID is the id of a row's document. The server takes no slashes in ids.
+func DocumentID(row string) string { return base64.RawURLEncoding.EncodeToString([]byte(row)) }
+
+// ParseDocumentID gives the row's id, its referential's code and its external id back. It says false of an id that is
+// no site's.
+func ParseDocumentID(id string) (row, referential, externalID string, ok bool) {
+	b, err := base64.RawURLEncoding.DecodeString(id)
+	if err != nil {
+		return "", "", "", false
+	}
+	parts := strings.SplitN(string(b), "/", 3)
+	if len(parts) != 3 {
+		return "", "", "", false
+	}
+	return string(b), parts[1], parts[2], true
+}
+
+// GenerationFilter holds for what is from a generation, or with "!=" for all the rest.
+func GenerationFilter(operator, generation string) string {
+	return "copie " + operator + " " + Quote(HashText(generation))
+}
+
+// AccountsFilter holds for the sites of some accounts.
+func AccountsFilter(accounts []string) string {
+	hashes := make([]string, len(accounts))
+	for i, account := range accounts {
+		hashes[i] = Quote(HashText(account))
+	}
+	return "compte IN [" + strings.Join(hashes, ", ") + "]"
+}
+
+// HashText stands for a text in documents and filters: 16 letters from a to z.
+func HashText(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	letters := make([]byte, 2*AccountMarkLetters)
+	for i := range letters {
+		letters[i] = 'a' + sum[i]%26
+	}
+	return string(letters)
+}
+
+// Quote is a word in quotation marks. It escapes nothing: the word is a hash or encoded.
+func Quote(word string) string { return `"` + word + `"` }

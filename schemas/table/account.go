@@ -1,0 +1,89 @@
+package table
+
+// Account is an account's row. Plan, Quota and Agency hold until NextFrom and NextAgencyFrom; from then on what Next…
+// says does. So no row must be written when a change that was scheduled begins.
+type Account struct {
+	ID             string
+	Name           string // personal
+	Plan           string
+	Quota          int64
+	Anchor         string // first day of the first period, 2026-11-21
+	NextPlan       string
+	NextQuota      int64
+	NextFrom       Instant
+	Agency         string // the account it is a sub-client of
+	NextAgency     string // "" when it leaves one
+	NextAgencyFrom Instant
+	AgencyMode     bool // the account is an agency: it may have sub-clients
+	Opened         Instant
+	Closed         Instant
+}
+
+// Key is the row of an API key, secret or publishable. It holds no hash and no secret.
+type Key struct {
+	ID        string
+	Account   string
+	Kind      string
+	Label     string
+	Hint      string
+	Origins   string // JSON array, "[]" for a secret key
+	Token     string // of a publishable key only
+	Created   Instant
+	CreatedBy string
+	Revoked   Instant
+	RevokedBy string
+	Reason    string // why it was revoked
+}
+
+// Token is the row of a customer-area token. It holds no hash and no secret.
+type Token struct {
+	ID        string
+	Role      string
+	Account   string
+	Label     string
+	Hint      string
+	Created   Instant
+	CreatedBy string
+	Revoked   Instant
+	RevokedBy string
+	Reason    string
+}
+
+// Tables of AccountModel.
+var (
+	Accounts = Table[Account]{
+		Def: Def{Name: "account", ViewName: "accounts", KeyColumns: 1, Indexes: []string{"agency"}, Columns: []Column{
+			{"id", Text}, {"name", Text}, {"plan", Text}, {"quota", Integer}, {"anchor", Text},
+			{"next_plan", Text}, {"next_quota", Integer}, {"next_from", Timestamp},
+			{"agency", Text}, {"next_agency", Text}, {"next_agency_from", Timestamp},
+			{"agency_mode", Boolean}, {"opened", Timestamp}, {"closed", Timestamp},
+		}},
+		Fields: func(a *Account) []any {
+			return []any{&a.ID, &a.Name, &a.Plan, &a.Quota, &a.Anchor, &a.NextPlan, &a.NextQuota, &a.NextFrom,
+				&a.Agency, &a.NextAgency, &a.NextAgencyFrom, &a.AgencyMode, &a.Opened, &a.Closed}
+		},
+	}
+	Keys = Table[Key]{
+		Def: Def{Name: "api_key", ViewName: "keys", KeyColumns: 1, Indexes: []string{"account, created, id"}, Columns: []Column{
+			{"id", Text}, {"account", Text}, {"kind", Text}, {"label", Text}, {"hint", Text}, {"origins", Text}, {"token", Text},
+			{"created", Timestamp}, {"created_by", Text}, {"revoked", Timestamp}, {"revoked_by", Text}, {"reason", Text},
+		}},
+		Fields: func(k *Key) []any {
+			return []any{&k.ID, &k.Account, &k.Kind, &k.Label, &k.Hint, &k.Origins, &k.Token,
+				&k.Created, &k.CreatedBy, &k.Revoked, &k.RevokedBy, &k.Reason}
+		},
+	}
+	Tokens = Table[Token]{
+		Def: Def{Name: "area_token", ViewName: "tokens", KeyColumns: 1, Columns: []Column{
+			{"id", Text}, {"role", Text}, {"account", Text}, {"label", Text}, {"hint", Text},
+			{"created", Timestamp}, {"created_by", Text}, {"revoked", Timestamp}, {"revoked_by", Text}, {"reason", Text},
+		}},
+		Fields: func(t *Token) []any {
+			return []any{&t.ID, &t.Role, &t.Account, &t.Label, &t.Hint,
+				&t.Created, &t.CreatedBy, &t.Revoked, &t.RevokedBy, &t.Reason}
+		},
+	}
+)
+
+// AccountModel is the read model of accounts, keys and customer-area tokens, for lists. Authentication does not use it.
+var AccountModel = ReadModel{Name: "register", Version: 2, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}
