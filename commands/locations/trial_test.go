@@ -12,7 +12,7 @@ import (
 
 func (x *modelTest) checkError(step string, got, want error) {
 	x.log = append(x.log, fmt.Sprintf("%s: %v", step, want))
-	if !sameError(got, want) || got != nil && reflect.TypeOf(rootCause(got)) != reflect.TypeOf(want) {
+	if !sameError(got, want) || got != nil && reflect.TypeOf(rootCause(got)) != reflect.TypeOf(rootCause(want)) {
 		x.Errorf("%s: got error %v, want %v", step, got, want)
 	}
 }
