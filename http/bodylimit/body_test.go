@@ -94,7 +94,7 @@ func TestNothingOfALargeBodyIsReadThatIsNotAdmitted(t *testing.T) {
 
 func TestABodyLongerThanTheLimitIsReadUpToIt(t *testing.T) {
 	t.Parallel()
-	var b *bodylimit.Budget // bounds nothing
+	b := bodylimit.NewBudget(2*limit, 2*limit)
 	r, _ := request(limit+1, -1)
 	defer b.Limit(r, bodylimit.Admission{Limit: limit})()
 	got, err := io.ReadAll(r.Body)

@@ -78,7 +78,7 @@ func TestAPanicIsA500AndOneRedactedLineWithTheStack(t *testing.T) {
 	if want := "{\"detail\":\"Internal error\"}\n"; w.Code != 500 || w.Body.String() != want || cause != nil {
 		t.Errorf("got %d %s and panic %v, want 500 %s", w.Code, w.Body, cause, want)
 	}
-	if strings.Count(logged, "\n") != 1 || !strings.Contains(logged, "guard_test.go") || strings.Contains(logged, secret[6:]) {
+	if strings.Count(logged, "\n") != 1 || !strings.Contains(logged, "respond_test.go") || strings.Contains(logged, secret[6:]) {
 		t.Errorf("logged %q, want one line with the stack and without the token", logged)
 	}
 }

@@ -52,7 +52,7 @@ type Error struct {
 func (e Error) Error() string {
 	row := e.Code.Row()
 	if row.Text == nil {
-		return fmt.Sprintf("%s %+v", e.Code, e.Details)
+		return fmt.Sprintf("%s %+v", string(e.Code), e.Details) // %s of a Code would call this method again
 	}
 	return row.Text(e.Details)
 }

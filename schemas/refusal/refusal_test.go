@@ -37,6 +37,9 @@ func TestEveryCodeHasOneRow(t *testing.T) {
 	rows := map[refusal.Code]int{}
 	for _, row := range refusal.Table() {
 		rows[row.Code]++
+		if row.Code.With(row.Example).Error() == "" || row.Code.Error() == "" {
+			t.Errorf("%s has no text as an error", row.Code)
+		}
 		if row.Status < 400 || row.Status > 599 {
 			t.Errorf("%s is answered with %d", row.Code, row.Status)
 		}
