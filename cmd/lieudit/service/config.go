@@ -5,6 +5,7 @@ package service
 import (
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"lieudit/http/api"
@@ -45,3 +46,53 @@ const (
 	// MinAccountBodyBudget is the least of it that one account needs: its largest body.
 	MinAccountBodyBudget = api.MaxBodyBytes
 )
+
+func (c Config) describeLog() string {
+	if c.EventStore != "" {
+		return hidePassword(c.EventStore)
+	}
+	return "journal in " + c.Data
+}
+
+func (c Config) describeReadModels() string {
+	if c.Postgres != "" {
+		return hidePassword(c.Postgres)
+	}
+	return "SQLite in " + c.Data
+}
+
+func (c Config) describeAddressIndex() string {
+	if c.AddressIndex == MeilisearchIndex {
+		return "Meilisearch, " + hideKey(c.Meilisearch)
+	}
+	return "the vintage's own"
+}
+
+// hideKey is an address as it may be shown, where even the user is a secret.
+func hideKey(address string) string {
+	scheme, rest, _ := strings.Cut(address, "://")
+	return scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
+}
+
+// hidePassword is an address as it may be shown.
+func hidePassword(address string) string {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return "(hidden)"
+	}
+	rest, _, _ = strings.Cut(rest, "?") // a password may stand there too
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		user, _, _ := strings.Cut(rest[:at], ":")
+		rest = user + "@" + rest[at+1:]
+	}
+	return scheme + "://" + rest
+}
+
+
+func (c Config) describeSiteSearch() string {
+	if c.Meilisearch == "" {
+		return "in memory"
+	}
+	return "Meilisearch, " + hideKey(c.Meilisearch)
+}
+

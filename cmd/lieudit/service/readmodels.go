@@ -4,18 +4,21 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
+	"lieudit/eventstore"
 	"lieudit/http/problem"
-	"lieudit/projections/account"
-	"lieudit/projections/audit"
-	"lieudit/projections/locations"
+	accountprojections "lieudit/projections/account"
+	auditprojections "lieudit/projections/audit"
+	locationsprojections "lieudit/projections/locations"
 	"lieudit/projections/projector"
 	"lieudit/schemas/body"
+	"lieudit/schemas/table"
 )
 
 // coreReadModels are the read models of the core log. A new one gets its line here; that of usage has a log of its own.
 func coreReadModels() []projector.Model {
-	return []projector.Model{account.Model, audit.Model, locations.Model(false)}
+	return []projector.Model{accountprojections.Model, auditprojections.Model, locationsprojections.Model(false)}
 }
 
 // readModelsOfCategory are the names of those that read the events of a category.
@@ -81,3 +84,53 @@ func (m projectionAdmin) Prune(ctx context.Context) error {
 	_, err := m.projector.Prune(ctx)
 	return err
 }
+
+// maxReadModelWait is how long an answer waits for the read models to show what it did.
+const maxReadModelWait = 2 * time.Second
+
+// newReadModelWait is a function that returns when this instance shows what the core log held at the position of an event of a category:
+// in the key ring, and in the read models it answers from. Where one is known to stand still, or takes too long, the answer
+// goes out without it: what it says is on the log.
+func (s *service) newReadModelWait(category string) func(context.Context, eventstore.Position) {
+	models := readModelsOfCategory(category)
+	return func(ctx context.Context, at eventstore.Position) {
+		ctx, cancel := context.WithTimeout(ctx, maxReadModelWait)
+		defer cancel()
+		if err := errors.Join(s.keyRing.AwaitPosition(ctx, at), s.projector.AwaitPosition(ctx, at, models...)); err != nil {
+			s.Log.Warn("answered before the read models", "position", at, "reason", err)
+		}
+	}
+}
+
+// Categories of the core log's streams that commands write.
+const (
+	accountCategory = "account"
+	tokenCategory   = "token"
+)
+
+// waitForUsage returns when the read model of usage shows all that is counted by now.
+func (s *service) waitForUsage(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, maxReadModelWait)
+	defer cancel()
+	if err := s.projector.AwaitCaughtUp(ctx, table.UsageModel.Name); err != nil {
+		s.Log.Warn("answered before the read model of usage", "reason", err)
+	}
+}
+
+// waitForLocations returns when places show, and searches find, what the core log held at a position. It asks nothing of the other
+// read models: a large sync fills them for longer.
+func (s *service) waitForLocations(ctx context.Context, at eventstore.Position) {
+	ctx, cancel := context.WithTimeout(ctx, maxReadModelWait)
+	defer cancel()
+	err := s.projector.AwaitPosition(ctx, at, table.LocationsModel.Name)
+	if err == nil { // else the pulse may have nowhere to begin
+		err = s.changes.AwaitPosition(ctx, at)
+	}
+	if err == nil {
+		err = s.waitForSearch(ctx, at)
+	}
+	if err != nil {
+		s.Log.Warn("answered before the places", "position", at, "reason", err)
+	}
+}
+

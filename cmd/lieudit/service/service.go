@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/commands/access"
@@ -19,6 +21,8 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/esdb"
+	"lieudit/eventstore/journal"
 	"lieudit/eventstore/vault"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/bodylimit"
@@ -155,4 +159,109 @@ func (s *service) close() error {
 		errs = append(errs, f())
 	}
 	return errors.Join(errs...)
+}
+
+// Run runs an instance until ctx ends. Then the listeners stop taking requests and those running end within
+// DrainTimeout; after that the parts behind them stop, and everything is closed.
+func Run(ctx context.Context, c Config) error {
+	s, err := openService(ctx, c)
+	if err != nil {
+		return err
+	}
+	s.printWelcome(c.Out)
+	return errors.Join(s.run(ctx), s.close())
+}
+
+func (s *service) run(ctx context.Context) error {
+	s.projector.VerifyGenerations(ctx)
+	backgroundCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var background errgroup.Group
+	background.Go(func() error {
+		s.keyRing.Run(backgroundCtx)
+		return nil
+	})
+	background.Go(func() error {
+		s.gc.run(backgroundCtx)
+		return nil
+	})
+	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.projector.Run(backgroundCtx)) })
+	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.changes.Run(backgroundCtx)) })
+	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.vintageWatcher.Run(backgroundCtx)) })
+	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.runLedger(backgroundCtx)) })
+	background.Go(func() error { return s.closePeriods(backgroundCtx) })
+	background.Go(func() error { return s.newReopener().run(backgroundCtx) })
+	if s.addressIndex != nil {
+		background.Go(func() error { return s.keepVintageIndexed(backgroundCtx) })
+	}
+
+	foreground, ctx := errgroup.WithContext(ctx)
+	for _, l := range []*listener{s.api, s.area, s.ops} {
+		foreground.Go(func() error { return l.serve(ctx, s.DrainTimeout) })
+	}
+	foreground.Go(func() error { return s.writeFirstStart(ctx) })
+	foreground.Go(func() error { return s.vault.Run(ctx) })
+	err := foreground.Wait()
+	stop()
+	return errors.Join(err, background.Wait())
+}
+
+// errorUnlessCanceled is the error of a part that was to run until its context ends.
+func errorUnlessCanceled(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// Version is what the program was built from.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value[:min(12, len(setting.Value))]
+		}
+	}
+	return "devel"
+}
+
+// logs are the two logs of the service: core holds accounts, keys and places, usage the ticks. They are apart
+// so that millions of ticks never slow the replay of keys; on a server they may be one.
+type logs struct{ core, usage eventstore.Store }
+
+func openLogs(ctx context.Context, c Config) (logs, error) {
+	if c.EventStore != "" {
+		server, err := esdb.Open(ctx, c.EventStore, c.Log)
+		if err != nil {
+			return logs{}, fmt.Errorf("event store: %w", err)
+		}
+		return logs{server, server}, nil
+	}
+	core, err := openJournal(c, "core")
+	if err != nil {
+		return logs{}, err
+	}
+	usage, err := openJournal(c, "usage")
+	if err != nil {
+		core.Close() // nothing was written to it
+		return logs{}, err
+	}
+	return logs{core, usage}, nil
+}
+
+func openJournal(c Config, name string) (*journal.Journal, error) {
+	return journal.Open(filepath.Join(c.Data, "log", name), journal.Options{Clock: c.Now, Logger: c.Log})
+}
+
+func (l logs) close() error {
+	if l.usage == l.core {
+		return l.core.Close()
+	}
+	return errors.Join(l.core.Close(), l.usage.Close())
 }

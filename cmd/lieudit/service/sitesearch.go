@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"lieudit/eventstore"
-	"lieudit/projections/locations"
+	locationsprojections "lieudit/projections/locations"
 	"lieudit/projections/projector"
 	"lieudit/projections/searchindex"
 	"lieudit/queries/locations/meili"
@@ -48,7 +48,7 @@ func (s *service) configuredReadModels() []projector.Model {
 	all := coreReadModels()
 	for i, m := range all {
 		if m.Name == table.LocationsModel.Name && s.siteIndexer != nil {
-			all[i] = locations.Model(true)
+			all[i] = locationsprojections.Model(true)
 			all[i].OwnerTask = s.siteIndexer.Run
 		}
 	}
@@ -83,13 +83,6 @@ func (s *service) registerSiteIndexerMetrics() {
 	}
 	gauge("lieudit_outbox_waiting", "Sites that the search is still to be told of.", func(s searchindex.Backlog) int { return s.Pending })
 	gauge("lieudit_outbox_aside", "Sites that the search refused.", func(s searchindex.Backlog) int { return s.Refused })
-}
-
-func (c Config) describeSiteSearch() string {
-	if c.Meilisearch == "" {
-		return "in memory"
-	}
-	return "Meilisearch, " + hideKey(c.Meilisearch)
 }
 
 // siteIndexAdapter is the index of sites as an outbox tells it.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"lieudit/commands"
 	"lieudit/commands/access"
@@ -91,4 +93,61 @@ func (f firstStart) openDemoAccount(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("demo account: %w", err)
 	}
 	return opened.Plaintext, nil
+}
+
+// writeFirstStart writes what the first start leaves on the log, as soon as the log can be written.
+func (s *service) writeFirstStart(ctx context.Context) error {
+	f, hasWarned := firstStart{s.Config, s.accounts, s.tokens}, false
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		key, err := f.writeEvents(ctx)
+		if err == nil {
+			if key != "" {
+				s.printDemo(s.Out, key)
+			}
+			return nil
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !hasWarned { // one line an incident
+			s.Log.Warn("first start's records not written yet", "reason", err)
+			hasWarned = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// printWelcome tells people at start where everything is and, once in the life of a log, the demo key with calls that
+// work.
+func (s *service) printWelcome(out io.Writer) {
+	fmt.Fprintf(out, "lieudit %s\n", s.version)
+	for _, line := range [][2]string{
+		{"log", s.Config.describeLog()}, {"read models", s.Config.describeReadModels()}, {"addresses", s.describeVintage()}, {"address index", s.Config.describeAddressIndex()},
+		{"site search", s.Config.describeSiteSearch()},
+		{"API", s.api.url() + "/services/v1"}, {"customer area", s.area.url() + "/customer-area/v1"}, {"health, metrics", s.ops.url()},
+	} {
+		fmt.Fprintf(out, "  %-16s %s\n", line[0], line[1])
+	}
+}
+
+// printDemo tells the demo key and what can be done with it.
+func (s *service) printDemo(out io.Writer, key string) {
+	base := s.api.url() + "/services/v1"
+	fmt.Fprintf(out, `
+A demo account was opened. Its key is shown this once:
+
+  export LIEUDIT_KEY=%s
+
+  curl %s/version
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" %s/me
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/address/autocomplete?q=rue+de+la+mairie'
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/address/verify?q=rue+de+la+mairie+toulouse'
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" -d '{"code": "boutiques"}' %s/locations/referentiels
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" -X PUT -d '{"nom": "Boutique de Mende", "lat": 44.5176, "lon": 3.5}' %s/locations/referentiels/boutiques/sites/mende-1
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/locations/search?q=mende'
+`, key, base, base, base, base, base, base, base)
 }

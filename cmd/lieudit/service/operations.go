@@ -1,13 +1,78 @@
 package service
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"lieudit/cmd/lieudit/ops"
+	"lieudit/eventstore"
+	"lieudit/eventstore/waitlimit"
 )
+
+// components are what readiness is asked of.
+func (s *service) components() []ops.Component {
+	health := func(store eventstore.Store) func(context.Context) error {
+		return func(context.Context) error { return store.Health() }
+	}
+	all := []ops.Component{
+		{Name: "log", Required: true, Check: health(s.logs.core)},
+		{Name: "usage log", Required: true, Check: health(s.logs.usage)},
+		{Name: "key ring", Required: true, Check: s.checkKeyRing},
+		{Name: "vault", Required: true, Check: s.vault.Ready},
+		{Name: "data keys", Check: s.vault.Reachable},
+		{Name: "read models", Check: s.checkReadModels},
+		{Name: "addresses", Check: s.checkAddresses},
+		{Name: "connections", Check: s.checkConnections},
+		{Name: "start", Required: true, Check: s.checkStarted},
+	}
+	if s.siteIndexer != nil {
+		all = append(all, ops.Component{Name: "site search", Check: s.siteIndexer.Ready})
+	}
+	if s.addressIndex != nil {
+		all = append(all, ops.Component{Name: "address index", Check: s.checkAddressIndex})
+	}
+	return all
+}
+
+// checkReadModels is nil while every read model goes on and none of them has stopped an account or passed over an empty commit.
+func (s *service) checkReadModels(ctx context.Context) error {
+	return errors.Join(s.projector.Ready(ctx), s.projector.Incidents(ctx))
+}
+
+// checkKeyRing is nil while the key ring is fresh. One that was a moment ago waits for a log that stalls.
+func (s *service) checkKeyRing(context.Context) error {
+	now := s.Now()
+	status := s.keyRing.Status(now)
+	reason := errors.New(status.Reason)
+	switch silence := now.Sub(status.LastPollStart); {
+	case status.Fresh:
+		return nil
+	case s.keyRing.FreshUntil().IsZero() || silence >= waitlimit.MaxSilence:
+		return reason
+	default:
+		return &eventstore.StallError{Duration: silence, Err: reason}
+	}
+}
+
+// checkStarted is nil once the read models have caught up for the first time: before that an instance is not to be relied
+// on, after it the API does without them when it must.
+func (s *service) checkStarted(ctx context.Context) error {
+	if s.hasCaughtUp.Load() {
+		return nil
+	}
+	if err := s.projector.Ready(ctx); err != nil {
+		return fmt.Errorf("the read models have not caught up yet: %w", err)
+	}
+	s.hasCaughtUp.Store(true)
+	return nil
+}
 
 // registerMetrics are what can be asked of an instance at any moment.
 func (s *service) registerMetrics() {
