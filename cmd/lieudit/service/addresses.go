@@ -21,11 +21,11 @@ import (
 	"lieudit/queries/locations/meili"
 )
 
-// DemoVintage is the invented vintage that a service begins with where it has no other.
+// DemoVintage is the order for the invented vintage of a service that never had a real one.
 func DemoVintage() specimen.Order { return specimen.Order{Addresses: 20_000, Seed: 2026} }
 
-// openAddresses serves the current vintage. One that cannot be served is told and leaves the rest of the service be;
-// invented addresses are made only where there never were real ones.
+// openAddresses serves the current vintage. A vintage that cannot be served is reported by the watcher and leaves the
+// rest of the service working. Invented addresses are made only in a folder that never held real ones.
 func (s *service) openAddresses(ctx context.Context) error {
 	communes, err := commune.Load()
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *service) openAddresses(ctx context.Context) error {
 	return nil
 }
 
-// addDemoVintage makes a small vintage of invented addresses, unless an import is at work on a real one.
+// addDemoVintage builds a small vintage of invented addresses, unless an import holds the folder.
 func (s *service) addDemoVintage(ctx context.Context, folder vintages.Folder, communes *commune.Table) error {
 	_, _, err := folder.Add(ctx, s.Now(), func(path, _ string) (vintage.Summary, error) {
 		r, w := io.Pipe()
@@ -66,7 +66,7 @@ func (s *service) addDemoVintage(ctx context.Context, folder vintages.Folder, co
 		}()
 		sum, err := vintage.Build(ctx, path, ban.Read(r, "demo", &ban.Report{}),
 			vintage.Options{Millesime: vintages.DemoMillesime, Synthetic: true})
-		r.CloseWithError(io.ErrClosedPipe) // ends a writer nobody reads
+		r.CloseWithError(io.ErrClosedPipe) // ends the writer when the build stopped early
 		return sum, errors.Join(err, <-written)
 	})
 	if _, held := errors.AsType[*dirlock.HeldError](err); held {
@@ -75,7 +75,7 @@ func (s *service) addDemoVintage(ctx context.Context, folder vintages.Folder, co
 	return err
 }
 
-// checkAddresses is nil while the current vintage is served and whole.
+// checkAddresses is nil while the current vintage is served and undamaged.
 func (s *service) checkAddresses(context.Context) error {
 	if err := s.vintageWatcher.Problem(); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (s *service) checkAddresses(context.Context) error {
 	return err
 }
 
-// describeVintage is what is served, for people.
+// describeVintage says for people what is served.
 func (s *service) describeVintage() string {
 	e, ok := s.atlas.Use()
 	if !ok {
@@ -103,15 +103,16 @@ func (s *service) describeVintage() string {
 	return fmt.Sprintf("%d, millésime %s", e.Meta.Addresses, e.Meta.Millesime)
 }
 
-// Where the candidates of addresses come from.
+// Sources of the candidates of addresses, as --address-index names them.
 const (
 	OwnIndex         = "own"
 	MeilisearchIndex = "meilisearch"
 )
 
-const indexCheckInterval = 15 * time.Second // how often it is looked whether the served vintage is still listed
+// indexCheckInterval is how often the service checks that the served vintage is still in Meilisearch.
+const indexCheckInterval = 15 * time.Second
 
-// openAddressIndex has addresses searched in Meilisearch when that is asked for. It need not be there yet.
+// openAddressIndex makes Meilisearch the source of candidates where the config asks for it. The server may still be down.
 func (s *service) openAddressIndex() error {
 	if s.AddressIndex != MeilisearchIndex {
 		return nil
@@ -125,8 +126,8 @@ func (s *service) openAddressIndex() error {
 	return nil
 }
 
-// serveVintage serves a vintage from now on. Once questions are taken it is listed first, so that none goes without an answer
-// meanwhile; where that cannot be done it is served all the same, for what is asked by id.
+// serveVintage serves a vintage from now on, and owns it. In a running service Meilisearch gets its documents first, so
+// that no search fails meanwhile. When that fails the vintage is served all the same: look-ups by id need no index.
 func (s *service) serveVintage(ctx context.Context, v *vintage.Vintage) {
 	if s.addressIndex == nil || s.api == nil {
 		s.atlas.Swap(v)
@@ -140,12 +141,12 @@ func (s *service) serveVintage(ctx context.Context, v *vintage.Vintage) {
 	if old == "" || old == v.Digest() {
 		return
 	}
-	if err := s.addressIndex.Release(ctx, old); err != nil { // removed by keepListed once no question is under way there
+	if err := s.addressIndex.Release(ctx, old); err != nil { // keepVintageIndexed removes it once no search uses it
 		s.Log.Warn("list of the vintage before stays for now", "reason", err)
 	}
 }
 
-// indexVintage lists a vintage unless it is, and says so: one of all France takes minutes.
+// indexVintage fills Meilisearch with a vintage that is not there yet, and logs it: all of France takes minutes.
 func (s *service) indexVintage(ctx context.Context, v *vintage.Vintage) error {
 	startedAt, hasStarted := time.Now(), false
 	err := v.Guard(func() error {
@@ -162,7 +163,7 @@ func (s *service) indexVintage(ctx context.Context, v *vintage.Vintage) error {
 	return err
 }
 
-// servedDigest is the digest of the servedDigest vintage, empty when there is none.
+// servedDigest is the digest of the served vintage, "" when there is none.
 func (s *service) servedDigest() string {
 	e, ok := s.atlas.Use()
 	if !ok {
@@ -172,14 +173,14 @@ func (s *service) servedDigest() string {
 	return e.Vintage().Digest()
 }
 
-// keepVintageIndexed sees to it that the served vintage is listed, for as long as ctx goes on.
+// keepVintageIndexed keeps the served vintage in Meilisearch until ctx ends.
 func (s *service) keepVintageIndexed(ctx context.Context) error {
 	for reported := ""; ; {
 		problem := ""
 		if err := s.indexServedVintage(ctx); err != nil && ctx.Err() == nil {
 			problem = err.Error()
 		}
-		if problem != reported && problem != "" { // one line an incident
+		if problem != reported && problem != "" { // one log line an incident
 			s.Log.Error("the served vintage is not listed: searches of addresses fail", "reason", problem)
 		}
 		if problem == "" && reported != "" {
@@ -194,7 +195,7 @@ func (s *service) keepVintageIndexed(ctx context.Context) error {
 	}
 }
 
-// indexServedVintage lists the served vintage unless it is, and removes lists that nobody uses.
+// indexServedVintage fills Meilisearch with the served vintage where it is missing, and removes indexes that nobody uses.
 func (s *service) indexServedVintage(ctx context.Context) error {
 	e, ok := s.atlas.Use()
 	if !ok {
@@ -204,7 +205,7 @@ func (s *service) indexServedVintage(ctx context.Context) error {
 	return errors.Join(s.indexVintage(ctx, e.Vintage()), s.addressIndex.Prune(ctx))
 }
 
-// checkAddressIndex is nil while searches of addresses can be answered.
+// checkAddressIndex is nil while Meilisearch can give candidates of the served vintage.
 func (s *service) checkAddressIndex(ctx context.Context) error {
 	e, ok := s.atlas.Use()
 	if !ok {

@@ -14,14 +14,14 @@ import (
 
 const (
 	closeInterval  = 10 * time.Minute
-	closeBatchSize = 100 // periods asked for at a time
+	closeBatchSize = 100 // periods read at a time
 )
 
-// closePeriods closes what has ended, for as long as ctx goes on: each period its grace after its end, so that what was
-// on its way can still be counted. The read model says where to look; whether it is so, the log decides.
+// closePeriods closes periods of usage until ctx ends: each one PeriodGrace after its end, so that late ticks still count.
+// The read model only says which periods to look at; the log decides whether one can be closed.
 func (s *service) closePeriods(ctx context.Context) error {
 	periods := usagequeries.New(s.registry)
-	for pause := time.Minute; ; pause = closeInterval/2 + rand.N(closeInterval) { // instances take turns more often than not
+	for pause := time.Minute; ; pause = closeInterval/2 + rand.N(closeInterval) { // random: instances seldom meet
 		select {
 		case <-ctx.Done():
 			return nil
@@ -33,6 +33,7 @@ func (s *service) closePeriods(ctx context.Context) error {
 	}
 }
 
+// closeEndedPeriods closes all periods that are due now.
 func (s *service) closeEndedPeriods(ctx context.Context, periods *usagequeries.Reader) error {
 	endedBefore := plan.DateOf(s.Now().Add(-s.PeriodGrace))
 	for {
@@ -48,7 +49,7 @@ func (s *service) closeEndedPeriods(ctx context.Context, periods *usagequeries.R
 		if len(ended) < closeBatchSize {
 			return nil
 		}
-		select { // until the read model has what was closed
+		select { // gives the read model time to see what was closed
 		case <-ctx.Done():
 			return nil
 		case <-time.After(time.Second):
@@ -56,8 +57,8 @@ func (s *service) closeEndedPeriods(ctx context.Context, periods *usagequeries.R
 	}
 }
 
-// runLedger runs the ledger from what the key ring knows once it is fresh: before that no request is let in, and what
-// happened by then is in what the ring lets in.
+// runLedger runs the usage meter from the key ring's checkpoint on, as soon as the key ring is fresh. No request is let in
+// before that, and what happened up to the checkpoint is in what the key ring lets in.
 func (s *service) runLedger(ctx context.Context) error {
 	for !s.keyRing.IsFresh(s.Now()) {
 		select {
@@ -70,29 +71,30 @@ func (s *service) runLedger(ctx context.Context) error {
 }
 
 const (
-	// manyBodyBytes of large bodies in memory have garbage collected more often.
+	// manyBodyBytes is how many bytes of large bodies in memory make garbage collection more frequent.
 	manyBodyBytes = 32 << 20
-	// tightGCPercent is the garbage that may pile up meanwhile, in percent of what is in use: a body costs some 2.5 times its
-	// length while it is decoded and written, and at the usual 100 percent garbage would double that.
+	// tightGCPercent is GOGC meanwhile. A body costs some 2.5 times its length while it is decoded and written; the
+	// usual 100 percent would double that.
 	tightGCPercent = 25
-	// relaxDelay is how long there are few bytes before what was freed goes back to the system.
+	// relaxDelay is how long there must be few bytes before freed memory is returned to the system.
 	relaxDelay = 5 * time.Second
 )
 
-// newBodyBudget is the budget of large request bodies, of the API and the customer area together.
+// newBodyBudget is the budget of large request bodies that the API and the customer area share.
 func (s *service) newBodyBudget() *bodylimit.Budget {
 	total := cmp.Or(s.BodyBudget, DefaultBodyBudget)
 	return bodylimit.NewBudget(total, cmp.Or(s.AccountBodyBudget, total/2))
 }
 
-// gcTuner keeps the gcTuner of the process near what large bodies need, and gives it back after them.
+// gcTuner keeps the memory of the process near what large bodies need, and returns it to the system after them. Each
+// value of crossings says whether the bytes in memory have risen above manyBodyBytes or fallen below.
 type gcTuner struct{ crossings chan bool }
 
-// newGCTuner has memory told when there are many bytes of bodies, and when there are few again.
+// newGCTuner watches a budget.
 func newGCTuner(b *bodylimit.Budget) gcTuner {
 	m := gcTuner{make(chan bool, 1)}
 	b.Watch(manyBodyBytes, func(above bool) {
-		select { // what was told last counts; the budget is locked, so no other tells
+		select { // the last value replaces one not yet received; the budget's lock makes this the only sender
 		case <-m.crossings:
 		default:
 		}
@@ -101,13 +103,13 @@ func newGCTuner(b *bodylimit.Budget) gcTuner {
 	return m
 }
 
-// run tightens garbage collection while there are many bytes, until ctx ends.
+// run tightens garbage collection while there are many bytes, until ctx ends; then it restores GOGC.
 func (m gcTuner) run(ctx context.Context) {
 	defaultPercent := debug.SetGCPercent(-1)
 	debug.SetGCPercent(defaultPercent)
 	defer func() { debug.SetGCPercent(defaultPercent) }()
 	tightPercent := tightGCPercent
-	if defaultPercent >= 0 { // GOGC may be lower
+	if defaultPercent >= 0 { // the operator's GOGC may be lower still
 		tightPercent = min(tightPercent, defaultPercent)
 	}
 	var idle <-chan time.Time

@@ -18,20 +18,22 @@ import (
 	"lieudit/schemas/token"
 )
 
-// firstStart writes what the firstStart start of all leaves on the log: the operator's token and the demo account. Of
-// several instances that start at once, one does; the others find it done.
+// firstStart writes the first events of a new log: the operator's token and the demo account. Of several instances that
+// start at once one writes them; the others find them written.
 type firstStart struct {
 	Config
 	accounts *account.Accounts
 	tokens   *access.Tokens
 }
 
-// systemMetadata is who writes them.
+// systemMetadata names the author of these events.
 var systemMetadata = commands.Metadata{Actor: "system", Reason: "first start"}
 
+// operatorTokenFile lies in the data folder of the instance that issued the first token.
 const operatorTokenFile = "operator-token"
 
-// writeEvents writes them and gives the demo key, if this instance is the one that made it.
+// writeEvents writes the events that are missing. It returns the demo account's key when this call opened the account,
+// else "".
 func (f firstStart) writeEvents(ctx context.Context) (demo string, err error) {
 	if err := f.issueOperatorToken(ctx); err != nil || !f.Demo {
 		return "", err
@@ -39,8 +41,8 @@ func (f firstStart) writeEvents(ctx context.Context) (demo string, err error) {
 	return f.openDemoAccount(ctx)
 }
 
-// issueOperatorToken makes sure that the log has a first issueOperatorToken token, and leaves it in the data folder of the instance
-// that made it. The file is written before the log: a crash between the two is mended by the next start.
+// issueOperatorToken makes sure that the log has a first operator token. The draft file is written before the log, so
+// that after a crash between the two the next start claims the same token again.
 func (f firstStart) issueOperatorToken(ctx context.Context) error {
 	final := filepath.Join(f.Data, operatorTokenFile)
 	if _, err := os.Stat(final); err == nil {
@@ -63,7 +65,7 @@ func (f firstStart) issueOperatorToken(ctx context.Context) error {
 	return os.Rename(draft, final)
 }
 
-// readOrCreateToken is the token in a file, which is made when it is not there.
+// readOrCreateToken returns the token in a file. A file that is absent or holds no token gets a new one, synced to disk.
 func readOrCreateToken(path string, prefixes token.Prefixes) (string, error) {
 	if kept, err := os.ReadFile(path); err == nil {
 		if text := strings.TrimSpace(string(kept)); text != "" {
@@ -81,7 +83,7 @@ func readOrCreateToken(path string, prefixes token.Prefixes) (string, error) {
 	return text, errors.Join(err, out.Sync(), out.Close())
 }
 
-// openDemoAccount opens the demo account with a key, once in the life of a log, and tells the key.
+// openDemoAccount opens the demo account with a key and returns the key, or "" when the log has the account already.
 func (f firstStart) openDemoAccount(ctx context.Context) (string, error) {
 	opened, err := f.accounts.OpenAccountWithKey(ctx, systemMetadata,
 		account.OpenRequest{ID: "demo", Name: "Démonstration", Plan: plan.Business},
@@ -95,7 +97,8 @@ func (f firstStart) openDemoAccount(ctx context.Context) (string, error) {
 	return opened.Plaintext, nil
 }
 
-// writeFirstStart writes what the first start leaves on the log, as soon as the log can be written.
+// writeFirstStart writes the first events as soon as the log can be written, and prints the demo key. It tries until
+// ctx ends, with pauses that grow from 100 ms to 5 s.
 func (s *service) writeFirstStart(ctx context.Context) error {
 	f, hasWarned := firstStart{s.Config, s.accounts, s.tokens}, false
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
@@ -109,7 +112,7 @@ func (s *service) writeFirstStart(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if !hasWarned { // one line an incident
+		if !hasWarned { // one log line an incident
 			s.Log.Warn("first start's records not written yet", "reason", err)
 			hasWarned = true
 		}
@@ -121,8 +124,8 @@ func (s *service) writeFirstStart(ctx context.Context) error {
 	}
 }
 
-// printWelcome tells people at start where everything is and, once in the life of a log, the demo key with calls that
-// work.
+// printWelcome prints what the instance runs on and where its listeners are. Tests and the benchmarks' harness parse
+// these lines.
 func (s *service) printWelcome(out io.Writer) {
 	fmt.Fprintf(out, "lieudit %s\n", s.version)
 	for _, line := range [][2]string{
@@ -134,7 +137,7 @@ func (s *service) printWelcome(out io.Writer) {
 	}
 }
 
-// printDemo tells the demo key and what can be done with it.
+// printDemo prints the demo key, with calls that work as they stand.
 func (s *service) printDemo(out io.Writer, key string) {
 	base := s.api.url() + "/services/v1"
 	fmt.Fprintf(out, `

@@ -22,17 +22,18 @@ import (
 	usagequeries "lieudit/queries/usage"
 )
 
-// readHeaderTimeout is how long the headers of a request may take.
+// readHeaderTimeout bounds the time in which a client sends the headers of a request.
 const readHeaderTimeout = 30 * time.Second
 
-// listener is one of the service's listeners. The service sets no timeout on a client's work: only on the time
-// that headers, bodies (package bodies) and idle connections may take.
+// listener is a socket with its HTTP server. Its timeouts bound headers, bodies (package bodylimit) and idle
+// connections, never the work on a request: an import of a large site file takes the time it takes.
 type listener struct {
 	name   string
 	socket *connlimit.Listener
 	server *http.Server
 }
 
+// newListener opens a socket that takes at most so many connections. It answers once serve runs.
 func (s *service) newListener(name, address string, connections int, handler http.Handler) (*listener, error) {
 	inner, err := net.Listen("tcp", address)
 	if err != nil {
@@ -40,13 +41,12 @@ func (s *service) newListener(name, address string, connections int, handler htt
 	}
 	socket := connlimit.NewListener(inner, connections, s.Log)
 	s.onClose(func() error {
-		socket.Close() // closed already if it served
+		socket.Close() // its error is dropped: after serve it is closed already
 		return nil
 	})
 	return &listener{name, socket, &http.Server{
-		Handler: handler,
-		// OPTIONS * is the handler's too.
-		DisableGeneralOptionsHandler: true,
+		Handler:                      handler,
+		DisableGeneralOptionsHandler: true, // the handler answers OPTIONS * too
 		ReadHeaderTimeout:            readHeaderTimeout,
 		IdleTimeout:                  2 * time.Minute,
 		MaxHeaderBytes:               64 << 10,
@@ -54,10 +54,10 @@ func (s *service) newListener(name, address string, connections int, handler htt
 	}}, nil
 }
 
-// url is where the listener can be reached.
+// url is the base URL of the listener, with the port that the system chose for :0.
 func (l *listener) url() string { return "http://" + l.socket.Addr().String() }
 
-// serve answers until the context ends, then lets running requests end for as long as drain, and cuts the rest.
+// serve answers until the context ends. Then running requests have the time drain to end, and those left are cut.
 func (l *listener) serve(ctx context.Context, drain time.Duration) error {
 	done := make(chan error, 1)
 	go func() { done <- l.socket.Serve(l.server) }()
@@ -76,15 +76,18 @@ func (l *listener) serve(ctx context.Context, drain time.Duration) error {
 	return err
 }
 
-// openListeners opens the three listeners. Nothing is answered before they serve.
+// openListeners opens the sockets of the three listeners and builds their handlers. A connection made now waits until
+// serve runs.
 func (s *service) openListeners() (err error) {
 	limits, err := s.limitConnections()
 	if err != nil {
 		return err
 	}
 	apiHandler := api.New(api.Dependencies{
-		KeyRing: s.keyRing, Limiter: s.waitLimiter, Meter: api.NewRequestMeter(s.ledger, s.countingRules(), s.Log), Throttle: s.newThrottle(), Addresses: s.atlas, BodyBudget: s.bodyBudget,
-		LocationCommands: s.locations, LocationQueries: locationsqueries.New(s.registry), SiteSearch: s.newSearchEngine(), CursorSecret: s.cursorKey, LastLocationChange: s.changes.LastChange, WaitForLocations: s.waitForLocations,
+		KeyRing: s.keyRing, Limiter: s.waitLimiter, Meter: api.NewRequestMeter(s.ledger, s.countingPolicy(), s.Log),
+		Throttle: s.newThrottle(), Addresses: s.atlas, BodyBudget: s.bodyBudget,
+		LocationCommands: s.locations, LocationQueries: locationsqueries.New(s.registry), SiteSearch: s.newSearchEngine(),
+		CursorSecret: s.cursorKey, LastLocationChange: s.changes.LastChange, WaitForLocations: s.waitForLocations,
 		TokenPrefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log, Version: s.version,
 	})
 	if s.api, err = s.newListener("API", s.Listen, limits.api, s.withMetrics("api", apiHandler)); err != nil {
@@ -93,7 +96,9 @@ func (s *service) openListeners() (err error) {
 	areaHandler := customerarea.New(customerarea.Dependencies{
 		AccountCommands: s.accounts, TokenCommands: s.tokens, TokenRing: s.keyRing, Limiter: s.waitLimiter,
 		AccountQueries: accountqueries.New(s.registry, s.Now), AuditQueries: auditqueries.New(s.registry), UsageQueries: usagequeries.New(s.registry),
-		ReadModels: projectionAdmin{s.projector}, Repairs: s.repairs, WaitForAccounts: s.newReadModelWait(accountCategory), WaitForTokens: s.newReadModelWait(tokenCategory), WaitForUsage: s.waitForUsage, UsageMeter: s.ledger, BodyBudget: s.bodyBudget, RunningInstances: s.registry.ActiveInstances,
+		ReadModels: projectionAdmin{s.projector}, Repairs: s.repairs,
+		WaitForAccounts: s.newReadModelWait(accountCategory), WaitForTokens: s.newReadModelWait(tokenCategory), WaitForUsage: s.waitForUsage,
+		UsageMeter: s.ledger, BodyBudget: s.bodyBudget, RunningInstances: s.registry.ActiveInstances,
 		TokenPrefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log,
 	})
 	if s.area, err = s.newListener("customer area", s.AreaListen, limits.area, s.withMetrics("area", areaHandler)); err != nil {
@@ -106,16 +111,16 @@ func (s *service) openListeners() (err error) {
 	return nil
 }
 
-// countingRules is what counts: in the customer's favour, unless the operator has it otherwise.
-func (s *service) countingRules() api.CountingPolicy {
+// countingPolicy decides which answers are billed: in the customer's favour, unless the operator asks for all.
+func (s *service) countingPolicy() api.CountingPolicy {
 	if s.CountToTheLetter {
 		return api.CountAll
 	}
 	return api.CountingPolicy{}
 }
 
-// newThrottle is the pace of publishable keys, 20 requests a second and bursts of 100 from one address, unless a proxy
-// sees to it.
+// newThrottle limits publishable keys to 20 requests a second, in bursts of 100, from one client address. It is nil
+// where a proxy does so.
 func (s *service) newThrottle() *throttle.Throttle {
 	if s.Unthrottled {
 		return nil
@@ -126,17 +131,18 @@ func (s *service) newThrottle() *throttle.Throttle {
 const (
 	// opsConnections is the cap of the ops listener: probes, a scraper and people.
 	opsConnections = 64
-	// minConnections is the least that a listener can do with.
+	// minConnections is the smallest cap with which a listener is of use.
 	minConnections = 8
-	// minDescriptorReserve and maxDescriptorReserve bound the file descriptors that are kept back for what is opened later: the log's next
-	// segments (two each), databases, vintages, connections to servers.
+	// minDescriptorReserve and maxDescriptorReserve bound the file descriptors kept back for what is opened later: the
+	// log's next segments (two each), databases, vintages, connections to servers.
 	minDescriptorReserve, maxDescriptorReserve = 96, 1024
 )
 
-// connectionLimits is how many connectionLimits each listener takes.
+// connectionLimits is how many connections each listener takes.
 type connectionLimits struct{ api, area, ops int }
 
-// limitConnections lowers the caps of the listeners to what the file descriptors of the process allow.
+// limitConnections lowers the caps of the listeners to what the file descriptors of the process allow. Where their
+// number is not known, the caps stay as configured.
 func (s *service) limitConnections() (connectionLimits, error) {
 	wanted := cmp.Or(s.MaxConnections, DefaultMaxConnections)
 	descriptors, known := maxDescriptors()
@@ -150,8 +156,8 @@ func (s *service) limitConnections() (connectionLimits, error) {
 	return limits, err
 }
 
-// countOpenDescriptors is how many file descriptors the process has open, the log and the databases among them, where that
-// can be known.
+// countOpenDescriptors counts the open file descriptors of the process, those of the log and the databases among them.
+// Where they cannot be counted it guesses.
 func countOpenDescriptors() int {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -160,8 +166,8 @@ func countOpenDescriptors() int {
 	return len(open)
 }
 
-// divideDescriptors is what a number of file descriptors allows of the connections wanted, beside those that are open and those that
-// are kept back. The ops listener comes first, so that probes are answered; the API and the customer area get the same.
+// divideDescriptors divides the descriptors that are neither open nor kept back among the listeners. The ops listener
+// comes first, so that probes are answered; the API and the customer area get the same, at most wanted each.
 func divideDescriptors(wanted, descriptors, open int) (connectionLimits, error) {
 	left := descriptors - open - min(max(descriptors/4, minDescriptorReserve), maxDescriptorReserve)
 	ops := min(opsConnections, left/8)
@@ -173,7 +179,7 @@ func divideDescriptors(wanted, descriptors, open int) (connectionLimits, error) 
 	return connectionLimits{each, each, ops}, nil
 }
 
-// checkConnections is nil, or says which listeners are full of connections that are all at work.
+// checkConnections names the listeners that are at their cap with no idle connection to close; nil: none.
 func (s *service) checkConnections(context.Context) error {
 	var full []error
 	for _, l := range []*listener{s.api, s.area} {

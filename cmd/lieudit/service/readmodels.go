@@ -16,12 +16,13 @@ import (
 	"lieudit/schemas/table"
 )
 
-// coreReadModels are the read models of the core log. A new one gets its line here; that of usage has a log of its own.
+// coreReadModels are the read models of the core log. A new read model is added here. The read model of usage is not
+// among them: connectParts adds it with its own log.
 func coreReadModels() []projector.Model {
 	return []projector.Model{accountprojections.Model, auditprojections.Model, locationsprojections.Model(false)}
 }
 
-// readModelsOfCategory are the names of those that read the events of a category.
+// readModelsOfCategory names the read models that handle events of a stream category.
 func readModelsOfCategory(category string) (names []string) {
 	for _, m := range coreReadModels() {
 		if slices.Contains(m.Categories, category) {
@@ -31,7 +32,8 @@ func readModelsOfCategory(category string) (names []string) {
 	return names
 }
 
-// projectionAdmin is what the customer area can do about the read models.
+// projectionAdmin gives the customer area the projector's maintenance in the terms of its bodies. It implements
+// customerarea.ReadModels.
 type projectionAdmin struct{ projector *projector.Projector }
 
 func (m projectionAdmin) Status(ctx context.Context) ([]body.Projection, error) {
@@ -54,7 +56,7 @@ func (m projectionAdmin) Status(ctx context.Context) ([]body.Projection, error) 
 	return shown, err
 }
 
-// stoppedAccountsOf are the accounts that a copy has stopped.
+// stoppedAccountsOf are the accounts that a generation of a read model has stopped.
 func stoppedAccountsOf(generation string, all []projector.StoppedAccount) (shown []body.StoppedAccount) {
 	for _, s := range all {
 		if s.Generation == generation && s.IsStopped() {
@@ -85,12 +87,12 @@ func (m projectionAdmin) Prune(ctx context.Context) error {
 	return err
 }
 
-// maxReadModelWait is how long an answer waits for the read models to show what it did.
+// maxReadModelWait is how long an answer waits until the read models show what the request wrote.
 const maxReadModelWait = 2 * time.Second
 
-// newReadModelWait is a function that returns when this instance shows what the core log held at the position of an event of a category:
-// in the key ring, and in the read models it answers from. Where one is known to stand still, or takes too long, the answer
-// goes out without it: what it says is on the log.
+// newReadModelWait returns a function that blocks until the key ring and the read models of a category have passed a
+// position of the core log. When one has stopped, or maxReadModelWait is over, it returns all the same: what the request
+// did is on the log.
 func (s *service) newReadModelWait(category string) func(context.Context, eventstore.Position) {
 	models := readModelsOfCategory(category)
 	return func(ctx context.Context, at eventstore.Position) {
@@ -102,13 +104,13 @@ func (s *service) newReadModelWait(category string) func(context.Context, events
 	}
 }
 
-// Categories of the core log's streams that commands write.
+// Categories of the core log's streams whose writers wait for read models.
 const (
 	accountCategory = "account"
 	tokenCategory   = "token"
 )
 
-// waitForUsage returns when the read model of usage shows all that is counted by now.
+// waitForUsage blocks until the read model of usage shows all that is counted by now, at most maxReadModelWait.
 func (s *service) waitForUsage(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, maxReadModelWait)
 	defer cancel()
@@ -117,13 +119,13 @@ func (s *service) waitForUsage(ctx context.Context) {
 	}
 }
 
-// waitForLocations returns when places show, and searches find, what the core log held at a position. It asks nothing of the other
-// read models: a large sync fills them for longer.
+// waitForLocations blocks until locations show, and searches find, what the core log held at a position, at most
+// maxReadModelWait. It does not wait for the other read models: a large sync keeps the audit busy for longer.
 func (s *service) waitForLocations(ctx context.Context, at eventstore.Position) {
 	ctx, cancel := context.WithTimeout(ctx, maxReadModelWait)
 	defer cancel()
 	err := s.projector.AwaitPosition(ctx, at, table.LocationsModel.Name)
-	if err == nil { // else the pulse may have nowhere to begin
+	if err == nil { // the notifier starts at the read model's checkpoint, so it is asked after it
 		err = s.changes.AwaitPosition(ctx, at)
 	}
 	if err == nil {
@@ -133,4 +135,3 @@ func (s *service) waitForLocations(ctx context.Context, at eventstore.Position) 
 		s.Log.Warn("answered before the places", "position", at, "reason", err)
 	}
 }
-

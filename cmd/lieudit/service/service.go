@@ -1,3 +1,11 @@
+// Package service runs one instance of lieudit. Its one job is wiring: it decides which log, databases, searches and
+// listeners an instance runs on, builds every part with what it needs, and starts and stops the parts in order. It is
+// the only package that knows every part; it decides nothing about requests or events.
+//
+// Run takes a Config. openService locks the data folder and opens the parts from the log upwards; service.run then
+// starts what works in the background (key ring, projector, change notifier, vintage watcher, usage meter) and last the
+// three listeners. When the context ends, the listeners drain first, the background parts stop next, and close frees
+// the parts in reverse order.
 package service
 
 import (
@@ -38,13 +46,16 @@ import (
 	"lieudit/schemas/table"
 )
 
-// service is the parts of one instance:
+// service is the parts of one instance. A request enters at a listener on the left and ends at a log, at the tables of
+// the registry or at the atlas; events leave the logs to the right and come back as rows.
 //
-//	http/server ──> atlas <── follower <── vintages
-//	    └───────> keyring <──────────┐
-//	http/area ──> commands ──> logs ───┤ feed
-//	    └──> queries ──> shelf <── projector
-//	            └──────> pulse <───────┘
+//	api.Handler ──> keyring.Ring <───────────────────────────┐
+//	   │   └──> atlas.Atlas <── vintages.Watcher             │
+//	   │                                                     │
+//	customerarea.Handler ──> commands ──> logs ──> feed ─────┤
+//	   │                                                     │
+//	   └──> queries ──> table.Registry <── projector.Projector
+//	            └─────> changes.Notifier (last change of an account's sites)
 type service struct {
 	Config
 	version string
@@ -52,10 +63,10 @@ type service struct {
 
 	closers        []func() error
 	logs           logs
-	vault          *vault.Bound  // of personal fields
-	vaultChanged   chan struct{} // told when a vault is whole again
-	registry       *table.Registry
-	waitLimiter    *waitlimit.Limiter // for a log that is slow
+	vault          *vault.Bound       // data keys of personal fields
+	vaultChanged   chan struct{}      // receives a value when a vault becomes valid
+	registry       *table.Registry    // databases of the read models
+	waitLimiter    *waitlimit.Limiter // bounds the requests that wait for a slow log
 	keyRing        *keyring.Ring
 	projector      *projector.Projector
 	changes        *changes.Notifier
@@ -65,8 +76,8 @@ type service struct {
 	ledger         *usage.Meter
 	locations      *locations.Locations
 	siteIndex      *meili.Index         // nil: sites are searched in memory
-	siteIndexer    *searchindex.Indexer // with sites
-	hasCaughtUp    atomic.Bool          // the read models, once
+	siteIndexer    *searchindex.Indexer // fills siteIndex; nil without it
+	hasCaughtUp    atomic.Bool          // the read models have caught up once
 	atlas          *atlas.Atlas
 	addressIndex   *directory.Directory // nil: vintages are searched by their own index
 	vintageWatcher *vintages.Watcher
@@ -76,7 +87,20 @@ type service struct {
 	api, area, ops *listener
 }
 
-// openService takes the data folder and opens every part. Servers need not be there yet; the folder must be free.
+// Run runs an instance until ctx ends. Then the listeners accept no more requests, and running requests get
+// DrainTimeout to end; after that the parts behind them stop, and everything is closed. The error is the first that
+// ended a part, joined with those of closing; it is nil after an orderly stop.
+func Run(ctx context.Context, c Config) error {
+	s, err := openService(ctx, c)
+	if err != nil {
+		return err
+	}
+	s.printWelcome(c.Out)
+	return errors.Join(s.run(ctx), s.close())
+}
+
+// openService locks the data folder and opens every part. External servers may still be down; the folder must not be in
+// use by another process. After an error every part that was opened is closed again.
 func openService(ctx context.Context, c Config) (_ *service, err error) {
 	s := &service{Config: c, version: Version(), metrics: prometheus.NewRegistry()}
 	defer func() {
@@ -126,12 +150,13 @@ func (s *service) openDatabases() (err error) {
 	return nil
 }
 
+// connectParts builds the parts that need no I/O of their own, from those that openService has opened.
 func (s *service) connectParts() {
 	codec := eventstore.NewCodec(s.vault)
 	s.keyRing = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, "keyring"), s.Log)
 	s.projector = projector.New(s.logs.core, codec, s.registry, s.configuredReadModels()...)
 	s.projector.AddModelFrom(s.logs.usage, usageprojections.Model)
-	s.projector.Log, s.projector.IsOnlyInstance = s.Log, s.Postgres == "" // the data folder is this instance's
+	s.projector.Log, s.projector.IsOnlyInstance = s.Log, s.Postgres == "" // nobody else opens a SQLite file of a locked folder
 	s.changes = changes.New(s.logs.core, s.Log)
 	s.changes.LoadCheckpoint = func(ctx context.Context) (eventstore.Checkpoint, error) {
 		return s.projector.Checkpoint(ctx, table.LocationsModel.Name)
@@ -146,13 +171,13 @@ func (s *service) connectParts() {
 	s.locations.KeepSnapshots(filepath.Join(s.Data, "folds"), s.Log)
 	s.bodyBudget = s.newBodyBudget()
 	s.gc = newGCTuner(s.bodyBudget)
-	s.registry.InstanceID = s.ledger.InstanceID() // so that it can be told of which incarnations live
+	s.registry.InstanceID = s.ledger.InstanceID() // reconciliation asks the registry which instances still run
 }
 
-// onClose notes how a part that was opened is freed.
+// onClose registers how an opened part is freed.
 func (s *service) onClose(f func() error) { s.closers = append(s.closers, f) }
 
-// close frees every part that was opened, the last first.
+// close frees every part that was opened, the last one first.
 func (s *service) close() error {
 	var errs []error
 	for _, f := range slices.Backward(s.closers) {
@@ -161,17 +186,8 @@ func (s *service) close() error {
 	return errors.Join(errs...)
 }
 
-// Run runs an instance until ctx ends. Then the listeners stop taking requests and those running end within
-// DrainTimeout; after that the parts behind them stop, and everything is closed.
-func Run(ctx context.Context, c Config) error {
-	s, err := openService(ctx, c)
-	if err != nil {
-		return err
-	}
-	s.printWelcome(c.Out)
-	return errors.Join(s.run(ctx), s.close())
-}
-
+// run starts the background parts and the listeners, and waits for all of them. The background has a context of its
+// own, which ends only after the listeners have drained: running requests need it to the end.
 func (s *service) run(ctx context.Context) error {
 	s.projector.VerifyGenerations(ctx)
 	backgroundCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -206,7 +222,7 @@ func (s *service) run(ctx context.Context) error {
 	return errors.Join(err, background.Wait())
 }
 
-// errorUnlessCanceled is the error of a part that was to run until its context ends.
+// errorUnlessCanceled drops the error of a part whose context has ended: it stopped because it was asked to.
 func errorUnlessCanceled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -214,7 +230,7 @@ func errorUnlessCanceled(ctx context.Context, err error) error {
 	return err
 }
 
-// Version is what the program was built from.
+// Version names what the program was built from: a module version, else the first 12 digits of the commit, else "devel".
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -231,10 +247,11 @@ func Version() string {
 	return "devel"
 }
 
-// logs are the two logs of the service: core holds accounts, keys and places, usage the ticks. They are apart
-// so that millions of ticks never slow the replay of keys; on a server they may be one.
+// logs are the two logs of the service: core holds accounts, keys and locations, usage holds the ticks. They are apart
+// so that millions of ticks never slow the replay of keys. On EventStoreDB both fields are the same store.
 type logs struct{ core, usage eventstore.Store }
 
+// openLogs connects to the event store of the config, or opens the two journals of the data folder.
 func openLogs(ctx context.Context, c Config) (logs, error) {
 	if c.EventStore != "" {
 		server, err := esdb.Open(ctx, c.EventStore, c.Log)
@@ -249,7 +266,7 @@ func openLogs(ctx context.Context, c Config) (logs, error) {
 	}
 	usage, err := openJournal(c, "usage")
 	if err != nil {
-		core.Close() // nothing was written to it
+		core.Close() // its error is dropped: nothing was written
 		return logs{}, err
 	}
 	return logs{core, usage}, nil

@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"lieudit/eventstore"
 	locationsprojections "lieudit/projections/locations"
@@ -19,7 +15,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// openSiteSearch has sites searched in Meilisearch where there is one. It need not be there yet.
+// openSiteSearch prepares the search of sites in Meilisearch where one is configured. It does not connect: the server may
+// still be down.
 func (s *service) openSiteSearch() error {
 	if s.Meilisearch == "" {
 		return nil
@@ -34,8 +31,8 @@ func (s *service) openSiteSearch() error {
 	return nil
 }
 
-// newSearchEngine is the newSearchEngine of sites: in Meilisearch, or in memory and then no older than the last change of an account's places that
-// was seen.
+// newSearchEngine is the engine that searches sites: Meilisearch, or the engine in memory. The one in memory reloads an
+// account's sites when the change notifier has seen a later change of them.
 func (s *service) newSearchEngine() search.Engine {
 	if s.siteIndex != nil {
 		return s.siteIndex
@@ -43,7 +40,8 @@ func (s *service) newSearchEngine() search.Engine {
 	return memory.New(s.registry, func(account string) uint64 { return uint64(s.changes.LastChange(account)) }, s.Now, memory.DefaultMaxSites)
 }
 
-// configuredReadModels are the read configuredReadModels of the core log. That of places fills an outbox where somebody empties it.
+// configuredReadModels are the read models of the core log. With Meilisearch, the one of locations also writes an outbox,
+// and the instance that owns it runs the indexer that empties the outbox.
 func (s *service) configuredReadModels() []projector.Model {
 	all := coreReadModels()
 	for i, m := range all {
@@ -55,8 +53,8 @@ func (s *service) configuredReadModels() []projector.Model {
 	return all
 }
 
-// waitForSearch returns when the search of sites finds what the read model held at a position. That Meilisearch is away was said
-// when it went.
+// waitForSearch blocks until the search finds what the read model of locations held at a position. It is nil at once when
+// Meilisearch is known to be down: the indexer has logged that.
 func (s *service) waitForSearch(ctx context.Context, at eventstore.Position) error {
 	if s.siteIndexer == nil {
 		return nil
@@ -68,29 +66,13 @@ func (s *service) waitForSearch(ctx context.Context, at eventstore.Position) err
 	return err
 }
 
-// registerSiteIndexerMetrics are how the outbox stands, whichever instance empties it.
-func (s *service) registerSiteIndexerMetrics() {
-	gauge := func(name, help string, value func(searchindex.Backlog) int) {
-		s.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			state, err := s.siteIndexer.Backlog(ctx)
-			if err != nil {
-				return math.NaN()
-			}
-			return float64(value(state))
-		}))
-	}
-	gauge("lieudit_outbox_waiting", "Sites that the search is still to be told of.", func(s searchindex.Backlog) int { return s.Pending })
-	gauge("lieudit_outbox_aside", "Sites that the search refused.", func(s searchindex.Backlog) int { return s.Refused })
-}
-
-// siteIndexAdapter is the index of sites as an outbox tells it.
+// siteIndexAdapter is a meili.Index as package searchindex wants it: projections do not import queries, so the types of
+// both sides meet here.
 type siteIndexAdapter struct{ index *meili.Index }
 
 func (x siteIndexAdapter) Open(ctx context.Context) (searchindex.IndexState, error) {
-	told, err := x.index.Open(ctx)
-	return searchindex.IndexState(told), mapIndexError(err)
+	state, err := x.index.Open(ctx)
+	return searchindex.IndexState(state), mapIndexError(err)
 }
 
 func (x siteIndexAdapter) ApplyBatch(ctx context.Context, b searchindex.Batch) error {
@@ -101,7 +83,7 @@ func (x siteIndexAdapter) SaveProgress(ctx context.Context, b searchindex.Batch)
 	return mapIndexError(x.index.SaveProgress(ctx, meili.Batch(b)))
 }
 
-// mapIndexError is an error of the index as the outbox knows it.
+// mapIndexError translates an error of the index into those that the indexer distinguishes.
 func mapIndexError(err error) error {
 	switch {
 	case errors.Is(err, meili.ErrRejected):

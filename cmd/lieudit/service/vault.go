@@ -12,12 +12,12 @@ import (
 	"lieudit/eventstore/vault"
 )
 
-// firstVaultCheckTimeout is how long a start waits for the verdict on the vault. A first comparison with a log of millions of accounts takes longer:
-// it goes on behind, and the instance is not ready before.
+// firstVaultCheckTimeout is how long a start waits for the comparison of the vault with the log. With millions of
+// accounts the first comparison takes longer: it goes on in the background, and the instance is not ready before its end.
 const firstVaultCheckTimeout = 3 * time.Second
 
-// openVault opens the vault, which is apart from the read models because it cannot be made again from the log. One that
-// is not the log's is refused; one that cannot be reached may be there later.
+// openVault opens the vault. It is apart from the read models because it cannot be made again from the log. A vault that
+// belongs to another log, or lacks keys, refuses the start; one that cannot be reached does not.
 func (s *service) openVault(ctx context.Context) error {
 	v, err := vault.New(s.vaultLocation(), s.VaultKey, s.Now)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *service) openVault(ctx context.Context) error {
 	s.vault.OnValid = func() {
 		select {
 		case s.vaultChanged <- struct{}{}:
-		default: // it is told already
+		default: // a value is waiting already
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, firstVaultCheckTimeout)
@@ -45,7 +45,7 @@ func (s *service) openVault(ctx context.Context) error {
 	return nil
 }
 
-// vaultLocation is where the vault is: beside everything embedded, or in Postgres with the read models.
+// vaultLocation is where the vault is: a file of the data folder, or Postgres where the read models are there.
 func (c Config) vaultLocation() string {
 	if c.Postgres != "" {
 		return c.Postgres
@@ -53,8 +53,9 @@ func (c Config) vaultLocation() string {
 	return filepath.Join(c.Data, "vault.db")
 }
 
-// RewrapVault wraps all data keys with a new master key, while no instance runs, and says how many. VaultKey is the master key
-// they are wrapped with now, nil where they are in clear.
+// RewrapVault encrypts all data keys with a new master key and returns how many. c.VaultKey is the present master key, nil
+// where the data keys are in clear. No instance may run meanwhile; an embedded one is noticed by the lock of its folder
+// (*dirlock.HeldError). All keys are changed, or none.
 func RewrapVault(ctx context.Context, c Config, master []byte) (keys int, err error) {
 	if c.Postgres == "" {
 		folder, err := dirlock.Acquire(c.Data, c.Now())
@@ -66,31 +67,33 @@ func RewrapVault(ctx context.Context, c Config, master []byte) (keys int, err er
 	return vault.Rewrap(ctx, c.vaultLocation(), c.VaultKey, master)
 }
 
-// cursorKey is what the cursors of an account are sealed with: they are of no use any more when it is erased.
+// cursorKey is the key that seals an account's cursors. It is the account's data key, so that cursors die with the
+// account's erasure.
 func (s *service) cursorKey(ctx context.Context, account string) ([]byte, error) {
 	return s.vault.Key(ctx, account, true)
 }
 
 const (
-	reopenInterval  = 5 * time.Second // how often unreadable accounts are tried
-	reopenBatchSize = 100             // of them
+	reopenInterval  = 5 * time.Second // how often a batch of unreadable accounts is tried
+	reopenBatchSize = 100             // accounts
 	maxReopenPause  = 10 * time.Minute
 )
 
-// accountReopener has the rows of unreadable accounts written again once their keys are back. It tries a hundred accounts at a
-// time, each for one question to the vault and one short read of the log; one that stops again although its key seems right is
-// tried less and less often.
+// accountReopener has the rows of unreadable accounts written again once their keys are back. Each round tries up to a
+// hundred accounts, at the cost of one question to the vault and one short read of the log each. An account that stops
+// again although its key seems right is tried less and less often. The pauses are kept per account; a backoff of a
+// library would be one timer each.
 type accountReopener struct {
 	unreadableAccounts func(ctx context.Context, after string, limit int) ([]string, error)
 	checkKey           func(ctx context.Context, account string) error
-	refold             func(ctx context.Context, unreadableAccounts ...string) error
+	refold             func(ctx context.Context, accounts ...string) error
 
-	vaultChanged chan struct{} // another vault is there
-	after        string
+	vaultChanged chan struct{} // receives a value when another vault is valid: all accounts are due again
+	after        string        // the last account of the round before; "": begin anew
 	attempts     map[string]attempt
 }
 
-// attempt is when an account may be refolded again.
+// attempt is the last refold of an account: when the next one is due, and the pause before it.
 type attempt struct {
 	next  time.Time
 	pause time.Duration
@@ -101,7 +104,7 @@ func (s *service) newReopener() *accountReopener {
 		unreadableAccounts: s.projector.UnreadableAccounts, refold: s.projector.Refold,
 		checkKey: func(ctx context.Context, account string) error {
 			_, err := s.vault.Key(ctx, account, true)
-			if errors.Is(err, eventstore.ErrDestroyed) { // then its fields are empty
+			if errors.Is(err, eventstore.ErrDestroyed) { // an erased account is readable: its fields are empty
 				return nil
 			}
 			return err
@@ -110,7 +113,7 @@ func (s *service) newReopener() *accountReopener {
 	}
 }
 
-// run tries for as long as ctx goes on. What fails is tried again with the next round.
+// run tries until ctx ends. What fails is tried again in a later round.
 func (r *accountReopener) run(ctx context.Context) error {
 	for {
 		r.reopenDueAccounts(ctx, time.Now())
@@ -125,6 +128,7 @@ func (r *accountReopener) run(ctx context.Context) error {
 	}
 }
 
+// reopenDueAccounts does one round: it refolds the accounts whose pause is over and whose key can be read.
 func (r *accountReopener) reopenDueAccounts(ctx context.Context, now time.Time) error {
 	all, err := r.unreadableAccounts(ctx, r.after, reopenBatchSize)
 	if err != nil {
@@ -147,11 +151,12 @@ func (r *accountReopener) reopenDueAccounts(ctx context.Context, now time.Time) 
 	return r.refold(ctx, due...)
 }
 
+// scheduleRetry doubles an account's pause, and forgets accounts that were not tried for long: they are readable.
 func (r *accountReopener) scheduleRetry(account string, now time.Time) {
 	pause := min(max(2*r.attempts[account].pause, 2*reopenInterval), maxReopenPause)
 	r.attempts[account] = attempt{now.Add(pause), pause}
 	for other, t := range r.attempts {
-		if now.Sub(t.next) > 2*maxReopenPause { // it is long open
+		if now.Sub(t.next) > 2*maxReopenPause {
 			delete(r.attempts, other)
 		}
 	}
