@@ -1,9 +1,15 @@
 package vintages
 
 import (
+	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strings"
 	"time"
 
 	"lieudit/queries/address/vintage"
@@ -84,4 +90,82 @@ func (i Import) openPrevious(ctx context.Context, current string, synthetic bool
 		return nil, &UnreadableCurrentError{errors.Join(err, v.Close())}
 	}
 	return v, nil
+}
+
+// ChecksumError says that a finished vintage is not the one that was meant.
+type ChecksumError struct{ Want, Got string }
+
+func (e *ChecksumError) Error() string {
+	return fmt.Sprintf("its SHA-256 is %s and should be %s", e.Got, e.Want)
+}
+
+var (
+	// ErrMixed: a finished vintage was named beside other files.
+	ErrMixed = errors.New("a finished vintage is imported alone")
+	// ErrUnfinished: a sum was given for files that are no finished vintage.
+	ErrUnfinished = errors.New("a SHA-256 is that of a finished vintage, and this is none")
+)
+
+// IsFinishedVintage says whether the one source is a finished vintage.
+func (s *Sources) IsFinishedVintage() (bool, error) {
+	for _, f := range s.files {
+		text := bufio.NewReader(f.ReadCloser)
+		head, err := text.Peek(16)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, fmt.Errorf("read %s: %w", f.name, err)
+		}
+		f.unread = text
+		if vintage.Signed(head) {
+			if len(s.files) > 1 {
+				return false, fmt.Errorf("%s: %w", f.name, ErrMixed)
+			}
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// importFinished copies the finished vintage to a path and checks all of it.
+func (s *Sources) importFinished(path, sum string) (out vintage.Summary, err error) {
+	defer func() {
+		if err != nil {
+			os.Remove(path) // what is left the next import sweeps
+		}
+	}()
+	name := s.files[0].name
+	got, err := s.copyWithChecksum(path)
+	if err != nil {
+		return out, fmt.Errorf("copy %s: %w", name, err)
+	}
+	if !strings.EqualFold(got, sum) {
+		return out, fmt.Errorf("%s is not the vintage that was meant: %w", name, &ChecksumError{Want: sum, Got: got})
+	}
+	v, err := vintage.Open(path)
+	if err != nil {
+		return out, err
+	}
+	out.Meta, out.Bytes = v.Meta, v.Size()
+	return out, errors.Join(v.Verify(s.ctx), v.Close())
+}
+
+// copyWithChecksum copies the one source and returns its SHA-256.
+func (s *Sources) copyWithChecksum(path string) (sum string, err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	digest := sha256.New()
+	_, err = io.Copy(io.MultiWriter(file, digest), countingReader{s.files[0].unread, s})
+	return hex.EncodeToString(digest.Sum(nil)), errors.Join(err, file.Sync(), file.Close())
+}
+
+// Checksum is the SHA-256 of a vintage's file, by which another instance imports it.
+func (f Folder) Checksum(name string) (string, error) {
+	file, err := os.Open(f.Path(name))
+	if err != nil {
+		return "", err
+	}
+	digest := sha256.New()
+	_, err = io.Copy(digest, file)
+	return hex.EncodeToString(digest.Sum(nil)), errors.Join(err, file.Close())
 }
