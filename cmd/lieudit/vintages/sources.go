@@ -19,25 +19,26 @@ import (
 	"lieudit/queries/address/ban"
 )
 
-// Sources are the files and URLs an import reads, in order.
+// Sources are the open files and URLs that an import reads, in order. One goroutine reads them; BytesRead may be read by
+// others meanwhile.
 type Sources struct {
-	ctx        context.Context
+	ctx        context.Context // ends reading with the import
 	files      []*source
-	TotalBytes int64        // bytes, 0 while one does not say
-	BytesRead  atomic.Int64 // bytes so far
-	Report     ban.Report
+	TotalBytes int64        // 0 when the size of a source is not known
+	BytesRead  atomic.Int64 // so far
+	Report     ban.Report   // rows read, and those left out with their reasons
 }
 
-// source is one open file.
+// source is one open file or the body of one URL.
 type source struct {
 	name string
 	io.ReadCloser
-	unread io.Reader // what is not read yet
+	unread io.Reader // the rest, with what IsFinishedVintage has peeked at
 	size   int64     // -1: not known
-	date   time.Time
+	date   time.Time // of the last change; zero: not known
 }
 
-// OpenSources opens all of them, so that one that is not there is told before anything is read.
+// OpenSources opens all sources, so that a missing one is noticed before anything is read. The context bounds reading too.
 func OpenSources(ctx context.Context, names []string) (*Sources, error) {
 	s := &Sources{ctx: ctx}
 	for _, name := range names {
@@ -89,11 +90,11 @@ func openURL(ctx context.Context, address string) (*source, error) {
 	if u, err := url.Parse(address); err == nil {
 		name = path.Base(u.Path)
 	}
-	date, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // not told: zero
+	date, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // zero when there is none
 	return &source{name: name, ReadCloser: resp.Body, unread: resp.Body, size: resp.ContentLength, date: date}, nil
 }
 
-// Close closes all of them.
+// Close closes all sources.
 func (s *Sources) Close() error {
 	var errs []error
 	for _, f := range s.files {
@@ -104,7 +105,8 @@ func (s *Sources) Close() error {
 
 var datePattern = regexp.MustCompile(`(?:^|\D)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)(?:\D|$)`)
 
-// Millesime is the date in the name of a file, else the date of one: of all of them the latest.
+// Millesime is the latest date of the sources, as 2026-11-21: of each one the date in its name, else that of its last
+// change. It is "" when no source has a date.
 func (s *Sources) Millesime() (latest string) {
 	for _, f := range s.files {
 		date := ""
@@ -119,7 +121,8 @@ func (s *Sources) Millesime() (latest string) {
 	return latest
 }
 
-// Rows gives the rows of all files. Bad ones are in Report.
+// Rows yields the rows of all sources in order. Bad rows are left out and noted in Report; an error of reading is yielded
+// and ends the rows.
 func (s *Sources) Rows(yield func(ban.Row, error) bool) {
 	for _, f := range s.files {
 		for row, err := range ban.Read(countingReader{f.unread, s}, f.name, &s.Report) {
@@ -130,7 +133,7 @@ func (s *Sources) Rows(yield func(ban.Row, error) bool) {
 	}
 }
 
-// countingReader counts what is read, and stops reading when the import is called off.
+// countingReader counts what is read, and fails once the context of the import has ended.
 type countingReader struct {
 	io.Reader
 	sources *Sources
@@ -145,7 +148,8 @@ func (c countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// PeekRows gives the rows after having looked at the first, so that Report knows of it before any is given.
+// PeekRows reads the first row and returns all rows, that one included. Report then says whether the addresses are
+// invented before the first row is yielded. Stop must be called.
 func (s *Sources) PeekRows() (rows iter.Seq2[ban.Row, error], stop func()) {
 	next, stop := iter.Pull2(s.Rows)
 	row, err, ok := next()
