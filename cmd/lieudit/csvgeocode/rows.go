@@ -2,11 +2,16 @@ package csvgeocode
 
 import (
 	"bufio"
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"lieudit/queries/address"
 )
 
 // maxRowBytes is how long a row may be, its line breaks within quotes included.
@@ -83,4 +88,142 @@ func (r *rowReader) readRow() (row, error) {
 	raw := strings.Trim(r.buffered.consume(int(end-r.offset)), "\r\n")
 	r.offset = end
 	return row{raw, fields}, nil
+}
+
+// resultColumnNames are what is written beside each row, with the names that the former national API gave them.
+func resultColumnNames() []string {
+	return []string{"result_latitude", "result_longitude", "result_label", "result_score", "result_score_next", "result_type", "result_id",
+		"result_housenumber", "result_name", "result_street", "result_postcode", "result_city", "result_context", "result_citycode",
+		"result_oldcitycode", "result_oldcity", "result_district", "result_ban_id", "result_verdict", "result_number_found", "result_status"}
+}
+
+// What result_status says.
+const (
+	statusFound    = "ok"
+	statusNotFound = "not-found"
+	statusSkipped  = "skipped" // the row holds no address
+	statusNotText  = "error"   // the row is not text in the file's encoding
+)
+
+// result is what is written beside a row.
+type result struct {
+	status string
+	match  address.Match // when found
+}
+
+// verifyRow asks the engine about a row.
+func (j Job) verifyRow(ctx context.Context, h *header, r row) (result, error) {
+	query := address.Query{Text: h.joinAddress(r), Limit: 1}
+	if code := r.trimmedField(h.postcodeColumn); code != "" {
+		query.Filter.Postcodes = []string{code}
+	}
+	if code := r.trimmedField(h.cityCodeColumn); code != "" {
+		query.Filter.CityCodes = []string{code}
+	}
+	switch {
+	case !utf8.ValidString(r.raw):
+		return result{status: statusNotText}, nil
+	case query.Text == "":
+		return result{status: statusSkipped}, nil
+	}
+	matches, err := j.Engine.Verify(ctx, query)
+	if errors.Is(err, address.ErrUnparsable) || err == nil && len(matches) == 0 {
+		return result{status: statusNotFound}, nil
+	}
+	if err != nil {
+		return result{}, err
+	}
+	return result{statusFound, matches[0]}, nil
+}
+
+// trimmedField is a field without the spaces around it.
+func (r row) trimmedField(i int) string {
+	if i < 0 || i >= len(r.fields) {
+		return ""
+	}
+	return strings.TrimSpace(r.fields[i])
+}
+
+// joinAddress is a row's joinAddress in one line.
+func (h *header) joinAddress(r row) string {
+	var parts []string
+	for _, i := range h.addressColumns {
+		if part := r.trimmedField(i); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// countResult counts a result.
+func (t *Counts) countResult(r result) {
+	t.Rows++
+	switch {
+	case r.status == statusNotFound:
+		t.NotFound++
+	case r.status == statusSkipped:
+		t.Skipped++
+	case r.status == statusNotText:
+		t.Errors++
+	case r.match.Verdict == address.Exact:
+		t.Exact++
+	default:
+		t.Probable++
+	}
+}
+
+// values are the result's fields, in the order of resultColumns.
+func (r result) values() []string {
+	if r.status != statusFound {
+		out := make([]string, len(resultColumnNames()))
+		out[len(out)-1] = r.status
+		return out
+	}
+	m := &r.match
+	numberFound := ""
+	if m.NumberTyped {
+		numberFound = strconv.FormatBool(m.NumberFound)
+	}
+	number := m.Number + m.Rep
+	name := strings.TrimSpace(number + " " + m.Street)
+	if m.Type == address.Municipality {
+		name = m.City
+	}
+	return []string{formatDecimal(m.Lat), formatDecimal(m.Lon), m.Label, formatDecimal(m.Score), formatDecimal(m.Next), string(m.Type), m.ID,
+		number, name, m.Street, m.Postcode, m.City, m.Context(), m.CityCode,
+		m.OldCityCode, m.OldCity, m.District, m.BanID, string(m.Verdict), numberFound, r.status}
+}
+
+func formatDecimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// formatRow is a row with more columns. A row that has too few fields gets empty ones; of one that has too many the last
+// are put together, so that the results stand in their columns.
+func (h *header) formatRow(r row, results []string) string {
+	var out strings.Builder
+	missing := len(h.columns) - len(r.fields)
+	if missing < 0 {
+		rest := strings.Join(r.fields[len(h.columns)-1:], string(h.separator))
+		for _, f := range r.fields[:len(h.columns)-1] {
+			out.WriteString(h.quoteField(f))
+			out.WriteRune(h.separator)
+		}
+		out.WriteString(h.quoteField(rest))
+	} else {
+		out.WriteString(r.raw)
+		out.WriteString(strings.Repeat(string(h.separator), missing))
+	}
+	for _, f := range results {
+		out.WriteRune(h.separator)
+		out.WriteString(h.quoteField(f))
+	}
+	out.WriteString(h.lineEnd)
+	return out.String()
+}
+
+// quoteField is a field as CSV has it.
+func (h *header) quoteField(field string) string {
+	if !strings.ContainsAny(field, "\"\r\n"+string(h.separator)) {
+		return field
+	}
+	return `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
 }
