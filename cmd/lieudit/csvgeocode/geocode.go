@@ -1,6 +1,13 @@
 // Package csvgeocode verifies the addresses of a CSV file, row by row, and writes the file again with the results beside
-// each row, which stays byte for byte what it was. Rows keep their order and memory is bounded. A run that was killed
-// goes on where it was: what is written is known to the byte, so that no row is lost and none comes twice.
+// each row. Its constraint: a row stays byte for byte what it was and keeps its place, memory is bounded, and a run that
+// was killed resumes without losing or repeating a row.
+//
+// Job.Run reads the header (which columns, separator, encoding), opens a partialResult and hands batches of rows from
+// goroutine to goroutine. The writer waits for each batch in the order in which it was read:
+//
+//	rowReader ──> readBatches ──> toVerify ──> verifyBatch (one a processor)
+//	                   │                           │ closes batch.verified
+//	                   └────────> toWrite ──> writeBatches ──> partialResult ──> Out
 package csvgeocode
 
 import (
@@ -17,41 +24,42 @@ import (
 	"lieudit/queries/address"
 )
 
-// Job is a file to work through.
+// Job is one CSV file to geocode.
 type Job struct {
 	In, Out   string
 	Columns   []string // that hold the address, in order; none: all
-	Postcode  string   // column with a postcode that answers must have; may be empty
-	CityCode  string   // column with a commune's code that answers must have; may be empty
-	Separator rune     // 0: the one the header has
+	Postcode  string   // column with the postcode that a match must have; "": no such filter
+	CityCode  string   // column with the commune's INSEE code that a match must have; "": no such filter
+	Separator rune     // between fields; 0: the one that the header uses
 	Encoding  string   // UTF8 or Windows1252
-	Restart   bool     // forget an unfinished run
+	Restart   bool     // drop an unfinished run
 	Engine    *address.Engine
-	Vintage   string              // which one the engine answers from
-	Progress  func(Counts, int64) // told the bytes read of the file; may be nil
+	Vintage   string              // name of the engine's vintage; a resumed run must have the same
+	Progress  func(Counts, int64) // receives the counts and the bytes read of In after each batch; may be nil
 }
 
-// The encodings there are.
+// Encodings of a file.
 const (
 	UTF8        = "utf-8"
 	Windows1252 = "windows-1252"
 )
 
-// Counts counts rows.
+// Counts is the number of rows, in all and by result.
 type Counts struct {
 	Rows     int `json:"lignes"`
 	Exact    int `json:"exactes"`
 	Probable int `json:"probables"`
 	NotFound int `json:"introuvables"`
-	Skipped  int `json:"vides"`
-	Errors   int `json:"erreurs"` // not text
+	Skipped  int `json:"vides"`   // without an address
+	Errors   int `json:"erreurs"` // not text in the file's encoding
 }
 
-// ErrResultExists: the result is there already.
+// ErrResultExists says that Out exists already. It is never overwritten.
 var ErrResultExists = errors.New("there is a result already")
 
-// Run works through the file and puts the result into place. When it returns an error, another Run of the same job
-// goes on from there.
+// Run geocodes the file and renames the result to Out once it is complete. After an error or a kill, another Run of the
+// same job resumes. Its errors are *FormatError, *ColumnError, ErrResultExists, ErrRunMismatch, ErrRunInProgress and those
+// of files; the counts are valid beside an error too.
 func (j Job) Run(ctx context.Context) (Counts, error) {
 	if _, err := os.Lstat(j.Out); err == nil {
 		return Counts{}, fmt.Errorf("%s: %w", j.Out, ErrResultExists)
@@ -73,33 +81,33 @@ func (j Job) Run(ctx context.Context) (Counts, error) {
 
 const (
 	batchRows = 256
-	saveEvery = time.Second
+	saveEvery = time.Second // what a kill may cost
 )
 
-// batch is rows on their way: read, then verified, then written in the order they were read.
+// batch is some rows that are read, verified and written together.
 type batch struct {
 	rows      []row
-	endOffset int64 // of the last row, in the text
-	output    string
-	counts    Counts
-	verified  chan struct{}
+	endOffset int64         // end of the last row, in bytes of the decoded text
+	output    string        // lines to write; valid once verified is closed
+	counts    Counts        // of these rows; valid once verified is closed
+	verified  chan struct{} // closed by verifyBatch
 }
 
-// processRows verifies the rows that are left, on all processors, and writes them in order. What was written when it ends, for
-// whatever reason, is saved.
-func (j Job) processRows(ctx context.Context, h header, d *partialResult) (err error) {
-	s, err := j.openText(d.state.BytesRead)
+// processRows verifies the remaining rows on all processors and writes them in order. Whatever ends it, what was written
+// by then is saved.
+func (j Job) processRows(ctx context.Context, h header, p *partialResult) (err error) {
+	s, err := j.openText(p.state.BytesRead)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.saveProgress(), s.file.Close()) }()
+	defer func() { err = errors.Join(err, p.saveProgress(), s.file.Close()) }()
 	group, ctx := errgroup.WithContext(ctx)
 	toVerify := make(chan *batch)
-	toWrite := make(chan *batch, 2*runtime.GOMAXPROCS(0)) // how far reading runs ahead
+	toWrite := make(chan *batch, 2*runtime.GOMAXPROCS(0)) // bounds how far reading is ahead of writing
 	group.Go(func() error {
 		defer close(toVerify)
 		defer close(toWrite)
-		return readBatches(ctx, newRowReader(s, h.separator, d.state.BytesRead), toVerify, toWrite)
+		return readBatches(ctx, newRowReader(s, h.separator, p.state.BytesRead), toVerify, toWrite)
 	})
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() error {
@@ -111,11 +119,11 @@ func (j Job) processRows(ctx context.Context, h header, d *partialResult) (err e
 			return nil
 		})
 	}
-	group.Go(func() error { return j.writeBatches(ctx, d, toWrite) })
+	group.Go(func() error { return j.writeBatches(ctx, p, toWrite) })
 	return group.Wait()
 }
 
-// readBatches cuts the rows into batches and hands each out twice: to whoever is free, and in order to the writer.
+// readBatches cuts the rows into batches and sends each to the writer, in order, and to the next free verifier.
 func readBatches(ctx context.Context, reader *rowReader, toVerify, toWrite chan<- *batch) error {
 	for {
 		b := &batch{verified: make(chan struct{})}
@@ -139,6 +147,7 @@ func readBatches(ctx context.Context, reader *rowReader, toVerify, toWrite chan<
 	}
 }
 
+// sendBatch is false when the context ended first.
 func sendBatch(ctx context.Context, to chan<- *batch, b *batch) bool {
 	select {
 	case to <- b:
@@ -148,7 +157,7 @@ func sendBatch(ctx context.Context, to chan<- *batch, b *batch) bool {
 	}
 }
 
-// verifyBatch makes the lines of a batch.
+// verifyBatch verifies the rows of a batch and formats its lines.
 func (j Job) verifyBatch(ctx context.Context, h *header, b *batch) error {
 	var lines []byte
 	for _, r := range b.rows {
@@ -164,8 +173,8 @@ func (j Job) verifyBatch(ctx context.Context, h *header, b *batch) error {
 	return nil
 }
 
-// writeBatches adds the batches to the draft in order, and makes them sure now and then.
-func (j Job) writeBatches(ctx context.Context, d *partialResult, toWrite <-chan *batch) error {
+// writeBatches appends the batches to the partial result in order, and saves progress every saveEvery.
+func (j Job) writeBatches(ctx context.Context, p *partialResult, toWrite <-chan *batch) error {
 	savedAt := time.Now()
 	for b := range toWrite {
 		select {
@@ -173,18 +182,18 @@ func (j Job) writeBatches(ctx context.Context, d *partialResult, toWrite <-chan 
 		case <-ctx.Done():
 		}
 		if err := ctx.Err(); err != nil {
-			return err // at the next batch, not at whichever the two channels let through
+			return err // both channels may have been ready, and a batch that is not verified is never written
 		}
-		d.appendText(b.output)
-		d.state.BytesRead = b.endOffset
-		d.state.Counts.addCounts(b.counts)
+		p.appendText(b.output)
+		p.state.BytesRead = b.endOffset
+		p.state.Counts.addCounts(b.counts)
 		if j.Progress != nil {
-			j.Progress(d.state.Counts, d.state.BytesRead)
+			j.Progress(p.state.Counts, p.state.BytesRead)
 		}
 		if time.Since(savedAt) < saveEvery {
 			continue
 		}
-		if err := d.saveProgress(); err != nil {
+		if err := p.saveProgress(); err != nil {
 			return err
 		}
 		savedAt = time.Now()
@@ -192,11 +201,11 @@ func (j Job) writeBatches(ctx context.Context, d *partialResult, toWrite <-chan 
 	return nil
 }
 
-func (t *Counts) addCounts(o Counts) {
-	t.Rows += o.Rows
-	t.Exact += o.Exact
-	t.Probable += o.Probable
-	t.NotFound += o.NotFound
-	t.Skipped += o.Skipped
-	t.Errors += o.Errors
+func (c *Counts) addCounts(o Counts) {
+	c.Rows += o.Rows
+	c.Exact += o.Exact
+	c.Probable += o.Probable
+	c.NotFound += o.NotFound
+	c.Skipped += o.Skipped
+	c.Errors += o.Errors
 }

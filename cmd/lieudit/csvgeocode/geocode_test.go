@@ -21,7 +21,7 @@ const addressCSV = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lo
 	"48095_b_00012;12;bis;Avenue Foch;48000;48095;Mende;3.495;44.518\n" +
 	"93010_c_00001;1;;Rue Carnot;93140;93010;Bondy;2.48;48.9\n"
 
-// newTestEngine is an engine that knows three addresses.
+// newTestEngine builds an engine that knows three addresses.
 var newTestEngine = sync.OnceValues(func() (*address.Engine, error) {
 	dir, err := os.MkdirTemp("", "lieudit-")
 	if err != nil {
@@ -44,7 +44,7 @@ var newTestEngine = sync.OnceValues(func() (*address.Engine, error) {
 	return address.New(v, communes), nil
 })
 
-// newTestJob is one on a file that holds the text.
+// newTestJob returns a job for a file with the text.
 func newTestJob(t *testing.T, text string) Job {
 	t.Helper()
 	engine, err := newTestEngine()
@@ -58,14 +58,14 @@ func newTestJob(t *testing.T, text string) Job {
 	return Job{In: in, Out: in + ".out", Encoding: UTF8, Engine: engine, Vintage: "v1"}
 }
 
-// runJob runs a job and returns the lines it wrote.
+// runJob runs a job and returns the file it wrote.
 func runJob(t *testing.T, j Job) (string, Counts) {
 	t.Helper()
-	tally, err := j.Run(t.Context())
+	counts, err := j.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readFile(t, j.Out), tally
+	return readFile(t, j.Out), counts
 }
 
 func readFile(t *testing.T, path string) string {
@@ -101,14 +101,14 @@ func TestRowsStayAsTheyAreAndGetTheirResults(t *testing.T) {
 			if name == "no end of the last line" {
 				j.Separator = ';'
 			}
-			got, tally := runJob(t, j)
+			got, counts := runJob(t, j)
 			for _, want := range c.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("%q is not in %q", want, got)
 				}
 			}
-			if tally.Rows != 1 {
-				t.Errorf("%d rows were counted, want 1", tally.Rows)
+			if counts.Rows != 1 {
+				t.Errorf("%d rows were counted, want 1", counts.Rows)
 			}
 		})
 	}
@@ -132,12 +132,12 @@ func TestColumnsAndFiltersAreTheNamedOnes(t *testing.T) {
 	text := "nom;rue;cp;code\nBondy;1 rue Carnot;93140;93010\nx;1 rue Carnot;48000;48095\n"
 	j := newTestJob(t, text)
 	j.Columns, j.CityCode = []string{"rue", "cp"}, "code"
-	got, tally := runJob(t, j)
+	got, counts := runJob(t, j)
 	if lines := strings.Split(got, "\n"); !strings.Contains(lines[1], ";93010_c_00001;") || strings.Contains(lines[2], "93010_c_00001") {
 		t.Errorf("got %q", got)
 	}
-	if tally.Exact != 1 {
-		t.Errorf("%d exact, want 1", tally.Exact)
+	if counts.Exact != 1 {
+		t.Errorf("%d exact, want 1", counts.Exact)
 	}
 	var column *ColumnError
 	other := newTestJob(t, text)
@@ -151,7 +151,7 @@ func TestColumnsAndFiltersAreTheNamedOnes(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCSVIsRefusedForWhatItIs(t *testing.T) {
+func TestAFileThatIsNoCSVIsRefusedWithItsKind(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"": "empty", "\n \n": "empty", "\x1f\x8bxx": "gzip", "PK\x03\x04": "zip", "a\x00b\n": "binary", "\xff\xfea\x00\n": "binary",
@@ -167,7 +167,7 @@ func TestWhatIsNoCSVIsRefusedForWhatItIs(t *testing.T) {
 	}
 }
 
-// manyRows is a file of so many rows that each differ.
+// manyRows is a file of n rows of different lengths.
 func manyRows(n int) string {
 	var b bytes.Buffer
 	b.WriteString("n;a\n")
@@ -177,7 +177,7 @@ func manyRows(n int) string {
 	return b.String()
 }
 
-func TestInterruptedRunsGoOnAndWriteTheSame(t *testing.T) {
+func TestInterruptedRunsResumeAndWriteTheSame(t *testing.T) {
 	t.Parallel()
 	text := manyRows(8 * batchRows)
 	want, _ := runJob(t, newTestJob(t, text))
@@ -191,15 +191,15 @@ func TestInterruptedRunsGoOnAndWriteTheSame(t *testing.T) {
 				cancel()
 			}
 		}
-		tally, err := j.Run(ctx)
+		counts, err := j.Run(ctx)
 		cancel()
 		if err == nil {
-			if tally.Rows != 8*batchRows {
-				t.Errorf("%d rows were counted, want %d", tally.Rows, 8*batchRows)
+			if counts.Rows != 8*batchRows {
+				t.Errorf("%d rows were counted, want %d", counts.Rows, 8*batchRows)
 			}
 			break
 		}
-		appendGarbage(t, j.Out+".part") // what a kill leaves after the last state that is sure
+		appendGarbage(t, j.Out+".part") // what a kill leaves behind the last saved progress
 	}
 	if got := readFile(t, j.Out); got != want {
 		t.Errorf("the result differs from that of one run: %d bytes, want %d", len(got), len(want))
@@ -221,7 +221,7 @@ func appendGarbage(t *testing.T, path string) {
 	}
 }
 
-func TestAnUnfinishedRunOfSomethingElseIsNotGoneOnWith(t *testing.T) {
+func TestAnUnfinishedRunOfAnotherInputIsNotResumed(t *testing.T) {
 	t.Parallel()
 	j := newTestJob(t, manyRows(10))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -231,13 +231,13 @@ func TestAnUnfinishedRunOfSomethingElseIsNotGoneOnWith(t *testing.T) {
 	}
 	j.Vintage = "v2"
 	if _, err := j.Run(t.Context()); !errors.Is(err, ErrRunMismatch) {
-		t.Errorf("got %v, want ErrOther", err)
+		t.Errorf("got %v, want ErrRunMismatch", err)
 	}
 	j.Restart = true
-	if _, tally := runJob(t, j); tally.Rows != 10 {
-		t.Errorf("%d rows, want 10", tally.Rows)
+	if _, counts := runJob(t, j); counts.Rows != 10 {
+		t.Errorf("%d rows, want 10", counts.Rows)
 	}
 	if _, err := j.Run(t.Context()); !errors.Is(err, ErrResultExists) {
-		t.Errorf("got %v, want ErrDone", err)
+		t.Errorf("got %v, want ErrResultExists", err)
 	}
 }

@@ -15,20 +15,20 @@ import (
 
 const bom = "\ufeff"
 
-// header is what the first line of a file settles.
+// header is what the first line of a file determines.
 type header struct {
 	columns        []string
 	raw            string // the line without its end and without a byte order mark
 	hasBOM         bool
-	lineEnd        string // of lines
+	lineEnd        string // "\n" or "\r\n"
 	separator      rune
-	rowsOffset     int64 // where the rows begin
-	addressColumns []int // columns of the address
-	postcodeColumn int   // -1: none
-	cityCodeColumn int   // -1: none
+	rowsOffset     int64 // offset of the first row, in bytes of the decoded text
+	addressColumns []int // indexes of the address columns
+	postcodeColumn int   // index; -1: none
+	cityCodeColumn int   // index; -1: none
 }
 
-// ColumnError is a column that the file does not have, or one it has and should not.
+// ColumnError names a column that the file lacks, or a result column that it has already.
 type ColumnError struct {
 	Column         string
 	AlreadyPresent bool
@@ -42,12 +42,12 @@ func (e *ColumnError) Error() string {
 	return fmt.Sprintf("there is no column %q; the columns are: %s", e.Column, strings.Join(e.Columns, ", "))
 }
 
-// FormatError is a file that is no CSV.
+// FormatError says why a file is no CSV.
 type FormatError struct{ Reason string }
 
 func (e *FormatError) Error() string { return "this is no CSV file: " + e.Reason }
 
-// openText is the text of the file from a position on.
+// openText opens the file as UTF-8 text from an offset of the decoded text on.
 func (j Job) openText(offset int64) (*textReader, error) {
 	file, err := os.Open(j.In)
 	if err != nil {
@@ -63,12 +63,13 @@ func (j Job) openText(offset int64) (*textReader, error) {
 	return s, nil
 }
 
-// textReader is the text of a file.
+// textReader is the decoded text of a file.
 type textReader struct {
 	io.Reader
 	file *os.File
 }
 
+// readHeader reads the first line and finds the columns of the job in it.
 func (j Job) readHeader() (h header, err error) {
 	s, err := j.openText(0)
 	if err != nil {
@@ -93,7 +94,8 @@ func (j Job) readHeader() (h header, err error) {
 	return h, h.resolveColumns(j)
 }
 
-// findFormatProblem says what is wrong with the beginning of a file, if anything is.
+// findFormatProblem says why the beginning of a file is no CSV, "" when it may be one. A cut beginning may end within a
+// character.
 func findFormatProblem(start []byte, isCut bool) string {
 	for isCut && len(start) > 0 && !utf8.RuneStart(start[len(start)-1]) {
 		start = start[:len(start)-1]
@@ -114,7 +116,7 @@ func findFormatProblem(start []byte, isCut bool) string {
 	return ""
 }
 
-// detectSeparator is what the header has most of.
+// detectSeparator is the separator that occurs most often in the header.
 func detectSeparator(start []byte) rune {
 	line, _, _ := bytes.Cut(start, []byte("\n"))
 	best, highest := ',', 0
@@ -126,7 +128,7 @@ func detectSeparator(start []byte) rune {
 	return best
 }
 
-// parseColumns reads the header's columns.
+// parseColumns reads the header's columns, its line end and where the rows begin.
 func (h *header) parseColumns(start []byte) error {
 	rows := newRowReader(bytes.NewReader(start), h.separator, 0)
 	row, err := rows.readRow()
@@ -144,7 +146,7 @@ func (h *header) parseColumns(start []byte) error {
 	return nil
 }
 
-// resolveColumns finds the columns of the job.
+// resolveColumns finds the job's columns in the header. An unknown one, or results of another run, are a *ColumnError.
 func (h *header) resolveColumns(j Job) error {
 	for _, c := range resultColumnNames() {
 		if slices.Contains(h.columns, c) {
@@ -173,7 +175,7 @@ func (h *header) resolveColumns(j Job) error {
 	return nil
 }
 
-// columnIndex is where a column is; that of no column is -1.
+// columnIndex is the index of a column, spaces around its name aside; -1 for the empty name.
 func (h *header) columnIndex(column string) (int, error) {
 	if column == "" {
 		return -1, nil

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// runState is how far a run has come: both positions and the counts belong together.
+// runState is the progress of a run. The two offsets and the counts belong together: they are saved as one.
 type runState struct {
 	Input        inputIdentity `json:"de"`
 	BytesRead    int64         `json:"lu"`
@@ -21,7 +21,7 @@ type runState struct {
 	Counts       Counts        `json:"compte"`
 }
 
-// inputIdentity is what a run must have in common with the one it goes on with.
+// inputIdentity is what a run must have in common with the unfinished one that it resumes.
 type inputIdentity struct {
 	Size      int64     `json:"octets"`
 	Modified  time.Time `json:"modifie_le"`
@@ -38,21 +38,23 @@ func (o inputIdentity) isEqual(p inputIdentity) bool {
 		o.Separator == p.Separator && o.Encoding == p.Encoding && o.Vintage == p.Vintage
 }
 
-// ErrRunMismatch: an unfinished run was about something else.
+// ErrRunMismatch says that the unfinished run was about another input.
 var ErrRunMismatch = errors.New("an unfinished run was of another file, other columns or another vintage")
 
-// ErrRunInProgress: another run writes the same result.
+// ErrRunInProgress says that another process writes the same result.
 var ErrRunInProgress = errors.New("another run is at work on it")
 
-// partialResult is the result as far as it is written, in a file of its own, with its state in another.
+// partialResult is an unfinished result: the rows written so far in Out.part, the progress in Out.resume. Bytes of Out.part
+// beyond BytesWritten are leftovers of a kill; a resumed run cuts them off. The open file is the lock between two runs;
+// gofrs/flock would open it a second time for what is one call here.
 type partialResult struct {
 	file      *os.File
 	writer    *bufio.Writer
 	state     runState
-	statePath string // of the state
+	statePath string
 }
 
-// openPartialResult begins a result, or goes on with one.
+// openPartialResult begins a result or resumes one.
 func (j Job) openPartialResult(h header) (_ *partialResult, err error) {
 	info, err := os.Stat(j.In)
 	if err != nil {
@@ -63,73 +65,75 @@ func (j Job) openPartialResult(h header) (_ *partialResult, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &partialResult{file: file, statePath: j.Out + ".resume"}
-	if err := d.startOrResume(j, h, input); err != nil {
+	p := &partialResult{file: file, statePath: j.Out + ".resume"}
+	if err := p.startOrResume(j, h, input); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return d, nil
+	return p, nil
 }
 
-func (d *partialResult) startOrResume(j Job, h header, input inputIdentity) error {
-	if err := syscall.Flock(int(d.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("%s: %w", d.file.Name(), ErrRunInProgress)
+// startOrResume locks the file, and leaves it at the end of what counts: the header of a new run, or the rows of the
+// unfinished one.
+func (p *partialResult) startOrResume(j Job, h header, input inputIdentity) error {
+	if err := syscall.Flock(int(p.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("%s: %w", p.file.Name(), ErrRunInProgress)
 	}
-	found, err := d.loadState()
+	found, err := p.loadState()
 	if err != nil {
 		return err
 	}
 	isNew := !found || j.Restart
-	if !isNew && !d.state.Input.isEqual(input) {
-		return fmt.Errorf("%s: %w", d.statePath, ErrRunMismatch)
+	if !isNew && !p.state.Input.isEqual(input) {
+		return fmt.Errorf("%s: %w", p.statePath, ErrRunMismatch)
 	}
 	if isNew {
-		d.state = runState{Input: input, BytesRead: h.rowsOffset}
+		p.state = runState{Input: input, BytesRead: h.rowsOffset}
 	}
-	if err := d.file.Truncate(d.state.BytesWritten); err != nil {
+	if err := p.file.Truncate(p.state.BytesWritten); err != nil {
 		return err
 	}
-	if _, err := d.file.Seek(d.state.BytesWritten, 0); err != nil {
+	if _, err := p.file.Seek(p.state.BytesWritten, 0); err != nil {
 		return err
 	}
-	d.writer = bufio.NewWriterSize(d.file, 1<<18)
+	p.writer = bufio.NewWriterSize(p.file, 1<<18)
 	if !isNew {
 		return nil
 	}
 	if h.hasBOM {
-		d.appendText(bom)
+		p.appendText(bom)
 	}
-	d.appendText(h.formatRow(row{raw: h.raw, fields: h.columns}, resultColumnNames()))
-	return d.saveProgress()
+	p.appendText(h.formatRow(row{raw: h.raw, fields: h.columns}, resultColumnNames()))
+	return p.saveProgress()
 }
 
-// loadState reads the state of an unfinished run, if there is one.
-func (d *partialResult) loadState() (found bool, err error) {
-	text, err := os.ReadFile(d.statePath)
+// loadState reads the progress of an unfinished run, if there is one.
+func (p *partialResult) loadState() (found bool, err error) {
+	text, err := os.ReadFile(p.statePath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return true, json.Unmarshal(text, &d.state)
+	return true, json.Unmarshal(text, &p.state)
 }
 
-// appendText writes text, which is not sure before save. An error comes up there.
-func (d *partialResult) appendText(text string) {
-	n, _ := d.writer.WriteString(text)
-	d.state.BytesWritten += int64(n)
+// appendText buffers text. It is durable after saveProgress, which also returns the error of writing it.
+func (p *partialResult) appendText(text string) {
+	n, _ := p.writer.WriteString(text)
+	p.state.BytesWritten += int64(n)
 }
 
-// saveProgress makes what was added sure, then the state that counts it.
-func (d *partialResult) saveProgress() error {
-	if err := errors.Join(d.writer.Flush(), d.file.Sync()); err != nil {
+// saveProgress syncs the rows first and then replaces the progress that counts them.
+func (p *partialResult) saveProgress() error {
+	if err := errors.Join(p.writer.Flush(), p.file.Sync()); err != nil {
 		return err
 	}
-	text, err := json.Marshal(d.state)
+	text, err := json.Marshal(p.state)
 	if err != nil {
 		return err
 	}
-	next, err := os.Create(d.statePath + ".new")
+	next, err := os.Create(p.statePath + ".new")
 	if err != nil {
 		return err
 	}
@@ -137,19 +141,19 @@ func (d *partialResult) saveProgress() error {
 	if err := errors.Join(err, next.Sync(), next.Close()); err != nil {
 		return err
 	}
-	return os.Rename(next.Name(), d.statePath)
+	return os.Rename(next.Name(), p.statePath)
 }
 
-func (d *partialResult) close() error { return d.file.Close() }
+func (p *partialResult) close() error { return p.file.Close() }
 
-// moveIntoPlace puts the result into place.
-func (d *partialResult) moveIntoPlace(out string) error {
-	err := errors.Join(d.saveProgress(), d.file.Close())
+// moveIntoPlace renames the complete result to its final name and removes the progress.
+func (p *partialResult) moveIntoPlace(out string) error {
+	err := errors.Join(p.saveProgress(), p.file.Close())
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(strings.TrimSuffix(d.statePath, ".resume")+".part", out); err != nil {
+	if err := os.Rename(strings.TrimSuffix(p.statePath, ".resume")+".part", out); err != nil {
 		return err
 	}
-	return os.Remove(d.statePath)
+	return os.Remove(p.statePath)
 }

@@ -17,31 +17,32 @@ import (
 // maxRowBytes is how long a row may be, its line breaks within quotes included.
 const maxRowBytes = 1 << 20
 
-// errUnclosedQuote: a row is longer than any should be.
+// errUnclosedQuote says that a row is longer than maxRowBytes.
 var errUnclosedQuote = errors.New("it does not end: a quote is not closed")
 
-// row is one row of the file: as it is written, and its fields.
+// row is one row of the file: its text and its fields.
 type row struct {
-	raw    string // without its end
+	raw    string // without its line end
 	fields []string
 }
 
-// rowReader reads rows and knows where each of them ends.
+// rowReader reads rows with their text. encoding/csv gives fields only, so a retainingReader below it keeps the text that
+// the CSV reader has read, and the CSV reader's offset says where a row ends in it. Offsets count the decoded text.
 type rowReader struct {
 	csv      *csv.Reader
 	buffered *retainingReader
-	offset   int64 // where the last row ends, in the text of the whole file
+	offset   int64 // end of the last row
 	start    int64 // where the reader began
 }
 
-// readBufferSize is how much of the text is read at once.
+// readBufferSize is how many bytes the CSV reader reads at once.
 const readBufferSize = 1 << 16
 
-// retainingReader passes text on and keeps what is not taken yet.
+// retainingReader keeps the text that passes through it until consume takes it.
 type retainingReader struct {
 	io.Reader
 	retained []byte
-	consumed int // of text
+	consumed int // leading bytes of retained that were consumed
 }
 
 func (k *retainingReader) Read(p []byte) (int, error) {
@@ -55,13 +56,14 @@ func (k *retainingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// consume returns the next n bytes of the retained text and lets go of them.
 func (k *retainingReader) consume(n int) string {
 	text := string(k.retained[k.consumed : k.consumed+n])
 	k.consumed += n
 	return text
 }
 
-// peekLine is how what comes next begins.
+// peekLine is the beginning of the first line not consumed yet, for messages.
 func (k *retainingReader) peekLine() string {
 	next := strings.TrimLeft(string(k.retained[k.consumed:min(k.consumed+60, len(k.retained))]), "\r\n")
 	line, _, _ := strings.Cut(next, "\n")
@@ -75,7 +77,7 @@ func newRowReader(text io.Reader, separator rune, offset int64) *rowReader {
 	return &rowReader{csv: c, buffered: k, offset: offset, start: offset}
 }
 
-// readRow is the next row that is not empty; io.EOF: there is none.
+// readRow reads the next row that is not empty. At the end it returns io.EOF.
 func (r *rowReader) readRow() (row, error) {
 	fields, err := r.csv.Read()
 	if errors.Is(err, io.EOF) {
@@ -90,14 +92,15 @@ func (r *rowReader) readRow() (row, error) {
 	return row{raw, fields}, nil
 }
 
-// resultColumnNames are what is written beside each row, with the names that the former national API gave them.
+// resultColumnNames are the columns written beside each row. The names are those of the CSV service of the former national
+// address API, which customers' programs know.
 func resultColumnNames() []string {
 	return []string{"result_latitude", "result_longitude", "result_label", "result_score", "result_score_next", "result_type", "result_id",
 		"result_housenumber", "result_name", "result_street", "result_postcode", "result_city", "result_context", "result_citycode",
 		"result_oldcitycode", "result_oldcity", "result_district", "result_ban_id", "result_verdict", "result_number_found", "result_status"}
 }
 
-// What result_status says.
+// Values of result_status.
 const (
 	statusFound    = "ok"
 	statusNotFound = "not-found"
@@ -108,10 +111,10 @@ const (
 // result is what is written beside a row.
 type result struct {
 	status string
-	match  address.Match // when found
+	match  address.Match // valid with statusFound
 }
 
-// verifyRow asks the engine about a row.
+// verifyRow verifies the address of a row. An error is one of the engine: a row that cannot be verified is a result.
 func (j Job) verifyRow(ctx context.Context, h *header, r row) (result, error) {
 	query := address.Query{Text: h.joinAddress(r), Limit: 1}
 	if code := r.trimmedField(h.postcodeColumn); code != "" {
@@ -144,7 +147,7 @@ func (r row) trimmedField(i int) string {
 	return strings.TrimSpace(r.fields[i])
 }
 
-// joinAddress is a row's joinAddress in one line.
+// joinAddress joins the address columns of a row in one line.
 func (h *header) joinAddress(r row) string {
 	var parts []string
 	for _, i := range h.addressColumns {
@@ -155,24 +158,24 @@ func (h *header) joinAddress(r row) string {
 	return strings.Join(parts, " ")
 }
 
-// countResult counts a result.
-func (t *Counts) countResult(r result) {
-	t.Rows++
+// countResult counts one row by its result.
+func (c *Counts) countResult(r result) {
+	c.Rows++
 	switch {
 	case r.status == statusNotFound:
-		t.NotFound++
+		c.NotFound++
 	case r.status == statusSkipped:
-		t.Skipped++
+		c.Skipped++
 	case r.status == statusNotText:
-		t.Errors++
+		c.Errors++
 	case r.match.Verdict == address.Exact:
-		t.Exact++
+		c.Exact++
 	default:
-		t.Probable++
+		c.Probable++
 	}
 }
 
-// values are the result's fields, in the order of resultColumns.
+// values are the result's fields, in the order of resultColumnNames.
 func (r result) values() []string {
 	if r.status != statusFound {
 		out := make([]string, len(resultColumnNames()))
@@ -196,8 +199,8 @@ func (r result) values() []string {
 
 func formatDecimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// formatRow is a row with more columns. A row that has too few fields gets empty ones; of one that has too many the last
-// are put together, so that the results stand in their columns.
+// formatRow formats a row with the results behind it. So that the results stand in their columns, a row with too few
+// fields gets empty ones, and in a row with too many the surplus fields are joined with the last.
 func (h *header) formatRow(r row, results []string) string {
 	var out strings.Builder
 	missing := len(h.columns) - len(r.fields)
@@ -220,7 +223,7 @@ func (h *header) formatRow(r row, results []string) string {
 	return out.String()
 }
 
-// quoteField is a field as CSV has it.
+// quoteField quotes a field where CSV demands it.
 func (h *header) quoteField(field string) string {
 	if !strings.ContainsAny(field, "\"\r\n"+string(h.separator)) {
 		return field
