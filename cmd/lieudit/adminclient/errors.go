@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// UnreachableError says that nothing answered.
+// UnreachableError says that a request got no answer.
 type UnreachableError struct {
 	Address string
 	Err     error
@@ -19,30 +19,31 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// APIError is an answer that is not a success.
+// APIError is an answer whose status is not 2xx.
 type APIError struct {
 	Status      int
-	Code        string // of a detail that has one
-	Lines       []string
+	Code        string          // of a detail that has one, such as reduction_suspecte
+	Lines       []string        // the detail for people, never empty
 	FieldErrors []FieldError    // of a detail that is a list of broken rules
-	Detail      json.RawMessage // as it came, nil when there was none
+	Detail      json.RawMessage // as the service sent it, nil when there was none
 }
 
-// FieldError is a broken rule: where, and what.
+// FieldError is one broken rule of a request: Loc is the path to the field, Msg the rule.
 type FieldError struct {
 	Loc []any  `json:"loc"`
 	Msg string `json:"msg"`
 }
 
-// Error is the detail as people read it: a line, or one for each field that is wrong.
+// Error is the detail for people: one line, or one for each wrong field.
 func (e *APIError) Error() string { return strings.Join(e.Lines, "\n") }
 
-// codedDetail is every form section 7 of the specification gives to a codedDetail.
+// codedDetail is a detail with a code, or a bare body with a message (section 7 of the specification).
 type codedDetail struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
+// newAPIError reads the body of a refusal. A body of an unknown form is a line that names status and path.
 func newAPIError(status int, path string, responseBody []byte) error {
 	var unwrapped codedDetail
 	var wrapped struct {
@@ -64,6 +65,7 @@ func newAPIError(status int, path string, responseBody []byte) error {
 	return e
 }
 
+// parseDetail reads a detail: a text, a list of broken rules or a code with a message.
 func (e *APIError) parseDetail(raw json.RawMessage) {
 	e.Detail = raw
 	var text string
@@ -82,7 +84,8 @@ func (e *APIError) parseDetail(raw json.RawMessage) {
 	}
 }
 
-// Row is the place in a list of the body that an item is about, and what of it is wrong; false when it is about no row.
+// Row is the index in a list of the body that the error is about, and the field of that row. Ok is false when the error is
+// about no row of the list.
 func (i FieldError) Row(list string) (row int, field string, ok bool) {
 	if len(i.Loc) < 3 || i.Loc[1] != list {
 		return 0, "", false
@@ -91,7 +94,7 @@ func (i FieldError) Row(list string) (row int, field string, ok bool) {
 	return int(n), FieldError{Loc: append([]any{""}, i.Loc[3:]...)}.fieldPath(), ok
 }
 
-// fieldPath is where an item points to, without the part of the request it is in.
+// fieldPath is the path to the field, such as sites[3].lat, without the part of the request (body, query) it is in.
 func (i FieldError) fieldPath() string {
 	var path strings.Builder
 	for k, part := range i.Loc {
