@@ -24,11 +24,8 @@ func startAttackedProcess(t *testing.T, command ...string) (*process, *testServi
 	}
 	p := launchProcess(t, t.TempDir(), command...)
 	p.waitForOutput(t, "/locations/search")
-	svc := &testService{
-		data: p.data, api: "http://" + p.api + "/services/v1", area: "http://" + p.area + "/customer-area/v1", ops: "http://" + p.ops,
-		operator: strings.TrimSpace(string(mustReadFile(t, filepath.Join(p.data, "operator-token")))),
-		client:   &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{DisableKeepAlives: true}},
-	}
+	svc := p.testService(t)
+	svc.client = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	return p, svc
 }
 

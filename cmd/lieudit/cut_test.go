@@ -1,18 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"lieudit/schemas/deadlinetest"
 )
 
 // TestASyncCutByKillIsThereWholeOrNotAtAll kills the service while it takes syncs that are staged, and looks at what is
@@ -23,31 +18,28 @@ func TestASyncCutByKillIsThereWholeOrNotAtAll(t *testing.T) {
 	data := t.TempDir()
 	p := startProcess(t, data)
 	p.waitForOutput(t, "/locations/search")
-	area := &testService{area: "http://" + p.area + "/customer-area/v1", operator: strings.TrimSpace(string(mustReadFile(t, filepath.Join(data, "operator-token"))))}
-	area.runCommand(t, "account open Boutiques --plan BUSINESS --id cut")
-	key := strings.TrimSpace(area.runCommand(t, "key issue cut --label test"))
-	if status, text := p.mustSend(t, key, "POST", "/locations/referentiels", []byte(`{"code":"r"}`)); status != http.StatusCreated {
-		t.Fatalf("%d %s", status, text)
-	}
-	const sync = "/locations/referentiels/r/sites:sync"
-	if status, text := p.mustSend(t, key, "POST", sync, numberedSync(0, sites)); status != http.StatusOK {
-		t.Fatalf("%d %.300s", status, text)
-	}
+	svc := p.testService(t)
+	svc.runCommand(t, "account open Boutiques --plan BUSINESS --id cut")
+	key := strings.TrimSpace(svc.runCommand(t, "key issue cut --label test"))
+	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"r"}`)
+	const sync = "POST /locations/referentiels/r/sites:sync"
+	svc.mustSend(t, key, sync, numberedSync(0, sites))
 	random, held, kept := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))), 0, 0
 	for n := 1; n <= cuts; n++ {
 		answered := make(chan int, 1)
-		go func() { answered <- p.statusOrZero(key, sync, numberedSync(n, sites)) }()
+		go func(svc *testService) { // without an answer the status is 0
+			status, _, _ := svc.do(t.Context(), request{target: sync, key: key, body: strings.NewReader(numberedSync(n, sites))})
+			answered <- status
+		}(svc)
 		time.Sleep(time.Duration(random.Int64N(int64(60 * time.Millisecond)))) // when it is cut is the question
 		p.kill()
 		status := <-answered
 		p = startProcess(t, data)
 		p.waitForOutput(t, "health, metrics")
-		waitWithin(t, deadlinetest.DefaultLimit, "the service is ready again", func() bool {
-			resp, err := http.Get("http://" + p.ops + "/readyz")
-			return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
-		})
-		p.mustSend(t, key, "PATCH", "/locations/referentiels/r", []byte(`{"nom":"same"}`)) // its answer waits for the tables
-		got := p.countSitesByNumber(t, key)
+		svc = p.testService(t)
+		waitUntil(t, "the service is ready again", func() bool { return svc.isReady(t) })
+		svc.mustSend(t, key, "PATCH /locations/referentiels/r", `{"nom":"same"}`) // its answer waits for the tables
+		got := svc.countSitesByNumber(t, key)
 		if len(got) != 1 || got[held] != sites && got[n] != sites || status == http.StatusOK && got[n] != sites {
 			t.Fatalf("cut %d, answered %d after generation %d: sites by generation %v", n, status, held, got)
 		}
@@ -58,8 +50,8 @@ func TestASyncCutByKillIsThereWholeOrNotAtAll(t *testing.T) {
 	t.Logf("%d of %d syncs had happened when they were cut", kept, cuts)
 }
 
-// numberedSync is a sync of which every site bears the number.
-func numberedSync(n, sites int) []byte {
+// numberedSync is a sync of sites that all bear the number n in their name.
+func numberedSync(n, sites int) string {
 	type row struct {
 		ID   string  `json:"external_id"`
 		Name string  `json:"nom"`
@@ -71,22 +63,19 @@ func numberedSync(n, sites int) []byte {
 		rows[i] = row{fmt.Sprint("s", i), fmt.Sprint("G", n), 44, 3}
 	}
 	text, _ := json.Marshal(map[string]any{"sites": rows})
-	return text
+	return string(text)
 }
 
 // countSitesByNumber counts the active sites by their number.
-func (p *process) countSitesByNumber(t *testing.T, key string) map[int]int {
+func (svc *testService) countSitesByNumber(t *testing.T, key string) map[int]int {
 	t.Helper()
-	status, text := p.mustSend(t, key, "GET", "/locations/referentiels/r/sites:export?format=ndjson", nil)
-	if status != http.StatusOK {
-		t.Fatalf("%d %s", status, text)
-	}
+	export := svc.mustSend(t, key, "GET /locations/referentiels/r/sites:export?format=ndjson", "")
 	found := map[int]int{}
-	for line := range bytes.Lines(text) {
+	for line := range strings.Lines(export) {
 		var s struct {
 			Name string `json:"nom"`
 		}
-		if err := json.Unmarshal(line, &s); err != nil {
+		if err := json.Unmarshal([]byte(line), &s); err != nil {
 			t.Fatal(err)
 		}
 		var n int
@@ -94,41 +83,4 @@ func (p *process) countSitesByNumber(t *testing.T, key string) map[int]int {
 		found[n]++
 	}
 	return found
-}
-
-// mustSend sends a request to the API and reads the answer.
-func (p *process) mustSend(t *testing.T, key, method, path string, body []byte) (int, []byte) {
-	t.Helper()
-	resp, err := p.sendRequest(key, method, path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, text
-}
-
-// statusOrZero is the status of a request that may be cut: 0 then.
-func (p *process) statusOrZero(key, path string, body []byte) int {
-	resp, err := p.sendRequest(key, "POST", path, body)
-	if err != nil {
-		return 0
-	}
-	resp.Body.Close()
-	return resp.StatusCode
-}
-
-func (p *process) sendRequest(key, method, path string, body []byte) (*http.Response, error) {
-	p.mu.Lock()
-	api := p.api
-	p.mu.Unlock()
-	req, err := http.NewRequest(method, "http://"+api+"/services/v1"+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	return http.DefaultClient.Do(req)
 }

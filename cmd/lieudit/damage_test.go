@@ -23,13 +23,6 @@ import (
 	"lieudit/schemas/body"
 )
 
-// componentStatus is what a part of the service says of itself in readiness.
-func (svc *testService) componentStatus(t *testing.T, part string) string {
-	t.Helper()
-	_, parts := svc.getReadiness(t)
-	return parts[part]
-}
-
 // currentVintagePath is the file of the currentVintagePath vintage.
 func (svc *testService) currentVintagePath(t *testing.T) string {
 	t.Helper()
@@ -141,8 +134,8 @@ func TestKnownIdsOfADamagedVintageAreRightOrFail(t *testing.T) {
 		"emptied":             func() { os.Truncate(path, 0) },
 	} {
 		harm()
-		svc.waitUntil(t, name+": readiness to say so", func() bool {
-			return strings.Contains(svc.componentStatus(t, "addresses"), "lieudit ban import --fresh FILE")
+		waitUntil(t, name+": readiness to say so", func() bool {
+			return strings.Contains(svc.readiness(t).parts["addresses"], "lieudit ban import --fresh FILE")
 		})
 		if bad, failed := countWrongAnswers(svc.viewAddresses(t, key, ids), want); bad != 0 || failed != len(ids) {
 			t.Errorf("%s: %d wrong answers, %d of %d failed", name, bad, failed, len(ids))
@@ -150,7 +143,7 @@ func TestKnownIdsOfADamagedVintageAreRightOrFail(t *testing.T) {
 		if err := os.WriteFile(path, whole, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		svc.waitUntil(t, name+": the file put back to be served", func() bool { return svc.componentStatus(t, "addresses") == "ok" })
+		waitUntil(t, name+": the file put back to be served", func() bool { return svc.readiness(t).parts["addresses"] == "ok" })
 		if bad, failed := countWrongAnswers(svc.viewAddresses(t, key, ids), want); bad != 0 || failed != 0 {
 			t.Errorf("%s, put back: %d wrong answers, %d failed", name, bad, failed)
 		}
@@ -220,7 +213,7 @@ func TestRealAddressesNeverGiveWayToInventedOnes(t *testing.T) {
 			if again.getJSON(t, "", "/version", &version); version.Vintage == vintages.DemoMillesime {
 				t.Error("invented addresses are served")
 			}
-			said := again.componentStatus(t, "addresses")
+			said := again.readiness(t).parts["addresses"]
 			if c.word == "" {
 				if said != "ok" {
 					t.Errorf("readiness: %s", said)
@@ -231,8 +224,8 @@ func TestRealAddressesNeverGiveWayToInventedOnes(t *testing.T) {
 				t.Errorf("readiness says %q, want %q and the command that mends it", said, c.word)
 			}
 			again.runCommand(t, "ban import --fresh --data "+svc.data+" "+row)
-			if got := again.getJSON(t, key, "/address/view/48095_a_00003", &a); got != http.StatusOK || again.componentStatus(t, "addresses") != "ok" {
-				t.Errorf("mended: %d, %s", got, again.componentStatus(t, "addresses"))
+			if got := again.getJSON(t, key, "/address/view/48095_a_00003", &a); got != http.StatusOK || again.readiness(t).parts["addresses"] != "ok" {
+				t.Errorf("mended: %d, %s", got, again.readiness(t).parts["addresses"])
 			}
 		})
 	}
@@ -293,8 +286,8 @@ func TestAFileCutShortEndsRequestsAndNotTheProcess(t *testing.T) {
 	p.mu.Lock()
 	key := regexp.MustCompile(`ld_sk_[0-9A-Za-z]{38}`).FindString(p.output)
 	p.mu.Unlock()
-	svc := &testService{api: "http://" + p.api + "/services/v1", ops: "http://" + p.ops, data: p.data, client: &http.Client{Timeout: time.Minute}}
-	svc.waitUntil(t, "the demonstration to answer", func() bool {
+	svc := p.testService(t)
+	waitUntil(t, "the demonstration to answer", func() bool {
 		return svc.getJSON(t, key, "/address/verify?q=1+rue+de+la+mairie+toulouse", &struct{}{}) == http.StatusOK
 	})
 	if err := os.Truncate(svc.currentVintagePath(t), 100); err != nil {
@@ -304,9 +297,9 @@ func TestAFileCutShortEndsRequestsAndNotTheProcess(t *testing.T) {
 		"/address/verify?q=1+rue+de+la+mairie+toulouse", "/address/autocomplete?q=rue+de+la+mairie", "/address/proximity?lat=43.6&lon=1.44",
 		"/address/view/48095", "/locality/search?q=mende", "/locations/search?near=1+rue+de+la+mairie+toulouse",
 	} {
-		svc.waitUntil(t, path+" to fail", func() bool { return svc.getJSON(t, key, path, &struct{}{}) == http.StatusInternalServerError })
+		waitUntil(t, path+" to fail", func() bool { return svc.getJSON(t, key, path, &struct{}{}) == http.StatusInternalServerError })
 	}
-	svc.waitUntil(t, "readiness to say so", func() bool { return strings.Contains(svc.componentStatus(t, "addresses"), "lieudit ban import") })
+	waitUntil(t, "readiness to say so", func() bool { return strings.Contains(svc.readiness(t).parts["addresses"], "lieudit ban import") })
 	if got := svc.getJSON(t, key, "/me", &struct{}{}); got != http.StatusOK {
 		t.Errorf("/me: %d, want 200: the rest of the service goes on", got)
 	}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +17,7 @@ func TestAnErasedNameIsInNoFileOfTheDataFolder(t *testing.T) {
 	svc := startService(t, func(c *service.Config) { c.Data = data })
 	svc.runCommand(t, `account open "Zébulon Retiré" --id zeb --plan STARTER`)
 	svc.runCommand(t, `projections rebuild register`)
-	svc.waitUntil(t, "a retired copy that knows the name", func() bool {
+	waitUntil(t, "a retired copy that knows the name", func() bool {
 		return strings.Contains(svc.runCommand(t, "projections status"), "retired")
 	})
 	if !folderContains(t, data, "Zébulon") {
@@ -38,11 +36,11 @@ func TestErasedSitesAreInNoFileOfTheDataFolder(t *testing.T) {
 	svc := startService(t, func(c *service.Config) { c.Data = data })
 	svc.runCommand(t, `account open Mende --id zeb --plan STARTER`)
 	key := strings.TrimSpace(svc.runCommand(t, `key issue zeb`))
-	svc.postJSON(t, key, "/locations/referentiels", `{"code":"m"}`)
-	svc.postJSON(t, key, "/locations/referentiels/m/sites:sync", `{"sites":[{"external_id":"1","nom":"Zébulon","lat":44.5,"lon":3.5,"proprietes":{"long":"`+
+	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"m"}`)
+	svc.mustSend(t, key, "POST /locations/referentiels/m/sites:sync", `{"sites":[{"external_id":"1","nom":"Zébulon","lat":44.5,"lon":3.5,"proprietes":{"long":"`+
 		strings.Repeat("Zébulon, ", 1500)+`"}},{"external_id":"2","nom":"Zébulon aussi","lat":44.5,"lon":3.5}]}`)
 	svc.runCommand(t, `projections rebuild places`)
-	svc.waitUntil(t, "a retired copy that knows the sites", func() bool {
+	waitUntil(t, "a retired copy that knows the sites", func() bool {
 		return strings.Contains(svc.runCommand(t, "projections status"), "retired")
 	})
 	if !folderContains(t, data, "Zébulon") {
@@ -55,25 +53,6 @@ func TestErasedSitesAreInNoFileOfTheDataFolder(t *testing.T) {
 	}
 	if told := svc.runCommand(t, "audit log zeb --kind sites --subject m/1"); !strings.Contains(told, "created site 1 of m") {
 		t.Errorf("the history of the site is %q", told)
-	}
-}
-
-// postJSON is a request with a key and a body, which must succeed.
-func (svc *testService) postJSON(t *testing.T, key, path, body string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, svc.api+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+key)
-	r.Header.Set("Content-Type", "application/json")
-	resp, err := svc.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if said, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode >= 300 {
-		t.Fatalf("%s: %s, %s, %v", path, resp.Status, said, err)
 	}
 }
 

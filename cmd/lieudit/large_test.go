@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -17,27 +16,6 @@ func wideRows(n int) string {
 		rows[i] = fmt.Sprintf(`{"external_id":"s%05d","nom":"Boutique %d","lat":44.5,"lon":3.5,"proprietes":{"note":"%s"}}`, i, i, strings.Repeat("x", 1300))
 	}
 	return strings.Join(rows, ",")
-}
-
-// upload sends a body of any length and returns the status and the beginning of the answer.
-func (svc *testService) upload(t *testing.T, key, path string, content io.Reader, length int64) (int, string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, svc.api+path, content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.ContentLength = length
-	req.Header.Set("Authorization", "Bearer "+key)
-	resp, err := svc.client.Do(req)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
 }
 
 // endlessReader is a body that has no end.

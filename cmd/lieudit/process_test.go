@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,6 +73,18 @@ func launchProcess(t *testing.T, data string, command ...string) *process {
 	go p.readOutput(out)
 	t.Cleanup(p.kill)
 	return p
+}
+
+// testService is a client of the service in the process, once it has announced its listeners and its operator's token.
+func (p *process) testService(t *testing.T) *testService {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return &testService{
+		data: p.data, api: "http://" + p.api + "/services/v1", area: "http://" + p.area + "/customer-area/v1", ops: "http://" + p.ops,
+		operator: strings.TrimSpace(string(mustReadFile(t, filepath.Join(p.data, "operator-token")))),
+		client:   &http.Client{Timeout: time.Minute, Transport: &http.Transport{}},
+	}
 }
 
 // kill is kill -9.
@@ -155,7 +168,7 @@ func (p *process) interrupt(t *testing.T) {
 // waitUntilClosed waits until the process takes no more connections.
 func (p *process) waitUntilClosed(t *testing.T) {
 	t.Helper()
-	waitWithin(t, deadlinetest.DefaultLimit, "the listener closes", func() bool {
+	waitUntil(t, "the listener closes", func() bool {
 		conn, err := net.Dial("tcp", p.area)
 		if err == nil {
 			conn.Close()

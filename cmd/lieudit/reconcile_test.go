@@ -79,7 +79,7 @@ func checkAlterations(t *testing.T, svc *testService, address string) {
 		a.checkDetected(t, svc, db)
 	}
 	svc.runCommand(t, "projections rebuild usage")
-	svc.waitUntil(t, "the log and the fresh copy to agree", func() bool {
+	waitUntil(t, "the log and the fresh copy to agree", func() bool {
 		code, _ := svc.reconcileUsage(t)
 		return code == 0
 	})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,24 +15,8 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
-	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/table/tabletest"
 )
-
-// readinessText is what readiness says.
-func (svc *testService) readinessText(t *testing.T) string {
-	t.Helper()
-	resp, err := svc.client.Get(svc.ops + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 // restoration is how an older copy of the log comes back under a service.
 type restoration struct {
@@ -105,21 +88,21 @@ func (r *restoredService) checkRestoration(t *testing.T) {
 			r.appendElsewhere(t)
 		}
 	})
-	waitWithin(t, deadlinetest.DefaultLimit, "readiness says what to do", func() bool {
-		return strings.Contains(r.readinessText(t), "projections rebuild --all")
+	waitUntil(t, "readiness says what to do", func() bool {
+		return strings.Contains(r.readiness(t).text, "projections rebuild --all")
 	})
-	waitWithin(t, deadlinetest.DefaultLimit, "a key that only the lost log held is refused", func() bool {
+	waitUntil(t, "a key that only the lost log held is refused", func() bool {
 		return r.statusOfMe(t, lost) == http.StatusUnauthorized && r.statusOfMe(t, key) == http.StatusOK
 	})
 	for _, path := range []string{sites, "/locations/search?q=paul"} {
-		if got := r.getStatus(t, path, key); got != http.StatusInternalServerError {
+		if got := r.statusOf(t, key, "GET "+path, ""); got != http.StatusInternalServerError {
 			t.Errorf("%s: got %d, want 500", path, got)
 		}
 	}
 	r.checkWritesDoNotWait(t, key, sites)
 	r.runCommand(t, "projections rebuild --all")
-	r.waitUntil(t, "the rebuilt read models to answer", func() bool {
-		return !strings.Contains(r.readinessText(t), "not the one") && r.statusOfURL(t, r.ops+"/readyz") == http.StatusOK
+	waitUntil(t, "the rebuilt read models to answer", func() bool {
+		return !strings.Contains(r.readiness(t).text, "not the one") && r.isReady(t)
 	})
 	if got := strings.Count(r.mustSend(t, key, "GET "+sites+"?limit=1000", ""), `"external_id"`); got != 50+newSiteCount {
 		t.Errorf("%d sites are shown, want the 50 that the log holds and the %d written since", got, newSiteCount)
@@ -163,9 +146,9 @@ func (r *restoredService) withLogOffline(t *testing.T, do func()) {
 	if !r.isRunning {
 		r.testService = startServiceUnready(t, r.change)
 	}
-	r.waitUntil(t, "the log to be there", func() bool {
-		_, parts := r.getReadiness(t) // "connections" is another part
-		return !strings.Contains(parts["log"]+parts["usage log"], "connect") && r.statusOfURL(t, r.ops+"/healthz") == http.StatusOK
+	waitUntil(t, "the log to be there", func() bool {
+		parts := r.readiness(t).parts // "connections" is another part
+		return !strings.Contains(parts["log"]+parts["usage log"], "connect") && r.statusOf(t, "", "GET "+r.ops+"/healthz", "") == http.StatusOK
 	})
 }
 

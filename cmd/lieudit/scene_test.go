@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/tools/txtar"
-
-	"lieudit/schemas/deadlinetest"
 )
 
 // scene is one file of testdata/api: a rule, the commands that set the stage (given), then requests (when) and
@@ -81,10 +79,10 @@ func (s *scene) runGivenCommands(t *testing.T, svc *testService, commands string
 		case line == "log stop":
 			svc.node.stop()
 			svc.node.stop = func() {} // it is stopped
-			waitWithin(t, deadlinetest.DefaultLimit, "keys are not served", func() bool { return !svc.areKeysChecked(t, s.variables["KEY"]) })
+			waitUntil(t, "keys are not served", func() bool { return !svc.areKeysChecked(t, s.variables["KEY"]) })
 		case line == "log start":
 			svc.node.start(t)
-			waitWithin(t, deadlinetest.DefaultLimit, "keys are served again", func() bool { return svc.statusOfMe(t, s.variables["KEY"]) == 200 })
+			waitUntil(t, "keys are served again", func() bool { return svc.statusOfMe(t, s.variables["KEY"]) == 200 })
 		case named:
 			s.variables.storeFields(t, name, svc.runCommand(t, s.variables.substitute(t, command)+" --json"))
 		default:

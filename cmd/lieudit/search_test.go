@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -75,76 +73,6 @@ func TestAPIOnMeilisearch(t *testing.T) {
 	playScenes(t, "testdata/api/*locations*.txtar", func(t *testing.T, c *service.Config) { withMeilisearchSites(t)(c) })
 }
 
-// tcpProxy passes connections on to a server while it is open.
-type tcpProxy struct {
-	target   string
-	listener net.Listener
-
-	mu     sync.Mutex
-	closed bool
-	conns  map[net.Conn]bool
-}
-
-func startProxy(t *testing.T, to string) *tcpProxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &tcpProxy{target: to, listener: l, conns: map[net.Conn]bool{}}
-	var forwarding sync.WaitGroup
-	forwarding.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			forwarding.Go(func() { g.forward(conn) })
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		g.setClosed(true)
-		forwarding.Wait()
-	})
-	return g
-}
-
-func (g *tcpProxy) forward(conn net.Conn) {
-	defer conn.Close()
-	out, err := net.Dial("tcp", g.target)
-	if err != nil {
-		return
-	}
-	defer out.Close()
-	g.mu.Lock()
-	if g.closed {
-		g.mu.Unlock()
-		return
-	}
-	g.conns[conn], g.conns[out] = true, true
-	g.mu.Unlock()
-	var back sync.WaitGroup
-	back.Go(func() {
-		io.Copy(conn, out)
-		conn.Close()
-	})
-	io.Copy(out, conn)
-	out.Close()
-	back.Wait()
-}
-
-// setClosed closes the gate or opens it.
-func (g *tcpProxy) setClosed(closed bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = closed
-	for conn := range g.conns {
-		conn.Close()
-	}
-	clear(g.conns)
-}
-
 func TestWritesGoOnWhileMeilisearchIsAway(t *testing.T) {
 	t.Parallel()
 	nobody, err := net.Listen("tcp", "127.0.0.1:0")
@@ -155,7 +83,7 @@ func TestWritesGoOnWhileMeilisearchIsAway(t *testing.T) {
 	svc := startService(t, func(c *service.Config) { c.Meilisearch = "http://hidden@" + nobody.Addr().String() })
 	key := svc.openCustomer(t)
 	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
-	svc.waitUntil(t, "readiness to say that Meilisearch is away", func() bool { return strings.Contains(svc.readyComponent(t, "site search"), "refused") })
+	waitUntil(t, "readiness to say that Meilisearch is away", func() bool { return strings.Contains(svc.readyComponent(t, "site search"), "refused") })
 	began := time.Now()
 	for i := range 5 {
 		svc.mustSend(t, key, "PUT /locations/referentiels/shops/sites/"+fmt.Sprint(i), `{"nom":"Magasin","lat":44.5,"lon":3.5}`)
@@ -178,29 +106,12 @@ func TestWritesGoOnWhileMeilisearchIsAway(t *testing.T) {
 	}
 }
 
-// metricValue is the value of a metricValue without labels.
-func (svc *testService) metricValue(t *testing.T, name string) string {
-	t.Helper()
-	resp, err := svc.client.Get(svc.ops + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	all, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, value, _ := strings.Cut(string(all), "\n"+name+" ")
-	value, _, _ = strings.Cut(value, "\n")
-	return value
-}
-
 func TestMeilisearchThatComesBackIsToldOfAll(t *testing.T) {
 	t.Parallel()
 	server := realMeilisearchURL(t)
-	g := startProxy(t, server.Host)
+	gate := startProxy(t, "tcp", server.Host)
 	svc := startService(t, func(c *service.Config) {
-		c.Meilisearch = (&url.URL{Scheme: "http", User: server.User, Host: g.listener.Addr().String()}).String()
+		c.Meilisearch = (&url.URL{Scheme: "http", User: server.User, Host: gate.address}).String()
 		direct := *c
 		direct.Meilisearch = server.String()
 		t.Cleanup(func() { deleteSiteIndex(t, &direct) })
@@ -214,21 +125,21 @@ func TestMeilisearchThatComesBackIsToldOfAll(t *testing.T) {
 		return len(answer.Results)
 	}
 	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
-	svc.waitUntil(t, "the index to be there", func() bool { return found("magasin") == 0 })
+	waitUntil(t, "the index to be there", func() bool { return found("magasin") == 0 })
 	svc.mustSend(t, key, "PUT /locations/referentiels/shops/sites/1", `{"nom":"Magasin"}`)
 	if n := found("magasin"); n != 1 {
 		t.Errorf("found %d sites right after the first was written", n)
 	}
-	g.setClosed(true)
+	gate.setClosed(true)
 	for i := range 20 {
 		svc.mustSend(t, key, "PUT /locations/referentiels/shops/sites/"+fmt.Sprint(i), `{"nom":"Boutique"}`)
 	}
 	if n := found("magasin"); n != -1 {
 		t.Errorf("found %d sites while Meilisearch is away", n)
 	}
-	g.setClosed(false)
-	svc.waitUntil(t, "Meilisearch to be told", func() bool { return found("boutique") == 20 && found("magasin") == 0 })
-	svc.waitUntil(t, "readiness to say so", func() bool { return svc.readyComponent(t, "site search") == "ok" })
+	gate.setClosed(false)
+	waitUntil(t, "Meilisearch to be told", func() bool { return found("boutique") == 20 && found("magasin") == 0 })
+	waitUntil(t, "readiness to say so", func() bool { return svc.readyComponent(t, "site search") == "ok" })
 	svc.runCommand(t, "projections rebuild places")
-	svc.waitUntil(t, "the fresh copy to be told", func() bool { return svc.readyComponent(t, "site search") == "ok" && found("boutique") == 20 })
+	waitUntil(t, "the fresh copy to be told", func() bool { return svc.readyComponent(t, "site search") == "ok" && found("boutique") == 20 })
 }

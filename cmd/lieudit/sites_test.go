@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,27 +34,6 @@ func TestAnExportThatIsImportedChangesNothing(t *testing.T) {
 	if got := svc.mustSend(t, key, "GET /locations/referentiels/shops/sites?limit=1000", ""); strings.Count(got, `"version":1,`) != count {
 		t.Errorf("some sites are not of version 1: %.2000s", got)
 	}
-}
-
-// mustSend sends a request with a key, which must succeed, and returns the body of the answer.
-func (svc *testService) mustSend(t *testing.T, key, target, content string) string {
-	t.Helper()
-	method, path, _ := strings.Cut(target, " ")
-	req, err := http.NewRequestWithContext(t.Context(), method, svc.api+path, strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	resp, err := svc.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var answer bytes.Buffer
-	if _, err := answer.ReadFrom(resp.Body); err != nil || resp.StatusCode/100 != 2 {
-		t.Fatalf("%s: %d %s %v", target, resp.StatusCode, answer.String(), err)
-	}
-	return answer.String()
 }
 
 // sitesWithOddText is a sync of n sites with texts that formats could stumble over.

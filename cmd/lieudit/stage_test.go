@@ -37,7 +37,7 @@ type testService struct {
 func startService(t *testing.T, change func(*service.Config)) *testService {
 	t.Helper()
 	svc := startServiceUnready(t, change)
-	svc.waitUntil(t, "the service to be ready", func() bool {
+	waitUntil(t, "the service to be ready", func() bool {
 		resp, err := svc.client.Get(svc.ops + "/readyz")
 		if err != nil {
 			return false
@@ -80,27 +80,12 @@ func startServiceUnready(t *testing.T, change func(*service.Config)) *testServic
 		}
 	})
 	t.Cleanup(svc.stop)
-	svc.waitUntil(t, "the operator's token", func() bool {
+	waitUntil(t, "the operator's token", func() bool {
 		text, err := os.ReadFile(filepath.Join(c.Data, "operator-token"))
 		svc.operator = strings.TrimSpace(string(text))
 		return err == nil
 	})
 	return svc
-}
-
-// waitUntil returns when a condition holds.
-func (svc *testService) waitUntil(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	timeout := time.After(deadlinetest.Scale(deadlinetest.DefaultLimit))
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for !holds() {
-		select {
-		case <-ticker.C:
-		case <-timeout:
-			t.Fatalf("waited too long for %s", what)
-		}
-	}
 }
 
 // listenerURL is where the paths of a listener begin.

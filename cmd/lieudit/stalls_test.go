@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -77,17 +76,7 @@ func (c *loadClients) stopAndWait() {
 // sendOnce asks once and notes the answer.
 func (c *loadClients) sendOnce(ctx context.Context, key int, method, path, body string) timedResponse {
 	a := timedResponse{line: method + " " + path, key: key, startedAt: time.Now()}
-	r, err := http.NewRequestWithContext(ctx, method, c.api+path, strings.NewReader(body))
-	if err == nil {
-		r.Header.Set("Authorization", "Bearer "+c.keys[key])
-		r.Header.Set("Content-Type", "application/json")
-		var resp *http.Response
-		if resp, err = c.client.Do(r); err == nil {
-			_, _ = io.Copy(io.Discard, resp.Body)
-			_ = resp.Body.Close()
-			a.status = resp.StatusCode
-		}
-	}
+	a.status, _, _ = c.do(ctx, request{target: a.line, key: c.keys[key], body: strings.NewReader(body)})
 	a.endedAt = time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +106,7 @@ func (c *loadClients) countServed(t *testing.T, allowed func(timedResponse) bool
 func (c *loadClients) waitUntilBilled(t *testing.T, want int) {
 	t.Helper()
 	got := int64(-1)
-	c.waitUntil(t, fmt.Sprintf("the log to bill %d requests", want), func() bool {
+	waitUntil(t, fmt.Sprintf("the log to bill %d requests", want), func() bool {
 		code, found := c.reconcileUsage(t)
 		if code != 0 || len(found.Differences) > 0 {
 			t.Logf("reconcile: exit %d, %v", code, found.Differences)
@@ -128,19 +117,6 @@ func (c *loadClients) waitUntilBilled(t *testing.T, want int) {
 		}
 		return code == 0 && len(found.Differences) == 0 && got == int64(want)
 	})
-}
-
-// withNode makes a service run on a node, with its read models in its folder.
-func withNode(n *testNode) func(*service.Config) {
-	return func(c *service.Config) { c.EventStore = n.address() }
-}
-
-// silenceFor keeps the node silenceFor for so long.
-func (n *testNode) silenceFor(t *testing.T, d time.Duration) {
-	t.Helper()
-	n.silence.Begin()
-	defer n.silence.End()
-	sleepFor(t, d)
 }
 
 // sleepFor lets time go by: a silence is a time, nothing else tells its end.
@@ -214,12 +190,12 @@ func TestASilenceOverTenSecondsRefusesAtOnceAndIsTold(t *testing.T) {
 	if a := c.sendOnce(t.Context(), 3, http.MethodGet, "/me", ""); a.status != 401 || a.duration() >= waitlimit.MaxWait {
 		t.Errorf("a key that is none: %d after %v, want 401 at once", a.status, a.duration())
 	}
-	if status, parts := c.getReadiness(t); status != 200 || !strings.Contains(parts["log"]+parts["key ring"], "stalls") {
-		t.Errorf("readiness in the stall: %d %v, want 200 and the stall named", status, parts)
+	if r := c.readiness(t); r.status != 200 || !strings.Contains(r.parts["log"]+r.parts["key ring"], "stalls") {
+		t.Errorf("readiness in the stall: %d %v, want 200 and the stall named", r.status, r.parts)
 	}
 	sleepFor(t, waitlimit.MaxSilence+500*time.Millisecond-time.Since(began))
-	if status, parts := c.getReadiness(t); status != 503 {
-		t.Errorf("readiness after %v: %d %v, want 503", time.Since(began), status, parts)
+	if r := c.readiness(t); r.status != 503 {
+		t.Errorf("readiness after %v: %d %v, want 503", time.Since(began), r.status, r.parts)
 	}
 	for range 5 {
 		if a := c.sendOnce(t.Context(), 0, http.MethodGet, "/me", ""); a.status != 503 || a.duration() >= waitlimit.MaxWait {
@@ -229,25 +205,10 @@ func TestASilenceOverTenSecondsRefusesAtOnceAndIsTold(t *testing.T) {
 	c.cancel()
 	n.silence.End()
 	c.stopAndWait()
-	c.waitUntil(t, "requests to be served again", func() bool {
+	waitUntil(t, "requests to be served again", func() bool {
 		return c.sendOnce(t.Context(), 0, http.MethodGet, "/me", "").status == 200
 	})
 	c.waitUntilBilled(t, c.countServed(t, func(a timedResponse) bool { return a.status == 503 || a.status == 401 && a.key == 3 }))
-}
-
-// getReadiness is the status of the service's getReadiness and what each part says of itself.
-func (svc *testService) getReadiness(t *testing.T) (status int, parts map[string]string) {
-	t.Helper()
-	resp, err := svc.client.Get(svc.ops + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	var report struct{ Parts map[string]string }
-	if err := json.NewDecoder(resp.Body).Decode(&report); err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, report.Parts
 }
 
 // TestARevocationMadeInASilenceHoldsWithinASecond: made at another instance, whose node speaks. What the silent one

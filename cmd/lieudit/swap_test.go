@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -15,28 +14,6 @@ import (
 	"lieudit/schemas/body"
 	"lieudit/schemas/table/tabletest"
 )
-
-// getJSON is a request with a key, and its answer's status.
-func (svc *testService) getJSON(t *testing.T, key, path string, into any) int {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, svc.api+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	resp, err := svc.client.Do(req)
-	if err != nil {
-		t.Errorf("%s: %v", path, err)
-		return 0
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusOK {
-		if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-	return resp.StatusCode
-}
 
 // openCustomer opens an account and returns a key of it.
 func (svc *testService) openCustomer(t *testing.T) string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"regexp"
@@ -158,34 +157,13 @@ var variableText = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}
 func (svc *testService) sendUntilServed(t *testing.T, x tenant, d tenantRequest) string {
 	t.Helper()
 	for late := time.Now().Add(deadlinetest.Scale(deadlinetest.DefaultLimit)); ; time.Sleep(50 * time.Millisecond) {
-		status, text := svc.sendAsTenant(t, x, d)
+		key, origin := x.secretKey, []string(nil)
+		if d.isFromPage {
+			key, origin = x.publishableKey, []string{"Origin: https://www.exemple.fr"}
+		}
+		status, text := svc.send(t, key, d.method+" "+d.path, d.body, origin...)
 		if status != http.StatusServiceUnavailable || time.Now().After(late) {
 			return fmt.Sprintf("%d %s", status, text)
 		}
 	}
-}
-
-func (svc *testService) sendAsTenant(t *testing.T, x tenant, d tenantRequest) (int, string) {
-	t.Helper()
-	req, err := http.NewRequest(d.method, svc.api+d.path, strings.NewReader(d.body))
-	if err != nil {
-		t.Error(err)
-		return 0, ""
-	}
-	req.Header.Set("Authorization", "Bearer "+x.secretKey)
-	if d.isFromPage {
-		req.Header.Set("Authorization", "Bearer "+x.publishableKey)
-		req.Header.Set("Origin", "https://www.exemple.fr")
-	}
-	resp, err := svc.client.Do(req)
-	if err != nil {
-		t.Error(err)
-		return 0, ""
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Error(err)
-	}
-	return resp.StatusCode, string(text)
 }

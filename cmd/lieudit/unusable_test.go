@@ -1,20 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"lieudit/cmd/lieudit/service"
 	"lieudit/eventstore"
@@ -93,160 +87,106 @@ var accountPaths = []string{"/me", "/locations/referentiels", "/locations/refere
 func (svc *testService) checkStatuses(t *testing.T, key string, want int) {
 	t.Helper()
 	for _, path := range accountPaths {
-		if got := svc.getStatus(t, path, key); got != want {
+		if got := svc.statusOf(t, key, "GET "+path, ""); got != want {
 			t.Errorf("%s: got %d, want %d", path, got, want)
 		}
 	}
 }
 
-// putSite puts a site and gives the status.
+// putSite puts a site and returns the status.
 func (svc *testService) putSite(t *testing.T, key, id string) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, svc.api+"/locations/referentiels/m/sites/"+id, strings.NewReader(`{"nom":"Boutique","lat":44.5,"lon":3.5}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+key)
-	resp, err := svc.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	io.Copy(io.Discard, resp.Body)
-	return resp.StatusCode
+	return svc.statusOf(t, key, "PUT /locations/referentiels/m/sites/"+id, `{"nom":"Boutique","lat":44.5,"lon":3.5}`)
+}
+
+// stoppedAccount is a service with two accounts, one of which an event is to stop.
+type stoppedAccount struct {
+	*testService
+	log  eventInjector
+	keys map[string]string // of the accounts mende and florac
 }
 
 func checkStopAndRepair(t *testing.T, svc *testService, log eventInjector) {
 	t.Helper()
-	keys := map[string]string{}
+	s := &stoppedAccount{svc, log, map[string]string{}}
 	for _, account := range []string{"mende", "florac"} {
-		svc.runCommand(t, "account open Boutiques --plan BUSINESS --id "+account)
-		keys[account] = strings.TrimSpace(svc.runCommand(t, "key issue "+account))
-		svc.mustSend(t, keys[account], "POST /locations/referentiels", `{"code":"m"}`)
-		svc.putSite(t, keys[account], "one")
-		svc.checkStatuses(t, keys[account], http.StatusOK)
+		s.keys[account] = s.openAccount(t, account)
+		s.putSite(t, s.keys[account], "one")
+		s.checkStatuses(t, s.keys[account], http.StatusOK)
 	}
+	s.checkEmptyCommit(t)
+	s.checkStop(t)
+	s.checkRepair(t)
+}
 
-	svc = log.injectEvent(t, svc, "locations-mende", "locations.sync-committed.v1", `{"referential":"m","action":"sync","created":9000,"after":9001,"sync":""}`)
-	svc.waitUntil(t, "readiness to name the empty commit", func() bool { return strings.Contains(svc.readinessText(t), "without a sync id") })
-	if got := svc.putSite(t, keys["mende"], "two"); got != http.StatusCreated {
+// openAccount opens an account with the referential m and returns a key.
+func (svc *testService) openAccount(t *testing.T, account string) string {
+	t.Helper()
+	svc.runCommand(t, "account open Boutiques --plan BUSINESS --id "+account)
+	key := strings.TrimSpace(svc.runCommand(t, "key issue "+account))
+	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"m"}`)
+	return key
+}
+
+// checkEmptyCommit appends a commit without a sync id: readiness names it, and the account goes on.
+func (s *stoppedAccount) checkEmptyCommit(t *testing.T) {
+	t.Helper()
+	s.testService = s.log.injectEvent(t, s.testService, "locations-mende", "locations.sync-committed.v1", `{"referential":"m","action":"sync","created":9000,"after":9001,"sync":""}`)
+	waitUntil(t, "readiness names the empty commit", func() bool { return strings.Contains(s.readiness(t).text, "without a sync id") })
+	if got := s.putSite(t, s.keys["mende"], "two"); got != http.StatusCreated {
 		t.Errorf("a write after the empty commit: %d", got)
 	}
-	svc.checkStatuses(t, keys["mende"], http.StatusOK)
-	if got := svc.mustSend(t, keys["mende"], "GET /me", ""); !strings.Contains(got, `"sites":{"actifs":2,`) {
+	s.checkStatuses(t, s.keys["mende"], http.StatusOK)
+	if got := s.mustSend(t, s.keys["mende"], "GET /me", ""); !strings.Contains(got, `"sites":{"actifs":2,`) {
 		t.Errorf("got %s", got)
 	}
+}
 
-	svc = log.injectEvent(t, svc, "locations-mende", "locations.sites-changed.v1", `{"rows":[`)
-	svc.waitUntil(t, "readiness to name the account", func() bool {
-		return strings.Contains(svc.readinessText(t), "history-v3-g1, places-v2-g1: account mende is stopped (unusable)")
+// checkStop appends an event that cannot be decoded: it stops its account and no other.
+func (s *stoppedAccount) checkStop(t *testing.T) {
+	t.Helper()
+	s.testService = s.log.injectEvent(t, s.testService, "locations-mende", "locations.sites-changed.v1", `{"rows":[`)
+	waitUntil(t, "readiness names the account", func() bool {
+		return strings.Contains(s.readiness(t).text, "history-v3-g1, places-v2-g1: account mende is stopped (unusable)")
 	})
-	if got := svc.statusOfURL(t, svc.ops+"/readyz"); got != http.StatusOK {
-		t.Errorf("readiness: %d, want 200", got)
+	if r := s.readiness(t); r.status != http.StatusOK {
+		t.Errorf("readiness: %d, want 200", r.status)
 	}
-	svc.checkStatuses(t, keys["mende"], http.StatusInternalServerError)
-	if got := svc.putSite(t, keys["mende"], "three"); got != http.StatusInternalServerError {
+	s.checkStatuses(t, s.keys["mende"], http.StatusInternalServerError)
+	if got := s.putSite(t, s.keys["mende"], "three"); got != http.StatusInternalServerError {
 		t.Errorf("a write to the stopped account: %d", got)
 	}
-	if code, _, _ := svc.tryCommand(t, "audit log mende"); code == 0 {
+	if code, _, _ := s.tryCommand(t, "audit log mende"); code == 0 {
 		t.Error("the history of the stopped account is shown")
 	}
-	svc.checkStatuses(t, keys["florac"], http.StatusOK)
-	if got := svc.putSite(t, keys["florac"], "two"); got != http.StatusCreated {
+	s.checkStatuses(t, s.keys["florac"], http.StatusOK)
+	if got := s.putSite(t, s.keys["florac"], "two"); got != http.StatusCreated {
 		t.Errorf("a write to another account: %d", got)
 	}
-	if got := svc.runCommand(t, "projections status --json"); !strings.Contains(got, `"compte":"mende","nature":"unusable"`) {
+	if got := s.runCommand(t, "projections status --json"); !strings.Contains(got, `"compte":"mende","nature":"unusable"`) {
 		t.Errorf("got %s", got)
 	}
+}
 
-	if got := svc.runCommand(t, `projections repair mende --reason "damaged by hand"`); !strings.Contains(got, "locations.sites-changed.v1") {
+// checkRepair repairs the account: it is served again without what the event said, and the audit tells of the repair.
+func (s *stoppedAccount) checkRepair(t *testing.T) {
+	t.Helper()
+	if got := s.runCommand(t, `projections repair mende --reason "damaged by hand"`); !strings.Contains(got, "locations.sites-changed.v1") {
 		t.Errorf("got %s", got)
 	}
-	svc.waitUntil(t, "the account to be written again", func() bool { return !strings.Contains(svc.readinessText(t), "is stopped") })
-	svc.checkStatuses(t, keys["mende"], http.StatusOK)
-	if got := svc.putSite(t, keys["mende"], "three"); got != http.StatusCreated {
+	waitUntil(t, "the account is refolded", func() bool { return !strings.Contains(s.readiness(t).text, "is stopped") })
+	s.checkStatuses(t, s.keys["mende"], http.StatusOK)
+	if got := s.putSite(t, s.keys["mende"], "three"); got != http.StatusCreated {
 		t.Errorf("a write after the repair: %d", got)
 	}
-	if got := svc.mustSend(t, keys["mende"], "GET /locations/search?q=boutique", ""); strings.Count(got, `"external_id"`) != 3 {
+	if got := s.mustSend(t, s.keys["mende"], "GET /locations/search?q=boutique", ""); strings.Count(got, `"external_id"`) != 3 {
 		t.Errorf("got %s, want three sites", got)
 	}
-	if got := svc.runCommand(t, "audit log mende --kind sites"); !strings.Contains(got, "voided event") || !strings.Contains(got, "damaged by hand") {
+	if got := s.runCommand(t, "audit log mende --kind sites"); !strings.Contains(got, "voided event") || !strings.Contains(got, "damaged by hand") {
 		t.Errorf("got %s", got)
 	}
-	if code, _, _ := svc.tryCommand(t, "projections repair nobody"); code == 0 {
+	if code, _, _ := s.tryCommand(t, "projections repair nobody"); code == 0 {
 		t.Error("an account that is not there was repaired")
-	}
-}
-
-// postgresProxy stands between a service and Postgres.
-type postgresProxy struct {
-	network, server string
-	listener        net.Listener
-	forwarding      sync.WaitGroup
-	mu              sync.Mutex
-	isClosed        bool
-	connections     map[net.Conn]bool
-}
-
-// proxyPostgres is the address of a Postgres behind a gate.
-func proxyPostgres(t *testing.T, address string) (*postgresProxy, string) {
-	t.Helper()
-	server, err := pgconn.ParseConfig(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &postgresProxy{connections: map[net.Conn]bool{}}
-	g.network, g.server = pgconn.NetworkAddress(server.Host, server.Port)
-	if g.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	g.forwarding.Go(g.accept)
-	t.Cleanup(func() {
-		g.listener.Close()
-		g.setClosed(true)
-		g.forwarding.Wait()
-	})
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(server.User, server.Password), Host: g.listener.Addr().String(), Path: server.Database}
-	u.RawQuery = url.Values{"sslmode": {"disable"}}.Encode()
-	return g, u.String()
-}
-
-func (g *postgresProxy) accept() {
-	for {
-		client, err := g.listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial(g.network, g.server)
-		if err != nil {
-			client.Close()
-			continue
-		}
-		g.mu.Lock()
-		g.connections[client], g.connections[server] = true, true
-		if g.isClosed {
-			client.Close()
-			server.Close()
-		}
-		g.mu.Unlock()
-		for to, from := range map[net.Conn]net.Conn{client: server, server: client} {
-			g.forwarding.Go(func() {
-				io.Copy(to, from)
-				to.Close()
-				from.Close()
-			})
-		}
-	}
-}
-
-// setClosed shuts the gate, or opens it.
-func (g *postgresProxy) setClosed(closed bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.isClosed = closed
-	for c := range g.connections {
-		c.Close()
-		delete(g.connections, c)
 	}
 }
 
@@ -255,72 +195,58 @@ func (g *postgresProxy) setClosed(closed bool) {
 func TestALargeSyncWhileTheVaultIsAwayHappensLaterOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	const sites = 10_000
-	g, address := proxyPostgres(t, tabletest.NewPostgresDatabase(t))
+	gate, address := proxyPostgres(t, tabletest.NewPostgresDatabase(t))
 	n, folder := startNode(t), t.TempDir()
 	change := func(c *service.Config) {
 		withServers(n, address)(c)
 		c.Data = folder
 	}
 	svc := startService(t, change)
-	var keys []string
-	for _, account := range []string{"mende", "florac"} {
-		svc.runCommand(t, "account open Boutiques --plan BUSINESS --id "+account)
-		keys = append(keys, strings.TrimSpace(svc.runCommand(t, "key issue "+account)))
-		svc.mustSend(t, keys[len(keys)-1], "POST /locations/referentiels", `{"code":"m"}`)
-	}
+	key, other := svc.openAccount(t, "mende"), svc.openAccount(t, "florac")
 	rows := make([]string, sites)
 	for i := range rows {
 		rows[i] = fmt.Sprintf(`{"external_id":"s%05d","nom":"Boutique","lat":44.5,"lon":3.5}`, i)
 	}
 	content := `{"sites":[` + strings.Join(rows, ",") + `]}`
-	sync := func(ctx context.Context) (int, string) {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, svc.api+"/locations/referentiels/m/sites:sync", strings.NewReader(content))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+keys[0])
-		r.Header.Set("Idempotency-Key", "one")
-		resp, err := svc.client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(io.LimitReader(resp.Body, 2048))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, string(text)
-	}
-	svc.stop() // data keys are remembered for a minute
+	svc.stop() // a service keeps data keys in memory for a minute
 	svc = startService(t, change)
-	g.setClosed(true)
+	sync := func() (int, string) {
+		return svc.send(t, key, "POST /locations/referentiels/m/sites:sync", content, "Idempotency-Key: one")
+	}
+	gate.setClosed(true)
 	for range 3 {
-		if status, text := sync(t.Context()); status != http.StatusInternalServerError {
+		if status, text := sync(); status != http.StatusInternalServerError {
 			t.Errorf("without a vault: %d %.300s", status, text)
 		}
-		if got := svc.mustSend(t, keys[0], "GET /me", ""); !strings.Contains(got, `"sites":{"actifs":0,`) {
+		if got := svc.mustSend(t, key, "GET /me", ""); !strings.Contains(got, `"sites":{"actifs":0,`) {
 			t.Errorf("got %s", got)
 		}
 	}
-	g.setClosed(false)
-	svc.waitUntil(t, "the read models to be back", func() bool { return svc.getStatus(t, "/locations/referentiels", keys[1]) == http.StatusOK })
-	status, text := sync(t.Context())
-	for tries := 0; status >= 500 && tries < 50; tries++ { // a connection of before may be met once
-		status, text = sync(t.Context())
+	gate.setClosed(false)
+	waitUntil(t, "the read models are back", func() bool { return svc.statusOf(t, other, "GET /locations/referentiels", "") == http.StatusOK })
+	status, text := sync()
+	for tries := 0; status >= 500 && tries < 50; tries++ { // each pooled connection from before may fail once
+		status, text = sync()
 	}
 	if status != http.StatusOK || !strings.Contains(text, `"crees":10000,`) {
 		t.Fatalf("when the vault is back: %d %.300s", status, text)
 	}
-	if got := svc.mustSend(t, keys[0], "GET /me", ""); !strings.Contains(got, `"sites":{"actifs":10000,`) {
+	svc.checkLargeSync(t, key, other, sites)
+}
+
+// checkLargeSync checks that a sync of so many sites is served, and that neither its account nor the other is stopped.
+func (svc *testService) checkLargeSync(t *testing.T, key, other string, sites int) {
+	t.Helper()
+	if got := svc.mustSend(t, key, "GET /me", ""); !strings.Contains(got, fmt.Sprintf(`"sites":{"actifs":%d,`, sites)) {
 		t.Errorf("got %s", got)
 	}
-	svc.waitUntil(t, "the read models to hold it", func() bool {
-		return strings.Count(svc.mustSend(t, keys[0], "GET /locations/referentiels/m/sites:export?format=ndjson", ""), "\n") == sites
+	waitUntil(t, "the read models hold it", func() bool {
+		return strings.Count(svc.mustSend(t, key, "GET /locations/referentiels/m/sites:export?format=ndjson", ""), "\n") == sites
 	})
-	if got := svc.putSite(t, keys[1], "one"); got != http.StatusCreated {
+	if got := svc.putSite(t, other, "one"); got != http.StatusCreated {
 		t.Errorf("another account: %d", got)
 	}
-	if got := svc.readinessText(t); strings.Contains(got, "stopped") || strings.Contains(got, "sync id") {
+	if got := svc.readiness(t).text; strings.Contains(got, "stopped") || strings.Contains(got, "sync id") {
 		t.Errorf("readiness: %s", got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/service"
-	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/table"
 	"lieudit/schemas/table/tabletest"
 	"lieudit/schemas/token"
@@ -134,26 +132,9 @@ func (svc *testService) openShopAccount(t *testing.T, id string) string {
 	t.Helper()
 	svc.runCommand(t, `account open "Maison `+id+`" --id `+id+` --plan STARTER`)
 	key := strings.TrimSpace(svc.runCommand(t, `key issue `+id))
-	svc.postJSON(t, key, "/locations/referentiels", `{"code":"m"}`)
-	svc.postJSON(t, key, "/locations/referentiels/m/sites:sync", twoSites)
+	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"m"}`)
+	svc.mustSend(t, key, "POST /locations/referentiels/m/sites:sync", twoSites)
 	return key
-}
-
-// requestStatus is the status of an answer.
-func (svc *testService) requestStatus(t *testing.T, key, target, content string) int {
-	t.Helper()
-	method, path, _ := strings.Cut(target, " ")
-	r, err := http.NewRequestWithContext(t.Context(), method, svc.api+path, strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+key)
-	resp, err := svc.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	return resp.StatusCode
 }
 
 // checkIntact checks that what an account has is readable and can be written.
@@ -200,9 +181,9 @@ func TestAServiceDoesNotStartOnAVaultThatIsNotItsLogs(t *testing.T) {
 		for _, model := range []string{"register", "places", "history"} {
 			svc.runCommand(t, "projections rebuild "+model)
 		}
-		svc.waitUntil(t, "the read models to be made anew", func() bool {
+		waitUntil(t, "the read models to be made anew", func() bool {
 			told := svc.runCommand(t, "projections status")
-			return strings.Count(told, "retired") == 3 && svc.statusOfURL(t, svc.ops+"/readyz") == http.StatusOK
+			return strings.Count(told, "retired") == 3 && svc.isReady(t)
 		})
 		svc.checkIntact(t, "one", one)
 		svc.checkIntact(t, "two", two)
@@ -252,17 +233,17 @@ func TestAVaultThatIsTakenAwayUnderAServiceIsNoticed(t *testing.T) {
 		key := svc.openShopAccount(t, "one")
 		back := store.backUp(t)
 		store.remove(t)
-		waitWithin(t, deadlinetest.DefaultLimit, "readiness says so", func() bool {
-			return svc.statusOfURL(t, svc.ops+"/readyz") == http.StatusServiceUnavailable && strings.Contains(svc.readinessText(t), "the vault of data keys")
+		waitUntil(t, "readiness says so", func() bool {
+			return svc.readiness(t).status == http.StatusServiceUnavailable && strings.Contains(svc.readiness(t).text, "the vault of data keys")
 		})
-		if got := svc.getStatus(t, "/locations/referentiels/m/sites", key); got != http.StatusOK {
+		if got := svc.statusOf(t, key, "GET /locations/referentiels/m/sites", ""); got != http.StatusOK {
 			t.Errorf("sites that are known already: %d, want 200", got)
 		}
 		if code, _, _ := svc.tryCommand(t, `account open "Two" --id two --plan STARTER`); code == 0 {
 			t.Error("an account was opened without a vault for its name")
 		}
 		back()
-		waitWithin(t, deadlinetest.DefaultLimit, "it is ready again", func() bool { return svc.statusOfURL(t, svc.ops+"/readyz") == http.StatusOK })
+		waitUntil(t, "it is ready again", func() bool { return svc.isReady(t) })
 		svc.checkIntact(t, "one", key)
 		if got := store.countKeys(t); got != 1 {
 			t.Errorf("%d keys, want 1", got)
@@ -285,7 +266,7 @@ func TestErasedStaysErasedUnderAnOlderVault(t *testing.T) {
 		older()
 		svc = startService(t, here)
 		svc.runCommand(t, "projections rebuild register")
-		svc.waitUntil(t, "the register to be made anew", func() bool { return strings.Contains(svc.runCommand(t, "projections status"), "retired") })
+		waitUntil(t, "the register to be made anew", func() bool { return strings.Contains(svc.runCommand(t, "projections status"), "retired") })
 		if got := svc.runCommand(t, "account show gone"); strings.Contains(got, "Maison") {
 			t.Errorf("the name is back: %s", got)
 		}
@@ -302,36 +283,31 @@ func TestErasedStaysErasedUnderAnOlderVault(t *testing.T) {
 // TestAServiceStartsWhileItsVaultIsAway, says that it is not ready, and is once the vault is there.
 func TestAServiceStartsWhileItsVaultIsAway(t *testing.T) {
 	t.Parallel()
-	n, postgres, data := startNode(t), tabletest.NewPostgresDatabase(t), t.TempDir()
-	u, err := url.Parse(postgres)
-	if err != nil || u.Port() == "" {
-		t.Skipf("the Postgres of the tests has no port: %v", err)
-	}
-	g := startProxy(t, u.Host)
-	u.Host = g.listener.Addr().String()
+	gate, postgres := proxyPostgres(t, tabletest.NewPostgresDatabase(t))
+	n, data := startNode(t), t.TempDir()
 	here := func(c *service.Config) {
 		c.Data = data
-		withServers(n, u.String())(c)
+		withServers(n, postgres)(c)
 	}
 	svc := startService(t, here)
 	key := svc.openShopAccount(t, "one")
-	g.setClosed(true)
-	svc.waitUntil(t, "readiness to name the keys", func() bool { return strings.Contains(svc.readinessText(t), `"data keys":"vault: `) })
+	gate.setClosed(true)
+	waitUntil(t, "readiness to name the keys", func() bool { return strings.Contains(svc.readiness(t).text, `"data keys":"vault: `) })
 	if got := svc.statusOfMe(t, key); got != http.StatusOK {
 		t.Errorf("/me without Postgres: %d, want 200", got)
 	}
 	svc.stop()
 
 	svc = startServiceUnready(t, here)
-	waitWithin(t, deadlinetest.DefaultLimit, "keys are served", func() bool { return svc.statusOfMe(t, key) == http.StatusOK })
-	if got := svc.readinessText(t); !strings.Contains(got, `"vault":"vault: `) || svc.statusOfURL(t, svc.ops+"/readyz") != http.StatusServiceUnavailable {
+	waitUntil(t, "keys are served", func() bool { return svc.statusOfMe(t, key) == http.StatusOK })
+	if got := svc.readiness(t).text; !strings.Contains(got, `"vault":"vault: `) || svc.readiness(t).status != http.StatusServiceUnavailable {
 		t.Errorf("readiness says %s", got)
 	}
-	if got := svc.requestStatus(t, key, "PUT /locations/referentiels/m/sites/1", `{"nom":"Autre"}`); got != http.StatusInternalServerError {
+	if got := svc.statusOf(t, key, "PUT /locations/referentiels/m/sites/1", `{"nom":"Autre"}`); got != http.StatusInternalServerError {
 		t.Errorf("a sealed write: %d, want 500", got)
 	}
-	g.setClosed(false)
-	waitWithin(t, deadlinetest.DefaultLimit, "it is ready", func() bool { return svc.statusOfURL(t, svc.ops+"/readyz") == http.StatusOK })
+	gate.setClosed(false)
+	waitUntil(t, "it is ready", func() bool { return svc.isReady(t) })
 	svc.checkIntact(t, "one", key)
 }
 
@@ -355,17 +331,17 @@ func TestAnAccountWhoseKeyIsLostIsUnreadableAlone(t *testing.T) {
 				for _, model := range []string{"register", "places", "history"} {
 					svc.runCommand(t, "projections rebuild "+model)
 				}
-				svc.waitUntil(t, "the read models to be made anew", func() bool { return strings.Count(svc.runCommand(t, "projections status"), "retired") == 3 })
+				waitUntil(t, "the read models to be made anew", func() bool { return strings.Count(svc.runCommand(t, "projections status"), "retired") == 3 })
 				for _, target := range []string{"GET /locations/referentiels/m/sites", "GET /locations/referentiels/m/sites:export?format=csv", "GET /locations/search"} {
-					if got := svc.requestStatus(t, one, target, ""); got != http.StatusInternalServerError {
+					if got := svc.statusOf(t, one, target, ""); got != http.StatusInternalServerError {
 						t.Errorf("%s: %d, want 500", target, got)
 					}
-					if got := svc.requestStatus(t, two, target, ""); got != http.StatusOK {
+					if got := svc.statusOf(t, two, target, ""); got != http.StatusOK {
 						t.Errorf("%s of another account: %d, want 200", target, got)
 					}
 				}
 				for _, target := range []string{"PUT /locations/referentiels/m/sites/3", "PATCH /locations/referentiels/m/sites/1"} {
-					if got := svc.requestStatus(t, one, target, `{"nom":"Autre"}`); got != http.StatusInternalServerError {
+					if got := svc.statusOf(t, one, target, `{"nom":"Autre"}`); got != http.StatusInternalServerError {
 						t.Errorf("%s: %d, want 500", target, got)
 					}
 				}
@@ -373,12 +349,12 @@ func TestAnAccountWhoseKeyIsLostIsUnreadableAlone(t *testing.T) {
 					t.Errorf("the account is shown as %s", shown)
 				}
 				svc.checkIntact(t, "two", two)
-				if got := svc.readinessText(t); !strings.Contains(got, "one") || svc.statusOfURL(t, svc.ops+"/readyz") != http.StatusOK {
+				if got := svc.readiness(t).text; !strings.Contains(got, "one") || !svc.isReady(t) {
 					t.Errorf("readiness says %s, want the account named and the instance ready", got)
 				}
 				back()
-				svc.waitUntil(t, "the account to be readable again", func() bool {
-					return svc.requestStatus(t, one, "GET /locations/referentiels/m/sites", "") == http.StatusOK
+				waitUntil(t, "the account to be readable again", func() bool {
+					return svc.statusOf(t, one, "GET /locations/referentiels/m/sites", "") == http.StatusOK
 				})
 				svc.checkIntact(t, "one", one)
 				if got := store.countKeys(t); got != 2 {
