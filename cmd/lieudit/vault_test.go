@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
+	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,7 +16,6 @@ import (
 	"lieudit/cmd/lieudit/service"
 	"lieudit/schemas/table"
 	"lieudit/schemas/table/tabletest"
-	"lieudit/schemas/token"
 )
 
 // vaultStore is where a service keeps its data keys, as somebody with tools of his own sees it.
@@ -111,14 +111,9 @@ func onBothProfiles(t *testing.T, test func(t *testing.T, configure func(*servic
 // startError is why a service does not start.
 func startError(t *testing.T, change func(*service.Config)) string {
 	t.Helper()
-	c := service.Config{
-		Data: t.TempDir(), Listen: "127.0.0.1:0", AreaListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
-		TokenPrefixes: token.DefaultPrefixes, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Out: &bytes.Buffer{}, Now: time.Now,
-	}
-	change(&c)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err := service.Run(ctx, c)
+	err := service.Run(ctx, testConfig(t, io.Discard, change))
 	if err == nil {
 		t.Fatal("the service started")
 	}
@@ -363,4 +358,55 @@ func TestAnAccountWhoseKeyIsLostIsUnreadableAlone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestErasedDataIsInNoFileOfTheDataFolder looks for an account's name and for what it says of its sites, the retired
+// generations of read models included.
+func TestErasedDataIsInNoFileOfTheDataFolder(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	svc := startService(t, func(c *service.Config) { c.Data = data })
+	svc.runCommand(t, `account open "Nestor Retiré" --id zeb --plan STARTER`)
+	key := strings.TrimSpace(svc.runCommand(t, `key issue zeb`))
+	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"m"}`)
+	svc.mustSend(t, key, "POST /locations/referentiels/m/sites:sync", `{"sites":[{"external_id":"1","nom":"Zébulon","lat":44.5,"lon":3.5,"proprietes":{"long":"`+
+		strings.Repeat("Zébulon, ", 1500)+`"}},{"external_id":"2","nom":"Zébulon aussi","lat":44.5,"lon":3.5}]}`)
+	svc.runCommand(t, `projections rebuild register`)
+	svc.runCommand(t, `projections rebuild places`)
+	waitUntil(t, "both models have a retired generation", func() bool {
+		return strings.Count(svc.runCommand(t, "projections status"), "retired") == 2
+	})
+	for _, text := range []string{"Nestor", "Zébulon"} {
+		if !folderContains(t, data, text) {
+			t.Fatalf("%s is in no file while it is in use", text)
+		}
+	}
+	svc.runCommand(t, "account close zeb")
+	svc.runCommand(t, "account erase zeb")
+	for _, text := range []string{"Nestor", "Zébulon"} {
+		if folderContains(t, data, text) {
+			t.Errorf("a file still holds %s", text)
+		}
+	}
+	if told := svc.runCommand(t, "audit log zeb --kind sites --subject m/1"); !strings.Contains(told, "created site 1 of m") {
+		t.Errorf("the history of the site is %q", told)
+	}
+}
+
+// folderContains says whether a text is in a file below a folder.
+func folderContains(t *testing.T, folder, text string) bool {
+	t.Helper()
+	found := false
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		found = found || bytes.Contains(data, []byte(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

@@ -37,14 +37,7 @@ type testService struct {
 func startService(t *testing.T, change func(*service.Config)) *testService {
 	t.Helper()
 	svc := startServiceUnready(t, change)
-	waitUntil(t, "the service to be ready", func() bool {
-		resp, err := svc.client.Get(svc.ops + "/readyz")
-		if err != nil {
-			return false
-		}
-		defer resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
-	})
+	waitUntil(t, "the service is ready", func() bool { return svc.isReady(t) })
 	return svc
 }
 
@@ -52,12 +45,7 @@ func startService(t *testing.T, change func(*service.Config)) *testService {
 func startServiceUnready(t *testing.T, change func(*service.Config)) *testService {
 	t.Helper()
 	output := &startOutput{ready: make(chan struct{})}
-	c := service.Config{
-		Data: t.TempDir(), Listen: "127.0.0.1:0", AreaListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
-		TokenPrefixes: token.DefaultPrefixes, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Out: output,
-		Now: time.Now, DrainTimeout: 5 * time.Second,
-	}
-	change(&c)
+	c := testConfig(t, output, change)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx, c) }()
@@ -99,6 +87,18 @@ func (svc *testService) listenerURL(t *testing.T, listener string) string {
 	}
 	t.Fatalf("there is no listener %q", listener)
 	return ""
+}
+
+// testConfig is the configuration of an embedded service on free ports, changed as a test wants it.
+func testConfig(t *testing.T, out io.Writer, change func(*service.Config)) service.Config {
+	t.Helper()
+	c := service.Config{
+		Data: t.TempDir(), Listen: "127.0.0.1:0", AreaListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
+		TokenPrefixes: token.DefaultPrefixes, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Out: out,
+		Now: time.Now, DrainTimeout: 5 * time.Second,
+	}
+	change(&c)
+	return c
 }
 
 // uniqueName is a word that no other scene on the stage has.
