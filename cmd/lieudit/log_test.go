@@ -43,7 +43,7 @@ func TestInstancesShareKeysAndRevocations(t *testing.T) {
 	waitUntil(t, "a key revoked here is refused there", func() bool { return there.statusOfMe(t, key) == 401 })
 }
 
-// startSecondInstance starts a second instance on the servers of a first, whose operator token it uses.
+// startSecondInstance starts another instance on the servers of the first, with the first one's operator token.
 func startSecondInstance(t *testing.T, first *testService, change func(*service.Config)) *testService {
 	t.Helper()
 	return startService(t, func(c *service.Config) {
@@ -54,7 +54,7 @@ func startSecondInstance(t *testing.T, first *testService, change func(*service.
 	})
 }
 
-func TestLogGoesAwayAndComesBack(t *testing.T) {
+func TestAnInstanceRecoversFromOutagesOfTheLog(t *testing.T) {
 	t.Parallel()
 	n, postgres := startNode(t), tabletest.NewPostgresDatabase(t)
 	svc := startService(t, withServers(n, postgres))
@@ -66,7 +66,7 @@ func TestLogGoesAwayAndComesBack(t *testing.T) {
 		if got := svc.statusOf(t, "", "GET /version", ""); got != 200 {
 			t.Errorf("round %d: /version: got %d, want 200", round, got)
 		}
-		waitUntil(t, "readiness says so", func() bool { return svc.readiness(t).status == 503 })
+		waitUntil(t, "it is not ready", func() bool { return svc.readiness(t).status == 503 })
 		n.start(t)
 		waitUntil(t, "keyed requests are served again", func() bool { return svc.statusOfMe(t, key) == 200 })
 		waitUntil(t, "it is ready again", func() bool { return svc.isReady(t) })
@@ -77,7 +77,7 @@ func TestLogGoesAwayAndComesBack(t *testing.T) {
 	}
 }
 
-// loadClients is clients that ask without a pause, reads and writes, and what they were reply.
+// loadClients are clients that send reads and writes without a pause, and the answers that they got.
 type loadClients struct {
 	*testService
 	keys []string
@@ -88,7 +88,7 @@ type loadClients struct {
 	cancel    context.CancelFunc
 }
 
-// timedResponse is one answer: what was asked and when, and when which status came.
+// timedResponse is one request with the times of its start and end and the status of the answer, 0 without one.
 type timedResponse struct {
 	line               string
 	key                int
@@ -98,7 +98,7 @@ type timedResponse struct {
 
 func (a timedResponse) duration() time.Duration { return a.endedAt.Sub(a.startedAt) }
 
-// startLoadClients opens accounts on a service and lets clients ask for each.
+// startLoadClients opens accounts on a service and starts clients that use their keys in turn.
 func startLoadClients(t *testing.T, svc *testService, accounts, clients int) *loadClients {
 	t.Helper()
 	c := &loadClients{testService: svc}
@@ -125,13 +125,13 @@ func startLoadClients(t *testing.T, svc *testService, accounts, clients int) *lo
 	return c
 }
 
-// stopAndWait lets the clients hear their last answers.
+// stopAndWait ends the clients after the answers they wait for.
 func (c *loadClients) stopAndWait() {
 	c.cancel()
 	c.running.Wait()
 }
 
-// sendOnce asks once and notes the answer.
+// sendOnce sends one request and records the answer.
 func (c *loadClients) sendOnce(ctx context.Context, key int, method, path, body string) timedResponse {
 	a := timedResponse{line: method + " " + path, key: key, startedAt: time.Now()}
 	a.status, _, _ = c.do(ctx, request{target: a.line, key: c.keys[key], body: strings.NewReader(body)})
@@ -142,7 +142,7 @@ func (c *loadClients) sendOnce(ctx context.Context, key int, method, path, body 
 	return a
 }
 
-// countServed counts the answers that were billed, and names all others but those that are allowed.
+// countServed counts the answers that are billed, and fails the test for each other one that is not allowed.
 func (c *loadClients) countServed(t *testing.T, allowed func(timedResponse) bool) (n int) {
 	t.Helper()
 	refused := 0
@@ -160,7 +160,7 @@ func (c *loadClients) countServed(t *testing.T, allowed func(timedResponse) bool
 	return n
 }
 
-// waitUntilBilled waits until the refunds are through, and fails unless log and read model agree on so many requests.
+// waitUntilBilled waits until refunds are written and the log and the read model agree on the wanted number of requests.
 func (c *loadClients) waitUntilBilled(t *testing.T, want int) {
 	t.Helper()
 	got := int64(-1)
@@ -177,7 +177,7 @@ func (c *loadClients) waitUntilBilled(t *testing.T, want int) {
 	})
 }
 
-// sleepFor lets time go by: a silence is a time, nothing else tells its end.
+// sleepFor lets time pass: a silence is defined by its length.
 func sleepFor(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
@@ -188,10 +188,10 @@ func sleepFor(t *testing.T, d time.Duration) {
 
 func allowNone(timedResponse) bool { return false }
 
-// TestSilencesAreSeenByNoClient leaves a busy machine half of the three seconds, and on one that is slower still it lets
-// those be refused who waited three; with LIEUDIT_TEST_LONG it does neither. What a silence of two and a half seconds does to
-// the second is tested in time of its own, by the parts.
-func TestSilencesAreSeenByNoClient(t *testing.T) {
+// TestNoClientNoticesAShortSilence uses silences of half the three seconds that a request may wait, and on a slower
+// machine still accepts refusals after three; with LIEUDIT_TEST_LONG it uses 2.5 seconds and accepts none. The packages
+// that wait test that bound to the second on a clock of their own.
+func TestNoClientNoticesAShortSilence(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
 	c := startLoadClients(t, startService(t, withNode(n)), 4, 24)
@@ -208,12 +208,12 @@ func TestSilencesAreSeenByNoClient(t *testing.T) {
 	c.waitUntilBilled(t, c.countServed(t, allowed))
 }
 
-// isLongestWait says whether an answer is the 503 of a request that waited as long as one may.
+// isLongestWait says whether an answer is the 503 of a request that waited as long as a request may.
 func isLongestWait(a timedResponse) bool {
 	return a.status == 503 && a.duration() >= waitlimit.MaxWait-waitlimit.UncountedWait
 }
 
-func TestASilenceOfThreeAndAHalfSecondsRefusesThoseAloneWhoWaitedThree(t *testing.T) {
+func TestASilenceOf3500MillisecondsRefusesOnlyRequestsThatWaited3000(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
 	c := startLoadClients(t, startService(t, withNode(n)), 4, 24)
@@ -232,7 +232,7 @@ func TestASilenceOfThreeAndAHalfSecondsRefusesThoseAloneWhoWaitedThree(t *testin
 	c.waitUntilBilled(t, served)
 }
 
-func TestASilenceOverTenSecondsRefusesAtOnceAndIsTold(t *testing.T) {
+func TestASilenceOverTenSecondsRefusesAtOnceAndMakesUnready(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
 	c := startLoadClients(t, startService(t, withNode(n)), 2, 8)
@@ -269,8 +269,8 @@ func TestASilenceOverTenSecondsRefusesAtOnceAndIsTold(t *testing.T) {
 	c.waitUntilBilled(t, c.countServed(t, func(a timedResponse) bool { return a.status == 503 || a.status == 401 && a.key == 3 }))
 }
 
-// TestARevocationMadeInASilenceHoldsWithinASecond: made at another instance, whose node speaks. What the silent one
-// answers a second later is no 200 any more, whatever it waited for.
+// TestARevocationMadeInASilenceHoldsWithinASecond revokes a key at another instance, whose node is not silent. A second
+// later the silent instance answers no read of that key with 200, whatever the request waited for.
 func TestARevocationMadeInASilenceHoldsWithinASecond(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
@@ -285,9 +285,9 @@ func TestARevocationMadeInASilenceHoldsWithinASecond(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.silence.Begin()
-	sleepFor(t, 300*time.Millisecond) // before the ring is stale: what is admitted now waits for its tick
+	sleepFor(t, 300*time.Millisecond) // the key ring is still fresh: requests are admitted and wait for their tick
 	there.runCommand(t, "key revoke town-0 "+listed.ID+" --reason leak")
-	at := time.Now() // the command has waited for read models that the silent instance fills
+	at := time.Now() // the command has waited until its time limit for read models that the silent instance fills
 	sleepFor(t, 1200*time.Millisecond)
 	n.silence.End()
 	sleepFor(t, 500*time.Millisecond)
@@ -297,7 +297,7 @@ func TestARevocationMadeInASilenceHoldsWithinASecond(t *testing.T) {
 		if a.key != 0 || a.endedAt.Before(at.Add(time.Second)) || isLongestWait(a) {
 			continue
 		}
-		if late++; a.status != 401 && (a.status/100 != 2 || strings.HasPrefix(a.line, "GET")) { // a write that was begun is answered
+		if late++; a.status != 401 && (a.status/100 != 2 || strings.HasPrefix(a.line, "GET")) { // a write under way is completed
 			t.Errorf("%s: %d at %v after the revocation", a.line, a.status, a.endedAt.Sub(at))
 		}
 	}
@@ -307,7 +307,7 @@ func TestARevocationMadeInASilenceHoldsWithinASecond(t *testing.T) {
 	c.waitUntilBilled(t, c.countServed(t, func(a timedResponse) bool { return a.status == 401 && a.key == 0 || isLongestWait(a) }))
 }
 
-func TestTheStateNowHoldsAllThatIsOnALogWhoseClockIsAhead(t *testing.T) {
+func TestTheStateNowIncludesEventsFromAClockThatIsAhead(t *testing.T) {
 	t.Parallel()
 	var behind atomic.Int64
 	svc := startService(t, func(c *service.Config) {

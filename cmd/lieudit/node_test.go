@@ -17,7 +17,7 @@ import (
 	"lieudit/eventstore/node"
 )
 
-// testNode is a node that can be stopped and started again on the same journal and the same socket.
+// testNode is a node that a test can stop, start again on the same journal and socket, and keep silent.
 type testNode struct {
 	dir, socket string
 	journal     *journal.Journal
@@ -37,7 +37,7 @@ func (n *testNode) start(t *testing.T) {
 	n.journal = j
 	end := n.serve(t, n.socket, &n.silence)
 	n.stop = func() {
-		n.stop = func() {} // a test that fails while it is stopped stops it again
+		n.stop = func() {} // the cleanup of a test stops it again
 		end()
 		if err := j.Close(); err != nil {
 			t.Error(err)
@@ -45,7 +45,7 @@ func (n *testNode) start(t *testing.T) {
 	}
 }
 
-// serve serves the journal at a socket, until it is told to stop.
+// serve serves the journal at a socket until stop is called.
 func (n *testNode) serve(t *testing.T, socket string, silence *node.Silence) (stop func()) {
 	t.Helper()
 	ln, err := node.Listen(t.Context(), "unix:"+socket)
@@ -85,12 +85,12 @@ func withServers(n *testNode, postgres string) func(*service.Config) {
 	return func(c *service.Config) { c.EventStore, c.Postgres = n.address(), postgres }
 }
 
-// withNode makes a service run on a node, with its read models in its folder.
+// withNode makes a service run on a node, with its read models in its data folder.
 func withNode(n *testNode) func(*service.Config) {
 	return func(c *service.Config) { c.EventStore = n.address() }
 }
 
-// silenceFor keeps the node silenceFor for so long.
+// silenceFor keeps the node silent for a time.
 func (n *testNode) silenceFor(t *testing.T, d time.Duration) {
 	t.Helper()
 	n.silence.Begin()

@@ -21,7 +21,7 @@ import (
 	"lieudit/schemas/deadlinetest"
 )
 
-// asProgramVariable makes the test binary be the program.
+// asProgramVariable makes the test binary run as the program.
 const asProgramVariable = "LIEUDIT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -31,11 +31,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is the program as the system runs it.
+// process is a service in a process of its own.
 type process struct {
 	*exec.Cmd
-	data           string // its folder
-	api, area, ops string // where it listens
+	data           string // data folder
+	api, area, ops string // host and port of the listeners
 	exited         chan struct{}
 
 	mu       sync.Mutex
@@ -43,21 +43,22 @@ type process struct {
 	nextLine chan struct{} // closed at the next line
 }
 
-// startProcessReady starts a service in a process and a folder of its own and waits until it announces its listeners.
+// startProcessReady starts a service in a process and a folder of its own and waits for its demo account.
 func startProcessReady(t *testing.T) *process {
 	t.Helper()
 	p := startProcess(t, t.TempDir())
-	p.waitForOutput(t, "/locations/search") // the last line of a first start: the demo account is there
+	p.waitForOutput(t, "/locations/search") // in the last line of a first start
 	return p
 }
 
-// startProcess starts a service on a folder.
+// startProcess starts a service on a data folder.
 func startProcess(t *testing.T, data string) *process {
 	t.Helper()
 	return launchProcess(t, data, os.Args[0])
 }
 
-// launchProcess starts a service on a folder by a command, which is to become the program, with more flags.
+// launchProcess starts a service on a data folder by a command that ends up running the program with the arguments that
+// are appended to it.
 func launchProcess(t *testing.T, data string, command ...string) *process {
 	t.Helper()
 	command = append(command, "serve", "--drain", "1m",
@@ -95,7 +96,7 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-// waitForOutput waits until the process says a word.
+// waitForOutput waits until the process has printed a text.
 func (p *process) waitForOutput(t *testing.T, word string) {
 	t.Helper()
 	for timeout := time.After(deadlinetest.Scale(deadlinetest.DefaultLimit)); ; {
@@ -108,16 +109,16 @@ func (p *process) waitForOutput(t *testing.T, word string) {
 		select {
 		case <-more:
 		case <-p.exited:
-			t.Fatalf("it ended before it said %q: %v", word, p.ProcessState)
+			t.Fatalf("it ended before it printed %q: %v", word, p.ProcessState)
 		case <-timeout:
-			t.Fatalf("it did not say %q", word)
+			t.Fatalf("it did not print %q", word)
 		}
 	}
 }
 
 var listenerPattern = regexp.MustCompile(`^\s*(API|customer area|health, metrics)\s+http://([^/\s]+)`)
 
-// readOutput reads what the process says, to the end.
+// readOutput reads what the process prints until it ends.
 func (p *process) readOutput(out io.Reader) {
 	defer close(p.exited)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -136,12 +137,12 @@ func (p *process) readOutput(out io.Reader) {
 		p.nextLine = make(chan struct{})
 		p.mu.Unlock()
 	}
-	p.Wait() // how it ended is in its state
+	p.Wait() // ProcessState then says how it ended
 }
 
 const pendingBody = `{"nom":"x","plan":"STARTER"}`
 
-// beginRequest begins a request and, when the program waits for its body, leaves it waiting.
+// beginRequest sends the headers of a request and waits until the service wants the body.
 func (p *process) beginRequest(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", p.area)
@@ -159,7 +160,7 @@ func (p *process) beginRequest(t *testing.T) net.Conn {
 	return conn
 }
 
-// interrupt is Ctrl-C.
+// interrupt sends what Ctrl-C sends.
 func (p *process) interrupt(t *testing.T) {
 	t.Helper()
 	if err := p.Process.Signal(os.Interrupt); err != nil {
@@ -167,10 +168,10 @@ func (p *process) interrupt(t *testing.T) {
 	}
 }
 
-// waitUntilClosed waits until the process takes no more connections.
+// waitUntilClosed waits until the process accepts no more connections.
 func (p *process) waitUntilClosed(t *testing.T) {
 	t.Helper()
-	waitUntil(t, "the listener closes", func() bool {
+	waitUntil(t, "the listener is closed", func() bool {
 		conn, err := net.Dial("tcp", p.area)
 		if err == nil {
 			conn.Close()
@@ -179,7 +180,7 @@ func (p *process) waitUntilClosed(t *testing.T) {
 	})
 }
 
-// waitForExit waits for the end and returns how it came.
+// waitForExit waits for the end of the process and returns its status.
 func (p *process) waitForExit(t *testing.T) syscall.WaitStatus {
 	t.Helper()
 	select {
@@ -218,9 +219,9 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestASyncCutByKillIsThereWholeOrNotAtAll kills the service while it takes syncs that are staged, and looks at what is
-// there when it is back.
-func TestASyncCutByKillIsThereWholeOrNotAtAll(t *testing.T) {
+// TestAKilledSyncHappensWhollyOrNotAtAll kills the service while it handles syncs that are staged, and reads the sites
+// after each restart.
+func TestAKilledSyncHappensWhollyOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	const sites, cuts = 1500, 5
 	data := t.TempDir()
@@ -239,14 +240,14 @@ func TestASyncCutByKillIsThereWholeOrNotAtAll(t *testing.T) {
 			status, _, _ := svc.do(t.Context(), request{target: sync, key: key, body: strings.NewReader(numberedSync(n, sites))})
 			answered <- status
 		}(svc)
-		time.Sleep(time.Duration(random.Int64N(int64(60 * time.Millisecond)))) // when it is cut is the question
+		time.Sleep(time.Duration(random.Int64N(int64(60 * time.Millisecond)))) // a random moment is the point
 		p.kill()
 		status := <-answered
 		p = startProcess(t, data)
 		p.waitForOutput(t, "health, metrics")
 		svc = p.testService(t)
 		waitUntil(t, "the service is ready again", func() bool { return svc.isReady(t) })
-		svc.mustSend(t, key, "PATCH /locations/referentiels/r", `{"nom":"same"}`) // its answer waits for the tables
+		svc.mustSend(t, key, "PATCH /locations/referentiels/r", `{"nom":"same"}`) // its answer waits for the read models
 		got := svc.countSitesByNumber(t, key)
 		if len(got) != 1 || got[held] != sites && got[n] != sites || status == http.StatusOK && got[n] != sites {
 			t.Fatalf("cut %d, answered %d after generation %d: sites by generation %v", n, status, held, got)
@@ -255,7 +256,7 @@ func TestASyncCutByKillIsThereWholeOrNotAtAll(t *testing.T) {
 			held, kept = n, kept+1
 		}
 	}
-	t.Logf("%d of %d syncs had happened when they were cut", kept, cuts)
+	t.Logf("%d of %d syncs had happened when the service was killed", kept, cuts)
 }
 
 // numberedSync is a sync of sites that all bear the number n in their name.
@@ -274,7 +275,7 @@ func numberedSync(n, sites int) string {
 	return string(text)
 }
 
-// countSitesByNumber counts the active sites by their number.
+// countSitesByNumber counts the active sites by the number in their name.
 func (svc *testService) countSitesByNumber(t *testing.T, key string) map[int]int {
 	t.Helper()
 	export := svc.mustSend(t, key, "GET /locations/referentiels/r/sites:export?format=ndjson", "")

@@ -42,13 +42,12 @@ func TestAPIOnServers(t *testing.T) {
 	playAllScenes(t, func(t *testing.T, c *service.Config) { withServers(startNode(t), tabletest.NewPostgresDatabase(t))(c) })
 }
 
-// playAllScenes plays all scenes.
 func playAllScenes(t *testing.T, change func(*testing.T, *service.Config)) {
 	t.Helper()
 	playScenes(t, scenePattern, change)
 }
 
-// playScenes plays scenes, side by side on one stage; those that need it get a stage of their own.
+// playScenes plays the scenes of a pattern in parallel on one service; those that need it get a service of their own.
 func playScenes(t *testing.T, which string, change func(*testing.T, *service.Config)) {
 	t.Helper()
 	files, err := filepath.Glob(which)
@@ -57,7 +56,7 @@ func playScenes(t *testing.T, which string, change func(*testing.T, *service.Con
 	}
 	shared := startService(t, func(c *service.Config) { change(t, c) })
 	withOfficialAddresses := startServiceWithAddresses(t, func(c *service.Config) { change(t, c) })
-	t.Run("scenes", func(t *testing.T) { // ends when all that run side by side have ended
+	t.Run("scenes", func(t *testing.T) { // returns when all parallel scenes have ended
 		for _, file := range files {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 				t.Parallel()
@@ -68,8 +67,8 @@ func playScenes(t *testing.T, which string, change func(*testing.T, *service.Con
 	})
 }
 
-// startServiceWithAddresses is a stage with the real addresses of Lozère and Bondy, imported while it runs; nil where they are not
-// at hand.
+// startServiceWithAddresses starts a service and imports the real addresses of Lozère and Bondy into it. It returns nil
+// where the official files are missing.
 func startServiceWithAddresses(t *testing.T, change func(*service.Config)) *testService {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(officialtest.Folder(), "ban", "*.csv.gz"))
@@ -82,8 +81,8 @@ func startServiceWithAddresses(t *testing.T, change func(*service.Config)) *test
 	return svc
 }
 
-// selectService is where a scene plays: on the shared one, on the one with addresses, alone, or alone on a node that can go
-// away.
+// selectService returns the service that a scene plays on: the shared one, the one with addresses, one of its own, or one
+// of its own on a node that the scene can stop.
 func (s *scene) selectService(t *testing.T, shared, withOfficialAddresses *testService, change func(*testing.T, *service.Config)) *testService {
 	t.Helper()
 	switch s.fixture {
@@ -119,11 +118,11 @@ func compareScene(t *testing.T, file string, got []byte) {
 	}
 }
 
-// scene is one file of testdata/api: a rule, the commands that set the stage (given), then requests (when) and
-// what is to be answered (then). A title may follow when and then behind a colon.
+// scene is one file of testdata/api: a rule, the commands that prepare the service (given), requests (when) and the wanted
+// answers (then). A title may follow when and then behind a colon.
 type scene struct {
 	archive   *txtar.Archive
-	fixture   string // "addresses": where there are some; "alone": on a service of its own; "node": whose log is on a node of its own
+	fixture   string // "addresses": a service with real ones; "alone": a service of its own; "node": its log is on a node; "": any
 	variables variables
 }
 
@@ -142,7 +141,7 @@ func parseScene(t *testing.T, file string) *scene {
 	return s
 }
 
-// play acts a scene out and returns its file as it is to be when all that was answered is right.
+// play sends the requests of a scene and returns its file with the answers that came: the very file when all are right.
 func (s *scene) play(t *testing.T, svc *testService) []byte {
 	t.Helper()
 	s.variables["operator"] = svc.operator
@@ -162,7 +161,7 @@ func (s *scene) play(t *testing.T, svc *testService) []byte {
 				answer = s.sendRequest(t, svc, string(f.Data))
 			}
 			played.Files = append(played.Files, f, txtar.File{Name: strings.TrimSuffix("then:"+title, ":"), Data: answer})
-		case "then": // made anew
+		case "then": // replaced by the answer that came
 		default:
 			played.Files = append(played.Files, f)
 		}
@@ -170,8 +169,8 @@ func (s *scene) play(t *testing.T, svc *testService) []byte {
 	return txtar.Format(played)
 }
 
-// runGivenCommands runs commands, one a line. NAME = in front of one keeps its answer: ${NAME.id} and so on, and as ${NAME}
-// the token. "log stop" and "log start" are not commands of the program: they take the node away and bring it back.
+// runGivenCommands runs commands, one a line. "NAME = command" keeps the fields of what it prints as ${NAME.id} and so on,
+// and its token as ${NAME}. "log stop" and "log start" are not commands of the program: they stop the node and start it.
 func (s *scene) runGivenCommands(t *testing.T, svc *testService, commands string) {
 	t.Helper()
 	for line := range strings.Lines(commands) {
@@ -181,7 +180,7 @@ func (s *scene) runGivenCommands(t *testing.T, svc *testService, commands string
 		case line == "":
 		case line == "log stop":
 			svc.node.stop()
-			svc.node.stop = func() {} // it is stopped
+			svc.node.stop = func() {}
 			waitUntil(t, "keys are not served", func() bool { return !svc.areKeysChecked(t, s.variables["KEY"]) })
 		case line == "log start":
 			svc.node.start(t)
@@ -211,7 +210,7 @@ func (s *scene) sendRequest(t *testing.T, svc *testService, text string) []byte 
 	}
 	for _, line := range lines[1:] {
 		name, value, _ := strings.Cut(line, ":")
-		req.Header[name] = append(req.Header[name], strings.TrimSpace(value)) // as written, nothing tidied
+		req.Header[name] = append(req.Header[name], strings.TrimSpace(value)) // the name stays as written
 	}
 	resp, err := svc.client.Do(req)
 	if err != nil {
@@ -220,13 +219,13 @@ func (s *scene) sendRequest(t *testing.T, svc *testService, text string) []byte 
 	defer resp.Body.Close()
 	response := formatResponse(t, resp)
 	if found := regexp.MustCompile(`"curseur": "([^"]+)"`).FindStringSubmatch(response); found != nil {
-		s.variables["curseur"] = found[1] // for the request after
+		s.variables["curseur"] = found[1] // for the next request
 	}
 	return []byte(s.variables.maskValues(response))
 }
 
-// isPremature says whether an answer is to be asked for again: that of an instance with no time to look at its log, and
-// that of a list which is behind the write before, as it may be after a refusal, or on a machine that is too busy.
+// isPremature says whether a request is to be sent again: the instance had no time to poll its log, or a list is behind the
+// write before, as it may be after a refusal or on a busy machine.
 func (s *scene) isPremature(svc *testService, when int, answer []byte) bool {
 	if svc.node == nil && isKeyRingUnavailable(answer) {
 		return true
@@ -236,13 +235,13 @@ func (s *scene) isPremature(svc *testService, when int, answer []byte) bool {
 		strings.HasPrefix(follows.Name, "then") && !*update && !bytes.Equal(follows.Data, answer)
 }
 
-// isKeyRingUnavailable says whether an instance could not vouch for its keys. Nothing was done then; how outages are answered
-// has scenes of its own.
+// isKeyRingUnavailable says whether the key ring was not fresh. Nothing was done then. How outages are answered has scenes
+// of its own.
 func isKeyRingUnavailable(answer []byte) bool {
 	return bytes.Contains(answer, []byte("Authentication service unavailable"))
 }
 
-// contractHeaders are the headers that the contract is about.
+// contractHeaders are the headers that scenes compare.
 func contractHeaders() []string {
 	return []string{
 		"Content-Type", "Allow", "Location", "Retry-After", "X-Request-Id", "Set-Cookie", "Www-Authenticate",
@@ -251,7 +250,7 @@ func contractHeaders() []string {
 	}
 }
 
-// formatResponse writes an answer down: its status, the headers that matter, its body with JSON indented.
+// formatResponse formats an answer as scenes hold it: status, contract headers, body with JSON indented.
 func formatResponse(t *testing.T, resp *http.Response) string {
 	t.Helper()
 	var out strings.Builder
@@ -291,10 +290,10 @@ func mustWriteFile(t *testing.T, file, text string) {
 	}
 }
 
-// variables are the words of a scene that differ from run to run.
+// variables are texts of a scene that differ from run to run, by name.
 type variables map[string]string
 
-// storeFields names the texts of an answer.
+// storeFields stores the texts of an answer as name.field.
 func (n variables) storeFields(t *testing.T, name, answer string) {
 	t.Helper()
 	var fields map[string]any
@@ -312,7 +311,8 @@ func (n variables) storeFields(t *testing.T, name, answer string) {
 	}
 }
 
-// substitute puts the words in. ${x*1000} is a thousand x, ${sites 3-5} the rows of three sites, and ${today} the day in Paris.
+// substitute replaces ${name} by its text. ${x*1000} is a thousand x, ${sites 3-5} the rows of three sites, and ${today}
+// the day in Paris.
 func (n variables) substitute(t *testing.T, text string) string {
 	t.Helper()
 	return regexp.MustCompile(`\$\{[^}]+\}`).ReplaceAllStringFunc(text, func(found string) string {
@@ -335,7 +335,7 @@ func (n variables) substitute(t *testing.T, text string) string {
 	})
 }
 
-// siteRows is the rows of sites from one number to another, as a body has them.
+// siteRows are the rows of the sites of a span such as 3-5, as a body has them.
 func siteRows(t *testing.T, span string) string {
 	t.Helper()
 	var first, last int
@@ -349,7 +349,7 @@ func siteRows(t *testing.T, span string) string {
 	return strings.Join(rows, ",")
 }
 
-// maskValues takes the words out again, the longest first, and then whatever else no two runs share.
+// maskValues replaces the texts by their names again, the longest first, and then whatever else differs from run to run.
 func (n variables) maskValues(text string) string {
 	neverMasked := regexp.MustCompile(`\.(label|kind|role|cree_par|account)$`)
 	keys := make([]string, 0, len(n))
@@ -373,7 +373,7 @@ func (n variables) maskValues(text string) string {
 	return strings.ReplaceAll(text, plan.DateOf(time.Now()).String(), "${today}")
 }
 
-// variablePatterns is what no two runs share.
+// variablePatterns match what differs from run to run without a name.
 func variablePatterns() []struct {
 	pattern *regexp.Regexp
 	name    string
@@ -390,12 +390,12 @@ func variablePatterns() []struct {
 		{regexp.MustCompile(`"(curseur|hash|proprietaire)": "[^"]+"`), `"$1": "$${$1}"`},
 		{regexp.MustCompile(`"version": "[^"]+"`), `"version": "$${version}"`},
 		{regexp.MustCompile(`"(position|retard)": \d+`), `"$1": $${$1}`},
-		{regexp.MustCompile(`"(score|score_suivant|geocode_score)": 0\.\d+`), `"$1": $${score}`}, // tuned, and tested where they are made
+		{regexp.MustCompile(`"(score|score_suivant|geocode_score)": 0\.\d+`), `"$1": $${score}`}, // tuned and tested by the engine
 	}
 }
 
-// TestEveryRouteHasAScene holds the file names to the routes: get_accounts_id.shows.txtar is a scene of
-// GET /accounts/{id}, and any. and area. begin the rules that all routes of a listener share.
+// TestEveryRouteHasAScene compares the file names with the routes: get_accounts_id.shows.txtar is a scene of
+// GET /accounts/{id}; files that begin with any. or area. are rules that all routes of a listener share.
 func TestEveryRouteHasAScene(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(scenePattern)
@@ -421,7 +421,7 @@ func TestEveryRouteHasAScene(t *testing.T) {
 	}
 }
 
-// routeFileName is the route a file name begins with.
+// routeFileName is the beginning of the file names of a route's scenes.
 func routeFileName(method, path string) string {
 	words := regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(path, "_")
 	return strings.ToLower(method) + strings.TrimSuffix(words, "_")

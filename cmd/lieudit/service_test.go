@@ -22,18 +22,18 @@ import (
 	"lieudit/schemas/token"
 )
 
-// testService is a running service that scenes are played on.
+// testService is a running service and a client of it.
 type testService struct {
-	api, area, ops string // where the three listeners begin
+	api, area, ops string // base URLs of the three listeners
 	data           string
 	operator       string // the first operator's token
 	client         *http.Client
 	nameCount      atomic.Int64
-	node           *testNode // of a scene that plays on a node of its own
-	stop           func()    // ends the service and waits for it
+	node           *testNode // of a scene that plays on a node of its own; else nil
+	stop           func()    // ends the service and waits for its end
 }
 
-// startService starts a service on free ports in a folder of its own, and ends it with the test.
+// startService starts a service on free ports in a folder of its own, waits until it is ready and ends it with the test.
 func startService(t *testing.T, change func(*service.Config)) *testService {
 	t.Helper()
 	svc := startServiceUnready(t, change)
@@ -41,7 +41,7 @@ func startService(t *testing.T, change func(*service.Config)) *testService {
 	return svc
 }
 
-// startServiceUnready is raise that does not wait for the service to be ready.
+// startServiceUnready is startService for a service that does not become ready.
 func startServiceUnready(t *testing.T, change func(*service.Config)) *testService {
 	t.Helper()
 	output := &startOutput{ready: make(chan struct{})}
@@ -76,7 +76,7 @@ func startServiceUnready(t *testing.T, change func(*service.Config)) *testServic
 	return svc
 }
 
-// listenerURL is where the paths of a listener begin.
+// listenerURL is the base URL of a listener that a scene names.
 func (svc *testService) listenerURL(t *testing.T, listener string) string {
 	t.Helper()
 	switch listener {
@@ -101,10 +101,11 @@ func testConfig(t *testing.T, out io.Writer, change func(*service.Config)) servi
 	return c
 }
 
-// uniqueName is a word that no other scene on the stage has.
+// uniqueName is a name that no other scene on this service gets.
 func (svc *testService) uniqueName() string { return fmt.Sprintf("scene%04d", svc.nameCount.Add(1)) }
 
-// runCommand runs a command line of the program against the stage, which must succeed, and returns what it prints.
+// runCommand runs a command line against the service, which must succeed, and returns what it prints. It tries again while
+// the service has no time to check tokens.
 func (svc *testService) runCommand(t *testing.T, line string) string {
 	t.Helper()
 	code, out, stderr := svc.tryCommand(t, line)
@@ -118,6 +119,7 @@ func (svc *testService) runCommand(t *testing.T, line string) string {
 	return out
 }
 
+// tryCommand runs a command line against the service once.
 func (svc *testService) tryCommand(t *testing.T, line string) (code int, printed, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -134,7 +136,7 @@ func (svc *testService) tryCommand(t *testing.T, line string) (code int, printed
 	return code, out.String(), errs.String()
 }
 
-// splitWords splits a command line at spaces; quotes keep them.
+// splitWords splits a command line at spaces outside quotes.
 func splitWords(line string) []string {
 	var out []string
 	for _, found := range regexp.MustCompile(`"([^"]*)"|'([^']*)'|\S+`).FindAllStringSubmatch(line, -1) {
@@ -150,7 +152,7 @@ func splitWords(line string) []string {
 	return out
 }
 
-// startOutput is what a service tells at start. It is ready when all listeners are named.
+// startOutput collects what a service prints at start. Ready is closed when all listeners are named.
 type startOutput struct {
 	mu      sync.Mutex
 	written strings.Builder
@@ -176,7 +178,7 @@ func (a *startOutput) text() string {
 	return a.written.String()
 }
 
-// listenerURL is the address that was announced for a listener.
+// listenerURL is the URL that the service printed for a listener.
 func (a *startOutput) listenerURL(t *testing.T, listener string) string {
 	t.Helper()
 	found := regexp.MustCompile(listener + `\s+(http://\S+)`).FindStringSubmatch(a.text())
