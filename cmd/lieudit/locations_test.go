@@ -12,8 +12,8 @@ import (
 	"lieudit/schemas/body"
 )
 
-// TestAnExportThatIsImportedChangesNothing: in every format, through the whole service, sites that hold what formats
-// stumble over stay as they are, version and all.
+// TestAnExportThatIsImportedChangesNothing exports sites whose texts are hard on formats, and imports each export again:
+// every site stays as it is, with its version.
 func TestAnExportThatIsImportedChangesNothing(t *testing.T) {
 	t.Parallel()
 	svc := startService(t, func(*service.Config) {})
@@ -36,7 +36,7 @@ func TestAnExportThatIsImportedChangesNothing(t *testing.T) {
 	}
 }
 
-// sitesWithOddText is a sync of n sites with texts that formats could stumble over.
+// sitesWithOddText is a sync of n sites with texts that a format could change.
 func sitesWithOddText(n int) string {
 	r := rand.New(rand.NewPCG(48, 2026))
 	odd := []string{

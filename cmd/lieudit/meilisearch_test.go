@@ -19,7 +19,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// withMeilisearchSites has sites searched in the real Meilisearch that tests may use, and removes what they leave there.
+// withMeilisearchSites makes a service search sites in the real Meilisearch of the tests, and removes its index afterwards.
 func withMeilisearchSites(t *testing.T) func(*service.Config) {
 	t.Helper()
 	server := realMeilisearchURL(t)
@@ -29,7 +29,7 @@ func withMeilisearchSites(t *testing.T) func(*service.Config) {
 	}
 }
 
-// realMeilisearchURL is the address of the server that tests may use, its key in it.
+// realMeilisearchURL is the URL of the real Meilisearch of the tests, with its key.
 func realMeilisearchURL(t *testing.T) *url.URL {
 	t.Helper()
 	u, err := url.Parse(os.Getenv(meilitest.EnvVariable))
@@ -66,14 +66,14 @@ func deleteSiteIndex(t *testing.T, c *service.Config) {
 	}
 }
 
-// TestAPIOnMeilisearch plays the scenes about places again, with sites searched in Meilisearch.
+// TestAPIOnMeilisearch plays the scenes about locations again, with sites searched in Meilisearch.
 func TestAPIOnMeilisearch(t *testing.T) {
 	t.Parallel()
 	realMeilisearchURL(t)
 	playScenes(t, "testdata/api/*locations*.txtar", func(t *testing.T, c *service.Config) { withMeilisearchSites(t)(c) })
 }
 
-func TestWritesGoOnWhileMeilisearchIsAway(t *testing.T) {
+func TestWritesDoNotWaitForAMeilisearchThatIsDown(t *testing.T) {
 	t.Parallel()
 	nobody, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -83,13 +83,13 @@ func TestWritesGoOnWhileMeilisearchIsAway(t *testing.T) {
 	svc := startService(t, func(c *service.Config) { c.Meilisearch = "http://hidden@" + nobody.Addr().String() })
 	key := svc.openCustomer(t)
 	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
-	waitUntil(t, "readiness to say that Meilisearch is away", func() bool { return strings.Contains(svc.readyComponent(t, "site search"), "refused") })
+	waitUntil(t, "readiness says that Meilisearch is down", func() bool { return strings.Contains(svc.readyComponent(t, "site search"), "refused") })
 	began := time.Now()
 	for i := range 5 {
 		svc.mustSend(t, key, "PUT /locations/referentiels/shops/sites/"+fmt.Sprint(i), `{"nom":"Magasin","lat":44.5,"lon":3.5}`)
 	}
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("five writes took %v: they wait for a search that is away", took)
+		t.Errorf("five writes took %v: they wait for a search that is down", took)
 	}
 	if got := svc.getJSON(t, key, "/locations/search?q=magasin", &struct{}{}); got != http.StatusInternalServerError {
 		t.Errorf("got %d", got)
@@ -106,7 +106,7 @@ func TestWritesGoOnWhileMeilisearchIsAway(t *testing.T) {
 	}
 }
 
-func TestMeilisearchThatComesBackIsToldOfAll(t *testing.T) {
+func TestMeilisearchGetsAllChangesOnceItIsBack(t *testing.T) {
 	t.Parallel()
 	server := realMeilisearchURL(t)
 	gate := startProxy(t, "tcp", server.Host)
@@ -125,7 +125,7 @@ func TestMeilisearchThatComesBackIsToldOfAll(t *testing.T) {
 		return len(answer.Results)
 	}
 	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
-	waitUntil(t, "the index to be there", func() bool { return found("magasin") == 0 })
+	waitUntil(t, "the index is there", func() bool { return found("magasin") == 0 })
 	svc.mustSend(t, key, "PUT /locations/referentiels/shops/sites/1", `{"nom":"Magasin"}`)
 	if n := found("magasin"); n != 1 {
 		t.Errorf("found %d sites right after the first was written", n)
@@ -135,11 +135,11 @@ func TestMeilisearchThatComesBackIsToldOfAll(t *testing.T) {
 		svc.mustSend(t, key, "PUT /locations/referentiels/shops/sites/"+fmt.Sprint(i), `{"nom":"Boutique"}`)
 	}
 	if n := found("magasin"); n != -1 {
-		t.Errorf("found %d sites while Meilisearch is away", n)
+		t.Errorf("found %d sites while Meilisearch is down", n)
 	}
 	gate.setClosed(false)
-	waitUntil(t, "Meilisearch to be told", func() bool { return found("boutique") == 20 && found("magasin") == 0 })
-	waitUntil(t, "readiness to say so", func() bool { return svc.readyComponent(t, "site search") == "ok" })
+	waitUntil(t, "the search finds all changes", func() bool { return found("boutique") == 20 && found("magasin") == 0 })
+	waitUntil(t, "readiness says so", func() bool { return svc.readyComponent(t, "site search") == "ok" })
 	svc.runCommand(t, "projections rebuild places")
-	waitUntil(t, "the fresh copy to be told", func() bool { return svc.readyComponent(t, "site search") == "ok" && found("boutique") == 20 })
+	waitUntil(t, "the fresh generation is in the index", func() bool { return svc.readyComponent(t, "site search") == "ok" && found("boutique") == 20 })
 }

@@ -17,9 +17,9 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-// TestReconcileNamesWhatWasAltered: whatever is changed in the read model behind the service's back, reconciling names it,
-// and counts again to the request when it is put right.
-func TestReconcileNamesWhatWasAltered(t *testing.T) {
+// TestReconcileNamesEveryAlteredLine changes rows of the read model with SQL. Reconciling names each change, and agrees
+// again to the request once it is undone.
+func TestReconcileNamesEveryAlteredLine(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
@@ -33,7 +33,7 @@ func TestReconcileNamesWhatWasAltered(t *testing.T) {
 	})
 }
 
-// alteration is a change of the read model, how it is undone, and what is to be said of it.
+// alteration is a change of the read model, how it is undone, and the differences that reconciling must name.
 type alteration struct {
 	statement, undo string
 	want            []string
@@ -79,13 +79,13 @@ func checkAlterations(t *testing.T, svc *testService, address string) {
 		a.checkDetected(t, svc, db)
 	}
 	svc.runCommand(t, "projections rebuild usage")
-	waitUntil(t, "the log and the fresh copy to agree", func() bool {
+	waitUntil(t, "the log and the fresh generation agree", func() bool {
 		code, _ := svc.reconcileUsage(t)
 		return code == 0
 	})
 }
 
-// reconcileWhileCounting reconciles while requests are counted: the log and the read model are compared where they are the same.
+// reconcileWhileCounting reconciles while requests are counted: log and read model are compared at one position.
 func reconcileWhileCounting(t *testing.T, svc *testService) {
 	t.Helper()
 	svc.runCommand(t, "account open Mairie --plan STARTER --id busy")
@@ -108,7 +108,7 @@ func reconcileWhileCounting(t *testing.T, svc *testService) {
 	clients.Wait()
 }
 
-// checkDetected makes the change, looks at what is said of it, and undoes it.
+// checkDetected makes the change, compares the differences that are named, and undoes it.
 func (a alteration) checkDetected(t *testing.T, svc *testService, db *table.DB) {
 	t.Helper()
 	if _, err := db.Exec(t.Context(), a.statement); err != nil {
@@ -131,7 +131,7 @@ func (a alteration) checkDetected(t *testing.T, svc *testService, db *table.DB) 
 	}
 }
 
-// reconcileUsage runs the command and reads what it prints.
+// reconcileUsage runs lieudit usage reconcile and reads what it prints.
 func (svc *testService) reconcileUsage(t *testing.T) (code int, found body.Reconciliation) {
 	t.Helper()
 	code, out, stderr := svc.tryCommand(t, "usage reconcile --json")

@@ -26,7 +26,7 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-// openCustomer opens an account and returns a key of it.
+// openCustomer opens an account and returns a secret key.
 func (svc *testService) openCustomer(t *testing.T) string {
 	t.Helper()
 	name := "customer-" + svc.uniqueName()
@@ -36,14 +36,21 @@ func (svc *testService) openCustomer(t *testing.T) string {
 
 func TestImportIsServedWithoutDroppingARequest(t *testing.T) {
 	t.Parallel()
-	importUnderLoad(t, startService(t, func(*service.Config) {}))
+	for name, configure := range map[string]func(t *testing.T) func(*service.Config){
+		"embedded": func(*testing.T) func(*service.Config) { return func(*service.Config) {} },
+		"servers": func(t *testing.T) func(*service.Config) {
+			return withServers(startNode(t), tabletest.NewPostgresDatabase(t))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			importUnderLoad(t, startService(t, configure(t)))
+		})
+	}
 }
 
-func TestImportIsServedWithoutDroppingARequestOnServers(t *testing.T) {
-	t.Parallel()
-	importUnderLoad(t, startService(t, withServers(startNode(t), tabletest.NewPostgresDatabase(t))))
-}
-
+// importUnderLoad imports vintages in turn while clients ask: every request is served, and each import returns when its
+// vintage is served.
 func importUnderLoad(t *testing.T, svc *testService) {
 	t.Helper()
 	key := svc.openCustomer(t)
@@ -53,23 +60,23 @@ func importUnderLoad(t *testing.T, svc *testService) {
 		svc.runCommand(t, fmt.Sprintf("ban generate --addresses 4000 --seed %d --out %s", seed, files[seed]))
 	}
 	svc.runCommand(t, "ban import --data "+svc.data+" "+files[0])
-	var asked atomic.Int64
+	var requests atomic.Int64
 	done := make(chan struct{})
-	var askers sync.WaitGroup
+	var clients sync.WaitGroup
 	for _, path := range []string{
 		"/address/verify?q=1+rue+de+la+mairie+paris", "/address/autocomplete?q=rue+de", "/address/proximity?lat=48.85&lon=2.35&radius=10000", "/locality/search?q=paris",
 	} {
-		askers.Go(func() {
+		clients.Go(func() {
 			for {
 				select {
 				case <-done:
 					return
 				default:
 				}
-				if got := svc.getJSON(t, key, path, &struct{}{}); got != http.StatusOK && got != http.StatusServiceUnavailable { // a busy machine has no time for keys
+				if got := svc.statusOf(t, key, "GET "+path, ""); got != http.StatusOK && got != http.StatusServiceUnavailable { // 503: a busy machine has no time to check keys
 					t.Errorf("%s: %d while vintages change", path, got)
 				}
-				asked.Add(1)
+				requests.Add(1)
 			}
 		})
 	}
@@ -82,9 +89,9 @@ func importUnderLoad(t *testing.T, svc *testService) {
 		}
 	}
 	close(done)
-	askers.Wait()
-	if asked.Load() < 20 {
-		t.Errorf("only %d requests were asked meanwhile", asked.Load())
+	clients.Wait()
+	if requests.Load() < 20 {
+		t.Errorf("only %d requests were sent meanwhile", requests.Load())
 	}
 }
 
@@ -107,7 +114,7 @@ func TestOldIdsFindTheirAddressesInTheNextVintage(t *testing.T) {
 	}
 }
 
-func TestRefusedVintageLeavesTheServedOneAndTellsTheImport(t *testing.T) {
+func TestARefusedImportKeepsTheServedVintageAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	svc := startService(t, func(*service.Config) {})
 	file := filepath.Join(svc.data, "a.csv")
@@ -123,7 +130,7 @@ func TestRefusedVintageLeavesTheServedOneAndTellsTheImport(t *testing.T) {
 	}
 }
 
-// currentVintagePath is the file of the currentVintagePath vintage.
+// currentVintagePath is the file of the current vintage.
 func (svc *testService) currentVintagePath(t *testing.T) string {
 	t.Helper()
 	folder := vintages.FolderIn(svc.data)
@@ -134,7 +141,7 @@ func (svc *testService) currentVintagePath(t *testing.T) string {
 	return folder.Path(name)
 }
 
-// loadOfficialIDs is the official file and every n-th id in it.
+// loadOfficialIDs returns the path of an official file and every n-th id in it.
 func loadOfficialIDs(t *testing.T, every int) (file string, ids []string) {
 	t.Helper()
 	file = officialtest.Open(t, "ban/adresses-48.csv.gz").Name()
@@ -164,7 +171,7 @@ func loadOfficialIDs(t *testing.T, every int) (file string, ids []string) {
 	}
 }
 
-// viewAddresses is what ids lead to: the id_ban, or the status of a refusal.
+// viewAddresses returns for each id the id_ban of its address, or the status when that is not 200.
 func (svc *testService) viewAddresses(t *testing.T, key string, ids []string) []string {
 	t.Helper()
 	got := make([]string, len(ids))
@@ -172,7 +179,7 @@ func (svc *testService) viewAddresses(t *testing.T, key string, ids []string) []
 		for {
 			var a body.Address
 			status := svc.getJSON(t, key, "/address/view/"+url.PathEscape(id), &a)
-			if status == http.StatusServiceUnavailable { // a busy machine has no time for keys
+			if status == http.StatusServiceUnavailable { // a busy machine has no time to check keys
 				continue
 			}
 			if got[i] = a.BanID; status != http.StatusOK {
@@ -182,20 +189,6 @@ func (svc *testService) viewAddresses(t *testing.T, key string, ids []string) []
 		}
 	}
 	return got
-}
-
-// countWrongAnswers are the answers that are neither right nor a 500.
-func countWrongAnswers(got, want []string) (n, failed int) {
-	for i := range got {
-		switch got[i] {
-		case want[i]:
-		case "500":
-			failed++
-		default:
-			n++
-		}
-	}
-	return n, failed
 }
 
 // overwriteBytes overwrites a part of a file with other bytes.
@@ -211,79 +204,92 @@ func overwriteBytes(t *testing.T, path string, from, to int64) {
 	}
 }
 
-// TestKnownIdsOfADamagedVintageAreRightOrFail damages the vintage of Lozère under a running service and at rest: each of
-// 400 known ids is right or a 500, never a 404 or another address, readiness says why, and the file put back heals it.
+// TestKnownIdsOfADamagedVintageAreRightOrFail damages the vintage of Lozère under a running service and while it is
+// stopped. Each of 400 known ids is right or a 500, never a 404 or another address; readiness says why, and the file put
+// back repairs it.
 func TestKnownIdsOfADamagedVintageAreRightOrFail(t *testing.T) {
 	t.Parallel()
 	file, ids := loadOfficialIDs(t, 100)
 	ids = ids[:min(len(ids), 400)]
 	svc := startService(t, func(*service.Config) {})
-	key := svc.openCustomer(t)
 	svc.runCommand(t, "ban import --data "+svc.data+" "+file)
-	want := svc.viewAddresses(t, key, ids)
-	if len(ids) < 400 || slices.Contains(want, "404") || slices.Contains(want, "500") {
+	known := knownAddresses{svc.openCustomer(t), ids, nil}
+	known.want = svc.viewAddresses(t, known.key, ids)
+	if len(ids) < 400 || slices.Contains(known.want, "404") || slices.Contains(known.want, "500") {
 		t.Fatalf("%d ids, and not all are known", len(ids))
 	}
 	path := svc.currentVintagePath(t)
 	whole := mustReadFile(t, path)
 	size := int64(len(whole))
-	for name, harm := range map[string]func(){
+	for name, damage := range map[string]func(){
 		"bytes in the middle": func() { overwriteBytes(t, path, size/2, size/2+size/10) },
 		"bytes at the end":    func() { overwriteBytes(t, path, size-size/10, size) },
 		"cut in half":         func() { os.Truncate(path, size/2) },
 		"emptied":             func() { os.Truncate(path, 0) },
 	} {
-		harm()
-		waitUntil(t, name+": readiness to say so", func() bool {
+		damage()
+		waitUntil(t, name+": readiness says how to repair it", func() bool {
 			return strings.Contains(svc.readiness(t).parts["addresses"], "lieudit ban import --fresh FILE")
 		})
-		if bad, failed := countWrongAnswers(svc.viewAddresses(t, key, ids), want); bad != 0 || failed != len(ids) {
-			t.Errorf("%s: %d wrong answers, %d of %d failed", name, bad, failed, len(ids))
-		}
+		known.checkAnswers(t, svc, name, len(ids))
 		if err := os.WriteFile(path, whole, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		waitUntil(t, name+": the file put back to be served", func() bool { return svc.readiness(t).parts["addresses"] == "ok" })
-		if bad, failed := countWrongAnswers(svc.viewAddresses(t, key, ids), want); bad != 0 || failed != 0 {
-			t.Errorf("%s, put back: %d wrong answers, %d failed", name, bad, failed)
-		}
+		waitUntil(t, name+": the file put back is served", func() bool { return svc.readiness(t).parts["addresses"] == "ok" })
+		known.checkAnswers(t, svc, name+", put back", 0)
 	}
 
 	svc.stop()
 	overwriteBytes(t, path, size/2, size/2+size/10)
 	again := startService(t, func(c *service.Config) { c.Data, c.Demo = svc.data, true })
-	if bad, failed := countWrongAnswers(again.viewAddresses(t, key, ids), want); bad != 0 || failed != len(ids) {
-		t.Errorf("damaged at rest: %d wrong answers, %d of %d failed", bad, failed, len(ids))
-	}
+	known.checkAnswers(t, again, "damaged while stopped", len(ids))
 	if code, _, stderr := again.tryCommand(t, "ban import --data "+svc.data+" "+file); code != 1 || !strings.Contains(stderr, "--fresh") {
 		t.Errorf("ids carried over from it: exit %d, %s", code, stderr)
 	}
 	again.runCommand(t, "ban import --fresh --data "+svc.data+" "+file)
-	if bad, failed := countWrongAnswers(again.viewAddresses(t, key, ids), want); bad != 0 || failed != 0 {
-		t.Errorf("imported anew: %d wrong answers, %d failed", bad, failed)
+	known.checkAnswers(t, again, "imported anew", 0)
+}
+
+// knownAddresses are ids of an official file with the id_ban that each leads to.
+type knownAddresses struct {
+	key       string
+	ids, want []string
+}
+
+// checkAnswers checks that every answer is right or a 500, and that so many are 500.
+func (k knownAddresses) checkAnswers(t *testing.T, svc *testService, what string, wantFailed int) {
+	t.Helper()
+	wrong, failed := 0, 0
+	for i, got := range svc.viewAddresses(t, k.key, k.ids) {
+		switch got {
+		case k.want[i]:
+		case "500":
+			failed++
+		default:
+			wrong++
+		}
+	}
+	if wrong != 0 || failed != wantFailed {
+		t.Errorf("%s: %d wrong answers, %d of %d failed, want %d", what, wrong, failed, len(k.ids), wantFailed)
 	}
 }
 
+// oneAddressCSV is a file of one address, oneAddressPath its path in the API.
 const oneAddressCSV = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n48095_a_00003;3;;Rue Basse;48000;48095;Mende;3.5;44.5\n"
 
-// TestRealAddressesNeverGiveWayToInventedOnes: with the demonstration allowed, nothing that happens to the files of a
-// vintage brings it.
-func TestRealAddressesNeverGiveWayToInventedOnes(t *testing.T) {
+const oneAddressPath = "/address/view/48095_a_00003"
+
+// TestRealAddressesAreNeverReplacedByInventedOnes lets services make invented addresses, and damages the files of a real
+// vintage while they are stopped. Package vintages tests row by row what else can be lost, and that each loss is named.
+func TestRealAddressesAreNeverReplacedByInventedOnes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		lose func(t *testing.T, svc *testService, path string)
-		word string // of readiness; empty: it is served
+		lose   func(svc *testService, path string)
+		reason string // in readiness
 	}{
-		"the name": {func(t *testing.T, svc *testService, path string) {
-			os.Remove(filepath.Join(filepath.Dir(path), "current"))
-		}, ""},
-		"the file":   {func(t *testing.T, svc *testService, path string) { os.Remove(path) }, "whose file is gone"},
-		"the folder": {func(t *testing.T, svc *testService, path string) { os.RemoveAll(filepath.Dir(path)) }, "is gone"},
-		"its bytes":  {func(t *testing.T, svc *testService, path string) { os.Truncate(path, 100) }, "is damaged"},
-		"the name, for another": {func(t *testing.T, svc *testService, path string) {
-			mustWriteFile(t, filepath.Join(filepath.Dir(path), "current"), "2020-01-01-1")
-		}, "whose file is gone"},
-		"all an older release knows": {func(t *testing.T, svc *testService, path string) {
+		"the folder": {func(_ *testService, path string) { os.RemoveAll(filepath.Dir(path)) }, "is gone"},
+		"its bytes":  {func(_ *testService, path string) { os.Truncate(path, 100) }, "is damaged"},
+		"all an older release knows": {func(svc *testService, path string) {
 			os.Remove(filepath.Join(svc.data, "last-vintage"))
 			os.RemoveAll(filepath.Join(filepath.Dir(path), "serving"))
 			os.Truncate(path, 100)
@@ -299,41 +305,37 @@ func TestRealAddressesNeverGiveWayToInventedOnes(t *testing.T) {
 			svc.runCommand(t, "ban import --data "+svc.data+" "+row)
 			path := svc.currentVintagePath(t)
 			svc.stop()
-			c.lose(t, svc, path)
+			c.lose(svc, path)
 			again := startService(t, func(config *service.Config) { config.Data, config.Demo = svc.data, true })
-			want := http.StatusInternalServerError
-			if c.word == "" {
-				want = http.StatusOK
-			}
-			var a body.Address
-			if got := again.getJSON(t, key, "/address/view/48095_a_00003", &a); got != want {
-				t.Errorf("a known id: %d, want %d", got, want)
-			}
-			var version body.Version
-			if again.getJSON(t, "", "/version", &version); version.Vintage == vintages.DemoMillesime {
-				t.Error("invented addresses are served")
-			}
-			said := again.readiness(t).parts["addresses"]
-			if c.word == "" {
-				if said != "ok" {
-					t.Errorf("readiness: %s", said)
-				}
-				return
-			}
-			if !strings.Contains(said, c.word) || !strings.Contains(said, "lieudit ban import --fresh FILE") {
-				t.Errorf("readiness says %q, want %q and the command that mends it", said, c.word)
-			}
+			again.checkLostVintage(t, key, c.reason)
 			again.runCommand(t, "ban import --fresh --data "+svc.data+" "+row)
-			if got := again.getJSON(t, key, "/address/view/48095_a_00003", &a); got != http.StatusOK || again.readiness(t).parts["addresses"] != "ok" {
-				t.Errorf("mended: %d, %s", got, again.readiness(t).parts["addresses"])
+			if got := again.statusOf(t, key, "GET "+oneAddressPath, ""); got != http.StatusOK || again.readiness(t).parts["addresses"] != "ok" {
+				t.Errorf("repaired: %d, %s", got, again.readiness(t).parts["addresses"])
 			}
 		})
 	}
 }
 
-// TestImportKilledLeavesTheServedVintage kills imports at any moment: the vintage from before, or the new one, is current
-// and whole, and a service that starts then answers from it.
-func TestImportKilledLeavesTheServedVintage(t *testing.T) {
+// checkLostVintage checks that a known address is a 500, that no invented ones are served, and that readiness says why and
+// how to repair it.
+func (svc *testService) checkLostVintage(t *testing.T, key, reason string) {
+	t.Helper()
+	if got := svc.statusOf(t, key, "GET "+oneAddressPath, ""); got != http.StatusInternalServerError {
+		t.Errorf("a known id: %d, want 500", got)
+	}
+	var version body.Version
+	if svc.getJSON(t, "", "/version", &version); version.Vintage == vintages.DemoMillesime {
+		t.Error("invented addresses are served")
+	}
+	said := svc.readiness(t).parts["addresses"]
+	if !strings.Contains(said, reason) || !strings.Contains(said, "lieudit ban import --fresh FILE") {
+		t.Errorf("readiness says %q, want %q and the command that repairs it", said, reason)
+	}
+}
+
+// TestAKilledImportLeavesAnUndamagedVintage kills imports at many moments. The vintage from before, or the new one, is
+// current and undamaged each time, and a service that starts then answers from it.
+func TestAKilledImportLeavesAnUndamagedVintage(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	file := filepath.Join(data, "a.csv.gz")
@@ -357,9 +359,9 @@ func TestImportKilledLeavesTheServedVintage(t *testing.T) {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
-		late := time.AfterFunc(took*time.Duration(i+1)/kills, func() { p.Process.Kill() })
+		kill := time.AfterFunc(took*time.Duration(i+1)/kills, func() { p.Process.Kill() })
 		p.Wait()
-		late.Stop()
+		kill.Stop()
 		name, err := folder.Current()
 		if err != nil {
 			t.Fatal(err)
@@ -379,15 +381,15 @@ func TestImportKilledLeavesTheServedVintage(t *testing.T) {
 	}
 }
 
-// TestAFileCutShortEndsRequestsAndNotTheProcess cuts the mapped file of a real process under its requests.
-func TestAFileCutShortEndsRequestsAndNotTheProcess(t *testing.T) {
+// TestATruncatedVintageFailsRequestsAndNotTheProcess truncates the mapped file of a real process under its requests.
+func TestATruncatedVintageFailsRequestsAndNotTheProcess(t *testing.T) {
 	t.Parallel()
 	p := startProcessReady(t)
 	p.mu.Lock()
 	key := regexp.MustCompile(`ld_sk_[0-9A-Za-z]{38}`).FindString(p.output)
 	p.mu.Unlock()
 	svc := p.testService(t)
-	waitUntil(t, "the demonstration to answer", func() bool {
+	waitUntil(t, "the invented addresses are served", func() bool {
 		return svc.getJSON(t, key, "/address/verify?q=1+rue+de+la+mairie+toulouse", &struct{}{}) == http.StatusOK
 	})
 	if err := os.Truncate(svc.currentVintagePath(t), 100); err != nil {
@@ -397,10 +399,10 @@ func TestAFileCutShortEndsRequestsAndNotTheProcess(t *testing.T) {
 		"/address/verify?q=1+rue+de+la+mairie+toulouse", "/address/autocomplete?q=rue+de+la+mairie", "/address/proximity?lat=43.6&lon=1.44",
 		"/address/view/48095", "/locality/search?q=mende", "/locations/search?near=1+rue+de+la+mairie+toulouse",
 	} {
-		waitUntil(t, path+" to fail", func() bool { return svc.getJSON(t, key, path, &struct{}{}) == http.StatusInternalServerError })
+		waitUntil(t, path+" fails", func() bool { return svc.getJSON(t, key, path, &struct{}{}) == http.StatusInternalServerError })
 	}
-	waitUntil(t, "readiness to say so", func() bool { return strings.Contains(svc.readiness(t).parts["addresses"], "lieudit ban import") })
-	if got := svc.getJSON(t, key, "/me", &struct{}{}); got != http.StatusOK {
+	waitUntil(t, "readiness says how to repair it", func() bool { return strings.Contains(svc.readiness(t).parts["addresses"], "lieudit ban import") })
+	if got := svc.statusOfMe(t, key); got != http.StatusOK {
 		t.Errorf("/me: %d, want 200: the rest of the service goes on", got)
 	}
 	select {
