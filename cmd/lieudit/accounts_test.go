@@ -20,7 +20,7 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-// exhaustQuota asks with keys in turn until none is served any more, and returns how many requests were.
+// exhaustQuota sends requests with the keys in turn until all are refused, and returns how many were served.
 func (svc *testService) exhaustQuota(t *testing.T, keys ...string) (served int) {
 	t.Helper()
 	for len(keys) > 0 {
@@ -30,7 +30,7 @@ func (svc *testService) exhaustQuota(t *testing.T, keys ...string) (served int) 
 			keys = append(keys[1:], keys[0])
 		case http.StatusTooManyRequests:
 			keys = keys[1:]
-		case http.StatusServiceUnavailable: // a busy machine has no time for keys
+		case http.StatusServiceUnavailable: // a busy machine has no time to check keys
 		default:
 			t.Fatalf("/me: %d", got)
 		}
@@ -38,7 +38,7 @@ func (svc *testService) exhaustQuota(t *testing.T, keys ...string) (served int) 
 	return served
 }
 
-// quotaAttempt is a request and the status that it should come to.
+// quotaAttempt is a request to the customer area and the status that it must get.
 type quotaAttempt struct {
 	target, body string
 	want         int
@@ -79,51 +79,63 @@ func quotaAttempts(id string) []quotaAttempt {
 	}
 }
 
-// TestAnAgencyCannotSellItselfVolume tries, with the agency's own token, every way to more requests than its contract has.
-func TestAnAgencyCannotSellItselfVolume(t *testing.T) {
+// agencyContract is the number of requests a month of the agency in TestAnAgencyCannotRaiseItsOwnVolume.
+const agencyContract = 12
+
+// TestAnAgencyCannotRaiseItsOwnVolume tries, with the agency's own token, every way to more requests than its contract has.
+func TestAnAgencyCannotRaiseItsOwnVolume(t *testing.T) {
 	t.Parallel()
 	var clockOffset atomic.Int64
 	svc := startService(t, func(c *service.Config) {
 		c.Now = func() time.Time { return time.Now().Add(time.Duration(clockOffset.Load())) }
 	})
-	const contract = 12
-	svc.runCommand(t, fmt.Sprintf("account open Gévaudan --plan GROWTH --id agency --quota %d", contract))
+	svc.runCommand(t, fmt.Sprintf("account open Gévaudan --plan GROWTH --id agency --quota %d", agencyContract))
 	svc.runCommand(t, "account agency agency")
 	svc.runCommand(t, "account open Rivale --plan BUSINESS --id rival")
 	svc.runCommand(t, "account agency rival")
 	svc.runCommand(t, "account open Mende --plan BUSINESS --id theirs --agency-of rival")
-	svc.runCommand(t, "account open Florac --plan GROWTH --id sold --quota 99999999999 --agency-of agency") // as an older release let an agency do
+	svc.runCommand(t, "account open Florac --plan GROWTH --id sold --quota 99999999999 --agency-of agency") // as older releases let an agency do
 	agent := strings.TrimSpace(svc.runCommand(t, "token issue --role agency --account agency --label agent"))
 
 	status, text := svc.sendToArea(t, agent, "POST /accounts", `{"nom":"Langogne","plan":"GROWTH"}`)
 	var opened body.Account
-	if err := json.Unmarshal([]byte(text), &opened); err != nil || status != http.StatusCreated || opened.Quota != contract {
-		t.Fatalf("a sub-client without a quota: %d, %s, want 201 with the contract's %d", status, text, contract)
+	if err := json.Unmarshal([]byte(text), &opened); err != nil || status != http.StatusCreated || opened.Quota != agencyContract {
+		t.Fatalf("a sub-client without a quota: %d, %s, want 201 with the contract's %d", status, text, agencyContract)
 	}
 	for _, id := range []string{opened.ID, "sold"} {
 		for _, c := range quotaAttempts(id) {
-			if got, text := svc.sendToArea(t, agent, c.target, c.body); got != c.want {
-				t.Errorf("%s %s: %d, want %d: %s", c.target, c.body, got, c.want, text)
-			}
+			svc.checkAreaStatus(t, agent, c)
 		}
 	}
-
-	keys := []string{strings.TrimSpace(svc.runCommand(t, "key issue sold")), strings.TrimSpace(svc.runCommand(t, "key issue "+opened.ID)),
-		strings.TrimSpace(svc.runCommand(t, "key issue agency"))}
-	if got := svc.exhaustQuota(t, keys...); got != contract {
-		t.Errorf("%d requests were served to an agency and its sub-clients, want %d", got, contract)
+	sold := strings.TrimSpace(svc.runCommand(t, "key issue sold"))
+	others := []string{strings.TrimSpace(svc.runCommand(t, "key issue "+opened.ID)), strings.TrimSpace(svc.runCommand(t, "key issue agency"))}
+	if got := svc.exhaustQuota(t, append(others, sold)...); got != agencyContract {
+		t.Errorf("%d requests were served to an agency and its sub-clients, want %d", got, agencyContract)
 	}
 
 	svc.runCommand(t, "account agency sold --leave")
-	if got, text := svc.sendToArea(t, agent, "POST /accounts/sold:plan", `{"plan":"GROWTH","quota":12}`); got != 409 {
-		t.Errorf("terms of one that leaves: %d, want 409: %s", got, text)
-	}
-	svc.runCommand(t, "account plan agency GROWTH --quota 5") // from the next period on
-	if got, text := svc.sendToArea(t, agent, "POST /accounts/"+opened.ID+":plan", `{"plan":"GROWTH","quota":6}`); got != 422 {
-		t.Errorf("more than the contract is about to have: %d, want 422: %s", got, text)
-	}
+	svc.checkAreaStatus(t, agent, quotaAttempt{"POST /accounts/sold:plan", `{"plan":"GROWTH","quota":12}`, 409}) // it leaves
+	svc.runCommand(t, "account plan agency GROWTH --quota 5")                                                    // from the next period on
+	svc.checkAreaStatus(t, agent, quotaAttempt{"POST /accounts/" + opened.ID + ":plan", `{"plan":"GROWTH","quota":6}`, 422})
 	clockOffset.Store(int64(32 * 24 * time.Hour))
-	waitUntil(t, "the sub-client to have left", func() bool {
+	svc.checkLeft(t, agent, sold)
+	if got := svc.exhaustQuota(t, others...); got != 5 {
+		t.Errorf("%d requests were served in the next period, want the 5 of the contract", got)
+	}
+}
+
+// checkAreaStatus checks the status of one attempt with the agency's token.
+func (svc *testService) checkAreaStatus(t *testing.T, agent string, c quotaAttempt) {
+	t.Helper()
+	if got, text := svc.sendToArea(t, agent, c.target, c.body); got != c.want {
+		t.Errorf("%s %s: %d, want %d: %s", c.target, c.body, got, c.want, text)
+	}
+}
+
+// checkLeft checks that the agency does not see the account "sold" any more, and that the account has its plan's volume.
+func (svc *testService) checkLeft(t *testing.T, agent, soldKey string) {
+	t.Helper()
+	waitUntil(t, "the sub-client has left", func() bool {
 		got, _ := svc.sendToArea(t, agent, "GET /accounts/sold", "")
 		return got == http.StatusNotFound
 	})
@@ -131,22 +143,19 @@ func TestAnAgencyCannotSellItselfVolume(t *testing.T) {
 		t.Errorf("its former agency lists it still: %s", text)
 	}
 	var me body.Me
-	waitUntil(t, "its key to be served again", func() bool { return svc.getJSON(t, keys[0], "/me", &me) == http.StatusOK })
+	waitUntil(t, "its key is served again", func() bool { return svc.getJSON(t, soldKey, "/me", &me) == http.StatusOK })
 	if me.Quota.Limit != 500_000 || me.Agency != "" {
 		t.Errorf("who left has %d requests a month of %q, want its plan's 500000", me.Quota.Limit, me.Agency)
 	}
-	if got := svc.exhaustQuota(t, keys[1:]...); got != 5 {
-		t.Errorf("%d requests were served in the next period, want the 5 of the contract", got)
-	}
 }
 
-// tenant is an account that works on its places with its own keys.
+// tenant is an account that works on its locations with its own keys.
 type tenant struct{ account, secretKey, publishableKey string }
 
-// tenantRequest is one request of a tenant's day. Every tenant uses the same codes, external ids, names and tags.
+// tenantRequest is one request of a tenant. All tenants use the same codes, external ids, names and tags.
 type tenantRequest struct {
 	method, path, body string
-	isFromPage         bool // with the publishable key, from its page
+	isFromPage         bool // sent with the publishable key and its origin
 }
 
 var (
@@ -159,7 +168,7 @@ var (
 	}
 )
 
-// randomRequests is so many deeds, by chance.
+// randomRequests are n random requests; the same seed gives the same ones.
 func randomRequests(seed uint64, n int) []tenantRequest {
 	random := rand.New(rand.NewPCG(seed, 7))
 	pick := func(words []string) string { return words[random.IntN(len(words))] }
@@ -199,13 +208,13 @@ func randomRequests(seed uint64, n int) []tenantRequest {
 			{method: "GET", path: "/me"},
 			{method: "DELETE", path: code},
 		}
-		requests = append(requests, d[random.IntN(len(d)-random.IntN(2))]) // the last, which ends a referential, half as often
+		requests = append(requests, d[random.IntN(len(d)-random.IntN(2))]) // the last, which archives a referential, half as often
 	}
 	return requests
 }
 
-// TestTenantsNeverSeeOneAnother: whatever others do at the same time with the same codes, ids and words, a tenant gets the
-// very answers it gets where there is nobody else.
+// TestTenantsNeverSeeOneAnother sends a tenant's requests first alone, then while other tenants use the same codes, ids and
+// words: the answers must be the same.
 func TestTenantsNeverSeeOneAnother(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T) func(*service.Config){
@@ -218,19 +227,19 @@ func TestTenantsNeverSeeOneAnother(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			svc := startService(t, change(t))
-			const deeds = 150
-			mine := randomRequests(1, deeds)
+			const count = 150
+			mine := randomRequests(1, count)
 			alone := svc.runRequests(t, svc.openTenant(t, "alone"), mine)
 			var together []string
-			others := make(chan struct{})
+			done := make(chan struct{})
 			var neighbours sync.WaitGroup
 			for n := range 3 {
 				x := svc.openTenant(t, fmt.Sprint("neighbour-", n))
 				neighbours.Go(func() {
 					for seed := uint64(2 + n); ; seed += 3 {
-						for _, d := range randomRequests(seed, deeds) {
+						for _, d := range randomRequests(seed, count) {
 							select {
-							case <-others:
+							case <-done:
 								return
 							default:
 								svc.sendUntilServed(t, x, d)
@@ -240,11 +249,11 @@ func TestTenantsNeverSeeOneAnother(t *testing.T) {
 				})
 			}
 			together = svc.runRequests(t, svc.openTenant(t, "crowded"), mine)
-			close(others)
+			close(done)
 			neighbours.Wait()
 			for i, d := range mine {
 				if diff := cmp.Diff(alone[i], together[i]); diff != "" {
-					t.Fatalf("deed %d, %s %s %s:\n%s", i, d.method, d.path, d.body, diff)
+					t.Fatalf("request %d, %s %s %s:\n%s", i, d.method, d.path, d.body, diff)
 				}
 			}
 		})
@@ -259,7 +268,7 @@ func (svc *testService) openTenant(t *testing.T, name string) tenant {
 		strings.TrimSpace(svc.runCommand(t, "key issue "+name+" --kind publishable --label page --origin https://www.exemple.fr"))}
 }
 
-// runRequests lets a tenant do its deeds and returns what it was answered, but for what is never the same.
+// runRequests sends the requests of a tenant and returns the answers, without what differs from run to run.
 func (svc *testService) runRequests(t *testing.T, x tenant, requests []tenantRequest) []string {
 	t.Helper()
 	answers := make([]string, len(requests))
@@ -274,7 +283,7 @@ func (svc *testService) runRequests(t *testing.T, x tenant, requests []tenantReq
 	return answers
 }
 
-// variableText are ids, times, cursors, hints and the number of requests of a key.
+// variableText matches ids, times, cursors and hints of keys.
 var variableText = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)|"curseur":"[^"]+"|ld_sk_…\w+`)
 
 func (svc *testService) sendUntilServed(t *testing.T, x tenant, d tenantRequest) string {

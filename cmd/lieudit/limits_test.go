@@ -19,7 +19,7 @@ import (
 	"lieudit/cmd/lieudit/service"
 )
 
-// wideRows is the rows of n sites, each of some 1,400 bytes.
+// wideRows are the rows of n sites, each of some 1,400 bytes.
 func wideRows(n int) string {
 	rows := make([]string, n)
 	for i := range rows {
@@ -41,9 +41,7 @@ func (endlessReader) Read(p []byte) (int, error) {
 func TestBodiesOf15MBAreWrittenAndLargerOnesThan64MiBAreNot(t *testing.T) {
 	t.Parallel()
 	svc := startService(t, func(*service.Config) {})
-	svc.runCommand(t, `account open Chaîne --id chain --plan BUSINESS`)
-	key := strings.TrimSpace(svc.runCommand(t, "key issue chain"))
-	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
+	key := svc.openAccount(t, "chain", "shops")
 	const sync = "/locations/referentiels/shops/sites:sync"
 	rows := wideRows(11_000)
 	for _, c := range []struct {
@@ -69,11 +67,11 @@ func TestBodiesOf15MBAreWrittenAndLargerOnesThan64MiBAreNot(t *testing.T) {
 	}
 }
 
-// startAttackedProcess is a service in a process of its own, and a stage to ask it from.
+// startAttackedProcess starts a service in a process of its own by a command, and returns it with a patient client.
 func startAttackedProcess(t *testing.T, command ...string) (*process, *testService) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("file descriptors and memory are looked at as Linux tells them")
+		t.Skip("file descriptors and memory are read as Linux shows them")
 	}
 	p := launchProcess(t, t.TempDir(), command...)
 	p.waitForOutput(t, "/locations/search")
@@ -82,18 +80,9 @@ func startAttackedProcess(t *testing.T, command ...string) (*process, *testServi
 	return p, svc
 }
 
-// openChainAccount opens an account with a referential and returns its key.
-func (svc *testService) openChainAccount(t *testing.T, id string) string {
-	t.Helper()
-	svc.runCommand(t, "account open Chaîne --id "+id+" --plan BUSINESS")
-	key := strings.TrimSpace(svc.runCommand(t, "key issue "+id))
-	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"shops"}`)
-	return key
-}
-
 const shopSyncPath = "/locations/referentiels/shops/sites:sync"
 
-// bulkySync is a sync of some bytes, in rows as large as they may be.
+// bulkySync is a sync of about so many bytes, in rows of the largest size.
 func bulkySync(bytes int, rest string) string {
 	var b strings.Builder
 	b.WriteString(`{"sites":[`)
@@ -107,27 +96,28 @@ func bulkySync(bytes int, rest string) string {
 	return b.String()
 }
 
-// TestTenThousandConnectionsWithUnreadBodiesLeaveHealthAndLogServing has 400 file descriptors, and 10,000 connections that
-// send headers with a body to come, or half of their headers, and stay. Meanwhile probes and customers are
-// answered, and the log makes its next segment.
-func TestTenThousandConnectionsWithUnreadBodiesLeaveHealthAndLogServing(t *testing.T) {
-	p, svc := startAttackedProcess(t, "sh", "-c", `ulimit -n 400 && exec "$0" "$@"`, os.Args[0])
-	key := svc.openChainAccount(t, "chain")
-	const attackers, each = 8, 1250
-	var held sync.WaitGroup
-	var opened atomic.Int64
-	leave := make(chan struct{})
-	for n := range attackers {
-		address := []string{p.api, p.area}[n%2]
-		held.Go(func() {
+// unreadBodies are connections that never finish their request.
+type unreadBodies struct {
+	opened atomic.Int64
+	end    func() // closes all connections
+}
+
+// startUnreadBodies has clients open each so many connections to the addresses in turn. Half of the connections announce a
+// body that never comes, half stop within the headers.
+func startUnreadBodies(t *testing.T, clients, each int, addresses ...string) *unreadBodies {
+	t.Helper()
+	u, leave := &unreadBodies{}, make(chan struct{})
+	var open sync.WaitGroup
+	for n := range clients {
+		open.Go(func() {
 			for i := range each {
-				conn, err := net.DialTimeout("tcp", address, time.Minute)
+				conn, err := net.DialTimeout("tcp", addresses[n%len(addresses)], time.Minute)
 				if err != nil {
 					t.Errorf("connection %d: %v", i, err)
 					return
 				}
 				defer conn.Close()
-				if opened.Add(1); i%2 == 0 {
+				if u.opened.Add(1); i%2 == 0 {
 					fmt.Fprint(conn, "POST /services/v1/me HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n")
 				} else {
 					fmt.Fprint(conn, "POST /services/v1/me HTTP/1.1\r\nHost:")
@@ -136,8 +126,23 @@ func TestTenThousandConnectionsWithUnreadBodiesLeaveHealthAndLogServing(t *testi
 			<-leave
 		})
 	}
+	u.end = sync.OnceFunc(func() {
+		close(leave)
+		open.Wait()
+	})
+	t.Cleanup(u.end)
+	return u
+}
+
+// TestTenThousandIdleConnectionsDoNotStopTheService gives the process 400 file descriptors and opens 10,000 connections
+// that never finish a request. Meanwhile probes and customers are answered, and the log opens its next segment.
+func TestTenThousandIdleConnectionsDoNotStopTheService(t *testing.T) {
+	p, svc := startAttackedProcess(t, "sh", "-c", `ulimit -n 400 && exec "$0" "$@"`, os.Args[0])
+	key := svc.openAccount(t, "chain", "shops")
+	const clients, each = 8, 1250
+	attack := startUnreadBodies(t, clients, each, p.api, p.area)
 	probed := 0
-	for opened.Load() < attackers*each && !t.Failed() {
+	for attack.opened.Load() < clients*each && !t.Failed() {
 		if resp, err := svc.client.Get(svc.ops + "/healthz"); err != nil || resp.StatusCode != 200 {
 			t.Fatalf("health: %v, %v", resp, err)
 		}
@@ -146,8 +151,7 @@ func TestTenThousandConnectionsWithUnreadBodiesLeaveHealthAndLogServing(t *testi
 	if status, got := svc.upload(t, key, shopSyncPath, strings.NewReader(bulkySync(48<<20, "")), -1); status != 200 {
 		t.Errorf("a sync: %d %s", status, got)
 	}
-	close(leave)
-	held.Wait()
+	attack.end()
 	segments, err := filepath.Glob(filepath.Join(p.data, "log", "core", "*.log"))
 	if err != nil || len(segments) < 2 {
 		t.Errorf("the log has the segments %q, %v; want a second one", segments, err)
@@ -158,12 +162,12 @@ func TestTenThousandConnectionsWithUnreadBodiesLeaveHealthAndLogServing(t *testi
 	t.Logf("health was asked for %d times; connections taken away: %s", probed, svc.metricValue(t, `lieudit_connections_evicted_total{listener="api"}`))
 }
 
-// peakMemoryMiB is the most memory that the process had, in MiB.
+// peakMemoryMiB is the peak of the process's resident memory in MiB.
 func (p *process) peakMemoryMiB(t *testing.T) int {
 	t.Helper()
 	found := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(mustReadFile(t, fmt.Sprintf("/proc/%d/status", p.Process.Pid)))
 	if found == nil {
-		t.Fatal("the system does not tell the memory of the process")
+		t.Fatal("the system does not show the memory of the process")
 	}
 	kib, err := strconv.Atoi(string(found[1]))
 	if err != nil {
@@ -172,12 +176,12 @@ func (p *process) peakMemoryMiB(t *testing.T) int {
 	return kib >> 10
 }
 
-// TestBodiesOfManyClientsStayWithinTheirBudget has twelve bodies of 64 MiB sent at once to a service with a budget of 128 MiB.
-// What a body costs while it is decoded and judged is some 2.5 times its length, and garbage a quarter of that.
+// TestBodiesOfManyClientsStayWithinTheirBudget sends twelve bodies of 64 MiB at once to a service with a budget of 128 MiB.
+// A body takes some 2.5 times its length while it is decoded and checked, and a quarter of that in garbage.
 func TestBodiesOfManyClientsStayWithinTheirBudget(t *testing.T) {
 	t.Setenv("LIEUDIT_BODY_BUDGET", "128")
 	p, svc := startAttackedProcess(t, os.Args[0])
-	keys := []string{svc.openChainAccount(t, "a"), svc.openChainAccount(t, "b"), svc.openChainAccount(t, "c")}
+	keys := []string{svc.openAccount(t, "a", "shops"), svc.openAccount(t, "b", "shops"), svc.openAccount(t, "c", "shops")}
 	text := bulkySync(64<<20, `,"dry_run":true`)
 	var clients sync.WaitGroup
 	var served, overloaded atomic.Int64
@@ -199,7 +203,7 @@ func TestBodiesOfManyClientsStayWithinTheirBudget(t *testing.T) {
 	if took := p.peakMemoryMiB(t) - before; took > most {
 		t.Errorf("the bodies took %d MiB, want at most %d", took, most)
 	} else {
-		t.Logf("the bodies took %d MiB; %d were served, %d found no room", took, served.Load(), overloaded.Load())
+		t.Logf("the bodies took %d MiB; %d were served, %d were refused", took, served.Load(), overloaded.Load())
 	}
 	if served.Load() == 0 {
 		t.Error("none was served")

@@ -18,11 +18,11 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-// restoration is how an older copy of the log comes back under a service.
+// restoration is a way in which an older copy of the log is restored under a service.
 type restoration struct {
-	isOnServers bool // by a node that has EventStoreDB's ways with marks, and the read models are in Postgres
-	isRunning   bool // while the service runs
-	isLonger    bool // another instance has written on: the marks that were lost are inside records
+	isOnServers bool // the log is on a node that treats checkpoints as EventStoreDB does, and the read models in Postgres
+	isRunning   bool // the service runs meanwhile
+	isLonger    bool // another instance has appended since: the lost checkpoints now point into records
 }
 
 func restorations() map[string]restoration {
@@ -36,7 +36,7 @@ func restorations() map[string]restoration {
 	return all
 }
 
-func TestWhatARestoredLogDoesNotHoldIsNotShown(t *testing.T) {
+func TestNothingIsShownThatARestoredLogLacks(t *testing.T) {
 	t.Parallel()
 	for name, r := range restorations() {
 		t.Run(name, func(t *testing.T) {
@@ -46,12 +46,12 @@ func TestWhatARestoredLogDoesNotHoldIsNotShown(t *testing.T) {
 	}
 }
 
-// restoredService is a service whose log is to be restoredService.
+// restoredService is a service whose log a test restores.
 type restoredService struct {
 	restoration
 	*testService
 	node      *testNode // nil: the log is in the data folder
-	logFolder string    // the folder of all that is to be restored
+	logFolder string    // the folder that is restored
 	change    func(*service.Config)
 }
 
@@ -68,7 +68,8 @@ func newRestoredService(t *testing.T, r restoration) *restoredService {
 	return all
 }
 
-// checkRestoration: of 150 sites and a key that only the lost log held nothing is shown, and nobody waits for what cannot come.
+// checkRestoration writes 100 sites and a key after the copy of the log. Once that copy is restored, nothing of them is
+// shown, and no request waits for read models that cannot advance.
 func (r *restoredService) checkRestoration(t *testing.T) {
 	r.testService = startService(t, r.change)
 	r.runCommand(t, `account open "Chez Paul" --id paul --plan STARTER`)
@@ -80,7 +81,7 @@ func (r *restoredService) checkRestoration(t *testing.T) {
 	r.withLogOffline(t, func() { copyFolder(t, r.logFolder, older) })
 	r.mustSend(t, key, "POST "+sites+":sync", sitesWithOddText(150))
 	lost := strings.TrimSpace(r.runCommand(t, `key issue paul --label lost`))
-	r.mustSend(t, key, "GET /locations/search?q=paul", "") // its index is in memory now
+	r.mustSend(t, key, "GET /locations/search?q=paul", "") // loads the account's index into memory
 
 	r.withLogOffline(t, func() {
 		restoreFolder(t, older, r.logFolder)
@@ -101,7 +102,7 @@ func (r *restoredService) checkRestoration(t *testing.T) {
 	}
 	r.checkWritesDoNotWait(t, key, sites)
 	r.runCommand(t, "projections rebuild --all")
-	waitUntil(t, "the rebuilt read models to answer", func() bool {
+	waitUntil(t, "the rebuilt read models answer", func() bool {
 		return !strings.Contains(r.readiness(t).text, "not the one") && r.isReady(t)
 	})
 	if got := strings.Count(r.mustSend(t, key, "GET "+sites+"?limit=1000", ""), `"external_id"`); got != 50+newSiteCount {
@@ -113,10 +114,11 @@ func (r *restoredService) checkRestoration(t *testing.T) {
 	}
 }
 
-const newSiteCount = 3 // sites, while the read models are not asked
+// newSiteCount is how many sites are written while the read models are stopped.
+const newSiteCount = 3
 
-// checkWritesDoNotWait checkWritesDoNotWait sites. None waits for read models that cannot move: at least one is answered long before that wait
-// would end, however busy the machine.
+// checkWritesDoNotWait writes sites. None waits for read models that cannot advance: at least one is answered long before
+// that wait would end, however busy the machine is.
 func (r *restoredService) checkWritesDoNotWait(t *testing.T, key, sites string) {
 	t.Helper()
 	fastest := time.Hour
@@ -130,7 +132,7 @@ func (r *restoredService) checkWritesDoNotWait(t *testing.T, key, sites string) 
 	}
 }
 
-// withLogOffline does something with the log while nobody has it open: the service is stopped, or the node alone.
+// withLogOffline calls do while nobody has the log open: the service is stopped, or only the node.
 func (r *restoredService) withLogOffline(t *testing.T, do func()) {
 	t.Helper()
 	if !r.isRunning {
@@ -146,13 +148,13 @@ func (r *restoredService) withLogOffline(t *testing.T, do func()) {
 	if !r.isRunning {
 		r.testService = startServiceUnready(t, r.change)
 	}
-	waitUntil(t, "the log to be there", func() bool {
+	waitUntil(t, "the log is there", func() bool {
 		parts := r.readiness(t).parts // "connections" is another part
 		return !strings.Contains(parts["log"]+parts["usage log"], "connect") && r.statusOf(t, "", "GET "+r.ops+"/healthz", "") == http.StatusOK
 	})
 }
 
-// appendElsewhere lets another instance write what nobody here reads.
+// appendElsewhere appends events that no part of this service reads, as another instance would.
 func (r *restoredService) appendElsewhere(t *testing.T) {
 	t.Helper()
 	for _, dir := range []string{r.logFolder, filepath.Join(r.logFolder, "core"), filepath.Join(r.logFolder, "usage")} {

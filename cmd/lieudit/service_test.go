@@ -104,6 +104,15 @@ func testConfig(t *testing.T, out io.Writer, change func(*service.Config)) servi
 // uniqueName is a name that no other scene on this service gets.
 func (svc *testService) uniqueName() string { return fmt.Sprintf("scene%04d", svc.nameCount.Add(1)) }
 
+// openAccount opens an account with a referential and returns a secret key.
+func (svc *testService) openAccount(t *testing.T, id, referential string) string {
+	t.Helper()
+	svc.runCommand(t, "account open Boutiques --plan BUSINESS --id "+id)
+	key := strings.TrimSpace(svc.runCommand(t, "key issue "+id))
+	svc.mustSend(t, key, "POST /locations/referentiels", fmt.Sprintf(`{"code":%q}`, referential))
+	return key
+}
+
 // runCommand runs a command line against the service, which must succeed, and returns what it prints. It tries again while
 // the service has no time to check tokens.
 func (svc *testService) runCommand(t *testing.T, line string) string {

@@ -18,7 +18,7 @@ import (
 	"lieudit/schemas/table/tabletest"
 )
 
-// vaultStore is where a service keeps its data keys, as somebody with tools of his own sees it.
+// vaultStore is the database of a service's vault, for a test that changes it from outside.
 type vaultStore struct {
 	address string
 	copies  int
@@ -56,7 +56,7 @@ func (b *vaultStore) countKeys(t *testing.T) (n int) {
 	return n
 }
 
-// backUp keeps a copy and gives what puts it back.
+// backUp copies the vault and returns a function that puts the copy back.
 func (b *vaultStore) backUp(t *testing.T) func() {
 	t.Helper()
 	if !b.isPostgres() {
@@ -71,13 +71,13 @@ func (b *vaultStore) backUp(t *testing.T) func() {
 	b.copies++
 	name := fmt.Sprint("copy", b.copies)
 	b.exec(t, "create schema "+name)
-	for _, of := range []string{"data_keys", "binding", "lease"} {
-		b.exec(t, fmt.Sprintf("create table %s.%s (like vault.%[2]s including all)", name, of), fmt.Sprintf("insert into %s.%s select * from vault.%[2]s", name, of))
+	for _, table := range []string{"data_keys", "binding", "lease"} {
+		b.exec(t, fmt.Sprintf("create table %s.%s (like vault.%[2]s including all)", name, table), fmt.Sprintf("insert into %s.%s select * from vault.%[2]s", name, table))
 	}
 	return func() {
 		b.exec(t, "drop schema if exists vault cascade", "create schema vault")
-		for _, of := range []string{"data_keys", "binding", "lease"} {
-			b.exec(t, fmt.Sprintf("create table vault.%s (like %s.%[1]s including all)", of, name), fmt.Sprintf("insert into vault.%s select * from %s.%[1]s", of, name))
+		for _, table := range []string{"data_keys", "binding", "lease"} {
+			b.exec(t, fmt.Sprintf("create table vault.%s (like %s.%[1]s including all)", table, name), fmt.Sprintf("insert into vault.%s select * from %s.%[1]s", table, name))
 		}
 	}
 }
@@ -91,7 +91,7 @@ func (b *vaultStore) remove(t *testing.T) {
 	}
 }
 
-// onBothProfiles runs a test on a service that is all embedded, and on one that is on servers.
+// onBothProfiles runs a test with everything embedded, and again with the log and the databases on servers.
 func onBothProfiles(t *testing.T, test func(t *testing.T, configure func(*service.Config), store *vaultStore)) {
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
@@ -108,7 +108,7 @@ func onBothProfiles(t *testing.T, test func(t *testing.T, configure func(*servic
 	})
 }
 
-// startError is why a service does not start.
+// startError returns the error with which a service must refuse to start.
 func startError(t *testing.T, change func(*service.Config)) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -122,7 +122,7 @@ func startError(t *testing.T, change func(*service.Config)) string {
 
 const twoSites = `{"sites":[{"external_id":"1","nom":"Zébulon","lat":44.5,"lon":3.5},{"external_id":"2","nom":"Nestor","lat":44.5,"lon":3.5}]}`
 
-// openShopAccount opens an account with two sites and gives its key.
+// openShopAccount opens an account with two sites and returns its key.
 func (svc *testService) openShopAccount(t *testing.T, id string) string {
 	t.Helper()
 	svc.runCommand(t, `account open "Maison `+id+`" --id `+id+` --plan STARTER`)
@@ -132,7 +132,7 @@ func (svc *testService) openShopAccount(t *testing.T, id string) string {
 	return key
 }
 
-// checkIntact checks that what an account has is readable and can be written.
+// checkIntact checks that the name and the two sites of an account can be read and written.
 func (svc *testService) checkIntact(t *testing.T, id, key string) {
 	t.Helper()
 	if got := svc.mustSend(t, key, "GET /locations/referentiels/m/sites:export?format=ndjson", ""); !strings.Contains(got, "Zébulon") || !strings.Contains(got, "Nestor") {
@@ -146,9 +146,9 @@ func (svc *testService) checkIntact(t *testing.T, id, key string) {
 	}
 }
 
-// TestAServiceDoesNotStartOnAVaultThatIsNotItsLogs: it says what to do, and once that is done everything is as before,
-// and can be projected anew.
-func TestAServiceDoesNotStartOnAVaultThatIsNotItsLogs(t *testing.T) {
+// TestAServiceRefusesToStartOnAVaultOfAnotherLog damages or exchanges the vault. The error says what to do; once that is
+// done, everything is as before and the read models can be rebuilt.
+func TestAServiceRefusesToStartOnAVaultOfAnotherLog(t *testing.T) {
 	t.Parallel()
 	onBothProfiles(t, func(t *testing.T, here func(*service.Config), store *vaultStore) {
 		svc := startService(t, here)
@@ -173,13 +173,8 @@ func TestAServiceDoesNotStartOnAVaultThatIsNotItsLogs(t *testing.T) {
 			newest()
 		}
 		svc = startService(t, here)
-		for _, model := range []string{"register", "places", "history"} {
-			svc.runCommand(t, "projections rebuild "+model)
-		}
-		waitUntil(t, "the read models to be made anew", func() bool {
-			told := svc.runCommand(t, "projections status")
-			return strings.Count(told, "retired") == 3 && svc.isReady(t)
-		})
+		svc.rebuildReadModels(t)
+		waitUntil(t, "it is ready", func() bool { return svc.isReady(t) })
 		svc.checkIntact(t, "one", one)
 		svc.checkIntact(t, "two", two)
 		if got := store.countKeys(t); got != 2 {
@@ -188,7 +183,7 @@ func TestAServiceDoesNotStartOnAVaultThatIsNotItsLogs(t *testing.T) {
 	})
 }
 
-func TestAServiceDoesNotStartWithoutItsMasterKey(t *testing.T) {
+func TestAServiceRefusesToStartWithoutItsMasterKey(t *testing.T) {
 	t.Parallel()
 	onBothProfiles(t, func(t *testing.T, here func(*service.Config), store *vaultStore) {
 		with := func(master []byte) func(*service.Config) {
@@ -220,15 +215,16 @@ func TestAServiceDoesNotStartWithoutItsMasterKey(t *testing.T) {
 	})
 }
 
-// TestAVaultThatIsTakenAwayUnderAServiceIsNoticed: readiness says so, nothing is sealed, and all goes on when it is back.
-func TestAVaultThatIsTakenAwayUnderAServiceIsNoticed(t *testing.T) {
+// TestARunningServiceNoticesThatItsVaultIsRemoved: readiness says so, nothing is sealed meanwhile, and the service
+// recovers when the vault is back.
+func TestARunningServiceNoticesThatItsVaultIsRemoved(t *testing.T) {
 	t.Parallel()
 	onBothProfiles(t, func(t *testing.T, here func(*service.Config), store *vaultStore) {
 		svc := startService(t, here)
 		key := svc.openShopAccount(t, "one")
-		back := store.backUp(t)
+		restore := store.backUp(t)
 		store.remove(t)
-		waitUntil(t, "readiness says so", func() bool {
+		waitUntil(t, "readiness names the vault", func() bool {
 			return svc.readiness(t).status == http.StatusServiceUnavailable && strings.Contains(svc.readiness(t).text, "the vault of data keys")
 		})
 		if got := svc.statusOf(t, key, "GET /locations/referentiels/m/sites", ""); got != http.StatusOK {
@@ -237,7 +233,7 @@ func TestAVaultThatIsTakenAwayUnderAServiceIsNoticed(t *testing.T) {
 		if code, _, _ := svc.tryCommand(t, `account open "Two" --id two --plan STARTER`); code == 0 {
 			t.Error("an account was opened without a vault for its name")
 		}
-		back()
+		restore()
 		waitUntil(t, "it is ready again", func() bool { return svc.isReady(t) })
 		svc.checkIntact(t, "one", key)
 		if got := store.countKeys(t); got != 1 {
@@ -247,8 +243,8 @@ func TestAVaultThatIsTakenAwayUnderAServiceIsNoticed(t *testing.T) {
 	})
 }
 
-// TestErasedStaysErasedUnderAnOlderVault that is put back while the service is down.
-func TestErasedStaysErasedUnderAnOlderVault(t *testing.T) {
+// TestErasedDataStaysErasedWhenAnOlderVaultIsRestored restores the vault while the service is stopped.
+func TestErasedDataStaysErasedWhenAnOlderVaultIsRestored(t *testing.T) {
 	t.Parallel()
 	onBothProfiles(t, func(t *testing.T, here func(*service.Config), store *vaultStore) {
 		svc := startService(t, here)
@@ -261,7 +257,7 @@ func TestErasedStaysErasedUnderAnOlderVault(t *testing.T) {
 		older()
 		svc = startService(t, here)
 		svc.runCommand(t, "projections rebuild register")
-		waitUntil(t, "the register to be made anew", func() bool { return strings.Contains(svc.runCommand(t, "projections status"), "retired") })
+		waitUntil(t, "the read model is rebuilt", func() bool { return strings.Contains(svc.runCommand(t, "projections status"), "retired") })
 		if got := svc.runCommand(t, "account show gone"); strings.Contains(got, "Maison") {
 			t.Errorf("the name is back: %s", got)
 		}
@@ -275,8 +271,9 @@ func TestErasedStaysErasedUnderAnOlderVault(t *testing.T) {
 	})
 }
 
-// TestAServiceStartsWhileItsVaultIsAway, says that it is not ready, and is once the vault is there.
-func TestAServiceStartsWhileItsVaultIsAway(t *testing.T) {
+// TestAServiceStartsWithoutReachingItsVault: it is not ready, serves what needs no data key, and is ready once the vault
+// can be reached.
+func TestAServiceStartsWithoutReachingItsVault(t *testing.T) {
 	t.Parallel()
 	gate, postgres := proxyPostgres(t, tabletest.NewPostgresDatabase(t))
 	n, data := startNode(t), t.TempDir()
@@ -287,7 +284,7 @@ func TestAServiceStartsWhileItsVaultIsAway(t *testing.T) {
 	svc := startService(t, here)
 	key := svc.openShopAccount(t, "one")
 	gate.setClosed(true)
-	waitUntil(t, "readiness to name the keys", func() bool { return strings.Contains(svc.readiness(t).text, `"data keys":"vault: `) })
+	waitUntil(t, "readiness names the data keys", func() bool { return strings.Contains(svc.readiness(t).text, `"data keys":"vault: `) })
 	if got := svc.statusOfMe(t, key); got != http.StatusOK {
 		t.Errorf("/me without Postgres: %d, want 200", got)
 	}
@@ -306,11 +303,11 @@ func TestAServiceStartsWhileItsVaultIsAway(t *testing.T) {
 	svc.checkIntact(t, "one", key)
 }
 
-// TestAnAccountWhoseKeyIsLostIsUnreadableAlone: nothing stands in the place of what it sealed, nothing is written to it, and once
-// the key is back so are its rows, without a restart or a rebuild.
-func TestAnAccountWhoseKeyIsLostIsUnreadableAlone(t *testing.T) {
+// TestOnlyTheAccountOfALostKeyIsUnreadable loses the data key of one account. Nothing is shown in place of what it sealed,
+// nothing is written to it, and once the key is back so are its rows, without a restart or a rebuild.
+func TestOnlyTheAccountOfALostKeyIsUnreadable(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]string{
+	for name, loss := range map[string]string{
 		"another":   "update data_keys set key = (select key from data_keys where subject = 'two') where subject = 'one'",
 		"destroyed": "update data_keys set key = substr(key, 1, 0), destroyed = 1 where subject = 'one'",
 	} {
@@ -320,35 +317,13 @@ func TestAnAccountWhoseKeyIsLostIsUnreadableAlone(t *testing.T) {
 				svc := startService(t, here)
 				one, two := svc.openShopAccount(t, "one"), svc.openShopAccount(t, "two")
 				svc.stop()
-				back := store.backUp(t)
-				store.exec(t, lose)
+				restore := store.backUp(t)
+				store.exec(t, loss)
 				svc = startService(t, here)
-				for _, model := range []string{"register", "places", "history"} {
-					svc.runCommand(t, "projections rebuild "+model)
-				}
-				waitUntil(t, "the read models to be made anew", func() bool { return strings.Count(svc.runCommand(t, "projections status"), "retired") == 3 })
-				for _, target := range []string{"GET /locations/referentiels/m/sites", "GET /locations/referentiels/m/sites:export?format=csv", "GET /locations/search"} {
-					if got := svc.statusOf(t, one, target, ""); got != http.StatusInternalServerError {
-						t.Errorf("%s: %d, want 500", target, got)
-					}
-					if got := svc.statusOf(t, two, target, ""); got != http.StatusOK {
-						t.Errorf("%s of another account: %d, want 200", target, got)
-					}
-				}
-				for _, target := range []string{"PUT /locations/referentiels/m/sites/3", "PATCH /locations/referentiels/m/sites/1"} {
-					if got := svc.statusOf(t, one, target, `{"nom":"Autre"}`); got != http.StatusInternalServerError {
-						t.Errorf("%s: %d, want 500", target, got)
-					}
-				}
-				if code, shown, _ := svc.tryCommand(t, "account show one"); code == 0 {
-					t.Errorf("the account is shown as %s", shown)
-				}
-				svc.checkIntact(t, "two", two)
-				if got := svc.readiness(t).text; !strings.Contains(got, "one") || !svc.isReady(t) {
-					t.Errorf("readiness says %s, want the account named and the instance ready", got)
-				}
-				back()
-				waitUntil(t, "the account to be readable again", func() bool {
+				svc.rebuildReadModels(t)
+				svc.checkUnreadable(t, one, two)
+				restore()
+				waitUntil(t, "the account is readable again", func() bool {
 					return svc.statusOf(t, one, "GET /locations/referentiels/m/sites", "") == http.StatusOK
 				})
 				svc.checkIntact(t, "one", one)
@@ -357,6 +332,41 @@ func TestAnAccountWhoseKeyIsLostIsUnreadableAlone(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// rebuildReadModels rebuilds the three read models of the core log and waits until the old generations are retired.
+func (svc *testService) rebuildReadModels(t *testing.T) {
+	t.Helper()
+	for _, model := range []string{"register", "places", "history"} {
+		svc.runCommand(t, "projections rebuild "+model)
+	}
+	waitUntil(t, "the read models are rebuilt", func() bool { return strings.Count(svc.runCommand(t, "projections status"), "retired") == 3 })
+}
+
+// checkUnreadable checks that the account of the first key, "one", answers 500 to every read and write of sealed fields,
+// that the other account does not notice, and that readiness names the account while the instance stays ready.
+func (svc *testService) checkUnreadable(t *testing.T, one, two string) {
+	t.Helper()
+	for _, target := range []string{"GET /locations/referentiels/m/sites", "GET /locations/referentiels/m/sites:export?format=csv", "GET /locations/search"} {
+		if got := svc.statusOf(t, one, target, ""); got != http.StatusInternalServerError {
+			t.Errorf("%s: %d, want 500", target, got)
+		}
+		if got := svc.statusOf(t, two, target, ""); got != http.StatusOK {
+			t.Errorf("%s of another account: %d, want 200", target, got)
+		}
+	}
+	for _, target := range []string{"PUT /locations/referentiels/m/sites/3", "PATCH /locations/referentiels/m/sites/1"} {
+		if got := svc.statusOf(t, one, target, `{"nom":"Autre"}`); got != http.StatusInternalServerError {
+			t.Errorf("%s: %d, want 500", target, got)
+		}
+	}
+	if code, shown, _ := svc.tryCommand(t, "account show one"); code == 0 {
+		t.Errorf("the account is shown as %s", shown)
+	}
+	svc.checkIntact(t, "two", two)
+	if r := svc.readiness(t); !strings.Contains(r.text, "one") || r.status != http.StatusOK {
+		t.Errorf("readiness says %s, want the account named and the instance ready", r.text)
 	}
 }
 

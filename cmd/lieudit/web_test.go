@@ -24,14 +24,15 @@ import (
 //go:embed testdata/browser/page.html
 var pageHTML []byte
 
-// browser is a real one, which finds the hosts of exemple.fr here, behind TLS: the service at api, the page at all others.
+// browser is a real browser that resolves every host to this machine, behind TLS: api.exemple.fr is the service, all other
+// hosts show the page.
 type browser struct {
 	path, hostRules, profile string
 	mu                       sync.Mutex
-	preflights               []string // what browsers asked before: method, headers
+	preflights               []string // method and headers that preflight requests announced
 }
 
-// findChromium is the browser on this machine.
+// findChromium is the path of the browser on this machine.
 func findChromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -69,7 +70,7 @@ func openBrowser(t *testing.T, api string) *browser {
 			b.preflights = append(b.preflights, r.Header.Get("Access-Control-Request-Method")+" "+r.Header.Get("Access-Control-Request-Headers"))
 			b.mu.Unlock()
 		}
-		if r.URL.Path == "/page" { // the one page that is of the API's own origin
+		if r.URL.Path == "/page" { // a page of the API's own origin
 			shown(w, r)
 			return
 		}
@@ -79,7 +80,7 @@ func openBrowser(t *testing.T, api string) *browser {
 	return b
 }
 
-// pageRequest is one request of the page's script, and answer what the script gets to see.
+// pageRequest is one request of the page's script, and pageResponse what the script can read of the answer.
 type pageRequest struct {
 	Name    string            `json:"name"`
 	URL     string            `json:"url"`
@@ -96,7 +97,7 @@ type pageResponse struct {
 
 var pageOutputPattern = regexp.MustCompile(`SEEN([A-Za-z0-9+/=]*)NEES`)
 
-// openPage opens a page and returns what its script saw, by question.
+// openPage opens a page whose script sends the requests, and returns what the script read, by name of the request.
 func (b *browser) openPage(t *testing.T, address string, questions ...pageRequest) map[string]pageResponse {
 	t.Helper()
 	list, err := json.Marshal(questions)
@@ -134,8 +135,8 @@ func (b *browser) openPage(t *testing.T, address string, questions ...pageReques
 
 const searchURL = "https://api.exemple.fr/services/v1/locations/search"
 
-// TestPagesInABrowser holds the service to what scripts of web pages get to see in a real browser.
-func TestPagesInABrowser(t *testing.T) {
+// TestScriptsReadTheSearchFromAllowedOriginsOnly tests CORS with scripts of web pages in a real browser.
+func TestScriptsReadTheSearchFromAllowedOriginsOnly(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("a browser takes its time")
@@ -163,19 +164,19 @@ func TestPagesInABrowser(t *testing.T) {
 	checkPageResponse(t, seen["me"], 403, "cle_publiable_hors_perimetre")
 	checkPageResponse(t, seen["write"], 403, "cle_publiable_hors_perimetre")
 	checkPageResponse(t, seen["keyless"], 401, "API key required")
-	if a := seen["secret"]; a.Error == "" { // a secret key has no business in a page, and gets nothing there
+	if a := seen["secret"]; a.Error == "" { // a script gets no answer with a secret key
 		t.Errorf("the script reads %+v with a secret key", a)
 	}
 	checkPageResponse(t, b.openPage(t, "https://lyon.exemple.fr/", search)["search"], 200, "status")
 	checkPageResponse(t, b.openPage(t, "https://www.exemple.com/", search)["search"], 403, "origine_non_autorisee")
-	checkPageResponse(t, b.openPage(t, "https://api.exemple.fr/page", search)["search"], 403, "origine_absente") // a page of the API's own origin sends none
+	checkPageResponse(t, b.openPage(t, "https://api.exemple.fr/page", search)["search"], 403, "origine_absente") // same origin: the browser sends none
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	asked := strings.Join(b.preflights, "\n")
 	for _, want := range []string{"GET authorization", "POST authorization,content-type"} {
 		if !strings.Contains(asked, want) {
-			t.Errorf("the browser never asked before %q: %q", want, asked)
+			t.Errorf("the browser sent no preflight for %q: %q", want, asked)
 		}
 	}
 }

@@ -170,6 +170,9 @@ func TestALostVintageIsNamedWithItsRepair(t *testing.T) {
 			removeFile(t, f.Path(name))
 		}, []string{"names no vintage", "2026-01-02-7", "is gone"}},
 		"the file": {func(t *testing.T, f Folder, name string) { removeFile(t, f.Path(name)) }, []string{"2026-01-02-7", "whose file is gone"}},
+		"the name, for another": {func(t *testing.T, f Folder, _ string) {
+			writeFile(t, filepath.Join(f.dir, currentFile), []byte("2020-01-01-1"))
+		}, []string{"2020-01-01-1", "whose file is gone"}},
 		"the name, of two": {func(t *testing.T, f Folder, name string) {
 			writeFile(t, f.Path("2026-02-03-8"), readFile(t, f.Path(name)))
 			removeFile(t, filepath.Join(f.dir, currentFile))
