@@ -43,6 +43,7 @@ func New(address, token string) (*Client, error) { return newClient(address, Cus
 // NewAPI returns a client of the API whose listener is at address, such as http://127.0.0.1:8080, with a secret key.
 func NewAPI(address, key string) (*Client, error) { return newClient(address, APIPath, key) }
 
+// newClient accepts an address with or without the base path, as people copy it from the service's output.
 func newClient(address, path, token string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -151,7 +152,6 @@ func (p listPage) yieldResults(yield func(json.RawMessage, error) bool) bool {
 }
 
 // fetchPage reads one page. A list whose cursor does not change would never end: that is an error.
-
 func (c *Client) fetchPage(ctx context.Context, path string, query url.Values, cursor string) (listPage, error) {
 	var p listPage
 	if cursor != "" {
@@ -213,6 +213,7 @@ func readBody(resp *http.Response, method, path string) ([]byte, error) {
 	return content, nil
 }
 
+// sendJSON sends a request whose answer must be JSON: another answer comes from a server that is not lieudit.
 func (c *Client) sendJSON(ctx context.Context, method, path string, body any) (json.RawMessage, error) {
 	resp, err := c.sendRequest(ctx, method, path, body)
 	if err != nil {
@@ -228,6 +229,7 @@ func (c *Client) sendJSON(ctx context.Context, method, path string, body any) (j
 	return responseBody, nil
 }
 
+// newRequest builds a request with the token. A nil body sends none.
 func (c *Client) newRequest(ctx context.Context, method, path string, body any) (*http.Request, error) {
 	var content io.Reader
 	if body != nil {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
+// bom is the byte order mark with which Excel begins UTF-8 files. It is kept in the result.
 const bom = "\ufeff"
 
 // header is what the first line of a file determines.

@@ -32,6 +32,7 @@ type inputIdentity struct {
 	Vintage   string    `json:"millesime"`
 }
 
+// isEqual compares times as instants: JSON keeps the instant and loses the location.
 func (o inputIdentity) isEqual(p inputIdentity) bool {
 	o.Columns, p.Columns = slices.Clip(o.Columns), slices.Clip(p.Columns)
 	return o.Size == p.Size && o.Modified.Equal(p.Modified) && slices.Equal(o.Columns, p.Columns) && o.Filters == p.Filters &&

@@ -70,6 +70,8 @@ func (k *retainingReader) peekLine() string {
 	return line
 }
 
+// newRowReader reads rows from text that begins at an offset of the whole file. Quotes may be loose, and rows may have more
+// or fewer fields than the header.
 func newRowReader(text io.Reader, separator rune, offset int64) *rowReader {
 	k := &retainingReader{Reader: text}
 	c := csv.NewReader(bufio.NewReaderSize(k, readBufferSize))
@@ -197,6 +199,7 @@ func (r result) values() []string {
 		m.OldCityCode, m.OldCity, m.District, m.BanID, string(m.Verdict), numberFound, r.status}
 }
 
+// formatDecimal writes the shortest decimal that reads back as the same number.
 func formatDecimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // formatRow formats a row with the results behind it. So that the results stand in their columns, a row with too few

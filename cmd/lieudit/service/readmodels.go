@@ -36,6 +36,7 @@ func readModelsOfCategory(category string) (names []string) {
 // customerarea.ReadModels.
 type projectionAdmin struct{ projector *projector.Projector }
 
+// Status reports every generation with its lag in events and the accounts it has stopped.
 func (m projectionAdmin) Status(ctx context.Context) ([]body.Projection, error) {
 	all, err := m.projector.Status(ctx)
 	if err != nil {
@@ -68,10 +69,12 @@ func stoppedAccountsOf(generation string, all []projector.StoppedAccount) (shown
 	return shown
 }
 
+// Refold writes the rows of one account again in every read model, from its streams.
 func (m projectionAdmin) Refold(ctx context.Context, account string) error {
 	return m.projector.Refold(ctx, account)
 }
 
+// Rebuild starts a new generation of a read model while the present one serves. An unknown name is a 404.
 func (m projectionAdmin) Rebuild(ctx context.Context, name string) error {
 	_, err := m.projector.Rebuild(ctx, name)
 	if errors.Is(err, projector.ErrUnknownModel) {
@@ -80,8 +83,10 @@ func (m projectionAdmin) Rebuild(ctx context.Context, name string) error {
 	return err
 }
 
+// RebuildAll starts a new generation of every read model, as is needed after an older copy of the log was restored.
 func (m projectionAdmin) RebuildAll(ctx context.Context) error { return m.projector.RebuildAll(ctx) }
 
+// Prune drops the generations that no release in use reads.
 func (m projectionAdmin) Prune(ctx context.Context) error {
 	_, err := m.projector.Prune(ctx)
 	return err

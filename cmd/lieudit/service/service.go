@@ -272,10 +272,12 @@ func openLogs(ctx context.Context, c Config) (logs, error) {
 	return logs{core, usage}, nil
 }
 
+// openJournal opens one of the journals in Data/log, and locks it.
 func openJournal(c Config, name string) (*journal.Journal, error) {
 	return journal.Open(filepath.Join(c.Data, "log", name), journal.Options{Clock: c.Now, Logger: c.Log})
 }
 
+// close closes each store once.
 func (l logs) close() error {
 	if l.usage == l.core {
 		return l.core.Close()

@@ -99,6 +99,7 @@ type attempt struct {
 	pause time.Duration
 }
 
+// newReopener connects the reopener with the projector, which knows the accounts, and the vault, which has their keys.
 func (s *service) newReopener() *accountReopener {
 	return &accountReopener{
 		unreadableAccounts: s.projector.UnreadableAccounts, refold: s.projector.Refold,

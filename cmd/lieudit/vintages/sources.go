@@ -56,6 +56,7 @@ func OpenSources(ctx context.Context, names []string) (*Sources, error) {
 	return s, nil
 }
 
+// openSource opens a file or the body of a URL, by how the name begins.
 func openSource(ctx context.Context, name string) (*source, error) {
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
 		return openURL(ctx, name)
@@ -74,6 +75,7 @@ func openSource(ctx context.Context, name string) (*source, error) {
 	return &source{name: filepath.Base(name), ReadCloser: file, unread: file, size: info.Size(), date: info.ModTime()}, nil
 }
 
+// openURL starts a download. Any status but 200 is an error, without the password that the URL may hold.
 func openURL(ctx context.Context, address string) (*source, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -103,6 +105,7 @@ func (s *Sources) Close() error {
 	return errors.Join(errs...)
 }
 
+// datePattern finds a date such as 2026-11-21, 2026_11_21 or 20261121 in a file's name.
 var datePattern = regexp.MustCompile(`(?:^|\D)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)(?:\D|$)`)
 
 // Millesime is the latest date of the sources, as 2026-11-21: of each one the date in its name, else that of its last

@@ -61,6 +61,7 @@ func (r rejectedVintage) matches(name string, info os.FileInfo) bool {
 	return r.name == name && isUnchanged(r.info, info)
 }
 
+// isUnchanged compares two looks at a file: by inode, size and time of the last write.
 func isUnchanged(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
@@ -327,6 +328,7 @@ func (f Folder) wasVerified(v *vintage.Vintage) bool {
 	return err == nil && noted == fileFingerprint(v)
 }
 
+// recordVerified notes the fingerprint of an undamaged file beside the served name.
 func (f Folder) recordVerified(v *vintage.Vintage) error {
 	dir := filepath.Join(f.dir, servingFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
