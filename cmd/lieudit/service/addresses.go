@@ -187,10 +187,8 @@ func (s *service) keepVintageIndexed(ctx context.Context) error {
 			s.Log.Info("the served vintage is listed again")
 		}
 		reported = problem
-		select {
-		case <-ctx.Done():
+		if !sleep(ctx, indexCheckInterval) {
 			return nil
-		case <-time.After(indexCheckInterval):
 		}
 	}
 }

@@ -21,16 +21,12 @@ const (
 // The read model only says which periods to look at; the log decides whether one can be closed.
 func (s *service) closePeriods(ctx context.Context) error {
 	periods := usagequeries.New(s.registry)
-	for pause := time.Minute; ; pause = closeInterval/2 + rand.N(closeInterval) { // random: instances seldom meet
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(pause):
-		}
+	for pause := time.Minute; sleep(ctx, pause); pause = closeInterval/2 + rand.N(closeInterval) { // random: instances seldom meet
 		if err := s.closeEndedPeriods(ctx, periods); err != nil && ctx.Err() == nil {
 			s.Log.Warn("ended periods are not closed yet", "reason", err)
 		}
 	}
+	return nil
 }
 
 // closeEndedPeriods closes all periods that are due now.
@@ -49,10 +45,8 @@ func (s *service) closeEndedPeriods(ctx context.Context, periods *usagequeries.R
 		if len(ended) < closeBatchSize {
 			return nil
 		}
-		select { // gives the read model time to see what was closed
-		case <-ctx.Done():
+		if !sleep(ctx, time.Second) { // gives the read model time to see what was closed
 			return nil
-		case <-time.After(time.Second):
 		}
 	}
 }
@@ -61,10 +55,8 @@ func (s *service) closeEndedPeriods(ctx context.Context, periods *usagequeries.R
 // before that, and what happened up to the checkpoint is in what the key ring lets in.
 func (s *service) runLedger(ctx context.Context) error {
 	for !s.keyRing.IsFresh(s.Now()) {
-		select {
-		case <-ctx.Done():
+		if !sleep(ctx, 10*time.Millisecond) {
 			return nil
-		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	return s.ledger.Run(ctx, s.logs.core, s.keyRing.Checkpoint())
@@ -129,5 +121,15 @@ func (m gcTuner) run(ctx context.Context) {
 			debug.FreeOSMemory()
 			idle = nil
 		}
+	}
+}
+
+// sleep waits for a time and returns true, or false as soon as ctx ends.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
 }

@@ -116,10 +116,8 @@ func (s *service) writeFirstStart(ctx context.Context) error {
 			s.Log.Warn("first start's records not written yet", "reason", err)
 			hasWarned = true
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep(ctx, pause) {
 			return nil
-		case <-time.After(pause):
 		}
 	}
 }
