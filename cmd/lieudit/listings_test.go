@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -78,21 +77,6 @@ func TestSearchesOfAddressesFailAloneWhileMeilisearchIsAway(t *testing.T) {
 	if reason := svc.readyComponent(t, "address index"); reason == "ok" || strings.Contains(reason, "key@") {
 		t.Errorf("readiness says %q of the address index", reason)
 	}
-}
-
-// readyComponent is what readiness says of a part, without which a service is ready all the same.
-func (svc *testService) readyComponent(t *testing.T, name string) string {
-	t.Helper()
-	resp, err := svc.client.Get(svc.ops + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var ready struct{ Parts map[string]string }
-	if err := json.NewDecoder(resp.Body).Decode(&ready); err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%d, %v", resp.StatusCode, err)
-	}
-	return ready.Parts[name]
 }
 
 func TestImportIsServedWithoutDroppingARequestOnMeilisearch(t *testing.T) {

@@ -1,5 +1,5 @@
-// Command lieudit is the whole program: the service, the node that a log can be shared through, and the command
-// line that works with a running service. Everything it does is in package console; here it meets the process.
+// Command lieudit is the program: the service, the node that shares a log between instances, and the command line that
+// works with a running service. Everything it does is in package cli; main connects that to the process.
 package main
 
 import (
@@ -30,8 +30,8 @@ func main() {
 	}.Run(ctx, os.Args))
 }
 
-// newInterruptContext is a context that ends with the first signal. By then the next signal is the runtime's again: it
-// ends the process at once.
+// newInterruptContext returns a context that ends with the first interrupt, so that running requests can end. The second
+// interrupt ends the process at once, by the runtime.
 func newInterruptContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
