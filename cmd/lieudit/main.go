@@ -13,18 +13,22 @@ import (
 
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/lieudit/service"
+	"lieudit/cmd/terminal"
 )
 
 func main() {
 	ctx := newInterruptContext()
 	os.Exit(cli.Program{
+		Terminal: terminal.Terminal{
+			Name:       "lieudit",
+			In:         os.Stdin,
+			Out:        os.Stdout,
+			Err:        os.Stderr,
+			IsTerminal: isatty.IsTerminal(os.Stdout.Fd()) || isatty.IsCygwinTerminal(os.Stdout.Fd()),
+			LookupEnv:  os.LookupEnv,
+			TimeZone:   time.Local,
+		},
 		Version:       service.Version(),
-		In:            os.Stdin,
-		Out:           os.Stdout,
-		Err:           os.Stderr,
-		IsTerminal:    isatty.IsTerminal(os.Stdout.Fd()) || isatty.IsCygwinTerminal(os.Stdout.Fd()),
-		LookupEnv:     os.LookupEnv,
-		TimeZone:      time.Local,
 		Serve:         service.Run,
 		LowerPriority: lowerPriority,
 	}.Run(ctx, os.Args))

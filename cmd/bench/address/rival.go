@@ -2,6 +2,7 @@ package address
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -32,11 +33,13 @@ func (o Options) fillMeilisearch(ctx context.Context, communes *commune.Table, v
 	if err != nil {
 		return r, end, err
 	}
-	d := directory.New(server.Client(), fmt.Sprintf("bench-%x", rand.Uint64()), time.Now)
+	d := directory.New(server.Client(), "bench", time.Now)
+	d.Name = fmt.Sprintf("lieudit-bench-%x", rand.Uint64()) // no index of a service, and none that a service removes
 	end = func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		return d.Forget(ctx, v)
+		_, err := server.Client().DeleteIndex(d.Name)
+		return errors.Join(d.Forget(ctx, v), err)
 	}
 	began := time.Now()
 	if err := d.Fill(ctx, v, func(done, total int) { o.Progress("meilisearch: list", done, total) }); err != nil {

@@ -82,9 +82,6 @@ func (o Options) measureLog(ctx context.Context, log string, report func(Figure)
 	return nil
 }
 
-// EmptyHandlerCommand is the hidden command that serves an empty handler.
-var EmptyHandlerCommand = [...]string{"bench", "empty"}
-
 // results are the turns of one competitor.
 type results []result
 

@@ -42,7 +42,7 @@ func (f *environment) serviceProcess() *harness.Process {
 // startEnvironment starts the processes and opens the accounts.
 func (o Options) startEnvironment(ctx context.Context, workDir harness.WorkDir, log string) (f *environment, err error) {
 	f = &environment{Options: o, log: log}
-	if f.emptyHandler, err = harness.StartProcess(workDir, "empty", EmptyHandlerCommand[:]...); err != nil {
+	if f.emptyHandler, err = harness.StartProcess(workDir, "empty", harness.EmptyHandlerCommand); err != nil {
 		return f, err
 	}
 	if f.emptyAddress, err = f.emptyHandler.WaitForLine(ctx, "An empty handler"); err != nil {

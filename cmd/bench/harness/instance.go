@@ -10,7 +10,7 @@ import (
 
 // StartNode serves a journal on the socket of its name. It returns once it answers.
 func StartNode(ctx context.Context, g WorkDir, name string) (*Process, error) {
-	p, err := StartProcess(g, name, "node", "--data", g.Path(name), "--listen", "unix:"+g.SocketPath(name))
+	p, err := StartProcess(g, name, LieuditCommand, "node", "--data", g.Path(name), "--listen", "unix:"+g.SocketPath(name))
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ type Instance struct {
 // more.
 func StartInstance(ctx context.Context, g WorkDir, name, listen string, more ...string) (*Instance, error) {
 	in := &Instance{DataDir: g.Path(name)}
-	args := []string{"serve", "--data", in.DataDir, "--listen", listen, "--area-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}
+	args := []string{LieuditCommand, "serve", "--data", in.DataDir, "--listen", listen, "--area-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}
 	var err error
 	if in.Process, err = StartProcess(g, name, append(args, more...)...); err != nil {
 		return nil, err

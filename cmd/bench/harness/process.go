@@ -16,8 +16,12 @@ import (
 	"time"
 )
 
-// ChildCommand are the words of the hidden command that runs the command after it until its standard input ends.
-var ChildCommand = [...]string{"bench", "leashed"}
+// The commands of this program that run in processes: lieudit with the arguments after the word, and an empty net/http
+// handler. Both end when their standard input does.
+const (
+	LieuditCommand      = "lieudit"
+	EmptyHandlerCommand = "empty-handler"
+)
 
 // Process is this program, running one command.
 type Process struct {
@@ -46,7 +50,7 @@ func StartProcess(g WorkDir, name string, command ...string) (*Process, error) {
 		return nil, err
 	}
 	defer stderr.Close()
-	p.cmd = g.command(self, append(ChildCommand[:], command...)...)
+	p.cmd = g.command(self, command...)
 	p.cmd.Stderr = stderr
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/bench/chaos"
+	"lieudit/cmd/terminal"
 )
 
 const chaosHelp = `Real processes of this program serve several accounts whose clients synchronise large sets, write single sites, search, and
@@ -22,21 +23,21 @@ is found; what was acknowledged is there, and of what was not either all or noth
 read model moves; reconcile agrees; bills and quotas hold. In the end every site's history is whole, and read models
 that are made again from the log are the same. Exit 1 when any of that does not hold, or the time is up too soon.
 
-  lieudit bench chaos
-  lieudit bench chaos --kills 20 --profile embedded --seed 7`
+  go run ./cmd/bench chaos
+  go run ./cmd/bench chaos --kills 20 --profile embedded --seed 7`
 
-func (p Program) benchChaosCommand() *cli.Command {
+func (p program) benchChaosCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "chaos",
 		Usage:       "Prove that kills, a full disk, an absent Postgres and a silent log lose nothing that was acknowledged",
 		Description: chaosHelp,
 		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "kills", Value: 200, Usage: "`HOW MANY` instances are killed, over all profiles", Validator: validateAtLeastOne},
-			&cli.IntFlag{Name: "per-round", Value: 10, Usage: "`HOW MANY` kills there are between two checks", Validator: validateAtLeastOne},
-			&cli.StringSliceFlag{Name: "profile", Value: []string{string(chaos.Embedded), string(chaos.Servers)}, Usage: "`PROFILES` to run: embedded, servers", Validator: validateProfiles},
-			&cli.IntFlag{Name: "instances", Value: 2, Usage: "`HOW MANY` instances share the servers", Validator: validateAtLeastOne},
+			&cli.IntFlag{Name: "kills", Value: 200, Usage: "`HOW MANY` instances are killed, over all profiles", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "per-round", Value: 10, Usage: "`HOW MANY` kills there are between two checks", Validator: terminal.AtLeastOne},
+			&cli.StringSliceFlag{Name: "profile", Value: []string{string(chaos.Embedded), string(chaos.Servers)}, Usage: "`PROFILES` to run: embedded, servers", Validator: terminal.Each(terminal.OneOf(string(chaos.Embedded), string(chaos.Servers)))},
+			&cli.IntFlag{Name: "instances", Value: 2, Usage: "`HOW MANY` instances share the servers", Validator: terminal.AtLeastOne},
 			&cli.IntFlag{Name: "rows", Value: 3000, Usage: "`ROWS` of the largest sync, at most 6000", Validator: atMost(6000)},
-			&cli.IntFlag{Name: "minutes", Value: 30, Usage: "`MINUTES` after which the run gives up", Validator: validateAtLeastOne},
+			&cli.IntFlag{Name: "minutes", Value: 30, Usage: "`MINUTES` after which the run gives up", Validator: terminal.AtLeastOne},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of what is done; chosen when left out", HideDefault: true},
 			&cli.BoolFlag{Name: "keep-going", Usage: "go on after a round in which something did not hold"},
 			&cli.BoolFlag{Name: "keep", Usage: "leave the data and what the processes said in --dir"},
@@ -53,22 +54,13 @@ func atMost(most int) func(int) error {
 		if n > most {
 			return fmt.Errorf("it is at most %d", most)
 		}
-		return validateAtLeastOne(n)
+		return terminal.AtLeastOne(n)
 	}
-}
-
-func validateProfiles(all []string) error {
-	for _, text := range all {
-		if err := oneOf(string(chaos.Embedded), string(chaos.Servers))(text); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 var errPromiseBroken = errors.New("the service did not hold what it promises")
 
-func (p Program) runChaos(ctx context.Context, c *cli.Command) error {
+func (p program) runChaos(ctx context.Context, c *cli.Command) error {
 	o := chaos.Options{
 		Dir: c.String("dir"), Kills: c.Int("kills"), MaxKillsPerRound: c.Int("per-round"), Instances: c.Int("instances"), Rows: c.Int("rows"),
 		Seed: c.Uint64("seed"), TimeLimit: time.Duration(c.Int("minutes")) * time.Minute, KeepGoing: c.Bool("keep-going"), KeepData: c.Bool("keep"),
@@ -88,26 +80,26 @@ func (p Program) runChaos(ctx context.Context, c *cli.Command) error {
 	return errors.Join(p.printChaosReport(c, rep), err)
 }
 
-func (p Program) printChaosReport(c *cli.Command, rep chaos.Report) error {
+func (p program) printChaosReport(c *cli.Command, rep chaos.Report) error {
 	if c.Bool("json") {
 		return json.NewEncoder(p.Out).Encode(rep)
 	}
-	t := table{{"PROFILE", "KILLS", "NODE KILLS", "ROUNDS", "REQUESTS", "5XX", "UNANSWERED", "WRITES", "IN DOUBT", "LARGE SYNCS CUT", "REVOKED", "ACCOUNTS", "SITES", "BILLED", "NOT ANSWERED", "NOT LISTED", "SECONDS"}}
+	t := terminal.Table{{"PROFILE", "KILLS", "NODE KILLS", "ROUNDS", "REQUESTS", "5XX", "UNANSWERED", "WRITES", "IN DOUBT", "LARGE SYNCS CUT", "REVOKED", "ACCOUNTS", "SITES", "BILLED", "NOT ANSWERED", "NOT LISTED", "SECONDS"}}
 	for _, name := range []chaos.Profile{chaos.Embedded, chaos.Servers} {
 		if f, ran := rep.Totals[name]; ran {
 			row := []string{string(name)}
 			for _, n := range []int{f.Kills, f.NodeKills, f.Rounds, f.Requests, f.Failed, f.Unanswered, f.Acknowledged, f.InDoubt, f.Cut, f.Revocations, f.Accounts, f.Sites, int(f.Billed), int(f.BilledUnanswered), int(f.Unlisted), int(f.Seconds)} {
-				row = append(row, groupThousands(n))
+				row = append(row, terminal.GroupThousands(n))
 			}
 			t = append(t, row)
 		}
 	}
-	err := errors.Join(p.printTable(t), p.printLine(""), p.printFields("seed", strconv.FormatUint(rep.Seed, 10)))
+	err := errors.Join(p.PrintTable(t), p.PrintLine(""), p.PrintFields("seed", strconv.FormatUint(rep.Seed, 10)))
 	for _, what := range rep.LeftOut {
-		err = errors.Join(err, p.printLine("LEFT OUT: %s", what))
+		err = errors.Join(err, p.PrintLine("LEFT OUT: %s", what))
 	}
 	for _, v := range rep.Violations {
-		err = errors.Join(err, p.printLine("VIOLATED: %s", v))
+		err = errors.Join(err, p.PrintLine("VIOLATED: %s", v))
 	}
 	return err
 }

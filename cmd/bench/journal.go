@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"context"
@@ -10,40 +10,29 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/bench/journal"
+	"lieudit/cmd/terminal"
 )
 
-func (p Program) benchCommand() *cli.Command {
-	return newGroup("bench", "Measure this machine, the raw limit beside every figure",
-		p.benchJournalCommand(), p.benchAddressCommand(), p.benchAPICommand(), p.benchMeteringCommand(), p.benchLocationsCommand(), p.benchChaosCommand(), p.childCommand(), p.emptyServerCommand())
-}
-
-func (p Program) benchJournalCommand() *cli.Command {
+func (p program) benchJournalCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "log",
 		Usage: "Measure the journal: durable appends, catch-up read, opening",
 		Description: `Journal and raw limit take turns on the same disk; a figure is the median of its turns. It takes about a
 minute and leaves nothing behind.
 
-  lieudit bench log
-  lieudit bench log --dir /var/lib --json`,
+  go run ./cmd/bench log
+  go run ./cmd/bench log --dir /var/lib --json`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "dir", Value: ".", Usage: "`FOLDER` on the disk to measure", TakesFile: true},
-			&cli.IntFlag{Name: "events", Value: 1_000_000, Usage: "`HOW MANY` events the log holds that is read and opened", Validator: validateAtLeastOne},
-			&cli.IntFlag{Name: "turns", Value: 5, Usage: "`TURNS` of half a second for each figure", Validator: validateAtLeastOne},
+			&cli.IntFlag{Name: "events", Value: 1_000_000, Usage: "`HOW MANY` events the log holds that is read and opened", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "turns", Value: 5, Usage: "`TURNS` of half a second for each figure", Validator: terminal.AtLeastOne},
 			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON a figure"},
 		},
 		Action: p.benchJournal,
 	}
 }
 
-func validateAtLeastOne(n int) error {
-	if n < 1 {
-		return errors.New("it is at least 1")
-	}
-	return nil
-}
-
-func (p Program) benchJournal(ctx context.Context, c *cli.Command) (err error) {
+func (p program) benchJournal(ctx context.Context, c *cli.Command) (err error) {
 	dir, err := os.MkdirTemp(c.String("dir"), "lieudit-bench-")
 	if err != nil {
 		return err
@@ -56,14 +45,14 @@ func (p Program) benchJournal(ctx context.Context, c *cli.Command) (err error) {
 	if c.Bool("json") {
 		return p.printFigures(rows)
 	}
-	t := table{{"FIGURE", "VALUE", "RAW LIMIT", "UNIT", "RATIO"}}
+	t := terminal.Table{{"FIGURE", "VALUE", "RAW LIMIT", "UNIT", "RATIO"}}
 	for _, r := range rows {
 		t = append(t, []string{r.Name, fmt.Sprintf("%.0f", r.Value), formatNonzero("%.0f", r.Raw), r.Unit, formatNonzero("%.2f", r.Ratio)})
 	}
-	return p.printTable(t)
+	return p.PrintTable(t)
 }
 
-func (p Program) printFigures(rows []journal.Figure) error {
+func (p program) printFigures(rows []journal.Figure) error {
 	lines := json.NewEncoder(p.Out)
 	for _, r := range rows {
 		if err := lines.Encode(figure(r)); err != nil {

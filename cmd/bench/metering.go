@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/bench/metering"
+	"lieudit/cmd/terminal"
 )
 
 const meterHelp = `Real processes of this program share one node and one account with a small quota. Clients at every instance ask
@@ -21,22 +22,22 @@ its way when a process was killed. Exit 1 when any of that does not hold.
 With --chaos every instance and the node are killed (kill -9) and started again at random moments, and 5 % of
 the appends lose their connection, half before the node has them, half with the answer on its way.
 
-  lieudit bench meter
-  lieudit bench meter --chaos --runs 20
-  lieudit bench meter --chaos --seed 7 --json`
+  go run ./cmd/bench usage
+  go run ./cmd/bench usage --chaos --runs 20
+  go run ./cmd/bench usage --chaos --seed 7 --json`
 
-func (p Program) benchMeteringCommand() *cli.Command {
+func (p program) benchMeteringCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "meter",
+		Name:        "usage",
 		Usage:       "Prove that requests are admitted once, billed once and capped exactly",
 		Description: meterHelp,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "chaos", Usage: "kill processes and cut connections in the middle of it"},
-			&cli.IntFlag{Name: "instances", Value: 3, Usage: "`HOW MANY` instances share the node", Validator: validateAtLeastOne},
-			&cli.IntFlag{Name: "connections", Value: 64, Usage: "`HOW MANY` clients ask each instance", Validator: validateAtLeastOne},
+			&cli.IntFlag{Name: "instances", Value: 3, Usage: "`HOW MANY` instances share the node", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "connections", Value: 64, Usage: "`HOW MANY` clients ask each instance", Validator: terminal.AtLeastOne},
 			&cli.Int64Flag{Name: "cap", Value: 20_000, Usage: "`REQUESTS` the account has; above what DISCOVERY may have the plan is BUSINESS"},
 			&cli.Int64Flag{Name: "requests", Value: 60_000, Usage: "`REQUESTS` to be answered, of all clients together"},
-			&cli.IntFlag{Name: "runs", Value: 1, Usage: "`HOW MANY` times, each on a log of its own", Validator: validateAtLeastOne},
+			&cli.IntFlag{Name: "runs", Value: 1, Usage: "`HOW MANY` times, each on a log of its own", Validator: terminal.AtLeastOne},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the first run's chaos, one more for each run after it; chosen when left out", HideDefault: true},
 			&cli.StringFlag{Name: "path", Value: "/me", Usage: "`PATH` that is asked for"},
 			&cli.StringFlag{Name: "postgres", Usage: "Postgres for the read models, as `postgres://…`, empty; SQLite when left out"},
@@ -49,16 +50,16 @@ func (p Program) benchMeteringCommand() *cli.Command {
 
 var errViolated = errors.New("metering was not exact")
 
-func (p Program) benchMetering(ctx context.Context, c *cli.Command) error {
+func (p program) benchMetering(ctx context.Context, c *cli.Command) error {
 	o := metering.Options{
 		Dir: c.String("dir"), Postgres: c.String("postgres"), Path: c.String("path"), Chaos: c.Bool("chaos"), Seed: c.Uint64("seed"),
 		Instances: c.Int("instances"), Connections: c.Int("connections"), Cap: c.Int64("cap"), Requests: c.Int64("requests"),
 	}
 	switch {
 	case o.Cap < 1 || o.Requests < 1:
-		return newUsageError(c, "--cap and --requests are at least 1")
+		return terminal.NewUsageError(c, "--cap and --requests are at least 1")
 	case o.Postgres != "" && c.Int("runs") > 1:
-		return newUsageError(c, "--postgres is of one run: every run has a log of its own, and a database is of one log")
+		return terminal.NewUsageError(c, "--postgres is of one run: every run has a log of its own, and a database is of one log")
 	}
 	if !c.IsSet("seed") {
 		o.Seed = rand.Uint64() >> 12 // every JSON reader's numbers hold it
@@ -80,36 +81,36 @@ func (p Program) benchMetering(ctx context.Context, c *cli.Command) error {
 	return violated
 }
 
-func (p Program) printMeteringReport(c *cli.Command, rep metering.Report) error {
+func (p program) printMeteringReport(c *cli.Command, rep metering.Report) error {
 	if c.Bool("json") {
 		return json.NewEncoder(p.Out).Encode(rep)
 	}
 	for _, i := range rep.Incidents {
-		if err := p.printLine("%8.3f s  %s", i.At.Seconds(), i.What); err != nil {
+		if err := p.PrintLine("%8.3f s  %s", i.At.Seconds(), i.What); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(p.printTable(instanceTable(rep)), p.printLine(""), p.printTable(instanceRunTable(rep)), p.printLine(""), p.printMeteringSummary(rep)); err != nil {
+	if err := errors.Join(p.PrintTable(instanceTable(rep)), p.PrintLine(""), p.PrintTable(instanceRunTable(rep)), p.PrintLine(""), p.printMeteringSummary(rep)); err != nil {
 		return err
 	}
 	for _, v := range rep.Violations {
-		if err := p.printLine("VIOLATED: %s", v); err != nil {
+		if err := p.PrintLine("VIOLATED: %s", v); err != nil {
 			return err
 		}
 	}
-	return p.printLine("")
+	return p.PrintLine("")
 }
 
-func instanceTable(rep metering.Report) table {
-	t := table{{"INSTANCE", "SERVED", "P50 ms", "P99 ms"}}
+func instanceTable(rep metering.Report) terminal.Table {
+	t := terminal.Table{{"INSTANCE", "SERVED", "P50 ms", "P99 ms"}}
 	for _, i := range rep.Instances {
 		t = append(t, []string{i.Name, formatCount(i.Served), fmt.Sprintf("%.1f", i.P50), fmt.Sprintf("%.1f", i.P99)})
 	}
 	return t
 }
 
-func instanceRunTable(rep metering.Report) table {
-	t := table{{"LIFE", "INCARNATION", "KILLED", "SERVED", "COUNTED", "BILLED UNANSWERED", "AT MOST"}}
+func instanceRunTable(rep metering.Report) terminal.Table {
+	t := terminal.Table{{"LIFE", "INCARNATION", "KILLED", "SERVED", "COUNTED", "BILLED UNANSWERED", "AT MOST"}}
 	for _, l := range rep.Processes {
 		killed := ""
 		if l.Killed {
@@ -120,8 +121,8 @@ func instanceRunTable(rep metering.Report) table {
 	return t
 }
 
-func (p Program) printMeteringSummary(rep metering.Report) error {
-	return p.printFields(
+func (p program) printMeteringSummary(rep metering.Report) error {
+	return p.PrintFields(
 		"seed", strconv.FormatUint(rep.Seed, 10),
 		"cap", formatCount(rep.Cap),
 		"answered", fmt.Sprintf("%s in %.1f s: %s with 200, %s with 429", formatCount(rep.Answered), rep.Seconds, formatCount(rep.Served), formatCount(rep.Refused)),
@@ -131,4 +132,4 @@ func (p Program) printMeteringSummary(rep metering.Report) error {
 	)
 }
 
-func formatCount(n int64) string { return groupThousands(int(n)) }
+func formatCount(n int64) string { return terminal.GroupThousands(int(n)) }

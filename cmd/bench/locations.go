@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"context"
@@ -12,29 +12,30 @@ import (
 
 	"lieudit/cmd/bench/api"
 	"lieudit/cmd/bench/locations"
+	"lieudit/cmd/terminal"
 )
 
 const locationsHelp = `A service of its own is filled with invented shops and asked over HTTP: whole sets are synchronised (first, the same again,
 one in a hundred changed), a write is looked for until it is found, and accounts are searched. It leaves nothing behind, but
 for what it wrote to servers that are named.
 
-  lieudit bench locations
-  lieudit bench locations --log node --postgres postgres://… --crowd 100x10000 --json`
+  go run ./cmd/bench locations
+  go run ./cmd/bench locations --log node --postgres postgres://… --crowd 100x10000 --json`
 
-func (p Program) benchLocationsCommand() *cli.Command {
+func (p program) benchLocationsCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "locations",
 		Usage:       "Measure customers' places over HTTP: sync, freshness, search",
 		Description: locationsHelp,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "log", Value: api.Journal, Usage: "`LOG` of the service: journal, node", Validator: oneOf(api.Journal, api.Node)},
+			&cli.StringFlag{Name: "log", Value: api.Journal, Usage: "`LOG` of the service: journal, node", Validator: terminal.OneOf(api.Journal, api.Node)},
 			&cli.StringFlag{Name: "postgres", Usage: "read models in the database at `URL`, which must be empty"},
 			&cli.StringFlag{Name: "meilisearch", Usage: "search by the Meilisearch at `URL`"},
-			&cli.IntFlag{Name: "sites", Value: 10_000, Usage: "`HOW MANY` sites a sync has, at most 11000", Validator: validateAtLeastOne},
-			&cli.IntFlag{Name: "turns", Value: 3, Usage: "`TURNS` of each kind of sync", Validator: validateAtLeastOne},
+			&cli.IntFlag{Name: "sites", Value: 10_000, Usage: "`HOW MANY` sites a sync has, at most 11000", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "turns", Value: 3, Usage: "`TURNS` of each kind of sync", Validator: terminal.AtLeastOne},
 			&cli.StringSliceFlag{Name: "crowd", Value: []string{"1x11000", "100x10000", "10000x100"}, Usage: "`ACCOUNTSxSITES` that are searched", Validator: validateCrowds},
-			&cli.IntFlag{Name: "connections", Value: 2, Usage: "`HOW MANY` clients search at a time", Validator: validateAtLeastOne},
-			&cli.IntFlag{Name: "seconds", Value: 3, Usage: "`SECONDS` of each kind of search", Validator: validateAtLeastOne},
+			&cli.IntFlag{Name: "connections", Value: 2, Usage: "`HOW MANY` clients search at a time", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "seconds", Value: 3, Usage: "`SECONDS` of each kind of search", Validator: terminal.AtLeastOne},
 			&cli.StringFlag{Name: "dir", Value: ".", Usage: "`FOLDER` on the disk to use", TakesFile: true},
 			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON a figure"},
 		},
@@ -42,12 +43,12 @@ func (p Program) benchLocationsCommand() *cli.Command {
 	}
 }
 
-func (p Program) benchLocations(ctx context.Context, c *cli.Command) error {
-	bar := p.newProgressBar()
+func (p program) benchLocations(ctx context.Context, c *cli.Command) error {
+	bar := p.NewProgressBar()
 	o := locations.Options{
 		Dir: c.String("dir"), Node: c.String("log") == api.Node, Postgres: c.String("postgres"), Meilisearch: c.String("meilisearch"),
 		Sites: c.Int("sites"), Rounds: c.Int("turns"), Connections: c.Int("connections"), SearchDuration: time.Duration(c.Int("seconds")) * time.Second,
-		Progress: func(what string) { bar.update(what, 0, 0) },
+		Progress: func(what string) { bar.Update(what, 0, 0) },
 	}
 	for _, text := range c.StringSlice("crowd") {
 		crowd, err := parseCrowd(text)
@@ -56,20 +57,20 @@ func (p Program) benchLocations(ctx context.Context, c *cli.Command) error {
 		}
 		o.Groups = append(o.Groups, crowd)
 	}
-	t := table{{"WHAT", "ACCOUNTS", "SITES EACH", "TIMES", "PER SECOND", "P50 ms", "P99 ms"}}
+	t := terminal.Table{{"WHAT", "ACCOUNTS", "SITES EACH", "TIMES", "PER SECOND", "P50 ms", "P99 ms"}}
 	err := locations.Run(ctx, o, func(f locations.Figure) error {
 		if c.Bool("json") {
 			return json.NewEncoder(p.Out).Encode(f)
 		}
-		t = append(t, []string{f.Operation, groupThousands(f.Accounts), groupThousands(f.Sites), groupThousands(f.Samples), formatNonzero("%.0f", f.PerSecond),
+		t = append(t, []string{f.Operation, terminal.GroupThousands(f.Accounts), terminal.GroupThousands(f.Sites), terminal.GroupThousands(f.Samples), formatNonzero("%.0f", f.PerSecond),
 			fmt.Sprintf("%.3f", f.P50), fmt.Sprintf("%.3f", f.P99)})
 		return nil
 	})
-	bar.clear()
+	bar.Clear()
 	if err != nil || c.Bool("json") {
 		return err
 	}
-	return p.printTable(t)
+	return p.PrintTable(t)
 }
 
 func validateCrowds(all []string) error {

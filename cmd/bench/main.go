@@ -1,0 +1,49 @@
+// Command bench measures lieudit and runs its chaos tests. It is a program of its own, so that the one that ships holds
+// none of it.
+//
+//	go run ./cmd/bench log|address|api|usage|locations|chaos
+//
+// A subcommand turns its flags into the Options of the package of its name, runs it, and prints what comes: figures of
+// package measure, or a report. Most of them start services, which are processes of this very program (child.go), through
+// package harness.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/terminal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second signal ends the process at once
+	os.Exit(program{terminal.Terminal{
+		Name: "bench", In: os.Stdin, Out: os.Stdout, Err: os.Stderr, IsTerminal: isatty.IsTerminal(os.Stdout.Fd()),
+		LookupEnv: os.LookupEnv, TimeZone: time.Local,
+	}}.run(ctx, os.Args))
+}
+
+// program is the command line of bench.
+type program struct{ terminal.Terminal }
+
+// run runs one command line and returns the exit code: 0 done, 1 failed or a check did not hold, 2 wrong usage.
+func (p program) run(ctx context.Context, args []string) int {
+	if code, isChild := p.runChild(ctx, args[1:]); isChild {
+		return code
+	}
+	root := &cli.Command{
+		Name:  "bench",
+		Usage: "Measure lieudit on this machine, the raw limit beside every figure, and prove what it promises",
+		Commands: []*cli.Command{
+			p.benchJournalCommand(), p.benchAddressCommand(), p.benchAPICommand(), p.benchMeteringCommand(), p.benchLocationsCommand(), p.benchChaosCommand(),
+		},
+	}
+	return p.RunCommand(ctx, root, args, error.Error)
+}
