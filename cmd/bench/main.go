@@ -1,11 +1,11 @@
 // Command bench measures lieudit and runs its chaos tests. It is a program of its own, so that the one that ships holds
 // none of it.
 //
-//	go run ./cmd/bench log|address|api|usage|locations|chaos
+//	go run ./cmd/bench log|address|api|locations|usage|chaos
 //
-// A subcommand turns its flags into the Options of the package of its name, runs it, and prints what comes: figures of
-// package measure, or a report. Most of them start services, which are processes of this very program (child.go), through
-// package harness.
+// A command turns its flags into the Options of a package and calls its Run. The first four report figures (figures.go), the
+// last two a proof: what did not hold, and exit code 1 for it (proofs.go). Most of them start services through package
+// harness; these are processes of this very program (child.go).
 package main
 
 import (
@@ -42,7 +42,7 @@ func (p program) run(ctx context.Context, args []string) int {
 		Name:  "bench",
 		Usage: "Measure lieudit on this machine, the raw limit beside every figure, and prove what it promises",
 		Commands: []*cli.Command{
-			p.benchJournalCommand(), p.benchAddressCommand(), p.benchAPICommand(), p.benchMeteringCommand(), p.benchLocationsCommand(), p.benchChaosCommand(),
+			p.journalCommand(), p.addressCommand(), p.apiCommand(), p.locationsCommand(), p.usageCommand(), p.chaosCommand(),
 		},
 	}
 	return p.RunCommand(ctx, root, args, error.Error)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lieudit/cmd/bench/address"
+	"lieudit/cmd/bench/measure"
 	"lieudit/queries/address/officialtest"
 	"lieudit/queries/locations/meili/meilitest"
 )
@@ -22,21 +23,21 @@ func TestDamagedAddressesAreFoundInMeilisearch(t *testing.T) {
 	if server == "" {
 		t.Skipf("no Meilisearch: start one and name it in %s, as http://127.0.0.1:7700#KEY", meilitest.EnvVariable)
 	}
-	o := address.Options{Dir: t.TempDir(), Files: files, Questions: 40, Meilisearch: strings.Replace(server, "://", "://"+key+"@", 1), FigureDuration: time.Millisecond, Connections: 1,
-		Progress: func(string, int, int) {}}
-	own := map[string]int{}
-	err = address.Run(t.Context(), o, address.Reporter{
-		OnFigure: func(address.Figure) error { return nil },
-		OnScore: func(s address.Score) error {
-			if s.Target == "engine" {
-				own[s.Kind] = s.Top1
-			}
-			if s.FalseExact > 0 || s.Top1 < own[s.Kind]-s.Questions/20 {
-				t.Errorf("%s, %s: %d of %d first, %d false exact; the own index has %d", s.Kind, s.Target, s.Top1, s.Questions, s.FalseExact, own[s.Kind])
-			}
+	o := address.Options{Files: files, Questions: 40, Meilisearch: strings.Replace(server, "://", "://"+key+"@", 1), FigureDuration: time.Millisecond, Connections: 1}
+	own := map[string]float64{}
+	err = address.Run(t.Context(), t.TempDir(), o, measure.Output{Progress: func(string, int, int) {}, Report: func(f measure.Figure) error {
+		kind, index, first := f.Label("damage"), f.Label("index"), f.Extra[address.ScoreFirst]
+		if kind == "" {
 			return nil
-		},
-	})
+		}
+		if index == "engine" {
+			own[kind] = first
+		}
+		if f.Extra[address.ScoreFalseExact] > 0 || first < own[kind]-f.Extra[address.ScoreAsked]/20 {
+			t.Errorf("%s, %s: %v; the own index has %v first", kind, index, f.Extra, own[kind])
+		}
+		return nil
+	}})
 	if err != nil || len(own) == 0 {
 		t.Errorf("%d kinds, %v", len(own), err)
 	}

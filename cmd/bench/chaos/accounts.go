@@ -3,12 +3,17 @@ package chaos
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
+	"lieudit/cmd/bench/harness"
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/body"
@@ -124,21 +129,23 @@ func (r *run) sendUntil(ctx context.Context, rng *rand.Rand, q request, wanted .
 }
 
 // retryUntil calls try, each time on a random running instance, until an answer has one of the wanted statuses.
-func (r *run) retryUntil(ctx context.Context, rng *rand.Rand, what string, try func(*serverProcess) answer, wanted []int) (answer, error) {
-	var last answer
-	for ctx.Err() == nil {
-		if at := r.anyRunning(rng); at != nil {
-			last = try(at)
+func (r *run) retryUntil(ctx context.Context, rng *rand.Rand, what string, try func(*serverProcess) answer, wanted []int) (last answer, err error) {
+	err = harness.Retry(ctx, r.TimeLimit, retryInterval, func() error {
+		at := r.anyRunning(rng)
+		if at == nil {
+			return errors.New("no instance runs")
 		}
-		for _, status := range wanted {
-			if last.status == status {
-				return last, nil
-			}
+		last = try(at)
+		switch {
+		case slices.Contains(wanted, last.status):
+			return nil
+		case last.status >= 400 && last.status < 500:
+			return backoff.Permanent(fmt.Errorf("%s: %s", what, last))
 		}
-		if last.status >= 400 && last.status < 500 {
-			return last, fmt.Errorf("%s: %s", what, last)
-		}
-		sleep(ctx, retryInterval)
+		return fmt.Errorf("%s: %s", what, last)
+	})
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%s: %w; last: %s", what, err, last)
 	}
-	return last, fmt.Errorf("%s: %w; last: %s", what, context.Cause(ctx), last)
+	return last, err
 }

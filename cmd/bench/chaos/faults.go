@@ -243,8 +243,7 @@ func (r *run) killInstance(i *instance, f fault) int {
 
 // killAtStart starts a process on the instance's data folder and kills it while it is still starting.
 func (r *run) killAtStart(i *instance, after time.Duration) error {
-	args := append([]string{harness.LieuditCommand, "serve", "--data", r.workDir.Path(i.name), "--listen", "127.0.0.1:0", "--area-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, r.serveArgs()...)
-	p, err := harness.StartProcess(r.workDir, i.name, args...)
+	p, err := harness.LaunchInstance(r.workDir, i.name, harness.AnyPort, r.serveFlags()...)
 	if err != nil {
 		return err
 	}

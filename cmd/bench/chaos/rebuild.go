@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"lieudit/cmd/bench/harness"
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/schemas/body"
 )
@@ -130,7 +131,7 @@ func (r *run) rebuild(ctx context.Context, at *serverProcess, served map[string]
 		}
 	}
 	for _, i := range r.instances {
-		if err := retryFor(ctx, rebuildTimeout, func() error {
+		if err := harness.Retry(ctx, rebuildTimeout, retryInterval, func() error {
 			now, err := r.servingGenerations(ctx, i.current.Load())
 			for model, name := range now {
 				if err == nil && name == served[model] {

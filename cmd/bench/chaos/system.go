@@ -107,12 +107,12 @@ func (s *system) mountDisk(ctx context.Context) error {
 	return nil
 }
 
-// serveArgs returns the arguments of `lieudit serve` for this profile.
-func (s *system) serveArgs() (args []string) {
+// serveFlags returns the flags of an instance of this profile.
+func (s *system) serveFlags() []string {
 	if s.profile == Servers {
-		args = append(args, "--eventstore", "esdb+unix://"+s.workDir.SocketPath(nodeName), "--postgres", s.postgres.URL)
+		return append(s.workDir.OnNode(nodeName), "--postgres", s.postgres.URL)
 	}
-	return args
+	return nil
 }
 
 // How long a process may take until it listens: usually, and with few descriptors, where it may never listen.
@@ -129,7 +129,7 @@ func (s *system) start(ctx context.Context, i *instance) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	p, err := harness.StartInstance(ctx, s.workDir.WithMaxDescriptors(limit), i.name, "127.0.0.1:0", s.serveArgs()...)
+	p, err := harness.StartInstance(ctx, s.workDir.WithMaxDescriptors(limit), i.name, harness.AnyPort, s.serveFlags()...)
 	if err != nil {
 		return err
 	}

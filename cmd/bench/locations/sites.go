@@ -14,13 +14,13 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// syntheticAddress is an address of the vintage that a fresh service invents.
+// syntheticAddress is an address of the invented vintage that a fresh service serves.
 type syntheticAddress struct {
 	address  locations.SiteAddress
 	lat, lon float64
 }
 
-// readSyntheticAddresses are the house numbers of that vintage.
+// readSyntheticAddresses returns the house numbers of that vintage: so the service finds each address that a site has.
 func readSyntheticAddresses(ctx context.Context) ([]syntheticAddress, error) {
 	communes, err := commune.Load()
 	if err != nil {
@@ -48,7 +48,7 @@ func readSyntheticAddresses(ctx context.Context) ([]syntheticAddress, error) {
 	return all, <-written
 }
 
-// siteRow is one site of a body.
+// siteRow is one site in the body of a sync.
 type siteRow struct {
 	ExternalID string `json:"external_id"`
 	locations.Content
@@ -59,17 +59,17 @@ type syncRequest struct {
 	Rows []siteRow `json:"sites"`
 }
 
-var trades = []string{"Boulangerie", "Pharmacie", "Librairie", "Fromagerie", "Opticien", "Quincaillerie", "Fleuriste", "Épicerie"}
+var shopTypes = []string{"Boulangerie", "Pharmacie", "Librairie", "Fromagerie", "Opticien", "Quincaillerie", "Fleuriste", "Épicerie"}
 
-// makeSites are so many shops at the places from an offset on; with positions, unless their addresses are to place them.
+// makeSites returns n shops at the addresses from an offset on. Without positions the service has to geocode their addresses.
 func (r *run) makeSites(n, offset int, withPositions bool) syncRequest {
 	s := syncRequest{Rows: make([]siteRow, n)}
 	for i := range s.Rows {
 		p := r.addresses[(offset+i)%len(r.addresses)]
-		trade := trades[(offset+i)%len(trades)]
+		shop := shopTypes[(offset+i)%len(shopTypes)]
 		s.Rows[i] = siteRow{fmt.Sprintf("shop-%06d", i), locations.Content{
-			Name: trade + " " + p.address.City + fmt.Sprintf(" n° %d", i), Address: &p.address,
-			Phone: "04 66 00 00 00", Website: "https://www.exemple.fr/" + fmt.Sprint(i), Tags: []string{strings.ToLower(trade), "ouvert"},
+			Name: shop + " " + p.address.City + fmt.Sprintf(" n° %d", i), Address: &p.address,
+			Phone: "04 66 00 00 00", Website: "https://www.exemple.fr/" + fmt.Sprint(i), Tags: []string{strings.ToLower(shop), "ouvert"},
 			Hours: []byte(`{"usual":{"default":[{"start":"09:00","end":"19:00"}]}}`),
 		}}
 		if withPositions {

@@ -1,6 +1,4 @@
-// Package loadclient asks HTTP servers as cheaply as can be, so that what is measured is the server: the bytes of a request
-// are made once, connections are kept, and of an answer no more is read than its status and its length.
-package loadclient
+package measure
 
 import (
 	"bufio"
@@ -13,12 +11,13 @@ import (
 	"strconv"
 )
 
-// EncodeGet is a GET of a path with a key.
+// EncodeGet is the bytes of a GET of a path with a key. host is what Dial connects to.
 func EncodeGet(host, path, key string) []byte {
 	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, host, key)
 }
 
-// Client is one connection that is kept.
+// Client is one connection, which is kept. Of an answer it reads no more than the status and the length. It is not safe for
+// concurrent use.
 type Client struct {
 	conn            net.Conn
 	reader          *bufio.Reader
@@ -38,11 +37,11 @@ func Dial(ctx context.Context, address string) (*Client, error) {
 // Close ends the connection.
 func (c *Client) Close() {
 	c.stopCloseOnDone()
-	c.conn.Close() // of a caller nobody waits for
+	c.conn.Close() // nobody waits for what it still has to say
 }
 
-// Send sends a request and returns the status of its answer once all of that has come. After an error the
-// connection is of no more use, and whether the request was served is not known.
+// Send sends a request and returns the status of its answer once the whole answer has come. The answer must state its
+// length. After an error the connection cannot be used any more, and whether the request was served is not known.
 func (c *Client) Send(request []byte) (status int, err error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return 0, err
@@ -70,7 +69,7 @@ var (
 	lengthHeader       = []byte("Content-Length:")
 )
 
-// readContentLength reads the headers, to their end.
+// readContentLength reads the headers to their end and returns the length that they state.
 func (c *Client) readContentLength() (int, error) {
 	length := -1
 	for {

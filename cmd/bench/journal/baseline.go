@@ -9,8 +9,8 @@ import (
 
 const baselineSize = 64 << 20
 
-// baselineLog is the least that could be called a durable log: a file of zeros, and one goroutine that writes what has
-// gathered, syncs, and lets the writers go on. It starts over when the file is full and could not be read back.
+// baselineLog is the least that may be called a durable log: a preallocated file, and one goroutine that writes what has
+// gathered, syncs, and lets the writers go on. A full file is written again from its beginning; nothing reads it.
 type baselineLog struct {
 	file    journal.File
 	mu      sync.Mutex
