@@ -64,6 +64,7 @@ func (p program) newFigureCommand(c *cli.Command, run runBenchmark) *cli.Command
 	return c
 }
 
+// journalCommand is still called log, as all documents call it.
 func (p program) journalCommand() *cli.Command {
 	return p.newFigureCommand(&cli.Command{
 		Name:  "log",

@@ -21,9 +21,10 @@ import (
 	"lieudit/cmd/terminal"
 )
 
+// main ends gently at the first signal and at once at the second.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second signal ends the process at once
+	context.AfterFunc(ctx, stop)
 	os.Exit(program{terminal.Terminal{
 		Name: "bench", In: os.Stdin, Out: os.Stdout, Err: os.Stderr, IsTerminal: isatty.IsTerminal(os.Stdout.Fd()),
 		LookupEnv: os.LookupEnv, TimeZone: time.Local,

@@ -62,6 +62,8 @@ func seedOf(c *cli.Command) uint64 {
 	return rand.Uint64() >> 12 // exact as a float64, which JSON readers make of numbers
 }
 
+// proveMetering runs the test so many times, each with the next seed, and goes on after a violation: how often one happens
+// says where to look.
 func (p program) proveMetering(ctx context.Context, c *cli.Command) error {
 	o := metering.Options{
 		Dir: c.String("dir"), Postgres: c.String("postgres"), Path: c.String("path"), Chaos: c.Bool("chaos"), Seed: seedOf(c),
@@ -167,6 +169,7 @@ func atMost(most int) func(int) error {
 	}
 }
 
+// proveDurability runs the chaos test. The report is printed after an error too, because the violations until then count.
 func (p program) proveDurability(ctx context.Context, c *cli.Command) error {
 	o := chaos.Options{
 		Dir: c.String("dir"), Kills: c.Int("kills"), MaxKillsPerRound: c.Int("per-round"), Instances: c.Int("instances"), Rows: c.Int("rows"),

@@ -44,6 +44,7 @@ type operation struct {
 	path         func(*question) string
 }
 
+// operations are all operations of the address API. The engine is called as the API calls it, with the same limits.
 func operations() []operation {
 	infallible := func(run func(*address.Engine, *question)) func(context.Context, *address.Engine, *question) error {
 		return func(_ context.Context, e *address.Engine, q *question) error { run(e, q); return nil }
@@ -162,6 +163,8 @@ func sampled[T any](rows iter.Seq2[ban.Row, error], rng *rand.Rand, size int, sa
 	}
 }
 
+// newQuestion makes the text that somebody would write of a row, and cuts it somewhere after the fourth letter for
+// autocomplete.
 func newQuestion(r *ban.Row, rng *rand.Rand) question {
 	street := strings.TrimSpace(r.Rep + " " + r.Voie)
 	if r.Kind == ban.HouseNumber {

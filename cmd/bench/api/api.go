@@ -70,6 +70,8 @@ type scenario struct {
 	requests [][]byte
 }
 
+// measureLog measures every combination of accounts, paths and connections on one log. All its processes and accounts live
+// through all of them: so later rounds meet a log with the usage of the rounds before.
 func measureLog(ctx context.Context, dir, log string, o Options, out measure.Output) (err error) {
 	r := &run{Options: o, Output: out, log: log}
 	if r.Service, err = harness.StartService(ctx, dir, log == Node); err != nil {
@@ -98,7 +100,7 @@ func measureLog(ctx context.Context, dir, log string, o Options, out measure.Out
 	return nil
 }
 
-// concurrentOpenings is how many accounts are opened at a time.
+// concurrentOpenings is how many accounts are opened at a time: enough to share the syncs of the log.
 const concurrentOpenings = 32
 
 // openAccounts opens accounts, and serves each request of their scenarios once, so that each account's period is loaded.

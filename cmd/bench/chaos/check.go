@@ -58,7 +58,7 @@ func (r *run) waitHealthy(ctx context.Context) bool {
 	allHealthy := true
 	for _, i := range r.instances {
 		at := i.current.Load()
-		if err := harness.Retry(ctx, r.healthTimeout, retryInterval, func() error { return checkReadiness(ctx, at) }); err != nil {
+		if err := harness.Retry(ctx, r.healthTimeout, retryInterval, func() error { return r.checkReadiness(ctx, at) }); err != nil {
 			r.reportViolation("%s is not well %v after everything is: %v", at.name, r.healthTimeout, err)
 			allHealthy = false
 			continue
@@ -81,16 +81,16 @@ func (r *run) workingAccounts() []*account {
 // logLastOutput logs the end of each instance's error output: it may explain a violation.
 func (r *run) logLastOutput() {
 	for _, i := range r.instances {
-		if l := i.current.Load(); l != nil {
-			stderr := l.process.LastStderr()
-			r.logf("%s said last: %s", l.name, stderr[max(0, len(stderr)-800):])
+		if p := i.current.Load(); p != nil {
+			stderr := p.process.LastStderr()
+			r.logf("%s said last: %s", p.name, stderr[max(0, len(stderr)-800):])
 		}
 	}
 }
 
 // checkReadiness returns nil when an instance is ready and each of its parts is "ok".
-func checkReadiness(ctx context.Context, at *serverProcess) error {
-	a := doRequest(ctx, "http://"+at.process.Ops, request{method: http.MethodGet, path: "/readyz"})
+func (r *run) checkReadiness(ctx context.Context, at *serverProcess) error {
+	a := r.doRequest(ctx, "http://"+at.process.Ops, request{method: http.MethodGet, path: "/readyz"})
 	if a.status != http.StatusOK {
 		return fmt.Errorf("readiness: %s", a)
 	}
@@ -365,6 +365,7 @@ func (r *run) servingGenerations(ctx context.Context, at *serverProcess) (map[st
 	return serving, nil
 }
 
+// lagText words a lag; nil means that the service does not know it.
 func lagText(events *int) string {
 	if events == nil {
 		return "nobody knows by how many events"

@@ -140,21 +140,21 @@ func (s *system) start(ctx context.Context, i *instance) error {
 
 // kill kills the instance's process with SIGKILL and returns it; nil: none ran.
 func (i *instance) kill() *serverProcess {
-	l := i.current.Load()
-	if l == nil {
+	p := i.current.Load()
+	if p == nil {
 		return nil
 	}
-	l.killed.Store(true)
-	l.process.Kill()
+	p.killed.Store(true)
+	p.process.Kill()
 	i.current.Store(nil)
-	return l
+	return p
 }
 
 // endedByItself reports whether a process ended without being killed.
-func (l *serverProcess) endedByItself() bool {
+func (p *serverProcess) endedByItself() bool {
 	select {
-	case <-l.process.Exited():
-		return !l.killed.Load()
+	case <-p.process.Exited():
+		return !p.killed.Load()
 	default:
 		return false
 	}
@@ -164,8 +164,8 @@ func (l *serverProcess) endedByItself() bool {
 func (s *system) anyRunning(rng *rand.Rand) *serverProcess {
 	first := rng.IntN(len(s.instances))
 	for n := range s.instances {
-		if l := s.instances[(first+n)%len(s.instances)].current.Load(); l != nil {
-			return l
+		if p := s.instances[(first+n)%len(s.instances)].current.Load(); p != nil {
+			return p
 		}
 	}
 	return nil

@@ -141,6 +141,8 @@ func (c *Postgres) Suspend() error { return c.signal(syscall.SIGSTOP) }
 // Resume ends Suspend.
 func (c *Postgres) Resume() error { return c.signal(syscall.SIGCONT) }
 
+// signal sends a signal to the server and to the processes that it started: a suspended parent alone would leave its
+// connections served.
 func (c *Postgres) signal(s syscall.Signal) error {
 	file, err := os.ReadFile(filepath.Join(c.dataDir(), "postmaster.pid"))
 	if err != nil {

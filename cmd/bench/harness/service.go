@@ -81,6 +81,8 @@ func (in *Instance) WaitReady(ctx context.Context) error {
 			return backoff.Permanent(fmt.Errorf("%s ended (%v): %s", in.DataDir, in.cmd.ProcessState, in.LastStderr()))
 		default:
 		}
+		ctx, cancel := context.WithTimeout(ctx, processTimeout)
+		defer cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+in.Ops+"/readyz", nil)
 		if err != nil {
 			return backoff.Permanent(err)
@@ -182,6 +184,7 @@ func StartService(ctx context.Context, dir string, onNode bool, flags ...string)
 	return s, nil
 }
 
+// start fills the service step by step, so that Remove finds what an error has left running.
 func (s *Service) start(ctx context.Context, onNode bool, flags []string) (err error) {
 	if onNode {
 		if s.node, err = StartNode(ctx, s.WorkDir, "node"); err != nil {

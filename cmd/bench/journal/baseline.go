@@ -7,6 +7,7 @@ import (
 	"lieudit/eventstore/journal"
 )
 
+// baselineSize is the size of the baseline's file, which a round of appends goes round several times.
 const baselineSize = 64 << 20
 
 // baselineLog is the least that may be called a durable log: a preallocated file, and one goroutine that writes what has
@@ -19,6 +20,8 @@ type baselineLog struct {
 	done    chan struct{}
 }
 
+// newBaselineLog makes the file, with every block written, so that an append allocates none, and starts its goroutine.
+// close ends that.
 func newBaselineLog(fs journal.FS) (*baselineLog, error) {
 	f, err := fs.Open("bare", true)
 	if err != nil {
@@ -36,6 +39,7 @@ func newBaselineLog(fs journal.FS) (*baselineLog, error) {
 	return b, nil
 }
 
+// append returns once an event is durable. It is safe for concurrent use; writers that wait at the same time share a sync.
 func (b *baselineLog) append() error {
 	c := make(chan error, 1)
 	b.mu.Lock()
@@ -51,6 +55,7 @@ func (b *baselineLog) append() error {
 	return <-c
 }
 
+// run writes what has gathered while the last group was written, as the journal does with its batches.
 func (b *baselineLog) run() {
 	defer close(b.done)
 	var event [eventBytes]byte
@@ -76,6 +81,7 @@ func (b *baselineLog) run() {
 	}
 }
 
+// close ends the goroutine. No append may be running.
 func (b *baselineLog) close() error {
 	close(b.wake)
 	<-b.done

@@ -90,6 +90,7 @@ type account struct {
 	key string
 }
 
+// referentialPath is the one referential of each account.
 const referentialPath = "/locations/referentiels/shops"
 
 // openAccount opens an account, its key and its referential.
@@ -238,6 +239,8 @@ type searchKind struct {
 	query func(p syntheticAddress, n int) url.Values
 }
 
+// searchKinds are the searches that a site locator on a web page sends. "typed" and "slip" are what needs a prefix index and
+// a tolerance for typing errors.
 func searchKinds() []searchKind {
 	shopAt := func(n int) string { return shopTypes[n%len(shopTypes)] }
 	near := func(p syntheticAddress, radius string) url.Values {

@@ -123,6 +123,7 @@ func (t *Table) Tables() (all []terminal.Table) {
 	return all
 }
 
+// newTable prints a number as a dash where a figure does not have it.
 func newTable(figures []Figure) terminal.Table {
 	var columns []cell
 	for _, f := range figures {
@@ -149,6 +150,7 @@ func newTable(figures []Figure) terminal.Table {
 	return rows
 }
 
+// formatCell shows large numbers without decimals: they are not exact to a thousandth.
 func formatCell(value any) string {
 	switch v := value.(type) {
 	case int:

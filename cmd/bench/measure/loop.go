@@ -52,6 +52,7 @@ func (l *Latencies) Figure(labels ...Label) Figure {
 	}
 }
 
+// milliseconds is the unit of all latencies in figures.
 func milliseconds(nanoseconds int64) float64 { return float64(nanoseconds) / 1e6 }
 
 // Loop lets workers call their operations one call after the other, for as long as it says and each at least once, and
@@ -133,6 +134,7 @@ func SendAll(ctx context.Context, address string, requests [][]byte) error {
 	return nil
 }
 
+// sendExpecting sends a request. Any other status than the accepted ones is an error: a fast refusal must not count.
 func (c *Client) sendExpecting(request []byte, accept []int) error {
 	status, err := c.Send(request)
 	if err == nil && !slices.Contains(accept, status) {

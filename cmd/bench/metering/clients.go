@@ -33,6 +33,8 @@ type client struct {
 // retryPause is how long a client waits before it sends a request again.
 const retryPause = 5 * time.Millisecond
 
+// sendAll takes requests off the common number until none is left, and sends each until it is answered. A client whose
+// instance is down waits for it: each instance has its own clients, which do not change to another.
 func (c *client) sendAll(ctx context.Context) {
 	defer c.disconnect()
 	for c.unsent.Add(-1) >= 0 {
@@ -46,7 +48,8 @@ func (c *client) sendAll(ctx context.Context) {
 	}
 }
 
-// sendOnce sends a request and reports whether it was answered.
+// sendOnce sends a request and reports whether it was answered. After a broken connection nobody knows whether the request
+// was counted; after a 503 it was not, or its refund follows.
 func (c *client) sendOnce(ctx context.Context) bool {
 	if c.conn == nil && !c.connect(ctx) {
 		return false

@@ -72,6 +72,8 @@ func (r *run) waitServed(ctx context.Context, served int64) bool {
 	return true
 }
 
+// killInstance kills the first process of an instance and starts the second on the same address, so that the clients find it.
+// The clients use the second key from the moment before it starts: nothing of theirs can reach the first any more.
 func (r *run) killInstance(ctx context.Context, f fault) error {
 	i := f.instance
 	i.service.Kill()
@@ -86,6 +88,7 @@ func (r *run) killInstance(ctx context.Context, f fault) error {
 	return nil
 }
 
+// killNode kills the node and starts it again on the same folder and socket.
 func (r *run) killNode(ctx context.Context, f fault) (err error) {
 	r.node.Kill()
 	r.logIncident("node (process %d) killed", r.node.PID())
@@ -119,6 +122,7 @@ type cutProxy struct {
 	isClosed bool
 }
 
+// newCutProxy listens on a socket of the work folder. It cuts nothing until pauseCuts(false), so that no start is cut.
 func newCutProxy(ctx context.Context, r *run, i *instance, seed uint64) (*cutProxy, error) {
 	c := &cutProxy{
 		name: fmt.Sprintf("cut-%d", i.number), nodePath: r.workDir.SocketPath(nodeName),
@@ -144,6 +148,7 @@ func (r *run) pauseCuts(isPaused bool) {
 	}
 }
 
+// serve accepts connections until the listener is closed.
 func (c *cutProxy) serve() {
 	for {
 		from, err := c.listener.Accept()
@@ -182,6 +187,7 @@ func (c *cutProxy) relay(from net.Conn) {
 	back.Wait()
 }
 
+// tickType is in the bytes of each append of a tick: the protocol sends the type of an event as text.
 var tickType = []byte(event.UsageTicked{}.EventType())
 
 // forward relays what the instance sends, until it ends or is cut. isMuted discards what the node sends.
@@ -219,6 +225,7 @@ func (c *cutProxy) drawChance(chunk []byte) float64 {
 	return c.rng.Float64()
 }
 
+// addConn remembers a connection for close. It returns false where close has been called.
 func (c *cutProxy) addConn(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -244,6 +251,7 @@ func (c *cutProxy) close() {
 	c.work.Wait()
 }
 
+// writerFunc is a function as an io.Writer.
 type writerFunc func([]byte) (int, error)
 
 func (w writerFunc) Write(b []byte) (int, error) { return w(b) }

@@ -55,7 +55,7 @@ const (
 	nodeName = "node"
 )
 
-// run is one run of the test.
+// run is one run of the test. Its atomic fields are shared by all clients; mu guards the incidents; the rest belongs to Run.
 type run struct {
 	Options
 	workDir      harness.WorkDir
@@ -175,6 +175,7 @@ func (r *run) startInstances(ctx context.Context, rng *rand.Rand) (err error) {
 	return nil
 }
 
+// startReady starts the first process of an instance and waits until it is ready.
 func (r *run) startReady(ctx context.Context, i *instance) error {
 	if err := r.startInstance(ctx, i, harness.AnyPort); err != nil {
 		return err
@@ -198,6 +199,8 @@ func (r *run) startInstance(ctx context.Context, i *instance, listen string) (er
 	return err
 }
 
+// openAccount opens the account with its cap as quota, on the smallest plan that allows it, and issues the keys of all
+// processes before any load: so no key is issued while an instance is down.
 func (r *run) openAccount(ctx context.Context) error {
 	admin, err := r.instances[0].service.AdminClient()
 	if err != nil {
@@ -261,6 +264,7 @@ func (r *run) stopInstances() error {
 	return ends.Wait()
 }
 
+// killAll ends what is left after an error; after a whole run only the node is.
 func (r *run) killAll() {
 	for _, i := range r.instances {
 		if i.service != nil {

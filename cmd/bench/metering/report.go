@@ -76,6 +76,7 @@ func (r *run) buildReport(totals *logTotals, took time.Duration) Report {
 	return rep
 }
 
+// summary merges the latencies of all connections into those of the first. It may be called once.
 func (i *instance) summary() Instance {
 	i.latencies[0].Merge(i.latencies[1:]...)
 	f := i.latencies[0].Figure()
@@ -171,6 +172,8 @@ func foldLog(ctx context.Context, socket string) (_ *logTotals, err error) {
 	return totals, nil
 }
 
+// applyRecord folds one event with the fold of the service (package ledger), which says of each tick whether it counts. That
+// keeps this test from a second opinion on the rules; that the answers agree with the fold is what it proves.
 func (t *logTotals) applyRecord(periods map[string]*ledger.PeriodUsage, r eventstore.RecordedEvent, e event.Event) {
 	switch e := e.(type) {
 	case event.InstanceStarted:

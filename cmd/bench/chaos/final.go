@@ -37,10 +37,10 @@ func (r *run) checkAtEnd(ctx context.Context) {
 	r.checkSystem(ctx)
 	r.updateTotals(r.recordSize)
 	for _, i := range r.instances {
-		if l := i.current.Load(); l != nil {
-			l.killed.Store(true)
-			if err := l.process.Stop(); err != nil {
-				r.reportViolation("%s: %v", l.name, err)
+		if p := i.current.Load(); p != nil {
+			p.killed.Store(true)
+			if err := p.process.Stop(); err != nil {
+				r.reportViolation("%s: %v", p.name, err)
 			}
 			i.current.Store(nil)
 		}
