@@ -1,5 +1,5 @@
 // Command lieudit is the whole program: the service, the node that a log can be shared through, and the command
-// line that works with a running service. Everything it does is in package console; here it meets the process.
+// line that works with a running service. Everything it does is in package cli; here it meets the process.
 package main
 
 import (

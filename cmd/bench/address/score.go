@@ -17,8 +17,8 @@ const (
 	ScoreAsked      = "asked"
 	ScoreFirst      = "first" // result is the address
 	ScoreTopFive    = "top 5" // results have the address
-	ScoreExact      = "exact" // answers say that they are sure
-	ScoreFalseExact = "false exact"
+	ScoreExact      = "exact" // answers are rated exact, right or wrong
+	ScoreFalseExact = "false exact" // answers are rated exact and wrong
 	scoreSearches   = "searches a question" // of the index, where they are counted
 	scoreMean       = "mean ms"
 )

@@ -266,9 +266,35 @@ func searchKinds() []searchKind {
 // concurrentFills is how many accounts are filled at a time.
 const concurrentFills = 8
 
-// measureGroup fills accounts, searches each once, and measures each kind of search, of one account after the other.
+// measureGroup fills accounts and measures each kind of search, of one account after the other.
 func (r *run) measureGroup(ctx context.Context, g AccountGroup) error {
 	title := fmt.Sprintf("%d accounts of %d sites", g.Accounts, g.Sites)
+	accounts, err := r.fillAccounts(ctx, g, title)
+	if err != nil {
+		return err
+	}
+	for _, k := range searchKinds() {
+		r.Progress(title+": "+k.name, 0, 0)
+		f, err := measure.Load{
+			Address: r.API, Connections: r.Connections, Lasts: r.SearchDuration, Accept: []int{http.StatusOK},
+			Request: func(connection, n int) []byte {
+				n = n*r.Connections + connection
+				query := k.query(r.addresses[n*7919%len(r.addresses)], n).Encode() // 7919 is prime: the places are spread
+				return measure.EncodeGet(r.API, api.Base+"/locations/search?"+query, accounts[n%len(accounts)].key)
+			},
+		}.Run(ctx)
+		if err != nil {
+			return fmt.Errorf("search: %s: %w", k.name, err)
+		}
+		if err := r.report("search: "+k.name, g, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillAccounts opens accounts, fills each with sites and searches it once, so that no figure holds the work of a first search.
+func (r *run) fillAccounts(ctx context.Context, g AccountGroup, title string) ([]account, error) {
 	accounts := make([]account, g.Accounts)
 	var done atomic.Int64
 	var work errgroup.Group
@@ -286,25 +312,5 @@ func (r *run) measureGroup(ctx context.Context, g AccountGroup) error {
 			return err
 		})
 	}
-	if err := work.Wait(); err != nil {
-		return err
-	}
-	for _, k := range searchKinds() {
-		r.Progress(title+": "+k.name, 0, 0)
-		f, err := measure.Load{
-			Address: r.API, Connections: r.Connections, Lasts: r.SearchDuration, Accept: []int{http.StatusOK},
-			Request: func(connection, n int) []byte {
-				n = n*r.Connections + connection
-				query := k.query(r.addresses[n*7919%len(r.addresses)], n).Encode()
-				return measure.EncodeGet(r.API, api.Base+"/locations/search?"+query, accounts[n%len(accounts)].key)
-			},
-		}.Run(ctx)
-		if err != nil {
-			return fmt.Errorf("search: %s: %w", k.name, err)
-		}
-		if err := r.report("search: "+k.name, g, f); err != nil {
-			return err
-		}
-	}
-	return nil
+	return accounts, work.Wait()
 }

@@ -37,7 +37,7 @@ func Dial(ctx context.Context, address string) (*Client, error) {
 // Close ends the connection.
 func (c *Client) Close() {
 	c.stopCloseOnDone()
-	c.conn.Close() // nobody waits for what it still has to say
+	c.conn.Close() // its error concerns nobody any more
 }
 
 // Send sends a request and returns the status of its answer once the whole answer has come. The answer must state its

@@ -16,7 +16,7 @@ import (
 // its own.
 type Latencies struct{ histogram *hdrhistogram.Histogram }
 
-// The shortest duration that is told from 0, and the longest that is told from longer ones.
+// Shorter durations count as 0, longer ones as the longest.
 const (
 	shortestLatency = 16 * time.Nanosecond
 	longestLatency  = time.Hour
