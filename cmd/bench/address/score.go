@@ -15,10 +15,10 @@ import (
 // address is the first result.
 const (
 	ScoreAsked      = "asked"
-	ScoreFirst      = "first" // result is the address
-	ScoreTopFive    = "top 5" // results have the address
-	ScoreExact      = "exact" // answers are rated exact, right or wrong
-	ScoreFalseExact = "false exact" // answers are rated exact and wrong
+	ScoreFirst      = "first"               // result is the address
+	ScoreTopFive    = "top 5"               // results have the address
+	ScoreExact      = "exact"               // answers are rated exact, right or wrong
+	ScoreFalseExact = "false exact"         // answers are rated exact and wrong
 	scoreSearches   = "searches a question" // of the index, where they are counted
 	scoreMean       = "mean ms"
 )

@@ -123,7 +123,7 @@ func (t *Table) Tables() (all []terminal.Table) {
 	return all
 }
 
-// newTable prints a number as a dash where a figure does not have it.
+// newTable leaves a cell empty where a figure does not have the number.
 func newTable(figures []Figure) terminal.Table {
 	var columns []cell
 	for _, f := range figures {
