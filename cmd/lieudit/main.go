@@ -1,5 +1,5 @@
-// Command lieudit is the program: the service, the node that shares a log between instances, and the command line that
-// works with a running service. Everything it does is in package cli; main connects that to the process.
+// Command lieudit is the whole program: the service, the node that a log can be shared through, and the command
+// line that works with a running service. Everything it does is in package cli; here it meets the process.
 package main
 
 import (
@@ -13,25 +13,29 @@ import (
 
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/lieudit/service"
+	"lieudit/cmd/terminal"
 )
 
 func main() {
 	ctx := newInterruptContext()
 	os.Exit(cli.Program{
+		Terminal: terminal.Terminal{
+			Name:       "lieudit",
+			In:         os.Stdin,
+			Out:        os.Stdout,
+			Err:        os.Stderr,
+			IsTerminal: isatty.IsTerminal(os.Stdout.Fd()) || isatty.IsCygwinTerminal(os.Stdout.Fd()),
+			LookupEnv:  os.LookupEnv,
+			TimeZone:   time.Local,
+		},
 		Version:       service.Version(),
-		In:            os.Stdin,
-		Out:           os.Stdout,
-		Err:           os.Stderr,
-		IsTerminal:    isatty.IsTerminal(os.Stdout.Fd()) || isatty.IsCygwinTerminal(os.Stdout.Fd()),
-		LookupEnv:     os.LookupEnv,
-		TimeZone:      time.Local,
 		Serve:         service.Run,
 		LowerPriority: lowerPriority,
 	}.Run(ctx, os.Args))
 }
 
-// newInterruptContext returns a context that ends with the first interrupt, so that running requests can end. The second
-// interrupt ends the process at once, by the runtime.
+// newInterruptContext is a context that ends with the first signal. By then the next signal is the runtime's again: it
+// ends the process at once.
 func newInterruptContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)

@@ -18,6 +18,7 @@ import (
 
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/lieudit/service"
+	"lieudit/cmd/terminal"
 	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/token"
 )
@@ -137,10 +138,10 @@ func (svc *testService) tryCommand(t *testing.T, line string) (code int, printed
 		"LIEUDIT_TOKEN": svc.operator,
 		"LIEUDIT_URL":   strings.TrimSuffix(svc.api, "/services/v1"),
 	}
-	p := cli.Program{
-		In: strings.NewReader(""), Out: &out, Err: &errs, TimeZone: time.UTC, Serve: service.Run,
+	p := cli.Program{Serve: service.Run, Terminal: terminal.Terminal{
+		Name: "lieudit", In: strings.NewReader(""), Out: &out, Err: &errs, TimeZone: time.UTC,
 		LookupEnv: func(k string) (string, bool) { v, ok := env[k]; return v, ok },
-	}
+	}}
 	code = p.Run(t.Context(), splitWords("lieudit "+line))
 	return code, out.String(), errs.String()
 }
