@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// allowedImports is the direction of imports: a folder's packages import those of the folders named, and their own.
+// allowedImports is the one direction of imports: packages of a folder may import packages of these folders and of their
+// own. Its keys are all folders there may be.
 var allowedImports = map[string][]string{
 	"schemas":     {},
 	"eventstore":  {"schemas"},
@@ -24,14 +25,15 @@ var allowedImports = map[string][]string{
 	"cmd":         {"schemas", "eventstore", "commands", "projections", "queries", "http"},
 }
 
-// source is one file of the module.
+// source is one parsed file of the module.
 type source struct {
-	path      string // from the module's root
-	topFolder string // the top-level folder
+	path      string // from the module's root, with slashes
+	topFolder string
 	file      *ast.File
 	fset      *token.FileSet
 }
 
+// isTestSource says whether only tests use a file: a test file, or one of a package whose name ends in "test".
 func (s source) isTestSource() bool {
 	return strings.HasSuffix(s.path, "_test.go") || strings.HasSuffix(s.file.Name.Name, "test")
 }
@@ -123,7 +125,7 @@ func TestProductionCodeHasNoInitAndNoPanic(t *testing.T) {
 	}
 }
 
-// isAllowedPanic says whether a panic passes on what was recovered, or net/http's own way to cut an answer.
+// isAllowedPanic allows a panic that passes on a recovered value, and net/http's way to cut an answer short.
 func isAllowedPanic(call *ast.CallExpr) bool {
 	switch arg := call.Args[0].(type) {
 	case *ast.Ident:
@@ -134,7 +136,7 @@ func isAllowedPanic(call *ast.CallExpr) bool {
 	return false
 }
 
-func TestTopLevelHoldsOnlyWhatIsAgreed(t *testing.T) {
+func TestTopLevelHoldsNoOtherFolder(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(filepath.Join("..", ".."))
 	if err != nil {

@@ -1,9 +1,8 @@
-// Command check is the whole test run, as developers and CI start it: it installs what the tests need where it
-// can, starts a Postgres of its own, and runs every check. It ends with 0 only when nothing failed and
-// nothing was skipped for want of a service.
+// Command check runs every check of the project, for developers and CI alike. It installs the tools that the tests need
+// where it can, starts a Postgres of its own, and runs the steps of steps.go in order; the first that fails ends it. Its
+// constraint: exit code 0 means that nothing failed and that no test was skipped because a service was missing.
 //
-// On a machine that has other work, "check -busy" gives every limit of time in the tests three times as long. Nothing else
-// differs.
+// On a machine that has other work, "check -busy" multiplies every time limit in the tests by three. Nothing else differs.
 package main
 
 import (
@@ -19,7 +18,7 @@ import (
 	"lieudit/schemas/deadlinetest"
 )
 
-// busyFactor is how much longer a test may take on a busy machine.
+// busyFactor multiplies the time limits of tests on a busy machine.
 const busyFactor = 3
 
 // testLimit is how long the tests of one package may take on a machine of their own.
@@ -42,6 +41,7 @@ func main() {
 	fmt.Println("check: all passed")
 }
 
+// run installs tools, starts Postgres and runs all steps. The variables it sets make tests fail where they would skip.
 func run(ctx context.Context, factor int) error {
 	if err := installMissingTools(ctx); err != nil {
 		return err

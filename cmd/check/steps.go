@@ -25,16 +25,19 @@ func steps(limit time.Duration) []step {
 		{"gofmt", []string{"gofmt", "-l", "."}, true},
 		{"vet", []string{"go", "vet", "./..."}, false},
 		{"staticcheck", []string{"go", "tool", "staticcheck", "./..."}, true},
-		{"build without cgo", []string{"env", "CGO_ENABLED=0", "go", "build", "-o", os.DevNull, "./cmd/lieudit"}, false},
-		{"tests", []string{"sh", "-c", "go test -race -timeout " + limit.String() + " $(go list ./... | grep -v '^" + wholeServicePackage + "$')"}, false},
-		{"tests of the whole service", []string{"go", "test", "-timeout", limit.String(), wholeServicePackage}, false},
+		{"build without cgo", []string{"env", "CGO_ENABLED=0", "go", "build", "./cmd/lieudit", "./cmd/bench"}, false},
+		{"tests", []string{"sh", "-c", "go test -race -timeout " + limit.String() + " $(go list ./... | grep -vx -e " + wholeServicePackage + " -e " + benchPackage + ")"}, false},
+		{"tests of whole services", []string{"go", "test", "-p", "1", "-timeout", limit.String(), wholeServicePackage, benchPackage}, false},
 		{"the API with the race detector", []string{"go", "test", "-race", "-timeout", limit.String(), "-run", "^TestAPI", wholeServicePackage}, false},
 	}
 }
 
-// wholeServicePackage is the package whose tests run whole services and processes, and mostly wait for them. With the race detector
-// all of it takes longer than all other packages together, so that it watches the scenes of the API alone.
-const wholeServicePackage = "lieudit/cmd/lieudit"
+// The packages whose tests run whole services and processes, and mostly wait for them. With the race detector they take
+// longer than all other packages together, so it watches only the scenes of the API.
+const (
+	wholeServicePackage = "lieudit/cmd/lieudit"
+	benchPackage        = "lieudit/cmd/bench"
+)
 
 func (s step) run(ctx context.Context, env []string) error {
 	startedAt := time.Now()

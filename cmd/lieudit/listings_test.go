@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -16,13 +15,11 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 	"golang.org/x/sync/errgroup"
 
-	"lieudit/cmd/bench/address"
 	"lieudit/cmd/lieudit/service"
 	"lieudit/eventstore/meiliclient"
 	"lieudit/eventstore/meiliclient/meilitest"
 	"lieudit/queries/address/addresstest"
 	"lieudit/queries/address/directory"
-	"lieudit/queries/address/officialtest"
 )
 
 // withMeilisearchAddresses has addresses searched in a Meilisearch.
@@ -80,21 +77,6 @@ func TestSearchesOfAddressesFailAloneWhileMeilisearchIsAway(t *testing.T) {
 	}
 }
 
-// readyComponent is what readiness says of a part, without which a service is ready all the same.
-func (svc *testService) readyComponent(t *testing.T, name string) string {
-	t.Helper()
-	resp, err := svc.client.Get(svc.ops + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var ready struct{ Parts map[string]string }
-	if err := json.NewDecoder(resp.Body).Decode(&ready); err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%d, %v", resp.StatusCode, err)
-	}
-	return ready.Parts[name]
-}
-
 func TestImportIsServedWithoutDroppingARequestOnMeilisearch(t *testing.T) {
 	t.Parallel()
 	address := meilisearchForAddresses(t)
@@ -102,32 +84,6 @@ func TestImportIsServedWithoutDroppingARequestOnMeilisearch(t *testing.T) {
 		withMeilisearchAddresses(address)(c)
 		t.Cleanup(func() { deleteSiteIndex(t, c) })
 	}))
-}
-
-// It does not run beside the others, which remove what they find when they end.
-func TestDamagedAddressesAreFoundInMeilisearch(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(officialtest.Folder(), "ban", "*.csv.gz"))
-	if err != nil || len(files) == 0 {
-		officialtest.Missing(t, err)
-	}
-	o := address.Options{Dir: t.TempDir(), Files: files, Questions: 40, Meilisearch: meilisearchForAddresses(t), FigureDuration: time.Millisecond, Connections: 1,
-		Progress: func(string, int, int) {}}
-	own := map[string]int{}
-	err = address.Run(t.Context(), o, address.Reporter{
-		OnFigure: func(address.Figure) error { return nil },
-		OnScore: func(s address.Score) error {
-			if s.Target == "engine" {
-				own[s.Kind] = s.Top1
-			}
-			if s.FalseExact > 0 || s.Top1 < own[s.Kind]-s.Questions/20 {
-				t.Errorf("%s, %s: %d of %d first, %d false exact; the own index has %d", s.Kind, s.Target, s.Top1, s.Questions, s.FalseExact, own[s.Kind])
-			}
-			return nil
-		},
-	})
-	if err != nil || len(own) == 0 {
-		t.Errorf("%d kinds, %v", len(own), err)
-	}
 }
 
 // It does not run beside the others, which remove what they find when they end.

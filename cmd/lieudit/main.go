@@ -1,5 +1,5 @@
 // Command lieudit is the whole program: the service, the node that a log can be shared through, and the command
-// line that works with a running service. Everything it does is in package console; here it meets the process.
+// line that works with a running service. Everything it does is in package cli; here it meets the process.
 package main
 
 import (
@@ -13,18 +13,22 @@ import (
 
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/lieudit/service"
+	"lieudit/cmd/terminal"
 )
 
 func main() {
 	ctx := newInterruptContext()
 	os.Exit(cli.Program{
+		Terminal: terminal.Terminal{
+			Name:       "lieudit",
+			In:         os.Stdin,
+			Out:        os.Stdout,
+			Err:        os.Stderr,
+			IsTerminal: isatty.IsTerminal(os.Stdout.Fd()) || isatty.IsCygwinTerminal(os.Stdout.Fd()),
+			LookupEnv:  os.LookupEnv,
+			TimeZone:   time.Local,
+		},
 		Version:       service.Version(),
-		In:            os.Stdin,
-		Out:           os.Stdout,
-		Err:           os.Stderr,
-		IsTerminal:    isatty.IsTerminal(os.Stdout.Fd()) || isatty.IsCygwinTerminal(os.Stdout.Fd()),
-		LookupEnv:     os.LookupEnv,
-		TimeZone:      time.Local,
 		Serve:         service.Run,
 		LowerPriority: lowerPriority,
 	}.Run(ctx, os.Args))

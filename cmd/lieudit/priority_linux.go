@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	lowestNiceness  = 19      // niceness
-	idleDiskClass   = 3 << 13 // ioprio: the disk when nobody else wants it
-	ioprioWhoThread = 1       // ioprio: of one thread
+	lowestNiceness  = 19
+	idleDiskClass   = 3 << 13 // ioprio_set(2): IOPRIO_CLASS_IDLE, the disk when nobody else wants it
+	ioprioWhoThread = 1       // ioprio_set(2): IOPRIO_WHO_PROCESS, which is one thread
 )
 
-// lowerPriority lets every other process go first, at the processor and at the disk. Threads inherit it from the ones there are.
-// It is a courtesy: where the system refuses, all goes on as it was.
+// lowerPriority lets every other process go first, at the processor and at the disk. It sets each thread that runs;
+// threads started later inherit it. Where the system refuses, nothing changes.
 func lowerPriority() {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {

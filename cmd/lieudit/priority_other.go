@@ -2,4 +2,5 @@
 
 package main
 
+// lowerPriority does nothing: niceness and disk class of threads are Linux's.
 func lowerPriority() {}

@@ -2,9 +2,12 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +21,7 @@ import (
 	"lieudit/schemas/deadlinetest"
 )
 
-// asProgramVariable makes the test binary be the program.
+// asProgramVariable makes the test binary run as the program.
 const asProgramVariable = "LIEUDIT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -28,11 +31,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is the program as the system runs it.
+// process is a service in a process of its own.
 type process struct {
 	*exec.Cmd
-	data           string // its folder
-	api, area, ops string // where it listens
+	data           string // data folder
+	api, area, ops string // host and port of the listeners
 	exited         chan struct{}
 
 	mu       sync.Mutex
@@ -40,21 +43,22 @@ type process struct {
 	nextLine chan struct{} // closed at the next line
 }
 
-// startProcessReady starts a service in a process and a folder of its own and waits until it announces its listeners.
+// startProcessReady starts a service in a process and a folder of its own and waits for its demo account.
 func startProcessReady(t *testing.T) *process {
 	t.Helper()
 	p := startProcess(t, t.TempDir())
-	p.waitForOutput(t, "/locations/search") // the last line of a first start: the demo account is there
+	p.waitForOutput(t, "/locations/search") // in the last line of a first start
 	return p
 }
 
-// startProcess starts a service on a folder.
+// startProcess starts a service on a data folder.
 func startProcess(t *testing.T, data string) *process {
 	t.Helper()
 	return launchProcess(t, data, os.Args[0])
 }
 
-// launchProcess starts a service on a folder by a command, which is to become the program, with more flags.
+// launchProcess starts a service on a data folder by a command that ends up running the program with the arguments that
+// are appended to it.
 func launchProcess(t *testing.T, data string, command ...string) *process {
 	t.Helper()
 	command = append(command, "serve", "--drain", "1m",
@@ -74,13 +78,25 @@ func launchProcess(t *testing.T, data string, command ...string) *process {
 	return p
 }
 
+// testService is a client of the service in the process, once it has announced its listeners and its operator's token.
+func (p *process) testService(t *testing.T) *testService {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return &testService{
+		data: p.data, api: "http://" + p.api + "/services/v1", area: "http://" + p.area + "/customer-area/v1", ops: "http://" + p.ops,
+		operator: strings.TrimSpace(string(mustReadFile(t, filepath.Join(p.data, "operator-token")))),
+		client:   &http.Client{Timeout: time.Minute, Transport: &http.Transport{}},
+	}
+}
+
 // kill is kill -9.
 func (p *process) kill() {
 	p.Process.Kill()
 	<-p.exited
 }
 
-// waitForOutput waits until the process says a word.
+// waitForOutput waits until the process has printed a text.
 func (p *process) waitForOutput(t *testing.T, word string) {
 	t.Helper()
 	for timeout := time.After(deadlinetest.Scale(deadlinetest.DefaultLimit)); ; {
@@ -93,16 +109,16 @@ func (p *process) waitForOutput(t *testing.T, word string) {
 		select {
 		case <-more:
 		case <-p.exited:
-			t.Fatalf("it ended before it said %q: %v", word, p.ProcessState)
+			t.Fatalf("it ended before it printed %q: %v", word, p.ProcessState)
 		case <-timeout:
-			t.Fatalf("it did not say %q", word)
+			t.Fatalf("it did not print %q", word)
 		}
 	}
 }
 
 var listenerPattern = regexp.MustCompile(`^\s*(API|customer area|health, metrics)\s+http://([^/\s]+)`)
 
-// readOutput reads what the process says, to the end.
+// readOutput reads what the process prints until it ends.
 func (p *process) readOutput(out io.Reader) {
 	defer close(p.exited)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -121,12 +137,12 @@ func (p *process) readOutput(out io.Reader) {
 		p.nextLine = make(chan struct{})
 		p.mu.Unlock()
 	}
-	p.Wait() // how it ended is in its state
+	p.Wait() // ProcessState then says how it ended
 }
 
 const pendingBody = `{"nom":"x","plan":"STARTER"}`
 
-// beginRequest begins a request and, when the program waits for its body, leaves it waiting.
+// beginRequest sends the headers of a request and waits until the service wants the body.
 func (p *process) beginRequest(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", p.area)
@@ -144,7 +160,7 @@ func (p *process) beginRequest(t *testing.T) net.Conn {
 	return conn
 }
 
-// interrupt is Ctrl-C.
+// interrupt sends what Ctrl-C sends.
 func (p *process) interrupt(t *testing.T) {
 	t.Helper()
 	if err := p.Process.Signal(os.Interrupt); err != nil {
@@ -152,10 +168,10 @@ func (p *process) interrupt(t *testing.T) {
 	}
 }
 
-// waitUntilClosed waits until the process takes no more connections.
+// waitUntilClosed waits until the process accepts no more connections.
 func (p *process) waitUntilClosed(t *testing.T) {
 	t.Helper()
-	waitWithin(t, deadlinetest.DefaultLimit, "the listener closes", func() bool {
+	waitUntil(t, "the listener is closed", func() bool {
 		conn, err := net.Dial("tcp", p.area)
 		if err == nil {
 			conn.Close()
@@ -164,7 +180,7 @@ func (p *process) waitUntilClosed(t *testing.T) {
 	})
 }
 
-// waitForExit waits for the end and returns how it came.
+// waitForExit waits for the end of the process and returns its status.
 func (p *process) waitForExit(t *testing.T) syscall.WaitStatus {
 	t.Helper()
 	select {
@@ -201,4 +217,79 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	if got := p.waitForExit(t); got.Signal() != syscall.SIGINT {
 		t.Errorf("it ended with %v, want by the signal", got)
 	}
+}
+
+// TestAKilledSyncHappensWhollyOrNotAtAll kills the service while it handles syncs that are staged, and reads the sites
+// after each restart.
+func TestAKilledSyncHappensWhollyOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	const sites, cuts = 1500, 5
+	data := t.TempDir()
+	p := startProcess(t, data)
+	p.waitForOutput(t, "/locations/search")
+	svc := p.testService(t)
+	svc.runCommand(t, "account open Boutiques --plan BUSINESS --id cut")
+	key := strings.TrimSpace(svc.runCommand(t, "key issue cut --label test"))
+	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"r"}`)
+	const sync = "POST /locations/referentiels/r/sites:sync"
+	svc.mustSend(t, key, sync, numberedSync(0, sites))
+	random, held, kept := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))), 0, 0
+	for n := 1; n <= cuts; n++ {
+		answered := make(chan int, 1)
+		go func(svc *testService) { // without an answer the status is 0
+			status, _, _ := svc.do(t.Context(), request{target: sync, key: key, body: strings.NewReader(numberedSync(n, sites))})
+			answered <- status
+		}(svc)
+		time.Sleep(time.Duration(random.Int64N(int64(60 * time.Millisecond)))) // a random moment is the point
+		p.kill()
+		status := <-answered
+		p = startProcess(t, data)
+		p.waitForOutput(t, "health, metrics")
+		svc = p.testService(t)
+		waitUntil(t, "the service is ready again", func() bool { return svc.isReady(t) })
+		svc.mustSend(t, key, "PATCH /locations/referentiels/r", `{"nom":"same"}`) // its answer waits for the read models
+		got := svc.countSitesByNumber(t, key)
+		if len(got) != 1 || got[held] != sites && got[n] != sites || status == http.StatusOK && got[n] != sites {
+			t.Fatalf("cut %d, answered %d after generation %d: sites by generation %v", n, status, held, got)
+		}
+		if got[n] > 0 {
+			held, kept = n, kept+1
+		}
+	}
+	t.Logf("%d of %d syncs had happened when the service was killed", kept, cuts)
+}
+
+// numberedSync is a sync of sites that all bear the number n in their name.
+func numberedSync(n, sites int) string {
+	type row struct {
+		ID   string  `json:"external_id"`
+		Name string  `json:"nom"`
+		Lat  float64 `json:"lat"`
+		Lon  float64 `json:"lon"`
+	}
+	rows := make([]row, sites)
+	for i := range rows {
+		rows[i] = row{fmt.Sprint("s", i), fmt.Sprint("G", n), 44, 3}
+	}
+	text, _ := json.Marshal(map[string]any{"sites": rows})
+	return string(text)
+}
+
+// countSitesByNumber counts the active sites by the number in their name.
+func (svc *testService) countSitesByNumber(t *testing.T, key string) map[int]int {
+	t.Helper()
+	export := svc.mustSend(t, key, "GET /locations/referentiels/r/sites:export?format=ndjson", "")
+	found := map[int]int{}
+	for line := range strings.Lines(export) {
+		var s struct {
+			Name string `json:"nom"`
+		}
+		if err := json.Unmarshal([]byte(line), &s); err != nil {
+			t.Fatal(err)
+		}
+		var n int
+		fmt.Sscanf(s.Name, "G%d", &n)
+		found[n]++
+	}
+	return found
 }

@@ -2,5 +2,5 @@
 
 package main
 
-// memoryFactor is how much more memory a process takes with the race detector in it.
+// memoryFactor multiplies the memory that a process may take: the race detector takes a multiple.
 const memoryFactor = 3

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,29 +16,13 @@ import (
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
 	"lieudit/eventstore/sqldb/sqldbtest"
-	"lieudit/schemas/deadlinetest"
 )
 
-// readinessText is what readiness says.
-func (svc *testService) readinessText(t *testing.T) string {
-	t.Helper()
-	resp, err := svc.client.Get(svc.ops + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// restoration is how an older copy of the log comes back under a service.
+// restoration is a way in which an older copy of the log is restored under a service.
 type restoration struct {
-	isOnServers bool // by a node that has EventStoreDB's ways with marks, and the read models are in Postgres
-	isRunning   bool // while the service runs
-	isLonger    bool // another instance has written on: the marks that were lost are inside records
+	isOnServers bool // the log is on a node that treats checkpoints as EventStoreDB does, and the read models in Postgres
+	isRunning   bool // the service runs meanwhile
+	isLonger    bool // another instance has appended since: the lost checkpoints now point into records
 }
 
 func restorations() map[string]restoration {
@@ -53,7 +36,7 @@ func restorations() map[string]restoration {
 	return all
 }
 
-func TestWhatARestoredLogDoesNotHoldIsNotShown(t *testing.T) {
+func TestNothingIsShownThatARestoredLogLacks(t *testing.T) {
 	t.Parallel()
 	for name, r := range restorations() {
 		t.Run(name, func(t *testing.T) {
@@ -63,12 +46,12 @@ func TestWhatARestoredLogDoesNotHoldIsNotShown(t *testing.T) {
 	}
 }
 
-// restoredService is a service whose log is to be restoredService.
+// restoredService is a service whose log a test restores.
 type restoredService struct {
 	restoration
 	*testService
 	node      *testNode // nil: the log is in the data folder
-	logFolder string    // the folder of all that is to be restored
+	logFolder string    // the folder that is restored
 	change    func(*service.Config)
 }
 
@@ -85,7 +68,8 @@ func newRestoredService(t *testing.T, r restoration) *restoredService {
 	return all
 }
 
-// checkRestoration: of 150 sites and a key that only the lost log held nothing is shown, and nobody waits for what cannot come.
+// checkRestoration writes 100 sites and a key after the copy of the log. Once that copy is restored, nothing of them is
+// shown, and no request waits for read models that cannot advance.
 func (r *restoredService) checkRestoration(t *testing.T) {
 	r.testService = startService(t, r.change)
 	r.runCommand(t, `account open "Chez Paul" --id paul --plan STARTER`)
@@ -97,7 +81,7 @@ func (r *restoredService) checkRestoration(t *testing.T) {
 	r.withLogOffline(t, func() { copyFolder(t, r.logFolder, older) })
 	r.mustSend(t, key, "POST "+sites+":sync", sitesWithOddText(150))
 	lost := strings.TrimSpace(r.runCommand(t, `key issue paul --label lost`))
-	r.mustSend(t, key, "GET /locations/search?q=paul", "") // its index is in memory now
+	r.mustSend(t, key, "GET /locations/search?q=paul", "") // loads the account's index into memory
 
 	r.withLogOffline(t, func() {
 		restoreFolder(t, older, r.logFolder)
@@ -105,21 +89,21 @@ func (r *restoredService) checkRestoration(t *testing.T) {
 			r.appendElsewhere(t)
 		}
 	})
-	waitWithin(t, deadlinetest.DefaultLimit, "readiness says what to do", func() bool {
-		return strings.Contains(r.readinessText(t), "projections rebuild --all")
+	waitUntil(t, "readiness says what to do", func() bool {
+		return strings.Contains(r.readiness(t).text, "projections rebuild --all")
 	})
-	waitWithin(t, deadlinetest.DefaultLimit, "a key that only the lost log held is refused", func() bool {
+	waitUntil(t, "a key that only the lost log held is refused", func() bool {
 		return r.statusOfMe(t, lost) == http.StatusUnauthorized && r.statusOfMe(t, key) == http.StatusOK
 	})
 	for _, path := range []string{sites, "/locations/search?q=paul"} {
-		if got := r.getStatus(t, path, key); got != http.StatusInternalServerError {
+		if got := r.statusOf(t, key, "GET "+path, ""); got != http.StatusInternalServerError {
 			t.Errorf("%s: got %d, want 500", path, got)
 		}
 	}
 	r.checkWritesDoNotWait(t, key, sites)
 	r.runCommand(t, "projections rebuild --all")
-	r.waitUntil(t, "the rebuilt read models to answer", func() bool {
-		return !strings.Contains(r.readinessText(t), "not the one") && r.statusOfURL(t, r.ops+"/readyz") == http.StatusOK
+	waitUntil(t, "the rebuilt read models answer", func() bool {
+		return !strings.Contains(r.readiness(t).text, "not the one") && r.isReady(t)
 	})
 	if got := strings.Count(r.mustSend(t, key, "GET "+sites+"?limit=1000", ""), `"external_id"`); got != 50+newSiteCount {
 		t.Errorf("%d sites are shown, want the 50 that the log holds and the %d written since", got, newSiteCount)
@@ -130,10 +114,11 @@ func (r *restoredService) checkRestoration(t *testing.T) {
 	}
 }
 
-const newSiteCount = 3 // sites, while the read models are not asked
+// newSiteCount is how many sites are written while the read models are stopped.
+const newSiteCount = 3
 
-// checkWritesDoNotWait checkWritesDoNotWait sites. None waits for read models that cannot move: at least one is answered long before that wait
-// would end, however busy the machine.
+// checkWritesDoNotWait writes sites. None waits for read models that cannot advance: at least one is answered long before
+// that wait would end, however busy the machine is.
 func (r *restoredService) checkWritesDoNotWait(t *testing.T, key, sites string) {
 	t.Helper()
 	fastest := time.Hour
@@ -147,7 +132,7 @@ func (r *restoredService) checkWritesDoNotWait(t *testing.T, key, sites string) 
 	}
 }
 
-// withLogOffline does something with the log while nobody has it open: the service is stopped, or the node alone.
+// withLogOffline calls do while nobody has the log open: the service is stopped, or only the node.
 func (r *restoredService) withLogOffline(t *testing.T, do func()) {
 	t.Helper()
 	if !r.isRunning {
@@ -163,13 +148,13 @@ func (r *restoredService) withLogOffline(t *testing.T, do func()) {
 	if !r.isRunning {
 		r.testService = startServiceUnready(t, r.change)
 	}
-	r.waitUntil(t, "the log to be there", func() bool {
-		_, parts := r.getReadiness(t) // "connections" is another part
-		return !strings.Contains(parts["log"]+parts["usage log"], "connect") && r.statusOfURL(t, r.ops+"/healthz") == http.StatusOK
+	waitUntil(t, "the log is there", func() bool {
+		parts := r.readiness(t).parts // "connections" is another part
+		return !strings.Contains(parts["log"]+parts["usage log"], "connect") && r.statusOf(t, "", "GET "+r.ops+"/healthz", "") == http.StatusOK
 	})
 }
 
-// appendElsewhere lets another instance write what nobody here reads.
+// appendElsewhere appends events that no part of this service reads, as another instance would.
 func (r *restoredService) appendElsewhere(t *testing.T) {
 	t.Helper()
 	for _, dir := range []string{r.logFolder, filepath.Join(r.logFolder, "core"), filepath.Join(r.logFolder, "usage")} {

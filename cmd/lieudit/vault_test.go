@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
+	"io"
+	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,11 +16,9 @@ import (
 	"lieudit/cmd/lieudit/service"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/sqldb/sqldbtest"
-	"lieudit/schemas/deadlinetest"
-	"lieudit/schemas/token"
 )
 
-// vaultStore is where a service keeps its data keys, as somebody with tools of his own sees it.
+// vaultStore is the database of a service's vault, for a test that changes it from outside.
 type vaultStore struct {
 	address string
 	copies  int
@@ -58,7 +56,7 @@ func (b *vaultStore) countKeys(t *testing.T) (n int) {
 	return n
 }
 
-// backUp keeps a copy and gives what puts it back.
+// backUp copies the vault and returns a function that puts the copy back.
 func (b *vaultStore) backUp(t *testing.T) func() {
 	t.Helper()
 	if !b.isPostgres() {
@@ -73,13 +71,13 @@ func (b *vaultStore) backUp(t *testing.T) func() {
 	b.copies++
 	name := fmt.Sprint("copy", b.copies)
 	b.exec(t, "create schema "+name)
-	for _, of := range []string{"data_keys", "binding", "lease"} {
-		b.exec(t, fmt.Sprintf("create table %s.%s (like vault.%[2]s including all)", name, of), fmt.Sprintf("insert into %s.%s select * from vault.%[2]s", name, of))
+	for _, table := range []string{"data_keys", "binding", "lease"} {
+		b.exec(t, fmt.Sprintf("create table %s.%s (like vault.%[2]s including all)", name, table), fmt.Sprintf("insert into %s.%s select * from vault.%[2]s", name, table))
 	}
 	return func() {
 		b.exec(t, "drop schema if exists vault cascade", "create schema vault")
-		for _, of := range []string{"data_keys", "binding", "lease"} {
-			b.exec(t, fmt.Sprintf("create table vault.%s (like %s.%[1]s including all)", of, name), fmt.Sprintf("insert into vault.%s select * from %s.%[1]s", of, name))
+		for _, table := range []string{"data_keys", "binding", "lease"} {
+			b.exec(t, fmt.Sprintf("create table vault.%s (like %s.%[1]s including all)", table, name), fmt.Sprintf("insert into vault.%s select * from %s.%[1]s", table, name))
 		}
 	}
 }
@@ -93,7 +91,7 @@ func (b *vaultStore) remove(t *testing.T) {
 	}
 }
 
-// onBothProfiles runs a test on a service that is all embedded, and on one that is on servers.
+// onBothProfiles runs a test with everything embedded, and again with the log and the databases on servers.
 func onBothProfiles(t *testing.T, test func(t *testing.T, configure func(*service.Config), store *vaultStore)) {
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
@@ -110,17 +108,12 @@ func onBothProfiles(t *testing.T, test func(t *testing.T, configure func(*servic
 	})
 }
 
-// startError is why a service does not start.
+// startError returns the error with which a service must refuse to start.
 func startError(t *testing.T, change func(*service.Config)) string {
 	t.Helper()
-	c := service.Config{
-		Data: t.TempDir(), Listen: "127.0.0.1:0", AreaListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
-		TokenPrefixes: token.DefaultPrefixes, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Out: &bytes.Buffer{}, Now: time.Now,
-	}
-	change(&c)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err := service.Run(ctx, c)
+	err := service.Run(ctx, testConfig(t, io.Discard, change))
 	if err == nil {
 		t.Fatal("the service started")
 	}
@@ -129,34 +122,17 @@ func startError(t *testing.T, change func(*service.Config)) string {
 
 const twoSites = `{"sites":[{"external_id":"1","nom":"Zébulon","lat":44.5,"lon":3.5},{"external_id":"2","nom":"Nestor","lat":44.5,"lon":3.5}]}`
 
-// openShopAccount opens an account with two sites and gives its key.
+// openShopAccount opens an account with two sites and returns its key.
 func (svc *testService) openShopAccount(t *testing.T, id string) string {
 	t.Helper()
 	svc.runCommand(t, `account open "Maison `+id+`" --id `+id+` --plan STARTER`)
 	key := strings.TrimSpace(svc.runCommand(t, `key issue `+id))
-	svc.postJSON(t, key, "/locations/referentiels", `{"code":"m"}`)
-	svc.postJSON(t, key, "/locations/referentiels/m/sites:sync", twoSites)
+	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"m"}`)
+	svc.mustSend(t, key, "POST /locations/referentiels/m/sites:sync", twoSites)
 	return key
 }
 
-// requestStatus is the status of an answer.
-func (svc *testService) requestStatus(t *testing.T, key, target, content string) int {
-	t.Helper()
-	method, path, _ := strings.Cut(target, " ")
-	r, err := http.NewRequestWithContext(t.Context(), method, svc.api+path, strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+key)
-	resp, err := svc.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	return resp.StatusCode
-}
-
-// checkIntact checks that what an account has is readable and can be written.
+// checkIntact checks that the name and the two sites of an account can be read and written.
 func (svc *testService) checkIntact(t *testing.T, id, key string) {
 	t.Helper()
 	if got := svc.mustSend(t, key, "GET /locations/referentiels/m/sites:export?format=ndjson", ""); !strings.Contains(got, "Zébulon") || !strings.Contains(got, "Nestor") {
@@ -170,9 +146,9 @@ func (svc *testService) checkIntact(t *testing.T, id, key string) {
 	}
 }
 
-// TestAServiceDoesNotStartOnAVaultThatIsNotItsLogs: it says what to do, and once that is done everything is as before,
-// and can be projected anew.
-func TestAServiceDoesNotStartOnAVaultThatIsNotItsLogs(t *testing.T) {
+// TestAServiceRefusesToStartOnAVaultOfAnotherLog damages or exchanges the vault. The error says what to do; once that is
+// done, everything is as before and the read models can be rebuilt.
+func TestAServiceRefusesToStartOnAVaultOfAnotherLog(t *testing.T) {
 	t.Parallel()
 	onBothProfiles(t, func(t *testing.T, here func(*service.Config), store *vaultStore) {
 		svc := startService(t, here)
@@ -197,13 +173,8 @@ func TestAServiceDoesNotStartOnAVaultThatIsNotItsLogs(t *testing.T) {
 			newest()
 		}
 		svc = startService(t, here)
-		for _, model := range []string{"register", "places", "history"} {
-			svc.runCommand(t, "projections rebuild "+model)
-		}
-		svc.waitUntil(t, "the read models to be made anew", func() bool {
-			told := svc.runCommand(t, "projections status")
-			return strings.Count(told, "retired") == 3 && svc.statusOfURL(t, svc.ops+"/readyz") == http.StatusOK
-		})
+		svc.rebuildReadModels(t)
+		waitUntil(t, "it is ready", func() bool { return svc.isReady(t) })
 		svc.checkIntact(t, "one", one)
 		svc.checkIntact(t, "two", two)
 		if got := store.countKeys(t); got != 2 {
@@ -212,7 +183,7 @@ func TestAServiceDoesNotStartOnAVaultThatIsNotItsLogs(t *testing.T) {
 	})
 }
 
-func TestAServiceDoesNotStartWithoutItsMasterKey(t *testing.T) {
+func TestAServiceRefusesToStartWithoutItsMasterKey(t *testing.T) {
 	t.Parallel()
 	onBothProfiles(t, func(t *testing.T, here func(*service.Config), store *vaultStore) {
 		with := func(master []byte) func(*service.Config) {
@@ -244,25 +215,26 @@ func TestAServiceDoesNotStartWithoutItsMasterKey(t *testing.T) {
 	})
 }
 
-// TestAVaultThatIsTakenAwayUnderAServiceIsNoticed: readiness says so, nothing is sealed, and all goes on when it is back.
-func TestAVaultThatIsTakenAwayUnderAServiceIsNoticed(t *testing.T) {
+// TestARunningServiceNoticesThatItsVaultIsRemoved: readiness says so, nothing is sealed meanwhile, and the service
+// recovers when the vault is back.
+func TestARunningServiceNoticesThatItsVaultIsRemoved(t *testing.T) {
 	t.Parallel()
 	onBothProfiles(t, func(t *testing.T, here func(*service.Config), store *vaultStore) {
 		svc := startService(t, here)
 		key := svc.openShopAccount(t, "one")
-		back := store.backUp(t)
+		restore := store.backUp(t)
 		store.remove(t)
-		waitWithin(t, deadlinetest.DefaultLimit, "readiness says so", func() bool {
-			return svc.statusOfURL(t, svc.ops+"/readyz") == http.StatusServiceUnavailable && strings.Contains(svc.readinessText(t), "the vault of data keys")
+		waitUntil(t, "readiness names the vault", func() bool {
+			return svc.readiness(t).status == http.StatusServiceUnavailable && strings.Contains(svc.readiness(t).text, "the vault of data keys")
 		})
-		if got := svc.getStatus(t, "/locations/referentiels/m/sites", key); got != http.StatusOK {
+		if got := svc.statusOf(t, key, "GET /locations/referentiels/m/sites", ""); got != http.StatusOK {
 			t.Errorf("sites that are known already: %d, want 200", got)
 		}
 		if code, _, _ := svc.tryCommand(t, `account open "Two" --id two --plan STARTER`); code == 0 {
 			t.Error("an account was opened without a vault for its name")
 		}
-		back()
-		waitWithin(t, deadlinetest.DefaultLimit, "it is ready again", func() bool { return svc.statusOfURL(t, svc.ops+"/readyz") == http.StatusOK })
+		restore()
+		waitUntil(t, "it is ready again", func() bool { return svc.isReady(t) })
 		svc.checkIntact(t, "one", key)
 		if got := store.countKeys(t); got != 1 {
 			t.Errorf("%d keys, want 1", got)
@@ -271,8 +243,8 @@ func TestAVaultThatIsTakenAwayUnderAServiceIsNoticed(t *testing.T) {
 	})
 }
 
-// TestErasedStaysErasedUnderAnOlderVault that is put back while the service is down.
-func TestErasedStaysErasedUnderAnOlderVault(t *testing.T) {
+// TestErasedDataStaysErasedWhenAnOlderVaultIsRestored restores the vault while the service is stopped.
+func TestErasedDataStaysErasedWhenAnOlderVaultIsRestored(t *testing.T) {
 	t.Parallel()
 	onBothProfiles(t, func(t *testing.T, here func(*service.Config), store *vaultStore) {
 		svc := startService(t, here)
@@ -285,7 +257,7 @@ func TestErasedStaysErasedUnderAnOlderVault(t *testing.T) {
 		older()
 		svc = startService(t, here)
 		svc.runCommand(t, "projections rebuild register")
-		svc.waitUntil(t, "the register to be made anew", func() bool { return strings.Contains(svc.runCommand(t, "projections status"), "retired") })
+		waitUntil(t, "the read model is rebuilt", func() bool { return strings.Contains(svc.runCommand(t, "projections status"), "retired") })
 		if got := svc.runCommand(t, "account show gone"); strings.Contains(got, "Maison") {
 			t.Errorf("the name is back: %s", got)
 		}
@@ -299,47 +271,43 @@ func TestErasedStaysErasedUnderAnOlderVault(t *testing.T) {
 	})
 }
 
-// TestAServiceStartsWhileItsVaultIsAway, says that it is not ready, and is once the vault is there.
-func TestAServiceStartsWhileItsVaultIsAway(t *testing.T) {
+// TestAServiceStartsWithoutReachingItsVault: it is not ready, serves what needs no data key, and is ready once the vault
+// can be reached.
+func TestAServiceStartsWithoutReachingItsVault(t *testing.T) {
 	t.Parallel()
-	n, postgres, data := startNode(t), sqldbtest.NewPostgresDatabase(t), t.TempDir()
-	u, err := url.Parse(postgres)
-	if err != nil || u.Port() == "" {
-		t.Skipf("the Postgres of the tests has no port: %v", err)
-	}
-	g := startProxy(t, u.Host)
-	u.Host = g.listener.Addr().String()
+	gate, postgres := proxyPostgres(t, sqldbtest.NewPostgresDatabase(t))
+	n, data := startNode(t), t.TempDir()
 	here := func(c *service.Config) {
 		c.Data = data
-		withServers(n, u.String())(c)
+		withServers(n, postgres)(c)
 	}
 	svc := startService(t, here)
 	key := svc.openShopAccount(t, "one")
-	g.setClosed(true)
-	svc.waitUntil(t, "readiness to name the keys", func() bool { return strings.Contains(svc.readinessText(t), `"data keys":"vault: `) })
+	gate.setClosed(true)
+	waitUntil(t, "readiness names the data keys", func() bool { return strings.Contains(svc.readiness(t).text, `"data keys":"vault: `) })
 	if got := svc.statusOfMe(t, key); got != http.StatusOK {
 		t.Errorf("/me without Postgres: %d, want 200", got)
 	}
 	svc.stop()
 
 	svc = startServiceUnready(t, here)
-	waitWithin(t, deadlinetest.DefaultLimit, "keys are served", func() bool { return svc.statusOfMe(t, key) == http.StatusOK })
-	if got := svc.readinessText(t); !strings.Contains(got, `"vault":"vault: `) || svc.statusOfURL(t, svc.ops+"/readyz") != http.StatusServiceUnavailable {
+	waitUntil(t, "keys are served", func() bool { return svc.statusOfMe(t, key) == http.StatusOK })
+	if got := svc.readiness(t).text; !strings.Contains(got, `"vault":"vault: `) || svc.readiness(t).status != http.StatusServiceUnavailable {
 		t.Errorf("readiness says %s", got)
 	}
-	if got := svc.requestStatus(t, key, "PUT /locations/referentiels/m/sites/1", `{"nom":"Autre"}`); got != http.StatusInternalServerError {
+	if got := svc.statusOf(t, key, "PUT /locations/referentiels/m/sites/1", `{"nom":"Autre"}`); got != http.StatusInternalServerError {
 		t.Errorf("a sealed write: %d, want 500", got)
 	}
-	g.setClosed(false)
-	waitWithin(t, deadlinetest.DefaultLimit, "it is ready", func() bool { return svc.statusOfURL(t, svc.ops+"/readyz") == http.StatusOK })
+	gate.setClosed(false)
+	waitUntil(t, "it is ready", func() bool { return svc.isReady(t) })
 	svc.checkIntact(t, "one", key)
 }
 
-// TestAnAccountWhoseKeyIsLostIsUnreadableAlone: nothing stands in the place of what it sealed, nothing is written to it, and once
-// the key is back so are its rows, without a restart or a rebuild.
-func TestAnAccountWhoseKeyIsLostIsUnreadableAlone(t *testing.T) {
+// TestOnlyTheAccountOfALostKeyIsUnreadable loses the data key of one account. Nothing is shown in place of what it sealed,
+// nothing is written to it, and once the key is back so are its rows, without a restart or a rebuild.
+func TestOnlyTheAccountOfALostKeyIsUnreadable(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]string{
+	for name, loss := range map[string]string{
 		"another":   "update data_keys set key = (select key from data_keys where subject = 'two') where subject = 'one'",
 		"destroyed": "update data_keys set key = substr(key, 1, 0), destroyed = 1 where subject = 'one'",
 	} {
@@ -349,36 +317,14 @@ func TestAnAccountWhoseKeyIsLostIsUnreadableAlone(t *testing.T) {
 				svc := startService(t, here)
 				one, two := svc.openShopAccount(t, "one"), svc.openShopAccount(t, "two")
 				svc.stop()
-				back := store.backUp(t)
-				store.exec(t, lose)
+				restore := store.backUp(t)
+				store.exec(t, loss)
 				svc = startService(t, here)
-				for _, model := range []string{"register", "places", "history"} {
-					svc.runCommand(t, "projections rebuild "+model)
-				}
-				svc.waitUntil(t, "the read models to be made anew", func() bool { return strings.Count(svc.runCommand(t, "projections status"), "retired") == 3 })
-				for _, target := range []string{"GET /locations/referentiels/m/sites", "GET /locations/referentiels/m/sites:export?format=csv", "GET /locations/search"} {
-					if got := svc.requestStatus(t, one, target, ""); got != http.StatusInternalServerError {
-						t.Errorf("%s: %d, want 500", target, got)
-					}
-					if got := svc.requestStatus(t, two, target, ""); got != http.StatusOK {
-						t.Errorf("%s of another account: %d, want 200", target, got)
-					}
-				}
-				for _, target := range []string{"PUT /locations/referentiels/m/sites/3", "PATCH /locations/referentiels/m/sites/1"} {
-					if got := svc.requestStatus(t, one, target, `{"nom":"Autre"}`); got != http.StatusInternalServerError {
-						t.Errorf("%s: %d, want 500", target, got)
-					}
-				}
-				if code, shown, _ := svc.tryCommand(t, "account show one"); code == 0 {
-					t.Errorf("the account is shown as %s", shown)
-				}
-				svc.checkIntact(t, "two", two)
-				if got := svc.readinessText(t); !strings.Contains(got, "one") || svc.statusOfURL(t, svc.ops+"/readyz") != http.StatusOK {
-					t.Errorf("readiness says %s, want the account named and the instance ready", got)
-				}
-				back()
-				svc.waitUntil(t, "the account to be readable again", func() bool {
-					return svc.requestStatus(t, one, "GET /locations/referentiels/m/sites", "") == http.StatusOK
+				svc.rebuildReadModels(t)
+				svc.checkUnreadable(t, one, two)
+				restore()
+				waitUntil(t, "the account is readable again", func() bool {
+					return svc.statusOf(t, one, "GET /locations/referentiels/m/sites", "") == http.StatusOK
 				})
 				svc.checkIntact(t, "one", one)
 				if got := store.countKeys(t); got != 2 {
@@ -387,4 +333,90 @@ func TestAnAccountWhoseKeyIsLostIsUnreadableAlone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// rebuildReadModels rebuilds the three read models of the core log and waits until the old generations are retired.
+func (svc *testService) rebuildReadModels(t *testing.T) {
+	t.Helper()
+	for _, model := range []string{"register", "places", "history"} {
+		svc.runCommand(t, "projections rebuild "+model)
+	}
+	waitUntil(t, "the read models are rebuilt", func() bool { return strings.Count(svc.runCommand(t, "projections status"), "retired") == 3 })
+}
+
+// checkUnreadable checks that the account of the first key, "one", answers 500 to every read and write of sealed fields,
+// that the other account does not notice, and that readiness names the account while the instance stays ready.
+func (svc *testService) checkUnreadable(t *testing.T, one, two string) {
+	t.Helper()
+	for _, target := range []string{"GET /locations/referentiels/m/sites", "GET /locations/referentiels/m/sites:export?format=csv", "GET /locations/search"} {
+		if got := svc.statusOf(t, one, target, ""); got != http.StatusInternalServerError {
+			t.Errorf("%s: %d, want 500", target, got)
+		}
+		if got := svc.statusOf(t, two, target, ""); got != http.StatusOK {
+			t.Errorf("%s of another account: %d, want 200", target, got)
+		}
+	}
+	for _, target := range []string{"PUT /locations/referentiels/m/sites/3", "PATCH /locations/referentiels/m/sites/1"} {
+		if got := svc.statusOf(t, one, target, `{"nom":"Autre"}`); got != http.StatusInternalServerError {
+			t.Errorf("%s: %d, want 500", target, got)
+		}
+	}
+	if code, shown, _ := svc.tryCommand(t, "account show one"); code == 0 {
+		t.Errorf("the account is shown as %s", shown)
+	}
+	svc.checkIntact(t, "two", two)
+	if r := svc.readiness(t); !strings.Contains(r.text, "one") || r.status != http.StatusOK {
+		t.Errorf("readiness says %s, want the account named and the instance ready", r.text)
+	}
+}
+
+// TestErasedDataIsInNoFileOfTheDataFolder looks for an account's name and for what it says of its sites, the retired
+// generations of read models included.
+func TestErasedDataIsInNoFileOfTheDataFolder(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	svc := startService(t, func(c *service.Config) { c.Data = data })
+	svc.runCommand(t, `account open "Nestor Retiré" --id zeb --plan STARTER`)
+	key := strings.TrimSpace(svc.runCommand(t, `key issue zeb`))
+	svc.mustSend(t, key, "POST /locations/referentiels", `{"code":"m"}`)
+	svc.mustSend(t, key, "POST /locations/referentiels/m/sites:sync", `{"sites":[{"external_id":"1","nom":"Zébulon","lat":44.5,"lon":3.5,"proprietes":{"long":"`+
+		strings.Repeat("Zébulon, ", 1500)+`"}},{"external_id":"2","nom":"Zébulon aussi","lat":44.5,"lon":3.5}]}`)
+	svc.runCommand(t, `projections rebuild register`)
+	svc.runCommand(t, `projections rebuild places`)
+	waitUntil(t, "both models have a retired generation", func() bool {
+		return strings.Count(svc.runCommand(t, "projections status"), "retired") == 2
+	})
+	for _, text := range []string{"Nestor", "Zébulon"} {
+		if !folderContains(t, data, text) {
+			t.Fatalf("%s is in no file while it is in use", text)
+		}
+	}
+	svc.runCommand(t, "account close zeb")
+	svc.runCommand(t, "account erase zeb")
+	for _, text := range []string{"Nestor", "Zébulon"} {
+		if folderContains(t, data, text) {
+			t.Errorf("a file still holds %s", text)
+		}
+	}
+	if told := svc.runCommand(t, "audit log zeb --kind sites --subject m/1"); !strings.Contains(told, "created site 1 of m") {
+		t.Errorf("the history of the site is %q", told)
+	}
+}
+
+// folderContains says whether a text is in a file below a folder.
+func folderContains(t *testing.T, folder, text string) bool {
+	t.Helper()
+	found := false
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		found = found || bytes.Contains(data, []byte(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

@@ -27,7 +27,7 @@ func (m *Meter) ClosePeriod(ctx context.Context, contract string, period plan.Pe
 	}
 	stream := ledger.StreamName(contract, period.First)
 	for {
-		f, last, err := m.FoldStream(ctx, stream)
+		f, last, err := m.foldStream(ctx, stream)
 		switch {
 		case err != nil:
 			return err
@@ -42,9 +42,9 @@ func (m *Meter) ClosePeriod(ctx context.Context, contract string, period plan.Pe
 	}
 }
 
-// FoldStream folds a stream from its first event and returns the revision of its last one. A stream that does not exist has the
+// foldStream folds a stream from its first event and returns the revision of its last one. A stream that does not exist has the
 // empty fold and eventstore.NoStream.
-func (m *Meter) FoldStream(ctx context.Context, stream string) (*ledger.PeriodUsage, eventstore.Revision, error) {
+func (m *Meter) foldStream(ctx context.Context, stream string) (*ledger.PeriodUsage, eventstore.Revision, error) {
 	f, last := ledger.NewPeriodUsage(), eventstore.NoStream
 	for r, err := range m.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
 		if err != nil {
@@ -83,7 +83,7 @@ type AdjustedLine struct {
 func (m *Meter) AdjustPeriod(ctx context.Context, meta commands.Metadata, a Adjustment) (AdjustedLine, error) {
 	stream, commandID := ledger.StreamName(a.Contract, a.First), uuid.New()
 	for attempt := byte(0); ; attempt++ {
-		f, last, err := m.FoldStream(ctx, stream)
+		f, last, err := m.foldStream(ctx, stream)
 		if err == nil {
 			err = a.checkRules(f)
 		}

@@ -206,9 +206,9 @@ type serverFeatures struct {
 }
 
 // GetSupportedMethods names BatchAppend alone: it is the only method that the official clients ask about before
-// they call it. "deadline_duration" says that its deadline may be a duration.
+// they call it, and they ask for no feature of it.
 func (serverFeatures) GetSupportedMethods(context.Context, *shared.Empty) (*serverfeatures.SupportedMethods, error) {
-	batchAppend := &serverfeatures.SupportedMethod{ServiceName: "event_store.client.streams.streams", MethodName: "batchappend", Features: []string{"deadline_duration"}}
+	batchAppend := &serverfeatures.SupportedMethod{ServiceName: "event_store.client.streams.streams", MethodName: "batchappend"}
 	return &serverfeatures.SupportedMethods{EventStoreServerVersion: serverVersion, Methods: []*serverfeatures.SupportedMethod{batchAppend}}, nil
 }
 

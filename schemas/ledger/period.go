@@ -185,6 +185,7 @@ func (p *PeriodState) Apply(e event.Event, recorded time.Time) Verdict {
 	return Counted
 }
 
+// applyOpened begins the period. The cap in the event is that of the contract.
 func (p *PeriodState) applyOpened(e event.UsageOpened, recorded time.Time) Verdict {
 	switch {
 	case p.opened:
@@ -197,6 +198,7 @@ func (p *PeriodState) applyOpened(e event.UsageOpened, recorded time.Time) Verdi
 	return Counted
 }
 
+// ensureAccount returns the state of an account, new if there is none. A closing may come before any cap.
 func (p *PeriodState) ensureAccount(id string) *accountState {
 	a := p.accounts[id]
 	if a == nil {
@@ -206,6 +208,7 @@ func (p *PeriodState) ensureAccount(id string) *accountState {
 	return a
 }
 
+// applyCapSet sets a cap unless the known one follows from the same event of the account or a later one.
 func (p *PeriodState) applyCapSet(e event.UsageCapSet) Verdict {
 	if a, known := p.accounts[e.Account]; known && a.capAsOf >= e.AsOfPosition {
 		return Duplicate
@@ -242,6 +245,7 @@ func (p *PeriodState) applyTick(e event.UsageTicked) Verdict {
 	return Counted
 }
 
+// applyRefund takes requests back. It trusts the instance that they were counted.
 func (p *PeriodState) applyRefund(e event.UsageRefunded) Verdict {
 	if !p.recordSequence(e.InstanceID, e.Sequence) {
 		return Duplicate
@@ -252,6 +256,7 @@ func (p *PeriodState) applyRefund(e event.UsageRefunded) Verdict {
 	return Counted
 }
 
+// addRequests adds requests to the account and the contract, or with sign -1 takes them away.
 func (p *PeriodState) addRequests(c event.UsageCount, sign int64) {
 	p.used += sign * c.Requests
 	if a := p.accounts[c.Account]; a != nil {
@@ -320,6 +325,7 @@ func (d *TickDraft) AddRequest(account, key string) Verdict {
 	return v
 }
 
+// accountOf finds the draft's count of an account. A tick has few accounts: a slice is faster than a map.
 func (d *TickDraft) accountOf(account string) *draftAccount {
 	for i := range d.accounts {
 		if d.accounts[i].account == account {

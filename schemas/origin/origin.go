@@ -59,7 +59,7 @@ func Parse(entry string) (string, error) {
 	if strings.Contains(host, "*") {
 		return refuse("l'étoile ne s'écrit qu'en tête, seule, comme dans https://*.exemple.fr")
 	}
-	host, err := hostProfile.ToASCII(host)
+	host, err := hostProfile.ToASCII(host) // lower case, A-labels
 	if err != nil || !utf8.ValidString(entry) {
 		return refuse("le nom de domaine n'est pas valide")
 	}
@@ -119,6 +119,7 @@ func hostFault(host string, isWildcard bool) string {
 	return ""
 }
 
+// isMalformedLabel says whether a label breaks the rules of DNS host names, in their lower-case form.
 func isMalformedLabel(label string) bool {
 	return label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' ||
 		strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != ""
@@ -140,6 +141,7 @@ func ParseList(typed []string) ([]string, error) {
 	if len(typed) == 0 {
 		return nil, refuseOrigin("", "elle manque")
 	}
+	// A faulty entry is counted as it was typed: a list that is too long is refused for its length first.
 	var kept []string
 	var firstErr error
 	seen := make(map[string]bool, len(typed))
@@ -171,6 +173,7 @@ func Warning(origin string) string {
 	if !isWildcard {
 		return ""
 	}
+	// A star over a public suffix (*.github.io) covers hosts of strangers.
 	if suffix, _ := publicsuffix.PublicSuffix(host); suffix != host {
 		return ""
 	}
@@ -188,6 +191,7 @@ func Warnings(origins []string) []string {
 	return all
 }
 
+// defaultPort may stand in an Origin header; browsers leave it out.
 const defaultPort = ":443"
 
 // Match says whether the value of an Origin header is one of the kept origins. It allocates nothing.
@@ -250,6 +254,7 @@ func equalFold(text, lowered string) bool {
 	return true
 }
 
+// lowerASCII lowers one of A to Z. Any other byte stays.
 func lowerASCII(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
 		return c + 'a' - 'A'

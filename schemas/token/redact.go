@@ -79,6 +79,7 @@ func wordLength(text string) int {
 	return len(text)
 }
 
+// base62Length is the length of the beginning of a text that is in the alphabet.
 func base62Length(text string) int {
 	for i := range len(text) {
 		if !base62[text[i]] {
@@ -91,6 +92,7 @@ func base62Length(text string) int {
 // RedactingHandler returns a log handler that redacts messages and attributes and passes them to next.
 func (p Prefixes) RedactingHandler(next slog.Handler) slog.Handler { return redactingHandler{next, p} }
 
+// redactingHandler redacts attributes when they are added, so that they are redacted once for all their lines.
 type redactingHandler struct {
 	slog.Handler
 	prefixes Prefixes
@@ -121,6 +123,8 @@ func (r redactingHandler) redactAttrs(attrs []slog.Attr) []slog.Attr {
 	return redacted
 }
 
+// redactAttr redacts the text of an attribute, also inside groups. Another value is formatted to find tokens in it; it becomes
+// text only if there is one.
 func (r redactingHandler) redactAttr(a slog.Attr) slog.Attr {
 	switch v := a.Value.Resolve(); v.Kind() {
 	case slog.KindString:

@@ -63,7 +63,7 @@ func (p Prefixes) Validate() error {
 	return nil
 }
 
-// PrefixOf is the prefix of a kind.
+// PrefixOf is the prefix of a kind. An unknown kind gets that of the customer area.
 func (p Prefixes) PrefixOf(k Kind) string {
 	switch k {
 	case Secret:
@@ -93,6 +93,7 @@ func (p Prefixes) KindOf(text string) (Kind, bool) {
 	return "", false
 }
 
+// isWellFormed checks what follows the prefix: length, alphabet, and the checksum over prefix and body.
 func isWellFormed(text, body string) bool {
 	if len(body) != bodyLen+checkLen {
 		return false
@@ -116,6 +117,7 @@ func (p Prefixes) Hint(text string) string {
 	return "…"
 }
 
+// randomBase62 returns n random characters of the alphabet, each equally likely.
 func randomBase62(n int) string {
 	out := make([]byte, 0, n)
 	var pool [64]byte

@@ -2,47 +2,46 @@ package address
 
 import (
 	"context"
-	"slices"
+	"fmt"
 	"time"
 
+	"lieudit/cmd/bench/measure"
 	"lieudit/queries/address"
+	"lieudit/queries/address/ban"
 	"lieudit/queries/address/noise"
 )
 
-// Score is how one index did with one kind of damaged question.
-type Score struct {
-	Kind       string  `json:"bruit"`
-	Target     string  `json:"index"`
-	Questions  int     `json:"questions"`
-	Top1       int     `json:"premier"`
-	Top5       int     `json:"parmi_5"`
-	Exact      int     `json:"exact"`
-	FalseExact int     `json:"faux_exact"`
-	Mean       float64 `json:"moyenne_us"`
-	P50        float64 `json:"p50_us"`
-	P99        float64 `json:"p99_us"`
-	Searches   float64 `json:"recherches"` // of the index for a question, where they are counted
-}
+// The numbers of a figure that says how one index answers one kind of damaged question, next to Value, the percentage whose
+// address is the first result.
+const (
+	ScoreAsked      = "asked"
+	ScoreFirst      = "first"               // result is the address
+	ScoreTopFive    = "top 5"               // results have the address
+	ScoreExact      = "exact"               // answers are rated exact, right or wrong
+	ScoreFalseExact = "false exact"         // answers are rated exact and wrong
+	scoreSearches   = "searches a question" // of the index, where they are counted
+	scoreMean       = "mean ms"
+)
 
-// scoreEngines asks every rival the same damaged questions, one after the other.
-func (o Options) scoreEngines(ctx context.Context, all []testedEngine, f *questionSet, report func(Score) error) error {
-	if len(f.sample) == 0 {
+// scoreEngines asks every engine the same damaged questions, one after the other, and reports how each answers each kind of
+// damage.
+func (r *run) scoreEngines(ctx context.Context, engines []testedEngine, sample []ban.Row) error {
+	if len(sample) == 0 {
 		return nil
 	}
-	w := noise.WorldOf(f.sample)
-	if len(f.sample) == maxSample {
+	w := noise.WorldOf(sample)
+	if len(sample) == maxSample {
 		w.Unused = 9000
 	}
 	for seed, kind := range noise.Kinds() {
-		questions := kind.Draw(w, f.sample, uint64(seed), o.Questions)
-		for _, r := range all {
-			o.Progress(r.name+": "+kind.Name, 0, 0)
-			s, err := r.scoreQuestions(ctx, questions)
+		questions := kind.Draw(w, sample, uint64(seed), r.Questions)
+		for _, e := range engines {
+			r.Progress(e.name+": "+kind.Name, 0, 0)
+			f, err := e.scoreQuestions(ctx, questions)
 			if err != nil {
-				return err
+				return fmt.Errorf("%s: %s: %w", e.name, kind.Name, err)
 			}
-			s.Kind, s.Target = kind.Name, r.name
-			if err := report(s); err != nil {
+			if err := r.Report(f.With(measure.Label{Name: "damage", Value: kind.Name}, measure.Label{Name: "index", Value: e.name})); err != nil {
 				return err
 			}
 		}
@@ -50,33 +49,31 @@ func (o Options) scoreEngines(ctx context.Context, all []testedEngine, f *questi
 	return nil
 }
 
-// scoreQuestions asks questions and counts what became of them.
-func (r testedEngine) scoreQuestions(ctx context.Context, questions []noise.Question) (Score, error) {
+// scoreQuestions asks questions and counts the answers by how right they are.
+func (e testedEngine) scoreQuestions(ctx context.Context, questions []noise.Question) (measure.Figure, error) {
 	var t noise.Tally
-	took := make([]time.Duration, len(questions))
-	_, before := r.queryCounts()
-	for i, q := range questions {
-		ask := address.Query{Text: q.Line(), Limit: 5}
+	var total time.Duration
+	latencies := measure.NewLatencies()
+	_, searchesBefore := e.queryCounts()
+	for _, q := range questions {
+		query := address.Query{Text: q.Line(), Limit: 5}
 		began := time.Now()
-		found, err := r.Verify(ctx, ask)
-		took[i] = time.Since(began)
+		found, err := e.Verify(ctx, query)
+		took := time.Since(began)
 		if err := unexpectedError(err); err != nil {
-			return Score{}, err
+			return measure.Figure{}, err
 		}
+		latencies.Record(took)
+		total += took
 		t.Count(q, found)
 	}
-	_, after := r.queryCounts()
-	s := Score{Questions: t.Asked, Top1: t.First, Top5: t.Among, Exact: t.Exact, FalseExact: t.FalseExact}
-	if len(took) == 0 {
-		return s, nil
+	_, searchesAfter := e.queryCounts()
+	n := float64(max(len(questions), 1))
+	f := latencies.Figure()
+	f.Value, f.Unit = 100*float64(t.First)/n, "% first"
+	f.Extra = map[string]float64{
+		ScoreAsked: float64(t.Asked), ScoreFirst: float64(t.First), ScoreTopFive: float64(t.Among), ScoreExact: float64(t.Exact), ScoreFalseExact: float64(t.FalseExact),
+		scoreMean: float64(total.Nanoseconds()) / 1e6 / n, scoreSearches: float64(searchesAfter-searchesBefore) / n,
 	}
-	var sum time.Duration
-	for _, d := range took {
-		sum += d
-	}
-	slices.Sort(took)
-	micro := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
-	s.Mean, s.P50, s.P99 = micro(sum)/float64(len(took)), micro(took[len(took)/2]), micro(took[len(took)*99/100])
-	s.Searches = float64(after-before) / float64(len(took))
-	return s, nil
+	return f, nil
 }

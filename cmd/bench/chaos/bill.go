@@ -30,10 +30,12 @@ type bill struct {
 	pendingRefunds map[*serverProcess]map[billLine]int64 // answered with 5xx since the account was last answered: their refund may be under way
 }
 
+// newBill is a bill without requests.
 func newBill() *bill {
 	return &bill{lines: map[billLine]*counts{}, pendingRefunds: map[*serverProcess]map[billLine]int64{}}
 }
 
+// countsOf returns the counts of a line and makes them on first use. b.mu must be held.
 func (b *bill) countsOf(l billLine) *counts {
 	c := b.lines[l]
 	if c == nil {
@@ -73,13 +75,13 @@ func isBilled(status int) bool {
 }
 
 // recordKill records that a process was killed: the requests that it had to refund may stay billed.
-func (b *bill) recordKill(l *serverProcess) {
+func (b *bill) recordKill(p *serverProcess) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for at, n := range b.pendingRefunds[l] {
+	for at, n := range b.pendingRefunds[p] {
 		b.countsOf(at).doubtful += n
 	}
-	delete(b.pendingRefunds, l)
+	delete(b.pendingRefunds, p)
 }
 
 // compareBilled compares the requests of one account with those that the service bills. unanswered is, by endpoint, how
@@ -162,6 +164,7 @@ type billTotals struct {
 	unlisted           map[string]int64 // by endpoint
 }
 
+// add adds an account. What is billed without an answer should be listed by reconcile; the rest is counted as unlisted.
 func (b *billTotals) add(account string, billed int64, unanswered map[string]int64, listed map[billLine]int64) {
 	b.billed += billed
 	for endpoint, n := range unanswered {
@@ -172,6 +175,7 @@ func (b *billTotals) add(account string, billed int64, unanswered map[string]int
 	}
 }
 
+// writeTotals replaces the sums of the check before: each check sums everything again.
 func (b *billTotals) writeTotals(t *Totals) {
 	t.Billed, t.BilledUnanswered, t.Unlisted = b.billed, b.unanswered, 0
 	for _, n := range b.unlisted {
@@ -185,6 +189,7 @@ type usage struct {
 	lines map[string]int64 // by endpoint
 }
 
+// readUsage reads what an account is billed, and compares the total with the sum of its lines.
 func (r *run) readUsage(ctx context.Context, at *serverProcess, a *account) (usage, error) {
 	got := r.retryArea(ctx, at, http.MethodGet, adminclient.JoinPath("", "accounts", a.id, "usage")+"?by=endpoint", nil)
 	var shown body.Usage

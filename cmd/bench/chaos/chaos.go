@@ -27,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,7 +38,7 @@ import (
 	"lieudit/cmd/bench/harness"
 )
 
-// Options are the parameters of a run. All but KeepGoing, Keep, LongOutage and Tell are required.
+// Options are the parameters of a run. All but KeepGoing, KeepData, LongOutage and Log are required.
 type Options struct {
 	Dir              string // on the disk to use
 	Profiles         []Profile
@@ -90,12 +91,13 @@ func Run(ctx context.Context, o Options) (Report, error) {
 type run struct {
 	Options
 	*system
-	rng     *rand.Rand
-	bill    *bill
-	began   time.Time
-	givenUp <-chan struct{} // closed when the run is given up
-	round   atomic.Int64
-	outages int // of Postgres so far
+	httpClient *http.Client
+	rng        *rand.Rand
+	bill       *bill
+	began      time.Time
+	givenUp    <-chan struct{} // closed when the run is given up
+	round      atomic.Int64
+	outages    int // of Postgres so far
 
 	healthTimeout time.Duration // for everything to become healthy, once faults have ended
 	searchTimeout time.Duration // for the search to find a write, and for a failed request to succeed
@@ -108,13 +110,16 @@ type run struct {
 	violations []string
 }
 
+// newRun prepares the n-th profile. Profiles of one seed draw different random numbers.
 func newRun(o Options, p Profile, n uint64) *run {
 	return &run{
-		Options: o, system: &system{profile: p}, rng: rand.New(rand.NewPCG(o.Seed, n)), bill: newBill(), began: time.Now(),
+		Options: o, system: &system{profile: p}, httpClient: newHTTPClient(), rng: rand.New(rand.NewPCG(o.Seed, n)), bill: newBill(), began: time.Now(),
 		healthTimeout: time.Minute, searchTimeout: 15 * time.Second,
 	}
 }
 
+// runProfile starts the system, runs the load and all rounds, and checks the end only where no round found a violation: after
+// one, later violations would only follow from it.
 func (r *run) runProfile(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, r.tearDown(r.KeepData)) }()
 	r.givenUp = ctx.Done()
@@ -135,7 +140,7 @@ func (r *run) runProfile(ctx context.Context) (err error) {
 	return err
 }
 
-// runRounds runs rounds of at most PerRound kills until all kills are done.
+// runRounds runs rounds of at most MaxKillsPerRound kills until all kills are done.
 func (r *run) runRounds(ctx context.Context) error {
 	faults := faultSequence{all: r.possibleFaults(), rng: r.rng}
 	for done := 0; done < r.Kills && (r.hasNoViolations() || r.KeepGoing); {
@@ -179,13 +184,13 @@ func (r *run) runRound(ctx context.Context, kills int, f fault) error {
 // restartMissing starts every instance that does not run, or that runs with few descriptors.
 func (r *run) restartMissing(ctx context.Context) error {
 	for _, i := range r.instances {
-		l := i.current.Load()
-		if l != nil && !l.endedByItself() && !l.limited {
+		p := i.current.Load()
+		if p != nil && !p.endedByItself() && !p.limited {
 			continue
 		}
-		if l != nil {
+		if p != nil {
 			i.kill()
-			r.bill.recordKill(l)
+			r.bill.recordKill(p)
 		}
 		if err := r.start(ctx, i); err != nil {
 			return fmt.Errorf("with everything healthy again: %w", err)
@@ -194,13 +199,14 @@ func (r *run) restartMissing(ctx context.Context) error {
 	return nil
 }
 
-// logf passes a line to Options.Tell, with the profile and the time since the start.
+// logf passes a line to Options.Log, with the profile and the time since the start.
 func (r *run) logf(format string, args ...any) {
 	if r.Log != nil {
 		r.Log(fmt.Sprintf("%-8s %7.1f s  %s", r.profile, time.Since(r.began).Seconds(), fmt.Sprintf(format, args...)))
 	}
 }
 
+// updateTotals changes the totals while nobody else does.
 func (r *run) updateTotals(f func(*Totals)) {
 	r.recordLock.Lock()
 	defer r.recordLock.Unlock()
@@ -232,4 +238,56 @@ func (r *run) violationCount() int {
 	r.recordLock.Lock()
 	defer r.recordLock.Unlock()
 	return len(r.violations)
+}
+
+// Totals are the figures of a run, of one profile or of all.
+type Totals struct {
+	Kills        int `json:"kills"`
+	NodeKills    int `json:"node_kills"`
+	Rounds       int `json:"rounds"`
+	Accounts     int `json:"accounts"`
+	Sites        int `json:"sites"` // active at the end
+	Requests     int `json:"requests"`
+	Failed       int `json:"answered_5xx"`
+	Unanswered   int `json:"unanswered"`
+	Acknowledged int `json:"writes_acknowledged"`
+	InDoubt      int `json:"writes_in_doubt"`
+	Cut          int `json:"large_syncs_cut"` // large syncs whose connection broke before the answer
+	Revocations  int `json:"revocations"`
+
+	Billed           int64 `json:"billed"`
+	BilledUnanswered int64 `json:"billed_unanswered"` // beyond what was answered
+	Unlisted         int64 `json:"unlisted"`          // of these, what reconcile does not list for account and endpoint
+
+	Seconds float64 `json:"seconds"`
+}
+
+// add counts an answer. A request whose connection could not be made was never sent and counts as a request only.
+func (t *Totals) add(a answer) {
+	t.Requests++
+	switch {
+	case a.status == 0 && a.sent:
+		t.Unanswered++
+	case a.status >= 500:
+		t.Failed++
+	}
+}
+
+// Report is the result of all profiles.
+type Report struct {
+	Seed       uint64             `json:"seed"`
+	Totals     map[Profile]Totals `json:"profiles"`
+	LeftOut    []string           `json:"left_out,omitempty"` // profiles and faults that this machine does not allow
+	Violations []string           `json:"violations"`
+}
+
+// add adds the result of a profile.
+func (rep *Report) add(r *run) {
+	if rep.Totals == nil {
+		rep.Totals = map[Profile]Totals{}
+	}
+	r.totals.Seconds = time.Since(r.began).Seconds()
+	rep.Totals[r.profile] = r.totals
+	rep.LeftOut = append(rep.LeftOut, r.leftOut...)
+	rep.Violations = append(rep.Violations, r.violations...)
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"lieudit/cmd/bench/harness"
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/schemas/body"
 	"lieudit/schemas/locations"
@@ -51,29 +52,19 @@ func (r *run) checkSystem(ctx context.Context) {
 	r.logf("checked in %.1f s: %d accounts, %d violations", time.Since(began).Seconds(), len(r.workingAccounts()), r.violationCount()-before)
 }
 
-// retryFor calls try until it returns nil or patience has passed, and returns its last error.
-func retryFor(ctx context.Context, timeout time.Duration, try func() error) error {
-	for deadline := time.Now().Add(timeout); ; {
-		err := try()
-		if err == nil || time.Now().After(deadline) || !sleep(ctx, 50*time.Millisecond) {
-			return err
-		}
-	}
-}
-
 // waitHealthy waits until every part of every instance is healthy and every instance answers every account. It reports
 // what does not become healthy within healthTimeout, and returns false where that is an instance.
 func (r *run) waitHealthy(ctx context.Context) bool {
 	allHealthy := true
 	for _, i := range r.instances {
 		at := i.current.Load()
-		if err := retryFor(ctx, r.healthTimeout, func() error { return checkReadiness(ctx, at) }); err != nil {
+		if err := harness.Retry(ctx, r.healthTimeout, retryInterval, func() error { return r.checkReadiness(ctx, at) }); err != nil {
 			r.reportViolation("%s is not well %v after everything is: %v", at.name, r.healthTimeout, err)
 			allHealthy = false
 			continue
 		}
 		for _, a := range r.workingAccounts() {
-			if err := retryFor(ctx, r.healthTimeout, func() error { return r.checkAnswered(ctx, at, a) }); err != nil {
+			if err := harness.Retry(ctx, r.healthTimeout, retryInterval, func() error { return r.checkAnswered(ctx, at, a) }); err != nil {
 				r.reportViolation("%s does not answer %s: %v", at.name, a.id, err)
 				a.excluded = true
 			}
@@ -90,16 +81,16 @@ func (r *run) workingAccounts() []*account {
 // logLastOutput logs the end of each instance's error output: it may explain a violation.
 func (r *run) logLastOutput() {
 	for _, i := range r.instances {
-		if l := i.current.Load(); l != nil {
-			stderr := l.process.LastStderr()
-			r.logf("%s said last: %s", l.name, stderr[max(0, len(stderr)-800):])
+		if p := i.current.Load(); p != nil {
+			stderr := p.process.LastStderr()
+			r.logf("%s said last: %s", p.name, stderr[max(0, len(stderr)-800):])
 		}
 	}
 }
 
 // checkReadiness returns nil when an instance is ready and each of its parts is "ok".
-func checkReadiness(ctx context.Context, at *serverProcess) error {
-	a := doRequest(ctx, "http://"+at.process.Ops, request{method: http.MethodGet, path: "/readyz"})
+func (r *run) checkReadiness(ctx context.Context, at *serverProcess) error {
+	a := r.doRequest(ctx, "http://"+at.process.Ops, request{method: http.MethodGet, path: "/readyz"})
 	if a.status != http.StatusOK {
 		return fmt.Errorf("readiness: %s", a)
 	}
@@ -126,7 +117,7 @@ func (r *run) checkAnswered(ctx context.Context, at *serverProcess, a *account) 
 
 // retryFailed retries a request that failed, as a client may: on a busy machine a request can fail without any fault.
 func (r *run) retryFailed(ctx context.Context, send func() answer) (last answer) {
-	retryFor(ctx, r.searchTimeout, func() error {
+	harness.Retry(ctx, r.searchTimeout, retryInterval, func() error {
 		if last = send(); last.status == 0 || last.status >= http.StatusInternalServerError {
 			return errors.New("failed")
 		}
@@ -198,7 +189,7 @@ func (r *run) checkReferential(ctx context.Context, at *serverProcess, f *refere
 	if err := f.acknowledge(w, answered); err != nil {
 		return err
 	}
-	return retryFor(ctx, r.searchTimeout, func() error { return r.searchSite(ctx, at, f, w.rows[0]) })
+	return harness.Retry(ctx, r.searchTimeout, retryInterval, func() error { return r.searchSite(ctx, at, f, w.rows[0]) })
 }
 
 // listSites reads the state of a referential from its list.
@@ -322,7 +313,7 @@ func (r *run) checkKey(ctx context.Context, at *serverProcess, a *account, k *is
 		r.checkRefused(ctx, at, a, k)
 		return nil
 	}
-	return retryFor(ctx, r.searchTimeout, func() error {
+	return harness.Retry(ctx, r.searchTimeout, retryInterval, func() error {
 		got := r.sendAPI(ctx, at, request{account: a, key: k.token, endpoint: "GET /me", method: http.MethodGet, path: "/me"})
 		if got.status == http.StatusOK || a.exhausted && got.status == http.StatusTooManyRequests {
 			return nil
@@ -336,7 +327,7 @@ func (r *run) waitCaughtUp(ctx context.Context) bool {
 	allCaughtUp := true
 	for _, i := range r.instances {
 		at := i.current.Load()
-		if err := retryFor(ctx, r.healthTimeout, func() error {
+		if err := harness.Retry(ctx, r.healthTimeout, retryInterval, func() error {
 			_, err := r.servingGenerations(ctx, at)
 			return err
 		}); err != nil {
@@ -374,6 +365,7 @@ func (r *run) servingGenerations(ctx context.Context, at *serverProcess) (map[st
 	return serving, nil
 }
 
+// lagText words a lag; nil means that the service does not know it.
 func lagText(events *int) string {
 	if events == nil {
 		return "nobody knows by how many events"

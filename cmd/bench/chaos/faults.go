@@ -12,7 +12,14 @@ import (
 	"lieudit/cmd/bench/harness"
 )
 
-// fault is a failure of one part of the system, injected while instances are killed.
+// fault is a failure of one part of the system, injected while instances are killed:
+//
+//	disk full          the data folder's file system is shrunk to what it holds, for 1 to 4 s, again and again
+//	few descriptors    instances that start meanwhile may open 30 to 129 files and connections
+//	postgres frozen    every process of the server is suspended (SIGSTOP): connections stay open and silent
+//	postgres stopped   the server ends and its connections with it
+//	log stalled        the node is suspended for 0.5 to 4 s, again and again
+//	node killed        the node is killed and started again, again and again
 type fault string
 
 const (
@@ -46,13 +53,14 @@ type faultSequence struct {
 	rng            *rand.Rand
 }
 
-func (d *faultSequence) next() fault {
-	if len(d.remaining) == 0 {
-		d.remaining = slices.Clone(d.all)
-		d.rng.Shuffle(len(d.remaining), func(i, j int) { d.remaining[i], d.remaining[j] = d.remaining[j], d.remaining[i] })
+// next returns the fault of the next round.
+func (s *faultSequence) next() fault {
+	if len(s.remaining) == 0 {
+		s.remaining = slices.Clone(s.all)
+		s.rng.Shuffle(len(s.remaining), func(i, j int) { s.remaining[i], s.remaining[j] = s.remaining[j], s.remaining[i] })
 	}
-	f := d.remaining[0]
-	d.remaining = d.remaining[1:]
+	f := s.remaining[0]
+	s.remaining = s.remaining[1:]
 	return f
 }
 
@@ -222,29 +230,28 @@ func (r *run) killInstances(ctx context.Context, kills int, f fault, rng *rand.R
 // killInstance kills the process of an instance and returns how many kills that were: 0 where none ran, or where it had
 // ended by itself.
 func (r *run) killInstance(i *instance, f fault) int {
-	l := i.current.Load()
-	if l == nil {
+	p := i.current.Load()
+	if p == nil {
 		return 0
 	}
-	hadEnded := l.endedByItself()
+	hadEnded := p.endedByItself()
 	i.kill()
-	r.bill.recordKill(l)
+	r.bill.recordKill(p)
 	if hadEnded {
-		r.logf("%s ended by itself", l.name)
+		r.logf("%s ended by itself", p.name)
 		if !f.mayPreventStart() {
-			r.reportViolation("%s ended by itself: %s", l.name, l.process.LastStderr())
+			r.reportViolation("%s ended by itself: %s", p.name, p.process.LastStderr())
 		}
 		return 0
 	}
 	r.updateTotals(func(t *Totals) { t.Kills++ })
-	r.logf("%s killed", l.name)
+	r.logf("%s killed", p.name)
 	return 1
 }
 
 // killAtStart starts a process on the instance's data folder and kills it while it is still starting.
 func (r *run) killAtStart(i *instance, after time.Duration) error {
-	args := append([]string{"serve", "--data", r.workDir.Path(i.name), "--listen", "127.0.0.1:0", "--area-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, r.serveArgs()...)
-	p, err := harness.StartProcess(r.workDir, i.name, args...)
+	p, err := harness.LaunchInstance(r.workDir, i.name, harness.AnyPort, r.serveFlags()...)
 	if err != nil {
 		return err
 	}

@@ -319,18 +319,18 @@ func (c *client) revokeKey(ctx context.Context, at *serverProcess, a *account, k
 	c.updateTotals(func(t *Totals) { t.Revocations++ })
 	sleep(ctx, maxRevocationDelay)
 	for _, i := range c.instances {
-		if l := i.current.Load(); l != nil {
-			c.checkRefused(ctx, l, a, k)
+		if p := i.current.Load(); p != nil {
+			c.checkRefused(ctx, p, a, k)
 		}
 	}
 }
 
 // checkRefused sends a request with a revoked key, and reports a violation if it is accepted. An instance that is not
 // available (503, or no answer) is no violation.
-func (c *run) checkRefused(ctx context.Context, at *serverProcess, a *account, k *issuedKey) {
-	got := c.sendAPI(ctx, at, request{account: a, key: k.token, endpoint: "GET /me", method: http.MethodGet, path: "/me"})
+func (r *run) checkRefused(ctx context.Context, at *serverProcess, a *account, k *issuedKey) {
+	got := r.sendAPI(ctx, at, request{account: a, key: k.token, endpoint: "GET /me", method: http.MethodGet, path: "/me"})
 	if got.status != http.StatusUnauthorized && got.status != http.StatusServiceUnavailable && got.status != 0 {
-		c.reportViolation("key %s of %s was revoked %.1f s ago; %s answers it %s", k.id, a.id, time.Since(k.revoked).Seconds(), at.name, got)
+		r.reportViolation("key %s of %s was revoked %.1f s ago; %s answers it %s", k.id, a.id, time.Since(k.revoked).Seconds(), at.name, got)
 	}
 }
 

@@ -107,12 +107,12 @@ func (s *system) mountDisk(ctx context.Context) error {
 	return nil
 }
 
-// serveArgs returns the arguments of `lieudit serve` for this profile.
-func (s *system) serveArgs() (args []string) {
+// serveFlags returns the flags of an instance of this profile.
+func (s *system) serveFlags() []string {
 	if s.profile == Servers {
-		args = append(args, "--eventstore", "esdb+unix://"+s.workDir.SocketPath(nodeName), "--postgres", s.postgres.URL)
+		return append(s.workDir.OnNode(nodeName), "--postgres", s.postgres.URL)
 	}
-	return args
+	return nil
 }
 
 // How long a process may take until it listens: usually, and with few descriptors, where it may never listen.
@@ -129,7 +129,7 @@ func (s *system) start(ctx context.Context, i *instance) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	p, err := harness.StartInstance(ctx, s.workDir.WithMaxDescriptors(limit), i.name, "127.0.0.1:0", s.serveArgs()...)
+	p, err := harness.StartInstance(ctx, s.workDir.WithMaxDescriptors(limit), i.name, harness.AnyPort, s.serveFlags()...)
 	if err != nil {
 		return err
 	}
@@ -140,21 +140,21 @@ func (s *system) start(ctx context.Context, i *instance) error {
 
 // kill kills the instance's process with SIGKILL and returns it; nil: none ran.
 func (i *instance) kill() *serverProcess {
-	l := i.current.Load()
-	if l == nil {
+	p := i.current.Load()
+	if p == nil {
 		return nil
 	}
-	l.killed.Store(true)
-	l.process.Kill()
+	p.killed.Store(true)
+	p.process.Kill()
 	i.current.Store(nil)
-	return l
+	return p
 }
 
 // endedByItself reports whether a process ended without being killed.
-func (l *serverProcess) endedByItself() bool {
+func (p *serverProcess) endedByItself() bool {
 	select {
-	case <-l.process.Exited():
-		return !l.killed.Load()
+	case <-p.process.Exited():
+		return !p.killed.Load()
 	default:
 		return false
 	}
@@ -164,8 +164,8 @@ func (l *serverProcess) endedByItself() bool {
 func (s *system) anyRunning(rng *rand.Rand) *serverProcess {
 	first := rng.IntN(len(s.instances))
 	for n := range s.instances {
-		if l := s.instances[(first+n)%len(s.instances)].current.Load(); l != nil {
-			return l
+		if p := s.instances[(first+n)%len(s.instances)].current.Load(); p != nil {
+			return p
 		}
 	}
 	return nil

@@ -17,13 +17,13 @@ import (
 	"time"
 )
 
-// Postgres is a throw-away Postgres server that listens on a socket in a folder of its own. Like every process of a
-// fleet it ends with the one that started it.
+// Postgres is a throw-away Postgres server that listens on a socket in a folder of its own. Like every process of the
+// harness it ends with the one that started it.
 type Postgres struct {
-	URL string // of its database postgres
+	URL string // of the database postgres
 
 	binDir, dir string
-	credential  *syscall.Credential // who it runs as; nil: as this process
+	credential  *syscall.Credential // of the user it runs as; nil: that of this process
 	server      *exec.Cmd
 	stdin       io.Closer
 }
@@ -68,7 +68,7 @@ func StartPostgres(ctx context.Context, bin string) (_ *Postgres, err error) {
 
 func (c *Postgres) dataDir() string { return filepath.Join(c.dir, "data") }
 
-// serverUser is who the server runs as, which owns dir: Postgres refuses to run as root.
+// serverUser is the user that the server runs as, and makes dir its own. Postgres refuses to run as root.
 func serverUser(dir string) (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -88,7 +88,7 @@ func serverUser(dir string) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, os.Chown(dir, int(uid), int(gid))
 }
 
-// command is one of Postgres's programs, in a process group of its own: a Ctrl-C is not meant for it.
+// command is one of Postgres's programs, in a process group of its own, so that a Ctrl-C does not reach it.
 func (c *Postgres) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.binDir, name), args...)
 	cmd.Dir = c.dir
@@ -117,35 +117,32 @@ func (c *Postgres) Start(ctx context.Context) error {
 }
 
 func (c *Postgres) waitAccepting(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, processTimeout)
-	defer cancel()
-	for exec.CommandContext(ctx, filepath.Join(c.binDir, "pg_isready"), "-q", "-h", c.dir).Run() != nil {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("postgres did not start: %w", ctx.Err())
-		case <-time.After(50 * time.Millisecond):
+	return Retry(ctx, processTimeout, 50*time.Millisecond, func() error {
+		if err := exec.CommandContext(ctx, filepath.Join(c.binDir, "pg_isready"), "-q", "-h", c.dir).Run(); err != nil {
+			return fmt.Errorf("postgres did not start: %w", err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-// Stop ends the server and its connections at once and in good order, and returns when it is gone. Start starts it
-// again.
+// Stop ends the server and its connections at once and in good order, and returns when it has ended. Start starts it again.
 func (c *Postgres) Stop() {
 	if c.server == nil {
 		return
 	}
 	c.stdin.Close()
-	c.server.Wait() // its exit says nothing
+	c.server.Wait() // its exit code says nothing
 	c.server = nil
 }
 
-// Suspend stops every process of the server where it stands; Thaw lets them go on.
+// Suspend stops every process of the server with SIGSTOP, so that it answers nothing. Resume lets them go on.
 func (c *Postgres) Suspend() error { return c.signal(syscall.SIGSTOP) }
 
-// Resume ends Freeze.
+// Resume ends Suspend.
 func (c *Postgres) Resume() error { return c.signal(syscall.SIGCONT) }
 
+// signal sends a signal to the server and to the processes that it started: a suspended parent alone would leave its
+// connections served.
 func (c *Postgres) signal(s syscall.Signal) error {
 	file, err := os.ReadFile(filepath.Join(c.dataDir(), "postmaster.pid"))
 	if err != nil {
@@ -156,7 +153,7 @@ func (c *Postgres) signal(s syscall.Signal) error {
 	if err != nil {
 		return err
 	}
-	if err := syscall.Kill(parent, s); err != nil { // first: a stopped one makes no children
+	if err := syscall.Kill(parent, s); err != nil { // first: a stopped server starts no more processes
 		return err
 	}
 	listed, err := exec.Command("ps", "-o", "pid=", "--ppid", line).Output()
@@ -174,7 +171,7 @@ func (c *Postgres) signal(s syscall.Signal) error {
 // Remove ends the server and removes the cluster.
 func (c *Postgres) Remove() error {
 	if c.server != nil {
-		c.Resume() // a frozen one does not end; one that is not there needs none
+		c.Resume() // a suspended server does not end; that there is none is no matter
 	}
 	c.Stop()
 	return os.RemoveAll(c.dir)

@@ -10,8 +10,8 @@ import (
 	"lieudit/cmd/bench/harness"
 )
 
-// TestAClusterFailsWhenToldAndKeepsItsRows: frozen it is silent, stopped it is gone, and both end.
-func TestAClusterFailsWhenToldAndKeepsItsRows(t *testing.T) {
+// A suspended server is silent, a stopped one is gone, and both outages end.
+func TestPostgresCanBeInterruptedAndKeepsItsRows(t *testing.T) {
 	t.Parallel()
 	bin := harness.FindPostgres()
 	if bin == "" {
@@ -33,8 +33,8 @@ func TestAClusterFailsWhenToldAndKeepsItsRows(t *testing.T) {
 	if _, err := db.Exec(t.Context(), "create table kept (n int)"); err != nil {
 		t.Fatal(err)
 	}
-	asked := func(patience time.Duration) error {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+	insert := func(timeout time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		defer cancel()
 		_, err := db.Exec(ctx, "insert into kept values (1)")
 		return err
@@ -44,14 +44,14 @@ func TestAClusterFailsWhenToldAndKeepsItsRows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if asked(100*time.Millisecond) == nil {
-		t.Error("a frozen server answers")
+	if insert(100*time.Millisecond) == nil {
+		t.Error("a suspended server answers")
 	}
 	if err := c.Resume(); err != nil {
 		t.Fatal(err)
 	}
 	c.Stop()
-	if asked(time.Minute) == nil {
+	if insert(time.Minute) == nil {
 		t.Error("a stopped server answers")
 	}
 	if err := c.Start(t.Context()); err != nil {
@@ -60,7 +60,7 @@ func TestAClusterFailsWhenToldAndKeepsItsRows(t *testing.T) {
 	if db, err = pgx.Connect(t.Context(), c.URL); err != nil {
 		t.Fatal(err)
 	}
-	if err := asked(time.Minute); err != nil {
-		t.Errorf("started again, its table is not there: %v", err)
+	if err := insert(time.Minute); err != nil {
+		t.Errorf("after a restart its table is not there: %v", err)
 	}
 }

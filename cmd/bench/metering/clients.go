@@ -6,33 +6,35 @@ import (
 	"sync"
 	"time"
 
-	"lieudit/cmd/bench/loadclient"
+	"lieudit/cmd/bench/measure"
 )
 
-// runClients lets all clients ask until every request is answered.
+// runClients runs all clients until every request is answered.
 func (r *run) runClients(ctx context.Context) {
 	var clients sync.WaitGroup
-	for _, p := range r.instances {
+	for _, in := range r.instances {
 		for i := range r.Connections {
-			c := &client{run: r, instance: p, latencies: &p.latencies[i]}
+			c := &client{run: r, instance: in, latencies: in.latencies[i]}
 			clients.Go(func() { c.sendAll(ctx) })
 		}
 	}
 	clients.Wait()
 }
 
-// client asks one instance, over one connection at a time.
+// client sends requests to one instance, over one connection at a time.
 type client struct {
 	*run
 	instance  *instance
-	latencies *loadclient.Latencies
-	conn      *loadclient.Client // nil: not connected
-	process   *process           // that the line leads to
+	latencies *measure.Latencies
+	conn      *measure.Client // nil: not connected
+	process   *process        // that conn leads to
 }
 
-// retryPause is how long a client waits before it tries again.
+// retryPause is how long a client waits before it sends a request again.
 const retryPause = 5 * time.Millisecond
 
+// sendAll takes requests off the common number until none is left, and sends each until it is answered. A client whose
+// instance is down waits for it: each instance has its own clients, which do not change to another.
 func (c *client) sendAll(ctx context.Context) {
 	defer c.disconnect()
 	for c.unsent.Add(-1) >= 0 {
@@ -46,7 +48,8 @@ func (c *client) sendAll(ctx context.Context) {
 	}
 }
 
-// sendOnce sends a request and says whether it was answered.
+// sendOnce sends a request and reports whether it was answered. After a broken connection nobody knows whether the request
+// was counted; after a 503 it was not, or its refund follows.
 func (c *client) sendOnce(ctx context.Context) bool {
 	if c.conn == nil && !c.connect(ctx) {
 		return false
@@ -66,7 +69,7 @@ func (c *client) sendOnce(ctx context.Context) bool {
 		c.process.served.Add(1)
 		c.process.openRefunds.Store(0)
 		c.served.Add(1)
-		*c.latencies = append(*c.latencies, time.Since(began))
+		c.latencies.Record(time.Since(began))
 	case status == http.StatusTooManyRequests:
 		c.process.refused.Add(1)
 		c.firstRefusal.CompareAndSwap(0, int64(time.Since(c.began)))
@@ -76,11 +79,11 @@ func (c *client) sendOnce(ctx context.Context) bool {
 	return true
 }
 
-// connect reaches the instance's present life. That it is still the present one afterwards means that no other
-// listened in between.
+// connect connects to the instance's present process. If that is still the present one afterwards, no other process listened
+// at the address meanwhile.
 func (c *client) connect(ctx context.Context) bool {
 	c.process = c.instance.current.Load()
-	conn, err := loadclient.Dial(ctx, c.process.address)
+	conn, err := measure.Dial(ctx, c.process.address)
 	if err != nil {
 		return false
 	}

@@ -1,14 +1,19 @@
 package metering
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
 	"time"
 
-	"lieudit/cmd/bench/loadclient"
+	"lieudit/eventstore"
+	"lieudit/eventstore/esdb"
+	"lieudit/schemas/event"
+	"lieudit/schemas/ledger"
 )
 
-// Report is what came of a trial.
+// Report is the result of a run.
 type Report struct {
 	Seed       uint64     `json:"seed"`
 	Cap        int64      `json:"cap"`
@@ -16,20 +21,20 @@ type Report struct {
 	Served     int64      `json:"served"`      // of these, 200
 	Refused    int64      `json:"refused_429"` // of these, 429
 	Retried    int64      `json:"tried_again"` // answers of 503 and connections that broke
-	Counted    int64      `json:"counted"`     // by the log, in the end
+	Counted    int64      `json:"counted"`     // by the log
 	Events     int64      `json:"events"`      // of usage on the log
 	Ticks      int64      `json:"ticks"`
 	VoidTicks  int64      `json:"ticks_void"`
-	Refunded   int64      `json:"refunded"` // requests that were refused after all
+	Refunded   int64      `json:"refunded"` // requests whose tick was refunded
 	Seconds    float64    `json:"seconds"`
-	PerSecond  float64    `json:"served_per_second"` // until the first was refused
+	PerSecond  float64    `json:"served_per_second"` // until the first 429
 	Instances  []Instance `json:"instances"`
 	Processes  []Process  `json:"lives"`
 	Incidents  []Incident `json:"incidents"`
 	Violations []string   `json:"violations"`
 }
 
-// Instance is one instance, all its lives together.
+// Instance is the sum over all processes of an instance.
 type Instance struct {
 	Name   string  `json:"name"`
 	Served int64   `json:"served"`
@@ -46,19 +51,19 @@ type Process struct {
 	Counted          int64  `json:"counted"`
 	BilledUnanswered int64  `json:"billed_unanswered"`
 	InFlight         int64  `json:"in_flight"` // requests that its end left without an answer
-	OpenRefunds      int64  `json:"open"`      // requests told 503 whose tick it cannot have taken back before its end
+	OpenRefunds      int64  `json:"open"`      // requests answered with 503 whose tick it may not have refunded before its end
 }
 
-// buildReport holds what clients were answered against what the log says.
+// buildReport compares what clients were answered with what the log says.
 func (r *run) buildReport(totals *logTotals, took time.Duration) Report {
 	rep := Report{
 		Seed: r.Seed, Cap: r.Cap, Served: r.served.Load(), Events: totals.events, Ticks: totals.ticks, VoidTicks: totals.void,
 		Refunded: totals.refunded, Seconds: took.Seconds(), Incidents: r.incidents, Violations: []string{},
 	}
-	for _, p := range r.instances {
-		rep.Instances = append(rep.Instances, p.summary())
-		for _, l := range p.processes {
-			rep.addProcess(l, totals, int64(r.Connections))
+	for _, i := range r.instances {
+		rep.Instances = append(rep.Instances, i.summary())
+		for _, p := range i.processes {
+			rep.addProcess(p, totals, int64(r.Connections))
 		}
 	}
 	until := took
@@ -71,43 +76,43 @@ func (r *run) buildReport(totals *logTotals, took time.Duration) Report {
 	return rep
 }
 
-func (p *instance) summary() Instance {
-	all := loadclient.Latencies(slices.Concat(p.latencies...))
-	all.Sort()
-	ms := func(share float64) float64 { return float64(all.Quantile(share).Microseconds()) / 1000 }
-	return Instance{p.name, int64(len(all)), ms(0.5), ms(0.99)}
+// summary merges the latencies of all connections into those of the first. It may be called once.
+func (i *instance) summary() Instance {
+	i.latencies[0].Merge(i.latencies[1:]...)
+	f := i.latencies[0].Figure()
+	return Instance{i.name, int64(f.Samples), f.P50, f.P99}
 }
 
-// addProcess judges one life: what it served is counted, and no more than what its end may have left unanswered besides.
-func (rep *Report) addProcess(l *process, totals *logTotals, connections int64) {
+// addProcess checks one process: what it served is counted, and beyond that at most what its end may have left unanswered.
+func (rep *Report) addProcess(p *process, totals *logTotals, connections int64) {
 	v := Process{
-		Name: l.name, InstanceID: totals.instanceByKey[l.key], Killed: l.killed, Served: l.served.Load(),
-		Counted: totals.countedByKey[l.key], InFlight: l.broken.Load(),
+		Name: p.name, InstanceID: totals.instanceByKey[p.key], Killed: p.killed, Served: p.served.Load(),
+		Counted: totals.countedByKey[p.key], InFlight: p.broken.Load(),
 	}
-	if l.killed {
-		v.OpenRefunds = min(l.openRefunds.Load(), connections)
+	if p.killed {
+		v.OpenRefunds = min(p.openRefunds.Load(), connections)
 	}
 	v.BilledUnanswered = v.Counted - v.Served
-	rep.Refused += l.refused.Load()
-	rep.Retried += l.unavailable.Load() + l.broken.Load()
+	rep.Refused += p.refused.Load()
+	rep.Retried += p.unavailable.Load() + p.broken.Load()
 	rep.Counted += v.Counted
 	switch {
 	case v.BilledUnanswered < 0:
-		rep.addViolation("%s: %d requests were served that the log does not count", l.name, -v.BilledUnanswered)
+		rep.addViolation("%s: %d requests were served that the log does not count", p.name, -v.BilledUnanswered)
 	case v.BilledUnanswered > v.InFlight+v.OpenRefunds:
-		rep.addViolation("%s: %d requests are billed without an answer, no more than %d can have been on their way", l.name, v.BilledUnanswered, v.InFlight+v.OpenRefunds)
-	case !l.killed && v.InstanceID != "" && !totals.endedInstances[v.InstanceID]:
-		rep.addViolation("%s: it ended in good order, but does not say so on the log", l.name)
+		rep.addViolation("%s: %d requests are billed without an answer, no more than %d can have been on their way", p.name, v.BilledUnanswered, v.InFlight+v.OpenRefunds)
+	case !p.killed && v.InstanceID != "" && !totals.endedInstances[v.InstanceID]:
+		rep.addViolation("%s: it ended in good order, but does not say so on the log", p.name)
 	}
-	if n := l.unexpected.Load(); n > 0 {
-		rep.addViolation("%s: %d answers are neither 200 nor 429 nor 503", l.name, n)
+	if n := p.unexpected.Load(); n > 0 {
+		rep.addViolation("%s: %d answers are neither 200 nor 429 nor 503", p.name, n)
 	}
-	if v.InstanceID != "" || v.Served > 0 || l.killed {
+	if v.InstanceID != "" || v.Served > 0 || p.killed {
 		rep.Processes = append(rep.Processes, v)
 	}
 }
 
-// checkTotals judges all lives together.
+// checkTotals checks the sums over all processes.
 func (rep *Report) checkTotals(maxCounted, requests int64, chaos bool) {
 	switch {
 	case rep.Served > rep.Cap:
@@ -124,4 +129,79 @@ func (rep *Report) checkTotals(maxCounted, requests int64, chaos bool) {
 
 func (rep *Report) addViolation(format string, args ...any) {
 	rep.Violations = append(rep.Violations, fmt.Sprintf(format, args...))
+}
+
+// logTotals is what the log says.
+type logTotals struct {
+	countedByKey   map[string]int64  // requests
+	instanceByKey  map[string]string // the id of the instance that counted for the key
+	endedInstances map[string]bool   // instances that appended that they ended
+	maxCounted     int64             // requests of the account, the most at any position of the log
+	events         int64             // of usage
+	ticks, void    int64             // void: the ticks that do not count
+	refunded       int64             // requests
+}
+
+// foldLog folds the whole log of a node, as the service folds it.
+func foldLog(ctx context.Context, socket string) (_ *logTotals, err error) {
+	store, err := esdb.Open(ctx, "esdb+unix://"+socket, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	totals := &logTotals{countedByKey: map[string]int64{}, instanceByKey: map[string]string{}, endedInstances: map[string]bool{}}
+	periods := map[string]*ledger.PeriodUsage{}
+	for signal, err := range store.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{"usage", "incarnation"}) {
+		if err != nil {
+			return nil, fmt.Errorf("read the log: %w", err)
+		}
+		if signal.Kind != eventstore.EventAppeared {
+			continue
+		}
+		e, err := event.Decode(signal.Event.Type, signal.Event.Data)
+		if err != nil {
+			return nil, err
+		}
+		totals.applyRecord(periods, signal.Event, e)
+	}
+	for _, period := range periods {
+		for at, n := range period.Lines {
+			totals.countedByKey[at.Key] += n
+		}
+	}
+	return totals, nil
+}
+
+// applyRecord folds one event with the fold of the service (package ledger), which says of each tick whether it counts. That
+// keeps this test from a second opinion on the rules; that the answers agree with the fold is what it proves.
+func (t *logTotals) applyRecord(periods map[string]*ledger.PeriodUsage, r eventstore.RecordedEvent, e event.Event) {
+	switch e := e.(type) {
+	case event.InstanceStarted:
+		return
+	case event.InstanceEnded:
+		t.endedInstances[e.InstanceID] = true
+		return
+	}
+	period := periods[r.Stream]
+	if period == nil {
+		period = ledger.NewPeriodUsage()
+		periods[r.Stream] = period
+	}
+	verdict := period.Apply(e, r.Time)
+	t.events++
+	t.maxCounted = max(t.maxCounted, period.Used(period.Contract))
+	switch e := e.(type) {
+	case event.UsageTicked:
+		t.ticks++
+		if verdict != ledger.Counted {
+			t.void++
+		}
+		for _, c := range e.Counts {
+			t.instanceByKey[c.Key] = e.InstanceID
+		}
+	case event.UsageRefunded:
+		for _, c := range e.Counts {
+			t.refunded += c.Requests
+		}
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWhatIsNotExactIsAViolation: one life that served 10 is held against a log that says something else.
+// One process served 10 requests, and the log says something else.
 func TestWhatIsNotExactIsAViolation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -23,7 +23,7 @@ func TestWhatIsNotExactIsAViolation(t *testing.T) {
 		"refused more than can have waited":   {counted: 15, served: 10, open: 9, killed: true, want: "no more than 4"},
 		"no word of its end":                  {counted: 10, served: 10, want: "does not say so"},
 	} {
-		l := &process{name: "a life", key: "k", killed: c.killed}
+		l := &process{name: "a process", key: "k", killed: c.killed}
 		l.served.Store(c.served)
 		l.broken.Store(c.broken)
 		l.openRefunds.Store(c.open)

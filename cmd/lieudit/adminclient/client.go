@@ -1,6 +1,9 @@
-// Package adminclient is a client of the customer area, and of the API that customers use: it sends requests with a
-// token, follows the cursors of lists and turns refusals into errors that people can read. It keeps the JSON as it came,
-// so that a program that pipes it on loses nothing.
+// Package adminclient is the HTTP client of the command line, for the customer area and for the API. It sends requests
+// with a token, follows the cursors of lists and turns refusals into errors that people can read. Its constraint: JSON
+// stays as the service sent it, so that a program that pipes it on loses nothing.
+//
+// New or NewAPI makes a Client; Get, Post, Put, List, PostForList and Download send one request, or one for each page. No
+// answer at all is an *UnreachableError, any status but 2xx an *APIError.
 package adminclient
 
 import (
@@ -10,35 +13,37 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 )
 
-// BasePath is where the customer area begins on its listener, APIPath where the API does on its.
+// Base paths of the customer area and the API on their listeners.
 const (
 	CustomerAreaPath = "/customer-area/v1"
 	APIPath          = "/services/v1"
 )
 
 const (
-	requestTimeout   = time.Minute // for one answer
-	maxResponseBytes = 64 << 20
+	requestTimeout   = time.Minute // of one request, its answer included
+	maxResponseBytes = 64 << 20    // of an answer that is read whole
 )
 
-// Client asks one customer area, or one API, with one token. It is safe for concurrent use.
+// Client sends requests to one customer area or one API with one token. It is safe for concurrent use.
 type Client struct {
 	address, basePath, token string
 	httpClient               *http.Client
 }
 
-// New makes a client of the customer area whose listener is at address, such as http://127.0.0.1:8081.
+// New returns a client of the customer area whose listener is at address, such as http://127.0.0.1:8081.
 func New(address, token string) (*Client, error) { return newClient(address, CustomerAreaPath, token) }
 
-// NewAPI makes a client of the API whose listener is at address, such as http://127.0.0.1:8080, with a secret key.
+// NewAPI returns a client of the API whose listener is at address, such as http://127.0.0.1:8080, with a secret key.
 func NewAPI(address, key string) (*Client, error) { return newClient(address, APIPath, key) }
 
+// newClient accepts an address with or without the base path, as people copy it from the service's output.
 func newClient(address, path, token string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -50,13 +55,13 @@ func newClient(address, path, token string) (*Client, error) {
 		token:    token,
 		httpClient: &http.Client{
 			Timeout: requestTimeout,
-			// A token is not carried elsewhere.
+			// A redirect is returned as it is: following one would send the token elsewhere.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
 }
 
-// WithoutTimeout is the client with all the time that an answer takes.
+// WithoutTimeout returns a copy of the client that waits for an answer as long as the context allows.
 func (c *Client) WithoutTimeout() *Client {
 	copied, unlimited := *c, *c.httpClient
 	unlimited.Timeout = 0
@@ -64,7 +69,8 @@ func (c *Client) WithoutTimeout() *Client {
 	return &copied
 }
 
-// JoinPath joins segments, each escaped, to a path of the API; verb, when there is one, ends it behind a colon.
+// JoinPath joins segments to a path, each escaped: JoinPath("close", "accounts", "a") is /accounts/a:close. An empty verb
+// adds nothing.
 func JoinPath(verb string, segments ...string) string {
 	var path strings.Builder
 	for _, s := range segments {
@@ -94,27 +100,26 @@ func (c *Client) Put(ctx context.Context, path string, body any) (json.RawMessag
 	return c.sendJSON(ctx, http.MethodPut, path, body)
 }
 
-// List yields the results of a list, page after page until the last. After an error it ends.
+// List yields the results of a list, page after page until the last. An error is yielded last.
 func (c *Client) List(ctx context.Context, path string, query url.Values) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		query = cloneQuery(query)
+		pageQuery := url.Values{} // of this run of the iterator
+		maps.Copy(pageQuery, query)
 		for cursor, more := "", true; more; more = cursor != "" {
-			page, err := c.fetchPage(ctx, path, query, cursor)
+			page, err := c.fetchPage(ctx, path, pageQuery, cursor)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			for _, r := range page.Results {
-				if !yield(r, nil) {
-					return
-				}
+			if !page.yieldResults(yield) {
+				return
 			}
 			cursor = page.Cursor
 		}
 	}
 }
 
-// PostForList sends a body and yields the results of the list that is the answer.
+// PostForList sends a body and yields the results of the list in the answer. An error is the only thing yielded.
 func (c *Client) PostForList(ctx context.Context, path string, body any) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		var p listPage
@@ -126,19 +131,27 @@ func (c *Client) PostForList(ctx context.Context, path string, body any) iter.Se
 			yield(nil, err)
 			return
 		}
-		for _, r := range p.Results {
-			if !yield(r, nil) {
-				return
-			}
-		}
+		p.yieldResults(yield)
 	}
 }
 
+// listPage is one page of a list. Cursor is "" on the last one.
 type listPage struct {
 	Results []json.RawMessage `json:"results"`
 	Cursor  string            `json:"curseur"`
 }
 
+// yieldResults is false when yield asked for no more.
+func (p listPage) yieldResults(yield func(json.RawMessage, error) bool) bool {
+	for _, r := range p.Results {
+		if !yield(r, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// fetchPage reads one page. A list whose cursor does not change would never end: that is an error.
 func (c *Client) fetchPage(ctx context.Context, path string, query url.Values, cursor string) (listPage, error) {
 	var p listPage
 	if cursor != "" {
@@ -157,15 +170,7 @@ func (c *Client) fetchPage(ctx context.Context, path string, query url.Values, c
 	return p, nil
 }
 
-func cloneQuery(query url.Values) url.Values {
-	out := url.Values{}
-	for k, v := range query {
-		out[k] = v
-	}
-	return out
-}
-
-// Download writes what is at a path as it comes, whatever it is.
+// Download copies the body at a path to out while it arrives.
 func (c *Client) Download(ctx context.Context, path string, query url.Values, out io.Writer) error {
 	resp, err := c.sendRequest(ctx, http.MethodGet, path+"?"+query.Encode(), nil)
 	if err != nil {
@@ -178,7 +183,7 @@ func (c *Client) Download(ctx context.Context, path string, query url.Values, ou
 	return nil
 }
 
-// sendRequest sends a request. An answer that is no success is an error.
+// sendRequest sends a request and returns an answer of status 2xx, whose body the caller closes.
 func (c *Client) sendRequest(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	req, err := c.newRequest(ctx, method, path, body)
 	if err != nil {
@@ -191,23 +196,32 @@ func (c *Client) sendRequest(ctx context.Context, method, path string, body any)
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
 	}
-	defer resp.Body.Close()
-	responseBody, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseBytes))
+	responseBody, err := readBody(resp, method, path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer of %s %s: %w", method, path, err)
+		return nil, err
 	}
 	return nil, newAPIError(resp.StatusCode, path, responseBody)
 }
 
+// readBody reads and closes the body of an answer, at most maxResponseBytes of it.
+func readBody(resp *http.Response, method, path string) ([]byte, error) {
+	defer resp.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseBytes))
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer of %s %s: %w", method, path, err)
+	}
+	return content, nil
+}
+
+// sendJSON sends a request whose answer must be JSON: another answer comes from a server that is not lieudit.
 func (c *Client) sendJSON(ctx context.Context, method, path string, body any) (json.RawMessage, error) {
 	resp, err := c.sendRequest(ctx, method, path, body)
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
-	responseBody, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseBytes))
+	responseBody, err := readBody(resp, method, path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer of %s %s: %w", method, path, err)
+		return nil, err
 	}
 	if !json.Valid(responseBody) {
 		return nil, fmt.Errorf("the answer of %s %s is no JSON: is this a lieudit service?", method, path)
@@ -215,6 +229,7 @@ func (c *Client) sendJSON(ctx context.Context, method, path string, body any) (j
 	return responseBody, nil
 }
 
+// newRequest builds a request with the token. A nil body sends none.
 func (c *Client) newRequest(ctx context.Context, method, path string, body any) (*http.Request, error) {
 	var content io.Reader
 	if body != nil {

@@ -20,7 +20,7 @@ func TestJoinPathEscapesEachSegment(t *testing.T) {
 		{"", []string{"accounts", "é ?#"}, "/accounts/%C3%A9%20%3F%23"},
 	} {
 		if got := adminclient.JoinPath(c.verb, c.segments...); got != c.want {
-			t.Errorf("Path(%q, %q): got %s, want %s", c.verb, c.segments, got, c.want)
+			t.Errorf("JoinPath(%q, %q): got %s, want %s", c.verb, c.segments, got, c.want)
 		}
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/cmd/terminal"
 	"lieudit/schemas/body"
 	"lieudit/schemas/body/shape"
 	"lieudit/schemas/plan"
 )
 
 func (p Program) accountCommand() *cli.Command {
-	return newGroup("account", "Open, list, change, close and erase accounts",
+	return terminal.NewGroup("account", "Open, list, change, close and erase accounts",
 		p.accountOpenCommand(), p.accountListCommand(), p.accountShowCommand(), p.accountPlanCommand(), p.accountAgencyCommand(), p.accountCloseCommand(), p.accountEraseCommand())
 }
 
@@ -39,7 +40,7 @@ func (p Program) accountOpenCommand() *cli.Command {
   lieudit account open "Agence Gévaudan" --plan BUSINESS --id gevaudan --quota 3000000 --start 2026-11-15
   id=$(lieudit account open "Camping du Lot" --plan BUSINESS --agency-of gevaudan)`,
 		Flags: p.areaFlags(
-			&cli.StringFlag{Name: "plan", Required: true, Usage: "`PLAN`: " + strings.Join(planNames(), ", "), Validator: oneOf(planNames()...)},
+			&cli.StringFlag{Name: "plan", Required: true, Usage: "`PLAN`: " + strings.Join(planNames(), ", "), Validator: terminal.OneOf(planNames()...)},
 			&cli.StringFlag{Name: "id", Usage: "`ID` of the account, a-z, 0-9 and -; chosen by the service when left out"},
 			quotaFlag(),
 			&cli.StringFlag{Name: "start", Usage: "first `DAY` of the first period, as 2026-11-21, not after today; today when left out"},
@@ -60,7 +61,7 @@ func openAccount(ctx context.Context, s areaSession) error {
 	if start := s.String("start"); start != "" {
 		day, err := plan.ParseDate(start)
 		if err != nil {
-			return newUsageError(s.Command, "--start: %v", err)
+			return terminal.NewUsageError(s.Command, "--start: %v", err)
 		}
 		request.Anchor = day
 	}
@@ -73,12 +74,12 @@ func openAccount(ctx context.Context, s areaSession) error {
 
 func (s areaSession) printOpenedAccount(a body.Account) error {
 	if !s.IsTerminal {
-		return s.printLine("%s", a.ID)
+		return s.PrintLine("%s", a.ID)
 	}
 	if err := s.printAccount(a); err != nil {
 		return err
 	}
-	return s.printLine("\nNow give it a key: lieudit key issue %s", a.ID)
+	return s.PrintLine("\nNow give it a key: lieudit key issue %s", a.ID)
 }
 
 func parsePlan(text string) plan.Name { return plan.Name(strings.ToUpper(text)) }
@@ -140,7 +141,7 @@ func (s areaSession) printAccountResponse(raw json.RawMessage, err error) error 
 }
 
 func (s areaSession) printAccount(a body.Account) error {
-	return s.printFields(
+	return s.PrintFields(
 		"account", a.ID,
 		"name", a.Name,
 		"plan", string(a.Plan),
@@ -172,8 +173,8 @@ func (p Program) accountPlanCommand() *cli.Command {
 		Flags: p.areaFlags(quotaFlag()),
 		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
 			id, name := s.Args().Get(0), s.Args().Get(1)
-			if err := oneOf(planNames()...)(name); err != nil {
-				return newUsageError(s.Command, "PLAN %q: %v", name, err)
+			if err := terminal.OneOf(planNames()...)(name); err != nil {
+				return terminal.NewUsageError(s.Command, "PLAN %q: %v", name, err)
 			}
 			raw, err := s.client.Post(ctx, adminclient.JoinPath("plan", "accounts", id), body.ChangePlan{Plan: parsePlan(name), Quota: s.Int64("quota")})
 			return s.printAccountResponse(raw, err)
@@ -204,7 +205,7 @@ func changeAgency(ctx context.Context, s areaSession) error {
 	join := s.String("join")
 	switch {
 	case join != "" && s.Bool("leave"):
-		return newUsageError(s.Command, "--join and --leave exclude each other")
+		return terminal.NewUsageError(s.Command, "--join and --leave exclude each other")
 	case join != "":
 		request.Agency = shape.Nullable[string]{IsGiven: true, Value: &join}
 	case s.Bool("leave"):
@@ -242,5 +243,13 @@ func (p Program) accountEraseCommand() *cli.Command {
 			raw, err := s.client.Post(ctx, adminclient.JoinPath("erase", "accounts", s.Args().First()), body.EraseAccount{Reason: s.String("reason")})
 			return s.printAccountResponse(raw, err)
 		}),
+	}
+}
+
+// quotaFlag takes no 0, which the API would read as left out.
+func quotaFlag() cli.Flag {
+	return &cli.Int64Flag{
+		Name: "quota", Usage: "`REQUESTS` a month; the plan's own number when left out", HideDefault: true,
+		Validator: func(n int64) error { return terminal.AtLeastOne(int(n)) },
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"lieudit/cmd/terminal"
 	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
 )
@@ -38,7 +39,7 @@ func adjustUsage(ctx context.Context, s areaSession) error {
 	for name, day := range map[string]*plan.Date{"period": &request.Period, "day": &request.Day} {
 		var err error
 		if *day, err = plan.ParseDate(s.String(name)); err != nil {
-			return newUsageError(s.Command, "--%s: %v", name, err)
+			return terminal.NewUsageError(s.Command, "--%s: %v", name, err)
 		}
 	}
 	raw, err := s.client.Post(ctx, "/usage:adjust", request)
@@ -46,6 +47,6 @@ func adjustUsage(ctx context.Context, s areaSession) error {
 		return err
 	}
 	return printOne(s, raw, func(l body.BilledLine) error {
-		return s.printLine("%s, %s, %s, %s: %d requests", sanitizeText(l.Account), l.Day, sanitizeText(l.Key), sanitizeText(l.Endpoint), l.Requests)
+		return s.PrintLine("%s, %s, %s, %s: %d requests", terminal.SanitizeText(l.Account), l.Day, terminal.SanitizeText(l.Key), terminal.SanitizeText(l.Endpoint), l.Requests)
 	})
 }

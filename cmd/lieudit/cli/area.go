@@ -18,6 +18,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/cmd/terminal"
 )
 
 // areaSession is a command's work with the customer area: its flags and words, and the API it asks.
@@ -36,7 +37,7 @@ func (p Program) areaAction(action func(context.Context, areaSession) error) cli
 		}
 		client, err := adminclient.New(c.String("area"), secret)
 		if err != nil {
-			return newUsageError(c, "--area: %v", err)
+			return terminal.NewUsageError(c, "--area: %v", err)
 		}
 		return action(ctx, areaSession{c, p, client})
 	}
@@ -44,8 +45,8 @@ func (p Program) areaAction(action func(context.Context, areaSession) error) cli
 
 // areaFlags are the flags of every command that works with the customer area, after its own.
 func (p Program) areaFlags(commandFlags ...cli.Flag) []cli.Flag {
-	area := p.stringFlag("area", "http://127.0.0.1:8081", "`URL` of the customer area")
-	file := p.stringFlag("token-file", "", "`FILE` with the customer-area token, - for standard input; else LIEUDIT_TOKEN holds it")
+	area := p.StringFlag("area", "http://127.0.0.1:8081", "`URL` of the customer area")
+	file := p.StringFlag("token-file", "", "`FILE` with the customer-area token, - for standard input; else LIEUDIT_TOKEN holds it")
 	file.DefaultText, file.TakesFile = "operator-token in ./lieudit-data or $LIEUDIT_DATA", true
 	return append(commandFlags, area, file, &cli.BoolFlag{Name: "json", Usage: "print the API's own JSON; of lists, one line each"})
 }
@@ -120,7 +121,7 @@ func printList[T any](ctx context.Context, s areaSession, path string, query url
 }
 
 func printResults[T any](s areaSession, results iter.Seq2[json.RawMessage, error], headers []string, row func(T) []string) error {
-	t := table{headers}
+	t := terminal.Table{headers}
 	for raw, err := range results {
 		if err != nil {
 			return err
@@ -136,7 +137,7 @@ func printResults[T any](s areaSession, results iter.Seq2[json.RawMessage, error
 	if s.Bool("json") {
 		return nil
 	}
-	return s.printTable(t)
+	return s.PrintTable(t)
 }
 
 func (s areaSession) printRawJSON(raw json.RawMessage) error {

@@ -10,11 +10,12 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/cmd/terminal"
 	"lieudit/schemas/body"
 )
 
 func (p Program) auditCommand() *cli.Command {
-	return newGroup("audit", "What happened to an account, and how it stood at any instant",
+	return terminal.NewGroup("audit", "What happened to an account, and how it stood at any instant",
 		p.auditLogCommand(), p.auditStateCommand())
 }
 
@@ -28,9 +29,9 @@ func (s areaSession) auditedAccount() (string, error) {
 	fromFlag, fromArgument := s.String("account"), s.Args().First()
 	switch {
 	case fromFlag == "" && fromArgument == "":
-		return "", newUsageError(s.Command, "ACCOUNT is missing: %s ACCOUNT", s.FullName())
+		return "", terminal.NewUsageError(s.Command, "ACCOUNT is missing: %s ACCOUNT", s.FullName())
 	case fromFlag != "" && fromArgument != "" && fromFlag != fromArgument:
-		return "", newUsageError(s.Command, "two accounts are named: %s and %s", fromArgument, fromFlag)
+		return "", terminal.NewUsageError(s.Command, "two accounts are named: %s and %s", fromArgument, fromFlag)
 	case fromFlag != "":
 		return fromFlag, nil
 	}
@@ -50,7 +51,7 @@ func (p Program) auditLogCommand() *cli.Command {
   lieudit audit log mende --json > mende.ndjson`,
 		Flags: p.areaFlags(
 			accountFlag(),
-			&cli.StringFlag{Name: "kind", Usage: "`KIND`: keys or sites, only what concerns them", Validator: oneOf("keys", "sites")},
+			&cli.StringFlag{Name: "kind", Usage: "`KIND`: keys or sites, only what concerns them", Validator: terminal.OneOf("keys", "sites")},
 			&cli.StringFlag{Name: "subject", Usage: "only what is about `SUBJECT`: the id of a key, the code of a referential, or code/external_id for a site"},
 			&cli.StringFlag{Name: "from", Usage: "nothing before this `TIME`"},
 			&cli.StringFlag{Name: "to", Usage: "only what is before this `TIME`"},
@@ -90,7 +91,7 @@ func (s areaSession) timeRangeQuery() (url.Values, error) {
 	for _, name := range []string{"from", "to"} {
 		t, err := s.parseInstant(s.String(name))
 		if err != nil {
-			return nil, newUsageError(s.Command, "--%s: %v", name, err)
+			return nil, terminal.NewUsageError(s.Command, "--%s: %v", name, err)
 		}
 		if !t.IsZero() {
 			query.Set(name, t.Format(time.RFC3339Nano))
@@ -107,7 +108,7 @@ func (s areaSession) printAuditLine(i body.Incident) error {
 	if i.Reason != "" {
 		text += fmt.Sprintf(" (%s)", i.Reason)
 	}
-	return s.printLine("%s  %s", s.formatExactTime(i.Time), sanitizeText(text))
+	return s.PrintLine("%s  %s", s.formatExactTime(i.Time), terminal.SanitizeText(text))
 }
 
 func (p Program) auditStateCommand() *cli.Command {
@@ -134,7 +135,7 @@ func printAuditState(ctx context.Context, s areaSession) error {
 	}
 	at, err := s.parseInstant(s.String("as-of"))
 	if err != nil {
-		return newUsageError(s.Command, "--as-of: %v", err)
+		return terminal.NewUsageError(s.Command, "--as-of: %v", err)
 	}
 	query := url.Values{}
 	if !at.IsZero() {
@@ -148,7 +149,7 @@ func printAuditState(ctx context.Context, s areaSession) error {
 }
 
 func (session areaSession) printState(s body.State) error {
-	err := session.printFields(
+	err := session.PrintFields(
 		"account", s.Account,
 		"as of", session.formatExactTime(s.AsOf),
 		"name", s.Name,
@@ -165,15 +166,15 @@ func (session areaSession) printState(s body.State) error {
 		return err
 	}
 	if len(s.Keys) == 0 {
-		return session.printLine("\nNo valid key.")
+		return session.PrintLine("\nNo valid key.")
 	}
-	t := table{{"KEY", "KIND", "BEGINS AND ENDS", "LABEL", "ISSUED", "BY", "ORIGINS"}}
+	t := terminal.Table{{"KEY", "KIND", "BEGINS AND ENDS", "LABEL", "ISSUED", "BY", "ORIGINS"}}
 	for _, k := range s.Keys {
 		row := session.keyRow(k)
 		t = append(t, append(row[:6:6], row[9]))
 	}
-	if err := session.printLine("\nValid keys:"); err != nil {
+	if err := session.PrintLine("\nValid keys:"); err != nil {
 		return err
 	}
-	return session.printTable(t)
+	return session.PrintTable(t)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"lieudit/cmd/terminal"
 	"lieudit/queries/address/commune"
 	"lieudit/queries/address/specimen"
 )
@@ -25,7 +26,7 @@ shows it. The same count and seed give the same bytes.
   lieudit ban generate --addresses 100000 --out specimen.csv.gz
   lieudit ban generate --addresses 26000000 --seed 7 --out - | gzip >france.csv.gz`,
 		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "addresses", Value: 100_000, Usage: "`HOW MANY` rows", Validator: validateAtLeastOne},
+			&cli.IntFlag{Name: "addresses", Value: 100_000, Usage: "`HOW MANY` rows", Validator: terminal.AtLeastOne},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides what is invented"},
 			&cli.StringFlag{Name: "out", Required: true, Usage: "`FILE`, compressed when it ends in .gz; - for standard output", TakesFile: true},
 		},
@@ -42,11 +43,11 @@ func (p Program) generateAddresses(ctx context.Context, c *cli.Command) (err err
 	if err != nil {
 		return err
 	}
-	total, bar := c.Int("addresses"), p.newProgressBar()
+	total, bar := c.Int("addresses"), p.NewProgressBar()
 	err = specimen.Write(ctx, out, communes, specimen.Order{Addresses: total, Seed: c.Uint64("seed"), Progress: func(rows int) {
-		bar.update(fmt.Sprintf("%s of %s rows", groupThousands(rows), groupThousands(total)), int64(rows), int64(total))
+		bar.Update(fmt.Sprintf("%s of %s rows", terminal.GroupThousands(rows), terminal.GroupThousands(total)), int64(rows), int64(total))
 	}})
-	bar.clear()
+	bar.Clear()
 	return out.finish(err)
 }
 

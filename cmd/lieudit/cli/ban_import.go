@@ -12,13 +12,14 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/vintages"
+	"lieudit/cmd/terminal"
 	"lieudit/eventstore/dirlock"
 	"lieudit/queries/address/ban"
 	"lieudit/queries/address/vintage"
 )
 
 func (p Program) banCommand() *cli.Command {
-	return newGroup("ban", "The address base: import a vintage, see what is served, invent one", p.banImportCommand(), p.banStatusCommand(), p.banGenerateCommand())
+	return terminal.NewGroup("ban", "The address base: import a vintage, see what is served, invent one", p.banImportCommand(), p.banStatusCommand(), p.banGenerateCommand())
 }
 
 func (p Program) banImportCommand() *cli.Command {
@@ -66,7 +67,7 @@ func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) 
 	if p.LowerPriority != nil {
 		p.LowerPriority() // a service on this machine answers meanwhile
 	}
-	bar := p.newProgressBar()
+	bar := p.NewProgressBar()
 	i := vintages.Import{
 		Folder: vintages.FolderIn(c.String("data")), Sources: sources, Millesime: c.String("millesime"), SHA256: c.String("sha256"),
 		Fresh: c.Bool("fresh"), Now: time.Now(), Progress: newImportProgress(bar, sources),
@@ -75,7 +76,7 @@ func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) 
 		i.Millesime = sources.Millesime()
 	}
 	name, s, err := i.Run(ctx)
-	bar.clear()
+	bar.Clear()
 	if err != nil {
 		return explainImportError(err)
 	}
@@ -89,13 +90,13 @@ func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) 
 }
 
 // newImportProgress shows what is read of the files, then what is built.
-func newImportProgress(b *progressBar, s *vintages.Sources) func(string, int, int) {
+func newImportProgress(b *terminal.ProgressBar, s *vintages.Sources) func(string, int, int) {
 	return func(stage string, done, total int) {
 		switch stage {
 		case "read":
-			b.update(fmt.Sprintf("reading, %s rows", groupThousands(done)), s.BytesRead.Load(), s.TotalBytes)
+			b.Update(fmt.Sprintf("reading, %s rows", terminal.GroupThousands(done)), s.BytesRead.Load(), s.TotalBytes)
 		default:
-			b.update(fmt.Sprintf("building, %s of %s addresses", groupThousands(done), groupThousands(max(s.Report.Good, done))), int64(done), int64(s.Report.Good))
+			b.Update(fmt.Sprintf("building, %s of %s addresses", terminal.GroupThousands(done), terminal.GroupThousands(max(s.Report.Good, done))), int64(done), int64(s.Report.Good))
 		}
 	}
 }
@@ -127,37 +128,37 @@ type importResult struct {
 
 func (p Program) printImport(c *cli.Command, r importResult) error {
 	if c.Bool("json") {
-		return p.printJSON(r.jsonBody())
+		return p.PrintJSON(r.jsonBody())
 	}
-	err := p.printFields("millésime", r.Millesime, "addresses", groupThousands(r.Addresses), "streets", groupThousands(r.Streets), "lieux-dits", groupThousands(r.Localities),
-		"communes", groupThousands(r.Communes), "size", formatBytes(r.Bytes), "invented", syntheticNotice(r.Synthetic),
-		"id_ban kept", emptyIf(r.Inherited == 0, groupThousands(r.Inherited)+" of addresses whose id has changed"),
-		"repeated ids", emptyIf(r.Duplicates == 0, groupThousands(r.Duplicates)+" rows left out"),
-		"mended", emptyIf(r.report.Mended == 0, groupThousands(r.report.Mended)+" rows whose letters were encoded twice"), "left out", r.describeBadRows())
+	err := p.PrintFields("millésime", r.Millesime, "addresses", terminal.GroupThousands(r.Addresses), "streets", terminal.GroupThousands(r.Streets), "lieux-dits", terminal.GroupThousands(r.Localities),
+		"communes", terminal.GroupThousands(r.Communes), "size", terminal.FormatBytes(r.Bytes), "invented", syntheticNotice(r.Synthetic),
+		"id_ban kept", terminal.EmptyIf(r.Inherited == 0, terminal.GroupThousands(r.Inherited)+" of addresses whose id has changed"),
+		"repeated ids", terminal.EmptyIf(r.Duplicates == 0, terminal.GroupThousands(r.Duplicates)+" rows left out"),
+		"mended", terminal.EmptyIf(r.report.Mended == 0, terminal.GroupThousands(r.report.Mended)+" rows whose letters were encoded twice"), "left out", r.describeBadRows())
 	if err != nil {
 		return err
 	}
 	for _, bad := range r.report.First {
-		if err := p.printLine("  %s", sanitizeText(bad.String())); err != nil {
+		if err := p.PrintLine("  %s", terminal.SanitizeText(bad.String())); err != nil {
 			return err
 		}
 	}
 	if r.isServed {
-		return p.printLine("The running service answers from it.")
+		return p.PrintLine("The running service answers from it.")
 	}
-	return p.printLine("No service runs on this data folder; the next one answers from it.")
+	return p.PrintLine("No service runs on this data folder; the next one answers from it.")
 }
 
 // describeBadRows is how many rows were bad, and why.
 func (r importResult) describeBadRows() string {
 	var why []string
 	for fault, n := range r.report.Faults {
-		why = append(why, fmt.Sprintf("%s %s", groupThousands(n), fault))
+		why = append(why, fmt.Sprintf("%s %s", terminal.GroupThousands(n), fault))
 	}
 	if why == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s bad rows (%s)", groupThousands(r.report.Bad()), strings.Join(why, ", "))
+	return fmt.Sprintf("%s bad rows (%s)", terminal.GroupThousands(r.report.Bad()), strings.Join(why, ", "))
 }
 
 func (r importResult) jsonBody() any {

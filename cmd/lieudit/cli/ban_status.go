@@ -2,15 +2,14 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/vintages"
+	"lieudit/cmd/terminal"
 	"lieudit/queries/address/vintage"
 )
 
@@ -62,11 +61,11 @@ func (p Program) printVintageStatus(_ context.Context, c *cli.Command) error {
 		}
 	}
 	if c.Bool("json") {
-		return p.printJSON(s)
+		return p.PrintJSON(s)
 	}
-	return p.printFields("millésime", s.Millesime, "addresses", groupThousands(s.Addresses), "streets", groupThousands(s.Streets), "lieux-dits", groupThousands(s.Localities),
-		"communes", groupThousands(s.Communes), "invented", syntheticNotice(s.Synthetic), "size", formatBytes(s.Bytes),
-		"imported", fmt.Sprintf("%s, %s ago", p.formatTime(s.ImportedAt), formatAge(time.Since(s.ImportedAt))),
+	return p.PrintFields("millésime", s.Millesime, "addresses", terminal.GroupThousands(s.Addresses), "streets", terminal.GroupThousands(s.Streets), "lieux-dits", terminal.GroupThousands(s.Localities),
+		"communes", terminal.GroupThousands(s.Communes), "invented", syntheticNotice(s.Synthetic), "size", terminal.FormatBytes(s.Bytes),
+		"imported", fmt.Sprintf("%s, %s ago", p.formatTime(s.ImportedAt), terminal.FormatAge(time.Since(s.ImportedAt))),
 		"served", s.describeService(), "file", s.File, "sha256", s.SHA256)
 }
 
@@ -91,50 +90,6 @@ func (s vintageStatus) describeService() string {
 	return "no service runs on this data folder"
 }
 
-// printJSON prints a value as one line of JSON.
-func (p Program) printJSON(v any) error { return json.NewEncoder(p.Out).Encode(v) }
-
 func syntheticNotice(synthetic bool) string {
-	return emptyIf(!synthetic, "SYNTHETIC: streets and numbers that exist nowhere")
-}
-
-// emptyIf is a text, or nothing.
-func emptyIf(isEmpty bool, text string) string {
-	if isEmpty {
-		return ""
-	}
-	return text
-}
-
-// groupThousands is a count with its thousands apart.
-func groupThousands(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
-func formatBytes(bytes int64) string {
-	switch {
-	case bytes < 1e6:
-		return fmt.Sprintf("%.0f kB", float64(bytes)/1e3)
-	case bytes < 1e9:
-		return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
-	}
-	return fmt.Sprintf("%.2f GB", float64(bytes)/1e9)
-}
-
-// formatAge is a duration to the unit that matters.
-func formatAge(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d >= 2*day:
-		return fmt.Sprintf("%d days", d/day)
-	case d >= 2*time.Hour:
-		return fmt.Sprintf("%d hours", d/time.Hour)
-	case d >= 2*time.Minute:
-		return fmt.Sprintf("%d minutes", d/time.Minute)
-	}
-	return fmt.Sprintf("%d seconds", d/time.Second)
+	return terminal.EmptyIf(!synthetic, "SYNTHETIC: streets and numbers that exist nowhere")
 }

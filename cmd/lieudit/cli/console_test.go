@@ -22,6 +22,7 @@ import (
 
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/lieudit/service"
+	"lieudit/cmd/terminal"
 )
 
 var update = flag.Bool("update", false, "write what the commands do now into testdata")
@@ -107,16 +108,19 @@ func executeCase(t *testing.T, sections map[string]string) map[string]string {
 	}
 }
 
-// newTestProgram is a newTestProgram in a world of its own.
+// newTestProgram is the program with its output in buffers and an environment of its own.
 func newTestProgram(out, stderr io.Writer, env map[string]string) cli.Program {
 	return cli.Program{
-		Version:   "0.0.0-test",
-		In:        strings.NewReader(""),
-		Out:       out,
-		Err:       stderr,
-		LookupEnv: func(k string) (string, bool) { v, ok := env[k]; return v, ok },
-		TimeZone:  time.FixedZone("CET", 3600),
-		Serve:     func(context.Context, service.Config) error { return nil },
+		Terminal: terminal.Terminal{
+			Name:      "lieudit",
+			In:        strings.NewReader(""),
+			Out:       out,
+			Err:       stderr,
+			LookupEnv: func(k string) (string, bool) { v, ok := env[k]; return v, ok },
+			TimeZone:  time.FixedZone("CET", 3600),
+		},
+		Version: "0.0.0-test",
+		Serve:   func(context.Context, service.Config) error { return nil },
 	}
 }
 

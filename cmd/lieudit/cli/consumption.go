@@ -10,12 +10,13 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/cmd/terminal"
 	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
 )
 
 func (p Program) usageCommand() *cli.Command {
-	return newGroup("usage", "What was counted: for an account, for invoices; and whether the log says the same",
+	return terminal.NewGroup("usage", "What was counted: for an account, for invoices; and whether the log says the same",
 		p.usageShowCommand(), p.usageExportCommand(), p.usageReconcileCommand(), p.usageAdjustCommand())
 }
 
@@ -52,7 +53,7 @@ func (s areaSession) flagQuery(flags ...string) url.Values {
 }
 
 func (s areaSession) printUsage(u body.Usage) error {
-	err := s.printFields(
+	err := s.PrintFields(
 		"period", s.formatTime(u.Start)+" to "+s.formatTime(u.End),
 		"counts for", u.Agency,
 		"limit", fmt.Sprint(u.Limit),
@@ -63,14 +64,14 @@ func (s areaSession) printUsage(u body.Usage) error {
 	if err != nil || len(u.Lines) == 0 {
 		return err
 	}
-	t := table{{"DAY", "KEY", "ENDPOINT", "REQUESTS"}}
+	t := terminal.Table{{"DAY", "KEY", "ENDPOINT", "REQUESTS"}}
 	for _, l := range u.Lines {
 		t = append(t, []string{formatDay(l.Day), l.Key, l.Endpoint, fmt.Sprint(l.Requests)})
 	}
-	if err := s.printLine(""); err != nil {
+	if err := s.PrintLine(""); err != nil {
 		return err
 	}
-	return s.printTable(t)
+	return s.PrintTable(t)
 }
 
 func (p Program) usageExportCommand() *cli.Command {
@@ -84,7 +85,7 @@ func (p Program) usageExportCommand() *cli.Command {
   lieudit usage export --json`,
 		Flags: p.areaFlags(
 			periodsFlag(),
-			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv, json or ndjson; --json is ndjson", Validator: oneOf("csv", "json", "ndjson")},
+			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv, json or ndjson; --json is ndjson", Validator: terminal.OneOf("csv", "json", "ndjson")},
 			&cli.BoolFlag{Name: "excel", Usage: "CSV as a French Excel opens it"},
 		),
 		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
@@ -139,15 +140,15 @@ func (s areaSession) printReconciliation(raw json.RawMessage) error {
 }
 
 func (s areaSession) printComparison(r body.Reconciliation) error {
-	if err := s.printLine("%d periods, %d lines, %d requests on the log; %d differences", r.Periods, r.Lines, r.Requests, len(r.Differences)); err != nil {
+	if err := s.PrintLine("%d periods, %d lines, %d requests on the log; %d differences", r.Periods, r.Lines, r.Requests, len(r.Differences)); err != nil {
 		return err
 	}
 	if len(r.Differences) > 0 {
-		t := table{{"CONTRACT", "PERIOD", "WHAT", "DAY", "ACCOUNT", "KEY", "ENDPOINT", "LOG", "SHOWN"}}
+		t := terminal.Table{{"CONTRACT", "PERIOD", "WHAT", "DAY", "ACCOUNT", "KEY", "ENDPOINT", "LOG", "SHOWN"}}
 		for _, d := range r.Differences {
 			t = append(t, []string{d.Contract, d.Period, d.Kind, formatDay(d.Day), d.Account, d.Key, d.Endpoint, d.InLog, d.Shown})
 		}
-		if err := s.printTable(t); err != nil {
+		if err := s.PrintTable(t); err != nil {
 			return err
 		}
 	}
@@ -159,7 +160,7 @@ func (s areaSession) printUnanswered(all []body.Unanswered) error {
 	if len(all) == 0 {
 		return nil
 	}
-	t := table{{"INSTANCE", "STARTED", "RUNS", "ACCOUNT", "PERIOD", "DAY", "KEY", "ENDPOINT", "REQUESTS"}}
+	t := terminal.Table{{"INSTANCE", "STARTED", "RUNS", "ACCOUNT", "PERIOD", "DAY", "KEY", "ENDPOINT", "REQUESTS"}}
 	for _, u := range all {
 		runs := ""
 		if u.Running {
@@ -169,10 +170,10 @@ func (s areaSession) printUnanswered(all []body.Unanswered) error {
 			t = append(t, []string{u.InstanceID, s.formatTime(u.Started), runs, l.Account, l.Period, l.Day, l.Key, l.Endpoint, fmt.Sprint(l.Requests)})
 		}
 	}
-	if err := s.printLine("\nCounted last by instances that have not ended in good order; of those that do not run it may be unanswered:"); err != nil {
+	if err := s.PrintLine("\nCounted last by instances that have not ended in good order; of those that do not run it may be unanswered:"); err != nil {
 		return err
 	}
-	return s.printTable(t)
+	return s.PrintTable(t)
 }
 
 func formatDay(d plan.Date) string {

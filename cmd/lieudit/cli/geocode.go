@@ -14,6 +14,7 @@ import (
 
 	"lieudit/cmd/lieudit/csvgeocode"
 	"lieudit/cmd/lieudit/vintages"
+	"lieudit/cmd/terminal"
 	"lieudit/queries/address"
 	"lieudit/queries/address/commune"
 )
@@ -35,7 +36,7 @@ Run it again after an interruption, of whatever kind, and it goes on where it wa
 			&cli.StringFlag{Name: "citycode", Usage: "`COLUMN` with a commune's code (INSEE) that the answer must have"},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` for the result; FILE.geocoded.csv when left out", TakesFile: true},
 			&cli.StringFlag{Name: "separator", Usage: "`SIGN` between fields; the one the header has when left out", Validator: validateSeparator},
-			&cli.StringFlag{Name: "encoding", Value: csvgeocode.UTF8, Usage: "`ENCODING` of the file: utf-8 or windows-1252 (Latin-1)", Validator: oneOf(csvgeocode.UTF8, csvgeocode.Windows1252)},
+			&cli.StringFlag{Name: "encoding", Value: csvgeocode.UTF8, Usage: "`ENCODING` of the file: utf-8 or windows-1252 (Latin-1)", Validator: terminal.OneOf(csvgeocode.UTF8, csvgeocode.Windows1252)},
 			&cli.BoolFlag{Name: "restart", Usage: "begin again in spite of an unfinished run"},
 			&cli.BoolFlag{Name: "json", Usage: "print the counts as JSON"},
 		},
@@ -57,7 +58,7 @@ func (p Program) geocodeFile(ctx context.Context, c *cli.Command) (err error) {
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	if engine.Vintage().Synthetic {
-		p.printError("the addresses of this vintage are SYNTHETIC: lieudit ban import FILE loads real ones")
+		p.PrintError("the addresses of this vintage are SYNTHETIC: lieudit ban import FILE loads real ones")
 	}
 	job := csvgeocode.Job{
 		In: c.Args().First(), Out: c.String("out"), Columns: c.StringSlice("columns"), Postcode: c.String("postcode"), CityCode: c.String("citycode"),
@@ -77,31 +78,33 @@ func (p Program) runGeocode(ctx context.Context, c *cli.Command, job csvgeocode.
 	if err != nil {
 		return err
 	}
-	bar, startedAt := p.newProgressBar(), time.Now()
-	job.Progress = func(t csvgeocode.Counts, read int64) { bar.update(groupThousands(t.Rows)+" rows", read, info.Size()) }
+	bar, startedAt := p.NewProgressBar(), time.Now()
+	job.Progress = func(t csvgeocode.Counts, read int64) {
+		bar.Update(terminal.GroupThousands(t.Rows)+" rows", read, info.Size())
+	}
 	t, err := job.Run(ctx)
-	bar.clear()
+	bar.Clear()
 	if err != nil {
 		if t.Rows > 0 {
-			p.printError(groupThousands(t.Rows) + " rows are done; the same command goes on from there")
+			p.PrintError(terminal.GroupThousands(t.Rows) + " rows are done; the same command goes on from there")
 		}
 		return explainGeocodeError(c, err)
 	}
 	if c.Bool("json") {
-		return p.printJSON(struct {
+		return p.PrintJSON(struct {
 			csvgeocode.Counts
 			Out string `json:"fichier"`
 		}{t, job.Out})
 	}
-	return p.printFields("rows", groupThousands(t.Rows), "exact", formatShare(t.Exact, t.Rows), "probable", formatShare(t.Probable, t.Rows), "not found", formatShare(t.NotFound, t.Rows),
-		"without address", emptyIf(t.Skipped == 0, formatShare(t.Skipped, t.Rows)), "not text", emptyIf(t.Errors == 0, formatShare(t.Errors, t.Rows)+"; files of Excel want --encoding "+csvgeocode.Windows1252),
+	return p.PrintFields("rows", terminal.GroupThousands(t.Rows), "exact", formatShare(t.Exact, t.Rows), "probable", formatShare(t.Probable, t.Rows), "not found", formatShare(t.NotFound, t.Rows),
+		"without address", terminal.EmptyIf(t.Skipped == 0, formatShare(t.Skipped, t.Rows)), "not text", terminal.EmptyIf(t.Errors == 0, formatShare(t.Errors, t.Rows)+"; files of Excel want --encoding "+csvgeocode.Windows1252),
 		"time", time.Since(startedAt).Round(time.Millisecond).String(), "result", job.Out)
 }
 
 // explainGeocodeError says what can be done about what went wrong.
 func explainGeocodeError(c *cli.Command, err error) error {
 	if column, ok := errors.AsType[*csvgeocode.ColumnError](err); ok {
-		return newUsageError(c, "%v", column)
+		return terminal.NewUsageError(c, "%v", column)
 	}
 	switch {
 	case errors.Is(err, csvgeocode.ErrResultExists):
@@ -114,9 +117,9 @@ func explainGeocodeError(c *cli.Command, err error) error {
 
 func formatShare(n, total int) string {
 	if total == 0 {
-		return groupThousands(n)
+		return terminal.GroupThousands(n)
 	}
-	return fmt.Sprintf("%s (%.1f %%)", groupThousands(n), 100*float64(n)/float64(total))
+	return fmt.Sprintf("%s (%.1f %%)", terminal.GroupThousands(n), 100*float64(n)/float64(total))
 }
 
 // openEngine opens the current vintage of a data folder; end closes it.

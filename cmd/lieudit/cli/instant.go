@@ -23,3 +23,19 @@ func (p Program) parseInstant(text string) (time.Time, error) {
 	}
 	return time.Time{}, fmt.Errorf("%q is no time: write 2026-11-21T12:25:03+01:00, 2026-11-21 12:25:03 or 2026-11-21", text)
 }
+
+// formatTime is a time to the minute.
+func (p Program) formatTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(p.TimeZone).Format("2006-01-02 15:04")
+}
+
+// formatExactTime is a time that can be given back to --as-of, --from and --to without loss.
+func (p Program) formatExactTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(p.TimeZone).Format("2006-01-02T15:04:05.000000Z07:00")
+}

@@ -8,12 +8,13 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/cmd/terminal"
 	"lieudit/schemas/body"
 	"lieudit/schemas/token"
 )
 
 func (p Program) keyCommand() *cli.Command {
-	return newGroup("key", "Issue, list and revoke API keys, change their origins",
+	return terminal.NewGroup("key", "Issue, list and revoke API keys, change their origins",
 		p.keyIssueCommand(), p.keyListCommand(), p.keyRevokeCommand(), p.keyOriginsCommand())
 }
 
@@ -28,7 +29,7 @@ func (p Program) keyIssueCommand() *cli.Command {
   lieudit key issue mende --kind publishable --origin https://www.mende.fr --origin 'https://*.mende.fr'
   KEY=$(lieudit key issue mende)`,
 		Flags: p.areaFlags(
-			&cli.StringFlag{Name: "kind", Value: string(token.Secret), Usage: "`KIND`: secret, for a server, or publishable, for a web page", Validator: oneOf(string(token.Secret), string(token.Publishable))},
+			&cli.StringFlag{Name: "kind", Value: string(token.Secret), Usage: "`KIND`: secret, for a server, or publishable, for a web page", Validator: terminal.OneOf(string(token.Secret), string(token.Publishable))},
 			&cli.StringFlag{Name: "label", Value: "issued from the command line", Usage: "`WHAT` it is for"},
 			&cli.StringSliceFlag{Name: "origin", Usage: "`ORIGIN` a publishable key answers to, https://domain or https://*.domain; up to 10 of them"},
 		),
@@ -51,18 +52,18 @@ func issueKey(ctx context.Context, s areaSession) error {
 func (s areaSession) printIssuedKey(k body.Key) error {
 	s.printWarnings(k.Warnings)
 	if !s.IsTerminal {
-		return s.printLine("%s", k.Token)
+		return s.PrintLine("%s", k.Token)
 	}
 	advice := "This is the only time it is shown. Keep it on a server."
 	if k.Kind == token.Publishable {
 		advice = "It may stand in a web page of " + strings.Join(k.Origins, ", ") + "."
 	}
-	return s.printLine("%s key %s (%s):\n\n  %s\n\n%s", k.Kind, k.ID, sanitizeText(k.Label), k.Token, sanitizeText(advice))
+	return s.PrintLine("%s key %s (%s):\n\n  %s\n\n%s", k.Kind, k.ID, terminal.SanitizeText(k.Label), k.Token, terminal.SanitizeText(advice))
 }
 
 func (s areaSession) printWarnings(warnings []string) {
 	for _, w := range warnings {
-		fmt.Fprintln(s.Err, "warning: "+sanitizeText(w))
+		fmt.Fprintln(s.Err, "warning: "+terminal.SanitizeText(w))
 	}
 }
 
@@ -111,7 +112,7 @@ func (p Program) keyRevokeCommand() *cli.Command {
 
 func (s areaSession) printKey(k body.Key) error {
 	s.printWarnings(k.Warnings)
-	return s.printFields(
+	return s.PrintFields(
 		"key", k.ID,
 		"kind", string(k.Kind),
 		"begins and ends", k.Hint,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"lieudit/cmd/terminal"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
 )
@@ -24,9 +25,9 @@ func (p Program) nodeCommand() *cli.Command {
 
 The protocol is spoken in the clear and without users: keep the address private.`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "data", Value: "./lieudit-data/node", Usage: "`FOLDER` of the journal", TakesFile: true, Sources: p.envSource("LIEUDIT_NODE_DATA")},
-			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:2113", Usage: "`ADDRESS`, or unix:PATH", Sources: p.envSource("LIEUDIT_NODE_LISTEN")},
-			&cli.StringFlag{Name: "advertise", Usage: "`HOST:PORT` that clients are sent to when they ask; the address they came by when left out", Sources: p.envSource("LIEUDIT_NODE_ADVERTISE")},
+			&cli.StringFlag{Name: "data", Value: "./lieudit-data/node", Usage: "`FOLDER` of the journal", TakesFile: true, Sources: p.EnvSource("LIEUDIT_NODE_DATA")},
+			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:2113", Usage: "`ADDRESS`, or unix:PATH", Sources: p.EnvSource("LIEUDIT_NODE_LISTEN")},
+			&cli.StringFlag{Name: "advertise", Usage: "`HOST:PORT` that clients are sent to when they ask; the address they came by when left out", Sources: p.EnvSource("LIEUDIT_NODE_ADVERTISE")},
 			&cli.DurationFlag{Name: "stall", Usage: "for chaos tests: fall silent for `TIME` now and then", Hidden: true},
 			&cli.DurationFlag{Name: "stall-every", Usage: "how often that begins", Value: 10 * time.Second, Hidden: true},
 			p.logFlag(),
@@ -39,7 +40,7 @@ func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	log := p.newLogger(c.String("log"))
 	stall, every := c.Duration("stall"), c.Duration("stall-every")
 	if stall < 0 || stall > 0 && stall >= every {
-		return newUsageError(c, "--stall must be shorter than --stall-every")
+		return terminal.NewUsageError(c, "--stall must be shorter than --stall-every")
 	}
 	j, err := journal.Open(c.String("data"), journal.Options{Logger: log})
 	if err != nil {
@@ -50,7 +51,7 @@ func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	if err := p.printLine("The journal in %s is served at %s. Ctrl-C ends it.", c.String("data"), connectionString(ln.Addr())); err != nil {
+	if err := p.PrintLine("The journal in %s is served at %s. Ctrl-C ends it.", c.String("data"), connectionString(ln.Addr())); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	o := node.Options{Advertise: c.String("advertise"), Logger: log}

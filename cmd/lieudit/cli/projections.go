@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/cmd/terminal"
 	"lieudit/schemas/body"
 )
 
@@ -15,7 +16,7 @@ func projectionHeaders() []string {
 }
 
 func (p Program) projectionsCommand() *cli.Command {
-	return newGroup("projections", "How the read models stand; make them anew",
+	return terminal.NewGroup("projections", "How the read models stand; make them anew",
 		p.projectionsStatusCommand(), p.projectionsRebuildCommand(), p.projectionsRepairCommand(), p.projectionsPruneCommand())
 }
 
@@ -48,11 +49,11 @@ func (p Program) projectionsRebuildCommand() *cli.Command {
 func rebuildProjections(ctx context.Context, s areaSession) error {
 	switch all, name := s.Bool("all"), s.Args().First(); {
 	case all && name != "":
-		return newUsageError(s.Command, "a NAME or --all, not both")
+		return terminal.NewUsageError(s.Command, "a NAME or --all, not both")
 	case all:
 		return s.runMaintenance(ctx, "/projections:rebuild")
 	case name == "":
-		return newUsageError(s.Command, "NAME or --all is missing: %s [NAME]", s.FullName())
+		return terminal.NewUsageError(s.Command, "NAME or --all is missing: %s [NAME]", s.FullName())
 	default:
 		return s.runMaintenance(ctx, adminclient.JoinPath("rebuild", "projections", name))
 	}

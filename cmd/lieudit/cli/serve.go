@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/cmd/terminal"
 	"lieudit/eventstore/meiliclient"
 	"lieudit/schemas/token"
 )
@@ -31,12 +32,12 @@ func (p Program) serveCommand() *cli.Command {
 		Action: func(ctx context.Context, c *cli.Command) error {
 			config := p.serviceConfig(c)
 			if err := config.TokenPrefixes.Validate(); err != nil {
-				return newUsageError(c, "%v", err)
+				return terminal.NewUsageError(c, "%v", err)
 			}
 			if err := validatePostgres(c, config.Postgres); err != nil {
 				return err
 			}
-			if err := validateMeilisearch(c, config); err != nil {
+			if err := ValidateMeilisearch(c, config); err != nil {
 				return err
 			}
 			if err := validateBodyBudgets(c); err != nil {
@@ -55,21 +56,28 @@ func (p Program) serveCommand() *cli.Command {
 func (p Program) backendFlags() []cli.Flag {
 	return []cli.Flag{
 		p.dataFlag(),
-		p.stringFlag("listen", "127.0.0.1:8080", "`ADDRESS` of the API"),
-		p.stringFlag("area-listen", "127.0.0.1:8081", "`ADDRESS` of the customer area"),
-		p.stringFlag("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
-		p.stringFlag("eventstore", "", "EventStoreDB or lieudit node for the log, as `esdb://…`; a journal in the data folder when left out"),
-		p.stringFlag("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
-		p.stringFlag("meilisearch", "", "Meilisearch, as `http://KEY@HOST:PORT`, for what is to be searched there: the sites, and addresses with --address-index (LIEUDIT_MEILISEARCH_KEY may hold the key)"),
+		p.StringFlag("listen", "127.0.0.1:8080", "`ADDRESS` of the API"),
+		p.StringFlag("area-listen", "127.0.0.1:8081", "`ADDRESS` of the customer area"),
+		p.StringFlag("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
+		p.StringFlag("eventstore", "", "EventStoreDB or lieudit node for the log, as `esdb://…`; a journal in the data folder when left out"),
+		p.StringFlag("postgres", "", "Postgres for the read models, as `postgres://…`; SQLite in the data folder when left out"),
+		p.StringFlag("meilisearch", "", "Meilisearch, as `http://KEY@HOST:PORT`, for what is to be searched there: the sites, and addresses with --address-index (LIEUDIT_MEILISEARCH_KEY may hold the key)"),
 		p.addressIndexFlag(),
 		p.vaultKeyFlag(),
 	}
 }
 
-// meilisearchURL is the address of Meilisearch with its key in it.
-func (p Program) meilisearchURL(c *cli.Command) string {
+func (p Program) dataFlag() cli.Flag {
+	f := p.StringFlag("data", "./lieudit-data", "`FOLDER` for everything embedded")
+	f.TakesFile = true
+	return f
+}
+
+// MeilisearchURL is the address of Meilisearch that --meilisearch gives, with the key of LIEUDIT_MEILISEARCH_KEY in it
+// when the address has none.
+func MeilisearchURL(c *cli.Command, lookupEnv func(string) (string, bool)) string {
 	address := c.String("meilisearch")
-	key, _ := p.LookupEnv("LIEUDIT_MEILISEARCH_KEY")
+	key, _ := lookupEnv("LIEUDIT_MEILISEARCH_KEY")
 	if u, err := url.Parse(address); err == nil && address != "" && key != "" && u.User == nil {
 		u.User = url.User(key)
 		return u.String()
@@ -79,22 +87,22 @@ func (p Program) meilisearchURL(c *cli.Command) string {
 
 // addressIndexFlag says where the streets and communes that may be meant by a question are looked for.
 func (p Program) addressIndexFlag() cli.Flag {
-	f := p.stringFlag("address-index", service.OwnIndex, "`WHERE` addresses are searched: own (the vintage) or meilisearch (slower; needs --meilisearch)")
-	f.Validator = oneOf(service.OwnIndex, service.MeilisearchIndex)
+	f := p.StringFlag("address-index", service.OwnIndex, "`WHERE` addresses are searched: own (the vintage) or meilisearch (slower; needs --meilisearch)")
+	f.Validator = terminal.OneOf(service.OwnIndex, service.MeilisearchIndex)
 	return f
 }
 
-// validateMeilisearch refuses an address that is none, and its absence where it is needed. What was given is not repeated, a
-// key is in it.
-func validateMeilisearch(c *cli.Command, config service.Config) error {
+// ValidateMeilisearch refuses an address of another form, and none where one is needed. The error does not repeat the
+// address, which may hold a key.
+func ValidateMeilisearch(c *cli.Command, config service.Config) error {
 	if config.Meilisearch == "" {
 		if config.AddressIndex == service.MeilisearchIndex {
-			return newUsageError(c, "--address-index meilisearch needs --meilisearch (LIEUDIT_MEILISEARCH)")
+			return terminal.NewUsageError(c, "--address-index meilisearch needs --meilisearch (LIEUDIT_MEILISEARCH)")
 		}
 		return nil
 	}
 	if _, err := meiliclient.ParseServer(config.Meilisearch); err != nil {
-		return newUsageError(c, "--meilisearch (LIEUDIT_MEILISEARCH): %v", err)
+		return terminal.NewUsageError(c, "--meilisearch (LIEUDIT_MEILISEARCH): %v", err)
 	}
 	return nil
 }
@@ -105,24 +113,24 @@ func validatePostgres(c *cli.Command, address string) error {
 	if address == "" || strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://") {
 		return nil
 	}
-	return newUsageError(c, "--postgres (LIEUDIT_POSTGRES) is not of the form postgres://USER@HOST/DATABASE")
+	return terminal.NewUsageError(c, "--postgres (LIEUDIT_POSTGRES) is not of the form postgres://USER@HOST/DATABASE")
 }
 
 // behaviourFlags say how it behaves.
 func (p Program) behaviourFlags() []cli.Flag {
 	return []cli.Flag{
-		p.stringFlag("secret-prefix", token.DefaultPrefixes.Secret, "what secret keys begin with"),
-		p.stringFlag("publishable-prefix", token.DefaultPrefixes.Publishable, "what publishable keys begin with"),
-		p.stringFlag("area-prefix", token.DefaultPrefixes.Area, "what customer-area tokens begin with"),
-		&cli.DurationFlag{Name: "drain", Value: 10 * time.Second, Usage: "how long running requests get to end at shutdown", Sources: p.envSource("LIEUDIT_DRAIN")},
-		&cli.DurationFlag{Name: "grace", Value: time.Hour, Usage: "how long a period that has ended takes late requests before its books are closed", Sources: p.envSource("LIEUDIT_GRACE")},
-		&cli.BoolFlag{Name: "count-to-the-letter", Usage: "count also what a valid key was refused (403, 404, 405, 413) and what failed (5xx)", Sources: p.envSource("LIEUDIT_COUNT_TO_THE_LETTER")},
-		&cli.BoolFlag{Name: "no-throttle", Usage: "do not hold publishable keys to 20 requests a second and address: a proxy does", Sources: p.envSource("LIEUDIT_NO_THROTTLE")},
-		&cli.BoolFlag{Name: "accept-lost-keys", Usage: "start although the vault lost keys that the log needs; what was sealed with them stays unreadable", Sources: p.envSource("LIEUDIT_ACCEPT_LOST_KEYS")},
-		&cli.IntFlag{Name: "connections", Value: service.DefaultMaxConnections, Usage: "the `MOST` connections of the API, and of the customer area; at it the longest idle one goes", Sources: p.envSource("LIEUDIT_CONNECTIONS"), Validator: validateAtLeastOne},
-		&cli.IntFlag{Name: "body-budget", Value: service.DefaultBodyBudget >> 20, Usage: "`MIB` of large request bodies in memory at once; others wait", Sources: p.envSource("LIEUDIT_BODY_BUDGET")},
-		&cli.IntFlag{Name: "account-body-budget", Usage: "`MIB` of these for one account; half of them when left out", Sources: p.envSource("LIEUDIT_ACCOUNT_BODY_BUDGET")},
-		&cli.BoolFlag{Name: "no-demo", Usage: "open no demo account on an empty log", Sources: p.envSource("LIEUDIT_NO_DEMO")},
+		p.StringFlag("secret-prefix", token.DefaultPrefixes.Secret, "what secret keys begin with"),
+		p.StringFlag("publishable-prefix", token.DefaultPrefixes.Publishable, "what publishable keys begin with"),
+		p.StringFlag("area-prefix", token.DefaultPrefixes.Area, "what customer-area tokens begin with"),
+		&cli.DurationFlag{Name: "drain", Value: 10 * time.Second, Usage: "how long running requests get to end at shutdown", Sources: p.EnvSource("LIEUDIT_DRAIN")},
+		&cli.DurationFlag{Name: "grace", Value: time.Hour, Usage: "how long a period that has ended takes late requests before its books are closed", Sources: p.EnvSource("LIEUDIT_GRACE")},
+		&cli.BoolFlag{Name: "count-to-the-letter", Usage: "count also what a valid key was refused (403, 404, 405, 413) and what failed (5xx)", Sources: p.EnvSource("LIEUDIT_COUNT_TO_THE_LETTER")},
+		&cli.BoolFlag{Name: "no-throttle", Usage: "do not hold publishable keys to 20 requests a second and address: a proxy does", Sources: p.EnvSource("LIEUDIT_NO_THROTTLE")},
+		&cli.BoolFlag{Name: "accept-lost-keys", Usage: "start although the vault lost keys that the log needs; what was sealed with them stays unreadable", Sources: p.EnvSource("LIEUDIT_ACCEPT_LOST_KEYS")},
+		&cli.IntFlag{Name: "connections", Value: service.DefaultMaxConnections, Usage: "the `MOST` connections of the API, and of the customer area; at it the longest idle one goes", Sources: p.EnvSource("LIEUDIT_CONNECTIONS"), Validator: terminal.AtLeastOne},
+		&cli.IntFlag{Name: "body-budget", Value: service.DefaultBodyBudget >> 20, Usage: "`MIB` of large request bodies in memory at once; others wait", Sources: p.EnvSource("LIEUDIT_BODY_BUDGET")},
+		&cli.IntFlag{Name: "account-body-budget", Usage: "`MIB` of these for one account; half of them when left out", Sources: p.EnvSource("LIEUDIT_ACCOUNT_BODY_BUDGET")},
+		&cli.BoolFlag{Name: "no-demo", Usage: "open no demo account on an empty log", Sources: p.EnvSource("LIEUDIT_NO_DEMO")},
 		p.logFlag(),
 	}
 }
@@ -132,9 +140,9 @@ func validateBodyBudgets(c *cli.Command) error {
 	total, account := c.Int("body-budget"), c.Int("account-body-budget")
 	switch {
 	case account == 0 && total < 2*service.MinAccountBodyBudget>>20:
-		return newUsageError(c, "--body-budget (LIEUDIT_BODY_BUDGET) is at least %d: half of it has to hold the largest body", 2*service.MinAccountBodyBudget>>20)
+		return terminal.NewUsageError(c, "--body-budget (LIEUDIT_BODY_BUDGET) is at least %d: half of it has to hold the largest body", 2*service.MinAccountBodyBudget>>20)
 	case account != 0 && (account < service.MinAccountBodyBudget>>20 || account > total):
-		return newUsageError(c, "--account-body-budget (LIEUDIT_ACCOUNT_BODY_BUDGET) is from %d, the largest body, to the whole --body-budget", service.MinAccountBodyBudget>>20)
+		return terminal.NewUsageError(c, "--account-body-budget (LIEUDIT_ACCOUNT_BODY_BUDGET) is from %d, the largest body, to the whole --body-budget", service.MinAccountBodyBudget>>20)
 	}
 	return nil
 }
@@ -147,7 +155,7 @@ func (p Program) serviceConfig(c *cli.Command) service.Config {
 		OpsListen:         c.String("ops-listen"),
 		EventStore:        c.String("eventstore"),
 		Postgres:          c.String("postgres"),
-		Meilisearch:       p.meilisearchURL(c),
+		Meilisearch:       MeilisearchURL(c, p.LookupEnv),
 		AddressIndex:      c.String("address-index"),
 		AcceptLostKeys:    c.Bool("accept-lost-keys"),
 		Demo:              !c.Bool("no-demo"),
@@ -166,8 +174,8 @@ func (p Program) serviceConfig(c *cli.Command) service.Config {
 }
 
 func (p Program) logFlag() cli.Flag {
-	f := p.stringFlag("log", "text", "`FORM` of log lines on standard error: text or json")
-	f.Validator = oneOf("text", "json")
+	f := p.StringFlag("log", "text", "`FORM` of log lines on standard error: text or json")
+	f.Validator = terminal.OneOf("text", "json")
 	return f
 }
 

@@ -13,19 +13,20 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/cmd/terminal"
 	"lieudit/schemas/refusal"
 )
 
 func (p Program) sitesCommand() *cli.Command {
-	return newGroup("sites", "Import and export the sites of a referential, with a customer's key", p.sitesImportCommand(), p.sitesExportCommand())
+	return terminal.NewGroup("sites", "Import and export the sites of a referential, with a customer's key", p.sitesImportCommand(), p.sitesExportCommand())
 }
 
 // apiFlags are the flags of every command that works with the API, after its own.
 func (p Program) apiFlags(commandFlags ...cli.Flag) []cli.Flag {
-	file := p.stringFlag("key-file", "", "`FILE` with the secret key, - for standard input")
+	file := p.StringFlag("key-file", "", "`FILE` with the secret key, - for standard input")
 	file.TakesFile = true
 	return append([]cli.Flag{&cli.StringFlag{Name: "referential", Aliases: []string{"referentiel"}, Usage: "`CODE` of the referential", Required: true}},
-		append(commandFlags, p.stringFlag("url", "http://127.0.0.1:8080", "`URL` of the API"), file,
+		append(commandFlags, p.StringFlag("url", "http://127.0.0.1:8080", "`URL` of the API"), file,
 			&cli.StringFlag{Name: "key", Usage: "secret `KEY`; other programs can see it here: LIEUDIT_KEY or --key-file keep it"},
 			&cli.BoolFlag{Name: "json", Usage: "print the API's own JSON"})...)
 }
@@ -46,7 +47,7 @@ func (p Program) apiAction(action func(context.Context, apiSession) error) cli.A
 		}
 		client, err := adminclient.NewAPI(c.String("url"), key)
 		if err != nil {
-			return newUsageError(c, "--url: %v", err)
+			return terminal.NewUsageError(c, "--url: %v", err)
 		}
 		return explainAPIError(action(ctx, apiSession{c, p, client.WithoutTimeout()}))
 	}
@@ -103,7 +104,7 @@ func (p Program) sitesExportCommand() *cli.Command {
   lieudit sites export --referential shops > shops.csv
   lieudit sites export --referential shops --format geojson --out shops.geojson`,
 		Flags: p.apiFlags(
-			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv, geojson or ndjson", Validator: oneOf("csv", "geojson", "ndjson")},
+			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv, geojson or ndjson", Validator: terminal.OneOf("csv", "geojson", "ndjson")},
 			&cli.BoolFlag{Name: "excel", Usage: "CSV as a French Excel opens it"},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` to write; standard output when left out", TakesFile: true},
 		),

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/cmd/terminal"
 	"lieudit/http/sitefile"
 	"lieudit/schemas/body"
 )
@@ -130,18 +131,18 @@ func (session apiSession) printSync(raw json.RawMessage) error {
 }
 
 func (session apiSession) printSyncCounts(s body.Synced) error {
-	count := func(n int) string { return emptyIf(n == 0, groupThousands(n)) }
+	count := func(n int) string { return terminal.EmptyIf(n == 0, terminal.GroupThousands(n)) }
 	if session.Bool("dry-run") {
-		if err := session.printLine("nothing was written; it would be:"); err != nil {
+		if err := session.PrintLine("nothing was written; it would be:"); err != nil {
 			return err
 		}
 	}
-	return session.printFields(
+	return session.PrintFields(
 		"created", count(s.Created), "updated", count(s.Updated), "unchanged", count(s.Unchanged),
 		"reactivated", count(s.Reactivated), "deactivated", count(s.Deactivated),
 		"placed by address", count(s.Geocoded), "without position", describeUnplaced(s.Unlocated),
-		"active", fmt.Sprintf("%s, before %s", groupThousands(s.ActiveAfter), groupThousands(s.ActiveBefore)),
-		"capacity", fmt.Sprintf("%s of %s, at most %s", groupThousands(s.AccountActive+s.ActiveAfter-s.ActiveBefore), groupThousands(s.Capacity), groupThousands(s.Ceiling)),
+		"active", fmt.Sprintf("%s, before %s", terminal.GroupThousands(s.ActiveAfter), terminal.GroupThousands(s.ActiveBefore)),
+		"capacity", fmt.Sprintf("%s of %s, at most %s", terminal.GroupThousands(s.AccountActive+s.ActiveAfter-s.ActiveBefore), terminal.GroupThousands(s.Capacity), terminal.GroupThousands(s.Ceiling)),
 	)
 }
 
@@ -152,5 +153,5 @@ func describeUnplaced(ids []string) string {
 	if len(ids) > most {
 		shown += ", …"
 	}
-	return emptyIf(len(ids) == 0, fmt.Sprintf("%s (%s)", groupThousands(len(ids)), shown))
+	return terminal.EmptyIf(len(ids) == 0, fmt.Sprintf("%s (%s)", terminal.GroupThousands(len(ids)), shown))
 }

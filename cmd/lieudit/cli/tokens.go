@@ -7,12 +7,13 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/cmd/terminal"
 	"lieudit/schemas/access"
 	"lieudit/schemas/body"
 )
 
 func (p Program) tokenCommand() *cli.Command {
-	return newGroup("token", "Issue, list and revoke tokens of the customer area",
+	return terminal.NewGroup("token", "Issue, list and revoke tokens of the customer area",
 		p.tokenIssueCommand(), p.tokenListCommand(), p.tokenRevokeCommand())
 }
 
@@ -33,7 +34,7 @@ func (p Program) tokenIssueCommand() *cli.Command {
   lieudit token issue --role customer --account mende --label "Mairie de Mende"
   lieudit token issue --role auditor --label "audit 2026" > auditor-token`,
 		Flags: p.areaFlags(
-			&cli.StringFlag{Name: "role", Required: true, Usage: "`ROLE`: " + strings.Join(roleNames(), ", "), Validator: oneOf(roleNames()...)},
+			&cli.StringFlag{Name: "role", Required: true, Usage: "`ROLE`: " + strings.Join(roleNames(), ", "), Validator: terminal.OneOf(roleNames()...)},
 			&cli.StringFlag{Name: "account", Usage: "`ID` of the account the roles customer and agency act for"},
 			&cli.StringFlag{Name: "label", Value: "issued from the command line", Usage: "`WHAT` it is for"},
 		),
@@ -55,9 +56,9 @@ func issueToken(ctx context.Context, s areaSession) error {
 
 func (s areaSession) printIssuedToken(t body.AreaToken) error {
 	if !s.IsTerminal {
-		return s.printLine("%s", t.Token)
+		return s.PrintLine("%s", t.Token)
 	}
-	return s.printLine("%s token %s (%s):\n\n  %s\n\nThis is the only time it is shown.", t.Role, t.ID, sanitizeText(t.Label), t.Token)
+	return s.PrintLine("%s token %s (%s):\n\n  %s\n\nThis is the only time it is shown.", t.Role, t.ID, terminal.SanitizeText(t.Label), t.Token)
 }
 
 func (p Program) tokenListCommand() *cli.Command {
@@ -97,7 +98,7 @@ func (p Program) tokenRevokeCommand() *cli.Command {
 }
 
 func (s areaSession) printToken(t body.AreaToken) error {
-	return s.printFields(
+	return s.PrintFields(
 		"token", t.ID,
 		"role", string(t.Role),
 		"account", t.Account,

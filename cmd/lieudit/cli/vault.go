@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/cmd/terminal"
 	"lieudit/eventstore/vault"
 )
 
@@ -20,7 +21,7 @@ const (
 )
 
 func (p Program) vaultKeyFlag() cli.Flag {
-	return p.stringFlag(vaultKeyName+"-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none")
+	return p.StringFlag(vaultKeyName+"-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none")
 }
 
 // readMasterKey is a master key of the vault: from its file, from the environment, or nil. It is never an argument: those
@@ -38,7 +39,7 @@ func (p Program) readMasterKey(c *cli.Command, name string) ([]byte, error) {
 }
 
 func (p Program) vaultCommand() *cli.Command {
-	return newGroup("vault", "Look after the keys of personal fields", p.vaultRewrapCommand())
+	return terminal.NewGroup("vault", "Look after the keys of personal fields", p.vaultRewrapCommand())
 }
 
 func (p Program) vaultRewrapCommand() *cli.Command {
@@ -53,9 +54,9 @@ From then on the service starts with the new master key alone. Keys of erased ac
   lieudit serve --vault-key-file new-key`,
 		Flags: []cli.Flag{
 			p.dataFlag(),
-			p.stringFlag("postgres", "", "Postgres that holds the vault, as `postgres://…`; a file of the data folder when left out"),
+			p.StringFlag("postgres", "", "Postgres that holds the vault, as `postgres://…`; a file of the data folder when left out"),
 			p.vaultKeyFlag(),
-			p.stringFlag(newVaultKeyName+"-file", "", "`FILE` with the master key from now on; else LIEUDIT_NEW_VAULT_KEY holds it"),
+			p.StringFlag(newVaultKeyName+"-file", "", "`FILE` with the master key from now on; else LIEUDIT_NEW_VAULT_KEY holds it"),
 		},
 		Action: p.rewrapVault,
 	}
@@ -74,12 +75,12 @@ func (p Program) rewrapVault(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	if master == nil {
-		return newUsageError(c, "there is no new master key: name a file with --%s-file, or set LIEUDIT_NEW_VAULT_KEY", newVaultKeyName)
+		return terminal.NewUsageError(c, "there is no new master key: name a file with --%s-file, or set LIEUDIT_NEW_VAULT_KEY", newVaultKeyName)
 	}
 	config := service.Config{Data: c.String("data"), Postgres: c.String("postgres"), VaultKey: old, Now: time.Now}
 	keys, err := service.RewrapVault(ctx, config, master)
 	if err != nil {
 		return err
 	}
-	return p.printLine("%d keys are wrapped with the new master key. The service starts with it alone from now on.", keys)
+	return p.PrintLine("%d keys are wrapped with the new master key. The service starts with it alone from now on.", keys)
 }

@@ -1,6 +1,8 @@
-// Package ops is what operators and orchestrators ask of a running instance: whether it lives, whether it is
-// ready and what keeps it from being so, its metrics and its profiles. It listens apart from the API and is
-// never reachable through it.
+// Package ops answers operators and orchestrators: whether an instance lives, whether it is ready and what keeps it from
+// being so, its metrics and its profiles. Its constraint: it is a listener of its own, never reachable through the API,
+// and one answer takes at most two seconds.
+//
+// NewHandler takes the Components of an instance; /readyz calls each Check and answers a Report.
 package ops
 
 import (
@@ -17,8 +19,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// Component is one thing an instance depends on. Check is nil while it works, else why it does not. An instance is not
-// ready while a required part fails; the others are only told, and so is a stall of the event log
+// Component is one part that an instance depends on. Check returns nil while it works, else why it does not. An instance
+// is not ready while a required part fails. The others are only reported, and so is a stall of the event log
 // (*eventstore.StallError): requests wait for its end.
 type Component struct {
 	Name     string
@@ -26,7 +28,7 @@ type Component struct {
 	Check    func(context.Context) error
 }
 
-// readinessTimeout bounds one readiness answer, whatever its parts do.
+// readinessTimeout bounds one answer of /readyz, whatever the parts do.
 const readinessTimeout = 2 * time.Second
 
 // NewHandler answers /healthz, /readyz, /metrics and /debug/pprof/.
@@ -40,19 +42,20 @@ func NewHandler(components []Component, metrics prometheus.Gatherer) http.Handle
 		writeJSON(w, status, report)
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/debug/pprof/", pprof.Index) // without cmdline: passwords of databases may stand in it
+	mux.HandleFunc("/debug/pprof/", pprof.Index) // cmdline is left out: it may hold passwords of databases
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	return mux
 }
 
-// Report is the answer of /readyz: each part is "ok" or says what is wrong.
+// Report is the answer of /readyz. Each component is "ok" or says what is wrong.
 type Report struct {
 	Ready      bool              `json:"ready"`
 	Components map[string]string `json:"parts"`
 }
 
+// checkReadiness asks every component in turn and returns the status of the answer with the report.
 func checkReadiness(ctx context.Context, components []Component) (int, Report) {
 	report := Report{Ready: true, Components: make(map[string]string, len(components))}
 	status := http.StatusOK
@@ -72,5 +75,5 @@ func checkReadiness(ctx context.Context, components []Component) (int, Report) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v) // a prober that went away is nobody's error
+	json.NewEncoder(w).Encode(v) // an error means that the client has gone
 }

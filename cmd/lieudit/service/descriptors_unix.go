@@ -4,8 +4,8 @@ package service
 
 import "golang.org/x/sys/unix"
 
-// maxDescriptors is how many file descriptors the process may have. The runtime has raised the limit to the hard one by
-// now (package os).
+// maxDescriptors is how many file descriptors the process may have. Package os has raised the soft limit to the hard one
+// at start. A limit above 2³⁰ counts as 2³⁰.
 func maxDescriptors() (int, bool) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

@@ -4,21 +4,25 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
-	"lieudit/projections/account"
-	"lieudit/projections/audit"
-	"lieudit/projections/locations"
+	"lieudit/eventstore"
+	accountprojections "lieudit/projections/account"
+	auditprojections "lieudit/projections/audit"
+	locationsprojections "lieudit/projections/locations"
 	"lieudit/projections/projector"
 	"lieudit/schemas/body"
 	"lieudit/schemas/refusal"
+	"lieudit/schemas/table"
 )
 
-// coreReadModels are the read models of the core log. A new one gets its line here; that of usage has a log of its own.
+// coreReadModels are the read models of the core log. A new read model is added here. The read model of usage is not
+// among them: connectParts adds it with its own log.
 func coreReadModels() []projector.Model {
-	return []projector.Model{account.Model, audit.Model, locations.Model(false)}
+	return []projector.Model{accountprojections.Model, auditprojections.Model, locationsprojections.Model(false)}
 }
 
-// readModelsOfCategory are the names of those that read the events of a category.
+// readModelsOfCategory names the read models that handle events of a stream category.
 func readModelsOfCategory(category string) (names []string) {
 	for _, m := range coreReadModels() {
 		if slices.Contains(m.Categories(), category) {
@@ -28,9 +32,11 @@ func readModelsOfCategory(category string) (names []string) {
 	return names
 }
 
-// projectionAdmin is what the customer area can do about the read models.
+// projectionAdmin gives the customer area the projector's maintenance in the terms of its bodies. It implements
+// customerarea.ReadModels.
 type projectionAdmin struct{ projector *projector.Projector }
 
+// Status reports every generation with its lag in events and the accounts it has stopped.
 func (m projectionAdmin) Status(ctx context.Context) ([]body.Projection, error) {
 	all, err := m.projector.Status(ctx)
 	if err != nil {
@@ -51,7 +57,7 @@ func (m projectionAdmin) Status(ctx context.Context) ([]body.Projection, error) 
 	return shown, err
 }
 
-// stoppedAccountsOf are the accounts that a copy has stopped.
+// stoppedAccountsOf are the accounts that a generation of a read model has stopped.
 func stoppedAccountsOf(generation string, all []projector.StoppedAccount) (shown []body.StoppedAccount) {
 	for _, s := range all {
 		if s.Generation == generation && s.IsStopped() {
@@ -63,10 +69,12 @@ func stoppedAccountsOf(generation string, all []projector.StoppedAccount) (shown
 	return shown
 }
 
+// Refold writes the rows of one account again in every read model, from its streams.
 func (m projectionAdmin) Refold(ctx context.Context, account string) error {
 	return m.projector.Refold(ctx, account)
 }
 
+// Rebuild starts a new generation of a read model while the present one serves. An unknown name is a 404.
 func (m projectionAdmin) Rebuild(ctx context.Context, name string) error {
 	_, err := m.projector.Rebuild(ctx, name)
 	if errors.Is(err, projector.ErrUnknownModel) {
@@ -75,9 +83,60 @@ func (m projectionAdmin) Rebuild(ctx context.Context, name string) error {
 	return err
 }
 
+// RebuildAll starts a new generation of every read model, as is needed after an older copy of the log was restored.
 func (m projectionAdmin) RebuildAll(ctx context.Context) error { return m.projector.RebuildAll(ctx) }
 
+// Prune drops the generations that no release in use reads.
 func (m projectionAdmin) Prune(ctx context.Context) error {
 	_, err := m.projector.Prune(ctx)
 	return err
+}
+
+// maxReadModelWait is how long an answer waits until the read models show what the request wrote.
+const maxReadModelWait = 2 * time.Second
+
+// newReadModelWait returns a function that blocks until the key ring and the read models of a category have passed a
+// position of the core log. When one has stopped, or maxReadModelWait is over, it returns all the same: what the request
+// did is on the log.
+func (s *service) newReadModelWait(category string) func(context.Context, eventstore.Position) {
+	models := readModelsOfCategory(category)
+	return func(ctx context.Context, at eventstore.Position) {
+		ctx, cancel := context.WithTimeout(ctx, maxReadModelWait)
+		defer cancel()
+		if err := errors.Join(s.keyRing.AwaitPosition(ctx, at), s.projector.AwaitPosition(ctx, at, models...)); err != nil {
+			s.Log.Warn("answered before the read models", "position", at, "reason", err)
+		}
+	}
+}
+
+// Categories of the core log's streams whose writers wait for read models.
+const (
+	accountCategory = "account"
+	tokenCategory   = "token"
+)
+
+// waitForUsage blocks until the read model of usage shows all that is counted by now, at most maxReadModelWait.
+func (s *service) waitForUsage(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, maxReadModelWait)
+	defer cancel()
+	if err := s.projector.AwaitCaughtUp(ctx, table.UsageModel.Name); err != nil {
+		s.Log.Warn("answered before the read model of usage", "reason", err)
+	}
+}
+
+// waitForLocations blocks until locations show, and searches find, what the core log held at a position, at most
+// maxReadModelWait. It does not wait for the other read models: a large sync keeps the audit busy for longer.
+func (s *service) waitForLocations(ctx context.Context, at eventstore.Position) {
+	ctx, cancel := context.WithTimeout(ctx, maxReadModelWait)
+	defer cancel()
+	err := s.projector.AwaitPosition(ctx, at, table.LocationsModel.Name)
+	if err == nil { // the notifier starts at the read model's checkpoint, so it is asked after it
+		err = s.changes.AwaitPosition(ctx, at)
+	}
+	if err == nil {
+		err = s.waitForSearch(ctx, at)
+	}
+	if err != nil {
+		s.Log.Warn("answered before the places", "position", at, "reason", err)
+	}
 }

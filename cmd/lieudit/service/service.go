@@ -1,3 +1,11 @@
+// Package service runs one instance of lieudit. Its one job is wiring: it decides which log, databases, searches and
+// listeners an instance runs on, builds every part with what it needs, and starts and stops the parts in order. It is
+// the only package that knows every part; it decides nothing about requests or events.
+//
+// Run takes a Config. openService locks the data folder and opens the parts from the log upwards; service.run then
+// starts what works in the background (key ring, projector, change notifier, vintage watcher, usage meter) and last the
+// three listeners. When the context ends, the listeners drain first, the background parts stop next, and close frees
+// the parts in reverse order.
 package service
 
 import (
@@ -6,10 +14,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"lieudit/cmd/lieudit/vintages"
 	"lieudit/commands/access"
@@ -19,6 +29,8 @@ import (
 	"lieudit/commands/usage"
 	"lieudit/eventstore"
 	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/esdb"
+	"lieudit/eventstore/journal"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/vault"
 	"lieudit/eventstore/waitlimit"
@@ -35,13 +47,16 @@ import (
 	"lieudit/schemas/table"
 )
 
-// service is the parts of one instance:
+// service is the parts of one instance. A request enters at a listener on the left and ends at a log, at the tables of
+// the registry or at the atlas; events leave the logs to the right and come back as rows.
 //
-//	http/server ──> atlas <── follower <── vintages
-//	    └───────> keyring <──────────┐
-//	http/area ──> commands ──> logs ───┤ feed
-//	    └──> queries ──> shelf <── projector
-//	            └──────> pulse <───────┘
+//	api.Handler ──> keyring.Ring <───────────────────────────┐
+//	   │   └──> atlas.Atlas <── vintages.Watcher             │
+//	   │                                                     │
+//	customerarea.Handler ──> commands ──> logs ──> feed ─────┤
+//	   │                                                     │
+//	   └──> queries ──> sqldb.Registry <── projector.Projector
+//	            └─────> changes.Notifier (last change of an account's sites)
 type service struct {
 	Config
 	version string
@@ -49,10 +64,10 @@ type service struct {
 
 	closers        []func() error
 	logs           logs
-	vault          *vault.Bound  // of personal fields
-	vaultChanged   chan struct{} // told when a vault is whole again
-	registry       *sqldb.Registry
-	waitLimiter    *waitlimit.Limiter // for a log that is slow
+	vault          *vault.Bound       // data keys of personal fields
+	vaultChanged   chan struct{}      // receives a value when a vault becomes valid
+	registry       *sqldb.Registry    // databases of the read models
+	waitLimiter    *waitlimit.Limiter // bounds the requests that wait for a slow log
 	keyRing        *keyring.Ring
 	projector      *projector.Projector
 	changes        *changes.Notifier
@@ -62,8 +77,8 @@ type service struct {
 	ledger         *usage.Meter
 	locations      *locations.Locations
 	siteEngine     *meili.Engine        // nil: sites are searched in memory
-	siteIndexer    *searchindex.Indexer // with sites
-	hasCaughtUp    atomic.Bool          // the read models, once
+	siteIndexer    *searchindex.Indexer // fills the index that siteEngine asks; nil without it
+	hasCaughtUp    atomic.Bool          // the read models have caught up once
 	atlas          *atlas.Atlas
 	addressIndex   *directory.Directory // nil: vintages are searched by their own index
 	vintageWatcher *vintages.Watcher
@@ -73,7 +88,20 @@ type service struct {
 	api, area, ops *listener
 }
 
-// openService takes the data folder and opens every part. Servers need not be there yet; the folder must be free.
+// Run runs an instance until ctx ends. Then the listeners accept no more requests, and running requests get
+// DrainTimeout to end; after that the parts behind them stop, and everything is closed. The error is the first that
+// ended a part, joined with those of closing; it is nil after an orderly stop.
+func Run(ctx context.Context, c Config) error {
+	s, err := openService(ctx, c)
+	if err != nil {
+		return err
+	}
+	s.printWelcome(c.Out)
+	return errors.Join(s.run(ctx), s.close())
+}
+
+// openService locks the data folder and opens every part. External servers may still be down; the folder must not be in
+// use by another process. After an error every part that was opened is closed again.
 func openService(ctx context.Context, c Config) (_ *service, err error) {
 	s := &service{Config: c, version: Version(), metrics: prometheus.NewRegistry()}
 	defer func() {
@@ -123,12 +151,13 @@ func (s *service) openDatabases() (err error) {
 	return nil
 }
 
+// connectParts builds the parts that need no I/O of their own, from those that openService has opened.
 func (s *service) connectParts() {
 	codec := eventstore.NewCodec(s.vault)
 	s.keyRing = keyring.New(s.logs.core, s.Now, filepath.Join(s.Data, "keyring"), s.Log)
 	s.projector = projector.New(s.logs.core, codec, s.registry, s.configuredReadModels()...)
 	s.projector.AddModelFrom(s.logs.usage, usageprojections.Model)
-	s.projector.Log, s.projector.IsOnlyInstance = s.Log, s.Postgres == "" // the data folder is this instance's
+	s.projector.Log, s.projector.IsOnlyInstance = s.Log, s.Postgres == "" // nobody else opens a SQLite file of a locked folder
 	s.changes = changes.New(s.logs.core, s.Log)
 	s.changes.LoadCheckpoint = func(ctx context.Context) (eventstore.Checkpoint, error) {
 		return s.projector.Checkpoint(ctx, table.LocationsModel.Name)
@@ -143,17 +172,116 @@ func (s *service) connectParts() {
 	s.locations.KeepSnapshots(filepath.Join(s.Data, "folds"), s.Log)
 	s.bodyBudget = s.newBodyBudget()
 	s.gc = newGCTuner(s.bodyBudget)
-	s.registry.InstanceID = s.ledger.InstanceID() // so that it can be told of which incarnations live
+	s.registry.InstanceID = s.ledger.InstanceID() // reconciliation asks the registry which instances still run
 }
 
-// onClose notes how a part that was opened is freed.
+// onClose registers how an opened part is freed.
 func (s *service) onClose(f func() error) { s.closers = append(s.closers, f) }
 
-// close frees every part that was opened, the last first.
+// close frees every part that was opened, the last one first.
 func (s *service) close() error {
 	var errs []error
 	for _, f := range slices.Backward(s.closers) {
 		errs = append(errs, f())
 	}
 	return errors.Join(errs...)
+}
+
+// run starts the background parts and the listeners, and waits for all of them. The background has a context of its
+// own, which ends only after the listeners have drained: running requests need it to the end.
+func (s *service) run(ctx context.Context) error {
+	s.projector.VerifyGenerations(ctx)
+	backgroundCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var background errgroup.Group
+	background.Go(func() error {
+		s.keyRing.Run(backgroundCtx)
+		return nil
+	})
+	background.Go(func() error {
+		s.gc.run(backgroundCtx)
+		return nil
+	})
+	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.projector.Run(backgroundCtx)) })
+	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.changes.Run(backgroundCtx)) })
+	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.vintageWatcher.Run(backgroundCtx)) })
+	background.Go(func() error { return errorUnlessCanceled(backgroundCtx, s.runLedger(backgroundCtx)) })
+	background.Go(func() error { return s.closePeriods(backgroundCtx) })
+	background.Go(func() error { return s.newReopener().run(backgroundCtx) })
+	if s.addressIndex != nil {
+		background.Go(func() error { return s.keepVintageIndexed(backgroundCtx) })
+	}
+
+	foreground, ctx := errgroup.WithContext(ctx)
+	for _, l := range []*listener{s.api, s.area, s.ops} {
+		foreground.Go(func() error { return l.serve(ctx, s.DrainTimeout) })
+	}
+	foreground.Go(func() error { return s.writeFirstStart(ctx) })
+	foreground.Go(func() error { return s.vault.Run(ctx) })
+	err := foreground.Wait()
+	stop()
+	return errors.Join(err, background.Wait())
+}
+
+// errorUnlessCanceled drops the error of a part whose context has ended: it stopped because it was asked to.
+func errorUnlessCanceled(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// Version names what the program was built from: a module version, else the first 12 digits of the commit, else "devel".
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value[:min(12, len(setting.Value))]
+		}
+	}
+	return "devel"
+}
+
+// logs are the two logs of the service: core holds accounts, keys and locations, usage holds the ticks. They are apart
+// so that millions of ticks never slow the replay of keys. On EventStoreDB both fields are the same store.
+type logs struct{ core, usage eventstore.Store }
+
+// openLogs connects to the event store of the config, or opens the two journals of the data folder.
+func openLogs(ctx context.Context, c Config) (logs, error) {
+	if c.EventStore != "" {
+		server, err := esdb.Open(ctx, c.EventStore, c.Log)
+		if err != nil {
+			return logs{}, fmt.Errorf("event store: %w", err)
+		}
+		return logs{server, server}, nil
+	}
+	core, err := openJournal(c, "core")
+	if err != nil {
+		return logs{}, err
+	}
+	usage, err := openJournal(c, "usage")
+	if err != nil {
+		core.Close() // its error is dropped: nothing was written
+		return logs{}, err
+	}
+	return logs{core, usage}, nil
+}
+
+// openJournal opens one of the journals in Data/log, and locks it.
+func openJournal(c Config, name string) (*journal.Journal, error) {
+	return journal.Open(filepath.Join(c.Data, "log", name), journal.Options{Clock: c.Now, Logger: c.Log})
+}
+
+// close closes each store once.
+func (l logs) close() error {
+	if l.usage == l.core {
+		return l.core.Close()
+	}
+	return errors.Join(l.core.Close(), l.usage.Close())
 }

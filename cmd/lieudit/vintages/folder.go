@@ -1,7 +1,14 @@
-// Package vintages is the folder of address vintages beside a service's other data: immutable files, the name of the
-// current one, and a word from the running service which it answers from. Imports take turns by a lock of their
-// own; whatever an import leaves when it is killed is removed by the next. A folder that ever held real addresses never
-// gets invented ones by itself, whatever became of its files: a note beside it remembers.
+// Package vintages keeps the folder of address vintages in a data folder. Its one job is to change the vintage of a
+// running service safely: an import builds a file, and the service takes it over without a pause. Its one constraint:
+// a damaged vintage is never served, and a folder that ever held real addresses never gets invented ones by itself.
+//
+// Import.Run reads Sources, builds a file with Folder.Add and writes its name into the file "current". In the service a
+// Watcher polls that name, verifies the file, hands it to the service by swap and writes its name into "serving/name".
+// Folder.AwaitServed reads that, so that the command line of the import can say who answers from the new vintage.
+//
+//	Sources ──> Import.Run ──> Folder.Add ──> current ──> Watcher ──> swap (atlas)
+//	                                                         │
+//	Folder.AwaitServed <──────── serving/{name,refused} <────┘
 package vintages
 
 import (
@@ -20,30 +27,31 @@ import (
 )
 
 const (
-	currentFile      = "current" // the name of the current vintage
-	servingFolder    = "serving" // the folder held by the service that answers from here
-	vintageExtension = ".vintage"
-	lastVintageFile  = "last-vintage" // beside the folder: the name of the last one of real addresses
+	currentFile      = "current"  // holds the name of the current vintage
+	servingFolder    = "serving"  // locked by the service that answers from this folder
+	vintageExtension = ".vintage" // of a vintage's file, after its name
+	lastVintageFile  = "last-vintage"
 )
 
-// DemoMillesime is the millésime of the invented vintage that a service makes for itself.
+// DemoMillesime is the millésime of the invented vintage that a service builds for itself.
 const DemoMillesime = "demo"
 
-// Folder is where the vintages of a data folder are.
+// Folder is the folder of vintages in a data folder. Its methods may be called by several processes at a time.
 type Folder struct{ dir string }
 
-// FolderIn is the folder in a data folder. It need not exist yet.
+// FolderIn is the folder of vintages in a data folder. It need not exist yet.
 func FolderIn(data string) Folder { return Folder{filepath.Join(data, "vintages")} }
 
-// Current is the name of the current vintage; empty: there is none.
+// Current is the name of the current vintage, "" when there is none.
 func (f Folder) Current() (string, error) { return readNameFile(filepath.Join(f.dir, currentFile)) }
 
-// Open opens a vintage by its name.
+// Open opens a vintage by its name. It checks the header of the file, not all of it.
 func (f Folder) Open(name string) (*vintage.Vintage, error) { return vintage.Open(f.Path(name)) }
 
 // Path is the file of a vintage.
 func (f Folder) Path(name string) string { return filepath.Join(f.dir, name+vintageExtension) }
 
+// readNameFile reads a file that holds a name; "" when there is no file.
 func readNameFile(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +60,8 @@ func readNameFile(path string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// replaceNameFile puts a name into a file at once, so that a reader sees the old one or the new one.
+// replaceNameFile replaces a file durably and atomically: a reader sees the old name or the new one, never a part. It
+// syncs the file and its folder; google/renameio, which the field knows, does not sync the folder.
 func replaceNameFile(path, name string) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".name-")
 	if err != nil {
@@ -73,11 +82,11 @@ func replaceNameFile(path, name string) (err error) {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// BuildFunc makes a vintage at a path. Current is the name of the current one, empty when there is none.
+// BuildFunc builds a vintage into the file at path. Current is the name of the current vintage, "" when there is none.
 type BuildFunc func(path, current string) (vintage.Summary, error)
 
-// Add builds a vintage and makes it the current one. A second import at the same time is a *hold.HeldError. What fails
-// leaves the folder as it was.
+// Add builds a vintage, names it by its millésime and the time, and makes it the current one. It locks the folder: a
+// second Add meanwhile is a *dirlock.HeldError. After an error the current vintage is the one before.
 func (f Folder) Add(ctx context.Context, now time.Time, build BuildFunc) (name string, s vintage.Summary, err error) {
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return "", s, err
@@ -104,7 +113,7 @@ func (f Folder) Add(ctx context.Context, now time.Time, build BuildFunc) (name s
 			return "", s, err
 		}
 	}
-	if unreadable != nil { // whatever it is, it is no name
+	if unreadable != nil { // a folder, say, where the file should be
 		if err := os.RemoveAll(filepath.Join(f.dir, currentFile)); err != nil {
 			return "", s, err
 		}
@@ -112,12 +121,12 @@ func (f Folder) Add(ctx context.Context, now time.Time, build BuildFunc) (name s
 	return name, s, f.setCurrent(name)
 }
 
-// setCurrent makes a vintage the current one.
+// setCurrent makes a vintage the current one, for importers and the watcher that hold the folder's lock.
 func (f Folder) setCurrent(name string) error {
 	return replaceNameFile(filepath.Join(f.dir, currentFile), name)
 }
 
-// RemoveLeftovers removes what killed imports left, unless an import is at work.
+// RemoveLeftovers removes what killed imports left behind, unless an import holds the folder.
 func (f Folder) RemoveLeftovers(now time.Time) error {
 	lock, err := dirlock.Acquire(f.dir, now)
 	if _, held := errors.AsType[*dirlock.HeldError](err); held || errors.Is(err, fs.ErrNotExist) {
@@ -126,13 +135,13 @@ func (f Folder) RemoveLeftovers(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	current, _ := f.Current() // where that cannot be read no vintage is removed
+	current, _ := f.Current() // when it cannot be read it is "", and no vintage is removed
 	return errors.Join(f.removeUnneeded(current), lock.Close())
 }
 
-// removeUnneeded removes what nothing needs: leavings of killed imports, and vintages that are not current. One that is served
-// still stays in memory until its service lets go. Where the current one is not there, none is removed: one of them may
-// be all that is left.
+// removeUnneeded removes the leftovers of killed imports and the vintages that are not current. A service that still
+// answers from a removed one has it mapped in memory. Where the current vintage is missing, no vintage is removed: one of
+// them may be all that is left.
 func (f Folder) removeUnneeded(current string) error {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
@@ -149,4 +158,172 @@ func (f Folder) removeUnneeded(current string) error {
 		}
 	}
 	return err
+}
+
+// repairAdvice tells an operator how to replace a lost vintage.
+const repairAdvice = "put it back from a backup, or begin anew (the ids it gave are lost): lieudit ban import --fresh FILE"
+
+// LostError says that a folder held a vintage of real addresses, and that no vintage is named as the current one any more.
+type LostError struct {
+	Last      string   // name of the last one that is known of
+	Remaining []string // names of the vintages whose files are there
+}
+
+func (e *LostError) Error() string {
+	if slices.Contains(e.Remaining, e.Last) {
+		return fmt.Sprintf("vintages/%s names no vintage, and any of %s may have been current: write the right name into it, or %s",
+			currentFile, strings.Join(e.Remaining, ", "), repairAdvice)
+	}
+	return fmt.Sprintf("vintages/%s names no vintage, and the vintage %s is gone: %s", currentFile, e.Last, repairAdvice)
+}
+
+// LastRealVintage is the name of the last known vintage of real addresses, "" when there never was one. Older releases did
+// not write the note beside the folder; what they left is known by the other files.
+func (f Folder) LastRealVintage() string {
+	for _, file := range []string{
+		filepath.Join(filepath.Dir(f.dir), lastVintageFile), filepath.Join(f.dir, currentFile), filepath.Join(f.dir, servingFolder, servedNameFile),
+	} {
+		name, err := readNameFile(file)
+		if err != nil {
+			return "it named"
+		}
+		if name != "" && !isDemo(name) {
+			return name
+		}
+	}
+	for _, name := range f.listVintages() {
+		if !isDemo(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// recordRealVintage notes that the folder holds real addresses. The note lies beside the folder, which may be a disk of
+// its own that is not mounted one day.
+func (f Folder) recordRealVintage(name string) error {
+	path := filepath.Join(filepath.Dir(f.dir), lastVintageFile)
+	if noted, err := readNameFile(path); err == nil && noted == name {
+		return nil
+	}
+	return replaceNameFile(path, name)
+}
+
+// isDemo says whether a name is that of the invented vintage of a service.
+func isDemo(name string) bool { return strings.HasPrefix(name, DemoMillesime+"-") }
+
+// listVintages names the vintages whose files are there, sorted.
+func (f Folder) listVintages() (names []string) {
+	entries, err := os.ReadDir(f.dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), vintageExtension); ok && e.Type().IsRegular() && !strings.HasPrefix(name, ".") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// findOnlyVintage finds the vintage that must have been current when the name is gone: the only one there, not counting
+// invented ones beside real ones. It is "" when there is none, when there are several, and when another real one is the
+// last that is known of.
+func (f Folder) findOnlyVintage() string {
+	names := f.listVintages()
+	if found := slices.DeleteFunc(slices.Clone(names), isDemo); len(found) > 0 {
+		names = found
+	}
+	if len(names) != 1 {
+		return ""
+	}
+	if last := f.LastRealVintage(); last != "" && last != names[0] { // an invented or an older vintage
+		return ""
+	}
+	return names[0]
+}
+
+// CheckLost explains why a folder has no current vintage: a *LostError, or nil where there never was a real one.
+func (f Folder) CheckLost() error {
+	if last := f.LastRealVintage(); last != "" {
+		return &LostError{Last: last, Remaining: f.listVintages()}
+	}
+	return nil
+}
+
+// repairCurrent returns the name of the current vintage for an import that holds the folder. When the name is gone and
+// exactly one undamaged vintage is there, it becomes the current one again. The error says that the file with the name
+// exists and cannot be read.
+func (f Folder) repairCurrent(ctx context.Context) (current string, unreadable error) {
+	current, err := f.Current()
+	if err != nil || current != "" {
+		return current, err
+	}
+	name := f.findOnlyVintage()
+	if name == "" {
+		return "", nil
+	}
+	v, err := f.Open(name)
+	if err != nil {
+		return "", nil // openPrevious then refuses to lose its ids
+	}
+	if errors.Join(v.Verify(ctx), v.Close()) != nil || f.setCurrent(name) != nil {
+		return "", nil
+	}
+	return name, nil
+}
+
+// RefusedError says why the running service did not take over a vintage.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string {
+	return "the running service refused the vintage and stays with the one before: " + e.Reason
+}
+
+// ServedVintage is the name of the vintage that the running service answers from. Running says whether the service runs:
+// it holds the lock of the serving folder.
+func (f Folder) ServedVintage() (name string, running bool, err error) {
+	dir := filepath.Join(f.dir, servingFolder)
+	lock, err := dirlock.Acquire(dir, time.Now())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	if _, held := errors.AsType[*dirlock.HeldError](err); held {
+		name, err = readNameFile(filepath.Join(dir, servedNameFile))
+		return name, true, err
+	}
+	if err != nil {
+		return "", false, err
+	}
+	return "", false, lock.Close()
+}
+
+// AwaitServed blocks until the running service answers from a vintage. It returns at once when no service runs, and a
+// *RefusedError when the service refused the vintage.
+func (f Folder) AwaitServed(ctx context.Context, name string) (running bool, err error) {
+	ticker := time.NewTicker(pollInterval / 5)
+	defer ticker.Stop()
+	for {
+		served, running, err := f.ServedVintage()
+		if err != nil || !running || served == name {
+			return running, err
+		}
+		if reason, err := f.readRefusal(name); err != nil || reason != "" {
+			return true, errors.Join(err, &RefusedError{reason})
+		}
+		select {
+		case <-ctx.Done():
+			return true, fmt.Errorf("waiting for the running service: %w", ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
+
+// readRefusal is the reason why the running service refused a vintage, "" when it did not.
+func (f Folder) readRefusal(name string) (string, error) {
+	text, err := readNameFile(filepath.Join(f.dir, servingFolder, refusedFile))
+	if refusedName, reason, _ := strings.Cut(text, " "); refusedName == name {
+		return reason, err
+	}
+	return "", err
 }

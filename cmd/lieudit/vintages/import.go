@@ -1,9 +1,15 @@
 package vintages
 
 import (
+	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strings"
 	"time"
 
 	"lieudit/queries/address/vintage"
@@ -13,14 +19,14 @@ import (
 type Import struct {
 	Folder
 	Sources   *Sources
-	Millesime string                              // of the result; a finished vintage has its own
-	SHA256    string                              // of a finished vintage, in hexadecimal
-	Fresh     bool                                // carry no id_ban over
-	Progress  func(stage string, done, total int) // may be nil
+	Millesime string                              // of the new vintage; a finished one brings its own
+	SHA256    string                              // of a finished vintage, in hexadecimal; "" for CSV files
+	Fresh     bool                                // give every address a new id_ban, even if the current vintage cannot be read
+	Progress  func(stage string, done, total int) // called while rows are read and the file is built; may be nil
 	Now       time.Time
 }
 
-// UnreadableCurrentError says that the current vintage cannot be read, so that its ids cannot be carried over.
+// UnreadableCurrentError says that the current vintage cannot be read, so that its id_ban cannot be carried over.
 type UnreadableCurrentError struct{ Err error }
 
 func (e *UnreadableCurrentError) Error() string {
@@ -29,7 +35,8 @@ func (e *UnreadableCurrentError) Error() string {
 
 func (e *UnreadableCurrentError) Unwrap() error { return e.Err }
 
-// Run builds a vintage of the sources, or takes over the finished one they are, and makes it the current one.
+// Run makes a vintage of the sources the current one: it builds one from CSV files, or copies a finished one. Its errors
+// are those of Folder.Add, *UnreadableCurrentError, *ChecksumError, ErrMixed and ErrUnfinished.
 func (i Import) Run(ctx context.Context) (name string, s vintage.Summary, err error) {
 	isFinished, err := i.Sources.IsFinishedVintage()
 	if err != nil {
@@ -58,8 +65,8 @@ func (i Import) Run(ctx context.Context) (name string, s vintage.Summary, err er
 	})
 }
 
-// openPrevious is the vintage whose ids live on; nil: none. Nothing is carried from invented addresses to real ones, and
-// nothing from a vintage that is not whole.
+// openPrevious opens the vintage whose id_ban are carried over; nil: none is. Nothing is carried over between invented
+// and real addresses. A current vintage that is lost or damaged is an *UnreadableCurrentError.
 func (i Import) openPrevious(ctx context.Context, current string, synthetic bool) (*vintage.Vintage, error) {
 	if i.Fresh {
 		return nil, nil
@@ -84,4 +91,82 @@ func (i Import) openPrevious(ctx context.Context, current string, synthetic bool
 		return nil, &UnreadableCurrentError{errors.Join(err, v.Close())}
 	}
 	return v, nil
+}
+
+// ChecksumError says that a finished vintage is not the one that the operator meant. Want is "" when no sum was given.
+type ChecksumError struct{ Want, Got string }
+
+func (e *ChecksumError) Error() string {
+	return fmt.Sprintf("its SHA-256 is %s and should be %s", e.Got, e.Want)
+}
+
+var (
+	// ErrMixed says that a finished vintage was named beside other files.
+	ErrMixed = errors.New("a finished vintage is imported alone")
+	// ErrUnfinished says that a SHA-256 was given for files that are no finished vintage.
+	ErrUnfinished = errors.New("a SHA-256 is that of a finished vintage, and this is none")
+)
+
+// IsFinishedVintage says whether the source is a finished vintage, by its first bytes. It must be the only source.
+func (s *Sources) IsFinishedVintage() (bool, error) {
+	for _, f := range s.files {
+		text := bufio.NewReader(f.ReadCloser)
+		head, err := text.Peek(16)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, fmt.Errorf("read %s: %w", f.name, err)
+		}
+		f.unread = text
+		if vintage.Signed(head) {
+			if len(s.files) > 1 {
+				return false, fmt.Errorf("%s: %w", f.name, ErrMixed)
+			}
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// importFinished copies the finished vintage to a path, compares its SHA-256 and reads all of it.
+func (s *Sources) importFinished(path, sum string) (out vintage.Summary, err error) {
+	defer func() {
+		if err != nil {
+			os.Remove(path) // when this fails the next import removes it
+		}
+	}()
+	name := s.files[0].name
+	got, err := s.copyWithChecksum(path)
+	if err != nil {
+		return out, fmt.Errorf("copy %s: %w", name, err)
+	}
+	if !strings.EqualFold(got, sum) {
+		return out, fmt.Errorf("%s is not the vintage that was meant: %w", name, &ChecksumError{Want: sum, Got: got})
+	}
+	v, err := vintage.Open(path)
+	if err != nil {
+		return out, err
+	}
+	out.Meta, out.Bytes = v.Meta, v.Size()
+	return out, errors.Join(v.Verify(s.ctx), v.Close())
+}
+
+// copyWithChecksum copies the only source to a path, synced, and returns its SHA-256 in hexadecimal.
+func (s *Sources) copyWithChecksum(path string) (sum string, err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	digest := sha256.New()
+	_, err = io.Copy(io.MultiWriter(file, digest), countingReader{s.files[0].unread, s})
+	return hex.EncodeToString(digest.Sum(nil)), errors.Join(err, file.Sync(), file.Close())
+}
+
+// Checksum is the SHA-256 of a vintage's file in hexadecimal; another instance imports the file by it.
+func (f Folder) Checksum(name string) (string, error) {
+	file, err := os.Open(f.Path(name))
+	if err != nil {
+		return "", err
+	}
+	digest := sha256.New()
+	_, err = io.Copy(digest, file)
+	return hex.EncodeToString(digest.Sum(nil)), errors.Join(err, file.Close())
 }

@@ -14,7 +14,7 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// watchedService is what a follower has its service do.
+// watchedService records what a watcher tells its service to do.
 type watchedService struct {
 	*Watcher
 	current          *vintage.Vintage
@@ -22,7 +22,7 @@ type watchedService struct {
 	checks           atomic.Int64
 }
 
-// newWatchedService is a follower that is asked to look, and checks with a count.
+// newWatchedService returns a service whose watcher polls when the test says so; its checks of whole files are counted.
 func newWatchedService(t *testing.T, f Folder) *watchedService {
 	t.Helper()
 	s := &watchedService{}
@@ -39,7 +39,7 @@ func (s *watchedService) closeCurrent() {
 	}
 }
 
-// pollOnce once and returns what is wrong.
+// pollOnce has the watcher poll once and returns the problem it reports.
 func (s *watchedService) pollOnce(t *testing.T) string {
 	t.Helper()
 	s.recordProblem(s.loadCurrent(t.Context(), func(v *vintage.Vintage, ctx context.Context) error {
@@ -75,7 +75,7 @@ func removeFile(t *testing.T, path string) {
 	}
 }
 
-func TestAFolderThatHeldRealAddressesIsKnown(t *testing.T) {
+func TestAnyTraceOfRealAddressesIsFound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		left func(t *testing.T, f Folder, name string)
@@ -110,7 +110,7 @@ func TestAFolderThatHeldRealAddressesIsKnown(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := f.LastRealVintage(); (got != "") != c.want {
-			t.Errorf("%s, swept: held %q, want any: %v", name, got, c.want)
+			t.Errorf("%s, after RemoveLeftovers: held %q, want any: %v", name, got, c.want)
 		}
 	}
 }
@@ -127,11 +127,11 @@ func TestAnImportOfRealAddressesIsNoted(t *testing.T) {
 	}
 }
 
-func TestWhereTheNameIsGoneTheOnlyVintageIsCurrentAgain(t *testing.T) {
+func TestTheOnlyVintageIsCurrentWhenTheNameIsGone(t *testing.T) {
 	t.Parallel()
 	f := FolderIn(t.TempDir())
 	name := mustImport(t, f, time.UnixMilli(7))
-	writeFile(t, f.Path("demo-1"), []byte("x")) // what a first start left counts for nothing
+	writeFile(t, f.Path("demo-1"), []byte("x")) // an invented vintage does not count
 	removeFile(t, filepath.Join(f.dir, currentFile))
 	s := newWatchedService(t, f)
 	if problem := s.pollOnce(t); problem != "" || s.current == nil {
@@ -170,6 +170,9 @@ func TestALostVintageIsNamedWithItsRepair(t *testing.T) {
 			removeFile(t, f.Path(name))
 		}, []string{"names no vintage", "2026-01-02-7", "is gone"}},
 		"the file": {func(t *testing.T, f Folder, name string) { removeFile(t, f.Path(name)) }, []string{"2026-01-02-7", "whose file is gone"}},
+		"the name, for another": {func(t *testing.T, f Folder, _ string) {
+			writeFile(t, filepath.Join(f.dir, currentFile), []byte("2020-01-01-1"))
+		}, []string{"2020-01-01-1", "whose file is gone"}},
 		"the name, of two": {func(t *testing.T, f Folder, name string) {
 			writeFile(t, f.Path("2026-02-03-8"), readFile(t, f.Path(name)))
 			removeFile(t, filepath.Join(f.dir, currentFile))
@@ -195,8 +198,8 @@ func TestALostVintageIsNamedWithItsRepair(t *testing.T) {
 		if s.current != nil {
 			t.Errorf("%s: it is served", name)
 		}
-		if _, err := tryImport(t, f, time.UnixMilli(8), false); !isCurrentError(err) {
-			t.Errorf("%s: imported with %v, want a *CurrentError", name, err)
+		if _, err := tryImport(t, f, time.UnixMilli(8), false); !isUnreadableCurrent(err) {
+			t.Errorf("%s: imported with %v, want an *UnreadableCurrentError", name, err)
 		}
 		if _, err := tryImport(t, f, time.UnixMilli(9), true); err != nil {
 			t.Errorf("%s: begun anew with %v", name, err)
@@ -207,12 +210,12 @@ func TestALostVintageIsNamedWithItsRepair(t *testing.T) {
 	}
 }
 
-func isCurrentError(err error) bool {
+func isUnreadableCurrent(err error) bool {
 	_, ok := errors.AsType[*UnreadableCurrentError](err)
 	return ok
 }
 
-func TestAnImportGoesOnFromTheOnlyVintageThatIsThere(t *testing.T) {
+func TestAnImportCarriesIdsOverFromTheOnlyVintage(t *testing.T) {
 	t.Parallel()
 	f := FolderIn(t.TempDir())
 	mustImport(t, f, time.UnixMilli(7))
@@ -222,7 +225,7 @@ func TestAnImportGoesOnFromTheOnlyVintageThatIsThere(t *testing.T) {
 	}
 }
 
-func TestAServedVintageWhoseFileIsGoneIsServedOn(t *testing.T) {
+func TestAServedVintageIsKeptWhenItsFileIsRemoved(t *testing.T) {
 	t.Parallel()
 	f := FolderIn(t.TempDir())
 	name := mustImport(t, f, time.UnixMilli(7))
@@ -239,7 +242,7 @@ func TestAServedVintageWhoseFileIsGoneIsServedOn(t *testing.T) {
 	}
 }
 
-func TestAServedFileThatIsCutShortIsWithdrawnAndComesBackWhole(t *testing.T) {
+func TestATruncatedFileIsWithdrawnAndServedAgainOnceRestored(t *testing.T) {
 	t.Parallel()
 	f := FolderIn(t.TempDir())
 	name := mustImport(t, f, time.UnixMilli(7))
@@ -258,7 +261,7 @@ func TestAServedFileThatIsCutShortIsWithdrawnAndComesBackWhole(t *testing.T) {
 	}
 }
 
-// flipBit flips a bit in the middle of a file, which looks as it did.
+// flipBit flips a bit in the middle of a file and keeps its size and time.
 func flipBit(t *testing.T, path string) {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -318,7 +321,7 @@ func TestDamageIsFoundWhileServingAndRepairedByAnImport(t *testing.T) {
 	if why := next(); !errors.Is(why, vintage.ErrDamaged) {
 		t.Errorf("withdrawn with %v, want %v", why, vintage.ErrDamaged)
 	}
-	if _, err := tryImport(t, f, time.UnixMilli(8), false); !isCurrentError(err) {
+	if _, err := tryImport(t, f, time.UnixMilli(8), false); !isUnreadableCurrent(err) {
 		t.Errorf("ids are carried over from a damaged vintage: %v", err)
 	}
 	if _, err := tryImport(t, f, time.UnixMilli(9), true); err != nil {
@@ -334,7 +337,7 @@ func TestDamageIsFoundWhileServingAndRepairedByAnImport(t *testing.T) {
 	end()
 }
 
-func TestAFileIsCheckedBeforeItIsServedUnlessItWasBefore(t *testing.T) {
+func TestAFileIsVerifiedOnceAndAgainAfterAChange(t *testing.T) {
 	t.Parallel()
 	f := FolderIn(t.TempDir())
 	name := mustImport(t, f, time.UnixMilli(7))

@@ -43,7 +43,7 @@ func tryImport(t *testing.T, f Folder, now time.Time, fresh bool) (string, error
 	return name, err
 }
 
-// startWatcher runs a follower until the test ends and returns what it was handed.
+// startWatcher runs a watcher until the test ends and returns the vintages that it passes to swap.
 func startWatcher(t *testing.T, f Folder) <-chan *vintage.Vintage {
 	t.Helper()
 	swapped := make(chan *vintage.Vintage, 8)
@@ -66,7 +66,7 @@ func startWatcher(t *testing.T, f Folder) <-chan *vintage.Vintage {
 			return swapped
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the follower does not follow")
+			t.Fatal("the watcher does not announce that it runs")
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestMillesimeIsTheDateInAName(t *testing.T) {
 	}
 }
 
-func TestImportsAreFollowedAndAwaited(t *testing.T) {
+func TestARunningServiceTakesOverAnImport(t *testing.T) {
 	t.Parallel()
 	f := FolderIn(t.TempDir())
 	swapped := startWatcher(t, f)
@@ -112,7 +112,7 @@ func TestAVintageThatCannotBeOpenedIsRefusedByName(t *testing.T) {
 	}
 }
 
-func TestImportsTakeTurns(t *testing.T) {
+func TestASecondImportAtATimeIsRefused(t *testing.T) {
 	t.Parallel()
 	f := FolderIn(t.TempDir())
 	_, _, err := f.Add(t.Context(), time.UnixMilli(1), func(string, string) (vintage.Summary, error) {
@@ -121,11 +121,11 @@ func TestImportsTakeTurns(t *testing.T) {
 	})
 	var held *dirlock.HeldError
 	if !errors.As(err, &held) {
-		t.Errorf("got %v, want a *hold.HeldError", err)
+		t.Errorf("got %v, want a *dirlock.HeldError", err)
 	}
 }
 
-func TestLeavingsOfKilledImportsAreRemoved(t *testing.T) {
+func TestLeftoversOfKilledImportsAreRemoved(t *testing.T) {
 	t.Parallel()
 	f := FolderIn(t.TempDir())
 	if err := f.RemoveLeftovers(time.UnixMilli(1)); err != nil {
@@ -156,7 +156,7 @@ func TestLeavingsOfKilledImportsAreRemoved(t *testing.T) {
 	}
 }
 
-func TestTwoServicesOnOneFolderBothFollow(t *testing.T) {
+func TestTwoServicesOnOneFolderBothTakeOverAnImport(t *testing.T) {
 	t.Parallel()
 	f := FolderIn(t.TempDir())
 	first, second := startWatcher(t, f), startWatcher(t, f)
@@ -166,7 +166,7 @@ func TestTwoServicesOnOneFolderBothFollow(t *testing.T) {
 		case v := <-swapped:
 			v.Close()
 		case <-time.After(deadlinetest.Scale(deadlinetest.DefaultLimit)):
-			t.Fatal("one does not follow")
+			t.Fatal("one of them does not take it over")
 		}
 	}
 }

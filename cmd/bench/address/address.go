@@ -1,0 +1,164 @@
+// Package address measures the address engine on invented vintages of any size, or on real files: how fast a vintage is
+// built, throughput and latency of every operation, and how often damaged addresses are found. Its constraint: all indexes,
+// our own and Meilisearch, answer the same questions in the same run.
+//
+//	Run ──> buildSynthetic or buildFiles ──> vintage, questionSet (a sample of its rows)
+//	    ──> measureOperation   one processor, for each testedEngine
+//	    ──> scoreEngines       damaged questions, of files only
+//	    ──> measureHTTP        the API over HTTP on all processors, its clients beside it
+package address
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	"lieudit/cmd/bench/measure"
+	"lieudit/eventstore/meiliclient"
+	"lieudit/queries/address"
+	"lieudit/queries/address/atlas"
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/directory"
+	"lieudit/queries/address/vintage"
+)
+
+// Options say what to measure.
+type Options struct {
+	Sizes          []int         // rows that are invented; none with Files
+	Files          []string      // of the address base
+	Questions      int           // of each kind of damage, about Files
+	Meilisearch    string        // http://KEY@HOST:PORT; empty: there is none
+	FigureDuration time.Duration // for each figure
+	Connections    int           // over HTTP
+}
+
+// Run measures a vintage of the files, or one of each size. It leaves them in dir.
+func Run(ctx context.Context, dir string, o Options, out measure.Output) error {
+	communes, err := commune.Load()
+	if err != nil {
+		return err
+	}
+	r := &run{Options: o, Output: out, communes: communes, path: filepath.Join(dir, "bench.vintage")}
+	if len(o.Files) > 0 {
+		return r.measureVintage(ctx, func() (*questionSet, error) { return r.buildFiles(ctx) })
+	}
+	for _, rows := range o.Sizes {
+		if err := r.measureVintage(ctx, func() (*questionSet, error) { return r.buildSynthetic(ctx, rows) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run is one run of the benchmark.
+type run struct {
+	Options
+	measure.Output
+	communes *commune.Table
+	path     string // of the vintage
+	rows     int    // of the vintage
+}
+
+// labels are those of an operation on the vintage. where is engine, meilisearch, http or disk.
+func (r *run) labels(where, operation string) []measure.Label {
+	return []measure.Label{{Name: "rows", Value: r.rows}, {Name: "where", Value: where}, {Name: "operation", Value: operation}}
+}
+
+// testedEngine is the address engine on one of the indexes.
+type testedEngine struct {
+	name string
+	*address.Engine
+	searchesOnly bool                                  // the index differs only in searches by words
+	queryCounts  func() (requests, searchesOnly int64) // of the index
+}
+
+// measureVintage builds a vintage and measures each operation on each index, the finding of damaged addresses, and each
+// operation over HTTP.
+func (r *run) measureVintage(ctx context.Context, build func() (*questionSet, error)) (err error) {
+	f, err := build()
+	if err != nil {
+		return err
+	}
+	v, err := vintage.Open(r.path)
+	if err != nil {
+		return err
+	}
+	servedVintage := atlas.New(r.communes)
+	servedVintage.Swap(v)
+	defer servedVintage.Swap(nil)
+	engines := []testedEngine{{name: "engine", Engine: address.New(v, r.communes), queryCounts: func() (int64, int64) { return 0, 0 }}}
+	if r.Meilisearch != "" {
+		filled, remove, fillErr := r.fillMeilisearch(ctx, v)
+		defer func() { err = errors.Join(err, remove()) }()
+		if fillErr != nil {
+			return fillErr
+		}
+		engines = append(engines, filled)
+	}
+	for _, e := range engines {
+		for _, op := range operations() {
+			if e.searchesOnly && !op.searchesText {
+				continue
+			}
+			if err := r.measureOperation(ctx, e, op, f.questions); err != nil {
+				return fmt.Errorf("%s: %s: %w", e.name, op.name, err)
+			}
+		}
+	}
+	if err := r.scoreEngines(ctx, engines, f.sample); err != nil {
+		return err
+	}
+	return r.measureHTTP(ctx, servedVintage, f.questions)
+}
+
+// warmUpQuestions bring into memory what an operation needs, before it is measured.
+const warmUpQuestions = 200
+
+// measureOperation runs one question after the other on one processor.
+func (r *run) measureOperation(ctx context.Context, e testedEngine, op operation, questions []question) error {
+	r.Progress(e.name+": "+op.name, 0, 0)
+	runOne := func(n int) error { return unexpectedError(op.run(ctx, e.Engine, &questions[n%len(questions)])) }
+	for n := range min(warmUpQuestions, len(questions)) {
+		if err := runOne(n); err != nil {
+			return err
+		}
+	}
+	f, err := measure.Loop(ctx, 1, r.FigureDuration, func(context.Context, int) func(int) error { return runOne })
+	if err != nil {
+		return err
+	}
+	return r.Report(f.With(r.labels(e.name, op.name)...))
+}
+
+// fillMeilisearch fills an index of Meilisearch from a vintage and reports how fast. remove removes the index; it must be
+// called after an error too. The index has a name of its own: it is none of a service, and no service removes it.
+func (r *run) fillMeilisearch(ctx context.Context, v *vintage.Vintage) (e testedEngine, remove func() error, err error) {
+	server, err := meiliclient.ParseServer(r.Meilisearch)
+	if err != nil {
+		return e, func() error { return nil }, err
+	}
+	d := directory.New(server.Client(), "bench", time.Now)
+	d.Name = fmt.Sprintf("lieudit-bench-%x", rand.Uint64())
+	remove = func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		_, err := server.Client().DeleteIndexWithContext(ctx, d.Name)
+		return errors.Join(d.Forget(ctx, v), err)
+	}
+	began := time.Now()
+	if err := d.Fill(ctx, v, func(done, total int) { r.Progress("meilisearch: list", done, total) }); err != nil {
+		return e, remove, err
+	}
+	took := time.Since(began)
+	e = testedEngine{name: "meilisearch", Engine: address.NewOn(v, r.communes, d.Of(v)), searchesOnly: true, queryCounts: d.Asked}
+	documents := float64(v.Streets + v.Localities + v.Communes)
+	return e, remove, r.Report(durationFigure(documents, took).With(r.labels("meilisearch", "list documents")...))
+}
+
+// durationFigure is the figure of one long operation on n things.
+func durationFigure(n float64, took time.Duration) measure.Figure {
+	return measure.Figure{Value: n / took.Seconds(), Unit: "/s", Max: float64(took.Microseconds()) / 1e3}
+}

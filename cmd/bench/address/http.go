@@ -1,0 +1,69 @@
+package address
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"lieudit/cmd/bench/measure"
+	"lieudit/eventstore/waitlimit"
+	"lieudit/http/api"
+	"lieudit/http/bodylimit"
+	"lieudit/http/throttle"
+	"lieudit/queries/address/atlas"
+	"lieudit/schemas/access"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// singleKeyRing is a key ring with one key. It is always fresh.
+type singleKeyRing struct{ hash token.Hash }
+
+func (k singleKeyRing) FindKey(hash token.Hash, _ time.Time) (access.Grant, bool) {
+	return access.Grant{KeyID: "bench", Kind: token.Secret, Account: "bench", Terms: access.Terms{Plan: plan.Business}}, hash == k.hash
+}
+
+func (k singleKeyRing) IsFresh(time.Time) bool { return true }
+
+// measureHTTP measures every operation over HTTP, in the API without metering. Clients and server share the machine.
+func (r *run) measureHTTP(ctx context.Context, servedVintage *atlas.Atlas, questions []question) (err error) {
+	key := token.DefaultPrefixes.New(token.Secret)
+	noLocations := api.Locations{} // no request of the benchmark concerns them
+	handler := api.New(singleKeyRing{token.HashOf(key)}, api.Unmetered{}, servedVintage, noLocations, api.Env{
+		Limiter: waitlimit.New(waitlimit.MaxRequests), Throttle: &throttle.Throttle{}, Bodies: bodylimit.NewBudget(api.MaxBodyBytes, api.MaxBodyBytes),
+		Prefixes: token.DefaultPrefixes, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "bench",
+	})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ln) }()
+	defer func() {
+		err = errors.Join(err, s.Close())
+		<-served // its error says that the server was closed
+	}()
+	address := ln.Addr().String()
+	for _, op := range operations() {
+		r.Progress("http: "+op.name, 0, 0)
+		f, err := measure.Load{
+			Address: address, Connections: r.Connections, Lasts: r.FigureDuration, Accept: []int{http.StatusOK, http.StatusUnprocessableEntity},
+			Request: func(connection, n int) []byte {
+				q := &questions[(n*r.Connections+connection)%len(questions)]
+				return measure.EncodeGet(address, api.Base+op.path(q), key)
+			},
+		}.Run(ctx)
+		if err != nil {
+			return fmt.Errorf("http: %s: %w", op.name, err)
+		}
+		if err := r.Report(f.With(r.labels("http", op.name)...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lieudit/cmd/bench/chaos"
+	"lieudit/cmd/bench/metering"
+	"lieudit/cmd/lieudit/cli"
+	"lieudit/cmd/terminal"
+	"lieudit/schemas/deadlinetest"
+)
+
+// asProgramVariable makes the test binary be the program, for the tests and for the processes that it starts.
+const asProgramVariable = "LIEUDIT_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgramVariable) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// runCommand runs a command line of the program in this process. Single quotes keep an empty argument.
+func runCommand(t *testing.T, line string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	args := strings.Fields(line)
+	for i := range args {
+		args[i] = strings.Trim(args[i], "'")
+	}
+	code = program{newTestTerminal("bench", &out, &errs)}.run(t.Context(), args)
+	return code, out.String(), errs.String()
+}
+
+func newTestTerminal(name string, out, errs *bytes.Buffer) terminal.Terminal {
+	return terminal.Terminal{
+		Name: name, In: strings.NewReader(""), Out: out, Err: errs, TimeZone: time.UTC,
+		LookupEnv: func(string) (string, bool) { return "", false },
+	}
+}
+
+// generateAddresses writes a file of invented addresses.
+func generateAddresses(t *testing.T, file string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	p := cli.Program{Terminal: newTestTerminal("lieudit", &out, &errs)}
+	if code := p.Run(t.Context(), []string{"lieudit", "ban", "generate", "--addresses", "400", "--seed", "1", "--out", file}); code != 0 {
+		t.Fatal(&errs)
+	}
+}
+
+func TestBenchLogPrintsFiguresAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	line := "bench log --turns 1 --events 1000 --dir " + dir
+	code, out, stderr := runCommand(t, line)
+	if heads, _, _ := strings.Cut(out, "\n"); code != 0 || len(strings.Split(out, "\n")) < 6 || !strings.Contains(heads, "RAW") {
+		t.Errorf("exit %d: %s%s", code, out, stderr)
+	}
+	_, out, _ = runCommand(t, line+" --json")
+	for figure := range strings.Lines(out) {
+		var got struct {
+			Figure string
+			Value  float64
+		}
+		if err := json.Unmarshal([]byte(figure), &got); err != nil || got.Figure == "" || got.Value <= 0 {
+			t.Errorf("%q: %v", figure, err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if code, _, _ := runCommand(t, "bench log --turns 0"); code != 2 {
+		t.Errorf("no turns: exit %d, want 2", code)
+	}
+}
+
+func TestBenchAddressPrintsFiguresAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	line := "bench address --sizes 500,1k --turn 5ms --connections 2 --dir " + dir
+	code, out, stderr := runCommand(t, line)
+	if code != 0 || strings.Count(out, "\n") != 1+2*11 || !strings.Contains(out, "autocomplete") {
+		t.Errorf("exit %d: %s%s", code, out, stderr)
+	}
+	_, out, _ = runCommand(t, line+" --json")
+	for figure := range strings.Lines(out) {
+		var got struct {
+			Rows  int
+			Value float64
+		}
+		if err := json.Unmarshal([]byte(figure), &got); err != nil || got.Rows == 0 || got.Value <= 0 {
+			t.Errorf("%q: %v", figure, err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for _, wrong := range []string{"", "10x", "0", "1G", "-5"} {
+		if code, _, _ := runCommand(t, "bench address --sizes '"+wrong+"'"); code != 2 {
+			t.Errorf("sizes %q: exit %d, want 2", wrong, code)
+		}
+	}
+}
+
+func TestBenchAddressCountsWhatIsFoundOfFiles(t *testing.T) {
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "rows.csv.gz")
+	generateAddresses(t, file)
+	line := "bench address --file " + file + " --questions 3 --turn 5ms --connections 2 --dir " + dir
+	code, out, stderr := runCommand(t, line)
+	if code != 0 || !strings.Contains(out, "FALSE EXACT") || !strings.Contains(out, "wrong postcode") {
+		t.Errorf("exit %d: %s%s", code, out, stderr)
+	}
+	_, out, _ = runCommand(t, line+" --json")
+	scores := 0
+	for figure := range strings.Lines(out) {
+		var got struct {
+			Damage             string
+			Asked, First, Rows int
+		}
+		if err := json.Unmarshal([]byte(figure), &got); err != nil || got.Rows == 0 && got.Damage == "" || got.First > got.Asked {
+			t.Errorf("%q: %v", figure, err)
+		}
+		if got.Damage == "clean" && got.First == 3 {
+			scores++
+		}
+	}
+	if scores != 1 {
+		t.Errorf("clean addresses are not found: %s", out)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for _, wrong := range []string{"--questions 0", "--meilisearch 127.0.0.1", "--meilisearch http://"} {
+		if code, out, _ := runCommand(t, "bench address "+wrong); code != 2 || out != "" {
+			t.Errorf("%s: exit %d, said %q; want 2 and nothing", wrong, code, out)
+		}
+	}
+}
+
+func TestBenchesOfProcessesRefuseWhatCannotBeMeant(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"usage --instances 0", "usage --cap 0", "usage --seed x", "usage --postgres postgres://x --runs 2",
+		"api --connections 0", "api --connections 1,x", "api --log tape", "api --seconds 0",
+		"chaos --kills 0", "chaos --profile tape", "chaos --rows 6001", "chaos --minutes 0",
+	} {
+		if code, out, _ := runCommand(t, "bench "+line); code != 2 || out != "" {
+			t.Errorf("%s: exit %d, said %q; want 2 and nothing", line, code, out)
+		}
+	}
+}
+
+// Instances and the node are killed (kill -9), and connections are cut as ticks pass. The long form is go run ./cmd/bench usage --chaos.
+func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
+	t.Parallel()
+	rep := runMeteringBench(t, "--chaos", "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
+	if !slices.ContainsFunc(rep.Processes, func(l metering.Process) bool { return l.Killed }) {
+		t.Error("no instance was killed")
+	}
+	t.Logf("seed %d: %d served of %d, %d incidents", rep.Seed, rep.Served, rep.Cap, len(rep.Incidents))
+}
+
+func TestACapIsExactOnProcessesThatShareANode(t *testing.T) {
+	t.Parallel()
+	rep := runMeteringBench(t, "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
+	if rep.Served != 400 || rep.Counted != 400 {
+		t.Errorf("served %d, counted %d, want exactly 400", rep.Served, rep.Counted)
+	}
+}
+
+func TestBenchAPITellsWhatItMeasured(t *testing.T) {
+	t.Parallel()
+	var f struct {
+		Value  float64
+		Raw    float64
+		P50    float64 `json:"p50_ms"`
+		P99    float64 `json:"p99_ms"`
+		Events float64 `json:"events_per_million"`
+	}
+	runBenchProcess(t, &f, "api", "--log", "journal", "--connections", "2", "--accounts", "3", "--path", "/me", "--seconds", "1", "--turns", "1")
+	if f.Value <= 0 || f.Raw <= 0 || f.P99 < f.P50 || f.Events < 500_000 || f.Events > 1_100_000 {
+		t.Errorf("got %+v; want figures, and between one event for two requests and one for each, with a snapshot now and then", f)
+	}
+}
+
+// runMeteringBench runs the usage command, which must find nothing violated.
+func runMeteringBench(t *testing.T, words ...string) (rep metering.Report) {
+	t.Helper()
+	runBenchProcess(t, &rep, append([]string{"usage"}, words...)...)
+	if len(rep.Violations) > 0 {
+		t.Errorf("violated: %s", strings.Join(rep.Violations, "; "))
+	}
+	return rep
+}
+
+// runBenchProcess runs the program in a process of its own and reads the JSON it prints. It must leave nothing behind.
+func runBenchProcess(t *testing.T, into any, words ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), deadlinetest.Scale(8*time.Minute))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], append(words, "--json", "--dir", dir)...)
+	cmd.Env = append(os.Environ(), asProgramVariable+"=1")
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s%s", err, &out, &stderr)
+	}
+	if err := json.Unmarshal(out.Bytes(), into); err != nil {
+		t.Fatalf("%v: %s", err, &out)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// The instances are killed (kill -9) under load while a part fails besides, in each of the two ways to run. The long form is go run ./cmd/bench chaos.
+func TestNothingAcknowledgedIsLostWhileInstancesAreKilled(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []chaos.Profile{chaos.Embedded, chaos.Servers} {
+		t.Run(string(profile), func(t *testing.T) {
+			t.Parallel()
+			var rep chaos.Report
+			runBenchProcess(t, &rep, "chaos", "--profile", string(profile), "--kills", "3", "--rows", "550", "--minutes", "7")
+			if len(rep.Violations) > 0 {
+				t.Errorf("violated: %s", strings.Join(rep.Violations, "; "))
+			}
+			f, ran := rep.Totals[profile]
+			if !ran && slices.ContainsFunc(rep.LeftOut, func(what string) bool { return strings.HasPrefix(what, string(profile)) }) {
+				t.Skip(strings.Join(rep.LeftOut, "; "))
+			}
+			if f.Kills < 3 || f.Rounds < 1 || f.Acknowledged == 0 || f.Accounts == 0 {
+				t.Errorf("got %+v; want kills, rounds and writes", f)
+			}
+			t.Logf("seed %d: %+v", rep.Seed, f)
+		})
+	}
+}

@@ -1,0 +1,260 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"lieudit/cmd/bench/harness"
+	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/eventstore/waitlimit"
+	"lieudit/schemas/body"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// requestTimeout is how long a request may take. The service tries for less than that to find out what became of a write.
+const requestTimeout = 100 * time.Second
+
+// newHTTPClient makes a client that sends each request over a new connection. So the transport never sends one twice, and a
+// broken connection concerns exactly one request.
+func newHTTPClient() *http.Client {
+	return &http.Client{Timeout: requestTimeout, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
+}
+
+// request is a request to the API, or to another server of an instance.
+type request struct {
+	account        *account
+	key            string // secret
+	endpoint       string // as it is billed: "GET /me"
+	method, path   string
+	body           []byte
+	idempotencyKey string
+}
+
+// answer is the result of a request.
+type answer struct {
+	status int // 0: there is no answer
+	body   []byte
+	sent   bool // the connection was made: the service may have worked on the request
+	err    error
+}
+
+// sendAPI sends a request to the API of a process once, and records the answer in the bill and the totals.
+func (r *run) sendAPI(ctx context.Context, at *serverProcess, q request) answer {
+	a := r.doRequest(ctx, "http://"+at.process.API+adminclient.APIPath, q)
+	if a.sent || a.status > 0 {
+		r.bill.recordAnswer(at, billLine{q.account.id, q.endpoint}, a.status)
+	}
+	r.updateTotals(func(t *Totals) { t.add(a) })
+	if a.status == 0 && !at.killed.Load() && errors.Is(a.err, context.DeadlineExceeded) && ctx.Err() == nil {
+		r.reportViolation("%s of %s has no answer after %v", q.endpoint, q.account.id, requestTimeout)
+	}
+	return a
+}
+
+// sendArea sends a request to the customer area of a process once, as the operator.
+func (r *run) sendArea(ctx context.Context, at *serverProcess, method, path string, body any) answer {
+	q := request{key: r.operatorToken, method: method, path: path}
+	if body != nil {
+		q.body, _ = json.Marshal(body) // never fails for the types of package body
+	}
+	return r.doRequest(ctx, "http://"+at.process.Area+adminclient.CustomerAreaPath, q)
+}
+
+// doRequest sends a request and reads the whole answer. answer.sent is false only where no connection could be made.
+func (r *run) doRequest(ctx context.Context, base string, q request) answer {
+	req, err := http.NewRequestWithContext(ctx, q.method, base+q.path, bytes.NewReader(q.body))
+	if err != nil {
+		return answer{err: err}
+	}
+	req.Header.Set("Authorization", "Bearer "+q.key)
+	if q.idempotencyKey != "" {
+		req.Header.Set("Idempotency-Key", q.idempotencyKey)
+	}
+	resp, err := r.httpClient.Do(req)
+	if err != nil {
+		dial := new(net.OpError)
+		return answer{sent: !errors.As(err, &dial) || dial.Op != "dial", err: err}
+	}
+	defer resp.Body.Close()
+	a := answer{status: resp.StatusCode, sent: true}
+	if a.body, err = io.ReadAll(resp.Body); err != nil {
+		return answer{sent: true, err: err} // half an answer counts as none
+	}
+	return a
+}
+
+// readPages reads a list page by page with get, and calls each for every item.
+func readPages(path string, get func(path string) answer, each func(json.RawMessage) error) error {
+	for cursor := ""; ; {
+		a := get(path + cursor)
+		if a.status != http.StatusOK {
+			return fmt.Errorf("GET %s: %s", path+cursor, a)
+		}
+		var page struct {
+			Results []json.RawMessage `json:"results"`
+			Cursor  string            `json:"curseur"`
+		}
+		if err := json.Unmarshal(a.body, &page); err != nil {
+			return fmt.Errorf("GET %s: %w", path+cursor, err)
+		}
+		for _, one := range page.Results {
+			if err := each(one); err != nil {
+				return err
+			}
+		}
+		if page.Cursor == "" {
+			return nil
+		}
+		cursor = "&curseur=" + page.Cursor
+	}
+}
+
+// String is the answer as text for an error.
+func (a answer) String() string {
+	if a.status == 0 {
+		return fmt.Sprint(a.err)
+	}
+	return fmt.Sprintf("%d %.300s", a.status, a.body)
+}
+
+// account is a customer account that the run opened, with what the run knows of it.
+type account struct {
+	id           string
+	plan         plan.Name
+	quota        int64
+	exhausted    bool // the run exhausts its quota: 429 is a right answer
+	limits       limits
+	key          string // secret
+	referentials []*referential
+	excluded     bool // an instance did not answer it, which is reported: it is not checked any more
+
+	keysLock  sync.Mutex
+	extraKeys []*issuedKey // that rotateKey issued
+}
+
+// issuedKey is a secret key that a client issued.
+type issuedKey struct {
+	id, token  string
+	revokeSent bool      // its revocation was sent
+	revoked    time.Time // when that was acknowledged; zero before
+}
+
+// unlimitedQuota is a quota that no run reaches.
+const unlimitedQuota = 1_000_000_000
+
+// newAccount returns an account that is still to be opened, with a referential for each of rows, which says how many sites
+// the referential may have.
+func newAccount(id string, name plan.Name, quota int64, rows ...int) *account {
+	p, _ := plan.Lookup(name) // the names are constants of package plan
+	a := &account{id: id, plan: name, quota: quota, exhausted: quota < unlimitedQuota, limits: limits{p.SiteCapacity, p.SiteCeiling()}}
+	for n, rows := range rows {
+		a.referentials = append(a.referentials, newReferential(a, fmt.Sprintf("ref-%d", n+1), rows))
+	}
+	return a
+}
+
+// smallQuota is the quota of the account that exhausts it.
+const smallQuota = 400
+
+// openAccounts opens the accounts that exist before the load begins.
+func (r *run) openAccounts(ctx context.Context) error {
+	starter, _ := plan.Lookup(plan.Starter)
+	for _, a := range []*account{
+		newAccount("alpha", plan.Business, unlimitedQuota, r.Rows, r.Rows/4),
+		newAccount("beta", plan.Business, unlimitedQuota, r.Rows, r.Rows/2),
+		newAccount("gamma", plan.Growth, unlimitedQuota, min(r.Rows, 2600)), // more than the plan allows
+		newAccount("delta", plan.Starter, unlimitedQuota, starter.SiteCeiling()+20),
+		newAccount("spent", plan.Discovery, smallQuota),
+	} {
+		if err := r.openAccount(ctx, a, r.rng); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openAccount opens an account with a key and its referentials, and retries each request until it succeeds.
+func (r *run) openAccount(ctx context.Context, a *account, rng *rand.Rand) error {
+	opening := body.OpenAccount{ID: a.id, Name: "Compte " + a.id, Plan: a.plan, Quota: a.quota}
+	if _, err := r.postAreaUntil(ctx, rng, "/accounts", opening, http.StatusCreated, http.StatusConflict); err != nil {
+		return err
+	}
+	issued, err := r.postAreaUntil(ctx, rng, adminclient.JoinPath("", "accounts", a.id, "keys"), body.IssueKey{Kind: token.Secret, Label: "main"}, http.StatusCreated)
+	if err != nil {
+		return err
+	}
+	var key body.Key
+	if err := json.Unmarshal(issued.body, &key); err != nil {
+		return err
+	}
+	a.key = key.Token
+	sleep(ctx, waitlimit.MaxStaleness) // until then an instance may not know the key; from then on each one does
+	for _, f := range a.referentials {
+		if err := r.sendUntil(ctx, rng, request{
+			account: a, key: a.key, endpoint: "POST /locations/referentiels", method: http.MethodPost, path: "/locations/referentiels",
+			body: []byte(`{"code":"` + f.code + `"}`),
+		}, http.StatusCreated, http.StatusConflict); err != nil {
+			return err
+		}
+	}
+	r.recordLock.Lock()
+	defer r.recordLock.Unlock()
+	r.accounts = append(r.accounts, a)
+	return nil
+}
+
+// openedAccounts returns the accounts opened so far.
+func (r *run) openedAccounts() []*account {
+	r.recordLock.Lock()
+	defer r.recordLock.Unlock()
+	return r.accounts[:len(r.accounts):len(r.accounts)]
+}
+
+// retryInterval is how long a client waits before it retries.
+const retryInterval = 50 * time.Millisecond
+
+// postAreaUntil posts to the customer area until the answer has one of the wanted statuses. Any other 4xx is an error.
+func (r *run) postAreaUntil(ctx context.Context, rng *rand.Rand, path string, body any, wanted ...int) (answer, error) {
+	return r.retryUntil(ctx, rng, "POST "+path, func(at *serverProcess) answer { return r.sendArea(ctx, at, http.MethodPost, path, body) }, wanted)
+}
+
+// sendUntil sends a request to the API until the answer has one of the wanted statuses. Any other 4xx is an error.
+func (r *run) sendUntil(ctx context.Context, rng *rand.Rand, q request, wanted ...int) error {
+	_, err := r.retryUntil(ctx, rng, q.endpoint, func(at *serverProcess) answer { return r.sendAPI(ctx, at, q) }, wanted)
+	return err
+}
+
+// retryUntil calls try, each time on a random running instance, until an answer has one of the wanted statuses.
+func (r *run) retryUntil(ctx context.Context, rng *rand.Rand, what string, try func(*serverProcess) answer, wanted []int) (last answer, err error) {
+	err = harness.Retry(ctx, r.TimeLimit, retryInterval, func() error {
+		at := r.anyRunning(rng)
+		if at == nil {
+			return errors.New("no instance runs")
+		}
+		last = try(at)
+		switch {
+		case slices.Contains(wanted, last.status):
+			return nil
+		case last.status >= 400 && last.status < 500:
+			return backoff.Permanent(fmt.Errorf("%s: %s", what, last))
+		}
+		return fmt.Errorf("%s: %s", what, last)
+	})
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%s: %w; last: %s", what, err, last)
+	}
+	return last, err
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/bench/address"
+	"lieudit/cmd/bench/api"
+	"lieudit/cmd/bench/journal"
+	"lieudit/cmd/bench/locations"
+	"lieudit/cmd/bench/measure"
+	lieuditcli "lieudit/cmd/lieudit/cli"
+	"lieudit/cmd/lieudit/service"
+	"lieudit/cmd/terminal"
+)
+
+// runBenchmark is the part of a command that differs: it turns the flags into options and measures in a folder of its own.
+type runBenchmark func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error
+
+// newFigureCommand completes a command that measures figures: --dir and --json, a folder that is removed afterwards, a
+// progress bar, and what is measured as tables or as one line of JSON a figure.
+func (p program) newFigureCommand(c *cli.Command, run runBenchmark) *cli.Command {
+	c.Flags = append(c.Flags,
+		&cli.StringFlag{Name: "dir", Value: ".", Usage: "`FOLDER` on the disk to use", TakesFile: true},
+		&cli.BoolFlag{Name: "json", Usage: "print one line of JSON a figure"})
+	c.Action = func(ctx context.Context, c *cli.Command) (err error) {
+		dir, err := os.MkdirTemp(c.String("dir"), "lieudit-bench-")
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		bar := p.NewProgressBar()
+		defer bar.Clear()
+		var figures measure.Table
+		out := measure.Output{
+			Progress: func(what string, done, total int) { bar.Update(what, int64(done), int64(total)) },
+			Report: func(f measure.Figure) error {
+				if c.Bool("json") {
+					return p.PrintJSON(f)
+				}
+				figures.Add(f)
+				return nil
+			},
+		}
+		if err := run(ctx, c, dir, out); err != nil {
+			return err
+		}
+		bar.Clear()
+		for n, t := range figures.Tables() {
+			if n > 0 {
+				err = errors.Join(err, p.PrintLine(""))
+			}
+			err = errors.Join(err, p.PrintTable(t))
+		}
+		return err
+	}
+	return c
+}
+
+// journalCommand is still called log, as all documents call it.
+func (p program) journalCommand() *cli.Command {
+	return p.newFigureCommand(&cli.Command{
+		Name:  "log",
+		Usage: "Measure the journal: durable appends, catch-up read, opening",
+		Description: `Journal and raw limit take turns on the same disk; a figure is the median of its turns. It takes about a
+minute and leaves nothing behind.
+
+  go run ./cmd/bench log
+  go run ./cmd/bench log --dir /var/lib --json`,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "events", Value: 1_000_000, Usage: "`HOW MANY` events the log holds that is read and opened", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "turns", Value: 5, Usage: "`TURNS` of half a second for each figure", Validator: terminal.AtLeastOne},
+		},
+	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
+		return journal.Run(ctx, dir, journal.Options{Rounds: c.Int("turns"), RoundDuration: 500 * time.Millisecond, Events: c.Int("events")}, out)
+	})
+}
+
+func (p program) addressCommand() *cli.Command {
+	return p.newFigureCommand(&cli.Command{
+		Name:  "address",
+		Usage: "Measure the address engine and its API on invented vintages of several sizes, or on real files",
+		Description: `Each size is invented and built, then every operation is asked about random rows of it: in the engine on one
+processor, and over HTTP on all of them, the clients on the same machine. With real files it is also counted how often
+an address is found that was damaged in so many ways; with Meilisearch the same is asked of it. It leaves nothing behind.
+A vintage takes 60 bytes a row of --dir, three times that while it is built.
+
+  go run ./cmd/bench address
+  go run ./cmd/bench address --sizes 10k,100k,1M,10M,26M --dir /var/tmp --json
+  go run ./cmd/bench address --file adresses-48.csv.gz --meilisearch http://KEY@127.0.0.1:7700`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "sizes", Value: "10k,100k,1M", Usage: "`ROWS` of each vintage, k and M for thousands and millions", Validator: validate(parseSizes)},
+			&cli.StringSliceFlag{Name: "file", Usage: "`FILE` of the base to measure instead, as often as there are files", TakesFile: true},
+			&cli.IntFlag{Name: "questions", Value: 400, Usage: "`HOW MANY` damaged addresses of each kind, with --file", Validator: terminal.AtLeastOne},
+			p.StringFlag("meilisearch", "", "Meilisearch to measure beside, as `http://KEY@HOST:PORT`"),
+			&cli.DurationFlag{Name: "turn", Value: 2 * time.Second, Usage: "`TIME` for each figure"},
+			&cli.IntFlag{Name: "connections", Value: 16, Usage: "`HOW MANY` clients over HTTP", Validator: terminal.AtLeastOne},
+		},
+	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
+		o := address.Options{FigureDuration: c.Duration("turn"), Connections: c.Int("connections"),
+			Files: c.StringSlice("file"), Questions: c.Int("questions"), Meilisearch: lieuditcli.MeilisearchURL(c, p.LookupEnv)}
+		if err := lieuditcli.ValidateMeilisearch(c, service.Config{Meilisearch: o.Meilisearch}); err != nil {
+			return err
+		}
+		o.Sizes, _ = parseSizes(c.String("sizes")) // the flag's validator has read them
+		return address.Run(ctx, dir, o, out)
+	})
+}
+
+// validate makes a flag's validator of the function that reads its text.
+func validate[T any](parse func(string) (T, error)) func(string) error {
+	return func(text string) error {
+		_, err := parse(text)
+		return err
+	}
+}
+
+// parseSizes reads sizes such as 10k,1M.
+func parseSizes(text string) (all []int, err error) {
+	for word := range strings.SplitSeq(text, ",") {
+		word = strings.TrimSpace(word)
+		times := 1
+		switch {
+		case strings.HasSuffix(word, "k"):
+			times = 1_000
+		case strings.HasSuffix(word, "M"):
+			times = 1_000_000
+		}
+		n, err := strconv.Atoi(strings.TrimRight(word, "kM"))
+		if err != nil || n < 1 || n*times > 100_000_000 {
+			return nil, fmt.Errorf("%q is no size such as 10k or 1M", word)
+		}
+		all = append(all, n*times)
+	}
+	return all, nil
+}
+
+func (p program) apiCommand() *cli.Command {
+	isLog := terminal.OneOf(api.Journal, api.Node)
+	return p.newFigureCommand(&cli.Command{
+		Name:  "api",
+		Usage: "Measure the API over HTTP, metered and durable, beside an empty handler",
+		Description: `The service (keys checked, every request counted durably, read models filled) and an empty net/http handler are
+processes of their own and take turns under the same clients; a figure is the median of its turns. It leaves nothing
+behind.
+
+  go run ./cmd/bench api
+  go run ./cmd/bench api --connections 64 --log node --seconds 5 --json`,
+		Flags: []cli.Flag{
+			&cli.IntSliceFlag{Name: "connections", Value: []int{1, 16, 64, 256}, Usage: "`HOW MANY` clients", Validator: terminal.Each(terminal.AtLeastOne)},
+			&cli.IntSliceFlag{Name: "accounts", Value: []int{1, 1000}, Usage: "over `HOW MANY` accounts the requests are spread", Validator: terminal.Each(terminal.AtLeastOne)},
+			&cli.StringSliceFlag{Name: "log", Value: []string{api.Journal, api.Node}, Usage: "`LOG` of the service: journal, node", Validator: terminal.Each(isLog)},
+			&cli.StringSliceFlag{Name: "path", Value: []string{"/me", "/address/autocomplete?q=rue+de+la+mairie"}, Usage: "`PATH` that is asked for"},
+			&cli.IntFlag{Name: "seconds", Value: 2, Usage: "`SECONDS` of a turn", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "turns", Value: 3, Usage: "`TURNS` for each figure", Validator: terminal.AtLeastOne},
+		},
+	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
+		return api.Run(ctx, dir, api.Options{
+			Logs: c.StringSlice("log"), Paths: c.StringSlice("path"), Accounts: c.IntSlice("accounts"), Connections: c.IntSlice("connections"),
+			RoundDuration: time.Duration(c.Int("seconds")) * time.Second, Rounds: c.Int("turns"),
+		}, out)
+	})
+}
+
+func (p program) locationsCommand() *cli.Command {
+	return p.newFigureCommand(&cli.Command{
+		Name:  "locations",
+		Usage: "Measure customers' places over HTTP: sync, freshness, search",
+		Description: `A service of its own is filled with invented shops and asked over HTTP: whole sets are synchronised (first, the same again,
+one in a hundred changed), a write is looked for until it is found, and accounts are searched. It leaves nothing behind, but
+for what it wrote to servers that are named.
+
+  go run ./cmd/bench locations
+  go run ./cmd/bench locations --log node --postgres postgres://… --crowd 100x10000 --json`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "log", Value: api.Journal, Usage: "`LOG` of the service: journal, node", Validator: terminal.OneOf(api.Journal, api.Node)},
+			&cli.StringFlag{Name: "postgres", Usage: "read models in the database at `URL`, which must be empty"},
+			&cli.StringFlag{Name: "meilisearch", Usage: "search by the Meilisearch at `URL`"},
+			&cli.IntFlag{Name: "sites", Value: 10_000, Usage: "`HOW MANY` sites a sync has, at most 11000", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "turns", Value: 3, Usage: "`TURNS` of each kind of sync", Validator: terminal.AtLeastOne},
+			&cli.StringSliceFlag{Name: "crowd", Value: []string{"1x11000", "100x10000", "10000x100"}, Usage: "`ACCOUNTSxSITES` that are searched", Validator: terminal.Each(validate(parseGroup))},
+			&cli.IntFlag{Name: "connections", Value: 2, Usage: "`HOW MANY` clients search at a time", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "seconds", Value: 3, Usage: "`SECONDS` of each kind of search", Validator: terminal.AtLeastOne},
+		},
+	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
+		o := locations.Options{
+			Node: c.String("log") == api.Node, Postgres: c.String("postgres"), Meilisearch: c.String("meilisearch"),
+			Sites: c.Int("sites"), Rounds: c.Int("turns"), Connections: c.Int("connections"), SearchDuration: time.Duration(c.Int("seconds")) * time.Second,
+		}
+		for _, text := range c.StringSlice("crowd") {
+			group, _ := parseGroup(text) // the flag's validator has read it
+			o.Groups = append(o.Groups, group)
+		}
+		return locations.Run(ctx, dir, o, out)
+	})
+}
+
+// parseGroup reads ACCOUNTSxSITES.
+func parseGroup(text string) (g locations.AccountGroup, err error) {
+	accounts, sites, _ := strings.Cut(text, "x")
+	g.Accounts, err = strconv.Atoi(accounts)
+	if err == nil {
+		g.Sites, err = strconv.Atoi(sites)
+	}
+	if err != nil || g.Accounts < 1 || g.Sites < 1 {
+		return g, fmt.Errorf("%q is not of the form 100x10000", text)
+	}
+	return g, nil
+}

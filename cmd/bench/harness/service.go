@@ -1,0 +1,214 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/schemas/body"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+// StartNode starts a node on the socket of its name, and returns once it serves.
+func StartNode(ctx context.Context, w WorkDir, name string) (*Process, error) {
+	p, err := StartProcess(w, name, LieuditCommand, "node", "--data", w.Path(name), "--listen", "unix:"+w.SocketPath(name))
+	if err != nil {
+		return nil, err
+	}
+	if _, err = p.WaitForLine(ctx, "The journal in"); err != nil {
+		p.Kill()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
+}
+
+// OnNode are the flags of an instance whose log is on the node of that name.
+func (w WorkDir) OnNode(name string) []string {
+	return []string{"--eventstore", "esdb+unix://" + w.SocketPath(name)}
+}
+
+// Instance is a process of the service.
+type Instance struct {
+	*Process
+	API, Area, Ops string // host and port of its listeners
+	DataDir        string
+}
+
+// AnyPort is an address to listen at, on a port that is free.
+const AnyPort = "127.0.0.1:0"
+
+// LaunchInstance starts an instance whose API listens at listen, and does not wait for it.
+func LaunchInstance(w WorkDir, name, listen string, flags ...string) (*Process, error) {
+	args := []string{LieuditCommand, "serve", "--data", w.Path(name), "--listen", listen, "--area-listen", AnyPort, "--ops-listen", AnyPort}
+	return StartProcess(w, name, append(args, flags...)...)
+}
+
+// StartInstance starts an instance, and returns once its listeners are open. WaitReady waits for more.
+func StartInstance(ctx context.Context, w WorkDir, name, listen string, flags ...string) (*Instance, error) {
+	in := &Instance{DataDir: w.Path(name)}
+	var err error
+	if in.Process, err = LaunchInstance(w, name, listen, flags...); err != nil {
+		return nil, err
+	}
+	for prefix, address := range map[string]*string{"API": &in.API, "customer area": &in.Area, "health, metrics": &in.Ops} {
+		if err == nil {
+			*address, err = in.WaitForLine(ctx, prefix)
+			*address, _, _ = strings.Cut(strings.TrimPrefix(*address, "http://"), "/")
+		}
+	}
+	if err != nil {
+		in.Kill()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return in, nil
+}
+
+// WaitReady waits until the instance says that it is ready. That an instance has ended is an error at once.
+func (in *Instance) WaitReady(ctx context.Context) error {
+	return Retry(ctx, processTimeout, 20*time.Millisecond, func() error {
+		select {
+		case <-in.exited:
+			return backoff.Permanent(fmt.Errorf("%s ended (%v): %s", in.DataDir, in.cmd.ProcessState, in.LastStderr()))
+		default:
+		}
+		ctx, cancel := context.WithTimeout(ctx, processTimeout)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+in.Ops+"/readyz", nil)
+		if err != nil {
+			return backoff.Permanent(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil && resp.StatusCode != http.StatusOK {
+			err = fmt.Errorf("%s is not ready: %s", in.DataDir, resp.Status)
+		}
+		if resp != nil {
+			err = errors.Join(err, resp.Body.Close())
+		}
+		return err
+	})
+}
+
+// Retry calls try at intervals until it returns nil or a backoff.Permanent error, or until the timeout has passed, and
+// returns its last error. It calls try at least once.
+func Retry(ctx context.Context, timeout, interval time.Duration, try func() error) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, try() },
+		backoff.WithBackOff(backoff.NewConstantBackOff(interval)), backoff.WithMaxElapsedTime(max(timeout, 1))) // 0 would be no limit
+	return err
+}
+
+// AdminClient is the customer area of a service, with its operator's token.
+type AdminClient struct{ *adminclient.Client }
+
+// AdminClient uses the token that the first instance of a log leaves in its data folder.
+func (in *Instance) AdminClient() (AdminClient, error) {
+	text, err := os.ReadFile(filepath.Join(in.DataDir, "operator-token"))
+	if err != nil {
+		return AdminClient{}, err
+	}
+	c, err := adminclient.New("http://"+in.Area, strings.TrimSpace(string(text)))
+	return AdminClient{c}, err
+}
+
+// UnlimitedQuota is a quota that no benchmark reaches.
+const UnlimitedQuota = 1_000_000_000_000
+
+// OpenAccount opens an account and issues a secret key of it.
+func (a AdminClient) OpenAccount(ctx context.Context, id string, name plan.Name, quota int64) (body.Key, error) {
+	if _, err := a.Post(ctx, "/accounts", body.OpenAccount{ID: id, Name: id, Plan: name, Quota: quota}); err != nil {
+		return body.Key{}, err
+	}
+	return a.IssueKey(ctx, id, "bench")
+}
+
+// IssueKey issues a secret key of an account.
+func (a AdminClient) IssueKey(ctx context.Context, account, label string) (key body.Key, err error) {
+	raw, err := a.Post(ctx, adminclient.JoinPath("", "accounts", account, "keys"), body.IssueKey{Kind: token.Secret, Label: label})
+	if err != nil {
+		return key, err
+	}
+	return key, json.Unmarshal(raw, &key)
+}
+
+// catchUpTimeout is how long the read models may take to apply what a round of load wrote.
+const catchUpTimeout = 10 * time.Minute
+
+// WaitCaughtUp waits until every read model has applied the whole log.
+func (a AdminClient) WaitCaughtUp(ctx context.Context) error {
+	return Retry(ctx, catchUpTimeout, 20*time.Millisecond, func() error {
+		raw, err := a.Get(ctx, "/projections", nil)
+		var all body.Projections
+		if err == nil {
+			err = json.Unmarshal(raw, &all)
+		}
+		if err != nil {
+			return backoff.Permanent(err)
+		}
+		for _, p := range all.Results {
+			if p.Lag != nil && *p.Lag > 0 {
+				return fmt.Errorf("read model %s is %d positions behind the log", p.Name, *p.Lag)
+			}
+		}
+		return nil
+	})
+}
+
+// Service is one ready instance, on a node where that is asked for, in a work folder of its own.
+type Service struct {
+	*Instance
+	WorkDir WorkDir
+	Admin   AdminClient
+
+	node *Process // nil: the log is in the instance's data folder
+}
+
+// StartService starts a service in a folder within dir, and returns once it is ready.
+func StartService(ctx context.Context, dir string, onNode bool, flags ...string) (*Service, error) {
+	workDir, err := NewWorkDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{WorkDir: workDir}
+	if err := s.start(ctx, onNode, flags); err != nil {
+		return nil, errors.Join(err, s.Remove())
+	}
+	return s, nil
+}
+
+// start fills the service step by step, so that Remove finds what an error has left running.
+func (s *Service) start(ctx context.Context, onNode bool, flags []string) (err error) {
+	if onNode {
+		if s.node, err = StartNode(ctx, s.WorkDir, "node"); err != nil {
+			return err
+		}
+		flags = append(flags, s.WorkDir.OnNode("node")...)
+	}
+	if s.Instance, err = StartInstance(ctx, s.WorkDir, "service", AnyPort, flags...); err != nil {
+		return err
+	}
+	if err := s.WaitReady(ctx); err != nil {
+		return err
+	}
+	s.Admin, err = s.AdminClient()
+	return err
+}
+
+// Remove kills the processes and removes their folder.
+func (s *Service) Remove() error {
+	if s.Instance != nil {
+		s.Kill()
+	}
+	if s.node != nil {
+		s.node.Kill()
+	}
+	return s.WorkDir.Remove()
+}

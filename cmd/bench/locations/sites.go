@@ -1,0 +1,80 @@
+package locations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"lieudit/cmd/lieudit/service"
+	"lieudit/queries/address/ban"
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/specimen"
+	"lieudit/schemas/locations"
+)
+
+// syntheticAddress is an address of the invented vintage that a fresh service serves.
+type syntheticAddress struct {
+	address  locations.SiteAddress
+	lat, lon float64
+}
+
+// readSyntheticAddresses returns the house numbers of that vintage: so the service finds each address that a site has.
+func readSyntheticAddresses(ctx context.Context) ([]syntheticAddress, error) {
+	communes, err := commune.Load()
+	if err != nil {
+		return nil, err
+	}
+	r, w := io.Pipe()
+	written := make(chan error, 1)
+	go func() {
+		err := specimen.Write(ctx, w, communes, service.DemoVintage())
+		w.CloseWithError(err)
+		written <- err
+	}()
+	var all []syntheticAddress
+	for row, err := range ban.Read(r, "specimen", &ban.Report{}) {
+		if err != nil {
+			return nil, errors.Join(err, r.CloseWithError(io.ErrClosedPipe), <-written)
+		}
+		if row.Kind == ban.HouseNumber {
+			all = append(all, syntheticAddress{locations.SiteAddress{
+				Line1:      strings.TrimSpace(fmt.Sprintf("%d%s %s", row.Numero, row.Rep, row.Voie)),
+				PostalCode: row.CodePostal, City: row.Commune,
+			}, row.Lat, row.Lon})
+		}
+	}
+	return all, <-written
+}
+
+// siteRow is one site in the body of a sync.
+type siteRow struct {
+	ExternalID string `json:"external_id"`
+	locations.Content
+}
+
+// syncRequest is the body of a sync.
+type syncRequest struct {
+	Rows []siteRow `json:"sites"`
+}
+
+var shopTypes = []string{"Boulangerie", "Pharmacie", "Librairie", "Fromagerie", "Opticien", "Quincaillerie", "Fleuriste", "Épicerie"}
+
+// makeSites returns n shops at the addresses from an offset on. Without positions the service has to geocode their addresses.
+func (r *run) makeSites(n, offset int, withPositions bool) syncRequest {
+	s := syncRequest{Rows: make([]siteRow, n)}
+	for i := range s.Rows {
+		p := r.addresses[(offset+i)%len(r.addresses)]
+		shop := shopTypes[(offset+i)%len(shopTypes)]
+		s.Rows[i] = siteRow{fmt.Sprintf("shop-%06d", i), locations.Content{
+			Name: shop + " " + p.address.City + fmt.Sprintf(" n° %d", i), Address: &p.address,
+			Phone: "04 66 00 00 00", Website: "https://www.exemple.fr/" + fmt.Sprint(i), Tags: []string{strings.ToLower(shop), "ouvert"},
+			Hours: []byte(`{"usual":{"default":[{"start":"09:00","end":"19:00"}]}}`),
+		}}
+		if withPositions {
+			s.Rows[i].Lat, s.Rows[i].Lon = &p.lat, &p.lon
+		}
+	}
+	return s
+}

@@ -1,0 +1,91 @@
+package measure
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+)
+
+// EncodeGet is the bytes of a GET of a path with a key. host is what Dial connects to.
+func EncodeGet(host, path, key string) []byte {
+	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, host, key)
+}
+
+// Client is one connection, which is kept. Of an answer it reads no more than the status and the length. It is not safe for
+// concurrent use.
+type Client struct {
+	conn            net.Conn
+	reader          *bufio.Reader
+	stopCloseOnDone func() bool
+}
+
+// Dial connects to host and port. When ctx ends, the connection does.
+func Dial(ctx context.Context, address string) (*Client, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{conn, bufio.NewReader(conn), context.AfterFunc(ctx, func() { conn.Close() })}, nil
+}
+
+// Close ends the connection.
+func (c *Client) Close() {
+	c.stopCloseOnDone()
+	c.conn.Close() // its error concerns nobody any more
+}
+
+// Send sends a request and returns the status of its answer once the whole answer has come. The answer must state its
+// length. After an error the connection cannot be used any more, and whether the request was served is not known.
+func (c *Client) Send(request []byte) (status int, err error) {
+	if _, err := c.conn.Write(request); err != nil {
+		return 0, err
+	}
+	line, err := c.reader.ReadSlice('\n')
+	if err != nil {
+		return 0, err
+	}
+	if len(line) < len("HTTP/1.1 200") {
+		return 0, errMalformedAnswer
+	}
+	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
+		return 0, errMalformedAnswer
+	}
+	length, err := c.readContentLength()
+	if err != nil {
+		return 0, err
+	}
+	_, err = c.reader.Discard(length)
+	return status, err
+}
+
+var (
+	errMalformedAnswer = errors.New("no HTTP/1.1 answer of a stated length")
+	lengthHeader       = []byte("Content-Length:")
+)
+
+// readContentLength reads the headers to their end and returns the length that they state.
+func (c *Client) readContentLength() (int, error) {
+	length := -1
+	for {
+		line, err := c.reader.ReadSlice('\n')
+		switch {
+		case err != nil:
+			return 0, err
+		case len(line) <= 2 && length < 0:
+			return 0, fmt.Errorf("%w: %w", errMalformedAnswer, io.ErrUnexpectedEOF)
+		case len(line) <= 2:
+			return length, nil
+		}
+		if len(line) > len(lengthHeader) && bytes.EqualFold(line[:len(lengthHeader)], lengthHeader) {
+			if length, err = strconv.Atoi(string(bytes.TrimSpace(line[len(lengthHeader):]))); err != nil {
+				return 0, errMalformedAnswer
+			}
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sync/errgroup"
+)
+
+// Latencies are the durations of calls, to three significant digits. They are not safe for concurrent use: each worker has
+// its own.
+type Latencies struct{ histogram *hdrhistogram.Histogram }
+
+// Shorter durations count as 0, longer ones as the longest.
+const (
+	shortestLatency = 16 * time.Nanosecond
+	longestLatency  = time.Hour
+)
+
+// NewLatencies are none yet.
+func NewLatencies() *Latencies {
+	return &Latencies{hdrhistogram.New(int64(shortestLatency), int64(longestLatency), 3)}
+}
+
+// Record adds the duration of one call.
+func (l *Latencies) Record(d time.Duration) {
+	l.histogram.RecordValue(int64(min(d, longestLatency))) // no error: the value is in range
+}
+
+// Merge adds the durations of others.
+func (l *Latencies) Merge(others ...*Latencies) {
+	for _, o := range others {
+		l.histogram.Merge(o.histogram)
+	}
+}
+
+// Quantile is the time in milliseconds within which this share of the calls returned, 0 when there were none.
+func (l *Latencies) Quantile(share float64) float64 {
+	return milliseconds(l.histogram.ValueAtQuantile(100 * share))
+}
+
+// Figure is a figure with the samples and their quantiles alone.
+func (l *Latencies) Figure(labels ...Label) Figure {
+	return Figure{
+		Labels: labels, Samples: int(l.histogram.TotalCount()),
+		P50: l.Quantile(0.5), P99: l.Quantile(0.99), Max: milliseconds(l.histogram.Max()),
+	}
+}
+
+// milliseconds is the unit of all latencies in figures.
+func milliseconds(nanoseconds int64) float64 { return float64(nanoseconds) / 1e6 }
+
+// Loop lets workers call their operations one call after the other, for as long as it says and each at least once, and
+// returns the calls a second of all of them together and their latencies. n counts the calls of one worker. The first
+// error of an operation ends its worker and is returned when all have ended.
+func Loop(ctx context.Context, workers int, lasts time.Duration, newOperation func(ctx context.Context, worker int) (operation func(n int) error)) (Figure, error) {
+	latencies := make([]*Latencies, workers)
+	for w := range latencies {
+		latencies[w] = NewLatencies()
+	}
+	var work errgroup.Group
+	began := time.Now()
+	for w, mine := range latencies {
+		work.Go(func() error {
+			ctx, cancel := context.WithCancel(ctx) // its own, as a request has
+			defer cancel()
+			operation := newOperation(ctx, w)
+			for n, last := 0, time.Now(); n == 0 || last.Sub(began) < lasts; n++ {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := operation(n); err != nil {
+					return err
+				}
+				now := time.Now()
+				mine.Record(now.Sub(last))
+				last = now
+			}
+			return nil
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return Figure{}, err
+	}
+	elapsed := time.Since(began)
+	latencies[0].Merge(latencies[1:]...)
+	f := latencies[0].Figure()
+	f.Value, f.Unit = float64(f.Samples)/elapsed.Seconds(), "/s"
+	return f, nil
+}
+
+// Load is a load on one HTTP server: on each connection, the next request follows the answer to the last one.
+type Load struct {
+	Address     string // host and port
+	Connections int
+	Lasts       time.Duration
+	Request     func(connection, n int) []byte // the n-th of a connection, as EncodeGet makes it
+	Accept      []int                          // statuses that are right; any other ends the load with an error
+}
+
+// Run opens the connections, sends for as long as Lasts says, and returns requests a second and latencies.
+func (l Load) Run(ctx context.Context) (Figure, error) {
+	clients := make([]*Client, l.Connections)
+	for i := range clients {
+		c, err := Dial(ctx, l.Address)
+		if err != nil {
+			return Figure{}, err
+		}
+		defer c.Close()
+		clients[i] = c
+	}
+	return Loop(ctx, l.Connections, l.Lasts, func(_ context.Context, connection int) func(int) error {
+		return func(n int) error { return clients[connection].sendExpecting(l.Request(connection, n), l.Accept) }
+	})
+}
+
+// SendAll sends each request once over one connection. Each must be answered with 200.
+func SendAll(ctx context.Context, address string, requests [][]byte) error {
+	c, err := Dial(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for _, r := range requests {
+		if err := c.sendExpecting(r, []int{http.StatusOK}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendExpecting sends a request. Any other status than the accepted ones is an error: a fast refusal must not count.
+func (c *Client) sendExpecting(request []byte, accept []int) error {
+	status, err := c.Send(request)
+	if err == nil && !slices.Contains(accept, status) {
+		line, _, _ := strings.Cut(string(request), "\r\n")
+		err = fmt.Errorf("%s is answered %d", line, status)
+	}
+	return err
+}

@@ -1,0 +1,257 @@
+package metering
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lieudit/cmd/bench/harness"
+	"lieudit/schemas/event"
+)
+
+// nodeKills is how often the node is killed.
+const nodeKills = 2
+
+// fault is a kill of a process, which is started again after a pause.
+type fault struct {
+	afterServed int64     // requests
+	instance    *instance // nil: the node
+	pause       time.Duration
+}
+
+// planFaults draws the kills of a seed: every instance once, and the node, while there is still something to serve.
+func (r *run) planFaults(rng *rand.Rand) (all []fault) {
+	if !r.Chaos {
+		return nil
+	}
+	victims := append(slices.Clone(r.instances), make([]*instance, nodeKills)...)
+	for _, i := range victims {
+		share := 0.05 + 0.8*rng.Float64()
+		all = append(all, fault{int64(share * float64(min(r.Cap, r.Requests))), i, time.Duration(rng.Int64N(int64(300 * time.Millisecond)))})
+	}
+	slices.SortFunc(all, func(a, b fault) int { return cmp.Compare(a.afterServed, b.afterServed) })
+	return all
+}
+
+// injectFaults injects the faults, one after another, until the clients are done.
+func (r *run) injectFaults(ctx context.Context, faults []fault) error {
+	for _, f := range faults {
+		if !r.waitServed(ctx, f.afterServed) {
+			return nil
+		}
+		do := r.killNode
+		if f.instance != nil {
+			do = r.killInstance
+		}
+		if err := do(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitServed waits until so many requests have been served. It returns false where the clients were done before.
+func (r *run) waitServed(ctx context.Context, served int64) bool {
+	for r.served.Load() < served {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-r.done:
+			return false
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return true
+}
+
+// killInstance kills the first process of an instance and starts the second on the same address, so that the clients find it.
+// The clients use the second key from the moment before it starts: nothing of theirs can reach the first any more.
+func (r *run) killInstance(ctx context.Context, f fault) error {
+	i := f.instance
+	i.service.Kill()
+	i.processes[0].killed = true
+	r.logIncident("%s (process %d) killed", i.name, i.service.PID())
+	time.Sleep(f.pause)
+	i.current.Store(i.processes[1])
+	if err := r.startInstance(ctx, i, i.processes[1].address); err != nil {
+		return err
+	}
+	r.logIncident("%s (process %d) started again", i.name, i.service.PID())
+	return nil
+}
+
+// killNode kills the node and starts it again on the same folder and socket.
+func (r *run) killNode(ctx context.Context, f fault) (err error) {
+	r.node.Kill()
+	r.logIncident("node (process %d) killed", r.node.PID())
+	time.Sleep(f.pause)
+	if r.node, err = harness.StartNode(ctx, r.workDir, nodeName); err != nil {
+		return err
+	}
+	r.logIncident("node (process %d) started again", r.node.PID())
+	return nil
+}
+
+// cutShare is the share of ticks at which the connection is cut: half of the times before the node has the tick, half of the
+// times after, with the answer on its way.
+const cutShare = 0.05
+
+// answerDelay is how long answers are held back before a connection is cut: long enough for a commit.
+const answerDelay = 10 * time.Millisecond
+
+// cutProxy relays between an instance and the node and cuts connections as a tick passes.
+type cutProxy struct {
+	name     string // of its socket in the work folder
+	nodePath string
+	listener net.Listener
+	isPaused atomic.Bool // nothing is cut
+	onCut    func(what string)
+	work     sync.WaitGroup
+
+	mu       sync.Mutex
+	rng      *rand.Rand
+	open     map[net.Conn]bool
+	isClosed bool
+}
+
+// newCutProxy listens on a socket of the work folder. It cuts nothing until pauseCuts(false), so that no start is cut.
+func newCutProxy(ctx context.Context, r *run, i *instance, seed uint64) (*cutProxy, error) {
+	c := &cutProxy{
+		name: fmt.Sprintf("cut-%d", i.number), nodePath: r.workDir.SocketPath(nodeName),
+		onCut: func(what string) { r.logIncident("%s: connection to the node cut, %s", i.name, what) },
+		rng:   rand.New(rand.NewPCG(seed, 3)), open: map[net.Conn]bool{},
+	}
+	c.isPaused.Store(true)
+	var lc net.ListenConfig
+	var err error
+	if c.listener, err = lc.Listen(ctx, "unix", r.workDir.SocketPath(c.name)); err != nil {
+		return nil, err
+	}
+	c.work.Go(c.serve)
+	return c, nil
+}
+
+// pauseCuts lets connections alone, or cuts them again.
+func (r *run) pauseCuts(isPaused bool) {
+	for _, i := range r.instances {
+		if i.proxy != nil {
+			i.proxy.isPaused.Store(isPaused)
+		}
+	}
+}
+
+// serve accepts connections until the listener is closed.
+func (c *cutProxy) serve() {
+	for {
+		from, err := c.listener.Accept()
+		if err != nil {
+			return
+		}
+		c.work.Go(func() { c.relay(from) })
+	}
+}
+
+// relay relays both directions of a connection, until either ends.
+func (c *cutProxy) relay(from net.Conn) {
+	defer from.Close()
+	to, err := net.Dial("unix", c.nodePath)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	if !c.addConn(from) {
+		return
+	}
+	defer c.removeConn(from)
+	var isMuted atomic.Bool
+	var back sync.WaitGroup
+	back.Go(func() {
+		defer from.Close()
+		io.Copy(writerFunc(func(b []byte) (int, error) {
+			if isMuted.Load() {
+				return len(b), nil
+			}
+			return from.Write(b)
+		}), to)
+	})
+	c.forward(from, to, &isMuted)
+	to.Close()
+	back.Wait()
+}
+
+// tickType is in the bytes of each append of a tick: the protocol sends the type of an event as text.
+var tickType = []byte(event.UsageTicked{}.EventType())
+
+// forward relays what the instance sends, until it ends or is cut. isMuted discards what the node sends.
+func (c *cutProxy) forward(from, to net.Conn, isMuted *atomic.Bool) {
+	for chunk := make([]byte, 64<<10); ; {
+		n, err := from.Read(chunk)
+		if err != nil {
+			return
+		}
+		chance := c.drawChance(chunk[:n])
+		switch {
+		case chance < cutShare/2:
+			c.onCut("a tick with it")
+			return
+		case chance < cutShare:
+			isMuted.Store(true)
+			to.Write(chunk[:n]) // the cut follows whether it fails or not
+			time.Sleep(answerDelay)
+			c.onCut("a tick's answer with it")
+			return
+		}
+		if _, err := to.Write(chunk[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// drawChance draws a number below 1 where a tick passes; elsewhere it is 1.
+func (c *cutProxy) drawChance(chunk []byte) float64 {
+	if c.isPaused.Load() || !bytes.Contains(chunk, tickType) {
+		return 1
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rng.Float64()
+}
+
+// addConn remembers a connection for close. It returns false where close has been called.
+func (c *cutProxy) addConn(conn net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open[conn] = true
+	return !c.isClosed
+}
+
+func (c *cutProxy) removeConn(conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, conn)
+}
+
+// close ends every connection and waits until they have ended.
+func (c *cutProxy) close() {
+	c.listener.Close()
+	c.mu.Lock()
+	c.isClosed = true
+	for conn := range c.open {
+		conn.Close()
+	}
+	c.mu.Unlock()
+	c.work.Wait()
+}
+
+// writerFunc is a function as an io.Writer.
+type writerFunc func([]byte) (int, error)
+
+func (w writerFunc) Write(b []byte) (int, error) { return w(b) }

@@ -1,0 +1,280 @@
+// Package metering is the chaos test of metering: several instances on one node, one account with a small quota, clients that
+// want more than it gives, and, where asked for, processes that are killed and connections that are cut meanwhile. Then it
+// folds the log again and compares it with what the clients were answered. Its constraint: only what the service promises is
+// a violation, so a request without an answer may be billed or not.
+//
+//	Run ──> startInstances ──> startClients: client ──> measure.Client.Send ──> counters of process
+//	   ├──> injectFaults: killInstance, killNode; cutProxy between instance and node
+//	   └──> foldLog ──> logTotals ──> buildReport ──> Report with its violations
+//
+// A request is answered once a whole answer that is no 5xx has come; a client sends it again until then. Each process of an
+// instance has a key of its own, so that the log says which process counted what.
+package metering
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/sync/errgroup"
+
+	"lieudit/cmd/bench/harness"
+	"lieudit/cmd/bench/measure"
+	"lieudit/http/api"
+	"lieudit/schemas/plan"
+)
+
+// Options are the parameters of a run.
+type Options struct {
+	Dir         string // on the disk to use
+	Postgres    string // of the read models; SQLite when empty
+	Instances   int
+	Connections int    // to each instance
+	Cap         int64  // of the account
+	Requests    int64  // to be answered, of all connections together
+	Path        string // that is requested, below the API's base
+	Chaos       bool   // inject faults
+	Seed        uint64 // of the faults
+}
+
+// Incident is a fault that was injected, or that happened.
+type Incident struct {
+	At   time.Duration `json:"-"` // after the first request
+	Ms   int64         `json:"ms"`
+	What string        `json:"what"`
+}
+
+const (
+	account  = "metered" // the account that is billed
+	nodeName = "node"
+)
+
+// run is one run of the test. Its atomic fields are shared by all clients; mu guards the incidents; the rest belongs to Run.
+type run struct {
+	Options
+	workDir      harness.WorkDir
+	node         *harness.Process
+	instances    []*instance
+	unsent       atomic.Int64 // requests that no client has begun
+	served       atomic.Int64 // requests answered with 200
+	began        time.Time
+	firstRefusal atomic.Int64 // nanoseconds after which the first request was answered with 429; 0: none was
+	done         chan struct{}
+
+	mu        sync.Mutex
+	incidents []Incident
+}
+
+// instance is one data folder, on which one process after the other serves.
+type instance struct {
+	name      string
+	number    int // from 1
+	service   *harness.Instance
+	proxy     *cutProxy // to the node; nil: nothing is cut
+	processes []*process
+	current   atomic.Pointer[process]
+	latencies []*measure.Latencies // by connection, of what was served
+}
+
+// processesPerInstance is how many processes an instance has at most, one after the other.
+const processesPerInstance = 2
+
+// process is one process of an instance, from its start to its end, and how clients were answered by it.
+type process struct {
+	name    string
+	key     string // the id of its key
+	token   string
+	address string
+	request []byte
+	killed  bool
+
+	served, refused, unavailable, broken, unexpected atomic.Int64
+
+	// openRefunds is how many requests were answered with 503 since the last one that was served: their ticks may not have
+	// been refunded yet.
+	openRefunds atomic.Int64
+}
+
+// Run runs the test once and reports on it. The error says why it could not be completed; violations are in the report.
+func Run(ctx context.Context, o Options) (_ Report, err error) {
+	r := &run{Options: o, done: make(chan struct{})}
+	if r.workDir, err = harness.NewWorkDir(o.Dir); err != nil {
+		return Report{}, err
+	}
+	defer func() { err = errors.Join(err, r.workDir.Remove()) }()
+	r.unsent.Store(o.Requests)
+	defer r.killAll()
+	if err := r.startInstances(ctx, rand.New(rand.NewPCG(o.Seed, 1))); err != nil {
+		return Report{}, err
+	}
+	faults := r.planFaults(rand.New(rand.NewPCG(o.Seed, 2)))
+	r.began = time.Now()
+	r.pauseCuts(false)
+	var work errgroup.Group
+	work.Go(func() error { return r.injectFaults(ctx, faults) })
+	r.runClients(ctx)
+	took := time.Since(r.began)
+	close(r.done)
+	if err := work.Wait(); err != nil {
+		return Report{}, err
+	}
+	if err := r.stopInstances(); err != nil {
+		return Report{}, err
+	}
+	totals, err := foldLog(ctx, r.workDir.SocketPath(nodeName))
+	if err != nil {
+		return Report{}, err
+	}
+	return r.buildReport(totals, took), ctx.Err()
+}
+
+// startInstances starts the node and the instances and opens the account, with a key for each process that any instance may
+// have. The first instance starts alone, because the first one of a log leaves the operator's token in its folder.
+func (r *run) startInstances(ctx context.Context, rng *rand.Rand) (err error) {
+	if r.node, err = harness.StartNode(ctx, r.workDir, nodeName); err != nil {
+		return err
+	}
+	for n := range r.Instances {
+		i := &instance{name: fmt.Sprintf("instance %d", n+1), number: n + 1}
+		for range r.Connections {
+			i.latencies = append(i.latencies, measure.NewLatencies())
+		}
+		r.instances = append(r.instances, i)
+		if r.Chaos {
+			if i.proxy, err = newCutProxy(ctx, r, i, rng.Uint64()); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.startReady(ctx, r.instances[0]); err != nil {
+		return err
+	}
+	var others errgroup.Group
+	others.Go(func() error { return r.openAccount(ctx) })
+	for _, i := range r.instances[1:] {
+		others.Go(func() error { return r.startReady(ctx, i) })
+	}
+	if err := others.Wait(); err != nil {
+		return err
+	}
+	for _, i := range r.instances {
+		for _, p := range i.processes {
+			p.address, p.request = i.service.API, measure.EncodeGet(i.service.API, api.Base+r.Path, p.token)
+		}
+		if err := i.waitKeyKnown(ctx); err != nil {
+			return err
+		}
+		i.current.Store(i.processes[0])
+	}
+	return nil
+}
+
+// startReady starts the first process of an instance and waits until it is ready.
+func (r *run) startReady(ctx context.Context, i *instance) error {
+	if err := r.startInstance(ctx, i, harness.AnyPort); err != nil {
+		return err
+	}
+	return i.service.WaitReady(ctx)
+}
+
+// startInstance starts the next process of an instance.
+func (r *run) startInstance(ctx context.Context, i *instance, listen string) (err error) {
+	flags := append(r.workDir.OnNode(nodeName), "--no-demo")
+	if i.proxy != nil {
+		flags = append(r.workDir.OnNode(i.proxy.name), "--no-demo")
+	}
+	switch {
+	case r.Postgres != "":
+		flags = append(flags, "--postgres", r.Postgres)
+	case i.number > 1: // the first instance has the vault; no request to the others needs what is sealed in it
+		flags = append(flags, "--accept-lost-keys")
+	}
+	i.service, err = harness.StartInstance(ctx, r.workDir, fmt.Sprintf("instance-%d", i.number), listen, flags...)
+	return err
+}
+
+// openAccount opens the account with its cap as quota, on the smallest plan that allows it, and issues the keys of all
+// processes before any load: so no key is issued while an instance is down.
+func (r *run) openAccount(ctx context.Context) error {
+	admin, err := r.instances[0].service.AdminClient()
+	if err != nil {
+		return err
+	}
+	name := plan.Discovery
+	if p, ok := plan.Lookup(name); ok && r.Cap > p.DefaultQuota {
+		name = plan.Business
+	}
+	if _, err := admin.OpenAccount(ctx, account, name, r.Cap); err != nil {
+		return err
+	}
+	for _, i := range r.instances {
+		for n := range processesPerInstance {
+			p := &process{name: fmt.Sprintf("%s, life %d", i.name, n+1)}
+			key, err := admin.IssueKey(ctx, account, p.name)
+			if err != nil {
+				return err
+			}
+			p.key, p.token = key.ID, key.Token
+			i.processes = append(i.processes, p)
+		}
+	}
+	return nil
+}
+
+// waitKeyKnown waits until an instance knows its last key. A request of an unknown path with a valid key is not counted.
+func (i *instance) waitKeyKnown(ctx context.Context) error {
+	c, err := measure.Dial(ctx, i.service.API)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	request := measure.EncodeGet(i.service.API, api.Base+"/nowhere", i.processes[len(i.processes)-1].token)
+	return harness.Retry(ctx, 10*time.Second, 5*time.Millisecond, func() error {
+		status, err := c.Send(request)
+		switch {
+		case err != nil:
+			return backoff.Permanent(err)
+		case status != http.StatusNotFound:
+			return fmt.Errorf("%s still does not know its keys: %d", i.name, status)
+		}
+		return nil
+	})
+}
+
+func (r *run) logIncident(format string, args ...any) {
+	at := time.Since(r.began)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.incidents = append(r.incidents, Incident{at, at.Milliseconds(), fmt.Sprintf(format, args...)})
+}
+
+// stopInstances lets all instances end in good order, so that all their appends are done.
+func (r *run) stopInstances() error {
+	r.pauseCuts(true)
+	var ends errgroup.Group
+	for _, i := range r.instances {
+		ends.Go(i.service.Stop)
+	}
+	return ends.Wait()
+}
+
+// killAll ends what is left after an error; after a whole run only the node is.
+func (r *run) killAll() {
+	for _, i := range r.instances {
+		if i.service != nil {
+			i.service.Kill()
+		}
+		if i.proxy != nil {
+			i.proxy.close()
+		}
+	}
+	if r.node != nil {
+		r.node.Kill()
+	}
+}

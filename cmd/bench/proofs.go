@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/bench/chaos"
+	"lieudit/cmd/bench/metering"
+	"lieudit/cmd/terminal"
+)
+
+// The commands of this file are proofs: they print a report, and return 1 where something did not hold.
+var (
+	errNotExact      = errors.New("metering was not exact")
+	errPromiseBroken = errors.New("the service did not hold what it promises")
+)
+
+func (p program) usageCommand() *cli.Command {
+	return &cli.Command{
+		Name:    "usage",
+		Aliases: []string{"meter"},
+		Usage:   "Prove that requests are admitted once, billed once and capped exactly",
+		Description: `Real processes of this program share one node and one account with a small quota. Clients at every instance ask
+until so many requests are answered; a 503 or a broken connection is tried again. Then the log is folded again:
+never more than the cap, every 200 on the log, nothing counted twice; billed without an answer at most what was on
+its way when a process was killed. Exit 1 when any of that does not hold.
+
+With --chaos every instance and the node are killed (kill -9) and started again at random moments, and 5 % of
+the appends lose their connection, half before the node has them, half with the answer on its way.
+
+  go run ./cmd/bench usage
+  go run ./cmd/bench usage --chaos --runs 20
+  go run ./cmd/bench usage --chaos --seed 7 --json`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "chaos", Usage: "kill processes and cut connections in the middle of it"},
+			&cli.IntFlag{Name: "instances", Value: 3, Usage: "`HOW MANY` instances share the node", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "connections", Value: 64, Usage: "`HOW MANY` clients ask each instance", Validator: terminal.AtLeastOne},
+			&cli.Int64Flag{Name: "cap", Value: 20_000, Usage: "`REQUESTS` the account has; above what DISCOVERY may have the plan is BUSINESS"},
+			&cli.Int64Flag{Name: "requests", Value: 60_000, Usage: "`REQUESTS` to be answered, of all clients together"},
+			&cli.IntFlag{Name: "runs", Value: 1, Usage: "`HOW MANY` times, each on a log of its own", Validator: terminal.AtLeastOne},
+			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the first run's chaos, one more for each run after it; chosen when left out", HideDefault: true},
+			&cli.StringFlag{Name: "path", Value: "/me", Usage: "`PATH` that is asked for"},
+			&cli.StringFlag{Name: "postgres", Usage: "Postgres for the read models, as `postgres://…`, empty; SQLite when left out"},
+			&cli.StringFlag{Name: "dir", Value: ".", Usage: "`FOLDER` on the disk to use", TakesFile: true},
+			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON a run"},
+		},
+		Action: p.proveMetering,
+	}
+}
+
+// seedOf is the seed that was given, or a random one.
+func seedOf(c *cli.Command) uint64 {
+	if c.IsSet("seed") {
+		return c.Uint64("seed")
+	}
+	return rand.Uint64() >> 12 // exact as a float64, which JSON readers make of numbers
+}
+
+// proveMetering runs the test so many times, each with the next seed, and goes on after a violation: how often one happens
+// says where to look.
+func (p program) proveMetering(ctx context.Context, c *cli.Command) error {
+	o := metering.Options{
+		Dir: c.String("dir"), Postgres: c.String("postgres"), Path: c.String("path"), Chaos: c.Bool("chaos"), Seed: seedOf(c),
+		Instances: c.Int("instances"), Connections: c.Int("connections"), Cap: c.Int64("cap"), Requests: c.Int64("requests"),
+	}
+	switch {
+	case o.Cap < 1 || o.Requests < 1:
+		return terminal.NewUsageError(c, "--cap and --requests are at least 1")
+	case o.Postgres != "" && c.Int("runs") > 1:
+		return terminal.NewUsageError(c, "--postgres is of one run: every run has a log of its own, and a database is of one log")
+	}
+	var violated error
+	for range c.Int("runs") {
+		rep, err := metering.Run(ctx, o)
+		if err != nil {
+			return err
+		}
+		if len(rep.Violations) > 0 {
+			violated = errNotExact
+		}
+		if c.Bool("json") {
+			err = p.PrintJSON(rep)
+		} else {
+			err = p.printMeteringReport(rep)
+		}
+		if err != nil {
+			return err
+		}
+		o.Seed++
+	}
+	return violated
+}
+
+func (p program) printMeteringReport(rep metering.Report) (err error) {
+	for _, i := range rep.Incidents {
+		err = errors.Join(err, p.PrintLine("%8.3f s  %s", i.At.Seconds(), i.What))
+	}
+	count := func(n int64) string { return terminal.GroupThousands(int(n)) }
+	instances := terminal.Table{{"INSTANCE", "SERVED", "P50 ms", "P99 ms"}}
+	for _, i := range rep.Instances {
+		instances = append(instances, []string{i.Name, count(i.Served), fmt.Sprintf("%.1f", i.P50), fmt.Sprintf("%.1f", i.P99)})
+	}
+	processes := terminal.Table{{"LIFE", "INCARNATION", "KILLED", "SERVED", "COUNTED", "BILLED UNANSWERED", "AT MOST"}}
+	for _, l := range rep.Processes {
+		processes = append(processes, []string{l.Name, l.InstanceID, terminal.EmptyIf(!l.Killed, "yes"), count(l.Served), count(l.Counted), count(l.BilledUnanswered), count(l.InFlight + l.OpenRefunds)})
+	}
+	err = errors.Join(err, p.PrintTable(instances), p.PrintLine(""), p.PrintTable(processes), p.PrintLine(""), p.PrintFields(
+		"seed", strconv.FormatUint(rep.Seed, 10),
+		"cap", count(rep.Cap),
+		"answered", fmt.Sprintf("%s in %.1f s: %s with 200, %s with 429", count(rep.Answered), rep.Seconds, count(rep.Served), count(rep.Refused)),
+		"tried again", count(rep.Retried),
+		"counted", fmt.Sprintf("%s by the log, in %s ticks of which %s void; %s refunded", count(rep.Counted), count(rep.Ticks), count(rep.VoidTicks), count(rep.Refunded)),
+		"served a second", count(int64(rep.PerSecond)),
+	))
+	return errors.Join(err, p.printViolations(rep.Violations), p.PrintLine(""))
+}
+
+func (p program) printViolations(violations []string) (err error) {
+	for _, v := range violations {
+		err = errors.Join(err, p.PrintLine("VIOLATED: %s", v))
+	}
+	return err
+}
+
+func (p program) chaosCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "chaos",
+		Usage: "Prove that kills, a full disk, an absent Postgres and a silent log lose nothing that was acknowledged",
+		Description: `Real processes of this program serve several accounts whose clients synchronise large sets, write single sites, search, and
+issue and revoke keys. Instances are killed (kill -9) meanwhile, and one part at a time fails besides: the disk is full
+(as root: the data folder is a small file system of its own), descriptors are few, Postgres is frozen or stopped, the
+log is silent or killed. After each round, with everything healthy again: every account answers and takes a write that
+is found; what was acknowledged is there, and of what was not either all or nothing; revoked keys are refused; every
+read model moves; reconcile agrees; bills and quotas hold. In the end every site's history is whole, and read models
+that are made again from the log are the same. Exit 1 when any of that does not hold, or the time is up too soon.
+
+  go run ./cmd/bench chaos
+  go run ./cmd/bench chaos --kills 20 --profile embedded --seed 7`,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "kills", Value: 200, Usage: "`HOW MANY` instances are killed, over all profiles", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "per-round", Value: 10, Usage: "`HOW MANY` kills there are between two checks", Validator: terminal.AtLeastOne},
+			&cli.StringSliceFlag{Name: "profile", Value: []string{string(chaos.Embedded), string(chaos.Servers)}, Usage: "`PROFILES` to run: embedded, servers", Validator: terminal.Each(terminal.OneOf(string(chaos.Embedded), string(chaos.Servers)))},
+			&cli.IntFlag{Name: "instances", Value: 2, Usage: "`HOW MANY` instances share the servers", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "rows", Value: 3000, Usage: "`ROWS` of the largest sync, at most 6000", Validator: atMost(6000)},
+			&cli.IntFlag{Name: "minutes", Value: 30, Usage: "`MINUTES` after which the run gives up", Validator: terminal.AtLeastOne},
+			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of what is done; chosen when left out", HideDefault: true},
+			&cli.BoolFlag{Name: "keep-going", Usage: "go on after a round in which something did not hold"},
+			&cli.BoolFlag{Name: "keep", Usage: "leave the data and what the processes said in --dir"},
+			&cli.StringFlag{Name: "dir", Value: ".", Usage: "`FOLDER` on the disk to use", TakesFile: true},
+			&cli.BoolFlag{Name: "json", Usage: "print the report as one line of JSON"},
+		},
+		Action: p.proveDurability,
+	}
+}
+
+// atMost is a validator that refuses what is not between 1 and most.
+func atMost(most int) func(int) error {
+	return func(n int) error {
+		if n > most {
+			return fmt.Errorf("it is at most %d", most)
+		}
+		return terminal.AtLeastOne(n)
+	}
+}
+
+// proveDurability runs the chaos test. The report is printed after an error too, because the violations until then count.
+func (p program) proveDurability(ctx context.Context, c *cli.Command) error {
+	o := chaos.Options{
+		Dir: c.String("dir"), Kills: c.Int("kills"), MaxKillsPerRound: c.Int("per-round"), Instances: c.Int("instances"), Rows: c.Int("rows"),
+		Seed: seedOf(c), TimeLimit: time.Duration(c.Int("minutes")) * time.Minute, KeepGoing: c.Bool("keep-going"), KeepData: c.Bool("keep"),
+		MaxPause: 3500 * time.Millisecond, MinOutage: 5 * time.Second, LongOutage: 50 * time.Second,
+		Log: func(what string) { fmt.Fprintln(p.Err, what) },
+	}
+	for _, name := range c.StringSlice("profile") {
+		o.Profiles = append(o.Profiles, chaos.Profile(name))
+	}
+	rep, err := chaos.Run(ctx, o)
+	if len(rep.Violations) > 0 {
+		err = errors.Join(err, errPromiseBroken)
+	}
+	if c.Bool("json") {
+		return errors.Join(p.PrintJSON(rep), err)
+	}
+	return errors.Join(p.printChaosReport(rep), err)
+}
+
+func (p program) printChaosReport(rep chaos.Report) error {
+	t := terminal.Table{{"PROFILE", "KILLS", "NODE KILLS", "ROUNDS", "REQUESTS", "5XX", "UNANSWERED", "WRITES", "IN DOUBT", "LARGE SYNCS CUT", "REVOKED", "ACCOUNTS", "SITES", "BILLED", "NOT ANSWERED", "NOT LISTED", "SECONDS"}}
+	for _, name := range []chaos.Profile{chaos.Embedded, chaos.Servers} {
+		if f, ran := rep.Totals[name]; ran {
+			row := []string{string(name)}
+			for _, n := range []int{f.Kills, f.NodeKills, f.Rounds, f.Requests, f.Failed, f.Unanswered, f.Acknowledged, f.InDoubt, f.Cut, f.Revocations, f.Accounts, f.Sites, int(f.Billed), int(f.BilledUnanswered), int(f.Unlisted), int(f.Seconds)} {
+				row = append(row, terminal.GroupThousands(n))
+			}
+			t = append(t, row)
+		}
+	}
+	err := errors.Join(p.PrintTable(t), p.PrintLine(""), p.PrintFields("seed", strconv.FormatUint(rep.Seed, 10)))
+	for _, what := range rep.LeftOut {
+		err = errors.Join(err, p.PrintLine("LEFT OUT: %s", what))
+	}
+	return errors.Join(err, p.printViolations(rep.Violations))
+}

@@ -1,0 +1,243 @@
+package csvgeocode
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"lieudit/queries/address"
+	"lieudit/queries/address/ban"
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/vintage"
+)
+
+const addressCSV = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n" +
+	"48095_a_00003;3;;Rue de l’Ermitage;48000;48095;Mende;3.4979;44.514163\n" +
+	"48095_b_00012;12;bis;Avenue Foch;48000;48095;Mende;3.495;44.518\n" +
+	"93010_c_00001;1;;Rue Carnot;93140;93010;Bondy;2.48;48.9\n"
+
+// newTestEngine builds an engine that knows three addresses.
+var newTestEngine = sync.OnceValues(func() (*address.Engine, error) {
+	dir, err := os.MkdirTemp("", "lieudit-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) // the mapping outlives the name
+	path := filepath.Join(dir, "vintage")
+	rows := ban.Read(strings.NewReader(addressCSV), "base", &ban.Report{})
+	if _, err := vintage.Build(context.Background(), path, rows, vintage.Options{Millesime: "2026-01-01"}); err != nil {
+		return nil, err
+	}
+	communes, err := commune.Load()
+	if err != nil {
+		return nil, err
+	}
+	v, err := vintage.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return address.New(v, communes), nil
+})
+
+// newTestJob returns a job for a file with the text.
+func newTestJob(t *testing.T, text string) Job {
+	t.Helper()
+	engine, err := newTestEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := filepath.Join(t.TempDir(), "in.csv")
+	if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Job{In: in, Out: in + ".out", Encoding: UTF8, Engine: engine, Vintage: "v1"}
+}
+
+// runJob runs a job and returns the file it wrote.
+func runJob(t *testing.T, j Job) (string, Counts) {
+	t.Helper()
+	counts, err := j.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readFile(t, j.Out), counts
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestRowsStayAsTheyAreAndGetTheirResults(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		want []string // how lines begin, and how they end
+	}{
+		"commas": {"a,b\n\"3, rue de l'Ermitage\",Mende\n", []string{"a,b,result_latitude", "\"3, rue de l'Ermitage\",Mende,44.514163,3.4979,", "true,ok"}},
+		"semicolons, CRLF and a byte order mark": {"\ufeffa;b\r\n1 rue Carnot;Bondy\r\n",
+			[]string{"\ufeffa;b;result_latitude", "1 rue Carnot;Bondy;48.9;2.48;", "true;ok\r\n"}},
+		"a line break within quotes": {"a;b\n\"12 b\navenue Foch\";Mende\n", []string{"\"12 b\navenue Foch\";Mende;44.518;3.495;12bis Avenue Foch 48000 Mende;", "true;ok"}},
+		"too few fields":             {"a;b;c\n1 rue Carnot Bondy\n", []string{"1 rue Carnot Bondy;;;48.9;"}},
+		"too many fields":            {"a;b\n1 rue Carnot;Bondy;x;\"y;z\"\n", []string{"1 rue Carnot;\"Bondy;x;y;z\";"}},
+		"loose quotes":               {"a;b\n1 \"rue\" Carnot;Bondy\n", []string{"1 \"rue\" Carnot;Bondy;48.9;"}},
+		"no end of the last line":    {"a\n1 rue Carnot Bondy", []string{"a;result_latitude", "1 rue Carnot Bondy;48.9;"}[1:]},
+		"nothing to look for":        {"a;b\n;\n", []string{";;;;", ";skipped\n"}},
+		"nothing found":              {"a\n7 boulevard zxwvtq quxybf\n", []string{"7 boulevard zxwvtq quxybf,", ",not-found\n"}},
+		"not text":                   {"a\nM\xe9nilmontant\n", []string{"M\xe9nilmontant,", ",error\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newTestJob(t, c.text)
+			if name == "no end of the last line" {
+				j.Separator = ';'
+			}
+			got, counts := runJob(t, j)
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("%q is not in %q", want, got)
+				}
+			}
+			if counts.Rows != 1 {
+				t.Errorf("%d rows were counted, want 1", counts.Rows)
+			}
+		})
+	}
+}
+
+func TestLatinTextIsReadWhenSaid(t *testing.T) {
+	t.Parallel()
+	j := newTestJob(t, "libell\xe9;b\n3 rue de l\x92Ermitage;Mende\n")
+	var format *FormatError
+	if _, err := j.Run(t.Context()); !errors.As(err, &format) {
+		t.Errorf("as UTF-8: %v, want a *FormatError", err)
+	}
+	j.Encoding = Windows1252
+	if got, _ := runJob(t, j); !strings.Contains(got, "libellé;b;") || !strings.Contains(got, "3 rue de l’Ermitage;Mende;44.5") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestColumnsAndFiltersAreTheNamedOnes(t *testing.T) {
+	t.Parallel()
+	text := "nom;rue;cp;code\nBondy;1 rue Carnot;93140;93010\nx;1 rue Carnot;48000;48095\n"
+	j := newTestJob(t, text)
+	j.Columns, j.CityCode = []string{"rue", "cp"}, "code"
+	got, counts := runJob(t, j)
+	if lines := strings.Split(got, "\n"); !strings.Contains(lines[1], ";93010_c_00001;") || strings.Contains(lines[2], "93010_c_00001") {
+		t.Errorf("got %q", got)
+	}
+	if counts.Exact != 1 {
+		t.Errorf("%d exact, want 1", counts.Exact)
+	}
+	var column *ColumnError
+	other := newTestJob(t, text)
+	other.Columns = []string{"ville"}
+	if _, err := other.Run(t.Context()); !errors.As(err, &column) || !strings.Contains(err.Error(), "nom, rue, cp, code") {
+		t.Errorf("an unknown column: %v", err)
+	}
+	again := newTestJob(t, got)
+	if _, err := again.Run(t.Context()); !errors.As(err, &column) || !column.AlreadyPresent {
+		t.Errorf("a file with results: %v", err)
+	}
+}
+
+func TestAFileThatIsNoCSVIsRefusedWithItsKind(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "empty", "\n \n": "empty", "\x1f\x8bxx": "gzip", "PK\x03\x04": "zip", "a\x00b\n": "binary", "\xff\xfea\x00\n": "binary",
+	} {
+		j := newTestJob(t, text)
+		if _, err := j.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	j := newTestJob(t, "a;b\n1 rue Carnot;Bondy\n\"no end;"+strings.Repeat("x\n", maxRowBytes))
+	if _, err := j.Run(t.Context()); !errors.Is(err, errUnclosedQuote) || !strings.Contains(err.Error(), "no end;x") {
+		t.Errorf("a quote that is not closed: %v, want one that names the row", err)
+	}
+}
+
+// manyRows is a file of n rows of different lengths.
+func manyRows(n int) string {
+	var b bytes.Buffer
+	b.WriteString("n;a\n")
+	for i := range n {
+		b.WriteString(strings.Repeat("x", i%50) + ";" + strings.Repeat(" ", i%3) + "3 rue de l'ermitage mende\n")
+	}
+	return b.String()
+}
+
+func TestInterruptedRunsResumeAndWriteTheSame(t *testing.T) {
+	t.Parallel()
+	text := manyRows(8 * batchRows)
+	want, _ := runJob(t, newTestJob(t, text))
+	j := newTestJob(t, text)
+	runs := 0
+	for ; ; runs++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := 0
+		j.Progress = func(Counts, int64) {
+			if calls++; calls == 3 {
+				cancel()
+			}
+		}
+		counts, err := j.Run(ctx)
+		cancel()
+		if err == nil {
+			if counts.Rows != 8*batchRows {
+				t.Errorf("%d rows were counted, want %d", counts.Rows, 8*batchRows)
+			}
+			break
+		}
+		appendGarbage(t, j.Out+".part") // what a kill leaves behind the last saved progress
+	}
+	if got := readFile(t, j.Out); got != want {
+		t.Errorf("the result differs from that of one run: %d bytes, want %d", len(got), len(want))
+	}
+	if runs < 2 {
+		t.Errorf("it was interrupted %d times only", runs)
+	}
+	for _, left := range []string{".part", ".resume", ".resume.new"} {
+		if _, err := os.Stat(j.Out + left); err == nil {
+			t.Errorf("%s is left behind", left)
+		}
+	}
+}
+
+func appendGarbage(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, append([]byte(readFile(t, path)), "half a li"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnUnfinishedRunOfAnotherInputIsNotResumed(t *testing.T) {
+	t.Parallel()
+	j := newTestJob(t, manyRows(10))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := j.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	j.Vintage = "v2"
+	if _, err := j.Run(t.Context()); !errors.Is(err, ErrRunMismatch) {
+		t.Errorf("got %v, want ErrRunMismatch", err)
+	}
+	j.Restart = true
+	if _, counts := runJob(t, j); counts.Rows != 10 {
+		t.Errorf("%d rows, want 10", counts.Rows)
+	}
+	if _, err := j.Run(t.Context()); !errors.Is(err, ErrResultExists) {
+		t.Errorf("got %v, want ErrResultExists", err)
+	}
+}

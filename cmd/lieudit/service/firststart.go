@@ -1,0 +1,155 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"lieudit/commands"
+	"lieudit/commands/access"
+	"lieudit/commands/account"
+	accessschemas "lieudit/schemas/access"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
+	"lieudit/schemas/token"
+)
+
+// firstStart writes the first events of a new log: the operator's token and the demo account. Of several instances that
+// start at once one writes them; the others find them written.
+type firstStart struct {
+	Config
+	accounts *account.Accounts
+	tokens   *access.Tokens
+}
+
+// systemMetadata names the author of these events.
+var systemMetadata = commands.Metadata{Actor: "system", Reason: "first start"}
+
+// operatorTokenFile lies in the data folder of the instance that issued the first token.
+const operatorTokenFile = "operator-token"
+
+// writeEvents writes the events that are missing. It returns the demo account's key when this call opened the account,
+// else "".
+func (f firstStart) writeEvents(ctx context.Context) (demo string, err error) {
+	if err := f.issueOperatorToken(ctx); err != nil || !f.Demo {
+		return "", err
+	}
+	return f.openDemoAccount(ctx)
+}
+
+// issueOperatorToken makes sure that the log has a first operator token. The draft file is written before the log, so
+// that after a crash between the two the next start claims the same token again.
+func (f firstStart) issueOperatorToken(ctx context.Context) error {
+	final := filepath.Join(f.Data, operatorTokenFile)
+	if _, err := os.Stat(final); err == nil {
+		return nil
+	}
+	draft := final + ".new"
+	secret, err := readOrCreateToken(draft, f.TokenPrefixes)
+	if err != nil {
+		return fmt.Errorf("operator token: %w", err)
+	}
+	_, err = f.tokens.Claim(ctx, systemMetadata, access.FirstTokenID, secret, access.TokenRequest{Role: accessschemas.RoleOperator, Label: "first operator"})
+	if errors.Is(err, access.ErrAlreadyIssued) {
+		fmt.Fprintf(f.Out, "The first operator token was made elsewhere: ask its holder for one (lieudit token issue).\n")
+		return os.Remove(draft)
+	}
+	if err != nil {
+		return fmt.Errorf("operator token: %w", err)
+	}
+	fmt.Fprintf(f.Out, "Operator token written to %s.\n", final)
+	return os.Rename(draft, final)
+}
+
+// readOrCreateToken returns the token in a file. A file that is absent or holds no token gets a new one, synced to disk.
+func readOrCreateToken(path string, prefixes token.Prefixes) (string, error) {
+	if kept, err := os.ReadFile(path); err == nil {
+		if text := strings.TrimSpace(string(kept)); text != "" {
+			if _, ok := prefixes.KindOf(text); ok {
+				return text, nil
+			}
+		}
+	}
+	text := prefixes.New(token.Area)
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	_, err = out.WriteString(text + "\n")
+	return text, errors.Join(err, out.Sync(), out.Close())
+}
+
+// openDemoAccount opens the demo account with a key and returns the key, or "" when the log has the account already.
+func (f firstStart) openDemoAccount(ctx context.Context) (string, error) {
+	opened, err := f.accounts.OpenAccountWithKey(ctx, systemMetadata,
+		account.OpenRequest{ID: "demo", Name: "Démonstration", Plan: plan.Business},
+		account.KeyRequest{Kind: token.Secret, Label: "demo"})
+	if errors.Is(err, refusal.AccountExists) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("demo account: %w", err)
+	}
+	return opened.Plaintext, nil
+}
+
+// writeFirstStart writes the first events as soon as the log can be written, and prints the demo key. It tries until
+// ctx ends, with pauses that grow from 100 ms to 5 s.
+func (s *service) writeFirstStart(ctx context.Context) error {
+	f, hasWarned := firstStart{s.Config, s.accounts, s.tokens}, false
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		key, err := f.writeEvents(ctx)
+		if err == nil {
+			if key != "" {
+				s.printDemo(s.Out, key)
+			}
+			return nil
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !hasWarned { // one log line an incident
+			s.Log.Warn("first start's records not written yet", "reason", err)
+			hasWarned = true
+		}
+		if !sleep(ctx, pause) {
+			return nil
+		}
+	}
+}
+
+// printWelcome prints what the instance runs on and where its listeners are. Tests and the benchmarks' harness parse
+// these lines.
+func (s *service) printWelcome(out io.Writer) {
+	fmt.Fprintf(out, "lieudit %s\n", s.version)
+	for _, line := range [][2]string{
+		{"log", s.Config.describeLog()}, {"read models", s.Config.describeReadModels()}, {"addresses", s.describeVintage()}, {"address index", s.Config.describeAddressIndex()},
+		{"site search", s.Config.describeSiteSearch()},
+		{"API", s.api.url() + "/services/v1"}, {"customer area", s.area.url() + "/customer-area/v1"}, {"health, metrics", s.ops.url()},
+	} {
+		fmt.Fprintf(out, "  %-16s %s\n", line[0], line[1])
+	}
+}
+
+// printDemo prints the demo key, with calls that work as they stand.
+func (s *service) printDemo(out io.Writer, key string) {
+	base := s.api.url() + "/services/v1"
+	fmt.Fprintf(out, `
+A demo account was opened. Its key is shown this once:
+
+  export LIEUDIT_KEY=%s
+
+  curl %s/version
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" %s/me
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/address/autocomplete?q=rue+de+la+mairie'
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/address/verify?q=rue+de+la+mairie+toulouse'
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" -d '{"code": "boutiques"}' %s/locations/referentiels
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" -X PUT -d '{"nom": "Boutique de Mende", "lat": 44.5176, "lon": 3.5}' %s/locations/referentiels/boutiques/sites/mende-1
+  curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/locations/search?q=mende'
+`, key, base, base, base, base, base, base, base)
+}

@@ -1,0 +1,194 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"lieudit/cmd/lieudit/ops"
+	"lieudit/http/api"
+	"lieudit/http/connlimit"
+	"lieudit/http/customerarea"
+	"lieudit/http/throttle"
+	accountqueries "lieudit/queries/account"
+	auditqueries "lieudit/queries/audit"
+	locationsqueries "lieudit/queries/locations"
+	usagequeries "lieudit/queries/usage"
+	"lieudit/queries/usage/reconcile"
+)
+
+// readHeaderTimeout bounds the time in which a client sends the headers of a request.
+const readHeaderTimeout = 30 * time.Second
+
+// listener is a socket with its HTTP server. Its timeouts bound headers, bodies (package bodylimit) and idle
+// connections, never the work on a request: an import of a large site file takes the time it takes.
+type listener struct {
+	name   string
+	socket *connlimit.Listener
+	server *http.Server
+}
+
+// newListener opens a socket that takes at most so many connections. It answers once serve runs.
+func (s *service) newListener(name, address string, connections int, handler http.Handler) (*listener, error) {
+	inner, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	socket := connlimit.NewListener(inner, connections, s.Log)
+	s.onClose(func() error {
+		socket.Close() // its error is dropped: after serve it is closed already
+		return nil
+	})
+	return &listener{name, socket, &http.Server{
+		Handler:                      handler,
+		DisableGeneralOptionsHandler: true, // the handler answers OPTIONS * too
+		ReadHeaderTimeout:            readHeaderTimeout,
+		IdleTimeout:                  2 * time.Minute,
+		MaxHeaderBytes:               64 << 10,
+		ErrorLog:                     slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+	}}, nil
+}
+
+// url is the base URL of the listener, with the port that the system chose for :0.
+func (l *listener) url() string { return "http://" + l.socket.Addr().String() }
+
+// serve answers until the context ends. Then running requests have the time drain to end, and those left are cut.
+func (l *listener) serve(ctx context.Context, drain time.Duration) error {
+	done := make(chan error, 1)
+	go func() { done <- l.socket.Serve(l.server) }()
+	select {
+	case err := <-done:
+		return fmt.Errorf("%s: %w", l.name, err)
+	case <-ctx.Done():
+	}
+	shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	err := l.server.Shutdown(shutdownCtx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = l.server.Close()
+	}
+	<-done
+	return err
+}
+
+// openListeners opens the sockets of the three listeners and builds their handlers. A connection made now waits until
+// serve runs.
+func (s *service) openListeners() (err error) {
+	limits, err := s.limitConnections()
+	if err != nil {
+		return err
+	}
+	apiHandler := api.New(s.keyRing, api.NewRequestMeter(s.ledger, s.countingPolicy(), s.Log), s.atlas, api.Locations{
+		Commands: s.locations, Queries: locationsqueries.New(s.registry), Search: s.newSearchEngine(), CursorSecret: s.cursorKey,
+		LastChange: s.changes.LastChange, Wait: s.waitForLocations,
+	}, api.Env{
+		Limiter: s.waitLimiter, Throttle: s.newThrottle(), Bodies: s.bodyBudget, Prefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log, Version: s.version,
+	})
+	if s.api, err = s.newListener("API", s.Listen, limits.api, s.withMetrics("api", apiHandler)); err != nil {
+		return err
+	}
+	usageReader := usagequeries.New(s.registry)
+	areaHandler := customerarea.New(s.keyRing, customerarea.Accounts{
+		Commands: s.accounts, Tokens: s.tokens, Queries: accountqueries.New(s.registry, s.Now), Audit: auditqueries.New(s.registry),
+		Wait: s.newReadModelWait(accountCategory), WaitTokens: s.newReadModelWait(tokenCategory),
+	}, customerarea.Usage{
+		Meter: s.ledger, Queries: usageReader, Wait: s.waitForUsage, Reconciler: &reconcile.Reconciler{
+			Log: s.logs.usage, Read: usageReader, WaitForUsage: s.waitForUsage, RunningInstances: s.registry.ActiveInstances,
+		},
+	}, customerarea.Maintenance{ReadModels: projectionAdmin{s.projector}, Repairs: s.repairs}, customerarea.Env{
+		Limiter: s.waitLimiter, Bodies: s.bodyBudget, Prefixes: s.TokenPrefixes, Now: s.Now, Log: s.Log,
+	})
+	if s.area, err = s.newListener("customer area", s.AreaListen, limits.area, s.withMetrics("area", areaHandler)); err != nil {
+		return err
+	}
+	if s.ops, err = s.newListener("ops", s.OpsListen, limits.ops, ops.NewHandler(s.components(), s.metrics)); err != nil {
+		return err
+	}
+	s.registerConnectionMetrics()
+	return nil
+}
+
+// countingPolicy decides which answers are billed: in the customer's favour, unless the operator asks for all.
+func (s *service) countingPolicy() api.CountingPolicy {
+	if s.CountToTheLetter {
+		return api.CountAll
+	}
+	return api.CountingPolicy{}
+}
+
+// newThrottle limits publishable keys to 20 requests a second, in bursts of 100, from one client address. It allows
+// everything where a proxy does so.
+func (s *service) newThrottle() *throttle.Throttle {
+	if s.Unthrottled {
+		return &throttle.Throttle{}
+	}
+	return throttle.New(20, 100)
+}
+
+const (
+	// opsConnections is the cap of the ops listener: probes, a scraper and people.
+	opsConnections = 64
+	// minConnections is the smallest cap with which a listener is of use.
+	minConnections = 8
+	// minDescriptorReserve and maxDescriptorReserve bound the file descriptors kept back for what is opened later: the
+	// log's next segments (two each), databases, vintages, connections to servers.
+	minDescriptorReserve, maxDescriptorReserve = 96, 1024
+)
+
+// connectionLimits is how many connections each listener takes.
+type connectionLimits struct{ api, area, ops int }
+
+// limitConnections lowers the caps of the listeners to what the file descriptors of the process allow. Where their
+// number is not known, the caps stay as configured.
+func (s *service) limitConnections() (connectionLimits, error) {
+	wanted := cmp.Or(s.MaxConnections, DefaultMaxConnections)
+	descriptors, known := maxDescriptors()
+	if !known {
+		return connectionLimits{wanted, wanted, opsConnections}, nil
+	}
+	limits, err := divideDescriptors(wanted, descriptors, countOpenDescriptors())
+	if err == nil && limits.api < wanted {
+		s.Log.Warn("fewer connections than asked for: file descriptors are few", "descriptors", descriptors, "connections", limits.api)
+	}
+	return limits, err
+}
+
+// countOpenDescriptors counts the open file descriptors of the process, those of the log and the databases among them.
+// Where they cannot be counted it guesses.
+func countOpenDescriptors() int {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return minDescriptorReserve
+	}
+	return len(open)
+}
+
+// divideDescriptors divides the descriptors that are neither open nor kept back among the listeners. The ops listener
+// comes first, so that probes are answered; the API and the customer area get the same, at most wanted each.
+func divideDescriptors(wanted, descriptors, open int) (connectionLimits, error) {
+	left := descriptors - open - min(max(descriptors/4, minDescriptorReserve), maxDescriptorReserve)
+	ops := min(opsConnections, left/8)
+	each := min(wanted, (left-ops)/2)
+	if min(ops, each) < minConnections {
+		return connectionLimits{}, fmt.Errorf("%d file descriptors are too few: at least %d are needed (ulimit -n)",
+			descriptors, open+max(descriptors/4, minDescriptorReserve)+8*minConnections)
+	}
+	return connectionLimits{each, each, ops}, nil
+}
+
+// checkConnections names the listeners that are at their cap with no idle connection to close; nil: none.
+func (s *service) checkConnections(context.Context) error {
+	var full []error
+	for _, l := range []*listener{s.api, s.area} {
+		if st := l.socket.Status(); st.Full {
+			full = append(full, fmt.Errorf("%s: all %d connections are at work", l.name, st.Limit))
+		}
+	}
+	return errors.Join(full...)
+}

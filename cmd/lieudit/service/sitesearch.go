@@ -1,0 +1,68 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/meiliclient"
+	locationsprojections "lieudit/projections/locations"
+	"lieudit/projections/projector"
+	"lieudit/projections/searchindex"
+	meiliindex "lieudit/projections/searchindex/meili"
+	"lieudit/queries/locations/meili"
+	"lieudit/queries/locations/memory"
+	"lieudit/queries/locations/search"
+	"lieudit/schemas/table"
+)
+
+// openSiteSearch prepares the search of sites in Meilisearch where one is configured. It does not connect: the server may
+// still be down.
+func (s *service) openSiteSearch() error {
+	if s.Meilisearch == "" {
+		return nil
+	}
+	server, err := meiliclient.ParseServer(s.Meilisearch)
+	if err != nil {
+		return err
+	}
+	s.siteEngine = meili.New(server, s.registry)
+	s.siteIndexer = searchindex.New(meiliindex.New(server, s.registry, meili.NewDocument), s.registry)
+	s.siteIndexer.Log = s.Log
+	return nil
+}
+
+// newSearchEngine is the engine that searches sites: Meilisearch, or the engine in memory. The one in memory reloads an
+// account's sites when the change notifier has seen a later change of them.
+func (s *service) newSearchEngine() search.Engine {
+	if s.siteEngine != nil {
+		return s.siteEngine
+	}
+	return memory.New(s.registry, func(account string) uint64 { return uint64(s.changes.LastChange(account)) }, s.Now, memory.DefaultMaxSites)
+}
+
+// configuredReadModels are the read models of the core log. With Meilisearch, the one of locations also writes an outbox,
+// and the instance that owns it runs the indexer that empties the outbox.
+func (s *service) configuredReadModels() []projector.Model {
+	all := coreReadModels()
+	for i, m := range all {
+		if m.Name == table.LocationsModel.Name && s.siteIndexer != nil {
+			all[i] = locationsprojections.Model(true)
+			all[i].OwnerTask = s.siteIndexer.Run
+		}
+	}
+	return all
+}
+
+// waitForSearch blocks until the search finds what the read model of locations held at a position. It is nil at once when
+// Meilisearch is known to be down: the indexer has logged that.
+func (s *service) waitForSearch(ctx context.Context, at eventstore.Position) error {
+	if s.siteIndexer == nil {
+		return nil
+	}
+	err := s.siteIndexer.AwaitPosition(ctx, at)
+	if errors.Is(err, searchindex.ErrDown) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,164 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/vault"
+)
+
+// firstVaultCheckTimeout is how long a start waits for the comparison of the vault with the log. With millions of
+// accounts the first comparison takes longer: it goes on in the background, and the instance is not ready before its end.
+const firstVaultCheckTimeout = 3 * time.Second
+
+// openVault opens the vault. It is apart from the read models because it cannot be made again from the log. A vault that
+// belongs to another log, or lacks keys, refuses the start; one that cannot be reached does not.
+func (s *service) openVault(ctx context.Context) error {
+	v, err := vault.New(s.vaultLocation(), s.VaultKey, s.Now)
+	if err != nil {
+		return err
+	}
+	s.vault = vault.Bind(v, s.logs.core, s.Log)
+	s.onClose(s.vault.Close)
+	s.vault.AcceptLostKeys, s.vaultChanged = s.AcceptLostKeys, make(chan struct{}, 1)
+	s.vault.OnValid = func() {
+		select {
+		case s.vaultChanged <- struct{}{}:
+		default: // a value is waiting already
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, firstVaultCheckTimeout)
+	defer cancel()
+	err = s.vault.Check(ctx)
+	var wrongVault *vault.WrongError
+	if errors.As(err, &wrongVault) {
+		return err
+	}
+	if err != nil {
+		s.Log.Warn("starting without the vault of data keys", "reason", err)
+	}
+	return nil
+}
+
+// vaultLocation is where the vault is: a file of the data folder, or Postgres where the read models are there.
+func (c Config) vaultLocation() string {
+	if c.Postgres != "" {
+		return c.Postgres
+	}
+	return filepath.Join(c.Data, "vault.db")
+}
+
+// RewrapVault encrypts all data keys with a new master key and returns how many. c.VaultKey is the present master key, nil
+// where the data keys are in clear. No instance may run meanwhile; an embedded one is noticed by the lock of its folder
+// (*dirlock.HeldError). All keys are changed, or none.
+func RewrapVault(ctx context.Context, c Config, master []byte) (keys int, err error) {
+	if c.Postgres == "" {
+		folder, err := dirlock.Acquire(c.Data, c.Now())
+		if err != nil {
+			return 0, fmt.Errorf("data folder: %w", err)
+		}
+		defer folder.Close()
+	}
+	return vault.Rewrap(ctx, c.vaultLocation(), c.VaultKey, master)
+}
+
+// cursorKey is the key that seals an account's cursors. It is the account's data key, so that cursors die with the
+// account's erasure.
+func (s *service) cursorKey(ctx context.Context, account string) ([]byte, error) {
+	return s.vault.Key(ctx, account, true)
+}
+
+const (
+	reopenInterval  = 5 * time.Second // how often a batch of unreadable accounts is tried
+	reopenBatchSize = 100             // accounts
+	maxReopenPause  = 10 * time.Minute
+)
+
+// accountReopener has the rows of unreadable accounts written again once their keys are back. Each round tries up to a
+// hundred accounts, at the cost of one question to the vault and one short read of the log each. An account that stops
+// again although its key seems right is tried less and less often. The pauses are kept per account; a backoff of a
+// library would be one timer each.
+type accountReopener struct {
+	unreadableAccounts func(ctx context.Context, after string, limit int) ([]string, error)
+	checkKey           func(ctx context.Context, account string) error
+	refold             func(ctx context.Context, accounts ...string) error
+
+	vaultChanged chan struct{} // receives a value when another vault is valid: all accounts are due again
+	after        string        // the last account of the round before; "": begin anew
+	attempts     map[string]attempt
+}
+
+// attempt is the last refold of an account: when the next one is due, and the pause before it.
+type attempt struct {
+	next  time.Time
+	pause time.Duration
+}
+
+// newReopener connects the reopener with the projector, which knows the accounts, and the vault, which has their keys.
+func (s *service) newReopener() *accountReopener {
+	return &accountReopener{
+		unreadableAccounts: s.projector.UnreadableAccounts, refold: s.projector.Refold,
+		checkKey: func(ctx context.Context, account string) error {
+			_, err := s.vault.Key(ctx, account, true)
+			if errors.Is(err, eventstore.ErrDestroyed) { // an erased account is readable: its fields are empty
+				return nil
+			}
+			return err
+		},
+		vaultChanged: s.vaultChanged, attempts: map[string]attempt{},
+	}
+}
+
+// run tries until ctx ends. What fails is tried again in a later round.
+func (r *accountReopener) run(ctx context.Context) error {
+	for {
+		r.reopenDueAccounts(ctx, time.Now())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.vaultChanged:
+			clear(r.attempts)
+			r.after = ""
+		case <-time.After(reopenInterval):
+		}
+	}
+}
+
+// reopenDueAccounts does one round: it refolds the accounts whose pause is over and whose key can be read.
+func (r *accountReopener) reopenDueAccounts(ctx context.Context, now time.Time) error {
+	all, err := r.unreadableAccounts(ctx, r.after, reopenBatchSize)
+	if err != nil {
+		return err
+	}
+	if r.after = ""; len(all) == reopenBatchSize {
+		r.after = all[len(all)-1]
+	}
+	var due []string
+	for _, account := range all {
+		if last := r.attempts[account]; now.Before(last.next) || r.checkKey(ctx, account) != nil {
+			continue
+		}
+		due = append(due, account)
+		r.scheduleRetry(account, now)
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	return r.refold(ctx, due...)
+}
+
+// scheduleRetry doubles an account's pause, and forgets accounts that were not tried for long: they are readable.
+func (r *accountReopener) scheduleRetry(account string, now time.Time) {
+	pause := min(max(2*r.attempts[account].pause, 2*reopenInterval), maxReopenPause)
+	r.attempts[account] = attempt{now.Add(pause), pause}
+	for other, t := range r.attempts {
+		if now.Sub(t.next) > 2*maxReopenPause {
+			delete(r.attempts, other)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package vintages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"lieudit/queries/address/ban"
+)
+
+// Sources are the open files and URLs that an import reads, in order. One goroutine reads them; BytesRead may be read by
+// others meanwhile.
+type Sources struct {
+	ctx        context.Context // ends reading with the import
+	files      []*source
+	TotalBytes int64        // 0 when the size of a source is not known
+	BytesRead  atomic.Int64 // so far
+	Report     ban.Report   // rows read, and those left out with their reasons
+}
+
+// source is one open file or the body of one URL.
+type source struct {
+	name string
+	io.ReadCloser
+	unread io.Reader // the rest, with what IsFinishedVintage has peeked at
+	size   int64     // -1: not known
+	date   time.Time // of the last change; zero: not known
+}
+
+// OpenSources opens all sources, so that a missing one is noticed before anything is read. The context bounds reading too.
+func OpenSources(ctx context.Context, names []string) (*Sources, error) {
+	s := &Sources{ctx: ctx}
+	for _, name := range names {
+		f, err := openSource(ctx, name)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		s.files = append(s.files, f)
+		s.TotalBytes += f.size
+		if f.size < 0 {
+			s.TotalBytes = -1 << 60
+		}
+	}
+	s.TotalBytes = max(s.TotalBytes, 0)
+	return s, nil
+}
+
+// openSource opens a file or the body of a URL, by how the name begins.
+func openSource(ctx context.Context, name string) (*source, error) {
+	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
+		return openURL(ctx, name)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s is a folder; name the files in it", name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &source{name: filepath.Base(name), ReadCloser: file, unread: file, size: info.Size(), date: info.ModTime()}, nil
+}
+
+// openURL starts a download. Any status but 200 is an error, without the password that the URL may hold.
+func openURL(ctx context.Context, address string) (*source, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("%s answers %s", req.URL.Redacted(), resp.Status), resp.Body.Close())
+	}
+	name := req.URL.Path
+	if u, err := url.Parse(address); err == nil {
+		name = path.Base(u.Path)
+	}
+	date, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // zero when there is none
+	return &source{name: name, ReadCloser: resp.Body, unread: resp.Body, size: resp.ContentLength, date: date}, nil
+}
+
+// Close closes all sources.
+func (s *Sources) Close() error {
+	var errs []error
+	for _, f := range s.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// datePattern finds a date such as 2026-11-21, 2026_11_21 or 20261121 in a file's name.
+var datePattern = regexp.MustCompile(`(?:^|\D)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)(?:\D|$)`)
+
+// Millesime is the latest date of the sources, as 2026-11-21: of each one the date in its name, else that of its last
+// change. It is "" when no source has a date.
+func (s *Sources) Millesime() (latest string) {
+	for _, f := range s.files {
+		date := ""
+		if m := datePattern.FindStringSubmatch(f.name); m != nil {
+			date = strings.Join(m[1:], "-")
+		}
+		if _, err := time.Parse(time.DateOnly, date); err != nil && !f.date.IsZero() {
+			date = f.date.UTC().Format(time.DateOnly)
+		}
+		latest = max(latest, date)
+	}
+	return latest
+}
+
+// Rows yields the rows of all sources in order. Bad rows are left out and noted in Report; an error of reading is yielded
+// and ends the rows.
+func (s *Sources) Rows(yield func(ban.Row, error) bool) {
+	for _, f := range s.files {
+		for row, err := range ban.Read(countingReader{f.unread, s}, f.name, &s.Report) {
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// countingReader counts what is read, and fails once the context of the import has ended.
+type countingReader struct {
+	io.Reader
+	sources *Sources
+}
+
+func (c countingReader) Read(p []byte) (int, error) {
+	if err := c.sources.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := c.Reader.Read(p)
+	c.sources.BytesRead.Add(int64(n))
+	return n, err
+}
+
+// PeekRows reads the first row and returns all rows, that one included. Report then says whether the addresses are
+// invented before the first row is yielded. Stop must be called.
+func (s *Sources) PeekRows() (rows iter.Seq2[ban.Row, error], stop func()) {
+	next, stop := iter.Pull2(s.Rows)
+	row, err, ok := next()
+	return func(yield func(ban.Row, error) bool) {
+		for ; ok && yield(row, err); row, err, ok = next() {
+		}
+	}, stop
+}
