@@ -38,26 +38,26 @@ func (p *Projector) Status(ctx context.Context) ([]Status, error) {
 		return nil, err
 	}
 	all := make([]Status, len(generations))
-	for i, c := range generations {
-		all[i] = p.generationStatus(ctx, c)
+	for i, g := range generations {
+		all[i] = p.generationStatus(ctx, g)
 	}
 	return all, nil
 }
 
 // generationStatus describes one generation. What cannot be found out becomes its Reason.
-func (p *Projector) generationStatus(ctx context.Context, c table.Generation) Status {
-	s := Status{Model: c.Model, Version: c.Version, Generation: c.Name, State: c.State, Lag: -1}
-	at, checkpoint, err := p.readCheckpoint(ctx, c)
+func (p *Projector) generationStatus(ctx context.Context, g table.Generation) Status {
+	s := Status{Model: g.Model, Version: g.Version, Generation: g.Name, State: g.State, Lag: -1}
+	at, checkpoint, err := p.readCheckpoint(ctx, g)
 	if err != nil {
 		s.Reason = err.Error()
 		return s
 	}
 	s.Position, s.LastRecorded, s.Owner, s.Reason = checkpoint.Position, at.Recorded.Time(), at.LeaseHolder, at.StopReason
-	m, err := p.modelNamed(c.Model)
+	m, err := p.modelNamed(g.Model)
 	if err != nil {
 		return s
 	}
-	s.IsServedHere = c.IsOf(m.ReadModel) && c.State == table.Serving
+	s.IsServedHere = g.IsOf(m.ReadModel) && g.State == table.Serving
 	if s.Lag, err = p.measureLag(ctx, checkpoint, m); err != nil && s.Reason == "" {
 		s.Reason = err.Error()
 	}
@@ -65,8 +65,8 @@ func (p *Projector) generationStatus(ctx context.Context, c table.Generation) St
 }
 
 // readCheckpoint opens a generation and reads its checkpoint, as the row and as the place on the log.
-func (p *Projector) readCheckpoint(ctx context.Context, c table.Generation) (at table.Checkpoint, checkpoint eventstore.Checkpoint, err error) {
-	db, release, err := p.registry.OpenGeneration(ctx, c)
+func (p *Projector) readCheckpoint(ctx context.Context, g table.Generation) (at table.Checkpoint, checkpoint eventstore.Checkpoint, err error) {
+	db, release, err := p.registry.OpenGeneration(ctx, g)
 	if err != nil {
 		return at, checkpoint, err
 	}
@@ -188,10 +188,10 @@ const maxStopped = 100
 // StoppedAccounts returns the accounts that the generations in use or under construction have stopped, at most 100 of
 // each.
 func (p *Projector) StoppedAccounts(ctx context.Context) (all []StoppedAccount, err error) {
-	err = p.eachGeneration(ctx, func(c table.Generation, db *table.DB) error {
+	err = p.eachGeneration(ctx, func(g table.Generation, db *table.DB) error {
 		rows, err := table.Select(ctx, db, table.AccountStatuses, "where kind <> '' or empty <> 0 order by kind desc, account limit ?", maxStopped)
 		for _, s := range rows {
-			all = append(all, StoppedAccount{c.Name, s})
+			all = append(all, StoppedAccount{g.Name, s})
 		}
 		return err
 	})
@@ -234,25 +234,25 @@ func (p *Projector) VerifyGenerations(ctx context.Context) {
 		return
 	}
 	var checks sync.WaitGroup
-	for _, c := range all {
-		if m, err := p.modelNamed(c.Model); err == nil && c.IsOf(m.ReadModel) && c.State == table.Serving {
-			checks.Go(func() { p.verifyGeneration(ctx, m, c) })
+	for _, g := range all {
+		if m, err := p.modelNamed(g.Model); err == nil && g.IsOf(m.ReadModel) && g.State == table.Serving {
+			checks.Go(func() { p.verifyGeneration(ctx, m, g) })
 		}
 	}
 	checks.Wait()
 }
 
 // verifyGeneration marks a generation as diverged or not. If the log does not answer in time, nothing changes.
-func (p *Projector) verifyGeneration(ctx context.Context, m Model, c table.Generation) {
+func (p *Projector) verifyGeneration(ctx context.Context, m Model, g table.Generation) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
-	_, checkpoint, err := p.readCheckpoint(ctx, c)
+	_, checkpoint, err := p.readCheckpoint(ctx, g)
 	if err != nil {
 		return
 	}
 	err = verifyCheckpoint(ctx, p.storeOf(m), checkpoint, m)
 	if _, diverged := errors.AsType[*eventstore.DivergedError](err); err == nil || diverged {
-		p.registry.SetDiverged(c, diverged)
+		p.registry.SetDiverged(g, diverged)
 	}
 }
 
