@@ -107,9 +107,9 @@ func (p *Projector) Rebuild(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c, err := p.registry.BuildGeneration(ctx, m.ReadModel, false)
+	g, err := p.registry.BuildGeneration(ctx, m.ReadModel, false)
 	wake(p.registryWake)
-	return c.Name, err
+	return g.Name, err
 }
 
 // RebuildAll rebuilds every model.
@@ -157,26 +157,26 @@ func (p *Projector) eachGeneration(ctx context.Context, f func(sqldb.Generation,
 	if err != nil {
 		return err
 	}
-	for _, c := range generations {
-		m, unknown := p.modelNamed(c.Model)
-		if unknown != nil || !c.IsOf(m.ReadModel) || c.State != sqldb.Serving && c.State != sqldb.Building {
+	for _, g := range generations {
+		m, unknown := p.modelNamed(g.Model)
+		if unknown != nil || !g.IsOf(m.ReadModel) || g.State != sqldb.Serving && g.State != sqldb.Building {
 			continue
 		}
-		if err := p.useGeneration(ctx, c, f); err != nil {
-			return fmt.Errorf("%s: %w", c.Name, err)
+		if err := p.useGeneration(ctx, g, f); err != nil {
+			return fmt.Errorf("%s: %w", g.Name, err)
 		}
 	}
 	return nil
 }
 
 // useGeneration runs f on an opened generation.
-func (p *Projector) useGeneration(ctx context.Context, c sqldb.Generation, f func(sqldb.Generation, *sqldb.DB) error) error {
-	db, release, err := p.registry.OpenGeneration(ctx, c)
+func (p *Projector) useGeneration(ctx context.Context, g sqldb.Generation, f func(sqldb.Generation, *sqldb.DB) error) error {
+	db, release, err := p.registry.OpenGeneration(ctx, g)
 	if err != nil {
 		return err
 	}
 	defer release()
-	return f(c, db)
+	return f(g, db)
 }
 
 // wake makes the receiver of a channel of capacity 1 look again, without waiting for it.

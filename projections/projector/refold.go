@@ -360,11 +360,11 @@ func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *de
 // Refold requests that the rows of stopped accounts are written again from their streams, in every generation that has
 // stopped them. It does not wait for that. An account whose streams still hold an unusable event is stopped again.
 func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
-	return p.eachGeneration(ctx, func(c sqldb.Generation, db *sqldb.DB) error {
+	return p.eachGeneration(ctx, func(g sqldb.Generation, db *sqldb.DB) error {
 		if err := requestRefold(ctx, db, accounts); err != nil {
 			return err
 		}
-		if w := p.workerOf(c.Name); w != nil {
+		if w := p.workerOf(g.Name); w != nil {
 			wake(w.refoldWake)
 		}
 		return nil

@@ -39,26 +39,26 @@ func (p *Projector) Status(ctx context.Context) ([]Status, error) {
 		return nil, err
 	}
 	all := make([]Status, len(generations))
-	for i, c := range generations {
-		all[i] = p.generationStatus(ctx, c)
+	for i, g := range generations {
+		all[i] = p.generationStatus(ctx, g)
 	}
 	return all, nil
 }
 
 // generationStatus describes one generation. What cannot be found out becomes its Reason.
-func (p *Projector) generationStatus(ctx context.Context, c sqldb.Generation) Status {
-	s := Status{Model: c.Model, Version: c.Version, Generation: c.Name, State: c.State, Lag: -1}
-	at, checkpoint, err := p.readCheckpoint(ctx, c)
+func (p *Projector) generationStatus(ctx context.Context, g sqldb.Generation) Status {
+	s := Status{Model: g.Model, Version: g.Version, Generation: g.Name, State: g.State, Lag: -1}
+	at, checkpoint, err := p.readCheckpoint(ctx, g)
 	if err != nil {
 		s.Reason = err.Error()
 		return s
 	}
 	s.Position, s.LastRecorded, s.Owner, s.Reason = checkpoint.Position, at.Recorded.Time(), at.LeaseHolder, at.StopReason
-	m, err := p.modelNamed(c.Model)
+	m, err := p.modelNamed(g.Model)
 	if err != nil {
 		return s
 	}
-	s.IsServedHere = c.IsOf(m.ReadModel) && c.State == sqldb.Serving
+	s.IsServedHere = g.IsOf(m.ReadModel) && g.State == sqldb.Serving
 	if s.Lag, err = p.measureLag(ctx, checkpoint, m); err != nil && s.Reason == "" {
 		s.Reason = err.Error()
 	}
@@ -66,8 +66,8 @@ func (p *Projector) generationStatus(ctx context.Context, c sqldb.Generation) St
 }
 
 // readCheckpoint opens a generation and reads its checkpoint, as the row and as the place on the log.
-func (p *Projector) readCheckpoint(ctx context.Context, c sqldb.Generation) (at table.Checkpoint, checkpoint eventstore.Checkpoint, err error) {
-	db, release, err := p.registry.OpenGeneration(ctx, c)
+func (p *Projector) readCheckpoint(ctx context.Context, g sqldb.Generation) (at table.Checkpoint, checkpoint eventstore.Checkpoint, err error) {
+	db, release, err := p.registry.OpenGeneration(ctx, g)
 	if err != nil {
 		return at, checkpoint, err
 	}
@@ -189,10 +189,10 @@ const maxStopped = 100
 // StoppedAccounts returns the accounts that the generations in use or under construction have stopped, at most 100 of
 // each.
 func (p *Projector) StoppedAccounts(ctx context.Context) (all []StoppedAccount, err error) {
-	err = p.eachGeneration(ctx, func(c sqldb.Generation, db *sqldb.DB) error {
+	err = p.eachGeneration(ctx, func(g sqldb.Generation, db *sqldb.DB) error {
 		rows, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> '' or empty <> 0 order by kind desc, account limit ?", maxStopped)
 		for _, s := range rows {
-			all = append(all, StoppedAccount{c.Name, s})
+			all = append(all, StoppedAccount{g.Name, s})
 		}
 		return err
 	})
@@ -235,25 +235,25 @@ func (p *Projector) VerifyGenerations(ctx context.Context) {
 		return
 	}
 	var checks sync.WaitGroup
-	for _, c := range all {
-		if m, err := p.modelNamed(c.Model); err == nil && c.IsOf(m.ReadModel) && c.State == sqldb.Serving {
-			checks.Go(func() { p.verifyGeneration(ctx, m, c) })
+	for _, g := range all {
+		if m, err := p.modelNamed(g.Model); err == nil && g.IsOf(m.ReadModel) && g.State == sqldb.Serving {
+			checks.Go(func() { p.verifyGeneration(ctx, m, g) })
 		}
 	}
 	checks.Wait()
 }
 
 // verifyGeneration marks a generation as diverged or not. If the log does not answer in time, nothing changes.
-func (p *Projector) verifyGeneration(ctx context.Context, m Model, c sqldb.Generation) {
+func (p *Projector) verifyGeneration(ctx context.Context, m Model, g sqldb.Generation) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
-	_, checkpoint, err := p.readCheckpoint(ctx, c)
+	_, checkpoint, err := p.readCheckpoint(ctx, g)
 	if err != nil {
 		return
 	}
 	err = verifyCheckpoint(ctx, p.storeOf(m), checkpoint, m)
 	if _, diverged := errors.AsType[*eventstore.DivergedError](err); err == nil || diverged {
-		p.registry.SetDiverged(c, diverged)
+		p.registry.SetDiverged(g, diverged)
 	}
 }
 

@@ -67,10 +67,10 @@ func (s *supervisor) syncWorkers(ctx context.Context) error {
 	wanted := map[string]bool{}
 	for _, m := range s.projector.models {
 		found := false
-		for _, c := range all {
-			if c.IsOf(m.ReadModel) && (c.State == sqldb.Serving || c.State == sqldb.Building) {
-				found, wanted[c.Name] = true, true
-				err = errors.Join(err, s.startWorker(ctx, m, c))
+		for _, g := range all {
+			if g.IsOf(m.ReadModel) && (g.State == sqldb.Serving || g.State == sqldb.Building) {
+				found, wanted[g.Name] = true, true
+				err = errors.Join(err, s.startWorker(ctx, m, g))
 			}
 		}
 		if !found {
@@ -89,21 +89,21 @@ func (s *supervisor) syncWorkers(ctx context.Context) error {
 
 // startWorker opens a generation and starts its worker: the feed handler, the renewal of the lease, refolds, and the
 // task of the owner.
-func (s *supervisor) startWorker(ctx context.Context, m Model, c sqldb.Generation) error {
-	if s.running[c.Name] != nil {
+func (s *supervisor) startWorker(ctx context.Context, m Model, g sqldb.Generation) error {
+	if s.running[g.Name] != nil {
 		return nil
 	}
-	db, release, err := s.projector.registry.OpenGeneration(ctx, c)
+	db, release, err := s.projector.registry.OpenGeneration(ctx, g)
 	if err != nil {
 		return err
 	}
-	w := s.projector.newWorker(m, c, db)
+	w := s.projector.newWorker(m, g, db)
 	source := feed.Source{Store: s.projector.storeOf(m), Filter: m.Categories(), BatchEvents: m.BatchSize, MinInterval: m.MinInterval, LoadCheckpoint: w.resumeWhenOwner, OnError: w.recordStop}
 	r := &runningWorker{worker: w, release: release}
-	r.handler = s.router.AddConsumerHandler(c.Name, c.Name, feed.New(source), w.handleMessage)
+	r.handler = s.router.AddConsumerHandler(g.Name, g.Name, feed.New(source), w.handleMessage)
 	if err := s.router.RunHandlers(ctx); err != nil {
 		release()
-		return fmt.Errorf("%s: %w", c.Name, err)
+		return fmt.Errorf("%s: %w", g.Name, err)
 	}
 	tasksCtx, stop := context.WithCancel(ctx)
 	r.stop = stop
@@ -112,24 +112,24 @@ func (s *supervisor) startWorker(ctx context.Context, m Model, c sqldb.Generatio
 		r.tasks.Go(func() { w.refoldStoppedAccounts(tasksCtx) })
 	}
 	r.tasks.Go(func() {
-		w.superviseOwnerTask(tasksCtx, OwnedGeneration{Generation: c, DB: db}, s.projector.isServingFunc(m, c))
+		w.superviseOwnerTask(tasksCtx, OwnedGeneration{Generation: g, DB: db}, s.projector.isServingFunc(m, g))
 	})
-	s.running[c.Name] = r
+	s.running[g.Name] = r
 	return nil
 }
 
 // newWorker makes the worker of a generation, and registers it for workerOf.
-func (p *Projector) newWorker(m Model, c sqldb.Generation, db *sqldb.DB) *worker {
-	w := &worker{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.registry.InstanceID, p.IsOnlyInstance}, log: p.Log.With("projection", c.Name),
+func (p *Projector) newWorker(m Model, g sqldb.Generation, db *sqldb.DB) *worker {
+	w := &worker{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.registry.InstanceID, p.IsOnlyInstance}, log: p.Log.With("projection", g.Name),
 		logged: &p.logged, refoldWake: make(chan struct{}, 1)}
 	w.state.changed = make(chan struct{})
-	w.serveWhenCaughtUp = p.serveOnceFunc(w, c)
-	w.setDiverged = func(diverged bool) { p.registry.SetDiverged(c, diverged) }
-	w.verifyGeneration = func(ctx context.Context) { p.verifyGeneration(ctx, m, c) }
-	w.isDiverged = func() bool { return p.registry.IsDiverged(c) }
+	w.serveWhenCaughtUp = p.serveOnceFunc(w, g)
+	w.setDiverged = func(diverged bool) { p.registry.SetDiverged(g, diverged) }
+	w.verifyGeneration = func(ctx context.Context) { p.verifyGeneration(ctx, m, g) }
+	w.isDiverged = func() bool { return p.registry.IsDiverged(g) }
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.workers[c.Name] = w
+	p.workers[g.Name] = w
 	return w
 }
 
@@ -161,10 +161,10 @@ func (s *supervisor) removeWorker(name string, r *runningWorker) {
 }
 
 // isServingFunc returns a function that says whether a generation is the serving one.
-func (p *Projector) isServingFunc(m Model, c sqldb.Generation) func(context.Context) bool {
+func (p *Projector) isServingFunc(m Model, g sqldb.Generation) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		now, err := p.registry.ServingGeneration(ctx, m.ReadModel)
-		return err == nil && now.Name == c.Name
+		return err == nil && now.Name == g.Name
 	}
 }
 
@@ -173,17 +173,17 @@ func (p *Projector) isServingFunc(m Model, c sqldb.Generation) func(context.Cont
 const switchTimeout = 2 * time.Second
 
 // serveOnceFunc returns a function that makes a generation serve as soon as it may. After that it does nothing.
-func (p *Projector) serveOnceFunc(w *worker, c sqldb.Generation) func(context.Context) error {
+func (p *Projector) serveOnceFunc(w *worker, g sqldb.Generation) func(context.Context) error {
 	var mu sync.Mutex
 	return func(ctx context.Context) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if c.State != sqldb.Building {
+		if g.State != sqldb.Building {
 			return nil
 		}
-		done, err := p.serveGeneration(ctx, w, c)
+		done, err := p.serveGeneration(ctx, w, g)
 		if done {
-			c.State = sqldb.Serving
+			g.State = sqldb.Serving
 		}
 		return err
 	}
@@ -191,7 +191,7 @@ func (p *Projector) serveOnceFunc(w *worker, c sqldb.Generation) func(context.Co
 
 // serveGeneration makes a generation that was being built serve, once it has caught up and is not behind the serving
 // one.
-func (p *Projector) serveGeneration(ctx context.Context, w *worker, c sqldb.Generation) (bool, error) {
+func (p *Projector) serveGeneration(ctx context.Context, w *worker, g sqldb.Generation) (bool, error) {
 	caughtUpAt := w.currentState().caughtUpAt
 	if caughtUpAt.IsZero() {
 		return false, nil
@@ -202,7 +202,7 @@ func (p *Projector) serveGeneration(ctx context.Context, w *worker, c sqldb.Gene
 			return false, err
 		}
 	}
-	if err := p.registry.PromoteGeneration(ctx, w.model.ReadModel, c); err != nil {
+	if err := p.registry.PromoteGeneration(ctx, w.model.ReadModel, g); err != nil {
 		return false, err
 	}
 	w.log.Info("copy serves")

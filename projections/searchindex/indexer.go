@@ -113,8 +113,8 @@ func (o *Indexer) setActive(isActive bool) {
 }
 
 // generationID names a generation in the index, as no other generation ever was.
-func generationID(c sqldb.Generation) string {
-	return c.Name + "@" + c.Created.Time().Format("20060102T150405.000000")
+func generationID(g sqldb.Generation) string {
+	return g.Name + "@" + g.Created.Time().Format("20060102T150405.000000")
 }
 
 // recordFailure notes why the index cannot be written, and logs it once an incident.

@@ -46,6 +46,9 @@ func (l *Latencies) Quantile(share float64) float64 {
 
 // Figure is a figure with the samples and their quantiles alone.
 func (l *Latencies) Figure(labels ...Label) Figure {
+	if l.histogram.TotalCount() == 0 {
+		return Figure{Labels: labels} // the histogram's maximum would not be 0
+	}
 	return Figure{
 		Labels: labels, Samples: int(l.histogram.TotalCount()),
 		P50: l.Quantile(0.5), P99: l.Quantile(0.99), Max: milliseconds(l.histogram.Max()),

@@ -1,0 +1,109 @@
+package keyring
+
+import (
+	"flag"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lieudit/eventstore"
+	"lieudit/schemas/access"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
+)
+
+var update = flag.Bool("update", false, "write the golden snapshot file; only for a new format")
+
+// format2File is a snapshot as the releases that introduced format 2 have written it. It is never written again.
+const format2File = "testdata/format2"
+
+// formatEvents are events with some of everything that a snapshot holds: scheduled terms, an agency, a closed account, all
+// kinds of credentials, and a stopped stream.
+func formatEvents(l *fakeLog) {
+	later := startTime.Add(time.Hour)
+	l.add("account-agency", startTime, event.AccountOpened{Account: "agency", Plan: plan.Growth, Quota: 900, Anchor: plan.Date{Year: 2026, Month: 2, Day: 28}})
+	l.add("account-a", startTime, accountOpened("a"), event.PlanChanged{To: plan.Starter, Quota: 7, Effective: later},
+		event.AgencyJoined{Agency: "agency", Effective: later.Add(time.Hour)})
+	p := hash("p")
+	l.add("account-a", startTime, secretIssued("k"), secretIssued("revoked"), keyRevoked("revoked"),
+		event.PublishableKeyIssued{Key: "p", Hash: p[:], Hint: "ld_pk_…p", Origins: []string{"https://a.fr", "https://*.b.fr"}})
+	l.add("account-closed", startTime, accountOpened("closed"), secretIssued("of closed"), event.AccountClosed{})
+	l.add("account-stopped", startTime, accountOpened("stopped"), secretIssued("of stopped"))
+	customer, operator := hash("customer"), hash("operator")
+	l.add("token-customer", startTime, event.TokenIssued{Token: "customer", Role: "customer", Account: "a", Hash: customer[:], Hint: "ld_ct_…c"})
+	l.add("token-operator", startTime, event.TokenIssued{Token: "operator", Role: "operator", Hash: operator[:], Hint: "ld_ct_…o"})
+}
+
+// writeFormat writes the snapshot file of formatEvents.
+func writeFormat(t *testing.T) {
+	t.Helper()
+	l := newFakeLog()
+	formatEvents(l)
+	r := ringFrom(t, l.events, l)
+	r.state.Load().stopStream(eventstore.RecordedEvent{Stream: "account-stopped", Revision: 2})
+	if err := r.takeSnapshot().writeFile(format2File); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSnapshotOfFormat2IsRead: a data folder made by an earlier release opens.
+func TestSnapshotOfFormat2IsRead(t *testing.T) {
+	t.Parallel()
+	if *update {
+		writeFormat(t)
+	}
+	s, checkpoint, err := readSnapshotFile(format2File)
+	if err != nil || s == nil {
+		t.Fatalf("state %v, error %v", s, err)
+	}
+	r := New(nil, time.Now, "", nil)
+	r.adoptState(s, checkpoint)
+	if st := r.Status(startTime); st.Keys != 5 || st.Position == 0 || checkpoint.Event == (eventstore.Checkpoint{}).Event {
+		t.Errorf("status %+v of %+v, want the five credentials of open accounts", st, checkpoint)
+	}
+	checkFormatKeys(t, r)
+	if got, ok := r.FindToken(hash("customer")); !ok || got != (access.TokenGrant{TokenID: "customer", Hint: "ld_ct_…c", Role: access.RoleCustomer, Account: "a"}) {
+		t.Errorf("customer's token: %+v, %v", got, ok)
+	}
+	if got, ok := r.FindToken(hash("operator")); !ok || got != (access.TokenGrant{TokenID: "operator", Hint: "ld_ct_…o", Role: access.RoleOperator}) {
+		t.Errorf("operator's token: %+v, %v", got, ok)
+	}
+	if events := s.stoppedStreams()["account-stopped"]; !slices.Equal(events, []eventstore.Revision{2}) {
+		t.Errorf("stopped events %v", events)
+	}
+}
+
+func checkFormatKeys(t *testing.T, r *Ring) {
+	t.Helper()
+	opened, later := accountOpened("a"), startTime.Add(time.Hour)
+	own := access.Terms{Plan: opened.Plan, Quota: opened.Quota, Anchor: opened.Anchor}
+	scheduled := access.Terms{Plan: plan.Starter, Quota: 7, Anchor: opened.Anchor}
+	joined := access.Terms{Plan: plan.Growth, Quota: 7, Anchor: plan.Date{Year: 2026, Month: 2, Day: 28}, Agency: "agency"}
+	publishable := &access.Grant{KeyID: "p", Kind: token.Publishable, Hint: "ld_pk_…p", Origins: []string{"https://a.fr", "https://*.b.fr"}, Account: "a", Terms: own}
+	stopped := secretGrant("of stopped", "stopped", own)
+	stopped.Stopped = true
+	for _, c := range []struct {
+		key  string
+		at   time.Time
+		want *access.Grant
+	}{
+		{"k", startTime, secretGrant("k", "a", own)},
+		{"k", later, secretGrant("k", "a", scheduled)},
+		{"k", later.Add(time.Hour), secretGrant("k", "a", joined)},
+		{"p", startTime, publishable},
+		{"revoked", startTime, nil},
+		{"of closed", startTime, nil},
+		{"of stopped", startTime, stopped},
+		{"customer", startTime, nil},
+	} {
+		got, ok := r.FindKey(hash(c.key), c.at)
+		if ok != (c.want != nil) {
+			t.Errorf("%s at %v: found %v", c.key, c.at, ok)
+		} else if ok && !cmp.Equal(got, *c.want) {
+			t.Errorf("%s at %v: %s", c.key, c.at, cmp.Diff(*c.want, got))
+		}
+	}
+}
