@@ -11,6 +11,10 @@
 // The subscription brings events as soon as they are on the log; the polls prove that none is missing. Both hand signals
 // to applySignal, which drops what the other has brought. FindKey and its like read the state at any time, without a
 // lock.
+//
+// The state is tables of copy-on-write pages with a hash index of their own, because at a million keys a concurrent map of
+// pointers, tried in their place, took 231 bytes a key in memory instead of 132, a garbage collection marked seven times
+// as long, and taking a snapshot kept events from being folded for 50 ms instead of 0.4 ms.
 package keyring
 
 import (

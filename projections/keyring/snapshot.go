@@ -226,7 +226,7 @@ func (c *cursor) state() (*state, eventstore.Checkpoint) {
 	c.bad = c.bad || err != nil
 	s.stopped.Store(&stopped)
 	c.accounts = c.upTo(uint64(len(c.rest)))
-	keys := c.upTo(uint64(len(c.rest)))
+	keys := min(c.uint(), uint64(len(c.rest))) // it counts keys of closed accounts too, which are not in the file
 	c.accountRows(s)
 	c.keyRows(s, int(keys))
 	return s, checkpoint

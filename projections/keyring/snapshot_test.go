@@ -230,6 +230,23 @@ func TestASnapshotCutAnywhereOrWithAnyByteChangedIsRefused(t *testing.T) {
 	}
 }
 
+func TestASnapshotWithoutTheManyKeysOfAClosedAccountIsRead(t *testing.T) {
+	t.Parallel()
+	l := newFakeLog()
+	l.add("account-a", startTime, accountOpened("a"))
+	for i := range 1000 {
+		l.add("account-a", startTime, secretIssued(fmt.Sprint(i)))
+	}
+	l.add("account-a", startTime, event.AccountClosed{})
+	var file bytes.Buffer
+	if err := ringFrom(t, l.events, l).takeSnapshot().marshal(&file); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := unmarshalSnapshot(file.Bytes()); err != nil {
+		t.Error(err)
+	}
+}
+
 func FuzzASnapshotWithTheRightChecksumIsReadOrRefused(f *testing.F) {
 	data := encodedSnapshot(f)
 	body := data[len(snapshotHeader) : len(data)-4]
