@@ -2,16 +2,24 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
+	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/service"
 	"lieudit/cmd/terminal"
+	"lieudit/eventstore/journal"
 	"lieudit/eventstore/meiliclient"
+	"lieudit/eventstore/node"
+	"lieudit/eventstore/vault"
 	"lieudit/schemas/token"
 )
 
@@ -184,4 +192,141 @@ func (p Program) newLogger(form string) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(p.Err, nil))
 	}
 	return slog.New(slog.NewTextHandler(p.Err, nil))
+}
+
+func (p Program) nodeCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "node",
+		Usage: "Serve a journal over EventStoreDB's protocol, for several instances of the service",
+		Description: `  lieudit node --data ./lieudit-data/node
+  lieudit node --data ./lieudit-data/node --listen unix:/run/lieudit.sock
+  lieudit serve --eventstore 'esdb://127.0.0.1:2113?tls=false'
+
+The protocol is spoken in the clear and without users: keep the address private.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "data", Value: "./lieudit-data/node", Usage: "`FOLDER` of the journal", TakesFile: true, Sources: p.EnvSource("LIEUDIT_NODE_DATA")},
+			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:2113", Usage: "`ADDRESS`, or unix:PATH", Sources: p.EnvSource("LIEUDIT_NODE_LISTEN")},
+			&cli.StringFlag{Name: "advertise", Usage: "`HOST:PORT` that clients are sent to when they ask; the address they came by when left out", Sources: p.EnvSource("LIEUDIT_NODE_ADVERTISE")},
+			&cli.DurationFlag{Name: "stall", Usage: "for chaos tests: fall silent for `TIME` now and then", Hidden: true},
+			&cli.DurationFlag{Name: "stall-every", Usage: "how often that begins", Value: 10 * time.Second, Hidden: true},
+			p.logFlag(),
+		},
+		Action: p.serveJournal,
+	}
+}
+
+func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
+	log := p.newLogger(c.String("log"))
+	stall, every := c.Duration("stall"), c.Duration("stall-every")
+	if stall < 0 || stall > 0 && stall >= every {
+		return terminal.NewUsageError(c, "--stall must be shorter than --stall-every")
+	}
+	j, err := journal.Open(c.String("data"), journal.Options{Logger: log})
+	if err != nil {
+		return fmt.Errorf("opening the journal in %s: %w", c.String("data"), err)
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	ln, err := node.Listen(ctx, c.String("listen"))
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	if err := p.PrintLine("The journal in %s is served at %s. Ctrl-C ends it.", c.String("data"), connectionString(ln.Addr())); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	o := node.Options{Advertise: c.String("advertise"), Logger: log}
+	if stall > 0 {
+		o.Faults.Silence = &node.Silence{}
+		defer repeatSilence(ctx, o.Faults.Silence, stall, every)()
+	}
+	return node.New(j, o).Serve(ctx, ln)
+}
+
+// repeatSilence makes a node fall silent every so often until it is told to stop.
+func repeatSilence(ctx context.Context, s *node.Silence, length, every time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var repeating sync.WaitGroup
+	repeating.Go(func() { s.Repeat(ctx, length, every) })
+	return func() {
+		cancel()
+		repeating.Wait()
+	}
+}
+
+// connectionString is what a service is given to connectionString a node.
+func connectionString(a net.Addr) string {
+	if a.Network() == "unix" {
+		return "unix:" + a.String()
+	}
+	return fmt.Sprintf("esdb://%s?tls=false", a)
+}
+
+// Flags that name the file of a master key. A variable may hold the key itself: LIEUDIT_VAULT_KEY, LIEUDIT_NEW_VAULT_KEY.
+const (
+	vaultKeyName    = "vault-key"
+	newVaultKeyName = "new-vault-key"
+)
+
+func (p Program) vaultKeyFlag() cli.Flag {
+	return p.StringFlag(vaultKeyName+"-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none")
+}
+
+// readMasterKey is a master key of the vault: from its file, from the environment, or nil. It is never an argument: those
+// can be seen by everybody on the machine.
+func (p Program) readMasterKey(c *cli.Command, name string) ([]byte, error) {
+	text, _ := p.LookupEnv("LIEUDIT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
+	if file := c.String(name + "-file"); file != "" {
+		kept, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("--%s-file: %w", name, err)
+		}
+		text = string(kept)
+	}
+	return vault.ParseMasterKey(strings.TrimSpace(text))
+}
+
+func (p Program) vaultCommand() *cli.Command {
+	return terminal.NewGroup("vault", "Look after the keys of personal fields", p.vaultRewrapCommand())
+}
+
+func (p Program) vaultRewrapCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "rewrap",
+		Usage: "Wrap the keys of personal fields with a new master key, while no instance runs",
+		Description: `Keys that are in clear are wrapped, and those that are wrapped get another master key: all of them or none.
+From then on the service starts with the new master key alone. Keys of erased accounts stay destroyed.
+
+  openssl rand -base64 32 > new-key
+  lieudit vault rewrap --new-vault-key-file new-key
+  lieudit serve --vault-key-file new-key`,
+		Flags: []cli.Flag{
+			p.dataFlag(),
+			p.StringFlag("postgres", "", "Postgres that holds the vault, as `postgres://…`; a file of the data folder when left out"),
+			p.vaultKeyFlag(),
+			p.StringFlag(newVaultKeyName+"-file", "", "`FILE` with the master key from now on; else LIEUDIT_NEW_VAULT_KEY holds it"),
+		},
+		Action: p.rewrapVault,
+	}
+}
+
+func (p Program) rewrapVault(ctx context.Context, c *cli.Command) error {
+	if err := validatePostgres(c, c.String("postgres")); err != nil {
+		return err
+	}
+	old, err := p.readMasterKey(c, vaultKeyName)
+	if err != nil {
+		return err
+	}
+	master, err := p.readMasterKey(c, newVaultKeyName)
+	if err != nil {
+		return err
+	}
+	if master == nil {
+		return terminal.NewUsageError(c, "there is no new master key: name a file with --%s-file, or set LIEUDIT_NEW_VAULT_KEY", newVaultKeyName)
+	}
+	config := service.Config{Data: c.String("data"), Postgres: c.String("postgres"), VaultKey: old, Now: time.Now}
+	keys, err := service.RewrapVault(ctx, config, master)
+	if err != nil {
+		return err
+	}
+	return p.PrintLine("%d keys are wrapped with the new master key. The service starts with it alone from now on.", keys)
 }

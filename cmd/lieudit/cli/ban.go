@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,6 +18,8 @@ import (
 	"lieudit/cmd/terminal"
 	"lieudit/eventstore/dirlock"
 	"lieudit/queries/address/ban"
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/specimen"
 	"lieudit/queries/address/vintage"
 )
 
@@ -173,4 +178,150 @@ func (r importResult) jsonBody() any {
 		First      []ban.Bad `json:"premieres,omitempty"`
 		Served     bool      `json:"servi"`
 	}{r.name, r.Meta, r.Bytes, r.Inherited, r.Duplicates, r.report.Mended, r.report.Bad(), slices.Clip(r.report.First), r.isServed}
+}
+
+func (p Program) banStatusCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "status",
+		Usage: "Show the current vintage: millésime, counts, size, age",
+		Flags: []cli.Flag{
+			p.dataFlag(),
+			&cli.BoolFlag{Name: "sha256", Usage: "reckon the file's SHA-256 too, by which another instance imports it"},
+			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
+		},
+		Action: p.printVintageStatus,
+	}
+}
+
+// vintageStatus is how the vintages of a data folder stand.
+type vintageStatus struct {
+	File string `json:"fichier"`
+	vintage.Meta
+	Bytes      int64     `json:"octets"`
+	ImportedAt time.Time `json:"importe_le"`
+	SHA256     string    `json:"sha256,omitempty"`
+	Running    bool      `json:"service"`
+	Served     bool      `json:"servi"`
+}
+
+var errNoVintage = errors.New("there is no vintage in this data folder yet: lieudit ban import FILE")
+
+func (p Program) printVintageStatus(_ context.Context, c *cli.Command) error {
+	folder := vintages.FolderIn(c.String("data"))
+	name, err := folder.Current()
+	if err == nil && name == "" {
+		err = errNoVintage
+		if lost := folder.CheckLost(); lost != nil {
+			err = lost
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s, err := readVintageStatus(folder, name)
+	if err != nil {
+		return err
+	}
+	if c.Bool("sha256") {
+		if s.SHA256, err = folder.Checksum(name); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		return p.PrintJSON(s)
+	}
+	return p.PrintFields("millésime", s.Millesime, "addresses", terminal.GroupThousands(s.Addresses), "streets", terminal.GroupThousands(s.Streets), "lieux-dits", terminal.GroupThousands(s.Localities),
+		"communes", terminal.GroupThousands(s.Communes), "invented", syntheticNotice(s.Synthetic), "size", terminal.FormatBytes(s.Bytes),
+		"imported", fmt.Sprintf("%s, %s ago", p.formatTime(s.ImportedAt), terminal.FormatAge(time.Since(s.ImportedAt))),
+		"served", s.describeService(), "file", s.File, "sha256", s.SHA256)
+}
+
+func readVintageStatus(folder vintages.Folder, name string) (s vintageStatus, err error) {
+	v, err := folder.Open(name)
+	if err != nil {
+		return s, err
+	}
+	s = vintageStatus{File: folder.Path(name), Meta: v.Meta, Bytes: v.Size(), ImportedAt: v.Modified().UTC()}
+	served, running, err := folder.ServedVintage()
+	s.Running, s.Served = running, running && served == name
+	return s, errors.Join(err, v.Close())
+}
+
+func (s vintageStatus) describeService() string {
+	switch {
+	case s.Served:
+		return "by the running service"
+	case s.Running:
+		return "not yet: the running service answers from another"
+	}
+	return "no service runs on this data folder"
+}
+
+func syntheticNotice(synthetic bool) string {
+	return terminal.EmptyIf(!synthetic, "SYNTHETIC: streets and numbers that exist nowhere")
+}
+
+func (p Program) banGenerateCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "generate",
+		Usage: "Write invented addresses in the official format, for tests and measurements",
+		Description: `Communes and postcodes are real, streets, numbers and lieux-dits are not; every row says so and the service
+shows it. The same count and seed give the same bytes.
+
+  lieudit ban generate --addresses 100000 --out specimen.csv.gz
+  lieudit ban generate --addresses 26000000 --seed 7 --out - | gzip >france.csv.gz`,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "addresses", Value: 100_000, Usage: "`HOW MANY` rows", Validator: terminal.AtLeastOne},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides what is invented"},
+			&cli.StringFlag{Name: "out", Required: true, Usage: "`FILE`, compressed when it ends in .gz; - for standard output", TakesFile: true},
+		},
+		Action: p.generateAddresses,
+	}
+}
+
+func (p Program) generateAddresses(ctx context.Context, c *cli.Command) (err error) {
+	communes, err := commune.Load()
+	if err != nil {
+		return err
+	}
+	out, err := p.openOutput(c.String("out"))
+	if err != nil {
+		return err
+	}
+	total, bar := c.Int("addresses"), p.NewProgressBar()
+	err = specimen.Write(ctx, out, communes, specimen.Order{Addresses: total, Seed: c.Uint64("seed"), Progress: func(rows int) {
+		bar.Update(fmt.Sprintf("%s of %s rows", terminal.GroupThousands(rows), terminal.GroupThousands(total)), int64(rows), int64(total))
+	}})
+	bar.Clear()
+	return out.finish(err)
+}
+
+// outputFile is a file that appears whole or not at all, or standard outputFile.
+type outputFile struct {
+	io.Writer
+	finish func(error) error // ends it, well or with an error
+}
+
+func (p Program) openOutput(name string) (*outputFile, error) {
+	if name == "-" {
+		return &outputFile{p.Out, func(err error) error { return err }}, nil
+	}
+	file, err := os.Create(name + ".part")
+	if err != nil {
+		return nil, err
+	}
+	o := &outputFile{Writer: file, finish: func(err error) error {
+		if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+			err = os.Rename(file.Name(), name)
+		}
+		if err != nil {
+			os.Remove(file.Name()) // the first error is the one to tell
+		}
+		return err
+	}}
+	if !strings.HasSuffix(name, ".gz") {
+		return o, nil
+	}
+	compressed, finishFile := gzip.NewWriter(file), o.finish
+	return &outputFile{compressed, func(err error) error { return finishFile(errors.Join(err, compressed.Close())) }}, nil
 }
