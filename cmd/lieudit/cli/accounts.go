@@ -50,7 +50,7 @@ func (p Program) accountOpenCommand() *cli.Command {
 	}
 }
 
-func openAccount(ctx context.Context, s areaSession) error {
+func openAccount(ctx context.Context, s session) error {
 	request := body.OpenAccount{
 		ID:     s.String("id"),
 		Name:   s.Args().First(),
@@ -72,7 +72,7 @@ func openAccount(ctx context.Context, s areaSession) error {
 	return printOne(s, raw, s.printOpenedAccount)
 }
 
-func (s areaSession) printOpenedAccount(a body.Account) error {
+func (s session) printOpenedAccount(a body.Account) error {
 	if !s.IsTerminal {
 		return s.PrintLine("%s", a.ID)
 	}
@@ -89,14 +89,14 @@ func (p Program) accountListCommand() *cli.Command {
 		Name:  "list",
 		Usage: "List the accounts",
 		Flags: p.areaFlags(),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			headers := []string{"ID", "NAME", "PLAN", "QUOTA", "PERIOD", "AGENCY", "OPENED", "CLOSED"}
 			return printList(ctx, s, "/accounts", nil, headers, s.accountRow)
 		}),
 	}
 }
 
-func (s areaSession) accountRow(a body.Account) []string {
+func (s session) accountRow(a body.Account) []string {
 	return []string{
 		a.ID, a.Name, string(a.Plan), strconv.FormatInt(a.Quota, 10), s.formatPeriod(a),
 		describeAgency(a.IsAgency, a.Agency), s.formatTime(a.Created), s.formatTime(a.Closed),
@@ -113,7 +113,7 @@ func describeAgency(isAgency bool, agency string) string {
 	return ""
 }
 
-func (s areaSession) formatPeriod(a body.Account) string {
+func (s session) formatPeriod(a body.Account) string {
 	if a.Period.Start.IsZero() {
 		return ""
 	}
@@ -126,21 +126,21 @@ func (p Program) accountShowCommand() *cli.Command {
 		Usage:     "Show one account",
 		ArgsUsage: "ID",
 		Flags:     p.areaFlags(),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			raw, err := s.client.Get(ctx, adminclient.JoinPath("", "accounts", s.Args().First()), nil)
 			return s.printAccountResponse(raw, err)
 		}),
 	}
 }
 
-func (s areaSession) printAccountResponse(raw json.RawMessage, err error) error {
+func (s session) printAccountResponse(raw json.RawMessage, err error) error {
 	if err != nil {
 		return err
 	}
 	return printOne(s, raw, s.printAccount)
 }
 
-func (s areaSession) printAccount(a body.Account) error {
+func (s session) printAccount(a body.Account) error {
 	return s.PrintFields(
 		"account", a.ID,
 		"name", a.Name,
@@ -154,7 +154,7 @@ func (s areaSession) printAccount(a body.Account) error {
 	)
 }
 
-func (s areaSession) describeNextTerms(n *body.NextTerms) string {
+func (s session) describeNextTerms(n *body.NextTerms) string {
 	if n == nil {
 		return ""
 	}
@@ -171,7 +171,7 @@ func (p Program) accountPlanCommand() *cli.Command {
   lieudit account plan mende GROWTH
   lieudit account plan mende STARTER --quota 150000`,
 		Flags: p.areaFlags(quotaFlag()),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			id, name := s.Args().Get(0), s.Args().Get(1)
 			if err := terminal.OneOf(planNames()...)(name); err != nil {
 				return terminal.NewUsageError(s.Command, "PLAN %q: %v", name, err)
@@ -200,7 +200,7 @@ func (p Program) accountAgencyCommand() *cli.Command {
 	}
 }
 
-func changeAgency(ctx context.Context, s areaSession) error {
+func changeAgency(ctx context.Context, s session) error {
 	var request body.ChangeAgency
 	join := s.String("join")
 	switch {
@@ -222,7 +222,7 @@ func (p Program) accountCloseCommand() *cli.Command {
 		ArgsUsage:   "ID",
 		Description: `  lieudit account close mende --reason "contract ended"`,
 		Flags:       p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			id := s.Args().First()
 			raw, err := s.client.Post(ctx, adminclient.JoinPath("close", "accounts", id), body.CloseAccount{ID: id, Reason: s.String("reason")})
 			return s.printAccountResponse(raw, err)
@@ -239,7 +239,7 @@ func (p Program) accountEraseCommand() *cli.Command {
 
   lieudit account erase mende --reason "asked for by the customer"`,
 		Flags: p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			raw, err := s.client.Post(ctx, adminclient.JoinPath("erase", "accounts", s.Args().First()), body.EraseAccount{Reason: s.String("reason")})
 			return s.printAccountResponse(raw, err)
 		}),

@@ -296,32 +296,38 @@ func (p Program) generateAddresses(ctx context.Context, c *cli.Command) (err err
 	return out.finish(err)
 }
 
-// outputFile is a file that appears whole or not at all, or standard outputFile.
+// outputFile is a destination of a command's output.
 type outputFile struct {
 	io.Writer
-	finish func(error) error // ends it, well or with an error
+	finish func(error) error // ends it, with the error of writing; called once
 }
 
+// openOutput opens a file for output: standard output where the name is "-", compressed where it ends in .gz.
 func (p Program) openOutput(name string) (*outputFile, error) {
 	if name == "-" {
 		return &outputFile{p.Out, func(err error) error { return err }}, nil
 	}
+	file, err := createWhole(name)
+	if err != nil || !strings.HasSuffix(name, ".gz") {
+		return file, err
+	}
+	compressed := gzip.NewWriter(file)
+	return &outputFile{compressed, func(err error) error { return file.finish(errors.Join(err, compressed.Close())) }}, nil
+}
+
+// createWhole creates a file that appears under its name when finish succeeds, and leaves nothing behind otherwise.
+func createWhole(name string) (*outputFile, error) {
 	file, err := os.Create(name + ".part")
 	if err != nil {
 		return nil, err
 	}
-	o := &outputFile{Writer: file, finish: func(err error) error {
+	return &outputFile{file, func(err error) error {
 		if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
 			err = os.Rename(file.Name(), name)
 		}
 		if err != nil {
-			os.Remove(file.Name()) // the first error is the one to tell
+			os.Remove(file.Name()) // the first error is the one to report
 		}
 		return err
-	}}
-	if !strings.HasSuffix(name, ".gz") {
-		return o, nil
-	}
-	compressed, finishFile := gzip.NewWriter(file), o.finish
-	return &outputFile{compressed, func(err error) error { return finishFile(errors.Join(err, compressed.Close())) }}, nil
+	}}, nil
 }

@@ -25,7 +25,7 @@ type Program struct {
 
 // Run runs one command line, the program's name first, and returns the exit code. It returns soon after ctx ends.
 func (p Program) Run(ctx context.Context, args []string) int {
-	return p.RunCommand(ctx, p.rootCommand(), args, explainError)
+	return p.RunCommand(ctx, p.rootCommand(), args, error.Error)
 }
 
 func (p Program) rootCommand() *cli.Command {

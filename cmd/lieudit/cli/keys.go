@@ -38,7 +38,7 @@ func (p Program) keyIssueCommand() *cli.Command {
 	}
 }
 
-func issueKey(ctx context.Context, s areaSession) error {
+func issueKey(ctx context.Context, s session) error {
 	raw, err := s.client.Post(ctx, adminclient.JoinPath("", "accounts", s.Args().First(), "keys"), body.IssueKey{
 		Kind:    token.Kind(strings.ToLower(s.String("kind"))),
 		Label:   s.String("label"),
@@ -50,7 +50,7 @@ func issueKey(ctx context.Context, s areaSession) error {
 	return printOne(s, raw, s.printIssuedKey)
 }
 
-func (s areaSession) printIssuedKey(k body.Key) error {
+func (s session) printIssuedKey(k body.Key) error {
 	s.printWarnings(k.Warnings)
 	if !s.IsTerminal {
 		return s.PrintLine("%s", k.Token)
@@ -62,7 +62,7 @@ func (s areaSession) printIssuedKey(k body.Key) error {
 	return s.PrintLine("%s key %s (%s):\n\n  %s\n\n%s", k.Kind, k.ID, terminal.SanitizeText(k.Label), k.Token, terminal.SanitizeText(advice))
 }
 
-func (s areaSession) printWarnings(warnings []string) {
+func (s session) printWarnings(warnings []string) {
 	for _, w := range warnings {
 		fmt.Fprintln(s.Err, "warning: "+terminal.SanitizeText(w))
 	}
@@ -74,7 +74,7 @@ func (p Program) keyListCommand() *cli.Command {
 		Usage:     "List an account's keys, revoked ones too",
 		ArgsUsage: "ACCOUNT",
 		Flags:     p.areaFlags(),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			return printList(ctx, s, adminclient.JoinPath("", "accounts", s.Args().First(), "keys"), nil, keyHeaders(), s.keyRow)
 		}),
 	}
@@ -84,7 +84,7 @@ func keyHeaders() []string {
 	return []string{"ID", "KIND", "KEY", "LABEL", "ISSUED", "BY", "LAST USED", "REVOKED", "REASON", "ORIGINS"}
 }
 
-func (s areaSession) keyRow(k body.Key) []string {
+func (s session) keyRow(k body.Key) []string {
 	return []string{
 		k.ID, string(k.Kind), k.Hint, k.Label, s.formatTime(k.Created), k.CreatedBy,
 		s.formatTime(k.LastUsed), s.formatTime(k.Revoked), k.Reason, strings.Join(k.Origins, " "),
@@ -100,7 +100,7 @@ func (p Program) keyRevokeCommand() *cli.Command {
 		Flags: p.areaFlags(
 			&cli.StringFlag{Name: "reason", Required: true, Usage: "`WHY`, for the audit trail: leak, rotation, offboarding…"},
 		),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			path := adminclient.JoinPath("revoke", "accounts", s.Args().Get(0), "keys", s.Args().Get(1))
 			raw, err := s.client.Post(ctx, path, body.RevokeKey{Reason: s.String("reason")})
 			if err != nil {
@@ -111,7 +111,7 @@ func (p Program) keyRevokeCommand() *cli.Command {
 	}
 }
 
-func (s areaSession) printKey(k body.Key) error {
+func (s session) printKey(k body.Key) error {
 	s.printWarnings(k.Warnings)
 	return s.PrintFields(
 		"key", k.ID,
@@ -125,7 +125,7 @@ func (s areaSession) printKey(k body.Key) error {
 	)
 }
 
-func (s areaSession) formatBy(when, who string) string {
+func (s session) formatBy(when, who string) string {
 	if when == "" || who == "" {
 		return when
 	}
@@ -141,7 +141,7 @@ func (p Program) keyOriginsCommand() *cli.Command {
 
   lieudit key origins mende KEY https://www.mende.fr 'https://*.mende.fr'`,
 		Flags: p.areaFlags(),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			words := s.Args().Slice()
 			raw, err := s.client.Put(ctx, adminclient.JoinPath("", "accounts", words[0], "keys", words[1], "origins"), body.ChangeOrigins{Origins: words[2:]})
 			if err != nil {
@@ -182,7 +182,7 @@ func (p Program) tokenIssueCommand() *cli.Command {
 	}
 }
 
-func issueToken(ctx context.Context, s areaSession) error {
+func issueToken(ctx context.Context, s session) error {
 	raw, err := s.client.Post(ctx, "/tokens", body.IssueToken{
 		Role:    access.Role(strings.ToLower(s.String("role"))),
 		Account: s.String("account"),
@@ -194,7 +194,7 @@ func issueToken(ctx context.Context, s areaSession) error {
 	return printOne(s, raw, s.printIssuedToken)
 }
 
-func (s areaSession) printIssuedToken(t body.AreaToken) error {
+func (s session) printIssuedToken(t body.AreaToken) error {
 	if !s.IsTerminal {
 		return s.PrintLine("%s", t.Token)
 	}
@@ -206,14 +206,14 @@ func (p Program) tokenListCommand() *cli.Command {
 		Name:  "list",
 		Usage: "List the customer-area tokens, revoked ones too",
 		Flags: p.areaFlags(),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			headers := []string{"ID", "ROLE", "ACCOUNT", "TOKEN", "LABEL", "ISSUED", "BY", "REVOKED", "REASON"}
 			return printList(ctx, s, "/tokens", nil, headers, s.tokenRow)
 		}),
 	}
 }
 
-func (s areaSession) tokenRow(t body.AreaToken) []string {
+func (s session) tokenRow(t body.AreaToken) []string {
 	return []string{
 		t.ID, string(t.Role), t.Account, t.Hint, t.Label,
 		s.formatTime(t.Created), t.CreatedBy, s.formatTime(t.Revoked), t.Reason,
@@ -227,7 +227,7 @@ func (p Program) tokenRevokeCommand() *cli.Command {
 		ArgsUsage:   "ID",
 		Description: `  lieudit token revoke ID --reason offboarding`,
 		Flags:       p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			raw, err := s.client.Post(ctx, adminclient.JoinPath("revoke", "tokens", s.Args().First()), body.RevokeToken{Reason: s.String("reason")})
 			if err != nil {
 				return err
@@ -237,7 +237,7 @@ func (p Program) tokenRevokeCommand() *cli.Command {
 	}
 }
 
-func (s areaSession) printToken(t body.AreaToken) error {
+func (s session) printToken(t body.AreaToken) error {
 	return s.PrintFields(
 		"token", t.ID,
 		"role", string(t.Role),

@@ -25,7 +25,7 @@ func (p Program) projectionsStatusCommand() *cli.Command {
 		Name:  "status",
 		Usage: "Show how far each read model has come, and why one stands still",
 		Flags: p.areaFlags(),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			return printList(ctx, s, "/projections", nil, projectionHeaders(), projectionRow)
 		}),
 	}
@@ -46,7 +46,7 @@ func (p Program) projectionsRebuildCommand() *cli.Command {
 	}
 }
 
-func rebuildProjections(ctx context.Context, s areaSession) error {
+func rebuildProjections(ctx context.Context, s session) error {
 	switch all, name := s.Bool("all"), s.Args().First(); {
 	case all && name != "":
 		return terminal.NewUsageError(s.Command, "a NAME or --all, not both")
@@ -68,7 +68,7 @@ func (p Program) projectionsRepairCommand() *cli.Command {
 			"Events of the account that cannot be used stay on the log; corrections that name them are appended,\n" +
 			"and from then on they are passed over. What they said is lost: ask for it again.",
 		Flags: append(p.areaFlags(), &cli.StringFlag{Name: "reason", Usage: "why, for the auditor"}),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			in := body.Repair{Account: s.Args().First(), Reason: s.String("reason")}
 			return printResults(s, s.client.PostForList(ctx, "/projections:repair", in), repairHeaders(), repairRow)
 		}),
@@ -82,7 +82,7 @@ func repairRow(e body.VoidedEvent) []string {
 }
 
 // runMaintenance asks for something to be done about the read models and prints how they stand then.
-func (s areaSession) runMaintenance(ctx context.Context, path string) error {
+func (s session) runMaintenance(ctx context.Context, path string) error {
 	return printResults(s, s.client.PostForList(ctx, path, body.Empty{}), projectionHeaders(), projectionRow)
 }
 
@@ -91,7 +91,7 @@ func (p Program) projectionsPruneCommand() *cli.Command {
 		Name:  "prune",
 		Usage: "Drop the copies of read models that nothing reads any more",
 		Flags: p.areaFlags(),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			return s.runMaintenance(ctx, "/projections:prune")
 		}),
 	}

@@ -21,15 +21,16 @@ import (
 	"lieudit/cmd/terminal"
 )
 
-// areaSession is a command's work with the customer area: its flags and words, and the API it asks.
-type areaSession struct {
+// session is one command that works with a running service: the command with its flags and arguments, and a client of the
+// listener it works with. areaAction and apiAction open one.
+type session struct {
 	*cli.Command
 	Program
 	client *adminclient.Client
 }
 
-// areaAction makes work with the customer area a command's action.
-func (p Program) areaAction(action func(context.Context, areaSession) error) cli.ActionFunc {
+// areaAction makes a command of work with the customer area.
+func (p Program) areaAction(action func(context.Context, session) error) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) error {
 		secret, err := p.readAreaToken(c)
 		if err != nil {
@@ -39,7 +40,22 @@ func (p Program) areaAction(action func(context.Context, areaSession) error) cli
 		if err != nil {
 			return terminal.NewUsageError(c, "--area: %v", err)
 		}
-		return action(ctx, areaSession{c, p, client})
+		return areaAdvice().addTo(action(ctx, session{c, p, client}))
+	}
+}
+
+// apiAction makes a command of work with the API. Its requests have no time limit: imports and exports may be large.
+func (p Program) apiAction(action func(context.Context, session) error) cli.ActionFunc {
+	return func(ctx context.Context, c *cli.Command) error {
+		key, err := p.readAPIKey(c)
+		if err != nil {
+			return err
+		}
+		client, err := adminclient.NewAPI(c.String("url"), key)
+		if err != nil {
+			return terminal.NewUsageError(c, "--url: %v", err)
+		}
+		return apiAdvice().addTo(action(ctx, session{c, p, client.WithoutTimeout()}))
 	}
 }
 
@@ -49,6 +65,16 @@ func (p Program) areaFlags(commandFlags ...cli.Flag) []cli.Flag {
 	file := p.StringFlag("token-file", "", "`FILE` with the customer-area token, - for standard input; else LIEUDIT_TOKEN holds it")
 	file.DefaultText, file.TakesFile = "operator-token in ./lieudit-data or $LIEUDIT_DATA", true
 	return append(commandFlags, area, file, &cli.BoolFlag{Name: "json", Usage: "print the API's own JSON; of lists, one line each"})
+}
+
+// apiFlags are the flags of every command that works with the API, after its own.
+func (p Program) apiFlags(commandFlags ...cli.Flag) []cli.Flag {
+	file := p.StringFlag("key-file", "", "`FILE` with the secret key, - for standard input")
+	file.TakesFile = true
+	return append([]cli.Flag{&cli.StringFlag{Name: "referential", Aliases: []string{"referentiel"}, Usage: "`CODE` of the referential", Required: true}},
+		append(commandFlags, p.StringFlag("url", "http://127.0.0.1:8080", "`URL` of the API"), file,
+			&cli.StringFlag{Name: "key", Usage: "secret `KEY`; other programs can see it here: LIEUDIT_KEY or --key-file keep it"},
+			&cli.BoolFlag{Name: "json", Usage: "print the API's own JSON"})...)
 }
 
 // readAreaToken is the one to work with: from the file that was asked for, from the environment, or the one that a
@@ -77,6 +103,28 @@ func (p Program) readAreaToken(c *cli.Command) (string, error) {
 	return text, nil
 }
 
+// readAPIKey is the one to work with: that of the flag, of the file that was asked for, or of the environment.
+func (p Program) readAPIKey(c *cli.Command) (string, error) {
+	if key := c.String("key"); key != "" {
+		return key, nil
+	}
+	if file := c.String("key-file"); file != "" {
+		key, err := p.readSecret(file)
+		if err == nil && key == "" {
+			err = fmt.Errorf("%s is empty", file)
+		}
+		if err != nil {
+			err = fmt.Errorf("reading the key: %w", err)
+		}
+		return key, err
+	}
+	if key, _ := p.LookupEnv("LIEUDIT_KEY"); strings.TrimSpace(key) != "" {
+		return strings.TrimSpace(key), nil
+	}
+	return "", errors.New("whose sites? name a secret key with LIEUDIT_KEY or --key-file FILE (lieudit key issue ACCOUNT)")
+}
+
+// readSecret reads a token or a key from a file, or from standard input where the file is "-".
 func (p Program) readSecret(file string) (string, error) {
 	if file == "-" {
 		text, err := io.ReadAll(io.LimitReader(p.In, 4096))
@@ -86,25 +134,49 @@ func (p Program) readSecret(file string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// explainError says what to do about what went wrong, where there is something to do.
-func explainError(err error) string {
+// advice is what people can do about an error of a request, by its cause.
+type advice struct{ unreachable, unauthorized, notFound string }
+
+func areaAdvice() advice {
+	return advice{
+		unreachable:  "is the service running (lieudit serve)? another address: --area URL or LIEUDIT_AREA",
+		unauthorized: "the customer area does not take this token: it is of another service or revoked. Name one with --token-file FILE or LIEUDIT_TOKEN",
+		notFound:     "there is nothing of that name, or there was not yet, or it is not this token's. What there is: lieudit account list, key list ACCOUNT, token list, projections status",
+	}
+}
+
+func apiAdvice() advice {
+	return advice{
+		unreachable:  "is the service running (lieudit serve)? another address: --url URL or LIEUDIT_URL",
+		unauthorized: "the service does not take this key: it is of another service or revoked",
+		notFound:     "there is no such referential: POST /locations/referentiels opens one",
+	}
+}
+
+// addTo adds the advice for an error as a second line, where there is any. The error stays wrapped.
+func (a advice) addTo(err error) error {
 	var unreachable *adminclient.UnreachableError
-	var apiError *adminclient.APIError
+	var refused *adminclient.APIError
+	text := ""
 	switch {
 	case errors.As(err, &unreachable):
-		return fmt.Sprintf("%v\nis the service running (lieudit serve)? another address: --area URL or LIEUDIT_AREA", err)
-	case errors.As(err, &apiError) && apiError.Status == http.StatusUnauthorized:
-		return fmt.Sprintf("%v\nthe customer area does not take this token: it is of another service or revoked. Name one with --token-file FILE or LIEUDIT_TOKEN", err)
-	case errors.As(err, &apiError) && apiError.Status == http.StatusNotFound:
-		return fmt.Sprintf("%v\nthere is nothing of that name, or there was not yet, or it is not this token's. What there is: lieudit account list, key list ACCOUNT, token list, projections status", err)
-	case errors.As(err, &apiError) && apiError.Status == http.StatusInternalServerError:
-		return fmt.Sprintf("%v\nthe service's own log says why, on the standard error of lieudit serve", err)
+		text = a.unreachable
+	case !errors.As(err, &refused):
+	case refused.Status == http.StatusUnauthorized:
+		text = a.unauthorized
+	case refused.Status == http.StatusNotFound:
+		text = a.notFound
+	case refused.Status == http.StatusInternalServerError:
+		text = "the service's own log says why, on the standard error of lieudit serve"
 	}
-	return err.Error()
+	if text == "" {
+		return err
+	}
+	return fmt.Errorf("%w\n%s", err, text)
 }
 
 // printOne prints a single resource: as the API gave it, or as people read it.
-func printOne[T any](s areaSession, raw json.RawMessage, render func(T) error) error {
+func printOne[T any](s session, raw json.RawMessage, render func(T) error) error {
 	if s.Bool("json") {
 		return s.printRawJSON(raw)
 	}
@@ -116,11 +188,11 @@ func printOne[T any](s areaSession, raw json.RawMessage, render func(T) error) e
 }
 
 // printList prints a list to its end: a line of JSON each as the API gave it, or a table.
-func printList[T any](ctx context.Context, s areaSession, path string, query url.Values, headers []string, row func(T) []string) error {
+func printList[T any](ctx context.Context, s session, path string, query url.Values, headers []string, row func(T) []string) error {
 	return printResults(s, s.client.List(ctx, path, query), headers, row)
 }
 
-func printResults[T any](s areaSession, results iter.Seq2[json.RawMessage, error], headers []string, row func(T) []string) error {
+func printResults[T any](s session, results iter.Seq2[json.RawMessage, error], headers []string, row func(T) []string) error {
 	t := terminal.Table{headers}
 	for raw, err := range results {
 		if err != nil {
@@ -140,7 +212,7 @@ func printResults[T any](s areaSession, results iter.Seq2[json.RawMessage, error
 	return s.PrintTable(t)
 }
 
-func (s areaSession) printRawJSON(raw json.RawMessage) error {
+func (s session) printRawJSON(raw json.RawMessage) error {
 	var line bytes.Buffer
 	if err := json.Compact(&line, raw); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -22,80 +20,6 @@ import (
 
 func (p Program) sitesCommand() *cli.Command {
 	return terminal.NewGroup("sites", "Import and export the sites of a referential, with a customer's key", p.sitesImportCommand(), p.sitesExportCommand())
-}
-
-// apiFlags are the flags of every command that works with the API, after its own.
-func (p Program) apiFlags(commandFlags ...cli.Flag) []cli.Flag {
-	file := p.StringFlag("key-file", "", "`FILE` with the secret key, - for standard input")
-	file.TakesFile = true
-	return append([]cli.Flag{&cli.StringFlag{Name: "referential", Aliases: []string{"referentiel"}, Usage: "`CODE` of the referential", Required: true}},
-		append(commandFlags, p.StringFlag("url", "http://127.0.0.1:8080", "`URL` of the API"), file,
-			&cli.StringFlag{Name: "key", Usage: "secret `KEY`; other programs can see it here: LIEUDIT_KEY or --key-file keep it"},
-			&cli.BoolFlag{Name: "json", Usage: "print the API's own JSON"})...)
-}
-
-// apiSession is a command's work with the API: its flags and words, and the API it asks.
-type apiSession struct {
-	*cli.Command
-	Program
-	client *adminclient.Client
-}
-
-// apiAction makes work with the API a command's action.
-func (p Program) apiAction(action func(context.Context, apiSession) error) cli.ActionFunc {
-	return func(ctx context.Context, c *cli.Command) error {
-		key, err := p.readAPIKey(c)
-		if err != nil {
-			return err
-		}
-		client, err := adminclient.NewAPI(c.String("url"), key)
-		if err != nil {
-			return terminal.NewUsageError(c, "--url: %v", err)
-		}
-		return explainAPIError(action(ctx, apiSession{c, p, client.WithoutTimeout()}))
-	}
-}
-
-// readAPIKey is the one to work with: that of the flag, of the file that was asked for, or of the environment.
-func (p Program) readAPIKey(c *cli.Command) (string, error) {
-	if key := c.String("key"); key != "" {
-		return key, nil
-	}
-	if file := c.String("key-file"); file != "" {
-		key, err := p.readSecret(file)
-		if err == nil && key == "" {
-			err = fmt.Errorf("%s is empty", file)
-		}
-		if err != nil {
-			err = fmt.Errorf("reading the key: %w", err)
-		}
-		return key, err
-	}
-	if key, _ := p.LookupEnv("LIEUDIT_KEY"); strings.TrimSpace(key) != "" {
-		return strings.TrimSpace(key), nil
-	}
-	return "", errors.New("whose sites? name a secret key with LIEUDIT_KEY or --key-file FILE (lieudit key issue ACCOUNT)")
-}
-
-// explainAPIError says what to do about what went wrong with the API, where there is something to do.
-func explainAPIError(err error) error {
-	var unreachable *adminclient.UnreachableError
-	var apiError *adminclient.APIError
-	switch {
-	case errors.As(err, &unreachable):
-		return fmt.Errorf("%s\nis the service running (lieudit serve)? another address: --url URL or LIEUDIT_URL", unreachable.Error())
-	case !errors.As(err, &apiError):
-		return err
-	case apiError.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%s\nthe service does not take this key: it is of another service or revoked", apiError.Error())
-	case apiError.Status == http.StatusNotFound:
-		return fmt.Errorf("%s\nthere is no such referential: POST /locations/referentiels opens one", apiError.Error())
-	case apiError.Code == "reduction_suspecte":
-		return fmt.Errorf("%s\nnothing was written; --confirm says that it is meant", apiError.Error())
-	case apiError.Code == "capacite_sites_depassee":
-		return fmt.Errorf("%s\nnothing was written", apiError.Detail)
-	}
-	return err
 }
 
 func (p Program) sitesExportCommand() *cli.Command {
@@ -115,7 +39,7 @@ func (p Program) sitesExportCommand() *cli.Command {
 	}
 }
 
-func exportSites(ctx context.Context, s apiSession) error {
+func exportSites(ctx context.Context, s session) error {
 	query := url.Values{"format": {strings.ToLower(s.String("format"))}}
 	if s.Bool("excel") {
 		query.Set("tableur", "excel")
@@ -125,20 +49,11 @@ func exportSites(ctx context.Context, s apiSession) error {
 	if out == "" {
 		return s.client.Download(ctx, path, query, s.Out)
 	}
-	return writeFileWhole(out, func(w io.Writer) error { return s.client.Download(ctx, path, query, w) })
-}
-
-// writeFileWhole writes a file that is there when all of it is.
-func writeFileWhole(name string, write func(io.Writer) error) error {
-	part := name + ".part"
-	f, err := os.Create(part)
+	file, err := createWhole(out)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(part))
-	}
-	return os.Rename(part, name)
+	return file.finish(s.client.Download(ctx, path, query, file))
 }
 
 func (p Program) sitesImportCommand() *cli.Command {
@@ -161,7 +76,7 @@ whole set: sites the file does not have become inactive. All is written, or noth
 	}
 }
 
-func importSites(ctx context.Context, s apiSession) error {
+func importSites(ctx context.Context, s session) error {
 	name := s.Args().First()
 	file, err := s.readInput(name)
 	if err != nil {
@@ -180,7 +95,7 @@ func importSites(ctx context.Context, s apiSession) error {
 		return locateFieldErrors(name, rows, apiError.FieldErrors)
 	}
 	if err != nil {
-		return err
+		return explainSyncRefusal(err)
 	}
 	return s.printSync(raw)
 }
@@ -193,7 +108,7 @@ func locateReadError(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-func (s apiSession) readInput(name string) ([]byte, error) {
+func (s session) readInput(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(s.In)
 	}
@@ -231,41 +146,46 @@ func locateFieldErrors(name string, rows []sitefile.Row, items []adminclient.Fie
 	return errors.New(out.String())
 }
 
-// printSync prints what a sync did. A dry run of what would be refused is a failure.
-func (session apiSession) printSync(raw json.RawMessage) error {
-	var s body.Synced
-	if err := json.Unmarshal(raw, &s); err != nil {
+// explainSyncRefusal says of a refused sync that nothing was written, and what can be done.
+func explainSyncRefusal(err error) error {
+	refused := new(adminclient.APIError)
+	switch {
+	case !errors.As(err, &refused):
+	case refused.Code == "reduction_suspecte":
+		return fmt.Errorf("%w\nnothing was written; --confirm says that it is meant", err)
+	case refused.Code == "capacite_sites_depassee":
+		return fmt.Errorf("%s\nnothing was written", refused.Detail) // the detail holds the numbers
+	}
+	return err
+}
+
+// printSync prints what a sync did. A dry run that the service would refuse is an error.
+func (s session) printSync(raw json.RawMessage) error {
+	var synced body.Synced
+	if err := json.Unmarshal(raw, &synced); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
-	var err error
-	if session.Bool("json") {
-		var line bytes.Buffer
-		if err = json.Compact(&line, raw); err == nil {
-			_, err = fmt.Fprintln(session.Out, line.String())
-		}
-	} else {
-		err = session.printSyncCounts(s)
-	}
-	if err == nil && s.Refusal != nil {
-		refusal, _ := json.Marshal(s.Refusal) // it was JSON
+	err := printOne(s, raw, s.printSyncCounts)
+	if err == nil && synced.Refusal != nil {
+		refusal, _ := json.Marshal(synced.Refusal) // it was JSON
 		err = fmt.Errorf("it would be refused: %s", refusal)
 	}
 	return err
 }
 
-func (session apiSession) printSyncCounts(s body.Synced) error {
+func (s session) printSyncCounts(r body.Synced) error {
 	count := func(n int) string { return terminal.EmptyIf(n == 0, terminal.GroupThousands(n)) }
-	if session.Bool("dry-run") {
-		if err := session.PrintLine("nothing was written; it would be:"); err != nil {
+	if s.Bool("dry-run") {
+		if err := s.PrintLine("nothing was written; it would be:"); err != nil {
 			return err
 		}
 	}
-	return session.PrintFields(
-		"created", count(s.Created), "updated", count(s.Updated), "unchanged", count(s.Unchanged),
-		"reactivated", count(s.Reactivated), "deactivated", count(s.Deactivated),
-		"placed by address", count(s.Geocoded), "without position", describeUnplaced(s.Unlocated),
-		"active", fmt.Sprintf("%s, before %s", terminal.GroupThousands(s.ActiveAfter), terminal.GroupThousands(s.ActiveBefore)),
-		"capacity", fmt.Sprintf("%s of %s, at most %s", terminal.GroupThousands(s.AccountActive+s.ActiveAfter-s.ActiveBefore), terminal.GroupThousands(s.Capacity), terminal.GroupThousands(s.Ceiling)),
+	return s.PrintFields(
+		"created", count(r.Created), "updated", count(r.Updated), "unchanged", count(r.Unchanged),
+		"reactivated", count(r.Reactivated), "deactivated", count(r.Deactivated),
+		"placed by address", count(r.Geocoded), "without position", describeUnplaced(r.Unlocated),
+		"active", fmt.Sprintf("%s, before %s", terminal.GroupThousands(r.ActiveAfter), terminal.GroupThousands(r.ActiveBefore)),
+		"capacity", fmt.Sprintf("%s of %s, at most %s", terminal.GroupThousands(r.AccountActive+r.ActiveAfter-r.ActiveBefore), terminal.GroupThousands(r.Capacity), terminal.GroupThousands(r.Ceiling)),
 	)
 }
 

@@ -31,7 +31,7 @@ func (p Program) usageShowCommand() *cli.Command {
 			&cli.StringFlag{Name: "period", Usage: "its first `DAY`; the running period when left out"},
 			&cli.StringFlag{Name: "by", Value: "endpoint", Usage: "what to keep apart: `WORDS` out of key, endpoint and day with commas between"},
 		),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			raw, err := s.client.Get(ctx, adminclient.JoinPath("", "accounts", s.Args().First(), "usage"), s.flagQuery("period", "by"))
 			if err != nil {
 				return err
@@ -42,7 +42,7 @@ func (p Program) usageShowCommand() *cli.Command {
 }
 
 // flagQuery is a query of the flags that were given, or have a default.
-func (s areaSession) flagQuery(flags ...string) url.Values {
+func (s session) flagQuery(flags ...string) url.Values {
 	query := url.Values{}
 	for _, name := range flags {
 		if value := s.String(name); value != "" {
@@ -52,7 +52,7 @@ func (s areaSession) flagQuery(flags ...string) url.Values {
 	return query
 }
 
-func (s areaSession) printUsage(u body.Usage) error {
+func (s session) printUsage(u body.Usage) error {
 	err := s.PrintFields(
 		"period", s.formatTime(u.Start)+" to "+s.formatTime(u.End),
 		"counts for", u.Agency,
@@ -88,7 +88,7 @@ func (p Program) usageExportCommand() *cli.Command {
 			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv, json or ndjson; --json is ndjson", Validator: terminal.OneOf("csv", "json", "ndjson")},
 			&cli.BoolFlag{Name: "excel", Usage: "CSV as a French Excel opens it"},
 		),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			query := s.flagQuery("period")
 			query.Set("format", strings.ToLower(s.String("format")))
 			if s.Bool("json") {
@@ -116,7 +116,7 @@ answered.
   lieudit usage reconcile
   lieudit usage reconcile --period 2026-11`,
 		Flags: p.areaFlags(periodsFlag()),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			raw, err := s.client.WithoutTimeout().Post(ctx, "/usage:reconcile", body.ReconcileUsage{Period: s.String("period")})
 			if err != nil {
 				return err
@@ -127,7 +127,7 @@ answered.
 }
 
 // printReconciliation prints how the log and what is billed compare. That they differ is an error.
-func (s areaSession) printReconciliation(raw json.RawMessage) error {
+func (s session) printReconciliation(raw json.RawMessage) error {
 	var r body.Reconciliation
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
@@ -139,7 +139,7 @@ func (s areaSession) printReconciliation(raw json.RawMessage) error {
 	return err
 }
 
-func (s areaSession) printComparison(r body.Reconciliation) error {
+func (s session) printComparison(r body.Reconciliation) error {
 	if err := s.PrintLine("%d periods, %d lines, %d requests on the log; %d differences", r.Periods, r.Lines, r.Requests, len(r.Differences)); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (s areaSession) printComparison(r body.Reconciliation) error {
 }
 
 // printUnanswered tells what may have been billed and not answered.
-func (s areaSession) printUnanswered(all []body.Unanswered) error {
+func (s session) printUnanswered(all []body.Unanswered) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (p Program) usageAdjustCommand() *cli.Command {
 	}
 }
 
-func adjustUsage(ctx context.Context, s areaSession) error {
+func adjustUsage(ctx context.Context, s session) error {
 	request := body.AdjustUsage{
 		Contract: s.Args().First(), Account: s.String("account"), Key: s.String("key"), Endpoint: s.String("endpoint"),
 		Requests: s.Int64("requests"), Reason: s.String("reason"),
