@@ -16,6 +16,8 @@ import (
 	"lieudit/schemas/plan"
 )
 
+// accountCommand groups the commands on accounts. Each sends one request to /accounts of the customer area and prints the
+// account in the answer.
 func (p Program) accountCommand() *cli.Command {
 	return terminal.NewGroup("account", "Open, list, change, close and erase accounts",
 		p.accountOpenCommand(), p.accountListCommand(), p.accountShowCommand(), p.accountPlanCommand(), p.accountAgencyCommand(), p.accountCloseCommand(), p.accountEraseCommand())
@@ -72,6 +74,7 @@ func openAccount(ctx context.Context, s session) error {
 	return printOne(s, raw, s.printOpenedAccount)
 }
 
+// printOpenedAccount prints the id alone into a pipe, so that a script can keep it in a variable.
 func (s session) printOpenedAccount(a body.Account) error {
 	if !s.IsTerminal {
 		return s.PrintLine("%s", a.ID)
@@ -103,6 +106,7 @@ func (s session) accountRow(a body.Account) []string {
 	}
 }
 
+// describeAgency says whether an account is an agency or which agency it is a sub-client of.
 func describeAgency(isAgency bool, agency string) string {
 	switch {
 	case isAgency:
@@ -113,6 +117,7 @@ func describeAgency(isAgency bool, agency string) string {
 	return ""
 }
 
+// formatPeriod is the first day of the running period, "" when there is none.
 func (s session) formatPeriod(a body.Account) string {
 	if a.Period.Start.IsZero() {
 		return ""
@@ -133,6 +138,7 @@ func (p Program) accountShowCommand() *cli.Command {
 	}
 }
 
+// printAccountResponse prints the account in an answer, or returns the error of the request.
 func (s session) printAccountResponse(raw json.RawMessage, err error) error {
 	if err != nil {
 		return err
@@ -154,6 +160,7 @@ func (s session) printAccount(a body.Account) error {
 	)
 }
 
+// describeNextTerms says which plan begins with the next period; "" when it stays the same.
 func (s session) describeNextTerms(n *body.NextTerms) string {
 	if n == nil {
 		return ""
@@ -200,6 +207,7 @@ func (p Program) accountAgencyCommand() *cli.Command {
 	}
 }
 
+// changeAgency sends the agency as a given value, as a given null (--leave), or not at all (the account becomes an agency).
 func changeAgency(ctx context.Context, s session) error {
 	var request body.ChangeAgency
 	join := s.String("join")
@@ -246,7 +254,7 @@ func (p Program) accountEraseCommand() *cli.Command {
 	}
 }
 
-// quotaFlag takes no 0, which the API would read as left out.
+// quotaFlag refuses 0: the customer area would read it as left out.
 func quotaFlag() cli.Flag {
 	return &cli.Int64Flag{
 		Name: "quota", Usage: "`REQUESTS` a month; the plan's own number when left out", HideDefault: true,

@@ -14,17 +14,19 @@ import (
 	"lieudit/schemas/body"
 )
 
+// auditCommand groups the commands that read an account's past from the log: /accounts/{id}/history and /state of the
+// customer area.
 func (p Program) auditCommand() *cli.Command {
 	return terminal.NewGroup("audit", "What happened to an account, and how it stood at any instant",
 		p.auditLogCommand(), p.auditStateCommand())
 }
 
-// accountFlag lets the account of an audit be named by a flag as well as by the argument.
+// accountFlag names the account of an audit in place of the argument.
 func accountFlag() cli.Flag {
 	return &cli.StringFlag{Name: "account", Usage: "`ID` of the account, in place of the argument"}
 }
 
-// auditedAccount is the account an audit is about.
+// auditedAccount is the account that the flag or the argument names; they must not disagree.
 func (s session) auditedAccount() (string, error) {
 	fromFlag, fromArgument := s.String("account"), s.Args().First()
 	switch {
@@ -60,6 +62,7 @@ func (p Program) auditLogCommand() *cli.Command {
 	}
 }
 
+// printAuditLog prints each line as it arrives: a history may be long.
 func printAuditLog(ctx context.Context, s session) error {
 	account, err := s.auditedAccount()
 	if err != nil {
@@ -85,7 +88,7 @@ func printAuditLog(ctx context.Context, s session) error {
 	return nil
 }
 
-// timeRangeQuery is the query of --from and --to.
+// timeRangeQuery is a query with the instants of --from and --to.
 func (s session) timeRangeQuery() (url.Values, error) {
 	query := url.Values{}
 	for _, name := range []string{"from", "to"} {

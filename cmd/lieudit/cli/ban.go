@@ -23,6 +23,8 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
+// banCommand groups the commands on the vintages of a data folder. They need no running service; one that runs on the folder
+// takes an import over.
 func (p Program) banCommand() *cli.Command {
 	return terminal.NewGroup("ban", "The address base: import a vintage, see what is served, invent one", p.banImportCommand(), p.banStatusCommand(), p.banGenerateCommand())
 }
@@ -60,8 +62,10 @@ func validateDate(text string) error {
 	return nil
 }
 
-// takeoverTimeout is how long a running service may take to open a vintage.
+// takeoverTimeout is how long a running service may take to verify and open a vintage.
 const takeoverTimeout = time.Minute
+
+// importVintage imports the sources at low priority, and returns when a running service answers from the new vintage.
 
 func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) {
 	sources, err := vintages.OpenSources(ctx, c.Args().Slice())
@@ -70,7 +74,7 @@ func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) 
 	}
 	defer func() { err = errors.Join(err, sources.Close()) }()
 	if p.LowerPriority != nil {
-		p.LowerPriority() // a service on this machine answers meanwhile
+		p.LowerPriority() // a service on this machine goes first
 	}
 	bar := p.NewProgressBar()
 	i := vintages.Import{
@@ -94,7 +98,7 @@ func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) 
 	return p.printImport(c, importResult{name, s, &sources.Report, served})
 }
 
-// newImportProgress shows what is read of the files, then what is built.
+// newImportProgress shows in a bar how much of the files is read, then how many addresses are built.
 func newImportProgress(b *terminal.ProgressBar, s *vintages.Sources) func(string, int, int) {
 	return func(stage string, done, total int) {
 		switch stage {
@@ -106,7 +110,7 @@ func newImportProgress(b *terminal.ProgressBar, s *vintages.Sources) func(string
 	}
 }
 
-// explainImportError says what to do about a refusal, where there is something to do.
+// explainImportError adds to an error of an import what can be done about it.
 func explainImportError(err error) error {
 	if _, ok := errors.AsType[*vintages.UnreadableCurrentError](err); ok {
 		return fmt.Errorf("%w\nto replace it all the same: --fresh", err)
@@ -123,7 +127,7 @@ func explainImportError(err error) error {
 	return err
 }
 
-// importResult is what an import made.
+// importResult is the result of an import.
 type importResult struct {
 	name string
 	vintage.Summary
@@ -154,7 +158,7 @@ func (p Program) printImport(c *cli.Command, r importResult) error {
 	return p.PrintLine("No service runs on this data folder; the next one answers from it.")
 }
 
-// describeBadRows is how many rows were bad, and why.
+// describeBadRows says how many rows were left out, and why.
 func (r importResult) describeBadRows() string {
 	var why []string
 	for fault, n := range r.report.Faults {
@@ -193,7 +197,7 @@ func (p Program) banStatusCommand() *cli.Command {
 	}
 }
 
-// vintageStatus is how the vintages of a data folder stand.
+// vintageStatus is the current vintage of a data folder, as --json prints it.
 type vintageStatus struct {
 	File string `json:"fichier"`
 	vintage.Meta
@@ -257,6 +261,7 @@ func (s vintageStatus) describeService() string {
 	return "no service runs on this data folder"
 }
 
+// syntheticNotice says that addresses are invented; "" when they are not.
 func syntheticNotice(synthetic bool) string {
 	return terminal.EmptyIf(!synthetic, "SYNTHETIC: streets and numbers that exist nowhere")
 }
@@ -279,6 +284,7 @@ shows it. The same count and seed give the same bytes.
 	}
 }
 
+// generateAddresses writes invented addresses. The same number and seed give the same bytes.
 func (p Program) generateAddresses(ctx context.Context, c *cli.Command) (err error) {
 	communes, err := commune.Load()
 	if err != nil {

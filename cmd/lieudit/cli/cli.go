@@ -1,6 +1,13 @@
-// Package cli is the command line of lieudit: the commands, their flags, what they print and how they end.
-// It reaches the process only through a Program, so that every command runs in a test as it runs in a shell.
-// Exit codes: 0 done, 1 failed, 2 wrong usage.
+// Package cli is the command line of lieudit: its commands, their flags, what they print and how they end. Its constraint:
+// it reaches the process only through a Program, so that every command runs in a test as it runs in a shell.
+//
+// Program.Run builds the tree of commands and hands it to terminal.RunCommand. Commands are of three kinds:
+//
+//	serve, node ─────────────────────────────────> service.Run, node.Serve   until the context ends
+//	ban, geocode, vault ─────────────────────────> packages on the data folder
+//	account, key, token, usage, audit,
+//	projections ──> session ──> adminclient.Client ──> customer area of a running service
+//	sites ────────> session ──> adminclient.Client ──> API of a running service
 package cli
 
 import (
@@ -67,7 +74,7 @@ func (p Program) versionCommand() *cli.Command {
 const instantHelp = `Times are RFC 3339 (2026-11-21T12:25:03+01:00), or in this machine's time zone: 2026-11-21 12:25:03,
 2026-11-21 12:25, or 2026-11-21 for the first instant of the day.`
 
-// parseInstant reads a time as people write it; see instantHelp. Without one it is zero.
+// parseInstant reads a time in one of the forms of instantHelp. The empty text is the zero time.
 func (p Program) parseInstant(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -83,7 +90,7 @@ func (p Program) parseInstant(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no time: write 2026-11-21T12:25:03+01:00, 2026-11-21 12:25:03 or 2026-11-21", text)
 }
 
-// formatTime is a time to the minute.
+// formatTime formats a time to the minute, in the program's time zone; the zero time is "".
 func (p Program) formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -91,7 +98,7 @@ func (p Program) formatTime(t time.Time) string {
 	return t.In(p.TimeZone).Format("2006-01-02 15:04")
 }
 
-// formatExactTime is a time that can be given back to --as-of, --from and --to without loss.
+// formatExactTime formats a time so that --as-of, --from and --to read it back without loss.
 func (p Program) formatExactTime(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -14,6 +14,7 @@ import (
 	"lieudit/schemas/token"
 )
 
+// keyCommand groups the commands on API keys: /accounts/{id}/keys of the customer area.
 func (p Program) keyCommand() *cli.Command {
 	return terminal.NewGroup("key", "Issue, list and revoke API keys, change their origins",
 		p.keyIssueCommand(), p.keyListCommand(), p.keyRevokeCommand(), p.keyOriginsCommand())
@@ -50,6 +51,7 @@ func issueKey(ctx context.Context, s session) error {
 	return printOne(s, raw, s.printIssuedKey)
 }
 
+// printIssuedKey prints the key alone into a pipe. On a terminal it adds what the key may be used for.
 func (s session) printIssuedKey(k body.Key) error {
 	s.printWarnings(k.Warnings)
 	if !s.IsTerminal {
@@ -62,6 +64,7 @@ func (s session) printIssuedKey(k body.Key) error {
 	return s.PrintLine("%s key %s (%s):\n\n  %s\n\n%s", k.Kind, k.ID, terminal.SanitizeText(k.Label), k.Token, terminal.SanitizeText(advice))
 }
 
+// printWarnings prints warnings on standard error: standard output may be a pipe that holds the key.
 func (s session) printWarnings(warnings []string) {
 	for _, w := range warnings {
 		fmt.Fprintln(s.Err, "warning: "+terminal.SanitizeText(w))
@@ -125,6 +128,7 @@ func (s session) printKey(k body.Key) error {
 	)
 }
 
+// formatBy joins when something was done and who did it.
 func (s session) formatBy(when, who string) string {
 	if when == "" || who == "" {
 		return when
@@ -152,6 +156,7 @@ func (p Program) keyOriginsCommand() *cli.Command {
 	}
 }
 
+// tokenCommand groups the commands on customer-area tokens: /tokens of the customer area.
 func (p Program) tokenCommand() *cli.Command {
 	return terminal.NewGroup("token", "Issue, list and revoke tokens of the customer area",
 		p.tokenIssueCommand(), p.tokenListCommand(), p.tokenRevokeCommand())
@@ -194,6 +199,7 @@ func issueToken(ctx context.Context, s session) error {
 	return printOne(s, raw, s.printIssuedToken)
 }
 
+// printIssuedToken prints the token alone into a pipe.
 func (s session) printIssuedToken(t body.AreaToken) error {
 	if !s.IsTerminal {
 		return s.PrintLine("%s", t.Token)

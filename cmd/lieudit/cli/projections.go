@@ -15,6 +15,7 @@ func projectionHeaders() []string {
 	return []string{"NAME", "VERSION", "COPY", "STATE", "POSITION", "LAG", "OWNER", "REASON"}
 }
 
+// projectionsCommand groups the maintenance of read models: /projections of the customer area.
 func (p Program) projectionsCommand() *cli.Command {
 	return terminal.NewGroup("projections", "How the read models stand; make them anew",
 		p.projectionsStatusCommand(), p.projectionsRebuildCommand(), p.projectionsRepairCommand(), p.projectionsPruneCommand())
@@ -81,7 +82,7 @@ func repairRow(e body.VoidedEvent) []string {
 	return []string{e.Stream, fmt.Sprint(e.Revision), fmt.Sprint(e.Position), e.Type, e.Reason}
 }
 
-// runMaintenance asks for something to be done about the read models and prints how they stand then.
+// runMaintenance sends a maintenance request and prints the status of the read models in the answer.
 func (s session) runMaintenance(ctx context.Context, path string) error {
 	return printResults(s, s.client.PostForList(ctx, path, body.Empty{}), projectionHeaders(), projectionRow)
 }
@@ -97,7 +98,7 @@ func (p Program) projectionsPruneCommand() *cli.Command {
 	}
 }
 
-// formatLag is how many events a read model is behind, "" when that cannot be known.
+// formatLag is how many events a read model is behind, "" when that is not known.
 func formatLag(m body.Projection) string {
 	if m.Lag == nil {
 		return ""

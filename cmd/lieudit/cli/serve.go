@@ -60,7 +60,7 @@ func (p Program) serveCommand() *cli.Command {
 	}
 }
 
-// backendFlags say where the service is and what it runs on.
+// backendFlags say where the service listens and what it runs on.
 func (p Program) backendFlags() []cli.Flag {
 	return []cli.Flag{
 		p.dataFlag(),
@@ -93,7 +93,7 @@ func MeilisearchURL(c *cli.Command, lookupEnv func(string) (string, bool)) strin
 	return address
 }
 
-// addressIndexFlag says where the streets and communes that may be meant by a question are looked for.
+// addressIndexFlag selects the source of address candidates.
 func (p Program) addressIndexFlag() cli.Flag {
 	f := p.StringFlag("address-index", service.OwnIndex, "`WHERE` addresses are searched: own (the vintage) or meilisearch (slower; needs --meilisearch)")
 	f.Validator = terminal.OneOf(service.OwnIndex, service.MeilisearchIndex)
@@ -115,8 +115,8 @@ func ValidateMeilisearch(c *cli.Command, config service.Config) error {
 	return nil
 }
 
-// validatePostgres refuses a database that is not one of Postgres: anything else would become a SQLite file. What was
-// given is not repeated, a password may be in it.
+// validatePostgres refuses an address that is not Postgres's: anything else would be opened as a SQLite file. The error
+// does not repeat the address, which may hold a password.
 func validatePostgres(c *cli.Command, address string) error {
 	if address == "" || strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://") {
 		return nil
@@ -124,7 +124,7 @@ func validatePostgres(c *cli.Command, address string) error {
 	return terminal.NewUsageError(c, "--postgres (LIEUDIT_POSTGRES) is not of the form postgres://USER@HOST/DATABASE")
 }
 
-// behaviourFlags say how it behaves.
+// behaviourFlags say how the service counts, limits and ends.
 func (p Program) behaviourFlags() []cli.Flag {
 	return []cli.Flag{
 		p.StringFlag("secret-prefix", token.DefaultPrefixes.Secret, "what secret keys begin with"),
@@ -143,7 +143,7 @@ func (p Program) behaviourFlags() []cli.Flag {
 	}
 }
 
-// validateBodyBudgets refuses a budget of bodies in which the largest one would never fit.
+// validateBodyBudgets refuses a budget in which the largest single body would never fit.
 func validateBodyBudgets(c *cli.Command) error {
 	total, account := c.Int("body-budget"), c.Int("account-body-budget")
 	switch {
@@ -155,6 +155,7 @@ func validateBodyBudgets(c *cli.Command) error {
 	return nil
 }
 
+// serviceConfig is the configuration that the flags describe, but for the vault's key.
 func (p Program) serviceConfig(c *cli.Command) service.Config {
 	return service.Config{
 		Data:              c.String("data"),
@@ -215,6 +216,7 @@ The protocol is spoken in the clear and without users: keep the address private.
 	}
 }
 
+// serveJournal serves the journal of a folder until the context ends.
 func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	log := p.newLogger(c.String("log"))
 	stall, every := c.Duration("stall"), c.Duration("stall-every")
@@ -241,7 +243,7 @@ func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	return node.New(j, o).Serve(ctx, ln)
 }
 
-// repeatSilence makes a node fall silent every so often until it is told to stop.
+// repeatSilence makes a node fall silent at intervals until stop is called.
 func repeatSilence(ctx context.Context, s *node.Silence, length, every time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var repeating sync.WaitGroup
@@ -252,7 +254,7 @@ func repeatSilence(ctx context.Context, s *node.Silence, length, every time.Dura
 	}
 }
 
-// connectionString is what a service is given to connectionString a node.
+// connectionString is the value of --eventstore with which a service reaches the node.
 func connectionString(a net.Addr) string {
 	if a.Network() == "unix" {
 		return "unix:" + a.String()
@@ -260,7 +262,8 @@ func connectionString(a net.Addr) string {
 	return fmt.Sprintf("esdb://%s?tls=false", a)
 }
 
-// Flags that name the file of a master key. A variable may hold the key itself: LIEUDIT_VAULT_KEY, LIEUDIT_NEW_VAULT_KEY.
+// Names of the vault's master keys. The flag --NAME-file names a file; LIEUDIT_VAULT_KEY and LIEUDIT_NEW_VAULT_KEY may hold
+// the key itself.
 const (
 	vaultKeyName    = "vault-key"
 	newVaultKeyName = "new-vault-key"
@@ -270,8 +273,8 @@ func (p Program) vaultKeyFlag() cli.Flag {
 	return p.StringFlag(vaultKeyName+"-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none")
 }
 
-// readMasterKey is a master key of the vault: from its file, from the environment, or nil. It is never an argument: those
-// can be seen by everybody on the machine.
+// readMasterKey returns a master key of the vault: from its file, else from the environment, else nil. It is never an
+// argument, which everybody on the machine could see.
 func (p Program) readMasterKey(c *cli.Command, name string) ([]byte, error) {
 	text, _ := p.LookupEnv("LIEUDIT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
 	if file := c.String(name + "-file"); file != "" {
@@ -308,6 +311,7 @@ From then on the service starts with the new master key alone. Keys of erased ac
 	}
 }
 
+// rewrapVault reads both master keys and rewraps the vault while no service runs on it.
 func (p Program) rewrapVault(ctx context.Context, c *cli.Command) error {
 	if err := validatePostgres(c, c.String("postgres")); err != nil {
 		return err

@@ -59,7 +59,7 @@ func (p Program) apiAction(action func(context.Context, session) error) cli.Acti
 	}
 }
 
-// areaFlags are the flags of every command that works with the customer area, after its own.
+// areaFlags are a command's own flags and then those of every command that works with the customer area.
 func (p Program) areaFlags(commandFlags ...cli.Flag) []cli.Flag {
 	area := p.StringFlag("area", "http://127.0.0.1:8081", "`URL` of the customer area")
 	file := p.StringFlag("token-file", "", "`FILE` with the customer-area token, - for standard input; else LIEUDIT_TOKEN holds it")
@@ -67,7 +67,7 @@ func (p Program) areaFlags(commandFlags ...cli.Flag) []cli.Flag {
 	return append(commandFlags, area, file, &cli.BoolFlag{Name: "json", Usage: "print the API's own JSON; of lists, one line each"})
 }
 
-// apiFlags are the flags of every command that works with the API, after its own.
+// apiFlags are a command's own flags among those of every command that works with the API.
 func (p Program) apiFlags(commandFlags ...cli.Flag) []cli.Flag {
 	file := p.StringFlag("key-file", "", "`FILE` with the secret key, - for standard input")
 	file.TakesFile = true
@@ -77,8 +77,8 @@ func (p Program) apiFlags(commandFlags ...cli.Flag) []cli.Flag {
 			&cli.BoolFlag{Name: "json", Usage: "print the API's own JSON"})...)
 }
 
-// readAreaToken is the one to work with: from the file that was asked for, from the environment, or the one that a
-// service left in its data folder.
+// readAreaToken returns the customer-area token: of --token-file, else of LIEUDIT_TOKEN, else the one that a service left in
+// its data folder.
 func (p Program) readAreaToken(c *cli.Command) (string, error) {
 	file := c.String("token-file")
 	if text, ok := p.LookupEnv("LIEUDIT_TOKEN"); ok && file == "" && strings.TrimSpace(text) != "" {
@@ -103,7 +103,7 @@ func (p Program) readAreaToken(c *cli.Command) (string, error) {
 	return text, nil
 }
 
-// readAPIKey is the one to work with: that of the flag, of the file that was asked for, or of the environment.
+// readAPIKey returns the secret key: of --key, else of --key-file, else of LIEUDIT_KEY.
 func (p Program) readAPIKey(c *cli.Command) (string, error) {
 	if key := c.String("key"); key != "" {
 		return key, nil
@@ -175,7 +175,7 @@ func (a advice) addTo(err error) error {
 	return fmt.Errorf("%w\n%s", err, text)
 }
 
-// printOne prints a single resource: as the API gave it, or as people read it.
+// printOne prints one resource: with --json as the service sent it, else for people by render.
 func printOne[T any](s session, raw json.RawMessage, render func(T) error) error {
 	if s.Bool("json") {
 		return s.printRawJSON(raw)
@@ -187,11 +187,12 @@ func printOne[T any](s session, raw json.RawMessage, render func(T) error) error
 	return render(resource)
 }
 
-// printList prints a list to its end: a line of JSON each as the API gave it, or a table.
+// printList reads a list to its end and prints it as printResults does.
 func printList[T any](ctx context.Context, s session, path string, query url.Values, headers []string, row func(T) []string) error {
 	return printResults(s, s.client.List(ctx, path, query), headers, row)
 }
 
+// printResults prints results: with --json each at once as a line, as the service sent it, else all of them as a table.
 func printResults[T any](s session, results iter.Seq2[json.RawMessage, error], headers []string, row func(T) []string) error {
 	t := terminal.Table{headers}
 	for raw, err := range results {
@@ -212,6 +213,7 @@ func printResults[T any](s session, results iter.Seq2[json.RawMessage, error], h
 	return s.PrintTable(t)
 }
 
+// printRawJSON prints JSON on one line and changes nothing else of it.
 func (s session) printRawJSON(raw json.RawMessage) error {
 	var line bytes.Buffer
 	if err := json.Compact(&line, raw); err != nil {

@@ -18,6 +18,7 @@ import (
 	"lieudit/schemas/body"
 )
 
+// sitesCommand groups the export and import of a customer's sites, with the customer's key: :export and :sync of the API.
 func (p Program) sitesCommand() *cli.Command {
 	return terminal.NewGroup("sites", "Import and export the sites of a referential, with a customer's key", p.sitesImportCommand(), p.sitesExportCommand())
 }
@@ -39,6 +40,7 @@ func (p Program) sitesExportCommand() *cli.Command {
 	}
 }
 
+// exportSites writes the export of a referential to standard output, or to a file that appears when it is complete.
 func exportSites(ctx context.Context, s session) error {
 	query := url.Values{"format": {strings.ToLower(s.String("format"))}}
 	if s.Bool("excel") {
@@ -76,6 +78,7 @@ whole set: sites the file does not have become inactive. All is written, or noth
 	}
 }
 
+// importSites reads a site file and makes it the referential's whole set of sites, with one sync.
 func importSites(ctx context.Context, s session) error {
 	name := s.Args().First()
 	file, err := s.readInput(name)
@@ -100,7 +103,7 @@ func importSites(ctx context.Context, s session) error {
 	return s.printSync(raw)
 }
 
-// locateReadError says where a file cannot be read.
+// locateReadError adds to an error of reading a site file the name of the file and the line.
 func locateReadError(name string, err error) error {
 	if line := new(sitefile.LineError); errors.As(err, &line) {
 		return fmt.Errorf("%s:%d: %s", name, line.Line, line.Reason)
@@ -115,7 +118,7 @@ func (s session) readInput(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// newSyncBody is the body of a sync.
+// newSyncBody is the body of a sync. The rows are JSON already, and stay as they are.
 func newSyncBody(rows []sitefile.Row, confirmed, dry bool) any {
 	all := make([]json.RawMessage, len(rows))
 	for i, r := range rows {
@@ -128,7 +131,7 @@ func newSyncBody(rows []sitefile.Row, confirmed, dry bool) any {
 	}{all, confirmed, dry}
 }
 
-// locateFieldErrors tells of each broken rule on which line of the file it is.
+// locateFieldErrors is an error with one line for each broken rule, which names the line of the site file.
 func locateFieldErrors(name string, rows []sitefile.Row, items []adminclient.FieldError) error {
 	var out strings.Builder
 	for _, i := range items {
@@ -189,7 +192,7 @@ func (s session) printSyncCounts(r body.Synced) error {
 	)
 }
 
-// describeUnplaced names sites that have no position, not all of many.
+// describeUnplaced counts the sites without a position and names the first ten.
 func describeUnplaced(ids []string) string {
 	const most = 10
 	shown := strings.Join(ids[:min(len(ids), most)], ", ")

@@ -15,6 +15,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
+// usageCommand groups the commands on counted requests: /usage and /accounts/{id}/usage of the customer area.
 func (p Program) usageCommand() *cli.Command {
 	return terminal.NewGroup("usage", "What was counted: for an account, for invoices; and whether the log says the same",
 		p.usageShowCommand(), p.usageExportCommand(), p.usageReconcileCommand(), p.usageAdjustCommand())
@@ -41,7 +42,7 @@ func (p Program) usageShowCommand() *cli.Command {
 	}
 }
 
-// flagQuery is a query of the flags that were given, or have a default.
+// flagQuery is a query with the values of flags, empty ones left out.
 func (s session) flagQuery(flags ...string) url.Values {
 	query := url.Values{}
 	for _, name := range flags {
@@ -102,6 +103,7 @@ func (p Program) usageExportCommand() *cli.Command {
 	}
 }
 
+// periodsFlag selects the periods of a command that works on all accounts.
 func periodsFlag() cli.Flag {
 	return &cli.StringFlag{Name: "period", Usage: "periods whose first `DAY`, or month as in 2026-11, is this; all when left out"}
 }
@@ -126,7 +128,7 @@ answered.
 	}
 }
 
-// printReconciliation prints how the log and what is billed compare. That they differ is an error.
+// printReconciliation prints the comparison of the log with what is billed. Any difference is an error: exit code 1.
 func (s session) printReconciliation(raw json.RawMessage) error {
 	var r body.Reconciliation
 	if err := json.Unmarshal(raw, &r); err != nil {
@@ -155,7 +157,7 @@ func (s session) printComparison(r body.Reconciliation) error {
 	return s.printUnanswered(r.Unanswered)
 }
 
-// printUnanswered tells what may have been billed and not answered.
+// printUnanswered prints the last counted requests of instances that were killed: billed, and perhaps not answered.
 func (s session) printUnanswered(all []body.Unanswered) error {
 	if len(all) == 0 {
 		return nil
@@ -176,6 +178,7 @@ func (s session) printUnanswered(all []body.Unanswered) error {
 	return s.PrintTable(t)
 }
 
+// formatDay is a day, "" for none.
 func formatDay(d plan.Date) string {
 	if d == (plan.Date{}) {
 		return ""
@@ -204,6 +207,7 @@ func (p Program) usageAdjustCommand() *cli.Command {
 	}
 }
 
+// adjustUsage sends POST /usage:adjust and prints the line as it is billed now.
 func adjustUsage(ctx context.Context, s session) error {
 	request := body.AdjustUsage{
 		Contract: s.Args().First(), Account: s.String("account"), Key: s.String("key"), Endpoint: s.String("endpoint"),
