@@ -152,12 +152,12 @@ func TestMeilisearchGetsAllChangesOnceItIsBack(t *testing.T) {
 	waitUntil(t, "the fresh generation is in the index", func() bool { return svc.readyComponent(t, "site search") == "ok" && found("boutique") == 20 })
 }
 
-// withMeilisearchAddresses has addresses searched in a Meilisearch.
+// withMeilisearchAddresses makes a service search addresses in a Meilisearch.
 func withMeilisearchAddresses(address string) func(*service.Config) {
 	return func(c *service.Config) { c.Meilisearch, c.AddressIndex = address, service.MeilisearchIndex }
 }
 
-// meilisearchForAddresses is the real Meilisearch that tests may use, and what they leave there is removed.
+// meilisearchForAddresses is the URL of the real Meilisearch of the tests. What they leave there is removed afterwards.
 func meilisearchForAddresses(t *testing.T) string {
 	t.Helper()
 	server, key, _ := strings.Cut(os.Getenv(meilitest.EnvVariable), "#")
@@ -178,7 +178,7 @@ func meilisearchForAddresses(t *testing.T) string {
 	return address
 }
 
-func TestSearchesOfAddressesFailAloneWhileMeilisearchIsAway(t *testing.T) {
+func TestOnlySearchesOfAddressesFailWhileMeilisearchIsDown(t *testing.T) {
 	t.Parallel()
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -216,8 +216,8 @@ func TestImportIsServedWithoutDroppingARequestOnMeilisearch(t *testing.T) {
 	}))
 }
 
-// It does not run beside the others, which remove what they find when they end.
-func TestInstancesThatListAVintageAtOnceListItOnce(t *testing.T) {
+// TestInstancesThatIndexAVintageAtOnceFillItOnce does not run in parallel: the other tests remove what they find at their end.
+func TestInstancesThatIndexAVintageAtOnceFillItOnce(t *testing.T) {
 	at, err := meiliclient.ParseServer(meilisearchForAddresses(t))
 	if err != nil {
 		t.Fatal(err)
