@@ -31,6 +31,7 @@ func planNames() []string {
 	return out
 }
 
+// accountOpenCommand is lieudit account open: POST /accounts. The service chooses the id where none is given.
 func (p Program) accountOpenCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "open",
@@ -87,6 +88,7 @@ func (s session) printOpenedAccount(a body.Account) error {
 
 func parsePlan(text string) plan.Name { return plan.Name(strings.ToUpper(text)) }
 
+// accountListCommand is lieudit account list: GET /accounts, page after page.
 func (p Program) accountListCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "list",
@@ -125,6 +127,7 @@ func (s session) formatPeriod(a body.Account) string {
 	return plan.DateOf(a.Period.Start).String()
 }
 
+// accountShowCommand is lieudit account show: GET /accounts/{id}.
 func (p Program) accountShowCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "show",
@@ -168,6 +171,8 @@ func (s session) describeNextTerms(n *body.NextTerms) string {
 	return fmt.Sprintf("%s with %d requests a month from %s", n.Plan, n.Quota, s.formatTime(n.Effective))
 }
 
+// accountPlanCommand is lieudit account plan: POST /accounts/{id}:plan. A larger plan is valid at once, a smaller one
+// from the next period on.
 func (p Program) accountPlanCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "plan",
@@ -189,6 +194,7 @@ func (p Program) accountPlanCommand() *cli.Command {
 	}
 }
 
+// accountAgencyCommand is lieudit account agency: POST /accounts/{id}:agency.
 func (p Program) accountAgencyCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "agency",
@@ -223,6 +229,8 @@ func changeAgency(ctx context.Context, s session) error {
 	return s.printAccountResponse(raw, err)
 }
 
+// accountCloseCommand is lieudit account close: POST /accounts/{id}:close. The body repeats the id, as a confirmation
+// that the service demands.
 func (p Program) accountCloseCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "close",
@@ -238,6 +246,8 @@ func (p Program) accountCloseCommand() *cli.Command {
 	}
 }
 
+// accountEraseCommand is lieudit account erase: POST /accounts/{id}:erase. It destroys the account's data key and
+// cannot be undone.
 func (p Program) accountEraseCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "erase",

@@ -40,6 +40,7 @@ func (s session) auditedAccount() (string, error) {
 	return fromArgument, nil
 }
 
+// auditLogCommand is lieudit audit log: GET /accounts/{id}/history.
 func (p Program) auditLogCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "log",
@@ -114,6 +115,7 @@ func (s session) printAuditLine(i body.Incident) error {
 	return s.PrintLine("%s  %s", s.formatExactTime(i.Time), terminal.SanitizeText(text))
 }
 
+// auditStateCommand is lieudit audit state: GET /accounts/{id}/state.
 func (p Program) auditStateCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "state",

@@ -29,6 +29,7 @@ func (p Program) banCommand() *cli.Command {
 	return terminal.NewGroup("ban", "The address base: import a vintage, see what is served, invent one", p.banImportCommand(), p.banStatusCommand(), p.banGenerateCommand())
 }
 
+// banImportCommand is lieudit ban import: vintages.Import on the data folder.
 func (p Program) banImportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "import",
@@ -184,6 +185,7 @@ func (r importResult) jsonBody() any {
 	}{r.name, r.Meta, r.Bytes, r.Inherited, r.Duplicates, r.report.Mended, r.report.Bad(), slices.Clip(r.report.First), r.isServed}
 }
 
+// banStatusCommand is lieudit ban status: reads the data folder, whether a service runs or not.
 func (p Program) banStatusCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "status",
@@ -266,6 +268,7 @@ func syntheticNotice(synthetic bool) string {
 	return terminal.EmptyIf(!synthetic, "SYNTHETIC: streets and numbers that exist nowhere")
 }
 
+// banGenerateCommand is lieudit ban generate: invented addresses of package specimen.
 func (p Program) banGenerateCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "generate",

@@ -19,6 +19,8 @@ import (
 	"lieudit/queries/address/commune"
 )
 
+// geocodeCommand is lieudit geocode: a csvgeocode.Job on the current vintage of the data folder. It needs no running
+// service.
 func (p Program) geocodeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "geocode",

@@ -20,6 +20,7 @@ func (p Program) keyCommand() *cli.Command {
 		p.keyIssueCommand(), p.keyListCommand(), p.keyRevokeCommand(), p.keyOriginsCommand())
 }
 
+// keyIssueCommand is lieudit key issue: POST /accounts/{id}/keys. The answer is the only one that holds a secret key.
 func (p Program) keyIssueCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "issue",
@@ -71,6 +72,7 @@ func (s session) printWarnings(warnings []string) {
 	}
 }
 
+// keyListCommand is lieudit key list: GET /accounts/{id}/keys, revoked keys included.
 func (p Program) keyListCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "list",
@@ -94,6 +96,8 @@ func (s session) keyRow(k body.Key) []string {
 	}
 }
 
+// keyRevokeCommand is lieudit key revoke: POST /accounts/{id}/keys/{key}:revoke. The reason is required: the audit
+// shows it.
 func (p Program) keyRevokeCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "revoke",
@@ -136,6 +140,7 @@ func (s session) formatBy(when, who string) string {
 	return when + " by " + who
 }
 
+// keyOriginsCommand is lieudit key origins: PUT /accounts/{id}/keys/{key}/origins. It replaces all origins.
 func (p Program) keyOriginsCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "origins",
@@ -170,6 +175,7 @@ func roleNames() []string {
 	return out
 }
 
+// tokenIssueCommand is lieudit token issue: POST /tokens. The answer is the only one that holds the token.
 func (p Program) tokenIssueCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "issue",
@@ -207,6 +213,7 @@ func (s session) printIssuedToken(t body.AreaToken) error {
 	return s.PrintLine("%s token %s (%s):\n\n  %s\n\nThis is the only time it is shown.", t.Role, t.ID, terminal.SanitizeText(t.Label), t.Token)
 }
 
+// tokenListCommand is lieudit token list: GET /tokens, revoked tokens included.
 func (p Program) tokenListCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "list",
@@ -226,6 +233,7 @@ func (s session) tokenRow(t body.AreaToken) []string {
 	}
 }
 
+// tokenRevokeCommand is lieudit token revoke: POST /tokens/{id}:revoke.
 func (p Program) tokenRevokeCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "revoke",

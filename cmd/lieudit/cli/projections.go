@@ -21,6 +21,7 @@ func (p Program) projectionsCommand() *cli.Command {
 		p.projectionsStatusCommand(), p.projectionsRebuildCommand(), p.projectionsRepairCommand(), p.projectionsPruneCommand())
 }
 
+// projectionsStatusCommand is lieudit projections status: GET /projections.
 func (p Program) projectionsStatusCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "status",
@@ -36,6 +37,8 @@ func projectionRow(m body.Projection) []string {
 	return []string{m.Name, fmt.Sprint(m.Version), m.Generation, m.State, fmt.Sprint(m.Position), formatLag(m), m.Owner, m.Reason}
 }
 
+// projectionsRebuildCommand is lieudit projections rebuild: POST /projections/{name}:rebuild, or /projections:rebuild
+// for all.
 func (p Program) projectionsRebuildCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "rebuild",
@@ -60,6 +63,8 @@ func rebuildProjections(ctx context.Context, s session) error {
 	}
 }
 
+// projectionsRepairCommand is lieudit projections repair: POST /projections:repair. It prints the events that are
+// passed over from now on.
 func (p Program) projectionsRepairCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "repair",
@@ -87,6 +92,7 @@ func (s session) runMaintenance(ctx context.Context, path string) error {
 	return printResults(s, s.client.PostForList(ctx, path, body.Empty{}), projectionHeaders(), projectionRow)
 }
 
+// projectionsPruneCommand is lieudit projections prune: POST /projections:prune.
 func (p Program) projectionsPruneCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "prune",

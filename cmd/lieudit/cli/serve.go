@@ -31,6 +31,7 @@ Ctrl-C lets running requests end; a second one does not wait.
   lieudit serve --data /var/lib/lieudit --listen :8080
   lieudit serve --eventstore 'esdb://127.0.0.1:2113?tls=false' --postgres postgres://lieudit@127.0.0.1/lieudit`
 
+// serveCommand is lieudit serve: checks the flags that depend on each other, then Program.Serve until the context ends.
 func (p Program) serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "serve",
@@ -195,6 +196,8 @@ func (p Program) newLogger(form string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(p.Err, nil))
 }
 
+// nodeCommand is lieudit node: a journal behind EventStoreDB's protocol. The hidden flags --stall make it silent, for
+// chaos tests.
 func (p Program) nodeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "node",
@@ -291,6 +294,7 @@ func (p Program) vaultCommand() *cli.Command {
 	return terminal.NewGroup("vault", "Look after the keys of personal fields", p.vaultRewrapCommand())
 }
 
+// vaultRewrapCommand is lieudit vault rewrap: service.RewrapVault, which refuses while a service holds the data folder.
 func (p Program) vaultRewrapCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "rewrap",

@@ -23,6 +23,7 @@ func (p Program) sitesCommand() *cli.Command {
 	return terminal.NewGroup("sites", "Import and export the sites of a referential, with a customer's key", p.sitesImportCommand(), p.sitesExportCommand())
 }
 
+// sitesExportCommand is lieudit sites export: GET /locations/referentiels/{code}/sites:export.
 func (p Program) sitesExportCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
@@ -58,6 +59,8 @@ func exportSites(ctx context.Context, s session) error {
 	return file.finish(s.client.Download(ctx, path, query, file))
 }
 
+// sitesImportCommand is lieudit sites import: POST /locations/referentiels/{code}/sites:sync with the rows of a site
+// file.
 func (p Program) sitesImportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "import",

@@ -21,6 +21,7 @@ func (p Program) usageCommand() *cli.Command {
 		p.usageShowCommand(), p.usageExportCommand(), p.usageReconcileCommand(), p.usageAdjustCommand())
 }
 
+// usageShowCommand is lieudit usage show: GET /accounts/{id}/usage.
 func (p Program) usageShowCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "show",
@@ -75,6 +76,7 @@ func (s session) printUsage(u body.Usage) error {
 	return s.PrintTable(t)
 }
 
+// usageExportCommand is lieudit usage export: GET /usage, copied to standard output while it arrives.
 func (p Program) usageExportCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
@@ -108,6 +110,8 @@ func periodsFlag() cli.Flag {
 	return &cli.StringFlag{Name: "period", Usage: "periods whose first `DAY`, or month as in 2026-11, is this; all when left out"}
 }
 
+// usageReconcileCommand is lieudit usage reconcile: POST /usage:reconcile. It reads the whole log, so the request has
+// no time limit.
 func (p Program) usageReconcileCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "reconcile",
@@ -186,6 +190,7 @@ func formatDay(d plan.Date) string {
 	return d.String()
 }
 
+// usageAdjustCommand is lieudit usage adjust: POST /usage:adjust.
 func (p Program) usageAdjustCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "adjust",
