@@ -16,6 +16,8 @@ import (
 	"lieudit/schemas/plan"
 )
 
+// accountCommand groups the commands on accounts. Each sends one request to /accounts of the customer area and prints the
+// account in the answer.
 func (p Program) accountCommand() *cli.Command {
 	return terminal.NewGroup("account", "Open, list, change, close and erase accounts",
 		p.accountOpenCommand(), p.accountListCommand(), p.accountShowCommand(), p.accountPlanCommand(), p.accountAgencyCommand(), p.accountCloseCommand(), p.accountEraseCommand())
@@ -29,6 +31,7 @@ func planNames() []string {
 	return out
 }
 
+// accountOpenCommand is lieudit account open: POST /accounts. The service chooses the id where none is given.
 func (p Program) accountOpenCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "open",
@@ -50,7 +53,7 @@ func (p Program) accountOpenCommand() *cli.Command {
 	}
 }
 
-func openAccount(ctx context.Context, s areaSession) error {
+func openAccount(ctx context.Context, s session) error {
 	request := body.OpenAccount{
 		ID:     s.String("id"),
 		Name:   s.Args().First(),
@@ -72,7 +75,8 @@ func openAccount(ctx context.Context, s areaSession) error {
 	return printOne(s, raw, s.printOpenedAccount)
 }
 
-func (s areaSession) printOpenedAccount(a body.Account) error {
+// printOpenedAccount prints the id alone into a pipe, so that a script can keep it in a variable.
+func (s session) printOpenedAccount(a body.Account) error {
 	if !s.IsTerminal {
 		return s.PrintLine("%s", a.ID)
 	}
@@ -84,25 +88,27 @@ func (s areaSession) printOpenedAccount(a body.Account) error {
 
 func parsePlan(text string) plan.Name { return plan.Name(strings.ToUpper(text)) }
 
+// accountListCommand is lieudit account list: GET /accounts, page after page.
 func (p Program) accountListCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "list",
 		Usage: "List the accounts",
 		Flags: p.areaFlags(),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			headers := []string{"ID", "NAME", "PLAN", "QUOTA", "PERIOD", "AGENCY", "OPENED", "CLOSED"}
 			return printList(ctx, s, "/accounts", nil, headers, s.accountRow)
 		}),
 	}
 }
 
-func (s areaSession) accountRow(a body.Account) []string {
+func (s session) accountRow(a body.Account) []string {
 	return []string{
 		a.ID, a.Name, string(a.Plan), strconv.FormatInt(a.Quota, 10), s.formatPeriod(a),
 		describeAgency(a.IsAgency, a.Agency), s.formatTime(a.Created), s.formatTime(a.Closed),
 	}
 }
 
+// describeAgency says whether an account is an agency or which agency it is a sub-client of.
 func describeAgency(isAgency bool, agency string) string {
 	switch {
 	case isAgency:
@@ -113,34 +119,37 @@ func describeAgency(isAgency bool, agency string) string {
 	return ""
 }
 
-func (s areaSession) formatPeriod(a body.Account) string {
+// formatPeriod is the first day of the running period, "" when there is none.
+func (s session) formatPeriod(a body.Account) string {
 	if a.Period.Start.IsZero() {
 		return ""
 	}
 	return plan.DateOf(a.Period.Start).String()
 }
 
+// accountShowCommand is lieudit account show: GET /accounts/{id}.
 func (p Program) accountShowCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "show",
 		Usage:     "Show one account",
 		ArgsUsage: "ID",
 		Flags:     p.areaFlags(),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			raw, err := s.client.Get(ctx, adminclient.JoinPath("", "accounts", s.Args().First()), nil)
 			return s.printAccountResponse(raw, err)
 		}),
 	}
 }
 
-func (s areaSession) printAccountResponse(raw json.RawMessage, err error) error {
+// printAccountResponse prints the account in an answer, or returns the error of the request.
+func (s session) printAccountResponse(raw json.RawMessage, err error) error {
 	if err != nil {
 		return err
 	}
 	return printOne(s, raw, s.printAccount)
 }
 
-func (s areaSession) printAccount(a body.Account) error {
+func (s session) printAccount(a body.Account) error {
 	return s.PrintFields(
 		"account", a.ID,
 		"name", a.Name,
@@ -154,13 +163,16 @@ func (s areaSession) printAccount(a body.Account) error {
 	)
 }
 
-func (s areaSession) describeNextTerms(n *body.NextTerms) string {
+// describeNextTerms says which plan begins with the next period; "" when it stays the same.
+func (s session) describeNextTerms(n *body.NextTerms) string {
 	if n == nil {
 		return ""
 	}
 	return fmt.Sprintf("%s with %d requests a month from %s", n.Plan, n.Quota, s.formatTime(n.Effective))
 }
 
+// accountPlanCommand is lieudit account plan: POST /accounts/{id}:plan. A larger plan is valid at once, a smaller one
+// from the next period on.
 func (p Program) accountPlanCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "plan",
@@ -171,7 +183,7 @@ func (p Program) accountPlanCommand() *cli.Command {
   lieudit account plan mende GROWTH
   lieudit account plan mende STARTER --quota 150000`,
 		Flags: p.areaFlags(quotaFlag()),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			id, name := s.Args().Get(0), s.Args().Get(1)
 			if err := terminal.OneOf(planNames()...)(name); err != nil {
 				return terminal.NewUsageError(s.Command, "PLAN %q: %v", name, err)
@@ -182,6 +194,7 @@ func (p Program) accountPlanCommand() *cli.Command {
 	}
 }
 
+// accountAgencyCommand is lieudit account agency: POST /accounts/{id}:agency.
 func (p Program) accountAgencyCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "agency",
@@ -200,7 +213,8 @@ func (p Program) accountAgencyCommand() *cli.Command {
 	}
 }
 
-func changeAgency(ctx context.Context, s areaSession) error {
+// changeAgency sends the agency as a given value, as a given null (--leave), or not at all (the account becomes an agency).
+func changeAgency(ctx context.Context, s session) error {
 	var request body.ChangeAgency
 	join := s.String("join")
 	switch {
@@ -215,6 +229,8 @@ func changeAgency(ctx context.Context, s areaSession) error {
 	return s.printAccountResponse(raw, err)
 }
 
+// accountCloseCommand is lieudit account close: POST /accounts/{id}:close. The body repeats the id, as a confirmation
+// that the service demands.
 func (p Program) accountCloseCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "close",
@@ -222,7 +238,7 @@ func (p Program) accountCloseCommand() *cli.Command {
 		ArgsUsage:   "ID",
 		Description: `  lieudit account close mende --reason "contract ended"`,
 		Flags:       p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			id := s.Args().First()
 			raw, err := s.client.Post(ctx, adminclient.JoinPath("close", "accounts", id), body.CloseAccount{ID: id, Reason: s.String("reason")})
 			return s.printAccountResponse(raw, err)
@@ -230,6 +246,8 @@ func (p Program) accountCloseCommand() *cli.Command {
 	}
 }
 
+// accountEraseCommand is lieudit account erase: POST /accounts/{id}:erase. It destroys the account's data key and
+// cannot be undone.
 func (p Program) accountEraseCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "erase",
@@ -239,14 +257,14 @@ func (p Program) accountEraseCommand() *cli.Command {
 
   lieudit account erase mende --reason "asked for by the customer"`,
 		Flags: p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			raw, err := s.client.Post(ctx, adminclient.JoinPath("erase", "accounts", s.Args().First()), body.EraseAccount{Reason: s.String("reason")})
 			return s.printAccountResponse(raw, err)
 		}),
 	}
 }
 
-// quotaFlag takes no 0, which the API would read as left out.
+// quotaFlag refuses 0: the customer area would read it as left out.
 func quotaFlag() cli.Flag {
 	return &cli.Int64Flag{
 		Name: "quota", Usage: "`REQUESTS` a month; the plan's own number when left out", HideDefault: true,

@@ -14,18 +14,20 @@ import (
 	"lieudit/schemas/body"
 )
 
+// auditCommand groups the commands that read an account's past from the log: /accounts/{id}/history and /state of the
+// customer area.
 func (p Program) auditCommand() *cli.Command {
 	return terminal.NewGroup("audit", "What happened to an account, and how it stood at any instant",
 		p.auditLogCommand(), p.auditStateCommand())
 }
 
-// accountFlag lets the account of an audit be named by a flag as well as by the argument.
+// accountFlag names the account of an audit in place of the argument.
 func accountFlag() cli.Flag {
 	return &cli.StringFlag{Name: "account", Usage: "`ID` of the account, in place of the argument"}
 }
 
-// auditedAccount is the account an audit is about.
-func (s areaSession) auditedAccount() (string, error) {
+// auditedAccount is the account that the flag or the argument names; they must not disagree.
+func (s session) auditedAccount() (string, error) {
 	fromFlag, fromArgument := s.String("account"), s.Args().First()
 	switch {
 	case fromFlag == "" && fromArgument == "":
@@ -38,6 +40,7 @@ func (s areaSession) auditedAccount() (string, error) {
 	return fromArgument, nil
 }
 
+// auditLogCommand is lieudit audit log: GET /accounts/{id}/history.
 func (p Program) auditLogCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "log",
@@ -60,7 +63,8 @@ func (p Program) auditLogCommand() *cli.Command {
 	}
 }
 
-func printAuditLog(ctx context.Context, s areaSession) error {
+// printAuditLog prints each line as it arrives: a history may be long.
+func printAuditLog(ctx context.Context, s session) error {
 	account, err := s.auditedAccount()
 	if err != nil {
 		return err
@@ -85,8 +89,8 @@ func printAuditLog(ctx context.Context, s areaSession) error {
 	return nil
 }
 
-// timeRangeQuery is the query of --from and --to.
-func (s areaSession) timeRangeQuery() (url.Values, error) {
+// timeRangeQuery is a query with the instants of --from and --to.
+func (s session) timeRangeQuery() (url.Values, error) {
 	query := url.Values{}
 	for _, name := range []string{"from", "to"} {
 		t, err := s.parseInstant(s.String(name))
@@ -100,7 +104,7 @@ func (s areaSession) timeRangeQuery() (url.Values, error) {
 	return query, nil
 }
 
-func (s areaSession) printAuditLine(i body.Incident) error {
+func (s session) printAuditLine(i body.Incident) error {
 	text := i.Sentence + ", by " + i.Author
 	if i.OnBehalfOf != "" {
 		text += " for " + i.OnBehalfOf
@@ -111,6 +115,7 @@ func (s areaSession) printAuditLine(i body.Incident) error {
 	return s.PrintLine("%s  %s", s.formatExactTime(i.Time), terminal.SanitizeText(text))
 }
 
+// auditStateCommand is lieudit audit state: GET /accounts/{id}/state.
 func (p Program) auditStateCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "state",
@@ -128,7 +133,7 @@ func (p Program) auditStateCommand() *cli.Command {
 	}
 }
 
-func printAuditState(ctx context.Context, s areaSession) error {
+func printAuditState(ctx context.Context, s session) error {
 	account, err := s.auditedAccount()
 	if err != nil {
 		return err
@@ -148,33 +153,33 @@ func printAuditState(ctx context.Context, s areaSession) error {
 	return printOne(s, raw, s.printState)
 }
 
-func (session areaSession) printState(s body.State) error {
-	err := session.PrintFields(
-		"account", s.Account,
-		"as of", session.formatExactTime(s.AsOf),
-		"name", s.Name,
-		"plan", string(s.Plan),
-		"quota", fmt.Sprintf("%d requests a month", s.Quota),
-		"first period", s.Anchor.String(),
-		"agency", describeAgency(s.IsAgency, s.Agency),
-		"next", session.describeNextTerms(s.NextTerms),
-		"opened", session.formatTime(s.Created),
-		"closed", session.formatTime(s.Closed),
-		"log position", fmt.Sprint(s.Position),
+func (s session) printState(a body.State) error {
+	err := s.PrintFields(
+		"account", a.Account,
+		"as of", s.formatExactTime(a.AsOf),
+		"name", a.Name,
+		"plan", string(a.Plan),
+		"quota", fmt.Sprintf("%d requests a month", a.Quota),
+		"first period", a.Anchor.String(),
+		"agency", describeAgency(a.IsAgency, a.Agency),
+		"next", s.describeNextTerms(a.NextTerms),
+		"opened", s.formatTime(a.Created),
+		"closed", s.formatTime(a.Closed),
+		"log position", fmt.Sprint(a.Position),
 	)
 	if err != nil {
 		return err
 	}
-	if len(s.Keys) == 0 {
-		return session.PrintLine("\nNo valid key.")
+	if len(a.Keys) == 0 {
+		return s.PrintLine("\nNo valid key.")
 	}
 	t := terminal.Table{{"KEY", "KIND", "BEGINS AND ENDS", "LABEL", "ISSUED", "BY", "ORIGINS"}}
-	for _, k := range s.Keys {
-		row := session.keyRow(k)
+	for _, k := range a.Keys {
+		row := s.keyRow(k)
 		t = append(t, append(row[:6:6], row[9]))
 	}
-	if err := session.PrintLine("\nValid keys:"); err != nil {
+	if err := s.PrintLine("\nValid keys:"); err != nil {
 		return err
 	}
-	return session.PrintTable(t)
+	return s.PrintTable(t)
 }

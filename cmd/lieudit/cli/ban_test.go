@@ -24,7 +24,7 @@ type importOutput struct {
 	Synthetic bool `json:"synthetique"`
 }
 
-// mustRun runs a command that succeeds and reads its JSON, if it prints any.
+// mustRun runs a command that must succeed and reads its JSON, if it prints any.
 func mustRun(t *testing.T, line string) (result importOutput) {
 	t.Helper()
 	code, out, stderr := runCommand(t, nil, line)
@@ -47,7 +47,7 @@ func generateAddressFile(t *testing.T, dir, name, flags string) string {
 	return file
 }
 
-// vintageFiles are the names in a folder of vintages.
+// vintageFiles are the names of the files in a folder of vintages.
 func vintageFiles(t *testing.T, data string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(data, "vintages"))

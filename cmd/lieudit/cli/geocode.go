@@ -19,6 +19,8 @@ import (
 	"lieudit/queries/address/commune"
 )
 
+// geocodeCommand is lieudit geocode: a csvgeocode.Job on the current vintage of the data folder. It needs no running
+// service.
 func (p Program) geocodeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "geocode",
@@ -73,6 +75,7 @@ func (p Program) geocodeFile(ctx context.Context, c *cli.Command) (err error) {
 	return p.runGeocode(ctx, c, job)
 }
 
+// runGeocode runs a job with a progress bar and prints its counts. After an error it says how many rows are kept.
 func (p Program) runGeocode(ctx context.Context, c *cli.Command, job csvgeocode.Job) error {
 	info, err := os.Stat(job.In)
 	if err != nil {
@@ -101,7 +104,7 @@ func (p Program) runGeocode(ctx context.Context, c *cli.Command, job csvgeocode.
 		"time", time.Since(startedAt).Round(time.Millisecond).String(), "result", job.Out)
 }
 
-// explainGeocodeError says what can be done about what went wrong.
+// explainGeocodeError adds to an error of a run what can be done about it. An unknown column is wrong usage.
 func explainGeocodeError(c *cli.Command, err error) error {
 	if column, ok := errors.AsType[*csvgeocode.ColumnError](err); ok {
 		return terminal.NewUsageError(c, "%v", column)
@@ -115,6 +118,7 @@ func explainGeocodeError(c *cli.Command, err error) error {
 	return err
 }
 
+// formatShare is a count with its share of a total.
 func formatShare(n, total int) string {
 	if total == 0 {
 		return terminal.GroupThousands(n)
@@ -122,7 +126,7 @@ func formatShare(n, total int) string {
 	return fmt.Sprintf("%s (%.1f %%)", terminal.GroupThousands(n), 100*float64(n)/float64(total))
 }
 
-// openEngine opens the current vintage of a data folder; end closes it.
+// openEngine opens an engine on the current vintage of a data folder. End closes the vintage.
 func openEngine(data string) (_ *address.Engine, name string, end func() error, err error) {
 	folder := vintages.FolderIn(data)
 	if name, err = folder.Current(); err == nil && name == "" {

@@ -9,15 +9,18 @@ import (
 
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/cmd/terminal"
+	"lieudit/schemas/access"
 	"lieudit/schemas/body"
 	"lieudit/schemas/token"
 )
 
+// keyCommand groups the commands on API keys: /accounts/{id}/keys of the customer area.
 func (p Program) keyCommand() *cli.Command {
 	return terminal.NewGroup("key", "Issue, list and revoke API keys, change their origins",
 		p.keyIssueCommand(), p.keyListCommand(), p.keyRevokeCommand(), p.keyOriginsCommand())
 }
 
+// keyIssueCommand is lieudit key issue: POST /accounts/{id}/keys. The answer is the only one that holds a secret key.
 func (p Program) keyIssueCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "issue",
@@ -37,7 +40,7 @@ func (p Program) keyIssueCommand() *cli.Command {
 	}
 }
 
-func issueKey(ctx context.Context, s areaSession) error {
+func issueKey(ctx context.Context, s session) error {
 	raw, err := s.client.Post(ctx, adminclient.JoinPath("", "accounts", s.Args().First(), "keys"), body.IssueKey{
 		Kind:    token.Kind(strings.ToLower(s.String("kind"))),
 		Label:   s.String("label"),
@@ -49,7 +52,8 @@ func issueKey(ctx context.Context, s areaSession) error {
 	return printOne(s, raw, s.printIssuedKey)
 }
 
-func (s areaSession) printIssuedKey(k body.Key) error {
+// printIssuedKey prints the key alone into a pipe. On a terminal it adds what the key may be used for.
+func (s session) printIssuedKey(k body.Key) error {
 	s.printWarnings(k.Warnings)
 	if !s.IsTerminal {
 		return s.PrintLine("%s", k.Token)
@@ -61,19 +65,21 @@ func (s areaSession) printIssuedKey(k body.Key) error {
 	return s.PrintLine("%s key %s (%s):\n\n  %s\n\n%s", k.Kind, k.ID, terminal.SanitizeText(k.Label), k.Token, terminal.SanitizeText(advice))
 }
 
-func (s areaSession) printWarnings(warnings []string) {
+// printWarnings prints warnings on standard error: standard output may be a pipe that holds the key.
+func (s session) printWarnings(warnings []string) {
 	for _, w := range warnings {
 		fmt.Fprintln(s.Err, "warning: "+terminal.SanitizeText(w))
 	}
 }
 
+// keyListCommand is lieudit key list: GET /accounts/{id}/keys, revoked keys included.
 func (p Program) keyListCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "list",
 		Usage:     "List an account's keys, revoked ones too",
 		ArgsUsage: "ACCOUNT",
 		Flags:     p.areaFlags(),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			return printList(ctx, s, adminclient.JoinPath("", "accounts", s.Args().First(), "keys"), nil, keyHeaders(), s.keyRow)
 		}),
 	}
@@ -83,13 +89,15 @@ func keyHeaders() []string {
 	return []string{"ID", "KIND", "KEY", "LABEL", "ISSUED", "BY", "LAST USED", "REVOKED", "REASON", "ORIGINS"}
 }
 
-func (s areaSession) keyRow(k body.Key) []string {
+func (s session) keyRow(k body.Key) []string {
 	return []string{
 		k.ID, string(k.Kind), k.Hint, k.Label, s.formatTime(k.Created), k.CreatedBy,
 		s.formatTime(k.LastUsed), s.formatTime(k.Revoked), k.Reason, strings.Join(k.Origins, " "),
 	}
 }
 
+// keyRevokeCommand is lieudit key revoke: POST /accounts/{id}/keys/{key}:revoke. The reason is required: the audit
+// shows it.
 func (p Program) keyRevokeCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "revoke",
@@ -99,7 +107,7 @@ func (p Program) keyRevokeCommand() *cli.Command {
 		Flags: p.areaFlags(
 			&cli.StringFlag{Name: "reason", Required: true, Usage: "`WHY`, for the audit trail: leak, rotation, offboarding…"},
 		),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			path := adminclient.JoinPath("revoke", "accounts", s.Args().Get(0), "keys", s.Args().Get(1))
 			raw, err := s.client.Post(ctx, path, body.RevokeKey{Reason: s.String("reason")})
 			if err != nil {
@@ -110,7 +118,7 @@ func (p Program) keyRevokeCommand() *cli.Command {
 	}
 }
 
-func (s areaSession) printKey(k body.Key) error {
+func (s session) printKey(k body.Key) error {
 	s.printWarnings(k.Warnings)
 	return s.PrintFields(
 		"key", k.ID,
@@ -124,13 +132,15 @@ func (s areaSession) printKey(k body.Key) error {
 	)
 }
 
-func (s areaSession) formatBy(when, who string) string {
+// formatBy joins when something was done and who did it.
+func (s session) formatBy(when, who string) string {
 	if when == "" || who == "" {
 		return when
 	}
 	return when + " by " + who
 }
 
+// keyOriginsCommand is lieudit key origins: PUT /accounts/{id}/keys/{key}/origins. It replaces all origins.
 func (p Program) keyOriginsCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "origins",
@@ -140,7 +150,7 @@ func (p Program) keyOriginsCommand() *cli.Command {
 
   lieudit key origins mende KEY https://www.mende.fr 'https://*.mende.fr'`,
 		Flags: p.areaFlags(),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			words := s.Args().Slice()
 			raw, err := s.client.Put(ctx, adminclient.JoinPath("", "accounts", words[0], "keys", words[1], "origins"), body.ChangeOrigins{Origins: words[2:]})
 			if err != nil {
@@ -149,4 +159,107 @@ func (p Program) keyOriginsCommand() *cli.Command {
 			return printOne(s, raw, s.printKey)
 		}),
 	}
+}
+
+// tokenCommand groups the commands on customer-area tokens: /tokens of the customer area.
+func (p Program) tokenCommand() *cli.Command {
+	return terminal.NewGroup("token", "Issue, list and revoke tokens of the customer area",
+		p.tokenIssueCommand(), p.tokenListCommand(), p.tokenRevokeCommand())
+}
+
+func roleNames() []string {
+	var out []string
+	for _, r := range []access.Role{access.RoleOperator, access.RoleCustomer, access.RoleAgency, access.RoleBilling, access.RoleAuditor} {
+		out = append(out, string(r))
+	}
+	return out
+}
+
+// tokenIssueCommand is lieudit token issue: POST /tokens. The answer is the only one that holds the token.
+func (p Program) tokenIssueCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "issue",
+		Usage: "Issue a customer-area token",
+		Description: `It is shown this once. Piped, it prints the token alone.
+
+  lieudit token issue --role customer --account mende --label "Mairie de Mende"
+  lieudit token issue --role auditor --label "audit 2026" > auditor-token`,
+		Flags: p.areaFlags(
+			&cli.StringFlag{Name: "role", Required: true, Usage: "`ROLE`: " + strings.Join(roleNames(), ", "), Validator: terminal.OneOf(roleNames()...)},
+			&cli.StringFlag{Name: "account", Usage: "`ID` of the account the roles customer and agency act for"},
+			&cli.StringFlag{Name: "label", Value: "issued from the command line", Usage: "`WHAT` it is for"},
+		),
+		Action: p.areaAction(issueToken),
+	}
+}
+
+func issueToken(ctx context.Context, s session) error {
+	raw, err := s.client.Post(ctx, "/tokens", body.IssueToken{
+		Role:    access.Role(strings.ToLower(s.String("role"))),
+		Account: s.String("account"),
+		Label:   s.String("label"),
+	})
+	if err != nil {
+		return err
+	}
+	return printOne(s, raw, s.printIssuedToken)
+}
+
+// printIssuedToken prints the token alone into a pipe.
+func (s session) printIssuedToken(t body.AreaToken) error {
+	if !s.IsTerminal {
+		return s.PrintLine("%s", t.Token)
+	}
+	return s.PrintLine("%s token %s (%s):\n\n  %s\n\nThis is the only time it is shown.", t.Role, t.ID, terminal.SanitizeText(t.Label), t.Token)
+}
+
+// tokenListCommand is lieudit token list: GET /tokens, revoked tokens included.
+func (p Program) tokenListCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "list",
+		Usage: "List the customer-area tokens, revoked ones too",
+		Flags: p.areaFlags(),
+		Action: p.areaAction(func(ctx context.Context, s session) error {
+			headers := []string{"ID", "ROLE", "ACCOUNT", "TOKEN", "LABEL", "ISSUED", "BY", "REVOKED", "REASON"}
+			return printList(ctx, s, "/tokens", nil, headers, s.tokenRow)
+		}),
+	}
+}
+
+func (s session) tokenRow(t body.AreaToken) []string {
+	return []string{
+		t.ID, string(t.Role), t.Account, t.Hint, t.Label,
+		s.formatTime(t.Created), t.CreatedBy, s.formatTime(t.Revoked), t.Reason,
+	}
+}
+
+// tokenRevokeCommand is lieudit token revoke: POST /tokens/{id}:revoke.
+func (p Program) tokenRevokeCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "revoke",
+		Usage:       "Revoke a customer-area token",
+		ArgsUsage:   "ID",
+		Description: `  lieudit token revoke ID --reason offboarding`,
+		Flags:       p.areaFlags(&cli.StringFlag{Name: "reason", Usage: "`WHY`, for the audit trail"}),
+		Action: p.areaAction(func(ctx context.Context, s session) error {
+			raw, err := s.client.Post(ctx, adminclient.JoinPath("revoke", "tokens", s.Args().First()), body.RevokeToken{Reason: s.String("reason")})
+			if err != nil {
+				return err
+			}
+			return printOne(s, raw, s.printToken)
+		}),
+	}
+}
+
+func (s session) printToken(t body.AreaToken) error {
+	return s.PrintFields(
+		"token", t.ID,
+		"role", string(t.Role),
+		"account", t.Account,
+		"begins and ends", t.Hint,
+		"label", t.Label,
+		"issued", s.formatBy(s.formatTime(t.Created), t.CreatedBy),
+		"revoked", s.formatBy(s.formatTime(t.Revoked), t.RevokedBy),
+		"reason", t.Reason,
+	)
 }

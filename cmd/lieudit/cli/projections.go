@@ -15,17 +15,19 @@ func projectionHeaders() []string {
 	return []string{"NAME", "VERSION", "COPY", "STATE", "POSITION", "LAG", "OWNER", "REASON"}
 }
 
+// projectionsCommand groups the maintenance of read models: /projections of the customer area.
 func (p Program) projectionsCommand() *cli.Command {
 	return terminal.NewGroup("projections", "How the read models stand; make them anew",
 		p.projectionsStatusCommand(), p.projectionsRebuildCommand(), p.projectionsRepairCommand(), p.projectionsPruneCommand())
 }
 
+// projectionsStatusCommand is lieudit projections status: GET /projections.
 func (p Program) projectionsStatusCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "status",
 		Usage: "Show how far each read model has come, and why one stands still",
 		Flags: p.areaFlags(),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			return printList(ctx, s, "/projections", nil, projectionHeaders(), projectionRow)
 		}),
 	}
@@ -35,6 +37,8 @@ func projectionRow(m body.Projection) []string {
 	return []string{m.Name, fmt.Sprint(m.Version), m.Generation, m.State, fmt.Sprint(m.Position), formatLag(m), m.Owner, m.Reason}
 }
 
+// projectionsRebuildCommand is lieudit projections rebuild: POST /projections/{name}:rebuild, or /projections:rebuild
+// for all.
 func (p Program) projectionsRebuildCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "rebuild",
@@ -46,7 +50,7 @@ func (p Program) projectionsRebuildCommand() *cli.Command {
 	}
 }
 
-func rebuildProjections(ctx context.Context, s areaSession) error {
+func rebuildProjections(ctx context.Context, s session) error {
 	switch all, name := s.Bool("all"), s.Args().First(); {
 	case all && name != "":
 		return terminal.NewUsageError(s.Command, "a NAME or --all, not both")
@@ -59,6 +63,8 @@ func rebuildProjections(ctx context.Context, s areaSession) error {
 	}
 }
 
+// projectionsRepairCommand is lieudit projections repair: POST /projections:repair. It prints the events that are
+// passed over from now on.
 func (p Program) projectionsRepairCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "repair",
@@ -68,7 +74,7 @@ func (p Program) projectionsRepairCommand() *cli.Command {
 			"Events of the account that cannot be used stay on the log; corrections that name them are appended,\n" +
 			"and from then on they are passed over. What they said is lost: ask for it again.",
 		Flags: append(p.areaFlags(), &cli.StringFlag{Name: "reason", Usage: "why, for the auditor"}),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			in := body.Repair{Account: s.Args().First(), Reason: s.String("reason")}
 			return printResults(s, s.client.PostForList(ctx, "/projections:repair", in), repairHeaders(), repairRow)
 		}),
@@ -81,23 +87,24 @@ func repairRow(e body.VoidedEvent) []string {
 	return []string{e.Stream, fmt.Sprint(e.Revision), fmt.Sprint(e.Position), e.Type, e.Reason}
 }
 
-// runMaintenance asks for something to be done about the read models and prints how they stand then.
-func (s areaSession) runMaintenance(ctx context.Context, path string) error {
+// runMaintenance sends a maintenance request and prints the status of the read models in the answer.
+func (s session) runMaintenance(ctx context.Context, path string) error {
 	return printResults(s, s.client.PostForList(ctx, path, body.Empty{}), projectionHeaders(), projectionRow)
 }
 
+// projectionsPruneCommand is lieudit projections prune: POST /projections:prune.
 func (p Program) projectionsPruneCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "prune",
 		Usage: "Drop the copies of read models that nothing reads any more",
 		Flags: p.areaFlags(),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			return s.runMaintenance(ctx, "/projections:prune")
 		}),
 	}
 }
 
-// formatLag is how many events a read model is behind, "" when that cannot be known.
+// formatLag is how many events a read model is behind, "" when that is not known.
 func formatLag(m body.Projection) string {
 	if m.Lag == nil {
 		return ""

@@ -2,16 +2,24 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
+	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"lieudit/cmd/lieudit/service"
 	"lieudit/cmd/terminal"
+	"lieudit/eventstore/journal"
 	"lieudit/eventstore/meiliclient"
+	"lieudit/eventstore/node"
+	"lieudit/eventstore/vault"
 	"lieudit/schemas/token"
 )
 
@@ -23,6 +31,7 @@ Ctrl-C lets running requests end; a second one does not wait.
   lieudit serve --data /var/lib/lieudit --listen :8080
   lieudit serve --eventstore 'esdb://127.0.0.1:2113?tls=false' --postgres postgres://lieudit@127.0.0.1/lieudit`
 
+// serveCommand is lieudit serve: checks the flags that depend on each other, then Program.Serve until the context ends.
 func (p Program) serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "serve",
@@ -52,7 +61,7 @@ func (p Program) serveCommand() *cli.Command {
 	}
 }
 
-// backendFlags say where the service is and what it runs on.
+// backendFlags say where the service listens and what it runs on.
 func (p Program) backendFlags() []cli.Flag {
 	return []cli.Flag{
 		p.dataFlag(),
@@ -85,7 +94,7 @@ func MeilisearchURL(c *cli.Command, lookupEnv func(string) (string, bool)) strin
 	return address
 }
 
-// addressIndexFlag says where the streets and communes that may be meant by a question are looked for.
+// addressIndexFlag selects the source of address candidates.
 func (p Program) addressIndexFlag() cli.Flag {
 	f := p.StringFlag("address-index", service.OwnIndex, "`WHERE` addresses are searched: own (the vintage) or meilisearch (slower; needs --meilisearch)")
 	f.Validator = terminal.OneOf(service.OwnIndex, service.MeilisearchIndex)
@@ -107,8 +116,8 @@ func ValidateMeilisearch(c *cli.Command, config service.Config) error {
 	return nil
 }
 
-// validatePostgres refuses a database that is not one of Postgres: anything else would become a SQLite file. What was
-// given is not repeated, a password may be in it.
+// validatePostgres refuses an address that is not Postgres's: anything else would be opened as a SQLite file. The error
+// does not repeat the address, which may hold a password.
 func validatePostgres(c *cli.Command, address string) error {
 	if address == "" || strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://") {
 		return nil
@@ -116,7 +125,7 @@ func validatePostgres(c *cli.Command, address string) error {
 	return terminal.NewUsageError(c, "--postgres (LIEUDIT_POSTGRES) is not of the form postgres://USER@HOST/DATABASE")
 }
 
-// behaviourFlags say how it behaves.
+// behaviourFlags say how the service counts, limits and ends.
 func (p Program) behaviourFlags() []cli.Flag {
 	return []cli.Flag{
 		p.StringFlag("secret-prefix", token.DefaultPrefixes.Secret, "what secret keys begin with"),
@@ -135,7 +144,7 @@ func (p Program) behaviourFlags() []cli.Flag {
 	}
 }
 
-// validateBodyBudgets refuses a budget of bodies in which the largest one would never fit.
+// validateBodyBudgets refuses a budget in which the largest single body would never fit.
 func validateBodyBudgets(c *cli.Command) error {
 	total, account := c.Int("body-budget"), c.Int("account-body-budget")
 	switch {
@@ -147,6 +156,7 @@ func validateBodyBudgets(c *cli.Command) error {
 	return nil
 }
 
+// serviceConfig is the configuration that the flags describe, but for the vault's key.
 func (p Program) serviceConfig(c *cli.Command) service.Config {
 	return service.Config{
 		Data:              c.String("data"),
@@ -184,4 +194,147 @@ func (p Program) newLogger(form string) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(p.Err, nil))
 	}
 	return slog.New(slog.NewTextHandler(p.Err, nil))
+}
+
+// nodeCommand is lieudit node: a journal behind EventStoreDB's protocol. The hidden flags --stall make it silent, for
+// chaos tests.
+func (p Program) nodeCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "node",
+		Usage: "Serve a journal over EventStoreDB's protocol, for several instances of the service",
+		Description: `  lieudit node --data ./lieudit-data/node
+  lieudit node --data ./lieudit-data/node --listen unix:/run/lieudit.sock
+  lieudit serve --eventstore 'esdb://127.0.0.1:2113?tls=false'
+
+The protocol is spoken in the clear and without users: keep the address private.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "data", Value: "./lieudit-data/node", Usage: "`FOLDER` of the journal", TakesFile: true, Sources: p.EnvSource("LIEUDIT_NODE_DATA")},
+			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:2113", Usage: "`ADDRESS`, or unix:PATH", Sources: p.EnvSource("LIEUDIT_NODE_LISTEN")},
+			&cli.StringFlag{Name: "advertise", Usage: "`HOST:PORT` that clients are sent to when they ask; the address they came by when left out", Sources: p.EnvSource("LIEUDIT_NODE_ADVERTISE")},
+			&cli.DurationFlag{Name: "stall", Usage: "for chaos tests: fall silent for `TIME` now and then", Hidden: true},
+			&cli.DurationFlag{Name: "stall-every", Usage: "how often that begins", Value: 10 * time.Second, Hidden: true},
+			p.logFlag(),
+		},
+		Action: p.serveJournal,
+	}
+}
+
+// serveJournal serves the journal of a folder until the context ends.
+func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
+	log := p.newLogger(c.String("log"))
+	stall, every := c.Duration("stall"), c.Duration("stall-every")
+	if stall < 0 || stall > 0 && stall >= every {
+		return terminal.NewUsageError(c, "--stall must be shorter than --stall-every")
+	}
+	j, err := journal.Open(c.String("data"), journal.Options{Logger: log})
+	if err != nil {
+		return fmt.Errorf("opening the journal in %s: %w", c.String("data"), err)
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	ln, err := node.Listen(ctx, c.String("listen"))
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	if err := p.PrintLine("The journal in %s is served at %s. Ctrl-C ends it.", c.String("data"), connectionString(ln.Addr())); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	o := node.Options{Advertise: c.String("advertise"), Logger: log}
+	if stall > 0 {
+		o.Faults.Silence = &node.Silence{}
+		defer repeatSilence(ctx, o.Faults.Silence, stall, every)()
+	}
+	return node.New(j, o).Serve(ctx, ln)
+}
+
+// repeatSilence makes a node fall silent at intervals until stop is called.
+func repeatSilence(ctx context.Context, s *node.Silence, length, every time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var repeating sync.WaitGroup
+	repeating.Go(func() { s.Repeat(ctx, length, every) })
+	return func() {
+		cancel()
+		repeating.Wait()
+	}
+}
+
+// connectionString is the value of --eventstore with which a service reaches the node.
+func connectionString(a net.Addr) string {
+	if a.Network() == "unix" {
+		return "unix:" + a.String()
+	}
+	return fmt.Sprintf("esdb://%s?tls=false", a)
+}
+
+// Names of the vault's master keys. The flag --NAME-file names a file; LIEUDIT_VAULT_KEY and LIEUDIT_NEW_VAULT_KEY may hold
+// the key itself.
+const (
+	vaultKeyName    = "vault-key"
+	newVaultKeyName = "new-vault-key"
+)
+
+func (p Program) vaultKeyFlag() cli.Flag {
+	return p.StringFlag(vaultKeyName+"-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none")
+}
+
+// readMasterKey returns a master key of the vault: from its file, else from the environment, else nil. It is never an
+// argument, which everybody on the machine could see.
+func (p Program) readMasterKey(c *cli.Command, name string) ([]byte, error) {
+	text, _ := p.LookupEnv("LIEUDIT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
+	if file := c.String(name + "-file"); file != "" {
+		kept, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("--%s-file: %w", name, err)
+		}
+		text = string(kept)
+	}
+	return vault.ParseMasterKey(strings.TrimSpace(text))
+}
+
+func (p Program) vaultCommand() *cli.Command {
+	return terminal.NewGroup("vault", "Look after the keys of personal fields", p.vaultRewrapCommand())
+}
+
+// vaultRewrapCommand is lieudit vault rewrap: service.RewrapVault, which refuses while a service holds the data folder.
+func (p Program) vaultRewrapCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "rewrap",
+		Usage: "Wrap the keys of personal fields with a new master key, while no instance runs",
+		Description: `Keys that are in clear are wrapped, and those that are wrapped get another master key: all of them or none.
+From then on the service starts with the new master key alone. Keys of erased accounts stay destroyed.
+
+  openssl rand -base64 32 > new-key
+  lieudit vault rewrap --new-vault-key-file new-key
+  lieudit serve --vault-key-file new-key`,
+		Flags: []cli.Flag{
+			p.dataFlag(),
+			p.StringFlag("postgres", "", "Postgres that holds the vault, as `postgres://…`; a file of the data folder when left out"),
+			p.vaultKeyFlag(),
+			p.StringFlag(newVaultKeyName+"-file", "", "`FILE` with the master key from now on; else LIEUDIT_NEW_VAULT_KEY holds it"),
+		},
+		Action: p.rewrapVault,
+	}
+}
+
+// rewrapVault reads both master keys and rewraps the vault while no service runs on it.
+func (p Program) rewrapVault(ctx context.Context, c *cli.Command) error {
+	if err := validatePostgres(c, c.String("postgres")); err != nil {
+		return err
+	}
+	old, err := p.readMasterKey(c, vaultKeyName)
+	if err != nil {
+		return err
+	}
+	master, err := p.readMasterKey(c, newVaultKeyName)
+	if err != nil {
+		return err
+	}
+	if master == nil {
+		return terminal.NewUsageError(c, "there is no new master key: name a file with --%s-file, or set LIEUDIT_NEW_VAULT_KEY", newVaultKeyName)
+	}
+	config := service.Config{Data: c.String("data"), Postgres: c.String("postgres"), VaultKey: old, Now: time.Now}
+	keys, err := service.RewrapVault(ctx, config, master)
+	if err != nil {
+		return err
+	}
+	return p.PrintLine("%d keys are wrapped with the new master key. The service starts with it alone from now on.", keys)
 }

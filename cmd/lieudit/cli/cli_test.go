@@ -27,8 +27,9 @@ import (
 
 var update = flag.Bool("update", false, "write what the commands do now into testdata")
 
-// TestCommands runs testdata/*.txtar, one file a rule. A file holds the command line, whether people read the
-// output (terminal), what stands on standard input (stdin), what the service answers, one line a request, and then what is to come of it.
+// TestCommands runs testdata/*.txtar, one file a rule. A file holds the command line, whether people read the output
+// (terminal), standard input (stdin), the answers of the service, one line a request, and then the wanted requests, exit
+// code and output.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -124,7 +125,7 @@ func newTestProgram(out, stderr io.Writer, env map[string]string) cli.Program {
 	}
 }
 
-// fakeArea is a customer area that answers line after line: the status, then the body.
+// fakeArea is a customer area that gives the answers of a case in order; a line is a status and a body.
 type fakeArea struct {
 	mu       sync.Mutex
 	answers  []string
@@ -159,7 +160,7 @@ func (f *fakeArea) requestLog() string {
 	return f.requests.String()
 }
 
-// splitWords splits a command line at spaces; quotes, double or single, keep them.
+// splitWords splits a command line at spaces outside quotes, double or single.
 func splitWords(t *testing.T, line string) []string {
 	t.Helper()
 	var out []string

@@ -5,10 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"net"
-	"net/http"
-	"net/http/httptest"
-	"os"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,114 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/dirlock"
+	"lieudit/eventstore/vault"
+	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/token"
 )
-
-// runCommand runs a command in an environment and returns how it ended and what it said.
-func runCommand(t *testing.T, env map[string]string, line string) (code int, out, stderr string) {
-	t.Helper()
-	var o, e bytes.Buffer
-	p := newTestProgram(&o, &e, env)
-	p.In = strings.NewReader("from-stdin\n")
-	return p.Run(t.Context(), splitWords(t, line)), o.String(), e.String()
-}
-
-func TestTokenComesFromFileEnvironmentOrDataFolder(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	named := filepath.Join(dir, "named")
-	writeFile(t, named, "from-file\n")
-	writeFile(t, filepath.Join(dir, "operator-token"), " from-folder \n")
-	writeFile(t, filepath.Join(dir, "empty"), "\n")
-	for _, c := range []struct {
-		name string
-		env  map[string]string
-		args string
-		want string
-	}{
-		{"the data folder's operator token", map[string]string{"LIEUDIT_DATA": dir}, "", "Bearer from-folder"},
-		{"the environment before the data folder", map[string]string{"LIEUDIT_DATA": dir, "LIEUDIT_TOKEN": "from-env"}, "", "Bearer from-env"},
-		{"a file that was asked for before all", map[string]string{"LIEUDIT_DATA": dir, "LIEUDIT_TOKEN": "from-env"}, "--token-file " + named, "Bearer from-file"},
-		{"a file named by the environment", map[string]string{"LIEUDIT_TOKEN_FILE": named}, "", "Bearer from-file"},
-		{"standard input", nil, "--token-file -", "Bearer from-stdin"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			var got string
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				got = r.Header.Get("Authorization")
-				w.Write([]byte(`{"results":[]}`))
-			}))
-			defer server.Close()
-			code, _, stderr := runCommand(t, c.env, "lieudit account list --area "+server.URL+" "+c.args)
-			if code != 0 || got != c.want {
-				t.Errorf("exit %d, token %q, want %q\n%s", code, got, c.want, stderr)
-			}
-		})
-	}
-}
-
-func TestTokenThatIsNotThereSaysWhatToDo(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "empty"), "\n")
-	for file, want := range map[string]string{
-		"missing": "there is no token in ",
-		"empty":   "is empty",
-		"":        "reading the token",
-	} {
-		code, out, stderr := runCommand(t, nil, "lieudit account list --token-file "+filepath.Join(dir, file))
-		if code != 1 || out != "" || !strings.Contains(stderr, want) {
-			t.Errorf("%q: exit %d, %q, want 1 and %q", file, code, stderr, want)
-		}
-	}
-}
-
-func TestNoAnswerSaysWhatToDo(t *testing.T) {
-	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := "http://" + ln.Addr().String()
-	ln.Close()
-	code, _, stderr := runCommand(t, map[string]string{"LIEUDIT_TOKEN": "very-secret", "LIEUDIT_AREA": address}, "lieudit account list")
-	if code != 1 || !strings.Contains(stderr, "lieudit serve") || !strings.Contains(stderr, address) {
-		t.Errorf("exit %d, %q", code, stderr)
-	}
-	if strings.Contains(stderr, "very-secret") {
-		t.Errorf("the token is in the error: %q", stderr)
-	}
-}
-
-func TestRedirectsDoNotCarryTheTokenOn(t *testing.T) {
-	t.Parallel()
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		t.Error("the redirect was followed")
-	}))
-	defer elsewhere.Close()
-	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
-	defer server.Close()
-	code, _, _ := runCommand(t, map[string]string{"LIEUDIT_TOKEN": "x", "LIEUDIT_AREA": server.URL}, "lieudit account list")
-	if code != 1 {
-		t.Errorf("exit %d, want 1", code)
-	}
-}
-
-func TestInterruptedCommandFails(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		cancel()
-		<-r.Context().Done()
-	}))
-	defer server.Close()
-	var out, stderr bytes.Buffer
-	p := newTestProgram(&out, &stderr, map[string]string{"LIEUDIT_TOKEN": "x", "LIEUDIT_AREA": server.URL})
-	if code := p.Run(ctx, []string{"lieudit", "account", "list"}); code != 1 || stderr.String() != "lieudit: interrupted\n" {
-		t.Errorf("exit %d, %q", code, stderr.String())
-	}
-}
 
 func TestServeTakesFlagsBeforeVariablesBeforeDefaults(t *testing.T) {
 	t.Parallel()
@@ -234,9 +128,79 @@ func TestServeExitCodes(t *testing.T) {
 	}
 }
 
-func writeFile(t *testing.T, file, text string) {
-	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+func TestNodeServesUntilItIsStopped(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx, stop := context.WithTimeout(t.Context(), deadlinetest.Scale(deadlinetest.DefaultLimit))
+	defer stop()
+	out, outWriter := io.Pipe()
+	var stderr bytes.Buffer
+	p := newTestProgram(outWriter, &stderr, nil)
+	ended := make(chan int, 1)
+	go func() {
+		ended <- p.Run(ctx, []string{"lieudit", "node", "--data", filepath.Join(dir, "log"), "--listen", "127.0.0.1:0"})
+		outWriter.Close()
+	}()
+	line := make([]byte, 4096)
+	n, _ := out.Read(line)
+	if got := string(line[:n]); !strings.Contains(got, "esdb://127.0.0.1:") {
+		t.Fatalf("it said %q\n%s", got, stderr.String())
+	}
+	code, _, second := runCommand(t, nil, "lieudit node --listen 127.0.0.1:0 --data "+filepath.Join(dir, "log"))
+	if code != 1 || !strings.Contains(second, "process") {
+		t.Errorf("a second node on the folder: exit %d, %q", code, second)
+	}
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit %d after being stopped: %s", code, stderr.String())
+	}
+}
+
+// TestRewrapTakesKeysFromFilesOrTheEnvironment, on the vault of a data folder that no service holds.
+func TestRewrapTakesKeysFromFilesOrTheEnvironment(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	one, two := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
+	inFile := filepath.Join(data, "new-key")
+	writeFile(t, inFile, base64.StdEncoding.EncodeToString(one)+"\n")
+	path := filepath.Join(data, "vault.db")
+	want := readDataKey(t, path, nil, true)
+	for _, step := range []struct {
+		args string
+		env  map[string]string
+		to   []byte
+	}{
+		{"--new-vault-key-file " + inFile, nil, one},
+		{"--vault-key-file " + inFile, map[string]string{"LIEUDIT_NEW_VAULT_KEY": base64.StdEncoding.EncodeToString(two)}, two},
+	} {
+		code, out, stderr := runCommand(t, step.env, "lieudit vault rewrap --data "+data+" "+step.args)
+		if code != 0 || !strings.Contains(out, "1 keys are wrapped") {
+			t.Fatalf("%s: exit %d, %q, %q", step.args, code, out, stderr)
+		}
+		if got := readDataKey(t, path, step.to, false); !bytes.Equal(got, want) {
+			t.Errorf("%s: the key is %x now, want %x", step.args, got, want)
+		}
+	}
+	held, err := dirlock.Acquire(data, time.Now())
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer held.Close()
+	if code, _, stderr := runCommand(t, nil, "lieudit vault rewrap --data "+data+" --new-vault-key-file "+inFile); code != 1 || !strings.Contains(stderr, "is held by process") {
+		t.Errorf("while a service runs: exit %d, %q", code, stderr)
+	}
+}
+
+func readDataKey(t *testing.T, path string, master []byte, create bool) []byte {
+	t.Helper()
+	v, err := vault.New(path, master, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	key, err := v.Key(t.Context(), "a", create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }

@@ -15,11 +15,13 @@ import (
 	"lieudit/schemas/plan"
 )
 
+// usageCommand groups the commands on counted requests: /usage and /accounts/{id}/usage of the customer area.
 func (p Program) usageCommand() *cli.Command {
 	return terminal.NewGroup("usage", "What was counted: for an account, for invoices; and whether the log says the same",
 		p.usageShowCommand(), p.usageExportCommand(), p.usageReconcileCommand(), p.usageAdjustCommand())
 }
 
+// usageShowCommand is lieudit usage show: GET /accounts/{id}/usage.
 func (p Program) usageShowCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "show",
@@ -31,7 +33,7 @@ func (p Program) usageShowCommand() *cli.Command {
 			&cli.StringFlag{Name: "period", Usage: "its first `DAY`; the running period when left out"},
 			&cli.StringFlag{Name: "by", Value: "endpoint", Usage: "what to keep apart: `WORDS` out of key, endpoint and day with commas between"},
 		),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			raw, err := s.client.Get(ctx, adminclient.JoinPath("", "accounts", s.Args().First(), "usage"), s.flagQuery("period", "by"))
 			if err != nil {
 				return err
@@ -41,8 +43,8 @@ func (p Program) usageShowCommand() *cli.Command {
 	}
 }
 
-// flagQuery is a query of the flags that were given, or have a default.
-func (s areaSession) flagQuery(flags ...string) url.Values {
+// flagQuery is a query with the values of flags, empty ones left out.
+func (s session) flagQuery(flags ...string) url.Values {
 	query := url.Values{}
 	for _, name := range flags {
 		if value := s.String(name); value != "" {
@@ -52,7 +54,7 @@ func (s areaSession) flagQuery(flags ...string) url.Values {
 	return query
 }
 
-func (s areaSession) printUsage(u body.Usage) error {
+func (s session) printUsage(u body.Usage) error {
 	err := s.PrintFields(
 		"period", s.formatTime(u.Start)+" to "+s.formatTime(u.End),
 		"counts for", u.Agency,
@@ -74,6 +76,7 @@ func (s areaSession) printUsage(u body.Usage) error {
 	return s.PrintTable(t)
 }
 
+// usageExportCommand is lieudit usage export: GET /usage, copied to standard output while it arrives.
 func (p Program) usageExportCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
@@ -88,7 +91,7 @@ func (p Program) usageExportCommand() *cli.Command {
 			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv, json or ndjson; --json is ndjson", Validator: terminal.OneOf("csv", "json", "ndjson")},
 			&cli.BoolFlag{Name: "excel", Usage: "CSV as a French Excel opens it"},
 		),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			query := s.flagQuery("period")
 			query.Set("format", strings.ToLower(s.String("format")))
 			if s.Bool("json") {
@@ -102,10 +105,13 @@ func (p Program) usageExportCommand() *cli.Command {
 	}
 }
 
+// periodsFlag selects the periods of a command that works on all accounts.
 func periodsFlag() cli.Flag {
 	return &cli.StringFlag{Name: "period", Usage: "periods whose first `DAY`, or month as in 2026-11, is this; all when left out"}
 }
 
+// usageReconcileCommand is lieudit usage reconcile: POST /usage:reconcile. It reads the whole log, so the request has
+// no time limit.
 func (p Program) usageReconcileCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "reconcile",
@@ -116,7 +122,7 @@ answered.
   lieudit usage reconcile
   lieudit usage reconcile --period 2026-11`,
 		Flags: p.areaFlags(periodsFlag()),
-		Action: p.areaAction(func(ctx context.Context, s areaSession) error {
+		Action: p.areaAction(func(ctx context.Context, s session) error {
 			raw, err := s.client.WithoutTimeout().Post(ctx, "/usage:reconcile", body.ReconcileUsage{Period: s.String("period")})
 			if err != nil {
 				return err
@@ -126,8 +132,8 @@ answered.
 	}
 }
 
-// printReconciliation prints how the log and what is billed compare. That they differ is an error.
-func (s areaSession) printReconciliation(raw json.RawMessage) error {
+// printReconciliation prints the comparison of the log with what is billed. Any difference is an error: exit code 1.
+func (s session) printReconciliation(raw json.RawMessage) error {
 	var r body.Reconciliation
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
@@ -139,7 +145,7 @@ func (s areaSession) printReconciliation(raw json.RawMessage) error {
 	return err
 }
 
-func (s areaSession) printComparison(r body.Reconciliation) error {
+func (s session) printComparison(r body.Reconciliation) error {
 	if err := s.PrintLine("%d periods, %d lines, %d requests on the log; %d differences", r.Periods, r.Lines, r.Requests, len(r.Differences)); err != nil {
 		return err
 	}
@@ -155,8 +161,8 @@ func (s areaSession) printComparison(r body.Reconciliation) error {
 	return s.printUnanswered(r.Unanswered)
 }
 
-// printUnanswered tells what may have been billed and not answered.
-func (s areaSession) printUnanswered(all []body.Unanswered) error {
+// printUnanswered prints the last counted requests of instances that were killed: billed, and perhaps not answered.
+func (s session) printUnanswered(all []body.Unanswered) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -176,9 +182,53 @@ func (s areaSession) printUnanswered(all []body.Unanswered) error {
 	return s.PrintTable(t)
 }
 
+// formatDay is a day, "" for none.
 func formatDay(d plan.Date) string {
 	if d == (plan.Date{}) {
 		return ""
 	}
 	return d.String()
+}
+
+// usageAdjustCommand is lieudit usage adjust: POST /usage:adjust.
+func (p Program) usageAdjustCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "adjust",
+		Usage:     "Correct a line of a closed period, for good",
+		ArgsUsage: "CONTRACT",
+		Description: `What the period was closed with stays; who corrected it and why is on the log.
+
+  lieudit usage adjust mende --requests=-12 --period 2026-10-21 --day 2026-10-30 --key KEY --endpoint "GET /me" --reason "outage of 30 October"`,
+		Flags: p.areaFlags(
+			&cli.Int64Flag{Name: "requests", Required: true, Usage: "`HOW MANY` more, or with a minus less"},
+			&cli.StringFlag{Name: "period", Required: true, Usage: "first `DAY` of the period"},
+			&cli.StringFlag{Name: "day", Required: true, Usage: "`DAY` of the line"},
+			&cli.StringFlag{Name: "key", Required: true, Usage: "`ID` of the key"},
+			&cli.StringFlag{Name: "endpoint", Required: true, Usage: "`ENDPOINT`, such as GET /me"},
+			&cli.StringFlag{Name: "account", Usage: "`ID` of the sub-client, where the contract is an agency's"},
+			&cli.StringFlag{Name: "reason", Required: true, Usage: "`WHY`, for the audit trail"},
+		),
+		Action: p.areaAction(adjustUsage),
+	}
+}
+
+// adjustUsage sends POST /usage:adjust and prints the line as it is billed now.
+func adjustUsage(ctx context.Context, s session) error {
+	request := body.AdjustUsage{
+		Contract: s.Args().First(), Account: s.String("account"), Key: s.String("key"), Endpoint: s.String("endpoint"),
+		Requests: s.Int64("requests"), Reason: s.String("reason"),
+	}
+	for name, day := range map[string]*plan.Date{"period": &request.Period, "day": &request.Day} {
+		var err error
+		if *day, err = plan.ParseDate(s.String(name)); err != nil {
+			return terminal.NewUsageError(s.Command, "--%s: %v", name, err)
+		}
+	}
+	raw, err := s.client.Post(ctx, "/usage:adjust", request)
+	if err != nil {
+		return err
+	}
+	return printOne(s, raw, func(l body.BilledLine) error {
+		return s.PrintLine("%s, %s, %s, %s: %d requests", terminal.SanitizeText(l.Account), l.Day, terminal.SanitizeText(l.Key), terminal.SanitizeText(l.Endpoint), l.Requests)
+	})
 }

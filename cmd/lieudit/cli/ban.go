@@ -1,0 +1,342 @@
+package cli
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/lieudit/vintages"
+	"lieudit/cmd/terminal"
+	"lieudit/eventstore/dirlock"
+	"lieudit/queries/address/ban"
+	"lieudit/queries/address/commune"
+	"lieudit/queries/address/specimen"
+	"lieudit/queries/address/vintage"
+)
+
+// banCommand groups the commands on the vintages of a data folder. They need no running service; one that runs on the folder
+// takes an import over.
+func (p Program) banCommand() *cli.Command {
+	return terminal.NewGroup("ban", "The address base: import a vintage, see what is served, invent one", p.banImportCommand(), p.banStatusCommand(), p.banGenerateCommand())
+}
+
+// banImportCommand is lieudit ban import: vintages.Import on the data folder.
+func (p Program) banImportCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "import",
+		Usage:     "Build a vintage of the address base from its official files and serve it",
+		ArgsUsage: "FILE|URL...",
+		Description: `The files are the CSV of the Base Adresse Nationale, plain or gzip, of France or of departments, and the files of
+lieux-dits. All of them together are the new vintage. A running service takes it over without a pause; if
+anything fails, it stays with the one before. Bad rows are left out, counted, and the first of them named.
+
+  lieudit ban import adresses-48.csv.gz lieux-dits-48-beta.csv.gz
+  lieudit ban import https://adresse.data.gouv.fr/data/ban/adresses/latest/csv/adresses-france.csv.gz
+
+A finished vintage of another instance (lieudit ban status names its file) is taken over as it is:
+
+  lieudit ban import https://files.example.org/2026-11.vintage --sha256 SUM`,
+		Flags: []cli.Flag{
+			p.dataFlag(),
+			&cli.StringFlag{Name: "millesime", Usage: "`DATE` of the data; else a date in a file's name, else a file's own", Validator: validateDate},
+			&cli.StringFlag{Name: "sha256", Usage: "`SUM` of a finished vintage (lieudit ban status --sha256)"},
+			&cli.BoolFlag{Name: "fresh", Usage: "carry no id_ban over from the current vintage"},
+			&cli.BoolFlag{Name: "json", Usage: "print the result as JSON"},
+		},
+		Action: p.importVintage,
+	}
+}
+
+func validateDate(text string) error {
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		return errors.New("it is a date such as 2026-11-21")
+	}
+	return nil
+}
+
+// takeoverTimeout is how long a running service may take to verify and open a vintage.
+const takeoverTimeout = time.Minute
+
+// importVintage imports the sources at low priority, and returns when a running service answers from the new vintage.
+
+func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) {
+	sources, err := vintages.OpenSources(ctx, c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sources.Close()) }()
+	if p.LowerPriority != nil {
+		p.LowerPriority() // a service on this machine goes first
+	}
+	bar := p.NewProgressBar()
+	i := vintages.Import{
+		Folder: vintages.FolderIn(c.String("data")), Sources: sources, Millesime: c.String("millesime"), SHA256: c.String("sha256"),
+		Fresh: c.Bool("fresh"), Now: time.Now(), Progress: newImportProgress(bar, sources),
+	}
+	if i.Millesime == "" {
+		i.Millesime = sources.Millesime()
+	}
+	name, s, err := i.Run(ctx)
+	bar.Clear()
+	if err != nil {
+		return explainImportError(err)
+	}
+	waitCtx, cancel := context.WithTimeout(ctx, takeoverTimeout)
+	defer cancel()
+	served, err := i.AwaitServed(waitCtx, name)
+	if err != nil {
+		return err
+	}
+	return p.printImport(c, importResult{name, s, &sources.Report, served})
+}
+
+// newImportProgress shows in a bar how much of the files is read, then how many addresses are built.
+func newImportProgress(b *terminal.ProgressBar, s *vintages.Sources) func(string, int, int) {
+	return func(stage string, done, total int) {
+		switch stage {
+		case "read":
+			b.Update(fmt.Sprintf("reading, %s rows", terminal.GroupThousands(done)), s.BytesRead.Load(), s.TotalBytes)
+		default:
+			b.Update(fmt.Sprintf("building, %s of %s addresses", terminal.GroupThousands(done), terminal.GroupThousands(max(s.Report.Good, done))), int64(done), int64(s.Report.Good))
+		}
+	}
+}
+
+// explainImportError adds to an error of an import what can be done about it.
+func explainImportError(err error) error {
+	if _, ok := errors.AsType[*vintages.UnreadableCurrentError](err); ok {
+		return fmt.Errorf("%w\nto replace it all the same: --fresh", err)
+	}
+	if held, ok := errors.AsType[*dirlock.HeldError](err); ok {
+		return fmt.Errorf("another import is at work: %w", held)
+	}
+	if sum, ok := errors.AsType[*vintages.ChecksumError](err); ok && sum.Want == "" {
+		return errors.New("a finished vintage is imported with its SHA-256: --sha256 SUM (lieudit ban status --sha256 prints it where it was built)")
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return errors.New("the disk is full: while a vintage is built it takes some 200 bytes a row beside the current one; nothing was changed")
+	}
+	return err
+}
+
+// importResult is the result of an import.
+type importResult struct {
+	name string
+	vintage.Summary
+	report   *ban.Report
+	isServed bool
+}
+
+func (p Program) printImport(c *cli.Command, r importResult) error {
+	if c.Bool("json") {
+		return p.PrintJSON(r.jsonBody())
+	}
+	err := p.PrintFields("millésime", r.Millesime, "addresses", terminal.GroupThousands(r.Addresses), "streets", terminal.GroupThousands(r.Streets), "lieux-dits", terminal.GroupThousands(r.Localities),
+		"communes", terminal.GroupThousands(r.Communes), "size", terminal.FormatBytes(r.Bytes), "invented", syntheticNotice(r.Synthetic),
+		"id_ban kept", terminal.EmptyIf(r.Inherited == 0, terminal.GroupThousands(r.Inherited)+" of addresses whose id has changed"),
+		"repeated ids", terminal.EmptyIf(r.Duplicates == 0, terminal.GroupThousands(r.Duplicates)+" rows left out"),
+		"mended", terminal.EmptyIf(r.report.Mended == 0, terminal.GroupThousands(r.report.Mended)+" rows whose letters were encoded twice"), "left out", r.describeBadRows())
+	if err != nil {
+		return err
+	}
+	for _, bad := range r.report.First {
+		if err := p.PrintLine("  %s", terminal.SanitizeText(bad.String())); err != nil {
+			return err
+		}
+	}
+	if r.isServed {
+		return p.PrintLine("The running service answers from it.")
+	}
+	return p.PrintLine("No service runs on this data folder; the next one answers from it.")
+}
+
+// describeBadRows says how many rows were left out, and why.
+func (r importResult) describeBadRows() string {
+	var why []string
+	for fault, n := range r.report.Faults {
+		why = append(why, fmt.Sprintf("%s %s", terminal.GroupThousands(n), fault))
+	}
+	if why == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s bad rows (%s)", terminal.GroupThousands(r.report.Bad()), strings.Join(why, ", "))
+}
+
+func (r importResult) jsonBody() any {
+	return struct {
+		Name string `json:"nom"`
+		vintage.Meta
+		Bytes      int64     `json:"octets"`
+		Inherited  int       `json:"id_ban_repris"`
+		Duplicates int       `json:"doublons"`
+		Mended     int       `json:"lignes_reparees"`
+		Bad        int       `json:"lignes_ecartees"`
+		First      []ban.Bad `json:"premieres,omitempty"`
+		Served     bool      `json:"servi"`
+	}{r.name, r.Meta, r.Bytes, r.Inherited, r.Duplicates, r.report.Mended, r.report.Bad(), slices.Clip(r.report.First), r.isServed}
+}
+
+// banStatusCommand is lieudit ban status: reads the data folder, whether a service runs or not.
+func (p Program) banStatusCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "status",
+		Usage: "Show the current vintage: millésime, counts, size, age",
+		Flags: []cli.Flag{
+			p.dataFlag(),
+			&cli.BoolFlag{Name: "sha256", Usage: "reckon the file's SHA-256 too, by which another instance imports it"},
+			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
+		},
+		Action: p.printVintageStatus,
+	}
+}
+
+// vintageStatus is the current vintage of a data folder, as --json prints it.
+type vintageStatus struct {
+	File string `json:"fichier"`
+	vintage.Meta
+	Bytes      int64     `json:"octets"`
+	ImportedAt time.Time `json:"importe_le"`
+	SHA256     string    `json:"sha256,omitempty"`
+	Running    bool      `json:"service"`
+	Served     bool      `json:"servi"`
+}
+
+var errNoVintage = errors.New("there is no vintage in this data folder yet: lieudit ban import FILE")
+
+func (p Program) printVintageStatus(_ context.Context, c *cli.Command) error {
+	folder := vintages.FolderIn(c.String("data"))
+	name, err := folder.Current()
+	if err == nil && name == "" {
+		err = errNoVintage
+		if lost := folder.CheckLost(); lost != nil {
+			err = lost
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s, err := readVintageStatus(folder, name)
+	if err != nil {
+		return err
+	}
+	if c.Bool("sha256") {
+		if s.SHA256, err = folder.Checksum(name); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		return p.PrintJSON(s)
+	}
+	return p.PrintFields("millésime", s.Millesime, "addresses", terminal.GroupThousands(s.Addresses), "streets", terminal.GroupThousands(s.Streets), "lieux-dits", terminal.GroupThousands(s.Localities),
+		"communes", terminal.GroupThousands(s.Communes), "invented", syntheticNotice(s.Synthetic), "size", terminal.FormatBytes(s.Bytes),
+		"imported", fmt.Sprintf("%s, %s ago", p.formatTime(s.ImportedAt), terminal.FormatAge(time.Since(s.ImportedAt))),
+		"served", s.describeService(), "file", s.File, "sha256", s.SHA256)
+}
+
+func readVintageStatus(folder vintages.Folder, name string) (s vintageStatus, err error) {
+	v, err := folder.Open(name)
+	if err != nil {
+		return s, err
+	}
+	s = vintageStatus{File: folder.Path(name), Meta: v.Meta, Bytes: v.Size(), ImportedAt: v.Modified().UTC()}
+	served, running, err := folder.ServedVintage()
+	s.Running, s.Served = running, running && served == name
+	return s, errors.Join(err, v.Close())
+}
+
+func (s vintageStatus) describeService() string {
+	switch {
+	case s.Served:
+		return "by the running service"
+	case s.Running:
+		return "not yet: the running service answers from another"
+	}
+	return "no service runs on this data folder"
+}
+
+// syntheticNotice says that addresses are invented; "" when they are not.
+func syntheticNotice(synthetic bool) string {
+	return terminal.EmptyIf(!synthetic, "SYNTHETIC: streets and numbers that exist nowhere")
+}
+
+// banGenerateCommand is lieudit ban generate: invented addresses of package specimen.
+func (p Program) banGenerateCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "generate",
+		Usage: "Write invented addresses in the official format, for tests and measurements",
+		Description: `Communes and postcodes are real, streets, numbers and lieux-dits are not; every row says so and the service
+shows it. The same count and seed give the same bytes.
+
+  lieudit ban generate --addresses 100000 --out specimen.csv.gz
+  lieudit ban generate --addresses 26000000 --seed 7 --out - | gzip >france.csv.gz`,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "addresses", Value: 100_000, Usage: "`HOW MANY` rows", Validator: terminal.AtLeastOne},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides what is invented"},
+			&cli.StringFlag{Name: "out", Required: true, Usage: "`FILE`, compressed when it ends in .gz; - for standard output", TakesFile: true},
+		},
+		Action: p.generateAddresses,
+	}
+}
+
+// generateAddresses writes invented addresses. The same number and seed give the same bytes.
+func (p Program) generateAddresses(ctx context.Context, c *cli.Command) (err error) {
+	communes, err := commune.Load()
+	if err != nil {
+		return err
+	}
+	out, err := p.openOutput(c.String("out"))
+	if err != nil {
+		return err
+	}
+	total, bar := c.Int("addresses"), p.NewProgressBar()
+	err = specimen.Write(ctx, out, communes, specimen.Order{Addresses: total, Seed: c.Uint64("seed"), Progress: func(rows int) {
+		bar.Update(fmt.Sprintf("%s of %s rows", terminal.GroupThousands(rows), terminal.GroupThousands(total)), int64(rows), int64(total))
+	}})
+	bar.Clear()
+	return out.finish(err)
+}
+
+// outputFile is a destination of a command's output.
+type outputFile struct {
+	io.Writer
+	finish func(error) error // ends it, with the error of writing; called once
+}
+
+// openOutput opens a file for output: standard output where the name is "-", compressed where it ends in .gz.
+func (p Program) openOutput(name string) (*outputFile, error) {
+	if name == "-" {
+		return &outputFile{p.Out, func(err error) error { return err }}, nil
+	}
+	file, err := createWhole(name)
+	if err != nil || !strings.HasSuffix(name, ".gz") {
+		return file, err
+	}
+	compressed := gzip.NewWriter(file)
+	return &outputFile{compressed, func(err error) error { return file.finish(errors.Join(err, compressed.Close())) }}, nil
+}
+
+// createWhole creates a file that appears under its name when finish succeeds, and leaves nothing behind otherwise.
+func createWhole(name string) (*outputFile, error) {
+	file, err := os.Create(name + ".part")
+	if err != nil {
+		return nil, err
+	}
+	return &outputFile{file, func(err error) error {
+		if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+			err = os.Rename(file.Name(), name)
+		}
+		if err != nil {
+			os.Remove(file.Name()) // the first error is the one to report
+		}
+		return err
+	}}, nil
+}

@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/cmd/terminal"
+)
+
+// session is one command that works with a running service: the command with its flags and arguments, and a client of the
+// listener it works with. areaAction and apiAction open one.
+type session struct {
+	*cli.Command
+	Program
+	client *adminclient.Client
+}
+
+// areaAction makes a command of work with the customer area.
+func (p Program) areaAction(action func(context.Context, session) error) cli.ActionFunc {
+	return func(ctx context.Context, c *cli.Command) error {
+		secret, err := p.readAreaToken(c)
+		if err != nil {
+			return err
+		}
+		client, err := adminclient.New(c.String("area"), secret)
+		if err != nil {
+			return terminal.NewUsageError(c, "--area: %v", err)
+		}
+		return areaAdvice().addTo(action(ctx, session{c, p, client}))
+	}
+}
+
+// apiAction makes a command of work with the API. Its requests have no time limit: imports and exports may be large.
+func (p Program) apiAction(action func(context.Context, session) error) cli.ActionFunc {
+	return func(ctx context.Context, c *cli.Command) error {
+		key, err := p.readAPIKey(c)
+		if err != nil {
+			return err
+		}
+		client, err := adminclient.NewAPI(c.String("url"), key)
+		if err != nil {
+			return terminal.NewUsageError(c, "--url: %v", err)
+		}
+		return apiAdvice().addTo(action(ctx, session{c, p, client.WithoutTimeout()}))
+	}
+}
+
+// areaFlags are a command's own flags and then those of every command that works with the customer area.
+func (p Program) areaFlags(commandFlags ...cli.Flag) []cli.Flag {
+	area := p.StringFlag("area", "http://127.0.0.1:8081", "`URL` of the customer area")
+	file := p.StringFlag("token-file", "", "`FILE` with the customer-area token, - for standard input; else LIEUDIT_TOKEN holds it")
+	file.DefaultText, file.TakesFile = "operator-token in ./lieudit-data or $LIEUDIT_DATA", true
+	return append(commandFlags, area, file, &cli.BoolFlag{Name: "json", Usage: "print the API's own JSON; of lists, one line each"})
+}
+
+// apiFlags are a command's own flags among those of every command that works with the API.
+func (p Program) apiFlags(commandFlags ...cli.Flag) []cli.Flag {
+	file := p.StringFlag("key-file", "", "`FILE` with the secret key, - for standard input")
+	file.TakesFile = true
+	return append([]cli.Flag{&cli.StringFlag{Name: "referential", Aliases: []string{"referentiel"}, Usage: "`CODE` of the referential", Required: true}},
+		append(commandFlags, p.StringFlag("url", "http://127.0.0.1:8080", "`URL` of the API"), file,
+			&cli.StringFlag{Name: "key", Usage: "secret `KEY`; other programs can see it here: LIEUDIT_KEY or --key-file keep it"},
+			&cli.BoolFlag{Name: "json", Usage: "print the API's own JSON"})...)
+}
+
+// readAreaToken returns the customer-area token: of --token-file, else of LIEUDIT_TOKEN, else the one that a service left in
+// its data folder.
+func (p Program) readAreaToken(c *cli.Command) (string, error) {
+	file := c.String("token-file")
+	if text, ok := p.LookupEnv("LIEUDIT_TOKEN"); ok && file == "" && strings.TrimSpace(text) != "" {
+		return strings.TrimSpace(text), nil
+	}
+	if file == "" {
+		folder, ok := p.LookupEnv("LIEUDIT_DATA")
+		if !ok || folder == "" {
+			folder = "./lieudit-data"
+		}
+		file = filepath.Join(folder, "operator-token")
+	}
+	text, err := p.readSecret(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("there is no token in %s: run this where the service keeps its data folder, or name a token with --token-file FILE or LIEUDIT_TOKEN", file)
+	case err != nil:
+		return "", fmt.Errorf("reading the token: %w", err)
+	case text == "":
+		return "", fmt.Errorf("the token file %s is empty: name another with --token-file FILE or LIEUDIT_TOKEN", file)
+	}
+	return text, nil
+}
+
+// readAPIKey returns the secret key: of --key, else of --key-file, else of LIEUDIT_KEY.
+func (p Program) readAPIKey(c *cli.Command) (string, error) {
+	if key := c.String("key"); key != "" {
+		return key, nil
+	}
+	if file := c.String("key-file"); file != "" {
+		key, err := p.readSecret(file)
+		if err == nil && key == "" {
+			err = fmt.Errorf("%s is empty", file)
+		}
+		if err != nil {
+			err = fmt.Errorf("reading the key: %w", err)
+		}
+		return key, err
+	}
+	if key, _ := p.LookupEnv("LIEUDIT_KEY"); strings.TrimSpace(key) != "" {
+		return strings.TrimSpace(key), nil
+	}
+	return "", errors.New("whose sites? name a secret key with LIEUDIT_KEY or --key-file FILE (lieudit key issue ACCOUNT)")
+}
+
+// readSecret reads a token or a key from a file, or from standard input where the file is "-".
+func (p Program) readSecret(file string) (string, error) {
+	if file == "-" {
+		text, err := io.ReadAll(io.LimitReader(p.In, 4096))
+		return strings.TrimSpace(string(text)), err
+	}
+	text, err := os.ReadFile(file)
+	return strings.TrimSpace(string(text)), err
+}
+
+// advice is what people can do about an error of a request, by its cause.
+type advice struct{ unreachable, unauthorized, notFound string }
+
+func areaAdvice() advice {
+	return advice{
+		unreachable:  "is the service running (lieudit serve)? another address: --area URL or LIEUDIT_AREA",
+		unauthorized: "the customer area does not take this token: it is of another service or revoked. Name one with --token-file FILE or LIEUDIT_TOKEN",
+		notFound:     "there is nothing of that name, or there was not yet, or it is not this token's. What there is: lieudit account list, key list ACCOUNT, token list, projections status",
+	}
+}
+
+func apiAdvice() advice {
+	return advice{
+		unreachable:  "is the service running (lieudit serve)? another address: --url URL or LIEUDIT_URL",
+		unauthorized: "the service does not take this key: it is of another service or revoked",
+		notFound:     "there is no such referential: POST /locations/referentiels opens one",
+	}
+}
+
+// addTo adds the advice for an error as a second line, where there is any. The error stays wrapped.
+func (a advice) addTo(err error) error {
+	var unreachable *adminclient.UnreachableError
+	var refused *adminclient.APIError
+	text := ""
+	switch {
+	case errors.As(err, &unreachable):
+		text = a.unreachable
+	case !errors.As(err, &refused):
+	case refused.Status == http.StatusUnauthorized:
+		text = a.unauthorized
+	case refused.Status == http.StatusNotFound:
+		text = a.notFound
+	case refused.Status == http.StatusInternalServerError:
+		text = "the service's own log says why, on the standard error of lieudit serve"
+	}
+	if text == "" {
+		return err
+	}
+	return fmt.Errorf("%w\n%s", err, text)
+}
+
+// printOne prints one resource: with --json as the service sent it, else for people by render.
+func printOne[T any](s session, raw json.RawMessage, render func(T) error) error {
+	if s.Bool("json") {
+		return s.printRawJSON(raw)
+	}
+	var resource T
+	if err := json.Unmarshal(raw, &resource); err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	return render(resource)
+}
+
+// printList reads a list to its end and prints it as printResults does.
+func printList[T any](ctx context.Context, s session, path string, query url.Values, headers []string, row func(T) []string) error {
+	return printResults(s, s.client.List(ctx, path, query), headers, row)
+}
+
+// printResults prints results: with --json each at once as a line, as the service sent it, else all of them as a table.
+func printResults[T any](s session, results iter.Seq2[json.RawMessage, error], headers []string, row func(T) []string) error {
+	t := terminal.Table{headers}
+	for raw, err := range results {
+		if err != nil {
+			return err
+		}
+		err := printOne(s, raw, func(resource T) error {
+			t = append(t, row(resource))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if s.Bool("json") {
+		return nil
+	}
+	return s.PrintTable(t)
+}
+
+// printRawJSON prints JSON on one line and changes nothing else of it.
+func (s session) printRawJSON(raw json.RawMessage) error {
+	var line bytes.Buffer
+	if err := json.Compact(&line, raw); err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	_, err := fmt.Fprintln(s.Out, line.String())
+	return err
+}
