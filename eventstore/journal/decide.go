@@ -3,7 +3,6 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 
 	"github.com/google/uuid"
 
@@ -246,59 +245,39 @@ func (r *recentAppends) hasSameIDs(m recentAppend, ids []uuid.UUID) (same, known
 	return true, true
 }
 
-// idRing keeps the last capacity ids, with a hash table over them. It holds no pointers, so the garbage collector does not
-// walk it.
+// idRing keeps the last capacity ids and finds them by a map. Neither holds pointers, so the garbage collector does not walk
+// them.
 type idRing struct {
-	capacity     uint64 // how many are kept, a power of two
-	seed         maphash.Seed
-	ids          []uuid.UUID // a ring
-	nextInBucket []int32     // by place: 1 + the place of the next id of its bucket, or 0
-	buckets      []int32     // by hash: 1 + the place of the first id of the bucket, or 0
-	added        uint64      // how many ids were ever added
+	capacity uint64
+	ids      []uuid.UUID          // a ring
+	places   map[uuid.UUID]uint32 // the last place of each id in it: an id may stand there twice
+	added    uint64               // how many ids were ever added
 }
 
-func newIDRing(size uint64) *idRing { return &idRing{capacity: size, seed: maphash.MakeSeed()} }
-
-// bucketOf returns the bucket of an id. The hash has a random seed, so that nobody can choose ids that share a bucket.
-func (l *idRing) bucketOf(id uuid.UUID) *int32 {
-	return &l.buckets[maphash.Bytes(l.seed, id[:])%l.capacity]
+func newIDRing(capacity uint64) *idRing {
+	return &idRing{capacity: capacity, places: map[uuid.UUID]uint32{}}
 }
 
 // add stores id in place of the oldest and returns its place in the ring.
 func (l *idRing) add(id uuid.UUID) int {
-	if l.buckets == nil {
-		l.buckets = make([]int32, l.capacity)
-	}
-	at := int(l.added % l.capacity)
-	if at == len(l.ids) {
-		l.ids, l.nextInBucket = append(l.ids, id), append(l.nextInBucket, 0)
+	at := uint32(l.added % l.capacity)
+	if int(at) == len(l.ids) {
+		l.ids = append(l.ids, id)
 	} else {
-		l.unlink(at)
+		if oldest := l.ids[at]; l.places[oldest] == at {
+			delete(l.places, oldest)
+		}
 		l.ids[at] = id
 	}
-	b := l.bucketOf(id)
-	l.nextInBucket[at], *b = *b, int32(at+1)
+	l.places[id] = at
 	l.added++
-	return at
+	return int(at)
 }
 
-// unlink takes the id at a place out of its bucket.
-func (l *idRing) unlink(at int) {
-	p := l.bucketOf(l.ids[at])
-	for *p != int32(at+1) {
-		p = &l.nextInBucket[*p-1]
-	}
-	*p = l.nextInBucket[at]
-}
-
-// indexOf returns the place of id in the ring, negative when it is not there.
+// indexOf returns a place of id in the ring, negative when it is not there.
 func (l *idRing) indexOf(id uuid.UUID) int {
-	if l.buckets == nil {
-		return -1
+	if at, ok := l.places[id]; ok {
+		return int(at)
 	}
-	at := *l.bucketOf(id)
-	for at != 0 && l.ids[at-1] != id {
-		at = l.nextInBucket[at-1]
-	}
-	return int(at) - 1
+	return -1
 }

@@ -294,11 +294,12 @@ func (c *cursor) nextFrame() (frame, error) {
 	}
 	for {
 		f, needed, invalid := parseFrame(c.block, c.pos, c.seed)
+		if f != nil {
+			return c.moveBehind(f)
+		}
 		switch left := uint64(c.end - c.pos); {
 		case invalid != "":
 			return nil, newCorruptError(c.pos, invalid)
-		case f != nil:
-			return c.moveBehind(f)
 		case left < durableMarkSize:
 			return nil, newCorruptError(c.pos, "frame cut short")
 		case uint64(needed) > left:

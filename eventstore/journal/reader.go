@@ -234,11 +234,6 @@ func (r *logReader) forEachEventInSegment(onEvent func(frame) error) error {
 	}
 }
 
-// decodeEvent decodes an event of any stream.
-func (r *logReader) decodeEvent(f frame) eventstore.RecordedEvent {
-	return r.typeNames.decodeEvent(f, r.streamNames.intern(f.stream()))
-}
-
 // translateReadError turns the error of a file that Close has closed under a reader into ErrClosed.
 func (j *Journal) translateReadError(err error) error {
 	if errors.Is(err, os.ErrClosed) && j.isClosed() {
@@ -340,7 +335,8 @@ func (r *signalReader) handleEvent(f frame) error {
 		return r.reportCheckpoint(checkpointBytes)
 	}
 	r.skippedBytes, r.owesCaughtUp = 0, true
-	return r.yieldSignal(eventstore.Signal{Kind: eventstore.EventAppeared, Event: r.decodeEvent(f), Checkpoint: r.checkpoint})
+	e := r.typeNames.decodeEvent(f, r.streamNames.intern(f.stream()))
+	return r.yieldSignal(eventstore.Signal{Kind: eventstore.EventAppeared, Event: e, Checkpoint: r.checkpoint})
 }
 
 // reportCheckpoint yields a CheckpointReached once minBytes of unwanted events were skipped.
@@ -438,7 +434,7 @@ func (s *scan) yieldEventAt(segmentIndex int, pos eventstore.Position) error {
 }
 
 func (s *scan) yieldEvent(f frame) error {
-	if !s.yield(s.decodeEvent(f), nil) {
+	if !s.yield(s.typeNames.decodeEvent(f, s.streamNames.intern(f.stream())), nil) {
 		return errReaderDone
 	}
 	return nil
