@@ -16,7 +16,7 @@ import (
 	"lieudit/cmd/bench/metering"
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/terminal"
-	"lieudit/schemas/deadlinetest"
+	"lieudit/eventstore/deadlinetest"
 )
 
 // asProgramVariable makes the test binary be the program, for the tests and for the processes that it starts.

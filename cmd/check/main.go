@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"lieudit/schemas/deadlinetest"
+	"lieudit/eventstore/deadlinetest"
 )
 
 // busyFactor multiplies the time limits of tests on a busy machine.

@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/schemas/body"
-	"lieudit/schemas/deadlinetest"
 )
 
 // exhaustQuota sends requests with the keys in turn until all are refused, and returns how many were served.

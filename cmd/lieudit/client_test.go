@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/schemas/deadlinetest"
+	"lieudit/eventstore/deadlinetest"
 )
 
 // request is one HTTP request of a test.

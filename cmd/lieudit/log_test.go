@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/eventstore/waitlimit"
-	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/token"
 )
 

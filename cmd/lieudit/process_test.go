@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/schemas/deadlinetest"
+	"lieudit/eventstore/deadlinetest"
 )
 
 // asProgramVariable makes the test binary run as the program.

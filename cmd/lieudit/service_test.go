@@ -19,7 +19,7 @@ import (
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/lieudit/service"
 	"lieudit/cmd/terminal"
-	"lieudit/schemas/deadlinetest"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/schemas/token"
 )
 

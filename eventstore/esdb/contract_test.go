@@ -14,11 +14,11 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/journal"
 	"lieudit/eventstore/node"
 	"lieudit/eventstore/storetest"
-	"lieudit/schemas/deadlinetest"
 )
 
 // nodeStore is a store over a node over a journal, which can be restarted.

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/feed"
-	"lieudit/schemas/deadlinetest"
 )
 
 // bubble runs a test in simulated time: what must not happen within a time is tested without waiting for it.

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/journal"
-	"lieudit/schemas/deadlinetest"
 )
 
 const smallSegmentSize = 16 << 10

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
-	"lieudit/schemas/deadlinetest"
+	"lieudit/eventstore/deadlinetest"
 )
 
 // gatedFS is a folder whose syncs wait until the test gives each its outcome.

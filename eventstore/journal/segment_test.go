@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/journal"
-	"lieudit/schemas/deadlinetest"
 )
 
 // Were the two indexes not changed in one step, a stream would be in neither for an instant when its segment is full.

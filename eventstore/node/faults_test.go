@@ -22,8 +22,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/node"
-	"lieudit/schemas/deadlinetest"
 )
 
 func TestWhatIsAskedInASilenceIsAnsweredAfterItOnTheSameConnection(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/sqldb/sqldbtest"
-	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/table"
 )
 

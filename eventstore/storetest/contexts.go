@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
-	"lieudit/schemas/deadlinetest"
+	"lieudit/eventstore/deadlinetest"
 )
 
 // cancelLimit is how long a call may take to notice the end of its context on a machine that is busy with other tests.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"lieudit/eventstore"
-	"lieudit/schemas/deadlinetest"
+	"lieudit/eventstore/deadlinetest"
 )
 
 // Options says what can be done with an implementation beyond the calls of a Store.

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/sqldb/sqldbtest"
 	"lieudit/eventstore/vault"
-	"lieudit/schemas/deadlinetest"
 )
 
 func TestADestroyedKeyIsInNoFile(t *testing.T) {

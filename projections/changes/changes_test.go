@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/projections/changes"
 	"lieudit/projections/projector/projectortest"
-	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 )
 

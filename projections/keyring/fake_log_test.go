@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"lieudit/eventstore"
-	"lieudit/schemas/deadlinetest"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/schemas/event"
 )
 

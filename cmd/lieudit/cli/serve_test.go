@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/dirlock"
 	"lieudit/eventstore/vault"
-	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/token"
 )
 

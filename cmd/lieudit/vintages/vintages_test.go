@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/dirlock"
 	"lieudit/queries/address/vintage"
-	"lieudit/schemas/deadlinetest"
 )
 
 const addressCSV = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n48095_a_00003;3;;Rue Basse;48000;48095;Mende;3.5;44.5\n"

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/sqldb"
-	"lieudit/schemas/deadlinetest"
 )
 
 // envVariable names the Postgres server in which tests may create databases of their own.

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/sqldb"
 	"lieudit/projections/projector"
-	"lieudit/schemas/deadlinetest"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 )

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"lieudit/schemas/deadlinetest"
+	"lieudit/eventstore/deadlinetest"
 )
 
 func TestLimitIsMultipliedByTheVariableAlone(t *testing.T) {
