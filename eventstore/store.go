@@ -1,6 +1,6 @@
 // Package eventstore is the contract of the event log: streams of events that are appended with an expected revision and
-// read back in one total order. The logs themselves are in journal (a folder) and esdb (EventStoreDB); storetest holds each
-// of them to every sentence of Store.
+// read back in one total order. The logs themselves are in journal (a folder) and esdb (EventStoreDB, or a node, which shares
+// a journal over the same protocol); storetest holds each of them to every sentence of Store.
 //
 //	event.Event ──Codec.Encode──► ProposedEvent ──Store.Append──► stream
 //	                  │ Vault: data keys                            │
@@ -9,7 +9,8 @@
 //	                                             Store.Subscribe
 //
 // The Codec seals personal texts with data keys from the Vault, which is outside the log. What follows from the bytes on the
-// log alone needs no vault: ReadStagedEvents, VoidedRevision and ValidateEvent.
+// log alone needs no vault: ReadStagedEvents, VoidedRevision and ValidateEvent. AppendUntilKnown sends an append whose outcome
+// is unknown again, until it is known.
 package eventstore
 
 import (

@@ -1,8 +1,9 @@
-// Package throttle limits how fast each client sends requests: so many a second, and bursts of so many. Its constraint is
-// memory: it keeps one instant for each client that is ahead of the pace, and nothing for the others. A request calls
-// ParseClient, then Allow.
+// Package throttle limits how fast requests with publishable keys arrive: 20 a second, and bursts of 100, for each IP
+// address with each key. Anybody can read a publishable key in a web page, so that the account's quota alone would not stop a
+// single visitor. A request calls ParseClient, then Allow. The constraint is memory: there is one instant for each client that
+// is above the rate, and nothing for the others.
 //
-// x/time/rate has no limiter with keys. A map of its limiters would need the same sweep of idle clients, at several times
+// x/time/rate has no limiter for many clients. A map of its limiters would need the same sweep of idle clients, at several times
 // the memory for each.
 package throttle
 
