@@ -13,6 +13,7 @@ import (
 	"lieudit/commands"
 	"lieudit/commands/access"
 	"lieudit/commands/account"
+	"lieudit/projections/keyring"
 	accessschemas "lieudit/schemas/access"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
@@ -20,11 +21,13 @@ import (
 )
 
 // firstStart writes the first events of a new log: the operator's token and the demo account. Of several instances that
-// start at once one writes them; the others find them written.
+// start at once one writes them; the others find them written. A token or key is shown once this instance's key ring holds
+// it, so that the first request with it is not refused.
 type firstStart struct {
 	Config
 	accounts *account.Accounts
 	tokens   *access.Tokens
+	keyRing  *keyring.Ring
 }
 
 // systemMetadata names the author of these events.
@@ -54,10 +57,13 @@ func (f firstStart) issueOperatorToken(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("operator token: %w", err)
 	}
-	_, err = f.tokens.Claim(ctx, systemMetadata, access.FirstTokenID, secret, access.TokenRequest{Role: accessschemas.RoleOperator, Label: "first operator"})
+	issued, err := f.tokens.Claim(ctx, systemMetadata, access.FirstTokenID, secret, access.TokenRequest{Role: accessschemas.RoleOperator, Label: "first operator"})
 	if errors.Is(err, access.ErrAlreadyIssued) {
 		fmt.Fprintf(f.Out, "The first operator token was made elsewhere: ask its holder for one (lieudit token issue).\n")
 		return os.Remove(draft)
+	}
+	if err == nil {
+		err = f.keyRing.AwaitPosition(ctx, issued.Position)
 	}
 	if err != nil {
 		return fmt.Errorf("operator token: %w", err)
@@ -92,6 +98,9 @@ func (f firstStart) openDemoAccount(ctx context.Context) (string, error) {
 	if errors.Is(err, refusal.AccountExists) {
 		return "", nil
 	}
+	if err == nil {
+		err = f.keyRing.AwaitPosition(ctx, opened.Position)
+	}
 	if err != nil {
 		return "", fmt.Errorf("demo account: %w", err)
 	}
@@ -101,7 +110,7 @@ func (f firstStart) openDemoAccount(ctx context.Context) (string, error) {
 // writeFirstStart writes the first events as soon as the log can be written, and prints the demo key. It tries until
 // ctx ends, with pauses that grow from 100 ms to 5 s.
 func (s *service) writeFirstStart(ctx context.Context) error {
-	f, hasWarned := firstStart{s.Config, s.accounts, s.tokens}, false
+	f, hasWarned := firstStart{s.Config, s.accounts, s.tokens, s.keyRing}, false
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		key, err := f.writeEvents(ctx)
 		if err == nil {
