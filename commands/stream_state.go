@@ -13,11 +13,12 @@ import (
 	"lieudit/eventstore"
 )
 
-// streamState is the state of one stream up to a revision. One command at a time works on it: whoever holds turn.
+// streamState is the state of one stream up to a revision. One command at a time works on it: the one that
+// holds lock.
 type streamState[S any] struct {
 	id                 string
 	stream             string
-	turn               *semaphore.Weighted // of weight 1: a mutex whose wait ends with a context
+	lock               *semaphore.Weighted // of weight 1: a mutex whose wait ends with a context
 	weight             int                 // as the cache counts it, under the cache's mutex
 	state              S
 	revision           eventstore.Revision
@@ -159,7 +160,7 @@ func (c *stateCache[S]) findOrCreate(id string) *streamState[S] {
 		c.recent.MoveToFront(e)
 		return e.Value.(*streamState[S])
 	}
-	s := &streamState[S]{id: id, stream: c.category + "-" + id, revision: eventstore.NoStream, turn: semaphore.NewWeighted(1)}
+	s := &streamState[S]{id: id, stream: c.category + "-" + id, revision: eventstore.NoStream, lock: semaphore.NewWeighted(1)}
 	c.states[id] = c.recent.PushFront(s)
 	c.setWeight(s, 1)
 	return s

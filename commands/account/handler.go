@@ -45,8 +45,8 @@ type agencyState struct {
 	quota                         int64 // requests a month: what the agency has, or the less that it is about to have
 }
 
-// readAgency reads what another account allows as an agency now. It takes that account's turn for a moment, never both turns at
-// once.
+// readAgency reads what another account allows as an agency now. It locks that account's stream for a moment, and never two
+// streams at once, so two accounts that name each other cannot deadlock.
 func (a *Accounts) readAgency(ctx context.Context, id string) (agencyState, error) {
 	var agency agencyState
 	err := a.handler.View(ctx, id, func(s *State) {

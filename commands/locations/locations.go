@@ -11,7 +11,7 @@
 //	                         stager.buildResult ──> SitesChanged, or SyncStaged… on a stream of their own and SyncCommitted
 //	                         readSite, readOutcome ──> what the caller is shown, read back from the log
 //
-// Geocoding is slow, so it is done before the stream's turn is taken. The decision repeats the classification on the state
+// Geocoding is slow, so it is done before the stream's lock is taken. The decision repeats the classification on the state
 // that it gets, and geocodes only the rows that became necessary meanwhile.
 package locations
 
@@ -26,7 +26,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Plans returns the plan that limits an account now. It is read before a command's turn on the stream: a change of plan that is
+// Plans returns the plan that limits an account now. It is read before a command locks the stream: a change of plan that is
 // made meanwhile limits the next command.
 type Plans interface {
 	PlanOf(ctx context.Context, account string) (plan.Plan, error)

@@ -46,7 +46,7 @@ func (l *Locations) PatchSite(ctx context.Context, account string, meta commands
 }
 
 // tryPatchSite patches the version of the site that it reads, and fails with errVersionChanged if the decision finds another.
-// edit runs outside the stream's turn: it may take its time.
+// edit runs without the stream's lock, so it may be slow.
 func (l *Locations) tryPatchSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string, edit func(locations.Content) (locations.Content, error)) (eventstore.Position, error) {
 	state, err := l.viewSite(ctx, account, func(s *State) (siteState, error) {
 		_, state, err := s.findWritableSite(code, externalID)

@@ -15,7 +15,7 @@ import (
 // the decision may see a later state than the one that the batch was prepared on.
 type wantedSite struct {
 	Row
-	sum             locations.ContentHash
+	hash            locations.ContentHash
 	asGiven         preparedContent // the content as the customer gave it
 	withoutPosition preparedContent // the content without its position, if that is only the geocoded one that we showed
 
@@ -31,7 +31,7 @@ func (w *wantedSite) prepare(ctx context.Context, geocoder Geocoder) error {
 	if w.chosen == nil || w.chosen.isPrepared {
 		return nil
 	}
-	return w.chosen.prepare(ctx, geocoder, w.sum)
+	return w.chosen.prepare(ctx, geocoder, w.hash)
 }
 
 // preparedContent is a content and, once isPrepared, what the log would keep of it.
@@ -51,7 +51,7 @@ func newWantedSite(r Row) *wantedSite {
 	if a := withoutPosition.Address; a != nil && *a != (locations.SiteAddress{}) {
 		withoutPosition.IDBan = "" // without an address the BAN id is kept: it is all that a position can be found by
 	}
-	return &wantedSite{Row: r, sum: r.Content.Hash(), asGiven: preparedContent{content: r.Content}, withoutPosition: preparedContent{content: withoutPosition}}
+	return &wantedSite{Row: r, hash: r.Content.Hash(), asGiven: preparedContent{content: r.Content}, withoutPosition: preparedContent{content: withoutPosition}}
 }
 
 // classify decides what the row does to a site in a state, or to a site that is not known. The digest of the stored content
@@ -62,7 +62,7 @@ func (w *wantedSite) classify(s siteState, known, keepsInactive bool) {
 		w.operation, w.chosen = event.SiteCreated, &w.asGiven
 		return
 	}
-	switch likeness := s.digest.Compare(w.sum); {
+	switch likeness := s.digest.Compare(w.hash); {
 	case likeness == locations.Same:
 		if w.isGeocodeRetry = s.isUnlocated; w.isGeocodeRetry {
 			w.chosen = &w.asGiven

@@ -111,8 +111,8 @@ func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *write
 	return result.outcome, position, err
 }
 
-// prepareJob geocodes and encodes what the job would write on the state of now, so that the decision need not do so during its
-// turn on the stream. A job that is refused now is refused.
+// prepareJob geocodes and encodes what the job would write on the current state, so that the decision need not do so while it
+// holds the stream's lock. A job that the current state refuses is refused here already.
 func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 	if len(j.rows) == 1 && j.rows[0].Content.OwnPosition() != nil {
 		return nil // there is nothing to geocode: the decision itself is as quick
@@ -135,7 +135,7 @@ func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 type writeJob struct {
 	Batch
 	account, code, action string
-	limit                 plan.Plan     // read before the stream's turn
+	limit                 plan.Plan     // read before the stream is locked
 	keyHash               string        // of IdempotencyKey; "" without one and for a dry run
 	rows                  []*wantedSite // sorted by external id
 	externalIDs           map[string]bool

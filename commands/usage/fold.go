@@ -18,7 +18,7 @@ import (
 )
 
 // activePeriod is this instance's fold of one period's stream, with the requests that wait for it. Only the worker that
-// flushes the period changes the fold, so batches take turns; everybody may read it under mu.
+// flushes the period changes the fold, so batches run one after the other; everybody may read it under mu.
 type activePeriod struct {
 	meter            *Meter
 	stream           string

@@ -93,8 +93,8 @@ func (t Type) KeepsAccess() bool { return t.effect != 0 }
 // for it.
 func (t Type) IsRecordOnly() bool { return t.effect == recordOnly }
 
-// with is the catalog line with an effect.
-func (t Type) with(e effect) Type {
+// withEffect is the catalog line with an effect.
+func (t Type) withEffect(e effect) Type {
 	t.effect = e
 	return t
 }
@@ -161,29 +161,29 @@ var byName = func() map[string]Type {
 var catalog = []Type{
 	define[AccountOpened]("opened the account on plan {plan}"),
 	define[PlanChanged]("changed the plan from {from} to {to} with {quota} requests a month, effective {effective}"),
-	define[AgencyActivated]("activated agency mode").with(keepsAccess),
+	define[AgencyActivated]("activated agency mode").withEffect(keepsAccess),
 	define[AgencyJoined]("joined agency {agency}, effective {effective}"),
 	define[AgencyLeft]("left agency {agency}, effective {effective}"),
 	define[AccountClosed]("closed the account"),
-	define[AccountErased]("erased the account's personal data").with(keepsAccess),
+	define[AccountErased]("erased the account's personal data").withEffect(keepsAccess),
 	define[SecretKeyIssued]("issued secret key {key} ({hint})"),
 	define[PublishableKeyIssued]("issued publishable key {key} ({hint}) for {origins}"),
 	define[KeyRevoked]("revoked key {key} ({hint})"),
 	define[KeyOriginsChanged]("changed the origins of key {key} from {before} to {origins}"),
-	define[AccountActionRefused]("was refused: {action} ({code})").with(recordOnly),
+	define[AccountActionRefused]("was refused: {action} ({code})").withEffect(recordOnly),
 
-	define[AccountEventVoided]("voided event {revision} of the account's stream ({type}), which cannot be used: {why}").with(recordOnly),
+	define[AccountEventVoided]("voided event {revision} of the account's stream ({type}), which cannot be used: {why}").withEffect(recordOnly),
 	define[TokenIssued]("issued {role} token {token} ({hint})"),
 	define[TokenRevoked]("revoked {role} token {token} ({hint})"),
 
-	define[TokenEventVoided]("voided event {revision} of the token's stream ({type}), which cannot be used: {why}").with(recordOnly),
+	define[TokenEventVoided]("voided event {revision} of the token's stream ({type}), which cannot be used: {why}").withEffect(recordOnly),
 	define[ReferentialOpened]("opened referential {code}"),
 	define[ReferentialRenamed]("renamed referential {code} from {before} to {name}"),
 	define[ReferentialArchived]("archived referential {code}"),
 	define[SitesChanged]("wrote sites of {referential} ({action}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
 	define[SyncCommitted]("wrote sites of {referential} ({action}, as staged in {sync}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
-	define[UnchangedWriteRecorded]("was asked to write sites of {referential} ({action}) and had nothing to change").with(recordOnly),
-	define[LocationsEventVoided]("voided event {revision} of the places' stream ({type}), which cannot be used: {why}").with(recordOnly),
+	define[UnchangedWriteRecorded]("was asked to write sites of {referential} ({action}) and had nothing to change").withEffect(recordOnly),
+	define[LocationsEventVoided]("voided event {revision} of the places' stream ({type}), which cannot be used: {why}").withEffect(recordOnly),
 	define[SyncStaged]("staged rows of a sync"),
 
 	define[UsageOpened]("opened the period from {first} of contract {contract} with {cap} requests"),

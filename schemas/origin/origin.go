@@ -63,7 +63,7 @@ func Parse(entry string) (string, error) {
 	if err != nil || !utf8.ValidString(entry) {
 		return refuse("le nom de domaine n'est pas valide")
 	}
-	if reason := hostFault(host, isWildcard); reason != "" {
+	if reason := findHostFault(host, isWildcard); reason != "" {
 		return refuse(reason)
 	}
 	if isWildcard {
@@ -96,8 +96,8 @@ func cutHost(text string) (host, reason string) {
 	return host, ""
 }
 
-// hostFault says, in French, what is wrong with an ASCII host; "" when nothing is.
-func hostFault(host string, isWildcard bool) string {
+// findHostFault says, in French, what is wrong with an ASCII host; "" when nothing is.
+func findHostFault(host string, isWildcard bool) string {
 	labels := strings.Split(host, ".")
 	last := labels[len(labels)-1]
 	switch {

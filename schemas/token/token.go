@@ -26,7 +26,7 @@ const (
 	checkLen  = 6
 	hintLen   = 4
 	biasLimit = 256 - 256%len(alphabet) // random bytes from here on are not used, so that every character is equally likely
-	sumLength = sha256.Size
+	hashLen   = sha256.Size
 )
 
 // base62 is true for the bytes of the alphabet.
@@ -38,7 +38,7 @@ var base62 = func() (in [256]bool) {
 }()
 
 // Hash is the SHA-256 of a whole token. Of a secret token nothing else is stored.
-type Hash [sumLength]byte
+type Hash [hashLen]byte
 
 // Prefixes are the prefixes of the three kinds of token. Validate has the rules for them.
 type Prefixes struct{ Secret, Publishable, Area string }
