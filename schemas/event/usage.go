@@ -43,7 +43,7 @@ type UsageTicked struct {
 	Cap          int64        `json:"cap"`  // of the contract, by then
 }
 
-// UsageCount is a number of requests with one key to one endpoint.
+// UsageCount is a number of requests of one account with one key to one endpoint.
 type UsageCount struct {
 	Account  string `json:"account"`
 	Key      string `json:"key"`
@@ -103,7 +103,8 @@ type UsageAdjusted struct {
 	Requests int64     `json:"requests"` // added; negative when taken away
 }
 
-// InstanceStarted records that an instance of the program may write ticks from now on.
+// InstanceStarted records that an instance of the program may write ticks from now on. An instance is one run of the program,
+// and its wire word is incarnation.
 type InstanceStarted struct {
 	InstanceID string `json:"incarnation"`
 }
