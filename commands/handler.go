@@ -102,6 +102,7 @@ func (h *Handler[S]) acquireState(ctx context.Context, id string) (*streamState[
 	return s, nil
 }
 
+// releaseState notes the new weight of a state, saves its snapshot if one is due, and lets the next command work on it.
 func (h *Handler[S]) releaseState(s *streamState[S]) {
 	h.cache.updateWeight(s, h.aggregate.Weight(&s.state))
 	h.snapshots.saveSnapshot(s)

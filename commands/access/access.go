@@ -5,7 +5,7 @@
 //	Tokens.Issue (a new id) ──> Tokens.Claim (the caller's id) ──> Handler.Handle ──> event.TokenIssued
 //	Tokens.Revoke ──> Handler.Handle ──> event.TokenRevoked
 //
-// The read side (projections/keyring) learns hashes alone from these events: the log never holds a token in clear.
+// The read side (projections/keyring) gets only hashes from these events: the log never holds a token in clear.
 package access
 
 import (

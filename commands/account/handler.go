@@ -27,8 +27,8 @@ func New(store eventstore.Store, codec *eventstore.Codec, tokens token.Prefixes,
 	return &Accounts{commands.NewHandler(Aggregate, store, codec), store, codec, tokens, now}
 }
 
-// handleExisting handles a command on an account that must exist. A closed account exists: the decisions refuse it themselves, so
-// that the refusal is recorded.
+// handleExisting handles a command on an account that must exist. A closed account exists: the decisions refuse it themselves,
+// so that the refusal is recorded.
 func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.Metadata, decide commands.Decision[State]) (eventstore.Position, error) {
 	return a.handler.Handle(ctx, id, meta, func(s *State) commands.Result {
 		if !s.Exists() {
@@ -38,11 +38,12 @@ func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.
 	})
 }
 
-// agencyState is what decisions about a sub-client need of its agency.
+// agencyState is what decisions about a sub-client need of its agency. isActive is false for a closed agency. The zero
+// agencyState is no agency.
 type agencyState struct {
 	exists, isActive, isSubClient bool
 	plan                          plan.Name
-	quota                         int64 // requests a month: what the agency has, or the less that it is about to have
+	quota                         int64 // requests a month: the smaller of its quota now and the one that is scheduled
 }
 
 // readAgency reads what another account allows as an agency now. It locks that account's stream for a moment, and never two
@@ -114,7 +115,7 @@ func (a *Accounts) AgencyOf(ctx context.Context, id string) (parent string, err 
 // logTime returns the time now in UTC, to the microsecond that the log keeps.
 func (a *Accounts) logTime() time.Time { return a.now().UTC().Truncate(time.Microsecond) }
 
-// newID makes an id that nothing else has.
+// newID makes an id that nothing else has. Ids of version 7 sort by the time they were made.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // StateAsOf folds the account's stream up to an instant. It returns the state, with its name in clear, and the last event that
@@ -155,7 +156,8 @@ func (a *Accounts) StateAsOf(ctx context.Context, id string, asOf time.Time) (s 
 }
 
 // QuotaAt returns how many requests a month an account may make at an instant, and the position of the last event of its
-// stream. It fails with ErrUnknownAccount for an account that does not exist.
+// stream. It fails with ErrUnknownAccount for an account that does not exist. It reads with Handle and a decision that changes
+// nothing, because View does not return the position.
 func (a *Accounts) QuotaAt(ctx context.Context, id string, at time.Time) (quota int64, asOf eventstore.Position, err error) {
 	exists := false
 	asOf, err = a.handler.Handle(ctx, id, commands.Metadata{}, func(s *State) commands.Result {

@@ -61,7 +61,7 @@ func (l *Locations) KeepSnapshots(folder string, log *slog.Logger) {
 	l.handler.KeepSnapshots(folder, log)
 }
 
-// Counts are the numbers of active sites and of referentials that are not archived.
+// Counts are the numbers of an account's active sites and of its referentials that are not archived.
 type Counts struct{ Sites, Referentials int }
 
 // CountLocations counts an account's locations, by all that is on the log.

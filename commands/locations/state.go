@@ -49,7 +49,7 @@ type contentRef struct {
 	stagedEvent, row int32
 }
 
-// maxCachedWeight is how many sites all states in memory hold together, at some 170 bytes each.
+// maxCachedWeight is how many sites all states in memory hold together: at some 170 bytes each, about 85 MB.
 const maxCachedWeight = 500_000
 
 // Aggregate describes how streams of locations are folded.
@@ -86,8 +86,8 @@ func Evolve(s *State, rec commands.Record) {
 	}
 }
 
-// applySiteRows applies the rows of one append, one slice for each event that has rows. The sums of the account follow from
-// those of the referential.
+// applySiteRows applies the rows of one append, one slice for each event that has rows. It adds to the sums of the account what
+// the sums of the referential have grown by.
 func (s *State) applySiteRows(rec commands.Record, w event.SiteWriteSummary, staged [][]event.SiteRow) {
 	ref := s.findOrAddReferential(w.Referential, rec.At)
 	sites, active := len(ref.sites), ref.active
@@ -174,6 +174,7 @@ func (s *State) findWritableSite(code, externalID string) (*referentialState, si
 	return ref, state, err
 }
 
+// findSite returns a site, active or not, or ErrUnknownSite.
 func (ref *referentialState) findSite(externalID string) (siteState, error) {
 	state, ok := ref.sites[externalID]
 	if !ok {
@@ -185,14 +186,15 @@ func (ref *referentialState) findSite(externalID string) (siteState, error) {
 // idempotencyWindow is how long a request with an Idempotency-Key gets the answer of the first one again.
 const idempotencyWindow = 24 * time.Hour
 
-// idempotencyCache has the requests with an Idempotency-Key of the stream's last day, by the log's clock. It is part of the state,
-// so every instance gives the same answer.
+// idempotencyCache has the requests with an Idempotency-Key of the stream's last day, by the log's clock. It is part of the
+// state, so every instance gives the same answer.
 type idempotencyCache struct {
 	requests    map[string]answeredRequest // by referential and key
 	oldestFirst []requestAge               // may name a key twice, if it was used again after a day
 }
 
-// answeredRequest is the request that came with a key, and the revision of the event that has its outcome.
+// answeredRequest is the request that came with a key, and the revision of the event that has its outcome. request is
+// event.SiteWriteSummary.RequestHash.
 type answeredRequest struct {
 	action, request string
 	at              time.Time
@@ -229,8 +231,9 @@ func (c *idempotencyCache) insert(age requestAge, request answeredRequest) {
 	c.oldestFirst = append(c.oldestFirst, age)
 }
 
-// findAnswered returns the answer that the same request was given in the last day, if any. It fails with refusal.IdempotencyMismatch if the key
-// came with another request.
+// findAnswered returns the answer that the same request was given in the last day, if any. It fails with
+// refusal.IdempotencyMismatch if the key came with another request. It goes by the clock of this instance: the cache may hold
+// older requests, because remember forgets only when something is written.
 func (c *idempotencyCache) findAnswered(w event.SiteWriteSummary, now time.Time) (answeredRequest, bool, error) {
 	answered, ok := c.requests[requestKey(w.Referential, w.IdempotencyKeyHash)]
 	if w.IdempotencyKeyHash == "" || !ok || now.Sub(answered.at) >= idempotencyWindow {
@@ -242,9 +245,11 @@ func (c *idempotencyCache) findAnswered(w event.SiteWriteSummary, now time.Time)
 	return answered, true, nil
 }
 
+// requestKey is the key of idempotencyCache.requests. A key that a customer uses in two referentials is two keys.
 func requestKey(referential, key string) string { return referential + "/" + key }
 
-// hashIdempotencyKey returns a key as the log keeps it, "" for none. A customer may put anything into a key.
+// hashIdempotencyKey returns a key as the log keeps it, "" for none. It is hashed because a customer may put anything into a
+// key, personal data included.
 func hashIdempotencyKey(key string) string {
 	if key == "" {
 		return ""

@@ -44,7 +44,7 @@ type preparedContent struct {
 }
 
 // newWantedSite hashes the content and makes its second form. A customer who reads a site and writes it back sends the geocoded
-// position as if it were his own. withoutPosition is what he meant.
+// position as if it were the customer's own. withoutPosition is the content that was meant.
 func newWantedSite(r Row) *wantedSite {
 	withoutPosition := r.Content
 	withoutPosition.Lat, withoutPosition.Lon = nil, nil
@@ -56,6 +56,7 @@ func newWantedSite(r Row) *wantedSite {
 
 // classify decides what the row does to a site in a state, or to a site that is not known. The digest of the stored content
 // answers whether the new one is the same, or the same with the position that the site shows, so no content is read.
+// With keepsInactive an inactive site is not reactivated.
 func (w *wantedSite) classify(s siteState, known, keepsInactive bool) {
 	w.current, w.operation, w.chosen, w.isGeocodeRetry = s, "", nil, false
 	if !known {
@@ -94,8 +95,9 @@ func (w *wantedSite) eventRow() (event.SiteRow, bool) {
 	return r, w.operation != ""
 }
 
-// prepare finds the position of the content and encodes both.
-func (c *preparedContent) prepare(ctx context.Context, geocoder Geocoder, sum locations.ContentHash) error {
+// prepare finds the position of the content and encodes both. hash is that of the content as the customer gave it: the two forms
+// of a wantedSite have the same Digest but for their positions.
+func (c *preparedContent) prepare(ctx context.Context, geocoder Geocoder, hash locations.ContentHash) error {
 	c.position = c.content.OwnPosition()
 	if c.position == nil {
 		p, found, err := geocoder.Geocode(ctx, c.content)
@@ -110,11 +112,11 @@ func (c *preparedContent) prepare(ctx context.Context, geocoder Geocoder, sum lo
 	stored := locations.StoredSite{Content: c.content, Position: c.position}
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
+	e.SetEscapeHTML(false) // escapes would only make the text larger
 	if err := e.Encode(stored); err != nil {
 		return fmt.Errorf("encode a site: %w", err)
 	}
 	c.text = event.Personal(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
-	c.digest, c.isPrepared = sum.Digest(stored), true
+	c.digest, c.isPrepared = hash.Digest(stored), true
 	return nil
 }

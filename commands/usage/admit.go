@@ -11,7 +11,7 @@ import (
 	"lieudit/schemas/event"
 )
 
-// CheckQuota says whether a request would count as things are, and counts nothing. A refusal is never decided on memory
+// CheckQuota says whether a request would count now, and counts nothing. A refusal is never decided on memory
 // alone: the log is read first. The errors are those of CountRequest.
 func (m *Meter) CheckQuota(ctx context.Context, g access.Grant, endpoint string) error {
 	_, err := m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
@@ -73,7 +73,7 @@ func (m *Meter) Reserve(ctx context.Context, g access.Grant, endpoint string) (R
 	})
 }
 
-// Confirm ends the reservation: the request is answered and stays counted.
+// Confirm ends the reservation. The request has been answered and stays counted.
 func (r Reservation) Confirm() { r.period.openReservations.Add(-1) }
 
 // Refund takes back what was counted and ends the reservation. It returns when that is durable; if it fails, it is tried again
@@ -168,6 +168,7 @@ func (p *activePeriod) refreshCapShared(ctx context.Context, account string, now
 }
 
 // refreshCap appends an account's quota to the period's stream as its cap, if the account's own stream has a newer one.
+// An account with the same quota in a newer event keeps its cap.
 func (p *activePeriod) refreshCap(ctx context.Context, account string, now time.Time) error {
 	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, account, latest(now, p.period.Start()))
 	if err != nil {
@@ -183,8 +184,8 @@ func (p *activePeriod) refreshCap(ctx context.Context, account string, now time.
 	return p.appendAndFold(ctx, account, fmt.Sprintf("cap %s %d", account, asOf), e)
 }
 
-// appendAndFold appends an event about an account that counts no requests, and returns once the period's fold has it. The name
-// makes the event's id: the same name again is the same event.
+// appendAndFold appends an event about an account that counts no requests, and returns once the period's fold has it. The id of
+// the event follows from name: the same name again is the same event.
 func (p *activePeriod) appendAndFold(ctx context.Context, account, name string, e event.Event) error {
 	if err := p.meter.appendNamed(ctx, p.stream, name, eventstore.Any, e); err != nil {
 		return err

@@ -70,8 +70,8 @@ func (m *Meter) appendInstanceEvent(ctx context.Context, name string, e event.Ev
 
 // followAccountsAcrossRestores is followAccounts that goes on after an older copy of the log was restored. The periods were
 // folded from events that may be gone, so all are retired and opened again. They are opened with the quotas of then, and the
-// key ring knows the keys of then, so the accounts are followed from the log's end on. A log with another identity says nothing
-// about these accounts: it is asked every second until the right one is back.
+// key ring knows the keys of then, so the accounts are followed from the log's end on. A log with another identity has no
+// events of these accounts: the subscription is tried every second until the right log is back.
 func (m *Meter) followAccountsAcrossRestores(ctx context.Context, core eventstore.Store, after eventstore.Checkpoint) error {
 	for hasWarned := false; ; {
 		err := m.followAccounts(ctx, core, &after)
@@ -109,7 +109,7 @@ func (m *Meter) retireAllPeriods() {
 // emptyCategory is a category of streams that no stream has.
 const emptyCategory = "nobody"
 
-// readEndCheckpoint waits until the end of a log can be read and returns its checkpoint.
+// readEndCheckpoint waits until the end of a log can be read and returns its checkpoint. The filter lets no event through.
 func readEndCheckpoint(ctx context.Context, log eventstore.Store) (end eventstore.Checkpoint, err error) {
 	for s, err := range log.Subscribe(ctx, eventstore.Checkpoint{}, eventstore.Filter{emptyCategory}) {
 		if err != nil || s.Kind == eventstore.CaughtUp {
@@ -182,6 +182,7 @@ func (m *Meter) forEachPeriodOf(account string, do func(*activePeriod) error) (e
 	return err
 }
 
+// ignoreIfCancelled returns nil once ctx has ended: an error is expected then.
 func ignoreIfCancelled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -189,7 +190,7 @@ func ignoreIfCancelled(ctx context.Context, err error) error {
 	return err
 }
 
-// evictIdlePeriods forgets contracts whose period has no requests, no batch and no open reservation.
+// evictIdlePeriods removes contracts whose period has had no request for idleTimeout, and has no batch and no open reservation.
 func (m *Meter) evictIdlePeriods(ctx context.Context) error {
 	for sleep(ctx, idleSweepInterval) {
 		m.contracts.Range(func(id, c any) bool {

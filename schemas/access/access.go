@@ -1,6 +1,6 @@
 // Package access is what a valid key or token gives access to: the facts that authentication, plan checks and quotas work
-// with. The key ring (projections/keyring) makes a Grant or a TokenGrant from the events of an account, and the API reads it. Terms change over time
-// as a Scheduled value.
+// with. The key ring (projections/keyring) makes a Grant or a TokenGrant from the events of an account, and the API reads it.
+// Terms change over time as a Scheduled value.
 package access
 
 import (
@@ -60,8 +60,8 @@ type scheduledChange[T any] struct {
 	value T
 }
 
-// Set gives the value from an instant on. recorded is when that was decided, and must not be earlier
-// than that of the last Set.
+// Set gives the value from an instant on. recorded is when that was decided, and must not be earlier than that of the last
+// Set.
 func (s *Scheduled[T]) Set(value T, from, recorded time.Time) {
 	s.current, s.next = s.At(recorded), nil
 	if from.After(recorded) {

@@ -68,7 +68,8 @@ func (l Lines) SortedKeys() []LineKey {
 }
 
 // Digest is the SHA-256 of the lines in the order of SortedKeys. Each is written as account (quoted), day, key (quoted),
-// endpoint (quoted) and requests, with blanks between and a line feed at the end. The format is frozen: the log holds digests of closed periods.
+// endpoint (quoted) and requests, with blanks between and a line feed at the end. The format is frozen: the log holds digests
+// of closed periods.
 func (l Lines) Digest() []byte {
 	h := sha256.New()
 	for _, at := range l.SortedKeys() {

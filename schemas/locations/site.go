@@ -58,8 +58,8 @@ type Position struct {
 	Score  float64 `json:"score,omitempty"`  // of the verification, 0–1; 0 for the customer's own
 }
 
-// StoredSite is what the log and the tables keep of a site, as one JSON text. A site has no position if
-// the customer gave none and its address was not found.
+// StoredSite is what the log and the tables keep of a site, as one JSON text. A site has no position if the customer gave
+// none and its address was not found.
 type StoredSite struct {
 	Content  Content   `json:"content"`
 	Position *Position `json:"position,omitempty"`

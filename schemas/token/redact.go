@@ -8,7 +8,8 @@ import (
 )
 
 // Redact replaces every token in a text by its hint, so that the text can be logged. It does not check checksums. A word that
-// begins like a token but is too short or too long is replaced by the prefix and "…". A text without tokens is returned as it is, without allocation.
+// begins like a token but is too short or too long is replaced by the prefix and "…". A text without tokens is returned as it
+// is, without allocation.
 func (p Prefixes) Redact(text string) string {
 	return p.replaceTokens(text, func(rest, prefix string) (length int, shown string) {
 		body := rest[len(prefix):]
