@@ -22,7 +22,8 @@ type Accounts struct {
 	now     func() time.Time
 }
 
-// New returns the handler for the accounts of a log. Tokens that it makes bear the given prefixes.
+// New returns the handler for the accounts of a log. tokens are the prefixes of the tokens that it makes, and now is the
+// wall clock.
 func New(store eventstore.Store, codec *eventstore.Codec, tokens token.Prefixes, now func() time.Time) *Accounts {
 	return &Accounts{commands.NewHandler(Aggregate, store, codec), store, codec, tokens, now}
 }
@@ -118,10 +119,10 @@ func (a *Accounts) logTime() time.Time { return a.now().UTC().Truncate(time.Micr
 // newID makes an id that nothing else has. Ids of version 7 sort by the time they were made.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// StateAsOf folds the account's stream up to an instant. It returns the state, with its name in clear, and the last event that
-// was folded. The zero instant means the end of the stream, whatever times its events bear: the log's clock may be ahead. It
-// fails with ErrUnknownAccount if the account was not opened by then. Corrections count at every instant, also before they
-// were made.
+// StateAsOf folds the account's stream up to an instant. It returns the state, with its name in clear, and the last event
+// that was folded. The zero instant means the end of the stream, whatever the times of its events are: the log's clock may be
+// ahead. It fails with ErrUnknownAccount if the account was not opened by then. Corrections count at every instant, also
+// before they were made.
 func (a *Accounts) StateAsOf(ctx context.Context, id string, asOf time.Time) (s State, last eventstore.RecordedEvent, err error) {
 	stream := Aggregate.Category + "-" + id
 	voided, err := commands.ReadVoidedRevisions(ctx, a.store, stream, 0)

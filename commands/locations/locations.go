@@ -5,7 +5,7 @@
 //
 //	WriteBatch, PutSite, PatchSite                        ArchiveReferential, DeactivateSite, …
 //	  │ newWriteJob: each Row ──> a wantedSite              │
-//	  │ prepareJob: classifyRows on a state of now,         │
+//	  │ prepareJob: classifyRows on the current state,      │
 //	  │   then geocode what would be written                │
 //	  └ Handler.Handle: writeJob.decide ──> siteChanges <───┘ a pure decision
 //	                         stager.buildResult ──> SitesChanged, or SyncStaged… on a stream of their own and SyncCommitted

@@ -91,6 +91,7 @@ type snapshotReader struct {
 	isTruncated bool
 }
 
+// readBytes returns the next n bytes, which share the memory of the snapshot.
 func (r *snapshotReader) readBytes(n int) []byte {
 	if n > len(r.rest) {
 		r.rest, r.isTruncated = nil, true
@@ -124,6 +125,7 @@ func (r *snapshotReader) readCount() int {
 
 func (r *snapshotReader) readText() string { return string(r.readBytes(r.readCount())) }
 
+// readTime reads what appendTime encoded.
 func (r *snapshotReader) readTime() time.Time {
 	if n := r.readNumber(); n != 0 {
 		return time.Unix(0, n).UTC()

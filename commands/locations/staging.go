@@ -88,8 +88,8 @@ func equalRows(a, b event.SiteRow) bool {
 }
 
 // stageRows appends the rows to a new stream and keeps the commit that names it. The commit has the digest of all event data, so
-// that readers can tell whether the stream is whole. A stream whose commit is never appended stays on the log and means
-// nothing.
+// that readers can tell whether the stream is whole. A stream whose commit is never appended stays on the log and
+// changes nothing.
 func (s *stager) stageRows(ctx context.Context, rows []event.SiteRow) error {
 	id := uuid.New()
 	commit := event.SyncCommitted{SyncID: id.String(), RowCount: len(rows)}

@@ -17,7 +17,7 @@ type State struct {
 	referentials     map[string]*referentialState // by code
 	openReferentials int                          // those that are not archived
 	activeSites      int                          // of all referentials
-	totalSites       int                          // likewise, active or not
+	totalSites       int                          // of all referentials, active or not
 	idempotency      idempotencyCache
 	pendingRows      [][]event.SiteRow // of the SyncStaged events before their SyncCommitted; empty between two commands
 }
@@ -36,7 +36,7 @@ type siteState struct {
 	contentAt         contentRef
 	version           int64 // 1 for a new site, and 1 more with each row
 	created, modified int64 // Unix microseconds of the log's clock
-	deactivated       int64 // likewise; 0 for an active site
+	deactivated       int64 // Unix microseconds; 0 for an active site
 	active            bool
 	isGeocoded        bool // its position was found by its address
 	isUnlocated       bool // it has no position: its address was not found
@@ -101,7 +101,8 @@ func (s *State) applySiteRows(rec commands.Record, w event.SiteWriteSummary, sta
 	s.idempotency.remember(rec, w)
 }
 
-// applyRow trusts the row: the version and the digest were decided when it was written. at is in Unix microseconds.
+// applyRow takes version and digest from the row without a check: they were decided when it was written. at is in Unix
+// microseconds.
 func (ref *referentialState) applyRow(r event.SiteRow, at int64, contentAt contentRef) {
 	state := ref.sites[r.ExternalID]
 	if state.active {

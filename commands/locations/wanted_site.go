@@ -63,12 +63,12 @@ func (w *wantedSite) classify(s siteState, known, keepsInactive bool) {
 		w.operation, w.chosen = event.SiteCreated, &w.asGiven
 		return
 	}
-	switch likeness := s.digest.Compare(w.hash); {
-	case likeness == locations.Same:
+	switch similarity := s.digest.Compare(w.hash); {
+	case similarity == locations.Same:
 		if w.isGeocodeRetry = s.isUnlocated; w.isGeocodeRetry {
 			w.chosen = &w.asGiven
 		}
-	case likeness == locations.SameShownPosition && s.isGeocoded:
+	case similarity == locations.SameShownPosition && s.isGeocoded:
 		w.operation, w.chosen = event.SiteUpdated, &w.withoutPosition
 	default:
 		w.operation, w.chosen = event.SiteUpdated, &w.asGiven

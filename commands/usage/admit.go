@@ -138,7 +138,7 @@ func (m *Meter) currentPeriod(ctx context.Context, g access.Grant, arrivedAt tim
 }
 
 // capRecheckInterval is how often the cap of an account is read again while the key ring and the period disagree on it. One of
-// the two is about to learn what the other knows.
+// the two has not read the latest event of the account yet.
 const capRecheckInterval = 100 * time.Millisecond
 
 // ensureCap makes sure that the period has a cap for a grant's account, and that it is the grant's as soon as both know it.

@@ -43,8 +43,8 @@ func (b *batch) appendTick(ctx context.Context, counts []event.UsageCount) error
 	return b.respondFolded(prepared)
 }
 
-// assignTickDay returns the day of the tick, which is that of its last request. Without requests no tick is made, and the day
-// is not used. It becomes the day of all of them, since a refund names the day on which its request was counted.
+// assignTickDay returns the day of the tick, which is that of its last request. It becomes the day of all of them, since a
+// refund names the day on which its request was counted. Without requests no tick is made, and the day is not used.
 func (b *batch) assignTickDay() plan.Date {
 	n := len(b.charges)
 	if n == 0 {

@@ -61,7 +61,7 @@ func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date,
 	}
 	period := plan.PeriodAt(anchor, now)
 	if current != nil && period.Start().Before(current.period.Start()) {
-		period = current.period
+		period = current.period // the clock was set back
 	}
 	p, switchAt, err := m.openCountablePeriod(ctx, c.id, anchor, period)
 	if err != nil {

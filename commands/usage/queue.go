@@ -29,7 +29,7 @@ type requestKind uint8
 const (
 	chargeRequest requestKind = iota // to be counted
 	refundRequest                    // to be taken back
-	probeRequest                     // not counted: it asks whether it would count, by all that is on the log
+	probeRequest                     // not counted: it is answered as a charge would be, by all that is on the log
 )
 
 // pendingRequest is a request that waits for the next batch of its period. Its status leaves statusWaiting once: either a

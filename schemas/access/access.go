@@ -49,7 +49,7 @@ type TokenGrant struct {
 }
 
 // Scheduled is a value with at most one change scheduled for the future. A later Set replaces a change that has not begun. The
-// zero Scheduled has the zero value for ever. It is not safe for concurrent use.
+// zero Scheduled has the zero value at every instant. It is not safe for concurrent use.
 type Scheduled[T any] struct {
 	current T
 	next    *scheduledChange[T]

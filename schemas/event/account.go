@@ -9,7 +9,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// AccountOpened begins an account. Its monthly periods are counted from Anchor for ever.
+// AccountOpened begins an account. Its own monthly periods are always counted from Anchor.
 type AccountOpened struct {
 	Account string    `json:"account"`
 	Name    Personal  `json:"name"`
@@ -63,7 +63,7 @@ type PublishableKeyIssued struct {
 	Label   string   `json:"label"`
 	Hash    []byte   `json:"hash"`
 	Hint    string   `json:"hint"`
-	Token   string   `json:"token"` // in clear: it stands in web pages, where anybody can read it
+	Token   string   `json:"token"` // in clear: it is in web pages, where anybody can read it
 	Origins []string `json:"origins"`
 }
 

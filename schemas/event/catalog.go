@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Event is something that has happened. EventType is its wire name for ever: category.noun-past.vN.
+// Event is something that has happened. EventType is its wire name, which never changes: category.noun-past.vN.
 type Event interface{ EventType() string }
 
 // validator is an event with a rule that the types of its fields do not express. Decode refuses an event that breaks its
@@ -71,7 +71,7 @@ var ErrUnknownType = errors.New("unknown event type")
 // Type is one line of the catalog.
 type Type struct {
 	Name        string       // the wire name
-	Sentence    string       // what an auditor reads; {field} stands for the value of that JSON field
+	Sentence    string       // what an auditor reads; {field} is replaced by the value of that JSON field
 	GoType      reflect.Type // the struct
 	HasPersonal bool         // it is a PersonalEvent
 	effect      effect

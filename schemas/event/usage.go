@@ -31,10 +31,10 @@ type UsageAccountClosed struct {
 	Account string `json:"account"`
 }
 
-// UsageTicked asks for requests to be counted. It counts as a whole or not at all. What stands before it in its stream
-// decides that, by the rules of schemas/ledger.
+// UsageTicked proposes that requests are counted. It counts as a whole or not at all. The events before it in its stream
+// decide that, by the rules of schemas/ledger.
 type UsageTicked struct {
-	InstanceID   string       `json:"incarnation"` // of the instance that asks
+	InstanceID   string       `json:"incarnation"` // of the instance that appended it
 	Sequence     int64        `json:"sequence"`    // grows with every tick and refund of the instance
 	Day          plan.Date    `json:"day"`
 	Counts       []UsageCount `json:"counts"`

@@ -248,7 +248,7 @@ func (p *PeriodState) applyTick(e event.UsageTicked) Verdict {
 	return Counted
 }
 
-// applyRefund takes requests back. It trusts the instance that they were counted.
+// applyRefund takes requests back. It does not check that they were counted: the instance that appends a refund has done so.
 func (p *PeriodState) applyRefund(e event.UsageRefunded) Verdict {
 	if !p.recordSequence(e.InstanceID, e.Sequence) {
 		return Duplicate

@@ -1,10 +1,10 @@
 // Package locations is the form of a customer's site: what the customer says about it (Content), where it is (Position), and
-// how the customer sees it (Site). The limits of the fields stand in their tags.
+// how the customer sees it (Site). The limits of the fields are in their tags.
 //
 //	request ──► Content ──command──► StoredSite ──► log, tables        Content.Hash ──► ContentHash.Digest ──► Digest
 //	                                      └─ShownContent─► Site ──► answer             compared with the next Content
 //
-// A Digest stands for a content in the memory of the commands. Digest.Compare decides whether a write changes anything.
+// The commands keep a Digest in memory instead of a content. Digest.Compare decides whether a write changes anything.
 package locations
 
 import (

@@ -2,8 +2,8 @@
 // whether a request's Origin header is one of them. ParseList turns what a customer typed into the kept form when a key is
 // issued; Match compares it with the header of each request.
 //
-// The kept form is "https://" and a host in lower-case ASCII (A-labels), with "*." before the host when it stands for all its
-// subdomains at every depth. The star does not stand for the host itself.
+// The kept form is "https://" and a host in lower-case ASCII (A-labels), with "*." before the host when it covers all its
+// subdomains at every depth. The star does not cover the host itself.
 package origin
 
 import (
@@ -194,7 +194,7 @@ func Warnings(origins []string) []string {
 	return all
 }
 
-// defaultPort may stand in an Origin header; browsers leave it out.
+// defaultPort may follow the host in an Origin header; browsers leave it out.
 const defaultPort = ":443"
 
 // Match says whether the value of an Origin header is one of the kept origins. The value "null" and a missing header match

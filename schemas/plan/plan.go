@@ -73,6 +73,7 @@ func (p Plan) Allows(s Service) bool {
 // IsAbove says whether n is a larger plan than m. An unknown plan is smaller than all.
 func (n Name) IsAbove(m Name) bool { return n.rank() > m.rank() }
 
+// rank is the place of a plan in the table, -1 for an unknown plan.
 func (n Name) rank() int {
 	for i, p := range plans {
 		if p.Name == n {

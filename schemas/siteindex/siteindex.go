@@ -1,6 +1,6 @@
 // Package siteindex is the contract of the Meilisearch index of sites: what projections/searchindex/meili writes there
 // and queries/locations/meili asks for. The attributes' names are in the indexes that exist, and in the filters of both
-// sides. What anybody typed is never part of a filter: HashText stands for it.
+// sides. What anybody typed is never part of a filter; its HashText is.
 //
 // A change of a document's form, or of the settings, is a new family of indexes (see Name).
 package siteindex
@@ -109,7 +109,7 @@ func AccountsFilter(accounts []string) string {
 	return "compte IN [" + strings.Join(hashes, ", ") + "]"
 }
 
-// HashText stands for a text in documents and filters: 16 letters from a to z.
+// HashText is what documents and filters have in place of a text: 16 letters from a to z.
 func HashText(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	letters := make([]byte, 2*AccountMarkLetters)

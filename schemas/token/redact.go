@@ -40,7 +40,7 @@ func (p Prefixes) RedactValidTokens(text string) string {
 	})
 }
 
-// replaceTokens calls replace wherever a prefix stands in a text, with the text from there on. replace returns how many bytes
+// replaceTokens calls replace for each prefix in a text, with the text from there on. replace returns how many bytes
 // of it belong to the token, at least those of the prefix, and what to show instead.
 func (p Prefixes) replaceTokens(text string, replace func(rest, prefix string) (length int, shown string)) string {
 	at, prefix := p.findPrefix(text)
