@@ -45,7 +45,7 @@ func (a *Accounts) OpenAccount(ctx context.Context, meta commands.Metadata, o Op
 }
 
 // OpenAccountWithKey opens an account and issues its first secret key in one append: there is never one without the other.
-// o.Agency must be empty.
+// o.Agency must be empty, and req.Kind must be token.Secret.
 func (a *Accounts) OpenAccountWithKey(ctx context.Context, meta commands.Metadata, o OpenRequest, req KeyRequest) (IssuedKey, error) {
 	if o.Anchor == (plan.Date{}) {
 		o.Anchor = plan.DateOf(a.now())

@@ -68,7 +68,7 @@ func (w *wantedSite) classify(s siteState, known, keepsInactive bool) {
 		if w.isGeocodeRetry = s.isUnlocated; w.isGeocodeRetry {
 			w.chosen = &w.asGiven
 		}
-	case similarity == locations.SameShownPosition && s.isGeocoded:
+	case similarity == locations.SameShownPosition && s.isGeocoded: // the geocoded position came back with another content
 		w.operation, w.chosen = event.SiteUpdated, &w.withoutPosition
 	default:
 		w.operation, w.chosen = event.SiteUpdated, &w.asGiven
@@ -81,7 +81,7 @@ func (w *wantedSite) classify(s siteState, known, keepsInactive bool) {
 // eventRow returns the row to write, once the chosen content is prepared. It returns false if nothing is written.
 func (w *wantedSite) eventRow() (event.SiteRow, bool) {
 	if w.isGeocodeRetry && w.chosen.position == nil {
-		w.chosen = nil
+		w.chosen = nil // its address is still not found: the content stays
 	} else if w.isGeocodeRetry && w.operation == "" {
 		w.operation = event.SiteUpdated
 	}

@@ -113,10 +113,11 @@ func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *write
 }
 
 // prepareJob geocodes and encodes what the job would write on the current state, so that the decision need not do so while it
-// holds the stream's lock. A job that the current state refuses is refused here already.
+// holds the stream's lock. A job that the current state refuses is refused here already. A single row with a position is left
+// to the decision, which geocodes it only if its position is the one that the site shows.
 func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 	if len(j.rows) == 1 && j.rows[0].Content.OwnPosition() != nil {
-		return nil // there is nothing to geocode: the decision itself is as quick
+		return nil // there is seldom anything to geocode, and the decision itself is as quick
 	}
 	var v jobResult
 	var refusal, err error
@@ -203,7 +204,7 @@ func (j *writeJob) classifyRows(s *State, now time.Time) (v jobResult, dryRunRef
 			}
 		}
 	}
-	_, archived := s.findWritableReferential(j.code)
+	_, archived := s.findWritableReferential(j.code) // the referential exists: only refusal.ReferentialArchived is left
 	return v, cmp.Or(archived, checkSiteCap(v.SiteWriteSummary), j.checkReduction(v.SiteWriteSummary)), nil
 }
 
