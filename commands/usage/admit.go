@@ -31,8 +31,8 @@ type QuotaUsage struct {
 	reservation Reservation // of the request that CountRequest counted; else zero
 }
 
-// Refund takes back the request that CountRequest counted. It returns when that is durable; if it fails, it is tried again in
-// the background.
+// Refund takes back the request that CountRequest counted. It returns when that is durable. If it fails, it is tried again in
+// the background, unless it may be on the log already or the meter ends.
 func (u QuotaUsage) Refund(ctx context.Context) error {
 	if u.reservation.period == nil {
 		return nil
@@ -76,8 +76,8 @@ func (m *Meter) Reserve(ctx context.Context, g access.Grant, endpoint string) (R
 // Confirm ends the reservation. The request has been answered and stays counted.
 func (r Reservation) Confirm() { r.period.openReservations.Add(-1) }
 
-// Refund takes back what was counted and ends the reservation. It returns when that is durable; if it fails, it is tried again
-// in the background.
+// Refund takes back what was counted and ends the reservation. It returns when that is durable. If it fails, it is tried again
+// as QuotaUsage.Refund is.
 func (r Reservation) Refund(ctx context.Context) error {
 	_, err := r.period.submit(ctx, refundRequest, r.entry, time.Now())
 	r.Confirm()

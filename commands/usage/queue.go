@@ -231,7 +231,7 @@ func (p *activePeriod) awaitResponse(ctx context.Context, w *pendingRequest, slo
 	return response, true
 }
 
-// awaitRefund waits for a refund no longer than a request may wait. After that the refund stays queued and is made later.
+// awaitRefund waits for a refund no longer than a request may wait. After that the refund is still tried.
 func (p *activePeriod) awaitRefund(ctx context.Context, w *pendingRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, waitlimit.MaxWait)
 	defer cancel()
