@@ -83,7 +83,7 @@ func readRecords(ctx context.Context, store eventstore.Store, r eventstore.Recor
 	return append(records, last), bytesRead, nil
 }
 
-// decodeRecord leaves personal fields sealed.
+// decodeRecord decodes an event and leaves its personal fields sealed.
 func decodeRecord(r eventstore.RecordedEvent) (Record, error) {
 	e, err := eventstore.DecodeSealed(r)
 	if err != nil {
@@ -100,8 +100,8 @@ type Aggregate[S any] struct {
 	// about something that the state does not have. Personal fields are sealed in what it sees: no decision depends on them.
 	Evolve func(*S, Record)
 
-	Weight    func(*S) int // what a state takes of MaxWeight; nil: 1
-	MaxWeight int          // of all states in memory together; 0: 10,000
+	Weight    func(*S) int // the weight of a state in memory; nil: every state weighs 1
+	MaxWeight int          // the most that all states in memory may weigh together; 0: 10,000
 
 	// MarshalSnapshot and UnmarshalSnapshot turn a state into bytes and back, for a handler that keeps snapshots.
 	// SnapshotFormat names the encoding: another encoding needs another name.

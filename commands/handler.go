@@ -11,8 +11,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// Handler handles the commands of one kind of aggregate. It is safe for concurrent use. Commands on one stream take turns;
-// what another instance appends meanwhile shows as a conflict, and the command is decided again.
+// Handler handles the commands of one kind of aggregate. It is safe for concurrent use. Commands on one stream run
+// one after the other. What another instance appends meanwhile shows as a conflict, and the command is decided again.
 type Handler[S any] struct {
 	aggregate Aggregate[S]
 	store     eventstore.Store
@@ -96,14 +96,15 @@ func (h *Handler[S]) View(ctx context.Context, id string, read func(*S)) error {
 // acquireState waits until no other command works on the stream. releaseState must follow unless it fails.
 func (h *Handler[S]) acquireState(ctx context.Context, id string) (*streamState[S], error) {
 	s := h.cache.findOrCreate(id)
-	if err := s.turn.Acquire(ctx, 1); err != nil {
+	if err := s.lock.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
 	return s, nil
 }
 
+// releaseState notes the new weight of a state, saves its snapshot if one is due, and lets the next command work on it.
 func (h *Handler[S]) releaseState(s *streamState[S]) {
 	h.cache.updateWeight(s, h.aggregate.Weight(&s.state))
 	h.snapshots.saveSnapshot(s)
-	s.turn.Release(1)
+	s.lock.Release(1)
 }

@@ -22,7 +22,7 @@ import (
 //	the state, as Aggregate.MarshalSnapshot writes it
 //	SHA-256 of all that
 //
-// A damaged file is ignored. A sound one is only a proposal: catchUp uses it if the log has that event at that revision.
+// A damaged file is ignored. A sound one is used only if catchUp finds that event at that revision on the log.
 type snapshotFiles[S any] struct {
 	aggregate Aggregate[S]
 	folder    string // "": no snapshots are kept
@@ -89,7 +89,8 @@ func (f *snapshotFiles[S]) decodeSnapshot(s *streamState[S], data []byte) error 
 	return nil
 }
 
-// header is a frozen format, as the file names are.
+// header returns the first line of a file. Its format and the names of the files are frozen, so that a newer binary finds the
+// snapshots of an older one.
 func (f *snapshotFiles[S]) header(stream string) []byte {
 	return fmt.Appendf(nil, "fold of %s in %s\n", stream, f.aggregate.SnapshotFormat)
 }

@@ -13,22 +13,22 @@ import (
 	"lieudit/eventstore"
 )
 
-// streamState is the state of one stream up to a revision. One command at a time works on it: whoever holds turn.
+// streamState is the state of one stream up to a revision. One command at a time works on it: the one that holds lock.
 type streamState[S any] struct {
 	id                 string
 	stream             string
-	turn               *semaphore.Weighted // of weight 1: a mutex whose wait ends with a context
+	lock               *semaphore.Weighted // of weight 1: a mutex whose wait ends with a context
 	weight             int                 // as the cache counts it, under the cache's mutex
 	state              S
 	revision           eventstore.Revision
 	checkpoint         eventstore.Checkpoint        // of the event at revision
-	voided             map[eventstore.Revision]bool // events that corrections name; they are passed over
+	voided             map[eventstore.Revision]bool // events that corrections name; the fold skips them
 	hasTriedSnapshot   bool                         // its snapshot file was looked for
 	snapshotSize       int                          // bytes of the snapshot file
 	bytesSinceSnapshot int                          // bytes of event data that were folded since
 }
 
-// catchUp folds what was appended since, so that the state is the stream's end.
+// catchUp folds what was appended since, so that the state is that of the stream's end.
 //
 // It reads the event at revision first. If another event is there, or none, the log was restored from a copy, and the
 // stream is folded from its beginning. It also is if a correction names an event that the state already contains. An
@@ -79,6 +79,7 @@ func (s *streamState[S]) refoldWithoutVoided(ctx context.Context, h *Handler[S])
 	return s.refold(ctx, h)
 }
 
+// applyEvent folds one event, with the staged events that it commits.
 func (s *streamState[S]) applyEvent(ctx context.Context, h *Handler[S], r eventstore.RecordedEvent) error {
 	records, bytesRead, err := s.readUnvoidedRecords(ctx, h.store, r)
 	if err != nil {
@@ -92,8 +93,8 @@ func (s *streamState[S]) applyEvent(ctx context.Context, h *Handler[S], r events
 	return nil
 }
 
-// readUnvoidedRecords is readRecords, with no records for a voided event. The correction of an unusable event stands behind
-// it, so for such an event the rest of the stream is searched for one.
+// readUnvoidedRecords is readRecords, with no records for a voided event. The correction of an unusable event is later
+// in the stream, so for such an event the rest of the stream is searched for one.
 func (s *streamState[S]) readUnvoidedRecords(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent) ([]Record, int, error) {
 	if s.voided[r.Revision] {
 		return nil, len(r.Data), nil
@@ -159,7 +160,7 @@ func (c *stateCache[S]) findOrCreate(id string) *streamState[S] {
 		c.recent.MoveToFront(e)
 		return e.Value.(*streamState[S])
 	}
-	s := &streamState[S]{id: id, stream: c.category + "-" + id, revision: eventstore.NoStream, turn: semaphore.NewWeighted(1)}
+	s := &streamState[S]{id: id, stream: c.category + "-" + id, revision: eventstore.NoStream, lock: semaphore.NewWeighted(1)}
 	c.states[id] = c.recent.PushFront(s)
 	c.setWeight(s, 1)
 	return s

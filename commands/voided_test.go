@@ -108,7 +108,8 @@ func TestUsableEventThatACorrectionNamesIsTakenOutOfTheState(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsAnEventThatWasVoidedIsStillFolded: the events that follow speak of things that the voided event made.
+// TestWhatFollowsAnEventThatWasVoidedIsStillFolded: the events that follow are about a key, an account or a
+// referential that the state does not have without the voided event.
 func TestWhatFollowsAnEventThatWasVoidedIsStillFolded(t *testing.T) {
 	t.Parallel()
 	log := openLog(t, t.TempDir())

@@ -5,7 +5,7 @@
 //	Tokens.Issue (a new id) ──> Tokens.Claim (the caller's id) ──> Handler.Handle ──> event.TokenIssued
 //	Tokens.Revoke ──> Handler.Handle ──> event.TokenRevoked
 //
-// The read side (projections/keyring) learns hashes alone from these events: the log never holds a token in clear.
+// The read side (projections/keyring) gets only hashes from these events: the log never holds a token in clear.
 package access
 
 import (
@@ -64,7 +64,8 @@ type Tokens struct {
 	now      func() time.Time
 }
 
-// New returns the handler for the tokens of a log. Tokens that it makes bear the given prefixes.
+// New returns the handler for the tokens of a log. prefixes are those of the tokens that it makes, and now is the wall
+// clock.
 func New(store eventstore.Store, codec *eventstore.Codec, prefixes token.Prefixes, now func() time.Time) *Tokens {
 	return &Tokens{commands.NewHandler(Aggregate, store, codec), prefixes, now}
 }

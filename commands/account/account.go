@@ -6,7 +6,7 @@
 //	Accounts.ChangePlan, .IssueKey, .JoinAgency, …
 //	  │ readAgency, PlanOf     what the agency's State says now
 //	  │ commands.Handler       folds the account's own State with Evolve
-//	  └ changePlan, issueKey…  pure decisions: State ──> commands.Result (events, or a Refusal that is recorded)
+//	  └ changePlan, issueKey…  pure decisions: State ──> commands.Result (events, or a refusal that is recorded)
 package account
 
 import (
@@ -19,7 +19,8 @@ import (
 	"lieudit/schemas/token"
 )
 
-// State is the fold of an account's stream. The zero State is an account that was never opened.
+// State is the fold of an account's stream. The zero State is an account that was never opened. Handlers share a State between
+// commands: only Evolve changes it.
 type State struct {
 	ID       string
 	Name     event.Personal // sealed in decisions; in clear in what CurrentState and StateAsOf return
@@ -84,7 +85,8 @@ func Evolve(s *State, rec commands.Record) {
 	}
 }
 
-// evolveKeys evolves the keys. It passes over an event about a key that the state does not have: a correction has taken out the event that issued it.
+// evolveKeys changes the keys by one record. It skips an event about a key that the state does not have: a correction has taken
+// out the event that issued the key.
 func evolveKeys(s *State, rec commands.Record) {
 	if s.Keys == nil {
 		s.Keys = map[string]*Key{}

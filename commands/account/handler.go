@@ -22,13 +22,14 @@ type Accounts struct {
 	now     func() time.Time
 }
 
-// New returns the handler for the accounts of a log. Tokens that it makes bear the given prefixes.
+// New returns the handler for the accounts of a log. tokens are the prefixes of the tokens that it makes, and now is the
+// wall clock.
 func New(store eventstore.Store, codec *eventstore.Codec, tokens token.Prefixes, now func() time.Time) *Accounts {
 	return &Accounts{commands.NewHandler(Aggregate, store, codec), store, codec, tokens, now}
 }
 
-// handleExisting handles a command on an account that must exist. A closed account exists: the decisions refuse it themselves, so
-// that the refusal is recorded.
+// handleExisting handles a command on an account that must exist. A closed account exists: the decisions refuse it themselves,
+// so that the refusal is recorded.
 func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.Metadata, decide commands.Decision[State]) (eventstore.Position, error) {
 	return a.handler.Handle(ctx, id, meta, func(s *State) commands.Result {
 		if !s.Exists() {
@@ -38,15 +39,16 @@ func (a *Accounts) handleExisting(ctx context.Context, id string, meta commands.
 	})
 }
 
-// agencyState is what decisions about a sub-client need of its agency.
+// agencyState is what decisions about a sub-client need of its agency. isActive is false for a closed agency. The zero
+// agencyState is no agency.
 type agencyState struct {
 	exists, isActive, isSubClient bool
 	plan                          plan.Name
-	quota                         int64 // requests a month: what the agency has, or the less that it is about to have
+	quota                         int64 // requests a month: the smaller of its quota now and the one that is scheduled
 }
 
-// readAgency reads what another account allows as an agency now. It takes that account's turn for a moment, never both turns at
-// once.
+// readAgency reads what another account allows as an agency now. It locks that account's stream for a moment, and never two
+// streams at once, so two accounts that name each other cannot deadlock.
 func (a *Accounts) readAgency(ctx context.Context, id string) (agencyState, error) {
 	var agency agencyState
 	err := a.handler.View(ctx, id, func(s *State) {
@@ -114,13 +116,13 @@ func (a *Accounts) AgencyOf(ctx context.Context, id string) (parent string, err 
 // logTime returns the time now in UTC, to the microsecond that the log keeps.
 func (a *Accounts) logTime() time.Time { return a.now().UTC().Truncate(time.Microsecond) }
 
-// newID makes an id that nothing else has.
+// newID makes an id that nothing else has. Ids of version 7 sort by the time they were made.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// StateAsOf folds the account's stream up to an instant. It returns the state, with its name in clear, and the last event that
-// was folded. The zero instant means the end of the stream, whatever times its events bear: the log's clock may be ahead. It
-// fails with ErrUnknownAccount if the account was not opened by then. Corrections count at every instant, also before they
-// were made.
+// StateAsOf folds the account's stream up to an instant. It returns the state, with its name in clear, and the last event
+// that was folded. The zero instant means the end of the stream, whatever the times of its events are: the log's clock may be
+// ahead. It fails with ErrUnknownAccount if the account was not opened by then. Corrections count at every instant, also
+// before they were made.
 func (a *Accounts) StateAsOf(ctx context.Context, id string, asOf time.Time) (s State, last eventstore.RecordedEvent, err error) {
 	stream := Aggregate.Category + "-" + id
 	voided, err := commands.ReadVoidedRevisions(ctx, a.store, stream, 0)
@@ -155,7 +157,8 @@ func (a *Accounts) StateAsOf(ctx context.Context, id string, asOf time.Time) (s 
 }
 
 // QuotaAt returns how many requests a month an account may make at an instant, and the position of the last event of its
-// stream. It fails with ErrUnknownAccount for an account that does not exist.
+// stream. It fails with ErrUnknownAccount for an account that does not exist. It reads with Handle and a decision that changes
+// nothing, because View does not return the position.
 func (a *Accounts) QuotaAt(ctx context.Context, id string, at time.Time) (quota int64, asOf eventstore.Position, err error) {
 	exists := false
 	asOf, err = a.handler.Handle(ctx, id, commands.Metadata{}, func(s *State) commands.Result {

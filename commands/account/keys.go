@@ -27,8 +27,9 @@ type IssuedKey struct {
 	Position  eventstore.Position
 }
 
-// IssueKey issues a key. A publishable key is refused with refusal.KeysOverCapacity if the plan's keys are all in use, and with an error of
-// package origin if its origins break a rule. Refusals are recorded.
+// IssueKey issues a key. A publishable key is refused with an error of package origin if its origins break a rule, and else
+// with refusal.KeysOverCapacity if the plan's keys are all in use. A closed account is refused with refusal.AccountClosed.
+// Refusals are recorded.
 func (a *Accounts) IssueKey(ctx context.Context, id string, meta commands.Metadata, req KeyRequest) (IssuedKey, error) {
 	limit, err := a.PlanOf(ctx, id)
 	if err != nil {
@@ -77,7 +78,8 @@ func issueKey(s *State, k Key, rawOrigins []string, limit plan.Plan) (commands.R
 	}), origins
 }
 
-// RevokeKey ends a key for good and returns it as it is from then on. It is idempotent. It is refused with ErrUnknownKey.
+// RevokeKey ends a key for good and returns it as it is from then on. It is idempotent, and works on a closed account too. An
+// unknown key is refused with ErrUnknownKey.
 func (a *Accounts) RevokeKey(ctx context.Context, id string, meta commands.Metadata, key string) (Key, eventstore.Position, error) {
 	var revoked Key
 	position, err := a.handleExisting(ctx, id, meta, func(s *State) commands.Result {
@@ -93,7 +95,7 @@ func (a *Accounts) RevokeKey(ctx context.Context, id string, meta commands.Metad
 	return revoked, position, err
 }
 
-// revokeKey also revokes the keys of a closed account.
+// revokeKey does not ask whether the account is closed: a leaked key must be revocable at any time.
 func revokeKey(s *State, key string) commands.Result {
 	k, ok := s.Keys[key]
 	if !ok {
@@ -105,8 +107,9 @@ func revokeKey(s *State, key string) commands.Result {
 	return commands.Append(event.KeyRevoked{Key: k.ID, Hint: k.Hint, Hash: k.Hash})
 }
 
-// ChangeOrigins replaces the origins of a publishable key; its token stays the same. The origins that it has already change
-// nothing.
+// ChangeOrigins replaces the origins of a publishable key and returns the key as it is then; its token stays the same. The
+// origins that it has already change nothing. It is refused with ErrUnknownKey, refusal.AccountClosed,
+// refusal.OriginsOnSecretKey, refusal.KeyRevoked or an error of package origin.
 func (a *Accounts) ChangeOrigins(ctx context.Context, id string, meta commands.Metadata, key string, rawOrigins []string) (Key, eventstore.Position, error) {
 	var changed Key
 	position, err := a.handleExisting(ctx, id, meta, func(s *State) commands.Result {

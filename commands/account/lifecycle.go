@@ -23,7 +23,8 @@ type OpenRequest struct {
 	agencyQuota int64 // the quota of the agency that opens it; 0: an operator opens it
 }
 
-// OpenAccount opens an account. It is refused with ErrAlreadyOpen under an id that any account ever had, closed ones included.
+// OpenAccount opens an account. It is refused with refusal.AccountExists under an id that any account ever had, closed ones
+// included. Refusals are not recorded: the account has no stream yet, or the stream of another account has the id.
 func (a *Accounts) OpenAccount(ctx context.Context, meta commands.Metadata, o OpenRequest) (eventstore.Position, error) {
 	if o.Anchor == (plan.Date{}) {
 		o.Anchor = plan.DateOf(a.now())
@@ -44,7 +45,7 @@ func (a *Accounts) OpenAccount(ctx context.Context, meta commands.Metadata, o Op
 }
 
 // OpenAccountWithKey opens an account and issues its first secret key in one append: there is never one without the other.
-// o.Agency must be empty.
+// o.Agency must be empty, and req.Kind must be token.Secret.
 func (a *Accounts) OpenAccountWithKey(ctx context.Context, meta commands.Metadata, o OpenRequest, req KeyRequest) (IssuedKey, error) {
 	if o.Anchor == (plan.Date{}) {
 		o.Anchor = plan.DateOf(a.now())
@@ -65,7 +66,7 @@ func (a *Accounts) OpenAccountWithKey(ctx context.Context, meta commands.Metadat
 	return generated, err
 }
 
-// withAgencyPlan returns the request with the agency's plan, or why the agency cannot have the account.
+// withAgencyPlan returns the request with the agency's plan, or why the account cannot be a sub-client of the agency.
 func (o OpenRequest) withAgencyPlan(agency agencyState) (OpenRequest, error) {
 	switch {
 	case !agency.isActive:
@@ -79,7 +80,7 @@ func (o OpenRequest) withAgencyPlan(agency agencyState) (OpenRequest, error) {
 	return o, nil
 }
 
-// decide is given the state of the id's stream. The plan must be known by now: an agency's was filled in before.
+// decide is the decision on the stream of the new account's id. o.Plan must be set: withAgencyPlan has set that of a sub-client.
 func (o OpenRequest) decide(s *State) commands.Result {
 	if s.Exists() {
 		return commands.Refuse(refusal.AccountExists)
@@ -93,8 +94,9 @@ func (o OpenRequest) decide(s *State) commands.Result {
 	})
 }
 
-// resolveQuota returns the monthly quota on a plan: the requested one, or the plan's default for 0. An agency's own quota limits
-// both; an agencyQuota of 0 limits nothing. It fails with a *QuotaError.
+// resolveQuota returns the monthly quota on a plan: the requested one, or the plan's default for 0. An agency's own quota
+// limits both; an agencyQuota of 0 limits nothing. It fails with a *QuotaError. The caller has checked that the request is
+// not negative.
 func resolveQuota(name plan.Name, requested, agencyQuota int64) (int64, error) {
 	p, _ := plan.Lookup(name)
 	maximum := p.MaxQuota
@@ -120,6 +122,7 @@ func (a *Accounts) CloseAccount(ctx context.Context, id string, meta commands.Me
 	})
 }
 
+// closeAccount changes nothing for a closed account.
 func closeAccount(s *State) commands.Result {
 	if s.Closed() {
 		return commands.Result{}

@@ -11,10 +11,10 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// ChangePlan gives an account other terms. A larger plan, or a larger quota on the same plan, is in force at once; smaller terms
-// are from the next period on. A quota of 0 is the plan's default. Terms that the account has, or is about to have, change
-// nothing. An agency sets the quota of a sub-client alone, within its own: the plan that the sub-client returns to when it
-// leaves stays the one that an operator gave it.
+// ChangePlan gives an account other terms. A larger plan, or a larger quota on the same plan, is in force at once. Smaller
+// terms are in force from the next period on. A quota of 0 is the plan's default. Terms that the account has, or is about to
+// have, change nothing. An agency sets the quota of a sub-client alone, within its own: the plan that the sub-client returns
+// to when it leaves stays the one that an operator gave it.
 func (a *Accounts) ChangePlan(ctx context.Context, id string, meta commands.Metadata, to Terms) (eventstore.Position, error) {
 	agency, _, err := a.readParentAgency(ctx, id)
 	if err != nil {
@@ -66,7 +66,8 @@ func changeSubClientQuota(s *State, to Terms, agency agencyState, now time.Time)
 // actionChangePlan is the name of the command in AccountActionRefused.
 const actionChangePlan = "change-plan"
 
-// changeTerms returns the event that gives the account other terms, or none if it has them or is about to have them.
+// changeTerms returns the event that gives the account other terms, or none if it has them or is about to have them. The terms
+// that it has now cancel a scheduled change; they stay in force without a break.
 func (s *State) changeTerms(to Terms, now time.Time) []event.Event {
 	current := s.Terms.At(now)
 	target := current
@@ -107,8 +108,8 @@ func activateAgency(s *State, now time.Time) commands.Result {
 	return commands.Append(event.AgencyActivated{})
 }
 
-// JoinAgency makes the account a sub-client of an agency from its next period on. Until then the account's own plan limits it. It
-// is refused with ErrUnknownAgency for an account that is no active agency.
+// JoinAgency makes the account a sub-client of an agency from its next period on. Until then the account's own plan limits it.
+// It is refused with refusal.AgencyUnknown if parent is no active agency.
 func (a *Accounts) JoinAgency(ctx context.Context, id string, meta commands.Metadata, parent string) (eventstore.Position, error) {
 	agency, err := a.readAgency(ctx, parent)
 	if err != nil {
@@ -127,7 +128,7 @@ func joinAgency(s *State, parent string, agency agencyState, now time.Time) comm
 		return commands.Result{}
 	case s.IsAgency:
 		return refuseAndRecord(action, refusal.NestedAgency)
-	case s.isOrWillBeSubClient(now): // checked first: the cases below tell something about another account
+	case s.isOrWillBeSubClient(now): // checked first: the refusals below reveal something about another account
 		return refuseAndRecord(action, refusal.AlreadySubClient)
 	case agency.isSubClient:
 		return refuseAndRecord(action, refusal.NestedAgency)

@@ -38,8 +38,8 @@ func rowsOf(e event.Event) []event.SiteRow {
 	return nil
 }
 
-// unsealContent decrypts a row's content with the account's data key. The content of an erased account
-// is the zero StoredSite and no error.
+// unsealContent decrypts a row's content with the account's data key. The content of an erased account is the zero StoredSite
+// and no error.
 func (l *Locations) unsealContent(ctx context.Context, account string, r event.SiteRow) (locations.StoredSite, error) {
 	var s locations.StoredSite
 	text, err := l.codec.Unseal(ctx, streamOf(account), r.Content)
@@ -52,8 +52,8 @@ func (l *Locations) unsealContent(ctx context.Context, account string, r event.S
 	return s, err
 }
 
-// readEvent reads the event of a stream at a revision. Personal fields are sealed. That nothing is there is an error: the state
-// says that it is.
+// readEvent reads the event of a stream at a revision. Personal fields are sealed. It is an error if nothing is there:
+// callers ask only for places that the state has.
 func (l *Locations) readEvent(ctx context.Context, streamName string, at eventstore.Revision) (eventstore.RecordedEvent, event.Event, error) {
 	for r, err := range l.store.ReadStream(ctx, streamName, at, eventstore.Forward) {
 		if err != nil {
@@ -65,8 +65,8 @@ func (l *Locations) readEvent(ctx context.Context, streamName string, at eventst
 	return eventstore.RecordedEvent{}, nil, fmt.Errorf("read %s: nothing at %d", streamName, at)
 }
 
-// readOutcome reads back the outcome of the write that the event at a revision recorded. It is what the same request with the
-// same Idempotency-Key is answered again.
+// readOutcome reads back the outcome of the write that the event at a revision recorded. The same request with the
+// same Idempotency-Key is answered with it again.
 func (l *Locations) readOutcome(ctx context.Context, account string, at eventstore.Revision) (Outcome, error) {
 	r, e, err := l.readEvent(ctx, streamOf(account), at)
 	if err != nil {

@@ -45,7 +45,7 @@ type fakeBan struct {
 	calls int
 }
 
-func (b *fakeBan) learn(city string) {
+func (b *fakeBan) addCommune(city string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.known[city] = true

@@ -5,13 +5,13 @@
 //
 //	WriteBatch, PutSite, PatchSite                        ArchiveReferential, DeactivateSite, …
 //	  │ newWriteJob: each Row ──> a wantedSite              │
-//	  │ prepareJob: classifyRows on a state of now,         │
+//	  │ prepareJob: classifyRows on the current state,      │
 //	  │   then geocode what would be written                │
 //	  └ Handler.Handle: writeJob.decide ──> siteChanges <───┘ a pure decision
 //	                         stager.buildResult ──> SitesChanged, or SyncStaged… on a stream of their own and SyncCommitted
 //	                         readSite, readOutcome ──> what the caller is shown, read back from the log
 //
-// Geocoding is slow, so it is done before the stream's turn is taken. The decision repeats the classification on the state
+// Geocoding is slow, so it is done before the stream's lock is taken. The decision repeats the classification on the state
 // that it gets, and geocodes only the rows that became necessary meanwhile.
 package locations
 
@@ -26,7 +26,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Plans returns the plan that limits an account now. It is read before a command's turn on the stream: a change of plan that is
+// Plans returns the plan that limits an account now. It is read before a command locks the stream: a change of plan that is
 // made meanwhile limits the next command.
 type Plans interface {
 	PlanOf(ctx context.Context, account string) (plan.Plan, error)
@@ -61,7 +61,7 @@ func (l *Locations) KeepSnapshots(folder string, log *slog.Logger) {
 	l.handler.KeepSnapshots(folder, log)
 }
 
-// Counts are the numbers of active sites and of referentials that are not archived.
+// Counts are the numbers of an account's active sites and of its referentials that are not archived.
 type Counts struct{ Sites, Referentials int }
 
 // CountLocations counts an account's locations, by all that is on the log.

@@ -178,13 +178,13 @@ func deactivateOmitted(o *Outcome, sites map[string]modelSite, rows []Row) {
 }
 
 // writeRow does what one row ought to do.
-func (m *model) writeRow(o *Outcome, sites map[string]modelSite, row Row, quiet bool) {
+func (m *model) writeRow(o *Outcome, sites map[string]modelSite, row Row, keepsInactive bool) {
 	old, known := sites[row.ExternalID]
-	next := modelSite{StoredSite: m.stored(row.Content), active: !known || old.active || !quiet, version: old.version + 1}
+	next := modelSite{StoredSite: m.stored(row.Content), active: !known || old.active || !keepsInactive, version: old.version + 1}
 	shown, source, _ := old.ShownContent()
-	isSameBody := bodyOf(row.Content) == bodyOf(old.Content)
-	isAsSaid, isAsShown := whereOf(row.Content) == whereOf(old.Content), whereOf(row.Content) == whereOf(shown)
-	switch same := isSameBody && (isAsSaid || isAsShown); {
+	isSameBody := encodeFields(row.Content) == encodeFields(old.Content)
+	isAsGiven, isAsShown := encodePosition(row.Content) == encodePosition(old.Content), encodePosition(row.Content) == encodePosition(shown)
+	switch same := isSameBody && (isAsGiven || isAsShown); {
 	case !known:
 		o.Created++
 	case same && (old.Position != nil || next.Position == nil):
@@ -199,7 +199,7 @@ func (m *model) writeRow(o *Outcome, sites map[string]modelSite, row Row, quiet 
 			o.UnlocatedSites = append(o.UnlocatedSites, row.ExternalID)
 		}
 		return
-	case !same && isAsShown && !isAsSaid && source == locations.SourceBAN:
+	case !same && isAsShown && !isAsGiven && source == locations.SourceBAN:
 		withoutPosition := row.Content
 		withoutPosition.Lat, withoutPosition.Lon = nil, nil
 		if withoutPosition.Address != nil {
@@ -233,13 +233,13 @@ func (m *model) stored(c locations.Content) locations.StoredSite {
 	return s
 }
 
-func bodyOf(c locations.Content) string {
+func encodeFields(c locations.Content) string {
 	c.Lat, c.Lon, c.IDBan = nil, nil, ""
 	text, _ := json.Marshal(c)
 	return string(text)
 }
 
-func whereOf(c locations.Content) string {
+func encodePosition(c locations.Content) string {
 	text, _ := json.Marshal([]any{c.Lat, c.Lon, c.IDBan})
 	return string(text)
 }

@@ -120,7 +120,7 @@ func (x *modelTest) step() {
 	case dice < 50:
 		x.patchSite(ctx, l, code, id)
 	case dice < 51:
-		x.ban.learn(fmt.Sprintf("Ville %d", x.rng.IntN(8)))
+		x.ban.addCommune(fmt.Sprintf("Ville %d", x.rng.IntN(8)))
 		x.log = append(x.log, "learn")
 	case dice < 54:
 		x.instances[x.rng.IntN(2)] = x.randomInstance()

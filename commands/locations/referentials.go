@@ -23,8 +23,9 @@ func (ref *referentialState) toReferential() Referential {
 	return Referential{ref.code, ref.name, ref.created, ref.archived, ref.active}
 }
 
-// OpenReferential opens a referential. It is refused with refusal.ReferentialsOverCapacity, then with refusal.ReferentialCodeTaken. The cap has no
-// tolerance, unlike that of sites. A code is taken for ever.
+// OpenReferential opens a referential. It is refused with refusal.ReferentialsOverCapacity if all that the plan allows are in
+// use, and else with refusal.ReferentialCodeTaken if the account ever had a referential of that code. The cap has no
+// tolerance, unlike that of sites.
 func (l *Locations) OpenReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (Referential, eventstore.Position, error) {
 	limit, err := l.plans.PlanOf(ctx, account)
 	if err != nil {
@@ -45,7 +46,8 @@ func openReferential(s *State, limit plan.Plan, e event.ReferentialOpened) comma
 	return commands.Append(e)
 }
 
-// RenameReferential gives a referential another name. The name that it has changes nothing.
+// RenameReferential gives a referential another name. The name that it has changes nothing. It is refused with
+// ErrUnknownReferential or refusal.ReferentialArchived.
 func (l *Locations) RenameReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (Referential, eventstore.Position, error) {
 	return l.handleReferential(ctx, account, meta, code, func(s *State) commands.Result { return renameReferential(s, code, name) })
 }
@@ -61,7 +63,8 @@ func renameReferential(s *State, code, name string) commands.Result {
 	return commands.Append(event.ReferentialRenamed{Code: code, Before: ref.name, Name: name})
 }
 
-// ArchiveReferential ends a referential for writes and deactivates its sites, in one append. It is idempotent.
+// ArchiveReferential ends a referential for writes and deactivates its sites, in one append. It is idempotent. It is refused
+// with ErrUnknownReferential alone.
 func (l *Locations) ArchiveReferential(ctx context.Context, account string, meta commands.Metadata, code string) (Referential, eventstore.Position, error) {
 	limit, err := l.plans.PlanOf(ctx, account)
 	if err != nil {
@@ -84,7 +87,8 @@ func (l *Locations) ArchiveReferential(ctx context.Context, account string, meta
 	})
 }
 
-// deactivateAllSites notes the limit in the summary alone: a deactivation breaks no cap.
+// deactivateAllSites returns the deactivation of each active site of a referential. limit only goes into the summary: a
+// deactivation exceeds no cap.
 func deactivateAllSites(s *State, ref *referentialState, account string, limit plan.Plan) siteChanges {
 	c := siteChanges{SiteWriteSummary: s.newWriteSummary(ref, "archive", limit)}
 	for id, state := range ref.sites {
@@ -96,7 +100,8 @@ func deactivateAllSites(s *State, ref *referentialState, account string, limit p
 	return c
 }
 
-// handleReferential handles a command on a referential and returns the referential as it is then.
+// handleReferential handles a command on a referential and returns the referential as it is then. Another command may have
+// changed it since: the caller is shown the later state.
 func (l *Locations) handleReferential(ctx context.Context, account string, meta commands.Metadata, code string, decision commands.Decision[State]) (Referential, eventstore.Position, error) {
 	position, err := l.handler.Handle(ctx, account, meta, decision)
 	if err != nil {

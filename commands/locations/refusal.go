@@ -7,8 +7,8 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// What a command is about does not exist, archived referentials and inactive sites excepted. Both are refusal.NotFound
-// for the client.
+// These errors mean that what a command is about does not exist. Archived referentials and inactive sites exist. Both errors
+// are refusal.NotFound for the client.
 var (
 	ErrUnknownReferential = fmt.Errorf("unknown referential: %w", refusal.NotFound)
 	ErrUnknownSite        = fmt.Errorf("unknown site: %w", refusal.NotFound)

@@ -16,7 +16,7 @@ import (
 var errVersionChanged = errors.New("site was changed meanwhile")
 
 // PutSite writes the whole content of one site, which is created, updated or reactivated, or stays as it is. It is refused as
-// WriteBatch is.
+// WriteBatch is. created says whether the site is new.
 func (l *Locations) PutSite(ctx context.Context, account string, meta commands.Metadata, code string, r Row) (s locations.Site, created bool, position eventstore.Position, err error) {
 	j, err := newWriteJob(account, code, "put", Batch{Rows: []Row{r}})
 	if err != nil {
@@ -31,8 +31,8 @@ func (l *Locations) PutSite(ctx context.Context, account string, meta commands.M
 }
 
 // PatchSite writes the content that edit makes of a site's current content. It calls edit again if the site was changed
-// meanwhile, and returns edit's error as it is. An inactive site stays inactive: a correction to a closed shop does not open
-// it.
+// meanwhile, and returns edit's error as it is. An inactive site stays inactive: a correction to the entry of a closed shop
+// does not make the shop active. It is refused with ErrUnknownReferential, ErrUnknownSite or refusal.ReferentialArchived.
 func (l *Locations) PatchSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string, edit func(locations.Content) (locations.Content, error)) (locations.Site, eventstore.Position, error) {
 	position, err := l.tryPatchSite(ctx, account, meta, code, externalID, edit)
 	for errors.Is(err, errVersionChanged) {
@@ -46,7 +46,7 @@ func (l *Locations) PatchSite(ctx context.Context, account string, meta commands
 }
 
 // tryPatchSite patches the version of the site that it reads, and fails with errVersionChanged if the decision finds another.
-// edit runs outside the stream's turn: it may take its time.
+// edit runs without the stream's lock, so it may be slow.
 func (l *Locations) tryPatchSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string, edit func(locations.Content) (locations.Content, error)) (eventstore.Position, error) {
 	state, err := l.viewSite(ctx, account, func(s *State) (siteState, error) {
 		_, state, err := s.findWritableSite(code, externalID)
@@ -77,12 +77,13 @@ func (l *Locations) DeactivateSite(ctx context.Context, account string, meta com
 	return l.toggleSite(ctx, meta, toggle{account: account, code: code, externalID: externalID, action: "deactivate"})
 }
 
-// ReactivateSite makes a site active again, with the content that it had. It is idempotent. It is refused with refusal.SitesOverCapacity.
+// ReactivateSite makes a site active again, with the content that it had. It is idempotent. It is refused with
+// refusal.SitesOverCapacity.
 func (l *Locations) ReactivateSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string) (locations.Site, eventstore.Position, error) {
 	return l.toggleSite(ctx, meta, toggle{account: account, code: code, externalID: externalID, action: "reactivate"})
 }
 
-// toggle is a command that deactivates or reactivates one site.
+// toggle is a command that deactivates or reactivates one site. action is "deactivate" or "reactivate".
 type toggle struct {
 	account, code, externalID string
 	action                    string
@@ -156,7 +157,7 @@ func (l *Locations) readSite(ctx context.Context, account, code, externalID stri
 	return s, nil
 }
 
-// viewSite returns the error of find, or that of the view.
+// viewSite returns what find finds in the current state. It fails with the error of the view or else with that of find.
 func (l *Locations) viewSite(ctx context.Context, account string, find func(*State) (siteState, error)) (state siteState, err error) {
 	if viewErr := l.handler.View(ctx, account, func(s *State) { state, err = find(s) }); viewErr != nil {
 		return state, viewErr

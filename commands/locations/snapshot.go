@@ -40,6 +40,7 @@ func marshalSnapshot(s *State) []byte {
 	return b
 }
 
+// appendBinary encodes a site as flags, digest and seven numbers, for snapshotReader.readSiteState.
 func (s siteState) appendBinary(b []byte) []byte {
 	flags := byte(0)
 	for i, set := range []bool{s.active, s.isGeocoded, s.isUnlocated} {
@@ -54,7 +55,8 @@ func (s siteState) appendBinary(b []byte) []byte {
 	return b
 }
 
-// unmarshalSnapshot decodes the state that marshalSnapshot encoded. It fails on any other bytes, and never panics.
+// unmarshalSnapshot decodes the state that marshalSnapshot encoded. It fails on bytes of another form, and never panics. Sums
+// are not in the encoding: they follow from the sites. A code or an external id that comes twice is an error.
 func unmarshalSnapshot(data []byte) (State, error) {
 	s := State{}
 	r := snapshotReader{rest: data}
@@ -83,12 +85,13 @@ func unmarshalSnapshot(data []byte) (State, error) {
 	return s, nil
 }
 
-// snapshotReader reads bytes from the front. What is missing reads as zero and sets isTruncated.
+// snapshotReader reads bytes from the front. A value that is missing is read as zero, and sets isTruncated.
 type snapshotReader struct {
 	rest        []byte
 	isTruncated bool
 }
 
+// readBytes returns the next n bytes, which share the memory of the snapshot.
 func (r *snapshotReader) readBytes(n int) []byte {
 	if n > len(r.rest) {
 		r.rest, r.isTruncated = nil, true
@@ -122,6 +125,7 @@ func (r *snapshotReader) readCount() int {
 
 func (r *snapshotReader) readText() string { return string(r.readBytes(r.readCount())) }
 
+// readTime reads what appendTime encoded.
 func (r *snapshotReader) readTime() time.Time {
 	if n := r.readNumber(); n != 0 {
 		return time.Unix(0, n).UTC()

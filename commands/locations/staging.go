@@ -16,15 +16,16 @@ import (
 )
 
 const (
-	// maxEventData is the most bytes of data that an event of several rows has. One row may be larger than that.
+	// maxEventData is the most bytes of data that an event of several rows has. An event of one row may be larger.
 	maxEventData = 64 << 10
 	// eventOverhead is an upper bound on the bytes of an event without its rows, its envelope included.
 	eventOverhead = 2 << 10
 )
 
-// stager makes the events of one command's changes. Few rows are one event. Many rows are staged first: they are appended to a
-// stream of their own, where no reader looks, and one commit in the account's stream makes all of them real. A decision that
-// is repeated after a conflict with the same rows does not stage them again.
+// stager makes the events of one command's changes. It is used by one goroutine, for one command. Few rows are one event.
+// Many rows are staged first: they are appended to a stream of their own, where no reader looks, and one commit in the
+// account's stream makes all of them real. A decision that is repeated after a conflict with the same rows does not stage
+// them again.
 type stager struct {
 	locations  *Locations
 	account    string
@@ -68,8 +69,8 @@ func (s *stager) buildEvents(ctx context.Context, c siteChanges) ([]event.Event,
 	return []event.Event{s.commit}, nil
 }
 
-// isStaged says whether the rows were staged by an earlier attempt and are on the log. They are not if the log was restored from
-// a copy since.
+// isStaged says whether the rows were staged by an earlier attempt and are on the log. They are on the log no longer if it was
+// restored from an older copy since.
 func (s *stager) isStaged(ctx context.Context, rows []event.SiteRow) (bool, error) {
 	if s.commit.EventCount == 0 || !slices.EqualFunc(s.stagedRows, rows, equalRows) {
 		return false, nil
@@ -87,8 +88,8 @@ func equalRows(a, b event.SiteRow) bool {
 }
 
 // stageRows appends the rows to a new stream and keeps the commit that names it. The commit has the digest of all event data, so
-// that readers can tell whether the stream is whole. A stream whose commit is never appended stays on the log and means
-// nothing.
+// that readers can tell whether the stream is whole. A stream whose commit is never appended stays on the log and
+// changes nothing.
 func (s *stager) stageRows(ctx context.Context, rows []event.SiteRow) error {
 	id := uuid.New()
 	commit := event.SyncCommitted{SyncID: id.String(), RowCount: len(rows)}
@@ -131,7 +132,7 @@ func splitIntoAppends(rows []event.SiteRow) [][]event.Event {
 	return appends
 }
 
-// fitsOneEvent says whether rows need no staging. A single row never does, however large it is.
+// fitsOneEvent says whether rows need no staging. A single row never needs it, however large it is.
 func fitsOneEvent(rows []event.SiteRow) bool {
 	n, _ := countFittingRows(rows)
 	return n == len(rows) && n > 0
@@ -147,7 +148,8 @@ func countFittingRows(rows []event.SiteRow) (n, weight int) {
 }
 
 // maxRowSize returns an upper bound on the bytes of a row in an event's data, its content sealed. JSON may escape each byte of an
-// id into six.
+// id into six. rowOverhead is enough for the other members of the row, and sealOverhead for the nonce, the tag and the prefix
+// of a sealed text.
 func maxRowSize(r event.SiteRow) int {
 	const rowOverhead, sealOverhead = 256, 64
 	return rowOverhead + 6*len(r.ExternalID) + base64.RawStdEncoding.EncodedLen(sealOverhead+len(r.Content))

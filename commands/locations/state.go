@@ -17,7 +17,7 @@ type State struct {
 	referentials     map[string]*referentialState // by code
 	openReferentials int                          // those that are not archived
 	activeSites      int                          // of all referentials
-	totalSites       int                          // likewise, active or not
+	totalSites       int                          // of all referentials, active or not
 	idempotency      idempotencyCache
 	pendingRows      [][]event.SiteRow // of the SyncStaged events before their SyncCommitted; empty between two commands
 }
@@ -36,7 +36,7 @@ type siteState struct {
 	contentAt         contentRef
 	version           int64 // 1 for a new site, and 1 more with each row
 	created, modified int64 // Unix microseconds of the log's clock
-	deactivated       int64 // likewise; 0 for an active site
+	deactivated       int64 // Unix microseconds; 0 for an active site
 	active            bool
 	isGeocoded        bool // its position was found by its address
 	isUnlocated       bool // it has no position: its address was not found
@@ -49,7 +49,7 @@ type contentRef struct {
 	stagedEvent, row int32
 }
 
-// maxCachedWeight is how many sites all states in memory hold together, at some 170 bytes each.
+// maxCachedWeight is how many sites all states in memory hold together: at some 170 bytes each, about 85 MB.
 const maxCachedWeight = 500_000
 
 // Aggregate describes how streams of locations are folded.
@@ -86,8 +86,8 @@ func Evolve(s *State, rec commands.Record) {
 	}
 }
 
-// applySiteRows applies the rows of one append, one slice for each event that has rows. The sums of the account follow from
-// those of the referential.
+// applySiteRows applies the rows of one append, one slice for each event that has rows. It adds to the sums of the account what
+// the sums of the referential have grown by.
 func (s *State) applySiteRows(rec commands.Record, w event.SiteWriteSummary, staged [][]event.SiteRow) {
 	ref := s.findOrAddReferential(w.Referential, rec.At)
 	sites, active := len(ref.sites), ref.active
@@ -101,7 +101,8 @@ func (s *State) applySiteRows(rec commands.Record, w event.SiteWriteSummary, sta
 	s.idempotency.remember(rec, w)
 }
 
-// applyRow trusts the row: the version and the digest were decided when it was written. at is in Unix microseconds.
+// applyRow takes version and digest from the row without a check: they were decided when it was written. at is in Unix
+// microseconds.
 func (ref *referentialState) applyRow(r event.SiteRow, at int64, contentAt contentRef) {
 	state := ref.sites[r.ExternalID]
 	if state.active {
@@ -174,6 +175,7 @@ func (s *State) findWritableSite(code, externalID string) (*referentialState, si
 	return ref, state, err
 }
 
+// findSite returns a site, active or not, or ErrUnknownSite.
 func (ref *referentialState) findSite(externalID string) (siteState, error) {
 	state, ok := ref.sites[externalID]
 	if !ok {
@@ -185,14 +187,15 @@ func (ref *referentialState) findSite(externalID string) (siteState, error) {
 // idempotencyWindow is how long a request with an Idempotency-Key gets the answer of the first one again.
 const idempotencyWindow = 24 * time.Hour
 
-// idempotencyCache has the requests with an Idempotency-Key of the stream's last day, by the log's clock. It is part of the state,
-// so every instance gives the same answer.
+// idempotencyCache has the requests with an Idempotency-Key of the stream's last day, by the log's clock. It is part of the
+// state, so every instance gives the same answer.
 type idempotencyCache struct {
 	requests    map[string]answeredRequest // by referential and key
 	oldestFirst []requestAge               // may name a key twice, if it was used again after a day
 }
 
-// answeredRequest is the request that came with a key, and the revision of the event that has its outcome.
+// answeredRequest is the request that came with a key, and the revision of the event that has its outcome. request is
+// event.SiteWriteSummary.RequestHash.
 type answeredRequest struct {
 	action, request string
 	at              time.Time
@@ -229,8 +232,9 @@ func (c *idempotencyCache) insert(age requestAge, request answeredRequest) {
 	c.oldestFirst = append(c.oldestFirst, age)
 }
 
-// findAnswered returns the answer that the same request was given in the last day, if any. It fails with refusal.IdempotencyMismatch if the key
-// came with another request.
+// findAnswered returns the answer that the same request was given in the last day, if any. It fails with
+// refusal.IdempotencyMismatch if the key came with another request. It goes by the clock of this instance: the cache may hold
+// older requests, because remember forgets only when something is written.
 func (c *idempotencyCache) findAnswered(w event.SiteWriteSummary, now time.Time) (answeredRequest, bool, error) {
 	answered, ok := c.requests[requestKey(w.Referential, w.IdempotencyKeyHash)]
 	if w.IdempotencyKeyHash == "" || !ok || now.Sub(answered.at) >= idempotencyWindow {
@@ -242,9 +246,11 @@ func (c *idempotencyCache) findAnswered(w event.SiteWriteSummary, now time.Time)
 	return answered, true, nil
 }
 
+// requestKey is the key of idempotencyCache.requests. A key that a customer uses in two referentials is two keys.
 func requestKey(referential, key string) string { return referential + "/" + key }
 
-// hashIdempotencyKey returns a key as the log keeps it, "" for none. A customer may put anything into a key.
+// hashIdempotencyKey returns a key as the log keeps it, "" for none. It is hashed because a customer may put anything into a
+// key, personal data included.
 func hashIdempotencyKey(key string) string {
 	if key == "" {
 		return ""

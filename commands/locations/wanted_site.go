@@ -15,7 +15,7 @@ import (
 // the decision may see a later state than the one that the batch was prepared on.
 type wantedSite struct {
 	Row
-	sum             locations.ContentHash
+	hash            locations.ContentHash
 	asGiven         preparedContent // the content as the customer gave it
 	withoutPosition preparedContent // the content without its position, if that is only the geocoded one that we showed
 
@@ -31,7 +31,7 @@ func (w *wantedSite) prepare(ctx context.Context, geocoder Geocoder) error {
 	if w.chosen == nil || w.chosen.isPrepared {
 		return nil
 	}
-	return w.chosen.prepare(ctx, geocoder, w.sum)
+	return w.chosen.prepare(ctx, geocoder, w.hash)
 }
 
 // preparedContent is a content and, once isPrepared, what the log would keep of it.
@@ -44,30 +44,31 @@ type preparedContent struct {
 }
 
 // newWantedSite hashes the content and makes its second form. A customer who reads a site and writes it back sends the geocoded
-// position as if it were his own. withoutPosition is what he meant.
+// position as if it were the customer's own. withoutPosition is the content that was meant.
 func newWantedSite(r Row) *wantedSite {
 	withoutPosition := r.Content
 	withoutPosition.Lat, withoutPosition.Lon = nil, nil
 	if a := withoutPosition.Address; a != nil && *a != (locations.SiteAddress{}) {
 		withoutPosition.IDBan = "" // without an address the BAN id is kept: it is all that a position can be found by
 	}
-	return &wantedSite{Row: r, sum: r.Content.Hash(), asGiven: preparedContent{content: r.Content}, withoutPosition: preparedContent{content: withoutPosition}}
+	return &wantedSite{Row: r, hash: r.Content.Hash(), asGiven: preparedContent{content: r.Content}, withoutPosition: preparedContent{content: withoutPosition}}
 }
 
 // classify decides what the row does to a site in a state, or to a site that is not known. The digest of the stored content
 // answers whether the new one is the same, or the same with the position that the site shows, so no content is read.
+// With keepsInactive an inactive site is not reactivated.
 func (w *wantedSite) classify(s siteState, known, keepsInactive bool) {
 	w.current, w.operation, w.chosen, w.isGeocodeRetry = s, "", nil, false
 	if !known {
 		w.operation, w.chosen = event.SiteCreated, &w.asGiven
 		return
 	}
-	switch likeness := s.digest.Compare(w.sum); {
-	case likeness == locations.Same:
+	switch similarity := s.digest.Compare(w.hash); {
+	case similarity == locations.Same:
 		if w.isGeocodeRetry = s.isUnlocated; w.isGeocodeRetry {
 			w.chosen = &w.asGiven
 		}
-	case likeness == locations.SameShownPosition && s.isGeocoded:
+	case similarity == locations.SameShownPosition && s.isGeocoded: // the geocoded position came back with another content
 		w.operation, w.chosen = event.SiteUpdated, &w.withoutPosition
 	default:
 		w.operation, w.chosen = event.SiteUpdated, &w.asGiven
@@ -80,7 +81,7 @@ func (w *wantedSite) classify(s siteState, known, keepsInactive bool) {
 // eventRow returns the row to write, once the chosen content is prepared. It returns false if nothing is written.
 func (w *wantedSite) eventRow() (event.SiteRow, bool) {
 	if w.isGeocodeRetry && w.chosen.position == nil {
-		w.chosen = nil
+		w.chosen = nil // its address is still not found: the content stays
 	} else if w.isGeocodeRetry && w.operation == "" {
 		w.operation = event.SiteUpdated
 	}
@@ -94,8 +95,9 @@ func (w *wantedSite) eventRow() (event.SiteRow, bool) {
 	return r, w.operation != ""
 }
 
-// prepare finds the position of the content and encodes both.
-func (c *preparedContent) prepare(ctx context.Context, geocoder Geocoder, sum locations.ContentHash) error {
+// prepare finds the position of the content and encodes both. hash is that of the content as the customer gave it: the two forms
+// of a wantedSite have the same Digest but for their positions.
+func (c *preparedContent) prepare(ctx context.Context, geocoder Geocoder, hash locations.ContentHash) error {
 	c.position = c.content.OwnPosition()
 	if c.position == nil {
 		p, found, err := geocoder.Geocode(ctx, c.content)
@@ -110,11 +112,11 @@ func (c *preparedContent) prepare(ctx context.Context, geocoder Geocoder, sum lo
 	stored := locations.StoredSite{Content: c.content, Position: c.position}
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
+	e.SetEscapeHTML(false) // escapes would only make the text larger
 	if err := e.Encode(stored); err != nil {
 		return fmt.Errorf("encode a site: %w", err)
 	}
 	c.text = event.Personal(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
-	c.digest, c.isPrepared = sum.Digest(stored), true
+	c.digest, c.isPrepared = hash.Digest(stored), true
 	return nil
 }

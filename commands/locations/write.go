@@ -44,8 +44,8 @@ type GeocodedSite struct {
 }
 
 // Outcome is what a batch did, or what a dry run would do. GeocodedSites and UnlocatedSites are among the rows that were
-// written, in the order of their external ids. Refused is why a batch that is no dry run would be refused: refusal.ReferentialArchived,
-// refusal.SitesOverCapacity or refusal.SuspiciousReduction.
+// written, in the order of their external ids. Refused is set for a dry run alone. It is why the batch would be refused if it
+// were no dry run: refusal.ReferentialArchived, refusal.SitesOverCapacity or refusal.SuspiciousReduction.
 type Outcome struct {
 	event.SiteWriteSummary
 	GeocodedSites  []GeocodedSite
@@ -53,7 +53,8 @@ type Outcome struct {
 	Refused        error
 }
 
-// addPosition lists a row that was written under the positions found or not found. p is nil if the position was erased.
+// addPosition adds a row that was written to GeocodedSites, to UnlocatedSites, or to neither. p is the row's position, or nil if
+// it was erased.
 func (o *Outcome) addPosition(r event.SiteRow, p *locations.Position) {
 	switch {
 	case r.Unlocated:
@@ -66,8 +67,8 @@ func (o *Outcome) addPosition(r event.SiteRow, p *locations.Position) {
 }
 
 // WriteBatch creates, updates and reactivates the sites of a batch. Nothing is written for sites that stay the same. It is
-// refused with ErrDuplicateExternalID, ErrUnknownReferential or refusal.IdempotencyMismatch, and then, in this order, with refusal.ReferentialArchived,
-// refusal.SitesOverCapacity, refusal.SuspiciousReduction.
+// refused, in this order, with ErrDuplicateExternalID, ErrUnknownReferential, refusal.IdempotencyMismatch,
+// refusal.ReferentialArchived, refusal.SitesOverCapacity or refusal.SuspiciousReduction.
 func (l *Locations) WriteBatch(ctx context.Context, account string, meta commands.Metadata, code string, b Batch) (Outcome, eventstore.Position, error) {
 	action := "upsert"
 	if b.IsSync {
@@ -111,11 +112,12 @@ func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *write
 	return result.outcome, position, err
 }
 
-// prepareJob geocodes and encodes what the job would write on the state of now, so that the decision need not do so during its
-// turn on the stream. A job that is refused now is refused.
+// prepareJob geocodes and encodes what the job would write on the current state, so that the decision need not do so while it
+// holds the stream's lock. A job that the current state refuses is refused here already. A single row with a position is left
+// to the decision, which geocodes it only if its position is the one that the site shows.
 func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 	if len(j.rows) == 1 && j.rows[0].Content.OwnPosition() != nil {
-		return nil // there is nothing to geocode: the decision itself is as quick
+		return nil // there is seldom anything to geocode, and the decision itself is as quick
 	}
 	var v jobResult
 	var refusal, err error
@@ -135,12 +137,12 @@ func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 type writeJob struct {
 	Batch
 	account, code, action string
-	limit                 plan.Plan     // read before the stream's turn
-	keyHash               string        // of IdempotencyKey; "" without one and for a dry run
-	rows                  []*wantedSite // sorted by external id
-	externalIDs           map[string]bool
-	expectedVersion       int64 // the version that the only site must have; 0: any
-	keepsInactive         bool  // an inactive site stays inactive
+	limit                 plan.Plan       // read before the stream is locked
+	keyHash               string          // of IdempotencyKey; "" without one and for a dry run
+	rows                  []*wantedSite   // sorted by external id
+	externalIDs           map[string]bool // of the rows
+	expectedVersion       int64           // the version that the only site must have; 0: any
+	keepsInactive         bool            // an inactive site stays inactive
 }
 
 // newWriteJob hashes the contents in parallel. It fails with ErrDuplicateExternalID.
@@ -171,9 +173,9 @@ type jobResult struct {
 	answered *answeredRequest // the same request was answered before; nothing else is set then
 }
 
-// classifyRows decides what each row does to its site and counts that, before any content is prepared. The deactivations of
-// a sync are complete in the result; the rows are not in it yet. dryRunRefusal is a refusal that a dry run reports with its
-// figures. refusal is one that has no figures.
+// classifyRows decides what each row does to its site and counts that, before any content is prepared. The result has the
+// deactivations of a sync; the job's own rows are not in it yet. dryRunRefusal is a refusal that a dry run reports beside its
+// counts, and v is complete with it. refusal also refuses a dry run: there is no result to show.
 func (j *writeJob) classifyRows(s *State, now time.Time) (v jobResult, dryRunRefusal, refusal error) {
 	ref, err := s.findReferential(j.code)
 	if err != nil {
@@ -202,11 +204,12 @@ func (j *writeJob) classifyRows(s *State, now time.Time) (v jobResult, dryRunRef
 			}
 		}
 	}
-	_, archived := s.findWritableReferential(j.code)
+	_, archived := s.findWritableReferential(j.code) // the referential exists: only refusal.ReferentialArchived is left
 	return v, cmp.Or(archived, checkSiteCap(v.SiteWriteSummary), j.checkReduction(v.SiteWriteSummary)), nil
 }
 
-// countSites counts n sites under an operation; "" is unchanged. A negative n takes them back.
+// countSites counts n sites under an operation of event.SiteRow; "" is unchanged. A negative n takes them back. Deactivations
+// are counted by deactivateSite.
 func (c *siteChanges) countSites(op string, n int) {
 	switch op {
 	case event.SiteCreated:
@@ -314,24 +317,27 @@ func (s *State) newWriteSummary(ref *referentialState, action string, limit plan
 	}
 }
 
-// addRow adds the row of a site in a state; it fills in the site's id and its next version.
+// addRow adds the row of a site, and fills in the site's id and its next version. state is the site before the change, zero for
+// a new one.
 func (c *siteChanges) addRow(account string, state siteState, r event.SiteRow) {
 	r.SiteID, r.Version = siteID(account, c.Referential, r.ExternalID), state.version+1
 	c.rows = append(c.rows, r)
 }
 
+// deactivateSite adds the deactivation of an active site and counts it.
 func (c *siteChanges) deactivateSite(account, externalID string, state siteState) {
 	c.addRow(account, state, event.SiteRow{ExternalID: externalID, Operation: event.SiteDeactivated})
 	c.Deactivated++
 	c.ActiveAfter--
 }
 
+// sortRows gives the events an order that does not depend on the order of a map.
 func (c *siteChanges) sortRows() {
 	slices.SortFunc(c.rows, func(a, b event.SiteRow) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
 }
 
-// checkSiteCap returns refusal.SitesOverCapacity if the account would have more active sites than its ceiling. A change that does not
-// raise their number is never refused.
+// checkSiteCap returns refusal.SitesOverCapacity if the account would have more active sites than its ceiling. A change that
+// does not raise their number is never refused, even if a smaller plan has put the account above its ceiling.
 func checkSiteCap(w event.SiteWriteSummary) error {
 	if grows := w.ActiveAfter > w.ActiveBefore; grows && w.AccountActive+w.ActiveAfter-w.ActiveBefore > w.Ceiling {
 		return refusal.SitesOverCapacity.With(refusal.Details{Active: w.AccountActive, Capacity: w.Capacity, Ceiling: w.Ceiling})

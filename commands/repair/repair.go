@@ -3,7 +3,11 @@
 // For each unusable event the package appends one correction (event.Correction), which names it; from then on every reader
 // that folds the stream skips the named event.
 //
-//	Repairs.RepairAccount ──> findUnusable: ReadStream, ValidateEvent ──> newCorrection ──> eventstore.AppendUntilKnown: one append a stream
+//	Repairs.RepairAccount
+//	  └ repairStream, for each stream of the account
+//	      │ findUnusable                  ReadStream, eventstore.ValidateEvent
+//	      │ newCorrection                 one correction for each event found
+//	      └ eventstore.AppendUntilKnown   one append; a conflict leads back to findUnusable
 //
 // The read side follows in projections/projector, which writes the account's rows again.
 package repair
@@ -58,6 +62,7 @@ func (r *Repairs) RepairToken(ctx context.Context, token string, meta commands.M
 	return r.repairStreams(ctx, meta, "token-"+token)
 }
 
+// repairStreams repairs streams in their order. It stops at the first error and returns what was voided before it.
 func (r *Repairs) repairStreams(ctx context.Context, meta commands.Metadata, names ...string) ([]VoidedEvent, error) {
 	var all []VoidedEvent
 	anyExists := false
@@ -126,6 +131,7 @@ func (r *Repairs) findUnusable(ctx context.Context, stream string) ([]VoidedEven
 	return found, last, nil
 }
 
+// categoryOf returns the part of a stream's name before the first dash.
 func categoryOf(stream string) string {
 	return stream[:len(stream)-len(eventstore.EntityID(stream))-1]
 }

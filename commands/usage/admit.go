@@ -11,7 +11,7 @@ import (
 	"lieudit/schemas/event"
 )
 
-// CheckQuota says whether a request would count as things are, and counts nothing. A refusal is never decided on memory
+// CheckQuota says whether a request would count now, and counts nothing. A refusal is never decided on memory
 // alone: the log is read first. The errors are those of CountRequest.
 func (m *Meter) CheckQuota(ctx context.Context, g access.Grant, endpoint string) error {
 	_, err := m.withCurrentPeriod(ctx, g, endpoint, func(p *activePeriod, e entry, arrivedAt time.Time) (entry, error) {
@@ -31,8 +31,8 @@ type QuotaUsage struct {
 	reservation Reservation // of the request that CountRequest counted; else zero
 }
 
-// Refund takes back the request that CountRequest counted. It returns when that is durable; if it fails, it is tried again in
-// the background.
+// Refund takes back the request that CountRequest counted. It returns when that is durable. If it fails, it is tried again in
+// the background, unless it may be on the log already or the meter ends.
 func (u QuotaUsage) Refund(ctx context.Context) error {
 	if u.reservation.period == nil {
 		return nil
@@ -73,11 +73,11 @@ func (m *Meter) Reserve(ctx context.Context, g access.Grant, endpoint string) (R
 	})
 }
 
-// Confirm ends the reservation: the request is answered and stays counted.
+// Confirm ends the reservation. The request has been answered and stays counted.
 func (r Reservation) Confirm() { r.period.openReservations.Add(-1) }
 
-// Refund takes back what was counted and ends the reservation. It returns when that is durable; if it fails, it is tried again
-// in the background.
+// Refund takes back what was counted and ends the reservation. It returns when that is durable. If it fails, it is tried again
+// as QuotaUsage.Refund is.
 func (r Reservation) Refund(ctx context.Context) error {
 	_, err := r.period.submit(ctx, refundRequest, r.entry, time.Now())
 	r.Confirm()
@@ -138,7 +138,7 @@ func (m *Meter) currentPeriod(ctx context.Context, g access.Grant, arrivedAt tim
 }
 
 // capRecheckInterval is how often the cap of an account is read again while the key ring and the period disagree on it. One of
-// the two is about to learn what the other knows.
+// the two has not read the latest event of the account yet.
 const capRecheckInterval = 100 * time.Millisecond
 
 // ensureCap makes sure that the period has a cap for a grant's account, and that it is the grant's as soon as both know it.
@@ -168,6 +168,7 @@ func (p *activePeriod) refreshCapShared(ctx context.Context, account string, now
 }
 
 // refreshCap appends an account's quota to the period's stream as its cap, if the account's own stream has a newer one.
+// An account with the same quota in a newer event keeps its cap.
 func (p *activePeriod) refreshCap(ctx context.Context, account string, now time.Time) error {
 	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, account, latest(now, p.period.Start()))
 	if err != nil {
@@ -183,8 +184,8 @@ func (p *activePeriod) refreshCap(ctx context.Context, account string, now time.
 	return p.appendAndFold(ctx, account, fmt.Sprintf("cap %s %d", account, asOf), e)
 }
 
-// appendAndFold appends an event about an account that counts no requests, and returns once the period's fold has it. The name
-// makes the event's id: the same name again is the same event.
+// appendAndFold appends an event about an account that counts no requests, and returns once the period's fold has it. The id of
+// the event follows from name: the same name again is the same event.
 func (p *activePeriod) appendAndFold(ctx context.Context, account, name string, e event.Event) error {
 	if err := p.meter.appendNamed(ctx, p.stream, name, eventstore.Any, e); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// firstRetryPause and retryInterval are the shortest and the longest pause between two tries on the log.
+	// firstRetryPause and retryInterval are the shortest and the longest pause between two attempts on the log. Pauses double.
 	firstRetryPause = time.Millisecond
 	retryInterval   = 50 * time.Millisecond
 
@@ -44,7 +44,7 @@ func (b *batch) appendTick(ctx context.Context, counts []event.UsageCount) error
 }
 
 // assignTickDay returns the day of the tick, which is that of its last request. It becomes the day of all of them, since a
-// refund names the day on which its request was counted.
+// refund names the day on which its request was counted. Without requests no tick is made, and the day is not used.
 func (b *batch) assignTickDay() plan.Date {
 	n := len(b.charges)
 	if n == 0 {
@@ -122,10 +122,10 @@ func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) 
 	}
 }
 
-// reportDelay notes that the log makes a batch wait.
+// reportDelay logs that the log makes a batch wait, if that is new, and begins to count a silence.
 func (b *batch) reportDelay(err error) {
 	b.meter.reportHealth(b.stream, err)
-	b.meter.logSilence() // the silence begins to count, if it has not yet
+	b.meter.logSilence()
 }
 
 // foldAppended folds events that are on the log. If others appended before them, it reads the stream.
@@ -150,6 +150,7 @@ func (m *Meter) appendNamed(ctx context.Context, stream, name string, expected e
 	return err
 }
 
+// appendUntilKnown is eventstore.AppendUntilKnown with the pauses of this package.
 func (m *Meter) appendUntilKnown(ctx context.Context, stream string, expected eventstore.Revision, proposed []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	return eventstore.AppendUntilKnown(ctx, m.store, stream, expected, proposed, eventstore.Resend{FirstPause: firstRetryPause, MaxPause: retryInterval})
 }

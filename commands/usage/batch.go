@@ -13,8 +13,7 @@ import (
 	"lieudit/schemas/ledger"
 )
 
-// maxIdleWorkers is how many workers wait for the next period. A worker that has flushed one has a stack that need not grow
-// again.
+// maxIdleWorkers is how many workers wait for the next period. They are kept because their stacks have grown already.
 const maxIdleWorkers = 64
 
 // startFlush gives a period to an idle worker, or to a new one.
@@ -73,7 +72,8 @@ type batch struct {
 	mayBeOnLog               bool              // the last append may be on the log and is not folded
 }
 
-// flush answers requests, however long the log takes: each request minds its own time. It returns false if the batch failed.
+// flush answers requests, however long the log takes: a request whose time is over ends its own wait. It returns false if the
+// batch failed.
 func (p *activePeriod) flush(pending []*pendingRequest) (succeeded bool) {
 	b := batch{activePeriod: p}
 	for _, w := range pending {
@@ -94,13 +94,13 @@ func (p *activePeriod) flush(pending []*pendingRequest) (succeeded bool) {
 		return false
 	}
 	if b.isFresh {
-		p.meter.clearSilence() // a request that gave up meanwhile may have begun a silence that was over
+		p.meter.clearSilence() // a request that gave up meanwhile may have begun to count a silence that has ended
 	}
 	return true
 }
 
-// answerAll appends ticks until every request is answered. A tick is made again, smaller, if the ticks of others left no room
-// for it. Nobody is refused on memory alone: the log is read first.
+// answerAll appends ticks until every request is answered. A tick that events of other instances have made void is made
+// again without the requests that would not count. No request is refused on memory alone: the log is read first.
 func (b *batch) answerAll(ctx context.Context) error {
 	for {
 		if len(b.probes) > 0 && !b.isFresh {
@@ -170,6 +170,7 @@ func addCount(counts []event.UsageCount, c event.UsageCount) []event.UsageCount 
 	return append(counts, c)
 }
 
+// respondRefused answers requests that would not count, and takes them out of the batch.
 func (b *batch) respondRefused(refused []refusedRequest) {
 	for _, r := range refused {
 		b.charges = slices.DeleteFunc(b.charges, func(w *pendingRequest) bool { return w == r.pendingRequest })
@@ -232,8 +233,8 @@ func (b *batch) respondFolded(prepared preparedAppend) error {
 }
 
 // failRequests ends a batch that failed. If the log was unavailable for a moment, its requests are tried again with the next
-// batch until they give up by themselves; else they are refused. Refunds are always tried again, but for those that may be
-// on the log: they must not be made twice.
+// batch until they give up by themselves; else they are refused. Refunds are always tried again, except for those that may
+// be on the log: they must not be made twice, since the instance would refund more than it counted.
 func (b *batch) failRequests(cause error) {
 	unanswered := slices.Concat(b.charges, b.probes)
 	if b.mayBeOnLog {

@@ -15,7 +15,7 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// ErrNotClosable: the period has not ended, or nothing was ever counted in it.
+// ErrNotClosable: the period has not ended, or was never opened.
 var ErrNotClosable = errors.New("the period cannot be closed")
 
 // ClosePeriod ends a period of a contract for good, with its total and the digest of its lines. It is idempotent. It fails with
@@ -60,8 +60,7 @@ func (m *Meter) foldStream(ctx context.Context, stream string) (*ledger.PeriodUs
 	return f, last, nil
 }
 
-// ErrUnknownPeriod: nothing was ever counted for the contract in a period that begins on that day. It is refusal.NotFound for
-// the client.
+// ErrUnknownPeriod: no period of the contract that begins on that day was opened. It is refusal.NotFound for the client.
 var ErrUnknownPeriod = fmt.Errorf("no such period: %w", refusal.NotFound)
 
 // Adjustment corrects one line of a closed period of a contract.
@@ -78,8 +77,9 @@ type AdjustedLine struct {
 	Position eventstore.Position
 }
 
-// AdjustPeriod corrects a closed period for good. meta says by whom and why. The closing event stays as it is: the total of the
-// period is its total and all adjustments. It fails with ErrUnknownPeriod or a *Refusal.
+// AdjustPeriod corrects a closed period for good. meta says by whom and why. The closing event stays as it is: the total of
+// the period is its total and all adjustments. It fails with ErrUnknownPeriod or a refusal. It reads the stream again after a
+// conflict, so that adjustments that are made at once cannot take a line below zero.
 func (m *Meter) AdjustPeriod(ctx context.Context, meta commands.Metadata, a Adjustment) (AdjustedLine, error) {
 	stream, commandID := ledger.StreamName(a.Contract, a.First), uuid.New()
 	for attempt := byte(0); ; attempt++ {

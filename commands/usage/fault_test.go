@@ -37,8 +37,8 @@ func TestARevokedKeyCountsUpToItsRevocationInTheStream(t *testing.T) {
 	t.Parallel()
 	for _, e := range []event.Event{event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)}, event.AccountClosed{}} {
 		log, core := openLog(t), openLog(t)
-		terms := &fakeQuotas{caps: map[string]int64{"a": 1000}}
-		informed, uninformed := startMeter(t, log, core, terms, time.Now), startMeter(t, log, openLog(t), terms, time.Now)
+		quotas := &fakeQuotas{caps: map[string]int64{"a": 1000}}
+		informed, uninformed := startMeter(t, log, core, quotas, time.Now), startMeter(t, log, openLog(t), quotas, time.Now)
 		mustCount(t, uninformed, "a", 1000)
 		mustCount(t, informed, "a", 1000)
 		appendEvent(t, core, "account-a", e)
@@ -57,32 +57,32 @@ func waitUntil(t *testing.T, holds func() bool) {
 	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, "what the test waits for", holds)
 }
 
-// gatedStore is a log with a gate. While it is shut, appends hang. When it opens they are unknown, and made or not.
-type gatedStore struct {
+// blockingStore is a log whose appends can be blocked. A blocked append hangs and then returns ErrUnknown; it is made or not.
+type blockingStore struct {
 	eventstore.Store
-	mu               sync.Mutex
-	released         chan struct{} // closed when the gate opens; nil: it is open
-	appendsWhileShut bool          // an append that hangs is made
+	mu                  sync.Mutex
+	released            chan struct{} // closed when the blocking ends; nil: appends are not blocked
+	appendsWhileBlocked bool          // an append that is blocked is made
 }
 
-func (g *gatedStore) shutGate(made bool) {
+func (g *blockingStore) blockAppends(made bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.released, g.appendsWhileShut = make(chan struct{}), made
+	g.released, g.appendsWhileBlocked = make(chan struct{}), made
 }
 
-func (g *gatedStore) openGate() {
+func (g *blockingStore) unblockAppends() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	close(g.released)
 	g.released = nil
 }
 
-func (g *gatedStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
+func (g *blockingStore) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	g.mu.Lock()
-	shut, made := g.released, g.appendsWhileShut
+	blocked, made := g.released, g.appendsWhileBlocked
 	g.mu.Unlock()
-	if shut == nil {
+	if blocked == nil {
 		return g.Store.Append(ctx, stream, expected, events)
 	}
 	if made {
@@ -91,7 +91,7 @@ func (g *gatedStore) Append(ctx context.Context, stream string, expected eventst
 		}
 	}
 	select {
-	case <-shut:
+	case <-blocked:
 	case <-ctx.Done():
 	}
 	return eventstore.AppendResult{}, eventstore.ErrUnknown
@@ -100,10 +100,10 @@ func (g *gatedStore) Append(ctx context.Context, stream string, expected eventst
 func TestRequestsWithoutAnAnswerAreRefunded(t *testing.T) {
 	t.Parallel()
 	for _, made := range []bool{false, true} {
-		log := &gatedStore{Store: openLog(t)}
+		log := &blockingStore{Store: openLog(t)}
 		m := startMeter(t, log, log.Store, &fakeQuotas{caps: map[string]int64{"a": 1000}}, time.Now)
 		mustCount(t, m, "a", 1000)
-		log.shutGate(made)
+		log.blockAppends(made)
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {
@@ -117,7 +117,7 @@ func TestRequestsWithoutAnAnswerAreRefunded(t *testing.T) {
 			})
 		}
 		all.Wait()
-		log.openGate()
+		log.unblockAppends()
 		mustCount(t, m, "a", 1000)
 		waitUntil(t, func() bool {
 			f, _ := foldStream(t, log, ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First))
@@ -151,7 +151,7 @@ func (f *forgetfulStore) Append(ctx context.Context, stream string, expected eve
 	}
 	again := slices.Clone(events)
 	for i := range again {
-		again[i].ID = uuid.New() // the store below remembers ids
+		again[i].ID = uuid.New() // the inner store remembers ids
 	}
 	return f.Store.Append(ctx, stream, expected, again)
 }
@@ -175,27 +175,27 @@ func (f *forgetfulStore) isFirst(events []eventstore.ProposedEvent) bool {
 func TestEventsAppendedWithAnyCountOnceHoweverOftenTheyAreAppended(t *testing.T) {
 	t.Parallel()
 	const limit = 150
-	below, core := openLog(t), openLog(t)
-	log := newForgetfulStore(below)
-	terms := &fakeQuotas{caps: map[string]int64{"a": limit / 2}}
+	inner, core := openLog(t), openLog(t)
+	log := newForgetfulStore(inner)
+	quotas := &fakeQuotas{caps: map[string]int64{"a": limit / 2}}
 	var kept atomic.Int64
 	running := make([]func(), 2)
-	ledgers := make([]*usage.Meter, len(running))
-	for i := range ledgers {
-		ledgers[i], running[i] = startStoppableMeter(t, log, core, terms)
+	meters := make([]*usage.Meter, len(running))
+	for i := range meters {
+		meters[i], running[i] = startStoppableMeter(t, log, core, quotas)
 	}
-	spendQuota(t, ledgers, limit/2, &kept)
-	terms.set("a", limit)
+	spendQuota(t, meters, limit/2, &kept)
+	quotas.set("a", limit)
 	appendEvent(t, core, "account-a", event.PlanChanged{})
-	spendQuota(t, ledgers, limit, &kept)
+	spendQuota(t, meters, limit, &kept)
 	appendEvent(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
 	waitUntil(t, func() bool {
-		return errors.Is(ledgers[0].CheckQuota(t.Context(), grantOf("a", limit), "GET /me"), usage.ErrRevoked)
+		return errors.Is(meters[0].CheckQuota(t.Context(), grantOf("a", limit), "GET /me"), usage.ErrRevoked)
 	})
 	for _, end := range running {
 		end()
 	}
-	check := refoldLog(t, below, "")
+	check := refoldLog(t, inner, "")
 	stream := check.Streams[ledger.StreamName("a", plan.PeriodAt(anchor, time.Now()).First)]
 	if got := stream.Used("a"); got != limit || kept.Load() != limit || stream.Lines.Total() != limit {
 		t.Errorf("the log says %d used and %d in its lines, %d were served and kept, want %d", got, stream.Lines.Total(), kept.Load(), limit)
@@ -211,10 +211,10 @@ func TestEventsAppendedWithAnyCountOnceHoweverOftenTheyAreAppended(t *testing.T)
 }
 
 // spendQuota reserves requests on all meters at once until the cap is reached, and refunds each fifth.
-func spendQuota(t *testing.T, ledgers []*usage.Meter, limit int64, kept *atomic.Int64) {
+func spendQuota(t *testing.T, meters []*usage.Meter, limit int64, kept *atomic.Int64) {
 	t.Helper()
 	var clients sync.WaitGroup
-	for _, m := range ledgers {
+	for _, m := range meters {
 		for range 4 {
 			clients.Go(func() {
 				for n := 1; ; n++ {
@@ -242,9 +242,9 @@ func spendQuota(t *testing.T, ledgers []*usage.Meter, limit int64, kept *atomic.
 }
 
 // startStoppableMeter starts a meter and returns the function that ends it in good order.
-func startStoppableMeter(t *testing.T, log, core eventstore.Store, terms usage.Quotas) (*usage.Meter, func()) {
+func startStoppableMeter(t *testing.T, log, core eventstore.Store, quotas usage.Quotas) (*usage.Meter, func()) {
 	t.Helper()
-	m := usage.New(log, eventstore.NewCodec(noVault{}), terms, time.Now, slog.New(slog.DiscardHandler))
+	m := usage.New(log, eventstore.NewCodec(noVault{}), quotas, time.Now, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

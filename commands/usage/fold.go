@@ -18,7 +18,7 @@ import (
 )
 
 // activePeriod is this instance's fold of one period's stream, with the requests that wait for it. Only the worker that
-// flushes the period changes the fold, so batches take turns; everybody may read it under mu.
+// flushes the period changes the fold, so batches run one after the other; everybody may read it under mu.
 type activePeriod struct {
 	meter            *Meter
 	stream           string
@@ -39,7 +39,7 @@ type activePeriod struct {
 	tickVerdict         ledger.Verdict       // what the ledger said of that tick, if isTickFolded
 }
 
-// hasQuotaLeft answers from memory. A yes may be a moment old; a no must be confirmed by the log.
+// hasQuotaLeft answers from memory. True may be a moment old. The caller must have false confirmed by the log.
 func (p *activePeriod) hasQuotaLeft(e entry) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -47,6 +47,7 @@ func (p *activePeriod) hasQuotaLeft(e entry) bool {
 	return v == ledger.Counted
 }
 
+// quotaUsage returns the usage of an account as folded, without a reservation.
 func (p *activePeriod) quotaUsage(account string) QuotaUsage {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -74,8 +75,8 @@ func (p *activePeriod) billingDay(now time.Time) plan.Date {
 	return plan.DateOf(p.period.End().Add(-time.Nanosecond))
 }
 
-// readTimeout ends a read that a server has forgotten. A store gives up a log that is silent altogether, or an append without
-// an answer, sooner by itself.
+// readTimeout ends a read that a server never answers. It is longer than waitlimit.MaxSilence, because a store gives up a log
+// that is silent altogether, or an append without an answer, sooner by itself.
 const readTimeout = waitlimit.MaxSilence + waitlimit.MaxSilence/2
 
 // catchUp folds what all instances have appended since. It fails with errRetired if the stream is not the one that was folded.

@@ -61,7 +61,7 @@ func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date,
 	}
 	period := plan.PeriodAt(anchor, now)
 	if current != nil && period.Start().Before(current.period.Start()) {
-		period = current.period
+		period = current.period // the clock was set back
 	}
 	p, switchAt, err := m.openCountablePeriod(ctx, c.id, anchor, period)
 	if err != nil {
@@ -81,8 +81,10 @@ func (e tooEarlyError) Error() string {
 	return fmt.Sprintf("the period begins in %v by the log's clock", e.by)
 }
 
-// openCountablePeriod returns a period that requests can be counted in: the given one, a later one if that is closed already, or
-// the one before if the given one has not begun by the log's clock. It also returns when to look again.
+// openCountablePeriod returns a period that requests can be counted in: the given one, a later one if that is closed already,
+// or the one before if the given one has not begun by the log's clock. It also returns when switchPeriod must look again: at
+// the end of the period, or sooner in the last case. lookAgainIn is 0 until that case occurs. The ledger accepts an opening
+// up to ledger.MaxEarlyOpening early; half of that is left as a margin.
 func (m *Meter) openCountablePeriod(ctx context.Context, id string, anchor plan.Date, period plan.Period) (*activePeriod, time.Time, error) {
 	var early tooEarlyError
 	for lookAgainIn := time.Duration(0); ; {
@@ -141,7 +143,7 @@ func (m *Meter) readPeriod(ctx context.Context, stream string) (*activePeriod, e
 	return p, p.catchUp(ctx)
 }
 
-// openPeriod appends the event that opens the period, unless another instance has opened it. The ledger passes over an opening
+// openPeriod appends the event that opens the period, unless another instance has opened it. The ledger ignores an opening
 // that is too early by the log's clock; openPeriod then fails with a tooEarlyError that says by how much.
 func (p *activePeriod) openPeriod(ctx context.Context, id string) error {
 	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, id, latest(p.meter.clock(), p.period.Start()))
@@ -172,7 +174,8 @@ func (p *activePeriod) logClockLag(ctx context.Context, at time.Time) time.Durat
 	return 0
 }
 
-// latest makes a quota be read as of the period's beginning where this instance's clock is behind it.
+// latest returns the later of two instants. A quota is read as of now, or as of the period's beginning if this instance's clock
+// is still before it.
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

@@ -13,7 +13,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// errRetired: the activePeriod is not in use any more. Its period was closed, it was evicted, or its stream is not the one
+// errRetired: the activePeriod is no longer in use. Its period was closed, it was evicted, or its stream is not the one
 // that was folded. A request tries again with the contract's next period.
 var errRetired = errors.New("period is not in use any more")
 
@@ -29,7 +29,7 @@ type requestKind uint8
 const (
 	chargeRequest requestKind = iota // to be counted
 	refundRequest                    // to be taken back
-	probeRequest                     // not counted: it asks whether it would count, by all that is on the log
+	probeRequest                     // not counted: it is answered as a charge would be, by all that is on the log
 )
 
 // pendingRequest is a request that waits for the next batch of its period. Its status leaves statusWaiting once: either a
@@ -80,14 +80,15 @@ type queue struct {
 	isFlushing bool // a worker flushes the period, or is about to
 	isRetired  bool
 
-	// A batch is slow when it, or a run of failing batches that it belongs to, takes longer than waitlimit.UncountedWait.
+	// A batch is slow when it takes longer than waitlimit.UncountedWait. Batches that fail one after the other count as one.
 	slowTimer  *time.Timer
 	slowSignal chan struct{} // closed while isSlow
 	isSlow     bool
 }
 
 // enqueue adds a request. isFirst means that no worker flushes the period, and that the caller must start one. slow is closed
-// once the batches take longer than a moment. While the log is lost, no request joins a period whose batch is slow.
+// once the current batch is slow. While the log is lost (isLogLost), no request joins a period whose batch is slow. A refund is
+// always accepted.
 func (q *queue) enqueue(w *pendingRequest, isLogLost bool) (isFirst bool, slow <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,7 +140,7 @@ func (q *queue) markSlow() {
 	}
 }
 
-// requeue puts requests in front of those that wait, for the next batch.
+// requeue puts requests in front of those that wait, for the next batch. A worker must be flushing the period.
 func (q *queue) requeue(all []*pendingRequest) {
 	if len(all) == 0 {
 		return
@@ -154,7 +155,7 @@ func (q *queue) requeue(all []*pendingRequest) {
 func (q *queue) remove(w *pendingRequest) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i := len(q.pending) - 1; i >= 0; i-- { // from the end: the last to come is refused first, for want of a place
+	for i := len(q.pending) - 1; i >= 0; i-- { // from the end: the newest requests find no place in the wait limiter and leave first
 		if q.pending[i] == w {
 			q.pending = slices.Delete(q.pending, i, i+1)
 			return
@@ -230,7 +231,7 @@ func (p *activePeriod) awaitResponse(ctx context.Context, w *pendingRequest, slo
 	return response, true
 }
 
-// awaitRefund waits for a refund no longer than a request may wait. The refund is made later all the same.
+// awaitRefund waits for a refund no longer than a request may wait. After that the refund is still tried.
 func (p *activePeriod) awaitRefund(ctx context.Context, w *pendingRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, waitlimit.MaxWait)
 	defer cancel()

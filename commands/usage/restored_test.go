@@ -130,15 +130,15 @@ func TestCountingGoesOnFromARestoredUsageLog(t *testing.T) {
 		t.Run(fmt.Sprintf("%d counted elsewhere", elsewhere), func(t *testing.T) {
 			t.Parallel()
 			const limit, before, lost = 300, 40, 50
-			terms := &fakeQuotas{caps: map[string]int64{"a": limit}}
+			quotas := &fakeQuotas{caps: map[string]int64{"a": limit}}
 			log := openRestorableStore(t, t.TempDir())
-			m := startMeter(t, log, openLog(t), terms, time.Now)
+			m := startMeter(t, log, openLog(t), quotas, time.Now)
 			countUntil(t, m, "a", limit, before)
 			copied := log.copyLog(t)
 			countUntil(t, m, "a", limit, lost)
 
 			older := openJournal(t, copied)
-			other := startMeter(t, older, openLog(t), terms, time.Now)
+			other := startMeter(t, older, openLog(t), quotas, time.Now)
 			countUntil(t, other, "a", limit, elsewhere)
 			log.restore(older)
 			served := countUntil(t, m, "a", limit, 2*limit)
@@ -156,8 +156,8 @@ func TestRevocationsAreFollowedOnARestoredLog(t *testing.T) {
 	core := openRestorableStore(t, t.TempDir())
 	appendEvent(t, core, "account-b", event.AccountClosed{})
 	older := openJournal(t, core.copyLog(t)) // closed after the instance has ended
-	terms := &fakeQuotas{caps: map[string]int64{"a": 100}}
-	m := startMeter(t, openLog(t), core, terms, time.Now)
+	quotas := &fakeQuotas{caps: map[string]int64{"a": 100}}
+	m := startMeter(t, openLog(t), core, quotas, time.Now)
 	appendEvent(t, core, "account-b", event.AccountClosed{})
 	countUntil(t, m, "a", 100, 1)
 	core.restore(older)
@@ -192,8 +192,8 @@ func (s *otherLogOnceStore) Subscribe(ctx context.Context, after eventstore.Chec
 
 func TestRevocationsAreFollowedOnceTheRightLogIsBack(t *testing.T) {
 	t.Parallel()
-	core, terms := openLog(t), &fakeQuotas{caps: map[string]int64{"a": 100}}
-	m := startMeter(t, openLog(t), &otherLogOnceStore{Store: core}, terms, time.Now)
+	core, quotas := openLog(t), &fakeQuotas{caps: map[string]int64{"a": 100}}
+	m := startMeter(t, openLog(t), &otherLogOnceStore{Store: core}, quotas, time.Now)
 	countUntil(t, m, "a", 100, 1)
 	appendEvent(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
 	revoked := func() bool {

@@ -102,18 +102,18 @@ func TestAClockSetBackReopensNoPeriod(t *testing.T) {
 	t.Parallel()
 	c := newFakeClock(parseTime(t, "2026-03-21T08:00:00+01:00"))
 	log := openLogWithClock(t, c)
-	terms := &fakeQuotas{caps: map[string]int64{"a": 10}}
-	m := startMeter(t, log, log, terms, c.now)
+	quotas := &fakeQuotas{caps: map[string]int64{"a": 10}}
+	m := startMeter(t, log, log, quotas, c.now)
 	mustCount(t, m, "a", 10)
 	slow := newFakeClock(parseTime(t, "2026-03-19T08:00:00+01:00"))
-	closed := startMeter(t, log, log, terms, slow.now)
+	closed := startMeter(t, log, log, quotas, slow.now)
 	mustCount(t, closed, "a", 10) // the period before is not closed
 	checkTotal(t, log, streamOf("a", "2026-02-21"), 1)
 	if err := m.ClosePeriod(t.Context(), "a", plan.PeriodAt(anchor, slow.now())); err != nil {
 		t.Fatal(err)
 	}
 	mustCount(t, closed, "a", 10)
-	mustCount(t, startMeter(t, log, log, terms, slow.now), "a", 10)
+	mustCount(t, startMeter(t, log, log, quotas, slow.now), "a", 10)
 	c.set(parseTime(t, "2026-03-20T08:00:00+01:00"))
 	mustCount(t, m, "a", 10)
 	checkTotal(t, log, streamOf("a", "2026-02-21"), 1)
@@ -172,13 +172,13 @@ func TestARefundedRequestCanBeUsedAgain(t *testing.T) {
 func TestARaisedQuotaIsInForceAtOnce(t *testing.T) {
 	t.Parallel()
 	log := openLog(t)
-	terms := &fakeQuotas{caps: map[string]int64{"a": 1}}
-	m, other := startMeter(t, log, log, terms, time.Now), startMeter(t, log, log, terms, time.Now)
+	quotas := &fakeQuotas{caps: map[string]int64{"a": 1}}
+	m, other := startMeter(t, log, log, quotas, time.Now), startMeter(t, log, log, quotas, time.Now)
 	mustCount(t, m, "a", 1)
 	if err := other.CheckQuota(t.Context(), grantOf("a", 1), "GET /me"); err == nil {
 		t.Error("admitted above the cap")
 	}
-	terms.set("a", 3)
+	quotas.set("a", 3)
 	mustCount(t, m, "a", 3)
 	mustCount(t, other, "a", 3)
 	if _, err := other.CountRequest(t.Context(), grantOf("a", 3), "GET /me"); err == nil {

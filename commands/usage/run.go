@@ -29,12 +29,12 @@ func (m *Meter) Run(ctx context.Context, core eventstore.Store, after eventstore
 	parts.Go(func() error { return m.followAccountsAcrossRestores(ctx, core, after) })
 	parts.Go(func() error { return m.evictIdlePeriods(ctx) })
 	err := parts.Wait()
-	m.stopServing()
-	time.AfterFunc(shutdownTimeout, m.cancelRun)
+	m.stopServing()                              // idle workers end
+	time.AfterFunc(shutdownTimeout, m.cancelRun) // the others get this long to finish their batches
 	m.goroutines.Wait()
 	endedInTime := m.runCtx.Err() == nil
 	m.cancelRun()
-	if endedInTime {
+	if endedInTime { // else a request may have been counted and not answered
 		m.appendInstanceEnded()
 	}
 	return err
@@ -69,9 +69,9 @@ func (m *Meter) appendInstanceEvent(ctx context.Context, name string, e event.Ev
 }
 
 // followAccountsAcrossRestores is followAccounts that goes on after an older copy of the log was restored. The periods were
-// folded from events that may be gone, so all are retired and opened again. They are opened with the quotas of then, and the
-// key ring knows the keys of then, so the accounts are followed from the log's end on. A log with another identity says nothing
-// about these accounts: it is asked every second until the right one is back.
+// folded from events that may be gone, so all are retired and opened again. An opening reads the quotas as they are by then,
+// and the key ring refuses keys that are revoked by then, so the accounts are followed from the log's end on. A log with
+// another identity has no events of these accounts: the subscription is tried every second until the right log is back.
 func (m *Meter) followAccountsAcrossRestores(ctx context.Context, core eventstore.Store, after eventstore.Checkpoint) error {
 	for hasWarned := false; ; {
 		err := m.followAccounts(ctx, core, &after)
@@ -109,7 +109,7 @@ func (m *Meter) retireAllPeriods() {
 // emptyCategory is a category of streams that no stream has.
 const emptyCategory = "nobody"
 
-// readEndCheckpoint waits until the end of a log can be read and returns its checkpoint.
+// readEndCheckpoint waits until the end of a log can be read and returns its checkpoint. The filter lets no event through.
 func readEndCheckpoint(ctx context.Context, log eventstore.Store) (end eventstore.Checkpoint, err error) {
 	for s, err := range log.Subscribe(ctx, eventstore.Checkpoint{}, eventstore.Filter{emptyCategory}) {
 		if err != nil || s.Kind == eventstore.CaughtUp {
@@ -168,7 +168,8 @@ func (m *Meter) onAccountEvent(ctx context.Context, r eventstore.RecordedEvent) 
 	return nil
 }
 
-// forEachPeriodOf calls do with all open periods that have an account. A period that is retired meanwhile is passed over.
+// forEachPeriodOf calls do with all open periods that have an account. It skips a period that is retired meanwhile, and stops
+// at the first other error.
 func (m *Meter) forEachPeriodOf(account string, do func(*activePeriod) error) (err error) {
 	m.contracts.Range(func(_, c any) bool {
 		if p := c.(*contract).current.Load(); p != nil && p.hasAccount(account) && !p.isRetired() {
@@ -182,6 +183,7 @@ func (m *Meter) forEachPeriodOf(account string, do func(*activePeriod) error) (e
 	return err
 }
 
+// ignoreIfCancelled returns nil once ctx has ended: an error is expected then.
 func ignoreIfCancelled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -189,7 +191,7 @@ func ignoreIfCancelled(ctx context.Context, err error) error {
 	return err
 }
 
-// evictIdlePeriods forgets contracts whose period has no requests, no batch and no open reservation.
+// evictIdlePeriods removes contracts whose period has had no request for idleTimeout, and has no batch and no open reservation.
 func (m *Meter) evictIdlePeriods(ctx context.Context) error {
 	for sleep(ctx, idleSweepInterval) {
 		m.contracts.Range(func(id, c any) bool {

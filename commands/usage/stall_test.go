@@ -24,7 +24,7 @@ type silentStore struct {
 	appendsInSilence bool // an append in a silence is made at once, and only its answer is late
 
 	mu            sync.Mutex
-	spoken        chan struct{} // closed when the silence ends; nil: there is none
+	silenceEnded  chan struct{} // closed when the silence ends; nil: there is none
 	isUnavailable bool
 	lag           time.Duration // of every answer
 }
@@ -32,20 +32,20 @@ type silentStore struct {
 func (s *silentStore) beginSilence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spoken = make(chan struct{})
+	s.silenceEnded = make(chan struct{})
 }
 
 func (s *silentStore) endSilence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	close(s.spoken)
-	s.spoken = nil
+	close(s.silenceEnded)
+	s.silenceEnded = nil
 }
 
-func (s *silentStore) setUnavailable(away bool) {
+func (s *silentStore) setUnavailable(isUnavailable bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.isUnavailable = away
+	s.isUnavailable = isUnavailable
 }
 
 func (s *silentStore) setLag(lag time.Duration) {
@@ -56,17 +56,17 @@ func (s *silentStore) setLag(lag time.Duration) {
 
 func (s *silentStore) awaitAnswer(ctx context.Context) error {
 	s.mu.Lock()
-	over, away, lag := s.spoken, s.isUnavailable, s.lag
+	silenceEnded, isUnavailable, lag := s.silenceEnded, s.isUnavailable, s.lag
 	s.mu.Unlock()
 	time.Sleep(lag)
-	if away {
+	if isUnavailable {
 		return eventstore.ErrUnavailable
 	}
-	if over == nil {
+	if silenceEnded == nil {
 		return nil
 	}
 	select {
-	case <-over:
+	case <-silenceEnded:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -77,8 +77,8 @@ func (s *silentStore) Append(ctx context.Context, stream string, expected events
 	if s.appendsInSilence {
 		done, err = s.Store.Append(ctx, stream, expected, events)
 	}
-	if away := s.awaitAnswer(ctx); away != nil {
-		return done, away
+	if waitErr := s.awaitAnswer(ctx); waitErr != nil {
+		return done, waitErr
 	}
 	if !s.appendsInSilence {
 		return s.Store.Append(ctx, stream, expected, events)
@@ -111,8 +111,8 @@ func runSimulation(t *testing.T, appendsInSilence bool, maxWaiting int, run func
 	synctest.Test(t, func(t *testing.T) {
 		c := newFakeClock(parseTime(t, "2026-03-01T12:00:00+01:00"))
 		log := &silentStore{Store: openLogWithClock(t, c), appendsInSilence: appendsInSilence}
-		terms := &fakeQuotas{caps: map[string]int64{"a": 100_000, "b": 100_000, "cold": 100_000}}
-		m := startMeter(t, log, log.Store, terms, c.now)
+		quotas := &fakeQuotas{caps: map[string]int64{"a": 100_000, "b": 100_000, "cold": 100_000}}
+		m := startMeter(t, log, log.Store, quotas, c.now)
 		m.SetWaitLimiter(waitlimit.New(maxWaiting))
 		mustCount(t, m, "a", 100_000)
 		mustCount(t, m, "b", 100_000)

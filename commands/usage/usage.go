@@ -10,13 +10,14 @@
 //	batch.go   flush ──> a batch: all that wait; draftTick decides who would count
 //	append.go  prepareAppend, AppendUntilKnown ──> one tick with refunds on the log
 //	fold.go    applyEvent ──> the ledger's verdict on the tick
-//	batch.go   respondFolded ──> nil, ErrRevoked, ErrUnavailable or *QuotaExceededError
+//	batch.go   respondFolded ──> nil to the requests of a tick that counts
+//	           respondRefused ──> *QuotaExceededError, ErrRevoked or ErrUnavailable to those that would not count
 //
 // The outcome of an append is found out before the next append to the same stream, however long the log takes. Each request
-// waits only its own time (wait.go); what was counted for one that left without an answer is refunded.
+// waits for a limited time only (wait.go). What was counted for one that left without an answer is refunded.
 //
 // Around that path: period.go opens and switches periods, run.go follows the accounts and ends the instance, closing.go
-// closes and corrects periods, refold.go folds the whole log again for an audit.
+// closes and corrects periods. An audit folds the whole log again in queries/usage/reconcile.
 package usage
 
 import (
@@ -35,7 +36,7 @@ import (
 )
 
 var (
-	// ErrRevoked: the key, its account or the account's agency has ended, perhaps a moment ago.
+	// ErrRevoked: the key was revoked, or its account or the account's agency was closed, perhaps a moment ago.
 	ErrRevoked = errors.New("key or account has ended")
 	// ErrUnavailable: the request could not be counted, so it must not be served.
 	ErrUnavailable = errors.New("usage cannot be counted")
@@ -55,7 +56,8 @@ type Quotas interface {
 	QuotaAt(ctx context.Context, account string, at time.Time) (requests int64, asOf eventstore.Position, err error)
 }
 
-// Meter counts the requests of one instance. It is safe for concurrent use. Run must be running.
+// Meter counts the requests of one instance. It is safe for concurrent use. Run must be running: it ends the Meter's goroutines
+// and makes revocations reach the periods.
 type Meter struct {
 	store      eventstore.Store
 	codec      *eventstore.Codec
@@ -67,7 +69,7 @@ type Meter struct {
 
 	// The wait of requests for a log that does not answer, see wait.go.
 	waitLimiter *waitlimit.Limiter
-	epoch       time.Time    // silentSince counts from here
+	epoch       time.Time    // silentSince counts from here; it is earlier than New, so that no silence begins at 0
 	silentSince atomic.Int64 // nanoseconds after epoch since which the log has not answered; 0: it answers
 	requestPool sync.Pool    // of *pendingRequest
 	tasks       sharedTasks
@@ -75,7 +77,7 @@ type Meter struct {
 	// The path of a request, see admit.go to fold.go.
 	isFailing       atomic.Bool        // the last batch failed, and that was logged
 	eventsAppended  atomic.Int64       // by batches
-	requestsCounted atomic.Int64       // and answered so
+	requestsCounted atomic.Int64       // and answered with success
 	contracts       sync.Map           // contract id -> *contract
 	idleWorkers     chan *activePeriod // hands a period to a worker that has none
 	idleWorkerCount atomic.Int32
@@ -101,7 +103,7 @@ func New(store eventstore.Store, codec *eventstore.Codec, quotas Quotas, clock f
 	return m
 }
 
-// InstanceID is the id of this instance in all the events that it appends.
+// InstanceID is the id of this run of the program in all the events that it appends.
 func (m *Meter) InstanceID() string { return m.instanceID.String() }
 
 // SetWaitLimiter makes requests wait in a limiter that other parts of the service use too. It must be called before the first

@@ -71,9 +71,9 @@ func openLog(t testing.TB) *journal.Journal {
 }
 
 // startMeter starts a meter that runs until the test ends.
-func startMeter(t testing.TB, store, core eventstore.Store, terms usage.Quotas, clock func() time.Time) *usage.Meter {
+func startMeter(t testing.TB, store, core eventstore.Store, quotas usage.Quotas, clock func() time.Time) *usage.Meter {
 	t.Helper()
-	m := usage.New(store, eventstore.NewCodec(noVault{}), terms, clock, slog.New(slog.DiscardHandler))
+	m := usage.New(store, eventstore.NewCodec(noVault{}), quotas, clock, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -129,11 +129,11 @@ func TestACapIsExactOnSeveralInstances(t *testing.T) {
 		t.Run(fmt.Sprintf("%d%% of replies lost", percent), func(t *testing.T) {
 			t.Parallel()
 			log := openLog(t)
-			terms := &fakeQuotas{caps: map[string]int64{"a": 2000}}
+			quotas := &fakeQuotas{caps: map[string]int64{"a": 2000}}
 			var served, spent, other atomic.Int64
 			var clients sync.WaitGroup
 			for range 3 {
-				m := startMeter(t, lossyStore{log, percent}, log, terms, time.Now)
+				m := startMeter(t, lossyStore{log, percent}, log, quotas, time.Now)
 				for range 16 {
 					clients.Go(func() {
 						for range 100 {
@@ -234,12 +234,12 @@ func TestACapIsExactOnInstancesThatShareANode(t *testing.T) {
 			t.Parallel()
 			const limit = 600
 			s := startTestNode(t)
-			terms := &fakeQuotas{caps: map[string]int64{"a": limit}}
+			quotas := &fakeQuotas{caps: map[string]int64{"a": limit}}
 			var clientsCounted clientCounts
 			var clients sync.WaitGroup
 			for range 3 {
 				store := s.connect(t)
-				m := startMeter(t, store, store, terms, time.Now)
+				m := startMeter(t, store, store, quotas, time.Now)
 				for range 16 {
 					clients.Go(func() {
 						for answered := 0; answered < 18; {

@@ -37,8 +37,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// logSilence returns how long the log has not answered, and begins to count a silence if there is none. The caller has waited
-// for waitlimit.UncountedWait in vain.
+// logSilence returns how long the log has not answered, and begins to count a silence if there is none. A silence that begins
+// is counted from waitlimit.UncountedWait ago: a request waits that long before it calls logSilence. A batch calls it at its
+// first failure, so the silence may then be counted as longer than it is by as much.
 func (m *Meter) logSilence() time.Duration {
 	now := int64(time.Since(m.epoch))
 	m.silentSince.CompareAndSwap(0, now-int64(waitlimit.UncountedWait))
@@ -66,8 +67,8 @@ func isTransient(err error) bool {
 	return errors.Is(err, eventstore.ErrUnavailable) && !errors.Is(err, eventstore.ErrUnknown)
 }
 
-// sharedTasks are tasks that many requests wait for together. A task of a name runs once at a time, and goes on if all who wait
-// for it have left. x/sync/singleflight lacks an owner who waits for the goroutines that it starts.
+// sharedTasks are tasks that many requests wait for together. Of one name only one task runs at a time. It goes on if all
+// requests that wait for it have left. x/sync/singleflight lacks an owner who waits for the goroutines that it starts.
 type sharedTasks struct {
 	mu      sync.Mutex
 	running map[string]*sharedTask

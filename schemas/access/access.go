@@ -1,6 +1,6 @@
-// Package access says what a valid credential gives its bearer: the facts that authentication, plan checks and quotas work
-// with. The key ring makes a Grant or a TokenGrant from the events of an account, and the API reads it. Terms change over time
-// as a Scheduled value.
+// Package access is what a valid key or token gives access to: the facts that authentication, plan checks and quotas work
+// with. The key ring (projections/keyring) makes a Grant or a TokenGrant from the events of an account, and the API reads it.
+// Terms change over time as a Scheduled value.
 package access
 
 import (
@@ -18,7 +18,7 @@ type Grant struct {
 	Origins []string // of a publishable key, in canonical form
 	Account string
 	Terms
-	Stopped bool // an event of the account, or of its agency, cannot be used: the other fields are not reliable
+	Stopped bool // the account, or its agency, has an event that cannot be used, so the other fields are not reliable
 }
 
 // Terms are the conditions of an account at one instant. A sub-client has its agency's plan and anchor.
@@ -49,7 +49,7 @@ type TokenGrant struct {
 }
 
 // Scheduled is a value with at most one change scheduled for the future. A later Set replaces a change that has not begun. The
-// zero Scheduled has the zero value for ever. It is not safe for concurrent use.
+// zero Scheduled has the zero value at every instant. It is not safe for concurrent use.
 type Scheduled[T any] struct {
 	current T
 	next    *scheduledChange[T]
@@ -60,7 +60,8 @@ type scheduledChange[T any] struct {
 	value T
 }
 
-// Set gives the value from an instant on. recorded is when that was decided, and may not be before the last Set's.
+// Set gives the value from an instant on. recorded is when that was decided, and must not be earlier than that of the last
+// Set.
 func (s *Scheduled[T]) Set(value T, from, recorded time.Time) {
 	s.current, s.next = s.At(recorded), nil
 	if from.After(recorded) {
@@ -70,7 +71,7 @@ func (s *Scheduled[T]) Set(value T, from, recorded time.Time) {
 	s.current = value
 }
 
-// At is the value at an instant, which may not be before the last Set's recorded.
+// At is the value at an instant, which must not be earlier than the recorded of the last Set.
 func (s *Scheduled[T]) At(t time.Time) T {
 	if s.next != nil && !t.Before(s.next.from) {
 		return s.next.value

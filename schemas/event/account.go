@@ -9,7 +9,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// AccountOpened begins an account. Its monthly periods are counted from Anchor for ever.
+// AccountOpened begins an account. Its own monthly periods are always counted from Anchor.
 type AccountOpened struct {
 	Account string    `json:"account"`
 	Name    Personal  `json:"name"`
@@ -63,7 +63,7 @@ type PublishableKeyIssued struct {
 	Label   string   `json:"label"`
 	Hash    []byte   `json:"hash"`
 	Hint    string   `json:"hint"`
-	Token   string   `json:"token"` // public by nature
+	Token   string   `json:"token"` // in clear: it is in web pages, where anybody can read it
 	Origins []string `json:"origins"`
 }
 
@@ -85,7 +85,7 @@ type KeyOriginsChanged struct {
 // AccountActionRefused records that somebody tried an action that the rules forbid.
 type AccountActionRefused struct {
 	Action string `json:"action"` // the command's name
-	Code   string `json:"code"`   // the refusal's code, without what was typed: that may hold a secret
+	Code   string `json:"code"`   // the refusal's code alone: what the customer typed may hold a secret
 }
 
 // MapPersonal maps the account's name.
@@ -137,7 +137,7 @@ func (e PublishableKeyIssued) AuditSubject() Subject { return Subject{IsKey: tru
 func (e KeyRevoked) AuditSubject() Subject           { return Subject{IsKey: true, ID: e.Key} }
 func (e KeyOriginsChanged) AuditSubject() Subject    { return Subject{IsKey: true, ID: e.Key} }
 
-// AuditSubject is the account's keys where the action was on one.
+// AuditSubject is the account's keys if the name of the action mentions keys or origins, and else the account.
 func (e AccountActionRefused) AuditSubject() Subject {
 	return Subject{IsKey: strings.Contains(e.Action, "key") || strings.Contains(e.Action, "origins")}
 }
@@ -150,7 +150,7 @@ func (e TokenRevoked) AuditSubject() Subject { return Subject{ID: e.Token, Accou
 func (TokenIssued) EventType() string  { return "token.issued.v1" }
 func (TokenRevoked) EventType() string { return "token.revoked.v1" }
 
-// The folds that look credentials up by their hash rely on a whole one in each of these events.
+// Folds find keys and tokens by their hash, so Decode refuses each of these events without a complete SHA-256.
 func (e SecretKeyIssued) validate() error      { return checkHash(e.Hash) }
 func (e PublishableKeyIssued) validate() error { return checkHash(e.Hash) }
 func (e KeyOriginsChanged) validate() error    { return checkHash(e.Hash) }

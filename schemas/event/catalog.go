@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Event is something that has happened. EventType is its wire name for ever: category.noun-past.vN.
+// Event is something that has happened. EventType is its wire name, which never changes: category.noun-past.vN.
 type Event interface{ EventType() string }
 
 // validator is an event with a rule that the types of its fields do not express. Decode refuses an event that breaks its
@@ -35,7 +35,7 @@ type PersonalEvent interface {
 	MapPersonal(f func(Personal) (Personal, error)) (Event, error)
 }
 
-// MapPersonal is MapPersonal of a PersonalEvent, and e itself for any other event.
+// MapPersonal returns what the MapPersonal of a PersonalEvent returns. Any other event is returned as it is.
 func MapPersonal(e Event, f func(Personal) (Personal, error)) (Event, error) {
 	if p, ok := e.(PersonalEvent); ok {
 		return p.MapPersonal(f)
@@ -51,8 +51,8 @@ func (p Personal) mapText(f func(Personal) (Personal, error)) (Personal, error) 
 	return f(p)
 }
 
-// Subject names what an event is about, for the audit trail. An empty field stands for what the event's stream says: the
-// account, the token or the locations of the stream's id.
+// Subject names what an event is about, for the audit trail. For an empty field the audit trail takes the value that the
+// event's stream gives: the account or the token whose id is in the stream's name.
 type Subject struct {
 	IsKey   bool   // it is about a key of the account, or about the account's keys if ID is empty
 	ID      string // of the key or token, or the code of the referential
@@ -71,41 +71,42 @@ var ErrUnknownType = errors.New("unknown event type")
 // Type is one line of the catalog.
 type Type struct {
 	Name        string       // the wire name
-	Sentence    string       // what an auditor reads; {field} stands for the value of that JSON field
+	Sentence    string       // what an auditor reads; {field} is replaced by the value of that JSON field
 	GoType      reflect.Type // the struct
 	HasPersonal bool         // it is a PersonalEvent
 	effect      effect
 	decode      func([]byte) (Event, error)
 }
 
-// effect says how much the readers that must know every event of a category can pass over. The zero effect is nothing.
+// effect says which exhaustive readers can skip an event type. An exhaustive reader must handle every type of its
+// categories. With the zero effect none of them can skip the type. recordOnly includes keepsAccess.
 type effect uint8
 
 const (
-	keepsAccess effect = iota + 1 // it changes nothing that keys and tokens give
+	keepsAccess effect = iota + 1 // it does not change what any key or token gives access to
 	recordOnly                    // it changes nothing at all: it is on the log for the audit trail
 )
 
-// KeepsAccess says that the event changes nothing that keys and tokens give, so that the key ring passes it over.
+// KeepsAccess says whether the event leaves the access of every key and token as it is, so that the key ring skips it.
 func (t Type) KeepsAccess() bool { return t.effect != 0 }
 
-// IsRecordOnly says that the event changes nothing but the audit trail, so that an exhaustive read model needs no handler
+// IsRecordOnly says whether the event changes nothing but the audit trail, so that an exhaustive read model needs no handler
 // for it.
 func (t Type) IsRecordOnly() bool { return t.effect == recordOnly }
 
-// with is the catalog line with an effect.
-func (t Type) with(e effect) Type {
+// withEffect returns the catalog line with an effect.
+func (t Type) withEffect(e effect) Type {
 	t.effect = e
 	return t
 }
 
-// Category is the first word of the wire name. Events of the type stand in streams of that category.
+// Category is the first word of the wire name. All streams that hold events of the type are named {category}-{id}.
 func (t Type) Category() string {
 	category, _, _ := strings.Cut(t.Name, ".")
 	return category
 }
 
-// define makes the catalog line of E.
+// define makes the catalog line of E, a struct whose EventType is the same for every value.
 func define[E Event](sentence string) Type {
 	var zero E
 	_, hasPersonal := any(zero).(PersonalEvent)
@@ -124,7 +125,7 @@ func define[E Event](sentence string) Type {
 	}
 }
 
-// All is the catalog, in the order it is written in.
+// All is the catalog, in the order it is written in. The slice is shared and must not be changed.
 func All() []Type { return catalog }
 
 // Lookup finds the catalog line of a wire name.
@@ -134,7 +135,7 @@ func Lookup(name string) (Type, bool) {
 }
 
 // Decode reads an event from its JSON. It ignores members that the struct does not have, so that an older binary reads
-// what a newer one wrote. A wire name that the catalog lacks is ErrUnknownType.
+// what a newer one wrote. A wire name that the catalog lacks is ErrUnknownType. With an error the event is nil.
 func Decode(name string, data []byte) (Event, error) {
 	t, ok := byName[name]
 	if !ok {
@@ -161,29 +162,29 @@ var byName = func() map[string]Type {
 var catalog = []Type{
 	define[AccountOpened]("opened the account on plan {plan}"),
 	define[PlanChanged]("changed the plan from {from} to {to} with {quota} requests a month, effective {effective}"),
-	define[AgencyActivated]("activated agency mode").with(keepsAccess),
+	define[AgencyActivated]("activated agency mode").withEffect(keepsAccess),
 	define[AgencyJoined]("joined agency {agency}, effective {effective}"),
 	define[AgencyLeft]("left agency {agency}, effective {effective}"),
 	define[AccountClosed]("closed the account"),
-	define[AccountErased]("erased the account's personal data").with(keepsAccess),
+	define[AccountErased]("erased the account's personal data").withEffect(keepsAccess),
 	define[SecretKeyIssued]("issued secret key {key} ({hint})"),
 	define[PublishableKeyIssued]("issued publishable key {key} ({hint}) for {origins}"),
 	define[KeyRevoked]("revoked key {key} ({hint})"),
 	define[KeyOriginsChanged]("changed the origins of key {key} from {before} to {origins}"),
-	define[AccountActionRefused]("was refused: {action} ({code})").with(recordOnly),
+	define[AccountActionRefused]("was refused: {action} ({code})").withEffect(recordOnly),
 
-	define[AccountEventVoided]("voided event {revision} of the account's stream ({type}), which cannot be used: {why}").with(recordOnly),
+	define[AccountEventVoided]("voided event {revision} of the account's stream ({type}), which cannot be used: {why}").withEffect(recordOnly),
 	define[TokenIssued]("issued {role} token {token} ({hint})"),
 	define[TokenRevoked]("revoked {role} token {token} ({hint})"),
 
-	define[TokenEventVoided]("voided event {revision} of the token's stream ({type}), which cannot be used: {why}").with(recordOnly),
+	define[TokenEventVoided]("voided event {revision} of the token's stream ({type}), which cannot be used: {why}").withEffect(recordOnly),
 	define[ReferentialOpened]("opened referential {code}"),
 	define[ReferentialRenamed]("renamed referential {code} from {before} to {name}"),
 	define[ReferentialArchived]("archived referential {code}"),
 	define[SitesChanged]("wrote sites of {referential} ({action}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
 	define[SyncCommitted]("wrote sites of {referential} ({action}, as staged in {sync}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
-	define[UnchangedWriteRecorded]("was asked to write sites of {referential} ({action}) and had nothing to change").with(recordOnly),
-	define[LocationsEventVoided]("voided event {revision} of the places' stream ({type}), which cannot be used: {why}").with(recordOnly),
+	define[UnchangedWriteRecorded]("was asked to write sites of {referential} ({action}) and had nothing to change").withEffect(recordOnly),
+	define[LocationsEventVoided]("voided event {revision} of the places' stream ({type}), which cannot be used: {why}").withEffect(recordOnly),
 	define[SyncStaged]("staged rows of a sync"),
 
 	define[UsageOpened]("opened the period from {first} of contract {contract} with {cap} requests"),
@@ -202,7 +203,8 @@ var catalog = []Type{
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
 // Sentence is the catalog's sentence with the event's own values, as an auditor reads it. A value that is missing or empty
-// reads as "–".
+// reads as "–". The sentence of an event that the catalog lacks is its wire name. No sentence shows a personal text, so that
+// sealed events have the same sentences as others.
 func Sentence(e Event) string {
 	t, ok := byName[e.EventType()]
 	if !ok {
@@ -214,6 +216,8 @@ func Sentence(e Event) string {
 	})
 }
 
+// decodeFields returns the values of an event's JSON members. Numbers keep their digits: as a float64 a large one would be
+// shown with an exponent.
 func decodeFields(e Event) map[string]any {
 	data, err := json.Marshal(e)
 	if err != nil {
@@ -228,6 +232,7 @@ func decodeFields(e Event) map[string]any {
 	return fields
 }
 
+// formatValue writes a JSON value as an auditor reads it; the values of an array are separated by commas.
 func formatValue(v any) string {
 	switch v := v.(type) {
 	case nil:

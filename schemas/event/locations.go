@@ -2,7 +2,7 @@ package event
 
 import "slices"
 
-// ReferentialOpened gives an account a group of sites. Its code is taken for ever.
+// ReferentialOpened gives an account a group of sites. The account can never use its code for another one.
 type ReferentialOpened struct {
 	Code string `json:"code"`
 	Name string `json:"name,omitempty"`
@@ -26,7 +26,7 @@ func (e ReferentialOpened) AuditSubject() Subject   { return Subject{ID: e.Code}
 func (e ReferentialRenamed) AuditSubject() Subject  { return Subject{ID: e.Code} }
 func (e ReferentialArchived) AuditSubject() Subject { return Subject{ID: e.Code} }
 
-// SiteWriteSummary is what one request did to the sites of a referential, with the counts that it was decided on.
+// SiteWriteSummary is what one request did to the sites of a referential, with the counts and limits that decided it.
 type SiteWriteSummary struct {
 	Referential        string `json:"referential"`
 	Action             string `json:"action"` // sync, upsert, put, patch, deactivate, reactivate, archive
@@ -38,9 +38,9 @@ type SiteWriteSummary struct {
 	Geocoded           int    `json:"placed"` // sites written whose position came from their address
 	ActiveBefore       int    `json:"before"` // active sites of the referential
 	ActiveAfter        int    `json:"after"`
-	AccountActive      int    `json:"active"` // active sites of the account, before
-	Capacity           int    `json:"capacity"`
-	Ceiling            int    `json:"ceiling"`
+	AccountActive      int    `json:"active"`            // active sites of the account, before
+	Capacity           int    `json:"capacity"`          // active sites that the account's plan includes
+	Ceiling            int    `json:"ceiling"`           // active sites that no write may exceed: plan.Plan.SiteCeiling
 	IdempotencyKeyHash string `json:"key,omitempty"`     // SHA-256 of the request's Idempotency-Key, in hexadecimal
 	RequestHash        string `json:"request,omitempty"` // SHA-256 of what was asked for, where there is a key
 }
@@ -48,9 +48,9 @@ type SiteWriteSummary struct {
 // SiteRow is the change of one site.
 type SiteRow struct {
 	ExternalID string   `json:"externalId"`
-	SiteID     string   `json:"site"` // its id
-	Operation  string   `json:"op"`   // created, updated, reactivated, deactivated
-	Version    int64    `json:"version"`
+	SiteID     string   `json:"site"`              // its id
+	Operation  string   `json:"op"`                // created, updated, reactivated, deactivated
+	Version    int64    `json:"version"`           // after the change: 1 for a new site, and one more with each row
 	Content    Personal `json:"content,omitempty"` // a locations.StoredSite as JSON; left out when it does not change
 	Digest     []byte   `json:"digest,omitempty"`  // the locations.Digest of the content
 	Geocoded   bool     `json:"placed,omitempty"`  // the position in the content came from its address
@@ -86,7 +86,8 @@ type SyncStaged struct {
 	Rows []SiteRow `json:"rows"`
 }
 
-// UnchangedWriteRecorded keeps the answer to a request with an Idempotency-Key that changed nothing.
+// UnchangedWriteRecorded keeps the answer to a request with an Idempotency-Key that changed nothing. Without it a repeat of the
+// request could not be recognized.
 type UnchangedWriteRecorded struct {
 	SiteWriteSummary
 }
@@ -110,6 +111,7 @@ func (e SyncStaged) MapPersonal(f func(Personal) (Personal, error)) (Event, erro
 	return SyncStaged{rows}, nil
 }
 
+// mapContents returns a copy of the rows with their contents mapped.
 func mapContents(rows []SiteRow, f func(Personal) (Personal, error)) ([]SiteRow, error) {
 	mapped := slices.Clone(rows)
 	for i := range mapped {

@@ -31,10 +31,10 @@ type UsageAccountClosed struct {
 	Account string `json:"account"`
 }
 
-// UsageTicked asks for requests to be counted. It counts as a whole or not at all. What stands before it in its stream
-// decides that, by the rules of schemas/ledger.
+// UsageTicked proposes that requests are counted. It counts as a whole or not at all. The events before it in its stream
+// decide that, by the rules of schemas/ledger.
 type UsageTicked struct {
-	InstanceID   string       `json:"incarnation"` // of the instance that asks
+	InstanceID   string       `json:"incarnation"` // of the instance that appended it
 	Sequence     int64        `json:"sequence"`    // grows with every tick and refund of the instance
 	Day          plan.Date    `json:"day"`
 	Counts       []UsageCount `json:"counts"`
@@ -43,7 +43,7 @@ type UsageTicked struct {
 	Cap          int64        `json:"cap"`  // of the contract, by then
 }
 
-// UsageCount is a number of requests with one key to one endpoint.
+// UsageCount is a number of requests of one account with one key to one endpoint.
 type UsageCount struct {
 	Account  string `json:"account"`
 	Key      string `json:"key"`
@@ -103,7 +103,8 @@ type UsageAdjusted struct {
 	Requests int64     `json:"requests"` // added; negative when taken away
 }
 
-// InstanceStarted records that an instance of the program may write ticks from now on.
+// InstanceStarted records that an instance of the program may write ticks from now on. An instance is one run of the program,
+// and its wire word is incarnation.
 type InstanceStarted struct {
 	InstanceID string `json:"incarnation"`
 }

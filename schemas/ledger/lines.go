@@ -17,8 +17,8 @@ type LineKey struct {
 	Account, Key, Endpoint string
 }
 
-// Lines holds how many requests count for each LineKey. A line of zero requests is not kept. It is the second half of the
-// fold: it takes PeriodState's verdicts and holds no rule of its own.
+// Lines holds how many requests count for each LineKey. A line of zero requests is not kept. Lines is the second half of the
+// fold: it takes the verdicts of PeriodState and has no rule of its own.
 type Lines map[LineKey]int64
 
 // Apply adds the requests of an event, if its verdict is Counted.
@@ -36,6 +36,7 @@ func (l Lines) Apply(e event.Event, v Verdict) {
 	}
 }
 
+// add adds counts to the lines of a day, or with sign -1 takes them away.
 func (l Lines) add(day plan.Date, counts []event.UsageCount, sign int64) {
 	for _, c := range counts {
 		at := LineKey{day, c.Account, c.Key, c.Endpoint}
@@ -67,7 +68,8 @@ func (l Lines) SortedKeys() []LineKey {
 }
 
 // Digest is the SHA-256 of the lines in the order of SortedKeys. Each is written as account (quoted), day, key (quoted),
-// endpoint (quoted) and requests, with blanks between and a line feed at the end.
+// endpoint (quoted) and requests, with blanks between and a line feed at the end. The format is frozen: the log holds digests
+// of closed periods.
 func (l Lines) Digest() []byte {
 	h := sha256.New()
 	for _, at := range l.SortedKeys() {
@@ -90,7 +92,7 @@ type PeriodUsage struct {
 // NewPeriodUsage is the fold of a stream without events.
 func NewPeriodUsage() *PeriodUsage { return &PeriodUsage{Lines: Lines{}} }
 
-// Apply folds the next event of the stream.
+// Apply folds the next event of the stream into both, and returns its verdict.
 func (f *PeriodUsage) Apply(e event.Event, recorded time.Time) Verdict {
 	v := f.PeriodState.Apply(e, recorded)
 	f.Lines.Apply(e, v)

@@ -114,8 +114,9 @@ func (p *PeriodState) Remaining(account, key string) (int64, Verdict) {
 	return remaining, Counted
 }
 
-// verdictFor says whether more requests with a key of an account would count: ofContract for the contract, ofAccount of them
-// for the account.
+// verdictFor says whether a tick with this key would count if it added ofContract requests to the contract and ofAccount of
+// them to the account. The contract's own account has no cap besides that of the contract. A tick of zero or fewer requests
+// never counts, so that no tick can lower what was used.
 func (p *PeriodState) verdictFor(account, key string, ofContract, ofAccount int64) Verdict {
 	a, contract := p.accounts[account], p.accounts[p.Contract]
 	switch {
@@ -135,7 +136,7 @@ func (p *PeriodState) verdictFor(account, key string, ofContract, ofAccount int6
 	return Counted
 }
 
-// LimitingCap is the cap that an account at its limit has reached: its own, or else its contract's.
+// LimitingCap is the cap that an account at its limit has reached: its own if that is used up, and else its contract's.
 func (p *PeriodState) LimitingCap(account string) int64 {
 	if a := p.accounts[account]; a != nil && account != p.Contract && a.used >= a.cap {
 		return a.cap
@@ -144,7 +145,8 @@ func (p *PeriodState) LimitingCap(account string) int64 {
 	return requests
 }
 
-// Apply folds the next event of the stream and says whether it counts. recorded is the time of the log.
+// Apply folds the next event of the stream and says whether it counts. recorded is when the log recorded it; only UsageOpened
+// depends on that. After the closing of the period only an adjustment counts. An event of any other type changes nothing.
 func (p *PeriodState) Apply(e event.Event, recorded time.Time) Verdict {
 	switch e := e.(type) {
 	case event.UsageOpened:
@@ -198,7 +200,7 @@ func (p *PeriodState) applyOpened(e event.UsageOpened, recorded time.Time) Verdi
 	return Counted
 }
 
-// ensureAccount returns the state of an account, new if there is none. A closing may come before any cap.
+// ensureAccount returns the state of an account, new if there is none: UsageAccountClosed may come before any cap.
 func (p *PeriodState) ensureAccount(id string) *accountState {
 	a := p.accounts[id]
 	if a == nil {
@@ -228,7 +230,8 @@ func (p *PeriodState) recordSequence(instanceID string, sequence int64) (isNew b
 	return true
 }
 
-// applyTick counts a tick as a whole or not at all.
+// applyTick counts a tick as a whole or not at all. It adds one count after the other, so that each is checked with those
+// before it, and takes them all back at the first that does not count.
 func (p *PeriodState) applyTick(e event.UsageTicked) Verdict {
 	if !p.recordSequence(e.InstanceID, e.Sequence) {
 		return Duplicate
@@ -245,7 +248,7 @@ func (p *PeriodState) applyTick(e event.UsageTicked) Verdict {
 	return Counted
 }
 
-// applyRefund takes requests back. It trusts the instance that they were counted.
+// applyRefund takes requests back. It does not check that they were counted: the instance that appends a refund has done so.
 func (p *PeriodState) applyRefund(e event.UsageRefunded) Verdict {
 	if !p.recordSequence(e.InstanceID, e.Sequence) {
 		return Duplicate
@@ -264,7 +267,8 @@ func (p *PeriodState) addRequests(c event.UsageCount, sign int64) {
 	}
 }
 
-// Snapshot is the state as an event, for a state that has folded the stream up to revision asOf.
+// Snapshot is the state as an event, for an open period whose stream was folded up to revision asOf. The same state always
+// gives the same event.
 func (p *PeriodState) Snapshot(asOf int64) event.UsageSnapshotTaken {
 	e := event.UsageSnapshotTaken{
 		AsOfRevision: asOf, Contract: p.Contract, First: p.Period.First, Next: p.Period.Next, Used: p.used,
@@ -280,7 +284,7 @@ func (p *PeriodState) Snapshot(asOf int64) event.UsageSnapshotTaken {
 	return e
 }
 
-// RestorePeriod is the state of a snapshot. Its fold goes on with the revision after e.AsOfRevision.
+// RestorePeriod is the state that Snapshot made an event of. Its fold goes on with the revision after e.AsOfRevision.
 func RestorePeriod(e event.UsageSnapshotTaken) *PeriodState {
 	p := &PeriodState{
 		Contract: e.Contract, Period: plan.Period{First: e.First, Next: e.Next}, opened: true, used: e.Used,
@@ -306,6 +310,7 @@ type TickDraft struct {
 	accounts []draftAccount
 }
 
+// draftAccount is how many requests of one account a draft has.
 type draftAccount struct {
 	account string
 	used    int64

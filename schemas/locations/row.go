@@ -7,10 +7,11 @@ import (
 	"lieudit/schemas/table"
 )
 
-// SiteFromRow is the site in a row of the read model. It fails where the row's content is no JSON.
+// SiteFromRow is the site in a row of the read model. It fails where the row's content is no JSON. The site of an erased
+// account has no content and no position.
 func SiteFromRow(row table.Site) (Site, error) {
 	var stored StoredSite
-	if row.Content != "" { // else its key was destroyed
+	if row.Content != "" { // it is empty once the account's data key was destroyed
 		if err := json.Unmarshal([]byte(row.Content), &stored); err != nil {
 			return Site{}, fmt.Errorf("content of %s: %w", row.ID, err)
 		}

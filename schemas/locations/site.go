@@ -1,10 +1,10 @@
 // Package locations is the form of a customer's site: what the customer says about it (Content), where it is (Position), and
-// how the customer sees it (Site). The limits of the fields stand in their tags.
+// how the customer sees it (Site). The limits of the fields are in their tags.
 //
 //	request ──► Content ──command──► StoredSite ──► log, tables        Content.Hash ──► ContentHash.Digest ──► Digest
 //	                                      └─ShownContent─► Site ──► answer             compared with the next Content
 //
-// A Digest stands for a content in the memory of the commands. Digest.Compare decides whether a write changes anything.
+// The commands keep a Digest in memory instead of a content. Digest.Compare decides whether a write changes anything.
 package locations
 
 import (
@@ -58,8 +58,8 @@ type Position struct {
 	Score  float64 `json:"score,omitempty"`  // of the verification, 0–1; 0 for the customer's own
 }
 
-// StoredSite is what the log and the tables keep of a site, as one JSON text. A site whose address was not found has no
-// position.
+// StoredSite is what the log and the tables keep of a site, as one JSON text. A site has no position if the customer gave
+// none and its address was not found.
 type StoredSite struct {
 	Content  Content   `json:"content"`
 	Position *Position `json:"position,omitempty"`
@@ -110,6 +110,7 @@ type Digest [32]byte
 func DigestOf(s StoredSite) Digest { return s.Content.Hash().Digest(s) }
 
 // ContentHash is the hash of a content. Making it is the costly part of a Digest and of Compare, so it is made once.
+// A Digest keeps all of fields and the first 8 bytes of position.
 type ContentHash struct{ fields, position [16]byte }
 
 // Digest is the digest of a stored site. x must be the hash of its content, which may differ in the position that the
@@ -129,14 +130,15 @@ type Similarity uint8
 
 const (
 	Different Similarity = iota
-	// SameShownPosition: another content with the position that the site shows. A client that sends back what it read does not
-	// ask to keep a position that the address gave.
+	// SameShownPosition: another content, whose position is the one that the site shows and not the one that the customer gave.
+	// The client has read the site, changed something else and sent everything back. It does not ask to keep a position that
+	// was found by the old address.
 	SameShownPosition
 	// Same: the content that the customer gave before, or the one that the site shows.
 	Same
 )
 
-// Compare compares a content, by its hash, with the stored site of the digest.
+// Compare compares a content, by its hash, with the stored site of the digest. A difference is missed only if hashes collide.
 func (d Digest) Compare(hash ContentHash) Similarity {
 	asTyped, asShown := bytes.Equal(hash.position[:8], d[16:24]), bytes.Equal(hash.position[:8], d[24:])
 	switch {
@@ -167,6 +169,7 @@ func (c Content) hashPosition() [16]byte {
 	return hashTexts(c.IDBan, encodeCoordinate(c.Lat), encodeCoordinate(c.Lon))
 }
 
+// hashTexts hashes texts, each with its length before it, so that a character cannot move from one text to the next unnoticed.
 func hashTexts(texts ...string) [16]byte {
 	var all []byte
 	for _, t := range texts {
@@ -177,12 +180,13 @@ func hashTexts(texts ...string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
+// encodeCoordinate is the bits of a coordinate as a text, "" for none.
 func encodeCoordinate(x *float64) string {
 	if x == nil {
 		return ""
 	}
 	var bits [8]byte
-	binary.LittleEndian.PutUint64(bits[:], math.Float64bits(*x+0)) // +0: there is one zero
+	binary.LittleEndian.PutUint64(bits[:], math.Float64bits(*x+0)) // adding 0 makes 0 of -0, so that both have one hash
 	return string(bits[:])
 }
 

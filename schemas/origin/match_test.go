@@ -85,7 +85,7 @@ func TestMatchingAllocatesNothing(t *testing.T) {
 	}
 }
 
-func FuzzMatchAgreesWithTheObviousOne(f *testing.F) {
+func FuzzMatchAgreesWithMatchByLabels(f *testing.F) {
 	for _, row := range matchCases {
 		f.Add(row.header, row.entry)
 	}

@@ -2,8 +2,8 @@
 // whether a request's Origin header is one of them. ParseList turns what a customer typed into the kept form when a key is
 // issued; Match compares it with the header of each request.
 //
-// The kept form is "https://" and a host in lower-case ASCII (A-labels), with "*." before the host when it stands for all its
-// subdomains.
+// The kept form is "https://" and a host in lower-case ASCII (A-labels), with "*." before the host when it covers all its
+// subdomains at every depth. The star does not cover the host itself.
 package origin
 
 import (
@@ -22,9 +22,9 @@ const (
 	scheme   = "https://"
 	wildcard = "*."
 
-	maxOrigins = 10
-	maxHost    = 253
-	maxLabel   = 63
+	maxOrigins = 10                        // of one key
+	maxHost    = 253                       // characters of a host name in DNS
+	maxLabel   = 63                        // characters of a label in DNS
 	maxEntry   = len(scheme) + maxHost + 1 // characters of an entry as typed
 )
 
@@ -32,7 +32,8 @@ const (
 // preview sites.
 var hostProfile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.CheckHyphens(false))
 
-// refuseOrigin is the refusal of a declared origin: the entry as typed, and why, in French.
+// refuseOrigin returns the refusal of a declared origin: the entry as typed, and why, in French. An entry of spaces alone is
+// shown as an empty one.
 func refuseOrigin(entry, reason string) error {
 	if strings.TrimSpace(entry) == "" {
 		entry = ""
@@ -40,7 +41,7 @@ func refuseOrigin(entry, reason string) error {
 	return refusal.OriginInvalid.With(refusal.Details{Typed: truncateEntry(entry), Reason: reason, Limit: maxOrigins})
 }
 
-// truncateEntry cuts an entry that is longer than any origin.
+// truncateEntry cuts an entry that is longer than any origin, so that a refusal never repeats a text of any length.
 func truncateEntry(entry string) string {
 	if utf8.RuneCountInString(entry) <= maxEntry {
 		return entry
@@ -63,7 +64,7 @@ func Parse(entry string) (string, error) {
 	if err != nil || !utf8.ValidString(entry) {
 		return refuse("le nom de domaine n'est pas valide")
 	}
-	if reason := hostFault(host, isWildcard); reason != "" {
+	if reason := findHostFault(host, isWildcard); reason != "" {
 		return refuse(reason)
 	}
 	if isWildcard {
@@ -96,8 +97,8 @@ func cutHost(text string) (host, reason string) {
 	return host, ""
 }
 
-// hostFault says, in French, what is wrong with an ASCII host; "" when nothing is.
-func hostFault(host string, isWildcard bool) string {
+// findHostFault returns, in French, what is wrong with an ASCII host; "" when nothing is.
+func findHostFault(host string, isWildcard bool) string {
 	labels := strings.Split(host, ".")
 	last := labels[len(labels)-1]
 	switch {
@@ -135,8 +136,9 @@ func isNumeric(label string) bool {
 	return strings.Trim(digits, set) == ""
 }
 
-// ParseList returns the kept form of a list as typed, each origin once, in the order typed. It fails with refusal.TooManyOrigins,
-// else with refusal.OriginInvalid for the first faulty entry. An empty list is refusal.OriginInvalid too.
+// ParseList returns the kept form of a list as typed, each origin once, in the order typed. It fails with
+// refusal.TooManyOrigins, or else with refusal.OriginInvalid for the first faulty entry. An empty list is
+// refusal.OriginInvalid too.
 func ParseList(typed []string) ([]string, error) {
 	if len(typed) == 0 {
 		return nil, refuseOrigin("", "elle manque")
@@ -167,13 +169,14 @@ func ParseList(typed []string) ([]string, error) {
 	return kept, nil
 }
 
-// Warning says, in French, how a kept origin that the rules allow is probably not what was meant; "" when it is fine.
+// Warning says, in French, why a kept origin that the rules allow is probably not what the customer meant; "" when it is
+// fine.
 func Warning(origin string) string {
 	host, isWildcard := strings.CutPrefix(origin, scheme+wildcard)
 	if !isWildcard {
 		return ""
 	}
-	// A star over a public suffix (*.github.io) covers hosts of strangers.
+	// A star over a public suffix (*.github.io) covers hosts that belong to other people.
 	if suffix, _ := publicsuffix.PublicSuffix(host); suffix != host {
 		return ""
 	}
@@ -191,10 +194,11 @@ func Warnings(origins []string) []string {
 	return all
 }
 
-// defaultPort may stand in an Origin header; browsers leave it out.
+// defaultPort may follow the host in an Origin header; browsers leave it out.
 const defaultPort = ":443"
 
-// Match says whether the value of an Origin header is one of the kept origins. It allocates nothing.
+// Match says whether the value of an Origin header is one of the kept origins. The value "null" and a missing header match
+// none. Match runs for each request with a publishable key, so it allocates nothing.
 func Match(header string, kept []string) bool {
 	host, ok := requestHost(header)
 	if !ok {
@@ -217,7 +221,8 @@ func requestHost(header string) (string, bool) {
 	return host, host != ""
 }
 
-// coversHost says whether a declared host is the host of the request, or stands for it with a star.
+// coversHost says whether a declared host, in the kept form without its scheme, is the host of the request or has a star that
+// stands for it.
 func coversHost(declared, host string) bool {
 	suffix, isWildcard := strings.CutPrefix(declared, "*")
 	if !isWildcard {
@@ -254,7 +259,7 @@ func equalFold(text, lowered string) bool {
 	return true
 }
 
-// lowerASCII lowers one of A to Z. Any other byte stays.
+// lowerASCII returns the lower-case letter of a byte from A to Z. Any other byte stays.
 func lowerASCII(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
 		return c + 'a' - 'A'

@@ -57,7 +57,7 @@ func host253() string {
 	return strings.Join([]string{label, label, label, label[:61]}, ".")
 }
 
-func TestFaultyEntriesAreRefusedByName(t *testing.T) {
+func TestFaultyEntriesAreRefusedWithTheirText(t *testing.T) {
 	t.Parallel()
 	for typed, why := range map[string]string{
 		// 1. https
@@ -102,7 +102,7 @@ func TestFaultyEntriesAreRefusedByName(t *testing.T) {
 	}
 }
 
-func TestALongEntryIsNamedByItsBeginning(t *testing.T) {
+func TestARefusalQuotesTheBeginningOfALongEntry(t *testing.T) {
 	t.Parallel()
 	_, err := origin.Parse("https://" + strings.Repeat("é", 1<<20))
 	if err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), "https://éé") {
@@ -110,7 +110,7 @@ func TestALongEntryIsNamedByItsBeginning(t *testing.T) {
 	}
 }
 
-func TestListsAreDeduplicatedThenCountedThenJudged(t *testing.T) {
+func TestListsAreDeduplicatedThenCountedThenChecked(t *testing.T) {
 	t.Parallel()
 	ten := make([]string, 10)
 	for i := range ten {

@@ -7,7 +7,7 @@ import (
 	_ "time/tzdata" // Europe/Paris on a machine without zone files
 )
 
-// Paris is the zone in which days and periods begin. Its rules are linked into the program.
+// Paris is the zone in which days and periods begin. Its rules are linked into the program, so loading it cannot fail.
 var Paris, _ = time.LoadLocation("Europe/Paris")
 
 // Date is a calendar day in Europe/Paris. As text and in JSON it is written 2026-11-21. The zero Date is no day.
@@ -33,7 +33,7 @@ func ParseDate(s string) (Date, error) {
 	return Date{y, m, d}, nil
 }
 
-// Start is the instant the day begins.
+// Start is the instant the day begins: midnight, which the changes of the clock in France do not touch.
 func (d Date) Start() time.Time { return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, Paris) }
 
 func (d Date) String() string { return fmt.Sprintf("%04d-%02d-%02d", d.Year, int(d.Month), d.Day) }
@@ -80,6 +80,7 @@ func PeriodAt(anchor Date, at time.Time) Period {
 	return Period{anchor.addMonths(months), anchor.addMonths(months + 1)}
 }
 
+// addMonths returns the same day of another month, or that month's last day if it is shorter. months may be negative.
 func (d Date) addMonths(months int) Date {
 	first := time.Date(d.Year, d.Month+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
 	last := first.AddDate(0, 1, -1).Day()

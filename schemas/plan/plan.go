@@ -25,8 +25,8 @@ const (
 // Plan is what one plan includes.
 type Plan struct {
 	Name               Name
-	DefaultQuota       int64 // a month, where the account has no volume of its own
-	MaxQuota           int64 // the highest volume of an account's own, a month
+	DefaultQuota       int64 // requests a month, for an account that has no quota of its own
+	MaxQuota           int64 // the highest quota that an account can have of its own, in requests a month
 	SiteCapacity       int   // active sites; SiteCeiling is a tenth higher
 	MaxReferentials    int   // that are not archived
 	MaxPublishableKeys int   // that are not revoked
@@ -41,10 +41,10 @@ var plans = []Plan{
 	{Business, 2_000_000, unlimitedQuota, 10_000, 100, 20, []Service{Addresses, Locations, RouteTools, RouteDirect}},
 }
 
-// unlimitedQuota is the highest volume that any account can have. Sums of it do not overflow.
+// unlimitedQuota is the highest quota that any account can have. Sums of millions of them fit an int64.
 const unlimitedQuota = 1_000_000_000_000
 
-// All is the table, smallest plan first.
+// All is the table, smallest plan first. The slice is shared and must not be changed.
 func All() []Plan { return plans }
 
 // Lookup finds a plan by its name.
@@ -70,9 +70,10 @@ func (p Plan) Allows(s Service) bool {
 	return false
 }
 
-// IsAbove says whether n is a larger plan than m.
+// IsAbove says whether n is a larger plan than m. An unknown plan is smaller than all.
 func (n Name) IsAbove(m Name) bool { return n.rank() > m.rank() }
 
+// rank is the place of a plan in the table, -1 for an unknown plan.
 func (n Name) rank() int {
 	for i, p := range plans {
 		if p.Name == n {

@@ -6,8 +6,8 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// TestTableIsTheSpecifications repeats section 8 of the specification, and the plan table where that is silent.
-func TestTableIsTheSpecifications(t *testing.T) {
+// TestPlansAreThoseOfTheSpecification repeats section 8 of the specification, and the plan table where that is silent.
+func TestPlansAreThoseOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		requests, most                                     int64

@@ -1,6 +1,6 @@
 // Package siteindex is the contract of the Meilisearch index of sites: what projections/searchindex/meili writes there
 // and queries/locations/meili asks for. The attributes' names are in the indexes that exist, and in the filters of both
-// sides. What anybody typed is never part of a filter: HashText stands for it.
+// sides. What anybody typed is never part of a filter; its HashText is.
 //
 // A change of a document's form, or of the settings, is a new family of indexes (see Name).
 package siteindex
@@ -15,8 +15,8 @@ import (
 // indexFamily is what the names of indexes begin with.
 const indexFamily = "sites-v1"
 
-// Name is the name of the index of a log's sites. The log's UUID is in it, so that the indexes of two logs on one server
-// leave each other alone.
+// Name is the name of the index of a log's sites. The log's UUID is in it, so that two logs can have their indexes
+// on one server.
 func Name(log string) string { return indexFamily + "-" + log }
 
 // Document is a site as the server keeps it. Its texts are words that queries/locations/meili encodes.
@@ -55,7 +55,7 @@ func NewCheckpoint(generation string, position int64) Checkpoint {
 	return Checkpoint{CheckpointID, true, HashText(generation), generation, position}
 }
 
-// The checkpoint's id, and the filter that holds for it alone.
+// The checkpoint's id, and the filter that selects it alone.
 const (
 	CheckpointID     = "marque"
 	CheckpointFilter = "marque = true"
@@ -64,24 +64,25 @@ const (
 const (
 	// MaxAccountSites is the most sites that an answer can hold: no account has more.
 	MaxAccountSites = 1_000_000
-	// AccountMarkLetters is how many letters of an account's hash each of its words bears.
+	// AccountMarkLetters is how many letters of its account's hash each word of a document contains. They keep the words of
+	// different accounts apart.
 	AccountMarkLetters = 8
-	// SearchTimeout is how long a search may take. The server then returns what it has.
+	// SearchTimeout is how long a search may take. The server then returns what it has found.
 	SearchTimeout = 5 * time.Second
 )
 
 // SortAttributes hold the order by name, compared one after the other.
 var SortAttributes = []string{"ordre0", "ordre1", "ordre2", "ordre3"}
 
-// DisplayedAttributes are the attributes that the server gives back, the id first. Nothing that anybody wrote is among
-// them but the folded name.
+// DisplayedAttributes are the attributes that the server returns, the id first. Of a site's content only its folded name
+// and its position are among them.
 var DisplayedAttributes = []string{"id", "tri", "lat", "lon"}
 
 // DocumentID is the id of a row's document. The server takes no slashes in ids.
 func DocumentID(row string) string { return base64.RawURLEncoding.EncodeToString([]byte(row)) }
 
-// ParseDocumentID gives the row's id, its referential's code and its external id back. It says false of an id that is
-// no site's.
+// ParseDocumentID returns the row's id, its referential's code and its external id. ok is false for an id that is not that
+// of a site.
 func ParseDocumentID(id string) (row, referential, externalID string, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil {
@@ -94,12 +95,12 @@ func ParseDocumentID(id string) (row, referential, externalID string, ok bool) {
 	return string(b), parts[1], parts[2], true
 }
 
-// GenerationFilter holds for what is from a generation, or with "!=" for all the rest.
+// GenerationFilter selects the documents of a generation with the operator "=", and all others with "!=".
 func GenerationFilter(operator, generation string) string {
 	return "copie " + operator + " " + Quote(HashText(generation))
 }
 
-// AccountsFilter holds for the sites of some accounts.
+// AccountsFilter selects the sites of some accounts.
 func AccountsFilter(accounts []string) string {
 	hashes := make([]string, len(accounts))
 	for i, account := range accounts {
@@ -108,7 +109,7 @@ func AccountsFilter(accounts []string) string {
 	return "compte IN [" + strings.Join(hashes, ", ") + "]"
 }
 
-// HashText stands for a text in documents and filters: 16 letters from a to z.
+// HashText is what documents and filters have in place of a text: 16 letters from a to z.
 func HashText(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	letters := make([]byte, 2*AccountMarkLetters)

@@ -1,7 +1,7 @@
 package table
 
-// Account is an account's row. Plan, Quota and Agency hold until NextFrom and NextAgencyFrom; from then on what Next…
-// says does. So no row must be written when a change that was scheduled begins.
+// Account is an account's row. Plan and Quota are in force until NextFrom, and Agency until NextAgencyFrom; from then on the
+// Next fields are in force. So the row need not be written again when a scheduled change begins.
 type Account struct {
 	ID             string
 	Name           string // personal
@@ -23,7 +23,7 @@ type Account struct {
 type Key struct {
 	ID        string
 	Account   string
-	Kind      string
+	Kind      string // a token.Kind
 	Label     string
 	Hint      string
 	Origins   string // JSON array, "[]" for a secret key
@@ -38,7 +38,7 @@ type Key struct {
 // Token is the row of a customer-area token. It holds no hash and no secret.
 type Token struct {
 	ID        string
-	Role      string
+	Role      string // an access.Role
 	Account   string
 	Label     string
 	Hint      string
@@ -85,5 +85,6 @@ var (
 	}
 )
 
-// AccountModel is the read model of accounts, keys and customer-area tokens, for lists. Authentication does not use it.
+// AccountModel is the read model of accounts, keys and customer-area tokens, for lists. Authentication does not use it: it
+// asks the key ring (projections/keyring).
 var AccountModel = ReadModel{Name: "register", Version: 2, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}

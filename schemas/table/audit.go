@@ -1,11 +1,11 @@
 package table
 
 // AuditEntry is an event as an auditor reads it, or what the event did to one site. It holds nothing personal, nothing
-// secret and no hash.
+// secret and no whole hash of a key or token.
 type AuditEntry struct {
-	Position   int64 // of the event in the log; entries are ordered by Position, then by Part
-	Part       int64 // 0 for the event as a whole, then 1, 2… for what it did to each site
-	Account    string
+	Position   int64  // of the event in the log; entries are ordered by Position, then by Part
+	Part       int64  // 0 for the event as a whole, then 1, 2… for what it did to each site
+	Account    string // in whose audit trail the entry is shown
 	Recorded   Instant
 	Type       string // the event's wire name
 	Kind       string // one of AuditKind…

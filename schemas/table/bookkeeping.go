@@ -6,7 +6,8 @@ import (
 )
 
 // Checkpoint is the row that says how far a generation was filled and who fills it. It is a table of the generation
-// itself, so that it changes in the same transaction as the rows.
+// itself, so that it changes in the same transaction as the rows. Some of its columns have older words than the fields:
+// copy is the generation, owner and until are the lease.
 type Checkpoint struct {
 	Generation  string
 	Log         string // UUID of the log, "" while nothing was written
@@ -35,10 +36,10 @@ var Checkpoints = Table[Checkpoint]{
 type AccountStatus struct {
 	Account          string // StreamOwner of the streams that it is about
 	Kind             string // AccountRunning, AccountUnusable, AccountUnreadable or AccountRefolding
-	Stream           string // of the event that stopped the account,
-	Revision         int64  // its revision there
-	Position         int64  // and its position in the log
-	Reason           string // why it stopped the account
+	Stream           string // stream of the event that stopped the account
+	Revision         int64  // revision of that event in its stream
+	Position         int64  // position of that event in the log
+	Reason           string // why that event stopped the account
 	LastSkipped      int64  // position of the last event of the account that was skipped since
 	RefoldCount      int64  // how often the account's rows began to be written again from its streams
 	VoidedEvents     int64  // how many events of its streams are named by corrections
@@ -78,7 +79,8 @@ func StreamOwner(stream string) string {
 	return "/" + stream
 }
 
-// OwnerStreams are the streams of an owner among those of some categories.
+// OwnerStreams are the names of the streams of an owner, as StreamOwner returns it, in some categories. A stream of the name
+// need not exist.
 func OwnerStreams(owner string, categories []string) (streams []string) {
 	if stream, isSingle := strings.CutPrefix(owner, "/"); isSingle {
 		return []string{stream}

@@ -54,13 +54,15 @@ var Sites = Table[Site]{
 	},
 }
 
-// OutboxEntry is a site, or a whole account, that the search index outside does not show as it is yet.
+// OutboxEntry is a change that the external search index has not taken over yet: of one site, or of a whole account whose
+// documents are to be deleted.
 type OutboxEntry struct {
-	ID       string // SiteID; or an account and a slash, where all its documents are to be deleted
-	Position int64  // of the last change: the entry is deleted only if none came since; negative for a site that the index refused
+	ID       string // SiteID; or the id of an account and a slash
+	Position int64  // of the last change: the entry is deleted only if no other came since; negative for a site that the index refused
 }
 
-// Outbox is the table of what the search index is still to be given. It is filled only where there is such an index.
+// Outbox is the table of the changes that the search index is still to be given. It is empty where no such index is
+// configured.
 var Outbox = Table[OutboxEntry]{
 	Def:    Def{Name: "outbox", KeyColumns: 1, Indexes: []string{"position"}, Columns: []Column{{"id", Text}, {"position", Integer}}},
 	Fields: func(o *OutboxEntry) []any { return []any{&o.ID, &o.Position} },

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ColumnType is the type of a column's values. Each dialect has its own word for it.
+// ColumnType is the type of a column's values. Each SQL dialect has its own word for it.
 type ColumnType uint8
 
 const (
@@ -75,8 +75,8 @@ func (i Instant) Time() time.Time {
 	return time.UnixMicro(int64(i)).UTC()
 }
 
-// MergeRow merges row into over, which has the same key, as Upsert of eventstore/sqldb does in the database. So a batch
-// can be merged in memory first.
+// MergeRow merges row into over, which has the same key, as Upsert of eventstore/sqldb does in the database: SumColumns are
+// added, MaxColumns are raised, and all other columns are replaced. So a batch can be merged in memory first. row stays.
 func (t Table[R]) MergeRow(over, row *R) {
 	stored, incoming := t.Fields(over), t.Fields(row)
 	merged := *row

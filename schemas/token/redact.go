@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Redact replaces every token in a text by its hint, so that the text can be logged. What begins like a token but is too short
-// or too long is hidden whole. A text without tokens is returned as it is, without allocation.
+// Redact replaces every token in a text by its hint, so that the text can be logged. It does not check checksums. A word that
+// begins like a token but is too short or too long is replaced by the prefix and "…". A text without tokens is returned as it
+// is, without allocation.
 func (p Prefixes) Redact(text string) string {
 	return p.replaceTokens(text, func(rest, prefix string) (length int, shown string) {
 		body := rest[len(prefix):]
@@ -24,8 +25,8 @@ func (p Prefixes) Redact(text string) string {
 	})
 }
 
-// RedactValidTokens replaces every token in a text by its hint, and nothing else: what only begins like a token stays. It is
-// for texts that are stored.
+// RedactValidTokens replaces every token that KindOf accepts by its hint, and nothing else. It is for texts that are stored:
+// they must not lose a word that only begins like a token.
 func (p Prefixes) RedactValidTokens(text string) string {
 	return p.replaceTokens(text, func(rest, prefix string) (length int, shown string) {
 		whole := len(prefix) + bodyLen + checkLen
@@ -39,7 +40,7 @@ func (p Prefixes) RedactValidTokens(text string) string {
 	})
 }
 
-// replaceTokens calls replace wherever a prefix stands in a text, with the text from there on. replace returns how many bytes
+// replaceTokens calls replace for each prefix in a text, with the text from there on. replace returns how many bytes
 // of it belong to the token, at least those of the prefix, and what to show instead.
 func (p Prefixes) replaceTokens(text string, replace func(rest, prefix string) (length int, shown string)) string {
 	at, prefix := p.findPrefix(text)
@@ -58,7 +59,7 @@ func (p Prefixes) replaceTokens(text string, replace func(rest, prefix string) (
 	return out.String()
 }
 
-// findPrefix finds the first prefix in a text; at is negative when there is none.
+// findPrefix finds the first of the three prefixes in a text; at is negative when there is none.
 func (p Prefixes) findPrefix(text string) (at int, prefix string) {
 	at = -1
 	for _, each := range [...]string{p.Secret, p.Publishable, p.Area} {
@@ -69,7 +70,7 @@ func (p Prefixes) findPrefix(text string) (at int, prefix string) {
 	return at, prefix
 }
 
-// wordLength is the length of the word at the beginning of a text: of a token and whatever follows it without a separator.
+// wordLength is the length of the word at the beginning of a text: of the characters that tokens and prefixes are made of.
 func wordLength(text string) int {
 	for i := range len(text) {
 		if c := text[i]; !base62[c] && c != '_' && c != '-' {
@@ -89,7 +90,8 @@ func base62Length(text string) int {
 	return len(text)
 }
 
-// RedactingHandler returns a log handler that redacts messages and attributes and passes them to next.
+// RedactingHandler returns a log handler that redacts messages and the values of attributes and passes them to next. Names of
+// attributes and groups stay: they are written in the source code.
 func (p Prefixes) RedactingHandler(next slog.Handler) slog.Handler { return redactingHandler{next, p} }
 
 // redactingHandler redacts attributes when they are added, so that they are redacted once for all their lines.

@@ -1,6 +1,9 @@
 // Package token is the form of every token that the service gives out: a prefix for its kind, 32 random base62 characters and
-// a checksum of 6. Prefixes.New makes one, KindOf checks one before anything is looked up, HashOf gives what is stored of it,
-// and Hint what may be shown. Redact and RedactingHandler keep tokens out of logs.
+// a checksum of 6 characters. Prefixes.New makes a token. KindOf checks one before anything is looked up. HashOf gives what is
+// stored of it, and Hint what may be shown. Redact and RedactingHandler keep tokens out of logs.
+//
+// The checksum finds mistyped and truncated tokens without a look-up. It does not protect against forgery: the random
+// characters do.
 package token
 
 import (
@@ -26,7 +29,7 @@ const (
 	checkLen  = 6
 	hintLen   = 4
 	biasLimit = 256 - 256%len(alphabet) // random bytes from here on are not used, so that every character is equally likely
-	sumLength = sha256.Size
+	hashLen   = sha256.Size
 )
 
 // base62 is true for the bytes of the alphabet.
@@ -38,7 +41,7 @@ var base62 = func() (in [256]bool) {
 }()
 
 // Hash is the SHA-256 of a whole token. Of a secret token nothing else is stored.
-type Hash [sumLength]byte
+type Hash [hashLen]byte
 
 // Prefixes are the prefixes of the three kinds of token. Validate has the rules for them.
 type Prefixes struct{ Secret, Publishable, Area string }
@@ -106,7 +109,7 @@ func isWellFormed(text, body string) bool {
 	return string(sum[:]) == text[len(signed):]
 }
 
-// HashOf is the hash by which a token is looked up.
+// HashOf is the hash by which a token is looked up. It needs no salt: nobody can guess 190 random bits.
 func HashOf(text string) Hash { return sha256.Sum256([]byte(text)) }
 
 // Hint is what may be shown of a token: its prefix, "…" and its last four characters. Of any other text it is "…".
@@ -120,7 +123,7 @@ func (p Prefixes) Hint(text string) string {
 // randomBase62 returns n random characters of the alphabet, each equally likely.
 func randomBase62(n int) string {
 	out := make([]byte, 0, n)
-	var pool [64]byte
+	var pool [64]byte // twice as many as a token needs, because some are not used
 	for len(out) < n {
 		rand.Read(pool[:]) // never fails: the runtime ends the program first
 		for _, b := range pool {

@@ -150,7 +150,7 @@ func TestPrefixesMustNotBeginEachOther(t *testing.T) {
 	}
 }
 
-func FuzzKindNeverTakesWhatWasNotMade(f *testing.F) {
+func FuzzOnlyWellFormedTokensHaveAKind(f *testing.F) {
 	f.Add("ld_sk_")
 	f.Add(token.DefaultPrefixes.New(token.Publishable))
 	f.Fuzz(func(t *testing.T, text string) {
