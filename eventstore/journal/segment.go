@@ -15,13 +15,13 @@ import (
 	"lieudit/eventstore"
 )
 
-// segment is one file of the log. Readers share it with the writer: what they may read of it a view says.
+// segment is one file of the log. Readers share it with the writer; a view says how much of it they may read.
 type segment struct {
 	base eventstore.Position
 	size int64
 	file File
 
-	// Set once the segment is full:
+	// Set once the segment is full, before any reader can know that it is:
 	end          eventstore.Position // where its frames end
 	lastPosition eventstore.Position // of the log's last event up to there
 	lastCRC      uint32              // of its last frame
@@ -29,6 +29,7 @@ type segment struct {
 	index atomic.Pointer[segmentIndex] // nil while the segment is the active one
 }
 
+// dataStart is where the first frame begins; nextBase is the base of the segment behind this one.
 func (s *segment) dataStart() eventstore.Position { return s.base + segmentHeaderSize }
 func (s *segment) nextBase() eventstore.Position  { return s.base + eventstore.Position(s.size) }
 
@@ -88,7 +89,7 @@ func readSegmentHeader(f File, base eventstore.Position, logID uuid.UUID) (segme
 const chunkSize = 1 << 20
 
 // createSegment makes a segment that is all zeros but for its header. It returns when the segment survives a power cut.
-// stop ends it early with ErrClosed.
+// When stop is closed it ends early with ErrClosed; a nil stop never does. After an error it removes the file.
 func createSegment(fs FS, h segmentHeader, stop <-chan struct{}) (*segment, error) {
 	base := eventstore.Position(h.base)
 	name := segmentName(base)
@@ -101,8 +102,8 @@ func createSegment(fs FS, h segmentHeader, stop <-chan struct{}) (*segment, erro
 	return &segment{base: base, size: int64(h.size), file: f}, nil
 }
 
-// createFileAtomically makes a file that is there with all that fill writes, or not at all, also after a power cut. fill
-// syncs the file. The work is done under the name tmp.
+// createFileAtomically makes a file that is there with all that fill writes, or not at all, also after a power cut. fill has
+// to sync the file. The file is written under the name tmp and renamed when it is complete. The caller closes it.
 func createFileAtomically(fs FS, tmp, name string, fill func(File) error) (File, error) {
 	f, err := fs.Open(tmp, true)
 	if err != nil {
@@ -175,15 +176,16 @@ const creationRetryInterval = time.Second
 type segmentManager struct {
 	options Options
 	logID   uuid.UUID
-	stop    chan struct{}
-	wake    chan struct{}
-	done    chan struct{}
+	stop    chan struct{} // closed by close
+	wake    chan struct{} // has room for one signal
+	done    chan struct{} // closed when run has returned
 
-	mu                sync.Mutex          // locked while a segment is made
+	mu                sync.Mutex          // guards what follows, and is locked while a segment is made
 	nextBase          eventstore.Position // base of the next segment
 	spare             *segment            // the next segment, nil until it is made
 	isCreationFailing bool                // the last one could not be made, and that was logged
 
+	// Set without mu, since the writer and Health must not wait while a segment is made:
 	isSpareWanted atomic.Bool           // the writer will soon need the spare
 	spareErr      atomic.Pointer[error] // why there was none when the writer needed it
 
@@ -221,6 +223,8 @@ func (k *segmentManager) wakeUp() {
 	}
 }
 
+// run makes segments and writes indexes until close. A spare that could not be made is tried again after a pause even when
+// nobody wakes it, so that the journal recovers without an append.
 func (k *segmentManager) run() {
 	defer close(k.done)
 	var retry <-chan time.Time
@@ -275,7 +279,8 @@ func (k *segmentManager) reportCreation(err error) {
 	}
 }
 
-// takeSpare hands the next segment to the writer. It makes it now if it is not there yet.
+// takeSpare gives the next segment to the writer, who owns it from then on. When it is not there yet, takeSpare makes it now,
+// which takes as long as writing all its zeros. After an error the goroutine goes on trying.
 func (k *segmentManager) takeSpare() (*segment, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -327,7 +332,8 @@ func (k *segmentManager) reportIndexFailure(s *segment, err error) {
 	k.isIndexFailing = true
 }
 
-// close ends the goroutine, writes the last indexes and closes a spare that was not needed.
+// close ends the goroutine, writes the last indexes and closes a spare that was not needed. The spare's file stays; recovery
+// removes it.
 func (k *segmentManager) close() error {
 	close(k.stop)
 	<-k.done
