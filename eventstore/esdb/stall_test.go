@@ -22,7 +22,7 @@ import (
 	"lieudit/eventstore/node"
 )
 
-// serveWithSilence is a node that can fall silent, behind a proxy that counts connections and a relay that counts calls.
+// serveWithSilence serves a node that a test can make silent.
 func serveWithSilence(t *testing.T) (*node.Silence, *runningNode) {
 	t.Helper()
 	var silence node.Silence
