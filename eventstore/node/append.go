@@ -16,7 +16,8 @@ import (
 
 const maxAppendEvents = 1 << 16 // of one append: bounds the memory that many empty events take
 
-// Append receives one append to its end and makes it.
+// Append receives one append to its end and makes it. A conflict is no error of the call: it is answered with a message
+// of its own.
 func (s *streamsService) Append(call streams.Streams_AppendServer) error {
 	stream, expected, err := receiveAppendOptions(call)
 	if err != nil {
@@ -109,6 +110,7 @@ func (n *Node) append(ctx context.Context, stream string, expected eventstore.Re
 	if err != nil {
 		return result, err
 	}
+	// This append may have brought a deleted stream back, or changed the metadata of one: either makes metadata due.
 	if _, ok := metadataOwner(stream); ok || s.isDeleted {
 		_, err = n.settleMetadata(ctx, stream)
 	}
@@ -116,7 +118,7 @@ func (n *Node) append(ctx context.Context, stream string, expected eventstore.Re
 }
 
 // appendNoEvents only checks the expectation. EventStoreDB answers such an append with a position too; a node gives
-// the end of the log, which whoever waits for that position will see passed.
+// the end of the log, so that a client that waits for this position on a subscription does not wait for ever.
 func (n *Node) appendNoEvents(ctx context.Context, s streamState, stream string, expected eventstore.Revision) (eventstore.AppendResult, error) {
 	if err := s.checkExpectation(stream, expected); err != nil {
 		return eventstore.AppendResult{}, err

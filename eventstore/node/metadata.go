@@ -79,7 +79,8 @@ func (n *Node) loadState(ctx context.Context, stream string) (streamState, error
 }
 
 // applyMetadata adds to s what the last two metadata events say, newest first. A deletion that is followed by
-// another metadata event still counts, unless that event is the one that a node wrote to end the deletion.
+// another metadata event still counts, unless that event is the one that a node wrote to end the deletion. Two events
+// are enough, because every write settles what is due first.
 func (n *Node) applyMetadata(ctx context.Context, s streamState, stream string, metas []eventstore.RecordedEvent) (streamState, error) {
 	s.metadataRevision, s.limits = metas[0].Revision, parseReadLimits(metas[0])
 	var deletion eventstore.RecordedEvent
@@ -101,6 +102,7 @@ func (n *Node) applyMetadata(ctx context.Context, s streamState, stream string, 
 		s.isDeleted = true
 		return s, nil
 	}
+	// The stream is back: only the events after the deletion are readable, and metadata that says so is due.
 	before := int64(first)
 	s.dueMetadata = &dueMetadata{base: metas[0], truncateBefore: first}
 	s.limits.TruncateBefore = &before
@@ -194,7 +196,8 @@ func (s *streamsService) Tombstone(ctx context.Context, req *streams.TombstoneRe
 	}}}, nil
 }
 
-// deletion deletes a stream, or returns a *ConflictError.
+// deletion deletes a stream at an expected revision and returns the position of the event that does so. It returns a
+// *ConflictError when the stream is at another revision.
 type deletion func(context.Context, string, eventstore.Revision) (eventstore.Position, error)
 
 // runDeletion runs a deletion to its end even when its client goes away. Otherwise its event could land after the
