@@ -25,6 +25,7 @@ func checkpointRules() []rule {
 	}
 }
 
+// zeroIsBeginning appends events and reads after the zero Checkpoint, which names no log.
 func zeroIsBeginning(ctx context.Context, l *storeUnderTest) error {
 	c := newCategory()
 	all, err := l.appendEvents(ctx, c+"-1", 3)
@@ -34,6 +35,7 @@ func zeroIsBeginning(ctx context.Context, l *storeUnderTest) error {
 	return l.checkDelivered(ctx, eventstore.Checkpoint{}, eventstore.Filter{c}, idsOf(all, proposedID))
 }
 
+// positionZero appends events and reads after a checkpoint that names the log and position 0.
 func positionZero(ctx context.Context, l *storeUnderTest) error {
 	id, err := l.Identity(ctx)
 	if err != nil {
@@ -65,6 +67,7 @@ func (l *storeUnderTest) checkDiverged(ctx context.Context, what string, m event
 	return nil
 }
 
+// otherLog takes a checkpoint that is right and gives it the UUID of another log, at an event and at the beginning.
 func otherLog(ctx context.Context, l *storeUnderTest) error {
 	m, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -77,6 +80,8 @@ func otherLog(ctx context.Context, l *storeUnderTest) error {
 	return l.checkDiverged(ctx, "the beginning of another log", eventstore.Checkpoint{Log: m.Log})
 }
 
+// otherEvent takes a checkpoint that is right and gives it another event's id, and none. So a log that was restored and then
+// went on differently is noticed, even where an event begins at the same position.
 func otherEvent(ctx context.Context, l *storeUnderTest) error {
 	m, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -94,6 +99,8 @@ func otherEvent(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// beyondEnd tries positions some way and very far behind an event. So a log that was restored from an older copy is noticed
+// by a reader that was further.
 func beyondEnd(ctx context.Context, l *storeUnderTest) error {
 	m, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -108,6 +115,7 @@ func beyondEnd(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// betweenEvents tries the positions one before and one after the position of an event.
 func betweenEvents(ctx context.Context, l *storeUnderTest) error {
 	m, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -127,6 +135,8 @@ func betweenEvents(ctx context.Context, l *storeUnderTest) error {
 // maxCheckpointsBetween is how many signals between two events are tried. The appends of others may cause thousands.
 const maxCheckpointsBetween = 3
 
+// everyCheckpointResumes subscribes until CaughtUp and then resumes after the checkpoint of each signal: the rest must be
+// exactly the events that followed it.
 func everyCheckpointResumes(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
