@@ -107,7 +107,8 @@ type replayDetector struct {
 	streak int
 }
 
-// isReplay records a row that was not cached, and reports whether the rows created after it are likely to be needed next.
+// isReplay records a row that was not cached, and reports whether the rows created after it are likely to be needed next:
+// after more than replayStreak rows in the order of their creation.
 func (d *replayDetector) isReplay(r row) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

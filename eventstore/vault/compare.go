@@ -147,7 +147,7 @@ func (b *Bound) scanSubjects(ctx context.Context, after eventstore.Checkpoint, e
 	return end, ctx.Err()
 }
 
-// errStopScan is returned by a callback of scanSubjects to end the scan early.
+// errStopScan is what a callback of scanSubjects returns to end the scan early. scanSubjects returns it unchanged.
 var errStopScan = errors.New("enough")
 
 // hasSealedField reports whether the log holds any sealed field.
@@ -173,7 +173,7 @@ type keyEvidence struct {
 }
 
 // testKeys tries the keys on the sealed fields of the log until one field opens, one does not, or maxMissing keys are
-// missing.
+// missing. One field is enough: keys are random, so a key that opens a field was made for this log.
 func (b *Bound) testKeys(ctx context.Context) (found keyEvidence, err error) {
 	_, err = b.scanSubjects(ctx, eventstore.Checkpoint{}, func(subject string, opening *sealedField) error {
 		if opening == nil {
