@@ -14,7 +14,7 @@ type openDatabase struct {
 }
 
 const (
-	// A lease outlives four renewals that fail.
+	// A lease outlives four renewals that fail. Its end is by the database's clock, the interval by this instance's.
 	leaseRenewInterval = 2 * time.Second
 	leaseDuration      = 10 * time.Second
 )

@@ -11,7 +11,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// servingCheckInterval is how long a generation is read before the registry is asked again which one serves.
+// servingCheckInterval is how long an instance reads a generation before it looks into the registry again for the one
+// that serves.
 const servingCheckInterval = 200 * time.Millisecond
 
 // servingCache is the generation of one model that this instance reads. It stays open while it is here.
@@ -59,6 +60,7 @@ func (s *Registry) ServingGeneration(ctx context.Context, m table.ReadModel) (Ge
 	return s.resolveServing(ctx, m, 0)
 }
 
+// readFromGeneration runs f on a generation and holds a reference to its database meanwhile.
 func (s *Registry) readFromGeneration(ctx context.Context, g Generation, f func(Generation, *DB) error) error {
 	if err := s.checkNotDiverged(g); err != nil {
 		return err
@@ -71,7 +73,8 @@ func (s *Registry) readFromGeneration(ctx context.Context, g Generation, f func(
 	return f(g, db)
 }
 
-// resolveServing is the generation that served at most maxAge ago.
+// resolveServing is the generation that serves, as the registry said at most maxAge ago. 0 asks the registry now. It
+// fails with ErrNotReady when none serves.
 func (s *Registry) resolveServing(ctx context.Context, m table.ReadModel, maxAge time.Duration) (Generation, error) {
 	r := s.servingCacheOf(m)
 	if err := r.checking.Acquire(ctx, 1); err != nil {

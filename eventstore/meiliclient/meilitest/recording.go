@@ -26,32 +26,35 @@ type recordingHeader struct {
 	Version string `json:"meilisearch"`
 }
 
-// exchange is a request and its answer. Of a long request only the digest is kept.
+// exchange is a request and its answer, one line of a recording. Of a long request only the digest is kept.
 type exchange struct {
 	Method string          `json:"method"`
 	Path   string          `json:"path"`
 	Body   json.RawMessage `json:"body,omitempty"`
 	Digest string          `json:"digest,omitempty"`
 	Status int             `json:"status"`
-	Answer json.RawMessage `json:"answer,omitempty"`
-	Times  int             `json:"times,omitempty"` // how often in a row, where more than once
+	Answer json.RawMessage `json:"answer,omitempty"` // as canonicalJSON makes it
+	Times  int             `json:"times,omitempty"`  // how often in a row, where more than once
 }
 
-// key identifies a request.
+// key identifies a request: two requests with the same key are the same.
 func (e exchange) key() string { return e.Method + " " + e.Path + " " + string(e.Body) + e.Digest }
 
-// recording is what a test and the server said to each other, in that order.
+// recording is the requests of one test with their answers, in their order.
 type recording struct {
 	header    recordingHeader
 	exchanges []exchange
 }
 
 const (
-	maxInlineBody     = 1 << 10  // bytes of a request that is kept
-	maxPlainRecording = 64 << 10 // bytes of a recording that is not compressed
+	// A request's body of more bytes is kept as its hash only: bulk imports would fill the repository.
+	maxInlineBody = 1 << 10
+	// A recording of as many bytes or more is compressed.
+	maxPlainRecording = 64 << 10
 )
 
-// write replaces the recording in a file.
+// write writes the recording to a file in place of the one that is there. A large one is compressed, and its file's name
+// then ends with .gz.
 func (t recording) write(path string) error {
 	var b bytes.Buffer
 	lines := json.NewEncoder(&b)
@@ -110,7 +113,8 @@ func readRecording(path string) (t recording, err error) {
 	}
 }
 
-// canonicalJSON is a JSON text with its members in order, and without what differs each time.
+// canonicalJSON is a JSON text with its members in alphabetical order and without times, so that the same request is the
+// same bytes each time. It is nil for a text that is no JSON.
 func canonicalJSON(text []byte) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -127,7 +131,7 @@ func canonicalJSON(text []byte) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// dropTimings leaves out how long things took.
+// dropTimings removes processingTimeMs, how long the server took, from a decoded JSON value at any depth. It changes v.
 func dropTimings(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -143,12 +147,13 @@ func dropTimings(v any) any {
 	return v
 }
 
+// shortHash is the first half of the SHA-256 of b, in hexadecimal.
 func shortHash(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
 
-// recorder passes requests on to the server and records the answers.
+// recorder is a transport that passes requests on to the server and records the answers. It is safe for concurrent use.
 type recorder struct {
 	next http.RoundTripper
 
@@ -182,8 +187,9 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// recordExchange adds an exchange. Of questions about a task only the one after its end is kept: how often a test asks
-// depends on the machine.
+// recordExchange adds an exchange, or counts it when it is the same as the latest with its key. Of requests about a task,
+// which is how Meilisearch does its slow work, only those after its end are kept: how often a test asks before depends on
+// the machine.
 func (r *recorder) recordExchange(e exchange) {
 	if isTaskPending(e) {
 		return
@@ -200,6 +206,7 @@ func (r *recorder) recordExchange(e exchange) {
 	r.recording.exchanges = append(r.recording.exchanges, e)
 }
 
+// isTaskPending says whether an exchange is a question about a task that has not ended yet.
 func isTaskPending(e exchange) bool {
 	var task struct {
 		Status string `json:"status"`
@@ -229,7 +236,8 @@ func requestExchange(req *http.Request) (exchange, error) {
 	return e, nil
 }
 
-// replayer answers from a recording: the same request gets the same answers as then, in their order.
+// replayer is a transport that answers from a recording: the same request gets the same answers as then, in their order.
+// Different requests may come in any order. It is safe for concurrent use.
 type replayer struct {
 	t testing.TB
 
@@ -263,7 +271,8 @@ func (p *replayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// nextAnswer is the next answer to a request. The end of a task can be asked for again and again.
+// nextAnswer takes the next answer to a request; false when none is left. The answer about a task is never used up, since
+// a test may ask more often than the one that was recorded.
 func (p *replayer) nextAnswer(key string) (exchange, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
