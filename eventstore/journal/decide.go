@@ -264,24 +264,24 @@ func newIDRing(capacity uint64) *idRing {
 }
 
 // add stores id in place of the oldest and returns its place in the ring.
-func (l *idRing) add(id uuid.UUID) int {
-	at := uint32(l.added % l.capacity)
-	if int(at) == len(l.ids) {
-		l.ids = append(l.ids, id)
+func (r *idRing) add(id uuid.UUID) int {
+	at := uint32(r.added % r.capacity)
+	if int(at) == len(r.ids) {
+		r.ids = append(r.ids, id)
 	} else {
-		if oldest := l.ids[at]; l.places[oldest] == at {
-			delete(l.places, oldest)
+		if oldest := r.ids[at]; r.places[oldest] == at {
+			delete(r.places, oldest)
 		}
-		l.ids[at] = id
+		r.ids[at] = id
 	}
-	l.places[id] = at
-	l.added++
+	r.places[id] = at
+	r.added++
 	return int(at)
 }
 
 // indexOf returns a place of id in the ring, negative when it is not there.
-func (l *idRing) indexOf(id uuid.UUID) int {
-	if at, ok := l.places[id]; ok {
+func (r *idRing) indexOf(id uuid.UUID) int {
+	if at, ok := r.places[id]; ok {
 		return int(at)
 	}
 	return -1

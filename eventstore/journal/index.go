@@ -118,12 +118,12 @@ var (
 
 // addAppend adds a replayed append. The index must hold all appends before it.
 func (x *streamIndex) addAppend(a replayedAppend) error {
-	n := x.slotFor(a.key)
-	if x.head(n).revision+1 != a.firstRevision {
+	s := x.slotFor(a.key)
+	if x.head(s).revision+1 != a.firstRevision {
 		return errRevisionOrder
 	}
-	x.head(n).revision += eventstore.Revision(len(a.offsets))
-	x.addEvents(a.key, n, a.firstRevision, a.offsets)
+	x.head(s).revision += eventstore.Revision(len(a.offsets))
+	x.addEvents(a.key, s, a.firstRevision, a.offsets)
 	return nil
 }
 

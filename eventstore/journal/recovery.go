@@ -58,20 +58,20 @@ func (r *recovery) run() (eventstore.Checkpoint, error) {
 // readLastEvent reads the last event of the log again, for its checkpoint and its time. When the last segment holds no event,
 // the index of the segment before names it. In an empty log the checkpoint names no event.
 func (r *recovery) readLastEvent() (eventstore.Checkpoint, error) {
-	final := r.tailReplay.lastPosition
-	if final == 0 && len(r.segments) > 1 {
-		final = r.segments[len(r.segments)-2].lastPosition
+	last := r.tailReplay.lastPosition
+	if last == 0 && len(r.segments) > 1 {
+		last = r.segments[len(r.segments)-2].lastPosition
 	}
-	if final == 0 {
+	if last == 0 {
 		return eventstore.Checkpoint{Log: r.logID}, nil
 	}
-	s := r.segments[view{segments: r.segments}.findSegment(final)]
-	f, err := s.readFrameAt(final, s.nextBase(), r.crcSeed)
+	s := r.segments[view{segments: r.segments}.findSegment(last)]
+	f, err := s.readFrameAt(last, s.nextBase(), r.crcSeed)
 	if err != nil {
 		return eventstore.Checkpoint{}, err
 	}
 	if !f.isEvent() {
-		return eventstore.Checkpoint{}, newCorruptError(final, "index names a mark as the last event")
+		return eventstore.Checkpoint{}, newCorruptError(last, "index names a mark as the last event")
 	}
 	r.lastTime = int64(littleEndian.Uint64(f[32:]))
 	return f.checkpoint(r.logID), nil

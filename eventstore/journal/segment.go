@@ -203,101 +203,101 @@ func newSegmentManager(o Options, logID uuid.UUID, next eventstore.Position) *se
 }
 
 // requestSpare asks for the next segment to be made. It does not wait.
-func (k *segmentManager) requestSpare() {
-	k.isSpareWanted.Store(true)
-	k.wakeUp()
+func (m *segmentManager) requestSpare() {
+	m.isSpareWanted.Store(true)
+	m.wakeUp()
 }
 
 // requestIndex asks for the index of a full segment to be written. It does not wait.
-func (k *segmentManager) requestIndex(s *segment) {
-	k.unindexedMu.Lock()
-	k.unindexed = append(k.unindexed, s)
-	k.unindexedMu.Unlock()
-	k.wakeUp()
+func (m *segmentManager) requestIndex(s *segment) {
+	m.unindexedMu.Lock()
+	m.unindexed = append(m.unindexed, s)
+	m.unindexedMu.Unlock()
+	m.wakeUp()
 }
 
-func (k *segmentManager) wakeUp() {
+func (m *segmentManager) wakeUp() {
 	select {
-	case k.wake <- struct{}{}:
+	case m.wake <- struct{}{}:
 	default:
 	}
 }
 
 // run makes segments and writes indexes until close. A spare that could not be made is tried again after a pause even when
 // nobody wakes it, so that the journal recovers without an append.
-func (k *segmentManager) run() {
-	defer close(k.done)
+func (m *segmentManager) run() {
+	defer close(m.done)
 	var retry <-chan time.Time
 	for {
 		select {
-		case <-k.stop:
+		case <-m.stop:
 			return
-		case <-k.wake:
+		case <-m.wake:
 		case <-retry:
 		}
 		retry = nil
-		if k.isSpareWanted.Load() && k.ensureSpare() != nil {
+		if m.isSpareWanted.Load() && m.ensureSpare() != nil {
 			retry = time.After(creationRetryInterval)
 		}
-		k.writeIndexes()
+		m.writeIndexes()
 	}
 }
 
 // ensureSpare makes the next segment if the writer has not taken care of it meanwhile.
-func (k *segmentManager) ensureSpare() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.createSpare()
+func (m *segmentManager) ensureSpare() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.createSpare()
 }
 
 // createSpare makes the next segment unless it is there. The caller has locked mu.
-func (k *segmentManager) createSpare() error {
-	if k.spare != nil {
+func (m *segmentManager) createSpare() error {
+	if m.spare != nil {
 		return nil
 	}
-	s, err := createSegment(k.options.FS, segmentHeader{logID: k.logID, base: uint64(k.nextBase), size: uint64(k.options.SegmentSize)}, k.stop)
+	s, err := createSegment(m.options.FS, segmentHeader{logID: m.logID, base: uint64(m.nextBase), size: uint64(m.options.SegmentSize)}, m.stop)
 	if err == nil {
-		k.spare = s
+		m.spare = s
 	}
-	k.reportCreation(err)
+	m.reportCreation(err)
 	return err
 }
 
 // reportCreation logs the first failure in a row to make a segment, and the first success after it.
-func (k *segmentManager) reportCreation(err error) {
+func (m *segmentManager) reportCreation(err error) {
 	if err == nil {
-		k.spareErr.Store(nil)
+		m.spareErr.Store(nil)
 	}
-	if isFailing := err != nil; isFailing == k.isCreationFailing || errors.Is(err, eventstore.ErrClosed) {
+	if isFailing := err != nil; isFailing == m.isCreationFailing || errors.Is(err, eventstore.ErrClosed) {
 		return
 	}
-	k.isCreationFailing = !k.isCreationFailing
-	if k.isCreationFailing {
-		k.options.Logger.Error("the next segment of the log cannot be made", "position", uint64(k.nextBase), "error", err)
+	m.isCreationFailing = !m.isCreationFailing
+	if m.isCreationFailing {
+		m.options.Logger.Error("the next segment of the log cannot be made", "position", uint64(m.nextBase), "error", err)
 	} else {
-		k.options.Logger.Info("the next segment of the log could be made again", "position", uint64(k.nextBase))
+		m.options.Logger.Info("the next segment of the log could be made again", "position", uint64(m.nextBase))
 	}
 }
 
 // takeSpare gives the next segment to the writer, who owns it from then on. When it is not there yet, takeSpare makes it now,
 // which takes as long as writing all its zeros. After an error the goroutine goes on trying.
-func (k *segmentManager) takeSpare() (*segment, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err := k.createSpare(); err != nil {
-		k.spareErr.Store(&err)
-		k.requestSpare()
+func (m *segmentManager) takeSpare() (*segment, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.createSpare(); err != nil {
+		m.spareErr.Store(&err)
+		m.requestSpare()
 		return nil, err
 	}
-	s := k.spare
-	k.spare, k.nextBase = nil, s.nextBase()
-	k.isSpareWanted.Store(false)
+	s := m.spare
+	m.spare, m.nextBase = nil, s.nextBase()
+	m.isSpareWanted.Store(false)
 	return s, nil
 }
 
 // spareError says why the writer has no segment to go on with. It is nil when it has one.
-func (k *segmentManager) spareError() error {
-	if err := k.spareErr.Load(); err != nil {
+func (m *segmentManager) spareError() error {
+	if err := m.spareErr.Load(); err != nil {
 		return *err
 	}
 	return nil
@@ -305,45 +305,45 @@ func (k *segmentManager) spareError() error {
 
 // writeIndexes writes the indexes of full segments, which frees their memory. One that cannot be written is tried again at
 // the next wakeUp. Until then the index in memory is used, and after a restart it is made again from the segment.
-func (k *segmentManager) writeIndexes() {
-	k.unindexedMu.Lock()
-	pending := k.unindexed
-	k.unindexed = nil
-	k.unindexedMu.Unlock()
+func (m *segmentManager) writeIndexes() {
+	m.unindexedMu.Lock()
+	pending := m.unindexed
+	m.unindexed = nil
+	m.unindexedMu.Unlock()
 	for i, s := range pending {
-		x, err := writeSegmentIndex(k.options.FS, s, encodeSegmentIndex(k.logID, s, s.index.Load().runs))
+		x, err := writeSegmentIndex(m.options.FS, s, encodeSegmentIndex(m.logID, s, s.index.Load().runs))
 		if err != nil {
-			k.reportIndexFailure(s, err)
-			k.unindexedMu.Lock()
-			k.unindexed = append(pending[i:], k.unindexed...)
-			k.unindexedMu.Unlock()
+			m.reportIndexFailure(s, err)
+			m.unindexedMu.Lock()
+			m.unindexed = append(pending[i:], m.unindexed...)
+			m.unindexedMu.Unlock()
 			return
 		}
-		k.isIndexFailing = false
+		m.isIndexFailing = false
 		s.index.Store(x)
 	}
 }
 
 // reportIndexFailure logs the first failure in a row to write an index.
-func (k *segmentManager) reportIndexFailure(s *segment, err error) {
-	if !k.isIndexFailing {
-		k.options.Logger.Warn("the index of a segment stays in memory", "segment", segmentName(s.base), "error", err)
+func (m *segmentManager) reportIndexFailure(s *segment, err error) {
+	if !m.isIndexFailing {
+		m.options.Logger.Warn("the index of a segment stays in memory", "segment", segmentName(s.base), "error", err)
 	}
-	k.isIndexFailing = true
+	m.isIndexFailing = true
 }
 
 // close ends the goroutine, writes the last indexes and closes a spare that was not needed. The spare's file stays; recovery
 // removes it.
-func (k *segmentManager) close() error {
-	close(k.stop)
-	<-k.done
-	k.writeIndexes()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.spare == nil {
+func (m *segmentManager) close() error {
+	close(m.stop)
+	<-m.done
+	m.writeIndexes()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.spare == nil {
 		return nil
 	}
-	return k.spare.file.Close()
+	return m.spare.file.Close()
 }
 
 // findNonZero returns the smallest range that holds all bytes of s after pos that are not zero.

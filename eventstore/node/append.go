@@ -233,28 +233,28 @@ func hasExpectation(o expectationOptions) bool {
 }
 
 // appendSuccess answers an append that was made.
-func appendSuccess(c eventstore.AppendResult) *streams.AppendResp {
+func appendSuccess(result eventstore.AppendResult) *streams.AppendResp {
 	success := &streams.AppendResp_Success{
-		CurrentRevisionOption: &streams.AppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
+		CurrentRevisionOption: &streams.AppendResp_Success_CurrentRevision{CurrentRevision: uint64(result.Revision)},
 		PositionOption: &streams.AppendResp_Success_Position{Position: &streams.AppendResp_Position{
-			CommitPosition: uint64(c.Position), PreparePosition: uint64(c.Position),
+			CommitPosition: uint64(result.Position), PreparePosition: uint64(result.Position),
 		}},
 	}
-	if c.Revision < 0 {
+	if result.Revision < 0 {
 		success.CurrentRevisionOption = &streams.AppendResp_Success_NoStream{NoStream: &shared.Empty{}}
 	}
 	return &streams.AppendResp{Result: &streams.AppendResp_Success_{Success: success}}
 }
 
 // batchSuccess is appendSuccess for a batch.
-func batchSuccess(c eventstore.AppendResult) *streams.BatchAppendResp {
+func batchSuccess(result eventstore.AppendResult) *streams.BatchAppendResp {
 	success := &streams.BatchAppendResp_Success{
-		CurrentRevisionOption: &streams.BatchAppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
+		CurrentRevisionOption: &streams.BatchAppendResp_Success_CurrentRevision{CurrentRevision: uint64(result.Revision)},
 		PositionOption: &streams.BatchAppendResp_Success_Position{Position: &shared.AllStreamPosition{
-			CommitPosition: uint64(c.Position), PreparePosition: uint64(c.Position),
+			CommitPosition: uint64(result.Position), PreparePosition: uint64(result.Position),
 		}},
 	}
-	if c.Revision < 0 {
+	if result.Revision < 0 {
 		success.CurrentRevisionOption = &streams.BatchAppendResp_Success_NoStream{NoStream: &emptypb.Empty{}}
 	}
 	return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Success_{Success: success}}

@@ -165,12 +165,12 @@ func (n *Node) settleMetadata(ctx context.Context, stream string) (streamState, 
 
 // writeDueMetadata appends at the revision after the metadata that it amends. It conflicts when another goroutine
 // or a client has written metadata first.
-func (n *Node) writeDueMetadata(ctx context.Context, stream string, r *dueMetadata) error {
-	data, err := withTruncateBefore(r.base, r.truncateBefore)
+func (n *Node) writeDueMetadata(ctx context.Context, stream string, due *dueMetadata) error {
+	data, err := withTruncateBefore(due.base, due.truncateBefore)
 	if err != nil {
 		return err
 	}
-	_, err = n.log.Append(ctx, metadataStream(stream), r.base.Revision, []eventstore.ProposedEvent{{ID: dueMetadataID(r.base), Type: metadataType, Data: data}})
+	_, err = n.log.Append(ctx, metadataStream(stream), due.base.Revision, []eventstore.ProposedEvent{{ID: dueMetadataID(due.base), Type: metadataType, Data: data}})
 	return err
 }
 

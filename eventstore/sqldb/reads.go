@@ -130,8 +130,8 @@ func (s *Registry) servingCacheOf(m table.ReadModel) *servingCache {
 }
 
 // LoadAccountStatus is the status of an account in a generation, with an empty Kind where there is no row.
-func LoadAccountStatus(ctx context.Context, a Querier, account string) (table.AccountStatus, error) {
-	rows, err := Select(ctx, a, table.AccountStatuses, "where account = ?", account)
+func LoadAccountStatus(ctx context.Context, q Querier, account string) (table.AccountStatus, error) {
+	rows, err := Select(ctx, q, table.AccountStatuses, "where account = ?", account)
 	if err != nil || len(rows) == 0 {
 		return table.AccountStatus{Account: account}, err
 	}
@@ -139,8 +139,8 @@ func LoadAccountStatus(ctx context.Context, a Querier, account string) (table.Ac
 }
 
 // CheckAccount is nil when the rows of an account may be shown, and a *table.StoppedError while they may not.
-func CheckAccount(ctx context.Context, a Querier, account string) error {
-	s, err := LoadAccountStatus(ctx, a, account)
+func CheckAccount(ctx context.Context, q Querier, account string) error {
+	s, err := LoadAccountStatus(ctx, q, account)
 	if err == nil && s.IsStopped() {
 		err = &table.StoppedError{AccountStatus: s}
 	}

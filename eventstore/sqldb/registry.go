@@ -55,8 +55,8 @@ func (s *Registry) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
-	for _, h := range s.openDatabases {
-		err = errors.Join(err, h.db.Close())
+	for _, opened := range s.openDatabases {
+		err = errors.Join(err, opened.db.Close())
 	}
 	if s.db != nil {
 		s.db.Exec(ctx, "delete from holder where instance = ?", s.InstanceID) // where this fails the leases expire

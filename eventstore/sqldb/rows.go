@@ -18,8 +18,8 @@ type Querier interface {
 
 // Select reads whole rows. rest is the part of the statement behind the table's name: where, order by, limit. It is SQL,
 // so values go into args and never into rest.
-func Select[R any](ctx context.Context, a Querier, t table.Table[R], rest string, args ...any) ([]R, error) {
-	rows, err := a.Query(ctx, "select "+columnList(t.Def)+" from "+t.Name+" "+rest, args...)
+func Select[R any](ctx context.Context, q Querier, t table.Table[R], rest string, args ...any) ([]R, error) {
+	rows, err := q.Query(ctx, "select "+columnList(t.Def)+" from "+t.Name+" "+rest, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -37,13 +37,13 @@ func Select[R any](ctx context.Context, a Querier, t table.Table[R], rest string
 
 // LoadByKeys reads the rows whose key, in one column, is among keys, in no particular order. Keys without a row are
 // left out.
-func LoadByKeys[R any](ctx context.Context, a Querier, t table.Table[R], keys []string) ([]R, error) {
+func LoadByKeys[R any](ctx context.Context, q Querier, t table.Table[R], keys []string) ([]R, error) {
 	column := t.Columns[0].Name
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	if a.hasColumnArrays() {
-		return Select(ctx, a, t, "where "+column+" = any(?)", keys)
+	if q.hasColumnArrays() {
+		return Select(ctx, q, t, "where "+column+" = any(?)", keys)
 	}
 	var found []R
 	for len(keys) > 0 { // a statement has only so many placeholders
@@ -52,7 +52,7 @@ func LoadByKeys[R any](ctx context.Context, a Querier, t table.Table[R], keys []
 		for i, k := range keys[:n] {
 			args[i] = k
 		}
-		rows, err := Select(ctx, a, t, "where "+column+" in (?"+strings.Repeat(", ?", n-1)+")", args...)
+		rows, err := Select(ctx, q, t, "where "+column+" in (?"+strings.Repeat(", ?", n-1)+")", args...)
 		if err != nil {
 			return nil, err
 		}

@@ -174,7 +174,7 @@ func holdsAfterReopen(ctx context.Context, l *storeUnderTest) error {
 
 // sameAfterReopen resumes after a checkpoint that was taken before the log was reopened.
 func sameAfterReopen(ctx context.Context, l *storeUnderTest) error {
-	m, err := l.appendCheckpoint(ctx)
+	checkpoint, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
@@ -184,8 +184,8 @@ func sameAfterReopen(ctx context.Context, l *storeUnderTest) error {
 		return err
 	}
 	l = l.reopenedBy(l.reopen)
-	if id, err := l.Identity(ctx); err != nil || id != m.Log {
-		return fmt.Errorf("identity is %s (%v), was %s", id, err, m.Log)
+	if id, err := l.Identity(ctx); err != nil || id != checkpoint.Log {
+		return fmt.Errorf("identity is %s (%v), was %s", id, err, checkpoint.Log)
 	}
-	return l.checkDelivered(ctx, m, eventstore.Filter{c}, idsOf(all, proposedID))
+	return l.checkDelivered(ctx, checkpoint, eventstore.Filter{c}, idsOf(all, proposedID))
 }

@@ -224,8 +224,8 @@ func newKeyComparison(v *Vault) *keyComparison {
 // compareKeys compares the keys with the log after the position of the binding. It destroys the keys of erased subjects
 // again (a restored backup may have them) and returns the subjects that lack a key. If none does, it stores the new
 // position. Another log says nothing about these keys: accounts that it erased may bear the same ids.
-func (b *Bound) compareKeys(ctx context.Context, at binding) (missing map[string]bool, err error) {
-	from, err := at.checkpoint()
+func (b *Bound) compareKeys(ctx context.Context, current binding) (missing map[string]bool, err error) {
+	from, err := current.checkpoint()
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (b *Bound) compareKeys(ctx context.Context, at binding) (missing map[string
 		err = c.compareBatch(ctx)
 	}
 	if err == nil && to != from && (len(c.missing) == 0 || b.AcceptLostKeys) {
-		err = b.vault.storeCheckpoint(ctx, at, to)
+		err = b.vault.storeCheckpoint(ctx, current, to)
 	}
 	return c.missing, err
 }

@@ -89,11 +89,11 @@ func RecordedVersions(t testing.TB) map[string]int {
 	}
 	versions := map[string]int{}
 	for _, file := range files {
-		tape, err := readRecording(strings.TrimSuffix(file, ".gz"))
+		recorded, err := readRecording(strings.TrimSuffix(file, ".gz"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		versions[tape.header.Version]++
+		versions[recorded.header.Version]++
 	}
 	return versions
 }

@@ -55,12 +55,12 @@ const (
 
 // write writes the recording to a file in place of the one that is there. A large one is compressed, and its file's name
 // then ends with .gz.
-func (t recording) write(path string) error {
+func (r recording) write(path string) error {
 	var b bytes.Buffer
 	lines := json.NewEncoder(&b)
 	lines.SetEscapeHTML(false)
-	err := lines.Encode(t.header)
-	for _, e := range t.exchanges {
+	err := lines.Encode(r.header)
+	for _, e := range r.exchanges {
 		err = errors.Join(err, lines.Encode(e))
 	}
 	if err != nil {
@@ -87,7 +87,7 @@ func (t recording) write(path string) error {
 }
 
 // readRecording reads a recording, compressed or not.
-func readRecording(path string) (t recording, err error) {
+func readRecording(path string) (r recording, err error) {
 	var in io.Reader
 	b, err := os.ReadFile(path)
 	if in = bytes.NewReader(b); errors.Is(err, fs.ErrNotExist) {
@@ -96,20 +96,20 @@ func readRecording(path string) (t recording, err error) {
 		}
 	}
 	if err != nil {
-		return t, err
+		return r, err
 	}
 	lines := json.NewDecoder(bufio.NewReader(in))
-	if err := lines.Decode(&t.header); err != nil {
-		return t, err
+	if err := lines.Decode(&r.header); err != nil {
+		return r, err
 	}
 	for {
 		var e exchange
 		if err := lines.Decode(&e); errors.Is(err, io.EOF) {
-			return t, nil
+			return r, nil
 		} else if err != nil {
-			return t, err
+			return r, err
 		}
-		t.exchanges = append(t.exchanges, e)
+		r.exchanges = append(r.exchanges, e)
 	}
 }
 
