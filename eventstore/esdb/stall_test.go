@@ -149,7 +149,7 @@ func (c *cluster) setLeader(t *testing.T, leader int) {
 	named, notLeader := gossipMembers(t, at.(*net.TCPAddr).AddrPort().Port()), redirectTo(at)
 	for i, r := range c.relays {
 		r.setScript(func(method string, md metadata.MD) (metadata.MD, error) {
-			if i == leader || len(md.Get("requires-leader")) == 0 { // who asks for gossip takes any node's word
+			if i == leader || len(md.Get("requires-leader")) == 0 { // every node answers gossip
 				return nil, nil
 			}
 			return notLeader(method, md)

@@ -123,8 +123,8 @@ func (sub *subscriber) handleMessage(ctx context.Context, c *conn, m subscriptio
 	return nil
 }
 
-// emitEvent emits an event, unless it was emitted on an earlier connection or does not match the filter, which the
-// server knows only roughly.
+// emitEvent emits an event, unless it was emitted on an earlier connection or does not match the filter: the server
+// filters by prefixes only (see withFilter).
 func (sub *subscriber) emitEvent(e eventstore.RecordedEvent) {
 	if e.Position <= sub.checkpoint.Position {
 		return

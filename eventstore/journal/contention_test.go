@@ -29,7 +29,7 @@ func TestWritersOnTwoHundredStreamsConflictAndLoseNothing(t *testing.T) {
 			for range rounds {
 				n := rng.IntN(streams)
 				if rng.IntN(2) == 0 {
-					n = rng.IntN(3) // a hot few
+					n = rng.IntN(3) // some streams get many more appends than others
 				}
 				conflicts.Add(appendUntilWon(t, j, fmt.Sprintf("s-%d", n)))
 				won[n].Add(1)

@@ -403,7 +403,8 @@ func (s *scan) run(from eventstore.Position, dir eventstore.Direction) error {
 	return s.yieldBackward(from)
 }
 
-// yieldBackward notes where the events of a segment are before it yields them, last first.
+// yieldBackward yields the events before a position, last first. Frames can only be found forward, so it collects the
+// positions of a segment's events before it yields them.
 func (s *scan) yieldBackward(before eventstore.Position) error {
 	for i := s.view.findSegment(before - 1); before > 0 && i >= 0; i-- {
 		s.seekSegment(s.view, i)

@@ -394,7 +394,7 @@ func (r *replay) endAppend(f frame) error {
 	return nil
 }
 
-// addMark notes what a mark proves. A mark inside an append means that the append is torn.
+// addMark records what a mark proves. A mark inside an append means that the append is torn.
 func (r *replay) addMark(f frame) error {
 	if len(r.openAppend.ids) > 0 {
 		return newCorruptError(f.position(), "append without its last event")

@@ -65,7 +65,7 @@ func openSegment(fs FS, base eventstore.Position, logID uuid.UUID) (*segment, se
 	return &segment{base: base, size: int64(h.size), file: f}, h, nil
 }
 
-// readSegmentHeader reads a segment's header and compares it with what openSegment knows.
+// readSegmentHeader reads a segment's header and compares it with the base in the file's name and with the log.
 func readSegmentHeader(f File, base eventstore.Position, logID uuid.UUID) (segmentHeader, error) {
 	b := make([]byte, segmentHeaderSize)
 	if _, err := f.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {

@@ -34,7 +34,7 @@ type writer struct {
 	groupCRC         uint32                // CRC of the open group's last frame
 	lastCheckpoint   eventstore.Checkpoint // of the last event placed
 	lastTime         int64                 // its time, in microseconds
-	isSpareRequested bool                  // the segmentManager knows that the next segment is needed
+	isSpareRequested bool                  // the next segment was requested from the segmentManager
 	freeGroups       []*group
 	inFlight         int // groups dispatched and not completed
 

@@ -127,8 +127,9 @@ func (n *Node) appendNoEvents(ctx context.Context, s streamState, stream string,
 	return eventstore.AppendResult{Revision: s.last, Position: end}, err
 }
 
-// appendToLog appends to the log after translating what the log does not know: streamExists was checked already,
-// and NoStream also fits a softly deleted stream, whose last revision is then expected instead.
+// appendToLog appends to the log after translating the expectations that the log does not have. streamExists becomes
+// Any, since it was checked already. NoStream also fits a softly deleted stream, whose last revision is then expected
+// instead.
 func (n *Node) appendToLog(ctx context.Context, s streamState, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	if expected == streamExists {
 		expected = eventstore.Any

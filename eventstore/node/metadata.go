@@ -30,7 +30,7 @@ type readLimits struct {
 	TruncateBefore *int64 `json:"$tb"`
 }
 
-// streamState is what a node knows of a stream from the log: its end, its metadata and its deletion.
+// streamState is what a node has read of a stream from the log: its end, its metadata and its deletion.
 type streamState struct {
 	last             eventstore.Revision // NoStream when it has no events
 	isTombstoned     bool                // never readable or writable again
@@ -156,7 +156,7 @@ func (n *Node) settleMetadata(ctx context.Context, stream string) (streamState, 
 		if s.dueMetadata == nil {
 			return n.loadState(ctx, stream)
 		}
-		// After a conflict somebody else has written metadata: what is due now is found out again.
+		// A conflict means that other metadata was written meanwhile: the next turn reads what is due now.
 		if err := n.writeDueMetadata(ctx, governed, s.dueMetadata); err != nil && !errors.Is(err, eventstore.ErrConflict) {
 			return s, err
 		}

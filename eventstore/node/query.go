@@ -193,7 +193,7 @@ func (f *filter) parseWindow(o *streams.ReadReq_Options_FilterOptions, isSubscri
 	return nil
 }
 
-// matches reports whether an event is asked for; a nil filter asks for every one.
+// matches reports whether the filter selects an event. A nil filter selects every event.
 func (f *filter) matches(e eventstore.RecordedEvent) bool {
 	if f == nil {
 		return true

@@ -1,5 +1,5 @@
 // Package sqldb opens relational databases and keeps the generations of read models in them. The same statements run on
-// Postgres and on SQLite: dialect.go holds all that differs. What the tables are is schemas/table's to say.
+// Postgres and on SQLite: dialect.go holds all that differs. Package schemas/table describes the tables.
 //
 //	Registry ── Read ──────────────► serving Generation ──► DB.Query, Select      (queries)
 //	    │
@@ -155,8 +155,8 @@ func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) error {
 func (db *DB) hasColumnArrays() bool { return db.dialect.columnArrays }
 func (tx *Tx) hasColumnArrays() bool { return tx.db.hasColumnArrays() }
 
-// wrapError adds the database's name to an error, and the error of ctx where that was the cause: a connection that is
-// not made in time says only that its own time is up.
+// wrapError adds the database's name to an error, and the error of ctx where that was the cause: the drivers' errors
+// often do not wrap it.
 func (db *DB) wrapError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// dialect is all that differs between the two databases. Statements that know no dialect use what both have: "on
+// dialect is all that differs between the two databases. All other statements use what both have: "on
 // conflict", row values such as (a, b) > (?, ?), and times as 64-bit integers.
 type dialect struct {
 	numberedPlaceholders bool // placeholders are $1, $2… and not "?"

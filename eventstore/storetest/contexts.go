@@ -20,8 +20,8 @@ import (
 // cancelLimit is how long a call may take to notice the end of its context on a machine that is busy with other tests.
 func cancelLimit() time.Duration { return deadlinetest.Scale(2 * time.Second) }
 
-// contextRules are about calls whose context ends: they return promptly, say the truth about appends, and leave nothing
-// running.
+// contextRules are about calls whose context ends: they return promptly, call an append unknown that may have been made, and
+// leave nothing running.
 func contextRules() []rule {
 	return []rule{
 		{name: "a call whose context is over ends with the context's error", check: overAlready},
