@@ -313,7 +313,7 @@ func TestASubscriptionThatMissesEventsIsMadeAgain(t *testing.T) {
 	var silent atomic.Int32
 	re.setScript(nil, func(method string, payload []byte) ([]byte, error) {
 		if method == "Read" && isEventOf(payload, "a-2") && silent.Add(1) <= 12 {
-			return nil, nil // swallowed: by the subscription, and by its first look
+			return nil, nil // withheld from the subscription and from its first check
 		}
 		return payload, nil
 	})

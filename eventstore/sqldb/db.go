@@ -155,8 +155,8 @@ func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) error {
 func (db *DB) hasColumnArrays() bool { return db.dialect.columnArrays }
 func (tx *Tx) hasColumnArrays() bool { return tx.db.hasColumnArrays() }
 
-// wrapError adds the database's name to an error, and the error of ctx where that was the cause: the drivers' errors
-// often do not wrap it.
+// wrapError adds the database's name to an error, and the error of ctx where that was the cause: the error of a
+// connection that was not made in time names the driver's own limit only.
 func (db *DB) wrapError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
