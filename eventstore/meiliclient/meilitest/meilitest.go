@@ -48,7 +48,7 @@ func Server(t testing.TB) meiliclient.Server {
 		return s
 	}
 	s.URL, s.Key = serverAddress(t)
-	deleteIndex(t, s)
+	deleteIndex(t, s) // a run that was killed may have left it
 	t.Cleanup(func() { deleteIndex(t, s) })
 	if *recordFlag {
 		r := newRecorder(serverVersion(t, s))

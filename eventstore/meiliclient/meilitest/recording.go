@@ -23,6 +23,7 @@ import (
 
 // recordingHeader is the first line of a recording.
 type recordingHeader struct {
+	// Version is that of the server that answered.
 	Version string `json:"meilisearch"`
 }
 
@@ -86,7 +87,8 @@ func (r recording) write(path string) error {
 	return os.WriteFile(path+".gz", packed.Bytes(), 0o644)
 }
 
-// readRecording reads a recording, compressed or not.
+// readRecording reads a recording from the file at path or, compressed, at path.gz. It is fs.ErrNotExist when there is
+// neither.
 func readRecording(path string) (r recording, err error) {
 	var in io.Reader
 	b, err := os.ReadFile(path)
@@ -214,6 +216,7 @@ func isTaskPending(e exchange) bool {
 	return isTaskRequest(e) && json.Unmarshal(e.Answer, &task) == nil && (task.Status == "enqueued" || task.Status == "processing")
 }
 
+// isTaskRequest says whether an exchange is a question about a task.
 func isTaskRequest(e exchange) bool {
 	return e.Method == http.MethodGet && strings.HasPrefix(e.Path, "/tasks/")
 }
