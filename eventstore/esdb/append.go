@@ -37,7 +37,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected eventstore.R
 	}
 }
 
-// errInvalidAppend: the caller's events are not an append.
+// errInvalidAppend is a mistake of the caller: no server could make an append of these events.
 var errInvalidAppend = errors.New("not an append")
 
 // validateEvents refuses an append that can never be sent. In a pipeline it would end the call, and with it the
@@ -77,7 +77,8 @@ func eventsSize(events []eventstore.ProposedEvent) (n int) {
 	return n
 }
 
-// append makes one append through a pipeline, and reads more where the answer alone does not tell the result.
+// append makes one append through a pipeline, and reads more where the answer alone does not give the result. Its
+// error may also be a *notLeaderError or the context's own: Store.Append turns them into those of its contract.
 func (c *conn) append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	p, err := c.acquirePipeline(ctx)
 	if err != nil {

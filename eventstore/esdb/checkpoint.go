@@ -14,7 +14,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// The log's identity is the id of the one event of identityStream.
+// The log's identity is the id of the one event of identityStream. It is part of the log, so a copy of the log has it
+// too.
 const (
 	identityStream = "lieudit-log"
 	identityType   = "lieudit.log-named.v1"
@@ -104,7 +105,7 @@ type checkpointRead struct {
 	err   error
 }
 
-// isConclusive reports whether the result needs no second look: a success, or an error that says what is wrong.
+// isConclusive reports whether the result needs no second read: a success, or an error with only one meaning.
 func (r checkpointRead) isConclusive(ctx context.Context) bool {
 	_, redirected := leaderFrom(r.err)
 	return r.err == nil || ctx.Err() != nil || status.Code(r.err) == codes.InvalidArgument || redirected
@@ -161,29 +162,29 @@ func awaitRead(answer <-chan checkpointRead, timeout time.Duration) *checkpointR
 
 // verifyCheckpoint returns the checkpoint with the log's identity, or a *DivergedError when it is not on this log.
 // The zero checkpoint and one at the beginning of this log are always right.
-func (c *conn) verifyCheckpoint(ctx context.Context, m eventstore.Checkpoint) (eventstore.Checkpoint, error) {
+func (c *conn) verifyCheckpoint(ctx context.Context, checkpoint eventstore.Checkpoint) (eventstore.Checkpoint, error) {
 	id, err := c.resolveIdentity(ctx)
 	if err != nil {
-		return m, err
+		return checkpoint, err
 	}
-	if m == (eventstore.Checkpoint{}) || m == (eventstore.Checkpoint{Log: id}) {
+	if checkpoint == (eventstore.Checkpoint{}) || checkpoint == (eventstore.Checkpoint{Log: id}) {
 		return eventstore.Checkpoint{Log: id}, nil
 	}
-	if m.Log != id {
-		return m, &eventstore.DivergedError{Checkpoint: m, Reason: fmt.Sprintf("this is log %s, not %s", id, m.Log), IsOtherLog: true}
+	if checkpoint.Log != id {
+		return checkpoint, &eventstore.DivergedError{Checkpoint: checkpoint, Reason: fmt.Sprintf("this is log %s, not %s", id, checkpoint.Log), IsOtherLog: true}
 	}
-	e, found, err := c.readAtCheckpoint(ctx, m.Position)
+	e, found, err := c.readAtCheckpoint(ctx, checkpoint.Position)
 	switch {
 	case errors.Is(err, errInsideRecord) || status.Code(err) == codes.InvalidArgument: // the second is a node's own answer
-		return m, &eventstore.DivergedError{Checkpoint: m, Reason: err.Error()}
+		return checkpoint, &eventstore.DivergedError{Checkpoint: checkpoint, Reason: err.Error()}
 	case err != nil:
-		return m, err
+		return checkpoint, err
 	case !found:
-		return m, &eventstore.DivergedError{Checkpoint: m, Reason: "the log ends before it"}
-	case e.Position != m.Position || m.Position == 0:
-		return m, &eventstore.DivergedError{Checkpoint: m, Reason: "no event stands there"}
-	case e.ID != m.Event:
-		return m, &eventstore.DivergedError{Checkpoint: m, Reason: fmt.Sprintf("event %s stands there, not %s", e.ID, m.Event)}
+		return checkpoint, &eventstore.DivergedError{Checkpoint: checkpoint, Reason: "the log ends before it"}
+	case e.Position != checkpoint.Position || checkpoint.Position == 0:
+		return checkpoint, &eventstore.DivergedError{Checkpoint: checkpoint, Reason: "no event stands there"}
+	case e.ID != checkpoint.Event:
+		return checkpoint, &eventstore.DivergedError{Checkpoint: checkpoint, Reason: fmt.Sprintf("event %s stands there, not %s", e.ID, checkpoint.Event)}
 	}
-	return m, nil
+	return checkpoint, nil
 }

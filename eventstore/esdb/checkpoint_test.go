@@ -196,7 +196,7 @@ func TestALogRestoredFromAnOlderCopyHasDiverged(t *testing.T) {
 	if err := <-collected; !errors.As(err, &diverged) {
 		t.Errorf("subscription: got %v, want it to have diverged", err)
 	}
-	mustAppend(t, s, "b-1", proposals(40)) // grows past the marks of the other copy
+	mustAppend(t, s, "b-1", proposals(40)) // grows past the checkpoints of the other copy
 	if err := serverCalls(s)["read of the log"](t.Context()); err != nil {
 		t.Errorf("read of the restored log: %v", err)
 	}

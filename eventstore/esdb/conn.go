@@ -22,13 +22,13 @@ import (
 )
 
 // conn is one connection to one node, from the first answer of the node until the connection is lost. It is never
-// repaired.
+// repaired. Its calls are safe for concurrent use; only the connector closes it.
 type conn struct {
 	address         string
 	grpcConn        *grpc.ClientConn
 	streams         streams.StreamsClient
 	lastResponse    atomic.Int64 // time of the last answer, in Unix nanoseconds
-	respondingSince atomic.Int64 // since when answers came without a gap, in Unix nanoseconds
+	respondingSince atomic.Int64 // since when answers came without a gap of maxResponseGap, in Unix nanoseconds
 	transportWatch  sync.WaitGroup
 
 	pipelines    [pipelinesPerConn]pipelineSlot
@@ -111,7 +111,8 @@ func (t target) dialLeaderNamedBy(ctx context.Context, seed string) dialResult {
 	return dialResult{c, err}
 }
 
-// dial connects to a node and waits for an answer to a read, within the target's timeout.
+// dial connects to a node and waits for an answer to a read, within the target's timeout. The read requires the
+// leader, so a node that does not lead is refused with a *notLeaderError. The caller closes the connection.
 func (t target) dial(ctx context.Context, address string) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
@@ -176,7 +177,8 @@ func joinHostPort(host, port string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// watchTransport returns a channel that is closed when the transport is gone.
+// watchTransport returns a channel that is closed when the transport is gone. The transport must be ready. close ends
+// the goroutine.
 func (c *conn) watchTransport() <-chan struct{} {
 	lost := make(chan struct{})
 	c.transportWatch.Go(func() {
@@ -186,7 +188,7 @@ func (c *conn) watchTransport() <-chan struct{} {
 	return lost
 }
 
-// close ends the calls of the connection and waits for its goroutines.
+// close ends the calls of the connection and waits for the goroutines of its pipelines and of watchTransport.
 func (c *conn) close() {
 	_ = c.grpcConn.Close()
 	for i := range c.pipelines {

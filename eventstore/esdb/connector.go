@@ -12,6 +12,7 @@ import (
 	"lieudit/eventstore"
 )
 
+// The times and counts of connecting. The comment of each says when it applies.
 const (
 	maxUnknownState    = 700 * time.Millisecond // of connecting, after which calls fail
 	minBackoff         = 50 * time.Millisecond  // between attempts to connect
@@ -26,6 +27,13 @@ const (
 // connector keeps one connection to the node that leads. Its goroutine (run) is the only place where that
 // connection is made, replaced and closed. Calls use the current one (currentConn) and
 // report errors that may be its end (requestProbe, setLeaderHint).
+//
+// conn and connErr together are the state of the connection:
+//
+//	conn  connErr
+//	set   nil      there is a connection: calls use it
+//	nil   nil      unknown, a connection is being made: calls wait, for at most maxUnknownState
+//	nil   set      there is none: calls fail at once
 type connector struct {
 	target        target
 	log           *slog.Logger
@@ -35,8 +43,8 @@ type connector struct {
 	probeRequests chan *conn // from calls that failed
 
 	mu            sync.Mutex
-	conn          *conn         // nil while there is none
-	connErr       error         // why there is none; nil beside a nil conn: a connection is being made
+	conn          *conn
+	connErr       error
 	changed       chan struct{} // closed and replaced when conn or connErr changes
 	lostAt        time.Time     // when the last connection was lost; zero: there was none yet
 	leaderHint    string        // address at which a node says the leader is
@@ -60,7 +68,8 @@ func (cr *connector) close() {
 	<-cr.done
 }
 
-// run connects, watches the connection and connects again, until close.
+// run connects, watches the connection and connects again, until close. The first connection that is lost soon after
+// it was made is replaced at once; pauses begin with the second in a row.
 func (cr *connector) run() {
 	defer close(cr.done)
 	unstable := newBackoff(minBackoff, maxUnstableBackoff)
@@ -119,8 +128,9 @@ func (cr *connector) connectWithRetry() *conn {
 	}
 }
 
-// connectOnce tries once, following the nodes that name another leader. When it takes long, calls that wait for the
-// result fail.
+// connectOnce tries once, following the nodes that name another leader. It uses up the leader hint: when the node at
+// that address does not answer, the next attempt begins with the seeds. When it takes longer than maxUnknownState,
+// calls that wait for the result fail.
 func (cr *connector) connectOnce() (*conn, error) {
 	timer := time.AfterFunc(maxUnknownState, func() { cr.setErrIfUnknown(fmt.Errorf("%w: no answer while connecting", eventstore.ErrUnavailable)) })
 	defer timer.Stop()
@@ -154,7 +164,7 @@ func (cr *connector) setConn(c *conn, cause error) {
 	cr.changed = make(chan struct{})
 }
 
-// setErrIfUnknown publishes why there is no connection, unless the state is known.
+// setErrIfUnknown publishes why there is no connection, unless the state is known by now.
 func (cr *connector) setErrIfUnknown(cause error) {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
@@ -214,14 +224,15 @@ func (cr *connector) requestProbe(c *conn) {
 	}
 }
 
-// setLeaderHint stores the address at which a node says the leader is. The watcher then gives up the connection.
+// setLeaderHint stores the address at which a node says the leader is. At its next look the watcher gives up the
+// connection, and connectOnce begins at that address.
 func (cr *connector) setLeaderHint(leader string) {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
 	cr.leaderHint = leader
 }
 
-// hasLeaderHint reports whether a call or probe was told of another leader.
+// hasLeaderHint reports whether the answer to a call or probe has named another leader.
 func (cr *connector) hasLeaderHint() bool {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
@@ -229,7 +240,8 @@ func (cr *connector) hasLeaderHint() bool {
 }
 
 // recordAppendResult records that the server made an append (nil) or refused one that it should have made. Health
-// reports the refusal for refusalLifetime.
+// reports the refusal for refusalLifetime. Refusals that follow each other within that time are one series, which
+// ends with the first append that is made.
 func (cr *connector) recordAppendResult(refusal error) {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
@@ -276,7 +288,7 @@ func (cr *connector) noConnError() error {
 	return stallUntil(time.Since(cr.lostAt), downAfter, cause)
 }
 
-// stallUntil returns cause as a StallError while it has lasted for less than limit.
+// stallUntil returns cause as a StallError while it has lasted for less than limit, and as it is afterwards.
 func stallUntil(lasted, limit time.Duration, cause error) error {
 	if lasted < limit {
 		return &eventstore.StallError{Duration: lasted, Err: cause}

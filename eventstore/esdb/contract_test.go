@@ -31,7 +31,7 @@ type nodeStore struct {
 type runningNode struct {
 	dir              string
 	addr             net.Addr
-	connectionString string // connection string
+	connectionString string // that esdb.Open takes
 	stop             func()
 }
 

@@ -17,7 +17,7 @@ import (
 // errDeleted: the stream has a tombstone, which this program never writes.
 var errDeleted = errors.New("stream was deleted")
 
-// notLeaderError is the refusal of a node that does not lead. Nothing was done.
+// notLeaderError is the refusal of a node that does not lead. It names the leader's address. Nothing was done.
 type notLeaderError struct{ leader string }
 
 func (e *notLeaderError) Error() string { return "the leader is " + e.leader }
@@ -30,8 +30,8 @@ func leaderFrom(err error) (leader string, redirected bool) {
 	return "", false
 }
 
-// errorFromTrailer reads the trailers by which EventStoreDB tells its refusals apart. nil: they name none that
-// matters here.
+// errorFromTrailer returns the refusal that a call's trailers name: EventStoreDB tells its refusals apart by them and
+// not by the status alone. It returns nil when they name none that matters here.
 func errorFromTrailer(trailer metadata.MD) error {
 	switch firstValue(trailer, "exception") {
 	case "not-leader":
@@ -145,8 +145,8 @@ func (s *Store) reportAppendError(ctx context.Context, c *conn, err error) error
 	return err
 }
 
-// reportError has the connection probed when a call failed in a way that may be its end. A call that failed because
-// of Close gets ErrClosed.
+// reportError has the connection probed when a call failed in a way that may be its end. An unavailable call that
+// failed because of Close gets ErrClosed; an append of unknown outcome stays ErrUnknown.
 func (s *Store) reportError(ctx context.Context, c *conn, err error) error {
 	unknown, unavailable := errors.Is(err, eventstore.ErrUnknown), errors.Is(err, eventstore.ErrUnavailable)
 	switch {

@@ -53,10 +53,13 @@ func Open(ctx context.Context, connection string, log *slog.Logger) (*Store, err
 }
 
 // Health returns nil while the last calls and probes were answered well. A problem that may be over in a moment is
-// a *eventstore.StallError: a silence under ten seconds, or a connection that was lost less than three seconds ago.
+// a *eventstore.StallError: a silence under ten seconds, appends that the server has refused for less than ten
+// seconds, or a connection that was lost less than three seconds ago. A refused append counts for five seconds. Any
+// other error says why there is no connection. Health never waits for the server.
 func (s *Store) Health() error { return s.connector.health() }
 
-// Close ends every running call and waits until the connection and its goroutines are gone.
+// Close ends every running call and waits until the connection and its goroutines are gone. It always returns nil
+// and may be called again.
 func (s *Store) Close() error {
 	s.connector.close()
 	return nil

@@ -186,7 +186,7 @@ type relay struct {
 	reply  func(method string, payload []byte) ([]byte, error)      // changes a reply; nil bytes: withholds it
 }
 
-// rawMessage is a message nobody looks into.
+// rawMessage is a message that the relay passes on without decoding it.
 type rawMessage struct{ b []byte }
 
 type rawCodec struct{}

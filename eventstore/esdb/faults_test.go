@@ -156,18 +156,19 @@ func TestAppendsLandOnceThroughCutsAndRestarts(t *testing.T) {
 	}
 }
 
-// injectFault does the i-th bad thing to the server.
+// injectFault injects one of five faults in turn: it cuts connections, loses answers or requests, or restarts the
+// server. It returns the node that runs afterwards.
 func injectFault(t *testing.T, p *proxy, r *runningNode, i int) *runningNode {
 	t.Helper()
 	switch i % 5 {
 	case 0, 2:
 		p.closeAll()
-	case 1: // what was asked is done, the answers are lost
+	case 1: // requests are carried out, their answers are lost
 		p.holdsResponses.Store(true)
 		time.Sleep(5 * time.Millisecond)
 		p.closeAll()
 		p.releaseAll()
-	case 3: // nothing that was asked arrives
+	case 3: // requests are lost
 		p.holdsRequests.Store(true)
 		time.Sleep(5 * time.Millisecond)
 		p.closeAll()
@@ -200,7 +201,7 @@ func TestAServerThatNeverAnswersIsUnavailable(t *testing.T) {
 	mustAppend(t, s, "a-1", proposals(1))
 }
 
-// A server that takes every connection and soon hangs up must not be run down by a client that comes back at once.
+// A server that accepts every connection and soon closes it must not be flooded by a client that reconnects at once.
 func TestAConnectionThatKeepsBreakingIsMadeAgainWithPauses(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, serveFolder(t, t.TempDir(), "127.0.0.1:0").addr)
@@ -312,7 +313,7 @@ func TestASubscriptionThatMissesEventsIsMadeAgain(t *testing.T) {
 	var silent atomic.Int32
 	re.setScript(nil, func(method string, payload []byte) ([]byte, error) {
 		if method == "Read" && isEventOf(payload, "a-2") && silent.Add(1) <= 12 {
-			return nil, nil // swallowed: by the subscription, and by its first look
+			return nil, nil // withheld from the subscription and from its first check
 		}
 		return payload, nil
 	})
@@ -371,7 +372,8 @@ func TestAnAnswerWithoutAPositionIsCompleted(t *testing.T) {
 	}
 }
 
-// Nobody waits long enough to see that no answer ever comes, and reads go on: the callers together must notice.
+// Every caller has too short a deadline to notice that no answer ever comes, and reads are still answered: the
+// connection itself has to notice.
 func TestAPipelineThatForgetsItsAppendsIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")

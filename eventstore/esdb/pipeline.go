@@ -35,7 +35,7 @@ type pipeline struct {
 // one after the other; appends from several calls share its flushes.
 const pipelinesPerConn = 8
 
-// pipelineSlot holds one of the connection's pipelines. lock guards pipeline.
+// pipelineSlot holds one of the connection's pipelines, nil until the first append uses it. lock guards pipeline.
 type pipelineSlot struct {
 	lock     *semaphore.Weighted // a mutex that a context interrupts
 	pipeline *pipeline
@@ -103,13 +103,13 @@ func (p *pipeline) stop() {
 	p.work.Wait()
 }
 
-// sendLoop sends requests until the call has ended. The receiver learns the reason.
+// sendLoop sends requests until the call has ended. It does not report why: Recv returns the reason to receiveLoop.
 func (p *pipeline) sendLoop() {
 	for {
 		select {
 		case req := <-p.requests:
 			if p.call.Send(req) != nil {
-				return // the receiver learns why
+				return
 			}
 		case <-p.ended:
 			return
@@ -117,7 +117,8 @@ func (p *pipeline) sendLoop() {
 	}
 }
 
-// receiveLoop delivers answers until the call ends, and sets err.
+// receiveLoop delivers answers until the call ends. It then sets err and closes ended, which ends every roundTrip that
+// still waits. recordResponse is called at each answer.
 func (p *pipeline) receiveLoop(recordResponse func()) {
 	defer close(p.ended)
 	for refusedAtOnce := true; ; refusedAtOnce = false {
@@ -167,6 +168,7 @@ func (p *pipeline) roundTrip(ctx context.Context, req *streams.BatchAppendReq) (
 		return nil, unsentError(p.err)
 	}
 	p.startResponseClock(n)
+	// The server itself gives the append up after appendTimeout; a quarter more is for its answer to arrive.
 	timer := time.NewTimer(appendTimeout + appendTimeout/4)
 	defer timer.Stop()
 	select {

@@ -18,7 +18,8 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from eventstore.R
 	})
 }
 
-// ReadAll implements eventstore.Store. It determines the end of the log first and reads up to it.
+// ReadAll implements eventstore.Store. It determines the end of the log first and reads up to it. It yields no
+// CheckpointReached: the checkpoint of the final CaughtUp is the end of the log.
 func (s *Store) ReadAll(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return readOnCurrentConn(ctx, s, func(c *conn) iter.Seq2[eventstore.Signal, error] { return c.readAll(ctx, after, filter) })
 }

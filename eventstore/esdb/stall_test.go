@@ -22,7 +22,7 @@ import (
 	"lieudit/eventstore/node"
 )
 
-// serveWithSilence is a node that can fall silent, behind a proxy that counts connections and a relay that counts calls.
+// serveWithSilence serves a node that a test can make silent.
 func serveWithSilence(t *testing.T) (*node.Silence, *runningNode) {
 	t.Helper()
 	var silence node.Silence
@@ -149,7 +149,7 @@ func (c *cluster) setLeader(t *testing.T, leader int) {
 	named, notLeader := gossipMembers(t, at.(*net.TCPAddr).AddrPort().Port()), redirectTo(at)
 	for i, r := range c.relays {
 		r.setScript(func(method string, md metadata.MD) (metadata.MD, error) {
-			if i == leader || len(md.Get("requires-leader")) == 0 { // who asks for gossip takes any node's word
+			if i == leader || len(md.Get("requires-leader")) == 0 { // every node answers gossip
 				return nil, nil
 			}
 			return notLeader(method, md)

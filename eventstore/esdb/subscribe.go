@@ -52,20 +52,21 @@ const (
 	arrivalGrace        = 250 * time.Millisecond // for a missed event to arrive after all
 )
 
-// errMissedEvent: the log has an event that the subscription was not sent.
+// errMissedEvent ends a subscription on one connection: the log has an event that the server did not send.
 var errMissedEvent = errors.New("the subscription was not told of an event that is in the log")
 
 // subscriber is the state of one Subscribe call: how far its consumer is, over all connections.
 type subscriber struct {
-	checkpoint     eventstore.Checkpoint
+	checkpoint     eventstore.Checkpoint // what the next connection resumes after
 	filter         eventstore.Filter
 	yield          func(eventstore.Signal, error) bool
-	hasStopped     bool
+	hasStopped     bool                // the consumer wants no more
 	needsCaughtUp  bool                // events were emitted since the last CaughtUp
 	missedPosition eventstore.Position // of an event that the log has and the subscription has not sent
 }
 
-// runOn runs the subscription on one connection, until the connection ends or the consumer stops.
+// runOn runs the subscription on one connection, until the connection ends or the consumer stops. It yields nothing
+// twice: events up to the checkpoint are skipped.
 func (sub *subscriber) runOn(ctx context.Context, c *conn) error {
 	checkpoint, err := c.verifyCheckpoint(ctx, sub.checkpoint)
 	if err != nil {
@@ -122,8 +123,8 @@ func (sub *subscriber) handleMessage(ctx context.Context, c *conn, m subscriptio
 	return nil
 }
 
-// emitEvent emits an event, unless it was emitted on an earlier connection or does not match the filter, which the
-// server knows only roughly.
+// emitEvent emits an event, unless it was emitted on an earlier connection or does not match the filter: the server
+// filters by prefixes only (see withFilter).
 func (sub *subscriber) emitEvent(e eventstore.RecordedEvent) {
 	if e.Position <= sub.checkpoint.Position {
 		return
@@ -142,9 +143,9 @@ func (sub *subscriber) emitCheckpoint(ctx context.Context, c *conn, p eventstore
 	if p <= sub.checkpoint.Position {
 		return nil
 	}
-	m, err := c.checkpointAt(ctx, sub.checkpoint.Log, p)
-	if err == nil && m.Position > sub.checkpoint.Position {
-		sub.emit(eventstore.Signal{Kind: eventstore.CheckpointReached, Checkpoint: m})
+	reached, err := c.checkpointAt(ctx, sub.checkpoint.Log, p)
+	if err == nil && reached.Position > sub.checkpoint.Position {
+		sub.emit(eventstore.Signal{Kind: eventstore.CheckpointReached, Checkpoint: reached})
 	}
 	return err
 }

@@ -23,7 +23,7 @@ const (
 	checkpointTimeout = 10 * time.Second
 )
 
-// target says where the log is and how to connect to it.
+// target says where the log is and how to connect to it. It never changes.
 type target struct {
 	seeds       []string // addresses to connect to first
 	usesGossip  bool     // the seeds are asked who leads; false: the one seed is the server
@@ -33,7 +33,8 @@ type target struct {
 	checkpointTimeout time.Duration // of a read from a checkpoint: a server may be silent there
 }
 
-// parseConnectionString lets the official client parse the string and checks what this package adds to it.
+// parseConnectionString lets the official client parse the string and checks what this package adds to it. An error
+// may repeat the string with its password: redactPassword makes it safe to show.
 func parseConnectionString(connection string) (target, error) {
 	connection, socket, err := parseUnixSocket(connection)
 	if err != nil {

@@ -20,17 +20,18 @@ const (
 
 // connWatcher watches one connection. A server that is silent for seconds keeps its connection, with everything in
 // flight on it. Three things end the connection: the end of its transport, ten seconds of silence, and another
-// leader that answers.
+// leader, which a node has named in an answer or which the search has reached. Silence is the time since the last
+// answer to any call on the connection.
 type connWatcher struct {
 	*connector
 	conn *conn
-	ctx  context.Context
-	work sync.WaitGroup
+	ctx  context.Context // ends with the watch
+	work sync.WaitGroup  // the probe and the search
 
 	isProbing    bool
 	probeResult  chan error         // result of the running probe
 	cancelSearch context.CancelFunc // ends the search for another leader; nil: none runs
-	newLeader    chan *conn         // a connection that the search found
+	newLeader    chan *conn         // has room for one connection that the search found
 }
 
 // watch returns when the connection is no longer good, with the reason (cause) and, if another leader was found,
@@ -90,8 +91,8 @@ func (w *connWatcher) checkHealth(probeNow bool) error {
 	return nil
 }
 
-// probe reads the log's last event, and waits for the answer as long as the watch lasts. An error does not count
-// when other calls were answered meanwhile.
+// probe reads the log's last event, and waits for the answer as long as the watch lasts. An answer ends the silence,
+// since it is recorded like that of any call. An error does not count when other calls were answered meanwhile.
 func (w *connWatcher) probe() error {
 	sentAt := time.Now()
 	_, _, err := w.conn.readLastEvent(w.ctx)
@@ -124,7 +125,8 @@ func (w *connWatcher) searchLeader() {
 	}
 }
 
-// stopSearch ends the search, and closes a connection that it found and that was not taken.
+// stopSearch ends the search, and closes a connection that it found and that was not taken. It does not wait for the
+// search's goroutines.
 func (w *connWatcher) stopSearch() {
 	if w.cancelSearch != nil {
 		w.cancelSearch()

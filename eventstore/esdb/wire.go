@@ -49,7 +49,7 @@ func parseUUID(id *shared.UUID) uuid.UUID {
 // parseRecordedEvent reads an event. Its time is in EventStoreDB's unit: 100 ns since 1970.
 func parseRecordedEvent(e *streams.ReadResp_ReadEvent_RecordedEvent) eventstore.RecordedEvent {
 	md := e.GetMetadata()
-	ticks, _ := strconv.ParseInt(md["created"], 10, 64) // of 100 ns, since 1970
+	ticks, _ := strconv.ParseInt(md["created"], 10, 64) // a malformed time reads as 1970
 	return eventstore.RecordedEvent{
 		Position: eventstore.Position(e.GetCommitPosition()),
 		Stream:   string(e.GetStreamIdentifier().GetStreamName()),
@@ -62,7 +62,8 @@ func parseRecordedEvent(e *streams.ReadResp_ReadEvent_RecordedEvent) eventstore.
 	}
 }
 
-// newReadOptions are the options that every read of this package has.
+// newReadOptions are the options that every read of this package has: at most count events, no filter, and ids as
+// integers.
 func newReadOptions(dir eventstore.Direction, count uint64) *streams.ReadReq_Options {
 	o := &streams.ReadReq_Options{
 		CountOption:  &streams.ReadReq_Options_Count{Count: count},
@@ -114,6 +115,7 @@ func withFilter(o *streams.ReadReq_Options, filter eventstore.Filter) *streams.R
 	if len(filter) == 0 {
 		names.Regex = "^[^$]"
 	}
+	// The server sends a subscription a checkpoint after every 2 * 500 events that it has scanned.
 	o.FilterOption = &streams.ReadReq_Options_Filter{Filter: &streams.ReadReq_Options_FilterOptions{
 		Filter:                       &streams.ReadReq_Options_FilterOptions_StreamIdentifier{StreamIdentifier: names},
 		Window:                       &streams.ReadReq_Options_FilterOptions_Max{Max: 500},

@@ -13,9 +13,11 @@ import (
 	"lieudit/eventstore"
 )
 
+// errInvalidAppend is a mistake of the caller: no log could ever make such an append.
 var errInvalidAppend = errors.New("not an append")
 
-// Append encodes the events, puts them into the queue of the writer and waits for its answer.
+// Append encodes the events, puts them into the queue of the writer and waits for its answer. An append whose context ends
+// is ErrUnknown: the writer skips it when it has not decided on it yet, and writes it otherwise.
 func (j *Journal) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	if j.isClosed() {
 		return eventstore.AppendResult{}, eventstore.ErrClosed
@@ -43,7 +45,8 @@ func (j *Journal) Append(ctx context.Context, stream string, expected eventstore
 // unknownOutcome is ErrUnknown with its cause.
 func unknownOutcome(cause error) error { return fmt.Errorf("%w: %w", eventstore.ErrUnknown, cause) }
 
-// validateAppend refuses what could never be written.
+// validateAppend refuses what could never be written. An append has to fit a segment of its own, with the header and the
+// marks before and behind it.
 func (j *Journal) validateAppend(stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) error {
 	switch {
 	case stream == "":
@@ -113,7 +116,7 @@ type appendQueue struct {
 	pending    []*appendRequest
 	closeErr   error // why no append is accepted any more
 	unresolved unresolvedAppends
-	notEmpty   chan struct{}
+	notEmpty   chan struct{} // has room for one signal to the writer: there are new appends, or the queue is closed
 }
 
 // unresolvedAppends are the appends that a failed write may have made durable nevertheless, by their first id. One that is
@@ -125,7 +128,7 @@ type unresolvedAppends struct {
 
 func newAppendQueue() *appendQueue { return &appendQueue{notEmpty: make(chan struct{}, 1)} }
 
-// enqueue adds an append, or returns why none is accepted any more.
+// enqueue adds an append, or returns why none is accepted any more. An append that it added gets its answer through done.
 func (q *appendQueue) enqueue(r *appendRequest) error {
 	q.mu.Lock()
 	if q.closeErr != nil {
@@ -149,8 +152,8 @@ func (q *appendQueue) signalNotEmpty() {
 	}
 }
 
-// takePending returns the appends that wait and keeps the empty slice to fill it next. It reports false once the queue is
-// closed.
+// takePending returns the appends that wait, in their order, and keeps the memory of empty for those that come next. It does
+// not block and may return none. It reports false once the queue is closed.
 func (q *appendQueue) takePending(empty []*appendRequest) ([]*appendRequest, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -168,7 +171,8 @@ func (q *appendQueue) takePending(empty []*appendRequest) ([]*appendRequest, boo
 // close answers all appends that wait, and all later ones, with cause. The first cause stays.
 func (q *appendQueue) close(cause error) { q.failAll(nil, cause, unresolvedAppends{}) }
 
-// failAll is close for the writer, which has taken appends out of the queue and not answered them.
+// failAll is close for the writer after a failed write. taken are the appends that it took out of the queue and did not
+// answer; unresolved are those of the group whose write failed.
 func (q *appendQueue) failAll(taken []*appendRequest, cause error, unresolved unresolvedAppends) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

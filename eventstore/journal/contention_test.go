@@ -13,8 +13,9 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// Writers fight over 200 streams, each with the revision it believes in, while a subscriber follows. Every win is one
-// event in its place, every loss names a revision that was true, and the subscriber misses nothing.
+// Many writers append to the same 200 streams, each with the revision that it read last, while a subscriber follows. Every
+// success adds one event in its place, every conflict names a revision that the stream had, and the subscriber misses
+// nothing.
 func TestWritersOnTwoHundredStreamsConflictAndLoseNothing(t *testing.T) {
 	t.Parallel()
 	const streams, writers, rounds = 200, 32, 60
@@ -28,7 +29,7 @@ func TestWritersOnTwoHundredStreamsConflictAndLoseNothing(t *testing.T) {
 			for range rounds {
 				n := rng.IntN(streams)
 				if rng.IntN(2) == 0 {
-					n = rng.IntN(3) // a hot few
+					n = rng.IntN(3) // some streams get many more appends than others
 				}
 				conflicts.Add(appendUntilWon(t, j, fmt.Sprintf("s-%d", n)))
 				won[n].Add(1)

@@ -12,7 +12,7 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// frameRange is a frame as the format's description lets one find it.
+// frameRange is the place of a frame, which findFrames has found.
 type frameRange struct {
 	from, to int64 // in its segment
 	isMark   bool
@@ -110,7 +110,7 @@ func pickOffsets(rng *rand.Rand, p frameRange) (all []int64) {
 	return append(all, p.to-1, p.from+rng.Int64N(p.to-p.from))
 }
 
-// checkDamageNamed opens and reads a log that must be reported damaged at want. It returns how it was not, or "".
+// checkDamageNamed opens and reads a log that must be reported damaged at want. It returns what happened instead, or "".
 func checkDamageNamed(t *testing.T, dir string, m *powerLossFS, want eventstore.Position, whole []string) string {
 	t.Helper()
 	read := 0

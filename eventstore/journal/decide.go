@@ -10,8 +10,9 @@ import (
 )
 
 // decidePending decides on undecided appends, in order, until the group or the segment is full. The others stay undecided.
+// Each decision becomes a reply of the open group, and each new append a part of its bytes. The caller has locked mu.
 func (w *writer) decidePending() {
-	now := max(w.lastTime, w.journal.options.Clock().UnixMicro())
+	now := max(w.lastTime, w.journal.options.Clock().UnixMicro()) // times never fall along the log
 	for len(w.undecided) > 0 && len(w.openGroup.buf) < maxGroupBytes && len(w.openGroup.replies) < maxGroupAppends {
 		r := w.undecided[0]
 		s, known := w.journal.index.slots[r.key]
@@ -21,12 +22,12 @@ func (w *writer) decidePending() {
 				return // a group lies in one segment: the append begins the next group
 			}
 			if out.err = w.rollSegment(); out.err == nil {
-				continue
+				continue // decide again: the append fits the new segment
 			}
 			isNew = false
 		}
 		if isNew {
-			if !known {
+			if !known { // only an append that is made gives a stream its slot
 				s = w.journal.index.slotFor(r.key)
 			}
 			out.result = w.placeAppend(r, s, now)
@@ -56,7 +57,8 @@ func (w *writer) rollSegment() error {
 	return nil
 }
 
-// placeAppend adds an append to the open group: its revisions, its time and its frames.
+// placeAppend adds an append to the open group: its revisions, its time and its frames. now is the time of its events, in
+// microseconds. From here on later decisions take the append into account, although it is not durable yet.
 func (w *writer) placeAppend(r *appendRequest, s slot, now int64) eventstore.AppendResult {
 	g, h := w.openGroup, w.journal.index.head(s)
 	if len(g.appends) == 0 {
@@ -90,6 +92,7 @@ func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (ou
 	if r.isAbandoned.Load() {
 		return outcome{err: eventstore.ErrUnknown}, false // nobody waits for it
 	}
+	// The ids come before the revision: a repeat is answered as the first time although its stream has moved on since.
 	if m, ok := w.recent.findByFirstID(r.ids[0]); ok {
 		return w.answerRepeat(r, m), false
 	}
@@ -107,14 +110,15 @@ func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (ou
 	return outcome{err: &eventstore.ConflictError{Stream: r.stream, Expected: r.expected, Current: current}}, false
 }
 
-// answerRepeat answers an append whose first id is that of the remembered append m.
+// answerRepeat answers an append whose first id is that of the remembered append m: with the result of m when it is the very
+// same append, else with ErrIDReused.
 func (w *writer) answerRepeat(r *appendRequest, m recentAppend) outcome {
 	reused := outcome{err: eventstore.ErrIDReused}
 	if m.key != r.key || r.expected != eventstore.Any && r.expected != m.firstRevision-1 {
 		return reused
 	}
 	same, known := w.recent.hasSameIDs(m, r.ids)
-	if !known { // too long to be remembered id by id
+	if !known { // its later ids are forgotten: the stored events decide
 		if out := w.compareWithStored(r, m.firstRevision); !errors.Is(out.err, eventstore.ErrConflict) {
 			return out
 		}
@@ -150,7 +154,7 @@ func (w *writer) countShared(r *appendRequest, first eventstore.Revision) (share
 			return 0, false, nil, err
 		}
 		i := int(f.revision() - first)
-		if i < 0 {
+		if i < 0 { // the event before first
 			isSame = f.isLastOfAppend() // else the append would begin inside another
 			continue
 		}
@@ -172,8 +176,9 @@ const (
 	maxRecentIDs     = 128 << 10 // of events behind the first of their append
 )
 
-// recentAppends remembers the latest appends by their ids. The first id is kept as long as the append is. The later ids
-// have a ring of their own, so that appends of thousands of events neither fill the memory nor push the others out.
+// recentAppends remembers the latest appends by their ids, also those that are not durable yet. The first id is kept as long
+// as the append is. The later ids have a ring of their own, so that appends of thousands of events neither fill the memory
+// nor push the others out. Only the writer uses it, and recovery before the writer starts.
 type recentAppends struct {
 	appends  []recentAppend // one for each of firstIDs
 	firstIDs *idRing
@@ -218,7 +223,7 @@ func (r *recentAppends) findByFirstID(id uuid.UUID) (recentAppend, bool) {
 	return recentAppend{}, false
 }
 
-// containsAny says whether any of ids is remembered. The first of them must not be the first id of an append.
+// containsAny says whether any of ids is remembered. The caller has asked findByFirstID about the first of them already.
 func (r *recentAppends) containsAny(ids []uuid.UUID) bool {
 	for i, id := range ids {
 		if r.laterIDs.indexOf(id) >= 0 || i > 0 && r.firstIDs.indexOf(id) >= 0 {
@@ -259,24 +264,24 @@ func newIDRing(capacity uint64) *idRing {
 }
 
 // add stores id in place of the oldest and returns its place in the ring.
-func (l *idRing) add(id uuid.UUID) int {
-	at := uint32(l.added % l.capacity)
-	if int(at) == len(l.ids) {
-		l.ids = append(l.ids, id)
+func (r *idRing) add(id uuid.UUID) int {
+	at := uint32(r.added % r.capacity)
+	if int(at) == len(r.ids) {
+		r.ids = append(r.ids, id)
 	} else {
-		if oldest := l.ids[at]; l.places[oldest] == at {
-			delete(l.places, oldest)
+		if oldest := r.ids[at]; r.places[oldest] == at {
+			delete(r.places, oldest)
 		}
-		l.ids[at] = id
+		r.ids[at] = id
 	}
-	l.places[id] = at
-	l.added++
+	r.places[id] = at
+	r.added++
 	return int(at)
 }
 
 // indexOf returns a place of id in the ring, negative when it is not there.
-func (l *idRing) indexOf(id uuid.UUID) int {
-	if at, ok := l.places[id]; ok {
+func (r *idRing) indexOf(id uuid.UUID) int {
+	if at, ok := r.places[id]; ok {
 		return int(at)
 	}
 	return -1

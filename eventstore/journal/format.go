@@ -132,7 +132,9 @@ func newCorruptError(pos eventstore.Position, reason string) error {
 }
 
 // frame is the bytes of one mark or one event, in the layout at the top of this file. The accessors rely on parseFrame,
-// which has checked the lengths.
+// which has checked the lengths. Slices that they return share the frame's memory and have no spare capacity, so that an
+// append to them cannot change what follows. durableEnd is for marks only; revision, time, id, stream, typeName and
+// metadataAndData are for events only.
 type frame []byte
 
 func (f frame) crc() uint32     { return littleEndian.Uint32(f) }
@@ -178,6 +180,7 @@ func sliceOrNil(f frame, from, to int) []byte {
 	return f[from:to:to]
 }
 
+// checkpoint names the event in the log with this id.
 func (f frame) checkpoint(logID uuid.UUID) eventstore.Checkpoint {
 	return eventstore.Checkpoint{Log: logID, Position: f.position(), Event: f.id()}
 }
@@ -220,14 +223,15 @@ func parseFrame(b []byte, pos eventstore.Position, seed uint32) (f frame, needed
 	return f, size, ""
 }
 
-// finalize sets what ties a frame to its place in the log, and its CRC. The frame must not change afterwards.
+// finalize sets what ties a frame to its place in the log, and its CRC. prev is the CRC of the frame before. The frame must
+// not change afterwards.
 func (f frame) finalize(pos eventstore.Position, prev, seed uint32) {
 	littleEndian.PutUint32(f[8:], prev)
 	littleEndian.PutUint64(f[16:], uint64(pos))
 	littleEndian.PutUint32(f, crc32.Update(seed, castagnoli, f[4:]))
 }
 
-// appendDurableMark appends a mark for pos to b, with its CRC.
+// appendDurableMark appends to b a mark that stands at pos and says that all before durable is on disk.
 func appendDurableMark(b []byte, pos, durable eventstore.Position, prev, seed uint32) []byte {
 	n := len(b)
 	b = append(b, make([]byte, durableMarkSize)...)
@@ -256,7 +260,7 @@ func appendEventFrame(b []byte, stream string, e *eventstore.ProposedEvent, kind
 	return append(b, e.Data...)
 }
 
-// eventFrameSize is the size of the frame that appendEventFrame makes.
+// eventFrameSize is the size of the frame that appendEventFrame makes, in bytes.
 func eventFrameSize(stream string, e *eventstore.ProposedEvent) int {
 	return eventHeaderSize + len(stream) + len(e.Type) + len(e.Metadata) + len(e.Data)
 }
@@ -276,7 +280,7 @@ const (
 )
 
 // cursor reads the frames of one segment one after the other and checks each: its CRC, its place, its link to the frame
-// before.
+// before. After an error it stays at the frame that it could not read.
 type cursor struct {
 	segment *segment
 	seed    uint32
@@ -292,6 +296,7 @@ func (c *cursor) nextFrame() (frame, error) {
 	if c.pos >= c.end {
 		return nil, nil
 	}
+	// A frame may be larger than the block that was read: the first turn finds its size, the next one reads all of it.
 	for {
 		f, needed, invalid := parseFrame(c.block, c.pos, c.seed)
 		if f != nil {
@@ -347,6 +352,6 @@ func (s *segment) readFrameAt(pos, end eventstore.Position, seed uint32) (frame,
 	if len(c.block) < durableMarkSize {
 		return nil, newCorruptError(pos, "frame cut short")
 	}
-	c.prevCRC = frame(c.block).prevCRC()
+	c.prevCRC = frame(c.block).prevCRC() // so that the check of the link passes
 	return c.nextFrame()
 }

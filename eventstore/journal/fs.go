@@ -12,9 +12,13 @@ import (
 type FS interface {
 	// Open opens a file for reading and writing. With create it makes the file, or empties the one that is there.
 	Open(name string, create bool) (File, error)
+	// Names returns the names of all files, in any order.
 	Names() ([]string, error)
+	// Rename gives a file, which may be open, another name. A file that had that name is replaced.
 	Rename(from, to string) error
+	// Remove removes a file.
 	Remove(name string) error
+	// SyncDir returns when all names of the folder are on disk.
 	SyncDir() error
 }
 
@@ -33,6 +37,7 @@ type File interface {
 // Dir is a folder of the operating system, the FS of every journal outside tests.
 func Dir(path string) FS { return osDir(path) }
 
+// osDir is the path of a folder of the operating system.
 type osDir string
 
 func (d osDir) path(name string) string { return filepath.Join(string(d), name) }

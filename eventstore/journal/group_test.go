@@ -189,7 +189,7 @@ func TestAppendOfAFailedGroupStaysUnknownHoweverOftenItIsSent(t *testing.T) {
 	go func() { sent <- send() }()
 	r.waitUntilCollected(t, 1)
 	first <- nil
-	second := <-r.gate.arrivals // with the twin's first sending in it
+	second := <-r.gate.arrivals // the group that holds the first call with twin
 	go func() { again <- send() }()
 	r.waitUntilCollected(t, 1)
 	second <- errors.New("the disk is broken")

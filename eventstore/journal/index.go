@@ -25,6 +25,9 @@ const noSegment = ^eventstore.Position(0)
 // it. So all events of a stream are found by going back from its head.
 //
 // What grows with the number of streams holds no pointers, so the garbage collector does not walk millions of entries.
+//
+// One goroutine changes an index: recovery, and then the writer. It reads without the lock, and locks mu to change what
+// readers use.
 type streamIndex struct {
 	mu         sync.RWMutex
 	slots      map[streamKey]slot
@@ -36,6 +39,7 @@ type streamIndex struct {
 // slot is the index of a stream's head in heads. It never changes.
 type slot uint32
 
+// headsPerChunk is how many heads are allocated at once.
 const headsPerChunk = 4096
 
 // streamHead is what is kept in memory for every stream.
@@ -114,12 +118,12 @@ var (
 
 // addAppend adds a replayed append. The index must hold all appends before it.
 func (x *streamIndex) addAppend(a replayedAppend) error {
-	n := x.slotFor(a.key)
-	if x.head(n).revision+1 != a.firstRevision {
+	s := x.slotFor(a.key)
+	if x.head(s).revision+1 != a.firstRevision {
 		return errRevisionOrder
 	}
-	x.head(n).revision += eventstore.Revision(len(a.offsets))
-	x.addEvents(a.key, n, a.firstRevision, a.offsets)
+	x.head(s).revision += eventstore.Revision(len(a.offsets))
+	x.addEvents(a.key, s, a.firstRevision, a.offsets)
 	return nil
 }
 
@@ -168,6 +172,7 @@ func (r *streamRun) extent(base eventstore.Position) extent {
 }
 
 // extent is where the events of one stream are in one segment. Their offsets are in memory or in the segment's index file.
+// base is noSegment when the stream has no (more) events, and prevSegment is when no segment before holds any.
 type extent struct {
 	base, prevSegment eventstore.Position
 	firstRevision     eventstore.Revision

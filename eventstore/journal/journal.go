@@ -13,6 +13,16 @@
 //
 // The segmentManager makes the next segment ahead of the writer and writes the index of each full one. The recovery reads
 // the folder when the journal opens.
+//
+// The words of this package; format.go has the bytes:
+//
+//   - A segment is one file of the log, with a fixed size. The active segment is the last one, which the writer fills. The
+//     spare is the next segment, made before it is needed.
+//   - A frame is one event, or one mark, as it stands in a segment. A mark is a frame that says up to which position the
+//     log was on disk when it was written.
+//   - A group is the appends that one fsync makes durable.
+//   - A view is the part of the log that readers may see. It always ends behind a whole durable group.
+//   - A torn tail is what a crash left half written behind the last durable group. It is cut off and is no damage.
 package journal
 
 import (
@@ -43,10 +53,17 @@ const (
 
 // Options are the settings of a journal. The zero value is what a service wants.
 type Options struct {
-	Clock       func() time.Time // stamps events; time.Now
-	Logger      *slog.Logger     // gets one line an incident; slog.Default()
-	SegmentSize int64            // of new segments, in bytes; an append that does not fit one is ErrTooLarge; DefaultSegmentSize
-	FS          FS               // where the files are, for fault tests; the folder given to Open
+	// Clock gives the time of new events. Nil means time.Now. When the clock goes back, new events get the time of the last
+	// event instead: times never fall along the log.
+	Clock func() time.Time
+	// Logger gets one line an incident. Nil means slog.Default().
+	Logger *slog.Logger
+	// SegmentSize is the size of new segments in bytes, from 4 KiB to 4 GiB - 1: offsets in a segment are 32 bits wide. 0
+	// means DefaultSegmentSize. Segments that are there keep their size. An append that does not fit a new segment is
+	// ErrTooLarge.
+	SegmentSize int64
+	// FS holds the files; fault tests replace it. Nil means the folder given to Open. That folder holds the lock in any case.
+	FS FS
 }
 
 func (o Options) withDefaults(dir string) Options {
@@ -69,16 +86,16 @@ func (o Options) withDefaults(dir string) Options {
 type Journal struct {
 	options Options
 	logID   uuid.UUID
-	crcSeed uint32
+	crcSeed uint32 // see newCRCSeed
 	lock    *dirlock.Lock
 
 	writer         *writer
 	index          *streamIndex
-	views          viewNotifier
-	queue          *appendQueue
+	views          viewNotifier // the latest view
+	queue          *appendQueue // from the callers of Append to the writer
 	segmentManager *segmentManager
 	streamKeys     streamKeyCache
-	requestPool    sync.Pool
+	requestPool    sync.Pool // *appendRequest, to use again
 
 	failure    atomic.Pointer[error] // why the writer stopped
 	closing    chan struct{}
@@ -111,7 +128,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	return j, nil
 }
 
-// openLog recovers the log and starts the goroutines.
+// openLog recovers the log and starts the goroutines. After an error no file of the log is open.
 func (j *Journal) openLog() error {
 	r := &recovery{options: j.options, recent: newRecentAppends(), index: newStreamIndex()}
 	last, err := r.run()
@@ -123,6 +140,7 @@ func (j *Journal) openLog() error {
 	j.views.view = view{segments: r.segments, end: r.tailReplay.wholeEnd, lastCheckpoint: last}
 	j.queue = newAppendQueue()
 	j.segmentManager = newSegmentManager(j.options, j.logID, active.nextBase())
+	// Full segments whose index file was missing or damaged got their index in memory: its file is written again.
 	for _, s := range r.segments[:len(r.segments)-1] {
 		if s.index.Load().file == nil {
 			j.segmentManager.requestIndex(s)
@@ -136,7 +154,7 @@ func (j *Journal) openLog() error {
 	return nil
 }
 
-// Identity is the UUID in every segment of the log.
+// Identity is the UUID in the header of every segment. It is made with the log and never changes.
 func (j *Journal) Identity(ctx context.Context) (uuid.UUID, error) {
 	if j.isClosed() {
 		return uuid.Nil, eventstore.ErrClosed
@@ -147,7 +165,9 @@ func (j *Journal) Identity(ctx context.Context) (uuid.UUID, error) {
 // LastCheckpoint names the last durable event. Its Event is uuid.Nil in an empty log.
 func (j *Journal) LastCheckpoint() eventstore.Checkpoint { return j.views.load().lastCheckpoint }
 
-// Health is nil, or says why nothing can be appended.
+// Health is nil while appends are expected to work. Otherwise it is ErrClosed, or ErrUnavailable with the cause: a write
+// failed, which is for good until the journal is opened again, the folder's lock is lost, or the next segment could not be
+// made, which ends by itself once there is room.
 func (j *Journal) Health() error {
 	if j.isClosed() {
 		return eventstore.ErrClosed
@@ -219,6 +239,7 @@ func (j *Journal) checkOpen() error {
 // *eventstore.CorruptError. Verify may run beside readers and appends.
 func (j *Journal) Verify(ctx context.Context) (events int, err error) {
 	v := j.views.load()
+	// A second index is built from the events, and each segment's part of it is compared with the file.
 	x, prevCRC := newStreamIndex(), j.crcSeed
 	for i, s := range v.segments {
 		x.activeBase = s.base

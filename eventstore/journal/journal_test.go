@@ -54,7 +54,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// journalInDir is a journal that knows its folder.
+// journalInDir is a journal with the path of its folder.
 type journalInDir struct {
 	*journal.Journal
 	dir string

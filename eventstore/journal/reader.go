@@ -14,7 +14,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// view is what readers may see: everything that was durable at one moment. It is never changed.
+// view is what readers may see: everything that was durable at one moment. It is never changed, so a reader needs no lock.
 type view struct {
 	segments       []*segment
 	end            eventstore.Position // where the frames of the last segment end; the others know their own end
@@ -141,7 +141,8 @@ func (j *Journal) waitForChange(ctx context.Context, changed <-chan struct{}) er
 	}
 }
 
-// Wait returns the position of the last durable event as soon as that is after the given one.
+// Wait returns the position of the last durable event as soon as that is after the given one. It ends early with the
+// context's error or ErrClosed.
 func (j *Journal) Wait(ctx context.Context, after eventstore.Position) (eventstore.Position, error) {
 	for {
 		v, changed := j.views.watch()
@@ -157,8 +158,8 @@ func (j *Journal) Wait(ctx context.Context, after eventstore.Position) (eventsto
 	}
 }
 
-// logReader reads the durable events of the log in the order of their positions. It knows no filter and no signals. It
-// keeps its place, so that it can go on with a later view.
+// logReader reads all durable events of the log in the order of their positions: signalReader filters them for ReadAll and
+// Subscribe, scan yields them as they are. It keeps its place, so that it can go on with a later view.
 type logReader struct {
 	j            *Journal
 	ctx          context.Context
@@ -312,7 +313,8 @@ func (r *signalReader) seekAfter(v view, after eventstore.Checkpoint) error {
 	return err
 }
 
-// readUpTo yields a signal for all wanted events that v shows, and then CaughtUp if it is owed.
+// readUpTo yields a signal for each wanted event that v shows, a CheckpointReached if unwanted events follow the last of
+// them, and then CaughtUp if it is owed.
 func (r *signalReader) readUpTo(v view) error {
 	if err := r.forEachEvent(v, r.handleEvent); err != nil {
 		return err
@@ -368,14 +370,14 @@ func (j *Journal) Scan(ctx context.Context, from eventstore.Position, dir events
 	}
 }
 
-// scan is one call of Scan. It yields the events of a logReader as they are.
+// scan is one call of Scan.
 type scan struct {
 	logReader
 	view  view
 	yield func(eventstore.RecordedEvent, error) bool
 }
 
-// run yields the events from a position on, or before it.
+// run yields the events from a position on, or those before it. It checks first that the position is one that Scan allows.
 func (s *scan) run(from eventstore.Position, dir eventstore.Direction) error {
 	last := s.view.lastCheckpoint.Position
 	if err := s.checkRunning(); err != nil || last == 0 || from > last && dir == eventstore.Forward {
@@ -401,7 +403,8 @@ func (s *scan) run(from eventstore.Position, dir eventstore.Direction) error {
 	return s.yieldBackward(from)
 }
 
-// yieldBackward notes where the events of a segment are before it yields them, last first.
+// yieldBackward yields the events before a position, last first. Frames can only be found forward, so it collects the
+// positions of a segment's events before it yields them.
 func (s *scan) yieldBackward(before eventstore.Position) error {
 	for i := s.view.findSegment(before - 1); before > 0 && i >= 0; i-- {
 		s.seekSegment(s.view, i)

@@ -55,28 +55,30 @@ func (r *recovery) run() (eventstore.Checkpoint, error) {
 	return r.readLastEvent()
 }
 
-// readLastEvent reads the last event of the log again, for its checkpoint and its time.
+// readLastEvent reads the last event of the log again, for its checkpoint and its time. When the last segment holds no event,
+// the index of the segment before names it. In an empty log the checkpoint names no event.
 func (r *recovery) readLastEvent() (eventstore.Checkpoint, error) {
-	final := r.tailReplay.lastPosition
-	if final == 0 && len(r.segments) > 1 {
-		final = r.segments[len(r.segments)-2].lastPosition
+	last := r.tailReplay.lastPosition
+	if last == 0 && len(r.segments) > 1 {
+		last = r.segments[len(r.segments)-2].lastPosition
 	}
-	if final == 0 {
+	if last == 0 {
 		return eventstore.Checkpoint{Log: r.logID}, nil
 	}
-	s := r.segments[view{segments: r.segments}.findSegment(final)]
-	f, err := s.readFrameAt(final, s.nextBase(), r.crcSeed)
+	s := r.segments[view{segments: r.segments}.findSegment(last)]
+	f, err := s.readFrameAt(last, s.nextBase(), r.crcSeed)
 	if err != nil {
 		return eventstore.Checkpoint{}, err
 	}
 	if !f.isEvent() {
-		return eventstore.Checkpoint{}, newCorruptError(final, "index names a mark as the last event")
+		return eventstore.Checkpoint{}, newCorruptError(last, "index names a mark as the last event")
 	}
 	r.lastTime = int64(littleEndian.Uint64(f[32:]))
 	return f.checkpoint(r.logID), nil
 }
 
-// listSegments returns the bases of the segments, in order, and removes unfinished files.
+// listSegments returns the bases of the segments, in order, and removes unfinished files. An index without its segment shows
+// that the segment was lost, since an index is made only when the segment is full.
 func (r *recovery) listSegments() (bases []eventstore.Position, err error) {
 	names, err := r.options.FS.Names()
 	if err != nil {
@@ -189,7 +191,7 @@ func (r *recovery) removeSpare(s *segment) error {
 }
 
 // loadSealedSegment adds full segment i to the index: from its index file, or frame by frame when that is missing or
-// damaged.
+// damaged. It trusts the index file: the segment itself is not read, which keeps the start short.
 func (r *recovery) loadSealedSegment(i int) error {
 	s, next := r.segments[i], r.segments[i+1]
 	f, err := r.readFirstMark(next)
@@ -245,6 +247,8 @@ func (r *recovery) recoverTail() error {
 		r.recent.addAppend(a.key, a.firstRevision, a.lastPosition, a.ids)
 		return r.index.addAppend(a)
 	})
+	// An invalid frame is the usual end, since zeros follow the last one. Whether it is a torn tail or damage the marks
+	// behind it decide.
 	err := r.tailReplay.run()
 	var corrupt *eventstore.CorruptError
 	if err != nil && !errors.As(err, &corrupt) {
@@ -291,9 +295,9 @@ func (r *recovery) checkNoMarkBeyond(s *segment, bad eventstore.Position) error 
 			if i < 0 {
 				return nil
 			}
-			at += i + len(durableMarkMagic)
+			at += i + len(durableMarkMagic) // the magic ends the mark
 			if at < durableMarkSize {
-				continue
+				continue // the piece before held all of this mark, or it is none
 			}
 			markPosition := pos + eventstore.Position(at-durableMarkSize)
 			if f, _, _ := parseFrame(b[at-durableMarkSize:at], markPosition, r.crcSeed); f != nil && f.durableEnd() > bad {
@@ -390,7 +394,7 @@ func (r *replay) endAppend(f frame) error {
 	return nil
 }
 
-// addMark notes what a mark proves. A mark inside an append means that the append is torn.
+// addMark records what a mark proves. A mark inside an append means that the append is torn.
 func (r *replay) addMark(f frame) error {
 	if len(r.openAppend.ids) > 0 {
 		return newCorruptError(f.position(), "append without its last event")

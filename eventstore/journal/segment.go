@@ -15,13 +15,13 @@ import (
 	"lieudit/eventstore"
 )
 
-// segment is one file of the log. Readers share it with the writer: what they may read of it a view says.
+// segment is one file of the log. Readers share it with the writer; a view says how much of it they may read.
 type segment struct {
 	base eventstore.Position
 	size int64
 	file File
 
-	// Set once the segment is full:
+	// Set once the segment is full, before any reader can know that it is:
 	end          eventstore.Position // where its frames end
 	lastPosition eventstore.Position // of the log's last event up to there
 	lastCRC      uint32              // of its last frame
@@ -29,6 +29,7 @@ type segment struct {
 	index atomic.Pointer[segmentIndex] // nil while the segment is the active one
 }
 
+// dataStart is where the first frame begins; nextBase is the base of the segment behind this one.
 func (s *segment) dataStart() eventstore.Position { return s.base + segmentHeaderSize }
 func (s *segment) nextBase() eventstore.Position  { return s.base + eventstore.Position(s.size) }
 
@@ -64,7 +65,7 @@ func openSegment(fs FS, base eventstore.Position, logID uuid.UUID) (*segment, se
 	return &segment{base: base, size: int64(h.size), file: f}, h, nil
 }
 
-// readSegmentHeader reads a segment's header and compares it with what openSegment knows.
+// readSegmentHeader reads a segment's header and compares it with the base in the file's name and with the log.
 func readSegmentHeader(f File, base eventstore.Position, logID uuid.UUID) (segmentHeader, error) {
 	b := make([]byte, segmentHeaderSize)
 	if _, err := f.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -88,7 +89,7 @@ func readSegmentHeader(f File, base eventstore.Position, logID uuid.UUID) (segme
 const chunkSize = 1 << 20
 
 // createSegment makes a segment that is all zeros but for its header. It returns when the segment survives a power cut.
-// stop ends it early with ErrClosed.
+// When stop is closed it ends early with ErrClosed; a nil stop never does. After an error it removes the file.
 func createSegment(fs FS, h segmentHeader, stop <-chan struct{}) (*segment, error) {
 	base := eventstore.Position(h.base)
 	name := segmentName(base)
@@ -101,8 +102,8 @@ func createSegment(fs FS, h segmentHeader, stop <-chan struct{}) (*segment, erro
 	return &segment{base: base, size: int64(h.size), file: f}, nil
 }
 
-// createFileAtomically makes a file that is there with all that fill writes, or not at all, also after a power cut. fill
-// syncs the file. The work is done under the name tmp.
+// createFileAtomically makes a file that is there with all that fill writes, or not at all, also after a power cut. fill has
+// to sync the file. The file is written under the name tmp and renamed when it is complete. The caller closes it.
 func createFileAtomically(fs FS, tmp, name string, fill func(File) error) (File, error) {
 	f, err := fs.Open(tmp, true)
 	if err != nil {
@@ -175,15 +176,16 @@ const creationRetryInterval = time.Second
 type segmentManager struct {
 	options Options
 	logID   uuid.UUID
-	stop    chan struct{}
-	wake    chan struct{}
-	done    chan struct{}
+	stop    chan struct{} // closed by close
+	wake    chan struct{} // has room for one signal
+	done    chan struct{} // closed when run has returned
 
-	mu                sync.Mutex          // locked while a segment is made
+	mu                sync.Mutex          // guards what follows, and is locked while a segment is made
 	nextBase          eventstore.Position // base of the next segment
 	spare             *segment            // the next segment, nil until it is made
 	isCreationFailing bool                // the last one could not be made, and that was logged
 
+	// Set without mu, since the writer and Health must not wait while a segment is made:
 	isSpareWanted atomic.Bool           // the writer will soon need the spare
 	spareErr      atomic.Pointer[error] // why there was none when the writer needed it
 
@@ -201,98 +203,101 @@ func newSegmentManager(o Options, logID uuid.UUID, next eventstore.Position) *se
 }
 
 // requestSpare asks for the next segment to be made. It does not wait.
-func (k *segmentManager) requestSpare() {
-	k.isSpareWanted.Store(true)
-	k.wakeUp()
+func (m *segmentManager) requestSpare() {
+	m.isSpareWanted.Store(true)
+	m.wakeUp()
 }
 
 // requestIndex asks for the index of a full segment to be written. It does not wait.
-func (k *segmentManager) requestIndex(s *segment) {
-	k.unindexedMu.Lock()
-	k.unindexed = append(k.unindexed, s)
-	k.unindexedMu.Unlock()
-	k.wakeUp()
+func (m *segmentManager) requestIndex(s *segment) {
+	m.unindexedMu.Lock()
+	m.unindexed = append(m.unindexed, s)
+	m.unindexedMu.Unlock()
+	m.wakeUp()
 }
 
-func (k *segmentManager) wakeUp() {
+func (m *segmentManager) wakeUp() {
 	select {
-	case k.wake <- struct{}{}:
+	case m.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (k *segmentManager) run() {
-	defer close(k.done)
+// run makes segments and writes indexes until close. A spare that could not be made is tried again after a pause even when
+// nobody wakes it, so that the journal recovers without an append.
+func (m *segmentManager) run() {
+	defer close(m.done)
 	var retry <-chan time.Time
 	for {
 		select {
-		case <-k.stop:
+		case <-m.stop:
 			return
-		case <-k.wake:
+		case <-m.wake:
 		case <-retry:
 		}
 		retry = nil
-		if k.isSpareWanted.Load() && k.ensureSpare() != nil {
+		if m.isSpareWanted.Load() && m.ensureSpare() != nil {
 			retry = time.After(creationRetryInterval)
 		}
-		k.writeIndexes()
+		m.writeIndexes()
 	}
 }
 
 // ensureSpare makes the next segment if the writer has not taken care of it meanwhile.
-func (k *segmentManager) ensureSpare() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.createSpare()
+func (m *segmentManager) ensureSpare() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.createSpare()
 }
 
 // createSpare makes the next segment unless it is there. The caller has locked mu.
-func (k *segmentManager) createSpare() error {
-	if k.spare != nil {
+func (m *segmentManager) createSpare() error {
+	if m.spare != nil {
 		return nil
 	}
-	s, err := createSegment(k.options.FS, segmentHeader{logID: k.logID, base: uint64(k.nextBase), size: uint64(k.options.SegmentSize)}, k.stop)
+	s, err := createSegment(m.options.FS, segmentHeader{logID: m.logID, base: uint64(m.nextBase), size: uint64(m.options.SegmentSize)}, m.stop)
 	if err == nil {
-		k.spare = s
+		m.spare = s
 	}
-	k.reportCreation(err)
+	m.reportCreation(err)
 	return err
 }
 
 // reportCreation logs the first failure in a row to make a segment, and the first success after it.
-func (k *segmentManager) reportCreation(err error) {
+func (m *segmentManager) reportCreation(err error) {
 	if err == nil {
-		k.spareErr.Store(nil)
+		m.spareErr.Store(nil)
 	}
-	if isFailing := err != nil; isFailing == k.isCreationFailing || errors.Is(err, eventstore.ErrClosed) {
+	if isFailing := err != nil; isFailing == m.isCreationFailing || errors.Is(err, eventstore.ErrClosed) {
 		return
 	}
-	k.isCreationFailing = !k.isCreationFailing
-	if k.isCreationFailing {
-		k.options.Logger.Error("the next segment of the log cannot be made", "position", uint64(k.nextBase), "error", err)
+	m.isCreationFailing = !m.isCreationFailing
+	if m.isCreationFailing {
+		m.options.Logger.Error("the next segment of the log cannot be made", "position", uint64(m.nextBase), "error", err)
 	} else {
-		k.options.Logger.Info("the next segment of the log could be made again", "position", uint64(k.nextBase))
+		m.options.Logger.Info("the next segment of the log could be made again", "position", uint64(m.nextBase))
 	}
 }
 
-// takeSpare hands the next segment to the writer. It makes it now if it is not there yet.
-func (k *segmentManager) takeSpare() (*segment, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err := k.createSpare(); err != nil {
-		k.spareErr.Store(&err)
-		k.requestSpare()
+// takeSpare gives the next segment to the writer, who owns it from then on. When it is not there yet, takeSpare makes it now,
+// which takes as long as writing all its zeros. After an error the goroutine goes on trying.
+func (m *segmentManager) takeSpare() (*segment, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.createSpare(); err != nil {
+		m.spareErr.Store(&err)
+		m.requestSpare()
 		return nil, err
 	}
-	s := k.spare
-	k.spare, k.nextBase = nil, s.nextBase()
-	k.isSpareWanted.Store(false)
+	s := m.spare
+	m.spare, m.nextBase = nil, s.nextBase()
+	m.isSpareWanted.Store(false)
 	return s, nil
 }
 
 // spareError says why the writer has no segment to go on with. It is nil when it has one.
-func (k *segmentManager) spareError() error {
-	if err := k.spareErr.Load(); err != nil {
+func (m *segmentManager) spareError() error {
+	if err := m.spareErr.Load(); err != nil {
 		return *err
 	}
 	return nil
@@ -300,44 +305,45 @@ func (k *segmentManager) spareError() error {
 
 // writeIndexes writes the indexes of full segments, which frees their memory. One that cannot be written is tried again at
 // the next wakeUp. Until then the index in memory is used, and after a restart it is made again from the segment.
-func (k *segmentManager) writeIndexes() {
-	k.unindexedMu.Lock()
-	pending := k.unindexed
-	k.unindexed = nil
-	k.unindexedMu.Unlock()
+func (m *segmentManager) writeIndexes() {
+	m.unindexedMu.Lock()
+	pending := m.unindexed
+	m.unindexed = nil
+	m.unindexedMu.Unlock()
 	for i, s := range pending {
-		x, err := writeSegmentIndex(k.options.FS, s, encodeSegmentIndex(k.logID, s, s.index.Load().runs))
+		x, err := writeSegmentIndex(m.options.FS, s, encodeSegmentIndex(m.logID, s, s.index.Load().runs))
 		if err != nil {
-			k.reportIndexFailure(s, err)
-			k.unindexedMu.Lock()
-			k.unindexed = append(pending[i:], k.unindexed...)
-			k.unindexedMu.Unlock()
+			m.reportIndexFailure(s, err)
+			m.unindexedMu.Lock()
+			m.unindexed = append(pending[i:], m.unindexed...)
+			m.unindexedMu.Unlock()
 			return
 		}
-		k.isIndexFailing = false
+		m.isIndexFailing = false
 		s.index.Store(x)
 	}
 }
 
 // reportIndexFailure logs the first failure in a row to write an index.
-func (k *segmentManager) reportIndexFailure(s *segment, err error) {
-	if !k.isIndexFailing {
-		k.options.Logger.Warn("the index of a segment stays in memory", "segment", segmentName(s.base), "error", err)
+func (m *segmentManager) reportIndexFailure(s *segment, err error) {
+	if !m.isIndexFailing {
+		m.options.Logger.Warn("the index of a segment stays in memory", "segment", segmentName(s.base), "error", err)
 	}
-	k.isIndexFailing = true
+	m.isIndexFailing = true
 }
 
-// close ends the goroutine, writes the last indexes and closes a spare that was not needed.
-func (k *segmentManager) close() error {
-	close(k.stop)
-	<-k.done
-	k.writeIndexes()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.spare == nil {
+// close ends the goroutine, writes the last indexes and closes a spare that was not needed. The spare's file stays; recovery
+// removes it.
+func (m *segmentManager) close() error {
+	close(m.stop)
+	<-m.done
+	m.writeIndexes()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.spare == nil {
 		return nil
 	}
-	return k.spare.file.Close()
+	return m.spare.file.Close()
 }
 
 // findNonZero returns the smallest range that holds all bytes of s after pos that are not zero.

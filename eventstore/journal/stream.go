@@ -33,7 +33,8 @@ func (j *Journal) ReadStream(ctx context.Context, stream string, from eventstore
 	}
 }
 
-// streamFrames yields the durable events of a stream as frames.
+// streamFrames yields the durable events of a stream as frames. key must be that of stream. Each frame is compared with the
+// stream's name and the expected revision, so a damaged index is a *CorruptError and never another stream's event.
 func (j *Journal) streamFrames(stream string, key streamKey, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[frame, error] {
 	return func(yield func(frame, error) bool) {
 		s := streamReader{j: j, stream: stream, yield: yield}
@@ -59,7 +60,8 @@ type streamReader struct {
 	windowBytes eventstore.Position // how far the next window reaches: little at first, since many want one event
 }
 
-// readFrom yields the stream's events from a revision on.
+// readFrom yields the stream's events from a revision on. The index leads from the newest extent to the older ones only, so
+// a read forward goes back through the extents first.
 func (s *streamReader) readFrom(key streamKey, from eventstore.Revision, dir eventstore.Direction) error {
 	e, active := s.j.index.lastExtent(key, func() { s.view = s.j.views.load() })
 	var err error
@@ -206,6 +208,8 @@ func (s *streamReader) readFrame(seg *segment, offsets []uint32, i int, dir even
 	for dir == eventstore.Backward && lo > 0 && offsets[i]-offsets[lo-1] < uint32(s.windowBytes) {
 		lo--
 	}
+	// An offset says where the last event begins and not how long it is: the slack is enough for most. A longer event is
+	// read alone below.
 	const slack = 2 << 10
 	from := seg.base + eventstore.Position(offsets[lo])
 	if err := s.loadWindow(seg, from, seg.base+eventstore.Position(offsets[hi])+slack); err != nil {

@@ -16,7 +16,8 @@ import (
 //	flusher  writes and syncs group 1 ──flushed──► writes and syncs group 2 ──flushed──► ...
 //
 // The flusher takes the next group by itself (nextGroup), without waiting for the writer; the writer publishes what comes
-// back and answers the callers (completeGroup), in the order of the log. Both touch what mu guards.
+// back and answers the callers (completeGroup), in the order of the log. Both touch what mu guards. Only one of the two
+// writes at a time: the writer does so only while the flusher has no group.
 type writer struct {
 	journal     *Journal
 	recent      *recentAppends
@@ -33,12 +34,12 @@ type writer struct {
 	groupCRC         uint32                // CRC of the open group's last frame
 	lastCheckpoint   eventstore.Checkpoint // of the last event placed
 	lastTime         int64                 // its time, in microseconds
-	isSpareRequested bool                  // the segmentManager knows that the next segment is needed
+	isSpareRequested bool                  // the next segment was requested from the segmentManager
 	freeGroups       []*group
 	inFlight         int // groups dispatched and not completed
 
-	toFlush chan *group
-	flushed chan flushResult
+	toFlush chan *group      // large groups to the flusher; closed when the writer ends
+	flushed chan flushResult // what the flusher has written, in the order of the log
 }
 
 // flushResult is a group that the flusher has written, or could not write.
@@ -58,6 +59,7 @@ func (w *writer) activeSegment() *segment { return w.segments[len(w.segments)-1]
 func (w *writer) run() {
 	defer close(w.journal.writerDone)
 	w.openGroup, w.failedGroup, w.markedAt = &group{}, &group{}, noSegment
+	// The room for a few results lets the flusher go on writing while the writer decides.
 	w.toFlush, w.flushed = make(chan *group, 1), make(chan flushResult, 4)
 	ended := make(chan struct{})
 	go func() {
@@ -66,6 +68,7 @@ func (w *writer) run() {
 			w.flushGroups(g)
 		}
 	}()
+	// When processAppends returns, the flusher has nothing left to write: no group is in flight, or the last one failed.
 	err := w.processAppends()
 	close(w.toFlush)
 	<-ended
@@ -100,7 +103,8 @@ func (w *writer) nextGroup() *group {
 }
 
 // processAppends runs until the queue is closed and all that was taken from it is answered, or until a group could not
-// be written.
+// be written. Each turn takes appends, decides on them, and then does one thing: it writes a small group, ends, sleeps
+// until the queue has appends, or waits for the flusher.
 func (w *writer) processAppends() (err error) {
 	for isOpen := true; err == nil; {
 		if len(w.undecided) == 0 && isOpen {
@@ -165,7 +169,7 @@ func (w *writer) collectGroup() (small *group, isIdle bool) {
 	return nil, false
 }
 
-// dispatchGroup closes the open group and begins the next.
+// dispatchGroup closes the open group, which is written next, and begins another. The caller has locked mu.
 func (w *writer) dispatchGroup() *group {
 	g := w.openGroup
 	w.inFlight++
@@ -182,7 +186,8 @@ func (w *writer) dispatchGroup() *group {
 	return g
 }
 
-// completeGroup publishes a group that is durable and then answers its callers.
+// completeGroup publishes a group that is durable and then answers its callers, in this order: a caller that has its answer
+// can read its events. It returns the error of a group that could not be written.
 func (w *writer) completeGroup(result flushResult) error {
 	g := result.group
 	if result.err != nil {
@@ -210,7 +215,8 @@ func (w *writer) completeGroup(result flushResult) error {
 	return nil
 }
 
-// writeMarkAhead writes the next group's mark when the writer is idle. The mark proves that the last group was durable.
+// writeMarkAhead writes the next group's mark when the writer is idle. The mark proves that the last group was durable, so
+// that recovery takes later damage to it for damage and not for a torn tail.
 func (w *writer) writeMarkAhead() error {
 	if w.markedAt == w.pos || w.pos == w.activeSegment().dataStart() {
 		return nil // it is written already, or there is nothing before it to prove
@@ -237,8 +243,8 @@ func (w *writer) durableEnd() eventstore.Position {
 	return w.pos
 }
 
-// failPending stops writing for good. The appends of the group whose write failed are ErrUnknown; the later ones were
-// never written and are ErrUnavailable.
+// failPending stops writing for good and answers every append that waits. Those of the group whose write failed are
+// ErrUnknown; the later ones were never written and are ErrUnavailable.
 func (w *writer) failPending(cause error) {
 	stopped := w.journal.stopWriting(cause)
 	unresolved := unresolvedAppends{map[uuid.UUID]struct{}{}, unknownOutcome(cause)}
@@ -253,7 +259,8 @@ func (w *writer) failPending(cause error) {
 	w.journal.queue.failAll(append(taken, w.undecided...), stopped, unresolved)
 }
 
-// writeLastMark writes and syncs a mark behind the last group, so that the closed log proves all of itself.
+// writeLastMark writes and syncs a mark behind the last group when the journal closes, so that the marks prove all of the
+// log. A failure is only logged: every answered append is durable without the mark.
 func (w *writer) writeLastMark() {
 	err := w.writeMarkAhead()
 	if err == nil {
@@ -265,11 +272,15 @@ func (w *writer) writeLastMark() {
 }
 
 const (
-	maxGroupBytes   = 4 << 20 // a group that has reached it gets no more appends
-	maxGroupAppends = 4096    // fewer than recentAppends keeps
+	// A group that has reached maxGroupBytes gets no more appends.
+	maxGroupBytes = 4 << 20
+	// maxGroupAppends bounds a group too. It is far less than maxRecentAppends: a repeat of an append that is not published
+	// yet is found among the remembered ids only.
+	maxGroupAppends = 4096
 )
 
-// group is the appends that one sync makes durable, and all answers that depend on it.
+// group is the appends that one sync makes durable, and all answers that depend on it. It lies in one segment. A group of
+// refusals alone has no bytes and is not written.
 type group struct {
 	segments       []*segment // the log as it is with the group; the last one holds it
 	pos            eventstore.Position
@@ -320,7 +331,8 @@ func (g *group) writeAndSync() error {
 	return nil
 }
 
-// publishGroup shows a durable group to readers.
+// publishGroup shows a durable group to readers. Before the first group of a segment it closes the index of the segment that
+// became full.
 func (j *Journal) publishGroup(g *group) {
 	if g.filledSegment != nil {
 		j.index.rollSegment(g.segments[len(g.segments)-1].base, g.filledSegment.seal)

@@ -17,11 +17,11 @@ import (
 
 // Server says where a server is and how it is reached.
 type Server struct {
-	URL       string            // http://127.0.0.1:7700
+	URL       string            // such as http://127.0.0.1:7700, without a slash at the end
 	Key       string            // of its API, "" for none
 	Transport http.RoundTripper // NewTransport() unless set
-	Index     string            // the name of the index; "" for that of whoever fills or searches it
-	Timeout   time.Duration     // of a search; 0 for that of whoever searches
+	Index     string            // the name of the index; "" means the default of the package that uses the index
+	Timeout   time.Duration     // of a search; 0 means the default of the package that searches
 }
 
 const (
@@ -30,7 +30,7 @@ const (
 )
 
 // ParseServer reads the address of a server as it is configured, http://KEY@HOST:PORT, where the key may be left out.
-// The error never shows the address, as a key may be in it.
+// In http://USER:PASSWORD@HOST:PORT the password is the key. The error never shows the address, as a key may be in it.
 func ParseServer(address string) (Server, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {

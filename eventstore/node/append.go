@@ -16,7 +16,8 @@ import (
 
 const maxAppendEvents = 1 << 16 // of one append: bounds the memory that many empty events take
 
-// Append receives one append to its end and makes it.
+// Append receives one append to its end and makes it. A conflict is no error of the call: it is answered with a message
+// of its own.
 func (s *streamsService) Append(call streams.Streams_AppendServer) error {
 	stream, expected, err := receiveAppendOptions(call)
 	if err != nil {
@@ -109,6 +110,7 @@ func (n *Node) append(ctx context.Context, stream string, expected eventstore.Re
 	if err != nil {
 		return result, err
 	}
+	// This append may have brought a deleted stream back, or changed the metadata of one: either makes metadata due.
 	if _, ok := metadataOwner(stream); ok || s.isDeleted {
 		_, err = n.settleMetadata(ctx, stream)
 	}
@@ -116,7 +118,7 @@ func (n *Node) append(ctx context.Context, stream string, expected eventstore.Re
 }
 
 // appendNoEvents only checks the expectation. EventStoreDB answers such an append with a position too; a node gives
-// the end of the log, which whoever waits for that position will see passed.
+// the end of the log, so that a client that waits for this position on a subscription does not wait for ever.
 func (n *Node) appendNoEvents(ctx context.Context, s streamState, stream string, expected eventstore.Revision) (eventstore.AppendResult, error) {
 	if err := s.checkExpectation(stream, expected); err != nil {
 		return eventstore.AppendResult{}, err
@@ -125,8 +127,9 @@ func (n *Node) appendNoEvents(ctx context.Context, s streamState, stream string,
 	return eventstore.AppendResult{Revision: s.last, Position: end}, err
 }
 
-// appendToLog appends to the log after translating what the log does not know: streamExists was checked already,
-// and NoStream also fits a softly deleted stream, whose last revision is then expected instead.
+// appendToLog appends to the log after translating the expectations that the log does not have. streamExists becomes
+// Any, since it was checked already. NoStream also fits a softly deleted stream, whose last revision is then expected
+// instead.
 func (n *Node) appendToLog(ctx context.Context, s streamState, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	if expected == streamExists {
 		expected = eventstore.Any
@@ -231,28 +234,28 @@ func hasExpectation(o expectationOptions) bool {
 }
 
 // appendSuccess answers an append that was made.
-func appendSuccess(c eventstore.AppendResult) *streams.AppendResp {
+func appendSuccess(result eventstore.AppendResult) *streams.AppendResp {
 	success := &streams.AppendResp_Success{
-		CurrentRevisionOption: &streams.AppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
+		CurrentRevisionOption: &streams.AppendResp_Success_CurrentRevision{CurrentRevision: uint64(result.Revision)},
 		PositionOption: &streams.AppendResp_Success_Position{Position: &streams.AppendResp_Position{
-			CommitPosition: uint64(c.Position), PreparePosition: uint64(c.Position),
+			CommitPosition: uint64(result.Position), PreparePosition: uint64(result.Position),
 		}},
 	}
-	if c.Revision < 0 {
+	if result.Revision < 0 {
 		success.CurrentRevisionOption = &streams.AppendResp_Success_NoStream{NoStream: &shared.Empty{}}
 	}
 	return &streams.AppendResp{Result: &streams.AppendResp_Success_{Success: success}}
 }
 
 // batchSuccess is appendSuccess for a batch.
-func batchSuccess(c eventstore.AppendResult) *streams.BatchAppendResp {
+func batchSuccess(result eventstore.AppendResult) *streams.BatchAppendResp {
 	success := &streams.BatchAppendResp_Success{
-		CurrentRevisionOption: &streams.BatchAppendResp_Success_CurrentRevision{CurrentRevision: uint64(c.Revision)},
+		CurrentRevisionOption: &streams.BatchAppendResp_Success_CurrentRevision{CurrentRevision: uint64(result.Revision)},
 		PositionOption: &streams.BatchAppendResp_Success_Position{Position: &shared.AllStreamPosition{
-			CommitPosition: uint64(c.Position), PreparePosition: uint64(c.Position),
+			CommitPosition: uint64(result.Position), PreparePosition: uint64(result.Position),
 		}},
 	}
-	if c.Revision < 0 {
+	if result.Revision < 0 {
 		success.CurrentRevisionOption = &streams.BatchAppendResp_Success_NoStream{NoStream: &emptypb.Empty{}}
 	}
 	return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Success_{Success: success}}

@@ -243,7 +243,7 @@ func textUUID(id uuid.UUID) *shared.UUID {
 	return &shared.UUID{Value: &shared.UUID_String_{String_: id.String()}}
 }
 
-// batch is a final one of n events to stream, anywhere, then changed.
+// batch is the only request of an append of n events to stream with Any, after the changes.
 func batch(stream string, n int, changes ...func(*api.BatchAppendReq)) *api.BatchAppendReq {
 	r := &api.BatchAppendReq{
 		CorrelationId: textUUID(uuid.New()),
@@ -278,7 +278,7 @@ func openPipeline(t testing.TB, s nodeServer) api.Streams_BatchAppendClient {
 	return call
 }
 
-// sendBatch sends one batch and takes its answer.
+// sendBatch sends one batch and returns its answer.
 func sendBatch(t *testing.T, call api.Streams_BatchAppendClient, r *api.BatchAppendReq) *api.BatchAppendResp {
 	t.Helper()
 	if err := call.Send(r); err != nil {
@@ -381,7 +381,7 @@ func TestABatchThatCannotBeMadeIsAnsweredAlone(t *testing.T) {
 	}
 }
 
-// The official client for Node.js dies of an answer that names no stream.
+// The official client for Node.js crashes on an answer that names no stream.
 func TestTheAnswerToABatchNamesItsStreamEvenWithoutAName(t *testing.T) {
 	t.Parallel()
 	got := sendBatch(t, openPipeline(t, startServer(t)), batch("", 1))

@@ -34,7 +34,10 @@ type batch struct {
 
 // batchAppender runs the appends of one BatchAppend call: those of one stream in the order of their arrival, those
 // of different streams concurrently. Answers are sent in the order in which appends finish. The goroutine of the
-// call owns openBatches and openBytes.
+// call owns openBatches and openBytes. A batch goes this way:
+//
+//	receiveRequests ──► handleRequest (openBatches) ──► enqueue (queues) ──► appendQueued ──► appendAndAnswer
+//	                    until its last request           one queue a stream   one worker a queue
 type batchAppender struct {
 	node          *Node
 	call          streams.Streams_BatchAppendServer
@@ -45,7 +48,7 @@ type batchAppender struct {
 
 	mu     sync.Mutex
 	queues map[string][]*batch // by stream; the key exists while a worker runs
-	sendMu sync.Mutex
+	sendMu sync.Mutex          // held while an answer is sent: Send may not be called by two at once
 }
 
 // BatchAppend makes appends as they arrive and answers each one with its correlation id. It returns when the client
@@ -162,7 +165,7 @@ func newBatch(req *streams.BatchAppendReq, now time.Time) (*batch, error) {
 	return item, err
 }
 
-// addMessages adds proposed events, up to the size of an append.
+// addMessages adds proposed events. It fails with ErrTooLarge when they would exceed the size of an append.
 func (b *batch) addMessages(messages []*streams.BatchAppendReq_ProposedMessage) error {
 	for _, m := range messages {
 		e, err := parseProposed(m)

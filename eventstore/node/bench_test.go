@@ -55,8 +55,8 @@ func runWorkers(b *testing.B, n int, do func(worker, i int) error) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "appends/s")
 }
 
-// BenchmarkAppend: durable appends of one event each, every worker to a stream of its own, expecting its revision;
-// through the official client, and in process for comparison.
+// BenchmarkAppend measures durable appends of one event each, every worker to a stream of its own and expecting its
+// revision: through the official client, and in process for comparison.
 func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{1, 8, 32, 128} {
 		b.Run(fmt.Sprintf("client/workers=%d", n), func(b *testing.B) {
@@ -84,7 +84,7 @@ func BenchmarkAppend(b *testing.B) {
 
 const storedEvents = 100_000
 
-// startFilledBenchmark is benched with events of a hundred streams.
+// startFilledBenchmark is startBenchmark with a log that holds events of a hundred streams.
 func startFilledBenchmark(b *testing.B) (*journal.Journal, *esdb.Client) {
 	b.Helper()
 	log, c := startBenchmark(b)
@@ -104,7 +104,7 @@ func reportPerEvent(b *testing.B, events int) {
 	b.ReportMetric(float64(events)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-// BenchmarkReadStream reads a stream of 50,000 events; one op is the whole of it.
+// BenchmarkReadStream reads a stream of 50,000 events. One operation reads all of it.
 func BenchmarkReadStream(b *testing.B) {
 	_, c := startFilledBenchmark(b)
 	for b.Loop() {
@@ -153,8 +153,8 @@ func BenchmarkCatchUp(b *testing.B) {
 	}
 }
 
-// BenchmarkPipeline: durable appends of one event each to a hundred streams in turn, through one BatchAppend call with a
-// thousand on their way.
+// BenchmarkPipeline measures durable appends of one event each to a hundred streams in turn, through one BatchAppend
+// call with a thousand appends in flight.
 func BenchmarkPipeline(b *testing.B) {
 	log, err := journal.Open(b.TempDir(), journal.Options{Logger: quiet()})
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"lieudit/eventstore/storetest"
 )
 
-// TestContract runs through the official client. Nothing of the contract is left out but what its rules do not reach:
-// outages, after which this client is of no use.
+// TestContract runs every rule of the contract on a node through the official client. The rules need no outages, after
+// which this client is of no use.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Run("official client", func(t *testing.T) {
@@ -334,7 +334,7 @@ func (o *officialStore) Subscribe(ctx context.Context, after eventstore.Checkpoi
 	})
 }
 
-// emitMessage passes one word of a subscription on; false: nobody listens any more.
+// emitMessage yields the signal of one message of a subscription. It returns false when the reader wants no more.
 func (o *officialStore) emitMessage(ctx context.Context, e *esdb.SubscriptionEvent, s *signalEmitter) (bool, error) {
 	switch {
 	case e.EventAppeared != nil:

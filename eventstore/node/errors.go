@@ -43,10 +43,12 @@ func (r *refusal) batchResponse() *streams.BatchAppendResp {
 	return batchError(s)
 }
 
+// batchError is the answer to a batch that was refused.
 func batchError(s *rpc.Status) *streams.BatchAppendResp {
 	return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Error{Error: s}}
 }
 
+// batchStatus is a status with details, by whose type clients tell refusals apart.
 func batchStatus(c code.Code, message string, details proto.Message) *rpc.Status {
 	s := &rpc.Status{Code: int32(c), Message: message}
 	if packed, err := anypb.New(details); err == nil {
@@ -99,7 +101,7 @@ func unhandledException() *refusal {
 	return &refusal{code: codes.Unknown, text: "Exception was thrown by handler."}
 }
 
-// notReady says that certainly nothing was done.
+// notReady refuses a call of which certainly nothing was done. Clients may send it again.
 func notReady() *refusal {
 	return &refusal{code: codes.Unavailable, text: "Server Is Not Ready"}
 }

@@ -40,7 +40,8 @@ const (
 // insideRecordSilence is how long the real server was silent.
 const insideRecordSilence = time.Minute
 
-// faultyLog is a log whose Scan fails in the chosen way from inside a record.
+// faultyLog is a log whose Scan fails in the chosen way when it is to begin inside a record, that is at a position at
+// which no event begins.
 type faultyLog struct {
 	Log
 	insideRecord InsideRecord
@@ -80,7 +81,8 @@ type inFlightAppends struct {
 	ids map[uuid.UUID]bool
 }
 
-// add reports false when an append with the same first id is in flight.
+// add records an append as in flight. It reports false when one with the same first id is in flight already. An append
+// of no events is never recorded.
 func (a *inFlightAppends) add(events []eventstore.ProposedEvent) bool {
 	if len(events) == 0 {
 		return true

@@ -27,10 +27,10 @@ import (
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-// grace is what calls get of a node that stops.
+// grace is the StopTimeout of the nodes of these tests.
 const grace = 5 * time.Second
 
-// open opens the journal in dir; its tests are many and small, so are its segments.
+// open opens the journal in dir. Its segments are small, because every test makes new ones.
 func open(t testing.TB, dir string) *journal.Journal {
 	t.Helper()
 	j, err := journal.Open(dir, journal.Options{Logger: quiet(), SegmentSize: 4 << 20})
@@ -157,7 +157,7 @@ func mustAppend(t testing.TB, c *esdb.Client, stream string, expected esdb.Expec
 	return done
 }
 
-// errorCode is the official client's word for an error.
+// errorCode is the official client's code of an error.
 func errorCode(err error) esdb.ErrorCode {
 	var e *esdb.Error
 	if errors.As(err, &e) {
@@ -166,7 +166,7 @@ func errorCode(err error) esdb.ErrorCode {
 	return -1
 }
 
-// readEvents takes what a read gives.
+// readEvents collects the events of a read.
 func readEvents(r *esdb.ReadStream, err error) ([]*esdb.RecordedEvent, error) {
 	if err != nil {
 		return nil, err
@@ -288,7 +288,8 @@ func TestWhatANodeKeepsBesideEventsSurvivesARestart(t *testing.T) {
 	}
 }
 
-// TestAStreamThatComesBackIsReadWithoutItsMetadata: the node died between the event and the metadata that is due.
+// A node dies after the append to a softly deleted stream and before it has written the metadata that is due. The stream
+// reads as if that metadata were there.
 func TestAStreamThatComesBackIsReadWithoutItsMetadata(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

@@ -30,7 +30,7 @@ type readLimits struct {
 	TruncateBefore *int64 `json:"$tb"`
 }
 
-// streamState is what a node knows of a stream from the log: its end, its metadata and its deletion.
+// streamState is what a node has read of a stream from the log: its end, its metadata and its deletion.
 type streamState struct {
 	last             eventstore.Revision // NoStream when it has no events
 	isTombstoned     bool                // never readable or writable again
@@ -79,7 +79,8 @@ func (n *Node) loadState(ctx context.Context, stream string) (streamState, error
 }
 
 // applyMetadata adds to s what the last two metadata events say, newest first. A deletion that is followed by
-// another metadata event still counts, unless that event is the one that a node wrote to end the deletion.
+// another metadata event still counts, unless that event is the one that a node wrote to end the deletion. Two events
+// are enough, because every write settles what is due first.
 func (n *Node) applyMetadata(ctx context.Context, s streamState, stream string, metas []eventstore.RecordedEvent) (streamState, error) {
 	s.metadataRevision, s.limits = metas[0].Revision, parseReadLimits(metas[0])
 	var deletion eventstore.RecordedEvent
@@ -101,6 +102,7 @@ func (n *Node) applyMetadata(ctx context.Context, s streamState, stream string, 
 		s.isDeleted = true
 		return s, nil
 	}
+	// The stream is back: only the events after the deletion are readable, and metadata that says so is due.
 	before := int64(first)
 	s.dueMetadata = &dueMetadata{base: metas[0], truncateBefore: first}
 	s.limits.TruncateBefore = &before
@@ -154,7 +156,7 @@ func (n *Node) settleMetadata(ctx context.Context, stream string) (streamState, 
 		if s.dueMetadata == nil {
 			return n.loadState(ctx, stream)
 		}
-		// After a conflict somebody else has written metadata: what is due now is found out again.
+		// A conflict means that other metadata was written meanwhile: the next turn reads what is due now.
 		if err := n.writeDueMetadata(ctx, governed, s.dueMetadata); err != nil && !errors.Is(err, eventstore.ErrConflict) {
 			return s, err
 		}
@@ -163,12 +165,12 @@ func (n *Node) settleMetadata(ctx context.Context, stream string) (streamState, 
 
 // writeDueMetadata appends at the revision after the metadata that it amends. It conflicts when another goroutine
 // or a client has written metadata first.
-func (n *Node) writeDueMetadata(ctx context.Context, stream string, r *dueMetadata) error {
-	data, err := withTruncateBefore(r.base, r.truncateBefore)
+func (n *Node) writeDueMetadata(ctx context.Context, stream string, due *dueMetadata) error {
+	data, err := withTruncateBefore(due.base, due.truncateBefore)
 	if err != nil {
 		return err
 	}
-	_, err = n.log.Append(ctx, metadataStream(stream), r.base.Revision, []eventstore.ProposedEvent{{ID: dueMetadataID(r.base), Type: metadataType, Data: data}})
+	_, err = n.log.Append(ctx, metadataStream(stream), due.base.Revision, []eventstore.ProposedEvent{{ID: dueMetadataID(due.base), Type: metadataType, Data: data}})
 	return err
 }
 
@@ -194,7 +196,8 @@ func (s *streamsService) Tombstone(ctx context.Context, req *streams.TombstoneRe
 	}}}, nil
 }
 
-// deletion deletes a stream, or returns a *ConflictError.
+// deletion deletes a stream at an expected revision and returns the position of the event that does so. It returns a
+// *ConflictError when the stream is at another revision.
 type deletion func(context.Context, string, eventstore.Revision) (eventstore.Position, error)
 
 // runDeletion runs a deletion to its end even when its client goes away. Otherwise its event could land after the

@@ -14,6 +14,15 @@
 //
 // Every error leaves as a refusal, with EventStoreDB's code and words (errors.go); wire.go translates events. What
 // EventStoreDB does is known from a recorded conversation with a real server, which the tests hold a node to.
+//
+// The words of EventStoreDB that this package uses:
+//
+//   - The metadata of a stream S is the last event of the stream "$$S". It limits which events of S are read: the last
+//     n ($maxCount), those of the last seconds ($maxAge), those from a revision on ($tb, truncate before).
+//   - A stream is deleted softly by metadata that hides all its events. The next append brings it back: the old events
+//     stay hidden, and a node writes metadata that says so.
+//   - A tombstone is an event that ends its stream for good.
+//   - A system stream is one whose name begins with "$".
 package node
 
 import (
@@ -61,15 +70,21 @@ type Log interface {
 
 // Options configure a node. The zero value is good.
 type Options struct {
-	Advertise   string           // host:port that gossip names; empty: the address at which the client reached the node
-	StopTimeout time.Duration    // for running calls when the node stops; 5 s when zero
-	Logger      *slog.Logger     // slog.Default when nil
-	Clock       func() time.Time // for $maxAge and the deadlines of batches; time.Now when nil
+	// Advertise is the host:port that gossip names. Empty means the address at which the client reached the node.
+	Advertise string
+	// StopTimeout is how long running calls may take when the node stops. 0 means 5 s.
+	StopTimeout time.Duration
+	// Logger gets the panics of calls. Nil means slog.Default.
+	Logger *slog.Logger
+	// Clock gives the time for $maxAge and for the deadlines of batches. Nil means time.Now.
+	Clock func() time.Time
 
-	Faults Faults // for tests of clients
+	// Faults are for tests of clients.
+	Faults Faults
 }
 
-// Node serves one log. It is safe for concurrent use and does not close the log.
+// Node serves one log. It is safe for concurrent use and does not close the log. A log is served by one node at a
+// time: the locks that keep appends and deletions apart are in the node's memory.
 type Node struct {
 	log         Log
 	options     Options
@@ -254,7 +269,7 @@ func (m gossipMember) advertisedEndpoint(ctx context.Context) (*gossip.EndPoint,
 }
 
 // Listen opens a TCP address or, for "unix:PATH", a Unix socket. It replaces a socket file that a dead process left
-// behind, but not one on which a process still listens.
+// behind, but not one on which a process still listens. The caller closes the listener, or passes it to Serve.
 func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	path, ok := strings.CutPrefix(addr, "unix:")

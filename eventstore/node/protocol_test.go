@@ -234,7 +234,7 @@ func atPosition(commit, prepare uint64) func(*api.ReadReq_Options) {
 	}
 }
 
-// collectResponses takes what a read gives.
+// collectResponses collects the responses of a read.
 func collectResponses(t *testing.T, conn *grpc.ClientConn, req *api.ReadReq) ([]*api.ReadResp, error) {
 	t.Helper()
 	call, err := api.NewStreamsClient(conn).Read(t.Context(), req)

@@ -17,12 +17,12 @@ type readStart struct {
 	offset             uint64
 }
 
-// query is a valid read request.
+// query is a valid read request: a read or a subscription, of one stream or of the whole log.
 type query struct {
 	stream         string // empty: the whole log
 	from           readStart
 	dir            eventstore.Direction
-	count          uint64
+	count          uint64 // events at most; 0 for a subscription, which has no end
 	isSubscription bool
 	filter         *filter
 	idsAsText      bool // event ids as text instead of two integers
@@ -47,6 +47,7 @@ func parseQuery(req *streams.ReadReq) (*query, error) {
 	return q, nil
 }
 
+// parseSource reads which stream is read, or that the whole log is, and where the read begins.
 func (q *query) parseSource(o *streams.ReadReq_Options) error {
 	switch source := o.GetStreamOption().(type) {
 	case *streams.ReadReq_Options_Stream:
@@ -192,7 +193,7 @@ func (f *filter) parseWindow(o *streams.ReadReq_Options_FilterOptions, isSubscri
 	return nil
 }
 
-// matches reports whether an event is asked for; a nil filter asks for every one.
+// matches reports whether the filter selects an event. A nil filter selects every event.
 func (f *filter) matches(e eventstore.RecordedEvent) bool {
 	if f == nil {
 		return true

@@ -87,10 +87,10 @@ func (s *streamsService) subscribe(ctx context.Context, q *query, out readRespon
 // revisionRange is a range of a stream's revisions, both ends included. It is empty where first > last.
 type revisionRange struct{ first, last eventstore.Revision }
 
-// readableRange is the range of a stream that its metadata lets read. $maxAge is found by binary search: times grow
-// with revisions.
+// readableRange is the range of a stream that its metadata lets read: from the first revision that $tb, $maxCount and
+// $maxAge all allow to the last one. $maxAge is found by binary search: times grow with revisions.
 func (n *Node) readableRange(ctx context.Context, stream string, s streamState) (revisionRange, error) {
-	v := revisionRange{0, s.last}
+	v := revisionRange{0, s.last} // first is raised by each limit below
 	if b := s.limits.TruncateBefore; b != nil {
 		v.first = max(v.first, eventstore.Revision(*b))
 	}
@@ -146,7 +146,8 @@ func (n *Node) readStream(ctx context.Context, q *query, out readResponder) erro
 }
 
 // readRange sends the events of a range from where the query begins, in its direction, up to its count. A read that
-// begins outside of the range finds nothing, except backward from beyond its end.
+// begins before the range, in its direction, begins at the first event of the range; one that begins behind it finds
+// nothing.
 func (n *Node) readRange(ctx context.Context, q *query, v revisionRange, out readResponder) error {
 	from := v.last
 	switch offset := eventstore.Revision(q.from.offset); {

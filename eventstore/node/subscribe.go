@@ -33,7 +33,9 @@ func (n *Node) subscribeToStream(ctx context.Context, q *query, out readResponde
 	return n.followStream(ctx, q.stream, next, hasCaughtUp, out)
 }
 
-// followStream sends the events of a stream from the revision next on, as they are appended, until ctx ends.
+// followStream sends the events of a stream from the revision next on, as they are appended, until ctx ends. Any
+// append to the log wakes it, so it looks at its stream then and often finds nothing new. Like EventStoreDB it sends
+// CaughtUp after the first events of a new stream, and after more than pageSize events at once.
 func (n *Node) followStream(ctx context.Context, stream string, next eventstore.Revision, hasCaughtUp bool, out readResponder) (err error) {
 	for seen := eventstore.Position(0); ; {
 		if seen, err = n.log.Wait(ctx, seen); err != nil {
@@ -108,7 +110,8 @@ type allSubscription struct {
 	sent            int                 // events sent in this scan
 }
 
-// subscribeToAll sends the matching events after a position, CaughtUp, and then the matching events to come.
+// subscribeToAll sends the matching events after a position, CaughtUp, and then the matching events to come. A filtered
+// subscription also gets the positions that it has scanned, since long stretches of the log may not match.
 func (n *Node) subscribeToAll(ctx context.Context, q *query, out readResponder) error {
 	end, err := n.endPosition(ctx)
 	if err != nil {

@@ -41,7 +41,7 @@ func encodeMetadata(metadata []byte, isJSON bool) []byte {
 	return metadata
 }
 
-// decodeMetadata is the inverse of encodeMetadata.
+// decodeMetadata is the inverse of encodeMetadata. The result shares the memory of its argument.
 func decodeMetadata(metadata []byte) (plain []byte, isJSON bool) {
 	if len(metadata) == 0 || metadata[0] > escapePrefix {
 		return metadata, true

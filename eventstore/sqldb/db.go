@@ -1,5 +1,5 @@
 // Package sqldb opens relational databases and keeps the generations of read models in them. The same statements run on
-// Postgres and on SQLite: dialect.go holds all that differs. What the tables are is schemas/table's to say.
+// Postgres and on SQLite: dialect.go holds all that differs. Package schemas/table describes the tables.
 //
 //	Registry ── Read ──────────────► serving Generation ──► DB.Query, Select      (queries)
 //	    │
@@ -7,8 +7,9 @@
 //	    │      OpenGeneration  ────► its DB ── RunInTx ──► Tx: Upsert rows and checkpoint
 //	    └───── PromoteGeneration ──► it serves from now on; Prune drops those before
 //
-// An instance that uses a generation holds a lease on it, so that Prune of another instance leaves it alone.
-// A DB alone, without a registry, is what the vault uses (Open, Create, RunInTx).
+// A generation is one filling of a read model's tables. A read model that is to be filled again gets a new generation
+// beside the one that serves. An instance that uses a generation holds a lease on it, so that Prune of another instance
+// leaves it alone. A DB alone, without a registry, is what the vault uses (Open, Create, RunInTx).
 package sqldb
 
 import (
@@ -23,7 +24,8 @@ import (
 )
 
 // DB is one database: a SQLite file or a Postgres schema. Statements are written with "?" for either. On SQLite one
-// transaction writes at a time and the others wait; reads never wait for writes. It is safe for concurrent use.
+// transaction writes at a time and the others wait; reads wait for writes only with Options.SingleFile. It is safe for
+// concurrent use.
 type DB struct {
 	name                string
 	schema              string
@@ -33,10 +35,16 @@ type DB struct {
 
 // Options say how a database is opened. The zero Options are those of a read model in a file.
 type Options struct {
-	Name       string // what errors call it
-	Schema     string // Postgres only: the schema of its tables, which Create makes when it is missing
-	Durable    bool   // what is committed survives a crash of the machine; else the last transactions may be lost, each as a whole
-	SingleFile bool   // SQLite only: the file alone holds all that is committed, so that it can be copied and restored; readers wait for writers
+	// Name stands in the texts of errors.
+	Name string
+	// Schema is the Postgres schema of the tables, which Create makes when it is missing. SQLite ignores it.
+	Schema string
+	// Durable means that what is committed survives a crash of the machine. Without it the last transactions may be lost,
+	// each as a whole.
+	Durable bool
+	// SingleFile means that the SQLite file alone holds all that is committed, so that it can be copied and restored.
+	// Readers wait for writers then. Postgres ignores it.
+	SingleFile bool
 }
 
 // Open opens a database at postgres://… or at the path of a SQLite file, which is made when it is missing. It makes one
@@ -64,7 +72,8 @@ func (db *DB) Close() error { return errors.Join(db.writePool.Close(), db.readPo
 // Leases are compared with it, as the clocks of instances differ.
 func (db *DB) Now() string { return db.dialect.nowExpr }
 
-// Create makes the tables that are not there yet. Instances that do so at once take turns.
+// Create makes the tables that are not there yet, and their indexes. It does not change a table that is there. Instances
+// that do so at once take turns.
 func (db *DB) Create(ctx context.Context, tables ...table.Def) error {
 	return db.RunInTx(ctx, func(tx *Tx) error {
 		if err := tx.Lock(ctx, "create"); err != nil {
@@ -115,7 +124,8 @@ func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, e
 	return result.RowsAffected()
 }
 
-// Query runs a statement that reads, on a connection that cannot write on SQLite.
+// Query runs a statement that reads, on a connection that cannot write on SQLite. The caller closes the rows. args may be
+// changed (see sanitizeArgs).
 func (db *DB) Query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
 	rows, err := db.readPool.QueryContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
 	return rows, db.wrapError(ctx, err)
@@ -126,8 +136,9 @@ func (db *DB) QueryRow(ctx context.Context, statement string, args ...any) *sql.
 	return db.readPool.QueryRowContext(ctx, db.dialect.rewritePlaceholders(statement), sanitizeArgs(args)...)
 }
 
-// RunInTx runs f in one transaction. It commits when f returns nil and rolls back otherwise. When f returned nil and
-// RunInTx fails the outcome is unknown: the database may have committed.
+// RunInTx runs f in one transaction. It commits when f returns nil; otherwise it rolls back and returns f's error
+// unchanged. When f returned nil and RunInTx fails the outcome is unknown: the database may have committed. f must not
+// write by the DB itself: on SQLite that would wait for this transaction for ever.
 func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) error {
 	sqlTx, err := db.writePool.BeginTx(ctx, nil)
 	if err != nil {
@@ -144,8 +155,8 @@ func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) error {
 func (db *DB) hasColumnArrays() bool { return db.dialect.columnArrays }
 func (tx *Tx) hasColumnArrays() bool { return tx.db.hasColumnArrays() }
 
-// wrapError adds the database's name to an error, and the error of ctx where that was the cause: a connection that is
-// not made in time says only that its own time is up.
+// wrapError adds the database's name to an error, and the error of ctx where that was the cause: the error of a
+// connection that was not made in time names the driver's own limit only.
 func (db *DB) wrapError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

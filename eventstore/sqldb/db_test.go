@@ -212,7 +212,7 @@ func TestDatabaseClockIsMicrosecondsOfNow(t *testing.T) {
 
 func TestAConnectionNotMadeInTimeReportsTheContextsError(t *testing.T) {
 	t.Parallel()
-	server := "postgres://x@" + overrun(t) + "/x?sslmode=disable"
+	server := "postgres://x@" + startFullServer(t) + "/x?sslmode=disable"
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
@@ -226,8 +226,9 @@ func TestAConnectionNotMadeInTimeReportsTheContextsError(t *testing.T) {
 	all.Wait()
 }
 
-// overrun starts a server whose queue of connections is full.
-func overrun(t *testing.T) string {
+// startFullServer starts a server whose queue of connections is full, so that connecting to it takes until the client
+// gives up.
+func startFullServer(t *testing.T) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -252,7 +253,7 @@ func overrun(t *testing.T) string {
 	}
 }
 
-// TestSumColumnsAddUpAndMaxColumnsOnlyRise: rows that Upsert writes over one another and rows that MergeRow merged are the same.
+// Rows that Upsert writes over one another in the database and rows that MergeRow merges in memory are the same.
 func TestSumColumnsAddUpAndMaxColumnsOnlyRise(t *testing.T) {
 	t.Parallel()
 	counted := things

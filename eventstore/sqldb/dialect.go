@@ -20,7 +20,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// dialect is all that differs between the two databases. Statements that know no dialect use what both have: "on
+// dialect is all that differs between the two databases. All other statements use what both have: "on
 // conflict", row values such as (a, b) > (?, ?), and times as 64-bit integers.
 type dialect struct {
 	numberedPlaceholders bool // placeholders are $1, $2… and not "?"
@@ -119,8 +119,8 @@ func isPostgresAddress(address string) bool {
 	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
 
-// maxIdleInTx ends a Postgres session that does nothing within a transaction. It would hold its locks against the
-// instance that takes over.
+// maxIdleInTx is how long a Postgres session may do nothing within a transaction before the server ends it. It would
+// hold its locks against the instance that takes over.
 const maxIdleInTx = 2 * time.Second
 
 // openPostgres makes two pools, as SQLite needs two: a slow read never takes the connection that a write waits for. It
@@ -180,6 +180,7 @@ func sqliteDSN(path, txLock string, pragmas []string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: query.Encode()}).String()
 }
 
+// limitConnections sets the size of a pool. Idle connections stay open, so that they are not made again for each call.
 func limitConnections(db *sql.DB, connections int) *sql.DB {
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)

@@ -49,7 +49,8 @@ func (g Generation) IsOf(m table.ReadModel) bool {
 // schemaName is the generation's schema on Postgres: register_v2_g2.
 func (g Generation) schemaName() string { return strings.ReplaceAll(g.Name, "-", "_") }
 
-// generationTable is the registry's table of generations. Its names in SQL are older than the word.
+// generationTable is the registry's table of generations. Its SQL names are frozen: "copy" is a generation, "made" is
+// Created and "served" is ServingSince.
 var generationTable = table.Table[Generation]{
 	Def: table.Def{Name: "copy", KeyColumns: 1, Columns: []table.Column{
 		{Name: "name", Type: table.Text}, {Name: "model", Type: table.Text}, {Name: "version", Type: table.Integer}, {Name: "generation", Type: table.Integer},
@@ -197,8 +198,8 @@ func (s *Registry) updateViews(ctx context.Context, tx *Tx, m table.ReadModel, g
 	return tx.createViews(ctx, m, g.schemaName()+".")
 }
 
-// Prune drops the generations that nobody holds a lease on and nobody will need: retired ones, and those of versions
-// older than the models'. It returns their names.
+// Prune drops the generations of models that nobody holds a lease on and nobody will need (see isOutdated). It returns
+// their names.
 func (s *Registry) Prune(ctx context.Context, models ...table.ReadModel) ([]string, error) {
 	var unused []Generation
 	err := s.updateRegistry(ctx, func(tx *Tx) error {
@@ -224,7 +225,8 @@ func (s *Registry) Prune(ctx context.Context, models ...table.ReadModel) ([]stri
 	return names, err
 }
 
-// isOutdated says whether nobody will need a generation. Those of later versions are a newer binary's.
+// isOutdated says whether nobody will need a generation: one of an older version, one that is retired, or one whose
+// making was broken off. Those of later versions are a newer binary's.
 func isOutdated(g Generation, models []table.ReadModel) bool {
 	for _, m := range models {
 		if g.Model == m.Name {

@@ -14,7 +14,7 @@ type openDatabase struct {
 }
 
 const (
-	// A lease outlives four renewals that fail.
+	// A lease outlives four renewals that fail. Its end is by the database's clock, the interval by this instance's.
 	leaseRenewInterval = 2 * time.Second
 	leaseDuration      = 10 * time.Second
 )
@@ -37,9 +37,9 @@ func (s *Registry) OpenGeneration(ctx context.Context, g Generation) (db *DB, re
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h, ok := s.openDatabases[g.Name]; ok { // another caller was faster
-		h.refCount++
-		return h.db, s.releaseFunc(g.Name), db.Close()
+	if opened, ok := s.openDatabases[g.Name]; ok { // another caller was faster
+		opened.refCount++
+		return opened.db, s.releaseFunc(g.Name), db.Close()
 	}
 	s.openDatabases[g.Name] = &openDatabase{db, 1}
 	return db, s.releaseFunc(g.Name), nil
@@ -66,19 +66,19 @@ func (s *Registry) isInUse(name string) bool {
 func (s *Registry) acquireOpenDatabase(name string) *DB {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h, ok := s.openDatabases[name]
+	opened, ok := s.openDatabases[name]
 	if !ok {
 		return nil
 	}
-	h.refCount++
-	return h.db
+	opened.refCount++
+	return opened.db
 }
 
 // releaseFunc gives one reference back, once. The last one closes the database and gives up the lease.
 func (s *Registry) releaseFunc(name string) func() {
 	return sync.OnceFunc(func() {
-		if h := s.releaseReference(name); h != nil {
-			h.db.Close() // nothing was written that was not committed
+		if last := s.releaseReference(name); last != nil {
+			last.db.Close() // nothing was written that was not committed
 			s.releaseLease(name)
 		}
 	})
@@ -88,13 +88,13 @@ func (s *Registry) releaseFunc(name string) func() {
 func (s *Registry) releaseReference(name string) *openDatabase {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.openDatabases[name]
-	h.refCount--
-	if h.refCount > 0 {
+	opened := s.openDatabases[name]
+	opened.refCount--
+	if opened.refCount > 0 {
 		return nil
 	}
 	delete(s.openDatabases, name)
-	return h
+	return opened
 }
 
 // acquireLease writes this instance's lease on a generation, unless that was dropped.

@@ -11,7 +11,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// servingCheckInterval is how long a generation is read before the registry is asked again which one serves.
+// servingCheckInterval is how long an instance reads a generation before it looks into the registry again for the one
+// that serves.
 const servingCheckInterval = 200 * time.Millisecond
 
 // servingCache is the generation of one model that this instance reads. It stays open while it is here.
@@ -59,6 +60,7 @@ func (s *Registry) ServingGeneration(ctx context.Context, m table.ReadModel) (Ge
 	return s.resolveServing(ctx, m, 0)
 }
 
+// readFromGeneration runs f on a generation and holds a reference to its database meanwhile.
 func (s *Registry) readFromGeneration(ctx context.Context, g Generation, f func(Generation, *DB) error) error {
 	if err := s.checkNotDiverged(g); err != nil {
 		return err
@@ -71,7 +73,8 @@ func (s *Registry) readFromGeneration(ctx context.Context, g Generation, f func(
 	return f(g, db)
 }
 
-// resolveServing is the generation that served at most maxAge ago.
+// resolveServing is the generation that serves, as the registry said at most maxAge ago. 0 asks the registry now. It
+// fails with ErrNotReady when none serves.
 func (s *Registry) resolveServing(ctx context.Context, m table.ReadModel, maxAge time.Duration) (Generation, error) {
 	r := s.servingCacheOf(m)
 	if err := r.checking.Acquire(ctx, 1); err != nil {
@@ -127,8 +130,8 @@ func (s *Registry) servingCacheOf(m table.ReadModel) *servingCache {
 }
 
 // LoadAccountStatus is the status of an account in a generation, with an empty Kind where there is no row.
-func LoadAccountStatus(ctx context.Context, a Querier, account string) (table.AccountStatus, error) {
-	rows, err := Select(ctx, a, table.AccountStatuses, "where account = ?", account)
+func LoadAccountStatus(ctx context.Context, q Querier, account string) (table.AccountStatus, error) {
+	rows, err := Select(ctx, q, table.AccountStatuses, "where account = ?", account)
 	if err != nil || len(rows) == 0 {
 		return table.AccountStatus{Account: account}, err
 	}
@@ -136,8 +139,8 @@ func LoadAccountStatus(ctx context.Context, a Querier, account string) (table.Ac
 }
 
 // CheckAccount is nil when the rows of an account may be shown, and a *table.StoppedError while they may not.
-func CheckAccount(ctx context.Context, a Querier, account string) error {
-	s, err := LoadAccountStatus(ctx, a, account)
+func CheckAccount(ctx context.Context, q Querier, account string) error {
+	s, err := LoadAccountStatus(ctx, q, account)
 	if err == nil && s.IsStopped() {
 		err = &table.StoppedError{AccountStatus: s}
 	}

@@ -55,8 +55,8 @@ func (s *Registry) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
-	for _, h := range s.openDatabases {
-		err = errors.Join(err, h.db.Close())
+	for _, opened := range s.openDatabases {
+		err = errors.Join(err, opened.db.Close())
 	}
 	if s.db != nil {
 		s.db.Exec(ctx, "delete from holder where instance = ?", s.InstanceID) // where this fails the leases expire
@@ -137,13 +137,13 @@ var ErrNotReady = errors.New("not ready yet")
 // answered from it.
 var ErrDiverged = errors.New("the read model holds what is not on the log")
 
-// divergences are what this instance knows of generations that hold what is not on the log.
+// divergences are the generations that hold what is not on the log, as this instance has found.
 type divergences struct {
 	diverged map[string]bool   // by name
 	counts   map[string]uint64 // by model, how often one was found to be
 }
 
-// SetDiverged notes whether a generation holds what is not on the log. Reads of one that does fail at once with
+// SetDiverged records whether a generation holds what is not on the log. Reads of one that does fail at once with
 // ErrDiverged, in this instance.
 func (s *Registry) SetDiverged(g Generation, isDiverged bool) {
 	s.mu.Lock()
@@ -160,7 +160,7 @@ func (s *Registry) SetDiverged(g Generation, isDiverged bool) {
 	}
 }
 
-// IsDiverged says what SetDiverged noted.
+// IsDiverged says what SetDiverged recorded last; false for a generation of which it recorded nothing.
 func (s *Registry) IsDiverged(g Generation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *Registry) CountDivergences(m table.ReadModel) uint64 {
 	return s.divergences.counts[m.Name]
 }
 
-// checkNotDiverged is ErrDiverged where SetDiverged noted so.
+// checkNotDiverged is ErrDiverged for a generation that was recorded as diverged.
 func (s *Registry) checkNotDiverged(g Generation) error {
 	if s.IsDiverged(g) {
 		return fmt.Errorf("%s: %w", g.Name, ErrDiverged)

@@ -114,7 +114,7 @@ func TestReadersSeeNoErrorWhileGenerationsAreReplaced(t *testing.T) {
 		}
 		for n := range 6 {
 			c := buildServing(t, writer, model(1), n+2)
-			until(t, "the new generation is read", func() bool {
+			waitUntil(t, "the new generation is read", func() bool {
 				now, err := reader.ServingGeneration(t.Context(), model(1))
 				return err == nil && now.Name == c.Name
 			})
@@ -130,7 +130,7 @@ func TestReadersSeeNoErrorWhileGenerationsAreReplaced(t *testing.T) {
 	})
 }
 
-func until(t *testing.T, what string, reached func() bool) {
+func waitUntil(t *testing.T, what string, reached func() bool) {
 	t.Helper()
 	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, what, reached)
 }

@@ -16,9 +16,10 @@ type Querier interface {
 	hasColumnArrays() bool
 }
 
-// Select reads whole rows. rest is what follows "from the table": where, order by, limit.
-func Select[R any](ctx context.Context, a Querier, t table.Table[R], rest string, args ...any) ([]R, error) {
-	rows, err := a.Query(ctx, "select "+columnList(t.Def)+" from "+t.Name+" "+rest, args...)
+// Select reads whole rows. rest is the part of the statement behind the table's name: where, order by, limit. It is SQL,
+// so values go into args and never into rest.
+func Select[R any](ctx context.Context, q Querier, t table.Table[R], rest string, args ...any) ([]R, error) {
+	rows, err := q.Query(ctx, "select "+columnList(t.Def)+" from "+t.Name+" "+rest, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -36,13 +37,13 @@ func Select[R any](ctx context.Context, a Querier, t table.Table[R], rest string
 
 // LoadByKeys reads the rows whose key, in one column, is among keys, in no particular order. Keys without a row are
 // left out.
-func LoadByKeys[R any](ctx context.Context, a Querier, t table.Table[R], keys []string) ([]R, error) {
+func LoadByKeys[R any](ctx context.Context, q Querier, t table.Table[R], keys []string) ([]R, error) {
 	column := t.Columns[0].Name
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	if a.hasColumnArrays() {
-		return Select(ctx, a, t, "where "+column+" = any(?)", keys)
+	if q.hasColumnArrays() {
+		return Select(ctx, q, t, "where "+column+" = any(?)", keys)
 	}
 	var found []R
 	for len(keys) > 0 { // a statement has only so many placeholders
@@ -51,7 +52,7 @@ func LoadByKeys[R any](ctx context.Context, a Querier, t table.Table[R], keys []
 		for i, k := range keys[:n] {
 			args[i] = k
 		}
-		rows, err := Select(ctx, a, t, "where "+column+" in (?"+strings.Repeat(", ?", n-1)+")", args...)
+		rows, err := Select(ctx, q, t, "where "+column+" in (?"+strings.Repeat(", ?", n-1)+")", args...)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +116,8 @@ func insertStatement(d table.Def, rows int) string {
 		row + strings.Repeat(", "+row, rows-1) + onConflictClause(d)
 }
 
-// upsertArrays passes each column as one array, so one short statement writes any number of rows.
+// upsertArrays passes each column as one array, so one short statement writes any number of rows. It needs a dialect with
+// columnArrays.
 func upsertArrays[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R) error {
 	columns := make([]any, len(t.Columns))
 	for i := range rows {
@@ -132,7 +134,8 @@ func upsertArrays[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R
 	return err
 }
 
-// appendColumn appends the value that field points to to a column's array, which is nil before the first row.
+// appendColumn appends the value that field points to to a column's array, which is nil before the first row. There is
+// one case for each table.ColumnType.
 func appendColumn(column, field any) any {
 	switch f := field.(type) {
 	case *string:

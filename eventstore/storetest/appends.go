@@ -24,6 +24,7 @@ func appendRules() []rule {
 	}
 }
 
+// returnsLastPlace appends batches of several sizes and compares each result with the last event of the stream.
 func returnsLastPlace(ctx context.Context, l *storeUnderTest) error {
 	stream, last := newCategory()+"-1", eventstore.Position(0)
 	next := eventstore.Revision(0)
@@ -50,6 +51,7 @@ func returnsLastPlace(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// followsLastEvent appends with NoStream, revisions and Any in turn. All must be accepted, and stand in that order.
 func followsLastEvent(ctx context.Context, l *storeUnderTest) error {
 	stream := newCategory() + "-1"
 	var all []eventstore.ProposedEvent
@@ -63,6 +65,7 @@ func followsLastEvent(ctx context.Context, l *storeUnderTest) error {
 	return l.checkStream(ctx, stream, all)
 }
 
+// namesCurrent appends with revisions before and behind the right one, to a stream without events and to one with two.
 func namesCurrent(ctx context.Context, l *storeUnderTest) error {
 	empty, two := newCategory()+"-1", newCategory()+"-2"
 	if _, err := l.appendEvents(ctx, two, 2); err != nil {
@@ -84,6 +87,7 @@ func namesCurrent(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// conflictAddsNothing makes conflicts and reads the stream again.
 func conflictAddsNothing(ctx context.Context, l *storeUnderTest) error {
 	stream := newCategory() + "-1"
 	held, err := l.appendEvents(ctx, stream, 2)
@@ -99,6 +103,8 @@ func conflictAddsNothing(ctx context.Context, l *storeUnderTest) error {
 	return l.checkStream(ctx, stream, held)
 }
 
+// comesBackAsSent uses names and bodies that a store may be tempted to normalize: accents, spaces, large numbers, and
+// metadata fields that EventStoreDB reserves.
 func comesBackAsSent(ctx context.Context, l *storeUnderTest) error {
 	stream := newCategory() + "-été 2026/σ-ü"
 	batch := newEvents(3)
@@ -112,6 +118,7 @@ func comesBackAsSent(ctx context.Context, l *storeUnderTest) error {
 	return l.checkStream(ctx, stream, batch)
 }
 
+// emptyComesBack appends nil and empty slices for data and metadata. Reads may return either.
 func emptyComesBack(ctx context.Context, l *storeUnderTest) error {
 	stream := newCategory() + "-1"
 	batch := newEvents(3)
@@ -124,6 +131,7 @@ func emptyComesBack(ctx context.Context, l *storeUnderTest) error {
 	return l.checkStream(ctx, stream, batch)
 }
 
+// carriesTime compares the times of events with the clock of the test.
 func carriesTime(ctx context.Context, l *storeUnderTest) error {
 	const skew = time.Minute // a server's clock is not ours
 	stream, before := newCategory()+"-1", time.Now().Add(-skew)
@@ -142,6 +150,8 @@ func carriesTime(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// readsOwnWrites reads the stream and the whole log right after each of 20 appends. A store whose reads lag behind its
+// appends fails here.
 func readsOwnWrites(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -179,7 +189,8 @@ func limitRules() []rule {
 	}
 }
 
-// eventsOfSize makes n events whose types, data and metadata hold size bytes together.
+// eventsOfSize makes n events whose types, data and metadata hold size bytes together, which is how MaxAppendBytes counts.
+// Each gets about the same share.
 func eventsOfSize(n, size int) []eventstore.ProposedEvent {
 	batch := newEvents(n)
 	left := size
@@ -191,13 +202,15 @@ func eventsOfSize(n, size int) []eventstore.ProposedEvent {
 	return batch
 }
 
-// jsonText is a JSON string of n bytes.
+// jsonText is a JSON string of n bytes, quotes included. n is at least 2.
 func jsonText(n int) []byte {
 	b := bytes.Repeat([]byte("x"), n)
 	b[0], b[n-1] = '"', '"'
 	return b
 }
 
+// acceptsMax appends exactly MaxAppendBytes in one, seven and a thousand events, and sends each append again: a repeat of the
+// largest append has to be recognised too.
 func acceptsMax(ctx context.Context, l *storeUnderTest) error {
 	for _, n := range []int{1, 7, 1000} {
 		stream := newCategory() + "-1"
@@ -216,6 +229,7 @@ func acceptsMax(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// refusesAboveMax appends one byte and much more than is allowed. The stream must stay empty.
 func refusesAboveMax(ctx context.Context, l *storeUnderTest) error {
 	for _, n := range []int{1, 7, 1000} {
 		stream := newCategory() + "-1"
@@ -232,6 +246,7 @@ func refusesAboveMax(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// keepsManyInOrder appends 2,000 events at once and reads them by stream and by log.
 func keepsManyInOrder(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -252,6 +267,7 @@ func keepsManyInOrder(ctx context.Context, l *storeUnderTest) error {
 	return checkEvents(read.events, c+"-1", batch)
 }
 
+// bigAppends follows a stream by a subscription while appends of MaxAppendBytes are made.
 func bigAppends(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {

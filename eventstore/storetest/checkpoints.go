@@ -25,6 +25,7 @@ func checkpointRules() []rule {
 	}
 }
 
+// zeroIsBeginning appends events and reads after the zero Checkpoint, which names no log.
 func zeroIsBeginning(ctx context.Context, l *storeUnderTest) error {
 	c := newCategory()
 	all, err := l.appendEvents(ctx, c+"-1", 3)
@@ -34,6 +35,7 @@ func zeroIsBeginning(ctx context.Context, l *storeUnderTest) error {
 	return l.checkDelivered(ctx, eventstore.Checkpoint{}, eventstore.Filter{c}, idsOf(all, proposedID))
 }
 
+// positionZero appends events and reads after a checkpoint that names the log and position 0.
 func positionZero(ctx context.Context, l *storeUnderTest) error {
 	id, err := l.Identity(ctx)
 	if err != nil {
@@ -48,37 +50,40 @@ func positionZero(ctx context.Context, l *storeUnderTest) error {
 }
 
 // checkDiverged fails unless both ways to read refuse the checkpoint before they yield anything.
-func (l *storeUnderTest) checkDiverged(ctx context.Context, what string, m eventstore.Checkpoint) error {
+func (l *storeUnderTest) checkDiverged(ctx context.Context, what string, checkpoint eventstore.Checkpoint) error {
 	for name, seq := range map[string]iter.Seq2[eventstore.Signal, error]{
-		"ReadAll": l.ReadAll(ctx, m, nil), "Subscribe": l.Subscribe(ctx, m, nil),
+		"ReadAll": l.ReadAll(ctx, checkpoint, nil), "Subscribe": l.Subscribe(ctx, checkpoint, nil),
 	} {
 		for s, err := range seq {
 			var d *eventstore.DivergedError
 			if !errors.As(err, &d) {
 				return fmt.Errorf("%s after %s: got %+v, %v, want it to have diverged", name, what, s, err)
 			}
-			if d.Checkpoint != m {
-				return fmt.Errorf("%s after %s: the error names checkpoint %+v, want %+v", name, what, d.Checkpoint, m)
+			if d.Checkpoint != checkpoint {
+				return fmt.Errorf("%s after %s: the error names checkpoint %+v, want %+v", name, what, d.Checkpoint, checkpoint)
 			}
 		}
 	}
 	return nil
 }
 
+// otherLog takes a checkpoint that is right and gives it the UUID of another log, at an event and at the beginning.
 func otherLog(ctx context.Context, l *storeUnderTest) error {
-	m, err := l.appendCheckpoint(ctx)
+	checkpoint, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
-	m.Log = uuid.New()
-	if err := l.checkDiverged(ctx, "a checkpoint of another log", m); err != nil {
+	checkpoint.Log = uuid.New()
+	if err := l.checkDiverged(ctx, "a checkpoint of another log", checkpoint); err != nil {
 		return err
 	}
-	return l.checkDiverged(ctx, "the beginning of another log", eventstore.Checkpoint{Log: m.Log})
+	return l.checkDiverged(ctx, "the beginning of another log", eventstore.Checkpoint{Log: checkpoint.Log})
 }
 
+// otherEvent takes a checkpoint that is right and gives it another event's id, and none. So a log that was restored and then
+// went on differently is noticed, even where an event begins at the same position.
 func otherEvent(ctx context.Context, l *storeUnderTest) error {
-	m, err := l.appendCheckpoint(ctx)
+	checkpoint, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,47 +91,52 @@ func otherEvent(ctx context.Context, l *storeUnderTest) error {
 		return err
 	}
 	for _, id := range []uuid.UUID{uuid.New(), uuid.Nil} {
-		m.Event = id
-		if err := l.checkDiverged(ctx, "a checkpoint with the id "+id.String(), m); err != nil {
+		checkpoint.Event = id
+		if err := l.checkDiverged(ctx, "a checkpoint with the id "+id.String(), checkpoint); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// beyondEnd tries positions some way and very far behind an event. So a log that was restored from an older copy is noticed
+// by a reader that was further.
 func beyondEnd(ctx context.Context, l *storeUnderTest) error {
-	m, err := l.appendCheckpoint(ctx)
+	checkpoint, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
 	for _, by := range []eventstore.Position{1 << 20, 1 << 40} {
-		m.Position += by
-		if err := l.checkDiverged(ctx, fmt.Sprintf("a checkpoint %d beyond an event", by), m); err != nil {
+		checkpoint.Position += by
+		if err := l.checkDiverged(ctx, fmt.Sprintf("a checkpoint %d beyond an event", by), checkpoint); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// betweenEvents tries the positions one before and one after the position of an event.
 func betweenEvents(ctx context.Context, l *storeUnderTest) error {
-	m, err := l.appendCheckpoint(ctx)
+	checkpoint, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
 	if _, err := l.appendCheckpoint(ctx); err != nil {
 		return err
 	}
-	m.Position--
-	if err := l.checkDiverged(ctx, "a checkpoint just before an event", m); err != nil {
+	checkpoint.Position--
+	if err := l.checkDiverged(ctx, "a checkpoint just before an event", checkpoint); err != nil {
 		return err
 	}
-	m.Position += 2
-	return l.checkDiverged(ctx, "a checkpoint just after an event", m)
+	checkpoint.Position += 2
+	return l.checkDiverged(ctx, "a checkpoint just after an event", checkpoint)
 }
 
 // maxCheckpointsBetween is how many signals between two events are tried. The appends of others may cause thousands.
 const maxCheckpointsBetween = 3
 
+// everyCheckpointResumes subscribes until CaughtUp and then resumes after the checkpoint of each signal: the rest must be
+// exactly the events that followed it.
 func everyCheckpointResumes(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {

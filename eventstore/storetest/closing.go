@@ -21,6 +21,7 @@ func closeRules() []rule {
 	}
 }
 
+// failsOnceClosed closes a store and makes each call but Identity once.
 func failsOnceClosed(ctx context.Context, l *storeUnderTest) error {
 	if _, err := l.appendCheckpoint(ctx); err != nil {
 		return err
@@ -48,6 +49,8 @@ func failsOnceClosed(ctx context.Context, l *storeUnderTest) error {
 }
 
 // closeAmongCalls closes the store while 40 callers are calling, ten of each kind.
+// closeAmongCalls closes a store while 40 goroutines call it, ten for each kind of call. All have to end soon, and with
+// ErrClosed; an append may also be ErrUnknown.
 func closeAmongCalls(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -78,7 +81,8 @@ func closeAmongCalls(ctx context.Context, l *storeUnderTest) error {
 	}
 }
 
-// callUntilClosed makes calls of kind i until one fails. The failure must be that the store was closed.
+// callUntilClosed makes calls of kind i until one fails. The failure must be that the store was closed. It signals running
+// once its first call has succeeded, or its subscription has caught up.
 func callUntilClosed(ctx context.Context, l *storeUnderTest, from eventstore.Checkpoint, i int, running chan<- struct{}) error {
 	stream := newCategory() + "-1"
 	for n := 0; ; n++ {
@@ -107,7 +111,7 @@ func callUntilClosed(ctx context.Context, l *storeUnderTest, from eventstore.Che
 	}
 }
 
-// subscribeToEnd subscribes until the subscription ends.
+// subscribeToEnd subscribes until the subscription ends, and returns its error. It signals running at the first CaughtUp.
 func (l *storeUnderTest) subscribeToEnd(ctx context.Context, from eventstore.Checkpoint, running chan<- struct{}) error {
 	isReported := false
 	for s, err := range l.Subscribe(ctx, from, eventstore.Filter{newCategory()}) {
@@ -122,6 +126,7 @@ func (l *storeUnderTest) subscribeToEnd(ctx context.Context, from eventstore.Che
 	return nil
 }
 
+// closeTwice closes a store ten times at once and then once more. No call may return an error.
 func closeTwice(ctx context.Context, l *storeUnderTest) error {
 	if _, err := l.appendCheckpoint(ctx); err != nil {
 		return err
@@ -132,6 +137,8 @@ func closeTwice(ctx context.Context, l *storeUnderTest) error {
 	return l.Close()
 }
 
+// holdsAfterReopen reads the same events before and after the log is reopened. Their order, positions, revisions and times
+// must be the same, and the log must still know which streams exist.
 func holdsAfterReopen(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -165,8 +172,9 @@ func holdsAfterReopen(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// sameAfterReopen resumes after a checkpoint that was taken before the log was reopened.
 func sameAfterReopen(ctx context.Context, l *storeUnderTest) error {
-	m, err := l.appendCheckpoint(ctx)
+	checkpoint, err := l.appendCheckpoint(ctx)
 	if err != nil {
 		return err
 	}
@@ -176,8 +184,8 @@ func sameAfterReopen(ctx context.Context, l *storeUnderTest) error {
 		return err
 	}
 	l = l.reopenedBy(l.reopen)
-	if id, err := l.Identity(ctx); err != nil || id != m.Log {
-		return fmt.Errorf("identity is %s (%v), was %s", id, err, m.Log)
+	if id, err := l.Identity(ctx); err != nil || id != checkpoint.Log {
+		return fmt.Errorf("identity is %s (%v), was %s", id, err, checkpoint.Log)
 	}
-	return l.checkDelivered(ctx, m, eventstore.Filter{c}, idsOf(all, proposedID))
+	return l.checkDelivered(ctx, checkpoint, eventstore.Filter{c}, idsOf(all, proposedID))
 }

@@ -24,6 +24,8 @@ func contentionRules() []rule {
 	}
 }
 
+// oneWinner has 200 writers append with the same expected revision, three times. All but one must get a conflict that names
+// the revision that the winner made.
 func oneWinner(ctx context.Context, l *storeUnderTest) error {
 	stream := newCategory() + "-1"
 	for expected := eventstore.NoStream; expected < 2; expected++ {
@@ -46,6 +48,8 @@ func oneWinner(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// allWinOnce has writers retry with the revision that each conflict names, until all have appended. Each event must stand
+// where its append says.
 func allWinOnce(ctx context.Context, l *storeUnderTest) error {
 	const writers = 60 // which makes some 1,800 conflicts
 	stream := newCategory() + "-1"
@@ -106,6 +110,7 @@ func checkAdded(got []eventstore.RecordedEvent, batches [][]eventstore.ProposedE
 	return nil
 }
 
+// anyAllAdded has 200 writers append batches of one to three events with Any. The stream must hold each batch whole.
 func anyAllAdded(ctx context.Context, l *storeUnderTest) error {
 	const writers = 200
 	stream := newCategory() + "-1"
@@ -126,6 +131,8 @@ func anyAllAdded(ctx context.Context, l *storeUnderTest) error {
 	return checkAdded(got, batches, places)
 }
 
+// contiguous has 16 writers append batches of five to streams of their own, and reads the whole log without a filter: no
+// event of another stream may stand inside a batch.
 func contiguous(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -150,7 +157,8 @@ func contiguous(ctx context.Context, l *storeUnderTest) error {
 	return checkBatchesOfFive(read.events, c)
 }
 
-// checkBatchesOfFive fails unless the category's events stand in runs of five of one stream.
+// checkBatchesOfFive fails unless the category's events stand in runs of five of one stream, with revisions that follow each
+// other. all are the events of the whole log, in order.
 func checkBatchesOfFive(all []eventstore.RecordedEvent, category string) error {
 	of := eventstore.Filter{category}
 	for i := 0; i < len(all); i++ {
@@ -167,6 +175,8 @@ func checkBatchesOfFive(all []eventstore.RecordedEvent, category string) error {
 	return nil
 }
 
+// allOrNothing reads a stream again and again while batches of 50 are appended to it. Every read must end between two
+// batches.
 func allOrNothing(ctx context.Context, l *storeUnderTest) error {
 	stream := newCategory() + "-1"
 	done := make(chan error, 1)
@@ -196,6 +206,7 @@ func allOrNothing(ctx context.Context, l *storeUnderTest) error {
 	}
 }
 
+// positionsGrow has 50 writers append to one stream and compares the positions of neighbouring revisions.
 func positionsGrow(ctx context.Context, l *storeUnderTest) error {
 	stream := newCategory() + "-1"
 	err := runParallel(50, func(int) error {

@@ -20,8 +20,8 @@ import (
 // cancelLimit is how long a call may take to notice the end of its context on a machine that is busy with other tests.
 func cancelLimit() time.Duration { return deadlinetest.Scale(2 * time.Second) }
 
-// contextRules are about calls whose context ends: they return promptly, say the truth about appends, and leave nothing
-// running.
+// contextRules are about calls whose context ends: they return promptly, call an append unknown that may have been made, and
+// leave nothing running.
 func contextRules() []rule {
 	return []rule{
 		{name: "a call whose context is over ends with the context's error", check: overAlready},
@@ -32,6 +32,7 @@ func contextRules() []rule {
 	}
 }
 
+// overAlready makes each call with a context that was cancelled before. The append may or may not have been made.
 func overAlready(ctx context.Context, l *storeUnderTest) error {
 	stream := newCategory() + "-1"
 	held, err := l.appendEvents(ctx, stream, 3)
@@ -63,6 +64,8 @@ func overAlready(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// cutShort has eight writers append to streams of their own with contexts that end at random moments, and repeat each append
+// until its outcome is known. Every batch must be there once.
 func cutShort(ctx context.Context, l *storeUnderTest) error {
 	return runParallel(8, func(i int) error {
 		stream := newCategory() + "-1"
@@ -83,6 +86,7 @@ func cutShort(ctx context.Context, l *storeUnderTest) error {
 }
 
 // appendCutShort appends a batch with a context that ends at a random moment, then the same batch until the outcome is known.
+// The first three contexts end within 2 ms, about as long as an append takes; later ones leave it enough time.
 func (l *storeUnderTest) appendCutShort(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.ProposedEvent) error {
 	for try := 0; ; try++ {
 		limit := time.Duration(rand.IntN(2000)) * time.Microsecond
@@ -121,6 +125,8 @@ func checkEndsPromptly(ctx context.Context, read func(context.Context) iter.Seq2
 	return checkErrorIs("sequence whose context was cancelled", last, context.Canceled)
 }
 
+// readCutShort cancels a read at its first event, of the log and of the stream. Eight appends of MaxAppendBytes are behind
+// that event, more than a store reads ahead.
 func readCutShort(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -154,6 +160,7 @@ func asSignals(seq iter.Seq2[eventstore.RecordedEvent, error]) iter.Seq2[eventst
 	}
 }
 
+// waitCutShort cancels a subscription at its CaughtUp, when it waits for new events.
 func waitCutShort(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -164,6 +171,8 @@ func waitCutShort(ctx context.Context, l *storeUnderTest) error {
 	}, func(s eventstore.Signal) bool { return s.Kind == eventstore.CaughtUp })
 }
 
+// leavesNoGoroutine runs the checks of other rules that stop calls early or cut them short, and looks at the goroutines that
+// are left.
 func leavesNoGoroutine(ctx context.Context, l *storeUnderTest) error {
 	if err := pastThenLive(ctx, l); err != nil { // goroutines that the store starts once exist from now on
 		return err

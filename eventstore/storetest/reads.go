@@ -25,6 +25,7 @@ func logRules() []rule {
 	}
 }
 
+// oneIdentity asks 20 times at once. On a new log that may be the moment at which the identity is made.
 func oneIdentity(ctx context.Context, l *storeUnderTest) error {
 	ids := make([]uuid.UUID, 20)
 	err := runParallel(len(ids), func(i int) (err error) {
@@ -42,6 +43,7 @@ func oneIdentity(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// healthy asks for the health right after an append.
 func healthy(ctx context.Context, l *storeUnderTest) error {
 	if _, err := l.appendCheckpoint(ctx); err != nil {
 		return err
@@ -49,7 +51,8 @@ func healthy(ctx context.Context, l *storeUnderTest) error {
 	return l.Health()
 }
 
-// appendMixed appends to streams of three categories in turn. It returns the events of each category in order.
+// appendMixed appends to streams of three new categories in turn, four streams in each. It returns the categories, and the
+// events of each in order.
 func (l *storeUnderTest) appendMixed(ctx context.Context, rounds int) (eventstore.Filter, map[string][]eventstore.ProposedEvent, error) {
 	cats := eventstore.Filter{newCategory(), newCategory(), newCategory()}
 	sent := map[string][]eventstore.ProposedEvent{}
@@ -65,6 +68,7 @@ func (l *storeUnderTest) appendMixed(ctx context.Context, rounds int) (eventstor
 	return cats, sent, nil
 }
 
+// idsOf returns the ids of events, in order.
 func idsOf[T any](all []T, id func(T) uuid.UUID) []uuid.UUID {
 	list := make([]uuid.UUID, len(all))
 	for i := range all {
@@ -89,6 +93,7 @@ func checkOrder(what string, got, want []uuid.UUID) error {
 	return nil
 }
 
+// readsInOrder writes to three categories in turn and reads each by a filter.
 func readsInOrder(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -110,6 +115,7 @@ func readsInOrder(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// samePositions reads events by the log and each of them by its stream, and compares position, id and time.
 func samePositions(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -136,6 +142,7 @@ func samePositions(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// resumesAnywhere resumes a read after the checkpoint of each of its signals. The rest must be what followed.
 func resumesAnywhere(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -165,6 +172,8 @@ func resumesAnywhere(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// caughtUpAtEnd appends a wanted and then an unwanted event and reads, 20 times. Each read must reach the unwanted one, so
+// that the next does not read it again.
 func caughtUpAtEnd(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -192,6 +201,8 @@ func caughtUpAtEnd(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// appearsInOrder reads the log step by step while eight writers append. Together the steps must be what one read yields
+// afterwards: no event may appear before the place where a reader has already been.
 func appearsInOrder(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -224,6 +235,7 @@ func appearsInOrder(ctx context.Context, l *storeUnderTest) error {
 	return checkOrder("log read step by step", stepwise, idsOf(whole.events, recordedID))
 }
 
+// stopsReadingAnywhere breaks off reads after several numbers of signals. The last one is CaughtUp.
 func stopsReadingAnywhere(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -313,30 +325,35 @@ func (l *storeUnderTest) checkFilter(ctx context.Context, f eventstore.Filter, s
 	return l.checkDelivered(ctx, from, f, want)
 }
 
+// wholeCategories writes to streams whose names begin with, end with or resemble the category.
 func wholeCategories(ctx context.Context, l *storeUnderTest) error {
 	c := newCategory()
 	streams := []string{c + "s-1", c + "-1", c[:len(c)-1] + "-1", "x" + c + "-1", strings.ToUpper(c) + "-1", c + "_-1", c + ".a-1", c + "-2"}
 	return l.checkFilter(ctx, eventstore.Filter{c}, streams, c+"-1", c+"-2")
 }
 
+// bareAndDashed writes to the stream named like the category and to streams with further dashes, which all belong to it.
 func bareAndDashed(ctx context.Context, l *storeUnderTest) error {
 	c := newCategory()
 	streams := []string{c, c + "s", c + "-a-b", c + "-", c + "--", c + "-1-" + c + "s-2", "x-" + c + "-1"}
 	return l.checkFilter(ctx, eventstore.Filter{c}, streams, c, c+"-a-b", c+"-", c+"--", c+"-1-"+c+"s-2")
 }
 
+// noPatterns filters by categories that are valid regular expressions. Each must match only itself.
 func noPatterns(ctx context.Context, l *storeUnderTest) error {
 	c := newCategory()
 	streams := []string{c + "a-1", c + ".-1", c + ".*-1", c + "|x-1", c + `\w-1`, "x-1" + c}
 	return l.checkFilter(ctx, eventstore.Filter{c + ".", c + "|x", c + `\w`}, streams, c+".-1", c+"|x-1", c+`\w-1`)
 }
 
+// severalCategories filters by three categories, one of which has no stream.
 func severalCategories(ctx context.Context, l *storeUnderTest) error {
 	a, b, other := newCategory(), newCategory(), newCategory()
 	streams := []string{b + "-1", other + "-1", a + "-1", a + "-2", other + "-2", b + "-2"}
 	return l.checkFilter(ctx, eventstore.Filter{a, newCategory(), b}, streams, b+"-1", a+"-1", a+"-2", b+"-2")
 }
 
+// everyStream reads with an empty filter and looks for its own events among those of others.
 func everyStream(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -363,6 +380,7 @@ func everyStream(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// nothingMatches reads with a category that has no stream.
 func nothingMatches(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {

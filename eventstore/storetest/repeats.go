@@ -54,7 +54,8 @@ func forEachExpectation(ctx context.Context, l *storeUnderTest, try func(stream 
 	return nil
 }
 
-// checkRepeat sends an append again and fails unless it returns what the first call did.
+// checkRepeat sends an append again and fails unless it returns what the first call did. Whether it added anything the
+// caller checks afterwards, by checkStream.
 func (l *storeUnderTest) checkRepeat(ctx context.Context, stream string, expected eventstore.Revision, batch []eventstore.ProposedEvent, first eventstore.AppendResult) error {
 	second, err := l.Append(ctx, stream, expected, batch)
 	if err != nil {
@@ -66,6 +67,7 @@ func (l *storeUnderTest) checkRepeat(ctx context.Context, stream string, expecte
 	return nil
 }
 
+// repeatAddsNothing sends each append three more times, before anything else is appended.
 func repeatAddsNothing(ctx context.Context, l *storeUnderTest) error {
 	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
 		for _, n := range []int{1, 5} {
@@ -88,6 +90,8 @@ func repeatAddsNothing(ctx context.Context, l *storeUnderTest) error {
 	})
 }
 
+// repeatLater sends an append again after ten others to its stream. With a revision that revision is no longer the current
+// one.
 func repeatLater(ctx context.Context, l *storeUnderTest) error {
 	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
 		batch := newEvents(3)
@@ -110,6 +114,7 @@ func repeatLater(ctx context.Context, l *storeUnderTest) error {
 	})
 }
 
+// repeatAmongMany sends an append with Any again after 1,000 appends to other streams.
 func repeatAmongMany(ctx context.Context, l *storeUnderTest) error {
 	c := newCategory()
 	batch := newEvents(2)
@@ -134,6 +139,8 @@ func repeatAmongMany(ctx context.Context, l *storeUnderTest) error {
 	return l.checkStream(ctx, c+"-1", batch)
 }
 
+// conflictAgain sends an append with a wrong revision three times. A refused append must not be remembered: with the right
+// revision its ids are new.
 func conflictAgain(ctx context.Context, l *storeUnderTest) error {
 	stream := newCategory() + "-1"
 	held, err := l.appendEvents(ctx, stream, 2)
@@ -153,6 +160,8 @@ func conflictAgain(ctx context.Context, l *storeUnderTest) error {
 	return l.checkStream(ctx, stream, append(held, refused...))
 }
 
+// laterDiffers sends appends that begin with the ids of an earlier one and go on with others. A log that compares the first
+// id alone would call them repeats and lose the new events.
 func laterDiffers(ctx context.Context, l *storeUnderTest) error {
 	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
 		batch := newEvents(3)
@@ -171,6 +180,7 @@ func laterDiffers(ctx context.Context, l *storeUnderTest) error {
 	})
 }
 
+// mismatchAddsNothing sends known ids in other orders and among new ones.
 func mismatchAddsNothing(ctx context.Context, l *storeUnderTest) error {
 	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
 		batch := newEvents(2)
@@ -200,6 +210,7 @@ func mismatchAddsNothing(ctx context.Context, l *storeUnderTest) error {
 	})
 }
 
+// partOfAnother sends the first two events of an append of three.
 func partOfAnother(ctx context.Context, l *storeUnderTest) error {
 	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
 		batch := newEvents(3)
@@ -214,6 +225,7 @@ func partOfAnother(ctx context.Context, l *storeUnderTest) error {
 	})
 }
 
+// otherStream sends an append again, to another stream. An id names one event of the whole log.
 func otherStream(ctx context.Context, l *storeUnderTest) error {
 	c := newCategory()
 	batch := newEvents(2)
@@ -232,6 +244,7 @@ func otherStream(ctx context.Context, l *storeUnderTest) error {
 	return l.checkStream(ctx, c+"-1", batch)
 }
 
+// idTwice appends a batch that holds one id twice, and sends it again.
 func idTwice(ctx context.Context, l *storeUnderTest) error {
 	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
 		batch := newEvents(3)
@@ -258,6 +271,7 @@ func (l *storeUnderTest) appendUntilKnown(ctx context.Context, stream string, ex
 	}
 }
 
+// repeatAtOnce has 30 goroutines send the same append, as a client does that gives up waiting and retries.
 func repeatAtOnce(ctx context.Context, l *storeUnderTest) error {
 	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {
 		batch := newEvents(2)

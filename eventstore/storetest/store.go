@@ -26,7 +26,7 @@ func newCategory() string {
 	return fmt.Sprintf("t%x", id[:8])
 }
 
-// newEvents makes n events with new ids.
+// newEvents makes n events with new ids. Their data differ, so that events that were exchanged are noticed.
 func newEvents(n int) []eventstore.ProposedEvent {
 	batch := make([]eventstore.ProposedEvent, n)
 	for i := range batch {
@@ -40,7 +40,7 @@ func newEvents(n int) []eventstore.ProposedEvent {
 	return batch
 }
 
-// appendEvents appends n single events, in batches of 100, and returns them.
+// appendEvents appends n events to a stream that does not exist yet, in batches of 100, and returns them.
 func (l *storeUnderTest) appendEvents(ctx context.Context, stream string, n int) ([]eventstore.ProposedEvent, error) {
 	all := newEvents(n)
 	for i := 0; i < n; i += 100 {
@@ -51,7 +51,8 @@ func (l *storeUnderTest) appendEvents(ctx context.Context, stream string, n int)
 	return all, nil
 }
 
-// appendCheckpoint appends an event and returns its checkpoint.
+// appendCheckpoint appends an event to a stream of its own and returns its checkpoint. All that a rule appends afterwards is
+// behind it.
 func (l *storeUnderTest) appendCheckpoint(ctx context.Context) (eventstore.Checkpoint, error) {
 	id, err := l.Identity(ctx)
 	if err != nil {
@@ -62,7 +63,7 @@ func (l *storeUnderTest) appendCheckpoint(ctx context.Context) (eventstore.Check
 	return eventstore.Checkpoint{Log: id, Position: c.Position, Event: batch[0].ID}, err
 }
 
-// reopenedBy is the log after it was reopened.
+// reopenedBy reopens the log, by one of the two ways of Options. The old store is closed and must not be used any more.
 func (l *storeUnderTest) reopenedBy(reopen func(eventstore.Store) eventstore.Store) *storeUnderTest {
 	return &storeUnderTest{Store: reopen(l.Store), reopen: l.reopen, reopenWithoutIDs: l.reopenWithoutIDs}
 }
@@ -81,6 +82,7 @@ func (l *storeUnderTest) checkStream(ctx context.Context, stream string, want []
 	return checkEvents(got, stream, want)
 }
 
+// checkEvents fails unless got is exactly the events of want, in that order from revision 0 of the stream.
 func checkEvents(got []eventstore.RecordedEvent, stream string, want []eventstore.ProposedEvent) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%s holds %d events, want %d", stream, len(got), len(want))
@@ -93,6 +95,7 @@ func checkEvents(got []eventstore.RecordedEvent, stream string, want []eventstor
 	return nil
 }
 
+// checkEvent fails unless got is the event want at that revision of the stream, with the same bytes and a time in UTC.
 func checkEvent(got eventstore.RecordedEvent, stream string, at eventstore.Revision, want eventstore.ProposedEvent) error {
 	switch {
 	case got.Stream != stream || got.Revision != at:
@@ -130,7 +133,8 @@ func checkErrorIs(what string, err, target error) error {
 	return fmt.Errorf("%s: got error %v, want %v", what, err, target)
 }
 
-// checkConflict fails unless err is the *ConflictError of a stream at revision current.
+// checkConflict fails unless err is a *ConflictError with exactly this stream, expectation and current revision. A command
+// handler retries with the revision that it names.
 func checkConflict(what string, err error, stream string, expected, current eventstore.Revision) error {
 	var c *eventstore.ConflictError
 	if !errors.As(err, &c) {
@@ -150,12 +154,13 @@ func checkConflict(what string, err error, stream string, expected, current even
 type readSignals struct {
 	logID    uuid.UUID
 	filter   eventstore.Filter
-	last     eventstore.Checkpoint
+	last     eventstore.Checkpoint // of the last signal, or where the read began
 	events   []eventstore.RecordedEvent
 	signals  []eventstore.Signal
-	caughtUp int
+	caughtUp int // how many CaughtUp there were
 }
 
+// addSignal adds a signal. It fails when the signal names another log, goes back, or is of an unknown kind.
 func (r *readSignals) addSignal(s eventstore.Signal) error {
 	switch {
 	case s.Checkpoint.Log != r.logID:
@@ -179,6 +184,8 @@ func (r *readSignals) addSignal(s eventstore.Signal) error {
 	return nil
 }
 
+// addEvent adds an event. It fails unless the event comes after the last signal, matches the filter, and has the signal's
+// checkpoint.
 func (r *readSignals) addEvent(s eventstore.Signal) error {
 	e := s.Event
 	switch {
@@ -218,13 +225,14 @@ func (l *storeUnderTest) readLog(ctx context.Context, after eventstore.Checkpoin
 	return r, nil
 }
 
-// subscription is a Subscribe that is read one signal at a time.
+// subscription is a Subscribe that is read one signal at a time. stop ends it and must be called.
 type subscription struct {
 	readSignals
 	next func() (eventstore.Signal, error, bool)
 	stop func()
 }
 
+// subscribe starts a subscription. It begins to run when the first signal is read.
 func (l *storeUnderTest) subscribe(ctx context.Context, after eventstore.Checkpoint, f eventstore.Filter) (*subscription, error) {
 	id, err := l.Identity(ctx)
 	if err != nil {
@@ -235,7 +243,7 @@ func (l *storeUnderTest) subscribe(ctx context.Context, after eventstore.Checkpo
 	return s, nil
 }
 
-// readUntil reads on to the first signal for which enough is true.
+// readUntil reads on to the first signal for which enough is true. It waits as long as the rule's context allows.
 func (s *subscription) readUntil(enough func(eventstore.Signal) bool) error {
 	for {
 		signal, err, ok := s.next()

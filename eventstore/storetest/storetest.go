@@ -4,6 +4,10 @@
 //
 // Run opens a store, wraps it in a storeUnderTest and passes that to the check of every rule. The rules stand in one file for
 // each part of the contract: appends, repeats, contention, streams, reads, checkpoints, subscriptions, contexts, closing.
+//
+// Most checks have the same shape. They remember the place where they begin by the checkpoint of an event of their own
+// (appendCheckpoint), append to streams of a category that nobody else knows (newCategory), and read after that checkpoint
+// with a filter of that category. So rules run side by side on one log.
 package storetest
 
 import (
@@ -19,7 +23,8 @@ import (
 
 // Options says what can be done with an implementation beyond the calls of a Store.
 type Options struct {
-	// Reopen closes s and opens another Store on the same log. Without it the rules that need a reopened log are skipped.
+	// Reopen closes s and opens another Store on the same log, which is freed when t ends. Without it the rules that need a
+	// reopened log are skipped.
 	Reopen func(t *testing.T, s eventstore.Store) eventstore.Store
 
 	// ReopenWithoutIDs is Reopen after which the log has also forgotten the ids of its appends, as may happen with a server's
@@ -36,9 +41,12 @@ type Options struct {
 
 // rule is one sentence of the contract and how to check it.
 type rule struct {
-	name  string
+	name string
+	// check returns how the store breaks the rule, or nil. Its context ends after Options.RuleTimeout, which then is how a
+	// store fails that never yields what check waits for.
 	check func(ctx context.Context, l *storeUnderTest) error
 
+	// What a rule needs besides the shared store:
 	needsOwnStore         bool // it closes the store, or reads too much of a log that others write to
 	needsAllIDs           bool // see Options.ComparesFirstIDOnly
 	needsReopen           bool // see Options.Reopen
@@ -71,6 +79,7 @@ func Run(t *testing.T, open func(t *testing.T) eventstore.Store, o Options) {
 	}
 }
 
+// runRule checks one rule on the shared store, or on a store of its own where it needs one, and reports how it is broken.
 func runRule(t *testing.T, r rule, store eventstore.Store, open func(t *testing.T) eventstore.Store, o Options) {
 	t.Helper()
 	if r.needsOwnStore || r.needsReopen || r.needsReopenWithoutIDs {
@@ -88,6 +97,7 @@ func runRule(t *testing.T, r rule, store eventstore.Store, open func(t *testing.
 	}
 }
 
+// allRules are the rules of all files of this package.
 func allRules() []rule {
 	var all []rule
 	for _, group := range [][]rule{appendRules(), repeatRules(), forgottenIDRules(), limitRules(), contentionRules(), streamRules(), logRules(), filterRules(), checkpointRules(), subscriptionRules(), subscriberRules(), contextRules(), closeRules()} {

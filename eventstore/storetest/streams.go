@@ -21,6 +21,7 @@ func streamRules() []rule {
 	}
 }
 
+// unknownYieldsNothing reads a stream that was never written. That is no error: a fold of no events is a new aggregate.
 func unknownYieldsNothing(ctx context.Context, l *storeUnderTest) error {
 	for _, dir := range []eventstore.Direction{eventstore.Forward, eventstore.Backward} {
 		for _, from := range []eventstore.Revision{0, 5, eventstore.End} {
@@ -53,6 +54,7 @@ func (l *storeUnderTest) checkReadFrom(ctx context.Context, stream string, from 
 	return nil
 }
 
+// readsForward reads a stream of five events from every revision, and from two behind its end.
 func readsForward(ctx context.Context, l *storeUnderTest) error {
 	stream := newCategory() + "-1"
 	all, err := l.appendEvents(ctx, stream, 5)
@@ -67,6 +69,7 @@ func readsForward(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// readsBackward reads a stream of four events backward from every revision and from End.
 func readsBackward(ctx context.Context, l *storeUnderTest) error {
 	stream := newCategory() + "-1"
 	all, err := l.appendEvents(ctx, stream, 4)
@@ -81,6 +84,8 @@ func readsBackward(ctx context.Context, l *storeUnderTest) error {
 	return l.checkReadFrom(ctx, stream, eventstore.End, eventstore.Backward, all, []int{3, 2, 1, 0})
 }
 
+// readsLongStream reads 3,000 events from the beginning, from the middle and backward. A store that reads in pages must not
+// lose or repeat an event where one page follows another.
 func readsLongStream(ctx context.Context, l *storeUnderTest) error {
 	const n = 3000
 	stream := newCategory() + "-1"
@@ -102,6 +107,8 @@ func readsLongStream(ctx context.Context, l *storeUnderTest) error {
 	return l.checkReadFrom(ctx, stream, eventstore.End, eventstore.Backward, all, up)
 }
 
+// namesAlike writes to streams whose names are prefixes of each other or differ in case only, a different number of events
+// to each.
 func namesAlike(ctx context.Context, l *storeUnderTest) error {
 	c := newCategory()
 	held := map[string][]eventstore.ProposedEvent{}
@@ -120,6 +127,8 @@ func namesAlike(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
+// stopsAnywhere breaks off reads after several numbers of events, and then reads the whole stream. A read that was broken
+// off must not disturb the next one.
 func stopsAnywhere(ctx context.Context, l *storeUnderTest) error {
 	stream := newCategory() + "-1"
 	all, err := l.appendEvents(ctx, stream, 300)
@@ -146,6 +155,7 @@ func stopsAnywhere(ctx context.Context, l *storeUnderTest) error {
 	return l.checkStream(ctx, stream, all)
 }
 
+// readWhileWriting reads five streams again and again while they grow. A read may never return less than the one before.
 func readWhileWriting(ctx context.Context, l *storeUnderTest) error {
 	c := newCategory()
 	return runParallel(10, func(i int) error {

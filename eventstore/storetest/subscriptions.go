@@ -21,6 +21,7 @@ func subscriptionRules() []rule {
 	}
 }
 
+// pastThenLive appends before the subscription and after its CaughtUp, and waits for each batch.
 func pastThenLive(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -55,6 +56,8 @@ func pastThenLive(ctx context.Context, l *storeUnderTest) error {
 	return checkEvents(s.events, c+"-1", all)
 }
 
+// notTooEarly subscribes to 2,000 events that are there already. All must come before CaughtUp: a projection that has seen it
+// may serve.
 func notTooEarly(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -78,6 +81,8 @@ func notTooEarly(ctx context.Context, l *storeUnderTest) error {
 	})
 }
 
+// noGapWhileWriting starts six subscriptions while eight writers append, so that the change from past to new events falls
+// among appends. A read of the log afterwards says what each should have yielded.
 func noGapWhileWriting(ctx context.Context, l *storeUnderTest) error {
 	const writers, each = 8, 100
 	from, err := l.appendCheckpoint(ctx)
@@ -119,6 +124,7 @@ func (l *storeUnderTest) checkAgainstRead(ctx context.Context, from eventstore.C
 	return checkOrder("subscription", idsOf(s.events, recordedID), idsOf(read.events, recordedID))
 }
 
+// resumesSubscription reads one signal, resumes after it and reads two, and so on, while a writer appends.
 func resumesSubscription(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -151,6 +157,8 @@ func resumesSubscription(ctx context.Context, l *storeUnderTest) error {
 	return l.checkAgainstRead(ctx, from, whole)
 }
 
+// checkpointsGoOn appends unwanted events until a subscription has yielded three CheckpointReached. Without them a reader of
+// a rare category would begin far back after each restart.
 func checkpointsGoOn(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -174,6 +182,7 @@ func checkpointsGoOn(ctx context.Context, l *storeUnderTest) error {
 	return errors.Join(err, <-writing)
 }
 
+// checkThreeCheckpoints waits for three CheckpointReached, each later than the one before, and reads the log after each.
 func (l *storeUnderTest) checkThreeCheckpoints(ctx context.Context, from eventstore.Checkpoint) error {
 	f := eventstore.Filter{newCategory()}
 	s, err := l.subscribe(ctx, from, f)
@@ -196,6 +205,7 @@ func (l *storeUnderTest) checkThreeCheckpoints(ctx context.Context, from eventst
 	return nil
 }
 
+// fromTheEnd subscribes after the last event and then appends to the same category.
 func fromTheEnd(ctx context.Context, l *storeUnderTest) error {
 	c := newCategory()
 	if _, err := l.appendEvents(ctx, c+"-1", 10); err != nil {
@@ -233,6 +243,7 @@ func subscriberRules() []rule {
 	}
 }
 
+// manySubscribers has 50 subscriptions with two different filters follow one writer.
 func manySubscribers(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -262,6 +273,8 @@ func manySubscribers(ctx context.Context, l *storeUnderTest) error {
 	return errors.Join(err, <-done)
 }
 
+// slowSubscriber leaves one subscription unread while six appends of MaxAppendBytes are made, more than buffers hold. Appends
+// and another subscription must go on, and the unread one must yield everything afterwards.
 func slowSubscriber(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -292,6 +305,8 @@ func slowSubscriber(ctx context.Context, l *storeUnderTest) error {
 	return l.checkAgainstRead(ctx, from, slow)
 }
 
+// slowMissesNothing appends batches of growing size and reads one event after each, so that the subscription falls further
+// and further behind.
 func slowMissesNothing(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -322,6 +337,8 @@ func slowMissesNothing(ctx context.Context, l *storeUnderTest) error {
 	return l.checkAgainstRead(ctx, from, s)
 }
 
+// deliveredIsReadable reads each event from its stream as soon as a subscription has yielded it. A handler of the event may
+// need the aggregate.
 func deliveredIsReadable(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {
@@ -365,6 +382,8 @@ func (l *storeUnderTest) checkReadable(ctx context.Context, e eventstore.Recorde
 	return fmt.Errorf("a subscriber got %s@%d before it can be read", e.Stream, e.Revision)
 }
 
+// caughtUpAgain makes eight appends of MaxAppendBytes while the subscription is not read. Another CaughtUp must follow those
+// events.
 func caughtUpAgain(ctx context.Context, l *storeUnderTest) error {
 	from, err := l.appendCheckpoint(ctx)
 	if err != nil {

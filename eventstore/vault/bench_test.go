@@ -17,14 +17,14 @@ import (
 	"lieudit/schemas/event"
 )
 
-// BenchmarkReplay asks for the keys of many subjects in the order they were made, as whoever reads the log from its
-// beginning does, and BenchmarkHeld for one that was used a moment ago.
+// BenchmarkReplay reads the keys of many subjects in the order in which they were made, as a reader of the whole log
+// needs them.
 func BenchmarkReplay(b *testing.B) {
 	const subjects = 5000
 	for name, address := range map[string]func() string{"sqlite": b.TempDir, "postgres": func() string { return sqldbtest.NewPostgresDatabase(b) }} {
 		b.Run(name, func(b *testing.B) {
 			address := sqldbtest.DatabaseAddress(address())
-			ask := func(create bool) {
+			readKeys := func(create bool) {
 				v, err := vault.New(address, nil, time.Now)
 				if err != nil {
 					b.Fatal(err)
@@ -36,16 +36,17 @@ func BenchmarkReplay(b *testing.B) {
 					}
 				}
 			}
-			ask(true)
+			readKeys(true)
 			for b.Loop() {
-				ask(false)
+				readKeys(false)
 			}
 			b.ReportMetric(float64(b.N*subjects)/b.Elapsed().Seconds(), "keys/s")
 		})
 	}
 }
 
-func BenchmarkHeld(b *testing.B) {
+// BenchmarkCachedKey reads a key that was used a moment ago.
+func BenchmarkCachedKey(b *testing.B) {
 	v, err := vault.New(sqldbtest.DatabaseAddress(b.TempDir()), nil, time.Now)
 	if err != nil {
 		b.Fatal(err)

@@ -36,7 +36,8 @@ var bindingTable = table.Table[binding]{
 	},
 }
 
-// errDatabaseChanged: the database was replaced or restored since the last check. It must be checked again before use.
+// errDatabaseChanged means that the database was replaced or restored since the last check. It must be checked again
+// before it is used. Bound.callVault does so and repeats the call.
 var errDatabaseChanged = errors.New("the database of the data keys is not the one that was checked")
 
 // checkpoint returns Position and Event as a checkpoint of the log; the zero checkpoint before the first
@@ -67,39 +68,40 @@ func (v *Vault) readBinding(ctx context.Context) (databaseState, error) {
 
 // readState reads the binding, counts the rows of data_keys and finds one whose key is wrapped.
 func (v *Vault) readState(ctx context.Context) (databaseState, error) {
-	c, err := v.queryState(ctx, "select count(*) from data_keys")
+	state, err := v.queryState(ctx, "select count(*) from data_keys")
 	if err != nil {
-		return c, err
+		return state, err
 	}
 	db, err := v.openDatabase(ctx)
 	if err != nil {
-		return c, err
+		return state, err
 	}
 	found, err := sqldb.Select(ctx, db, keyTable, "where destroyed = 0 and length(key) <> ? order by created limit 1", keyLen)
 	if err == nil && len(found) > 0 {
-		c.wrappedRow = &found[0]
+		state.wrappedRow = &found[0]
 	}
-	return c, err
+	return state, err
 }
 
 // queryState reads the binding, and the number of rows with the query count.
-func (v *Vault) queryState(ctx context.Context, count string) (c databaseState, err error) {
+func (v *Vault) queryState(ctx context.Context, count string) (state databaseState, err error) {
 	db, err := v.openDatabase(ctx)
 	if err != nil {
-		return c, err
+		return state, err
 	}
 	found, err := sqldb.Select(ctx, db, bindingTable, "")
 	if err != nil {
-		return c, err
+		return state, err
 	}
 	if len(found) > 0 {
-		c.binding = found[0]
+		state.binding = found[0]
 	}
-	err = db.QueryRow(ctx, count).Scan(&c.rows)
-	return c, err
+	err = db.QueryRow(ctx, count).Scan(&state.rows)
+	return state, err
 }
 
-// insertBinding binds the database to a log. If another instance bound it first, that binding stays.
+// insertBinding binds the database to a log and counts the keys that it holds. If another instance bound it first, that
+// binding stays.
 func (v *Vault) insertBinding(ctx context.Context, log uuid.UUID) error {
 	db, err := v.openDatabase(ctx)
 	if err != nil {
@@ -122,7 +124,8 @@ func (v *Vault) setExpectedBinding(b binding) {
 	v.raiseVersion(b.Version)
 }
 
-// raiseVersion keeps the highest version that was read.
+// raiseVersion keeps the highest version that was read. The version of a database only grows, so a lower one shows that
+// an older copy was restored.
 func (v *Vault) raiseVersion(version int64) {
 	for current := v.maxVersion.Load(); version > current; current = v.maxVersion.Load() {
 		if v.maxVersion.CompareAndSwap(current, version) {

@@ -61,7 +61,8 @@ type WrongError struct {
 
 func (e *WrongError) Error() string { return "the vault of data keys " + e.Reason + ". " + e.Remedy }
 
-const maxVerified = 50_000 // entries of Bound.verified
+// maxVerified is how many entries Bound.verified may have. It bounds the memory.
+const maxVerified = 50_000
 
 // Bind returns the vault of a log. It reads neither the database nor the log: Check and Run do.
 func Bind(v *Vault, log eventstore.Store, logger *slog.Logger) *Bound {
@@ -69,7 +70,9 @@ func Bind(v *Vault, log eventstore.Store, logger *slog.Logger) *Bound {
 		verified: map[string][keyLen]byte{}, erased: map[string]bool{}, lastErr: errors.New("the vault was not checked yet")}
 }
 
-// Key implements eventstore.Vault.
+// Key implements eventstore.Vault. create means that the caller is going to seal with the key. Only then is the key
+// compared with the log: a wrong key that is used to open is noticed by itself, but one that is used to seal would make
+// fields that nobody can open later.
 func (b *Bound) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
 	key, err := b.callVault(ctx, func() ([]byte, error) { return b.vault.Key(ctx, subject, false) })
 	var wrapped *wrappedError
@@ -92,8 +95,8 @@ func (b *Bound) DestroyKey(ctx context.Context, subject string) error {
 	return err
 }
 
-// callVault runs a call on the vault once a check has succeeded. If the database has changed since, it checks again and
-// repeats the call once.
+// callVault runs a call on the vault if a check has succeeded, and fails with the error of the last check otherwise. If
+// the database has changed since the check, it checks again and repeats the call once.
 func (b *Bound) callVault(ctx context.Context, call func() ([]byte, error)) ([]byte, error) {
 	if err := b.checkReady(); err != nil {
 		return nil, err
@@ -200,7 +203,7 @@ const (
 // Run probes the vault until ctx ends, and checks it again when it has changed. It returns early, with a *WrongError, only
 // if the vault is wrong before any check has succeeded: then nothing has used it yet, and the service need not start.
 func (b *Bound) Run(ctx context.Context) error {
-	compared := time.Now()
+	compared := time.Now() // the first probe makes a check, which compares too
 	for {
 		full := time.Since(compared) >= compareInterval
 		err := b.probe(ctx, full)

@@ -41,8 +41,8 @@ func replacedVaults() map[string]struct {
 	}
 }
 
-// TestAVaultThatIsNotTheLogsIsRefusedAtStart: whatever was put in its place, nothing is served as if it had been erased, no
-// key is made, and the good vault put back opens everything.
+// Whatever was put in the place of the log's vault, no field reads as if it had been erased and no key is made. The right
+// vault, put back, opens everything.
 func TestAVaultThatIsNotTheLogsIsRefusedAtStart(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
@@ -67,7 +67,7 @@ func TestAVaultThatIsNotTheLogsIsRefusedAtStart(t *testing.T) {
 	})
 }
 
-// TestAVaultThatIsReplacedWhileItServesIsNoticed, and stops nothing for good.
+// A vault that is replaced while an instance runs stops its calls until the right one is back.
 func TestAVaultThatIsReplacedWhileItServesIsNoticed(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
@@ -99,7 +99,7 @@ func TestAVaultThatIsReplacedWhileItServesIsNoticed(t *testing.T) {
 	})
 }
 
-// TestAnOlderCopyThatLacksKeysIsRefused until the newest one is back, at the start and while it serves.
+// An older copy is refused at the start and while an instance runs, until the newest copy is back.
 func TestAnOlderCopyThatLacksKeysIsRefused(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
@@ -128,7 +128,7 @@ func TestAnOlderCopyThatLacksKeysIsRefused(t *testing.T) {
 	})
 }
 
-// TestLostKeysCanBeGivenUp, and then what was sealed with them is unreadable, not empty.
+// When the loss of keys is accepted, what was sealed with them is unreadable and does not read as empty.
 func TestLostKeysCanBeGivenUp(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
@@ -158,7 +158,7 @@ func TestLostKeysCanBeGivenUp(t *testing.T) {
 	})
 }
 
-// TestErasedStaysErasedWithAnOlderVault: its keys are destroyed again.
+// An older copy of the vault has the keys of subjects that were erased since. The check destroys them again.
 func TestErasedStaysErasedWithAnOlderVault(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
@@ -203,7 +203,7 @@ func (s *swappableLog) ReadAll(ctx context.Context, after eventstore.Checkpoint,
 	return (*s.log.Load()).ReadAll(ctx, after, want)
 }
 
-// TestErasuresOfAnotherLogDestroyNoKey: accounts of both may bear the same id.
+// Accounts of two logs may have the same id, so an erasure on the wrong log says nothing about a key.
 func TestErasuresOfAnotherLogDestroyNoKey(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
@@ -233,7 +233,7 @@ func TestErasuresOfAnotherLogDestroyNoKey(t *testing.T) {
 	})
 }
 
-// TestAnErasureThatWasCutIsFinished: the erasure is on the log, and the vault was unreachable when the key was to be destroyed.
+// The erasure is on the log, but the vault was unreachable when the key was to be destroyed. A later check destroys it.
 func TestAnErasureThatWasCutIsFinished(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
@@ -260,7 +260,7 @@ func TestAnErasureThatWasCutIsFinished(t *testing.T) {
 	})
 }
 
-// TestOneKeyThatIsLostMakesItsAccountUnreadableAlone: missing, another, or destroyed though the log erased nothing.
+// A key is missing, is another, or was destroyed although the log holds no erasure. Only its account is unreadable.
 func TestOneKeyThatIsLostMakesItsAccountUnreadableAlone(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
@@ -313,7 +313,7 @@ func TestMasterKeysThatAreWrongOrMissingAreRefused(t *testing.T) {
 	})
 }
 
-// TestInstancesOfTwoMasterKeysNeverMixTheirs: the first key that is wrapped decides.
+// The first key that is wrapped decides which master key the vault has. Instances with another one are refused.
 func TestInstancesOfTwoMasterKeysNeverMixTheirs(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {

@@ -35,11 +35,11 @@ func (c *keyCache) get(subject string) (key []byte, found bool) {
 	now := c.clock()
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	a, ok := c.entries[subject]
-	if !ok || now.Sub(a.queriedAt) >= cacheTTL {
+	entry, ok := c.entries[subject]
+	if !ok || now.Sub(entry.queriedAt) >= cacheTTL {
 		return nil, false
 	}
-	return a.key, true
+	return entry.key, true
 }
 
 // put stores a result and returns the key that is valid: nil where the key was found destroyed after the query of
@@ -87,8 +87,8 @@ func (c *keyCache) clear() {
 // The caller holds the lock.
 func (c *keyCache) shrink() {
 	now := c.clock()
-	for subject, a := range c.entries {
-		if now.Sub(a.queriedAt) >= cacheTTL || len(c.entries) > maxCached*3/4 {
+	for subject, entry := range c.entries {
+		if now.Sub(entry.queriedAt) >= cacheTTL || len(c.entries) > maxCached*3/4 {
 			delete(c.entries, subject)
 		}
 	}
@@ -107,7 +107,8 @@ type replayDetector struct {
 	streak int
 }
 
-// isReplay records a row that was not cached, and reports whether the rows created after it are likely to be needed next.
+// isReplay records a row that was not cached, and reports whether the rows created after it are likely to be needed next:
+// after more than replayStreak rows in the order of their creation.
 func (d *replayDetector) isReplay(r row) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,11 +130,11 @@ func (v *Vault) prefetchAfter(ctx context.Context, r row) {
 	if err != nil {
 		return
 	}
-	for _, n := range rows {
-		if n.Destroyed != 0 {
-			v.cache.put(n.Subject, nil, queriedAt)
-		} else if key, err := v.wrapper.open(n.Subject, n.Key); err == nil {
-			v.cache.put(n.Subject, key, queriedAt)
+	for _, next := range rows {
+		if next.Destroyed != 0 {
+			v.cache.put(next.Subject, nil, queriedAt)
+		} else if key, err := v.wrapper.open(next.Subject, next.Key); err == nil {
+			v.cache.put(next.Subject, key, queriedAt)
 		}
 	}
 }

@@ -31,8 +31,8 @@ const (
 	checkTimeout = 10 * time.Minute // timeout of a check: the first one may compare many millions of accounts
 )
 
-// probe checks the vault only if the database has changed since the last check. full: if it has not, the new events of the
-// log are compared with it.
+// probe checks the vault only if the database has changed since the last check. When it has not and full is set, probe
+// compares it with the new events of the log. An unreachable database is an error, and no reason for a check.
 func (b *Bound) probe(ctx context.Context, full bool) error {
 	if err := b.checkLock.Acquire(ctx, 1); err != nil {
 		return err
@@ -42,6 +42,7 @@ func (b *Bound) probe(ctx context.Context, full bool) error {
 	if err != nil && !errors.Is(err, errDatabaseChanged) && !sqldb.IsMissingTable(err) {
 		return b.recordResult(ctx, fmt.Errorf("vault: %w", err))
 	}
+	// Replaced databases and missing tables are for the check to explain.
 	checking, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	if err == nil && same {
@@ -62,7 +63,8 @@ func (b *Bound) compareNewEvents(ctx context.Context) error {
 	return b.requireKeys(ctx, current.binding)
 }
 
-// isUnchanged reports whether the database is the one that the last check found right. It also renews the lease.
+// isUnchanged reports whether the database is the one that the last check found right: bound to the same log, with the
+// same proof of the master key, a version that is not lower, and keys if there were any. It also renews the lease.
 func (b *Bound) isUnchanged(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -85,8 +87,9 @@ func (b *Bound) currentError() error {
 	return b.lastErr
 }
 
-// recordResult stores the result of a check, logs it if it differs from the one before, calls OnValid, and returns
-// err.
+// recordResult stores the result of a check or probe, logs it if it differs from the one before, and returns err. Where
+// the vault becomes valid it forgets which keys were verified, and calls OnValid. Where it is wrong it empties the cache,
+// whose keys may be another log's.
 func (b *Bound) recordResult(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil { // the caller cancelled: the error says nothing about the vault
 		return err

@@ -147,7 +147,7 @@ func (b *Bound) scanSubjects(ctx context.Context, after eventstore.Checkpoint, e
 	return end, ctx.Err()
 }
 
-// errStopScan is returned by a callback of scanSubjects to end the scan early.
+// errStopScan is what a callback of scanSubjects returns to end the scan early. scanSubjects returns it unchanged.
 var errStopScan = errors.New("enough")
 
 // hasSealedField reports whether the log holds any sealed field.
@@ -173,7 +173,7 @@ type keyEvidence struct {
 }
 
 // testKeys tries the keys on the sealed fields of the log until one field opens, one does not, or maxMissing keys are
-// missing.
+// missing. One field is enough: keys are random, so a key that opens a field was made for this log.
 func (b *Bound) testKeys(ctx context.Context) (found keyEvidence, err error) {
 	_, err = b.scanSubjects(ctx, eventstore.Checkpoint{}, func(subject string, opening *sealedField) error {
 		if opening == nil {
@@ -224,8 +224,8 @@ func newKeyComparison(v *Vault) *keyComparison {
 // compareKeys compares the keys with the log after the position of the binding. It destroys the keys of erased subjects
 // again (a restored backup may have them) and returns the subjects that lack a key. If none does, it stores the new
 // position. Another log says nothing about these keys: accounts that it erased may bear the same ids.
-func (b *Bound) compareKeys(ctx context.Context, at binding) (missing map[string]bool, err error) {
-	from, err := at.checkpoint()
+func (b *Bound) compareKeys(ctx context.Context, current binding) (missing map[string]bool, err error) {
+	from, err := current.checkpoint()
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (b *Bound) compareKeys(ctx context.Context, at binding) (missing map[string
 		err = c.compareBatch(ctx)
 	}
 	if err == nil && to != from && (len(c.missing) == 0 || b.AcceptLostKeys) {
-		err = b.vault.storeCheckpoint(ctx, at, to)
+		err = b.vault.storeCheckpoint(ctx, current, to)
 	}
 	return c.missing, err
 }

@@ -18,7 +18,7 @@ type database struct {
 	file os.FileInfo
 }
 
-// isPostgres tells the two kinds of address apart.
+// isPostgres reports whether the address names a Postgres server. Otherwise it is the path of a SQLite file.
 func (v *Vault) isPostgres() bool { return strings.HasPrefix(v.address, "postgres") }
 
 // openDatabase returns the database, and opens it on the first call. It fails with errDatabaseChanged when the
@@ -133,8 +133,8 @@ func (v *Vault) redactedAddress() string {
 	return "Postgres"
 }
 
-// lease is a row that says that an instance uses the vault. Only Postgres needs it: the data folder of a SQLite
-// file has a lock.
+// lease is a row that says that an instance uses the vault. Every probe extends it; Rewrap refuses to run while there is
+// one. Only Postgres needs it: the data folder of a SQLite file has a lock.
 type lease struct {
 	Instance string
 	Until    table.Instant // end of the lease, by the clock of the database
@@ -148,7 +148,7 @@ var leaseTable = table.Table[lease]{
 // leaseDuration is how long an instance that died still blocks Rewrap, which needs the vault for itself.
 const leaseDuration = 10 * time.Second
 
-// ErrInUse: an instance of the service uses the vault.
+// ErrInUse means that an instance of the service uses the vault, or did until less than leaseDuration ago.
 var ErrInUse = errors.New("an instance of the service is running, or was until a moment ago: stop them all, and try again after 10 seconds")
 
 // renewLease takes or extends the lease of an instance, and deletes those that ran out.

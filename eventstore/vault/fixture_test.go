@@ -131,14 +131,14 @@ func (i *instance) appendToStream(t *testing.T, stream string, e event.Event) er
 	return err
 }
 
-func row(id string) event.SitesChanged {
+func siteChange(id string) event.SitesChanged {
 	return event.SitesChanged{Rows: []event.SiteRow{{ExternalID: id, Operation: event.SiteCreated, Content: `{"nom":"x"}`}}}
 }
 
 // appendSite writes a site of an account.
 func (i *instance) appendSite(t *testing.T, id string) error {
 	t.Helper()
-	return i.appendToStream(t, "locations-"+id, row(uuid.NewString()))
+	return i.appendToStream(t, "locations-"+id, siteChange(uuid.NewString()))
 }
 
 // accountName reads the sealed name in an account's first event.
@@ -196,7 +196,7 @@ func (i *instance) requireStopped(t *testing.T, id string) {
 	}
 }
 
-// openDatabase is the vault's, as somebody with a tool of his own sees it.
+// openDatabase opens the vault's database without the vault, as an operator with a database tool does.
 func (f *fixture) openDatabase(t *testing.T) *sqldb.DB {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldbtest.DatabaseAddress(f.address), sqldb.Options{Schema: "vault", Durable: true, SingleFile: true})
@@ -217,7 +217,7 @@ func (f *fixture) execStatements(t *testing.T, statements ...string) {
 	}
 }
 
-// countKeys is how many keys there are.
+// countKeys counts the rows of the keys.
 func (f *fixture) countKeys(t *testing.T) (n int) {
 	t.Helper()
 	db := f.openDatabase(t)
@@ -230,7 +230,7 @@ func (f *fixture) countKeys(t *testing.T) (n int) {
 
 func (f *fixture) isPostgres() bool { return strings.HasPrefix(f.address, "postgres") }
 
-// backUp is a copy of the vault that can be put back, anywhere.
+// backUp copies the vault. The function that it returns puts the copy in the place of a vault.
 func (f *fixture) backUp(t *testing.T) func(into *fixture) {
 	t.Helper()
 	if !f.isPostgres() {
@@ -275,7 +275,7 @@ func (f *fixture) deleteVault(t *testing.T) {
 	}
 }
 
-// deleteKeys leaves the tables and takes the keys.
+// deleteKeys deletes all keys and leaves the tables.
 func (f *fixture) deleteKeys(t *testing.T) {
 	t.Helper()
 	f.execStatements(t, "delete from data_keys")
@@ -291,7 +291,7 @@ func (f *fixture) replaceWithOtherLogs(t *testing.T) {
 	i.close()
 }
 
-// startWithEmptyCache is an instance that serves and has nothing in its cache, on a vault that was changed behind its back.
+// startWithEmptyCache starts an instance that is valid and has an empty cache, on a vault that another program has changed.
 func (f *fixture) startWithEmptyCache(t *testing.T) *instance {
 	t.Helper()
 	i := f.startUnchecked(t)
@@ -302,7 +302,7 @@ func (f *fixture) startWithEmptyCache(t *testing.T) *instance {
 	return i
 }
 
-// newAddress is an address of the same kind that nothing was put at.
+// newAddress is the address of another, empty place for a vault on the same kind of database.
 func newAddress(t *testing.T, address string) string {
 	t.Helper()
 	if strings.HasPrefix(address, "postgres") {
@@ -311,5 +311,5 @@ func newAddress(t *testing.T, address string) string {
 	return t.TempDir()
 }
 
-// testLogger writes log lines where the test's are.
+// testLogger writes log lines to the test's output.
 func testLogger(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }

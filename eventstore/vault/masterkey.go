@@ -78,7 +78,7 @@ type wrappedError struct{ subject, why string }
 
 func (e *wrappedError) Error() string { return "the data key of " + e.subject + " " + e.why }
 
-// proofSubject is the subject that a proof is encrypted for. No account can have this name.
+// proofSubject is the subject that a proof is encrypted for. No account can have this name, because of the zero byte.
 const proofSubject = "\x00master key"
 
 // proof returns a known text encrypted with the master key, which tells later whether a master key is the same one. It is
@@ -140,8 +140,9 @@ func Rewrap(ctx context.Context, address string, old, master []byte) (int, error
 	return n, nil
 }
 
-// rewrapKeys locks the row of the binding first: an instance that creates a key meanwhile waits in lockBinding, and then
-// fails, because the proof of the master key has changed.
+// rewrapKeys replaces every stored key by the same key wrapped by after, in pages of prefetchRows, and returns how many.
+// It locks the row of the binding first: an instance that creates a key meanwhile waits in lockBinding, and then fails,
+// because the proof of the master key has changed.
 func rewrapKeys(ctx context.Context, db *sqldb.DB, tx *sqldb.Tx, before, after wrapper) (int, error) {
 	if _, err := tx.Exec(ctx, "update binding set master = ?, version = version + 1 where id = 1", after.proof()); err != nil {
 		return 0, err

@@ -173,7 +173,8 @@ func TestRewrapNeedsAVaultAndAnotherKey(t *testing.T) {
 	}
 }
 
-// TestRewrapIsRefusedWhileAnInstanceRuns, and an instance that did not notice makes no key that nobody could open.
+// Rewrap is refused while an instance has a lease. An instance without one that still runs makes no key with the old
+// master key afterwards.
 func TestRewrapIsRefusedWhileAnInstanceRuns(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sqldbtest.NewPostgresDatabase(t))

@@ -11,6 +11,17 @@
 //
 // Vault is the database alone. Bound adds the log: it refuses a database that belongs to another log, or that lost
 // keys. The service uses Bound; `lieudit vault rewrap` uses Rewrap.
+//
+// The words of this package:
+//
+//   - A data key encrypts the personal fields of one subject. To seal a field is to encrypt it with the data key.
+//   - The master key encrypts the data keys in the database, if there is one. To wrap a key is to encrypt it with the
+//     master key.
+//   - To destroy a key is to delete it for good. To erase a subject is to write an event of the log that says so, and
+//     to destroy its key.
+//   - The binding is a row beside the keys. It says which log they belong to.
+//   - A check compares the database with the log. A probe looks whether the database is still the one that was checked,
+//     and checks it again only when it is not.
 package vault
 
 import (
@@ -32,7 +43,7 @@ import (
 // served meanwhile.
 type Vault struct {
 	address string
-	wrapper wrapper
+	wrapper wrapper // of the master key
 	clock   func() time.Time
 	cache   keyCache
 	replay  replayDetector
@@ -77,7 +88,7 @@ func (v *Vault) Key(ctx context.Context, subject string, create bool) ([]byte, e
 	if key, known := v.cache.get(subject); known {
 		return keyOrDestroyed(key)
 	}
-	queriedAt := v.clock()
+	queriedAt := v.clock() // before the query: what it finds is at least as new
 	r, err := v.findOrCreateRow(ctx, subject, create)
 	if err != nil {
 		return nil, fmt.Errorf("vault: %w", err)
@@ -121,7 +132,8 @@ func (v *Vault) findOrCreateRow(ctx context.Context, subject string, create bool
 	return found, err
 }
 
-// insertKey stores a new random key. If another instance inserted one first, that key stays.
+// insertKey stores a new random key. If another instance inserted one first, that key stays: the caller reads the row
+// again to learn which key it is.
 func (v *Vault) insertKey(ctx context.Context, db *sqldb.DB, subject string) error {
 	key := make([]byte, keyLen)
 	rand.Read(key) // never fails: the runtime ends the program first
@@ -150,7 +162,7 @@ func (v *Vault) DestroyKey(ctx context.Context, subject string) error {
 }
 
 // destroyKeys removes the keys from the cache before it writes, and records their destruction in the cache
-// afterwards.
+// afterwards. When the write fails, and nobody knows whether it was made, the next Key reads the database.
 func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 	for _, subject := range subjects {
 		v.cache.forget(subject)
@@ -168,8 +180,8 @@ func (v *Vault) destroyKeys(ctx context.Context, subjects ...string) error {
 	return nil
 }
 
-// overwriteKeys destroys the keys in the database. It truncates the write-ahead log of SQLite too, which still has
-// the old keys.
+// overwriteKeys destroys the keys in the database. A subject without a row gets one that is destroyed. TruncateWAL then
+// removes old keys from a write-ahead log of SQLite, where there is one.
 func (v *Vault) overwriteKeys(ctx context.Context, db *sqldb.DB, subjects []string) error {
 	now := int64(table.InstantOf(v.clock()))
 	err := db.RunInTx(ctx, func(tx *sqldb.Tx) error {

@@ -33,7 +33,9 @@ const EnvVariable = "LIEUDIT_TEST_MEILISEARCH"
 
 var recordFlag = flag.Bool("record", false, "write what "+EnvVariable+" answers to testdata")
 
-// Server is a server for one test, with an index of its own.
+// Server is a server for one test, with an index of its own, which does not exist yet and is deleted after the test. With
+// -record the recording is written after the test, unless the test failed. Without a real server and without a recording
+// the test fails.
 func Server(t testing.TB) meiliclient.Server {
 	t.Helper()
 	s := meiliclient.Server{Index: testIndexName(t.Name()), Timeout: time.Minute} // a slow test is no failure of the server
@@ -46,7 +48,7 @@ func Server(t testing.TB) meiliclient.Server {
 		return s
 	}
 	s.URL, s.Key = serverAddress(t)
-	deleteIndex(t, s)
+	deleteIndex(t, s) // a run that was killed may have left it
 	t.Cleanup(func() { deleteIndex(t, s) })
 	if *recordFlag {
 		r := newRecorder(serverVersion(t, s))
@@ -66,6 +68,7 @@ func Server(t testing.TB) meiliclient.Server {
 // UsesRealServer says whether tests use a real server.
 func UsesRealServer() bool { return os.Getenv(EnvVariable) != "" }
 
+// serverAddress reads EnvVariable: the server's URL, and the key behind "#".
 func serverAddress(t testing.TB) (server, key string) {
 	t.Helper()
 	u, err := url.Parse(os.Getenv(EnvVariable))
@@ -86,15 +89,16 @@ func RecordedVersions(t testing.TB) map[string]int {
 	}
 	versions := map[string]int{}
 	for _, file := range files {
-		tape, err := readRecording(strings.TrimSuffix(file, ".gz"))
+		recorded, err := readRecording(strings.TrimSuffix(file, ".gz"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		versions[tape.header.Version]++
+		versions[recorded.header.Version]++
 	}
 	return versions
 }
 
+// testIndexName is the name of a test's index. It stands in the recorded requests, so it depends on the test's name alone.
 func testIndexName(test string) string {
 	sum := sha256.Sum256([]byte(test))
 	return "test-" + hex.EncodeToString(sum[:8])
@@ -114,6 +118,7 @@ func recordingPath(test string) string {
 	return filepath.Join("testdata", plain+recordingSuffix)
 }
 
+// serverVersion asks a real server for its version.
 func serverVersion(t testing.TB, s meiliclient.Server) string {
 	t.Helper()
 	v, err := newClient(s).VersionWithContext(t.Context())
@@ -123,11 +128,12 @@ func serverVersion(t testing.TB, s meiliclient.Server) string {
 	return v.PkgVersion
 }
 
+// newClient is a client whose requests are not recorded: those of the helpers are no part of a test.
 func newClient(s meiliclient.Server) meilisearch.ServiceManager {
 	return meilisearch.New(s.URL, meilisearch.WithAPIKey(s.Key), meilisearch.WithCustomClient(&http.Client{}), meilisearch.DisableRetries())
 }
 
-// deleteIndex deletes the test's index.
+// deleteIndex deletes the test's index, if there is one, and waits until it is gone.
 func deleteIndex(t testing.TB, s meiliclient.Server) {
 	t.Helper()
 	task, err := newClient(s).DeleteIndex(s.Index)

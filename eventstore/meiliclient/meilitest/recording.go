@@ -23,41 +23,45 @@ import (
 
 // recordingHeader is the first line of a recording.
 type recordingHeader struct {
+	// Version is that of the server that answered.
 	Version string `json:"meilisearch"`
 }
 
-// exchange is a request and its answer. Of a long request only the digest is kept.
+// exchange is a request and its answer, one line of a recording. Of a long request only the digest is kept.
 type exchange struct {
 	Method string          `json:"method"`
 	Path   string          `json:"path"`
 	Body   json.RawMessage `json:"body,omitempty"`
 	Digest string          `json:"digest,omitempty"`
 	Status int             `json:"status"`
-	Answer json.RawMessage `json:"answer,omitempty"`
-	Times  int             `json:"times,omitempty"` // how often in a row, where more than once
+	Answer json.RawMessage `json:"answer,omitempty"` // as canonicalJSON makes it
+	Times  int             `json:"times,omitempty"`  // how often in a row, where more than once
 }
 
-// key identifies a request.
+// key identifies a request: two requests with the same key are the same.
 func (e exchange) key() string { return e.Method + " " + e.Path + " " + string(e.Body) + e.Digest }
 
-// recording is what a test and the server said to each other, in that order.
+// recording is the requests of one test with their answers, in their order.
 type recording struct {
 	header    recordingHeader
 	exchanges []exchange
 }
 
 const (
-	maxInlineBody     = 1 << 10  // bytes of a request that is kept
-	maxPlainRecording = 64 << 10 // bytes of a recording that is not compressed
+	// A request's body of more bytes is kept as its hash only: bulk imports would fill the repository.
+	maxInlineBody = 1 << 10
+	// A recording of as many bytes or more is compressed.
+	maxPlainRecording = 64 << 10
 )
 
-// write replaces the recording in a file.
-func (t recording) write(path string) error {
+// write writes the recording to a file in place of the one that is there. A large one is compressed, and its file's name
+// then ends with .gz.
+func (r recording) write(path string) error {
 	var b bytes.Buffer
 	lines := json.NewEncoder(&b)
 	lines.SetEscapeHTML(false)
-	err := lines.Encode(t.header)
-	for _, e := range t.exchanges {
+	err := lines.Encode(r.header)
+	for _, e := range r.exchanges {
 		err = errors.Join(err, lines.Encode(e))
 	}
 	if err != nil {
@@ -83,8 +87,9 @@ func (t recording) write(path string) error {
 	return os.WriteFile(path+".gz", packed.Bytes(), 0o644)
 }
 
-// readRecording reads a recording, compressed or not.
-func readRecording(path string) (t recording, err error) {
+// readRecording reads a recording from the file at path or, compressed, at path.gz. It is fs.ErrNotExist when there is
+// neither.
+func readRecording(path string) (r recording, err error) {
 	var in io.Reader
 	b, err := os.ReadFile(path)
 	if in = bytes.NewReader(b); errors.Is(err, fs.ErrNotExist) {
@@ -93,24 +98,25 @@ func readRecording(path string) (t recording, err error) {
 		}
 	}
 	if err != nil {
-		return t, err
+		return r, err
 	}
 	lines := json.NewDecoder(bufio.NewReader(in))
-	if err := lines.Decode(&t.header); err != nil {
-		return t, err
+	if err := lines.Decode(&r.header); err != nil {
+		return r, err
 	}
 	for {
 		var e exchange
 		if err := lines.Decode(&e); errors.Is(err, io.EOF) {
-			return t, nil
+			return r, nil
 		} else if err != nil {
-			return t, err
+			return r, err
 		}
-		t.exchanges = append(t.exchanges, e)
+		r.exchanges = append(r.exchanges, e)
 	}
 }
 
-// canonicalJSON is a JSON text with its members in order, and without what differs each time.
+// canonicalJSON is a JSON text with its members in alphabetical order and without times, so that the same request is the
+// same bytes each time. It is nil for a text that is no JSON.
 func canonicalJSON(text []byte) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -127,7 +133,7 @@ func canonicalJSON(text []byte) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// dropTimings leaves out how long things took.
+// dropTimings removes processingTimeMs, how long the server took, from a decoded JSON value at any depth. It changes v.
 func dropTimings(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -143,12 +149,13 @@ func dropTimings(v any) any {
 	return v
 }
 
+// shortHash is the first half of the SHA-256 of b, in hexadecimal.
 func shortHash(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
 
-// recorder passes requests on to the server and records the answers.
+// recorder is a transport that passes requests on to the server and records the answers. It is safe for concurrent use.
 type recorder struct {
 	next http.RoundTripper
 
@@ -182,8 +189,9 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// recordExchange adds an exchange. Of questions about a task only the one after its end is kept: how often a test asks
-// depends on the machine.
+// recordExchange adds an exchange, or counts it when it is the same as the latest with its key. Of requests about a task,
+// which is how Meilisearch does its slow work, only those after its end are kept: how often a test asks before depends on
+// the machine.
 func (r *recorder) recordExchange(e exchange) {
 	if isTaskPending(e) {
 		return
@@ -200,6 +208,7 @@ func (r *recorder) recordExchange(e exchange) {
 	r.recording.exchanges = append(r.recording.exchanges, e)
 }
 
+// isTaskPending says whether an exchange is a question about a task that has not ended yet.
 func isTaskPending(e exchange) bool {
 	var task struct {
 		Status string `json:"status"`
@@ -207,6 +216,7 @@ func isTaskPending(e exchange) bool {
 	return isTaskRequest(e) && json.Unmarshal(e.Answer, &task) == nil && (task.Status == "enqueued" || task.Status == "processing")
 }
 
+// isTaskRequest says whether an exchange is a question about a task.
 func isTaskRequest(e exchange) bool {
 	return e.Method == http.MethodGet && strings.HasPrefix(e.Path, "/tasks/")
 }
@@ -229,7 +239,8 @@ func requestExchange(req *http.Request) (exchange, error) {
 	return e, nil
 }
 
-// replayer answers from a recording: the same request gets the same answers as then, in their order.
+// replayer is a transport that answers from a recording: the same request gets the same answers as then, in their order.
+// Different requests may come in any order. It is safe for concurrent use.
 type replayer struct {
 	t testing.TB
 
@@ -263,7 +274,8 @@ func (p *replayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// nextAnswer is the next answer to a request. The end of a task can be asked for again and again.
+// nextAnswer takes the next answer to a request; false when none is left. The answer about a task is never used up, since
+// a test may ask more often than the one that was recorded.
 func (p *replayer) nextAnswer(key string) (exchange, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

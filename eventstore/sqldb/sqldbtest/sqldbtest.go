@@ -18,9 +18,9 @@ import (
 // envVariable names the Postgres server in which tests may create databases of their own.
 const envVariable = "LIEUDIT_TEST_POSTGRES"
 
-// EachDatabase runs test on SQLite and on Postgres, in parallel. address is what sqldb.OpenRegistry takes: an empty
-// folder, or an empty Postgres database. Without a Postgres server that part is skipped, or fails where LIEUDIT_CHECK
-// is 1.
+// EachDatabase runs test on SQLite and on Postgres, as parallel subtests: they begin when the function of t has returned.
+// address is what sqldb.OpenRegistry takes: an empty folder, or an empty Postgres database. Without a Postgres server that
+// part is skipped, or fails where LIEUDIT_CHECK is 1.
 func EachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -32,7 +32,8 @@ func EachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	})
 }
 
-// DatabaseAddress is what sqldb.Open takes, where address is what sqldb.OpenRegistry takes.
+// DatabaseAddress makes of an address for sqldb.OpenRegistry one for sqldb.Open: a file in the folder, or the same
+// Postgres database.
 func DatabaseAddress(address string) string {
 	if strings.HasPrefix(address, "postgres") {
 		return address
@@ -40,7 +41,8 @@ func DatabaseAddress(address string) string {
 	return filepath.Join(address, "test.db")
 }
 
-// NewPostgresDatabase makes an empty database and drops it after the test. Its result is the database's address.
+// NewPostgresDatabase makes an empty database and returns its address. The database is dropped after the test, with the
+// connections that are still open. Without a Postgres server the test is skipped or fails, as in EachDatabase.
 func NewPostgresDatabase(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv(envVariable)
@@ -68,6 +70,8 @@ func withDatabase(t testing.TB, server, database string) string {
 	return u.String()
 }
 
+// execOnServer runs a statement in the database of the server's own address. It has a context of its own, because a
+// test's context has ended when its cleanups run.
 func execOnServer(t testing.TB, server, statement string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), deadlinetest.Scale(deadlinetest.DefaultLimit))
