@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lieudit/commands"
-	"lieudit/eventstore"
 	"lieudit/schemas/event"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/refusal"
@@ -254,7 +253,7 @@ func TestOpenedByAnAgencyWithinItsContract(t *testing.T) {
 func TestEvolveKnowsEveryAccountEvent(t *testing.T) {
 	t.Parallel()
 	for _, typ := range event.All() {
-		if typ.Category() != Aggregate.Category || eventstore.IsCorrection(typ.Name) || typ.Name == (event.AccountActionRefused{}).EventType() ||
+		if typ.Category() != Aggregate.Category || typ.IsRecordOnly() ||
 			typ.Name == (event.AccountOpened{}).EventType() {
 			continue
 		}

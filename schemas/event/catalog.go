@@ -84,14 +84,14 @@ type effect uint8
 
 const (
 	keepsAccess effect = iota + 1 // it does not change what any key or token gives access to
-	recordOnly                    // it changes nothing at all: it is on the log for the audit trail
+	recordOnly                    // it changes no account, key, token, referential or site: it is on the log as a record
 )
 
 // KeepsAccess says whether the event leaves the access of every key and token as it is, so that the key ring skips it.
 func (t Type) KeepsAccess() bool { return t.effect != 0 }
 
-// IsRecordOnly says whether the event changes nothing but the audit trail, so that an exhaustive read model needs no handler
-// for it.
+// IsRecordOnly says whether the event only records something, so that neither a fold nor an exhaustive read model needs a
+// handler for it. Others may have one.
 func (t Type) IsRecordOnly() bool { return t.effect == recordOnly }
 
 // withEffect returns the catalog line with an effect.
@@ -158,7 +158,7 @@ var byName = func() map[string]Type {
 }()
 
 // catalog holds every event type once. To add an event, add its struct, its line here, and a handler in the read model that
-// shows it. An event that no read model but the audit trail shows is recordOnly and needs no handler.
+// shows it. An event that only records something is recordOnly and needs no handler.
 var catalog = []Type{
 	define[AccountOpened]("opened the account on plan {plan}"),
 	define[PlanChanged]("changed the plan from {from} to {to} with {quota} requests a month, effective {effective}"),
