@@ -57,7 +57,7 @@ type LocationQueries interface {
 	ActiveSites(ctx context.Context, account, code string) iter.Seq2[sites.Site, error]
 }
 
-// metadata says who makes a command.
+// metadata says who makes a command: the key, by its id.
 func (c caller) metadata() commands.Metadata { return commands.Metadata{Actor: "key:" + c.KeyID} }
 
 // openReferential opens a referential, a group of sites. Its code is taken for ever.
@@ -99,12 +99,13 @@ func (h *handler) listReferentials(ctx context.Context, c call, in body.Referent
 	return kit.Response{Body: body.Referentials{Envelope: body.OKEnvelope, Results: mapSlice(found, toReferential)}}, err
 }
 
+// showReferential shows a referential, active or archived.
 func (h *handler) showReferential(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
 	r, err := h.locations.Queries.FindReferential(ctx, c.Principal.Account, c.Vars["code"])
 	return kit.Response{Body: toReferential(r)}, err
 }
 
-// toReferential shows a referential as commands and read model have it alike.
+// toReferential shows a referential of the read model. Commands return one with the same fields, which callers convert.
 func toReferential(r locationsqueries.Referential) body.Referential {
 	shown := body.Referential{
 		Code: r.Code, Name: r.Name, Status: "active", Created: r.Created, Archived: r.Archived, ActiveSites: r.Active,
@@ -115,7 +116,7 @@ func toReferential(r locationsqueries.Referential) body.Referential {
 	return shown
 }
 
-// toListError is the answer to a list that could not be made.
+// toListError turns the error of a list into its answer: a cursor that is not ours is a broken rule.
 func toListError(err error, cursor string) error {
 	if errors.Is(err, locationsqueries.ErrInvalidCursor) {
 		return invalidCursor(cursor)
