@@ -117,6 +117,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
+// lacksDescriptors reports whether the process or the system has no file descriptor left.
 func lacksDescriptors(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
