@@ -6,8 +6,8 @@
 //	                                                                            ├─> Code.Row ──> body.FailureOf
 //	schemas/body, the operations of OpenAPI ── Code, Row.Example ───────────────┘
 //
-// A new refusal is a constant in codes.go and its row in table.go. Broken rules of a request's form are none of these:
-// package kit finds them from the tags of the request's struct.
+// A new refusal is a constant in codes.go and its row in table.go; a test demands both. Broken rules of a request's form are none
+// of these: package kit finds them from the tags of the request's struct.
 package refusal
 
 import (
@@ -21,7 +21,7 @@ import (
 // the example in the OpenAPI documents, and what events record. A Code is an error that matches itself with errors.Is.
 type Code string
 
-// Error is the text of the answer, without numbers.
+// Error is the text of the answer as it is without details.
 func (c Code) Error() string { return Error{Code: c}.Error() }
 
 // With is the refusal with what its answer shows.
@@ -49,6 +49,7 @@ type Error struct {
 	Details
 }
 
+// Error is the text of the answer, or the code and the details where the form has no text.
 func (e Error) Error() string {
 	row := e.Code.Row()
 	if row.Text == nil {
