@@ -89,7 +89,7 @@ type caller struct {
 type call = kit.Call[caller]
 
 // ServeHTTP answers what needs no key, and leaves the rest to serveAuthenticated. Scripts of web pages may read every answer of
-// the search, refusals included; only the answer to a key that is used too fast says nothing to them. Answers to keys must not be
+// the search, refusals included; only the answer to a key that is used too fast is closed to them. Answers to keys must not be
 // kept by a cache on the way.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()

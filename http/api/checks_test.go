@@ -201,7 +201,7 @@ func TestEveryPlanIncludesItsServices(t *testing.T) {
 	}
 }
 
-func TestAPlanNobodySellsOpensNothing(t *testing.T) {
+func TestAPlanThatIsNotSoldIncludesNoService(t *testing.T) {
 	t.Parallel()
 	b := newTestAPI(t)
 	hash := token.HashOf(b.keys["GROWTH secret"])
@@ -211,8 +211,8 @@ func TestAPlanNobodySellsOpensNothing(t *testing.T) {
 	expectResponse(t, "unknown plan", b.send("GET", "/services/v1/me", "GROWTH secret"), 403, planInsufficient("OLD"))
 }
 
-// TestAPublishableKeyOpensOneMethodAndPath sends the paths over a connection, as they stand.
-func TestAPublishableKeyOpensOneMethodAndPath(t *testing.T) {
+// TestAPublishableKeyIsForOneMethodAndPath sends the paths over a connection, as they stand.
+func TestAPublishableKeyIsForOneMethodAndPath(t *testing.T) {
 	t.Parallel()
 	b := newTestAPI(t)
 	s := httptest.NewServer(b)
@@ -280,7 +280,7 @@ func sendRaw(t *testing.T, addr, request string, headers ...string) *http.Respon
 	return r
 }
 
-func TestASecretKeyIsNeverSentOnToACleanPath(t *testing.T) {
+func TestAPathIsNeverCleanedOrRedirected(t *testing.T) {
 	t.Parallel()
 	b := newTestAPI(t)
 	s := httptest.NewServer(b)

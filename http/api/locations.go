@@ -31,7 +31,7 @@ type Locations struct {
 	Wait func(context.Context, eventstore.Position)
 }
 
-// LocationCommands is the part of commands/locations.Locations that the API calls, which says what each method promises. It
+// LocationCommands is the part of commands/locations.Locations that the API calls. Its methods are documented there. It
 // is an interface so that the API can be tested without a log.
 type LocationCommands interface {
 	OpenReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (locations.Referential, eventstore.Position, error)
@@ -57,7 +57,7 @@ type LocationQueries interface {
 	ActiveSites(ctx context.Context, account, code string) iter.Seq2[sites.Site, error]
 }
 
-// metadata says who makes a command: the key, by its id.
+// metadata names who makes a command: the key, by its id.
 func (c caller) metadata() commands.Metadata { return commands.Metadata{Actor: "key:" + c.KeyID} }
 
 // openReferential opens a referential, a group of sites. Its code is taken for ever.

@@ -34,7 +34,7 @@ type SettleFunc func(ctx context.Context, status int) (usage.QuotaUsage, error)
 // bodyWithUsage makes the body of an answer that shows what is used of the quota, this request included.
 type bodyWithUsage func(usage.QuotaUsage) any
 
-// CountingPolicy says which requests with a valid key count. The zero CountingPolicy is in the customer's favour: those that
+// CountingPolicy decides which requests with a valid key count. The zero CountingPolicy is in the customer's favour: those that
 // were admitted to their work count, but for answers 413 and 5xx. Section 8 of the specification exempts only GET /version
 // and 400: that is CountAll. Requests without a valid key, and those refused by the quota or by the scope of a publishable
 // key, never count.
@@ -55,14 +55,14 @@ func (c CountingPolicy) isCounted(status int) bool {
 	return c.Failures || status < http.StatusInternalServerError && status != http.StatusRequestEntityTooLarge
 }
 
-// policyMeter is a RequestMeter that counts with a usage.Meter what a policy says.
+// policyMeter is a RequestMeter that counts with a usage.Meter the requests that count by a policy.
 type policyMeter struct {
 	*usage.Meter
 	policy CountingPolicy
 	log    *slog.Logger
 }
 
-// NewRequestMeter counts with a meter what a policy says.
+// NewRequestMeter counts with a meter the requests that count by a policy. log gets refunds that are not durable in time.
 func NewRequestMeter(m *usage.Meter, c CountingPolicy, log *slog.Logger) RequestMeter {
 	return policyMeter{m, c, log}
 }

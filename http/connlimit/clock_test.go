@@ -102,7 +102,7 @@ func TestLongWorkAndASlowReaderAreNotTimedOut(t *testing.T) {
 	})
 }
 
-func TestAtTheCapAClientThatDoesNotReadItsAnswerGoes(t *testing.T) {
+func TestAtTheLimitAClientThatDoesNotReadItsAnswerIsClosed(t *testing.T) {
 	t.Parallel()
 	runInMemory(t, 1, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, strings.Repeat("x", 100_000))

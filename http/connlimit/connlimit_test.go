@@ -208,7 +208,7 @@ func TestAnAnswerThatStreamsIsWhole(t *testing.T) {
 	}
 }
 
-func TestAtTheCapTheLongestIdleConnectionGoes(t *testing.T) {
+func TestAtTheLimitTheLongestIdleConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	l := serve(t, 3, func(http.ResponseWriter, *http.Request) {})
 	var all []client

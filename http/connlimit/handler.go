@@ -54,7 +54,7 @@ type disposition int
 const (
 	keepOpen        disposition = iota // the server decides, as usual
 	drainThenKeep                      // kept if drainBody reaches the end of the body, else closed
-	lingerThenClose                    // closed by lingerAndClose; the answer says "Connection: close"
+	lingerThenClose                    // closed by lingerAndClose; the answer has the header "Connection: close"
 )
 
 // WriteHeader decides what happens to a body that was not read to its end, before the header is sent: the decision may
@@ -124,7 +124,7 @@ func (x *exchange) FlushError() error {
 // Unwrap implements what http.ResponseController looks for.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// finish sends the answer, and then does to the connection what disposition says.
+// finish sends the answer, and then keeps, drains or closes the connection, by its disposition.
 func (x *exchange) finish() {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)

@@ -163,7 +163,7 @@ func (l *Listener) tryAdd(c *conn) bool {
 	return !full
 }
 
-// evictIdle closes one connection as chooseEviction says. It returns false where there is none to close.
+// evictIdle closes the connection that chooseEviction returns. It returns false where there is none to close.
 func (l *Listener) evictIdle() bool {
 	c := l.chooseEviction()
 	if c == nil {

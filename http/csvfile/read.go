@@ -12,7 +12,7 @@ type Record struct {
 	Cells []string
 }
 
-// UnclosedQuoteError says on which line a quote is opened that nothing closes.
+// UnclosedQuoteError is a quote that nothing closes, by the line on which it is opened.
 type UnclosedQuoteError struct{ Line int }
 
 func (e *UnclosedQuoteError) Error() string {

@@ -3,7 +3,7 @@
 // Excel opens.
 //
 // encoding/csv does not serve for ExactWriter and ReadRecords: it rewrites line ends in cells, and its LazyQuotes neither
-// trims cells nor says on which line a quote was opened.
+// trims cells nor reports on which line a quote was opened.
 package csvfile
 
 import (

@@ -75,7 +75,7 @@ type principal = access.TokenGrant
 
 type call = kit.Call[principal]
 
-// metadata says who makes a command, for which account, and why. OnBehalfOf is set only for an agency, which acts for the
+// metadata names who makes a command, for which account, and why. OnBehalfOf is set only for an agency, which acts for the
 // account of the path: the history of that account shows both.
 func metadata(c call, reason string) commands.Metadata {
 	m := commands.Metadata{Actor: "token:" + c.Principal.TokenID, Reason: reason}
@@ -169,7 +169,7 @@ func (h *handler) awaitFreshTokens(ctx context.Context, hash token.Hash) bool {
 	return auth.WaitUntilFresh(ctx, source, h.Limiter, accountID, h.Now(), waitlimit.MaxWait)
 }
 
-// scope says on whose accounts a route may be used.
+// scope is on whose accounts a route may be used.
 type scope uint8
 
 const (

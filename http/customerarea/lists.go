@@ -14,7 +14,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// toPage is the page that a query asks for.
+// toPage is the page of a list that a query selects.
 func toPage(in body.PageQuery) account.Page { return account.Page{Cursor: in.Cursor, Limit: in.Limit} }
 
 // listAccounts lists all accounts, of an agency its sub-clients alone. The answer may be behind a command of another instance;

@@ -10,7 +10,7 @@
 // cannot be read at all, or lacks something required, is refusal.RequestMalformed; broken rules are problem.Violations, all
 // of them at once. A body is scanned once (jsonScanner), straight into its struct.
 //
-// The scanner is our own. encoding/json stops at the first fault and does not say where it is. go-json-experiment's jsontext is
+// The scanner is our own. encoding/json stops at the first fault and does not report where it is. go-json-experiment's jsontext is
 // as strict, but limits neither the members of an object nor the depth below 10,000, and hands out tokens where this scanner
 // interns names and decodes straight into structs.
 package kit
@@ -110,8 +110,8 @@ func bodyReadProblem(err error) error {
 	return refusal.RequestMalformed
 }
 
-// DecodeText decodes the text of a body. An error is refusal.RequestMalformed or problem.Violations; any other says that the
-// tags of T are wrong.
+// DecodeText decodes the text of a body. An error is refusal.RequestMalformed or problem.Violations; any other means that
+// the tags of T are wrong.
 func (d Decoder[T]) DecodeText(text []byte) (T, error) {
 	var v T
 	if d.shapeErr != nil {
@@ -158,8 +158,8 @@ func decodeBodyText(text []byte, s *shape.Shape, into reflect.Value) error {
 }
 
 // bodyDecoder decodes a body in one pass. It goes on after a broken rule, to find all of them and to check that the rest is
-// JSON. So a broken rule is no error: addViolation collects it. The errors of its methods say that the text is not JSON, and
-// end the pass. It serves one body.
+// JSON. So a broken rule is no error: addViolation collects it. Its methods fail only where the text is not JSON, which
+// ends the pass. It serves one body.
 type bodyDecoder struct {
 	jsonScanner
 	loc         []any // of the value that is decoded now: "body", then names and indexes

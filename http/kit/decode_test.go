@@ -153,7 +153,7 @@ func TestAllBrokenRulesAreReportedWithTheObjectAroundTheMember(t *testing.T) {
 	}
 }
 
-func TestOfALargeObjectOnlyTheMemberIsEchoed(t *testing.T) {
+func TestALargeObjectIsEchoedAsItsMemberAlone(t *testing.T) {
 	t.Parallel()
 	pad := strings.Repeat("a", 5000)
 	for text, want := range map[string]string{
@@ -201,7 +201,7 @@ func TestABodyOverTheLimitIs413(t *testing.T) {
 	}
 }
 
-func TestThereIsNoParameterBesideABody(t *testing.T) {
+func TestParametersBesideABodyBreakARule(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		query, text string

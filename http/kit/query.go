@@ -96,7 +96,7 @@ func (q *queryDecoder) echoInput(loc []any) map[string]any {
 	return map[string]any{}
 }
 
-// decodeField decodes one parameter. An error says that the request is malformed. Empty values count as not sent. A parameter
+// decodeField decodes one parameter. Its error is refusal.RequestMalformed. Empty values count as not sent. A parameter
 // that is no list and has several values breaks the rule of its type.
 func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
 	values := slices.DeleteFunc(slices.Clone(q.params[f.Name]), func(v string) bool { return v == "" })

@@ -91,7 +91,7 @@ func RecoverPanics(log *slog.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// trackedWriter is a ResponseWriter that knows whether its answer has begun.
+// trackedWriter is a ResponseWriter that records whether its answer has begun.
 type trackedWriter struct {
 	http.ResponseWriter
 	hasBegun bool

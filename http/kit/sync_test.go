@@ -50,7 +50,7 @@ func TestBrokenRulesOfARowNameItsIndex(t *testing.T) {
 	}
 }
 
-func TestWhatARowMayHold(t *testing.T) {
+func TestARowMayHoldUpToItsLimits(t *testing.T) {
 	t.Parallel()
 	many := func(n int) string {
 		var all []string

@@ -53,7 +53,7 @@ func typeViolation(k shape.Kind) violation {
 	}
 }
 
-// valueViolation is the violation of a rule of our own, which Pydantic has no name for. rule says it in a few words.
+// valueViolation is the violation of a rule of our own, which Pydantic has no name for. rule is a few words for it.
 func valueViolation(rule string) violation { return violation{"value_error", "Value error, " + rule} }
 
 // checkBounds checks a number against Min and Max. Infinity is a number that was too large for a float64.

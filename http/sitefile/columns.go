@@ -120,7 +120,7 @@ func parseTags(cell string) []string {
 	return tags
 }
 
-// column says which member the cells of a column are; "": they are skipped.
+// column is which member the cells of a column hold; a field "": they are skipped.
 type column struct {
 	field       string
 	isInAddress bool

@@ -19,7 +19,7 @@ type Row struct {
 	JSON json.RawMessage
 }
 
-// LineError says which line of a file cannot be read, and why.
+// LineError is a line of a file that cannot be read, and why. The first line is 1.
 type LineError struct {
 	Line   int
 	Reason string
@@ -82,7 +82,7 @@ func decodeToUTF8(text []byte) string {
 }
 
 // isFeatureCollection reports whether an object is a FeatureCollection: by its type, or because it has features. If not, the file
-// is NDJSON. The object may be cut short; then readGeoJSON says where.
+// is NDJSON. The object may be cut short; readGeoJSON reports where.
 func isFeatureCollection(text []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if _, err := d.Token(); err != nil {

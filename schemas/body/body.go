@@ -1,4 +1,4 @@
-// Package body declares every request and every answer of the two HTTP surfaces, each once: a Go struct whose tags say the
+// Package body declares every request and every answer of the two HTTP surfaces, each once: a Go struct whose tags hold the
 // JSON name, the rules (min, max, pattern, enum, default) and what the field is for. Its constraint: the decoder and the
 // OpenAPI documents are both made of these structs, so they cannot disagree.
 //

@@ -65,7 +65,7 @@ type ReconcileUsage struct {
 	Period string `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the periods, or the month they begin in (2026-11); all periods when left out"`
 }
 
-// Reconciliation compares what the log says was counted, folded from its first event, with what is shown and billed.
+// Reconciliation compares the usage on the log, folded from its first event, with the usage that is shown and billed.
 type Reconciliation struct {
 	Periods     int               `json:"periodes" doc:"Periods of contracts that were compared"`
 	Lines       int               `json:"lignes" doc:"Lines the log has in them"`
@@ -74,8 +74,8 @@ type Reconciliation struct {
 	Unanswered  []Unanswered      `json:"sans_reponse" doc:"What may have been billed and not answered, by the instance that counted it"`
 }
 
-// UsageDifference is one value on which the log and the read model differ. Kind names the value; the fields after it are set as
-// far as they say which one it is.
+// UsageDifference is one value on which the log and the read model differ. Kind names the value; of the fields from Day to
+// Endpoint those are set that identify it.
 type UsageDifference struct {
 	Contract string    `json:"contrat"`
 	Period   string    `json:"periode"`

@@ -1,4 +1,4 @@
-// Package refusal names every reason for which a request is refused, and says in one table what the client gets: the
+// Package refusal names every reason for which a request is refused, and has in one table what the client gets: the
 // status, the text and the shape of the answer (section 7 of the specification). Commands and handlers return a Code, or
 // an Error where the answer holds numbers; nobody else writes a status or a text.
 //
@@ -27,7 +27,7 @@ func (c Code) Error() string { return Error{Code: c}.Error() }
 // With is the refusal with what its answer shows.
 func (c Code) With(d Details) Error { return Error{c, d} }
 
-// Details are the facts that the texts and members of answers show. Each code uses some of them; the table says which.
+// Details are the facts that the texts and members of answers show. Each code uses some of them, which its row of the table shows.
 // Sites, referentials and keys are counts, requests are those of a period.
 type Details struct {
 	Active   int    // in use already

@@ -84,7 +84,7 @@ func (a API) JSON() ([]byte, error) {
 	return encodeIndented(doc)
 }
 
-// encodeIndented leaves HTML characters as they are, so that a person can read the document.
+// encodeIndented is v as indented JSON. It leaves HTML characters as they are, so that a person can read the document.
 func encodeIndented(v any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -132,6 +132,7 @@ func (w *documentWriter) writeOperation(a API, op Operation) (operation, error) 
 	return out, w.writeResponses(op, out.Responses)
 }
 
+// nonWord is what cannot be in an identifier.
 var nonWord = regexp.MustCompile(`[^a-zA-Z0-9]+`)
 
 // operationID is a name for the operation that is an identifier in most languages: get_accounts_id_keys. Generated clients name
@@ -140,6 +141,7 @@ func operationID(op Operation) string {
 	return strings.Trim(nonWord.ReplaceAllString(strings.ToLower(op.Method)+op.Path, "_"), "_")
 }
 
+// pathVariable is a variable of a path, such as {id}.
 var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
 // pathParameters are the variables in a path, in its order, with what the API declares of them.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// SchemaOptions says how shapes become schemas.
+// SchemaOptions are how shapes become schemas. The zero SchemaOptions writes every schema in place and leaves objects open.
 type SchemaOptions struct {
 	Ref      func(*Shape) string // the reference to use for an object, or "" to write its schema in place; nil: always ""
 	IsClosed bool                // objects have no members but those declared
