@@ -160,10 +160,10 @@ func TestASubClientSeesItsAgency(t *testing.T) {
 	b.keyRing.keys[hash] = g
 	w := b.send("GET", "/services/v1/me", "STARTER secret")
 	expectResponse(t, "agency", w, 200, `"agence":"agency-1"`)
-	expectResponse(t, "its own volume", b.send("GET", "/services/v1/me", "STARTER secret"), 200, `"limite":1234`)
+	expectResponse(t, "its own quota", b.send("GET", "/services/v1/me", "STARTER secret"), 200, `"limite":1234`)
 }
 
-// fakeMeter is a meter that notes what it is told, and refuses when told to.
+// fakeMeter is a meter that records its calls, and refuses where a test sets an error.
 type fakeMeter struct {
 	mu                  sync.Mutex
 	calls               []string

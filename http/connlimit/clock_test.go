@@ -124,7 +124,7 @@ func TestAtTheLimitAClientThatDoesNotReadItsAnswerIsClosed(t *testing.T) {
 	})
 }
 
-// TestAClientThatGoesAwayIsNoticedOnceItsBodyHasCome: what paces a body does not stay on the connection.
+// TestAClientThatGoesAwayIsNoticedOnceItsBodyHasCome: the deadlines of a body do not stay on the connection.
 func TestAClientThatGoesAwayIsNoticedOnceItsBodyHasCome(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)

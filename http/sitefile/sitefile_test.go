@@ -129,7 +129,7 @@ func randomDegrees(r *rand.Rand, most float64) float64 {
 	return []float64{0, 1e-7, -1e-7, most, -most, 44.5, (r.Float64()*2 - 1) * most}[r.IntN(7)]
 }
 
-// randomText is a text that formats could stumble over; often none.
+// randomText is a text with characters that a format has to escape; it is often empty.
 func randomText(r *rand.Rand) string {
 	odd := []string{
 		"", "", "Chez Paul", `"`, `""`, "a;b", "a,b", "a|b", "a\nb", "a\r\nb", "a\rb", " a ", "=1+1", "-2", "+33 4", "@x", "'", "é😀", "\u00a0x\u00a0",
