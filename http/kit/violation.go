@@ -9,7 +9,8 @@ import (
 	"lieudit/schemas/body/shape"
 )
 
-// violation is a broken rule: its name and its message as Pydantic has them. Both are part of the API. The zero violation, noViolation, means that no rule is broken.
+// violation is a broken rule: its name and its message as Pydantic has them. Both are part of the API. The zero violation,
+// noViolation, means that no rule is broken.
 type violation struct{ rule, msg string }
 
 var noViolation violation

@@ -80,8 +80,8 @@ type MyQuota struct {
 	Interval
 }
 
-// MySites is how many active sites the account has and may have. Capacity is what the plan includes; a write that raises the number
-// above Ceiling is refused.
+// MySites is how many active sites the account has and may have. Capacity is what the plan includes; a write that
+// raises the number above Ceiling is refused.
 type MySites struct {
 	Active   *int `json:"actifs,omitempty"`
 	Capacity int  `json:"capacite"`

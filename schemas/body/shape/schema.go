@@ -43,8 +43,8 @@ func (s *Shape) InlineSchema(options SchemaOptions) *jsonschema.Schema {
 	return out
 }
 
-// typeSchema is the type of a shape with its bounds. The empty schema, which allows any value, is that of free JSON without a limit
-// on its members.
+// typeSchema is the type of a shape with its bounds. The empty schema, which allows any value, is that of free JSON
+// without a limit on its members.
 func (s *Shape) typeSchema(options SchemaOptions) *jsonschema.Schema {
 	switch s.Kind {
 	case Object:
