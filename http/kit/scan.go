@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of a text. maxDepth bounds the recursion of the scanner; no struct of a request is
-// nearly as deep, so only free JSON can reach it. maxMembers bounds the names of one object, which are kept until its end to
-// find a name that comes twice.
+// The limits of a text. maxDepth bounds the recursion of the scanner; no struct of a request is nearly as deep, so only free JSON
+// and values that are skipped can reach it. maxMembers bounds the names of one object, which are kept until its end to find a
+// name that comes twice.
 const (
 	maxDepth   = 64
 	maxMembers = 1000 // of one object

@@ -181,6 +181,7 @@ func (w *documentWriter) schemaFor(v any, closed bool) (*jsonschema.Schema, erro
 	return s.Schema(w.schemaOptions(closed)), nil
 }
 
+// schemaRefPrefix comes before the name of a component in a reference to its schema.
 const schemaRefPrefix = "#/components/schemas/"
 
 // schemaOptions writes the schema of each named struct once, under its name, and refers to it.
