@@ -15,7 +15,8 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// queryAddresses asks the address base that is served. Without one the answer is a 500; readiness says why.
+// queryAddresses runs a query on the address base that is served now, and keeps that edition open meanwhile. Where none is
+// served the error is refusal.Internal: readiness reports the cause to operators, and clients can do nothing about it.
 func queryAddresses[T any](h *handler, query func(*atlas.Edition) (T, error)) (result T, err error) {
 	result, err = atlas.Ask(h.addresses, query)
 	if errors.Is(err, atlas.ErrNone) {
@@ -24,7 +25,8 @@ func queryAddresses[T any](h *handler, query func(*atlas.Edition) (T, error)) (r
 	return result, err
 }
 
-// completeAddress suggests addresses that go on from what was typed.
+// completeAddress suggests addresses for a text that is still being typed. A text that is too short to search for is no error:
+// an input field sends the first letters too.
 func (h *handler) completeAddress(ctx context.Context, _ call, q body.CompleteAddress) (kit.Response, error) {
 	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
 		found, err := e.Complete(ctx, address.Query{
@@ -46,7 +48,7 @@ func (h *handler) completeAddress(ctx context.Context, _ call, q body.CompleteAd
 	})
 }
 
-// verifyAddress finds the addresses that are meant by what was typed, and how sure that is.
+// verifyAddress finds the addresses that are meant by what was typed, each with a score and a verdict, the best first.
 func (h *handler) verifyAddress(ctx context.Context, _ call, q body.VerifyAddress) (kit.Response, error) {
 	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
 		found, err := e.Verify(ctx, buildVerifyQuery(q))
@@ -62,8 +64,8 @@ func (h *handler) verifyAddress(ctx context.Context, _ call, q body.VerifyAddres
 	})
 }
 
-// buildVerifyQuery is the engine's query for a request. With q the codes are filters; without, they are parts of the
-// address.
+// buildVerifyQuery is the engine's query for a request. With q, an address in one line, postcode and commune code are filters,
+// which every match must fit. Without q they are parts of the address, which a match may correct.
 func buildVerifyQuery(q body.VerifyAddress) address.Query {
 	query := address.Query{Text: q.Q, Limit: q.Limit, Bias: biasPosition(q.Bias), Filter: address.Filter{
 		Types: toAddressTypes(q.Types), Postcodes: q.Postcodes, CityCodes: q.CityCodes,
@@ -78,7 +80,7 @@ func buildVerifyQuery(q body.VerifyAddress) address.Query {
 	return query
 }
 
-// viewAddress shows the record of an id.
+// viewAddress shows the record of an id or of an id_ban.
 func (h *handler) viewAddress(_ context.Context, c call, _ body.Empty) (kit.Response, error) {
 	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
 		r, ok := e.View(c.Vars["id"])
@@ -89,7 +91,7 @@ func (h *handler) viewAddress(_ context.Context, c call, _ body.Empty) (kit.Resp
 	})
 }
 
-// findNearbyAddresses lists what lies around a centre.
+// findNearbyAddresses lists the addresses around a centre, the nearest first. The radius is in metres.
 func (h *handler) findNearbyAddresses(ctx context.Context, _ call, q body.NearAddress) (kit.Response, error) {
 	return queryAddresses(h, func(e *atlas.Edition) (kit.Response, error) {
 		center, err := resolveCenter(ctx, e.Engine, q)
@@ -129,8 +131,9 @@ func (h *handler) searchLocalities(_ context.Context, _ call, q body.SearchLocal
 // first.
 var addressIDPattern = regexp.MustCompile(`^([0-9][0-9AB][0-9]{3}(_\S+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
 
-// resolveCenter is the centre of a search: a position, or the one verified address that a text means. A house number that
-// the base does not have, or several addresses that fit equally well, are refused.
+// resolveCenter is the centre of a search: a position, an id, or the one verified address that a text means. A house number
+// that the base does not have, or several addresses that fit equally well, are refused with refusal.AddressUnresolved. The
+// caller checks that q has a centre or both coordinates.
 func resolveCenter(ctx context.Context, e *address.Engine, q body.NearAddress) (*body.Center, error) {
 	if q.Center == "" {
 		return &body.Center{Lon: *q.Lon, Lat: *q.Lat}, nil
@@ -157,7 +160,8 @@ func newCenter(typed string, r *address.Record, score float64) *body.Center {
 
 const geoJSON = "geojson"
 
-// toFeatureCollection is the answer to a search as GeoJSON.
+// toFeatureCollection is the answer to a search as GeoJSON, in the form of the former national address API, whose clients can
+// keep their code.
 func toFeatureCollection[A any](found []A, toFeature func(A) body.Feature) body.FeatureCollection {
 	return body.FeatureCollection{
 		Type: "FeatureCollection", Envelope: body.OKEnvelope, Features: mapSlice(found, toFeature),
@@ -165,7 +169,8 @@ func toFeatureCollection[A any](found []A, toFeature func(A) body.Feature) body.
 	}
 }
 
-// toFeature shows a record with the names of the former national API.
+// toFeature shows a record with the names of the former national API. The member name is number and street for a house number,
+// the commune for a commune, and nom_voie for all else.
 func toFeature(r *address.Record, score float64) body.Feature {
 	p := body.Properties{
 		Label: r.Label, Score: score, HouseNumber: r.Number + r.Rep, ID: r.ID, BanID: withoutNilBanID(r.BanID), Name: r.Street,
@@ -208,6 +213,7 @@ func withoutNilBanID(id string) string {
 	return id
 }
 
+// toDivision shows a department or a region; nil where the record has none.
 func toDivision(d commune.Division) *body.Division {
 	if d.Code == "" {
 		return nil
@@ -271,6 +277,7 @@ func mapSlice[A, B any](all []A, convert func(A) B) []B {
 	return mapped
 }
 
+// toAddressTypes are the types that a request names; nil, which admits all, where it names none.
 func toAddressTypes(names []string) []address.Type {
 	if names == nil {
 		return nil
@@ -278,7 +285,7 @@ func toAddressTypes(names []string) []address.Type {
 	return mapSlice(names, func(n string) address.Type { return address.Type(n) })
 }
 
-// firstNonEmpty is a filter by its present parameter, else by the former one.
+// firstNonEmpty is the values of a parameter, else those of the parameter that the former national API has for the same.
 func firstNonEmpty(values, fallback []string) []string {
 	if len(values) > 0 {
 		return values

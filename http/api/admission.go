@@ -15,7 +15,8 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// commandTimeout is how long the work of a write may take: a command tries for so long to learn whether it was appended.
+// commandTimeout is how long the work of a write may take. While the log does not answer, a command tries for so long to learn
+// whether its events were appended. A batch of sites is geocoded in that time too.
 const commandTimeout = 60 * time.Second
 
 // serveAuthenticated makes the checks in their order: key, scope, route, method, plan, syntax, quota; then it does the
@@ -60,7 +61,8 @@ func isAnsweredBeforeQuota(status int) bool {
 // unknownRoute stands for every path that is no route.
 const unknownRoute = "*"
 
-// countRefusal counts a request that is refused for cause, and returns cause, or why even that cannot be counted.
+// countRefusal counts a request that is refused for cause, and returns cause. Where the request cannot be counted it returns the
+// error of counting.
 func (h *handler) countRefusal(ctx context.Context, b *waitBudget, endpoint string, cause error) error {
 	err := b.runWithin(ctx, func(ctx context.Context) error { return h.meter.CountRefused(ctx, b.Grant, endpoint) })
 	if err != nil {
@@ -69,8 +71,8 @@ func (h *handler) countRefusal(ctx context.Context, b *waitBudget, endpoint stri
 	return cause
 }
 
-// checkLargeBody is the refusal of a large body before it is read: the account is known to be at its cap, or the key is no
-// longer valid. nil: the body may be read.
+// checkLargeBody is the refusal of a large body before it is read: the account is known to have used its quota, or the key is no
+// longer valid. nil: the body may be read. So a client that can get no answer does not take memory for 64 MiB.
 func (h *handler) checkLargeBody(ctx context.Context, b *waitBudget, endpoint string) error {
 	refused, err := b.runAndRevalidate(ctx, func(ctx context.Context) error { return h.meter.CheckQuota(ctx, b.Grant, endpoint) })
 	if refused != nil {
@@ -79,7 +81,9 @@ func (h *handler) checkLargeBody(ctx context.Context, b *waitBudget, endpoint st
 	return err
 }
 
-// runMetered does the work between the two halves of metering it. Work that panics is settled as the 500 it becomes.
+// runMetered does the work between the two halves of metering it: Admit before, the SettleFunc after. Work that panics is
+// settled as the 500 that it becomes, and the panic goes on. An error of settling is answered in place of the result, which is
+// discarded. A body that shows the usage is completed with what was settled.
 func (h *handler) runMetered(ctx context.Context, rt route, do func(context.Context) (kit.Response, error), b *waitBudget) (v kit.Response, err error) {
 	settle, err := h.admitMetered(ctx, rt, b)
 	if err != nil {
@@ -114,8 +118,8 @@ func (h *handler) runOperation(ctx context.Context, rt route, do func(context.Co
 	return do(ctx)
 }
 
-// admitMetered admits a request to the work. If the key turns out to be no longer valid, a write that was counted already
-// is refunded.
+// admitMetered admits a request to the work, and returns the SettleFunc to call after it. Admitting may wait for the log, so the
+// key is checked again. If it turns out to be no longer valid, a write that was counted already is refunded.
 func (h *handler) admitMetered(ctx context.Context, rt route, b *waitBudget) (settle SettleFunc, err error) {
 	refused, err := b.runAndRevalidate(ctx, func(ctx context.Context) (err error) {
 		settle, err = h.meter.Admit(ctx, b.Grant, rt.endpointName(), rt.isWrite())
@@ -130,8 +134,9 @@ func (h *handler) admitMetered(ctx context.Context, rt route, b *waitBudget) (se
 	return nil, refused
 }
 
-// settleUsage ends the metering of a request. What was read is answered only while the key is valid; a write is done, and
-// its answer says so.
+// settleUsage ends the metering of a request, with the status of its answer. The key of a request that only read is checked once
+// more: if it is no longer valid, the request is refused and what was counted is refunded. A write has been done by now, so its
+// answer is sent whatever became of the key.
 func (h *handler) settleUsage(ctx context.Context, rt route, b *waitBudget, settle SettleFunc, status int) (spent usage.QuotaUsage, err error) {
 	if rt.isWrite() {
 		return settle(ctx, status)
@@ -151,9 +156,9 @@ func (h *handler) settleUsage(ctx context.Context, rt route, b *waitBudget, sett
 	return usage.QuotaUsage{}, refused
 }
 
-// waitBudget is how long one request may still wait for the logs, over all that it waits for: 3 s in all. It also holds
-// what the request was authenticated with, which may be no older than a second when the answer is sent, so that a
-// revocation takes effect everywhere within that time.
+// waitBudget is how long one request may still wait for the logs, over all that it waits for: waitlimit.MaxWait in all. It also
+// holds what the request was authenticated with, which may be no older than waitlimit.MaxStaleness when the answer is sent, so
+// that a revocation takes effect everywhere within that time. It belongs to one request and is not safe for concurrent use.
 type waitBudget struct {
 	access.Grant
 	authenticator  *auth.Authenticator
@@ -166,8 +171,10 @@ func (h *handler) newWaitBudget(authentication auth.Authentication) *waitBudget 
 	return &waitBudget{authentication.Grant, h.authenticator, h.Now, authentication, waitlimit.MaxWait - authentication.Waited}
 }
 
-// runWithin does something that may wait, within the time that is left. waitlimit.UncountedWait is always left, and a wait
-// no longer than that does not count.
+// runWithin does something that may wait, within the time that is left, and takes the time that it took from the budget.
+// waitlimit.UncountedWait is always left, and a wait no longer than that does not count. As long as nothing was taken it sets no
+// deadline: what waits for a log keeps to waitlimit.MaxWait itself. Where keys cannot go stale nothing follows a log, and there
+// is no limit.
 func (b *waitBudget) runWithin(ctx context.Context, do func(context.Context) error) error {
 	if !b.authenticator.CanGoStale() {
 		return do(ctx)

@@ -17,7 +17,7 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// stalledLogs is a key ring and a meter of logs that are silent until an instant each.
+// stalledLogs is a key ring and a meter whose logs do not answer until an instant each.
 type stalledLogs struct {
 	*fakeKeyRing
 	ringUntil time.Time // the ring is stale from the begin on,
@@ -58,7 +58,7 @@ func sleepOrCancel(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// waitForLog is how long a meter waitForLog for its log.
+// waitForLog waits as a meter does for a log that answers after d: at most waitlimit.MaxWait, then it refuses.
 func waitForLog(ctx context.Context, d time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, waitlimit.MaxWait)
 	defer cancel()
@@ -85,7 +85,7 @@ func (s *stalledLogs) CountRefused(ctx context.Context, _ access.Grant, _ string
 	return waitForLog(ctx, s.settle)
 }
 
-// TestARequestWaitsThreeSecondsOverAllThatItWaitsFor, a moment for each wait set aside.
+// TestARequestWaitsThreeSecondsOverAllThatItWaitsFor: waitlimit.UncountedWait for each wait comes on top.
 func TestARequestWaitsThreeSecondsOverAllThatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	const never = time.Minute

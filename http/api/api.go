@@ -1,6 +1,7 @@
 // Package api is the HTTP surface of the service: addresses, locations, routes, and what a key gives. Each row of
 // routes.go names the method and path of an operation, what the plan must include, and the function that does the work.
-// Requests are matched as they were sent: no path is ever cleaned or redirected.
+// Its constraint: requests are matched as they were sent. No path is ever cleaned or redirected: a redirect would be an answer
+// before the key is checked.
 //
 //	request ─> ServeHTTP ─> auth.Authenticate ─> router.Match ─> plan ─> bodylimit.Limit ─> kit.Endpoint (decode)
 //	           preflight,    key, scope of a      route,                  size of the body     │
@@ -10,7 +11,7 @@
 //	answer <─ kit.Response <─ Settle (count, or refund) <─ kit.Operation (the work) <───────────┘
 //
 // Every check can end the request with an error, which kit.WriteError answers. The checks keep this order whatever else is
-// wrong with a request. admission.go holds the middle of the picture, usage.go the meter.
+// wrong with a request. admission.go holds the steps from auth.Authenticate to the settling, usage.go the meter.
 package api
 
 import (
@@ -54,7 +55,7 @@ type Env struct {
 }
 
 // New is the API over a key ring, a meter, the address base that is served, and the customers' locations. A ring that is
-// an auth.FreshnessSource makes requests wait while it is stale.
+// an auth.FreshnessSource makes requests wait while it is stale. A panic is answered with a 500.
 func New(keys auth.KeyRing, meter RequestMeter, addresses *atlas.Atlas, locations Locations, env Env) http.Handler {
 	env.Log = slog.New(env.Prefixes.RedactingHandler(env.Log.Handler()))
 	h := &handler{
@@ -87,7 +88,9 @@ type caller struct {
 
 type call = kit.Call[caller]
 
-// ServeHTTP answers what needs no key, and leaves the rest to serveAuthenticated.
+// ServeHTTP answers what needs no key, and leaves the rest to serveAuthenticated. Scripts of web pages may read every answer of
+// the search, refusals included; only the answer to a key that is used too fast is closed to them. Answers to keys must not be
+// kept by a cache on the way.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
 	if path == searchPath {
@@ -125,7 +128,8 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, v kit.Response, 
 	}
 }
 
-// showVersion tells what is running, and which address base it serves, if any.
+// showVersion shows what is running, and which address base it serves, if any. The edition is held while it is read, so that a
+// newer one does not close it.
 func (h *handler) showVersion(context.Context, call, body.Empty) (kit.Response, error) {
 	v := body.Version{Version: h.Version}
 	if e, ok := h.addresses.Use(); ok {

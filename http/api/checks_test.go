@@ -38,7 +38,7 @@ const (
 	originRefused = "origine_non_autorisee"
 )
 
-// planInsufficient is the plan 403.
+// planInsufficient is the body of the 403 of a plan that does not include a service.
 func planInsufficient(plan string) string {
 	return `{"detail":"Your plan (` + plan + `) does not have access to this service. Please upgrade your plan."}`
 }
@@ -109,7 +109,7 @@ var (
 	malformedKey = []string{"Authorization", "Bearer x"}
 )
 
-// orderCases are requests that break several rules at once, to a fresh key ring or a stale one, and what is told.
+// orderCases are requests that break several rules at once, to a fresh key ring or a stale one, and their answers.
 var orderCases = []struct {
 	fresh               bool
 	method, target, key string
@@ -131,7 +131,7 @@ var orderCases = []struct {
 	{true, "GET", basePath + "/version/", "", nil, 401, keyRequired},
 	{true, "GET", "/", "", nil, 401, keyRequired},
 	{true, "GET", basePath + "/nowhere", "", unknownKey, 401, keyInvalid},
-	// 3. the ring's state, before scope, route, plan and syntax; a stale ring cannot tell a key is unknown
+	// 3. the ring's state, before scope, route, plan and syntax; a stale ring cannot show that a key is unknown
 	{false, "GET", basePath + "/me", "", unknownKey, 503, unavailable},
 	{false, "GET", basePath + "/nowhere", "GROWTH secret", nil, 503, unavailable},
 	{false, "POST", basePath + "/me", "GROWTH publishable", nil, 503, unavailable},
@@ -201,7 +201,7 @@ func TestEveryPlanIncludesItsServices(t *testing.T) {
 	}
 }
 
-func TestAPlanNobodySellsOpensNothing(t *testing.T) {
+func TestAPlanThatIsNotSoldIncludesNoService(t *testing.T) {
 	t.Parallel()
 	b := newTestAPI(t)
 	hash := token.HashOf(b.keys["GROWTH secret"])
@@ -211,8 +211,8 @@ func TestAPlanNobodySellsOpensNothing(t *testing.T) {
 	expectResponse(t, "unknown plan", b.send("GET", "/services/v1/me", "GROWTH secret"), 403, planInsufficient("OLD"))
 }
 
-// TestAPublishableKeyOpensOneMethodAndPath sends the paths over a connection, as they stand.
-func TestAPublishableKeyOpensOneMethodAndPath(t *testing.T) {
+// TestAPublishableKeyIsForOneMethodAndPath sends the paths over a connection, as they stand.
+func TestAPublishableKeyIsForOneMethodAndPath(t *testing.T) {
 	t.Parallel()
 	b := newTestAPI(t)
 	s := httptest.NewServer(b)
@@ -280,7 +280,7 @@ func sendRaw(t *testing.T, addr, request string, headers ...string) *http.Respon
 	return r
 }
 
-func TestASecretKeyIsNeverSentOnToACleanPath(t *testing.T) {
+func TestAPathIsNeverCleanedOrRedirected(t *testing.T) {
 	t.Parallel()
 	b := newTestAPI(t)
 	s := httptest.NewServer(b)
@@ -351,7 +351,7 @@ func TestALargeBodyIsReadOnlyAfterAllChecksBeforeSyntax(t *testing.T) {
 
 const syncRoute = "/locations/referentiels/{code}/sites:sync"
 
-// sendBody is ask with a body.
+// sendBody is send with a body.
 func (b *testAPI) sendBody(method, path, key string, text io.Reader) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, api.Base+path, text)
 	if key != "" {
@@ -362,7 +362,7 @@ func (b *testAPI) sendBody(method, path, key string, text io.Reader) *httptest.R
 	return w
 }
 
-// TestExpect100IsAnsweredOnlyOnceTheBodyIsAdmitted has clients that send their bodies when they are told to.
+// TestExpect100IsAnsweredOnlyOnceTheBodyIsAdmitted has clients that send their bodies only after a 100.
 func TestExpect100IsAnsweredOnlyOnceTheBodyIsAdmitted(t *testing.T) {
 	t.Parallel()
 	b, spent := newTestAPI(t), refusal.QuotaSpent.With(refusal.Details{Plan: plan.Growth})
@@ -403,7 +403,7 @@ func TestExpect100IsAnsweredOnlyOnceTheBodyIsAdmitted(t *testing.T) {
 	}
 }
 
-// budgetRecordingMeter is a meter that sees what is in use of a budget while a request is at work.
+// budgetRecordingMeter is a meter that records how much of a budget is in use during the work of a request.
 type budgetRecordingMeter struct {
 	fakeMeter
 	*bodylimit.Budget

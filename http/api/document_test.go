@@ -15,8 +15,8 @@ import (
 	"lieudit/schemas/body/shape"
 )
 
-// TestAnswersAreAsDocumented asks for every answer an operation can give now, and holds it to the operation's
-// documented shapes, with no member beside those declared.
+// TestAnswersAreAsDocumented sends requests for the answers that operations can give, and compares each with the shapes that are
+// documented for the operation. No other member is allowed.
 func TestAnswersAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	b, stale := newTestAPI(t), newTestAPI(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // FuzzRequest: whatever is sent, nothing panics, nothing is redirected, what has a body is JSON, and a publishable key
-// gets into the search alone.
+// is accepted by the search alone.
 func FuzzRequest(f *testing.F) {
 	b := newTestAPI(f)
 	secret, publishable := b.keys["BUSINESS secret"], b.keys["STARTER publishable"]

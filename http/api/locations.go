@@ -31,7 +31,7 @@ type Locations struct {
 	Wait func(context.Context, eventstore.Position)
 }
 
-// LocationCommands is the part of commands/locations.Locations that the API calls, which says what each method promises. It
+// LocationCommands is the part of commands/locations.Locations that the API calls. Its methods are documented there. It
 // is an interface so that the API can be tested without a log.
 type LocationCommands interface {
 	OpenReferential(ctx context.Context, account string, meta commands.Metadata, code, name string) (locations.Referential, eventstore.Position, error)
@@ -57,7 +57,7 @@ type LocationQueries interface {
 	ActiveSites(ctx context.Context, account, code string) iter.Seq2[sites.Site, error]
 }
 
-// metadata says who makes a command.
+// metadata names who makes a command: the key, by its id.
 func (c caller) metadata() commands.Metadata { return commands.Metadata{Actor: "key:" + c.KeyID} }
 
 // openReferential opens a referential, a group of sites. Its code is taken for ever.
@@ -99,12 +99,13 @@ func (h *handler) listReferentials(ctx context.Context, c call, in body.Referent
 	return kit.Response{Body: body.Referentials{Envelope: body.OKEnvelope, Results: mapSlice(found, toReferential)}}, err
 }
 
+// showReferential shows a referential, active or archived.
 func (h *handler) showReferential(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
 	r, err := h.locations.Queries.FindReferential(ctx, c.Principal.Account, c.Vars["code"])
 	return kit.Response{Body: toReferential(r)}, err
 }
 
-// toReferential shows a referential as commands and read model have it alike.
+// toReferential shows a referential of the read model. Commands return one with the same fields, which callers convert.
 func toReferential(r locationsqueries.Referential) body.Referential {
 	shown := body.Referential{
 		Code: r.Code, Name: r.Name, Status: "active", Created: r.Created, Archived: r.Archived, ActiveSites: r.Active,
@@ -115,7 +116,7 @@ func toReferential(r locationsqueries.Referential) body.Referential {
 	return shown
 }
 
-// toListError is the answer to a list that could not be made.
+// toListError turns the error of a list into its answer: a cursor that is not ours is a broken rule.
 func toListError(err error, cursor string) error {
 	if errors.Is(err, locationsqueries.ErrInvalidCursor) {
 		return invalidCursor(cursor)

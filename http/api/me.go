@@ -15,7 +15,8 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// showMe shows whose key it is and what it gives.
+// showMe shows whose key it is and what it gives. The usage that it shows includes this request, so the body is made only once
+// the request was counted (bodyWithUsage).
 func (h *handler) showMe(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
 	g := c.Principal.Grant
 	p, ok := plan.Lookup(g.Plan)
@@ -34,7 +35,7 @@ func (h *handler) showMe(ctx context.Context, c call, _ body.Empty) (kit.Respons
 	}))
 }
 
-// toMe shows a grant with the plan that it names and the period of now. What is used over the limit shows as nothing remaining.
+// toMe shows a grant with the plan that it names and the running period. Where more is used than the limit, 0 remains.
 func toMe(g access.Grant, p plan.Plan, period plan.Period, spending usage.QuotaUsage) body.Me {
 	remaining := max(spending.Limit-spending.Used, 0)
 	return body.Me{
@@ -51,29 +52,32 @@ func toMe(g access.Grant, p plan.Plan, period plan.Period, spending usage.QuotaU
 	}
 }
 
-// countLocations is how many locations the caller's account has. Where that is not remembered it reads the log, and waits for
-// it within the caller's budget.
-func (h *handler) countLocations(ctx context.Context, c call) (f locations.Counts, err error) {
+// countLocations is how many active sites and referentials the caller's account has. Where that is not cached it reads the log,
+// and waits for it within the caller's budget. A log that does not answer in time is eventstore.ErrUnavailable.
+func (h *handler) countLocations(ctx context.Context, c call) (counts locations.Counts, err error) {
 	account := c.Principal.Account
-	if f, _, isCached := h.counts.cached(account); isCached {
-		return f, nil
+	if counts, _, isCached := h.counts.cached(account); isCached {
+		return counts, nil
 	}
 	err = c.Principal.budget.runWithin(ctx, func(ctx context.Context) error {
 		return h.Limiter.RetryUntilAvailable(ctx, account, func(ctx context.Context) (err error) {
-			f, err = h.counts.count(ctx, account)
+			counts, err = h.counts.count(ctx, account)
 			return err
 		})
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
-	return f, err
+	return counts, err
 }
 
-// maxCachedAccounts bounds the accounts whose counts are remembered. One more drops all of them.
+// maxCachedAccounts bounds the accounts whose counts are cached. One more drops all of them, which is simpler than to drop the
+// oldest, and rare.
 const maxCachedAccounts = 10_000
 
-// countCache remembers how many locations each account has until they change. It is safe for concurrent use.
+// countCache caches how many locations each account has until they change. An entry is valid while lastChange is what it was when
+// the count began, so a change during the count makes the entry stale. It is safe for concurrent use; two requests may count the
+// same account at the same time.
 type countCache struct {
 	load       func(ctx context.Context, account string) (locations.Counts, error)
 	lastChange func(account string) eventstore.Position // position of the last change of the account's locations
@@ -87,30 +91,30 @@ type cachedCount struct {
 	asOf eventstore.Position // the last change before it was counted
 }
 
-// cached is the remembered count of an account, and the position of its last change; false: it must be counted.
-func (f *countCache) cached(account string) (counts locations.Counts, at eventstore.Position, ok bool) {
-	at = f.lastChange(account)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	entry, ok := f.byAccount[account]
+// cached is the cached count of an account, and the position of its last change; false: it must be counted.
+func (c *countCache) cached(account string) (counts locations.Counts, at eventstore.Position, ok bool) {
+	at = c.lastChange(account)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry, ok := c.byAccount[account]
 	return entry.Counts, at, ok && entry.asOf == at
 }
 
-// count is how many locations an account has, read from the log where that is not remembered.
-func (f *countCache) count(ctx context.Context, account string) (locations.Counts, error) {
-	cached, at, ok := f.cached(account)
+// count is how many locations an account has, read from the log where that is not cached.
+func (c *countCache) count(ctx context.Context, account string) (locations.Counts, error) {
+	cached, at, ok := c.cached(account)
 	if ok {
 		return cached, nil
 	}
-	loaded, err := f.load(ctx, account)
+	loaded, err := c.load(ctx, account)
 	if err != nil {
 		return loaded, err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.byAccount == nil || len(f.byAccount) >= maxCachedAccounts {
-		f.byAccount = make(map[string]cachedCount)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byAccount == nil || len(c.byAccount) >= maxCachedAccounts {
+		c.byAccount = make(map[string]cachedCount)
 	}
-	f.byAccount[account] = cachedCount{loaded, at}
+	c.byAccount[account] = cachedCount{loaded, at}
 	return loaded, nil
 }

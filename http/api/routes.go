@@ -34,7 +34,7 @@ type route struct {
 	bodyLimit    int64 // of the body, in bytes
 }
 
-// routes is section 4 of the specification.
+// routes is section 4 of the specification as a table.
 func (h *handler) routes() []route {
 	return slices.Concat(h.addressRoutes(), h.locationRoutes(), routingRoutes("compute", "matrix", "isochrone", "nearest", "optimize"))
 }
@@ -76,7 +76,8 @@ func (h *handler) locationRoutes() []route {
 	}
 }
 
-// routingRoutes answer that no routing engine is loaded. Plans include compute apart from the others.
+// routingRoutes are the routes of the routing engine. None is loaded, so each answers refusal.RoutingUnavailable, without looking
+// at the request. Plans include compute apart from the others.
 func routingRoutes(names ...string) (all []route) {
 	unavailable := func(*http.Request) (kit.Operation[caller], error) {
 		return func(context.Context, call) (kit.Response, error) { return kit.Response{}, refusal.RoutingUnavailable }, nil
@@ -100,10 +101,11 @@ func Routes() []string {
 	return all
 }
 
-// endpointName is what the route's requests are counted under.
+// endpointName is the name under which the route's requests are counted and invoiced. It holds the variables, not their texts.
 func (r route) endpointName() string { return r.method + " " + r.path }
 
-// isWrite reports whether the work changes something. A write is counted before its work.
+// isWrite reports whether the work changes something. A write is counted before its work, so that nothing is written that was not
+// counted. POST on an address only reads: it carries the query in its body.
 func (r route) isWrite() bool { return r.service == plan.Locations && r.method != http.MethodGet }
 
 func (r route) pattern() router.Pattern { return router.Pattern{Method: r.method, Path: r.path} }

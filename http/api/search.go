@@ -24,8 +24,8 @@ import (
 // defaultRadius is how far from the centre sites are looked for, in metres.
 const defaultRadius = 10_000
 
-// searchLocations finds sites of the account. A secret key sees all that is known of them, a publishable key what a web page
-// may show (toPublicSite).
+// searchLocations finds sites of the account. A secret key sees all members of them, a publishable key those that a web page may
+// show (toPublicSite); it neither searches external ids nor sees inactive sites.
 func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLocations) (kit.Response, error) {
 	isPublic := c.Principal.Kind == token.Publishable
 	if isPublic && in.Status != "" {
@@ -36,6 +36,7 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 		return kit.Response{Body: body.NoResultsAnswer}, err
 	}
 	q.Account, q.MatchExternalIDs = c.Principal.Account, !isPublic
+	// The engine's cursor names a site, so a client gets it encrypted, and it is decrypted only for the same search.
 	sealer := cursorSealer{secret: h.locations.CursorSecret, account: c.Principal.Account, kind: c.Principal.Kind, search: in}
 	if q.After, err = sealer.open(ctx, in.Cursor); err != nil {
 		return kit.Response{}, err
@@ -157,7 +158,8 @@ func toPublicSite(h search.Hit, distance *int) body.PublicSite {
 }
 
 // cursorSealer encrypts the cursors of one search of one account and one kind of key (AES-GCM). A client can neither make nor
-// change a cursor, nor read from it which site a page ended with, which a publishable key must not show.
+// change a cursor, nor read from it which site a page ended with, which a publishable key must not show. The search is
+// authenticated with the cursor but not stored in it: a cursor of another search does not open.
 type cursorSealer struct {
 	secret  func(ctx context.Context, account string) ([]byte, error)
 	account string
@@ -165,7 +167,7 @@ type cursorSealer struct {
 	search  body.SearchLocations
 }
 
-// seal encrypts a cursor. There is none after the last page.
+// seal encrypts a cursor, as base64 for a URL. After the last page next is "", and so is the result.
 func (s cursorSealer) seal(ctx context.Context, next string) (string, error) {
 	if next == "" {
 		return "", nil
@@ -177,7 +179,8 @@ func (s cursorSealer) seal(ctx context.Context, next string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, []byte(next), bound)), nil
 }
 
-// open decrypts a cursor that seal made for the same search.
+// open decrypts a cursor that seal made for the same search. "", the first page, stays "". Any other text that seal did not make
+// is a broken rule.
 func (s cursorSealer) open(ctx context.Context, cursor string) (string, error) {
 	if cursor == "" {
 		return "", nil
@@ -197,7 +200,8 @@ func (s cursorSealer) open(ctx context.Context, cursor string) (string, error) {
 	return string(next), nil
 }
 
-// newCipher is the cipher of the account's cursors. bound is the search without page and limit, which a cursor is bound to.
+// newCipher is the cipher of the account's cursors. Its key is derived from the account's secret for this purpose alone. bound is
+// the search without cursor and limit, to which a cursor is bound: a client may ask for pages of different lengths.
 func (s cursorSealer) newCipher(ctx context.Context) (aead cipher.AEAD, bound []byte, err error) {
 	secret, err := s.secret(ctx, s.account)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// fakeSearch is a search that finds what it was given and notes what it is asked.
+// fakeSearch is a search that returns a fixed result and records its queries.
 type fakeSearch struct {
 	hits    []search.Hit
 	next    string
@@ -33,7 +33,7 @@ func (e *fakeSearch) Search(_ context.Context, q search.Query) (search.Result, e
 	return search.Result{Hits: e.hits, Next: e.next}, nil
 }
 
-// newSearchAPI is a bench whose search is an engine.
+// newSearchAPI is a testAPI with e as its search.
 func newSearchAPI(t testing.TB, e *fakeSearch) *testAPI {
 	t.Helper()
 	b := newTestAPI(t)
@@ -41,7 +41,7 @@ func newSearchAPI(t testing.TB, e *fakeSearch) *testAPI {
 	return b
 }
 
-// searchAsPage asks as a web page does.
+// searchAsPage searches with a publishable key and an origin, as a web page does.
 func (b *testAPI) searchAsPage(t *testing.T, query string) (int, string) {
 	w := b.send("GET", searchURL+query, "STARTER publishable", "Origin", "https://a.fr")
 	return w.Code, readBody(t, w)
@@ -52,7 +52,7 @@ func (b *testAPI) searchAsServer(t *testing.T, query string) (int, string) {
 	return w.Code, readBody(t, w)
 }
 
-// newMarkedSite is a site in which every fact there can be says its own name, or is a number of its own.
+// newMarkedSite is a site in which every member has a value that no other member has. marks are their texts, by member.
 func newMarkedSite(t *testing.T) (s locations.Site, marks map[string]string) {
 	t.Helper()
 	marks = map[string]string{}
@@ -104,7 +104,7 @@ func newMarkedSite(t *testing.T) (s locations.Site, marks map[string]string) {
 	return s, marks
 }
 
-// publicFields is what DECISIONS lets a publishable key see.
+// publicFields are the members that a publishable key may see.
 var publicFields = []string{"nom", "adresse", "lat", "lon", "horaires", "telephone", "site_web", "tags", "distance"}
 
 func TestAPublishableKeySeesThePublicMembersAlone(t *testing.T) {
@@ -198,8 +198,8 @@ func TestTheSearchQueryIsThatOfTheRequest(t *testing.T) {
 	}
 }
 
-// TestACursorIsOfOneSearch: it opens the page after for who got it, for the very same question, and says nothing of the
-// site it stands after.
+// TestACursorIsOfOneSearch: a cursor is valid for the account and the kind of key that got it, and for the same search. It
+// does not show the site that the page ended with.
 func TestACursorIsOfOneSearch(t *testing.T) {
 	t.Parallel()
 	s, _ := newMarkedSite(t)

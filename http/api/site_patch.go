@@ -12,7 +12,8 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// The limits of the tags of body.PatchSite, which the result of a merge must keep too.
+// The limits of horaires and proprietes, which the result of a merge must keep. They equal the tags of locations.Content, which a
+// whole site keeps.
 const (
 	maxFreeJSONBytes = 16 << 10 // of horaires and of proprietes
 	maxProperties    = 50       // members of proprietes
@@ -21,7 +22,8 @@ const (
 // sitePatch is a merge patch of the content of a site.
 type sitePatch body.PatchSite
 
-// apply is the content with the patch merged in (RFC 7396), or the rules that the result breaks.
+// apply is the content with the patch merged in (RFC 7396), or the rules that the result breaks. A command calls it with the
+// content that the log holds, perhaps several times, so it changes nothing that c refers to.
 func (p sitePatch) apply(c locations.Content) (locations.Content, error) {
 	patchText(p.Name, &c.Name)
 	patchText(p.IDBan, &c.IDBan)
@@ -51,7 +53,7 @@ func (p sitePatch) apply(c locations.Content) (locations.Content, error) {
 	return c, p.checkResult(c)
 }
 
-// patchText leaves a text as it is, replaces it, or clears it.
+// patchText leaves a text as it is where the member was not sent, clears it for null, and else replaces it.
 func patchText(change shape.Nullable[string], into *string) {
 	if !change.IsGiven {
 		return
@@ -122,7 +124,8 @@ func mergePatch(target, patch json.RawMessage) (json.RawMessage, error) {
 	return kit.MarshalJSON(object)
 }
 
-// objectMembers are the members of an object; nil for any other value.
+// objectMembers are the members of an object; nil for any other value. The first bytes tell an object from the rest, so that a
+// long list is not parsed to find that out; JSON that was decoded before has no spaces before its value.
 func objectMembers(text json.RawMessage) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
 	if !strings.HasPrefix(strings.TrimLeft(string(text[:min(len(text), 64)]), " \t\r\n"), "{") || json.Unmarshal(text, &all) != nil {

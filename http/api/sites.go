@@ -63,11 +63,13 @@ func (h *handler) patchSite(ctx context.Context, c call, in body.PatchSite) (kit
 	return h.awaitSite(ctx, s, at, err)
 }
 
+// deactivateSite makes a site inactive. A second time changes nothing.
 func (h *handler) deactivateSite(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
 	s, at, err := h.locations.Commands.DeactivateSite(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"], c.Vars["external_id"])
 	return h.awaitSite(ctx, s, at, err)
 }
 
+// reactivateSite makes a site active again, which the account's capacity can refuse.
 func (h *handler) reactivateSite(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
 	s, at, err := h.locations.Commands.ReactivateSite(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"], c.Vars["external_id"])
 	return h.awaitSite(ctx, s, at, err)
@@ -81,7 +83,7 @@ func (h *handler) awaitSite(ctx context.Context, s sites.Site, at eventstore.Pos
 	return kit.OK(s)
 }
 
-// externalIDPattern is the form of external ids.
+// externalIDPattern is the form of external ids, as the tag of body.SiteRow has it.
 var externalIDPattern = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,128}$`)
 
 // checkExternalID checks the form of the external id in the path, and that a body which repeats it has the same.
@@ -98,7 +100,7 @@ func checkExternalID(c call, inBody string) error {
 	return nil
 }
 
-// syncSitesEndpoint gives a referential exactly the sites of the request.
+// syncSitesEndpoint gives a referential exactly the sites of the request: sites that it leaves out are deactivated.
 func (h *handler) syncSitesEndpoint() kit.Endpoint[caller] {
 	return batchEndpoint(h, func(in body.SyncSites) locations.Batch {
 		return locations.Batch{Rows: mapSlice(in.Sites, toRow), IsSync: true, Confirmed: in.ConfirmReduction, DryRun: in.DryRun}
@@ -116,8 +118,8 @@ func toRow(r body.SiteRow) locations.Row {
 	return locations.Row{ExternalID: r.ExternalID, Content: r.Content}
 }
 
-// batchEndpoint writes many sites, once for each Idempotency-Key. The digest of the body as it was sent tells a repeated
-// request from another one with the same key.
+// batchEndpoint writes many sites, once for each Idempotency-Key. The digest of the body as it was sent distinguishes a repeated
+// request from another one with the same key. Where header and body are both wrong, the answer is about the body.
 func batchEndpoint[T any](h *handler, toBatch func(T) locations.Batch) kit.Endpoint[caller] {
 	decoder := kit.NewDecoder[T]()
 	return kit.NewEndpoint(func(r *http.Request) (locations.Batch, error) {
@@ -140,7 +142,8 @@ func batchEndpoint[T any](h *handler, toBatch func(T) locations.Batch) kit.Endpo
 
 const idempotencyHeader = "Idempotency-Key"
 
-// parseIdempotencyKey is the key of a request: 1 to 255 visible ASCII characters, or "" where it has none.
+// parseIdempotencyKey is the key of a request: 1 to 255 visible ASCII characters, or "" where it has none. Any other, or a second
+// one, is a broken rule, which echoes no more than 300 bytes of it.
 func parseIdempotencyKey(h http.Header) (string, error) {
 	values := h[idempotencyHeader]
 	if len(values) == 0 {
@@ -157,7 +160,7 @@ func parseIdempotencyKey(h http.Header) (string, error) {
 	return key, nil
 }
 
-// writeSites writes a batch: all of it, or nothing.
+// writeSites writes a batch: all of it, or nothing. A dry run writes nothing and shows what would be written or refused.
 func (h *handler) writeSites(ctx context.Context, c call, b locations.Batch) (kit.Response, error) {
 	o, at, err := h.locations.Commands.WriteBatch(ctx, c.Principal.Account, c.Principal.metadata(), c.Vars["code"], b)
 	if err := kit.Await(ctx, h.locations.Wait, at, err); err != nil {

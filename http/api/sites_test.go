@@ -75,7 +75,7 @@ func applyPatch(t *testing.T, content, change string) string {
 	return string(text)
 }
 
-func TestWhatAPatchResultsInKeepsTheRules(t *testing.T) {
+func TestTheResultOfAPatchKeepsTheRules(t *testing.T) {
 	t.Parallel()
 	many := make([]string, 50)
 	for i := range many {

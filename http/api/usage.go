@@ -12,7 +12,9 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// RequestMeter counts requests against the quotas of accounts. Endpoints are named "GET /me". Its errors are refusals.
+// RequestMeter counts requests against the quotas of accounts. An endpoint is a method and a path of routes.go, such as
+// "GET /me". Its errors are refusals: of the quota, of a key that is no longer valid, or refusal.AuthUnavailable where the count
+// cannot be recorded. It must be safe for concurrent use.
 type RequestMeter interface {
 	// Admit admits a request to its work, or refuses it. Requests that write are counted before their work, the others
 	// after it. The SettleFunc must be called once, after the work and before the answer is sent.
@@ -32,7 +34,7 @@ type SettleFunc func(ctx context.Context, status int) (usage.QuotaUsage, error)
 // bodyWithUsage makes the body of an answer that shows what is used of the quota, this request included.
 type bodyWithUsage func(usage.QuotaUsage) any
 
-// CountingPolicy says which requests with a valid key count. The zero CountingPolicy is in the customer's favour: those that
+// CountingPolicy decides which requests with a valid key count. The zero CountingPolicy is in the customer's favour: those that
 // were admitted to their work count, but for answers 413 and 5xx. Section 8 of the specification exempts only GET /version
 // and 400: that is CountAll. Requests without a valid key, and those refused by the quota or by the scope of a publishable
 // key, never count.
@@ -53,18 +55,19 @@ func (c CountingPolicy) isCounted(status int) bool {
 	return c.Failures || status < http.StatusInternalServerError && status != http.StatusRequestEntityTooLarge
 }
 
-// policyMeter is the meter of accounts under a policy.
+// policyMeter is a RequestMeter that counts with a usage.Meter the requests that count by a policy.
 type policyMeter struct {
 	*usage.Meter
 	policy CountingPolicy
 	log    *slog.Logger
 }
 
-// NewRequestMeter counts with a meter what a policy says.
+// NewRequestMeter counts with a meter the requests that count by a policy. log gets refunds that are not durable in time.
 func NewRequestMeter(m *usage.Meter, c CountingPolicy, log *slog.Logger) RequestMeter {
 	return policyMeter{m, c, log}
 }
 
+// Admit implements RequestMeter. Of a request that reads it only checks the quota: the SettleFunc counts it, if its answer counts.
 func (m policyMeter) Admit(ctx context.Context, g access.Grant, endpoint string, writes bool) (SettleFunc, error) {
 	if writes {
 		return m.admitWrite(ctx, g, endpoint)
@@ -81,6 +84,7 @@ func (m policyMeter) Admit(ctx context.Context, g access.Grant, endpoint string,
 	}, nil
 }
 
+// CheckQuota implements RequestMeter.
 func (m policyMeter) CheckQuota(ctx context.Context, g access.Grant, endpoint string) error {
 	return m.toRefusal(g, m.Meter.CheckQuota(ctx, g, endpoint))
 }
@@ -114,7 +118,7 @@ func detachFromClient(ctx context.Context) (context.Context, context.CancelFunc)
 	return detached, func() {}
 }
 
-// CountRefused counts nothing more at the cap: the refusal stays what it is.
+// CountRefused implements RequestMeter. At the cap it counts nothing and returns nil: the request keeps the refusal that it has.
 func (m policyMeter) CountRefused(ctx context.Context, g access.Grant, endpoint string) error {
 	if !m.policy.Refusals {
 		return nil
@@ -126,6 +130,8 @@ func (m policyMeter) CountRefused(ctx context.Context, g access.Grant, endpoint 
 	return m.toRefusal(g, err)
 }
 
+// toRefusal turns an error of the usage.Meter into the refusal to answer with. An error that is neither about the quota nor about
+// the key means that the count could not be recorded, so the request cannot be served for now.
 func (m policyMeter) toRefusal(g access.Grant, err error) error {
 	spent := new(usage.QuotaExceededError)
 	switch {
@@ -140,7 +146,7 @@ func (m policyMeter) toRefusal(g access.Grant, err error) error {
 	}
 }
 
-// quotaSpent shows the limit on DISCOVERY alone.
+// quotaSpent is the refusal of a request over the quota. On DISCOVERY its text shows the limit, on every other plan the plan.
 func quotaSpent(p plan.Name, limit int64) error {
 	if p == plan.Discovery {
 		return refusal.DiscoveryQuotaSpent.With(refusal.Details{Limit: limit})
@@ -148,7 +154,7 @@ func quotaSpent(p plan.Name, limit int64) error {
 	return refusal.QuotaSpent.With(refusal.Details{Plan: p})
 }
 
-// Unmetered admits every request and counts none.
+// Unmetered is a RequestMeter that admits every request and counts none.
 type Unmetered struct{}
 
 // Admit implements RequestMeter. It shows the quota of the grant, and none of it used.

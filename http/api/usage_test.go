@@ -22,10 +22,10 @@ import (
 	"lieudit/schemas/token"
 )
 
-// fixedVolume is what every account may use.
-type fixedVolume int64
+// fixedQuota is the quota of every account.
+type fixedQuota int64
 
-func (v fixedVolume) QuotaAt(context.Context, string, time.Time) (int64, eventstore.Position, error) {
+func (v fixedQuota) QuotaAt(context.Context, string, time.Time) (int64, eventstore.Position, error) {
 	return int64(v), 1, nil
 }
 
@@ -43,7 +43,7 @@ func newMeteredAPI(t *testing.T, c api.CountingPolicy) (*testAPI, *usage.Meter) 
 		t.Fatal(err)
 	}
 	log, now := slog.New(slog.DiscardHandler), func() time.Time { return noon }
-	l := usage.New(j, eventstore.NewCodec(noVault{}), fixedVolume(6), now, log)
+	l := usage.New(j, eventstore.NewCodec(noVault{}), fixedQuota(6), now, log)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { l.Run(ctx, j, eventstore.Checkpoint{}) })
@@ -61,12 +61,12 @@ func newMeteredAPI(t *testing.T, c api.CountingPolicy) (*testAPI, *usage.Meter) 
 	return b, l
 }
 
-func TestWhatCounts(t *testing.T) {
+func TestRequestsCountByThePolicy(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		method, target, key string
 		status              int
-		favour, letter      int64
+		byDefault, byAll    int64
 	}{
 		{"GET", "/me", "GROWTH secret", 200, 1, 1},
 		{"GET", "/me?x=1", "GROWTH secret", 422, 1, 1},
@@ -78,7 +78,7 @@ func TestWhatCounts(t *testing.T) {
 		{"GET", "/route/matrix", "GROWTH secret", 500, 0, 1},
 		{"GET", "/me", "GROWTH publishable", 403, 0, 0},
 	} {
-		for counting, want := range map[api.CountingPolicy]int64{{}: c.favour, api.CountAll: c.letter} {
+		for counting, want := range map[api.CountingPolicy]int64{{}: c.byDefault, api.CountAll: c.byAll} {
 			b, l := newMeteredAPI(t, counting)
 			if w := b.send(c.method, api.Base+c.target, c.key); w.Code != c.status {
 				t.Errorf("%s %s: %d, want %d", c.method, c.target, w.Code, c.status)
@@ -91,7 +91,7 @@ func TestWhatCounts(t *testing.T) {
 	}
 }
 
-func TestTheRequestAfterTheLastIsRefusedAndNothingBefore(t *testing.T) {
+func TestOnlyRequestsOverTheQuotaAreRefused(t *testing.T) {
 	t.Parallel()
 	b, _ := newMeteredAPI(t, api.CountingPolicy{})
 	for plan, want := range map[string]string{
@@ -160,10 +160,10 @@ func TestASubClientSeesItsAgency(t *testing.T) {
 	b.keyRing.keys[hash] = g
 	w := b.send("GET", "/services/v1/me", "STARTER secret")
 	expectResponse(t, "agency", w, 200, `"agence":"agency-1"`)
-	expectResponse(t, "its own volume", b.send("GET", "/services/v1/me", "STARTER secret"), 200, `"limite":1234`)
+	expectResponse(t, "its own quota", b.send("GET", "/services/v1/me", "STARTER secret"), 200, `"limite":1234`)
 }
 
-// fakeMeter is a meter that notes what it is told, and refuses when told to.
+// fakeMeter is a meter that records its calls, and refuses where a test sets an error.
 type fakeMeter struct {
 	mu                  sync.Mutex
 	calls               []string

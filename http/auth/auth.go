@@ -1,6 +1,6 @@
-// Package auth authenticates requests: the bearer token, the key ring, and the narrow scope of publishable keys. Its
-// constraint is revocation: an Authentication rests on a ring that held all that the log held a second before, so that a
-// revoked key is refused everywhere within that time.
+// Package auth authenticates requests: the bearer token, the key ring, and the narrow scope of publishable keys, which web pages
+// show to everybody. Its constraint is revocation: an Authentication rests on a ring that held all that the log held a second
+// before, so that a revoked key is refused everywhere within that time.
 //
 //	Authorization ─> BearerToken ─> Prefixes.KindOf ─> lookUpKey ─> checkPublishable ─> Authentication
 //	                                form of the token   KeyRing,     method, path, Origin      │ older than a second
@@ -21,7 +21,8 @@ import (
 	"lieudit/schemas/token"
 )
 
-// KeyRing holds the keys that are valid.
+// KeyRing holds the keys that are valid. It is in memory, and safe for concurrent use. It is stale while it may lack what the log
+// held a second ago, and fresh otherwise.
 type KeyRing interface {
 	// FindKey is what the key with a hash gives at an instant; false: the key is not valid. Hashes are compared in
 	// constant time.

@@ -40,7 +40,7 @@ func newKeyRingOf(n int) mapKeyRing {
 
 const searchPath = "/services/v1/locations/search"
 
-// newAuthenticatorAndRequest is a gate, and a request it lets in.
+// newAuthenticatorAndRequest is an authenticator, and a request that it accepts.
 func newAuthenticatorAndRequest(keys int, kind token.Kind) (*auth.Authenticator, *http.Request) {
 	r := newKeyRingOf(keys - 1)
 	text := token.DefaultPrefixes.New(kind)
@@ -87,7 +87,7 @@ func BenchmarkValidation(b *testing.B) {
 	}
 }
 
-// BenchmarkRawLimit is what cannot be left out: the SHA-256 of a token and one look into a map.
+// BenchmarkRawLimit is the least work that is possible: the SHA-256 of a token and one look-up in a map.
 func BenchmarkRawLimit(b *testing.B) {
 	r := newKeyRingOf(1_000_000)
 	text := token.DefaultPrefixes.New(token.Secret)

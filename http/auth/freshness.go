@@ -44,8 +44,9 @@ func (g *Authenticator) Revalidate(ctx context.Context, a *Authentication, now t
 	return err
 }
 
-// lookUpKey looks a key up. A stale ring cannot even tell that a key is unknown: the key may have been issued a moment ago. A
-// request with a key that the stale ring holds waits until the ring is fresh; any other is refused at once.
+// lookUpKey looks a key up. A stale ring cannot even show that a key is unknown: the key may have been issued a moment ago. A
+// request with a key that the stale ring holds waits at most left until the ring is fresh, and the key is looked up again; any
+// other is refused at once. The hash, the wait and freshUntil are set beside an error too.
 func (g *Authenticator) lookUpKey(ctx context.Context, hash token.Hash, left time.Duration) (Authentication, error) {
 	for a := (Authentication{hash: hash}); ; {
 		now, fresh := g.now(), false
@@ -56,7 +57,8 @@ func (g *Authenticator) lookUpKey(ctx context.Context, hash token.Hash, left tim
 			fresh = g.keys.IsFresh(now)
 		}
 		found, known := g.keys.FindKey(hash, now)
-		if fresh && g.freshness != nil && g.freshness.FreshUntil().Before(a.freshUntil) { // it began again from zero meanwhile
+		// A ring that began to read the log again meanwhile was perhaps not complete when the key was looked up.
+		if fresh && g.freshness != nil && g.freshness.FreshUntil().Before(a.freshUntil) {
 			fresh = false
 		}
 		switch {
@@ -87,11 +89,11 @@ func WaitUntilFresh(ctx context.Context, source FreshnessSource, limiter *waitli
 	if until.IsZero() || left <= 0 {
 		return false
 	}
-	leave, ok := limiter.Acquire(account)
+	release, ok := limiter.Acquire(account)
 	if !ok {
 		return false
 	}
-	defer leave()
+	defer release()
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	return source.AwaitFresh(ctx) == nil

@@ -16,7 +16,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// pollingKeyRing is a ring that looks at its log when it is told to.
+// pollingKeyRing is a ring that reads its log when a test calls poll.
 type pollingKeyRing struct {
 	mu       sync.Mutex
 	keys     map[token.Hash]access.Grant
@@ -59,7 +59,7 @@ func (f *pollingKeyRing) AwaitFresh(ctx context.Context) error {
 	}
 }
 
-// poll reads the log anew, which no longer has some keys.
+// poll reads the log again. The revoked keys are no longer in it.
 func (f *pollingKeyRing) poll(revoked ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,14 +78,14 @@ func (f *pollingKeyRing) addKey(account string) string {
 	return text
 }
 
-// authResult is what becomes of a request at a gate, and after how long.
+// authResult is the result of authenticating a request, and how long that took.
 type authResult struct {
 	auth.Authentication
 	err  error
 	took time.Duration
 }
 
-// authenticate asks at a gate with a key and gives what becomes of it once that is known.
+// authenticate authenticates a request with a key, and sends the result on the channel.
 func authenticate(ctx context.Context, g *auth.Authenticator, text string) <-chan authResult {
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/services/v1/me", nil)
 	r.Header.Set("Authorization", "Bearer "+text)
@@ -201,7 +201,7 @@ func TestRevalidateUsesARingNoOlderThanASecond(t *testing.T) {
 	})
 }
 
-// resettingKeyRing is a follower that begins again from zero whenever it is asked.
+// resettingKeyRing is a ring that begins to read its log again from zero during each look-up.
 type resettingKeyRing struct{ *pollingKeyRing }
 
 func (a resettingKeyRing) FindKey(token.Hash, time.Time) (access.Grant, bool) {

@@ -102,7 +102,7 @@ func TestLongWorkAndASlowReaderAreNotTimedOut(t *testing.T) {
 	})
 }
 
-func TestAtTheCapAClientThatDoesNotReadItsAnswerGoes(t *testing.T) {
+func TestAtTheLimitAClientThatDoesNotReadItsAnswerIsClosed(t *testing.T) {
 	t.Parallel()
 	runInMemory(t, 1, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, strings.Repeat("x", 100_000))
@@ -124,7 +124,7 @@ func TestAtTheCapAClientThatDoesNotReadItsAnswerGoes(t *testing.T) {
 	})
 }
 
-// TestAClientThatGoesAwayIsNoticedOnceItsBodyHasCome: what paces a body does not stay on the connection.
+// TestAClientThatGoesAwayIsNoticedOnceItsBodyHasCome: the deadlines of a body do not stay on the connection.
 func TestAClientThatGoesAwayIsNoticedOnceItsBodyHasCome(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)

@@ -17,7 +17,7 @@ import (
 	"lieudit/http/connlimit"
 )
 
-// serve serves a handler on a listener with a cap.
+// serve serves a handler on a listener with a limit.
 func serve(t *testing.T, limit int, h http.HandlerFunc) *connlimit.Listener {
 	t.Helper()
 	return serveOn(t, listen(t), limit, h)
@@ -62,7 +62,7 @@ func (c client) send(t *testing.T, text string) {
 	}
 }
 
-// readResponse reads an readResponse and returns its status, and whether it closes the connection.
+// readResponse reads a response and returns its status, and whether it closes the connection.
 func (c client) readResponse(t *testing.T) (status int, closes bool) {
 	t.Helper()
 	r, err := http.ReadResponse(c.Reader, nil)
@@ -208,7 +208,7 @@ func TestAnAnswerThatStreamsIsWhole(t *testing.T) {
 	}
 }
 
-func TestAtTheCapTheLongestIdleConnectionGoes(t *testing.T) {
+func TestAtTheLimitTheLongestIdleConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	l := serve(t, 3, func(http.ResponseWriter, *http.Request) {})
 	var all []client
@@ -254,7 +254,7 @@ func TestANewConnectionIsIdle(t *testing.T) {
 	}
 }
 
-// acceptNotifier is a listener that tells of each connection it accepts.
+// acceptNotifier is a listener that signals each connection it accepts.
 type acceptNotifier struct {
 	net.Listener
 	accepted chan struct{}

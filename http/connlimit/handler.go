@@ -12,8 +12,9 @@ import (
 // kept. After a refusal (status 400 and above) the limit is bodylimit.Small.
 const maxIgnored = 256 << 10
 
-// handler wraps the server's handler. It makes request bodies PacedReaders. Once a request is answered, it discards a small rest of
-// the body and keeps the connection, or closes the connection where the rest is large.
+// handler wraps the server's handler. It makes request bodies PacedReaders, which limit how slowly a client may send. Once a
+// request is answered, it discards a small rest of the body and keeps the connection, or closes the connection where the rest is
+// large. A request without a body, or on a connection that is not a *conn, passes through unchanged.
 type handler struct{ next http.Handler }
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +54,7 @@ type disposition int
 const (
 	keepOpen        disposition = iota // the server decides, as usual
 	drainThenKeep                      // kept if drainBody reaches the end of the body, else closed
-	lingerThenClose                    // closed by lingerAndClose; the answer says "Connection: close"
+	lingerThenClose                    // closed by lingerAndClose; the answer has the header "Connection: close"
 )
 
 // WriteHeader decides what happens to a body that was not read to its end, before the header is sent: the decision may
@@ -71,7 +72,9 @@ func (x *exchange) WriteHeader(status int) {
 	if x.disposition == keepOpen {
 		return
 	}
-	if !x.hasKnownEnd() { // only the server can end this answer. On Flush it discards a small rest of the body itself: limit its time
+	// Only the server can end an answer whose length is not known, so the connection is left to it. On Flush the server discards
+	// a small rest of the body itself: the deadline limits that.
+	if !x.hasKnownEnd() {
 		x.disposition = keepOpen
 		x.conn.SetReadDeadline(time.Now().Add(maxLinger))
 		http.NewResponseController(x.ResponseWriter).Flush()
@@ -102,6 +105,7 @@ func (x *exchange) hasKnownEnd() bool {
 	return x.status == http.StatusNoContent || x.Header().Get("Content-Length") != ""
 }
 
+// Write implements http.ResponseWriter. Like net/http it begins an answer without a status as 200.
 func (x *exchange) Write(p []byte) (int, error) {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
@@ -120,7 +124,7 @@ func (x *exchange) FlushError() error {
 // Unwrap implements what http.ResponseController looks for.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// finish sends the answer, and then does to the connection what disposition says.
+// finish sends the answer, and then keeps, drains or closes the connection, by its disposition.
 func (x *exchange) finish() {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)

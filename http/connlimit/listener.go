@@ -117,6 +117,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
+// lacksDescriptors reports whether the process or the system has no file descriptor left.
 func lacksDescriptors(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
@@ -162,7 +163,7 @@ func (l *Listener) tryAdd(c *conn) bool {
 	return !full
 }
 
-// evictIdle closes one connection as chooseEviction says. It returns false where there is none to close.
+// evictIdle closes the connection that chooseEviction returns. It returns false where there is none to close.
 func (l *Listener) evictIdle() bool {
 	c := l.chooseEviction()
 	if c == nil {

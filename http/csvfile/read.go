@@ -6,22 +6,23 @@ import (
 	"strings"
 )
 
-// Record is a row, and the line that it begins on; the first is 1.
+// Record is a row, and the line that it begins on; the first is 1. A row with line ends in its cells has several lines.
 type Record struct {
 	Line  int
 	Cells []string
 }
 
-// UnclosedQuoteError says on which line a quote is opened that nothing closes.
+// UnclosedQuoteError is a quote that nothing closes, by the line on which it is opened.
 type UnclosedQuoteError struct{ Line int }
 
 func (e *UnclosedQuoteError) Error() string {
 	return fmt.Sprintf("line %d: a quote is opened here and never closed", e.Line)
 }
 
-// ReadRecords reads the rows that an ExactWriter or most other programs write. A quote inside a cell without quotes is a
-// character like others. Cells without quotes lose the spaces around them. Rows of empty cells are skipped. An
-// *UnclosedQuoteError ends the sequence.
+// ReadRecords reads the rows that an ExactWriter or most other programs write, without a byte order mark before them. Lines end
+// with \r\n, \n or \r. A quote inside a cell without quotes is a character like others. Cells without quotes lose the spaces
+// around them. Rows of empty cells are skipped; rows may have different numbers of cells. An *UnclosedQuoteError is the last
+// element of the sequence; its record is not complete.
 func ReadRecords(text string, separator byte) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		r := recordReader{text: text, separator: separator, line: 1}
@@ -37,6 +38,7 @@ func ReadRecords(text string, separator byte) iter.Seq2[Record, error] {
 	}
 }
 
+// recordReader reads records from a text that it holds whole. line is the line of pos.
 type recordReader struct {
 	text      string
 	separator byte
@@ -71,7 +73,8 @@ func (r *recordReader) skipLineEnd() {
 	}
 }
 
-// readCell reads a cell up to the separator, the line end or the end of the text.
+// readCell reads a cell up to the separator, the line end or the end of the text. Spaces before an opening quote are skipped, but
+// where tabs separate cells a quote must come first: there skipping spaces could skip separators.
 func (r *recordReader) readCell() (string, error) {
 	rest := r.text[r.pos:]
 	spaces := len(rest) - len(strings.TrimLeft(rest, " \t"))
@@ -92,7 +95,8 @@ func (r *recordReader) readUnquoted() string {
 	return rest[:end]
 }
 
-// readQuoted reads a cell whose opening quote was read. Text after the closing quote belongs to the cell.
+// readQuoted reads a cell whose opening quote was read. A doubled quote is one quote. Text after the closing quote belongs to the
+// cell, without the spaces around it.
 func (r *recordReader) readQuoted() (string, error) {
 	openedOn := r.line
 	var cell strings.Builder

@@ -3,7 +3,7 @@
 // Excel opens.
 //
 // encoding/csv does not serve for ExactWriter and ReadRecords: it rewrites line ends in cells, and its LazyQuotes neither
-// trims cells nor says on which line a quote was opened.
+// trims cells nor reports on which line a quote was opened.
 package csvfile
 
 import (
@@ -18,7 +18,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Dialect is a way to write CSV.
+// Dialect is a way to write CSV: what separates cells, and whether a byte order mark comes first. Use RFC4180 or FrenchExcel.
 type Dialect struct {
 	byteOrderMark string
 	separator     rune
@@ -33,7 +33,7 @@ var (
 // MediaType is the Content-Type of CSV files.
 const MediaType = "text/csv; charset=utf-8"
 
-// ChooseDialect is the dialect that a request names, "standard" or "excel", else PreferredDialect.
+// ChooseDialect is the dialect that a request names, "standard" or "excel", else PreferredDialect for its header.
 func ChooseDialect(name string, h http.Header) Dialect {
 	switch name {
 	case "standard":
@@ -56,23 +56,25 @@ func PreferredDialect(h http.Header) Dialect {
 	return RFC4180
 }
 
-// SafeWriter writes the rows of one file for people.
+// SafeWriter writes the rows of one file for people, who open it in a spreadsheet. It is not safe for concurrent use, and does not
+// close what it writes to.
 type SafeWriter struct {
 	out     *bufio.Writer
 	encoder *csv.Writer
 	row     []string
 }
 
-// NewSafeWriter begins a file.
-func (f Dialect) NewSafeWriter(out io.Writer) *SafeWriter {
+// NewSafeWriter begins a file. Rows are buffered until Flush.
+func (d Dialect) NewSafeWriter(out io.Writer) *SafeWriter {
 	w := &SafeWriter{out: bufio.NewWriter(out)}
-	w.out.WriteString(f.byteOrderMark) // an error of it comes back from Flush
+	w.out.WriteString(d.byteOrderMark) // an error of it comes back from Flush
 	w.encoder = csv.NewWriter(w.out)
-	w.encoder.Comma, w.encoder.UseCRLF = f.separator, true
+	w.encoder.Comma, w.encoder.UseCRLF = d.separator, true
 	return w
 }
 
-// WriteRow writes a row: texts, each with escapeFormula, and numbers after them. An error may come only from Flush.
+// WriteRow writes a row: texts, each with escapeFormula, and numbers after them as they are, because a minus before a number is no
+// formula. An error of writing may come only from Flush.
 func (w *SafeWriter) WriteRow(texts []string, numbers ...string) error {
 	w.row = w.row[:0]
 	for _, t := range texts {
@@ -81,7 +83,7 @@ func (w *SafeWriter) WriteRow(texts []string, numbers ...string) error {
 	return w.encoder.Write(append(w.row, numbers...))
 }
 
-// escapeFormula puts an apostrophe before a text that a spreadsheet would take for a formula.
+// escapeFormula puts an apostrophe before a text that a spreadsheet would take for a formula and run.
 func escapeFormula(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
@@ -98,22 +100,23 @@ func (w *SafeWriter) Flush() error {
 	return w.out.Flush()
 }
 
-// ExactWriter writes the rows of one file for programs: every cell stays as it is, line ends and formulas as well.
+// ExactWriter writes the rows of one file for programs: every cell stays as it is, line ends and formulas as well. It is not safe
+// for concurrent use, and does not close what it writes to.
 type ExactWriter struct {
 	out       *bufio.Writer
 	separator rune
 }
 
-// NewExactWriter begins a file.
-func (f Dialect) NewExactWriter(out io.Writer) *ExactWriter {
-	w := &ExactWriter{bufio.NewWriter(out), f.separator}
-	w.out.WriteString(f.byteOrderMark) // an error of it comes back from Flush
+// NewExactWriter begins a file. Rows are buffered until Flush.
+func (d Dialect) NewExactWriter(out io.Writer) *ExactWriter {
+	w := &ExactWriter{bufio.NewWriter(out), d.separator}
+	w.out.WriteString(d.byteOrderMark) // an error of it comes back from Flush
 	return w
 }
 
-// FormatDecimal is a number with the decimal sign of the dialect: the comma in a French Excel.
-func (f Dialect) FormatDecimal(number string) string {
-	if f.separator == ';' {
+// FormatDecimal is a number with the decimal sign of the dialect: the comma in a French Excel. number has a decimal point or none.
+func (d Dialect) FormatDecimal(number string) string {
+	if d.separator == ';' {
 		return strings.Replace(number, ".", ",", 1)
 	}
 	return number

@@ -28,15 +28,16 @@ import (
 type Accounts struct {
 	Commands *account.Accounts
 	Tokens   *access.Tokens
-	Queries  *accountqueries.Reader
+	Queries  *accountqueries.Reader // lists, from the read models
 	Audit    *audit.Reader
-	// Wait returns when this instance shows what the log holds at the position of an event of an account, or when that takes
-	// too long. WaitTokens does so for an event of a token.
+	// Wait returns when the read models of this instance show the event of an account at a position of the log, or when that
+	// takes too long. WaitTokens does so for an event of a token.
 	Wait, WaitTokens func(context.Context, eventstore.Position)
 }
 
 // openAccount opens an account. One that an agency opens is its sub-client, whose id is generated; an operator may choose the
-// id and the agency.
+// id and the agency. An agency that names another agency gets the answer for an agency that does not exist. A generated id has
+// 12 characters of 32 possible ones, so 60 random bits.
 func (h *handler) openAccount(ctx context.Context, c call, in body.OpenAccount) (kit.Response, error) {
 	if c.Principal.Role == accessschemas.RoleAgency {
 		if in.ID != "" {
@@ -75,7 +76,8 @@ func refuseFutureStart(in body.OpenAccount) error {
 	return problem.BrokenRule("body", "debut_periode", "date_past", "Date should not be in the future", map[string]any{"debut_periode": in.Anchor})
 }
 
-// toQuotaRule answers an account.QuotaError as the broken rule of the request that it is.
+// toQuotaRule turns an account.QuotaError into a broken rule of the request: the quota is above what the plan or the agency
+// allows. Any other error is returned as it is.
 func toQuotaRule(err error) error {
 	if e, ok := errors.AsType[*account.QuotaError](err); ok {
 		return problem.BrokenRule("body", "quota", "less_than_equal", fmt.Sprintf("Input should be less than or equal to %d", e.Max), map[string]any{"quota": e.Quota})
@@ -89,7 +91,8 @@ func (h *handler) showAccount(ctx context.Context, c call, _ body.Empty) (kit.Re
 	return kit.Response{Body: shown}, err
 }
 
-// changePlan sets plan and quota. The answer shows the terms of now, and those that begin with the next period.
+// changePlan sets plan and quota. An upgrade takes effect now, a downgrade with the next period. The answer shows the terms of
+// now, and those that begin with the next period.
 func (h *handler) changePlan(ctx context.Context, c call, in body.ChangePlan) (kit.Response, error) {
 	at, err := h.accounts.Commands.ChangePlan(ctx, c.Vars["id"], metadata(c, ""), account.Terms{Plan: in.Plan, Quota: in.Quota})
 	if err := kit.Await(ctx, h.accounts.Wait, at, toQuotaRule(err)); err != nil {
@@ -111,7 +114,7 @@ func (h *handler) closeAccount(ctx context.Context, c call, in body.CloseAccount
 }
 
 // checkConfirmation checks that a request which cannot be undone names its account in the body too. An agency must, an
-// operator may.
+// operator may. An id in the body that is not that of the path is refused for both.
 func checkConfirmation(c call, repeatedID string) error {
 	switch {
 	case repeatedID == c.Vars["id"], repeatedID == "" && c.Principal.Role != accessschemas.RoleAgency:
@@ -123,13 +126,14 @@ func checkConfirmation(c call, repeatedID string) error {
 }
 
 // eraseAccount makes the personal data of a closed account unreadable on the log, then drops the generations of read models
-// that still hold it.
+// that still hold it. An error of the latter does not undo the former; the same request, sent again, drops them.
 func (h *handler) eraseAccount(ctx context.Context, c call, in body.EraseAccount) (kit.Response, error) {
 	at, err := h.accounts.Commands.EraseAccount(ctx, c.Vars["id"], metadata(c, in.Reason))
 	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
 		return kit.Response{}, err
 	}
-	if err := h.maintenance.ReadModels.Prune(ctx); err != nil { // retired generations still hold the name
+	// Retired generations, which no request reads any more, still hold the name.
+	if err := h.maintenance.ReadModels.Prune(ctx); err != nil {
 		return kit.Response{}, err
 	}
 	return h.showAccount(ctx, c, body.Empty{})
@@ -154,7 +158,8 @@ func (h *handler) changeAgency(ctx context.Context, c call, in body.ChangeAgency
 	return h.showAccount(ctx, c, body.Empty{})
 }
 
-// loadAccount is an account as its stream has it now.
+// loadAccount is an account as its stream has it now. A sub-client is shown with its agency's plan and periods, and so are the
+// terms that are scheduled for it, unless it has left the agency when they begin.
 func (h *handler) loadAccount(ctx context.Context, id string) (body.Account, error) {
 	s, err := h.accounts.Commands.CurrentState(ctx, id)
 	if err != nil {
@@ -180,7 +185,7 @@ func (h *handler) loadAccount(ctx context.Context, id string) (body.Account, err
 	return shown, nil
 }
 
-// applyAgencyTerms shows a sub-client with the plan and the periods of its agency.
+// applyAgencyTerms shows a sub-client with the plan and the periods of its agency. The quota is its own.
 func (h *handler) applyAgencyTerms(ctx context.Context, shown *body.Account, now time.Time) error {
 	agency, err := h.accounts.Commands.CurrentState(ctx, shown.Agency)
 	if err != nil {
@@ -199,7 +204,9 @@ func toNextTerms(s *account.State, now time.Time) *body.NextTerms {
 	return &body.NextTerms{Plan: next.Plan, Quota: next.Quota, Effective: effective}
 }
 
-// showState shows the account at an instant, read from its stream.
+// showState shows the account at an instant, read from its stream. Without an instant it is now, or the time of the last event
+// where that is later: the event was recorded by an instance whose clock is ahead of this one's. So the state that is shown is
+// never older than the last event in it.
 func (h *handler) showState(ctx context.Context, c call, in body.StateQuery) (kit.Response, error) {
 	s, last, err := h.accounts.Commands.StateAsOf(ctx, c.Vars["id"], in.AsOf)
 	if err != nil {
@@ -208,7 +215,7 @@ func (h *handler) showState(ctx context.Context, c call, in body.StateQuery) (ki
 	asOf := in.AsOf
 	if asOf.IsZero() {
 		asOf = h.Now().UTC().Truncate(time.Microsecond)
-		if last.Time.After(asOf) { // the log's clock is ahead of this one
+		if last.Time.After(asOf) {
 			asOf = last.Time
 		}
 	}

@@ -1,13 +1,15 @@
 // Package customerarea is the HTTP surface on which accounts are opened, keys and tokens issued, usage and history read, and
-// read models maintained. It listens apart from the API, and knows its clients by customer-area tokens, each with one
-// role. Its constraint: what a token may not see is answered exactly like what does not exist.
+// read models maintained. It listens on an address of its own, apart from the API, and authenticates its clients by
+// customer-area tokens, each with one role. Its constraint: what a token may not see is answered exactly like what does not
+// exist. An agency is an account that has other accounts, its sub-clients, and pays for them.
 //
 //	request ─> ServeHTTP ─> authenticate ─> router.Match ─> authorize ─> bodylimit.Limit ─> kit.Endpoint (decode)
 //	                        token            route, method   role, account  redactedBody          │
 //	                                                                                             v
 //	answer <─ kit.Response.Write <─ kit.Await (read models show it) <─ command or query <─ kit.Operation
 //
-// Every check can end the request with an error, which kit.WriteError answers. routes.go is the table of operations.
+// Every check can end the request with an error, which kit.WriteError answers. routes.go is the table of operations. Writes go
+// to commands; single accounts are read from their streams, lists from the read models.
 package customerarea
 
 import (
@@ -34,7 +36,7 @@ import (
 const Base = "/customer-area/v1"
 
 // TokenRing holds the valid customer-area tokens. A ring that is an auth.FreshnessSource too makes requests wait while it
-// is stale.
+// is stale; with any other ring they are refused. It must be safe for concurrent use.
 type TokenRing interface {
 	// FindToken is what a customer-area token gives; false: it is not valid.
 	FindToken(token.Hash) (access.TokenGrant, bool)
@@ -51,7 +53,7 @@ type Env struct {
 	Log      *slog.Logger // tokens are redacted before they get to it
 }
 
-// New is the customer area over a ring of tokens and its three subjects.
+// New is the customer area over a ring of tokens and what its three groups of operations need. A panic is answered with a 500.
 func New(tokens TokenRing, accounts Accounts, usage Usage, maintenance Maintenance, env Env) http.Handler {
 	env.Log = slog.New(env.Prefixes.RedactingHandler(env.Log.Handler()))
 	h := &handler{Env: env, tokens: tokens, accounts: accounts, usage: usage, maintenance: maintenance}
@@ -73,7 +75,8 @@ type principal = access.TokenGrant
 
 type call = kit.Call[principal]
 
-// metadata says who makes a command, for which account, and why.
+// metadata names who makes a command, for which account, and why. OnBehalfOf is set only for an agency, which acts for the
+// account of the path: the history of that account shows both.
 func metadata(c call, reason string) commands.Metadata {
 	m := commands.Metadata{Actor: "token:" + c.Principal.TokenID, Reason: reason}
 	if c.Principal.Role == access.RoleAgency {
@@ -94,12 +97,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-const (
-	maxBodyBytes   = 1 << 20          // the most a body may have
-	commandTimeout = 15 * time.Second // of the work, once the request is decoded; a command tries for so long to learn whether it was appended
-)
+// maxBodyBytes is the most that a body may have.
+const maxBodyBytes = 1 << 20
 
-// serveAuthenticated makes the checks in their order: token, route, role, account, syntax; then it does the work.
+// commandTimeout limits the work, once the request is decoded. While the log does not answer, a command tries for so long to
+// learn whether its events were appended. Streams are written after the work and have no limit.
+const commandTimeout = 15 * time.Second
+
+// serveAuthenticated makes the checks in their order: token, route, role, account, syntax; then it does the work. The body is
+// read only after the checks before syntax. Its share of the budget is held until the work is done.
 func (h *handler) serveAuthenticated(r *http.Request) (kit.Response, error) {
 	p, err := h.authenticate(r)
 	if err != nil {
@@ -123,7 +129,9 @@ func (h *handler) serveAuthenticated(r *http.Request) (kit.Response, error) {
 	return do(ctx, call{Principal: p, Vars: vars})
 }
 
-// authenticate is what the token of a request gives.
+// authenticate is what the token of a request gives. A stale ring cannot be relied on, not even for an unknown token, which may
+// have been issued a moment ago; so a request is refused with AuthUnavailable unless the ring is fresh before and after the
+// token was looked up.
 func (h *handler) authenticate(r *http.Request) (access.TokenGrant, error) {
 	text, ok := auth.BearerToken(r.Header)
 	if !ok {
@@ -147,7 +155,7 @@ func (h *handler) authenticate(r *http.Request) (access.TokenGrant, error) {
 }
 
 // awaitFreshTokens waits until the ring is fresh, and reports whether it is. It waits only for a token that the stale ring
-// knows.
+// holds, so that nobody without a token can use up the Limiter. A token of no account has a share of the Limiter by itself.
 func (h *handler) awaitFreshTokens(ctx context.Context, hash token.Hash) bool {
 	source, canGoStale := h.tokens.(auth.FreshnessSource)
 	known, ok := h.tokens.FindToken(hash)
@@ -156,12 +164,12 @@ func (h *handler) awaitFreshTokens(ctx context.Context, hash token.Hash) bool {
 	}
 	accountID := known.Account
 	if accountID == "" {
-		accountID = "token " + known.TokenID // no account is named so
+		accountID = "token " + known.TokenID // no account has this id: ids have no spaces
 	}
 	return auth.WaitUntilFresh(ctx, source, h.Limiter, accountID, h.Now(), waitlimit.MaxWait)
 }
 
-// scope says on whose accounts a route may be used.
+// scope is on whose accounts a route may be used.
 type scope uint8
 
 const (
@@ -170,7 +178,8 @@ const (
 	subClientsOnly              // an agency's sub-clients only
 )
 
-// authorize refuses a grant that may not use a route on an account. An account out of its reach is not found.
+// authorize refuses a grant that may not use a route on an account. id is the account of the path, "" where it names none. An
+// account out of the grant's reach is answered like one that does not exist. Grants without an account reach every account.
 func (h *handler) authorize(ctx context.Context, p access.TokenGrant, rt route, id string) error {
 	switch {
 	case !slices.Contains(rt.roles, p.Role):
@@ -193,20 +202,21 @@ func (h *handler) authorize(ctx context.Context, p access.TokenGrant, rt route, 
 }
 
 // redactedBody is a body in which every token is replaced by its hint. No request needs a token in its body, but people paste
-// the key they write about into a label or a reason, and the log keeps these for good.
+// the key they write about into a label or a reason, and the log keeps these for good. The first Read reads the whole body,
+// because a token may lie across two reads.
 type redactedBody struct {
 	io.ReadCloser
 	prefixes token.Prefixes
 	text     io.Reader // nil before the first read
 }
 
-func (c *redactedBody) Read(p []byte) (int, error) {
-	if c.text == nil {
-		whole, err := io.ReadAll(c.ReadCloser)
+func (b *redactedBody) Read(p []byte) (int, error) {
+	if b.text == nil {
+		whole, err := io.ReadAll(b.ReadCloser)
 		if err != nil {
 			return 0, err
 		}
-		c.text = strings.NewReader(c.prefixes.RedactValidTokens(string(whole)))
+		b.text = strings.NewReader(b.prefixes.RedactValidTokens(string(whole)))
 	}
-	return c.text.Read(p)
+	return b.text.Read(p)
 }

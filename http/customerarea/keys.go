@@ -13,7 +13,8 @@ import (
 	"lieudit/schemas/origin"
 )
 
-// issueKey issues a key. The token of a secret key is in this answer alone; only its hash is kept.
+// issueKey issues a key. The token of a secret key is in this answer alone; only its hash is kept. That of a publishable key is
+// public anyway, and every answer shows it.
 func (h *handler) issueKey(ctx context.Context, c call, in body.IssueKey) (kit.Response, error) {
 	made, err := h.accounts.Commands.IssueKey(ctx, c.Vars["id"], metadata(c, ""),
 		account.KeyRequest{Kind: in.Kind, Label: in.Label, Origins: in.Origins})
@@ -25,7 +26,7 @@ func (h *handler) issueKey(ctx context.Context, c call, in body.IssueKey) (kit.R
 	return kit.Created(shown)
 }
 
-// revokeKey revokes a key for good. A second time changes nothing.
+// revokeKey revokes a key for good. A second time changes nothing, and the answer shows the first revocation.
 func (h *handler) revokeKey(ctx context.Context, c call, in body.RevokeKey) (kit.Response, error) {
 	ended, at, err := h.accounts.Commands.RevokeKey(ctx, c.Vars["id"], metadata(c, in.Reason), c.Vars["key"])
 	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
@@ -67,7 +68,8 @@ func (h *handler) issueToken(ctx context.Context, c call, in body.IssueToken) (k
 	})
 }
 
-// checkTokenAccount checks that a token names the account that it acts for if, and only if, its role has one.
+// checkTokenAccount checks that a token names the account that it acts for if, and only if, its role has one, and that this
+// account exists.
 func (h *handler) checkTokenAccount(ctx context.Context, in body.IssueToken) error {
 	needsAccount := in.Role == accessschemas.RoleCustomer || in.Role == accessschemas.RoleAgency
 	switch {
@@ -82,7 +84,8 @@ func (h *handler) checkTokenAccount(ctx context.Context, in body.IssueToken) err
 	return err
 }
 
-// accountRuleBroken echoes the whole request: the rule is about its role and its account together.
+// accountRuleBroken is a broken rule of the member account. It echoes the whole request: the rule is about its role and its
+// account together.
 func accountRuleBroken(in body.IssueToken, rule, text string) error {
 	return problem.BrokenRule("body", "account", rule, text, in)
 }

@@ -14,10 +14,11 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// toPage is the page that a query asks for.
+// toPage is the page of a list that a query selects.
 func toPage(in body.PageQuery) account.Page { return account.Page{Cursor: in.Cursor, Limit: in.Limit} }
 
-// listAccounts lists all accounts, of an agency its sub-clients alone.
+// listAccounts lists all accounts, of an agency its sub-clients alone. The answer may be behind a command of another instance;
+// a command of this instance was awaited.
 func (h *handler) listAccounts(ctx context.Context, c call, in body.PageQuery) (kit.Response, error) {
 	agency := ""
 	if c.Principal.Role == access.RoleAgency {
@@ -44,7 +45,8 @@ func (h *handler) toAccount(row account.Account) body.Account {
 	}
 	if n := row.NextTerms; n != nil {
 		shown.NextTerms = &body.NextTerms{Plan: n.Plan, Quota: n.Quota, Effective: n.From}
-		if shown.Agency != "" && (row.AgencyChange == nil || row.AgencyChange.From.After(n.From)) { // still a sub-client then
+		// The agency's plan is shown for the next terms too, if the account is still its sub-client when they begin.
+		if shown.Agency != "" && (row.AgencyChange == nil || row.AgencyChange.From.After(n.From)) {
 			shown.NextTerms.Plan = shown.Plan
 		}
 	}
@@ -91,7 +93,8 @@ func (h *handler) listTokens(ctx context.Context, _ call, in body.PageQuery) (ki
 	return kit.OK(shown)
 }
 
-// listAudit lists what happened to an account, oldest first. The cursor names the last entry of a page.
+// listAudit lists what happened to an account, oldest first. The cursor names the last entry of a page: the next page begins
+// after it.
 func (h *handler) listAudit(ctx context.Context, c call, in body.HistoryQuery) (kit.Response, error) {
 	if err := h.checkAccountExists(ctx, c.Vars["id"]); err != nil {
 		return kit.Response{}, err
@@ -121,13 +124,14 @@ func (h *handler) listAudit(ctx context.Context, c call, in body.HistoryQuery) (
 	return kit.OK(shown)
 }
 
-// checkAccountExists refuses an unknown account: its lists are not empty, they are not found.
+// checkAccountExists refuses an unknown account: its lists are not empty, they are not found. AgencyOf reads the account's
+// stream and fails with refusal.NotFound where there is none.
 func (h *handler) checkAccountExists(ctx context.Context, id string) error {
 	_, err := h.accounts.Commands.AgencyOf(ctx, id)
 	return err
 }
 
-// toListError is the answer to a list that could not be made.
+// toListError turns the error of a list into its answer: a cursor that is not ours is a broken rule.
 func toListError(err error) error {
 	if errors.Is(err, account.ErrInvalidCursor) {
 		return invalidCursor()
@@ -135,4 +139,5 @@ func toListError(err error) error {
 	return err
 }
 
+// invalidCursor refuses the cursor of a request. It echoes nothing of it.
 func invalidCursor() error { return problem.InvalidCursor(map[string]any{}) }

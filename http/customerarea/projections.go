@@ -16,16 +16,20 @@ type Maintenance struct {
 	Repairs    *repair.Repairs
 }
 
-// ReadModels is what can be done about the read models.
+// ReadModels is what can be done about the read models. A generation is one copy of the rows of a read model: while one serves,
+// another can be filled. It must be safe for concurrent use.
 type ReadModels interface {
+	// Status returns every generation of every read model.
 	Status(context.Context) ([]body.Projection, error)
-	// Rebuild fills a new generation of a read model while the present one serves. An unknown name is refusal.NotFound.
+	// Rebuild begins to fill a new generation of a read model while the present one serves, and returns before it is full. An
+	// unknown name is refusal.NotFound.
 	Rebuild(ctx context.Context, name string) error
 	// RebuildAll is Rebuild of every read model.
 	RebuildAll(context.Context) error
 	// Prune drops the generations that nobody reads.
 	Prune(context.Context) error
-	// Refold writes the rows of an account again from its streams, where its projection has stopped.
+	// Refold requests that the rows of an account are written again from its streams, in the generations that have stopped for
+	// this account. It does not wait for that. account may be "/token-" and the id of a customer-area token.
 	Refold(ctx context.Context, account string) error
 }
 
@@ -66,8 +70,10 @@ func (h *handler) pruneProjections(ctx context.Context, c call, _ body.Empty) (k
 	return h.listProjections(ctx, c, body.Empty{})
 }
 
-// repairStream voids the events of an account, or of a token, that no fold can use. The read models write its rows again when
-// they apply the corrections. Where there was nothing to void, rows that stopped for another reason are written again.
+// repairStream voids the events of an account, or of a token, that no fold can use: it appends corrections, and every fold skips
+// the voided events from then on. The read models write the rows again when they apply the corrections. Where there was nothing
+// to void, rows that stopped for another reason are written again. "/token-" before an id names a token: no account id has a
+// slash.
 func (h *handler) repairStream(ctx context.Context, c call, in body.Repair) (kit.Response, error) {
 	void, id := h.maintenance.Repairs.RepairAccount, in.Account
 	if token, ok := strings.CutPrefix(in.Account, "/token-"); ok {

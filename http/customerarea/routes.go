@@ -6,7 +6,8 @@ import (
 	"lieudit/schemas/access"
 )
 
-// route is a row of the table: what a method of a path does, who may, and on whose accounts.
+// route is a row of the table: what a method of a path does, who may, and on whose accounts. A path with a scope other than
+// unscoped has the variable id, the account.
 type route struct {
 	method, path string
 	roles        []access.Role
@@ -24,9 +25,10 @@ var (
 	auditRoles    = []access.Role{access.RoleOperator, access.RoleAuditor, access.RoleAgency, access.RoleCustomer}
 )
 
+// accountPath is the path of one account. The pattern after a variable's name is what its text must match.
 const accountPath = "/accounts/{id:[a-z0-9-]+}"
 
-// routes is the table of operations. A name after a colon is what is done to the thing before it.
+// routes is the table of operations. A name after a colon, outside braces, is what is done to the thing before it.
 func (h *handler) routes() []route {
 	return []route{
 		{"GET", "/tokens", operatorRoles, unscoped, kit.QueryEndpoint(h.listTokens)},

@@ -19,7 +19,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Usage is what the customer area needs for what was counted. Every part is required.
+// Usage is what the customer area needs for requests that were counted. Every part is required.
 type Usage struct {
 	Meter      *usage.Meter
 	Queries    *usagequeries.Reader
@@ -28,8 +28,8 @@ type Usage struct {
 	Wait func(context.Context)
 }
 
-// showUsage shows what an account used in a period, all that was counted by now included. A period in which nothing was counted
-// must still be one of the account's periods.
+// showUsage shows how many requests an account used in a period, all that was counted by now included. A period in which nothing
+// was counted must still be one of the account's periods.
 func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (kit.Response, error) {
 	owner, err := h.loadAccount(ctx, c.Vars["id"])
 	if err != nil {
@@ -51,8 +51,9 @@ func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (ki
 	return kit.OK(toUsage(q, u))
 }
 
-// buildUsageQuery asks for a sub-client's own usage under the contract of its agency. Without a grouping in the request the
-// lines are as fine as they are counted.
+// buildUsageQuery is the query of the read model for a request. The contract is that of the account that pays: a sub-client is
+// asked for under the contract of its agency. Without a period in the request it is the running one. Without a grouping the
+// lines are as fine as they are counted: by key, endpoint and day.
 func buildUsageQuery(owner body.Account, in body.UsageQuery, now time.Time) usagequeries.Query {
 	q := usagequeries.Query{Account: owner.ID, Contract: owner.ID, Quota: owner.Quota, First: in.Period}
 	if owner.Agency != "" {
@@ -70,7 +71,7 @@ func buildUsageQuery(owner body.Account, in body.UsageQuery, now time.Time) usag
 	return q
 }
 
-// toUsage shows a summary. Agency is there for a sub-client, whose agency pays.
+// toUsage shows a summary. Agency is set for a sub-client, whose agency pays.
 func toUsage(q usagequeries.Query, u usagequeries.Summary) body.Usage {
 	shown := body.Usage{
 		Period: q.First, Interval: body.Interval{Start: q.First.Start(), End: u.Next.Start()},
@@ -90,7 +91,8 @@ func unknownPeriod(in body.UsageQuery) error {
 	return problem.BrokenRule("query", "period", "value_error", "Value error, no period of the account begins on that day", map[string]any{"period": in.Period})
 }
 
-// adjustUsage corrects a line of a closed period, for good. The answer is the line as it is then.
+// adjustUsage corrects a line of a closed period, for good. The account is the one that pays where the request names none. The
+// answer is the line as it is then.
 func (h *handler) adjustUsage(ctx context.Context, c call, in body.AdjustUsage) (kit.Response, error) {
 	if in.Account == "" {
 		in.Account = in.Contract
@@ -109,7 +111,7 @@ func (h *handler) adjustUsage(ctx context.Context, c call, in body.AdjustUsage) 
 	})
 }
 
-// loadLastUsed is when each key of a list was used last.
+// loadLastUsed is when each key of a list was used last, by the key's id. Keys that were never used are not in it.
 func (h *handler) loadLastUsed(ctx context.Context, listed []account.Key) (map[string]time.Time, error) {
 	ids := make([]string, len(listed))
 	for i, k := range listed {
@@ -118,8 +120,8 @@ func (h *handler) loadLastUsed(ctx context.Context, listed []account.Key) (map[s
 	return h.usage.Queries.LastUsed(ctx, ids)
 }
 
-// reconcileUsage compares all that was counted. That takes as long as reading the log takes, so it is no part of the work
-// that commandTimeout limits.
+// reconcileUsage compares the usage on the log with the usage that the read model shows. That takes as long as reading the log
+// takes, so it runs as a stream, which commandTimeout does not limit.
 func (h *handler) reconcileUsage(_ context.Context, _ call, in body.ReconcileUsage) (kit.Response, error) {
 	return kit.Response{Stream: func(ctx context.Context, w http.ResponseWriter) error {
 		result, err := h.usage.Reconciler.Run(ctx, in.Period)
@@ -145,6 +147,7 @@ func (h *handler) exportUsageEndpoint() kit.Endpoint[principal] {
 	}, h.exportUsage)
 }
 
+// exportUsage reads and sends the lines in the stream of the response, which commandTimeout does not limit.
 func (h *handler) exportUsage(ctx context.Context, _ call, in exportRequest) (kit.Response, error) {
 	h.usage.Wait(ctx)
 	return kit.Response{Stream: func(ctx context.Context, w http.ResponseWriter) error {
@@ -184,7 +187,7 @@ func chooseFormat(in body.ExportQuery, h http.Header) kit.Format[usagequeries.In
 	}}
 }
 
-// csvLineWriter writes the lines of an invoice as CSV for people: no cell begins a formula.
+// csvLineWriter writes the lines of an invoice as CSV for people: a spreadsheet takes no cell for a formula.
 type csvLineWriter struct{ out *csvfile.SafeWriter }
 
 func newCSVLineWriter(d csvfile.Dialect, out io.Writer) csvLineWriter {

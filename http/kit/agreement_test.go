@@ -29,11 +29,11 @@ func resolveSchema[T any](t testing.TB) *jsonschema.Resolved {
 	return r
 }
 
-// rulesBeyondSchema are the rules that a schema cannot say.
+// rulesBeyondSchema are the rules that a JSON Schema cannot express.
 var rulesBeyondSchema = []string{"value_error", "date_parsing", "datetime_parsing", "int_parsing_size", "finite_number"}
 
-// FuzzBodyAndSchemaAgree: what the decoder takes fits the schema the documents show, and what it refuses for a rule that
-// a schema can say does not.
+// FuzzBodyAndSchemaAgree: a body that the decoder accepts is valid by the schema of the documents, and a body that it refuses
+// for a rule that a schema can express is not.
 func FuzzBodyAndSchemaAgree(f *testing.F) {
 	for _, seed := range []string{
 		`{"sites":[{"external_id":"a","lat":1,"lon":2,"adresse":{"commune":"X"}}],"count":2,"ratio":0.5,"agence_de":null,"tags":["a"]}`,

@@ -1,5 +1,6 @@
-// Package kit is what both HTTP surfaces are made of: decoding of requests, endpoints, answers, exports. Its constraint is that
-// nothing is guessed, clamped or ignored in a request, and that nothing is sent before it is known whole, exports excepted.
+// Package kit is what both HTTP surfaces, the API and the customer area, are made of: decoding of requests, endpoints, answers,
+// exports. It has two constraints. Nothing is guessed, clamped or ignored in a request. Nothing of an answer is sent before all
+// of it is known; only exports are sent while they are read.
 //
 //	*http.Request ─> Decoder[T] ─> T ─> Operation ─> Response ─> WriteJSON, or Export.Stream
 //	                  │                    │
@@ -9,7 +10,7 @@
 // cannot be read at all, or lacks something required, is refusal.RequestMalformed; broken rules are problem.Violations, all
 // of them at once. A body is scanned once (jsonScanner), straight into its struct.
 //
-// The scanner is our own. encoding/json stops at the first fault and does not say where it is. go-json-experiment's jsontext is
+// The scanner is our own. encoding/json stops at the first fault and does not report where it is. go-json-experiment's jsontext is
 // as strict, but limits neither the members of an object nor the depth below 10,000, and hands out tokens where this scanner
 // interns names and decodes straight into structs.
 package kit
@@ -30,13 +31,13 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// Decoder decodes requests into T. It is safe for concurrent use.
+// Decoder decodes requests into T, a struct of schemas/body. It is safe for concurrent use.
 type Decoder[T any] struct {
 	shape    *shape.Shape
-	shapeErr error // T's tags are wrong; every use returns it
+	shapeErr error // T's tags are wrong; every decoding returns it
 }
 
-// NewDecoder is the decoder of T.
+// NewDecoder is the decoder of T. It reads the tags of T once, by reflection, so make it once for each endpoint.
 func NewDecoder[T any]() Decoder[T] {
 	s, err := shape.FromType(reflect.TypeFor[T]())
 	return Decoder[T]{s, err}
@@ -46,8 +47,11 @@ func NewDecoder[T any]() Decoder[T] {
 // refusal.BodyTooLarge; a refusal that its reader fails with is returned as it is. Parameters beside a body are broken rules.
 func (d Decoder[T]) DecodeBody(r *http.Request) (T, error) { return d.DecodeAndInspectBody(r, nil) }
 
-// DecodeAndInspectBody is DecodeBody, and passes the text of the body as it was sent to inspect, once it is whole. inspect must
-// not keep the text.
+// DecodeAndInspectBody is DecodeBody, and passes the text of the body as it was sent to inspect, once it is whole and before it
+// is decoded. inspect may be nil. It must not keep the text.
+//
+// Where body and query are both wrong, one error is returned: a malformed request before broken rules, the body before the
+// query.
 func (d Decoder[T]) DecodeAndInspectBody(r *http.Request, inspect func(text []byte)) (T, error) {
 	text, err := readAll(r.Body, r.ContentLength)
 	if err != nil {
@@ -89,7 +93,7 @@ func readAll(body io.Reader, contentLength int64) ([]byte, error) {
 	}
 }
 
-// rejectQuery returns the broken rules of a query where no parameter is declared.
+// rejectQuery returns the broken rules of a query where no parameter is declared: every parameter in it breaks one.
 func rejectQuery(raw string) error {
 	var nothing struct{}
 	return decodeRawQuery(raw, &shape.Shape{Kind: shape.Object}, reflect.ValueOf(&nothing).Elem())
@@ -97,7 +101,8 @@ func rejectQuery(raw string) error {
 
 func isBadRequest(err error) bool { return errors.Is(err, refusal.RequestMalformed) }
 
-// bodyReadProblem is the answer to a body that did not arrive whole, or was not admitted.
+// bodyReadProblem is the answer to a body that did not arrive whole, or was not admitted. An error of reading that package
+// problem does not know is a client that broke off, or sent wrong chunks: the request is malformed.
 func bodyReadProblem(err error) error {
 	if p, known := problem.FromError(err); known {
 		return p
@@ -105,7 +110,8 @@ func bodyReadProblem(err error) error {
 	return refusal.RequestMalformed
 }
 
-// DecodeText decodes the text of a body.
+// DecodeText decodes the text of a body. An error is refusal.RequestMalformed or problem.Violations; any other means that
+// the tags of T are wrong.
 func (d Decoder[T]) DecodeText(text []byte) (T, error) {
 	var v T
 	if d.shapeErr != nil {
@@ -127,7 +133,8 @@ func (d Decoder[T]) DecodeQuery(r *http.Request) (T, error) {
 // byteOrderMark is what some editors write before a text. It is skipped.
 var byteOrderMark = []byte("\ufeff")
 
-// maxEchoedInput is how many bytes of an object a violation echoes. Of a larger object it echoes the one member.
+// maxEchoedInput is how many bytes of an object a violation echoes. Of a larger object it echoes only the member that breaks
+// the rule. So problem.MaxViolations violations of a large body do not each repeat that body in the answer.
 const maxEchoedInput = 4 << 10
 
 // decodeBodyText decodes the text of a body into a struct. An error is refusal.RequestMalformed, or all broken rules.
@@ -140,6 +147,7 @@ func decodeBodyText(text []byte, s *shape.Shape, into reflect.Value) error {
 	if !utf8.Valid(text) || d.peekByte() != '{' {
 		return refusal.RequestMalformed
 	}
+	// Nothing may follow the object. peekByte returns 0 for a NUL byte too, so pos must have reached the end.
 	if err := d.decodeObject(s, into); err != nil || d.peekByte() != 0 || d.pos < len(text) || d.isMalformed {
 		return refusal.RequestMalformed
 	}
@@ -150,7 +158,8 @@ func decodeBodyText(text []byte, s *shape.Shape, into reflect.Value) error {
 }
 
 // bodyDecoder decodes a body in one pass. It goes on after a broken rule, to find all of them and to check that the rest is
-// JSON.
+// JSON. So a broken rule is no error: addViolation collects it. Its methods fail only where the text is not JSON, which
+// ends the pass. It serves one body.
 type bodyDecoder struct {
 	jsonScanner
 	loc         []any // of the value that is decoded now: "body", then names and indexes
@@ -159,15 +168,16 @@ type bodyDecoder struct {
 	isMalformed bool       // something required is missing at the top
 }
 
-// addViolation notes a broken rule of the value that is decoded now, or of the member or item of it that below names. Its
-// input is set once the object around it has been read.
+// addViolation notes a broken rule of the value that is decoded now, or of the member or item of it that below names. For
+// noViolation it does nothing. attachInput sets the input of the violation once the object around it has been read.
 func (d *bodyDecoder) addViolation(f violation, below ...any) {
 	if f != noViolation && len(d.violations) < problem.MaxViolations {
 		d.violations = append(d.violations, problem.Violation{Type: f.rule, Loc: slices.Concat(d.loc, below), Msg: f.msg})
 	}
 }
 
-// decodeValue decodes the next value. An error says that the text is not JSON.
+// decodeValue decodes the next value. A value of another type than its shape breaks a rule and is skipped. A Nullable is
+// recorded as given by its first field, and holds its value in the second, which stays nil for null.
 func (d *bodyDecoder) decodeValue(s *shape.Shape, into reflect.Value) error {
 	c := d.peekByte()
 	switch {
@@ -216,7 +226,7 @@ func allocatePointee(pointer reflect.Value) reflect.Value {
 	return pointer.Elem()
 }
 
-// decodeString decodes the next string.
+// decodeString decodes the next string. Where the length is a matter of syntax, a wrong length makes the request malformed.
 func (d *bodyDecoder) decodeString(s *shape.Shape, into reflect.Value) error {
 	text, err := d.scanString()
 	if err != nil {
@@ -227,7 +237,9 @@ func (d *bodyDecoder) decodeString(s *shape.Shape, into reflect.Value) error {
 	return nil
 }
 
-// decodeFreeJSON keeps the text of the next value, of any kind; of an object where the shape limits its members.
+// decodeFreeJSON keeps the text of the next value as it was sent. The value may be of any kind; it must be an object where the
+// shape limits the number of members. A field that is no json.RawMessage, such as shape.Ignored, keeps nothing: its value is
+// only checked to be JSON.
 func (d *bodyDecoder) decodeFreeJSON(s *shape.Shape, into reflect.Value) error {
 	if d.peekByte() != '{' && s.MaxMembers > 0 {
 		d.addViolation(notObject)
@@ -258,7 +270,8 @@ func (d *bodyDecoder) decodeAt(segment any, s *shape.Shape, into reflect.Value) 
 	return err
 }
 
-// decodeObject decodes the next object.
+// decodeObject decodes the next object. The rules over several fields are checked only where no field broke a rule of its own.
+// Violations get their input from the innermost object around them, because that object is finished first.
 func (d *bodyDecoder) decodeObject(s *shape.Shape, into reflect.Value) error {
 	d.peekByte()
 	start, violationsBefore, firstSibling := d.pos, len(d.violations), len(d.siblings)
@@ -281,7 +294,7 @@ func (d *bodyDecoder) decodeObject(s *shape.Shape, into reflect.Value) error {
 	return nil
 }
 
-// checkRules adds the rules that a struct breaks and that no tag can express.
+// checkRules adds the rules that a struct breaks and that no tag can express. v is a pointer to the struct.
 func checkRules(v any, add func(f violation, below ...any)) {
 	if p, ok := v.(shape.MemberChecker); ok {
 		for _, f := range p.MemberFaults() {
@@ -324,7 +337,8 @@ func (d *bodyDecoder) fillAbsentMembers(s *shape.Shape, members rawMembers, into
 	}
 }
 
-// attachInput sets the input of violations: the object that holds the member, or of a large one the member alone.
+// attachInput sets the input of the violations that have none yet: the object that holds the member, or of a large one the
+// member alone. members are those of object.
 func (d *bodyDecoder) attachInput(violations []problem.Violation, members rawMembers, object []byte) {
 	for i := range violations {
 		if violations[i].Input != nil {
@@ -337,7 +351,8 @@ func (d *bodyDecoder) attachInput(violations []problem.Violation, members rawMem
 	}
 }
 
-// decodeList decodes the next list. Items past the most that it may have are counted and skipped.
+// decodeList decodes the next list. Items past the most that it may have are counted, for the message of the violation, and
+// skipped, so that a long list costs no memory.
 func (d *bodyDecoder) decodeList(s *shape.Shape, into reflect.Value) error {
 	count, seen := 0, map[string]bool{}
 	into.Set(reflect.MakeSlice(into.Type(), 0, 0))
@@ -360,14 +375,15 @@ func (d *bodyDecoder) decodeList(s *shape.Shape, into reflect.Value) error {
 	return err
 }
 
-// listItem is an item of a list that was read.
+// listItem is an item of a list that was read. text is what was sent for it.
 type listItem struct {
 	index int
 	value reflect.Value
 	text  []byte
 }
 
-// checkUnique notes an item that equals an earlier one, or whose member s.Unique does.
+// checkUnique notes an item that equals an earlier one, or whose member s.Unique does. seen holds the values of the items
+// before, and gets this one.
 func (d *bodyDecoder) checkUnique(s *shape.Shape, seen map[string]bool, item listItem) {
 	loc, key := []any{item.index}, item.value
 	if f, ok := s.Item.Field(s.Unique); ok {
@@ -398,23 +414,23 @@ type rawMember struct {
 type rawMembers []rawMember
 
 // find is the text of a member, nil when it was not sent.
-func (g rawMembers) find(name string) json.RawMessage {
-	for i := range g {
-		if g[i].name == name {
-			return g[i].text
+func (m rawMembers) find(name string) json.RawMessage {
+	for i := range m {
+		if m[i].name == name {
+			return m[i].text
 		}
 	}
 	return nil
 }
 
 // smallMemberAt is an object of the one member that loc names at a depth; empty where there is none or it is large.
-func (g rawMembers) smallMemberAt(loc []any, depth int) map[string]json.RawMessage {
+func (m rawMembers) smallMemberAt(loc []any, depth int) map[string]json.RawMessage {
 	found := make(map[string]json.RawMessage)
 	if depth >= len(loc) {
 		return found
 	}
 	if name, ok := loc[depth].(string); ok {
-		if text := g.find(name); text != nil && len(text) <= maxEchoedInput {
+		if text := m.find(name); text != nil && len(text) <= maxEchoedInput {
 			found[name] = text
 		}
 	}

@@ -25,7 +25,7 @@ func TestABodyIsReadIntoItsStruct(t *testing.T) {
 	for text, want := range map[string]sync{
 		`{"sites":[]}`:          {Sites: []site{}, Count: 7},
 		" {\"sites\" : [ ] }\n": {Sites: []site{}, Count: 7},
-		"\ufeff{\"sites\":[]}":  {Sites: []site{}, Count: 7}, // a byte order mark says nothing
+		"\ufeff{\"sites\":[]}":  {Sites: []site{}, Count: 7}, // a byte order mark is skipped
 		`{"sites":[{"external_id":"a","lat":1,"lon":-2.5e1,"adresse":{"commune":"Ét\u00e9 \ud83d\ude00 \/\b\f\n\r\t\"\\"}},{"external_id":"b"}],
 		  "confirmer_reduction":true,"label":"été","kind":"secret","q":"ééééé","count":20,"big":9223372036854775807,"ratio":-1.5,
 		  "day":"2028-02-29","at":"2026-11-21T12:00:00.5+01:00","agence_de":"acme","proprietes":{"x":[1,{"y":null}]},"tags":["a","c"]}`: {
@@ -65,7 +65,7 @@ func TestNoBodyIsAnEmptyObject(t *testing.T) {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// TestWhatCannotBeReadIs400 is every way a body is no JSON of ours, or lacks something at the top.
+// TestWhatCannotBeReadIs400 has bodies that are not strict JSON, and bodies that lack something required at the top.
 func TestWhatCannotBeReadIs400(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
@@ -153,7 +153,7 @@ func TestAllBrokenRulesAreReportedWithTheObjectAroundTheMember(t *testing.T) {
 	}
 }
 
-func TestOfALargeObjectOnlyTheMemberIsEchoed(t *testing.T) {
+func TestALargeObjectIsEchoedAsItsMemberAlone(t *testing.T) {
 	t.Parallel()
 	pad := strings.Repeat("a", 5000)
 	for text, want := range map[string]string{
@@ -201,7 +201,7 @@ func TestABodyOverTheLimitIs413(t *testing.T) {
 	}
 }
 
-func TestThereIsNoParameterBesideABody(t *testing.T) {
+func TestParametersBesideABodyBreakARule(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		query, text string

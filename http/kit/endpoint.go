@@ -8,20 +8,24 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// Call is a request that passed every check before its work. P is who makes it: each surface has a type for that.
+// Call is a request that passed every check that its surface makes before the work. P is the type of who makes it: the API
+// has one for the bearer of a key, the customer area one for the bearer of a token.
 type Call[P any] struct {
 	Principal P
 	Vars      map[string]string // the variables of the path, unescaped
 }
 
-// Operation does what a request asks for. It runs after the request was decoded, and writes nothing itself.
+// Operation does what a request asks for. It runs after the request was decoded. It has no http.ResponseWriter: the surface
+// sends the Response that it returns, or answers its error.
 type Operation[P any] func(context.Context, Call[P]) (Response, error)
 
-// Endpoint decodes a request into the operation that it asks for. An error is the answer to a request that cannot be
-// decoded; the surface decides when to send it.
+// Endpoint decodes a request into the operation that it asks for. Decoding reads the body, and does no other work. An error
+// is the answer to a request that cannot be decoded; the surface decides when to send it, for example only after the quota
+// was checked.
 type Endpoint[P any] func(*http.Request) (Operation[P], error)
 
-// NewEndpoint joins how a request is decoded with what is done about it.
+// NewEndpoint joins how a request is decoded with what is done about it. do gets what decode returned, and is called only
+// where decode did not fail.
 func NewEndpoint[P, T any](decode func(*http.Request) (T, error), do func(context.Context, Call[P], T) (Response, error)) Endpoint[P] {
 	return func(r *http.Request) (Operation[P], error) {
 		in, err := decode(r)
@@ -32,30 +36,32 @@ func NewEndpoint[P, T any](decode func(*http.Request) (T, error), do func(contex
 	}
 }
 
-// QueryEndpoint is an endpoint whose request is in the query.
+// QueryEndpoint is an endpoint whose request is in the query, decoded into a Q. A body is not read.
 func QueryEndpoint[P, Q any](do func(context.Context, Call[P], Q) (Response, error)) Endpoint[P] {
 	return NewEndpoint(NewDecoder[Q]().DecodeQuery, do)
 }
 
-// BodyEndpoint is an endpoint whose request is in the body.
+// BodyEndpoint is an endpoint whose request is in the body, decoded into a B. Parameters in the query are refused.
 func BodyEndpoint[P, B any](do func(context.Context, Call[P], B) (Response, error)) Endpoint[P] {
 	return NewEndpoint(NewDecoder[B]().DecodeBody, do)
 }
 
-// emptier is a request whose parameters may each be left out, but not all of them.
-type emptier interface{ IsEmpty() bool }
+// emptiable is a request whose parameters may each be left out, but not all of them. Tags cannot express that: they mark single
+// parameters as required.
+type emptiable interface{ IsEmpty() bool }
 
 // NonEmptyQueryEndpoint is a QueryEndpoint that refuses a request with none of its parameters.
-func NonEmptyQueryEndpoint[P any, Q emptier](do func(context.Context, Call[P], Q) (Response, error)) Endpoint[P] {
+func NonEmptyQueryEndpoint[P any, Q emptiable](do func(context.Context, Call[P], Q) (Response, error)) Endpoint[P] {
 	return NewEndpoint(refuseEmpty(NewDecoder[Q]().DecodeQuery), do)
 }
 
 // NonEmptyBodyEndpoint is a BodyEndpoint that refuses a request with none of its members.
-func NonEmptyBodyEndpoint[P any, B emptier](do func(context.Context, Call[P], B) (Response, error)) Endpoint[P] {
+func NonEmptyBodyEndpoint[P any, B emptiable](do func(context.Context, Call[P], B) (Response, error)) Endpoint[P] {
 	return NewEndpoint(refuseEmpty(NewDecoder[B]().DecodeBody), do)
 }
 
-func refuseEmpty[T emptier](decode func(*http.Request) (T, error)) func(*http.Request) (T, error) {
+// refuseEmpty wraps decode: a request that is decoded but empty is refusal.RequestMalformed.
+func refuseEmpty[T emptiable](decode func(*http.Request) (T, error)) func(*http.Request) (T, error) {
 	return func(r *http.Request) (T, error) {
 		v, err := decode(r)
 		if err == nil && v.IsEmpty() {
@@ -65,8 +71,10 @@ func refuseEmpty[T emptier](decode func(*http.Request) (T, error)) func(*http.Re
 	}
 }
 
-// Await waits until the read models show what a command, or its recorded refusal, appended up to a position; 0: it appended
-// nothing. It returns err, the result of the command.
+// Await waits until the read models show what a command appended, so that the client's next request sees it. at is the
+// position of the last event that the command appended, 0 where it appended none. A command that refuses may have appended
+// too: its refusal is recorded. err is the error of the command; Await returns it unchanged, so that a call of a command can
+// be passed through. wait may give up before the read models show the events, which is no error: the command is done.
 func Await(ctx context.Context, wait func(context.Context, eventstore.Position), at eventstore.Position, err error) error {
 	if at > 0 {
 		wait(ctx, at)

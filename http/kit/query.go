@@ -18,7 +18,8 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// decodeRawQuery decodes the text of a query into a struct. An error is refusal.RequestMalformed, or all broken rules.
+// decodeRawQuery decodes the text of a query into a struct. An error is refusal.RequestMalformed, or all broken rules. As in a
+// body, the rules over several fields are checked only where no field broke a rule of its own.
 func decodeRawQuery(raw string, s *shape.Shape, into reflect.Value) error {
 	params, err := url.ParseQuery(raw)
 	if err != nil || !isValidUTF8(params) {
@@ -65,7 +66,7 @@ func paramsAsObject(params url.Values, names iter.Seq[string]) map[string]any {
 	return all
 }
 
-// queryDecoder decodes parameters into a struct.
+// queryDecoder decodes parameters into a struct. It goes on after a broken rule, to find all of them. It serves one query.
 type queryDecoder struct {
 	params     url.Values
 	isLarge    bool // too large to be echoed whole
@@ -95,7 +96,8 @@ func (q *queryDecoder) echoInput(loc []any) map[string]any {
 	return map[string]any{}
 }
 
-// decodeField decodes one parameter. An error says that the request is malformed.
+// decodeField decodes one parameter. Its error is refusal.RequestMalformed. Empty values count as not sent. A parameter
+// that is no list and has several values breaks the rule of its type.
 func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
 	values := slices.DeleteFunc(slices.Clone(q.params[f.Name]), func(v string) bool { return v == "" })
 	switch {
@@ -121,11 +123,11 @@ func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
 	return nil
 }
 
-// decodeList splits the values at commas. A list of a wrong length has no other violation.
+// decodeList splits the values at commas, and skips items without text. A list of a wrong length has no other violation.
 func (q *queryDecoder) decodeList(f *shape.Field, values []string, into reflect.Value) {
 	items := strings.FieldsFunc(strings.Join(values, ","), func(r rune) bool { return r == ',' })
-	if fault := checkLength(f.Shape, len(items)); fault != noViolation {
-		q.addViolation(fault, f.Name)
+	if broken := checkLength(f.Shape, len(items)); broken != noViolation {
+		q.addViolation(broken, f.Name)
 		return
 	}
 	into.Set(reflect.MakeSlice(into.Type(), len(items), len(items)))
@@ -148,7 +150,8 @@ func (q *queryDecoder) rejectUndeclared(s *shape.Shape) {
 	}
 }
 
-// parseParam parses the text of a parameter as the kind of its shape.
+// parseParam parses the text of a parameter as the kind of its shape and sets a field to it, or returns the rule that it breaks.
+// Numbers have the form of JSON numbers.
 func parseParam(s *shape.Shape, text string, into reflect.Value) violation {
 	switch s.Kind {
 	case shape.Integer, shape.Number:
@@ -167,6 +170,7 @@ func parseParam(s *shape.Shape, text string, into reflect.Value) violation {
 	}
 }
 
+// parseViolation is the violation of a parameter that is no number. typeViolation has other words: in a query all is text.
 func parseViolation(k shape.Kind) violation {
 	if k == shape.Integer {
 		return notInteger
@@ -203,7 +207,8 @@ func setText(s *shape.Shape, text string, into reflect.Value) violation {
 	return checkEnumAndPattern(s, text)
 }
 
-// setDefault sets a field that was not sent to its default, if it has one.
+// setDefault sets a field that was not sent to its default, if it has one. A default is a literal in a tag, so whether it keeps
+// the rules of its field is not checked. A list cannot have one.
 func setDefault(f *shape.Field, into reflect.Value) {
 	if f.Default == "" {
 		return
@@ -215,6 +220,7 @@ func setDefault(f *shape.Field, into reflect.Value) {
 }
 
 // setNumber sets a field to a JSON number, or returns the rule that the number breaks. An integer may be written as 1.0 or 1e3.
+// Written like that it goes through a float64, so it may be no larger than maxExactInteger.
 func setNumber(s *shape.Shape, text string, into reflect.Value) violation {
 	n, err := strconv.ParseFloat(text, 64)
 	if s.Kind == shape.Number {

@@ -111,7 +111,7 @@ func TestAtMost100ParametersAreReported(t *testing.T) {
 	}
 }
 
-func TestOfALargeQueryOnlyTheParameterIsEchoed(t *testing.T) {
+func TestALargeQueryIsEchoedAsItsParameterAlone(t *testing.T) {
 	t.Parallel()
 	pad := strings.Repeat("a", 5000)
 	for raw, want := range map[string]string{

@@ -42,13 +42,15 @@ func WriteJSON(w http.ResponseWriter, status int, v any) error {
 }
 
 // AbortResponse breaks off an answer that has begun and cannot be completed, so that no client takes the part for the
-// whole.
+// whole. A write deadline in the past makes every later write fail, that of the answer's end too, and the server closes the
+// connection. It fails with http.ErrNotSupported where w has no deadlines.
 func AbortResponse(w http.ResponseWriter) error {
 	return http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
 }
 
-// WriteError answers with what problem.FromError makes of err. An error that is not known is logged once, and the client
-// learns nothing of it. log must redact tokens.
+// WriteError answers with what problem.FromError makes of err: a status and a body, for a 405 also the header Allow. An error
+// that is not known is logged once, and the client learns nothing of it but a 500. log must redact tokens. Nothing of the
+// answer may have been sent yet.
 func WriteError(w http.ResponseWriter, log *slog.Logger, err error) {
 	p, known := problem.FromError(err)
 	if !known {
@@ -89,12 +91,13 @@ func RecoverPanics(log *slog.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// trackedWriter is a ResponseWriter that knows whether its answer has begun.
+// trackedWriter is a ResponseWriter that records whether its answer has begun.
 type trackedWriter struct {
 	http.ResponseWriter
 	hasBegun bool
 }
 
+// WriteHeader notes that the answer has begun. A status below 200 announces an answer and does not begin it.
 func (t *trackedWriter) WriteHeader(status int) {
 	t.hasBegun = t.hasBegun || status >= http.StatusOK
 	t.ResponseWriter.WriteHeader(status)
@@ -114,6 +117,7 @@ func (t *trackedWriter) FlushError() error {
 // Unwrap implements what http.ResponseController looks for.
 func (t *trackedWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
+// answerPanic logs a panic with its stack. It answers 500, or panics with http.ErrAbortHandler where an answer has begun.
 func (t *trackedWriter) answerPanic(log *slog.Logger, cause any) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)

@@ -58,7 +58,7 @@ func TestAnAnswerThatIsCutIsNotTakenForAWholeOne(t *testing.T) {
 	}
 }
 
-// serveRecovered is what a client of h gets, what is logged, and what passes the guard.
+// serveRecovered serves one request with h behind RecoverPanics: the answer, what is logged, and the panic that passes through.
 func serveRecovered(t *testing.T, h http.HandlerFunc) (w *httptest.ResponseRecorder, logged string, cause any) {
 	t.Helper()
 	var log strings.Builder

@@ -8,7 +8,8 @@ import (
 	"net/http"
 )
 
-// Response is what an operation answers: a status and a body, or a stream. The zero Status is 200.
+// Response is what an operation answers: a status and a body, or a stream. The zero Status is 200. A Response with a Stream
+// must be written or discarded, and only one of the two.
 type Response struct {
 	Status int
 	Body   any // is sent as JSON
@@ -39,20 +40,23 @@ func (r Response) Write(ctx context.Context, w http.ResponseWriter) error {
 	return WriteJSON(w, status, r.Body)
 }
 
-// RowWriter writes the rows of a file, one by one. A file without Finish is not complete.
+// RowWriter writes the rows of a file, one by one. Finish writes the end and all that is buffered; a file without it is not
+// complete. Finish may return the error of an earlier WriteRow.
 type RowWriter[T any] interface {
 	WriteRow(T) error
 	Finish() error
 }
 
-// Format is a way to write rows as a file.
+// Format is a way to write rows as a file. NewWriter begins a file; it cannot fail, so an error of its first bytes comes from a
+// later call.
 type Format[T any] struct {
 	MediaType string
 	NewWriter func(io.Writer) RowWriter[T]
 }
 
-// Export is an answer that is written while its rows are read, so that one row, or a page of them, is in memory at a time.
-// It must be streamed or stopped.
+// Export is an answer that is written while its rows are read, so that one row, or a page of them, is in memory at a time. It
+// must be streamed or stopped: until then the sequence of rows holds what it reads from, such as a query. It is not safe for
+// concurrent use.
 type Export[T any] struct {
 	format  Format[T]
 	current T
@@ -61,7 +65,8 @@ type Export[T any] struct {
 	stop    func()
 }
 
-// NewExport reads the first row, so that rows that cannot be read at all are an error before the answer begins.
+// NewExport reads the first row, so that rows that cannot be read at all are an error before the answer begins. After an error
+// there is nothing to release.
 func NewExport[T any](f Format[T], rows iter.Seq2[T, error]) (*Export[T], error) {
 	pull, stop := iter.Pull2(rows)
 	first, err, more := pull()
@@ -72,10 +77,11 @@ func NewExport[T any](f Format[T], rows iter.Seq2[T, error]) (*Export[T], error)
 	return &Export[T]{f, first, more, pull, stop}, nil
 }
 
-// Stop releases the rows.
+// Stop releases the rows of an export that is not streamed. A second call does nothing.
 func (e *Export[T]) Stop() { e.stop() }
 
-// Stream sends the file. What fails after its beginning is logged and breaks the answer off.
+// Stream sends the file and releases the rows. The status 200 is sent first, so what fails later cannot become an error answer:
+// it is logged and breaks the answer off. ctx is the request's; once it has ended nothing is logged, because the client is gone.
 func (e *Export[T]) Stream(ctx context.Context, w http.ResponseWriter, log *slog.Logger) {
 	defer e.stop()
 	w.Header().Set("Content-Type", e.format.MediaType)
@@ -93,46 +99,47 @@ func (e *Export[T]) Stream(ctx context.Context, w http.ResponseWriter, log *slog
 	if err == nil {
 		return
 	}
-	if ctx.Err() == nil { // else the client is gone
+	if ctx.Err() == nil {
 		log.Error("export broken off", "error", err)
 	}
 	AbortResponse(w)
 }
 
-// JSONRows writes rows as JSON: Prefix before the first, Separator between two, Suffix after the last.
+// JSONRows is a RowWriter of JSON: it writes Prefix before the first row, Separator between two, Suffix after the last. A file
+// without rows is Prefix and Suffix. Encode returns the text of a row; it may end with a newline.
 type JSONRows[T any] struct {
 	Out                       io.Writer
 	Prefix, Separator, Suffix string
 	Encode                    func(T) ([]byte, error)
 
-	hasRows bool
+	hasBegun bool
 }
 
-// WriteRow writes a row.
+// WriteRow implements RowWriter.
 func (j *JSONRows[T]) WriteRow(row T) error {
 	text, err := j.Encode(row)
 	if err == nil {
-		_, err = io.WriteString(j.Out, j.lead(j.Separator)+string(text))
+		_, err = io.WriteString(j.Out, j.nextDelimiter(j.Separator)+string(text))
 	}
 	return err
 }
 
-// Finish writes the end.
+// Finish implements RowWriter. It does not close Out.
 func (j *JSONRows[T]) Finish() error {
-	_, err := io.WriteString(j.Out, j.lead("")+j.Suffix)
+	_, err := io.WriteString(j.Out, j.nextDelimiter("")+j.Suffix)
 	return err
 }
 
-// lead is what goes before the next text.
-func (j *JSONRows[T]) lead(separator string) string {
-	if j.hasRows {
+// nextDelimiter is what goes before the next text: Prefix the first time, then separator.
+func (j *JSONRows[T]) nextDelimiter(separator string) string {
+	if j.hasBegun {
 		return separator
 	}
-	j.hasRows = true
+	j.hasBegun = true
 	return j.Prefix
 }
 
-// EncodeLine is a row as one line of JSON.
+// EncodeLine is a row as one line of JSON, newline included.
 func EncodeLine[T any](row T) ([]byte, error) {
 	text, err := MarshalJSON(row)
 	return append(text, '\n'), err

@@ -42,7 +42,7 @@ type site struct {
 	Inner *listItem `json:"adresse,omitempty"`
 }
 
-// BrokenRules says whether one coordinate stands alone.
+// BrokenRules checks that no coordinate is sent without the other.
 func (s site) BrokenRules() []string {
 	if (s.Lat == nil) != (s.Lon == nil) {
 		return []string{"lat and lon go together"}

@@ -9,6 +9,9 @@ import (
 	"unicode/utf8"
 )
 
+// The limits of a text. maxDepth bounds the recursion of the scanner; no struct of a request is nearly as deep, so only free JSON
+// and values that are skipped can reach it. maxMembers bounds the names of one object, which are kept until its end to find a
+// name that comes twice.
 const (
 	maxDepth   = 64
 	maxMembers = 1000 // of one object
@@ -18,7 +21,8 @@ const (
 var errNotJSON = errors.New("not JSON")
 
 // jsonScanner scans JSON strictly: no member twice in an object, no half of a surrogate pair, no more than maxMembers members,
-// nothing nested deeper than maxDepth. The text must be valid UTF-8.
+// nothing nested deeper than maxDepth. The text must be valid UTF-8; the caller checks that. Each method starts at pos, skips
+// spaces, and leaves pos behind what it scanned. After an error pos means nothing and the scanner is not used again.
 type jsonScanner struct {
 	text          []byte
 	pos           int
@@ -74,7 +78,8 @@ func (s *jsonScanner) scanElements(closing byte, scanElement func() error) error
 	}
 }
 
-// scanMembers calls scanValue for each member of the next object, when the member's value is next.
+// scanMembers calls scanValue for each member of the next object, when the member's value is next. scanValue must scan exactly
+// that value. Members of objects inside push their names on memberNames above those of this object, and remove them.
 func (s *jsonScanner) scanMembers(scanValue func(name string) error) error {
 	firstName := len(s.memberNames)
 	var seen map[string]bool
@@ -108,7 +113,9 @@ const maxLinearSearch = 32
 // maxInternedNames bounds internedNames, which a client fills.
 const maxInternedNames = 256
 
-// scanName scans the next string, the name of a member.
+// scanName scans the next string, the name of a member. The members of a list's objects have the same names again and again, so
+// a name is looked up by its bytes first, and allocated only where it is new. Names with escapes are not interned: their bytes
+// are not their text.
 func (s *jsonScanner) scanName() (string, error) {
 	if s.peekByte() == '"' {
 		rest := s.text[s.pos+1:]
@@ -150,6 +157,7 @@ func (s *jsonScanner) scanRawValue() ([]byte, error) {
 	return s.text[start:s.pos], err
 }
 
+// skipValue checks and skips the next value, of any kind.
 func (s *jsonScanner) skipValue() error {
 	_, err := s.scanRawValue()
 	return err
@@ -178,7 +186,8 @@ func (s *jsonScanner) scanNumber() (string, error) {
 	return string(s.text[s.pos-n : s.pos]), nil
 }
 
-// numberLength is how many bytes at the beginning of a text are a JSON number; 0: it begins with none.
+// numberLength is how many bytes at the beginning of a text are a JSON number; 0: it begins with none. What follows them is the
+// caller's to check: of 012 the first byte is a number.
 func numberLength(text []byte) int {
 	i := 0
 	skipDigits := func() bool {
@@ -302,7 +311,7 @@ func (s *jsonScanner) scanEscapeSequence() (rune, error) {
 	return r, nil
 }
 
-// scanHexDigits is the four hexadecimal digits of an escape sequence.
+// scanHexDigits is the UTF-16 code unit of the four hexadecimal digits of an escape sequence.
 func (s *jsonScanner) scanHexDigits() (rune, error) {
 	if len(s.text)-s.pos < 4 {
 		return 0, errNotJSON

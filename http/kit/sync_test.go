@@ -14,7 +14,7 @@ import (
 	shop "lieudit/schemas/locations"
 )
 
-// wholeSync is a sync of n sites, each with so many bytes of facts.
+// wholeSync is a sync of n sites, each with so many bytes of content.
 func wholeSync(n, bytes int) []byte {
 	var out strings.Builder
 	out.WriteString(`{"confirmer_reduction":false,"sites":[`)
@@ -50,7 +50,7 @@ func TestBrokenRulesOfARowNameItsIndex(t *testing.T) {
 	}
 }
 
-func TestWhatARowMayHold(t *testing.T) {
+func TestARowMayHoldUpToItsLimits(t *testing.T) {
 	t.Parallel()
 	many := func(n int) string {
 		var all []string

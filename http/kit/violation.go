@@ -9,7 +9,8 @@ import (
 	"lieudit/schemas/body/shape"
 )
 
-// violation is a broken rule: Pydantic's name of it and its message. The zero violation is none.
+// violation is a broken rule: its name and its message as Pydantic has them. Both are part of the API. The zero violation,
+// noViolation, means that no rule is broken.
 type violation struct{ rule, msg string }
 
 var noViolation violation
@@ -31,7 +32,7 @@ var (
 	notBoolean        = violation{"bool_parsing", "Input should be a valid boolean, unable to interpret input"}
 )
 
-// typeViolation is the violation of a value of another type than its shape.
+// typeViolation is the violation of a value whose JSON type is not that of its shape.
 func typeViolation(k shape.Kind) violation {
 	switch k {
 	case shape.Object:
@@ -53,9 +54,10 @@ func typeViolation(k shape.Kind) violation {
 	}
 }
 
+// valueViolation is the violation of a rule of our own, which Pydantic has no name for. rule is a few words for it.
 func valueViolation(rule string) violation { return violation{"value_error", "Value error, " + rule} }
 
-// checkBounds checks a number against Min and Max.
+// checkBounds checks a number against Min and Max. Infinity is a number that was too large for a float64.
 func checkBounds(s *shape.Shape, n float64) violation {
 	switch {
 	case math.IsInf(n, 0):
@@ -68,7 +70,7 @@ func checkBounds(s *shape.Shape, n float64) violation {
 	return noViolation
 }
 
-// checkLength checks a text or list of n characters or items against Min and Max.
+// checkLength checks a text or list of n characters or items against Min and Max. Characters are Unicode code points.
 func checkLength(s *shape.Shape, n int) violation {
 	text := s.Kind == shape.Text
 	switch {
@@ -97,6 +99,7 @@ func checkFreeJSON(s *shape.Shape, text []byte, members int) violation {
 	return noViolation
 }
 
+// formatCount is a bound with its unit: "1 item", "3 items".
 func formatCount(n float64, unit string) string {
 	if n != 1 {
 		unit += "s"
@@ -112,7 +115,7 @@ func formatNumber(n float64) string {
 	return fmt.Sprint(n)
 }
 
-// checkEnumAndPattern checks a text against the texts that are allowed and against the pattern.
+// checkEnumAndPattern checks a text against the pattern, then against the texts that are allowed. It finds at most one violation.
 func checkEnumAndPattern(s *shape.Shape, text string) violation {
 	if s.Pattern != nil && !s.Pattern.MatchString(text) {
 		return violation{"string_pattern_mismatch", fmt.Sprintf("String should match pattern '%s'", s.Pattern)}
@@ -123,7 +126,7 @@ func checkEnumAndPattern(s *shape.Shape, text string) violation {
 	return violation{"literal_error", "Input should be " + joinChoices(s.Enum)}
 }
 
-// joinChoices is 'a', 'b' or 'c'.
+// joinChoices is the choices as Pydantic lists them: 'a', 'b' or 'c'. There is at least one.
 func joinChoices(all []string) string {
 	quoted := make([]string, len(all))
 	for i, w := range all {

@@ -15,7 +15,8 @@ import (
 	"lieudit/http/kit"
 )
 
-// readCSV reads a CSV file by the names of its columns.
+// readCSV reads a CSV file by the names of its columns, which its first row holds. A row may have fewer cells than there are
+// columns, but no more. The first line that cannot be read ends the reading with a *LineError or a *csvfile.UnclosedQuoteError.
 func readCSV(text string, ignored []string) ([]Row, error) {
 	var header []column
 	var rows []Row
@@ -41,7 +42,8 @@ func readCSV(text string, ignored []string) ([]Row, error) {
 	return rows, nil
 }
 
-// detectSeparator is the character of comma, semicolon and tab that the first line has most of.
+// detectSeparator is the character of comma, semicolon and tab that the first line has most of. The first line holds names of
+// columns, which rarely contain one. A file of one column has none, and is read with a comma.
 func detectSeparator(text string) byte {
 	line, _, _ := strings.Cut(text, "\n")
 	best, mostCount := byte(','), 0
@@ -53,7 +55,8 @@ func detectSeparator(text string) byte {
 	return best
 }
 
-// parseRow is the site of a row. An empty cell is left out.
+// parseRow is the site of a row, as JSON. An empty cell is left out: a site of a sync or an upsert is sent whole, so
+// that clears the member.
 func parseRow(r csvfile.Record, header []column) (Row, error) {
 	fields, address := map[string]any{}, map[string]any{}
 	for i, cell := range r.Cells {
@@ -73,7 +76,8 @@ func parseRow(r csvfile.Record, header []column) (Row, error) {
 	return Row{r.Line, text}, err
 }
 
-// parseCell is the value of a cell as its member's type. A cell that is no such value stays a text, which the service refuses.
+// parseCell is the value of a cell as its member's type. A cell that is no such value stays a text, which the service refuses
+// with the rule that it breaks. So this package needs no messages of its own for single cells.
 func parseCell(field, cell string) any {
 	switch field {
 	case "lat", "lon":
@@ -88,7 +92,7 @@ func parseCell(field, cell string) any {
 	return cell
 }
 
-// parseDegrees parses a number with a decimal point or comma.
+// parseDegrees parses a number with a decimal point or comma. The result is a float64, or the text where it is no finite number.
 func parseDegrees(cell string) any {
 	if strings.Count(cell, ",") == 1 && !strings.Contains(cell, ".") {
 		cell = strings.Replace(cell, ",", ".", 1)
@@ -100,7 +104,8 @@ func parseDegrees(cell string) any {
 	return n
 }
 
-// parseTags parses a JSON list, or texts separated by commas or bars.
+// parseTags parses a JSON list, or texts separated by commas or bars. Spaces around a text and empty texts are dropped, except
+// in a JSON list.
 func parseTags(cell string) []string {
 	var tags []string
 	if strings.HasPrefix(cell, "[") && json.Unmarshal([]byte(cell), &tags) == nil {
@@ -115,13 +120,15 @@ func parseTags(cell string) []string {
 	return tags
 }
 
-// column says which member the cells of a column are; "": they are skipped.
+// column is which member the cells of a column hold; a field "": they are skipped.
 type column struct {
 	field       string
 	isInAddress bool
 }
 
-// parseHeader finds the member of each column. Where another column is called after external_id, one called id is skipped.
+// parseHeader finds the member of each column. ignored names columns as they are written in the file. A column called id is the
+// external_id of a file that has no other; where another column is called after external_id, id is skipped as the id of some
+// other program. Two columns of one member, a column of none, or no external_id are errors.
 func parseHeader(names, ignored []string) ([]column, error) {
 	header, columnOf := make([]column, len(names)), map[string]string{}
 	var unknown []string
@@ -154,7 +161,7 @@ func isExternalID(name string) bool {
 	return field == "external_id"
 }
 
-// addressFields are the members of the address.
+// addressFields are the members of adresse, an object inside a site. In a file they are columns like the others.
 var addressFields = []string{"ligne_1", "ligne_2", "code_postal", "commune", "code_insee", "pays"}
 
 // fieldAliases are other names of each member, in French and English, in the form of normalizeName.
@@ -181,7 +188,8 @@ var fieldAliases = map[string]string{
 // readOnlyFields are the members that the service sets. Their columns are skipped.
 const readOnlyFields = "referentiel geocode_score position_source actif version cree_le modifie_le desactive_le"
 
-// resolveField is the member that a column is called after; "" for one to skip; false: it is called after none.
+// resolveField is the member that a column is called after, by its own name or an alias; "" for a column to skip; false: it is
+// called after none. Accents, case and punctuation do not matter.
 func resolveField(column string) (field string, known bool) {
 	name := normalizeName(column)
 	if _, ok := fieldAliases[name]; ok {
@@ -198,10 +206,12 @@ func resolveField(column string) (field string, known bool) {
 	return "", false
 }
 
-// containsWord reports whether a name is one of some words, which spaces separate.
+// containsWord reports whether a name is one of some words, which spaces separate. A normalized name has no spaces, so it cannot
+// match across two words.
 func containsWord(words, name string) bool { return strings.Contains(" "+words+" ", " "+name+" ") }
 
-// normalizeName is a name in lower case, without accents, with _ for every other character.
+// normalizeName is a name in lower case, without accents and surrounding spaces, with _ for every character that is neither a
+// letter nor a digit. NFD separates accents from their letters.
 func normalizeName(name string) string {
 	var out strings.Builder
 	for _, r := range norm.NFD.String(strings.ToLower(strings.TrimSpace(name))) {

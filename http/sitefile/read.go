@@ -19,7 +19,7 @@ type Row struct {
 	JSON json.RawMessage
 }
 
-// LineError says which line of a file cannot be read, and why.
+// LineError is a line of a file that cannot be read, and why. The first line is 1.
 type LineError struct {
 	Line   int
 	Reason string
@@ -30,8 +30,10 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e
 // ErrEmpty: the file has no content.
 var ErrEmpty = errors.New("the file is empty")
 
-// Read reads the sites of a file, whichever of the formats it has. Columns of a CSV file that ignored names are skipped; any
-// other column that is no member of a site is an error. What a line says is not checked here: the service does that.
+// Read reads the sites of a file, in the order of the file. It detects the format from the content: CSV, GeoJSON or NDJSON, with
+// or without a byte order mark. Columns of a CSV file that ignored names are skipped; any other column that is no member of a
+// site is an error. Whether a site keeps the rules of its members is not checked here: the service does that. The whole file is
+// in memory, and rows may refer to file. Errors are ErrEmpty, *LineError or *csvfile.UnclosedQuoteError.
 func Read(file []byte, ignored ...string) ([]Row, error) {
 	text := bytes.TrimPrefix(file, []byte("\ufeff"))
 	if reason := detectUnsupported(text); reason != "" {
@@ -52,7 +54,8 @@ func Read(file []byte, ignored ...string) ([]Row, error) {
 	return readNDJSON(text)
 }
 
-// detectUnsupported says what a file is that is in none of the formats, and what to do; "": it may be in one.
+// detectUnsupported recognizes files of other formats by their first bytes. It returns what the file is and what its user can do;
+// "": it may be in a format that Read reads.
 func detectUnsupported(text []byte) string {
 	switch {
 	case bytes.HasPrefix(text, []byte("\x1f\x8b")):
@@ -65,7 +68,8 @@ func detectUnsupported(text []byte) string {
 	return ""
 }
 
-// decodeToUTF8 is the text of a CSV file: UTF-8, else Windows-1252, which a French Excel writes.
+// decodeToUTF8 is the text of a CSV file: UTF-8, else Windows-1252, which a French Excel writes. Text in Windows-1252 with any
+// accent is almost never valid UTF-8, so the guess is safe.
 func decodeToUTF8(text []byte) string {
 	if utf8.Valid(text) {
 		return string(text)
@@ -77,8 +81,8 @@ func decodeToUTF8(text []byte) string {
 	return string(utf8Text)
 }
 
-// isFeatureCollection reports whether an object is a FeatureCollection: by its type, or because it has features. The object may
-// be cut short.
+// isFeatureCollection reports whether an object is a FeatureCollection: by its type, or because it has features. If not, the file
+// is NDJSON. The object may be cut short; readGeoJSON reports where.
 func isFeatureCollection(text []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if _, err := d.Token(); err != nil {
@@ -97,7 +101,7 @@ func isFeatureCollection(text []byte) bool {
 	return false
 }
 
-// readNDJSON reads one object a line. Empty lines are skipped.
+// readNDJSON reads one object a line. Empty lines are skipped, but counted. The JSON of a row is the line itself, not a copy.
 func readNDJSON(text []byte) ([]Row, error) {
 	var rows []Row
 	n := 0
@@ -115,7 +119,8 @@ func readNDJSON(text []byte) ([]Row, error) {
 	return rows, nil
 }
 
-// geoJSONFeature is a feature of a FeatureCollection.
+// geoJSONFeature is a feature of a FeatureCollection. Its parts stay JSON as far as they go into a Row unchanged. Coordinates are
+// longitude, latitude, and perhaps an altitude, which is dropped.
 type geoJSONFeature struct {
 	ID         json.RawMessage            `json:"id"`
 	Properties map[string]json.RawMessage `json:"properties"`
@@ -125,7 +130,7 @@ type geoJSONFeature struct {
 	} `json:"geometry"`
 }
 
-// readGeoJSON reads a FeatureCollection, one feature after the other.
+// readGeoJSON reads a FeatureCollection, one feature after the other. Members other than features are skipped.
 func readGeoJSON(text []byte) ([]Row, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	line := func() int { return 1 + bytes.Count(text[:d.InputOffset()], []byte("\n")) }
@@ -153,7 +158,7 @@ func readGeoJSON(text []byte) ([]Row, error) {
 	return rows, nil
 }
 
-// jsonLineError names the line where JSON ends or is wrong, unless the error names one already.
+// jsonLineError is err as a *LineError for the line where JSON ends or is wrong. A *LineError is returned as it is.
 func jsonLineError(line int, err error) error {
 	if _, ok := errors.AsType[*LineError](err); ok {
 		return err
@@ -187,8 +192,9 @@ func readFeatureList(d *json.Decoder, text []byte) ([]Row, error) {
 	return rows, err
 }
 
-// parseRow is the site of a feature. Its geometry wins over members lat and lon, because a user who moves a site on a map
-// changes the geometry. A null is left out: geographic programs write it for every member without a value.
+// parseRow is the site of a feature that begins on a line. Its geometry wins over members lat and lon, because a user who moves a
+// site on a map changes the geometry. A feature without a geometry keeps these members. A null is left out: geographic programs
+// write it for every member without a value. The id of the feature is the external_id of a site whose members have none.
 func (f geoJSONFeature) parseRow(line int) (Row, error) {
 	fields := make(map[string]json.RawMessage, len(f.Properties)+2)
 	for name, value := range f.Properties {

@@ -104,7 +104,7 @@ func randomSites(r *rand.Rand) (stored []locations.StoredSite, shown []locations
 
 func randomSite(r *rand.Rand) locations.StoredSite {
 	c := locations.Content{
-		Name: randomText(r), IDBan: randomText(r), Phone: randomText(r), Email: randomText(r), Website: randomText(r), Hours: formatJSON(r), Properties: randomObject(r),
+		Name: randomText(r), IDBan: randomText(r), Phone: randomText(r), Email: randomText(r), Website: randomText(r), Hours: randomJSON(r), Properties: randomObject(r),
 		Address: &locations.SiteAddress{Line1: randomText(r), Line2: randomText(r), PostalCode: "48000", City: randomText(r), Country: randomText(r)},
 	}
 	if r.IntN(3) == 0 {
@@ -129,7 +129,7 @@ func randomDegrees(r *rand.Rand, most float64) float64 {
 	return []float64{0, 1e-7, -1e-7, most, -most, 44.5, (r.Float64()*2 - 1) * most}[r.IntN(7)]
 }
 
-// randomText is a text that formats could stumble over; often none.
+// randomText is a text with characters that a format has to escape; it is often empty.
 func randomText(r *rand.Rand) string {
 	odd := []string{
 		"", "", "Chez Paul", `"`, `""`, "a;b", "a,b", "a|b", "a\nb", "a\r\nb", "a\rb", " a ", "=1+1", "-2", "+33 4", "@x", "'", "é😀", "\u00a0x\u00a0",
@@ -138,7 +138,7 @@ func randomText(r *rand.Rand) string {
 	return odd[r.IntN(len(odd))]
 }
 
-func formatJSON(r *rand.Rand) json.RawMessage {
+func randomJSON(r *rand.Rand) json.RawMessage {
 	if r.IntN(3) == 0 {
 		return nil
 	}
@@ -151,7 +151,7 @@ func randomObject(r *rand.Rand) json.RawMessage {
 	if r.IntN(3) == 0 {
 		return nil
 	}
-	raw, _ := json.Marshal(map[string]any{"a" + randomText(r): formatJSON(r), "b": map[string]any{"c": []any{formatJSON(r), json.Number("1e-7")}}})
+	raw, _ := json.Marshal(map[string]any{"a" + randomText(r): randomJSON(r), "b": map[string]any{"c": []any{randomJSON(r), json.Number("1e-7")}}})
 	return raw
 }
 
@@ -195,7 +195,7 @@ func TestFeaturesOfGeographicProgramsAreRead(t *testing.T) {
 	}
 }
 
-func TestRowsKnowTheirLine(t *testing.T) {
+func TestRowsHaveTheLineTheyBeginOn(t *testing.T) {
 	t.Parallel()
 	for name, file := range map[string]string{
 		"csv":     "external_id,nom\n1,\"a\nb\n\nc\"\n\n2,\"x\r\ny\"\n3,\n",

@@ -1,6 +1,6 @@
 // Package sitefile writes sites as files and reads them back: CSV, GeoJSON and newline-delimited JSON. Its constraint is that
-// a file which is written here and read again gives every site as it was. Files that people made by other means are read
-// generously: other names of columns, decimal commas, Windows-1252.
+// a file which is written here and read again gives every site as it was. Files that people made by other means may differ:
+// other names of columns, decimal commas and Windows-1252 are read too. The API exports files; the import is a command line tool.
 //
 //	export: locations.Site ──> Format.NewWriter ──> Writer.WriteRow, Finish ──> file
 //	import: file ──> Read (readCSV, readGeoJSON, readNDJSON) ──> []Row, each the JSON of a site as a sync takes it
@@ -19,7 +19,7 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// Format is a way to write sites.
+// Format is a way to write sites as a file.
 type Format = kit.Format[locations.Site]
 
 // Writer writes sites, one by one. A GeoJSON file is complete only after Finish.
@@ -39,7 +39,7 @@ func newGeoJSONWriter(w io.Writer) Writer {
 	}
 }
 
-// encodeFeature is a site as a line of a FeatureCollection.
+// encodeFeature is a site as a line of a FeatureCollection. The line begins with its newline, so that separators end lines.
 func encodeFeature(s locations.Site) ([]byte, error) {
 	text, err := kit.MarshalJSON(body.LocationFeature{FeatureGeometry: body.NewFeatureGeometry(s.Lat, s.Lon), Properties: body.FoundSite{Site: s}})
 	return append([]byte("\n"), text...), err
@@ -50,67 +50,72 @@ func CSV(d csvfile.Dialect) Format {
 	return Format{MediaType: csvfile.MediaType, NewWriter: func(w io.Writer) Writer { return newCSVWriter(d, w) }}
 }
 
-// csvColumns are the members of a site, in the order in which they are written.
+// csvColumns are the members of a site that a file holds, in the order in which they are written: all that a customer sets, and
+// how the position was found. parseHeader skips the latter.
 var csvColumns = []string{
 	"external_id", "nom", "ligne_1", "ligne_2", "code_postal", "commune", "code_insee", "pays", "id_ban", "lat", "lon",
 	"position_source", "geocode_score", "horaires", "telephone", "email", "site_web", "tags", "proprietes",
 }
 
-// csvWriter writes sites as rows of a CSV file.
+// csvWriter is a Writer of a CSV file. Its cells are exact, so that Read gives them back: a text that begins like a formula is
+// not changed.
 type csvWriter struct {
 	out     *csvfile.ExactWriter
 	dialect csvfile.Dialect
 }
 
 // newCSVWriter begins with the row of column names.
-func newCSVWriter(f csvfile.Dialect, out io.Writer) csvWriter {
-	s := csvWriter{f.NewExactWriter(out), f}
-	s.out.WriteRow(csvColumns...) // an error of it comes back from Flush
-	return s
+func newCSVWriter(d csvfile.Dialect, out io.Writer) csvWriter {
+	w := csvWriter{d.NewExactWriter(out), d}
+	w.out.WriteRow(csvColumns...) // an error of it comes back from Flush
+	return w
 }
 
-func (t csvWriter) WriteRow(s locations.Site) error {
+// WriteRow implements Writer. Its cells are in the order of csvColumns.
+func (w csvWriter) WriteRow(s locations.Site) error {
 	a := s.Address
 	if a == nil {
 		a = &locations.SiteAddress{}
 	}
-	return t.out.WriteRow(
-		s.ExternalID, s.Name, a.Line1, a.Line2, a.PostalCode, a.City, a.InseeCode, a.Country, s.IDBan, t.formatDegrees(s.Lat), t.formatDegrees(s.Lon),
-		string(s.Source), t.formatScore(s.Score), formatJSON(s.Hours), s.Phone, s.Email, s.Website, formatTags(s.Tags), formatJSON(s.Properties),
+	return w.out.WriteRow(
+		s.ExternalID, s.Name, a.Line1, a.Line2, a.PostalCode, a.City, a.InseeCode, a.Country, s.IDBan, w.formatDegrees(s.Lat), w.formatDegrees(s.Lon),
+		string(s.Source), w.formatScore(s.Score), formatJSON(s.Hours), s.Phone, s.Email, s.Website, formatTags(s.Tags), formatJSON(s.Properties),
 	)
 }
 
-func (t csvWriter) Finish() error { return t.out.Flush() }
+// Finish implements Writer.
+func (w csvWriter) Finish() error { return w.out.Flush() }
 
 // formatDegrees writes the shortest decimal that reads back as the same float64; "" for none.
-func (t csvWriter) formatDegrees(x *float64) string {
+func (w csvWriter) formatDegrees(x *float64) string {
 	if x == nil {
 		return ""
 	}
-	return t.dialect.FormatDecimal(strconv.FormatFloat(*x, 'f', -1, 64))
+	return w.dialect.FormatDecimal(strconv.FormatFloat(*x, 'f', -1, 64))
 }
 
-// formatScore leaves the score of a site out that was not geocoded.
-func (t csvWriter) formatScore(x float64) string {
+// formatScore leaves out the score of a site that was not geocoded, which is 0.
+func (w csvWriter) formatScore(x float64) string {
 	if x == 0 {
 		return ""
 	}
-	return t.formatDegrees(&x)
+	return w.formatDegrees(&x)
 }
 
-// formatJSON is JSON in a cell, without spaces.
+// formatJSON is JSON in a cell, without spaces; "" for none.
 func formatJSON(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return ""
 	}
 	text, err := kit.MarshalJSON(raw)
-	if err != nil { // it was JSON when it came in
+	if err != nil { // cannot happen: the API checked that it is JSON when it was sent
 		return string(raw)
 	}
 	return string(text)
 }
 
-// formatTags is tags in a cell: separated by commas, or as a JSON list where parseTags would read that differently.
+// formatTags is tags in a cell: separated by commas, which people read best, or as a JSON list where parseTags would read that
+// differently.
 func formatTags(tags []string) string {
 	if slices.ContainsFunc(tags, func(t string) bool {
 		return strings.ContainsAny(t, ",|") || strings.HasPrefix(t, "[") || strings.TrimSpace(t) != t

@@ -1,8 +1,11 @@
 package body
 
-import ()
+// The address base is the BAN, the national address base of France. A commune is a municipality, with a code of INSEE, the
+// national statistics office. A locality (lieu-dit) is a named place that is no street. A former commune is one that was
+// merged into another.
 
-// Address is a record of the address base: a house number, a street, a locality or a commune.
+// Address is a record of the address base: a house number, a street, a locality or a commune. AFNOR is the norm of postal
+// addresses; X and Y are in the projection that is legal where the address is, such as Lambert-93.
 type Address struct {
 	AddressCore
 	AFNOR        string   `json:"nom_afnor,omitempty" doc:"The street's name in capitals, abbreviated by the norm"`
@@ -19,7 +22,8 @@ type Address struct {
 	Vintage        string `json:"millesime,omitempty" doc:"Of the base the record is from"`
 }
 
-// AddressCore is the part of a record that every answer shows.
+// AddressCore is the part of a record that every answer shows. Which texts are there depends on Type; Label is the whole address
+// in one line. Lon and Lat are 0 where the base has no position.
 type AddressCore struct {
 	ID          string    `json:"id" doc:"May change between vintages"`
 	BanID       string    `json:"id_ban,omitempty" doc:"Keep this one"`
@@ -50,7 +54,8 @@ type Division struct {
 // TooShortEnvelope is the envelope of a completion of a text that is too short to search for.
 var TooShortEnvelope = Envelope{"TOO_SHORT", "Type at least 3 letters or digits"}
 
-// Suggestions is the answer of GET /address/autocomplete.
+// Suggestions is the answer of GET /address/autocomplete. Matches documents the member of NoResults, which is sent in its place
+// when nothing was found.
 type Suggestions struct {
 	Envelope
 	Suggestions []Suggestion `json:"suggestions,omitzero" doc:"The likeliest first; empty when too little was typed"`
@@ -76,7 +81,8 @@ type Matches struct {
 	Matches []Match `json:"matches" doc:"The best first"`
 }
 
-// Match is an address that was found, and how it compares with what was typed.
+// Match is an address that was found, and how it compares with what was typed. The verdict match_exact leaves no doubt; any other
+// match is probable. Verdicts and statuses are declared in queries/address.
 type Match struct {
 	Address
 	Score       float64    `json:"score" min:"0" max:"1"`
@@ -88,7 +94,7 @@ type Match struct {
 	Components  Components `json:"composants"`
 }
 
-// Components compares the parts of an address.
+// Components compares the parts of an address, as typed and as the base has them.
 type Components struct {
 	Number     Component `json:"numero"`
 	Rep        Component `json:"rep"`
@@ -97,7 +103,8 @@ type Components struct {
 	City       Component `json:"commune"`
 }
 
-// Component is one part of an address, as typed and as it was matched.
+// Component is one part of an address, as typed and as it was matched. Its status: confirme, typed and so in the base; corrige,
+// typed otherwise than in the base; ajoute, not typed but in the base; non_confirme, typed but not in the base; absent, neither.
 type Component struct {
 	Input   string `json:"saisi,omitempty"`
 	Matched string `json:"retenu,omitempty"`
@@ -113,7 +120,7 @@ type Neighbours struct {
 	Matches []struct{}  `json:"matches,omitzero" max:"0" doc:"In the place of the rest when nothing lies near"`
 }
 
-// Center is the centre of a search. Score and Address are there where it was resolved from a text.
+// Center is the centre of a search. Input, Score and Address are there where it was resolved from a text.
 type Center struct {
 	Input   string   `json:"saisi,omitempty"`
 	Score   float64  `json:"score,omitzero"`
@@ -149,14 +156,15 @@ type Locality struct {
 	Score       float64   `json:"score"`
 }
 
-// LegacyParameters are the parameters that /address/* accepts under the names of the former national API.
+// LegacyParameters are the parameters that /address/* accepts under the names of the former national API, so that its clients can
+// keep their code. Where a parameter comes under both names, that of the former API is ignored.
 type LegacyParameters struct {
 	Postcodes    []string `json:"postcode,omitempty" pattern:"^[0-9]{5}$" max:"50" doc:"As code_postal, a filter"`
 	CityCodes    []string `json:"citycode,omitempty" pattern:"^[0-9][0-9AB][0-9]{3}$" max:"50" doc:"As code_insee, a filter"`
 	Autocomplete bool     `json:"autocomplete,omitempty" doc:"Without effect: each path has one way to search"`
 }
 
-// Bias is a point. Answers near it are preferred.
+// Bias is a point. Of addresses that fit the text as well, those nearer to it come first. It excludes none.
 type Bias struct {
 	Lat *float64 `json:"lat,omitempty" min:"-90" max:"90" doc:"With lon: what lies nearer comes first among what fits as well"`
 	Lon *float64 `json:"lon,omitempty" min:"-180" max:"180" doc:"With lat"`

@@ -9,7 +9,11 @@ import (
 	"lieudit/schemas/token"
 )
 
-// OpenAccount is POST /accounts.
+// The requests and answers of the customer area about accounts, keys and tokens. An agency is an account that can have
+// sub-clients, accounts whose requests it pays for. Reason, where a request has it, is kept in the history.
+
+// OpenAccount is POST /accounts. Anchor, here and in other structs, is the first day of the account's first period; each later
+// period begins on the same day of a month.
 type OpenAccount struct {
 	ID     string    `json:"id,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"Chosen by the service when left out; an agency cannot choose it"`
 	Name   string    `json:"nom" min:"1" max:"200"`
@@ -25,13 +29,13 @@ type ChangePlan struct {
 	Quota int64     `json:"quota,omitempty" min:"1" max:"1000000000000" doc:"Requests a month; the plan's own number when left out. What an agency sets is at most its own"`
 }
 
-// CloseAccount is POST /accounts/{id}:close.
+// CloseAccount is POST /accounts/{id}:close. An account is closed for good.
 type CloseAccount struct {
 	ID     string `json:"id,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"The account's id again, because this cannot be taken back; an agency must give it"`
 	Reason string `json:"reason,omitempty" max:"500"`
 }
 
-// EraseAccount is POST /accounts/{id}:erase.
+// EraseAccount is POST /accounts/{id}:erase, which makes the personal data of a closed account unreadable for good.
 type EraseAccount struct {
 	Reason string `json:"reason,omitempty" max:"500"`
 }
@@ -57,7 +61,7 @@ type Account struct {
 	Closed    time.Time  `json:"ferme_le,omitzero"`
 }
 
-// NextTerms are the terms that begin at the next period.
+// NextTerms are the terms that are decided and have not begun. They begin at Effective, the first instant of a period.
 type NextTerms struct {
 	Plan      plan.Name `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
 	Quota     int64     `json:"quota"`
@@ -88,7 +92,8 @@ type ChangeOrigins struct {
 	Origins []string `json:"origins" doc:"1 to 10 of the form https://domain or https://*.domain"`
 }
 
-// Key is an API key. Token is there for publishable keys; for a secret one only in the answer that creates it.
+// Key is an API key. Token is there for publishable keys; for a secret one only in the answer that creates it. A revoked key stays
+// in lists, with Revoked, RevokedBy and Reason.
 type Key struct {
 	ID        string     `json:"id"`
 	Kind      token.Kind `json:"kind" enum:"secret publishable"`

@@ -65,7 +65,8 @@ type PageQuery struct {
 	Cursor string `json:"curseur,omitempty" max:"200" doc:"As the page before gave it"`
 }
 
-// Projection is the status of one generation of a read model.
+// Projection is the status of one generation of a read model. A read model is tables that a projection makes from the log; a
+// generation is one copy of them.
 type Projection struct {
 	Name       string `json:"name"`
 	Version    int    `json:"version"`
@@ -89,7 +90,7 @@ type StoppedAccount struct {
 	Reason   string `json:"raison"`
 }
 
-// Repair is POST /projections:repair.
+// Repair is POST /projections:repair. It voids the events of an account, or of a token, that no fold can use.
 type Repair struct {
 	Account string `json:"compte" pattern:"^(/token-)?[a-z0-9-]{1,64}$" doc:"As comptes_arretes and readiness name it"`
 	Reason  string `json:"motif,omitempty" max:"500"`

@@ -1,4 +1,4 @@
-// Package body declares every request and every answer of the two HTTP surfaces, each once: a Go struct whose tags say the
+// Package body declares every request and every answer of the two HTTP surfaces, each once: a Go struct whose tags hold the
 // JSON name, the rules (min, max, pattern, enum, default) and what the field is for. Its constraint: the decoder and the
 // OpenAPI documents are both made of these structs, so they cannot disagree.
 //
@@ -17,7 +17,8 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Envelope begins every answer that holds a list. Status is OK, or no_results for an empty one; clients check it before they read the list.
+// Envelope begins every answer that holds a list. Status is OK, or no_results where a search found nothing; clients check it
+// before they read the list. A completion of too short a text has TOO_SHORT.
 type Envelope struct {
 	Status  string `json:"status" doc:"OK, or no_results when the list is empty because nothing matched"`
 	Message string `json:"message" doc:"Text for people; empty when all went well"`
@@ -44,7 +45,8 @@ type Interval struct {
 	End   time.Time `json:"fin" doc:"First instant after it, when the next period begins"`
 }
 
-// Version is the answer of GET /version. Vintage and Addresses are left out where no address base is served.
+// Version is the answer of GET /version. Vintage and Addresses are left out where no address base is served. A vintage
+// (millésime) is one release of the base. RoadNetwork is never set, as long as there is no routing engine.
 type Version struct {
 	Version     string `json:"version" doc:"Of the program"`
 	Vintage     string `json:"millesime,omitempty" doc:"The BAN vintage served"`
@@ -70,7 +72,7 @@ type MyKey struct {
 	Type token.Kind `json:"type" enum:"secret publishable"`
 }
 
-// MyQuota is the monthly quota, what is used of it, and the present period.
+// MyQuota is the monthly quota, what is used of it, and the present period. Used counts the request that asks for it too.
 type MyQuota struct {
 	Limit     int64  `json:"limite" doc:"Requests in the period"`
 	Used      *int64 `json:"utilise,omitempty"`
@@ -78,7 +80,8 @@ type MyQuota struct {
 	Interval
 }
 
-// MySites is how many active sites the account may have. No write may pass Ceiling.
+// MySites is how many active sites the account has and may have. Capacity is what the plan includes; a write that
+// raises the number above Ceiling is refused.
 type MySites struct {
 	Active   *int `json:"actifs,omitempty"`
 	Capacity int  `json:"capacite"`

@@ -7,7 +7,8 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// FailureOf is the body of the answer to a refusal, by the form its row in package refusal names; nil: no body.
+// FailureOf is the body of the answer to a refusal, one of the structs of this file. The row of its code in package refusal names
+// the form. nil: the answer has no body.
 func FailureOf(r refusal.Error) any {
 	row, code := r.Code.Row(), string(r.Code)
 	text := ""
@@ -51,7 +52,7 @@ type Violation struct {
 	Input any    `json:"input" doc:"The object that holds the field; of a large one that field alone"`
 }
 
-// CodeFailure is the error body of refusals that a program distinguishes by their code.
+// CodeFailure is the error body of refusals that a program tells apart by their code. The failures after it add numbers to that.
 type CodeFailure struct {
 	Detail Code `json:"detail"`
 }
@@ -126,7 +127,7 @@ func apiFailures(more ...refusal.Code) []openapi.Failure {
 		exampleFailures(refusal.DiscoveryQuotaSpent, refusal.QuotaSpent, refusal.Internal, refusal.AuthUnavailable), exampleFailures(more...))
 }
 
-// areaFailures does so for every operation of the customer area.
+// areaFailures documents what every operation of the customer area may be refused for, and some more.
 func areaFailures(more ...refusal.Code) []openapi.Failure {
 	return slices.Concat(exampleFailures(refusal.RequestMalformed, refusal.KeyRequired, refusal.KeyInvalid, refusal.RoleForbidden),
 		[]openapi.Failure{brokenRule}, exampleFailures(refusal.Internal, refusal.AuthUnavailable), exampleFailures(more...))
@@ -137,7 +138,7 @@ var brokenRule = openapi.Failure{Name: "regles", Status: 422, Body: RuleFailure{
 	"less_than_equal", []any{"query", "limit"}, "Input should be less than or equal to 100", map[string]any{"limit": "500"},
 }}}}
 
-// exampleFailures are the answers of codes as the documents show them.
+// exampleFailures are the answers of codes as the documents show them, with the details of Row.Example.
 func exampleFailures(codes ...refusal.Code) []openapi.Failure {
 	all := make([]openapi.Failure, len(codes))
 	for i, c := range codes {

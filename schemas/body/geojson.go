@@ -1,7 +1,7 @@
 package body
 
-// FeatureCollection is the answer of a search with format=geojson. Its members have the names of the former national API; the
-// envelope is in foreign members.
+// FeatureCollection is the answer of an address search with format=geojson. Its members have the names of the former national
+// API, whose clients can read it. The envelope is in foreign members, which GeoJSON allows (RFC 7946, section 6.1).
 type FeatureCollection struct {
 	Type string `json:"type" enum:"FeatureCollection"`
 	Envelope
@@ -17,13 +17,14 @@ type Feature struct {
 	Properties Properties `json:"properties"`
 }
 
-// Point is a position: longitude, latitude.
+// Point is a position in degrees (WGS 84): longitude first, then latitude, as GeoJSON demands.
 type Point struct {
 	Type        string    `json:"type" enum:"Point"`
 	Coordinates []float64 `json:"coordinates" min:"2" max:"2"`
 }
 
-// Properties is an address with the names of the former national API.
+// Properties is an address with the names of the former national API. Importance is never set; it is declared because that API
+// has it.
 type Properties struct {
 	Label       string   `json:"label"`
 	Score       float64  `json:"score"`

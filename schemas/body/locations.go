@@ -8,7 +8,10 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// OpenReferential is POST /locations/referentiels.
+// A site is a customer's place, such as a shop. A referential is a named group of sites. The content of a site is declared in
+// schemas/locations, because events hold it too.
+
+// OpenReferential is POST /locations/referentiels. The code of a referential is never free again.
 type OpenReferential struct {
 	Code string `json:"code" pattern:"^[a-z0-9_-]{1,64}$" doc:"For ever this referential's alone, archived or not"`
 	Name string `json:"nom,omitempty" max:"200"`
@@ -100,7 +103,7 @@ type PatchSite struct {
 	IgnoredMembers
 }
 
-// PatchAddress is a merge patch of an address.
+// PatchAddress is a merge patch of an address. Its maxima are those of locations.SiteAddress.
 type PatchAddress struct {
 	Line1      shape.Nullable[string] `json:"ligne_1,omitzero" max:"200"`
 	Line2      shape.Nullable[string] `json:"ligne_2,omitzero" max:"200"`
@@ -110,7 +113,7 @@ type PatchAddress struct {
 	Country    shape.Nullable[string] `json:"pays,omitzero" max:"60"`
 }
 
-// Synced is the answer of sites:sync and sites:upsert.
+// Synced is the answer of sites:sync and sites:upsert: how many sites were created, changed and so on, or would be by a dry run.
 type Synced struct {
 	Envelope
 	Created       int         `json:"crees"`
@@ -246,7 +249,7 @@ type PublicFeature struct {
 	Properties PublicSite `json:"properties"`
 }
 
-// FeatureGeometry is the position of a feature.
+// FeatureGeometry is the position of a feature. GeoJSON demands the member geometry, so it is null where there is no position.
 type FeatureGeometry struct {
 	Type     string `json:"type" enum:"Feature"`
 	Geometry *Point `json:"geometry" doc:"null: the site has no position"`

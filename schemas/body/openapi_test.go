@@ -9,7 +9,7 @@ import (
 
 var update = flag.Bool("update", false, "write the OpenAPI documents anew")
 
-func TestCheckedInDocumentsAreWhatTheStructsSay(t *testing.T) {
+func TestCheckedInDocumentsAreThoseOfTheStructs(t *testing.T) {
 	t.Parallel()
 	for file, api := range documents {
 		want, err := api().JSON()

@@ -8,7 +8,8 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// API documents the API: each operation with its request, its answers and what it may be refused for.
+// API documents the API: each operation with its request, its answers and what it may be refused for. A test holds it to the
+// routes of package api. Its texts are published: openapi.json is the golden file of them.
 func API() openapi.API {
 	return openapi.API{
 		Title:       "lieudit",
@@ -77,6 +78,7 @@ var idempotencyKeyHeader = openapi.Header{
 	Doc: "Within 24 hours the same key with the same request gets the first answer, and nothing is done twice",
 }
 
+// batchOperations are the operations on many sites of a referential.
 func batchOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: referentialPath + "/sites:sync",

@@ -9,7 +9,7 @@ import (
 
 const accountIDPattern = "^[a-z0-9-]{1,64}$"
 
-// CustomerArea documents the customer area.
+// CustomerArea documents the customer area as API documents the API. Its golden file is customer-area.json.
 func CustomerArea() openapi.API {
 	return openapi.API{
 		Title:       "lieudit: customer area",

@@ -11,7 +11,7 @@ import (
 )
 
 // The rules over several fields of one struct (shape.RuleChecker, shape.MemberChecker). They are checked once every field by
-// itself keeps its own rules.
+// itself keeps its own rules. The texts are part of the answers. The OpenAPI documents cannot show these rules.
 
 // BrokenRules checks that only publishable keys have origins.
 func (k IssueKey) BrokenRules() []string {
@@ -32,6 +32,7 @@ func (q HistoryQuery) BrokenRules() []string {
 	return brokenIf(!q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From), "from must not be after to")
 }
 
+// brokenIf is a list of the rule where it is broken, else an empty one.
 func brokenIf(broken bool, rule string) []string {
 	if broken {
 		return []string{rule}
@@ -69,6 +70,7 @@ func (r SiteRow) BrokenRules() []string { return latLonRule(r.Lat, r.Lon) }
 // BrokenRules checks that a position has both coordinates or none.
 func (s PutSite) BrokenRules() []string { return latLonRule(s.Lat, s.Lon) }
 
+// latLonRule checks that a position has both coordinates or none.
 func latLonRule(lat, lon *float64) []string {
 	return brokenIf((lat == nil) != (lon == nil), "lat and lon go together")
 }
@@ -97,7 +99,7 @@ func (q SearchLocations) MemberFaults() []shape.MemberFault {
 // greater than its East.
 type BoundingBox struct{ West, South, East, North float64 }
 
-// ParseBoundingBox parses a bbox: west,south,east,north.
+// ParseBoundingBox parses a bbox: west,south,east,north. Its error is the text of a broken rule.
 func ParseBoundingBox(text string) (BoundingBox, error) {
 	var b BoundingBox
 	parts := strings.Split(text, ",")

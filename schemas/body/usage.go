@@ -6,6 +6,9 @@ import (
 	"lieudit/schemas/plan"
 )
 
+// A contract is the account that pays for requests: an account by itself, or an agency for its sub-clients. A period is a month
+// of a contract; its name is its first day.
+
 // UsageQuery is the query of GET /accounts/{id}/usage.
 type UsageQuery struct {
 	Period  plan.Date `json:"period,omitzero" doc:"First day of the period; the running one when left out"`
@@ -45,7 +48,8 @@ type BilledUsage struct {
 	Results []BilledLine `json:"results"`
 }
 
-// BilledLine is a line of an invoice.
+// BilledLine is a line of an invoice: how many requests one key of one account made to one endpoint on one day. Days are those of
+// Europe/Paris.
 type BilledLine struct {
 	Account  string `json:"compte"`
 	Contract string `json:"contrat" doc:"The account that pays: itself, or its agency"`
@@ -61,7 +65,7 @@ type ReconcileUsage struct {
 	Period string `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the periods, or the month they begin in (2026-11); all periods when left out"`
 }
 
-// Reconciliation compares what the log says was counted, folded from its first event, with what is shown and billed.
+// Reconciliation compares the usage on the log, folded from its first event, with the usage that is shown and billed.
 type Reconciliation struct {
 	Periods     int               `json:"periodes" doc:"Periods of contracts that were compared"`
 	Lines       int               `json:"lignes" doc:"Lines the log has in them"`
@@ -70,7 +74,8 @@ type Reconciliation struct {
 	Unanswered  []Unanswered      `json:"sans_reponse" doc:"What may have been billed and not answered, by the instance that counted it"`
 }
 
-// UsageDifference is one value on which the log and the read model differ.
+// UsageDifference is one value on which the log and the read model differ. Kind names the value; of the fields from Day to
+// Endpoint those are set that identify it.
 type UsageDifference struct {
 	Contract string    `json:"contrat"`
 	Period   string    `json:"periode"`

@@ -1,4 +1,4 @@
-// Package refusal names every reason for which a request is refused, and says in one table what the client gets: the
+// Package refusal names every reason for which a request is refused, and has in one table what the client gets: the
 // status, the text and the shape of the answer (section 7 of the specification). Commands and handlers return a Code, or
 // an Error where the answer holds numbers; nobody else writes a status or a text.
 //
@@ -6,8 +6,8 @@
 //	                                                                            ├─> Code.Row ──> body.FailureOf
 //	schemas/body, the operations of OpenAPI ── Code, Row.Example ───────────────┘
 //
-// A new refusal is a constant in codes.go and its row in table.go. Broken rules of a request's form are none of these:
-// package kit finds them from the tags of the request's struct.
+// A new refusal is a constant in codes.go and its row in table.go; a test demands both. Broken rules of a request's form are none
+// of these: package kit finds them from the tags of the request's struct.
 package refusal
 
 import (
@@ -21,13 +21,13 @@ import (
 // the example in the OpenAPI documents, and what events record. A Code is an error that matches itself with errors.Is.
 type Code string
 
-// Error is the text of the answer, without numbers.
+// Error is the text of the answer as it is without details.
 func (c Code) Error() string { return Error{Code: c}.Error() }
 
 // With is the refusal with what its answer shows.
 func (c Code) With(d Details) Error { return Error{c, d} }
 
-// Details are the facts that the texts and members of answers show. Each code uses some of them; the table says which.
+// Details are the facts that the texts and members of answers show. Each code uses some of them, which its row of the table shows.
 // Sites, referentials and keys are counts, requests are those of a period.
 type Details struct {
 	Active   int    // in use already
@@ -49,6 +49,7 @@ type Error struct {
 	Details
 }
 
+// Error is the text of the answer, or the code and the details where the form has no text.
 func (e Error) Error() string {
 	row := e.Code.Row()
 	if row.Text == nil {

@@ -22,7 +22,7 @@ const (
 	NoBody                       // nothing after the header
 )
 
-// Row is the answer of a code.
+// Row is the answer to a code: its status, and how its body is made of the details.
 type Row struct {
 	Code    Code
 	Status  int // of HTTP
@@ -31,7 +31,7 @@ type Row struct {
 	Example Details              // what the OpenAPI documents show
 }
 
-// Row is the line of the table for a code. A code without a line is answered as Internal.
+// Row is the row of the table for a code. A code without a row is answered as Internal.
 func (c Code) Row() Row {
 	if i := slices.IndexFunc(table, func(r Row) bool { return r.Code == c }); i >= 0 {
 		return table[i]
@@ -39,7 +39,7 @@ func (c Code) Row() Row {
 	return Internal.Row()
 }
 
-// Table is every answer, in the order of section 7 of the specification.
+// Table is every row, in the order of section 7 of the specification. The slice is the caller's.
 func Table() []Row { return slices.Clone(table) }
 
 var table = []Row{

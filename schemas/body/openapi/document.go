@@ -4,7 +4,8 @@ import "github.com/google/jsonschema-go/jsonschema"
 
 const mediaType = "application/json"
 
-// document is the part of OpenAPI 3.1 that is used here, in the order in which it is written.
+// document is the part of OpenAPI 3.1 that is used here, in the order in which it is written. Paths are by path, then by method
+// in lower case. The other types of this file are the objects of OpenAPI of the same names; a reference names a component.
 type document struct {
 	OpenAPI    string                          `json:"openapi"`
 	Info       info                            `json:"info"`
@@ -23,7 +24,8 @@ type server struct {
 	URL string `json:"url"`
 }
 
-// operation is a method of a path. Every failure of it is among its responses, by status.
+// operation is a method of a path. Every failure of it is among its responses, which are by status. An empty Security means that
+// no token is needed; without the member a client would assume the default of the document.
 type operation struct {
 	ID         string                `json:"operationId"`
 	Summary    string                `json:"summary"`
@@ -68,8 +70,8 @@ type example struct {
 	Value any `json:"value"`
 }
 
-// components are the schemas and examples that operations share. encoding/json sorts them by name, which makes the bytes the
-// same each time.
+// components are the schemas and examples that operations share, by their names. encoding/json sorts maps by their keys, which
+// makes the bytes the same each time.
 type components struct {
 	Schemas  map[string]*jsonschema.Schema `json:"schemas"`
 	Examples map[string]example            `json:"examples"`
@@ -82,4 +84,5 @@ type scheme struct {
 	Description string `json:"description"`
 }
 
+// jsonContent is a body in JSON alone.
 func jsonContent(c content) map[string]content { return map[string]content{mediaType: c} }

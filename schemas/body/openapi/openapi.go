@@ -23,7 +23,7 @@ import (
 	"lieudit/schemas/body/shape"
 )
 
-// API is the content of a document.
+// API is the content of a document. Path is written with its variables in braces, such as /accounts/{id}.
 type API struct {
 	Title, Description string
 	BasePath           string // the path every operation's path follows
@@ -32,7 +32,8 @@ type API struct {
 	Variables          map[string]Variable // of the paths
 }
 
-// Operation is a method of a path. Query, Body and Answer are zero values of structs; nil: it has none.
+// Operation is a method of a path. Query, Body and Answer are zero values of structs, from whose types the schemas are made; nil:
+// it has none. Several Failures may have one status.
 type Operation struct {
 	Method, Path, Summary string
 	IsPublic              bool // needs no token
@@ -51,14 +52,15 @@ type Header struct{ Name, Pattern, Doc string }
 // Variable is a variable of a path. An empty Pattern allows any text.
 type Variable struct{ Pattern, Doc string }
 
-// Failure is an error answer. Its Body is shown as the example of that name, and the type of Body gives the schema.
+// Failure is an error answer. Its Body is shown as the example of that name, and the type of Body gives the schema. A name stands
+// for the same Body in every operation.
 type Failure struct {
 	Name   string
 	Status int
 	Body   any // nil: none
 }
 
-// JSON is the document, indented. It fails for a struct that has no shape.
+// JSON is the document, indented, with a newline at the end. It fails for a struct that has no shape: see shape.FromType.
 func (a API) JSON() ([]byte, error) {
 	w := &documentWriter{schemas: map[string]*jsonschema.Schema{}, examples: map[string]example{}}
 	doc := document{
@@ -82,7 +84,7 @@ func (a API) JSON() ([]byte, error) {
 	return encodeIndented(doc)
 }
 
-// encodeIndented leaves HTML characters as they are, so that a person can read the document.
+// encodeIndented is v as indented JSON. It leaves HTML characters as they are, so that a person can read the document.
 func encodeIndented(v any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -92,7 +94,7 @@ func encodeIndented(v any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// documentWriter collects the schemas and the examples that operations share, by their names.
+// documentWriter collects the schemas and the examples that operations share, by their names. It serves one document.
 type documentWriter struct {
 	schemas  map[string]*jsonschema.Schema
 	examples map[string]example
@@ -130,16 +132,19 @@ func (w *documentWriter) writeOperation(a API, op Operation) (operation, error) 
 	return out, w.writeResponses(op, out.Responses)
 }
 
+// nonWord is what cannot be in an identifier.
 var nonWord = regexp.MustCompile(`[^a-zA-Z0-9]+`)
 
-// operationID is a name for the operation that most languages accept: get_accounts_id_keys.
+// operationID is a name for the operation that is an identifier in most languages: get_accounts_id_keys. Generated clients name
+// their methods after it.
 func operationID(op Operation) string {
 	return strings.Trim(nonWord.ReplaceAllString(strings.ToLower(op.Method)+op.Path, "_"), "_")
 }
 
+// pathVariable is a variable of a path, such as {id}.
 var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
-// pathParameters are the variables in a path, with what the API declares of them.
+// pathParameters are the variables in a path, in its order, with what the API declares of them.
 func pathParameters(a API, path string) []parameter {
 	var all []parameter
 	for _, m := range pathVariable.FindAllStringSubmatch(path, -1) {
@@ -152,7 +157,7 @@ func pathParameters(a API, path string) []parameter {
 	return all
 }
 
-// queryParameters are the fields of the struct of a query, each with its own schema in place.
+// queryParameters are the fields of the struct of a query, each with its own schema in place: no component is made of a query.
 func (w *documentWriter) queryParameters(v any) ([]parameter, error) {
 	s, err := shape.FromType(reflect.TypeOf(v))
 	if err != nil {
@@ -176,6 +181,7 @@ func (w *documentWriter) schemaFor(v any, closed bool) (*jsonschema.Schema, erro
 	return s.Schema(w.schemaOptions(closed)), nil
 }
 
+// schemaRefPrefix comes before the name of a component in a reference to its schema.
 const schemaRefPrefix = "#/components/schemas/"
 
 // schemaOptions writes the schema of each named struct once, under its name, and refers to it.
@@ -267,7 +273,8 @@ func (w *documentWriter) writeFailures(all []Failure, responses map[string]respo
 	return nil
 }
 
-// writeExample adds a failure to a response: its schema, unless it is there already, and its example.
+// writeExample adds a failure to a response: its schema, unless it is there already, and its example. The example is a component
+// under the failure's name, to which every operation with that failure refers.
 func (w *documentWriter) writeExample(r *response, f Failure) error {
 	s, err := w.schemaFor(f.Body, false)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// SchemaOptions says how shapes become schemas.
+// SchemaOptions are how shapes become schemas. The zero SchemaOptions writes every schema in place and leaves objects open.
 type SchemaOptions struct {
 	Ref      func(*Shape) string // the reference to use for an object, or "" to write its schema in place; nil: always ""
 	IsClosed bool                // objects have no members but those declared
 }
 
-// Schema is a shape as JSON Schema 2020-12.
+// Schema is a shape as JSON Schema 2020-12, or a reference to one. The caller may change the result.
 func (s *Shape) Schema(options SchemaOptions) *jsonschema.Schema {
 	if options.Ref != nil {
 		if name := options.Ref(s); name != "" && s.Nullable {
@@ -43,6 +43,8 @@ func (s *Shape) InlineSchema(options SchemaOptions) *jsonschema.Schema {
 	return out
 }
 
+// typeSchema is the type of a shape with its bounds. The empty schema, which allows any value, is that of free JSON
+// without a limit on its members.
 func (s *Shape) typeSchema(options SchemaOptions) *jsonschema.Schema {
 	switch s.Kind {
 	case Object:
@@ -71,6 +73,7 @@ func (s *Shape) typeSchema(options SchemaOptions) *jsonschema.Schema {
 	}
 }
 
+// objectSchema is the schema of an object, with its members in the order of the struct.
 func (s *Shape) objectSchema(options SchemaOptions) *jsonschema.Schema {
 	out := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
 	if options.IsClosed {
@@ -88,7 +91,7 @@ func (s *Shape) objectSchema(options SchemaOptions) *jsonschema.Schema {
 	return out
 }
 
-// defaultJSON is the default as JSON.
+// defaultJSON is the default as JSON. The tag of a number or a boolean holds it in that form already.
 func (s *Shape) defaultJSON() json.RawMessage {
 	if s.Kind == Text {
 		text, _ := json.Marshal(s.Default) // a string always encodes

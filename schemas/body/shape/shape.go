@@ -8,7 +8,7 @@
 //	min, max  bounds of a number, of the characters of a text, or of the length of a list
 //	pattern   a regular expression for a text, or for each text of a list
 //	enum      the texts that are allowed, separated by spaces
-//	default   the value of a field that is left out
+//	default   the value of a field that is left out; not for a list
 //	syntax    "true": a text of the wrong length makes the request malformed
 //	each      "1 64": bounds of the characters of each text of a list
 //	unique    "items", or the name of a member: no two items of a list are the same
@@ -31,6 +31,7 @@ import (
 // Kind is the type of a value in JSON.
 type Kind uint8
 
+// The kinds. Any is free JSON: a value of any type, or an object of any members.
 const (
 	Any Kind = iota
 	Object
@@ -43,7 +44,7 @@ const (
 	Boolean
 )
 
-// Shape is the type and the rules of a value. It is read-only.
+// Shape is the type and the rules of a value. It must not be changed after FromType returned it, so it is safe for concurrent use.
 type Shape struct {
 	Kind     Kind
 	GoType   reflect.Type
@@ -54,7 +55,8 @@ type Shape struct {
 	Rules
 }
 
-// Rules bound a value.
+// Rules are the rules of one value, from the tags of its field. Min and Max are nil where there is no bound; what they bound
+// depends on the Kind.
 type Rules struct {
 	Min, Max       *float64
 	Pattern        *regexp.Regexp
@@ -91,7 +93,9 @@ func (s *Shape) Field(name string) (*Field, bool) {
 	return nil, false
 }
 
-// FromType is the shape of a Go type. It fails for a type that no body can have, and for a tag that is no rule.
+// FromType is the shape of a Go type. It fails for a type that no body can have, and for a tag that is no rule. The order of the
+// cases matters: time.Time and Nullable are structs, and time.Time is a TextUnmarshaler too. A type must not contain
+// itself.
 func FromType(t reflect.Type) (*Shape, error) {
 	s := &Shape{GoType: t}
 	var err error
@@ -118,6 +122,7 @@ func FromType(t reflect.Type) (*Shape, error) {
 	return s, err
 }
 
+// shapeOfElem is the shape of the type behind a pointer or inside a Nullable, after adjust has marked it as such.
 func shapeOfElem(t reflect.Type, adjust func(*Shape)) (*Shape, error) {
 	s, err := FromType(t)
 	if err == nil {
@@ -141,6 +146,7 @@ func scalarKind(t reflect.Type) (Kind, error) {
 	}
 }
 
+// structFields are the members of an object. Fields of embedded structs are members of the object itself, as in encoding/json.
 func structFields(t reflect.Type) ([]Field, error) {
 	var all []Field
 	for _, f := range reflect.VisibleFields(t) {
@@ -156,6 +162,7 @@ func structFields(t reflect.Type) ([]Field, error) {
 	return all, nil
 }
 
+// structField is the member of one field. It is required unless its json tag has an option such as omitempty.
 func structField(f reflect.StructField) (Field, error) {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "" {
@@ -171,7 +178,7 @@ func structField(f reflect.StructField) (Field, error) {
 	return field, s.readRules(f.Tag)
 }
 
-// readRules reads the rules of a tag. Rules of the texts of a list go to its Item.
+// readRules reads the rules of a tag. Rules of the texts of a list (each, enum, pattern) go to its Item.
 func (s *Shape) readRules(tag reflect.StructTag) (err error) {
 	if s.Min, err = parseNumber(tag.Get("min")); err != nil {
 		return err

@@ -108,7 +108,7 @@ func TestAnInvalidTagIsAnError(t *testing.T) {
 	}
 }
 
-func TestNullableTellsLeftOutFromNull(t *testing.T) {
+func TestNullableDistinguishesLeftOutFromNull(t *testing.T) {
 	t.Parallel()
 	type wish struct {
 		Agency shape.Nullable[string] `json:"agency,omitzero"`
