@@ -72,7 +72,8 @@ func (s *Fixture) Append(stream string, events ...event.Event) {
 	s.lastPosition = Append(s.t, s.Log, s.Codec, stream, events...)
 }
 
-// Rebuild makes a fresh generation of a model, and waits until it serves.
+// Rebuild makes a fresh generation of a model, and waits until it serves. The new generation is filled from the first
+// event on.
 func (s *Fixture) Rebuild(m table.ReadModel) {
 	s.t.Helper()
 	name, err := s.projector.Rebuild(s.t.Context(), m.Name)

@@ -155,7 +155,8 @@ type RestorableLog struct {
 	log *journal.Journal
 }
 
-// NewRestorableLog opens a new log, which is closed after the test.
+// NewRestorableLog opens a new log, which is closed after the test. Several projectors may use it at once, as several
+// instances use one server.
 func NewRestorableLog(t testing.TB) *RestorableLog {
 	t.Helper()
 	r := &RestorableLog{dir: t.TempDir()}
