@@ -131,6 +131,7 @@ func sharedPrefixLength(a, b []byte) uint8 {
 	return uint8(n)
 }
 
+// build returns the index of what was written. The writer is not used any more.
 func (w *indexWriter) build() invertedIndex {
 	return invertedIndex{string(w.text), slices.Clip(w.wordEnds), string(w.postingBytes), slices.Clip(w.listEnds), slices.Clip(w.sharedPrefixes)}
 }
@@ -189,7 +190,7 @@ func (m *renumberedPostings) next() (ordinal uint32, in search.Field, ok bool) {
 	}
 }
 
-// mergeWord writes a word whose postings come from both sides.
+// mergeWord writes a word whose postings come from both sides. No ordinal is on both: a site is either old or added.
 func (w *indexWriter) mergeWord(word string, left, right renumberedPostings) {
 	a, fieldA, moreLeft := left.next()
 	b, fieldB, moreRight := right.next()
@@ -205,7 +206,8 @@ func (w *indexWriter) mergeWord(word string, left, right renumberedPostings) {
 	w.endWord()
 }
 
-// postingCollector collects the words of sites that come in the order of their ordinals.
+// postingCollector collects the words of sites that come in the order of their ordinals. Words are numbered as they come,
+// so that a posting is a few numbers and no text.
 type postingCollector struct {
 	wordIDs      map[string]uint32   // a number for each word
 	wordsOfText  map[string][]uint32 // word numbers of texts that many sites have: towns, postcodes and tags
@@ -213,6 +215,7 @@ type postingCollector struct {
 	lastPostings []int // by word number, the index in postings
 }
 
+// posting is a word in a site. ordinal is the site's place in the list that is indexed.
 type posting struct {
 	word, ordinal uint32
 	in            search.Field
@@ -279,7 +282,8 @@ func (g *postingCollector) build() invertedIndex {
 	return w.build()
 }
 
-// sortByWord sorts the postings by word number, and returns where those of each word end.
+// sortByWord sorts the postings by word number, and returns where those of each word end. It is a counting sort, which
+// keeps the order of ordinals.
 func (g *postingCollector) sortByWord() ([]posting, []int) {
 	next := make([]int, len(g.lastPostings)+1)
 	for _, p := range g.postings {
