@@ -224,11 +224,11 @@ func (r *Ring) releaseWaiters() {
 func (r *Ring) recordPollSuccess(begun time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	since := int64(begun.Sub(r.epoch))
-	if r.hasDiverged && (!r.otherLog || !begun.After(r.divergedAt)) || since <= r.lastPollStart.Load() {
+	sinceEpoch := int64(begun.Sub(r.epoch))
+	if r.hasDiverged && (!r.otherLog || !begun.After(r.divergedAt)) || sinceEpoch <= r.lastPollStart.Load() {
 		return
 	}
-	r.lastPollStart.Store(since)
+	r.lastPollStart.Store(sinceEpoch)
 	r.notifyPollDone()
 	if !r.isSynced || r.loggedReason != "" {
 		r.log.Info("key ring follows the log", "position", r.checkpoint.Position, "credentials", r.state.Load().byHash.live)

@@ -37,7 +37,7 @@ func TestARestartGoesOnFromTheSnapshot(t *testing.T) {
 	})
 }
 
-func TestALogRestoredUnderneathIsReadFromZero(t *testing.T) {
+func TestRestoredLogIsReadFromZero(t *testing.T) {
 	for name, restored := range map[string]func(*fakeLog){
 		"shorter than the mark": func(l *fakeLog) { l.events = slices.Clone(l.events[:2]) },
 		"longer than the mark, as another instance wrote on": func(l *fakeLog) {
@@ -77,7 +77,7 @@ func TestALogRestoredUnderneathIsReadFromZero(t *testing.T) {
 	}
 }
 
-func TestAnotherLogUnderneathStopsTheRingUntilTheRightOneIsBack(t *testing.T) {
+func TestAnotherLogStopsTheRingUntilTheRightOneIsBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newFakeLog()
 		l.add("account-a", time.Now(), accountOpened("a"), secretIssued("k"))
@@ -159,7 +159,7 @@ func TestASnapshotIsTakenWhileRunningWhenMuchHasChanged(t *testing.T) {
 		until(t, "there is a snapshot", func() bool { _, err := os.Stat(file); return err == nil })
 		s, checkpoint, err := readSnapshotFile(file)
 		if err != nil || checkpoint.Position != r.Status(time.Now()).Position {
-			t.Fatalf("mark %v, error %v", checkpoint, err)
+			t.Fatalf("checkpoint %v, error %v", checkpoint, err)
 		}
 		if h := hash("k"); s.byHash.live != minSaveChanges+1 {
 			t.Errorf("%d keys, want %d", s.byHash.live, minSaveChanges+1)

@@ -182,7 +182,7 @@ func killCampaign() (lives, kills int) {
 	return 200, 3
 }
 
-func TestKilledProjectorLeavesNoGapAndNoDouble(t *testing.T) {
+func TestEachEventIsWrittenOnceWhenProjectorsAreKilled(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		lives, kills := killCampaign()
@@ -309,7 +309,7 @@ func (g *proxy) setShut(shut bool) {
 	}
 }
 
-func TestDatabaseThatGoesAwayIsResumedWithoutGapOrDouble(t *testing.T) {
+func TestEachEventIsWrittenOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	t.Parallel()
 	g, address := startProxy(t, sqldbtest.NewPostgresDatabase(t))
 	s := newCluster(t, address)

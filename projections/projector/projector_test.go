@@ -128,7 +128,7 @@ func (i *instance) readRows(t *testing.T) modelRows {
 	return r
 }
 
-func TestHandlersAreTheSubscription(t *testing.T) {
+func TestSubscriptionFollowsFromHandlers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		model projector.Model

@@ -243,8 +243,8 @@ func TestErasureOfAStoppedAccountDeletesItsRows(t *testing.T) {
 	}
 }
 
-// TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting: a vault may not answer for one subject alone.
-func TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting(t *testing.T) {
+// TestAccountThatCannotBeRefoldedDoesNotDelayOthers: a vault may not answer for one subject alone.
+func TestAccountThatCannotBeRefoldedDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		v := &silentVault{}

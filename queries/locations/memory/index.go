@@ -182,8 +182,8 @@ func invertSites(added []indexEntry) (words, facets invertedIndex) {
 	for i := range added {
 		e := &added[i]
 		c := &e.projection.Content
-		search.VisitTexts(c.Name, c.Tags, c.Address, func(text string, in search.Field) { w.addText(text, uint32(i), in) })
-		e.visitFacets(func(facet string, in search.Field) { f.addPosting(f.wordID(facet), uint32(i), in) })
+		search.VisitTexts(c.Name, c.Tags, c.Address, func(text string, field search.Field) { w.addText(text, uint32(i), field) })
+		e.visitFacets(func(facet string, field search.Field) { f.addPosting(f.wordID(facet), uint32(i), field) })
 	}
 	return w.build(), f.build()
 }

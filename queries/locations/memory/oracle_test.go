@@ -94,11 +94,11 @@ func (k *known) cost(w search.Word) uint64 {
 	}
 	furthest := uint64(0)
 	for _, term := range w.Expansions {
-		in := slices.IndexFunc(k.fields[:], func(words []string) bool { return slices.Contains(words, term) })
-		if in < 0 {
+		field := slices.IndexFunc(k.fields[:], func(words []string) bool { return slices.Contains(words, term) })
+		if field < 0 {
 			return best
 		}
-		furthest = max(furthest, uint64(in))
+		furthest = max(furthest, uint64(field))
 	}
 	return min(best, 1<<8+furthest)
 }

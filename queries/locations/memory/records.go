@@ -147,7 +147,7 @@ func referentialFacet(code string) string { return "r" + code }
 func tagFacet(tag string) string          { return "t" + search.FoldTag(tag) }
 
 // visitFacets calls yield with each facet. The field means nothing.
-func (e *indexEntry) visitFacets(yield func(facet string, in search.Field)) {
+func (e *indexEntry) visitFacets(yield func(facet string, field search.Field)) {
 	yield(referentialFacet(e.sortKey.Referential), search.InName)
 	for _, tag := range e.projection.Content.Tags {
 		yield(tagFacet(tag), search.InName)

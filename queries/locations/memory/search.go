@@ -236,25 +236,25 @@ func (s *rankBuffers) rankByWord(x *index, w search.Word) {
 		if isPrefix {
 			rank += search.RankPrefix
 		}
-		s.addPostings(x.words.postingsOf(word), rank)
+		s.rankPostings(x.words.postingsOf(word), rank)
 	})
 	switch len(w.Expansions) {
 	case 0:
 	case 1:
-		s.addPostings(x.words.lookup(w.Expansions[0]), search.RankPrefix)
+		s.rankPostings(x.words.lookup(w.Expansions[0]), search.RankPrefix)
 	default:
 		s.rankByAllTerms(x, w.Expansions)
 	}
 }
 
-// addPostings ranks the sites of a list, each at its best.
-func (s *rankBuffers) addPostings(list postingIterator, rank uint32) {
+// rankPostings ranks the sites of a list, each at its best.
+func (s *rankBuffers) rankPostings(list postingIterator, rank uint32) {
 	for {
-		n, in, ok := list.next()
+		n, field, ok := list.next()
 		if !ok {
 			return
 		}
-		s.wordRanks[n] = min(s.wordRanks[n], rank+uint32(in))
+		s.wordRanks[n] = min(s.wordRanks[n], rank+uint32(field))
 	}
 }
 
@@ -264,12 +264,12 @@ func (s *rankBuffers) rankByAllTerms(x *index, terms []string) {
 	s.termCounts = fillSlice(s.termCounts, len(x.recordRefs), 0)
 	for i, term := range terms {
 		for list := x.words.lookup(term); ; {
-			n, in, ok := list.next()
+			n, field, ok := list.next()
 			if !ok {
 				break
 			}
 			if s.termCounts[n]>>2 == uint32(i) {
-				s.termCounts[n] = uint32(i+1)<<2 | max(s.termCounts[n]&3, uint32(in))
+				s.termCounts[n] = uint32(i+1)<<2 | max(s.termCounts[n]&3, uint32(field))
 			}
 		}
 	}
