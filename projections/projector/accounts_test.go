@@ -207,14 +207,14 @@ func (i *instance) checkEqualsRebuilt(t *testing.T, s *cluster, account string) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the fresh copy serves", func() bool {
+		until(t, "the new generation serves", func() bool {
 			c, err := i.registry.ServingGeneration(t.Context(), m)
 			return err == nil && c.Name == name
 		})
 		i.awaitRunning(t, m, account)
 	}
 	if diff := cmp.Diff(want, all(), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("refolded rows are not those of a copy from the beginning (-refolded +rebuilt):\n%s", diff)
+		t.Errorf("refolded rows are not those of a generation filled from the first event (-refolded +rebuilt):\n%s", diff)
 	}
 }
 
@@ -279,7 +279,7 @@ func TestAccountsAndTokensAreRefoldedToo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			until(t, "the fresh copy serves", func() bool {
+			until(t, "the new generation serves", func() bool {
 				model := map[string]table.ReadModel{"register": table.AccountModel, "history": table.AuditModel}[m]
 				c, err := i.registry.ServingGeneration(t.Context(), model)
 				return err == nil && c.Name == name
@@ -290,7 +290,7 @@ func TestAccountsAndTokensAreRefoldedToo(t *testing.T) {
 			i.awaitRunning(t, m, "/token-t")
 		}
 		if diff := cmp.Diff(want, i.readRows(t)); diff != "" {
-			t.Errorf("refolded rows are not those of a copy from the beginning (-refolded +rebuilt):\n%s", diff)
+			t.Errorf("refolded rows are not those of a generation filled from the first event (-refolded +rebuilt):\n%s", diff)
 		}
 	})
 }

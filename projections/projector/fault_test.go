@@ -170,7 +170,7 @@ func TestRebuildReplacesAGenerationOfAnotherLog(t *testing.T) {
 		if _, err := i.Rebuild(t.Context(), "history"); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the fresh copy serves", func() bool {
+		until(t, "the new generation serves", func() bool {
 			c, err := i.registry.ServingGeneration(t.Context(), table.AuditModel)
 			return err == nil && c.Number == 2
 		})

@@ -173,7 +173,7 @@ func TestReplayFromZeroGivesTheSameRows(t *testing.T) {
 			t.Error(diff)
 		}
 		var dropped []string
-		until(t, "the copies of before are dropped", func() bool {
+		until(t, "the earlier generations are dropped", func() bool {
 			names, err := i.Prune(t.Context())
 			if dropped = append(dropped, names...); err != nil {
 				t.Fatal(err)
