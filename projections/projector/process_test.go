@@ -173,8 +173,8 @@ func awaitProgress(t *testing.T, address string, before int64) int64 {
 	return now
 }
 
-// accountsAndKills is how many accounts a log holds, to keep a projector busy for a while, and how often the projector is killed
-// meanwhile: much more when LIEUDIT_TEST_LONG=1.
+// accountsAndKills is how many accounts a log holds, to keep a projector busy for a while, and how often the projector is
+// killed meanwhile: much more when LIEUDIT_TEST_LONG=1.
 func accountsAndKills() (accounts, kills int) {
 	if os.Getenv("LIEUDIT_TEST_LONG") == "1" {
 		return 4000, 50

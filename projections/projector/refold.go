@@ -25,7 +25,7 @@ import (
 // no query sees half of its rows. A refold that is interrupted starts again.
 type refold struct {
 	*worker
-	owner     string
+	owner     string               // table.StreamOwner of what is refolded: an account, or the one stream of a token or period
 	round     int64                // the number of this refold of the account
 	writtenTo eventstore.Position  // the rows contain the account's events up to here
 	voided    map[voidedEvent]bool // events that corrections void

@@ -24,7 +24,7 @@ type Word struct {
 func QueryWords(query string) []Word {
 	var words []Word
 	for _, t := range text.Terms(query) {
-		if t.Part {
+		if t.Part { // a further word of what the abbreviation before stands for
 			last := &words[len(words)-1]
 			last.Expansions = append(last.Expansions, t.Text)
 			continue
@@ -34,6 +34,7 @@ func QueryWords(query string) []Word {
 		}
 		words = append(words, Word{Text: t.Typed + t.Tail, Expansions: []string{t.Text}})
 	}
+	// A word that stands for itself alone is no abbreviation.
 	for i := range words {
 		w := &words[i]
 		w.MayBePrefix = i == len(words)-1
