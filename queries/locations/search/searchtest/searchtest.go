@@ -134,7 +134,8 @@ func wantSites(t *testing.T, s Fixture, q search.Query, want ...string) {
 	}
 }
 
-// wantOrder fails unless a query finds exactly these sites in this order.
+// wantOrder fails unless a query finds exactly these sites in this order. It is for orders that are the same in every
+// engine.
 func wantOrder(t *testing.T, s Fixture, q search.Query, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, hitIDs(searchPage(t, s, q).Hits), nilAsEmpty); diff != "" {
@@ -142,7 +143,8 @@ func wantOrder(t *testing.T, s Fixture, q search.Query, want ...string) {
 	}
 }
 
-// wantFirst fails unless a query finds this site first.
+// wantFirst fails unless a query finds this site first. It is for relevance, where engines may differ in the places after
+// the first.
 func wantFirst(t *testing.T, s Fixture, q search.Query, want string) {
 	t.Helper()
 	if got := hitIDs(searchPage(t, s, q).Hits); len(got) == 0 || got[0] != want {
