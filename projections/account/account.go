@@ -87,7 +87,8 @@ func onAgencyLeft(b *projector.Changeset, e event.AgencyLeft, r projector.Record
 	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { changeAgency(a, "", table.InstantOf(e.Effective), r) })
 }
 
-// changeAgency makes an account belong to another agency, or to none for "", from an instant on.
+// changeAgency makes an account belong to another agency, or to none for "", from an instant on. As with terms, a change
+// that was scheduled earlier has either begun by the event's time, or is replaced.
 func changeAgency(a *table.Account, agency string, from table.Instant, r projector.Record) {
 	now := table.InstantOf(r.Time)
 	if a.NextAgencyFrom != 0 && a.NextAgencyFrom <= now {

@@ -47,6 +47,7 @@ func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
 	projector.DeleteRowsWhere(b, table.AuditEntries, "account = ? and kind <> ?", owner, table.AuditKindToken)
 }
 
+// onAnyOther puts the one entry of an event that has no handler of its own.
 func onAnyOther(b *projector.Changeset, e event.Event, r projector.Record) {
 	entry := newEntry(r)
 	setSubject(&entry, e)

@@ -34,11 +34,11 @@ type Notifier struct {
 	mu               sync.RWMutex
 	hasStarted       bool
 	checkpoint       eventstore.Checkpoint
-	lastChanges      map[string]eventstore.Position // by account
-	restartedAt      eventstore.Position            // where it started again after a log was restored; 0 if it never did
-	isRestarting     bool                           // the next start is such a restart
-	waiters          map[chan struct{}]eventstore.Position
-	hasLoggedFailure bool // the failure that is under way is logged
+	lastChanges      map[string]eventstore.Position        // by account
+	restartedAt      eventstore.Position                   // where it started again after a log was restored; 0 if it never did
+	isRestarting     bool                                  // the next start is such a restart
+	waiters          map[chan struct{}]eventstore.Position // closed once the position is passed
+	hasLoggedFailure bool                                  // the failure that is under way is logged
 }
 
 // New returns a notifier of the locations in a log. It knows nothing before Run.
@@ -68,7 +68,8 @@ func (n *Notifier) LastChange(account string) eventstore.Position {
 	return max(n.lastChanges[account], n.restartedAt)
 }
 
-// AwaitPosition returns once every event up to a position was seen, or with ctx's error.
+// AwaitPosition returns once every event up to a position was seen, or with ctx's error. Before Run has seen its first
+// signal it waits for any position.
 func (n *Notifier) AwaitPosition(ctx context.Context, at eventstore.Position) error {
 	passed := n.addWaiter(at)
 	if passed == nil {

@@ -93,7 +93,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestItStartsAtTheGivenCheckpoint(t *testing.T) {
+func TestRunStartsAtTheGivenCheckpoint(t *testing.T) {
 	t.Parallel()
 	log := projectortest.OpenJournal(t)
 	before := openReferential(t, log, "a", "m")
@@ -169,7 +169,7 @@ func TestRunEndsWhenTheLogIsClosed(t *testing.T) {
 	}
 }
 
-func TestOnARestoredLogItRestartsAtTheReadModelsCheckpoint(t *testing.T) {
+func TestRunRestartsAtTheReadModelsCheckpointOnARestoredLog(t *testing.T) {
 	t.Parallel()
 	log := projectortest.NewRestorableLog(t)
 	kept := openReferential(t, log, "a", "m")

@@ -39,7 +39,8 @@ func (r *Ring) Run(ctx context.Context) {
 	}
 }
 
-// runner owns the goroutines of a running ring.
+// runner owns the goroutines of a running ring. They are the readers (one subscription and some polls) and the writer of a
+// snapshot; stopAndSave waits for all of them.
 type runner struct {
 	*Ring
 	saver       snapshotSaver
@@ -52,6 +53,10 @@ type runner struct {
 
 // step does what is due: it starts the subscription and polls, restarts the ring from zero, and saves a snapshot. Run
 // calls it every pollInterval.
+//
+// A ring that was never synced has only a snapshot to lose, so it restarts from zero on a log of another identity too. A
+// synced ring does not: it polls until the right log is back. Before the ring is synced one poll runs at a time, because
+// several would read the same events.
 func (k *runner) step(ctx context.Context) {
 	isFollowing, isSynced := k.followState()
 	if !isFollowing && k.isTailing.Load() {
@@ -76,7 +81,8 @@ func (k *runner) step(ctx context.Context) {
 	}
 }
 
-// tailLog runs one subscription.
+// tailLog runs one subscription; step starts the next. Of its failures it records only a diverged log: all others show in
+// the polls.
 func (k *runner) tailLog() {
 	defer k.isTailing.Store(false)
 	err := k.subscribe(k.readCtx)
@@ -119,7 +125,7 @@ func (k *runner) restoreSnapshot() {
 		k.log.Warn("key ring's snapshot is not used", "file", k.file, "error", err)
 		return
 	}
-	if s != nil {
+	if s != nil { // nil: there is no file yet
 		k.adoptState(s, checkpoint)
 		k.saver.checkpoint = checkpoint
 	}
@@ -212,15 +218,17 @@ func (r *Ring) releaseWaiters() {
 }
 
 // recordPollSuccess notes a poll that reached the end of the log. While the ring is to restart from zero the poll does
-// not count: what was folded stays wrong, however far the log was read since.
+// not count: what was folded stays wrong, however far the log was read since. After a log of another identity a poll
+// counts if it began later: it found the ring's checkpoint, so the right log is back. Polls may end in another order than
+// they began, and a later begin is never replaced by an earlier one.
 func (r *Ring) recordPollSuccess(begun time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	since := int64(begun.Sub(r.epoch))
-	if r.hasDiverged && (!r.otherLog || !begun.After(r.divergedAt)) || since <= r.lastPollStart.Load() {
+	sinceEpoch := int64(begun.Sub(r.epoch))
+	if r.hasDiverged && (!r.otherLog || !begun.After(r.divergedAt)) || sinceEpoch <= r.lastPollStart.Load() {
 		return
 	}
-	r.lastPollStart.Store(since)
+	r.lastPollStart.Store(sinceEpoch)
 	r.notifyPollDone()
 	if !r.isSynced || r.loggedReason != "" {
 		r.log.Info("key ring follows the log", "position", r.checkpoint.Position, "credentials", r.state.Load().byHash.live)
@@ -284,7 +292,7 @@ func (r *Ring) adoptState(s *state, checkpoint eventstore.Checkpoint) {
 	r.releaseWaiters() // the snapshot may hold what they wait for
 }
 
-// takeSnapshot is what the ring knows at this instant.
+// takeSnapshot is what the ring knows at this instant. It holds the lock only while it copies pointers to pages.
 func (r *Ring) takeSnapshot() snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -302,7 +310,9 @@ type voidedEvent struct {
 	revision eventstore.Revision
 }
 
-// foldNext folds the next event of the log, or passes it over. The caller holds mu.
+// foldNext folds the next event of the log, or passes it over. The caller holds mu. A correction that names an event which
+// was folded already makes it fail with errVoidsFolded: a fold cannot be undone, so Run restarts from zero, and the second
+// fold leaves out the events in voided.
 func (r *Ring) foldNext(e eventstore.RecordedEvent) error {
 	s := r.state.Load()
 	at, corrects := eventstore.VoidedRevision(e)

@@ -77,7 +77,7 @@ func TestAKeyWorksFromItsIssueToItsRevocation(t *testing.T) {
 	})
 }
 
-func TestPollsBringARevocationWhenTheSubscriptionIsSilent(t *testing.T) {
+func TestPollsReadARevocationWhenTheSubscriptionDeliversNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newFakeLog()
 		l.isSubscriptionMute = true
@@ -94,7 +94,7 @@ func TestPollsBringARevocationWhenTheSubscriptionIsSilent(t *testing.T) {
 	})
 }
 
-func TestARingWhoseLogIsAwayGoesStaleWithinASecondAndComesBack(t *testing.T) {
+func TestRingWhoseLogIsUnavailableIsStaleWithinASecondAndRecovers(t *testing.T) {
 	for name, away := range map[string]func(*fakeLog){
 		"unavailable": func(l *fakeLog) { l.readErr = eventstore.ErrUnavailable },
 		"hanging":     func(l *fakeLog) { l.isHanging = true },
@@ -157,7 +157,7 @@ func TestSlowOrHangingPollsKeepTheRingFresh(t *testing.T) {
 	}
 }
 
-func TestAnEventTheRingDoesNotKnowStopsIt(t *testing.T) {
+func TestUnknownEventTypeStopsTheRing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newFakeLog()
 		l.add("account-a", time.Now(), accountOpened("a"), secretIssued("k"))

@@ -231,7 +231,7 @@ func (c *randomHistory) ringFromSnapshot(t *testing.T) *Ring {
 	}
 	s, checkpoint, err := unmarshalSnapshot(file.Bytes())
 	if err != nil || checkpoint != c.checkpointAt(at) {
-		t.Fatalf("mark %v, error %v, want %v", checkpoint, err, c.checkpointAt(at))
+		t.Fatalf("checkpoint %v, error %v, want %v", checkpoint, err, c.checkpointAt(at))
 	}
 	r := New(nil, time.Now, "", nil)
 	r.adoptState(s, checkpoint)

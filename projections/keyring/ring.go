@@ -8,6 +8,10 @@
 //	                                   │                          │
 //	Store.Subscribe ──────────────> tailLog                       └──> takeSnapshot ──> file ──> the next Run
 //
+// A credential is an API key of an account, secret or publishable, or a customer-area token. The ring holds the hashes of
+// credentials and never their texts. An account or token is stopped while the ring has met an event of it that cannot be
+// used: the event may be the one that revokes a key.
+//
 // The subscription brings events as soon as they are on the log; the polls prove that none is missing. Both hand signals
 // to applySignal, which drops what the other has brought. FindKey and its like read the state at any time, without a
 // lock.
@@ -42,10 +46,10 @@ type Ring struct {
 	clock func() time.Time
 	file  string
 	log   *slog.Logger
-	epoch time.Time
+	epoch time.Time // when New was called; polls are timed from it, so that one atomic integer holds an instant
 
 	state         atomic.Pointer[state]
-	lastPollStart atomic.Int64 // when the last successful poll began, since epoch
+	lastPollStart atomic.Int64 // when the last successful poll began: nanoseconds since epoch, or neverPolled
 
 	mu           sync.Mutex // guards what follows and all changes of state: there is one writer at a time
 	checkpoint   eventstore.Checkpoint
@@ -63,7 +67,7 @@ type Ring struct {
 // waiter is one call of AwaitPosition.
 type waiter struct {
 	position eventstore.Position
-	passed   chan struct{}
+	passed   chan struct{} // closed once the checkpoint is at position or beyond
 }
 
 // neverPolled is the lastPollStart of a ring that no poll counts for.
@@ -97,6 +101,7 @@ func (r *Ring) FindKey(hash token.Hash, now time.Time) (access.Grant, bool) {
 	}, true
 }
 
+// tokenKind is the kind of an API key as the rest of the program names it. It is not meant for customer-area tokens.
 func (k credentialKind) tokenKind() token.Kind {
 	if k == publishable {
 		return token.Publishable
@@ -112,16 +117,16 @@ func (r *Ring) FindToken(hash token.Hash) (access.TokenGrant, bool) {
 	if !ok || k.kind != areaToken {
 		return access.TokenGrant{}, false
 	}
-	pass := access.TokenGrant{TokenID: k.id(), Hint: k.hint(), Role: access.Role(s.words.text(k.role))}
-	if s.isStopped("token", pass.TokenID) {
+	grant := access.TokenGrant{TokenID: k.id(), Hint: k.hint(), Role: access.Role(s.words.text(k.role))}
+	if s.isStopped("token", grant.TokenID) {
 		return access.TokenGrant{}, false
 	}
 	if k.account == 0 {
-		return pass, true
+		return grant, true
 	}
 	p, i := s.accounts.at(k.account - 1)
-	pass.Account = p.text(i)
-	return pass, p.rows[i].isOpen() && !s.isStopped("account", pass.Account)
+	grant.Account = p.text(i)
+	return grant, p.rows[i].isOpen() && !s.isStopped("account", grant.Account)
 }
 
 // Terms returns the terms of an account at an instant. It is false if the account is unknown or closed, or its agency is
@@ -142,7 +147,8 @@ func (r *Ring) IsFresh(now time.Time) bool {
 	return lastPollStart != neverPolled && now.Sub(r.epoch)-time.Duration(lastPollStart) < Staleness
 }
 
-// AwaitPosition returns once the ring's answers contain everything on the log up to a position, or with ctx's error.
+// AwaitPosition returns once the ring's answers contain everything on the log up to a position, or with ctx's error. The
+// event at the position may be one that does not concern the ring: polls move the checkpoint past such events too.
 func (r *Ring) AwaitPosition(ctx context.Context, position eventstore.Position) error {
 	r.mu.Lock()
 	if r.checkpoint.Position >= position {
@@ -161,6 +167,7 @@ func (r *Ring) AwaitPosition(ctx context.Context, position eventstore.Position) 
 	}
 }
 
+// removeWaiter forgets a waiter whose context has ended.
 func (r *Ring) removeWaiter(passed chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,7 +225,7 @@ func (r *Ring) FreshUntil() time.Time {
 // AwaitFresh returns once the ring is fresh, or with ctx's error.
 func (r *Ring) AwaitFresh(ctx context.Context) error {
 	for {
-		nextPoll := r.nextPollDone()
+		nextPoll := r.nextPollDone() // before IsFresh: a poll that succeeds in between is not missed
 		if r.IsFresh(r.clock()) {
 			return nil
 		}

@@ -18,7 +18,18 @@ import (
 	"lieudit/eventstore"
 )
 
-// snapshot is what a ring knew at a checkpoint.
+// snapshot is what a ring knew at a checkpoint. It shares pages with the ring, which never change. The file holds, in this
+// order:
+//
+//	snapshotHeader
+//	the checkpoint: log (16 bytes), position (8 bytes, little endian), event (16 bytes)
+//	two lists of texts: words, stopped
+//	the number of accounts; the number of keys, at least as many as follow
+//	the accounts, each with its id; a row refers to an account by its place here + 1
+//	the keys, each beginning with its kind, with their texts and origins; a kind of 0 (freeRow) ends them
+//	the CRC-32C of everything before (4 bytes, little endian)
+//
+// Other numbers are varints of encoding/binary. A text is its length and its bytes, a list its length and its elements.
 type snapshot struct {
 	checkpoint eventstore.Checkpoint
 	words      []string
@@ -50,6 +61,7 @@ func (s snapshot) writeFile(file string) error {
 	return err
 }
 
+// marshal writes the file. It returns the first error of f.
 func (s snapshot) marshal(f io.Writer) error {
 	sum := crc32.New(castagnoli)
 	w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<16)
@@ -102,6 +114,8 @@ func readSnapshotFile(file string) (*state, eventstore.Checkpoint, error) {
 	return unmarshalSnapshot(data)
 }
 
+// unmarshalSnapshot reads a file's bytes. Any bytes give a state or an error, never a panic: the checksum does not protect
+// from a file that another program wrote.
 func unmarshalSnapshot(data []byte) (*state, eventstore.Checkpoint, error) {
 	if len(data) < len(snapshotHeader)+4 || string(data[:len(snapshotHeader)]) != snapshotHeader {
 		return nil, eventstore.Checkpoint{}, errors.New("not a snapshot of this format")
@@ -168,6 +182,7 @@ type cursor struct {
 	accounts uint64 // likewise
 }
 
+// bytes reads n bytes. They share the file's memory.
 func (c *cursor) bytes(n uint64) []byte {
 	if n > uint64(len(c.rest)) {
 		c.bad, c.rest = true, nil
@@ -199,6 +214,8 @@ func (c *cursor) int() int64 {
 	return v
 }
 
+// texts reads a list. Each text takes at least one byte, so a longer list than there are bytes is damage; nothing is
+// allocated for it.
 func (c *cursor) texts() []string {
 	n := c.uint()
 	if n == 0 || n > uint64(len(c.rest)) {
@@ -212,6 +229,7 @@ func (c *cursor) texts() []string {
 	return list
 }
 
+// state reads everything between the header and the checksum.
 func (c *cursor) state() (*state, eventstore.Checkpoint) {
 	s, checkpoint := newState(), eventstore.Checkpoint{}
 	copy(checkpoint.Log[:], c.bytes(16))
@@ -232,6 +250,7 @@ func (c *cursor) state() (*state, eventstore.Checkpoint) {
 	return s, checkpoint
 }
 
+// accountRows reads the accounts into the table and its index.
 func (c *cursor) accountRows(s *state) {
 	s.byID.resize(int(c.accounts))
 	f := pagesBuilder[account]{table: &s.accounts}
@@ -243,6 +262,7 @@ func (c *cursor) accountRows(s *state) {
 	f.flush()
 }
 
+// keyRows reads the keys into the table and its index. expected sizes the index and need not be exact.
 func (c *cursor) keyRows(s *state, expected int) {
 	s.byHash.resize(expected)
 	f := pagesBuilder[key]{table: &s.keys}
@@ -272,6 +292,7 @@ func (c *cursor) word() textID { return textID(c.upTo(c.words)) }
 // row reads a reference to an account, which is its row + 1.
 func (c *cursor) row() uint32 { return uint32(c.upTo(c.accounts)) }
 
+// upTo reads a number of at most limit. A greater one is damage and reads as 0.
 func (c *cursor) upTo(limit uint64) uint64 {
 	v := c.uint()
 	if v > limit {
@@ -296,7 +317,8 @@ const (
 	minSaveDistance = 64 << 20    // so much of the log is worth one, whatever changed
 )
 
-// snapshotSaver keeps the snapshot file. It writes in a goroutine of its own.
+// snapshotSaver keeps the snapshot file. It writes in a goroutine of its own, one snapshot at a time. Only the goroutine of
+// Run calls isDue, saveAsync and saveFinal.
 type snapshotSaver struct {
 	file       string
 	log        *slog.Logger
@@ -314,6 +336,7 @@ func (v *snapshotSaver) isDue(checkpoint eventstore.Checkpoint, changes int, now
 	return changes >= minSaveChanges || checkpoint.Position >= v.checkpoint.Position+minSaveDistance
 }
 
+// saveAsync writes a snapshot and returns before it is written.
 func (v *snapshotSaver) saveAsync(s snapshot, now time.Time) {
 	v.checkpoint, v.savedAt = s.checkpoint, now
 	v.isSaving.Store(true)

@@ -37,10 +37,10 @@ func TestARestartGoesOnFromTheSnapshot(t *testing.T) {
 	})
 }
 
-func TestALogRestoredUnderneathIsReadFromZero(t *testing.T) {
+func TestRestoredLogIsReadFromZero(t *testing.T) {
 	for name, restored := range map[string]func(*fakeLog){
-		"shorter than the mark": func(l *fakeLog) { l.events = slices.Clone(l.events[:2]) },
-		"longer than the mark, as another instance wrote on": func(l *fakeLog) {
+		"shorter than the checkpoint": func(l *fakeLog) { l.events = slices.Clone(l.events[:2]) },
+		"longer than the checkpoint, as another instance wrote on": func(l *fakeLog) {
 			l.events = slices.Clone(l.events[:2])
 			l.id[0]++ // the ids of events begin with it
 			for range 8 {
@@ -49,13 +49,13 @@ func TestALogRestoredUnderneathIsReadFromZero(t *testing.T) {
 			l.id[0]--
 		},
 	} {
-		for who, habit := range map[string]func(*fakeLog){
+		for who, configure := range map[string]func(*fakeLog){
 			"all learn it": func(*fakeLog) {}, "only looks do": func(l *fakeLog) { l.isSubscriptionMute = true }, "only the subscription does": func(l *fakeLog) { l.hidesDivergence = true },
 		} {
 			t.Run(name+", "+who, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					l := newFakeLog()
-					l.configure(habit)
+					l.configure(configure)
 					l.add("account-a", time.Now(), accountOpened("a"), secretIssued("kept"), secretIssued("lost"), secretIssued("lost, too"))
 					r, _ := startRing(t, l, "")
 					until(t, "the ring is fresh", func() bool { return isFresh(r) && hasKey(r, "lost") })
@@ -77,7 +77,7 @@ func TestALogRestoredUnderneathIsReadFromZero(t *testing.T) {
 	}
 }
 
-func TestAnotherLogUnderneathStopsTheRingUntilTheRightOneIsBack(t *testing.T) {
+func TestAnotherLogStopsTheRingUntilTheRightOneIsBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newFakeLog()
 		l.add("account-a", time.Now(), accountOpened("a"), secretIssued("k"))
@@ -159,7 +159,7 @@ func TestASnapshotIsTakenWhileRunningWhenMuchHasChanged(t *testing.T) {
 		until(t, "there is a snapshot", func() bool { _, err := os.Stat(file); return err == nil })
 		s, checkpoint, err := readSnapshotFile(file)
 		if err != nil || checkpoint.Position != r.Status(time.Now()).Position {
-			t.Fatalf("mark %v, error %v", checkpoint, err)
+			t.Fatalf("checkpoint %v, error %v", checkpoint, err)
 		}
 		if h := hash("k"); s.byHash.live != minSaveChanges+1 {
 			t.Errorf("%d keys, want %d", s.byHash.live, minSaveChanges+1)

@@ -20,17 +20,18 @@ import (
 )
 
 // state is what the ring knows at its checkpoint. It holds hardly a pointer, so that a million keys cost the garbage
-// collector nothing. One goroutine writes; others read without a lock.
+// collector nothing. One goroutine writes; others read without a lock. So a row is written before an index names it, and is
+// taken out of the index before it is emptied.
 type state struct {
 	keys     pages[key] // text: id and hint; list: origins
 	byHash   index
 	freeRows []uint32       // of keys that are gone
 	accounts pages[account] // text: id
 	byID     index
-	seed     maphash.Seed
+	seed     maphash.Seed // of the hashes of account ids in byID
 	words    internedTexts
 	stopped  atomic.Pointer[unusableEvents] // nil if no stream is stopped
-	changes  int                            // since the last snapshot
+	changes  int                            // events folded since the last snapshot
 }
 
 func newState() *state { return &state{seed: maphash.MakeSeed()} }
@@ -38,10 +39,10 @@ func newState() *state { return &state{seed: maphash.MakeSeed()} }
 // key is a credential that is not revoked.
 type key struct {
 	hash    token.Hash
-	account uint32 // row + 1; 0 for a token of no account
-	idLen   uint16
-	kind    credentialKind
-	role    textID
+	account uint32         // row + 1; 0 for a token of no account
+	idLen   uint16         // bytes of the row's text that are the id; the rest is the hint
+	kind    credentialKind // freeRow for a row without a key
+	role    textID         // of a customer-area token
 }
 
 type credentialKind uint8
@@ -50,7 +51,7 @@ const (
 	freeRow credentialKind = iota // the row is free
 	secret
 	publishable
-	areaToken
+	areaToken // customer-area token
 )
 
 // foundKey is a key with its row and its texts.
@@ -65,7 +66,7 @@ func (f foundKey) id() string { return f.text[:f.idLen] }
 
 func (f foundKey) hint() string { return f.text[f.idLen:] }
 
-// fingerprint is the number by which the index finds a hash.
+// fingerprint is the number by which the index finds a hash. Hashes are random, so their first four bytes will do.
 func fingerprint(h *token.Hash) uint32 { return binary.LittleEndian.Uint32(h[:]) }
 
 // findKey finds the key with a hash, which it compares in constant time.
@@ -79,7 +80,8 @@ func (s *state) findKey(h *token.Hash) (foundKey, bool) {
 	return foundKey{}, false
 }
 
-// putKey adds a key, or replaces the one of the same hash.
+// putKey adds a key, or replaces the one of the same hash. It reuses the row of a dropped key if there is one. text is the
+// key's id and hint, one after the other.
 func (s *state) putKey(k key, text string, origins []string) error {
 	if len(text) > maxText {
 		return fmt.Errorf("key with %d bytes of text", len(text))
@@ -136,6 +138,7 @@ type internedTexts struct{ list atomic.Pointer[[]string] }
 // textID is the number of an interned text; 0 is "".
 type textID uint16
 
+// text returns the text of a number that intern returned.
 func (w *internedTexts) text(n textID) string {
 	if n == 0 {
 		return ""
@@ -143,6 +146,8 @@ func (w *internedTexts) text(n textID) string {
 	return (*w.list.Load())[n-1]
 }
 
+// intern returns the number of a text, a new one for a text that has none. It replaces the list and never changes it,
+// because readers may hold it.
 func (w *internedTexts) intern(text string) textID {
 	if text == "" {
 		return 0
@@ -181,8 +186,8 @@ func (s *state) foldEvent(r eventstore.RecordedEvent) error {
 	return nil
 }
 
-// applyEvent applies an event. Those that the catalog says keep access change nothing here. The length of a hash was
-// checked when the event was decoded.
+// applyEvent applies an event. Those of which the catalog says that they change no access (event.Type.KeepsAccess) change
+// nothing here. The length of a hash was checked when the event was decoded.
 func (s *state) applyEvent(r eventstore.RecordedEvent, e event.Event) error {
 	id := eventstore.EntityID(r.Stream)
 	switch e := e.(type) {
@@ -218,6 +223,7 @@ func (s *state) applyEvent(r eventstore.RecordedEvent, e event.Event) error {
 	return nil
 }
 
+// openAccount sets an account's first terms. The row may exist already, if another account named this one as its agency.
 func (s *state) openAccount(id string, e event.AccountOpened) error {
 	agency, err := s.accountRef(e.Agency)
 	if err != nil {
@@ -230,7 +236,7 @@ func (s *state) openAccount(id string, e event.AccountOpened) error {
 	})
 }
 
-// updateAccount changes the row of an account.
+// updateAccount changes a copy of an account's row and then replaces the row, because readers may be reading it.
 func (s *state) updateAccount(id string, f func(*account)) error {
 	n, err := s.ensureAccount(id)
 	if err != nil {
@@ -252,6 +258,7 @@ func (s *state) accountRef(id string) (uint32, error) {
 	return n + 1, err
 }
 
+// changeAgency makes an account a sub-client of another account, or of none for "", from effective on.
 func (s *state) changeAgency(id, to string, recorded, effective time.Time) error {
 	agency, err := s.accountRef(to)
 	if err != nil {
@@ -278,6 +285,7 @@ func (s *state) issueCredential(i issuedCredential) error {
 	return s.putKey(k, i.id+i.hint, i.origins)
 }
 
+// changeOrigins replaces the origins of a publishable key. A key that is unknown by now, because it was revoked, stays so.
 func (s *state) changeOrigins(e event.KeyOriginsChanged) error {
 	h := token.Hash(e.Hash)
 	if k, ok := s.findKey(&h); ok {
@@ -319,6 +327,7 @@ func (s *scheduled[T]) set(value T, from, recorded time.Time) {
 	s.value = value
 }
 
+// at is the value at an instant.
 func (s *scheduled[T]) at(t int64) T {
 	if s.from != 0 && s.from <= t {
 		return s.next
@@ -326,7 +335,8 @@ func (s *scheduled[T]) at(t int64) T {
 	return s.value
 }
 
-// termsAt returns the id of the account in row n and its terms. ok is false if the account or its agency is not open.
+// termsAt returns the id of the account in row n and its terms. ok is false if the account or its agency is not open; the
+// id and the terms are those of the row all the same.
 func (s *state) termsAt(n uint32, now time.Time) (id string, t access.Terms, ok bool) {
 	p, i := s.accounts.at(n)
 	a, at := &p.rows[i], now.UnixMicro()
@@ -339,7 +349,8 @@ func (s *state) termsAt(n uint32, now time.Time) (id string, t access.Terms, ok 
 	return p.text(i), t, ok
 }
 
-// inheritTerms gives t what a sub-client has from the agency in row n. The agency's own agency does not matter.
+// inheritTerms gives t what a sub-client has from the agency in row n: its plan and anchor, but not its quota. The agency's
+// own agency does not matter.
 func (s *state) inheritTerms(t *access.Terms, n uint32, at int64) (open bool) {
 	p, i := s.accounts.at(n)
 	agency := &p.rows[i]
@@ -349,6 +360,7 @@ func (s *state) inheritTerms(t *access.Terms, n uint32, at int64) (open bool) {
 	return agency.isOpen()
 }
 
+// packDate packs a date into one number: the day in the five lowest bits, the month in the four above, then the year.
 func packDate(d plan.Date) int32 { return int32(d.Year<<9 | int(d.Month)<<5 | d.Day) }
 
 func unpackDate(n int32) plan.Date {
@@ -389,6 +401,7 @@ func (s *state) resumeStream(stream string, at eventstore.Revision) bool {
 	return true
 }
 
+// stoppedStreams is the map of stopped streams, nil if there is none. It must not be changed.
 func (s *state) stoppedStreams() unusableEvents {
 	if all := s.stopped.Load(); all != nil {
 		return *all
@@ -396,6 +409,7 @@ func (s *state) stoppedStreams() unusableEvents {
 	return nil
 }
 
+// setStopped replaces the events of one stream; without events the stream is not stopped any more.
 func (s *state) setStopped(stream string, events []eventstore.Revision) {
 	changed := maps.Clone(s.stoppedStreams())
 	if changed == nil {

@@ -91,7 +91,7 @@ func TestAKeyGivesWhatItsAccountHasAtThatInstant(t *testing.T) {
 	}
 }
 
-func TestASubClientHasItsAgencysPlanAndAnchorWhileItIsOne(t *testing.T) {
+func TestASubClientHasThePlanAndAnchorOfItsAgency(t *testing.T) {
 	t.Parallel()
 	h := newRingFixture(t)
 	agency := accountOpened("agency")
@@ -116,7 +116,7 @@ func TestASubClientHasItsAgencysPlanAndAnchorWhileItIsOne(t *testing.T) {
 	}
 }
 
-func TestAnAgencysOwnAgencyCountsForNothing(t *testing.T) {
+func TestAnAgencysOwnAgencyIsIgnored(t *testing.T) {
 	t.Parallel()
 	h := newRingFixture(t)
 	top, middle, low := accountOpened("top"), accountOpened("middle"), accountOpened("low")
@@ -132,7 +132,7 @@ func TestAnAgencysOwnAgencyCountsForNothing(t *testing.T) {
 	h.checkGrant("k", h.now, nil)
 }
 
-func TestAClosedAccountTakesItsKeysAndTokensAlong(t *testing.T) {
+func TestClosingAnAccountInvalidatesItsKeysAndTokens(t *testing.T) {
 	t.Parallel()
 	h := newRingFixture(t)
 	h.appendEvents("account-a", accountOpened("a"), secretIssued("k"))
@@ -148,23 +148,23 @@ func TestAClosedAccountTakesItsKeysAndTokensAlong(t *testing.T) {
 		t.Error("terms of a closed account")
 	}
 	if got, ok := h.FindToken(of); ok {
-		t.Errorf("pass of a closed account: %+v", got)
+		t.Errorf("token of a closed account: %+v", got)
 	}
 	if got, ok := h.FindToken(none); !ok || got != (access.TokenGrant{TokenID: "2", Hint: "ld_ct_…2", Role: access.RoleOperator}) {
 		t.Errorf("got %+v, %v", got, ok)
 	}
 	h.appendEvents("token-2", event.TokenRevoked{Token: "2", Hash: none[:]})
 	if got, ok := h.FindToken(none); ok {
-		t.Errorf("revoked pass: %+v", got)
+		t.Errorf("revoked token: %+v", got)
 	}
 }
 
-func TestKeyIsNoTokenAndTokenIsNoKey(t *testing.T) {
+func TestKeysAreNotFoundAsTokensNorTokensAsKeys(t *testing.T) {
 	t.Parallel()
 	h := newRingFixture(t)
-	pass := hash("t")
+	tokenHash := hash("t")
 	h.appendEvents("account-a", accountOpened("a"), secretIssued("k"))
-	h.appendEvents("token-1", event.TokenIssued{Token: "1", Role: "customer", Account: "a", Hash: pass[:]})
+	h.appendEvents("token-1", event.TokenIssued{Token: "1", Role: "customer", Account: "a", Hash: tokenHash[:]})
 	h.checkGrant("t", h.now, nil)
 	if got, ok := h.FindToken(hash("k")); ok {
 		t.Errorf("a key as a token: %+v", got)

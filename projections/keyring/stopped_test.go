@@ -79,7 +79,7 @@ func hashBytes(name string) []byte {
 	return h[:]
 }
 
-func TestCorrectionOfAnEventThatWasFoldedTakesItBack(t *testing.T) {
+func TestCorrectionUndoesAnEventThatWasFolded(t *testing.T) {
 	t.Parallel()
 	j, appendEvents := openJournal(t)
 	appendEvents("account-a", accountOpened("a"), secretIssued("k"))

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// pageRows is how many rows a page has: a change copies the whole page.
+// pageRows is how many rows a page has. A change of one row copies the whole page; a snapshot copies one pointer a page.
 const pageRows = 16
 
 // page is a few rows, one text for each, and lists for those that have one. A page that readers can reach never changes.
@@ -20,6 +20,7 @@ type page[R any] struct {
 // maxText is the longest text of a row, in bytes: a page's ends fit in 16 bits.
 const maxText = (1<<16 - 1) / pageRows
 
+// text is the text of row i. It shares the page's bytes.
 func (p *page[R]) text(i int) string {
 	if i == 0 {
 		return p.texts[:p.ends[0]]
@@ -34,7 +35,7 @@ func (p *page[R]) list(i int) []string {
 	return p.lists[i]
 }
 
-// put changes row i of a page that no reader can reach yet.
+// put changes row i of a page that no reader can reach yet. The texts of later rows move, and with them their ends.
 func (p *page[R]) put(i int, row R, text string, list []string) {
 	old := p.text(i)
 	start := int(p.ends[i]) - len(old)
@@ -46,6 +47,7 @@ func (p *page[R]) put(i int, row R, text string, list []string) {
 	p.putList(i, list)
 }
 
+// putList sets the list of row i. It copies the array of lists first: the page that this one was copied from shares it.
 func (p *page[R]) putList(i int, list []string) {
 	if list == nil && p.lists == nil {
 		return
@@ -82,6 +84,7 @@ func (t *pages[R]) set(n uint32, row R, text string, list []string) {
 	t.replace(int(n/pageRows), changed)
 }
 
+// replace publishes page i. Readers see the page as it was before or as it is now.
 func (t *pages[R]) replace(i int, p *page[R]) {
 	root := t.root.Load()
 	if root == nil || i >= len(*root) {
@@ -90,6 +93,7 @@ func (t *pages[R]) replace(i int, p *page[R]) {
 	(*root)[i].Store(p)
 }
 
+// grow makes a larger array of pages and publishes it. Readers of the old array see its pages as they were.
 func (t *pages[R]) grow(i int) *[]atomic.Pointer[page[R]] {
 	grown := make([]atomic.Pointer[page[R]], max(8, 2*i))
 	if old := t.root.Load(); old != nil {
@@ -124,13 +128,15 @@ func (f pagesSnapshot[R]) each(yield func(row *R, text string, list []string)) {
 	}
 }
 
-// pagesBuilder fills an empty table that nobody reads yet. Call flush at the end.
+// pagesBuilder fills an empty table that nobody reads yet. It fills each page once, where pages.set would copy the page for
+// each row. Call flush at the end.
 type pagesBuilder[R any] struct {
 	table *pages[R]
 	page  *page[R]
 	texts []byte
 }
 
+// add appends a row. It copies the text.
 func (f *pagesBuilder[R]) add(row R, text []byte, list []string) {
 	i := int(f.table.rows % pageRows)
 	if i == 0 {
@@ -148,6 +154,7 @@ func (f *pagesBuilder[R]) add(row R, text []byte, list []string) {
 	}
 }
 
+// flush publishes the last page, which may not be full.
 func (f *pagesBuilder[R]) flush() {
 	if f.page != nil {
 		f.page.texts = string(f.texts)
@@ -157,14 +164,15 @@ func (f *pagesBuilder[R]) flush() {
 }
 
 // index finds rows by a 32-bit fingerprint: an open-addressed hash table, at most half full. One goroutine writes.
-// Readers take no lock and may see a row that has just gone, so they compare what they find.
+// Readers take no lock and may see a row that has just gone, so they compare what they find. A fingerprint's slots begin at
+// the fingerprint modulo the size, which is a power of two, and go on up to the first slot that was never used.
 type index struct {
-	slots atomic.Pointer[[]atomic.Uint64] // fingerprint and row + 1; 0 if never used
+	slots atomic.Pointer[[]atomic.Uint64] // fingerprint in the high 32 bits, row + 1 in the low ones; 0 if never used
 	used  int                             // slots that are not 0; only the writer reads it
 	live  int                             // rows in the index; only the writer reads it
 }
 
-// tombstone marks a slot whose row is gone.
+// tombstone stands in place of row + 1 in a slot whose row is gone. A slot of 0 would hide the rows in the slots after it.
 const tombstone = 1<<32 - 1
 
 // rows yields the rows with a fingerprint.
@@ -187,6 +195,7 @@ func (x *index) rows(fingerprint uint32) iter.Seq[uint32] {
 	}
 }
 
+// add adds a row. It counts tombstones as used, so a table with many of them is made anew without them.
 func (x *index) add(fingerprint, row uint32) {
 	if slots := x.slots.Load(); slots == nil || 2*(x.used+1) > len(*slots) {
 		x.resize(x.live + 1)
@@ -196,6 +205,7 @@ func (x *index) add(fingerprint, row uint32) {
 	x.live++
 }
 
+// insertSlot puts a slot into the first place for its fingerprint that was never used.
 func insertSlot(slots []atomic.Uint64, slot uint64) {
 	for i := int(slot >> 32); ; i++ {
 		if at := &slots[i&(len(slots)-1)]; at.Load() == 0 {
@@ -205,6 +215,7 @@ func insertSlot(slots []atomic.Uint64, slot uint64) {
 	}
 }
 
+// drop removes a row, if it is there.
 func (x *index) drop(fingerprint, row uint32) {
 	slots := *x.slots.Load()
 	for i := int(fingerprint); ; i++ {
@@ -220,7 +231,8 @@ func (x *index) drop(fingerprint, row uint32) {
 	}
 }
 
-// resize makes a table for so many rows, without tombstones, beside the one that readers go on using meanwhile.
+// resize makes a table for so many rows, without tombstones, beside the one that readers go on using meanwhile. The new
+// table is at most a third full, so the next resize is not soon.
 func (x *index) resize(rows int) {
 	size := 16
 	for size < 3*rows {

@@ -40,7 +40,7 @@ func Model(fillsOutbox bool) projector.Model {
 
 const locationsCategory = "locations"
 
-// rowWriter holds the handlers that write sites.
+// rowWriter holds the handlers that write sites, and so outbox rows where there is a search engine to feed.
 type rowWriter struct{ fillsOutbox bool }
 
 // dropRows deletes the rows of an account. The outbox tells the search engine to delete the account's sites; those that a
@@ -93,6 +93,7 @@ func updateReferential(b *projector.Changeset, code string, r projector.Record, 
 	})
 }
 
+// onSitesChanged writes the rows of a request that was small enough for one event.
 func (w rowWriter) onSitesChanged(b *projector.Changeset, e event.SitesChanged, r projector.Record) {
 	updateActiveCount(b, e.SiteWriteSummary, r)
 	w.writeSiteRows(b, e.Referential, e.Rows, r)

@@ -168,7 +168,7 @@ func TestReplayGivesTheSameRows(t *testing.T) {
 	})
 }
 
-func TestItServesWhileItIsFilledAgain(t *testing.T) {
+func TestReadModelServesWhileItIsRebuilt(t *testing.T) {
 	t.Parallel()
 	const n = 500
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {

@@ -117,7 +117,10 @@ func (d decodedEvent) isCorrection() bool {
 	return ok
 }
 
-// filterEvent keeps an event, or drops it and changes the status of its account.
+// filterEvent keeps an event, or drops it and changes the status of its account. It keeps the events of running accounts
+// that change no status. A correction asks for a refold, an empty commit of a running account is counted and logged, and
+// any other event that cannot be used stops the account. Of a stopped account it notes only the last position, for the
+// refold.
 func (v *accountFilter) filterEvent(d decodedEvent) {
 	owner := table.StreamOwner(d.record.Stream)
 	s, stopped := v.stopped[owner]

@@ -207,18 +207,18 @@ func (i *instance) checkEqualsRebuilt(t *testing.T, s *cluster, account string) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the fresh copy serves", func() bool {
+		until(t, "the new generation serves", func() bool {
 			c, err := i.registry.ServingGeneration(t.Context(), m)
 			return err == nil && c.Name == name
 		})
 		i.awaitRunning(t, m, account)
 	}
 	if diff := cmp.Diff(want, all(), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("refolded rows are not those of a copy from the beginning (-refolded +rebuilt):\n%s", diff)
+		t.Errorf("refolded rows are not those of a generation filled from the first event (-refolded +rebuilt):\n%s", diff)
 	}
 }
 
-func TestUsableEventThatACorrectionNamesIsTakenBack(t *testing.T) {
+func TestCorrectionUndoesAnEventThatWasApplied(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
@@ -279,7 +279,7 @@ func TestAccountsAndTokensAreRefoldedToo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			until(t, "the fresh copy serves", func() bool {
+			until(t, "the new generation serves", func() bool {
 				model := map[string]table.ReadModel{"register": table.AccountModel, "history": table.AuditModel}[m]
 				c, err := i.registry.ServingGeneration(t.Context(), model)
 				return err == nil && c.Name == name
@@ -290,7 +290,7 @@ func TestAccountsAndTokensAreRefoldedToo(t *testing.T) {
 			i.awaitRunning(t, m, "/token-t")
 		}
 		if diff := cmp.Diff(want, i.readRows(t)); diff != "" {
-			t.Errorf("refolded rows are not those of a copy from the beginning (-refolded +rebuilt):\n%s", diff)
+			t.Errorf("refolded rows are not those of a generation filled from the first event (-refolded +rebuilt):\n%s", diff)
 		}
 	})
 }
@@ -317,7 +317,7 @@ func (v *lockedVault) setLost(subject string, lost bool) {
 	v.lost[subject] = lost
 }
 
-func TestUnreadableAccountIsStoppedAloneAndRefoldedOnceItOpens(t *testing.T) {
+func TestUnreadableAccountIsStoppedAloneAndRefoldedOnceItCanBeDecrypted(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		v := &lockedVault{lost: map[string]bool{}}
@@ -358,8 +358,8 @@ func TestUnreadableAccountIsStoppedAloneAndRefoldedOnceItOpens(t *testing.T) {
 	})
 }
 
-// TestEmptyCommitIsPassedOverAndSaidOnce: earlier releases left commits without a sync id.
-func TestEmptyCommitIsPassedOverAndSaidOnce(t *testing.T) {
+// TestEmptyCommitIsSkippedAndLoggedOnce: earlier releases left commits without a sync id.
+func TestEmptyCommitIsSkippedAndLoggedOnce(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
@@ -372,8 +372,8 @@ func TestEmptyCommitIsPassedOverAndSaidOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := projector.New(s.log, s.codec, registry, audit.Model, locations.Model(true))
-		var said bytes.Buffer
-		p.Log = slog.New(slog.NewTextHandler(&said, nil))
+		var logged bytes.Buffer
+		p.Log = slog.New(slog.NewTextHandler(&logged, nil))
 		i := s.runProjector(t, p, registry)
 		i.awaitPosition(t, end)
 		sites, referentials, err := i.accountRows(t, "a")
@@ -386,8 +386,8 @@ func TestEmptyCommitIsPassedOverAndSaidOnce(t *testing.T) {
 		}
 		i.checkEqualsRebuilt(t, s, "a")
 		i.stop()
-		if n := strings.Count(said.String(), "without a sync id"); n != 2 {
-			t.Errorf("said %d times, want once of each:\n%s", n, &said)
+		if n := strings.Count(logged.String(), "without a sync id"); n != 2 {
+			t.Errorf("logged %d times, want once of each:\n%s", n, &logged)
 		}
 	})
 }
@@ -452,7 +452,7 @@ func TestRefoldLosesNothingThatHappensMeanwhile(t *testing.T) {
 	})
 }
 
-func TestCataloguedTypeWithoutAHandlerPasses(t *testing.T) {
+func TestKnownEventTypeWithoutAHandlerIsSkipped(t *testing.T) {
 	t.Parallel()
 	onArchived := projector.On(func(*projector.Changeset, event.ReferentialArchived, projector.Record) {})
 	m := projector.Model{ReadModel: table.ReadModel{Name: "archived", Version: 1}, Handlers: []projector.EventHandler{onArchived}}

@@ -83,7 +83,8 @@ func (p *Projector) servingCheckpoint(ctx context.Context, m Model) (at eventsto
 	return at, err
 }
 
-// awaitModel polls the position of a model. A generation that this instance fills itself also wakes it.
+// awaitModel polls the position of a model. A generation that this instance fills itself also wakes it; then it polls only
+// now and then, to see whether another generation serves by now.
 func (p *Projector) awaitModel(ctx context.Context, m Model, position eventstore.Position) error {
 	for {
 		ok, changed, err := p.hasPassed(ctx, m, position)

@@ -35,7 +35,7 @@ func newChangeset() *Changeset {
 // files.
 func RequireScrub(b *Changeset) { b.needsScrub = true }
 
-// PutRow adds a row, or replaces the whole row of the same key.
+// PutRow adds a row, or replaces the whole row of the same key. Updates of the old row that wait to be applied are dropped.
 func PutRow[R any](b *Changeset, t table.Table[R], row R) {
 	p := tableChangesOf(b, t)
 	key := rowKey(t, &row)
@@ -58,6 +58,9 @@ func MergeRow[R any](b *Changeset, t table.Table[R], row R) {
 // UpdateRow changes the row of a key, whether this batch wrote it or an earlier one. The key of t must be one column of
 // text. A row that does not exist is an error, unless a correction may have voided the event that made it: then nothing
 // happens.
+//
+// change may run at once or not before the changeset is flushed, where the row must be read first. So it only changes the
+// row it is given, and uses nothing that later events change.
 func UpdateRow[R any](b *Changeset, t table.Table[R], key string, change func(*R)) {
 	UpdateRowOr(b, t, key, nil, change)
 }
@@ -99,7 +102,7 @@ type tableChanges[R any] struct {
 	rows        map[string]*R
 	updates     map[string][]func(*R)                    // of rows that are yet to be read
 	initialRows map[string]func() R                      // makes a row that may be missing; a nil function means that it may stay missing
-	before      []func(context.Context, *sqldb.Tx) error // deletions, which come before all other changes
+	before      []func(context.Context, *sqldb.Tx) error // steps that come first: each deletion, after the changes collected before it
 }
 
 // tableChangesOf returns the changes of a table, new ones at the first call.
@@ -158,7 +161,8 @@ func (p *tableChanges[R]) flush(ctx context.Context, tx *sqldb.Tx) error {
 	return sqldb.Upsert(ctx, tx, p.table, rows)
 }
 
-// loadUpdated reads the rows that updates wait for, and applies the updates.
+// loadUpdated reads the rows that updates wait for, and applies the updates. applyUpdates takes each key off p.updates, so
+// the keys that are left have no row.
 func (p *tableChanges[R]) loadUpdated(ctx context.Context, tx *sqldb.Tx) error {
 	keys := make([]string, 0, len(p.updates))
 	for key := range p.updates {

@@ -103,7 +103,9 @@ type batchPart struct {
 	decoded []decodedEvent
 }
 
-// splitBatch divides a batch so that the staged events of a part fit in memory. A part never ends inside an append.
+// splitBatch divides a batch so that the staged events of a part fit in memory. A part never ends inside an append: the
+// checkpoint of a transaction is always that of a whole append. A batch without commits is one part. Only the last part
+// says CaughtUp.
 func splitBatch(b feed.Batch, decoded []decodedEvent) iter.Seq[batchPart] {
 	return func(yield func(batchPart) bool) {
 		if !slices.ContainsFunc(decoded, isCommit) {

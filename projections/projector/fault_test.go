@@ -48,7 +48,7 @@ func (i *instance) requireDown(t *testing.T, position eventstore.Position) {
 	}
 }
 
-func TestEventItDoesNotKnowStopsAProjection(t *testing.T) {
+func TestUnknownEventTypeStopsProjection(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
@@ -89,7 +89,7 @@ func (v *flakyVault) Key(ctx context.Context, subject string, create bool) ([]by
 	return v.Vault.Key(ctx, subject, create)
 }
 
-func TestProjectionGoesOnWhenItsCauseIsGone(t *testing.T) {
+func TestStoppedProjectionResumesWhenTheCauseIsGone(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		v := &flakyVault{}
@@ -170,7 +170,7 @@ func TestRebuildReplacesAGenerationOfAnotherLog(t *testing.T) {
 		if _, err := i.Rebuild(t.Context(), "history"); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the fresh copy serves", func() bool {
+		until(t, "the new generation serves", func() bool {
 			c, err := i.registry.ServingGeneration(t.Context(), table.AuditModel)
 			return err == nil && c.Number == 2
 		})
@@ -178,7 +178,7 @@ func TestRebuildReplacesAGenerationOfAnotherLog(t *testing.T) {
 	})
 }
 
-func TestTwoInstancesProjectWithoutGapOrDouble(t *testing.T) {
+func TestTwoInstancesWriteEachEventOnce(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)
@@ -220,9 +220,9 @@ func TestInstanceWithoutLeaseSeesWhatTheOwnerWrites(t *testing.T) {
 	})
 }
 
-// TestADeadOwnerIsReplacedAlthoughTheClockWasSetBack: a lease that ends later than any can was taken before the
+// TestDeadOwnerIsReplacedAlthoughTheClockWasSetBack: a lease that ends later than any can was taken before the
 // database's clock was set back.
-func TestADeadOwnerIsReplacedAlthoughTheClockWasSetBack(t *testing.T) {
+func TestDeadOwnerIsReplacedAlthoughTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		s := newCluster(t, address)

@@ -19,7 +19,7 @@ import (
 // handlers are the subscription: Categories follows from them.
 //
 // To add a model: its rows and tables in schemas/table, its handlers in a package beside this one, its line in the
-// program's list of models, and its questions in queries. To add an event to a model: one handler.
+// program's list of models, and its queries in queries. To add an event to a model: one handler.
 type Model struct {
 	table.ReadModel
 	// Handlers must hold at least one handler. A type of the catalog without a handler changes nothing here.
@@ -34,7 +34,7 @@ type Model struct {
 	// write them again. at is the position of the generation. With DropRows an unusable event stops its account alone,
 	// without it the whole model.
 	DropRows    func(b *Changeset, owner string, at eventstore.Position)
-	BatchSize   int           // most events in one transaction while the model catches up; 0 means the feed's default
+	BatchSize   int           // feed.Source.BatchEvents: events after which a transaction ends; 0 means the feed's default
 	MinInterval time.Duration // least time between two transactions once the model has caught up
 	// OwnerTask, unless nil, runs while this instance fills the serving generation. It returns when its context ends.
 	OwnerTask func(context.Context, OwnedGeneration)
@@ -59,7 +59,8 @@ type EventHandler struct {
 	apply      func(*Changeset, event.Event, Record)
 }
 
-// On is the handler of events of type E.
+// On is the handler of events of type E, a struct of the catalog. An event that only commits make real adds no category to
+// the subscription.
 func On[E event.Event](apply func(*Changeset, E, Record)) EventHandler {
 	var e E
 	h := EventHandler{eventType: e.EventType(), apply: func(b *Changeset, e event.Event, r Record) { apply(b, e.(E), r) }}
@@ -176,6 +177,8 @@ func (b *Changeset) applyEvents(decoded []decodedEvent) (err error) {
 // StreamState keeps what the handlers of a model must know of a stream before they decide, in the rows of a table whose
 // key is the stream. The rows of a batch are read in its transaction before the first event is applied, and written with
 // all other rows. No state outlives the batch, so none can get out of step with the rows.
+//
+// R is the row. S is a pointer, so that what a handler changes in the state of one event is there at the next.
 type StreamState[R, S any] struct {
 	Table    table.Table[R]
 	Category string // of the streams that have a state
@@ -185,7 +188,8 @@ type StreamState[R, S any] struct {
 	Save func(b *Changeset, stream string, s S) error
 }
 
-// ForEvent is the state of the event's stream.
+// ForEvent is the state of the event's stream, the zero S (nil) if no event of that stream is in the batch. The
+// StreamState must be among the model's StreamStates.
 func (k StreamState[R, S]) ForEvent(b *Changeset, r Record) S {
 	return b.states[k.Table.Name].(statesByStream[S])[r.Stream]
 }
@@ -200,6 +204,7 @@ type AnyStreamState interface {
 	saveStates(*Changeset) error
 }
 
+// loadStates restores the states of the streams of k's category that decoded events are in.
 func (k StreamState[R, S]) loadStates(ctx context.Context, tx *sqldb.Tx, b *Changeset, decoded []decodedEvent) error {
 	states, filter := statesByStream[S]{}, eventstore.Filter{k.Category}
 	for _, e := range decoded {
@@ -224,6 +229,7 @@ func (k StreamState[R, S]) loadStates(ctx context.Context, tx *sqldb.Tx, b *Chan
 	return nil
 }
 
+// saveStates calls Save for each stream, in no order.
 func (k StreamState[R, S]) saveStates(b *Changeset) error {
 	for stream, s := range b.states[k.Table.Name].(statesByStream[S]) {
 		if err := k.Save(b, stream, s); err != nil {

@@ -133,7 +133,7 @@ func (s *cluster) checkComplete(t *testing.T, i *instance, accounts int) {
 	}
 	clean := s.startInstance(t) // another instance, from the same rows
 	if diff := cmp.Diff(s.rowsFromScratch(t), clean.readRows(t)); diff != "" {
-		t.Errorf("differs from a fresh copy: %s", diff)
+		t.Errorf("differs from a new generation: %s", diff)
 	}
 }
 
@@ -173,20 +173,20 @@ func awaitProgress(t *testing.T, address string, before int64) int64 {
 	return now
 }
 
-// killCampaign is how many accounts a log holds, to keep a projector busy for a while, and how often the projector is killed
-// meanwhile: much more when LIEUDIT_TEST_LONG=1.
-func killCampaign() (lives, kills int) {
+// accountsAndKills is how many accounts a log holds, to keep a projector busy for a while, and how often the projector is
+// killed meanwhile: much more when LIEUDIT_TEST_LONG=1.
+func accountsAndKills() (accounts, kills int) {
 	if os.Getenv("LIEUDIT_TEST_LONG") == "1" {
 		return 4000, 50
 	}
 	return 200, 3
 }
 
-func TestKilledProjectorLeavesNoGapAndNoDouble(t *testing.T) {
+func TestEachEventIsWrittenOnceWhenProjectorsAreKilled(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
-		lives, kills := killCampaign()
-		folders := copyLogFolders(t, lives, 0)
+		accounts, kills := accountsAndKills()
+		folders := copyLogFolders(t, accounts, 0)
 		s := openCluster(t, address, folders[0])
 		end := int64(s.lastPosition(t))
 		s.log.Close() // the child's now
@@ -200,15 +200,15 @@ func TestKilledProjectorLeavesNoGapAndNoDouble(t *testing.T) {
 			p.Wait()
 		}
 		s = openCluster(t, address, folders[0])
-		s.checkComplete(t, s.startInstance(t), lives)
+		s.checkComplete(t, s.startInstance(t), accounts)
 	})
 }
 
 func TestPausedOwnerIsReplacedAndDoesNoHarmWhenItWakes(t *testing.T) {
 	t.Parallel()
 	address := sqldbtest.NewPostgresDatabase(t) // a SQLite file belongs to one process
-	const lives = 200
-	folders := copyLogFolders(t, lives, 1)
+	const accounts = 200
+	folders := copyLogFolders(t, accounts, 1)
 	paused := startChild(t, address, folders[1])
 	awaitProgress(t, address, 0)
 	if err := paused.Signal(syscall.SIGSTOP); err != nil {
@@ -227,7 +227,7 @@ func TestPausedOwnerIsReplacedAndDoesNoHarmWhenItWakes(t *testing.T) {
 	if diff := cmp.Diff(before, i.readRows(t)); diff != "" {
 		t.Errorf("rows changed: %s", diff)
 	}
-	s.checkComplete(t, i, lives)
+	s.checkComplete(t, i, accounts)
 }
 
 // proxy forwards connections to a server, and can be shut: connections are cut and new ones refused.
@@ -309,7 +309,7 @@ func (g *proxy) setShut(shut bool) {
 	}
 }
 
-func TestDatabaseThatGoesAwayIsResumedWithoutGapOrDouble(t *testing.T) {
+func TestEachEventIsWrittenOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	t.Parallel()
 	g, address := startProxy(t, sqldbtest.NewPostgresDatabase(t))
 	s := newCluster(t, address)

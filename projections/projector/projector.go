@@ -13,8 +13,13 @@
 //	                                                                                      │
 //	                         rows of one account <── refold <─────────────────────────────┘
 //
-// A worker owns its generation while it holds the lease, a row beside the checkpoint; workers of other instances wait
-// for it. Whoever appended an event calls Projector.AwaitPosition before it reads rows.
+// A worker owns its generation while it holds the lease, which is columns of the checkpoint row; workers of other
+// instances wait for it. Whoever appended an event calls Projector.AwaitPosition before it reads rows.
+//
+// A generation serves queries, or is being built to replace the serving one (Rebuild). A commit is an event that makes the
+// staged events of another stream real; expandCommits puts them before it. A correction is an event that voids an earlier
+// event of its stream. A refold writes the rows of one account again, without the events that were voided. A generation
+// has diverged when its checkpoint is not on the log, because an older copy of the log was restored.
 package projector
 
 import (
@@ -45,7 +50,7 @@ type Projector struct {
 	codec         *eventstore.Codec
 	registry      *sqldb.Registry
 	models        []Model
-	storesByModel map[string]eventstore.Store // by model: the logs of models that are filled from another log
+	storesByModel map[string]eventstore.Store // the logs of the models that AddModelFrom added, by the model's name
 
 	registryWake chan struct{} // makes the supervisor read the registry now
 	mu           sync.Mutex
@@ -76,7 +81,7 @@ func (p *Projector) storeOf(m Model) eventstore.Store {
 }
 
 // Run fills the generations until ctx ends. It survives outages of the log and the database; each generation's status
-// says what it waits for.
+// says what it waits for. Before it returns, every worker has ended and given its lease back. It is called once.
 func (p *Projector) Run(ctx context.Context) error {
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 10 * time.Second}, watermill.NopLogger{})
 	if err != nil {
@@ -122,7 +127,8 @@ func (p *Projector) RebuildAll(ctx context.Context) error {
 	return nil
 }
 
-// Prune drops the generations that no instance uses any more, and returns their names.
+// Prune drops the generations that no instance uses any more, and returns their names. It fails, and drops nothing, if the
+// serving generation of a model cannot be read.
 func (p *Projector) Prune(ctx context.Context) ([]string, error) {
 	models := make([]table.ReadModel, len(p.models))
 	for i, m := range p.models {

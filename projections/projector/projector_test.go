@@ -128,7 +128,7 @@ func (i *instance) readRows(t *testing.T) modelRows {
 	return r
 }
 
-func TestHandlersAreTheSubscription(t *testing.T) {
+func TestSubscriptionFollowsFromHandlers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		model projector.Model
@@ -173,7 +173,7 @@ func TestReplayFromZeroGivesTheSameRows(t *testing.T) {
 			t.Error(diff)
 		}
 		var dropped []string
-		until(t, "the copies of before are dropped", func() bool {
+		until(t, "the earlier generations are dropped", func() bool {
 			names, err := i.Prune(t.Context())
 			if dropped = append(dropped, names...); err != nil {
 				t.Fatal(err)

@@ -25,7 +25,7 @@ import (
 // no query sees half of its rows. A refold that is interrupted starts again.
 type refold struct {
 	*worker
-	owner     string
+	owner     string               // table.StreamOwner of what is refolded: an account, or the one stream of a token or period
 	round     int64                // the number of this refold of the account
 	writtenTo eventstore.Position  // the rows contain the account's events up to here
 	voided    map[voidedEvent]bool // events that corrections void
@@ -44,7 +44,8 @@ const (
 	refoldBytes    = 4 << 20     // a transaction also ends after this many bytes of events
 )
 
-// refoldStoppedAccounts refolds the accounts whose status asks for it, while this instance owns the generation, until ctx ends.
+// refoldStoppedAccounts refolds the accounts whose status asks for it, while this instance owns the generation, until ctx
+// ends. It logs a reason once, until the reason changes.
 func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 	loggedErr := ""
 	for ctx.Err() == nil {
@@ -83,6 +84,10 @@ func (w *worker) refoldDueAccounts(ctx context.Context) (first error) {
 }
 
 // refoldAccount refolds the account. It ends with the account running, or stopped again by another unusable event.
+//
+// It goes through the loop again when finish says that it is not done. If events came meanwhile, the next pass adds them to
+// the rows. If a correction came that may void the event which stopped it, or if readCorrections finds new ones, the rows
+// are dropped and written anew (beginRound).
 func (r *refold) refoldAccount(ctx context.Context) error {
 	for hasBegun := false; ; {
 		bound, err := r.verifiedCheckpoint(ctx)

@@ -179,7 +179,7 @@ func TestNoAccountIsRefoldedFromALogBehindItsGeneration(t *testing.T) {
 		if err := i.Refold(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the copy is known to be astray", func() bool {
+		until(t, "the generation is known to have diverged", func() bool {
 			_, _, err := i.accountRows(t, "a")
 			if err == nil {
 				t.Fatal("the account runs with the rows of an older log")
@@ -229,9 +229,9 @@ func TestErasureOfAStoppedAccountDeletesItsRows(t *testing.T) {
 					if err == nil && len(sites) > 0 {
 						t.Errorf("got %v, want no site of an erased account", siteNames(sites))
 					}
-					told, outboxErr := sqldb.Select(t.Context(), db, table.Outbox, "where id = 'a/'")
-					if outboxErr == nil && len(told) != 1 {
-						t.Errorf("got %v in the outbox, want the index told that the sites are gone", told)
+					entries, outboxErr := sqldb.Select(t.Context(), db, table.Outbox, "where id = 'a/'")
+					if outboxErr == nil && len(entries) != 1 {
+						t.Errorf("got %v in the outbox, want the entry that makes the index delete the sites", entries)
 					}
 					return errors.Join(err, outboxErr)
 				})
@@ -243,8 +243,8 @@ func TestErasureOfAStoppedAccountDeletesItsRows(t *testing.T) {
 	}
 }
 
-// TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting: a vault may not answer for one subject alone.
-func TestAccountThatCannotBeRefoldedKeepsNoOtherWaiting(t *testing.T) {
+// TestAccountThatCannotBeRefoldedDoesNotDelayOthers: a vault may not answer for one subject alone.
+func TestAccountThatCannotBeRefoldedDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		v := &silentVault{}

@@ -45,7 +45,7 @@ func (s *cluster) appendStaged(t *testing.T, rows int) event.SyncCommitted {
 	return projectortest.AppendStagedRows(t, s.log, s.codec, "locations-a", event.SiteWriteSummary{Referential: "m"}, projectortest.SiteRows(event.SiteCreated, 1, rows))
 }
 
-func TestStagedEventsStandBeforeTheirCommitWithItsEnvelope(t *testing.T) {
+func TestStagedEventsComeBeforeTheirCommitWithItsMetadata(t *testing.T) {
 	t.Parallel()
 	s := newCluster(t, t.TempDir())
 	commit := s.appendStaged(t, 200)
@@ -103,7 +103,7 @@ func TestTransactionHoldsAtMost64StagedEvents(t *testing.T) {
 	}
 }
 
-func TestACommitOfWhatIsNotThereStopsTheProjection(t *testing.T) {
+func TestCommitOfMissingStagedEventsStopsTheProjection(t *testing.T) {
 	t.Parallel()
 	s := newCluster(t, t.TempDir())
 	before := projectortest.Append(t, s.log, s.codec, "locations-a", event.ReferentialOpened{Code: "m"}, s.appendStaged(t, 10))

@@ -111,11 +111,11 @@ func TestModelsOfTwoLogsAreEachFilledFromTheirOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the fresh copy serves", func() bool {
+		until(t, "the new generation serves", func() bool {
 			c, err := i.registry.ServingGeneration(t.Context(), table.UsageModel)
 			return err == nil && c.Name == fresh
 		})
-		until(t, "the copy of before is dropped", func() bool {
+		until(t, "the earlier generation is dropped", func() bool {
 			dropped, err := i.Prune(t.Context())
 			return err == nil && strings.Join(dropped, " ") == "usage-v2-g1"
 		})

@@ -58,7 +58,7 @@ func (p *Projector) recordRegistryErr(ctx context.Context, err error) {
 }
 
 // syncWorkers starts a worker for each generation that is to be filled, and stops the others. A model without any
-// generation gets its first.
+// generation gets its first. If anything fails, no worker is stopped; the next call tries again.
 func (s *supervisor) syncWorkers(ctx context.Context) error {
 	all, err := s.projector.registry.Generations(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *supervisor) syncWorkers(ctx context.Context) error {
 }
 
 // startWorker opens a generation and starts its worker: the feed handler, the renewal of the lease, refolds, and the
-// task of the owner.
+// task of the owner. It does nothing if the worker runs already.
 func (s *supervisor) startWorker(ctx context.Context, m Model, g sqldb.Generation) error {
 	if s.running[g.Name] != nil {
 		return nil
@@ -148,7 +148,8 @@ func (s *supervisor) removeAllWorkers() {
 	}
 }
 
-// removeWorker ends the tasks of a worker whose handler has ended, gives its lease back, and closes its generation.
+// removeWorker ends the tasks of a worker whose handler has ended, gives its lease back, and closes its generation, in this
+// order: the tasks need the lease, and the lease needs the database.
 func (s *supervisor) removeWorker(name string, r *runningWorker) {
 	r.stop()
 	r.tasks.Wait()
@@ -172,7 +173,8 @@ func (p *Projector) isServingFunc(m Model, g sqldb.Generation) func(context.Cont
 // the serving one is of another log or stands still, and is replaced all the same.
 const switchTimeout = 2 * time.Second
 
-// serveOnceFunc returns a function that makes a generation serve as soon as it may. After that it does nothing.
+// serveOnceFunc returns a function that makes a generation serve as soon as it may. After that it does nothing. It may be
+// called by several goroutines: the handler calls it after a batch, and keepLease after a renewal.
 func (p *Projector) serveOnceFunc(w *worker, g sqldb.Generation) func(context.Context) error {
 	var mu sync.Mutex
 	return func(ctx context.Context) error {

@@ -69,7 +69,7 @@ func (w *worker) updateState(change func(*workerState)) {
 func loseOwnership(s *workerState) { s.isReading, s.isOwner, s.caughtUpAt = false, false, time.Time{} }
 
 // resumeWhenOwner returns the checkpoint to go on from, once this instance owns the generation. The feed calls it before
-// it subscribes, and again after each failure.
+// it subscribes, and again after each failure. Until then it blocks. It fails when the database does or ctx ends.
 func (w *worker) resumeWhenOwner(ctx context.Context) (eventstore.Checkpoint, error) {
 	for {
 		w.updateState(loseOwnership)
@@ -125,7 +125,8 @@ func (w *worker) handleMessage(m *message.Message) error {
 	return nil
 }
 
-// applyBatch writes a batch in one transaction or more.
+// applyBatch writes a batch in one transaction or more. A batch that does not move the checkpoint only says that the log is
+// caught up with: it is written if the checkpoint row holds a reason to stop, which a transaction clears.
 func (w *worker) applyBatch(ctx context.Context, b feed.Batch) error {
 	if b.To == b.From && w.currentState().reason == "" {
 		w.recordProgress(b)
@@ -147,7 +148,9 @@ func (w *worker) applyBatch(ctx context.Context, b feed.Batch) error {
 	return nil
 }
 
-// writeTransaction writes one part of a batch: its checkpoint, the statuses of accounts, and the rows.
+// writeTransaction writes one part of a batch: its checkpoint, the statuses of accounts, and the rows. The checkpoint comes
+// first, so that a worker that has lost the lease fails before it reads or writes anything else. Logging and wake-ups wait
+// until the transaction is committed.
 func (w *worker) writeTransaction(ctx context.Context, p batchPart) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -201,7 +204,7 @@ func (w *worker) recordProgress(b feed.Batch) {
 // again after a while.
 func (w *worker) recordStop(err error) {
 	w.updateState(loseOwnership)
-	if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) { // the lease is another's, or this instance is stopping
 		return
 	}
 	reason := w.stopReason(err)
@@ -219,7 +222,8 @@ func (w *worker) releaseLease(reason string) {
 	w.lease.release(ctx, reason)
 }
 
-// keepLease renews the lease until ctx ends.
+// keepLease renews the lease until ctx ends. Each renewal is also another chance for a generation that waits to serve; if
+// that fails, the next renewal tries again.
 func (w *worker) keepLease(ctx context.Context) {
 	for {
 		select {
@@ -256,7 +260,8 @@ type lease struct {
 	isOnlyInstance bool // no other instance can be alive: a lease that is held is a dead one's
 }
 
-// claim tries to take the lease, and returns the checkpoint with its present holder.
+// claim tries to take the lease, and returns the checkpoint with its present holder. It takes a lease that is free, its own
+// or run out, and any lease if this is the only instance.
 func (l lease) claim(ctx context.Context) (table.Checkpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()

@@ -21,8 +21,8 @@ const (
 )
 
 // AwaitPosition returns once the index holds all that the locations read model held at a position, but for what the
-// index refused. Call AwaitPosition of the read model first. It fails with ErrDown at once while the index is not
-// written or is far behind, and with ctx's error when ctx ends first.
+// index refused: it waits until no outbox row up to the position is left. Call AwaitPosition of the read model first. It
+// fails with ErrDown at once while the index is not written or is far behind, and with ctx's error when ctx ends first.
 func (o *Indexer) AwaitPosition(ctx context.Context, position eventstore.Position) error {
 	oldest := int64(0)
 	for {
@@ -86,7 +86,7 @@ func (o *Indexer) signalProgress() {
 }
 
 // isStalled says whether the index is known to stand still: this instance cannot write it, or somebody has waited in
-// vain for the same oldest row.
+// vain for the same oldest row. One caller that waits until its context ends is enough; the others fail at once.
 func (o *Indexer) isStalled(oldest int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -43,7 +43,8 @@ type IndexState struct {
 	Sites      int // of that generation
 }
 
-// Index is a search engine outside. A change is durable and can be found when its method returns.
+// Index is a search engine outside. A change is durable and can be found when its method returns. The Indexer calls the
+// methods one after the other, never at once.
 type Index interface {
 	// Open makes the index ready, creates it if it is missing, and returns its state.
 	Open(ctx context.Context) (IndexState, error)
@@ -112,7 +113,8 @@ func (o *Indexer) setActive(isActive bool) {
 	o.isActive, o.reason = isActive, ""
 }
 
-// generationID names a generation in the index, as no other generation ever was.
+// generationID names a generation in the index. A generation's name may be used again after a database was made anew, so
+// the time of its creation is part of it.
 func generationID(g sqldb.Generation) string {
 	return g.Name + "@" + g.Created.Time().Format("20060102T150405.000000")
 }
@@ -151,7 +153,7 @@ type session struct {
 	*Indexer
 	owned      projector.OwnedGeneration
 	generation string
-	appliedTo  int64            // the highest position that the index holds
+	appliedTo  int64            // the index holds all changes up to this position, but for those still in the outbox
 	savedTo    int64            // the position that was saved last
 	savedAt    time.Time        // when that was
 	refused    map[string]retry // by key: rows that the index refused
@@ -163,7 +165,8 @@ const (
 	saveInterval     = 5 * time.Second
 )
 
-// run drains the outbox until ctx ends or something fails.
+// run drains the outbox until ctx ends or something fails. The channel of changes is taken before the outbox is read, so
+// that a change in between ends the wait.
 func (d *session) run(ctx context.Context) error {
 	if err := d.awaitCheckpoint(ctx); err != nil {
 		return err
@@ -189,7 +192,7 @@ func (d *session) run(ctx context.Context) error {
 	return err
 }
 
-// awaitCheckpoint returns once the generation holds something of a log.
+// awaitCheckpoint returns once the generation holds something of a log: the index is named after the log.
 func (d *session) awaitCheckpoint(ctx context.Context) error {
 	for {
 		changed, log := d.owned.Changed(), ""
@@ -343,7 +346,8 @@ func (d *session) buildBatch(ctx context.Context, rows []table.OutboxEntry) (Bat
 }
 
 // deleteApplied deletes rows that were indexed, unless their site changed since. A row that is gone already was indexed
-// by another instance too, perhaps first and in a later state: it is put back, to be indexed once more.
+// by another instance too, perhaps first and in a later state: it is put back, to be indexed once more. A row that was set
+// aside is put back with its position made positive again.
 func (d *session) deleteApplied(ctx context.Context, rows []table.OutboxEntry) error {
 	keys := make([]string, len(rows))
 	for i, r := range rows {
@@ -402,8 +406,8 @@ func deleteRows(ctx context.Context, tx *sqldb.Tx, rows []table.OutboxEntry) err
 
 // retry is how often the index refused a row, and when it is tried again.
 type retry struct {
-	attempts int
-	next     time.Time
+	attempts int       // in this session
+	next     time.Time // not before
 }
 
 const (
@@ -411,7 +415,8 @@ const (
 	maxRefusedBackoff = time.Hour
 )
 
-// setRowAside keeps a refused row out of the way of the others: its position is negative until the site changes.
+// setRowAside keeps a refused row out of the way of the others: its position is negative until the site changes. It is
+// tried again after minRefusedBackoff, and then after twice as long each time, up to maxRefusedBackoff.
 func (d *session) setRowAside(ctx context.Context, row table.OutboxEntry, cause error) error {
 	t := d.refused[row.ID]
 	if row.Position > 0 {

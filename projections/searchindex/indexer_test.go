@@ -38,7 +38,7 @@ func TestIndexGetsSitesAsTheyAreNow(t *testing.T) {
 		}
 		w.awaitIndexed("p/2", "q/2", "r/1")
 		if w.index.sites["a/shops/q"].Active {
-			t.Error("the index was not told that a site is not active any more")
+			t.Error("the index still shows as active a site that is not")
 		}
 		w.Append("account-a", event.AccountClosed{}, event.AccountErased{})
 		w.awaitIndexed()
@@ -49,23 +49,23 @@ func TestSiteChangedDuringABatchIsIndexedAgain(t *testing.T) {
 	t.Parallel()
 	w := startFixture(t, t.TempDir())
 	var once sync.Once
-	told := make(chan struct{})
+	changed := make(chan struct{})
 	w.index.modify(func() {
-		w.index.before = func(searchindex.Batch) { once.Do(func() { <-told }) }
+		w.index.before = func(searchindex.Batch) { once.Do(func() { <-changed }) }
 	})
 	w.openReferential()
 	w.appendSites(siteRow(event.SiteCreated, "p", 1), siteRow(event.SiteCreated, "q", 1))
 	w.await(func() (string, bool) {
 		w.index.mu.Lock()
 		defer w.index.mu.Unlock()
-		return "nothing is told", w.index.isBusy
+		return "no batch is being applied", w.index.isBusy
 	})
 	w.appendSites(siteRow(event.SiteUpdated, "p", 2))
 	w.await(func() (string, bool) {
 		rows := projectortest.Rows(w.Fixture, table.LocationsModel, table.Sites)
 		return fmt.Sprint(rows), rows[0].Version == 2
 	})
-	close(told)
+	close(changed)
 	w.awaitIndexed("p/2", "q/1")
 }
 
@@ -223,7 +223,7 @@ func TestOneInstanceUpdatesTheIndex(t *testing.T) {
 		w.appendSites(siteRow(event.SiteCreated, "later", 1))
 		w.await(func() (string, bool) { got := w.index.indexedIDs(); return fmt.Sprint(got), len(got) == 31 })
 		if w.index.hasOverlapped {
-			t.Error("two instances told the index at once")
+			t.Error("two instances wrote to the index at once")
 		}
 	})
 }
@@ -253,7 +253,7 @@ func TestAwaitPositionFailsAtOnceWhenTheIndexIsFarBehindOrStalled(t *testing.T) 
 		t.Errorf("the second who waits in vain: got %v, want %v", err, searchindex.ErrDown)
 	}
 	if err := w.indexer.AwaitPosition(t.Context(), at-1); err != nil {
-		t.Errorf("what was told is waited for: %v", err)
+		t.Errorf("AwaitPosition waits for what was indexed: %v", err)
 	}
 	rows := []event.SiteRow{}
 	for i := range 6000 {

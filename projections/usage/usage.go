@@ -43,7 +43,8 @@ var Model = projector.Model{
 
 const usageCategory = "usage"
 
-// dropRows deletes a contract's period. When its keys were last used stays, for that only ever rises.
+// dropRows deletes a contract's period. When its keys were last used stays, for that only ever rises. The owner is a slash
+// and the stream's name (table.StreamOwner): no account owns a usage stream.
 func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
 	stream := strings.TrimPrefix(owner, "/")
 	projector.DeleteRows(b, table.UsagePeriods, "stream", stream)
@@ -112,7 +113,8 @@ func (p *period) recordKeyUses(counts []event.UsageCount, at table.Instant) {
 	}
 }
 
-// savePeriod puts the rows of a period after a batch. A stream that was never opened gets none.
+// savePeriod puts the rows of a period after a batch. A stream that was never opened gets none. Lines and key uses are
+// merged into the rows that are there: requests are added, and the last use only rises.
 func savePeriod(b *projector.Changeset, _ string, p *period) error {
 	if p.row.Stream == "" {
 		return nil

@@ -222,7 +222,7 @@ func TestViewsShowUsageUnderPlainNames(t *testing.T) {
 			event.UsageClosed{Total: 7, LineCount: 1, Digest: []byte{0xab}},
 			event.UsageAdjusted{Day: first, Account: "mende", Key: "k1", Endpoint: "GET /me", Requests: -2})
 		projectortest.Rows(s, table.UsageModel, table.UsageLines) // all is there
-		for question, want := range map[string]string{
+		for query, want := range map[string]string{
 			"select compte, contrat, periode, jour, cle, endpoint, requetes from usage_par_jour":                   "mende mende 2025-11-21 2025-11-21 k1 GET /me 5",
 			"select compte, contrat, periode, requetes from usage_par_periode":                                     "mende mende 2025-11-21 5",
 			"select contrat, periode, fin, limite, utilise, restant, total, lignes, empreinte from usage_periodes": "mende 2025-11-21 2025-12-21 10 7 3 7 1 ab",
@@ -230,22 +230,22 @@ func TestViewsShowUsageUnderPlainNames(t *testing.T) {
 			"select count(*) from usage_periodes where ouverte_le is not null and close_le >= ouverte_le":          "1",
 			"select count(*) from usage_des_cles where cast(utilise_le as text) like '20%-%'":                      "1",
 		} {
-			if got := queryRow(t, s.Registry, address, question); got != want {
-				t.Errorf("%s: got %q, want %q", question, got, want)
+			if got := queryRow(t, s.Registry, address, query); got != want {
+				t.Errorf("%s: got %q, want %q", query, got, want)
 			}
 		}
 	})
 }
 
 // queryRow returns the one row of a query on the views.
-func queryRow(t *testing.T, registry *sqldb.Registry, address, question string) string {
+func queryRow(t *testing.T, registry *sqldb.Registry, address, query string) string {
 	t.Helper()
 	if strings.HasPrefix(address, "postgres") {
-		question = strings.Replace(question, " from ", " from lieudit.", 1)
+		query = strings.Replace(query, " from ", " from lieudit.", 1)
 	}
 	var text []string
 	err := registry.Read(t.Context(), table.UsageModel, func(db *sqldb.DB) error {
-		rows, err := db.Query(t.Context(), question)
+		rows, err := db.Query(t.Context(), query)
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,8 @@ type Reader struct {
 	now      func() time.Time
 }
 
-// New makes a Reader. What is scheduled, such as new terms, has begun when now says so.
+// New makes a Reader of a registry's read model. What is scheduled, such as new terms, has begun when now says so: rows
+// name the change and its instant, and no event marks the instant.
 func New(registry *sqldb.Registry, now func() time.Time) *Reader { return &Reader{registry, now} }
 
 var (
@@ -64,7 +65,7 @@ type Key struct {
 type Token struct {
 	ID          string
 	Role        access.Role
-	Account     string
+	Account     string // that it acts for; "" for none
 	Label, Hint string
 	Created     time.Time
 	CreatedBy   string
@@ -103,6 +104,7 @@ func (k *Reader) ListTokens(ctx context.Context, p Page) (found []Token, next st
 	return found, next, err
 }
 
+// keyFromRow fails where the row's origins are no JSON list.
 func keyFromRow(r table.Key) (Key, error) {
 	k := Key{r.ID, r.Account, token.Kind(r.Kind), r.Label, r.Hint, nil, r.Token,
 		r.Created.Time(), r.CreatedBy, r.Revoked.Time(), r.RevokedBy, r.Reason}
@@ -129,8 +131,11 @@ func readPage[R any](ctx context.Context, k *Reader, account string, t table.Tab
 func keyCursor(k table.Key) string     { return formatCursor(k.Created, k.ID) }
 func tokenCursor(t table.Token) string { return formatCursor(t.Created, t.ID) }
 
+// formatCursor makes a cursor of what lists are sorted by: the instant of creation in microseconds, then the id.
 func formatCursor(created table.Instant, id string) string { return fmt.Sprintf("%d.%s", created, id) }
 
+// parseCursor is the opposite of formatCursor. "" is before all rows. Any id is taken as it is: it only says where to go
+// on.
 func parseCursor(cursor string) (created int64, id string, err error) {
 	if cursor == "" {
 		return -1, "", nil
@@ -142,7 +147,8 @@ func parseCursor(cursor string) (created int64, id string, err error) {
 	return created, id, nil
 }
 
-// Account is an account as it is now. A sub-client has the plan and the anchor of its agency.
+// Account is an account as it is now. A sub-client is an account that belongs to an agency, which is an account too: it has
+// the plan and the anchor of its agency, and a quota of its own. The anchor is the day from which periods are counted.
 type Account struct {
 	ID           string
 	Name         string // personal; "" once it was erased
@@ -278,7 +284,7 @@ func (k *Reader) loadAgencies(ctx context.Context, agencies map[string]*Account,
 	return stopped, err
 }
 
-// accountFromRow applies what was scheduled and has begun.
+// accountFromRow applies what was scheduled and has begun. It fails where the anchor is no date.
 func accountFromRow(r table.Account, now table.Instant) (Account, error) {
 	anchor, err := plan.ParseDate(r.Anchor)
 	a := Account{

@@ -1,6 +1,7 @@
 // Package audit answers what happened in an account, from the read model that projections/audit fills
 // (table.AuditModel). Entries are in the order of the log, and a page begins after the EntryKey of the last entry:
-// pages neither repeat nor skip entries while events come in.
+// pages neither repeat nor skip entries while events come in. Part is 0 for the entry of an event, and numbers the entries
+// of the sites that an event changed.
 package audit
 
 import (
@@ -94,6 +95,7 @@ func (t *Reader) ListEntries(ctx context.Context, q Query) (found []Entry, more 
 	return found, more, nil
 }
 
+// whereClause is the SQL condition of the query, with its arguments.
 func (q Query) whereClause() (string, []any) {
 	where, args := "where account = ? and (position, part) > (?, ?)", []any{q.Account, int64(q.After.Position), int64(q.After.Part)}
 	for _, bound := range []struct {

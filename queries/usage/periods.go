@@ -12,14 +12,14 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Period is a contract's period.
+// Period is a contract's period. A contract is named after the account that pays: the account itself, or its agency.
 type Period struct {
 	Contract string
 	plan.Period
 }
 
-// UnclosedPeriods are up to limit periods that ended by a day and were not closed, the oldest first. Stopped ones are
-// left out.
+// UnclosedPeriods are up to limit periods that ended by a day (their Next is that day or earlier) and were not closed, the
+// oldest first. Stopped ones are left out.
 func (c *Reader) UnclosedPeriods(ctx context.Context, endedBy plan.Date, limit int) (periods []Period, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		rows, err := sqldb.Select(ctx, db, table.UsagePeriods, "where closed = 0 and next <= ? and "+sqldb.ExcludeStoppedAccounts("'/' || stream")+" order by next, stream limit ?", endedBy.String(), limit)
@@ -42,6 +42,7 @@ func (c *Reader) UnclosedPeriods(ctx context.Context, endedBy plan.Date, limit i
 	return periods, nil
 }
 
+// periodFromRow fails where a day of the row is no date.
 func periodFromRow(r table.UsagePeriod) (p Period, err error) {
 	p.Contract = r.Contract
 	if p.First, err = plan.ParseDate(r.First); err == nil {
@@ -164,7 +165,7 @@ func (c *Reader) ExportLines(ctx context.Context, period string) iter.Seq2[Invoi
 }
 
 // readPage reads the lines after one, in the order of their keys. "~" sorts after the digits of all periods that begin
-// with period.
+// with period. It fails with a *table.StoppedError if a stopped stream may hold lines of these periods.
 func (c *Reader) readPage(ctx context.Context, period string, after table.UsageLine) (rows []table.UsageLine, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		stopped, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> ''")

@@ -85,7 +85,9 @@ func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error)
 	return u, nil
 }
 
-// loadQuota reads how far the account is from its cap, by the state of the period that it was counted in.
+// loadQuota reads how far the account is from its cap, by the state of the period that it was counted in. The lines say
+// whose period that is: an account that has left its agency since was counted in the agency's period. Without lines, or
+// without the period, u stays as the query says.
 func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 	err := db.QueryRow(ctx, "select coalesce(max(contract), ?) from usage_line where first = ? and account = ?",
 		q.Contract, q.First.String(), q.Account).Scan(&u.Contract)
@@ -113,7 +115,8 @@ func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 	return nil
 }
 
-// sumLines sums the lines, grouped as asked.
+// sumLines sums the lines, grouped as asked, and adds up their total. Lines are sorted by the groups, in the order of
+// dimensionColumns.
 func (u *Summary) sumLines(ctx context.Context, db *sqldb.DB, q Query) error {
 	var groupColumns []string
 	for _, c := range dimensionColumns {
@@ -144,7 +147,8 @@ func (u *Summary) sumLines(ctx context.Context, db *sqldb.DB, q Query) error {
 	return rows.Err()
 }
 
-// scanLine reads a line whose columns are the groups and then the sum.
+// scanLine reads a line whose columns are the groups and then the sum. Without the day among the groups the line's Day is
+// zero.
 func scanLine(scanRow func(...any) error, groupColumns []string) (l Line, err error) {
 	var day string
 	fields := map[string]any{"day": &day, "api_key": &l.Key, "endpoint": &l.Endpoint}

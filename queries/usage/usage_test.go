@@ -142,21 +142,21 @@ func TestExportYieldsEveryLineOfThePeriodsOnce(t *testing.T) {
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
 		c := openReader(t, address, nil, lines)
 		for period, want := range map[string]int{"": 4, "2026-11": 2, "2026-11-30": 1, "2026": 4, "2027-01": 0} {
-			told := map[usage.InvoiceLine]bool{}
+			seen := map[usage.InvoiceLine]bool{}
 			last := ""
 			for b, err := range c.ExportLines(t.Context(), period) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if at := b.Period + b.Account; told[b] || at < last || b.Requests == 0 {
+				if at := b.Period + b.Account; seen[b] || at < last || b.Requests == 0 {
 					t.Fatalf("%q: %+v after %s", period, b, last)
 				} else {
 					last = at
 				}
-				told[b] = true
+				seen[b] = true
 			}
-			if want *= accounts - (accounts+2)/3; len(told) != want {
-				t.Errorf("%q: %d lines, want %d", period, len(told), want)
+			if want *= accounts - (accounts+2)/3; len(seen) != want {
+				t.Errorf("%q: %d lines, want %d", period, len(seen), want)
 			}
 		}
 	})
@@ -282,14 +282,14 @@ func TestUnclosedPeriodsAreTheEndedOnesOldestFirst(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := names(periods); got != want {
+			if got := periodNames(periods); got != want {
 				t.Errorf("at most %d: %q, want %q", limit, got, want)
 			}
 		}
 	})
 }
 
-func names(periods []usage.Period) (all string) {
+func periodNames(periods []usage.Period) (all string) {
 	for _, p := range periods {
 		all += p.Contract + p.Name() + " "
 	}

@@ -14,8 +14,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// RunOnDatabases runs a benchmark on each kind of database, under its name, and without log lines. newDatabase makes an
-// empty one.
+// RunOnDatabases runs a benchmark on each kind of database, under its name, and without log lines: it silences the default
+// logger for the rest of the process. newDatabase makes an empty database and returns its address for sqldb.OpenRegistry.
 func RunOnDatabases(b *testing.B, run func(b *testing.B, newDatabase func(*testing.B) string)) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	b.Run("sqlite", func(b *testing.B) { run(b, func(b *testing.B) string { return b.TempDir() }) })
@@ -23,7 +23,7 @@ func RunOnDatabases(b *testing.B, run func(b *testing.B, newDatabase func(*testi
 }
 
 // BenchmarkFill measures filling models of an empty database up to a position of a log. It reports n units a second,
-// where n is what the log holds of them.
+// where n is what the log holds of them. Each round fills a new database; making it and closing it are not measured.
 func BenchmarkFill(b *testing.B, newDatabase func(*testing.B) string, log eventstore.Store, end eventstore.Position, n int, unit string, models ...projector.Model) {
 	for b.Loop() {
 		b.StopTimer()
@@ -48,7 +48,8 @@ func BenchmarkFill(b *testing.B, newDatabase func(*testing.B) string, log events
 	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), unit+"/s")
 }
 
-// AwaitFilled returns once a projector's models hold a position.
+// AwaitFilled returns once a projector's models hold a position. It asks again after every error: AwaitPosition fails while
+// no instance fills a generation, and so perhaps at the start.
 func AwaitFilled(b *testing.B, p *projector.Projector, end eventstore.Position) {
 	for p.AwaitPosition(b.Context(), end) != nil {
 		time.Sleep(time.Millisecond)
@@ -56,7 +57,7 @@ func AwaitFilled(b *testing.B, p *projector.Projector, end eventstore.Position) 
 }
 
 // BenchmarkInserts measures the raw limit of filling: rows as wide as those of a model, by inserts of many rows and
-// nothing else. Batches is called before the time runs; each batch is one transaction.
+// nothing else. Each of batches is one transaction. InsertBatches makes them, before the time runs.
 func BenchmarkInserts[R any](b *testing.B, newDatabase func(*testing.B) string, t table.Table[R], batches [][]R) {
 	n := 0
 	for b.Loop() {

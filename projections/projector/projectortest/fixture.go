@@ -16,7 +16,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Fixture is read models that are filled from a log of their own.
+// Fixture is read models that are filled from a log of their own. Its methods fail the test instead of returning an error.
+// One goroutine uses it.
 type Fixture struct {
 	Log      eventstore.Store
 	Vault    *Vault
@@ -26,10 +27,11 @@ type Fixture struct {
 	t            testing.TB
 	projector    *projector.Projector
 	lastPosition eventstore.Position // of what was appended last
-	stop         func()
+	stop         func()              // stops the projector and waits for its end
 }
 
-// Start fills models in a database until the test ends. address is one of sqldb.OpenRegistry.
+// Start fills models in a database until the test ends. address is one of sqldb.OpenRegistry. The models' tables are
+// created as the program does it, in the background: Rows waits for them.
 func Start(t testing.TB, address string, models ...projector.Model) *Fixture {
 	t.Helper()
 	registry, err := sqldb.OpenRegistry(address)
@@ -48,7 +50,8 @@ func Start(t testing.TB, address string, models ...projector.Model) *Fixture {
 	return s
 }
 
-// Restart stops the projector, wherever it is, and starts a new one.
+// Restart stops the projector, wherever it is, and starts a new one, of the same log and database. models may be others
+// than before.
 func (s *Fixture) Restart(models ...projector.Model) {
 	s.stop()
 	s.projector = projector.New(s.Log, s.Codec, s.Registry, models...)
@@ -63,13 +66,14 @@ func (s *Fixture) Restart(models ...projector.Model) {
 	}
 }
 
-// Append appends events to a stream in one append.
+// Append appends events to a stream in one append. The next call of Rows waits for them.
 func (s *Fixture) Append(stream string, events ...event.Event) {
 	s.t.Helper()
 	s.lastPosition = Append(s.t, s.Log, s.Codec, stream, events...)
 }
 
-// Rebuild makes a fresh generation of a model, and waits until it serves.
+// Rebuild makes a fresh generation of a model, and waits until it serves. The new generation is filled from the first
+// event on.
 func (s *Fixture) Rebuild(m table.ReadModel) {
 	s.t.Helper()
 	name, err := s.projector.Rebuild(s.t.Context(), m.Name)
@@ -82,7 +86,8 @@ func (s *Fixture) Rebuild(m table.ReadModel) {
 	})
 }
 
-// Rows returns all rows of a table in the order of their key, once they hold everything that was appended.
+// Rows returns all rows of a table in the order of their key, once they hold everything that was appended by Append and
+// Sync. t must be one of m's tables.
 func Rows[R any](s *Fixture, m table.ReadModel, t table.Table[R]) (rows []R) {
 	s.t.Helper()
 	s.await(func() bool { return s.projector.AwaitPosition(s.t.Context(), s.lastPosition, m.Name) == nil })
@@ -100,13 +105,15 @@ func Rows[R any](s *Fixture, m table.ReadModel, t table.Table[R]) (rows []R) {
 	return rows
 }
 
-// await waits for a condition as long as a test may.
+// await waits for a condition, and fails the test when it takes longer than anything in a test may
+// (deadlinetest.DefaultLimit).
 func (s *Fixture) await(reached func() bool) {
 	s.t.Helper()
 	deadlinetest.WaitUntil(s.t, deadlinetest.DefaultLimit, "the read models hold what was appended", reached)
 }
 
-// FolderContains says whether a file of a folder contains a text.
+// FolderContains says whether a file of a folder contains a text. It does not look into subfolders. Tests of erasures look
+// for a personal text in the files of a SQLite database with it.
 func FolderContains(t testing.TB, folder, text string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*"))

@@ -27,7 +27,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// OpenJournal opens a new journal, which is closed after the test.
+// OpenJournal opens a new journal in a folder of its own. It is closed and deleted after the test.
 func OpenJournal(t testing.TB) *journal.Journal {
 	t.Helper()
 	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: 4 << 20})
@@ -38,8 +38,8 @@ func OpenJournal(t testing.TB) *journal.Journal {
 	return j
 }
 
-// Vault gives every subject a key that follows from its name, so that all processes share the keys. The zero Vault is
-// ready.
+// Vault gives every subject a key that follows from its name, so that all processes share the keys. A destroyed key is
+// destroyed in this process alone. The zero Vault is ready, and safe for concurrent use.
 type Vault struct{ destroyed sync.Map }
 
 // Key implements eventstore.Vault.
@@ -51,7 +51,7 @@ func (v *Vault) Key(_ context.Context, subject string, _ bool) ([]byte, error) {
 	return key[:], nil
 }
 
-// DestroyKey implements eventstore.Vault.
+// DestroyKey implements eventstore.Vault. From then on Key fails with eventstore.ErrDestroyed.
 func (v *Vault) DestroyKey(_ context.Context, subject string) error {
 	v.destroyed.Store(subject, true)
 	return nil
@@ -63,7 +63,8 @@ const (
 	Reason = "because"
 )
 
-// Append appends events to a stream in one append, and returns its position.
+// Append appends events to a stream in one append, and returns its position. It expects nothing of the stream's revision,
+// and encrypts personal fields by the codec.
 func Append(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, events ...event.Event) eventstore.Position {
 	t.Helper()
 	meta := eventstore.Metadata{Actor: Actor, Reason: Reason, CorrelationID: uuid.NewString()}
@@ -78,7 +79,8 @@ func Append(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream 
 	return done.Position
 }
 
-// AccountEvents returns the events of one account: ten events in four appends. The seed tells accounts apart.
+// AccountEvents returns the events of one account: ten events in four appends, of most of the types that accounts have. The
+// seed tells accounts apart; the same seed gives the same account, but for the random token of its publishable key.
 func AccountEvents(seed int) (stream string, appends [][]event.Event) {
 	id := fmt.Sprintf("a%06d", seed)
 	key := func(n int) string { return fmt.Sprintf("%s-k%d", id, n) }
@@ -144,15 +146,17 @@ func AppendAccountRange(t testing.TB, log eventstore.Store, codec *eventstore.Co
 const concurrentWriters = 64
 
 // RestorableLog is a log that can be replaced by an older copy of it while it is in use: a subscription goes on, on the
-// log that is there then, as over a server that was restarted with a backup.
+// log that is there then, as over a server that was restarted with a backup. It is safe for concurrent use, but for Backup
+// and Restore.
 type RestorableLog struct {
-	dir string
+	dir string // of the log that is in use
 
 	mu  sync.Mutex
 	log *journal.Journal
 }
 
-// NewRestorableLog opens a new log, which is closed after the test.
+// NewRestorableLog opens a new log, which is closed after the test. Several projectors may use it at once, as several
+// instances use one server.
 func NewRestorableLog(t testing.TB) *RestorableLog {
 	t.Helper()
 	r := &RestorableLog{dir: t.TempDir()}
@@ -161,6 +165,7 @@ func NewRestorableLog(t testing.TB) *RestorableLog {
 	return r
 }
 
+// open opens the log in dir.
 func (r *RestorableLog) open(t testing.TB) {
 	t.Helper()
 	j, err := journal.Open(r.dir, journal.Options{SegmentSize: 4 << 20})
@@ -172,13 +177,15 @@ func (r *RestorableLog) open(t testing.TB) {
 	r.log = j
 }
 
+// current is the log that is in use.
 func (r *RestorableLog) current() *journal.Journal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.log
 }
 
-// Backup copies the log as it is now into a folder.
+// Backup copies the log as it is now into a folder that Restore takes. Nothing may be appended meanwhile. The folder is
+// deleted after the test.
 func (r *RestorableLog) Backup(t testing.TB) string {
 	t.Helper()
 	to := t.TempDir()
@@ -188,7 +195,8 @@ func (r *RestorableLog) Backup(t testing.TB) string {
 	return to
 }
 
-// Restore replaces the log by a backup, to which appendMore then appends.
+// Restore replaces the log by a backup, to which appendMore then appends. Subscriptions go on with the backup only after
+// appendMore has returned, so that they find on it what was appended.
 func (r *RestorableLog) Restore(t testing.TB, backup string, appendMore func()) {
 	t.Helper()
 	old := r.current()

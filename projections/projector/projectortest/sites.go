@@ -23,7 +23,8 @@ func AppendSync(t testing.TB, log eventstore.Store, codec *eventstore.Codec, str
 	return Append(t, log, codec, stream, AppendStagedRows(t, log, codec, stream, written, rows))
 }
 
-// AppendStagedRows stages rows, and returns the commit that makes them real.
+// AppendStagedRows stages rows, and returns the commit that makes them real. The caller appends the commit, or leaves the
+// rows staged for good. The commit's Digest is the SHA-256 of the staged events' data, one after the other.
 func AppendStagedRows(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, written event.SiteWriteSummary, rows []event.SiteRow) event.SyncCommitted {
 	t.Helper()
 	e := event.SyncCommitted{SiteWriteSummary: written, SyncID: uuid.NewString(), RowCount: len(rows)}
@@ -51,14 +52,15 @@ func AppendStagedRows(t testing.TB, log eventstore.Store, codec *eventstore.Code
 	return e
 }
 
-// Sync is AppendSync on the fixture's log.
+// Sync is AppendSync on the fixture's log. The next call of Rows waits for the rows. written is what the commit says of
+// the request that wrote them.
 func (s *Fixture) Sync(stream string, written event.SiteWriteSummary, rows []event.SiteRow) {
 	s.t.Helper()
 	s.lastPosition = AppendSync(s.t, s.Log, s.Codec, stream, written, rows)
 }
 
-// SiteRows returns n rows of one operation and version, each with the content of SiteContent unless sites are
-// deactivated.
+// SiteRows returns n rows of one operation (event.SiteCreated and its like) and version, each with the content of
+// SiteContent unless sites are deactivated. The i-th row is of the same site in every call.
 func SiteRows(op string, version int64, n int) []event.SiteRow {
 	rows := make([]event.SiteRow, n)
 	for i := range rows {
@@ -71,7 +73,8 @@ func SiteRows(op string, version int64, n int) []event.SiteRow {
 	return rows
 }
 
-// SiteContent is the content of a site of the usual size, as the log keeps it.
+// SiteContent is the content of a site of the usual size, as the log keeps it: the JSON of a locations.StoredSite, before
+// it is encrypted. n makes sites different.
 func SiteContent(n int) event.Personal {
 	return event.Personal(fmt.Sprintf(`{"content":{"nom":"Boutique %d","adresse":{"ligne_1":"%d rue de la République","code_postal":"48000","commune":"Mende","pays":"FR"},`+
 		`"horaires":{"lu":["09:00-12:00","14:00-18:30"],"ma":["09:00-12:00","14:00-18:30"],"sa":["09:00-18:30"]},"telephone":"+33 4 66 00 %02d %02d","site_web":"https://www.example.fr/boutiques/%d",`+

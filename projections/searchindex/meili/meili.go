@@ -42,7 +42,7 @@ func New(s meiliclient.Server, registry *sqldb.Registry, newDocument NewDocument
 	return &Index{server: s.Client(), registry: registry, newDocument: newDocument, identity: identity{name: s.Index}}
 }
 
-// identity is the index as Open found it.
+// identity is the index as Open found it. Open writes it and the other methods read it.
 type identity struct {
 	mu         sync.Mutex
 	name       string    // "" until the log is known
@@ -62,7 +62,7 @@ func (i *identity) setState(createdAt time.Time, generation string) {
 	i.createdAt, i.generation = createdAt, generation
 }
 
-// resolveName is the name that is known. Where none is, it is name from now on.
+// resolveName is the name that is known. Where none is, it is name from now on. With "" it only reads.
 func (i *identity) resolveName(name string) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -71,7 +71,8 @@ func (i *identity) resolveName(name string) string {
 }
 
 // Open makes sure that the index is there with its settings, and says how far it was filled. An index without a
-// checkpoint, such as a new one, was filled by no generation.
+// checkpoint, such as a new one, was filled by no generation. It fails while the log is empty, since the index is named
+// after the log.
 func (x *Index) Open(ctx context.Context) (searchindex.IndexState, error) {
 	if err := x.loadName(ctx); err != nil {
 		return searchindex.IndexState{}, err
@@ -96,7 +97,8 @@ func (x *Index) Open(ctx context.Context) (searchindex.IndexState, error) {
 	return state, err
 }
 
-// loadName finds the index's name out: that of the log which the serving generation is of.
+// loadName finds the index's name out: that of the log which the serving generation is of. A name that is known, or that
+// the configuration gives, stays.
 func (x *Index) loadName(ctx context.Context) error {
 	if x.identity.resolveName("") != "" {
 		return nil
@@ -124,7 +126,8 @@ func (x *Index) creationTime(ctx context.Context) (time.Time, error) {
 	return info.CreatedAt, nil
 }
 
-// readState reads the checkpoint, and counts the sites of its generation.
+// readState reads the checkpoint, and counts the sites of its generation. Without a checkpoint it is the zero state: the
+// sites that the index holds do not matter then.
 func (x *Index) readState(ctx context.Context) (searchindex.IndexState, error) {
 	var documents meilisearch.DocumentsResult
 	err := x.handle().GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{Filter: siteindex.CheckpointFilter, Limit: 1}, &documents)
@@ -142,7 +145,8 @@ func (x *Index) readState(ctx context.Context) (searchindex.IndexState, error) {
 }
 
 // ApplyBatch makes the sites of a batch searchable as they are now, and those that were deleted not. It fails with
-// searchindex.ErrRefused and searchindex.ErrLost; a batch that failed may have been applied all the same.
+// searchindex.ErrRefused and searchindex.ErrLost; a batch that failed may have been applied all the same. It checks at the
+// end, for an empty batch too, that the index is the one that was opened.
 func (x *Index) ApplyBatch(ctx context.Context, b searchindex.Batch) error {
 	createdAt, _ := x.identity.state()
 	documents, err := x.newDocuments(b)
@@ -199,7 +203,7 @@ func (x *Index) deleteSites(ctx context.Context, deleted []string) error {
 	})
 }
 
-// deleteByFilter deletes the documents that a filter holds for.
+// deleteByFilter deletes the documents that a filter holds for. None is no error.
 func (x *Index) deleteByFilter(ctx context.Context, filter string) error {
 	return x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
 		return index.DeleteDocumentsByFilterWithContext(ctx, filter, nil)

@@ -17,7 +17,7 @@ import (
 const maxTaskPoll = 50 * time.Millisecond
 
 // runTask gives the server a task and waits until it has ended. The pause between two questions doubles from 1 ms up to
-// maxTaskPoll.
+// maxTaskPoll. When ctx ends, the task may still be done. Errors are as classifyError makes them.
 func (x *Index) runTask(ctx context.Context, enqueue func(meilisearch.IndexManager) (*meilisearch.TaskInfo, error)) error {
 	queued, err := enqueue(x.handle())
 	if err != nil {
@@ -56,7 +56,8 @@ func classifyError(err error) error {
 	return err
 }
 
-// applySettings gives the index its settings. An index that has them is left as it is.
+// applySettings gives the index its settings. An index that has them is left as it is. The client's Settings cannot hold
+// filters of this form, and leave out a facet search that is false, so those two are tasks of their own.
 func (x *Index) applySettings(ctx context.Context) error {
 	rules := filterableAttributes()
 	err := x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
@@ -76,7 +77,8 @@ func (x *Index) applySettings(ctx context.Context) error {
 	})
 }
 
-// settings are the settings of the index. The order of the ranking rules is that of search.ByRelevance.
+// settings are the settings of the index. The order of the ranking rules is that of search.ByRelevance. The
+// lengths from which typos are allowed are those of search.AllowedTypos.
 func settings() *meilisearch.Settings {
 	prefix := "indexingTime"
 	return &meilisearch.Settings{
@@ -98,7 +100,8 @@ func settings() *meilisearch.Settings {
 	}
 }
 
-// filterableAttributes are the attributes that filters may name, and with which operators. None of them is searched in.
+// filterableAttributes are the attributes that filters may name, and with which operators: the first group by equality
+// alone, the second in ranges too. None of them is searched in.
 func filterableAttributes() []any {
 	return []any{
 		filterRule(true, false, "copie", "compte", "referentiel", "actif", "tags", "marque"),

@@ -13,7 +13,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// NewDocument makes the document of a row that is from a generation. It fails where the row's content cannot be read.
+// NewDocument makes the document of a row that is from a generation. It fails where the row's content cannot be read. It is
+// here and not with the code that fills the index, since documents and queries must encode words alike.
 func NewDocument(generation string, r table.Site) (siteindex.Document, error) {
 	c, err := locations.SiteFromRow(r)
 	if err != nil {
@@ -48,10 +49,12 @@ func newWordEncoder(account string) wordEncoder {
 	return wordEncoder{siteindex.HashText(account)[:siteindex.AccountMarkLetters]}
 }
 
-// maxWordBytes is a little less than the longest word that the server keeps.
+// maxWordBytes is a little less than the longest word that the server keeps. Longer words are alike for the server from
+// there on; verifyRow tells them apart.
 const maxWordBytes = 240
 
-// encodeWord is a word as the index has it: letters from a to z and digits.
+// encodeWord is a word as the index has it: letters from a to z and digits. With the mark qrstuvwx, mende is mqrstuvwxende.
+// A word is cut soon after maxWordBytes.
 func (v wordEncoder) encodeWord(w string) string {
 	var b strings.Builder
 	for i, r := range w {
@@ -95,7 +98,7 @@ func maxPrefixLetters(w string) int {
 	return 3
 }
 
-// isLatin says whether a word is in Latin letters.
+// isLatin says whether a word is in Latin letters. Words are folded, so they have no accents and no capitals.
 func isLatin(w string) bool { return strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") == "" }
 
 // encodeTexts are the words of texts as the index has them. The first is none of theirs, so that none scores higher for
@@ -162,7 +165,8 @@ const (
 // sortableEncoding keeps the order of bytes: its letters are in the order of ASCII.
 var sortableEncoding = base32.HexEncoding.WithPadding(base32.NoPadding)
 
-// encodeSortKey is a sort key of search.ByName, in parts that are compared one after the other as texts.
+// encodeSortKey is a sort key of search.ByName, in parts that are compared one after the other as texts. A part that
+// nothing is left for is the mark alone. The flag in front sorts sites without a name last.
 func (v wordEncoder) encodeSortKey(p search.SortKey) [sortKeyParts]string {
 	nameFlag := "0"
 	if p.Name == "" {

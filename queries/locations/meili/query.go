@@ -19,9 +19,9 @@ import (
 
 // subquery is one of the ways in which a site can answer a text: the server has no "or" in its texts.
 type subquery struct {
-	text   string
-	filter string
-	rank   func(serverHit) uint64
+	text   string                 // encoded; "" for every site that the filters hold for
+	filter string                 // besides that of the whole query; "" for none
+	rank   func(serverHit) uint64 // search.SortKey.Rank of a hit of this subquery
 }
 
 // maxExpandedWords is how many abbreviations of a text are looked for both as they are and as what they stand for. The
@@ -34,7 +34,7 @@ type serverHit struct {
 	FoldedName string          `json:"tri"`
 	Lat        *float64        `json:"lat"`
 	Lon        *float64        `json:"lon"`
-	Details    json.RawMessage `json:"_rankingScoreDetails"`
+	Details    json.RawMessage `json:"_rankingScoreDetails"` // asked for only where ranks are needed
 }
 
 // buildSubqueries are the ways to answer the query, none where nothing can: the words of the text, with abbreviations
@@ -55,10 +55,11 @@ func (s *indexSearch) buildSubqueries() []subquery {
 		subquery{filter: fmt.Sprintf(`externe "%s" TO "%s"`, external, external+rangeEnd), rank: func(serverHit) uint64 { return search.RankWords + search.RankPrefix + uint64(search.InAddress) }})
 }
 
-const maxExternalIDLength = 128 // characters of an external id
+// maxExternalIDLength is how many characters an external id may have. A longer text cannot be one.
+const maxExternalIDLength = 128
 
 // expandAbbreviations makes a subquery for each combination of abbreviations and of what they stand for: four for "bd
-// st michel".
+// st michel". A text without words has none.
 func (s *indexSearch) expandAbbreviations(words []search.Word) []subquery {
 	if len(words) == 0 {
 		return nil
@@ -113,7 +114,7 @@ func (f serverHit) rank(expandedCount int) uint64 {
 // orderByName is the server's form of search.ByName.
 var orderByName = []string{"ordre0:asc", "ordre1:asc", "ordre2:asc", "ordre3:asc"}
 
-// errIncomplete: the index has no checkpoint.
+// errIncomplete: the index has no checkpoint, and so may lack any site.
 var errIncomplete = fmt.Errorf("%w: the index is being filled", search.ErrStaleIndex)
 
 // fetchHits sends all subqueries to the server in one request. The first query of the request is for the checkpoint:
@@ -143,7 +144,8 @@ func (s *indexSearch) fetchHits(ctx context.Context, scope searchScope) ([][]ser
 	return hits, nil
 }
 
-// buildRequest asks for the checkpoint and then for what each subquery finds.
+// buildRequest asks for the checkpoint and then for what each subquery finds. All words of a text must match (the strategy
+// "all"): by default the server leaves out words until enough is found.
 func (s *indexSearch) buildRequest(filter string, scope searchScope) *meilisearch.MultiSearchRequest {
 	request := &meilisearch.MultiSearchRequest{Queries: []*meilisearch.SearchRequest{{IndexUID: s.indexName, Filter: siteindex.CheckpointFilter, Limit: 1, AttributesToRetrieve: siteindex.DisplayedAttributes[:1]}}}
 	for _, sub := range s.subqueries {
@@ -162,7 +164,8 @@ func (s *indexSearch) buildRequest(filter string, scope searchScope) *meilisearc
 	return request
 }
 
-// decodeHits reads the documents of an answer, the checkpoint among them where the filter allows it.
+// decodeHits reads the documents of an answer, the checkpoint among them where the filter allows it. They stay in the
+// server's order.
 func decodeHits(raw meilisearch.Hits) ([]serverHit, error) {
 	hits := make([]serverHit, len(raw))
 	for i, h := range raw {
@@ -191,7 +194,9 @@ func (s *indexSearch) fetchUnranked(ctx context.Context, filter string) ([][]ser
 	return [][]serverHit{sites}, nil
 }
 
-// buildFilter holds for what can be in the answer. Nothing that anybody wrote is part of it.
+// buildFilter holds for what can be in the answer. Nothing that anybody wrote is part of it: account, referential and tags
+// are hashes, the cursor's sort key is encoded, and the rest is numbers. Only the first part of the sort key is compared,
+// so candidates may still be before the cursor; readPage leaves these out.
 func (s *indexSearch) buildFilter(scope searchScope) string {
 	parts := []string{fmt.Sprintf(`compte = "%s"`, siteindex.HashText(s.Account))}
 	if s.Referential != "" {

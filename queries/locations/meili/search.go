@@ -47,7 +47,9 @@ func New(s meiliclient.Server, registry *sqldb.Registry) *Engine {
 	return x
 }
 
-// Search answers a query as search.Engine says.
+// Search answers a query as search.Engine says. It fails with search.ErrStaleIndex while the index is being filled. All
+// attempts together take at most the engine's timeout. Each looks farther than the one before, until the page is full or
+// all that the server has was looked at.
 func (x *Engine) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	if err := q.Validate(); err != nil {
 		return search.Result{}, err
@@ -106,7 +108,7 @@ func (x *Engine) indexName(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// indexSearch is one query.
+// indexSearch is one query. Search sets its fields; they do not change while it runs.
 type indexSearch struct {
 	search.Query
 	engine     *Engine
@@ -182,7 +184,8 @@ func (s *indexSearch) usesServerOrder() bool {
 }
 
 // collectCandidates asks the server for candidates and sorts them. It leaves out those that may not be the first of
-// all: beyond the last candidate of a subquery that has more, and beyond the radius.
+// all: beyond the last candidate of a subquery that has more (the horizon), and beyond the radius. A site may be among
+// the candidates more than once, by several subqueries; readPage takes the first.
 func (s *indexSearch) collectCandidates(ctx context.Context, scope searchScope) (candidateSet, error) {
 	hitsBySubquery, err := s.fetchHits(ctx, scope)
 	if err != nil {
@@ -219,7 +222,8 @@ func (s *indexSearch) collectCandidates(ctx context.Context, scope searchScope) 
 	return f, nil
 }
 
-// candidateOf is the candidate of a hit, or false where the document's id is no site's.
+// candidateOf is the candidate of a hit, or false where the document's id is no site's. The parts of its sort key that the
+// order does not look at stay zero.
 func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool) {
 	row, referential, externalID, ok := siteindex.ParseDocumentID(hit.ID)
 	c := candidate{row, search.SortKey{Name: hit.FoldedName, ExternalID: externalID, Referential: referential}}
@@ -236,7 +240,8 @@ func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool)
 }
 
 // readPage is the page after the cursor. It reads candidates from the read model a page at a time, until the page has
-// room for no more. isFull says that the page is full and that a site is known to follow.
+// room for no more. isFull says that the page is full and that a site is known to follow. The cursor is made of the sort
+// key that the server gave, not of the row's: it must compare with those of the next page's candidates.
 func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Result, isFull bool, err error) {
 	var last search.SortKey
 	seen := map[string]bool{}
@@ -275,7 +280,7 @@ func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Re
 	return r, isFull, flushPending()
 }
 
-// loadRows are the candidates' rows by id.
+// loadRows are the candidates' rows by id. Those of sites that are gone are missing.
 func (s *indexSearch) loadRows(ctx context.Context, candidates []candidate) (map[string]table.Site, error) {
 	if len(candidates) == 0 {
 		return nil, nil

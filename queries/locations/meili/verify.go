@@ -9,7 +9,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// verifyRow says whether a row is part of the answer as it is now, whatever the index said, and what is shown of it.
+// verifyRow says whether a row is part of the answer as it is now, whatever the index said, and what is shown of it. It
+// checks every part of the query anew, but not the order.
 func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
 	if r.Account != s.Account || s.Referential != "" && r.Referential != s.Referential || !s.Status.Includes(r.Active) {
 		return search.Hit{}, false, nil
@@ -43,7 +44,8 @@ func (s *indexSearch) hasAllTags(shown locations.Site) bool {
 	return true
 }
 
-// matchesText says whether a site answers the text. The server counts typos in encoded words, so it may be wrong.
+// matchesText says whether a site answers the text. The server counts typos in encoded words, so it may be wrong. A
+// beginning of the external id is enough where the query looks at external ids.
 func (s *indexSearch) matchesText(shown locations.Site) bool {
 	text := s.TrimmedText()
 	if text == "" || s.MatchExternalIDs && len(text) <= len(shown.ExternalID) && strings.EqualFold(shown.ExternalID[:len(text)], text) {
@@ -61,7 +63,8 @@ func (s *indexSearch) matchesText(shown locations.Site) bool {
 	return true
 }
 
-// matchesWord says whether a word of the query is among the terms of a site.
+// matchesWord says whether a word of the query is among the terms of a site: as it is, as all of what it stands for, as a
+// beginning, or with typos.
 func matchesWord(terms map[string]bool, w search.Word) bool {
 	if terms[w.Text] || len(w.Expansions) > 0 && !slices.ContainsFunc(w.Expansions, func(m string) bool { return !terms[m] }) {
 		return true

@@ -25,39 +25,39 @@ func BenchmarkSearch(b *testing.B) {
 		part = 1
 	}
 	for _, crowd := range []struct{ accounts, sites int }{{100 / part, 10_000}, {10_000 / part, 100}} {
-		b.Run(fmt.Sprintf("%dx%d", crowd.accounts, crowd.sites), func(b *testing.B) { benchmark(b, crowd.accounts, crowd.sites) })
+		b.Run(fmt.Sprintf("%dx%d", crowd.accounts, crowd.sites), func(b *testing.B) { benchmarkAccounts(b, crowd.accounts, crowd.sites) })
 	}
 }
 
-func benchmark(b *testing.B, accounts, sites int) {
-	s := open(b, b.TempDir(), memory.DefaultMaxSites*2)
+func benchmarkAccounts(b *testing.B, accounts, sites int) {
+	s := openFixture(b, b.TempDir(), memory.DefaultMaxSites*2)
 	rows := chainOfShops(b, "big", 11_000)
 	s.writeRows(b, rows...)
 	for i := range accounts {
-		s.writeRows(b, chainOfShops(b, account(i), sites)...)
+		s.writeRows(b, chainOfShops(b, accountID(i), sites)...)
 	}
-	before := heap()
+	before := heapBytes()
 	began := time.Now()
 	s.searchPage(b, search.Query{Account: "big"})
 	b.Logf("cold load of 11,000 sites: %v", time.Since(began))
 	began = time.Now()
 	for i := range accounts {
-		s.searchPage(b, search.Query{Account: account(i)})
+		s.searchPage(b, search.Query{Account: accountID(i)})
 	}
 	all := accounts*sites + len(rows)
-	b.Logf("%d sites loaded in %v, %d bytes a site", all, time.Since(began), (heap()-before)/uint64(all))
-	for _, way := range asking {
-		b.Run(way.name, func(b *testing.B) { s.measure(b, way, rows, accounts) })
+	b.Logf("%d sites loaded in %v, %d bytes a site", all, time.Since(began), (heapBytes()-before)/uint64(all))
+	for _, kind := range queryKinds {
+		b.Run(kind.name, func(b *testing.B) { s.measureSearch(b, kind, rows, accounts) })
 	}
 	for _, n := range []int{1, 100} {
-		b.Run(fmt.Sprintf("refresh after %d", n), func(b *testing.B) { s.rewrite(b, rows, n) })
+		b.Run(fmt.Sprintf("refresh after %d", n), func(b *testing.B) { s.measureRefresh(b, rows, n) })
 	}
 	runtime.KeepAlive(s)
 }
 
-func account(i int) string { return fmt.Sprintf("account-%d", i) }
+func accountID(i int) string { return fmt.Sprintf("account-%d", i) }
 
-func heap() uint64 {
+func heapBytes() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -74,15 +74,17 @@ func (s *fixture) searchPage(t testing.TB, q search.Query) search.Result {
 	return r
 }
 
-// way is a kind of query, made of a site.
-type way struct {
+// queryKind is a kind of query, made of a site.
+type queryKind struct {
 	name  string
 	query func(*rand.Rand, table.Site) search.Query
 }
 
-var asking = []way{
+var queryKinds = []queryKind{
 	{"words", func(_ *rand.Rand, r table.Site) search.Query { return search.Query{Text: nameOf(r)} }},
-	{"typos", func(rng *rand.Rand, r table.Site) search.Query { return search.Query{Text: slip(rng, nameOf(r))} }},
+	{"typos", func(rng *rand.Rand, r table.Site) search.Query {
+		return search.Query{Text: swapLetters(rng, nameOf(r))}
+	}},
 	{"beginning", func(rng *rand.Rand, r table.Site) search.Query {
 		name := []rune(nameOf(r))
 		return search.Query{Text: string(name[:1+rng.IntN(len(name))])}
@@ -90,12 +92,14 @@ var asking = []way{
 	{"one letter", func(rng *rand.Rand, r table.Site) search.Query { return search.Query{Text: nameOf(r)[:1]} }},
 	{"everywhere", func(*rand.Rand, table.Site) search.Query { return search.Query{Text: "r"} }},
 	{"text and radius", func(_ *rand.Rand, r table.Site) search.Query {
-		return search.Query{Text: firstWord(r), Center: where(r), Radius: 20_000}
+		return search.Query{Text: firstWord(r), Center: positionOf(r), Radius: 20_000}
 	}},
-	{"radius", func(_ *rand.Rand, r table.Site) search.Query { return search.Query{Center: where(r), Radius: 20_000} }},
-	{"by distance", func(_ *rand.Rand, r table.Site) search.Query { return search.Query{Center: where(r)} }},
+	{"radius", func(_ *rand.Rand, r table.Site) search.Query {
+		return search.Query{Center: positionOf(r), Radius: 20_000}
+	}},
+	{"by distance", func(_ *rand.Rand, r table.Site) search.Query { return search.Query{Center: positionOf(r)} }},
 	{"box", func(_ *rand.Rand, r table.Site) search.Query {
-		p := where(r)
+		p := positionOf(r)
 		return search.Query{Box: &search.Box{West: p.Lon - .5, South: p.Lat - .5, East: p.Lon + .5, North: p.Lat + .5}}
 	}},
 	{"tags", func(*rand.Rand, table.Site) search.Query { return search.Query{Tags: []string{"Drive", "acces pmr"}} }},
@@ -121,52 +125,52 @@ func nameOf(r table.Site) string {
 
 func firstWord(r table.Site) string { return strings.Fields(nameOf(r))[0] }
 
-func where(r table.Site) *search.Point {
+func positionOf(r table.Site) *search.Point {
 	var p search.Point
 	_, at, _ := strings.Cut(r.Content, `"position":{`)
 	fmt.Sscanf(at, `"lat":%g,"lon":%g`, &p.Lat, &p.Lon)
 	return &p
 }
 
-// slip swaps two letters of a text.
-func slip(rng *rand.Rand, s string) string {
+// swapLetters swaps two letters of a text.
+func swapLetters(rng *rand.Rand, s string) string {
 	letters := []rune(s)
 	i := 1 + rng.IntN(len(letters)-2)
 	letters[i], letters[i+1] = letters[i+1], letters[i]
 	return string(letters)
 }
 
-// measure searches again and again, every tenth time in another account.
-func (s *fixture) measure(b *testing.B, way way, rows []table.Site, accounts int) {
+// measureSearch searches again and again, every tenth time in another account.
+func (s *fixture) measureSearch(b *testing.B, kind queryKind, rows []table.Site, accounts int) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	questions := make([]search.Query, 1000)
-	for i := range questions {
-		questions[i] = way.query(rng, rows[rng.IntN(len(rows))])
-		questions[i].Account = "big"
+	queries := make([]search.Query, 1000)
+	for i := range queries {
+		queries[i] = kind.query(rng, rows[rng.IntN(len(rows))])
+		queries[i].Account = "big"
 		if i%10 == 9 {
-			questions[i].Account = account(rng.IntN(accounts))
+			queries[i].Account = accountID(rng.IntN(accounts))
 		}
 	}
-	var took, worked []time.Duration
+	var elapsed, cpuTimes []time.Duration
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		began, before := time.Now(), processor()
-		s.searchPage(b, questions[i%len(questions)])
+		began, before := time.Now(), threadCPUTime()
+		s.searchPage(b, queries[i%len(queries)])
 		if i%10 != 9 {
-			took, worked = append(took, time.Since(began)), append(worked, processor()-before)
+			elapsed, cpuTimes = append(elapsed, time.Since(began)), append(cpuTimes, threadCPUTime()-before)
 		}
 	}
-	slices.Sort(took)
-	slices.Sort(worked)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "µs-p50")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "µs-p99")
-	b.ReportMetric(float64(worked[len(worked)*99/100].Microseconds()), "cpu-µs-p99")
+	slices.Sort(elapsed)
+	slices.Sort(cpuTimes)
+	b.ReportMetric(float64(elapsed[len(elapsed)/2].Microseconds()), "µs-p50")
+	b.ReportMetric(float64(elapsed[len(elapsed)*99/100].Microseconds()), "µs-p99")
+	b.ReportMetric(float64(cpuTimes[len(cpuTimes)*99/100].Microseconds()), "cpu-µs-p99")
 }
 
-// processor is the processor time of this thread, without what other processes use.
-func processor() time.Duration {
+// threadCPUTime is the processor time that this thread has used, 0 where that cannot be read.
+func threadCPUTime() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
 		return 0
@@ -174,10 +178,10 @@ func processor() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// rewrite measures the search after n sites have changed.
-func (s *fixture) rewrite(b *testing.B, rows []table.Site, n int) {
+// measureRefresh measures the search after n sites have changed.
+func (s *fixture) measureRefresh(b *testing.B, rows []table.Site, n int) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	var took time.Duration
+	var elapsed time.Duration
 	times := 0
 	for b.Loop() {
 		fresh := slices.Clone(rows[rng.IntN(len(rows)-n):][:n])
@@ -187,20 +191,20 @@ func (s *fixture) rewrite(b *testing.B, rows []table.Site, n int) {
 		s.writeRows(b, fresh...)
 		began := time.Now()
 		s.searchPage(b, search.Query{Account: "big"})
-		took += time.Since(began)
+		elapsed += time.Since(began)
 		times++
 	}
-	b.ReportMetric(float64(took.Microseconds())/float64(times), "µs-search-after")
+	b.ReportMetric(float64(elapsed.Microseconds())/float64(times), "µs-search-after")
 }
 
 // BenchmarkLoad loads accounts of 11,000 sites that are not in memory.
 func BenchmarkLoad(b *testing.B) {
-	s := open(b, b.TempDir(), 1)
+	s := openFixture(b, b.TempDir(), 1)
 	for i := range 2 {
-		s.writeRows(b, chainOfShops(b, account(i), 11_000)...)
+		s.writeRows(b, chainOfShops(b, accountID(i), 11_000)...)
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		s.searchPage(b, search.Query{Account: account(i % 2)})
+		s.searchPage(b, search.Query{Account: accountID(i % 2)})
 	}
 }

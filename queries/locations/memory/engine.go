@@ -8,6 +8,9 @@
 //	                        readSnapshot: table.Site rows ── withChanges ──► the next index, which shares records
 //	index ── indexSearch.run: rank by text, filter ── topCandidates ── buildPage ──► search.Result
 //
+// In an index each site has an ordinal: its place in the order of names. Words and facets lead to ordinals (invertedIndex),
+// and ordinals to records, which are sites in a compact form (siteRecord).
+//
 // An index never changes once it is made, so queries read it without locks. The cache is our own: an LRU library drops
 // neither by weight nor by idle time without a goroutine of its own.
 package memory
@@ -32,7 +35,7 @@ import (
 const DefaultMaxSites = 1_500_000
 
 const (
-	maxConcurrentLoads = 4
+	maxConcurrentLoads = 4 // accounts read whole at once: each takes several times the memory of its index
 	// maxIdle is how long an index is kept that nobody asks for. Nobody asks for that of an account that was erased.
 	maxIdle = time.Hour
 )
@@ -106,7 +109,7 @@ type cacheEntry struct {
 // entry, while queries go on with the one they have.
 type snapshot struct {
 	*index
-	source      string // the generation it was read from, and which refold of the account's rows
+	source      string // the generation it was read from, and how often the account's rows were refolded (written again)
 	position    uint64 // it has all changes up to this position of the log
 	checkedAt   time.Time
 	divergences uint64 // sqldb.Registry.CountDivergences before it was read
@@ -142,7 +145,8 @@ func (e *Engine) setWeight(h *cacheEntry, sites int) {
 	e.evict(h)
 }
 
-// evict drops the entries used longest ago until the rest fits and none is idle, but never inUse.
+// evict drops the entries used longest ago until the rest fits and none is idle, but never inUse. So an account with more
+// sites than fit is searched too. The caller holds mu.
 func (e *Engine) evict(inUse *cacheEntry) {
 	for {
 		oldest := e.lru.Back().Value.(*cacheEntry)
@@ -156,7 +160,8 @@ func (e *Engine) evict(inUse *cacheEntry) {
 	}
 }
 
-// CacheSize says how many indexes are kept at the moment, and how many sites are in them.
+// CacheSize says how many indexes are kept at the moment, and how many sites are in them. A site of an account that is
+// searched by several statuses counts once for each.
 func (e *Engine) CacheSize() (indexes, sites int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -164,7 +169,8 @@ func (e *Engine) CacheSize() (indexes, sites int) {
 }
 
 const (
-	// maxWait is how long a query waits for the read model to reach the account's last change.
+	// maxWait is how long a query waits for the read model to reach the account's last change. Then it fails with
+	// search.ErrStaleIndex.
 	maxWait      = 2 * time.Second
 	pollInterval = 5 * time.Millisecond
 	// checkInterval is how long an index is used before the read model is asked whether anything changed, although no
@@ -172,7 +178,8 @@ const (
 	checkInterval = 30 * time.Second
 )
 
-// currentIndex is the index of a key with all that is known to be written in it. As a rule it is in the cache.
+// currentIndex is the index of a key with all that is known to be written in it. As a rule it is in the cache. The last
+// change is read before the snapshot: a change that comes in between belongs to a later query.
 func (e *Engine) currentIndex(ctx context.Context, k cacheKey) (*index, error) {
 	h, position := e.cacheEntryFor(k), e.lastChange(k.account)
 	if s := e.loadedSnapshot(h); s.covers(position) && e.now().Sub(s.checkedAt) < checkInterval {
@@ -198,8 +205,9 @@ func (e *Engine) loadedSnapshot(h *cacheEntry) *snapshot {
 	return nil
 }
 
-// refreshEntry brings an entry up to date, one caller at a time. It waits for the read model until waitCtx ends. When
-// an index that covers the position was only to be checked, and the check fails, the index is used all the same.
+// refreshEntry brings an entry up to date, one caller at a time. It waits for the read model until waitCtx ends; reading
+// the rows may go on until ctx ends. When an index that covers the position was only to be checked, and the check
+// fails, the index is used all the same.
 func (e *Engine) refreshEntry(ctx, waitCtx context.Context, h *cacheEntry, position uint64) (*snapshot, error) {
 	if err := h.refreshing.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -234,7 +242,8 @@ func (e *Engine) refreshEntry(ctx, waitCtx context.Context, h *cacheEntry, posit
 	return fresh, err
 }
 
-// readUntilCovered reads snapshots until one covers the position. While no generation serves it waits too.
+// readUntilCovered reads snapshots until one covers the position. While no generation serves it waits too. Other errors of
+// the database end it at once.
 func (e *Engine) readUntilCovered(r *snapshotReader, waitCtx context.Context) (*snapshot, error) {
 	for {
 		var fresh *snapshot
@@ -255,7 +264,8 @@ func (e *Engine) readUntilCovered(r *snapshotReader, waitCtx context.Context) (*
 	}
 }
 
-// snapshotReader makes a snapshot of a generation, out of the old snapshot where that will do.
+// snapshotReader makes a snapshot of a generation. Where the old snapshot is of the same source, it reads only the rows
+// that changed since; else it reads all.
 type snapshotReader struct {
 	ctx       context.Context
 	key       cacheKey

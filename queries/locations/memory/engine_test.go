@@ -22,59 +22,59 @@ import (
 
 // fixture is a read model that the test itself writes, and an engine on it.
 type fixture struct {
-	engine   *memory.Engine
-	registry *sqldb.Registry
-	copy     sqldb.Generation
+	engine     *memory.Engine
+	registry   *sqldb.Registry
+	generation sqldb.Generation // the one that serves
 
-	turn     sync.Mutex // held by one writer at a time, as events are in one order in the log
-	mu       sync.Mutex
-	position int64
-	last     map[string]int64 // change of each account
-	later    time.Duration
+	writing     sync.Mutex // held by one writer at a time, as events are in one order in the log
+	mu          sync.Mutex
+	position    int64
+	lastChanges map[string]int64 // change of each account
+	clockOffset time.Duration
 }
 
-func open(t testing.TB, address string, bound int) *fixture {
+func openFixture(t testing.TB, address string, maxSites int) *fixture {
 	t.Helper()
 	registry, err := sqldb.OpenRegistry(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { registry.Close() })
-	s := &fixture{registry: registry, last: map[string]int64{}}
-	s.engine = memory.New(registry, s.changed, s.now, bound)
-	s.build(t)
+	s := &fixture{registry: registry, lastChanges: map[string]int64{}}
+	s.engine = memory.New(registry, s.lastChange, s.now, maxSites)
+	s.buildGeneration(t)
 	return s
 }
 
-// build lets an empty generation serve.
-func (s *fixture) build(t testing.TB) {
+// buildGeneration lets an empty generation serve.
+func (s *fixture) buildGeneration(t testing.TB) {
 	t.Helper()
 	var err error
-	if s.copy, err = s.registry.BuildGeneration(t.Context(), table.LocationsModel, false); err != nil {
+	if s.generation, err = s.registry.BuildGeneration(t.Context(), table.LocationsModel, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.registry.PromoteGeneration(t.Context(), table.LocationsModel, s.copy); err != nil {
+	if err := s.registry.PromoteGeneration(t.Context(), table.LocationsModel, s.generation); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *fixture) changed(account string) uint64 {
+func (s *fixture) lastChange(account string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return uint64(s.last[account])
+	return uint64(s.lastChanges[account])
 }
 
-// now is the time plus what wait added to it.
+// now is the engine's clock: the time plus what advanceClock added to it.
 func (s *fixture) now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Now().Add(s.later)
+	return time.Now().Add(s.clockOffset)
 }
 
-func (s *fixture) wait(d time.Duration) {
+func (s *fixture) advanceClock(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.later += d
+	s.clockOffset += d
 }
 
 // notifyChange notifies the engine that accounts changed, and returns the position of the change.
@@ -83,7 +83,7 @@ func (s *fixture) notifyChange(accounts ...string) int64 {
 	defer s.mu.Unlock()
 	s.position++
 	for _, a := range accounts {
-		s.last[a] = s.position
+		s.lastChanges[a] = s.position
 	}
 	return s.position
 }
@@ -91,7 +91,7 @@ func (s *fixture) notifyChange(accounts ...string) int64 {
 // write runs f in a transaction that moves the checkpoint to a position.
 func (s *fixture) write(t testing.TB, position int64, f func(*sqldb.Tx) error) {
 	t.Helper()
-	db, release, err := s.registry.OpenGeneration(t.Context(), s.copy)
+	db, release, err := s.registry.OpenGeneration(t.Context(), s.generation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,8 +114,8 @@ func (s *fixture) writeRows(t testing.TB, rows ...table.Site) {
 	for i := range rows {
 		accounts[i] = rows[i].Account
 	}
-	s.turn.Lock()
-	defer s.turn.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	position := s.notifyChange(accounts...)
 	for i := range rows {
 		rows[i].Position = position
@@ -129,24 +129,26 @@ func (s *fixture) Engine() search.Engine                       { return s.engine
 func TestContract(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
-		searchtest.Run(t, func(t *testing.T) searchtest.Fixture { return open(t, fresh(t, address), memory.DefaultMaxSites) })
+		searchtest.Run(t, func(t *testing.T) searchtest.Fixture {
+			return openFixture(t, newAddress(t, address), memory.DefaultMaxSites)
+		})
 	})
 }
 
-// fresh is a new address for each test on SQLite. On Postgres a new generation in the one database is enough.
-func fresh(t *testing.T, address string) string {
+// newAddress is a new address for each test on SQLite. On Postgres a new generation in the one database is enough.
+func newAddress(t *testing.T, address string) string {
 	if len(address) > 8 && address[:8] == "postgres" {
 		return address
 	}
 	return t.TempDir()
 }
 
-func named(account, externalID, name string) table.Site {
+func namedRow(account, externalID, name string) table.Site {
 	return searchtest.NewSiteRow(account, "shops", externalID, locations.StoredSite{Content: locations.Content{Name: name}})
 }
 
-// names are the names of an account's sites.
-func (s *fixture) names(t testing.TB, account string) (all []string) {
+// siteNames are the names of an account's sites, active or not, in the order of the search.
+func (s *fixture) siteNames(t testing.TB, account string) (all []string) {
 	t.Helper()
 	for _, h := range s.searchPage(t, search.Query{Account: account, Status: search.All, Limit: 100_000}).Hits {
 		all = append(all, h.Site.Name)
@@ -157,14 +159,14 @@ func (s *fixture) names(t testing.TB, account string) (all []string) {
 func TestASearchWaitsForTheReadModelToReachTheLastChange(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
-		s := open(t, address, memory.DefaultMaxSites)
-		s.writeRows(t, named("a", "x", "Avant"))
-		s.names(t, "a")
+		s := openFixture(t, address, memory.DefaultMaxSites)
+		s.writeRows(t, namedRow("a", "x", "Avant"))
+		s.siteNames(t, "a")
 		position := s.notifyChange("a")
-		row := named("a", "x", "Après")
+		row := namedRow("a", "x", "Après")
 		row.Position = position
 		asked := make(chan []string)
-		go func() { asked <- s.names(t, "a") }()
+		go func() { asked <- s.siteNames(t, "a") }()
 		select {
 		case early := <-asked:
 			t.Errorf("got %v before the change was in the read model", early)
@@ -179,9 +181,9 @@ func TestASearchWaitsForTheReadModelToReachTheLastChange(t *testing.T) {
 
 func TestASearchGivesUpOnAReadModelThatDoesNotMove(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.writeRows(t, named("a", "x", "Avant"), named("b", "x", "Ailleurs"))
-	s.names(t, "a")
+	s := openFixture(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, namedRow("a", "x", "Avant"), namedRow("b", "x", "Ailleurs"))
+	s.siteNames(t, "a")
 	s.notifyChange("a")
 	began := time.Now()
 	answers := make(chan error)
@@ -199,7 +201,7 @@ func TestASearchGivesUpOnAReadModelThatDoesNotMove(t *testing.T) {
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	if got := s.names(t, "b"); len(got) != 1 {
+	if got := s.siteNames(t, "b"); len(got) != 1 {
 		t.Errorf("another account has %v", got)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -211,11 +213,11 @@ func TestASearchGivesUpOnAReadModelThatDoesNotMove(t *testing.T) {
 
 func TestAnEventWithoutSitesLeavesThemAsTheyAre(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.writeRows(t, named("a", "x", "Site"))
+	s := openFixture(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, namedRow("a", "x", "Site"))
 	for range 3 {
 		s.write(t, s.notifyChange("a"), func(*sqldb.Tx) error { return nil })
-		if got := s.names(t, "a"); len(got) != 1 {
+		if got := s.siteNames(t, "a"); len(got) != 1 {
 			t.Errorf("got %v", got)
 		}
 	}
@@ -224,21 +226,21 @@ func TestAnEventWithoutSitesLeavesThemAsTheyAre(t *testing.T) {
 func TestSitesOfAnErasedAccountAreGone(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
-		s := open(t, address, memory.DefaultMaxSites)
-		s.writeRows(t, named("a", "x", "Site"), named("b", "x", "Reste"))
-		s.names(t, "a")
+		s := openFixture(t, address, memory.DefaultMaxSites)
+		s.writeRows(t, namedRow("a", "x", "Site"), namedRow("b", "x", "Reste"))
+		s.siteNames(t, "a")
 		s.write(t, s.notifyChange("a"), func(tx *sqldb.Tx) error {
 			_, err := tx.Exec(t.Context(), "delete from site where account = ?", "a")
 			return err
 		})
-		if got := s.names(t, "a"); len(got) != 0 {
+		if got := s.siteNames(t, "a"); len(got) != 0 {
 			t.Errorf("got %v", got)
 		}
-		if got := s.names(t, "b"); len(got) != 1 {
+		if got := s.siteNames(t, "b"); len(got) != 1 {
 			t.Errorf("another account has %v", got)
 		}
-		s.writeRows(t, named("a", "y", "Neuf"))
-		if got := s.names(t, "a"); !slices.Equal(got, []string{"Neuf"}) {
+		s.writeRows(t, namedRow("a", "y", "Neuf"))
+		if got := s.siteNames(t, "a"); !slices.Equal(got, []string{"Neuf"}) {
 			t.Errorf("got %v", got)
 		}
 	})
@@ -246,39 +248,39 @@ func TestSitesOfAnErasedAccountAreGone(t *testing.T) {
 
 func TestASiteWhoseKeyWasDestroyedHasNoContent(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	row := named("a", "x", "Site")
+	s := openFixture(t, t.TempDir(), memory.DefaultMaxSites)
+	row := namedRow("a", "x", "Site")
 	row.Content = ""
-	s.writeRows(t, row, named("a", "y", "Reste"))
-	if got := s.names(t, "a"); !slices.Equal(got, []string{"Reste", ""}) {
+	s.writeRows(t, row, namedRow("a", "y", "Reste"))
+	if got := s.siteNames(t, "a"); !slices.Equal(got, []string{"Reste", ""}) {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestARebuiltGenerationIsReadWhole(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.writeRows(t, named("a", "x", "Un"), named("a", "y", "Deux"))
-	s.names(t, "a")
-	s.build(t)
-	s.writeRows(t, named("a", "y", "Deux"), named("a", "z", "Trois"))
-	if got := s.names(t, "a"); !slices.Equal(got, []string{"Deux", "Trois"}) {
-		t.Errorf("got %v, want what the copy has that serves", got)
+	s := openFixture(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, namedRow("a", "x", "Un"), namedRow("a", "y", "Deux"))
+	s.siteNames(t, "a")
+	s.buildGeneration(t)
+	s.writeRows(t, namedRow("a", "y", "Deux"), namedRow("a", "z", "Trois"))
+	if got := s.siteNames(t, "a"); !slices.Equal(got, []string{"Deux", "Trois"}) {
+		t.Errorf("got %v, want the sites of the generation that serves", got)
 	}
 }
 
 func TestTheIndexUsedLongestAgoIsEvicted(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), 25)
+	s := openFixture(t, t.TempDir(), 25)
 	for i := range 5 {
 		for j := range 9 {
-			s.writeRows(t, named(account(i), fmt.Sprint(j), "Site"))
+			s.writeRows(t, namedRow(accountID(i), fmt.Sprint(j), "Site"))
 		}
 	}
 	for range 3 {
 		for i := range 5 {
-			if got := s.names(t, account(i)); len(got) != 9 {
-				t.Errorf("%s has %d sites", account(i), len(got))
+			if got := s.siteNames(t, accountID(i)); len(got) != 9 {
+				t.Errorf("%s has %d sites", accountID(i), len(got))
 			}
 		}
 	}
@@ -286,7 +288,7 @@ func TestTheIndexUsedLongestAgoIsEvicted(t *testing.T) {
 		t.Errorf("%d accounts with %d sites are held", accounts, sites)
 	}
 	for i := range 100 { // accounts without sites have a weight too
-		s.names(t, fmt.Sprint("empty", i))
+		s.siteNames(t, fmt.Sprint("empty", i))
 	}
 	if accounts, sites := s.engine.CacheSize(); accounts > 25 || sites != 0 {
 		t.Errorf("%d accounts with %d sites are held", accounts, sites)
@@ -295,16 +297,16 @@ func TestTheIndexUsedLongestAgoIsEvicted(t *testing.T) {
 
 func TestIdleIndexesAreEvicted(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.writeRows(t, named("a", "x", "Site"), named("b", "x", "Site"))
-	s.names(t, "a")
-	s.wait(59 * time.Minute)
-	s.names(t, "b")
+	s := openFixture(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, namedRow("a", "x", "Site"), namedRow("b", "x", "Site"))
+	s.siteNames(t, "a")
+	s.advanceClock(59 * time.Minute)
+	s.siteNames(t, "b")
 	if accounts, _ := s.engine.CacheSize(); accounts != 2 {
 		t.Errorf("%d accounts are held, want 2", accounts)
 	}
-	s.wait(2 * time.Minute)
-	s.names(t, "b")
+	s.advanceClock(2 * time.Minute)
+	s.siteNames(t, "b")
 	if accounts, sites := s.engine.CacheSize(); accounts != 1 || sites != 1 {
 		t.Errorf("%d accounts with %d sites are held, want one", accounts, sites)
 	}
@@ -312,12 +314,12 @@ func TestIdleIndexesAreEvicted(t *testing.T) {
 
 func TestAnAccountLargerThanTheCacheIsSearched(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), 3)
+	s := openFixture(t, t.TempDir(), 3)
 	for j := range 9 {
-		s.writeRows(t, named("a", fmt.Sprint(j), "Site"))
+		s.writeRows(t, namedRow("a", fmt.Sprint(j), "Site"))
 	}
 	for range 3 {
-		if got := s.names(t, "a"); len(got) != 9 {
+		if got := s.siteNames(t, "a"); len(got) != 9 {
 			t.Errorf("got %d sites", len(got))
 		}
 	}
@@ -325,31 +327,31 @@ func TestAnAccountLargerThanTheCacheIsSearched(t *testing.T) {
 
 func TestAnIndexInMemoryIsSearchedWhileTheDatabaseIsDown(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.writeRows(t, named("a", "x", "Site"))
-	s.names(t, "a")
+	s := openFixture(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, namedRow("a", "x", "Site"))
+	s.siteNames(t, "a")
 	if err := s.registry.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.names(t, "a"); len(got) != 1 {
+	if got := s.siteNames(t, "a"); len(got) != 1 {
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestAnIndexIsCheckedNowAndThenWithoutANotification(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.writeRows(t, named("a", "x", "Avant"), named("b", "x", "Site"))
-	s.names(t, "a")
-	s.names(t, "b")
-	quiet := named("a", "x", "Après")
+	s := openFixture(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, namedRow("a", "x", "Avant"), namedRow("b", "x", "Site"))
+	s.siteNames(t, "a")
+	s.siteNames(t, "b")
+	quiet := namedRow("a", "x", "Après")
 	quiet.Position = 100
 	s.write(t, 100, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(t.Context(), "delete from site where account = ?", "b")
 		return errors.Join(err, sqldb.Upsert(t.Context(), tx, table.Sites, []table.Site{quiet}))
 	})
-	s.wait(time.Minute)
-	if a, b := s.names(t, "a"), s.names(t, "b"); !slices.Equal(a, []string{"Après"}) || len(b) != 0 {
+	s.advanceClock(time.Minute)
+	if a, b := s.siteNames(t, "a"), s.siteNames(t, "b"); !slices.Equal(a, []string{"Après"}) || len(b) != 0 {
 		t.Errorf("got %v and %v", a, b)
 	}
 }
@@ -358,7 +360,7 @@ func TestAnIndexIsCheckedNowAndThenWithoutANotification(t *testing.T) {
 // loaded again.
 func TestReadersAndWritersAtOnce(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), 60)
+	s := openFixture(t, t.TempDir(), 60)
 	rounds := 40
 	if os.Getenv("LIEUDIT_TEST_LONG") != "" {
 		rounds = 1000
@@ -368,9 +370,9 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 		all.Go(func() {
 			for round := range rounds {
 				name := fmt.Sprintf("Site %d", round)
-				row := named(account(i), fmt.Sprint(round%25), name)
+				row := namedRow(accountID(i), fmt.Sprint(round%25), name)
 				s.writeRows(t, row)
-				found := s.searchPage(t, search.Query{Account: account(i), Text: name, Sort: search.ByName, Limit: 100}).Hits
+				found := s.searchPage(t, search.Query{Account: accountID(i), Text: name, Sort: search.ByName, Limit: 100}).Hits
 				if !slices.ContainsFunc(found, func(h search.Hit) bool { return h.Site.Name == name }) {
 					t.Errorf("%s is not found", name)
 				}
@@ -378,7 +380,7 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 		})
 		all.Go(func() {
 			for round := range rounds * 3 {
-				if got := s.names(t, account((i+round)%4)); len(got) > 25 || !slices.IsSortedFunc(got, func(a, b string) int { return strings.Compare(search.FoldName(a), search.FoldName(b)) }) {
+				if got := s.siteNames(t, accountID((i+round)%4)); len(got) > 25 || !slices.IsSortedFunc(got, func(a, b string) int { return strings.Compare(search.FoldName(a), search.FoldName(b)) }) {
 					t.Errorf("got %v", got)
 				}
 			}
@@ -391,32 +393,32 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 // index is read anew afterwards.
 func TestASearchShowsNothingOfRowsThatAreNotOnTheLog(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.writeRows(t, named("a", "x", "Perdu"), named("b", "x", "Perdu"))
-	s.names(t, "a")
-	s.names(t, "b")
-	s.registry.SetDiverged(s.copy, true)
+	s := openFixture(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, namedRow("a", "x", "Perdu"), namedRow("b", "x", "Perdu"))
+	s.siteNames(t, "a")
+	s.siteNames(t, "b")
+	s.registry.SetDiverged(s.generation, true)
 	if _, err := s.engine.Search(t.Context(), search.Query{Account: "a", Limit: 1}); !errors.Is(err, sqldb.ErrDiverged) {
 		t.Errorf("got %v, want %v", err, sqldb.ErrDiverged)
 	}
-	s.build(t) // another generation serves, whose checkpoint is not as far
-	s.last = map[string]int64{}
-	row := named("a", "x", "Tenu")
+	s.buildGeneration(t) // another generation serves, whose checkpoint is not as far
+	s.lastChanges = map[string]int64{}
+	row := namedRow("a", "x", "Tenu")
 	row.Position = 1
 	s.write(t, 1, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Sites, []table.Site{row}) })
-	if a, b := s.names(t, "a"), s.names(t, "b"); !slices.Equal(a, []string{"Tenu"}) || len(b) != 0 {
+	if a, b := s.siteNames(t, "a"), s.siteNames(t, "b"); !slices.Equal(a, []string{"Tenu"}) || len(b) != 0 {
 		t.Errorf("after a rebuild: a has %v and b %v, want what the log holds", a, b)
 	}
 }
 
 func TestASearchWorksAgainWhenTheRowsAreOnTheLogAgain(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), memory.DefaultMaxSites)
-	s.writeRows(t, named("a", "x", "Là"))
-	s.names(t, "a")
-	s.registry.SetDiverged(s.copy, true)
-	s.registry.SetDiverged(s.copy, false)
-	if got := s.names(t, "a"); !slices.Equal(got, []string{"Là"}) {
+	s := openFixture(t, t.TempDir(), memory.DefaultMaxSites)
+	s.writeRows(t, namedRow("a", "x", "Là"))
+	s.siteNames(t, "a")
+	s.registry.SetDiverged(s.generation, true)
+	s.registry.SetDiverged(s.generation, false)
+	if got := s.siteNames(t, "a"); !slices.Equal(got, []string{"Là"}) {
 		t.Errorf("got %v", got)
 	}
 }

@@ -30,7 +30,8 @@ type index struct {
 	totalBytes          int           // bytes of all chunks
 }
 
-const chunkOffsetBits = 40 // bits of a recordRef that are the byte in its chunk
+// chunkOffsetBits is how many low bits of a recordRef are the byte in its chunk; the bits above are the chunk.
+const chunkOffsetBits = 40
 
 // record is the record of a site. It shares the chunk's bytes.
 func (x *index) record(ordinal uint32) siteRecord {
@@ -87,7 +88,8 @@ func (x *index) findSite(code, externalID string) (uint32, bool) {
 }
 
 // withChanges is the index after rows took the place of those of the same sites. It keeps the sites that includes
-// accepts. It fails where the content of a row cannot be read.
+// accepts. It fails where the content of a row cannot be read. x stays as it is: the next index has x's chunks and one
+// more with the records of the new rows. An empty x makes a dictionary of the rows.
 func (x *index) withChanges(rows []table.Site, includes func(active bool) bool) (*index, error) {
 	replaced, remaining := make([]bool, len(x.recordRefs)), len(x.recordRefs)
 	next := &index{chunks: slices.Clip(x.chunks), dictionary: x.dictionary, dictionaryLiveBytes: x.dictionaryLiveBytes, liveBytes: x.liveBytes, totalBytes: x.totalBytes}
@@ -168,24 +170,25 @@ func (x *index) merge(old *index, replaced []bool, remaining int, added []indexE
 }
 
 // appendSite adds a site at the end of the order and returns its ordinal.
-func (x *index) appendSite(row uint64, lat, lon float64) uint32 {
-	x.recordRefs, x.lat, x.lon = append(x.recordRefs, row), append(x.lat, lat), append(x.lon, lon)
+func (x *index) appendSite(recordRef uint64, lat, lon float64) uint32 {
+	x.recordRefs, x.lat, x.lon = append(x.recordRefs, recordRef), append(x.lat, lat), append(x.lon, lon)
 	return uint32(len(x.recordRefs) - 1)
 }
 
-// invertSites indexes the words and the facets of sites, by their place in the list.
+// invertSites indexes the words and the facets of sites, by their place in the list. mergeInverted turns places into
+// ordinals.
 func invertSites(added []indexEntry) (words, facets invertedIndex) {
 	w, f := newPostingCollector(), newPostingCollector()
 	for i := range added {
 		e := &added[i]
 		c := &e.projection.Content
-		search.VisitTexts(c.Name, c.Tags, c.Address, func(text string, in search.Field) { w.addText(text, uint32(i), in) })
-		e.visitFacets(func(facet string, in search.Field) { f.addPosting(f.wordID(facet), uint32(i), in) })
+		search.VisitTexts(c.Name, c.Tags, c.Address, func(text string, field search.Field) { w.addText(text, uint32(i), field) })
+		e.visitFacets(func(facet string, field search.Field) { f.addPosting(f.wordID(facet), uint32(i), field) })
 	}
 	return w.build(), f.build()
 }
 
-// mergeIDOrder merges old's order of external ids with that of the added sites.
+// mergeIDOrder merges old's order of external ids with that of the added sites. It sorts addedOrdinals.
 func (x *index) mergeIDOrder(old *index, movedOrdinals, addedOrdinals []uint32) {
 	slices.SortFunc(addedOrdinals, func(a, b uint32) int { return compareIDs(x.sortKey(a), x.sortKey(b)) })
 	x.byID = make([]uint32, 0, len(x.recordRefs))
@@ -204,11 +207,11 @@ func (x *index) mergeIDOrder(old *index, movedOrdinals, addedOrdinals []uint32) 
 	copyUntil(len(old.byID))
 }
 
-// maxChunks is how many chunks the records of an index may be in.
+// maxChunks is how many chunks the records of an index may be in: each refresh adds one, however few its rows.
 const maxChunks = 64
 
 // compact copies the records into one chunk where there are too many chunks, or where half of their bytes is out of
-// use.
+// use. It changes x, which no query has yet, and not the chunks, which x shares with earlier indexes.
 func (x *index) compact() *index {
 	if len(x.chunks) <= maxChunks && x.totalBytes <= 2*x.liveBytes+1<<12 {
 		return x
@@ -234,7 +237,8 @@ type parsedRow struct {
 const rowsPerGoroutine = 256 // at least
 
 // parseRows parses and compresses the rows that an index is to have, on all processors: an account that was never
-// searched is read whole while a caller waits.
+// searched is read whole while a caller waits. The result has an element for each row; those that includes refuses are
+// empty. One content that cannot be read fails all.
 func parseRows(rows []table.Site, includes func(active bool) bool, dictionary string) ([]parsedRow, error) {
 	parsed := make([]parsedRow, len(rows))
 	share := max(len(rows)/runtime.GOMAXPROCS(0)+1, rowsPerGoroutine)

@@ -67,7 +67,7 @@ type postingIterator struct {
 }
 
 // next is the next site, or false at the end. It decodes varints itself, as encoding/binary does not read strings.
-func (p *postingIterator) next() (ordinal uint32, in search.Field, ok bool) {
+func (p *postingIterator) next() (ordinal uint32, field search.Field, ok bool) {
 	if p.rest == "" {
 		return 0, 0, false
 	}
@@ -99,12 +99,12 @@ type indexWriter struct {
 }
 
 // addPosting adds a posting to a word. The first one begins the word; ordinals of a word rise.
-func (w *indexWriter) addPosting(word string, ordinal uint32, in search.Field) {
+func (w *indexWriter) addPosting(word string, ordinal uint32, field search.Field) {
 	if !w.wordStarted {
 		w.wordStarted, w.lastOrdinal = true, 0
 		w.text = append(w.text, word...)
 	}
-	w.postingBytes = binary.AppendUvarint(w.postingBytes, uint64(ordinal-w.lastOrdinal)<<2|uint64(in))
+	w.postingBytes = binary.AppendUvarint(w.postingBytes, uint64(ordinal-w.lastOrdinal)<<2|uint64(field))
 	w.lastOrdinal = ordinal
 }
 
@@ -131,6 +131,7 @@ func sharedPrefixLength(a, b []byte) uint8 {
 	return uint8(n)
 }
 
+// build returns the index of what was written. The writer is not used any more.
 func (w *indexWriter) build() invertedIndex {
 	return invertedIndex{string(w.text), slices.Clip(w.wordEnds), string(w.postingBytes), slices.Clip(w.listEnds), slices.Clip(w.sharedPrefixes)}
 }
@@ -177,19 +178,19 @@ type renumberedPostings struct {
 const droppedOrdinal = ^uint32(0)
 
 // next is the next site that is not left out, or false at the end, with an ordinal that sorts last.
-func (m *renumberedPostings) next() (ordinal uint32, in search.Field, ok bool) {
+func (m *renumberedPostings) next() (ordinal uint32, field search.Field, ok bool) {
 	for {
-		ordinal, in, ok = m.postingIterator.next()
+		ordinal, field, ok = m.postingIterator.next()
 		if !ok {
 			return droppedOrdinal, 0, false
 		}
 		if to := m.newOrdinals[ordinal]; to != droppedOrdinal {
-			return to, in, true
+			return to, field, true
 		}
 	}
 }
 
-// mergeWord writes a word whose postings come from both sides.
+// mergeWord writes a word whose postings come from both sides. No ordinal is on both: a site is either old or added.
 func (w *indexWriter) mergeWord(word string, left, right renumberedPostings) {
 	a, fieldA, moreLeft := left.next()
 	b, fieldB, moreRight := right.next()
@@ -205,7 +206,8 @@ func (w *indexWriter) mergeWord(word string, left, right renumberedPostings) {
 	w.endWord()
 }
 
-// postingCollector collects the words of sites that come in the order of their ordinals.
+// postingCollector collects the words of sites that come in the order of their ordinals. Words are numbered as they come,
+// so that a posting is a few numbers and no text.
 type postingCollector struct {
 	wordIDs      map[string]uint32   // a number for each word
 	wordsOfText  map[string][]uint32 // word numbers of texts that many sites have: towns, postcodes and tags
@@ -213,9 +215,10 @@ type postingCollector struct {
 	lastPostings []int // by word number, the index in postings
 }
 
+// posting is a word in a site. ordinal is the site's place in the list that is indexed.
 type posting struct {
 	word, ordinal uint32
-	in            search.Field
+	field         search.Field
 }
 
 func newPostingCollector() *postingCollector {
@@ -234,30 +237,30 @@ func (g *postingCollector) wordID(word string) uint32 {
 }
 
 // addText adds the words of a text.
-func (g *postingCollector) addText(text string, ordinal uint32, in search.Field) {
+func (g *postingCollector) addText(text string, ordinal uint32, field search.Field) {
 	if text == "" {
 		return
 	}
 	words, known := g.wordsOfText[text]
 	if !known {
 		search.VisitTerms(text, func(word string) { words = append(words, g.wordID(word)) })
-		if in == search.InTown {
+		if field == search.InTown {
 			g.wordsOfText[text] = words
 		}
 	}
 	for _, n := range words {
-		g.addPosting(n, ordinal, in)
+		g.addPosting(n, ordinal, field)
 	}
 }
 
 // addPosting adds a posting, or, where the site has the word already, keeps the first of the two fields.
-func (g *postingCollector) addPosting(word, ordinal uint32, in search.Field) {
+func (g *postingCollector) addPosting(word, ordinal uint32, field search.Field) {
 	if at := g.lastPostings[word]; at >= 0 && g.postings[at].ordinal == ordinal {
-		g.postings[at].in = min(g.postings[at].in, in)
+		g.postings[at].field = min(g.postings[at].field, field)
 		return
 	}
 	g.lastPostings[word] = len(g.postings)
-	g.postings = append(g.postings, posting{word, ordinal, in})
+	g.postings = append(g.postings, posting{word, ordinal, field})
 }
 
 // build makes the index of all that was collected.
@@ -272,14 +275,15 @@ func (g *postingCollector) build() invertedIndex {
 			from = ends[n-1]
 		}
 		for _, p := range sorted[from:ends[n]] {
-			w.addPosting(word, p.ordinal, p.in)
+			w.addPosting(word, p.ordinal, p.field)
 		}
 		w.endWord()
 	}
 	return w.build()
 }
 
-// sortByWord sorts the postings by word number, and returns where those of each word end.
+// sortByWord sorts the postings by word number, and returns where those of each word end. It is a counting sort, which
+// keeps the order of ordinals.
 func (g *postingCollector) sortByWord() ([]posting, []int) {
 	next := make([]int, len(g.lastPostings)+1)
 	for _, p := range g.postings {

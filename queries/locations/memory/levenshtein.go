@@ -76,7 +76,7 @@ type levenshteinWalk struct {
 	allowsPrefix    bool
 	maxTypos        int                                       // typos allowed
 	depth           int                                       // bytes of the word before that were read
-	deadDepth       int                                       // that many bytes of it are too far from the typed word, whatever follows; neverDead when none are
+	deadDepth       int                                       // its first deadDepth bytes have too many typos, whatever follows; neverDead if no beginning has
 	lettersAt       [(maxRows + 1) * utf8.UTFMax]uint8        // by bytes of the word, their number of letters
 	letters         [maxRows]byte                             // of the word, from 1
 	distances       [maxRows][search.MaxTypoLetters + 1]uint8 // by letters of the word and of the typed one
@@ -88,7 +88,7 @@ const (
 	neverDead = maxRows * utf8.UTFMax
 )
 
-// reset begins a walk for another typed word.
+// reset begins a walk for another typed word, of at most search.MaxTypoLetters letters.
 func (w *levenshteinWalk) reset(typed search.Word, maxTypos int) {
 	w.typed = w.typed[:0]
 	for i := range typed.Text {
@@ -102,7 +102,8 @@ func (w *levenshteinWalk) reset(typed search.Word, maxTypos int) {
 }
 
 // mayMatch says whether a word may be near the typed one. shared is how many bytes it shares with the word of the call
-// before.
+// before: the rows of these bytes are still right, so it reads only the bytes after them. A word that shares the beginning
+// which was too far already is not read at all.
 func (w *levenshteinWalk) mayMatch(word string, shared int) bool {
 	if shared >= w.deadDepth {
 		return w.matchesPrefix(w.deadDepth)
@@ -123,7 +124,8 @@ func (w *levenshteinWalk) matchesPrefix(depth int) bool {
 	return w.allowsPrefix && int(w.prefixDistances[w.lettersAt[depth]]) <= w.maxTypos
 }
 
-// step reads one more byte of the word and returns the fewest typos that are possible then.
+// step reads one more byte of the word and returns the fewest typos that are possible then. A byte inside a letter says
+// nothing, so it returns 0.
 func (w *levenshteinWalk) step(c byte) int {
 	n := w.lettersAt[w.depth]
 	w.depth++
@@ -136,7 +138,8 @@ func (w *levenshteinWalk) step(c byte) int {
 	return w.fillRow(int(n))
 }
 
-// fillRow computes the distances for one more letter. Only cells near the diagonal can be small enough.
+// fillRow computes the distances for one more letter and returns the least of them. Only cells near the diagonal can be
+// small enough, so it fills no others, and sets the cells beside them to more than the typos allowed.
 func (w *levenshteinWalk) fillRow(i int) int {
 	m, c := len(w.typed), w.letters[i]
 	row, last := &w.distances[i], &w.distances[i-1]

@@ -22,8 +22,8 @@ func invertedIndexOf(words []string) *invertedIndex {
 	return &d
 }
 
-// spoken are random words of few letters, so that many are near each other.
-func spoken(rng *rand.Rand, n int) []string {
+// randomWords are random words of few letters, so that many are near each other.
+func randomWords(rng *rand.Rand, n int) []string {
 	alphabets := []string{"abc", "abc", "abé", "аб\u0432", "مخب", "a漢字"}
 	words := map[string]bool{}
 	for len(words) < n {
@@ -45,7 +45,7 @@ func spoken(rng *rand.Rand, n int) []string {
 func TestAnInvertedIndexFindsAllWordsWithinTheTypos(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 7))
-	words := spoken(rng, 1500)
+	words := randomWords(rng, 1500)
 	d, walk := invertedIndexOf(words), new(levenshteinWalk)
 	for range 400 {
 		typed := []rune(words[rng.IntN(len(words))])
@@ -101,7 +101,7 @@ func TestAnInvertedIndexIsSearchedWithWordsOfAnyLength(t *testing.T) {
 }
 
 func BenchmarkVisitMatches(b *testing.B) {
-	d, walk := invertedIndexOf(spoken(rand.New(rand.NewPCG(7, 7)), 20_000)), new(levenshteinWalk)
+	d, walk := invertedIndexOf(randomWords(rand.New(rand.NewPCG(7, 7)), 20_000)), new(levenshteinWalk)
 	for b.Loop() {
 		d.visitMatches(search.Word{Text: "abcabcab", MayBePrefix: true}, walk, func(int, int, bool) {})
 	}

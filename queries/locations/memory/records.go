@@ -42,7 +42,7 @@ func (p *siteRecord) decodeUvarint() (n uint64, size int) {
 	}
 }
 
-// readInt reads a varint.
+// readInt reads an unsigned varint. Negative numbers, of ten bytes, come back as they were.
 func (p *siteRecord) readInt() int64 {
 	n, size := p.decodeUvarint()
 	p.rest = p.rest[size:]
@@ -54,7 +54,7 @@ func (p siteRecord) sortKey() search.SortKey {
 	return search.SortKey{Name: p.readString(), ExternalID: p.readString(), Referential: p.readString()}
 }
 
-// writeRecord writes a row's record.
+// writeRecord writes a row's record, in the form that siteRecord describes.
 func writeRecord(w *strings.Builder, sortKey search.SortKey, r *table.Site, compressed []byte) {
 	var buf [binary.MaxVarintLen64]byte
 	for _, s := range []string{sortKey.Name, r.ExternalID, r.Referential, packID(r.PublicID), string(compressed)} {
@@ -81,6 +81,7 @@ func packID(siteID string) string {
 	return siteID
 }
 
+// unpackID is the opposite of packID. An id of 16 bytes that is no UUID would come back as one.
 func unpackID(raw string) string {
 	if id, err := uuid.FromBytes([]byte(raw)); err == nil {
 		return id.String()
@@ -122,7 +123,7 @@ type siteProjection struct {
 }
 
 // parseEntry reads what the index needs of a row, and fails where the row's content is no JSON. The position is the
-// stored one where there is one, else that of the content, as the site shows it.
+// stored one where there is one, else that of the content, as the site shows it. recordRef is left to the caller.
 func parseEntry(r *table.Site) (e indexEntry, err error) {
 	if r.Content != "" { // else its key was destroyed
 		if err := json.Unmarshal([]byte(r.Content), &e.projection); err != nil {
@@ -140,12 +141,13 @@ func parseEntry(r *table.Site) (e indexEntry, err error) {
 	return e, nil
 }
 
-// A facet is what a site has or has not: its referential, its tags.
+// A facet is what a site has or has not: its referential, its tags. The first letter keeps a tag and a referential of the
+// same text apart.
 func referentialFacet(code string) string { return "r" + code }
 func tagFacet(tag string) string          { return "t" + search.FoldTag(tag) }
 
 // visitFacets calls yield with each facet. The field means nothing.
-func (e *indexEntry) visitFacets(yield func(facet string, in search.Field)) {
+func (e *indexEntry) visitFacets(yield func(facet string, field search.Field)) {
 	yield(referentialFacet(e.sortKey.Referential), search.InName)
 	for _, tag := range e.projection.Content.Tags {
 		yield(tagFacet(tag), search.InName)
@@ -163,7 +165,8 @@ const (
 	maxTries        = 12      // places in the dictionary that are compared
 )
 
-// buildDictionary is a dictionary for the contents of rows. It is short or empty where they are too few for it to pay.
+// buildDictionary is a dictionary for the contents of rows: those of at most 64 rows, spread evenly, as far as they fit.
+// It is short or empty where the rows are too few for it to pay.
 func buildDictionary(rows []table.Site) string {
 	total := 0
 	for i := range rows {
@@ -187,11 +190,12 @@ func (x *index) needsNewDictionary() bool {
 // compressor writes texts with references to a dictionary. It is used by one goroutine.
 type compressor struct {
 	dictionary string
-	hashHeads  [1 << 12]uint16 // one past the last place of four bytes with this hash
-	hashChain  []uint16        // by place, the one before it of the same hash
-	out        []byte
+	hashHeads  [1 << 12]uint16 // the last place of four bytes with this hash, plus 1; 0 for none
+	hashChain  []uint16        // by place, the one before it of the same hash, plus 1; 0 for none
+	out        []byte          // reused by each call of compress
 }
 
+// newCompressor hashes every place of the dictionary, which may be empty.
 func newCompressor(dictionary string) *compressor {
 	q := &compressor{dictionary: dictionary, hashChain: make([]uint16, len(dictionary))}
 	for i := 0; i+4 <= len(dictionary); i++ {
@@ -228,6 +232,7 @@ func (q *compressor) compress(s string) []byte {
 	return q.out
 }
 
+// writeLiteral writes bytes that are not in the dictionary. There may be none, between two references.
 func (q *compressor) writeLiteral(s string) {
 	q.out = append(binary.AppendUvarint(q.out, uint64(len(s))), s...)
 }
@@ -254,7 +259,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// decompress is the text that was compressed.
+// decompress is the text that was compressed. It panics on bytes that compress did not make; they never leave memory.
 func decompress(dictionary, compressed string) string {
 	p := siteRecord{compressed}
 	var text strings.Builder

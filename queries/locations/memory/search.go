@@ -16,7 +16,7 @@ type indexSearch struct {
 	buffers *rankBuffers
 	order   search.Sort
 	after   *search.SortKey // nil on the first page
-	bounds  *search.Box     // contains all that is near enough; nil for everywhere
+	bounds  *search.Box     // contains all that is near enough, and narrows as nearer sites are found; nil for everywhere
 }
 
 // candidate is a site that was found. Candidates are compared by their fields in turn.
@@ -51,7 +51,7 @@ func (s *indexSearch) run() (search.Result, error) {
 }
 
 // topCandidates are the first sites of the page in their order, one more than the page has room for where there are
-// more.
+// more. Ordinals are the order of names, so by name it begins after the cursor and stops when the page is full.
 func (s *indexSearch) topCandidates() []candidate {
 	top := topK{k: s.Limit + 1}
 	var after candidate
@@ -192,7 +192,7 @@ type rankBuffers struct {
 	walk       levenshteinWalk
 	ranks      []uint32 // as search.SortKey has them, or notMatched
 	wordRanks  []uint32 // the same for one word
-	termCounts []uint32 // how many of a word's expansions each site has, and in the two lowest bits the last field of these
+	termCounts []uint32 // how many of a word's expansions each site has; in the two lowest bits, the last field they are in
 }
 
 // fillSlice makes s n values long, all the same, in the memory it has if that is enough.
@@ -204,8 +204,9 @@ func fillSlice(s []uint32, n int, value uint32) []uint32 {
 	return s
 }
 
-// rankByText ranks all sites of the index by a text. A site matches when it matches every word.
-func (s *rankBuffers) rankByText(x *index, text string, private bool) {
+// rankByText ranks all sites of the index by a text. A site matches when it matches every word; its rank is the sum of
+// those of the words, and the lower, the better.
+func (s *rankBuffers) rankByText(x *index, text string, matchExternalIDs bool) {
 	words := search.QueryWords(text)
 	first := uint32(search.RankWords)
 	if len(words) == 0 {
@@ -222,12 +223,12 @@ func (s *rankBuffers) rankByText(x *index, text string, private bool) {
 			}
 		}
 	}
-	if private {
+	if matchExternalIDs {
 		s.rankByExternalID(x, text)
 	}
 }
 
-// rankByWord ranks all sites by one word.
+// rankByWord ranks all sites by one word. A site that several words of the index match counts with the best of them.
 func (s *rankBuffers) rankByWord(x *index, w search.Word) {
 	s.wordRanks = fillSlice(s.wordRanks, len(x.recordRefs), notMatched)
 	x.words.visitMatches(w, &s.walk, func(word, typos int, isPrefix bool) {
@@ -235,25 +236,25 @@ func (s *rankBuffers) rankByWord(x *index, w search.Word) {
 		if isPrefix {
 			rank += search.RankPrefix
 		}
-		s.addPostings(x.words.postingsOf(word), rank)
+		s.rankPostings(x.words.postingsOf(word), rank)
 	})
 	switch len(w.Expansions) {
 	case 0:
 	case 1:
-		s.addPostings(x.words.lookup(w.Expansions[0]), search.RankPrefix)
+		s.rankPostings(x.words.lookup(w.Expansions[0]), search.RankPrefix)
 	default:
 		s.rankByAllTerms(x, w.Expansions)
 	}
 }
 
-// addPostings ranks the sites of a list, each at its best.
-func (s *rankBuffers) addPostings(list postingIterator, rank uint32) {
+// rankPostings ranks the sites of a list, each at its best.
+func (s *rankBuffers) rankPostings(list postingIterator, rank uint32) {
 	for {
-		n, in, ok := list.next()
+		n, field, ok := list.next()
 		if !ok {
 			return
 		}
-		s.wordRanks[n] = min(s.wordRanks[n], rank+uint32(in))
+		s.wordRanks[n] = min(s.wordRanks[n], rank+uint32(field))
 	}
 }
 
@@ -263,12 +264,12 @@ func (s *rankBuffers) rankByAllTerms(x *index, terms []string) {
 	s.termCounts = fillSlice(s.termCounts, len(x.recordRefs), 0)
 	for i, term := range terms {
 		for list := x.words.lookup(term); ; {
-			n, in, ok := list.next()
+			n, field, ok := list.next()
 			if !ok {
 				break
 			}
 			if s.termCounts[n]>>2 == uint32(i) {
-				s.termCounts[n] = uint32(i+1)<<2 | max(s.termCounts[n]&3, uint32(in))
+				s.termCounts[n] = uint32(i+1)<<2 | max(s.termCounts[n]&3, uint32(field))
 			}
 		}
 	}

@@ -21,10 +21,10 @@ type Word struct {
 // QueryWords are the words of a text, at most MaxQueryWords. Signs, spaces and apostrophes separate words; digits and
 // letters separate each other, save for the ending of an ordinal. The sign of a number (n° 12) says nothing and is left
 // out.
-func QueryWords(question string) []Word {
+func QueryWords(query string) []Word {
 	var words []Word
-	for _, t := range text.Terms(question) {
-		if t.Part {
+	for _, t := range text.Terms(query) {
+		if t.Part { // a further word of what the abbreviation before stands for
 			last := &words[len(words)-1]
 			last.Expansions = append(last.Expansions, t.Text)
 			continue
@@ -34,6 +34,7 @@ func QueryWords(question string) []Word {
 		}
 		words = append(words, Word{Text: t.Typed + t.Tail, Expansions: []string{t.Text}})
 	}
+	// A word that stands for itself alone is no abbreviation.
 	for i := range words {
 		w := &words[i]
 		w.MayBePrefix = i == len(words)-1
@@ -77,7 +78,7 @@ const (
 )
 
 // VisitTexts calls yield with each text of a site that is searched, and with its field. a may be nil.
-func VisitTexts(name string, tags []string, a *locations.SiteAddress, yield func(text string, in Field)) {
+func VisitTexts(name string, tags []string, a *locations.SiteAddress, yield func(text string, field Field)) {
 	yield(name, InName)
 	if a != nil {
 		yield(a.City, InTown)

@@ -8,6 +8,10 @@
 //
 // The log grows meanwhile. The read model of each period is read until it is as far as the fold was (readWhenCaughtUp), and
 // the fold then catches up to where the read model is (Refold.CatchUp), so that both are of one revision.
+//
+// A period is one stream of usage events. A tick (event.UsageTicked) asks for requests to be counted in the period; it
+// counts as a whole or not at all. A snapshot and a closing are events that state what the events before them add up to;
+// one that is wrong is a misstatement. An instance is one run of the service's process.
 package reconcile
 
 import (
@@ -37,7 +41,7 @@ type Reconciler struct {
 }
 
 // Run compares the periods whose first day begins with the text period; "" compares all. It takes as long as reading the
-// log takes.
+// log takes. Without an error the result is complete; with one it holds the differences found before.
 func (r *Reconciler) Run(ctx context.Context, period string) (body.Reconciliation, error) {
 	log, err := FoldLog(ctx, r.Log, period)
 	if err != nil {
@@ -101,7 +105,7 @@ func parseStream(stream string) usage.PeriodID {
 	return usage.PeriodID{Contract: subject[:contractEnd], First: strings.TrimPrefix(subject[contractEnd:], "-")}
 }
 
-// comparison collects the differences, period by period.
+// comparison collects the differences, period by period. The kinds of differences are those of body.UsageDifference.
 type comparison struct {
 	log    *Refold
 	result body.Reconciliation
@@ -157,6 +161,8 @@ func (c *comparison) checkStatements(p usage.PeriodID, s *RefoldedStream) {
 	}
 }
 
+// compareRow compares the period's row. The values that a closing states are compared only where the log holds a closing:
+// what the row says then must be what the event says.
 func (c *comparison) compareRow(p usage.PeriodID, s *RefoldedStream, shown usage.StoredPeriod) {
 	limit, _, _ := s.Cap(s.Contract)
 	c.compareValues(p, "retard", int64(s.Revision), shown.Row.Revision)

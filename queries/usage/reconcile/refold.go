@@ -63,6 +63,8 @@ func FoldLog(ctx context.Context, log eventstore.Store, period string) (*Refold,
 	return f, nil
 }
 
+// applyEvent folds an event of a period or of an instance. Events of other periods are left out, but not those of
+// instances: an instance counts for many periods.
 func (f *Refold) applyEvent(ctx context.Context, r eventstore.RecordedEvent) error {
 	e, err := event.Decode(r.Type, r.Data)
 	if err != nil {
@@ -92,7 +94,8 @@ func (f *Refold) applyEvent(ctx context.Context, r eventstore.RecordedEvent) err
 	return err
 }
 
-// forgetIfEnded drops an instance that has ended in good order.
+// forgetIfEnded drops an instance that has ended in good order. It is called after every event of an instance, because
+// findOrAddInstance may have made one anew.
 func (f *Refold) forgetIfEnded(instanceID string) {
 	if f.endedInstances[instanceID] {
 		delete(f.Instances, instanceID)
@@ -117,7 +120,8 @@ func (f *Refold) findOrAddInstance(id string) *Instance {
 	return i
 }
 
-// recordTick keeps a tick while it is the last one that counts. A repetition is no other tick.
+// recordTick keeps a tick while it is the last one that counts. A tick that does not count drops the one before. A
+// repetition is no other tick, and changes nothing.
 func (i *Instance) recordTick(r eventstore.RecordedEvent, tick event.UsageTicked, v ledger.Verdict) {
 	switch v {
 	case ledger.Counted:
@@ -151,7 +155,7 @@ func (s *RefoldedStream) applyEvent(ctx context.Context, store eventstore.Store,
 	return s.Apply(e, r.Time), err
 }
 
-// isSnapshotCorrect reports whether a snapshot is that of the revision it names: with the events since then folded on top, it
+// isSnapshotCorrect says whether a snapshot is that of the revision it names: with the events since then folded on top, it
 // must equal the state of now.
 func (s *RefoldedStream) isSnapshotCorrect(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent, e event.UsageSnapshotTaken) (bool, error) {
 	if e.AsOfRevision < 0 || e.AsOfRevision >= int64(r.Revision) || !s.IsOpen() && !s.IsClosed() {
@@ -176,7 +180,8 @@ func (s *RefoldedStream) isSnapshotCorrect(ctx context.Context, store eventstore
 	return reflect.DeepEqual(state.Snapshot(0), s.Snapshot(0)), nil
 }
 
-// CatchUp folds a stream on, up to a revision. The stream may have begun meanwhile.
+// CatchUp folds a stream on, up to a revision. The stream may have begun meanwhile. Ticks that it folds do not change
+// Instances, which stays as of FoldLog.
 func (f *Refold) CatchUp(ctx context.Context, stream string, to eventstore.Revision) error {
 	from := eventstore.Revision(0)
 	if s := f.Streams[stream]; s != nil {

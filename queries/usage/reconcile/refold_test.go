@@ -85,7 +85,7 @@ func refoldLog(t *testing.T, store eventstore.Store, period string) *reconcile.R
 	return found
 }
 
-func TestRefoldSaysWhatTheLogComesTo(t *testing.T) {
+func TestRefoldAddsUpTheLog(t *testing.T) {
 	t.Parallel()
 	log, stream := openLog(t), ledger.StreamName("a", firstDay)
 	appendEvents(t, log, stream, sampleEvents()...)
@@ -104,7 +104,7 @@ func TestRefoldSaysWhatTheLogComesTo(t *testing.T) {
 	}
 }
 
-func TestAStreamThatBeginsMeanwhileIsFoldedToo(t *testing.T) {
+func TestCatchUpFoldsAStreamThatBeganAfterFoldLog(t *testing.T) {
 	t.Parallel()
 	log, stream := openLog(t), ledger.StreamName("a", firstDay)
 	f := refoldLog(t, log, "")
@@ -152,7 +152,7 @@ func TestWrongSnapshotsAndClosingsAreReported(t *testing.T) {
 	}
 }
 
-func TestWhatMayBeUnansweredIsTheLastTickOfAnInstanceThatDidNotEnd(t *testing.T) {
+func TestUnansweredAreTheLastTicksOfInstancesThatDidNotEnd(t *testing.T) {
 	t.Parallel()
 	log, stream := openLog(t), ledger.StreamName("a", firstDay)
 	for _, id := range []string{"crashed", "ended", "refused", "idle"} {

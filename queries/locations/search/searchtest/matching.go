@@ -13,7 +13,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Rules of what a text finds.
+// Rules of what a text finds. A text may have other capitals than the site, no accents, typos, an abbreviation in full or
+// the beginning of its last word only, and finds the site all the same.
 var texts = []rule{
 	{"every word typed is found in name, address or tags", words},
 	{"typos are forgiven by the length of a word", typos},
@@ -22,7 +23,8 @@ var texts = []rule{
 	{"a secret key's text finds external ids", externalIDs},
 }
 
-// shops are a few sites as customers have them.
+// shops are a few sites as customers have them: with accents, ligatures, abbreviations (bd, St, Av., Gal, ZI), articles
+// with an apostrophe, numbers and tags. The rules name them by their external ids.
 func shops() []table.Site {
 	shop := func(externalID, name, line, postcode, city string, tags ...string) table.Site {
 		return NewSiteRow("a", "shops", externalID, locations.StoredSite{Content: locations.Content{
@@ -82,7 +84,8 @@ func words(t *testing.T, s Fixture) {
 	}
 }
 
-// typos has a case for each number of typos that a word of some length may have.
+// typos has a case for each number of typos that a word of some length may have (search.AllowedTypos): letters that are
+// missing, wrong or swapped. Words of three letters and numbers must be exact.
 func typos(t *testing.T, s Fixture) {
 	s.WriteSites(t, shops()...)
 	for _, c := range []struct {
@@ -92,12 +95,12 @@ func typos(t *testing.T, s Fixture) {
 		{"liles", []string{"lilas"}},
 		{"llas", []string{"lilas"}},
 		{"lials", []string{"lilas"}},
-		{"lylos", nil}, // two in five letters
+		{"lylos", nil}, // two typos in five letters, where one is allowed
 		{"pein", []string{"lilas"}},
-		{"pin", nil}, // three letters
+		{"pin", nil}, // no typo is allowed in three letters
 		{"boulengerie des", []string{"lilas"}},
 		{"bulangrie lilas", []string{"lilas"}},
-		{"bolnagrie lilas", nil}, // three
+		{"bolnagrie lilas", nil}, // three typos; two are the most that are allowed
 		{"voltiare", []string{"boeuf"}},
 		{"pharmcie michle", []string{"michel"}},
 		{"48001", nil},
@@ -108,7 +111,8 @@ func typos(t *testing.T, s Fixture) {
 	}
 }
 
-// ranking looks at the first place only: engines need not agree on the others.
+// ranking looks at the first place only: engines need not agree on the others. An exact word is before a beginning, and
+// that before a typo; the name is before tags, and these before the street.
 func ranking(t *testing.T, s Fixture) {
 	s.WriteSites(t, shops()...)
 	s.WriteSites(t, namedRow("exact", "Soleil"), namedRow("longer", "Soleils du Midi"), namedRow("typo", "Soleol"))
@@ -125,7 +129,8 @@ func ranking(t *testing.T, s Fixture) {
 	wantFirst(t, s, search.Query{Text: "primeur"}, "tagged")
 }
 
-// hiddenFields looks for what is in every member of a site that must not be searched.
+// hiddenFields looks for what is in every member of a site that must not be searched. The site is found by its name alone,
+// so it is there to be found.
 func hiddenFields(t *testing.T, s Fixture) {
 	s.WriteSites(t, NewSiteRow("a", "referentiel", "ext-4711", locations.StoredSite{
 		Content: locations.Content{
@@ -146,7 +151,8 @@ func hiddenFields(t *testing.T, s Fixture) {
 	wantSites(t, s, search.Query{Text: "nom"}, "ext-4711")
 }
 
-// externalIDs looks for ids and their beginnings, with MatchExternalIDs and without.
+// externalIDs looks for ids and their beginnings, with MatchExternalIDs and without. The whole id is first, and the case of
+// letters does not matter. A site named like the beginning of an id is found by its name.
 func externalIDs(t *testing.T, s Fixture) {
 	s.WriteSites(t, namedRow("MAG-0042", "Un"), namedRow("MAG-0042.b", "Deux"), namedRow("mag-1", "Trois"), namedRow("7f3a~c_9", "MAG"))
 	for _, text := range []string{"MAG-0042", "mag-0042", "mag-00", "7f3a~c_9", "7f3"} {
@@ -164,7 +170,7 @@ func externalIDs(t *testing.T, s Fixture) {
 	wantSites(t, s, search.Query{Text: "mag"}, "7f3a~c_9")
 }
 
-// Rules of what the other parts of a query find.
+// Rules of what the other parts of a query find. Unlike a text, they hold exactly.
 var filters = []rule{
 	{"a radius holds what is within it", radius},
 	{"a box holds what is within it, across the antimeridian too", boxes},
@@ -174,7 +180,8 @@ var filters = []rule{
 	{"all parts of a question hold", combinedFilters},
 }
 
-// radius has circles around a pole and across the antimeridian too.
+// radius has circles around a pole and across the antimeridian too. A degree of latitude is 111.2 km, so near is 1 km from
+// here, and far 10 km. The distances of hits are compared with search.Distance.
 func radius(t *testing.T, s Fixture) {
 	mende := search.Point{Lat: 44.5180, Lon: 3.5010}
 	s.WriteSites(t, placedRow("here", 44.5180, 3.5010), placedRow("near", 44.5270, 3.5010), placedRow("far", 44.6080, 3.5010), namedRow("nowhere", "Nowhere"),
@@ -204,7 +211,8 @@ func radius(t *testing.T, s Fixture) {
 	}
 }
 
-// boxes has boxes of one point, of the whole Earth and across the antimeridian too.
+// boxes has boxes of one point, of the whole Earth and across the antimeridian too, where West is greater than East. A
+// site without a position is in no box.
 func boxes(t *testing.T, s Fixture) {
 	s.WriteSites(t, placedRow("mende", 44.5180, 3.5010), placedRow("florac", 44.3260, 3.5930), placedRow("fiji", -17, 179.9), placedRow("tonga", -17, -179.9), namedRow("nowhere", "Nowhere"))
 	within := func(west, south, east, north float64, want ...string) {
@@ -221,7 +229,8 @@ func boxes(t *testing.T, s Fixture) {
 	within(-180, -90, 180, 90, "mende", "florac", "fiji", "tonga")
 }
 
-// tags has tags of signs alone too, which fold to nothing.
+// tags has tags of signs alone too, which fold to nothing and are compared as they are. A tag is never found by a part of
+// it, and two tags must both be there.
 func tags(t *testing.T, s Fixture) {
 	tagged := func(externalID string, tags ...string) table.Site {
 		return NewSiteRow("a", "shops", externalID, locations.StoredSite{Content: locations.Content{Name: externalID, Tags: tags}})
@@ -253,7 +262,8 @@ func tags(t *testing.T, s Fixture) {
 	}
 }
 
-// referentials has codes that begin alike, and the same external id in two of them.
+// referentials has codes that begin alike, and the same external id in two of them. A code counts as it is, in its case and
+// whole.
 func referentials(t *testing.T, s Fixture) {
 	s.WriteSites(t, NewSiteRow("a", "shops", "x", locations.StoredSite{Content: locations.Content{Name: "Magasin"}}),
 		NewSiteRow("a", "depots", "x", locations.StoredSite{Content: locations.Content{Name: "Magasin"}}),
@@ -275,7 +285,8 @@ func referentials(t *testing.T, s Fixture) {
 	}
 }
 
-// statuses has a site that was deactivated, and one that was active again later.
+// statuses has a site that was deactivated, and one that was active again later. Without a status a query finds the active
+// sites.
 func statuses(t *testing.T, s Fixture) {
 	gone := namedRow("gone", "Magasin")
 	s.WriteSites(t, namedRow("there", "Magasin"), gone, namedRow("back", "Magasin"))
@@ -298,7 +309,8 @@ func statuses(t *testing.T, s Fixture) {
 	}
 }
 
-// combinedFilters has for each part of a query a site that does not meet this part alone.
+// combinedFilters has for each part of a query a site that does not meet this part alone. Only the site that meets all is
+// found, in every order.
 func combinedFilters(t *testing.T, s Fixture) {
 	shop := func(code, externalID string, lat float64, tags ...string) table.Site {
 		return NewSiteRow("a", code, externalID, locations.StoredSite{Content: locations.Content{Name: "Magasin " + externalID, Tags: tags}, Position: positionAt(lat, 3.5)})
@@ -316,7 +328,8 @@ func combinedFilters(t *testing.T, s Fixture) {
 	}
 }
 
-// Rules of input that no honest client sends.
+// Rules of input that no honest client sends. It is answered as any other, or refused with an error of package search; it
+// never reaches a filter or a statement as anything but a value.
 var edgeCases = []rule{
 	{"odd texts are texts", oddTexts},
 	{"words of every script are found", scripts},
@@ -324,7 +337,9 @@ var edgeCases = []rule{
 	{"what makes no sense is refused", invalidQueries},
 }
 
-// oddTexts has texts that are code, zero bytes, broken UTF-8 or very long. They find what their words find.
+// oddTexts has texts that are code, zero bytes, broken UTF-8 or very long. They find what their words find. Signs separate
+// words, so a text of signs alone has no words and finds nothing. A soft hyphen or a broken byte inside a word makes
+// it another text.
 func oddTexts(t *testing.T, s Fixture) {
 	s.WriteSites(t, namedRow("plain", "Magasin"), namedRow("long", strings.Repeat("a", 200)), namedRow("emoji", "🥐 Fournil 🥖"), namedRow("account", "account a b"))
 	for _, c := range []struct {
@@ -360,7 +375,7 @@ func oddTexts(t *testing.T, s Fixture) {
 	}
 }
 
-// scripts has words that are not in Latin letters.
+// scripts has words that are not in Latin letters, as they are, as beginnings and in another case. ß is found as ss.
 func scripts(t *testing.T, s Fixture) {
 	s.WriteSites(t, namedRow("arabic", "مخبز الزهور"), namedRow("hebrew", "מאפיית הפרחים"), namedRow("greek", "Φούρνος Λουλούδι"), namedRow("russian", "Пекарня Цветы"),
 		namedRow("german", "Straße"))
@@ -372,7 +387,8 @@ func scripts(t *testing.T, s Fixture) {
 	}
 }
 
-// oddFilters has tags and codes that try to be part of a filter or of a statement.
+// oddFilters has tags and codes that try to be part of a filter or of a statement. Those that a site has are found; all
+// others find nothing and are no error.
 func oddFilters(t *testing.T, s Fixture) {
 	s.WriteSites(t, NewSiteRow("a", "shops", "x", locations.StoredSite{Content: locations.Content{Name: "Magasin", Tags: []string{`a"b`, `a' OR '1'='1`, "back\\slash"}}}))
 	for _, tag := range []string{`a"b`, `a' OR '1'='1`, "back\\slash"} {
@@ -386,7 +402,8 @@ func oddFilters(t *testing.T, s Fixture) {
 	}
 }
 
-// invalidQueries has a query for each reason that search.Query.Validate knows.
+// invalidQueries has a query for each reason that search.Query.Validate knows. The engine returns ErrInvalidQuery, although
+// there are sites to find.
 func invalidQueries(t *testing.T, s Fixture) {
 	s.WriteSites(t, namedRow("x", "Magasin"))
 	here := &search.Point{}

@@ -14,7 +14,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Rules of the order of hits, and of what a hit shows.
+// Rules of the order of hits, and of what a hit shows. These orders are the same in every engine, so whole lists are
+// compared.
 var orders = []rule{
 	{"by name: folded, without a name last, then by external id", byName},
 	{"by distance: without a position last, then by name", byDistance},
@@ -22,7 +23,8 @@ var orders = []rule{
 	{"a site is found as it was written", roundTrip},
 }
 
-// byName has names that differ in case, accents and ligatures alone, and names that fold to nothing.
+// byName has names that differ in case, accents and ligatures alone, and names that fold to nothing. Numbers are compared
+// as text: 12 is before 9.
 func byName(t *testing.T, s Fixture) {
 	s.WriteSites(t, namedRow("b-2", "Éclair"), namedRow("b-1", "eclair"), namedRow("c", "École"), namedRow("a", "Zoo"), namedRow("z", "abeille"), namedRow("x", "L'Abri"),
 		namedRow("2", "12 Rue"), namedRow("1", "9 Rue"), namedRow("none", ""), namedRow("NONE", "★"), namedRow("œ", "œuf"), namedRow("of", "Office"))
@@ -33,6 +35,7 @@ func byName(t *testing.T, s Fixture) {
 	wantOrder(t, s, search.Query{Text: "e", Sort: search.ByName}, "b-1", "b-2", "c")
 }
 
+// byDistance has two sites in one place, which are ordered by name, and two without a position.
 func byDistance(t *testing.T, s Fixture) {
 	s.WriteSites(t, placedRow("north", 44.6, 3.5), placedRow("here", 44.5, 3.5), placedRow("b", 44.52, 3.5), placedRow("a", 44.52, 3.5), namedRow("nowhere-2", "Zoo"), namedRow("nowhere-1", "zoo"),
 		placedRow("east", 44.5, 3.55))
@@ -42,7 +45,8 @@ func byDistance(t *testing.T, s Fixture) {
 	wantOrder(t, s, search.Query{Center: &search.Point{Lat: 44.6, Lon: 3.5}, Sort: search.ByDistance, Text: "north"}, "north")
 }
 
-// byDefault has the orders of queries that ask for none.
+// byDefault has the orders of queries that ask for none: search.Query.EffectiveSort says which they get. A blank text is no
+// text.
 func byDefault(t *testing.T, s Fixture) {
 	s.WriteSites(t, placedRow("a", 44.6, 3.5), placedRow("b", 44.5, 3.5), placedRow("c", 44.55, 3.5))
 	center := &search.Point{Lat: 44.5, Lon: 3.5}
@@ -55,7 +59,8 @@ func byDefault(t *testing.T, s Fixture) {
 	wantOrder(t, s, search.Query{Sort: search.ByName, Center: center}, "a", "b", "c")
 }
 
-// roundTrip compares every member of a site with what was written.
+// roundTrip compares every member of a site with what was written. The numbers have more digits than a float of 32 bits
+// holds, and the properties a number that no float holds exactly.
 func roundTrip(t *testing.T, s Fixture) {
 	lat, lon := 44.5180123456789, 3.5010987654321
 	stored := locations.StoredSite{
@@ -79,7 +84,7 @@ func roundTrip(t *testing.T, s Fixture) {
 	}
 }
 
-// Rules of pages and cursors.
+// Rules of pages and cursors. A cursor is Result.Next, which the next query has as After.
 var pages = []rule{
 	{"pages hold each site once, whatever their size", pageSizes},
 	{"pages neither repeat nor skip what stays while others come, go and move", concurrentChanges},
@@ -102,7 +107,8 @@ func pagedQueries() map[string]search.Query {
 	}
 }
 
-// townRow is a site that all pagedQueries find. Many of them have the same name, and many the same position.
+// townRow is a site that all pagedQueries find. Many of them have the same name, and many the same position. The names with
+// %d are numbered, up to 97 of each.
 func townRow(i int) table.Site {
 	names := []string{"Magasin", "magasin %d", "Le Magasin", "Magasins réunis %d", "Magasin rouge"}
 	name := names[i%len(names)]
@@ -113,6 +119,7 @@ func townRow(i int) table.Site {
 		Content: locations.Content{Name: name, Tags: []string{fmt.Sprint("t", i%7)}}, Position: positionAt(44.5+float64(i%101)/100, 3.5+float64(i%89)/100)})
 }
 
+// townRows are the rows from the number from up to and without to.
 func townRows(from, to int) []table.Site {
 	rows := make([]table.Site, 0, to-from)
 	for i := from; i < to; i++ {
@@ -121,7 +128,7 @@ func townRows(from, to int) []table.Site {
 	return rows
 }
 
-// collectPages reads all pages, and calls between after each.
+// collectPages reads all pages, and calls between after each but the last. Pages are numbered from 0.
 func collectPages(t *testing.T, s Fixture, q search.Query, between func(page int)) (all []search.Hit) {
 	t.Helper()
 	for page := 0; ; page++ {
@@ -135,7 +142,8 @@ func collectPages(t *testing.T, s Fixture, q search.Query, between func(page int
 	}
 }
 
-// pageSizes compares pages of several sizes with one page of all.
+// pageSizes compares pages of several sizes with one page of all. The sizes are such that a page ends before, at and after
+// the last site.
 func pageSizes(t *testing.T, s Fixture) {
 	const n = 23
 	s.WriteSites(t, townRows(0, n)...)
@@ -174,7 +182,8 @@ func concurrentChanges(t *testing.T, s Fixture) {
 	}
 }
 
-// changeTowns deactivates some towns, moves and renames others, and adds new ones.
+// changeTowns deactivates some towns, moves and renames others, and adds new ones. A page changes the towns of one
+// remainder of i%4; those of the remainder 3 never change, so each of them must be found exactly once.
 func changeTowns(t *testing.T, s Fixture, page, n int) {
 	var rows []table.Site
 	for i := page % 4; i < n; i += 4 {
@@ -192,7 +201,8 @@ func changeTowns(t *testing.T, s Fixture, page, n int) {
 	}
 }
 
-// manySites has as many sites as the largest account may have.
+// manySites pages through 11,000 sites by 1,000. By relevance it checks only that each site comes once, as engines may
+// differ in the order of those that answer equally well.
 func manySites(t *testing.T, s Fixture) {
 	const n = 11_000
 	for from := 0; from < n; from += 1000 {
@@ -216,12 +226,13 @@ func manySites(t *testing.T, s Fixture) {
 	}
 }
 
-// sortKeyOf is the sort key of a hit by name, or by distance where it has one.
+// sortKeyOf is the sort key of a hit by name, or by distance where it has one. A distance of 0 is right by name, where
+// there is no center.
 func sortKeyOf(h search.Hit) search.SortKey {
 	return search.SortKey{Distance: h.Distance, Name: search.FoldName(h.Site.Name), ExternalID: h.Site.ExternalID, Referential: h.Site.Referential}
 }
 
-// cursors has cursors of another order, and texts that are none.
+// cursors has cursors of another order, and texts that are none. Each is refused with ErrInvalidCursor.
 func cursors(t *testing.T, s Fixture) {
 	s.WriteSites(t, townRows(0, 5)...)
 	byName := searchPage(t, s, search.Query{Limit: 1}).Next
@@ -240,15 +251,17 @@ func cursors(t *testing.T, s Fixture) {
 	}
 }
 
-// Rules that keep accounts apart.
+// Rules that keep accounts apart. All sites of a rule are in one index or database, as those of all customers are.
 var tenants = []rule{
 	{"an account sees its own sites alone", isolation},
 	{"an account that is not known has no sites", unknownAccounts},
 }
 
+// sortedKeys makes the order of queries the same in every run, as recordings need it.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// isolation gives the same sites to accounts whose ids look alike, and searches each.
+// isolation gives the same sites to accounts whose ids look alike, and searches each by every kind of query. A site's phone
+// is its account, and the number of sites differs from account to account.
 func isolation(t *testing.T, s Fixture) {
 	accounts := []string{"a", "b", "a-b", "ab"}
 	for i, account := range accounts {
@@ -283,6 +296,7 @@ func isolation(t *testing.T, s Fixture) {
 	}
 }
 
+// wantOwnSites fails unless all hits are sites of the account, by their phone.
 func wantOwnSites(t *testing.T, account string, hits []search.Hit) {
 	t.Helper()
 	for _, h := range hits {
