@@ -18,8 +18,8 @@ import (
 	"lieudit/projections/searchindex"
 )
 
-// components are the parts that readiness reports, in the order in which /readyz lists them. While a required one fails,
-// the instance answers 503 there: then it cannot check keys, count requests or seal personal fields. The other parts are
+// components are the parts that readiness reports, checked one after the other. While a required one fails, the instance
+// answers 503 on /readyz: then it cannot check keys, count requests or seal personal fields. The other parts are
 // reported and leave the instance ready, since a part of the requests can be served without them.
 func (s *service) components() []ops.Component {
 	health := func(store eventstore.Store) func(context.Context) error {
