@@ -32,6 +32,7 @@ func (t Terminal) PrintTable(rows Table) error {
 	return w.Flush()
 }
 
+// dashIfEmpty shows that a cell is empty, which spaces alone would not.
 func dashIfEmpty(text string) string {
 	if text == "" {
 		return "–"

@@ -146,6 +146,7 @@ func runGroup(_ context.Context, c *cli.Command) error {
 	return NewUsageError(c, "%s", text)
 }
 
+// commandNames are the names of a group's commands that the help shows.
 func commandNames(c *cli.Command) []string {
 	var names []string
 	for _, sub := range c.VisibleCommands() {

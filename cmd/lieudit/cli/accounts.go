@@ -16,8 +16,8 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// accountCommand groups the commands on accounts. Each sends one request to /accounts of the customer area and prints the
-// account in the answer.
+// accountCommand groups the commands on accounts. Each but list sends one request to /accounts of the customer area and
+// prints the account in the answer. Who may do what depends on the role of the token; the service decides that.
 func (p Program) accountCommand() *cli.Command {
 	return terminal.NewGroup("account", "Open, list, change, close and erase accounts",
 		p.accountOpenCommand(), p.accountListCommand(), p.accountShowCommand(), p.accountPlanCommand(), p.accountAgencyCommand(), p.accountCloseCommand(), p.accountEraseCommand())

@@ -256,7 +256,8 @@ func (p Program) printVintageStatus(_ context.Context, c *cli.Command) error {
 		"served", s.describeService(), "file", s.File, "sha256", s.SHA256)
 }
 
-// readVintageStatus reads the header of a vintage, and in the folder whether a service answers from it.
+// readVintageStatus reads the header of a vintage, and from the folder whether a service answers from it. It does not read
+// the whole file, so a damaged one may look right.
 func readVintageStatus(folder vintages.Folder, name string) (s vintageStatus, err error) {
 	v, err := folder.Open(name)
 	if err != nil {

@@ -60,6 +60,7 @@ func (p Program) rootCommand() *cli.Command {
 	}
 }
 
+// rootHelp is the help of lieudit itself: the shortest way to a service that answers.
 const rootHelp = `Start a service with all it needs in ./lieudit-data, and work with it from a second terminal:
 
   lieudit serve
@@ -70,6 +71,7 @@ const rootHelp = `Start a service with all it needs in ./lieudit-data, and work 
 
 Every command has --help. Exit codes: 0 done, 1 failed, 2 wrong usage.`
 
+// versionCommand is lieudit version. It asks no service: the version is that of this program.
 func (p Program) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",

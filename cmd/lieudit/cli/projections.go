@@ -56,7 +56,7 @@ func (p Program) projectionsRebuildCommand() *cli.Command {
 // rebuildProjections starts a new generation of the named read model, or of every one with --all. NAME is optional in
 // ArgsUsage because of --all, so that exactly one of them is given is checked here.
 func rebuildProjections(ctx context.Context, s session) error {
-	switch all, name := s.Bool("all"), s.Args().First(); {
+	switch all, name := s.Bool("all"), s.Args().First(); { // both and neither are wrong usage
 	case all && name != "":
 		return terminal.NewUsageError(s.Command, "a NAME or --all, not both")
 	case all:
@@ -100,7 +100,8 @@ func (s session) runMaintenance(ctx context.Context, path string) error {
 	return printResults(s, s.client.PostForList(ctx, path, body.Empty{}), projectionHeaders(), projectionRow)
 }
 
-// projectionsPruneCommand is lieudit projections prune: POST /projections:prune.
+// projectionsPruneCommand is lieudit projections prune: POST /projections:prune. It drops generations that a rebuild or a
+// new release has replaced.
 func (p Program) projectionsPruneCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "prune",

@@ -23,6 +23,7 @@ import (
 	"lieudit/schemas/token"
 )
 
+// serveHelp describes the two ways to run: everything embedded in the data folder, or on servers.
 const serveHelp = `Without flags all is embedded: the log, the databases and the keys are files of the data folder. With
 --eventstore and --postgres the same program runs on servers, in as many instances as you like.
 Ctrl-C lets running requests end; a second one does not wait.
@@ -40,6 +41,7 @@ func (p Program) serveCommand() *cli.Command {
 		Description: serveHelp,
 		Flags:       append(p.backendFlags(), p.behaviourFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
+			// Only what the flags show is checked here. Whether servers and files can be used, the service finds at start.
 			config := p.serviceConfig(c)
 			if err := config.TokenPrefixes.Validate(); err != nil {
 				return terminal.NewUsageError(c, "%v", err)
@@ -247,7 +249,7 @@ func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 		return errors.Join(err, ln.Close()) // the node has not taken the listener over yet
 	}
 	o := node.Options{Advertise: c.String("advertise"), Logger: log}
-	if stall > 0 {
+	if stall > 0 { // its goroutine ends before the node's journal is closed
 		o.Faults.Silence = &node.Silence{}
 		defer repeatSilence(ctx, o.Faults.Silence, stall, every)()
 	}
@@ -281,6 +283,7 @@ const (
 	newVaultKeyName = "new-vault-key"
 )
 
+// vaultKeyFlag names the file with the vault's present master key. Commands that open the vault have it.
 func (p Program) vaultKeyFlag() cli.Flag {
 	return p.StringFlag(vaultKeyName+"-file", "", "`FILE` with a master key for the keys of personal fields (openssl rand -base64 32); else LIEUDIT_VAULT_KEY holds it, or there is none")
 }

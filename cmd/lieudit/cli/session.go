@@ -89,7 +89,7 @@ func (p Program) readAreaToken(c *cli.Command) (string, error) {
 	if text, ok := p.LookupEnv("LIEUDIT_TOKEN"); ok && file == "" && strings.TrimSpace(text) != "" {
 		return strings.TrimSpace(text), nil
 	}
-	if file == "" {
+	if file == "" { // on the machine of the service no configuration is needed
 		folder, ok := p.LookupEnv("LIEUDIT_DATA")
 		if !ok || folder == "" {
 			folder = "./lieudit-data"
@@ -230,6 +230,7 @@ func printResults[T any](s session, results iter.Seq2[json.RawMessage, error], h
 // printRawJSON prints JSON on one line and changes nothing else: fields that this release does not know are kept, and so is
 // the order of the fields.
 func (s session) printRawJSON(raw json.RawMessage) error {
+	// The service may answer with JSON on several lines; programs read one resource a line.
 	var line bytes.Buffer
 	if err := json.Compact(&line, raw); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)

@@ -174,6 +174,7 @@ func (s session) printUnanswered(all []body.Unanswered) error {
 	if len(all) == 0 {
 		return nil
 	}
+	// One row for each line of an instance: an instance without lines counted nothing that may be unanswered.
 	t := terminal.Table{{"INSTANCE", "STARTED", "RUNS", "ACCOUNT", "PERIOD", "DAY", "KEY", "ENDPOINT", "REQUESTS"}}
 	for _, u := range all {
 		runs := ""
