@@ -224,7 +224,7 @@ func (p Program) accountAgencyCommand() *cli.Command {
 	}
 }
 
-// changeAgency sends the field of the agency in one of three forms, which the service tells apart: with a value (--join),
+// changeAgency sends the field of the agency in one of three forms, which mean different things to the service: with a value (--join),
 // as null (--leave), or not at all, which makes the account an agency.
 func changeAgency(ctx context.Context, s session) error {
 	var request body.ChangeAgency

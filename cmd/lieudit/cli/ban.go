@@ -117,7 +117,7 @@ func newImportProgress(bar *terminal.ProgressBar, sources *vintages.Sources) fun
 	}
 }
 
-// explainImportError adds to an error of an import what can be done about it. An error that it does not know is returned as
+// explainImportError adds to an error of an import what can be done about it. Any other error is returned as
 // it is.
 func explainImportError(err error) error {
 	if _, ok := errors.AsType[*vintages.UnreadableCurrentError](err); ok {

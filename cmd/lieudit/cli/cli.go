@@ -71,7 +71,7 @@ const rootHelp = `Start a service with all it needs in ./lieudit-data, and work 
 
 Every command has --help. Exit codes: 0 done, 1 failed, 2 wrong usage.`
 
-// versionCommand is lieudit version. It asks no service: the version is that of this program.
+// versionCommand is lieudit version. It sends no request: the version is that of this program.
 func (p Program) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",

@@ -55,7 +55,7 @@ func validateSeparator(text string) error {
 }
 
 // geocodeFile opens the current vintage and runs the job that the flags describe on it. Without --out the result lies beside
-// the input. Invented addresses are worth a warning, since the results look like real ones.
+// the input. On invented addresses it prints a warning, since the results look like real ones.
 func (p Program) geocodeFile(ctx context.Context, c *cli.Command) (err error) {
 	engine, name, closeVintage, err := openEngine(c.String("data"))
 	if err != nil {

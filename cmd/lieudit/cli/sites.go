@@ -83,8 +83,8 @@ whole set: sites the file does not have become inactive. All is written, or noth
 	}
 }
 
-// importSites reads a whole site file and sends its rows in one sync. sitefile.Read turns every format into JSON rows that
-// know their line, so that an error of the file or of the service names the line in the user's file.
+// importSites reads a whole site file and sends its rows in one sync. sitefile.Read turns every format into JSON rows
+// with their line numbers, so that an error of the file or of the service names the line in the user's file.
 func importSites(ctx context.Context, s session) error {
 	name := s.Args().First()
 	file, err := s.readInput(name)

@@ -100,7 +100,7 @@ func (r *rowReader) readRow() (row, error) {
 }
 
 // resultColumnNames are the columns written beside each row. The names are those of the CSV service of the former national
-// address API, which customers' programs know.
+// address API, which customers' programs read.
 func resultColumnNames() []string {
 	return []string{"result_latitude", "result_longitude", "result_label", "result_score", "result_score_next", "result_type", "result_id",
 		"result_housenumber", "result_name", "result_street", "result_postcode", "result_city", "result_context", "result_citycode",

@@ -115,7 +115,7 @@ func (s *service) openListeners() (err error) {
 	return nil
 }
 
-// countingPolicy decides which answers are billed: in the customer's favour, unless the operator asks for all.
+// countingPolicy decides which answers are billed: in the customer's favour, unless CountToTheLetter is set.
 func (s *service) countingPolicy() api.CountingPolicy {
 	if s.CountToTheLetter {
 		return api.CountAll

@@ -51,7 +51,7 @@ func (s *service) checkReadModels(ctx context.Context) error {
 	return errors.Join(s.projector.Ready(ctx), s.projector.Incidents(ctx))
 }
 
-// checkKeyRing returns nil while the key ring is fresh: it knows every event up to a moment ago. For a ring whose last
+// checkKeyRing returns nil while the key ring is fresh: it holds every event up to a moment ago. For a ring whose last
 // successful poll began less than waitlimit.MaxSilence ago it returns an *eventstore.StallError, which does not make the
 // instance unready: the log is silent, and requests wait for it.
 func (s *service) checkKeyRing(context.Context) error {
@@ -196,7 +196,7 @@ func (s *service) registerConnectionMetrics() {
 }
 
 // withMetrics counts and times the answers of a listener, those of handlers that panic too. It has a recorder of its own
-// because the label is "status": promhttp's instrumentation only knows "code".
+// because the label is "status": promhttp's instrumentation only has "code".
 func (s *service) withMetrics(name string, next http.Handler) http.Handler {
 	labels := prometheus.Labels{"listener": name}
 	responses := prometheus.NewCounterVec(prometheus.CounterOpts{

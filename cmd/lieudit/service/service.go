@@ -1,6 +1,6 @@
 // Package service runs one instance of lieudit. Its one job is wiring: it decides which log, databases, searches and
 // listeners an instance runs on, builds every part with what it needs, and starts and stops the parts in order. It is
-// the only package that knows every part; it decides nothing about requests or events.
+// the only package that imports every part; it decides nothing about requests or events.
 //
 // Run takes a Config. openService locks the data folder and opens the parts from the log upwards; service.run then
 // starts what works in the background (key ring, projector, change notifier, vintage watcher, usage meter, closing of
@@ -80,7 +80,7 @@ type service struct {
 	ledger         *usage.Meter
 	locations      *locations.Locations
 	siteEngine     *meili.Engine        // nil: sites are searched in memory
-	siteIndexer    *searchindex.Indexer // fills the index that siteEngine asks; nil without it
+	siteIndexer    *searchindex.Indexer // fills the index that siteEngine searches; nil without it
 	hasCaughtUp    atomic.Bool          // the read models have caught up once
 	atlas          *atlas.Atlas
 	addressIndex   *directory.Directory // nil: vintages are searched by their own index
@@ -175,7 +175,7 @@ func (s *service) connectParts() {
 	s.locations.KeepSnapshots(filepath.Join(s.Data, "folds"), s.Log)
 	s.bodyBudget = s.newBodyBudget()
 	s.gc = newGCTuner(s.bodyBudget)
-	s.registry.InstanceID = s.ledger.InstanceID() // reconciliation asks the registry which instances still run
+	s.registry.InstanceID = s.ledger.InstanceID() // the registry lists the instances that run, for reconciliation
 }
 
 // onClose registers the function that frees an opened part. It is called once, by close.
@@ -227,7 +227,7 @@ func (s *service) run(ctx context.Context) error {
 	return errors.Join(err, background.Wait())
 }
 
-// errorUnlessCanceled drops the error of a part whose context has ended: it stopped because it was asked to.
+// errorUnlessCanceled drops the error of a part whose context has ended: it stopped because it had to, not because it failed.
 func errorUnlessCanceled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

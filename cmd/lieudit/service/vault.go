@@ -101,7 +101,7 @@ type attempt struct {
 	pause time.Duration
 }
 
-// newReopener connects a reopener with the projector, which knows the accounts, and the vault, which has their keys.
+// newReopener connects a reopener with the projector, which lists the accounts, and the vault, which has their keys.
 func (s *service) newReopener() *accountReopener {
 	return &accountReopener{
 		unreadableAccounts: s.projector.UnreadableAccounts, refold: s.projector.Refold,

@@ -16,7 +16,7 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// pollInterval is how often a watcher looks which vintage is current and whether the served file has changed. A look reads
+// pollInterval is how often a watcher reads which vintage is current and whether the served file has changed. A poll reads
 // one small file and the metadata of another.
 const pollInterval = 250 * time.Millisecond
 
@@ -32,7 +32,7 @@ const (
 //
 //	Load, poll ──> loadCurrent ──> openVerified ──> swap      another vintage is current
 //	                    └────> withdrawDamaged ──> withdraw   the served file is damaged or was written to
-//	verifyPeriodically ──> VerifyGently                       notes damage, which the next poll sees
+//	verifyPeriodically ──> VerifyGently                       finds damage, which the next poll sees
 //
 // Load and Run must not overlap; Problem may be called at any time. The folder decides which vintage is current; the
 // Watcher writes "current" only where its content is lost and can be restored without doubt.
@@ -64,7 +64,7 @@ func (r refusedVintage) matches(name string, info os.FileInfo) bool {
 	return r.name == name && isUnchanged(r.info, info)
 }
 
-// isUnchanged says whether two looks at a file saw the same inode, size and time of the last write. It is false where one
+// isUnchanged says whether two os.Stat of a file found the same inode, size and time of the last write. It is false where one
 // of them is nil.
 func isUnchanged(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
@@ -288,7 +288,8 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 }
 
 // verifyPeriodically reads all of the served vintage every verifyInterval, slowly enough for the requests beside it. A disk
-// may damage a file long after it was written. The vintage notes damage itself, and the next poll withdraws it.
+// may damage a file long after it was written. The vintage keeps the damage that it finds (Vintage.Damage), and
+// the next poll withdraws it.
 func (w *Watcher) verifyPeriodically(ctx context.Context) {
 	for {
 		if v := w.servedVintage(); v != nil {
