@@ -158,6 +158,7 @@ func (p Program) printImport(c *cli.Command, r importResult) error {
 	if err != nil {
 		return err
 	}
+	// Their number is bounded by the report: a file of another kind would print every row.
 	for _, bad := range r.report.First {
 		if err := p.PrintLine("  %s", terminal.SanitizeText(bad.String())); err != nil {
 			return err
@@ -348,6 +349,7 @@ func (p Program) openOutput(name string) (*outputFile, error) {
 // createAtomicFile creates a file that appears under its name, complete and synced, when finish succeeds. Until then it is
 // name.part; after an error finish removes that. A file of the same name is replaced.
 func createAtomicFile(name string) (*outputFile, error) {
+	// The name is in the same folder, because a rename cannot cross file systems.
 	file, err := os.Create(name + ".part")
 	if err != nil {
 		return nil, err

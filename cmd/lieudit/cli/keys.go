@@ -14,7 +14,8 @@ import (
 	"lieudit/schemas/token"
 )
 
-// keyCommand groups the commands on API keys: /accounts/{id}/keys of the customer area.
+// keyCommand groups the commands on API keys: /accounts/{id}/keys of the customer area. A secret key is for servers and may
+// call every endpoint; a publishable key stands in web pages, may search sites only, and only from the origins it declares.
 func (p Program) keyCommand() *cli.Command {
 	return terminal.NewGroup("key", "Issue, list and revoke API keys, change their origins",
 		p.keyIssueCommand(), p.keyListCommand(), p.keyRevokeCommand(), p.keyOriginsCommand())
@@ -75,7 +76,8 @@ func (s session) printWarnings(warnings []string) {
 	}
 }
 
-// keyListCommand is lieudit key list: GET /accounts/{id}/keys, revoked keys included.
+// keyListCommand is lieudit key list: GET /accounts/{id}/keys, page after page, revoked keys included. It shows the hint of
+// a key, never the key.
 func (p Program) keyListCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "list",
@@ -224,7 +226,8 @@ func (s session) printIssuedToken(t body.AreaToken) error {
 	return s.PrintLine("%s token %s (%s):\n\n  %s\n\nThis is the only time it is shown.", t.Role, t.ID, terminal.SanitizeText(t.Label), t.Token)
 }
 
-// tokenListCommand is lieudit token list: GET /tokens, revoked tokens included.
+// tokenListCommand is lieudit token list: GET /tokens, page after page, revoked tokens included. It shows the hint of a
+// token, never the token.
 func (p Program) tokenListCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "list",

@@ -68,6 +68,7 @@ func (p Program) serveCommand() *cli.Command {
 func (p Program) backendFlags() []cli.Flag {
 	return []cli.Flag{
 		p.dataFlag(),
+		// By default the listeners are reachable from this machine alone.
 		p.StringFlag("listen", "127.0.0.1:8080", "`ADDRESS` of the API"),
 		p.StringFlag("area-listen", "127.0.0.1:8081", "`ADDRESS` of the customer area"),
 		p.StringFlag("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
@@ -236,6 +237,7 @@ func (p Program) serveJournal(ctx context.Context, c *cli.Command) (err error) {
 	if stall < 0 || stall > 0 && stall >= every { // a silence must end before the next begins
 		return terminal.NewUsageError(c, "--stall must be shorter than --stall-every")
 	}
+	// The journal locks its folder, so a second node on it fails here.
 	j, err := journal.Open(c.String("data"), journal.Options{Logger: log})
 	if err != nil {
 		return fmt.Errorf("opening the journal in %s: %w", c.String("data"), err)
@@ -346,6 +348,7 @@ func (p Program) rewrapVault(ctx context.Context, c *cli.Command) error {
 	if master == nil {
 		return terminal.NewUsageError(c, "there is no new master key: name a file with --%s-file, or set LIEUDIT_NEW_VAULT_KEY", newVaultKeyName)
 	}
+	// Only the vault is opened: of the configuration it needs where the vault is, and the clock for the lock of the folder.
 	config := service.Config{Data: c.String("data"), Postgres: c.String("postgres"), VaultKey: old, Now: time.Now}
 	keys, err := service.RewrapVault(ctx, config, master)
 	if err != nil {

@@ -24,7 +24,9 @@ import (
 // session is one run of a command that works with a running service: the command with its flags and arguments, the program
 // with its streams, and a client of one listener. areaAction and apiAction make one.
 type session struct {
+	// Command holds the flags and arguments of this run: s.String, s.Bool, s.Args.
 	*cli.Command
+	// Program prints: s.PrintLine, s.PrintTable, s.PrintFields.
 	Program
 	client *adminclient.Client
 }
@@ -71,7 +73,8 @@ func (p Program) areaFlags(commandFlags ...cli.Flag) []cli.Flag {
 }
 
 // apiFlags returns a command's own flags among those of every command that works with the API: the required referential,
-// which names a group of the customer's sites, first; address and key last.
+// which names a group of the customer's sites, first; address and key last. Unlike a token a key may be given as a flag,
+// for a quick trial; the help warns of that.
 func (p Program) apiFlags(commandFlags ...cli.Flag) []cli.Flag {
 	file := p.StringFlag("key-file", "", "`FILE` with the secret key, - for standard input")
 	file.TakesFile = true
@@ -166,6 +169,7 @@ func apiAdvice() advice {
 // addTo adds the advice for an error as a second line, where there is any. The error stays wrapped. Other errors, and nil,
 // are returned as they are.
 func (a advice) addTo(err error) error {
+	// An UnreachableError never holds an APIError, so the order of the cases does not matter.
 	var unreachable *adminclient.UnreachableError
 	var refused *adminclient.APIError
 	text := ""

@@ -126,7 +126,7 @@ func (s session) readInput(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// newSyncBody is the body of a sync. The rows are JSON already and stay as they are. confirmed allows a sync that
+// newSyncBody is the body of a sync, which holds the whole file at once: a sync is one request. The rows are JSON already and stay as they are. confirmed allows a sync that
 // deactivates more than half of the active sites; a dry run only says what a sync would do.
 func newSyncBody(rows []sitefile.Row, confirmed, isDryRun bool) any {
 	all := make([]json.RawMessage, len(rows))

@@ -144,6 +144,7 @@ func (s session) printReconciliation(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
+	// The whole result is printed before the difference becomes an error.
 	err := printResource(s, raw, s.printComparison)
 	if err == nil && len(r.Differences) > 0 {
 		err = fmt.Errorf("the log and what is billed differ in %d places", len(r.Differences))
